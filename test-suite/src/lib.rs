@@ -1,0 +1,1 @@
+//! cutec-test-suite
