@@ -1,0 +1,105 @@
+//! The slice of LLVM's C API that code generation calls. The symbols come from the LLVM libraries
+//! that `mlir-sys` links.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+macro_rules! opaque {
+    ($($name:ident),*) => { $(
+        #[repr(C)]
+        pub(super) struct $name { _private: [u8; 0] }
+    )* };
+}
+opaque!(
+    Context,
+    Module,
+    Target,
+    TargetMachine,
+    TargetData,
+    MemoryBuffer,
+    PassOptions,
+    Error,
+    DiagnosticInfo
+);
+
+pub(super) type DiagnosticHandler = extern "C" fn(*mut DiagnosticInfo, *mut c_void);
+pub(super) type FatalErrorHandler = extern "C" fn(*const c_char);
+
+/// `LLVMDSError`
+pub(super) const SEVERITY_ERROR: c_int = 0;
+/// `LLVMReturnStatusAction`
+pub(super) const VERIFY_RETURN_STATUS: c_uint = 2;
+/// `LLVMAssemblyFile`
+pub(super) const ASSEMBLY_FILE: c_uint = 0;
+
+unsafe extern "C" {
+    pub(super) fn LLVMInitializeNVPTXTargetInfo();
+    pub(super) fn LLVMInitializeNVPTXTarget();
+    pub(super) fn LLVMInitializeNVPTXTargetMC();
+    pub(super) fn LLVMInitializeNVPTXAsmPrinter();
+    pub(super) fn LLVMParseCommandLineOptions(
+        argc: c_int,
+        argv: *const *const c_char,
+        overview: *const c_char,
+    );
+    pub(super) fn LLVMInstallFatalErrorHandler(handler: FatalErrorHandler);
+
+    pub(super) fn LLVMContextCreate() -> *mut Context;
+    pub(super) fn LLVMContextDispose(context: *mut Context);
+    pub(super) fn LLVMContextSetDiagnosticHandler(
+        context: *mut Context,
+        handler: DiagnosticHandler,
+        user: *mut c_void,
+    );
+    pub(super) fn LLVMGetDiagInfoDescription(info: *mut DiagnosticInfo) -> *mut c_char;
+    pub(super) fn LLVMGetDiagInfoSeverity(info: *mut DiagnosticInfo) -> c_int;
+
+    pub(super) fn LLVMDisposeModule(module: *mut Module);
+    pub(super) fn LLVMSetTarget(module: *mut Module, triple: *const c_char);
+    pub(super) fn LLVMSetModuleDataLayout(module: *mut Module, layout: *mut TargetData);
+    pub(super) fn LLVMPrintModuleToString(module: *mut Module) -> *mut c_char;
+    pub(super) fn LLVMVerifyModule(
+        module: *mut Module,
+        action: c_uint,
+        message: *mut *mut c_char,
+    ) -> c_int;
+    pub(super) fn LLVMDisposeMessage(message: *mut c_char);
+
+    pub(super) fn LLVMGetTargetFromTriple(
+        triple: *const c_char,
+        target: *mut *mut Target,
+        error: *mut *mut c_char,
+    ) -> c_int;
+    pub(super) fn LLVMCreateTargetMachine(
+        target: *mut Target,
+        triple: *const c_char,
+        cpu: *const c_char,
+        features: *const c_char,
+        level: c_uint,
+        reloc: c_uint,
+        code_model: c_uint,
+    ) -> *mut TargetMachine;
+    pub(super) fn LLVMDisposeTargetMachine(machine: *mut TargetMachine);
+    pub(super) fn LLVMCreateTargetDataLayout(machine: *mut TargetMachine) -> *mut TargetData;
+    pub(super) fn LLVMDisposeTargetData(layout: *mut TargetData);
+    pub(super) fn LLVMTargetMachineEmitToMemoryBuffer(
+        machine: *mut TargetMachine,
+        module: *mut Module,
+        kind: c_uint,
+        error: *mut *mut c_char,
+        buffer: *mut *mut MemoryBuffer,
+    ) -> c_int;
+    pub(super) fn LLVMGetBufferStart(buffer: *mut MemoryBuffer) -> *const u8;
+    pub(super) fn LLVMGetBufferSize(buffer: *mut MemoryBuffer) -> usize;
+    pub(super) fn LLVMDisposeMemoryBuffer(buffer: *mut MemoryBuffer);
+
+    pub(super) fn LLVMCreatePassBuilderOptions() -> *mut PassOptions;
+    pub(super) fn LLVMDisposePassBuilderOptions(options: *mut PassOptions);
+    pub(super) fn LLVMRunPasses(
+        module: *mut Module,
+        passes: *const c_char,
+        machine: *mut TargetMachine,
+        options: *mut PassOptions,
+    ) -> *mut Error;
+    pub(super) fn LLVMGetErrorMessage(error: *mut Error) -> *mut c_char;
+    pub(super) fn LLVMDisposeErrorMessage(message: *mut c_char);
+}

@@ -1,0 +1,30 @@
+//! From the LLVM dialect to what runs: PTX, cubin, SASS text.
+//!
+//! In reading order:
+//! - [`llvm`]: LLVM dialect → LLVM IR → PTX text, in process;
+//! - [`locate`]: where NVIDIA's library and programs are looked for;
+//! - [`cubin`]: PTX → cubin by libnvJitLink, or by `ptxas` where the library is missing;
+//! - [`sass`]: cubin → SASS text by `nvdisasm` or `cuobjdump`;
+//! - [`messages`]: what MLIR reports, collected as data;
+//! - [`timings`]: durations of the phases.
+//!
+//! For `.loc` lines in the PTX, run `ensure-debug-info-scope-on-llvm-func` with
+//! `emission-kind=DebugDirectivesOnly` on the whole module before translating: line directives only,
+//! no debug sections, no `.target …, debug`.
+//!
+//! Invariants: nothing here ends the process or prints; every failure is an error value. Unsafe code
+//! is confined to `llvm` (with its declarations in `ffi`) and `cubin`.
+
+pub mod cubin;
+mod ffi;
+pub mod llvm;
+pub mod locate;
+pub mod messages;
+pub mod sass;
+pub mod timings;
+
+pub use cubin::{Cubin, CubinError, CubinOptions, KernelResources};
+pub use llvm::{Chip, LlvmError, LlvmModule, LlvmOutput, OptLevel, to_ptx};
+pub use messages::{Message, Severity};
+pub use sass::SassError;
+pub use timings::Timings;
