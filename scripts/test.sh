@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Sets the machine up and runs every test: Rust tests, lit tests, the layout vectors, and the tests
+# inside the examples in the simulator.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+scripts/setup.sh
+[ -f "$HOME/.cargo/env" ] && . "$HOME/.cargo/env"
+target=$(cargo metadata --no-deps --format-version 1 |
+  python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
+
+step() { printf '\n== %s\n' "$*"; }
+
+step "programs"
+cargo build --release --workspace --bins
+
+step "Rust tests"
+CUTEC_PROGRAMS="$target/release" cargo test --release --workspace
+
+step "lit tests"
+CUTEC_PROGRAMS="$target/release" "${LIT:-lit-22}" -q test-suite
+
+step "examples in the simulator"
+"$target/release/cutec" test --device sim examples/*.cute
+
+printf '\nall tests passed\n'
