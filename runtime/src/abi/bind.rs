@@ -1,0 +1,832 @@
+//! Binding: arguments are checked against the ABI and become a [`Launch`].
+//!
+//! Every way in which an argument can be wrong is a [`BindError`] of its own, with the argument's name,
+//! what was expected and what was found. Nothing is allocated or launched here.
+
+use std::fmt;
+
+use super::{
+    AbiExpr, ArgAbi, Dim, ExprError, KernelAbi, ParamAbi, ScalarAbi, SymbolAbi, SymbolSource,
+    TensorAbi, Width,
+};
+use crate::tensor::DType;
+
+/// One argument, as binding sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arg {
+    /// A tensor.
+    Tensor(TensorDesc),
+    /// A number.
+    Scalar(ScalarValue),
+}
+
+/// Shape and placement of a tensor argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorDesc {
+    /// Element type.
+    pub dtype: DType,
+    /// Extents, one a mode.
+    pub shape: Vec<i64>,
+    /// Strides in elements, one a mode.
+    pub strides: Vec<i64>,
+    /// Alignment of the base address, in bytes.
+    pub align: u64,
+    /// Whether the kernel may write to it.
+    pub mutable: bool,
+}
+
+/// A scalar with its type.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScalarValue {
+    /// Type in which it is passed.
+    pub dtype: DType,
+    /// Its little-endian bytes; the first [`DType::size`] count.
+    pub bytes: [u8; 8],
+}
+
+/// A checked launch; addresses are still to be filled in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Launch {
+    /// Name of the `.entry`.
+    pub entry: String,
+    /// Number of blocks in x, y, z. One of them is 0 where there is nothing to do.
+    pub grid: [u32; 3],
+    /// Number of threads of a block in x, y, z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory of a block, in bytes.
+    pub smem_bytes: u32,
+    /// Machine-level parameters in order.
+    pub params: Vec<LaunchParam>,
+}
+
+/// One machine-level parameter of a [`Launch`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LaunchParam {
+    /// Base address of the argument with this index.
+    Pointer(usize),
+    /// A 32-bit integer.
+    I32(i32),
+    /// A 64-bit integer.
+    I64(i64),
+    /// A scalar argument.
+    Scalar(ScalarValue),
+}
+
+/// An extent or a stride of an argument, for messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Name of the argument.
+    pub arg: String,
+    /// What of it.
+    pub part: Part,
+}
+
+/// See [`Place`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Extent of this mode.
+    Extent(usize),
+    /// Stride of this mode.
+    Stride(usize),
+    /// Its value.
+    Value,
+}
+
+/// Why a launch is refused.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum BindError {
+    /// No such kernel in the artifact.
+    #[error("no kernel `{kernel}`: expected one of {}", list(.available))]
+    UnknownKernel {
+        /// Name that was asked for.
+        kernel: String,
+        /// Names there are.
+        available: Vec<String>,
+    },
+    /// Too few or too many arguments.
+    #[error("`{kernel}` takes {expected} arguments ({names}), found {found}", names = list(.names), expected = .names.len())]
+    Count {
+        /// Name of the kernel.
+        kernel: String,
+        /// Names of the arguments that it takes.
+        names: Vec<String>,
+        /// Number of arguments given.
+        found: usize,
+    },
+    /// A tensor where a scalar is expected, or the other way round.
+    #[error("`{arg}`: expected a {expected}, found a {found}")]
+    Kind {
+        /// Name of the argument.
+        arg: String,
+        /// `tensor` or `scalar`.
+        expected: &'static str,
+        /// `tensor` or `scalar`.
+        found: &'static str,
+    },
+    /// Another element type.
+    #[error("`{arg}`: expected element type {expected}, found {found}")]
+    DType {
+        /// Name of the argument.
+        arg: String,
+        /// Type in the ABI.
+        expected: DType,
+        /// Type of the argument.
+        found: DType,
+    },
+    /// Another number of modes.
+    #[error("`{arg}`: expected rank {expected}, found rank {found} (shape {shape:?})")]
+    Rank {
+        /// Name of the argument.
+        arg: String,
+        /// Rank in the ABI.
+        expected: usize,
+        /// Rank of the argument.
+        found: usize,
+        /// Shape of the argument.
+        shape: Vec<i64>,
+    },
+    /// Shape and strides of the argument differ in number.
+    #[error("`{arg}`: {extents} extents but {strides} strides")]
+    Malformed {
+        /// Name of the argument.
+        arg: String,
+        /// Number of extents.
+        extents: usize,
+        /// Number of strides.
+        strides: usize,
+    },
+    /// A negative extent.
+    #[error("`{arg}`: extent {found} of mode {mode}: expected 0 or more")]
+    NegativeExtent {
+        /// Name of the argument.
+        arg: String,
+        /// The mode.
+        mode: usize,
+        /// The extent.
+        found: i64,
+    },
+    /// The argument does not fit 64-bit byte addresses.
+    #[error("`{arg}`: shape {shape:?} with strides {strides:?} spans more than 2^63 bytes")]
+    TooLarge {
+        /// Name of the argument.
+        arg: String,
+        /// Its shape.
+        shape: Vec<i64>,
+        /// Its strides, in elements.
+        strides: Vec<i64>,
+    },
+    /// Another extent than the static one.
+    #[error("`{arg}`: expected extent {expected} in mode {mode}, found {found}")]
+    StaticExtent {
+        /// Name of the argument.
+        arg: String,
+        /// The mode.
+        mode: usize,
+        /// Extent in the ABI.
+        expected: i64,
+        /// Extent of the argument.
+        found: i64,
+    },
+    /// Another extent than the expression gives.
+    #[error("`{arg}`: expected extent {expr} = {expected} in mode {mode}, found {found}")]
+    ComputedExtent {
+        /// Name of the argument.
+        arg: String,
+        /// The mode.
+        mode: usize,
+        /// The expression.
+        expr: String,
+        /// Its value.
+        expected: i64,
+        /// Extent of the argument.
+        found: i64,
+    },
+    /// Two extents that must be equal differ.
+    #[error(
+        "`{symbol}` must be one number: {first} is {first_value}, but {second} is {second_value}"
+    )]
+    TiedExtent {
+        /// Name of the run-time integer.
+        symbol: String,
+        /// Where its value was read.
+        first: Place,
+        /// The value there.
+        first_value: i64,
+        /// Where it recurs.
+        second: Place,
+        /// The value there.
+        second_value: i64,
+    },
+    /// A stride is not what the layout says.
+    #[error("`{arg}`: expected stride {expr}{} in mode {mode}, found {found} (shape {shape:?}, strides {strides:?})", value_of(.expr, *.expected))]
+    Stride {
+        /// Name of the argument.
+        arg: String,
+        /// The mode.
+        mode: usize,
+        /// The stride's expression.
+        expr: String,
+        /// Its value.
+        expected: i64,
+        /// Stride of the argument.
+        found: i64,
+        /// Shape of the argument.
+        shape: Vec<i64>,
+        /// Strides of the argument.
+        strides: Vec<i64>,
+    },
+    /// A run-time integer is not the multiple that the kernel relies on.
+    #[error("{place}: `{symbol}` must be divisible by {expected}, found {found}")]
+    Divisibility {
+        /// Name of the run-time integer.
+        symbol: String,
+        /// Where its value was read.
+        place: Place,
+        /// The divisor.
+        expected: i64,
+        /// The value.
+        found: i64,
+    },
+    /// A run-time integer above its bound, or beyond the width in which it is passed.
+    #[error("{place}: `{symbol}` must be at most {max} ({why}), found {found}")]
+    Range {
+        /// Name of the run-time integer.
+        symbol: String,
+        /// Where its value was read.
+        place: Place,
+        /// Largest value.
+        max: i64,
+        /// Why.
+        why: RangeReason,
+        /// The value.
+        found: i64,
+    },
+    /// The base address is not aligned.
+    #[error(
+        "`{arg}`: expected a base address aligned to {expected} bytes, found alignment {found}"
+    )]
+    Align {
+        /// Name of the argument.
+        arg: String,
+        /// Alignment in the ABI.
+        expected: u64,
+        /// Alignment of the argument.
+        found: u64,
+    },
+    /// A read-only tensor where the kernel writes.
+    #[error("`{arg}`: the kernel writes to it: expected a mutable tensor, found a read-only one")]
+    ReadOnly {
+        /// Name of the argument.
+        arg: String,
+    },
+    /// A promise does not hold.
+    #[error("`where {promise}` does not hold for {values}")]
+    Promise {
+        /// The promise as the source states it.
+        promise: String,
+        /// The run-time integers in it, with their values.
+        values: String,
+    },
+    /// An expression of the ABI has no value for these arguments.
+    #[error("{what}: {error}")]
+    Expr {
+        /// What the expression is for, such as `grid.x`.
+        what: String,
+        /// Why it has no value.
+        error: ExprError,
+    },
+    /// Grid or block beyond what a launch can have.
+    #[error("{what}.{axis} is {found}: expected {min} to {max}")]
+    Geometry {
+        /// `grid` or `block`.
+        what: &'static str,
+        /// `x`, `y` or `z`.
+        axis: char,
+        /// Smallest.
+        min: i64,
+        /// Largest.
+        max: i64,
+        /// The value.
+        found: i64,
+    },
+    /// More threads in a block than there can be.
+    #[error("a block of {found} threads: expected at most 1024")]
+    BlockSize {
+        /// Number of threads.
+        found: u64,
+    },
+    /// The ABI refers to something it does not have; [`Abi::validate`](super::Abi::validate) would say what.
+    #[error("`{kernel}`: the ABI is inconsistent: {what}")]
+    Inconsistent {
+        /// Name of the kernel.
+        kernel: String,
+        /// What is missing.
+        what: &'static str,
+    },
+}
+
+/// Why a run-time integer has an upper bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RangeReason {
+    /// The kernel was compiled for values up to this.
+    Bound,
+    /// It is passed in this width.
+    Width(Width),
+}
+
+impl KernelAbi {
+    /// Checks `args` against this kernel and computes its launch.
+    ///
+    /// An empty tensor is no error: the grid may then have an extent of 0 ([`Launch::is_empty`]).
+    pub fn bind(&self, args: &[Arg]) -> Result<Launch, BindError> {
+        if args.len() != self.args.len() {
+            return Err(BindError::Count {
+                kernel: self.name.clone(),
+                names: self.args.iter().map(|arg| arg.name().to_string()).collect(),
+                found: args.len(),
+            });
+        }
+        for (abi, arg) in self.args.iter().zip(args) {
+            check_kind(abi, arg)?;
+        }
+        let symbols = self.read_symbols(args)?;
+        for (abi, arg) in self.args.iter().zip(args) {
+            if let (ArgAbi::Tensor(abi), Arg::Tensor(tensor)) = (abi, arg) {
+                self.check_extents(abi, tensor, &symbols)?;
+                self.check_strides(abi, tensor, &symbols)?;
+            }
+        }
+        self.check_symbols(&symbols)?;
+        self.check_promises(&symbols)?;
+        let grid = self.geometry("grid", &self.grid, [0, 0, 0], GRID_LIMITS, &symbols)?;
+        let block = self.geometry("block", &self.block, [1, 1, 1], BLOCK_LIMITS, &symbols)?;
+        let threads = block.iter().map(|&extent| u64::from(extent)).product();
+        if threads > MAX_THREADS {
+            return Err(BindError::BlockSize { found: threads });
+        }
+        let params = self
+            .params
+            .iter()
+            .map(|param| self.launch_param(param, args, &symbols));
+        Ok(Launch {
+            entry: self.entry.clone(),
+            grid,
+            block,
+            smem_bytes: self.smem_bytes,
+            params: params.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Values of the run-time integers, in the order of [`KernelAbi::symbols`].
+    fn read_symbols(&self, args: &[Arg]) -> Result<Vec<i64>, BindError> {
+        let value = |symbol: &SymbolAbi| match (symbol.from, args.get(symbol.from.arg())?) {
+            (SymbolSource::Extent { mode, .. }, Arg::Tensor(tensor)) => {
+                tensor.shape.get(mode).copied()
+            }
+            (SymbolSource::Stride { mode, .. }, Arg::Tensor(tensor)) => {
+                let (extent, stride) = (*tensor.shape.get(mode)?, *tensor.strides.get(mode)?);
+                Some(if extent <= 1 {
+                    free_stride(symbol, stride)
+                } else {
+                    stride
+                })
+            }
+            (SymbolSource::Scalar { .. }, Arg::Scalar(scalar)) => scalar.as_i64(),
+            _ => None,
+        };
+        let values = self.symbols.iter().map(|symbol| {
+            value(symbol).ok_or_else(|| self.inconsistent("a symbol is read where nothing is"))
+        });
+        values.collect()
+    }
+
+    fn check_extents(
+        &self,
+        abi: &TensorAbi,
+        tensor: &TensorDesc,
+        symbols: &[i64],
+    ) -> Result<(), BindError> {
+        let arg = || abi.name.clone();
+        for (mode, (extent, &found)) in abi.extents.iter().zip(&tensor.shape).enumerate() {
+            match extent {
+                Dim::Static(expected) if *expected != found => {
+                    return Err(BindError::StaticExtent {
+                        arg: arg(),
+                        mode,
+                        expected: *expected,
+                        found,
+                    });
+                }
+                Dim::Static(_) => {}
+                Dim::Symbol(index) => {
+                    let (Some(symbol), Some(&value)) =
+                        (self.symbols.get(*index), symbols.get(*index))
+                    else {
+                        return Err(self.inconsistent("an extent refers to a missing symbol"));
+                    };
+                    if value != found {
+                        return Err(BindError::TiedExtent {
+                            symbol: symbol.name.clone(),
+                            first: self.place(symbol),
+                            first_value: value,
+                            second: Place {
+                                arg: arg(),
+                                part: Part::Extent(mode),
+                            },
+                            second_value: found,
+                        });
+                    }
+                }
+                Dim::Expr(expr) => {
+                    let what = format!("extent of mode {mode} of `{}`", abi.name);
+                    let expected = evaluate(expr, symbols, || what)?;
+                    if expected != found {
+                        let expr = self.show(expr);
+                        return Err(BindError::ComputedExtent {
+                            arg: arg(),
+                            mode,
+                            expr,
+                            expected,
+                            found,
+                        });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_strides(
+        &self,
+        abi: &TensorAbi,
+        tensor: &TensorDesc,
+        symbols: &[i64],
+    ) -> Result<(), BindError> {
+        if tensor.shape.contains(&0) {
+            // No element, no address.
+            return Ok(());
+        }
+        for (mode, (expr, &found)) in abi.strides.iter().zip(&tensor.strides).enumerate() {
+            if tensor.shape.get(mode) == Some(&1) {
+                continue;
+            }
+            let what = || format!("stride of mode {mode} of `{}`", abi.name);
+            let expected = evaluate(expr, symbols, what)?;
+            if expected != found {
+                return Err(BindError::Stride {
+                    arg: abi.name.clone(),
+                    mode,
+                    expr: self.show(expr),
+                    expected,
+                    found,
+                    shape: tensor.shape.clone(),
+                    strides: tensor.strides.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_symbols(&self, symbols: &[i64]) -> Result<(), BindError> {
+        for (symbol, &found) in self.symbols.iter().zip(symbols) {
+            let (name, place) = (|| symbol.name.clone(), || self.place(symbol));
+            let bound = symbol.max.map(|max| (max, RangeReason::Bound));
+            let width = (symbol.width.max_value(), RangeReason::Width(symbol.width));
+            for (max, why) in bound.into_iter().chain([width]) {
+                if found > max {
+                    let (symbol, place) = (name(), place());
+                    return Err(BindError::Range {
+                        symbol,
+                        place,
+                        max,
+                        why,
+                        found,
+                    });
+                }
+            }
+            if symbol.divisible_by > 1 && found % symbol.divisible_by != 0 {
+                return Err(BindError::Divisibility {
+                    symbol: name(),
+                    place: place(),
+                    expected: symbol.divisible_by,
+                    found,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_promises(&self, symbols: &[i64]) -> Result<(), BindError> {
+        for promise in &self.promises {
+            let what = || format!("`where {}`", promise.text);
+            if evaluate(&promise.expr, symbols, what)? != 0 {
+                continue;
+            }
+            let mut used = Vec::new();
+            promise.expr.for_each_symbol(&mut |index| {
+                if !used.contains(&index) {
+                    used.push(index);
+                }
+            });
+            let values = used.iter().filter_map(|&index| {
+                Some(format!(
+                    "{} = {}",
+                    self.symbols.get(index)?.name,
+                    symbols.get(index)?
+                ))
+            });
+            return Err(BindError::Promise {
+                promise: promise.text.clone(),
+                values: values.collect::<Vec<_>>().join(", "),
+            });
+        }
+        Ok(())
+    }
+
+    fn geometry(
+        &self,
+        what: &'static str,
+        exprs: &[AbiExpr; 3],
+        min: [i64; 3],
+        max: [i64; 3],
+        symbols: &[i64],
+    ) -> Result<[u32; 3], BindError> {
+        let mut extents = [0; 3];
+        for (index, axis) in ['x', 'y', 'z'].into_iter().enumerate() {
+            let found = evaluate(&exprs[index], symbols, || format!("{what}.{axis}"))?;
+            let (min, max) = (min[index], max[index]);
+            extents[index] = u32::try_from(found)
+                .ok()
+                .filter(|_| (min..=max).contains(&found))
+                .ok_or(BindError::Geometry {
+                    what,
+                    axis,
+                    min,
+                    max,
+                    found,
+                })?;
+        }
+        Ok(extents)
+    }
+
+    fn launch_param(
+        &self,
+        param: &ParamAbi,
+        args: &[Arg],
+        symbols: &[i64],
+    ) -> Result<LaunchParam, BindError> {
+        let found = match *param {
+            ParamAbi::Pointer { arg } => Some(LaunchParam::Pointer(arg)),
+            ParamAbi::Symbol { index } => match (self.symbols.get(index), symbols.get(index)) {
+                (Some(symbol), Some(&value)) => match symbol.width {
+                    Width::W32 => i32::try_from(value).ok().map(LaunchParam::I32),
+                    Width::W64 => Some(LaunchParam::I64(value)),
+                },
+                _ => None,
+            },
+            ParamAbi::Scalar { arg } => match args.get(arg) {
+                Some(Arg::Scalar(scalar)) => Some(LaunchParam::Scalar(*scalar)),
+                _ => None,
+            },
+        };
+        found.ok_or_else(|| self.inconsistent("a parameter refers to a missing argument or symbol"))
+    }
+
+    /// Where a run-time integer is read.
+    fn place(&self, symbol: &SymbolAbi) -> Place {
+        let arg = self.args.get(symbol.from.arg());
+        Place {
+            arg: arg.map_or_else(String::new, |arg| arg.name().to_string()),
+            part: match symbol.from {
+                SymbolSource::Extent { mode, .. } => Part::Extent(mode),
+                SymbolSource::Stride { mode, .. } => Part::Stride(mode),
+                SymbolSource::Scalar { .. } => Part::Value,
+            },
+        }
+    }
+
+    fn show(&self, expr: &AbiExpr) -> String {
+        let names: Vec<&str> = self
+            .symbols
+            .iter()
+            .map(|symbol| symbol.name.as_str())
+            .collect();
+        expr.display(&names).to_string()
+    }
+
+    fn inconsistent(&self, what: &'static str) -> BindError {
+        BindError::Inconsistent {
+            kernel: self.name.clone(),
+            what,
+        }
+    }
+}
+
+impl Launch {
+    /// Whether there is no block to run: a success without a launch.
+    pub fn is_empty(&self) -> bool {
+        self.grid.contains(&0)
+    }
+}
+
+impl TensorDesc {
+    /// Bytes from the base address to the end of the last element, 0 for an empty tensor; `None`
+    /// where that does not fit an `i64`, or an element lies before the base address.
+    pub fn span_bytes(&self) -> Option<u64> {
+        if self.shape.contains(&0) {
+            return Some(0);
+        }
+        let mut last: i64 = 0;
+        for (&extent, &stride) in self.shape.iter().zip(&self.strides) {
+            if extent > 1 && stride < 0 {
+                return None;
+            }
+            if extent > 1 {
+                last = last.checked_add(extent.checked_sub(1)?.checked_mul(stride)?)?;
+            }
+        }
+        let size = i64::try_from(self.dtype.size()).ok()?;
+        u64::try_from(last.checked_add(1)?.checked_mul(size)?).ok()
+    }
+}
+
+impl ScalarValue {
+    /// `value` converted to `dtype`.
+    pub fn new(dtype: DType, value: f64) -> ScalarValue {
+        let mut bytes = [0; 8];
+        dtype.write(value, &mut bytes);
+        ScalarValue { dtype, bytes }
+    }
+
+    /// The value of an integer scalar; `None` for floating point, or above `i64::MAX`.
+    pub fn as_i64(&self) -> Option<i64> {
+        let raw = u64::from_le_bytes(self.bytes);
+        match self.dtype {
+            DType::I8 => Some(i64::from(raw as i8)),
+            DType::I16 => Some(i64::from(raw as i16)),
+            DType::I32 => Some(i64::from(raw as i32)),
+            DType::I64 => Some(raw as i64),
+            DType::U8 | DType::Bool => Some(i64::from(raw as u8)),
+            DType::U16 => Some(i64::from(raw as u16)),
+            DType::U32 => Some(i64::from(raw as u32)),
+            DType::U64 => i64::try_from(raw).ok(),
+            _ => None,
+        }
+    }
+}
+
+impl SymbolSource {
+    /// Index of the argument that it is read from.
+    pub fn arg(&self) -> usize {
+        match *self {
+            SymbolSource::Extent { arg, .. }
+            | SymbolSource::Stride { arg, .. }
+            | SymbolSource::Scalar { arg } => arg,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.part {
+            Part::Extent(mode) => write!(f, "mode {mode} of `{}`", self.arg),
+            Part::Stride(mode) => write!(f, "stride of mode {mode} of `{}`", self.arg),
+            Part::Value => write!(f, "`{}`", self.arg),
+        }
+    }
+}
+
+impl fmt::Display for RangeReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RangeReason::Bound => f.write_str("the kernel was compiled for no more"),
+            RangeReason::Width(width) => write!(f, "it is passed as {width}"),
+        }
+    }
+}
+
+/// Most blocks in x, y, z (CUDA C++ Programming Guide, technical specifications).
+const GRID_LIMITS: [i64; 3] = [0x7FFF_FFFF, 65535, 65535];
+/// Most threads in x, y, z.
+const BLOCK_LIMITS: [i64; 3] = [1024, 1024, 64];
+/// Most threads in a block.
+const MAX_THREADS: u64 = 1024;
+
+fn check_kind(abi: &ArgAbi, arg: &Arg) -> Result<(), BindError> {
+    match (abi, arg) {
+        (ArgAbi::Tensor(abi), Arg::Tensor(tensor)) => check_tensor(abi, tensor),
+        (ArgAbi::Scalar(abi), Arg::Scalar(scalar)) => check_scalar(abi, scalar),
+        (ArgAbi::Tensor(abi), Arg::Scalar(_)) => Err(BindError::Kind {
+            arg: abi.name.clone(),
+            expected: "tensor",
+            found: "scalar",
+        }),
+        (ArgAbi::Scalar(abi), Arg::Tensor(_)) => Err(BindError::Kind {
+            arg: abi.name.clone(),
+            expected: "scalar",
+            found: "tensor",
+        }),
+    }
+}
+
+fn check_tensor(abi: &TensorAbi, tensor: &TensorDesc) -> Result<(), BindError> {
+    let arg = || abi.name.clone();
+    let shape = || tensor.shape.clone();
+    if abi.dtype != tensor.dtype {
+        return Err(BindError::DType {
+            arg: arg(),
+            expected: abi.dtype,
+            found: tensor.dtype,
+        });
+    }
+    if abi.extents.len() != tensor.shape.len() {
+        let (expected, found) = (abi.extents.len(), tensor.shape.len());
+        return Err(BindError::Rank {
+            arg: arg(),
+            expected,
+            found,
+            shape: shape(),
+        });
+    }
+    if tensor.shape.len() != tensor.strides.len() {
+        let (extents, strides) = (tensor.shape.len(), tensor.strides.len());
+        return Err(BindError::Malformed {
+            arg: arg(),
+            extents,
+            strides,
+        });
+    }
+    if let Some(mode) = tensor.shape.iter().position(|&extent| extent < 0) {
+        return Err(BindError::NegativeExtent {
+            arg: arg(),
+            mode,
+            found: tensor.shape[mode],
+        });
+    }
+    if tensor.span_bytes().is_none() {
+        let strides = tensor.strides.clone();
+        return Err(BindError::TooLarge {
+            arg: arg(),
+            shape: shape(),
+            strides,
+        });
+    }
+    if abi.mutable && !tensor.mutable {
+        return Err(BindError::ReadOnly { arg: arg() });
+    }
+    if tensor.align % abi.align.max(1) != 0 {
+        return Err(BindError::Align {
+            arg: arg(),
+            expected: abi.align,
+            found: tensor.align,
+        });
+    }
+    Ok(())
+}
+
+fn check_scalar(abi: &ScalarAbi, scalar: &ScalarValue) -> Result<(), BindError> {
+    if abi.dtype == scalar.dtype {
+        return Ok(());
+    }
+    Err(BindError::DType {
+        arg: abi.name.clone(),
+        expected: abi.dtype,
+        found: scalar.dtype,
+    })
+}
+
+/// The stride of a mode of extent 1 moves nothing: take the next multiple that the kernel accepts.
+fn free_stride(symbol: &SymbolAbi, stride: i64) -> i64 {
+    let divisor = symbol.divisible_by.max(1);
+    let rest = stride.rem_euclid(divisor);
+    if rest == 0 {
+        stride
+    } else {
+        stride.checked_add(divisor - rest).unwrap_or(0)
+    }
+}
+
+fn evaluate(
+    expr: &AbiExpr,
+    symbols: &[i64],
+    what: impl FnOnce() -> String,
+) -> Result<i64, BindError> {
+    expr.eval(symbols).map_err(|error| BindError::Expr {
+        what: what(),
+        error,
+    })
+}
+
+fn list(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    quoted.join(", ")
+}
+
+/// ` = 8` after an expression that is not itself the number.
+fn value_of(expr: &str, value: i64) -> String {
+    if expr == value.to_string() {
+        String::new()
+    } else {
+        format!(" = {value}")
+    }
+}

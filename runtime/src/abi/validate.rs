@@ -1,0 +1,281 @@
+//! Consistency of an ABI, checked once when it is read.
+//!
+//! After this, every index in a kernel's ABI is in range and of the right kind.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use super::{Abi, AbiError, AbiExpr, ArgAbi, Dim, KernelAbi, ParamAbi, SymbolSource};
+
+/// What does not fit in a kernel's ABI.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// An argument index out of range, or of the wrong kind.
+    Argument {
+        /// What refers to it.
+        what: &'static str,
+        /// The index.
+        index: usize,
+        /// What was expected: `tensor`, `scalar`, `integer scalar`.
+        expected: &'static str,
+    },
+    /// A mode index out of range.
+    Mode {
+        /// Name of the tensor argument.
+        arg: String,
+        /// The index.
+        mode: usize,
+        /// Rank of the argument.
+        rank: usize,
+    },
+    /// A symbol index out of range.
+    Symbol {
+        /// What refers to it.
+        what: &'static str,
+        /// The index.
+        index: usize,
+        /// Number of symbols.
+        count: usize,
+    },
+    /// Extents and strides of different number.
+    Rank {
+        /// Name of the tensor argument.
+        arg: String,
+        /// Number of extents.
+        extents: usize,
+        /// Number of strides.
+        strides: usize,
+    },
+    /// An alignment that is no power of two.
+    Align {
+        /// Name of the tensor argument.
+        arg: String,
+        /// The alignment.
+        align: u64,
+    },
+    /// A static extent below 0.
+    Extent {
+        /// Name of the tensor argument.
+        arg: String,
+        /// The mode.
+        mode: usize,
+        /// The extent.
+        extent: i64,
+    },
+    /// A divisor below 1.
+    Divisor {
+        /// Name of the symbol.
+        symbol: String,
+        /// The divisor.
+        divisible_by: i64,
+    },
+    /// Two arguments of one name.
+    DuplicateArgument {
+        /// The name.
+        name: String,
+    },
+}
+
+impl Abi {
+    /// Checks that the ABI is consistent.
+    pub fn validate(&self) -> Result<(), AbiError> {
+        let mut names = HashSet::new();
+        for kernel in &self.kernels {
+            if !names.insert(kernel.name.as_str()) {
+                return Err(AbiError::DuplicateKernel {
+                    kernel: kernel.name.clone(),
+                });
+            }
+            check(kernel).map_err(|problem| AbiError::Inconsistent {
+                kernel: kernel.name.clone(),
+                problem,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn check(kernel: &KernelAbi) -> Result<(), Problem> {
+    let mut names = HashSet::new();
+    for arg in &kernel.args {
+        if !names.insert(arg.name()) {
+            return Err(Problem::DuplicateArgument {
+                name: arg.name().to_string(),
+            });
+        }
+        check_argument(kernel, arg)?;
+    }
+    for symbol in &kernel.symbols {
+        if symbol.divisible_by < 1 {
+            return Err(Problem::Divisor {
+                symbol: symbol.name.clone(),
+                divisible_by: symbol.divisible_by,
+            });
+        }
+        match symbol.from {
+            SymbolSource::Extent { arg, mode } | SymbolSource::Stride { arg, mode } => {
+                let rank = tensor_rank(kernel, "symbol", arg)?;
+                if mode >= rank {
+                    let arg = kernel.args[arg].name().to_string();
+                    return Err(Problem::Mode { arg, mode, rank });
+                }
+            }
+            SymbolSource::Scalar { arg: index } => match kernel.args.get(index) {
+                Some(ArgAbi::Scalar(scalar)) if !scalar.dtype.is_float() => {}
+                _ => {
+                    let expected = "integer scalar";
+                    return Err(Problem::Argument {
+                        what: "symbol",
+                        index,
+                        expected,
+                    });
+                }
+            },
+        }
+    }
+    for param in &kernel.params {
+        match *param {
+            ParamAbi::Pointer { arg } => {
+                tensor_rank(kernel, "parameter", arg)?;
+            }
+            ParamAbi::Symbol { index } => symbol_exists(kernel, "parameter", index)?,
+            ParamAbi::Scalar { arg: index } => {
+                if !matches!(kernel.args.get(index), Some(ArgAbi::Scalar(_))) {
+                    let expected = "scalar";
+                    return Err(Problem::Argument {
+                        what: "parameter",
+                        index,
+                        expected,
+                    });
+                }
+            }
+        }
+    }
+    for promise in &kernel.promises {
+        expr_is_known(kernel, "promise", &promise.expr)?;
+    }
+    for expr in kernel.grid.iter() {
+        expr_is_known(kernel, "grid", expr)?;
+    }
+    for expr in kernel.block.iter() {
+        expr_is_known(kernel, "block", expr)?;
+    }
+    Ok(())
+}
+
+fn check_argument(kernel: &KernelAbi, arg: &ArgAbi) -> Result<(), Problem> {
+    let ArgAbi::Tensor(tensor) = arg else {
+        return Ok(());
+    };
+    let name = || tensor.name.clone();
+    if tensor.extents.len() != tensor.strides.len() {
+        let (extents, strides) = (tensor.extents.len(), tensor.strides.len());
+        return Err(Problem::Rank {
+            arg: name(),
+            extents,
+            strides,
+        });
+    }
+    if !tensor.align.is_power_of_two() {
+        return Err(Problem::Align {
+            arg: name(),
+            align: tensor.align,
+        });
+    }
+    for (mode, extent) in tensor.extents.iter().enumerate() {
+        match extent {
+            Dim::Static(extent) if *extent < 0 => {
+                return Err(Problem::Extent {
+                    arg: name(),
+                    mode,
+                    extent: *extent,
+                });
+            }
+            Dim::Static(_) => {}
+            Dim::Symbol(index) => symbol_exists(kernel, "extent", *index)?,
+            Dim::Expr(expr) => expr_is_known(kernel, "extent", expr)?,
+        }
+    }
+    tensor
+        .strides
+        .iter()
+        .try_for_each(|stride| expr_is_known(kernel, "stride", stride))
+}
+
+fn tensor_rank(kernel: &KernelAbi, what: &'static str, index: usize) -> Result<usize, Problem> {
+    match kernel.args.get(index) {
+        Some(ArgAbi::Tensor(tensor)) => Ok(tensor.extents.len()),
+        _ => Err(Problem::Argument {
+            what,
+            index,
+            expected: "tensor",
+        }),
+    }
+}
+
+fn symbol_exists(kernel: &KernelAbi, what: &'static str, index: usize) -> Result<(), Problem> {
+    let count = kernel.symbols.len();
+    if index < count {
+        Ok(())
+    } else {
+        Err(Problem::Symbol { what, index, count })
+    }
+}
+
+fn expr_is_known(kernel: &KernelAbi, what: &'static str, expr: &AbiExpr) -> Result<(), Problem> {
+    let mut worst = None;
+    expr.for_each_symbol(&mut |index| worst = worst.max(Some(index)));
+    worst.map_or(Ok(()), |index| symbol_exists(kernel, what, index))
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Problem::Argument {
+                what,
+                index,
+                expected,
+            } => {
+                write!(
+                    f,
+                    "a {what} refers to argument {index}: expected the index of a {expected}"
+                )
+            }
+            Problem::Mode { arg, mode, rank } => {
+                write!(
+                    f,
+                    "a symbol refers to mode {mode} of `{arg}`, which has rank {rank}"
+                )
+            }
+            Problem::Symbol { what, index, count } => {
+                write!(f, "a {what} refers to symbol {index} of {count}")
+            }
+            Problem::Rank {
+                arg,
+                extents,
+                strides,
+            } => {
+                write!(f, "`{arg}` has {extents} extents and {strides} strides")
+            }
+            Problem::Align { arg, align } => {
+                write!(f, "alignment {align} of `{arg}`: expected a power of two")
+            }
+            Problem::Extent { arg, mode, extent } => {
+                write!(
+                    f,
+                    "extent {extent} of mode {mode} of `{arg}`: expected 0 or more"
+                )
+            }
+            Problem::Divisor {
+                symbol,
+                divisible_by,
+            } => {
+                write!(
+                    f,
+                    "divisor {divisible_by} of symbol `{symbol}`: expected 1 or more"
+                )
+            }
+            Problem::DuplicateArgument { name } => write!(f, "two arguments named `{name}`"),
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Element types, as they are named in the language, in the ABI and on the command line.
+
+use std::fmt;
+use std::str::FromStr;
+
+use half::{bf16, f16};
+use serde::{Deserialize, Serialize};
+
+use super::minifloat;
+
+/// An element type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DType {
+    /// IEEE binary16.
+    F16,
+    /// The upper half of binary32.
+    BF16,
+    /// binary32 of which a tensor core reads 19 bits; stored as binary32.
+    TF32,
+    /// IEEE binary32.
+    F32,
+    /// IEEE binary64.
+    F64,
+    /// 4 exponent and 3 mantissa bits, no infinity (OCP OFP8 E4M3).
+    F8E4M3,
+    /// 5 exponent and 2 mantissa bits (OCP OFP8 E5M2).
+    F8E5M2,
+    /// Signed, 8 bits.
+    I8,
+    /// Signed, 16 bits.
+    I16,
+    /// Signed, 32 bits.
+    I32,
+    /// Signed, 64 bits.
+    I64,
+    /// Unsigned, 8 bits.
+    U8,
+    /// Unsigned, 16 bits.
+    U16,
+    /// Unsigned, 32 bits.
+    U32,
+    /// Unsigned, 64 bits.
+    U64,
+    /// One byte, 0 or 1.
+    Bool,
+}
+
+/// A name that is no element type.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}` is no element type: expected one of {}", all_names())]
+pub struct UnknownDType {
+    /// The name.
+    pub name: String,
+}
+
+impl DType {
+    /// Every element type.
+    pub const ALL: [DType; 16] = [
+        DType::F16,
+        DType::BF16,
+        DType::TF32,
+        DType::F32,
+        DType::F64,
+        DType::F8E4M3,
+        DType::F8E5M2,
+        DType::I8,
+        DType::I16,
+        DType::I32,
+        DType::I64,
+        DType::U8,
+        DType::U16,
+        DType::U32,
+        DType::U64,
+        DType::Bool,
+    ];
+
+    /// Name, such as `f16`.
+    pub fn name(self) -> &'static str {
+        match self {
+            DType::F16 => "f16",
+            DType::BF16 => "bf16",
+            DType::TF32 => "tf32",
+            DType::F32 => "f32",
+            DType::F64 => "f64",
+            DType::F8E4M3 => "f8e4m3",
+            DType::F8E5M2 => "f8e5m2",
+            DType::I8 => "i8",
+            DType::I16 => "i16",
+            DType::I32 => "i32",
+            DType::I64 => "i64",
+            DType::U8 => "u8",
+            DType::U16 => "u16",
+            DType::U32 => "u32",
+            DType::U64 => "u64",
+            DType::Bool => "bool",
+        }
+    }
+
+    /// Bytes an element.
+    pub fn size(self) -> usize {
+        match self {
+            DType::F8E4M3 | DType::F8E5M2 | DType::I8 | DType::U8 | DType::Bool => 1,
+            DType::F16 | DType::BF16 | DType::I16 | DType::U16 => 2,
+            DType::TF32 | DType::F32 | DType::I32 | DType::U32 => 4,
+            DType::F64 | DType::I64 | DType::U64 => 8,
+        }
+    }
+
+    /// Whether it is a floating-point type.
+    pub fn is_float(self) -> bool {
+        matches!(
+            self,
+            DType::F16
+                | DType::BF16
+                | DType::TF32
+                | DType::F32
+                | DType::F64
+                | DType::F8E4M3
+                | DType::F8E5M2
+        )
+    }
+
+    /// The element in `bytes` as `f64`; 64-bit integers beyond 2^53 are rounded.
+    ///
+    /// `bytes` holds at least [`DType::size`] bytes, little endian; a shorter slice reads as zeros.
+    pub fn read(self, bytes: &[u8]) -> f64 {
+        match self {
+            DType::F16 => f16::from_le_bytes(take(bytes)).to_f64(),
+            DType::BF16 => bf16::from_le_bytes(take(bytes)).to_f64(),
+            DType::TF32 | DType::F32 => f64::from(f32::from_le_bytes(take(bytes))),
+            DType::F64 => f64::from_le_bytes(take(bytes)),
+            DType::F8E4M3 => minifloat::E4M3.decode(u8::from_le_bytes(take(bytes))),
+            DType::F8E5M2 => minifloat::E5M2.decode(u8::from_le_bytes(take(bytes))),
+            DType::I8 => f64::from(i8::from_le_bytes(take(bytes))),
+            DType::I16 => f64::from(i16::from_le_bytes(take(bytes))),
+            DType::I32 => f64::from(i32::from_le_bytes(take(bytes))),
+            DType::I64 => i64::from_le_bytes(take(bytes)) as f64,
+            DType::U8 => f64::from(u8::from_le_bytes(take(bytes))),
+            DType::U16 => f64::from(u16::from_le_bytes(take(bytes))),
+            DType::U32 => f64::from(u32::from_le_bytes(take(bytes))),
+            DType::U64 => u64::from_le_bytes(take(bytes)) as f64,
+            DType::Bool => f64::from(u8::from(take::<1>(bytes) != [0])),
+        }
+    }
+
+    /// Writes `value` into the first [`DType::size`] of `bytes`, little endian.
+    ///
+    /// Floating point rounds to nearest even; `tf32` keeps 10 mantissa bits. Integers round to
+    /// nearest even and saturate, NaN gives 0; `bool` is whether the value differs from 0.
+    pub fn write(self, value: f64, bytes: &mut [u8]) {
+        match self {
+            DType::F16 => put(bytes, f16_from_f64(value).to_le_bytes()),
+            DType::BF16 => put(bytes, bf16_from_f64(value).to_le_bytes()),
+            DType::TF32 => put(bytes, round_tf32(value).to_le_bytes()),
+            DType::F32 => put(bytes, (value as f32).to_le_bytes()),
+            DType::F64 => put(bytes, value.to_le_bytes()),
+            DType::F8E4M3 => put(bytes, [minifloat::E4M3.encode(value)]),
+            DType::F8E5M2 => put(bytes, [minifloat::E5M2.encode(value)]),
+            DType::I8 => put(bytes, (value.round_ties_even() as i8).to_le_bytes()),
+            DType::I16 => put(bytes, (value.round_ties_even() as i16).to_le_bytes()),
+            DType::I32 => put(bytes, (value.round_ties_even() as i32).to_le_bytes()),
+            DType::I64 => put(bytes, (value.round_ties_even() as i64).to_le_bytes()),
+            DType::U8 => put(bytes, (value.round_ties_even() as u8).to_le_bytes()),
+            DType::U16 => put(bytes, (value.round_ties_even() as u16).to_le_bytes()),
+            DType::U32 => put(bytes, (value.round_ties_even() as u32).to_le_bytes()),
+            DType::U64 => put(bytes, (value.round_ties_even() as u64).to_le_bytes()),
+            DType::Bool => put(bytes, [u8::from(value != 0.0)]),
+        }
+    }
+
+    /// The bytes of one poisoned element: a NaN with a payload for floating point, `0xAB` bytes
+    /// for integers, so that what a kernel failed to write shows.
+    pub fn poison(self) -> Vec<u8> {
+        match self {
+            DType::F16 => vec![0xAB, 0x7E],
+            DType::BF16 => vec![0xEB, 0x7F],
+            DType::TF32 | DType::F32 => vec![0xAB, 0xAB, 0xEB, 0x7F],
+            DType::F64 => vec![0xAB, 0xAB, 0xAB, 0xAB, 0xAB, 0xAB, 0xFB, 0x7F],
+            DType::F8E4M3 | DType::F8E5M2 => vec![0x7F],
+            _ => vec![0xAB; self.size()],
+        }
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for DType {
+    type Err = UnknownDType;
+
+    fn from_str(name: &str) -> Result<DType, UnknownDType> {
+        DType::ALL
+            .into_iter()
+            .find(|dtype| dtype.name() == name)
+            .ok_or_else(|| UnknownDType {
+                name: name.to_string(),
+            })
+    }
+}
+
+/// `f64` to `f16` in one rounding.
+fn f16_from_f64(value: f64) -> f16 {
+    f16::from_f32(to_f32_odd(value))
+}
+
+/// `f64` to `bf16` in one rounding.
+fn bf16_from_f64(value: f64) -> bf16 {
+    bf16::from_f32(to_f32_odd(value))
+}
+
+/// `f64` to `f32`, rounded to odd: an inexact result has its last bit set, so that a second
+/// rounding to at most 22 bits gives what one rounding would (Boldo and Melquiond, 2008).
+fn to_f32_odd(value: f64) -> f32 {
+    let nearest = value as f32;
+    if !nearest.is_finite() || f64::from(nearest) == value {
+        // An overflow rounds to infinity in the narrower formats as well.
+        return nearest;
+    }
+    let towards_zero = if f64::from(nearest).abs() > value.abs() {
+        f32::from_bits(nearest.to_bits() - 1)
+    } else {
+        nearest
+    };
+    f32::from_bits(towards_zero.to_bits() | 1)
+}
+
+/// `f64` to the nearest `f32` with 10 mantissa bits.
+fn round_tf32(value: f64) -> f32 {
+    let odd = to_f32_odd(value);
+    if !odd.is_finite() {
+        return odd;
+    }
+    let bits = odd.to_bits();
+    let half = 0x0FFF + ((bits >> 13) & 1);
+    f32::from_bits((bits + half) & !0x1FFF)
+}
+
+fn take<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    bytes.first_chunk::<N>().copied().unwrap_or([0; N])
+}
+
+fn put<const N: usize>(bytes: &mut [u8], value: [u8; N]) {
+    if let Some(place) = bytes.first_chunk_mut::<N>() {
+        *place = value;
+    }
+}
+
+fn all_names() -> String {
+    DType::ALL.map(DType::name).join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_parse_back() {
+        for dtype in DType::ALL {
+            assert_eq!(dtype.name().parse(), Ok(dtype));
+            assert_eq!(
+                serde_json::to_string(&dtype).unwrap(),
+                format!("\"{}\"", dtype.name())
+            );
+        }
+        assert!(
+            "float"
+                .parse::<DType>()
+                .unwrap_err()
+                .to_string()
+                .contains("bf16")
+        );
+    }
+
+    #[test]
+    fn every_16_bit_float_survives_a_round_trip() {
+        for dtype in [DType::F16, DType::BF16] {
+            for bits in 0..=u16::MAX {
+                let value = dtype.read(&bits.to_le_bytes());
+                let mut back = [0; 2];
+                dtype.write(value, &mut back);
+                if value.is_nan() {
+                    assert!(dtype.read(&back).is_nan());
+                } else {
+                    assert_eq!(u16::from_le_bytes(back), bits, "{dtype}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn narrowing_from_f64_rounds_once() {
+        // Just above half way between 1 and the next f16: rounding first to f32 loses the excess.
+        let value = 1.0 + 2f64.powi(-11) + 2f64.powi(-40);
+        let mut bytes = [0; 2];
+        DType::F16.write(value, &mut bytes);
+        assert_eq!(DType::F16.read(&bytes), 1.0 + 2f64.powi(-10));
+        DType::BF16.write(1.0 + 2f64.powi(-8) + 2f64.powi(-40), &mut bytes);
+        assert_eq!(DType::BF16.read(&bytes), 1.0 + 2f64.powi(-7));
+        DType::BF16.write(1.0 + 2f64.powi(-8), &mut bytes);
+        assert_eq!(DType::BF16.read(&bytes), 1.0);
+    }
+
+    #[test]
+    fn tf32_keeps_ten_mantissa_bits() {
+        let mut bytes = [0; 4];
+        for (value, expected) in [
+            (1.0 + 2f64.powi(-11), 1.0),
+            (1.0 + 3.0 * 2f64.powi(-11), 1.0 + 2f64.powi(-9)),
+            (-1.0 - 2f64.powi(-10), -1.0 - 2f64.powi(-10)),
+            (f64::INFINITY, f64::INFINITY),
+        ] {
+            DType::TF32.write(value, &mut bytes);
+            assert_eq!(DType::TF32.read(&bytes), expected);
+        }
+    }
+
+    #[test]
+    fn poison_reads_as_nan() {
+        for dtype in DType::ALL {
+            let poison = dtype.poison();
+            assert_eq!(poison.len(), dtype.size());
+            assert_eq!(dtype.read(&poison).is_nan(), dtype.is_float(), "{dtype}");
+        }
+    }
+
+    #[test]
+    fn integers_saturate() {
+        let mut bytes = [0; 1];
+        for (value, expected) in [
+            (300.0, 127.0),
+            (-300.0, -128.0),
+            (f64::NAN, 0.0),
+            (2.5, 2.0),
+        ] {
+            DType::I8.write(value, &mut bytes);
+            assert_eq!(DType::I8.read(&bytes), expected);
+        }
+    }
+}
