@@ -1,0 +1,373 @@
+//! What can go wrong: reading PTX, preparing a launch, running a kernel.
+//!
+//! [`ErrorKind`] is data raised next to the check; [`SimError`] adds where it happened, which is
+//! attached in one place (`exec::cta`) when the error leaves the executor.
+
+use std::fmt;
+
+use super::Space;
+
+/// An error of the simulator together with the place it happened at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SimError {
+    /// What is wrong.
+    pub kind: ErrorKind,
+    /// Where; absent only for errors of a launch call itself.
+    pub location: Option<Box<Location>>,
+}
+
+/// The place of an error, as precisely as it is known.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Location {
+    /// Line of the PTX text, from 1.
+    pub ptx_line: u32,
+    /// The instruction as written, without its guard's surroundings; empty when there is none.
+    pub instruction: String,
+    /// The source position that the last `.loc` gives.
+    pub source: Option<SourceLoc>,
+    /// The kernel that was running.
+    pub entry: Option<String>,
+    /// `%ctaid` of the failing thread.
+    pub block: Option<[u32; 3]>,
+    /// `%tid` of the failing thread; for a fault of a whole warp, its first thread.
+    pub thread: Option<[u32; 3]>,
+}
+
+/// A position in the source that a `.loc` directive names.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceLoc {
+    /// Path as given by `.file`.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1; 0 when the compiler gave none.
+    pub column: u32,
+}
+
+impl fmt::Display for SourceLoc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// Whether a faulty access reads or writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// The access reads memory.
+    Read,
+    /// The access writes memory.
+    Write,
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Access::Read => "read",
+            Access::Write => "write",
+        })
+    }
+}
+
+/// A group of threads that waits, as named in a deadlock report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiter {
+    /// Index of the warp in its CTA.
+    pub warp: u32,
+    /// Lanes of the warp that stand here.
+    pub lanes: u32,
+    /// Line of the PTX text they stand at.
+    pub ptx_line: u32,
+    /// Source position of that line.
+    pub source: Option<SourceLoc>,
+    /// The instruction they stand at.
+    pub instruction: String,
+}
+
+impl fmt::Display for Waiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "warp {}", self.warp)?;
+        if self.lanes != u32::MAX {
+            write!(f, " lanes {:#010x}", self.lanes)?;
+        }
+        write!(f, " at `{}` (ptx line {}", self.instruction, self.ptx_line)?;
+        match &self.source {
+            Some(source) => write!(f, ", {source})"),
+            None => f.write_str(")"),
+        }
+    }
+}
+
+/// What is wrong, as data.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The text is not PTX.
+    #[error("PTX syntax: expected {expected}, found {found}")]
+    Syntax {
+        /// What the grammar wants here.
+        expected: String,
+        /// What stands there.
+        found: String,
+    },
+    /// An instruction outside of the simulated subset.
+    #[error("unknown instruction `{opcode}`: the simulator does not execute it")]
+    UnknownInstruction {
+        /// The opcode with its modifiers.
+        opcode: String,
+    },
+    /// A modifier that the simulator does not know at this place.
+    #[error("`{opcode}`: expected {expected}, found {found}")]
+    UnknownModifier {
+        /// The opcode with its modifiers.
+        opcode: String,
+        /// What would be understood.
+        expected: String,
+        /// The modifier, or that there is none.
+        found: String,
+    },
+    /// A directive outside of the simulated subset.
+    #[error("unknown directive `{name}`")]
+    UnknownDirective {
+        /// The directive.
+        name: String,
+    },
+    /// An operand that does not fit its instruction.
+    #[error("`{opcode}`: operand {index}: expected {expected}, found {found}")]
+    Operand {
+        /// The opcode with its modifiers.
+        opcode: String,
+        /// Position of the operand, from 0.
+        index: usize,
+        /// What fits.
+        expected: String,
+        /// What stands there.
+        found: String,
+    },
+    /// A name without declaration.
+    #[error("{what} `{name}` is not declared")]
+    Undeclared {
+        /// Register, label or variable.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// A name declared twice in a scope.
+    #[error("`{name}` is declared twice")]
+    Redeclared {
+        /// The name.
+        name: String,
+    },
+    /// A bound that keeps memory finite was passed.
+    #[error("{what}: at most {limit}, found {found}")]
+    Limit {
+        /// What is counted.
+        what: &'static str,
+        /// The bound.
+        limit: u64,
+        /// The count.
+        found: u64,
+    },
+    /// The module has no kernel of this name.
+    #[error("no kernel `{name}` in the module; it has {entries:?}")]
+    NoSuchEntry {
+        /// The name asked for.
+        name: String,
+        /// The kernels there are.
+        entries: Vec<String>,
+    },
+    /// A launch whose arguments do not fit the kernel.
+    #[error("launch of `{entry}`: {what}: expected {expected}, found {found}")]
+    Launch {
+        /// The kernel.
+        entry: String,
+        /// What does not fit.
+        what: &'static str,
+        /// What the kernel wants.
+        expected: String,
+        /// What was given.
+        found: String,
+    },
+    /// An access outside of every object.
+    #[error("out-of-bounds {access} of {size} bytes at {space} address {address:#x}: {object}")]
+    OutOfBounds {
+        /// State space.
+        space: Space,
+        /// Read or write.
+        access: Access,
+        /// First byte of the access.
+        address: u64,
+        /// Bytes accessed.
+        size: u32,
+        /// The nearest object and how far it is missed.
+        object: String,
+    },
+    /// An address that is not a multiple of the access size.
+    #[error("misaligned {access} at {space} address {address:#x}: expected a multiple of {align}, found remainder {}", .address % u64::from(*.align))]
+    Misaligned {
+        /// State space.
+        space: Space,
+        /// Read or write.
+        access: Access,
+        /// First byte of the access.
+        address: u64,
+        /// Required alignment in bytes.
+        align: u32,
+    },
+    /// A read of bytes nobody has written.
+    #[error("read of uninitialised {space} memory: {size} bytes at {address:#x}, of which byte {byte} was never written{object}")]
+    Uninitialised {
+        /// State space.
+        space: Space,
+        /// First byte of the access.
+        address: u64,
+        /// Bytes accessed.
+        size: u32,
+        /// The first byte of the access that is not initialised.
+        byte: u32,
+        /// ` (in …)` with the object, or empty.
+        object: String,
+    },
+    /// An access to bytes that a `cp.async` in flight will write.
+    #[error("{access} before cp.async wait: {size} bytes at shared address {address:#x} are the target of a cp.async that no cp.async.wait_group has completed")]
+    PendingCopy {
+        /// Read or write.
+        access: Access,
+        /// First byte of the access.
+        address: u64,
+        /// Bytes accessed.
+        size: u32,
+    },
+    /// A write to memory that cannot be written.
+    #[error("write to read-only {space} memory at {address:#x}")]
+    ReadOnly {
+        /// State space.
+        space: Space,
+        /// First byte of the access.
+        address: u64,
+    },
+    /// An instruction that needs lanes which stand elsewhere.
+    #[error("`{instruction}` needs lanes {needed:#010x} together, found {found:#010x}: {others}")]
+    LaneDivergence {
+        /// The instruction's opcode.
+        instruction: String,
+        /// Lanes that must execute it together.
+        needed: u32,
+        /// Lanes that do.
+        found: u32,
+        /// Where the others are.
+        others: String,
+    },
+    /// An aligned barrier reached by a part of a warp only.
+    #[error("barrier divergence: threads of one warp wait at different barriers: {}", list(.waiters))]
+    BarrierDivergence {
+        /// The groups of the warp.
+        waiters: Vec<Waiter>,
+    },
+    /// No thread of the CTA can go on.
+    #[error("deadlock: {arrived} of {expected} threads arrived at barrier {barrier}; waiting: {}", list(.waiters))]
+    Deadlock {
+        /// Barrier resource, 0 to 15.
+        barrier: u32,
+        /// Threads that arrived.
+        arrived: u32,
+        /// Threads that the barrier waits for.
+        expected: u32,
+        /// Every group that waits.
+        waiters: Vec<Waiter>,
+    },
+    /// Barrier operands that contradict the ISA or each other.
+    #[error("barrier {barrier}: {what}: expected {expected}, found {found}")]
+    Barrier {
+        /// Barrier resource.
+        barrier: u32,
+        /// The operand.
+        what: &'static str,
+        /// What is legal.
+        expected: String,
+        /// What was found.
+        found: u32,
+    },
+    /// The kernel executed `trap`.
+    #[error("the kernel trapped")]
+    Trap,
+    /// A CTA ran longer than allowed.
+    #[error("step limit: a CTA executed more than {limit} warp instructions")]
+    StepLimit {
+        /// The limit of [`Options`](super::Options).
+        limit: u64,
+    },
+    /// A `brx.idx` outside of its table.
+    #[error("brx.idx index {index} outside of its {targets} targets")]
+    BranchIndex {
+        /// The index.
+        index: u32,
+        /// Length of the table.
+        targets: u32,
+    },
+    /// An operand value that the ISA leaves undefined.
+    #[error("{what}: expected {expected}, found {found}")]
+    Value {
+        /// The operand.
+        what: &'static str,
+        /// What is legal.
+        expected: String,
+        /// What was found.
+        found: u64,
+    },
+    /// A host access to device memory outside of every allocation.
+    #[error("host {access} of {size} bytes at {address:#x}: {object}")]
+    HostAccess {
+        /// Read or write.
+        access: Access,
+        /// Device address.
+        address: u64,
+        /// Bytes accessed.
+        size: u64,
+        /// The nearest allocation and how far it is missed.
+        object: String,
+    },
+}
+
+fn list(waiters: &[Waiter]) -> String {
+    let shown: Vec<String> = waiters.iter().take(8).map(Waiter::to_string).collect();
+    let more = waiters.len().saturating_sub(8);
+    match more {
+        0 => shown.join("; "),
+        _ => format!("{}; and {more} more", shown.join("; ")),
+    }
+}
+
+impl SimError {
+    /// An error that concerns a line of the text.
+    pub(crate) fn at_line(kind: ErrorKind, ptx_line: u32) -> SimError {
+        SimError { kind, location: Some(Box::new(Location { ptx_line, ..Location::default() })) }
+    }
+}
+
+impl From<ErrorKind> for SimError {
+    fn from(kind: ErrorKind) -> SimError {
+        SimError { kind, location: None }
+    }
+}
+
+impl fmt::Display for SimError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(at) = &self.location else { return self.kind.fmt(f) };
+        match &at.source {
+            Some(source) => write!(f, "{source}: {}", self.kind)?,
+            None => write!(f, "ptx line {}: {}", at.ptx_line, self.kind)?,
+        }
+        if let Some(entry) = &at.entry {
+            write!(f, "\n  in kernel `{entry}`")?;
+        }
+        if let (Some(b), Some(t)) = (at.block, at.thread) {
+            write!(f, ", block ({}, {}, {}), thread ({}, {}, {})", b[0], b[1], b[2], t[0], t[1], t[2])?;
+        }
+        if !at.instruction.is_empty() {
+            write!(f, "\n  at ptx line {}: {}", at.ptx_line, at.instruction)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for SimError {}

@@ -1,0 +1,164 @@
+//! A simulator for PTX: runs the text that the compiler emitted, on the CPU, and checks it.
+//!
+//! ```
+//! use cutec_runtime::sim::{Memory, Module, Options};
+//!
+//! let ptx = "
+//! .version 8.0
+//! .target sm_80
+//! .address_size 64
+//! .visible .entry twice(.param .u64 data) {
+//!   .reg .b32 %r<3>;
+//!   .reg .b64 %rd<4>;
+//!   ld.param.u64 %rd1, [data];
+//!   mov.u32 %r1, %tid.x;
+//!   mul.wide.u32 %rd2, %r1, 4;
+//!   add.s64 %rd3, %rd1, %rd2;
+//!   ld.global.u32 %r2, [%rd3];
+//!   shl.b32 %r2, %r2, 1;
+//!   st.global.u32 [%rd3], %r2;
+//!   ret;
+//! }";
+//! let module = Module::parse(ptx)?;
+//! let mut memory = Memory::new();
+//! let data = memory.alloc(8, "data")?;
+//! memory.write(data, &[3, 0, 0, 0, 4, 0, 0, 0])?;
+//! module.launch("twice", [1, 1, 1], [2, 1, 1], 0, &data.to_le_bytes(), &mut memory, &Options::default())?;
+//! assert_eq!(memory.read(data, 8)?, [6, 0, 0, 0, 8, 0, 0, 0]);
+//! # Ok::<(), cutec_runtime::sim::SimError>(())
+//! ```
+//!
+//! # Modules, in reading order
+//! - `parse`: PTX text → tokens → syntax tree. Knows the grammar, not the instructions.
+//! - `isa`: the decoded instruction, a closed enum with resolved operands.
+//! - `decode`: syntax tree → instructions, one file a family. Here an unknown opcode, modifier or
+//!   operand becomes an error; nothing after it looks at text.
+//! - `flow`: the order in which groups of diverged lanes are run, so that they meet again.
+//! - [`module`]: what a module is, and [`Module::launch`].
+//! - `memory`: global memory. `exec`: warps, CTAs, shared memory, barriers, `cp.async`, matrices.
+//! - `number`: floating-point formats and roundings that Rust does not have.
+//! - [`error`]: every error, with data.
+//!
+//! # What it promises
+//! - **No guess.** What it does not execute exactly as the PTX ISA says is an error that names the
+//!   instruction and its line, when the module is parsed.
+//! - **Late copies.** `cp.async` reads its source at once and writes shared memory at the
+//!   `wait_group` that completes it, the latest moment the ISA allows. An access to the target
+//!   bytes before is an error.
+//! - **Convergence.** Lanes have program counters of their own, as from Volta on. Instructions that
+//!   need several lanes (`.sync`, aligned barriers) wait for them, and are errors when they cannot
+//!   come.
+//! - **Numerics.** `fma`, `div.rn`, `sqrt.rn` and conversions are exact to the bit in every rounding
+//!   mode. `mma` sums the exact products and the accumulator in f64 and rounds once, so it is more
+//!   accurate than hardware, which aligns and truncates. `.approx` functions (and `div.full`)
+//!   return the correctly rounded value in place of a chip's approximation.
+//! - **Determinism.** CTAs run in parallel, but one CTA runs its warps in a fixed order. A kernel
+//!   with global atomics runs its CTAs one after another. Only a kernel whose CTAs race can give
+//!   results that vary.
+//! - **Bounds.** Memory is bounded by what the launch asks for, time by [`Options::step_limit`].
+//!   No PTX text makes it panic.
+
+pub mod error;
+pub mod memory;
+pub mod module;
+
+pub use error::{Access, ErrorKind, Location, SimError, SourceLoc, Waiter};
+pub use memory::Memory;
+pub use module::{Entry, Module, Param};
+
+use std::fmt;
+
+/// A PTX state space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Space {
+    /// No space given: the address says which.
+    Generic,
+    /// Device memory.
+    Global,
+    /// Memory of a CTA.
+    Shared,
+    /// Memory of a thread.
+    Local,
+    /// Kernel parameters.
+    Param,
+    /// Constant variables of the module.
+    Const,
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Space::Generic => "generic",
+            Space::Global => "global",
+            Space::Shared => "shared",
+            Space::Local => "local",
+            Space::Param => "param",
+            Space::Const => "const",
+        })
+    }
+}
+
+/// How to run a kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Report reads of uninitialised memory and of `cp.async` targets in flight. Accesses outside
+    /// of objects and misaligned ones are errors in any case.
+    pub checks: bool,
+    /// Count bank conflicts of shared accesses; costs about a tenth of the speed.
+    pub counters: bool,
+    /// Reserved for schedules chosen at random; 0 is the fixed schedule.
+    pub seed: u64,
+    /// The most warp instructions that one CTA may execute.
+    pub step_limit: u64,
+    /// CPU threads that run CTAs; 0 takes as many as there are cores.
+    pub threads: usize,
+    /// Shared memory that a CTA may use, static and dynamic together, in bytes.
+    pub shared_limit: u32,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            checks: true,
+            counters: false,
+            seed: 0,
+            step_limit: 1 << 32,
+            threads: 0,
+            // The opt-in maximum of sm_90.
+            shared_limit: 227 << 10,
+        }
+    }
+}
+
+/// What a launch did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Instructions issued, one for each warp (or part of one) that executed it.
+    pub warp_instructions: u64,
+    /// Instructions executed, one for each thread whose guard held.
+    pub thread_instructions: u64,
+    /// Bytes that threads read from global memory, `cp.async` included.
+    pub global_read_bytes: u64,
+    /// Bytes that threads wrote to global memory.
+    pub global_written_bytes: u64,
+    /// Passes over the shared-memory banks, with [`Options::counters`].
+    pub shared_wavefronts: u64,
+    /// The passes there would be without bank conflicts, with [`Options::counters`].
+    pub shared_wavefronts_ideal: u64,
+    /// `mma` instructions, one for each warp.
+    pub mma_instructions: u64,
+}
+
+impl Stats {
+    fn merge(self, other: Stats) -> Stats {
+        Stats {
+            warp_instructions: self.warp_instructions + other.warp_instructions,
+            thread_instructions: self.thread_instructions + other.thread_instructions,
+            global_read_bytes: self.global_read_bytes + other.global_read_bytes,
+            global_written_bytes: self.global_written_bytes + other.global_written_bytes,
+            shared_wavefronts: self.shared_wavefronts + other.shared_wavefronts,
+            shared_wavefronts_ideal: self.shared_wavefronts_ideal + other.shared_wavefronts_ideal,
+            mma_instructions: self.mma_instructions + other.mma_instructions,
+        }
+    }
+}
