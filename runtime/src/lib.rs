@@ -16,4 +16,4 @@ pub mod sim;
 pub mod tensor;
 
 pub use abi::{Abi, Arg, BindError, KernelAbi, Launch};
-pub use tensor::DType;
+pub use tensor::{DType, Tensor};

@@ -96,6 +96,11 @@ impl AbiExpr {
 
     /// Value with `symbols` for the run-time integers.
     pub fn eval(&self, symbols: &[i64]) -> Result<i64, ExprError> {
+        self.eval_named(symbols, &[])
+    }
+
+    /// [`AbiExpr::eval`] with names for the run-time integers, which errors show.
+    pub fn eval_named(&self, symbols: &[i64], names: &[&str]) -> Result<i64, ExprError> {
         let Some((lhs, rhs)) = self.operands() else {
             return match *self {
                 AbiExpr::Symbol(index) => {
@@ -108,20 +113,20 @@ impl AbiExpr {
                 _ => Ok(0),
             };
         };
-        let left = lhs.eval(symbols)?;
+        let left = lhs.eval_named(symbols, names)?;
         match self {
             AbiExpr::And(..) if left == 0 => return Ok(0),
             AbiExpr::Or(..) if left != 0 => return Ok(1),
             _ => {}
         }
-        let right = rhs.eval(symbols)?;
+        let right = rhs.eval_named(symbols, names)?;
         let divides = matches!(
             self,
             AbiExpr::FloorDiv(..) | AbiExpr::CeilDiv(..) | AbiExpr::Mod(..)
         );
         if divides && right == 0 {
             return Err(ExprError::DivisionByZero {
-                expr: self.to_string(),
+                expr: self.display(names).to_string(),
             });
         }
         let value = match self {
@@ -144,7 +149,7 @@ impl AbiExpr {
             AbiExpr::Symbol(_) => None,
         };
         value.ok_or_else(|| ExprError::Overflow {
-            expr: self.to_string(),
+            expr: self.display(names).to_string(),
         })
     }
 

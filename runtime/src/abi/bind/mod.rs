@@ -1,15 +1,16 @@
 //! Binding: arguments are checked against the ABI and become a [`Launch`].
 //!
 //! Every way in which an argument can be wrong is a [`BindError`] of its own, with the argument's name,
-//! what was expected and what was found. Nothing is allocated or launched here.
+//! what was expected and what was found ([`error`]). Nothing is allocated or launched here.
 
-use std::fmt;
+mod error;
 
-use super::{
-    AbiExpr, ArgAbi, Dim, ExprError, KernelAbi, ParamAbi, ScalarAbi, SymbolAbi, SymbolSource,
-    TensorAbi, Width,
+use crate::abi::{
+    AbiExpr, ArgAbi, Dim, KernelAbi, ParamAbi, ScalarAbi, SymbolAbi, SymbolSource, TensorAbi, Width,
 };
 use crate::tensor::DType;
+
+pub use error::{BindError, Part, Place, RangeReason};
 
 /// One argument, as binding sees it.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,268 +71,6 @@ pub enum LaunchParam {
     I64(i64),
     /// A scalar argument.
     Scalar(ScalarValue),
-}
-
-/// An extent or a stride of an argument, for messages.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Name of the argument.
-    pub arg: String,
-    /// What of it.
-    pub part: Part,
-}
-
-/// See [`Place`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// Extent of this mode.
-    Extent(usize),
-    /// Stride of this mode.
-    Stride(usize),
-    /// Its value.
-    Value,
-}
-
-/// Why a launch is refused.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum BindError {
-    /// No such kernel in the artifact.
-    #[error("no kernel `{kernel}`: expected one of {}", list(.available))]
-    UnknownKernel {
-        /// Name that was asked for.
-        kernel: String,
-        /// Names there are.
-        available: Vec<String>,
-    },
-    /// Too few or too many arguments.
-    #[error("`{kernel}` takes {expected} arguments ({names}), found {found}", names = list(.names), expected = .names.len())]
-    Count {
-        /// Name of the kernel.
-        kernel: String,
-        /// Names of the arguments that it takes.
-        names: Vec<String>,
-        /// Number of arguments given.
-        found: usize,
-    },
-    /// A tensor where a scalar is expected, or the other way round.
-    #[error("`{arg}`: expected a {expected}, found a {found}")]
-    Kind {
-        /// Name of the argument.
-        arg: String,
-        /// `tensor` or `scalar`.
-        expected: &'static str,
-        /// `tensor` or `scalar`.
-        found: &'static str,
-    },
-    /// Another element type.
-    #[error("`{arg}`: expected element type {expected}, found {found}")]
-    DType {
-        /// Name of the argument.
-        arg: String,
-        /// Type in the ABI.
-        expected: DType,
-        /// Type of the argument.
-        found: DType,
-    },
-    /// Another number of modes.
-    #[error("`{arg}`: expected rank {expected}, found rank {found} (shape {shape:?})")]
-    Rank {
-        /// Name of the argument.
-        arg: String,
-        /// Rank in the ABI.
-        expected: usize,
-        /// Rank of the argument.
-        found: usize,
-        /// Shape of the argument.
-        shape: Vec<i64>,
-    },
-    /// Shape and strides of the argument differ in number.
-    #[error("`{arg}`: {extents} extents but {strides} strides")]
-    Malformed {
-        /// Name of the argument.
-        arg: String,
-        /// Number of extents.
-        extents: usize,
-        /// Number of strides.
-        strides: usize,
-    },
-    /// A negative extent.
-    #[error("`{arg}`: extent {found} of mode {mode}: expected 0 or more")]
-    NegativeExtent {
-        /// Name of the argument.
-        arg: String,
-        /// The mode.
-        mode: usize,
-        /// The extent.
-        found: i64,
-    },
-    /// The argument does not fit 64-bit byte addresses.
-    #[error("`{arg}`: shape {shape:?} with strides {strides:?} spans more than 2^63 bytes")]
-    TooLarge {
-        /// Name of the argument.
-        arg: String,
-        /// Its shape.
-        shape: Vec<i64>,
-        /// Its strides, in elements.
-        strides: Vec<i64>,
-    },
-    /// Another extent than the static one.
-    #[error("`{arg}`: expected extent {expected} in mode {mode}, found {found}")]
-    StaticExtent {
-        /// Name of the argument.
-        arg: String,
-        /// The mode.
-        mode: usize,
-        /// Extent in the ABI.
-        expected: i64,
-        /// Extent of the argument.
-        found: i64,
-    },
-    /// Another extent than the expression gives.
-    #[error("`{arg}`: expected extent {expr} = {expected} in mode {mode}, found {found}")]
-    ComputedExtent {
-        /// Name of the argument.
-        arg: String,
-        /// The mode.
-        mode: usize,
-        /// The expression.
-        expr: String,
-        /// Its value.
-        expected: i64,
-        /// Extent of the argument.
-        found: i64,
-    },
-    /// Two extents that must be equal differ.
-    #[error(
-        "`{symbol}` must be one number: {first} is {first_value}, but {second} is {second_value}"
-    )]
-    TiedExtent {
-        /// Name of the run-time integer.
-        symbol: String,
-        /// Where its value was read.
-        first: Place,
-        /// The value there.
-        first_value: i64,
-        /// Where it recurs.
-        second: Place,
-        /// The value there.
-        second_value: i64,
-    },
-    /// A stride is not what the layout says.
-    #[error("`{arg}`: expected stride {expr}{} in mode {mode}, found {found} (shape {shape:?}, strides {strides:?})", value_of(.expr, *.expected))]
-    Stride {
-        /// Name of the argument.
-        arg: String,
-        /// The mode.
-        mode: usize,
-        /// The stride's expression.
-        expr: String,
-        /// Its value.
-        expected: i64,
-        /// Stride of the argument.
-        found: i64,
-        /// Shape of the argument.
-        shape: Vec<i64>,
-        /// Strides of the argument.
-        strides: Vec<i64>,
-    },
-    /// A run-time integer is not the multiple that the kernel relies on.
-    #[error("{place}: `{symbol}` must be divisible by {expected}, found {found}")]
-    Divisibility {
-        /// Name of the run-time integer.
-        symbol: String,
-        /// Where its value was read.
-        place: Place,
-        /// The divisor.
-        expected: i64,
-        /// The value.
-        found: i64,
-    },
-    /// A run-time integer above its bound, or beyond the width in which it is passed.
-    #[error("{place}: `{symbol}` must be at most {max} ({why}), found {found}")]
-    Range {
-        /// Name of the run-time integer.
-        symbol: String,
-        /// Where its value was read.
-        place: Place,
-        /// Largest value.
-        max: i64,
-        /// Why.
-        why: RangeReason,
-        /// The value.
-        found: i64,
-    },
-    /// The base address is not aligned.
-    #[error(
-        "`{arg}`: expected a base address aligned to {expected} bytes, found alignment {found}"
-    )]
-    Align {
-        /// Name of the argument.
-        arg: String,
-        /// Alignment in the ABI.
-        expected: u64,
-        /// Alignment of the argument.
-        found: u64,
-    },
-    /// A read-only tensor where the kernel writes.
-    #[error("`{arg}`: the kernel writes to it: expected a mutable tensor, found a read-only one")]
-    ReadOnly {
-        /// Name of the argument.
-        arg: String,
-    },
-    /// A promise does not hold.
-    #[error("`where {promise}` does not hold for {values}")]
-    Promise {
-        /// The promise as the source states it.
-        promise: String,
-        /// The run-time integers in it, with their values.
-        values: String,
-    },
-    /// An expression of the ABI has no value for these arguments.
-    #[error("{what}: {error}")]
-    Expr {
-        /// What the expression is for, such as `grid.x`.
-        what: String,
-        /// Why it has no value.
-        error: ExprError,
-    },
-    /// Grid or block beyond what a launch can have.
-    #[error("{what}.{axis} is {found}: expected {min} to {max}")]
-    Geometry {
-        /// `grid` or `block`.
-        what: &'static str,
-        /// `x`, `y` or `z`.
-        axis: char,
-        /// Smallest.
-        min: i64,
-        /// Largest.
-        max: i64,
-        /// The value.
-        found: i64,
-    },
-    /// More threads in a block than there can be.
-    #[error("a block of {found} threads: expected at most 1024")]
-    BlockSize {
-        /// Number of threads.
-        found: u64,
-    },
-    /// The ABI refers to something it does not have; [`Abi::validate`](super::Abi::validate) would say what.
-    #[error("`{kernel}`: the ABI is inconsistent: {what}")]
-    Inconsistent {
-        /// Name of the kernel.
-        kernel: String,
-        /// What is missing.
-        what: &'static str,
-    },
-}
-
-/// Why a run-time integer has an upper bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RangeReason {
-    /// The kernel was compiled for values up to this.
-    Bound,
-    /// It is passed in this width.
-    Width(Width),
 }
 
 impl KernelAbi {
@@ -439,7 +178,7 @@ impl KernelAbi {
                 }
                 Dim::Expr(expr) => {
                     let what = format!("extent of mode {mode} of `{}`", abi.name);
-                    let expected = evaluate(expr, symbols, || what)?;
+                    let expected = self.evaluate(expr, symbols, || what)?;
                     if expected != found {
                         let expr = self.show(expr);
                         return Err(BindError::ComputedExtent {
@@ -471,7 +210,7 @@ impl KernelAbi {
                 continue;
             }
             let what = || format!("stride of mode {mode} of `{}`", abi.name);
-            let expected = evaluate(expr, symbols, what)?;
+            let expected = self.evaluate(expr, symbols, what)?;
             if expected != found {
                 return Err(BindError::Stride {
                     arg: abi.name.clone(),
@@ -519,7 +258,7 @@ impl KernelAbi {
     fn check_promises(&self, symbols: &[i64]) -> Result<(), BindError> {
         for promise in &self.promises {
             let what = || format!("`where {}`", promise.text);
-            if evaluate(&promise.expr, symbols, what)? != 0 {
+            if self.evaluate(&promise.expr, symbols, what)? != 0 {
                 continue;
             }
             let mut used = Vec::new();
@@ -553,7 +292,7 @@ impl KernelAbi {
     ) -> Result<[u32; 3], BindError> {
         let mut extents = [0; 3];
         for (index, axis) in ['x', 'y', 'z'].into_iter().enumerate() {
-            let found = evaluate(&exprs[index], symbols, || format!("{what}.{axis}"))?;
+            let found = self.evaluate(&exprs[index], symbols, || format!("{what}.{axis}"))?;
             let (min, max) = (min[index], max[index]);
             extents[index] = u32::try_from(found)
                 .ok()
@@ -605,13 +344,28 @@ impl KernelAbi {
         }
     }
 
+    fn evaluate(
+        &self,
+        expr: &AbiExpr,
+        symbols: &[i64],
+        what: impl FnOnce() -> String,
+    ) -> Result<i64, BindError> {
+        expr.eval_named(symbols, &self.symbol_names())
+            .map_err(|error| BindError::Expr {
+                what: what(),
+                error,
+            })
+    }
+
     fn show(&self, expr: &AbiExpr) -> String {
-        let names: Vec<&str> = self
-            .symbols
+        expr.display(&self.symbol_names()).to_string()
+    }
+
+    fn symbol_names(&self) -> Vec<&str> {
+        self.symbols
             .iter()
             .map(|symbol| symbol.name.as_str())
-            .collect();
-        expr.display(&names).to_string()
+            .collect()
     }
 
     fn inconsistent(&self, what: &'static str) -> BindError {
@@ -686,25 +440,6 @@ impl SymbolSource {
     }
 }
 
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.part {
-            Part::Extent(mode) => write!(f, "mode {mode} of `{}`", self.arg),
-            Part::Stride(mode) => write!(f, "stride of mode {mode} of `{}`", self.arg),
-            Part::Value => write!(f, "`{}`", self.arg),
-        }
-    }
-}
-
-impl fmt::Display for RangeReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RangeReason::Bound => f.write_str("the kernel was compiled for no more"),
-            RangeReason::Width(width) => write!(f, "it is passed as {width}"),
-        }
-    }
-}
-
 /// Most blocks in x, y, z (CUDA C++ Programming Guide, technical specifications).
 const GRID_LIMITS: [i64; 3] = [0x7FFF_FFFF, 65535, 65535];
 /// Most threads in x, y, z.
@@ -774,7 +509,7 @@ fn check_tensor(abi: &TensorAbi, tensor: &TensorDesc) -> Result<(), BindError> {
     if abi.mutable && !tensor.mutable {
         return Err(BindError::ReadOnly { arg: arg() });
     }
-    if tensor.align % abi.align.max(1) != 0 {
+    if !tensor.align.is_multiple_of(abi.align.max(1)) {
         return Err(BindError::Align {
             arg: arg(),
             expected: abi.align,
@@ -803,30 +538,5 @@ fn free_stride(symbol: &SymbolAbi, stride: i64) -> i64 {
         stride
     } else {
         stride.checked_add(divisor - rest).unwrap_or(0)
-    }
-}
-
-fn evaluate(
-    expr: &AbiExpr,
-    symbols: &[i64],
-    what: impl FnOnce() -> String,
-) -> Result<i64, BindError> {
-    expr.eval(symbols).map_err(|error| BindError::Expr {
-        what: what(),
-        error,
-    })
-}
-
-fn list(names: &[String]) -> String {
-    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    quoted.join(", ")
-}
-
-/// ` = 8` after an expression that is not itself the number.
-fn value_of(expr: &str, value: i64) -> String {
-    if expr == value.to_string() {
-        String::new()
-    } else {
-        format!(" = {value}")
     }
 }

@@ -1,0 +1,485 @@
+//! A tensor in host memory.
+
+use rayon::prelude::*;
+
+use super::DType;
+use crate::abi::TensorDesc;
+
+/// A tensor in host memory: elements of one type at `sum(index[i] * strides[i])` from the start.
+///
+/// Strides count elements, not bytes. What lies between the elements (padding of a leading
+/// dimension) is kept and means nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tensor {
+    dtype: DType,
+    shape: Vec<i64>,
+    strides: Vec<i64>,
+    bytes: Vec<u8>,
+    poisoned: bool,
+}
+
+/// Shapes and strides that no tensor can have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ShapeError {
+    /// A negative extent.
+    #[error("extent {extent} in mode {mode}: expected 0 or more")]
+    NegativeExtent {
+        /// The mode.
+        mode: usize,
+        /// The extent.
+        extent: i64,
+    },
+    /// Shape and strides of different rank.
+    #[error("{extents} extents but {strides} strides")]
+    Rank {
+        /// Number of extents.
+        extents: usize,
+        /// Number of strides.
+        strides: usize,
+    },
+    /// Elements before the start, or more bytes than there can be.
+    #[error("shape {shape:?} with strides {strides:?} does not fit in memory")]
+    Span {
+        /// The shape.
+        shape: Vec<i64>,
+        /// The strides.
+        strides: Vec<i64>,
+    },
+    /// A number of elements or bytes that does not fit the shape.
+    #[error("shape {shape:?} needs {expected} {unit}, found {found}")]
+    Length {
+        /// The shape.
+        shape: Vec<i64>,
+        /// `elements` or `bytes`.
+        unit: &'static str,
+        /// Number that the shape needs.
+        expected: u64,
+        /// Number there is.
+        found: u64,
+    },
+}
+
+/// Allocations beyond this are refused: 2^40 bytes.
+const MAX_BYTES: u64 = 1 << 40;
+/// Elements that one task converts; conversions of less are not worth a thread.
+const CHUNK: usize = 1 << 15;
+
+impl Tensor {
+    /// A row-major tensor of zeros.
+    pub fn zeros(dtype: DType, shape: &[i64]) -> Result<Tensor, ShapeError> {
+        Tensor::filled(dtype, shape, &row_major(shape)?, &[0; 8], false)
+    }
+
+    /// A row-major tensor of poison: NaN for floating point, `0xAB` bytes for integers. The
+    /// simulator treats it as uninitialized.
+    pub fn poison(dtype: DType, shape: &[i64]) -> Result<Tensor, ShapeError> {
+        Tensor::poison_strided(dtype, shape, &row_major(shape)?)
+    }
+
+    /// [`Tensor::poison`] with strides, in elements; what lies between the elements is poison too.
+    pub fn poison_strided(
+        dtype: DType,
+        shape: &[i64],
+        strides: &[i64],
+    ) -> Result<Tensor, ShapeError> {
+        Tensor::filled(dtype, shape, strides, &dtype.poison(), true)
+    }
+
+    /// A row-major tensor from elements in row-major order, each rounded to nearest even.
+    pub fn from_f64(dtype: DType, shape: &[i64], values: &[f64]) -> Result<Tensor, ShapeError> {
+        let mut tensor = Tensor::zeros(dtype, shape)?;
+        let found = values.len() as u64;
+        check_length(shape, "elements", tensor.len() as u64, found)?;
+        let size = dtype.size();
+        tensor
+            .bytes
+            .par_chunks_mut(CHUNK * size)
+            .zip(values.par_chunks(CHUNK))
+            .for_each(|(bytes, values)| {
+                for (bytes, value) in bytes.chunks_exact_mut(size).zip(values) {
+                    dtype.write(*value, bytes);
+                }
+            });
+        Ok(tensor)
+    }
+
+    /// A tensor over bytes that stand as its shape and strides say.
+    pub fn from_bytes(
+        dtype: DType,
+        shape: &[i64],
+        strides: &[i64],
+        bytes: Vec<u8>,
+    ) -> Result<Tensor, ShapeError> {
+        let expected = span(dtype, shape, strides)?;
+        check_length(shape, "bytes", expected, bytes.len() as u64)?;
+        let (shape, strides) = (shape.to_vec(), strides.to_vec());
+        Ok(Tensor {
+            dtype,
+            shape,
+            strides,
+            bytes,
+            poisoned: false,
+        })
+    }
+
+    /// Element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Extents.
+    pub fn shape(&self) -> &[i64] {
+        &self.shape
+    }
+
+    /// Strides in elements.
+    pub fn strides(&self) -> &[i64] {
+        &self.strides
+    }
+
+    /// The bytes, little endian, padding between elements included.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The bytes, to be written; the tensor counts as initialized from here on.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        self.poisoned = false;
+        &mut self.bytes
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.shape.iter().map(|&extent| extent as usize).product()
+    }
+
+    /// Whether it has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.shape.contains(&0)
+    }
+
+    /// Whether it is poison that nobody has written to: the simulator then reports reads.
+    pub fn is_poison(&self) -> bool {
+        self.poisoned
+    }
+
+    /// What binding checks: a buffer of this tensor is aligned to `align` bytes and mutable.
+    pub fn desc(&self, align: u64) -> TensorDesc {
+        TensorDesc {
+            dtype: self.dtype,
+            shape: self.shape.clone(),
+            strides: self.strides.clone(),
+            align,
+            mutable: true,
+        }
+    }
+
+    /// The element at `index`, one number a mode; `None` outside of the shape.
+    pub fn get(&self, index: &[i64]) -> Option<f64> {
+        let at = self.offset(index)? * self.dtype.size();
+        Some(self.dtype.read(&self.bytes[at..]))
+    }
+
+    /// Writes the element at `index`; false outside of the shape.
+    pub fn set(&mut self, index: &[i64], value: f64) -> bool {
+        let Some(at) = self.offset(index) else {
+            return false;
+        };
+        let at = at * self.dtype.size();
+        self.dtype.write(value, &mut self.bytes[at..]);
+        self.poisoned = false;
+        true
+    }
+
+    /// All elements in row-major order of the indices, whatever the strides.
+    pub fn to_f64(&self) -> Vec<f64> {
+        let size = self.dtype.size();
+        if self.is_row_major() {
+            let mut values = vec![0.0; self.len()];
+            values
+                .par_chunks_mut(CHUNK)
+                .zip(self.bytes.par_chunks(CHUNK * size))
+                .for_each(|(values, bytes)| {
+                    for (value, bytes) in values.iter_mut().zip(bytes.chunks_exact(size)) {
+                        *value = self.dtype.read(bytes);
+                    }
+                });
+            return values;
+        }
+        let mut values = Vec::with_capacity(self.len());
+        for_each_offset(&self.shape, &self.strides, |at| {
+            values.push(self.dtype.read(&self.bytes[at * size..]));
+        });
+        values
+    }
+
+    /// The same elements as another type, row-major.
+    pub fn convert(&self, dtype: DType) -> Result<Tensor, ShapeError> {
+        Tensor::from_f64(dtype, &self.shape, &self.to_f64())
+    }
+
+    /// The same elements at other strides; poison stays poison.
+    pub fn with_strides(&self, strides: &[i64]) -> Result<Tensor, ShapeError> {
+        if strides == self.strides {
+            return Ok(self.clone());
+        }
+        let mut tensor = Tensor::poison_strided(self.dtype, &self.shape, strides)?;
+        if !self.poisoned {
+            let size = self.dtype.size();
+            let mut sources = Vec::with_capacity(self.len());
+            for_each_offset(&self.shape, &self.strides, |at| sources.push(at));
+            let mut sources = sources.into_iter();
+            for_each_offset(&self.shape, strides, |to| {
+                if let Some(from) = sources.next() {
+                    tensor.bytes[to * size..][..size]
+                        .copy_from_slice(&self.bytes[from * size..][..size]);
+                }
+            });
+            tensor.poisoned = false;
+        }
+        Ok(tensor)
+    }
+
+    /// Whether the elements stand in row-major order without gaps.
+    pub fn is_row_major(&self) -> bool {
+        let mut expected = 1;
+        for (&extent, &stride) in self.shape.iter().zip(&self.strides).rev() {
+            if extent > 1 && stride != expected {
+                return false;
+            }
+            expected *= extent;
+        }
+        true
+    }
+
+    fn filled(
+        dtype: DType,
+        shape: &[i64],
+        strides: &[i64],
+        element: &[u8],
+        poisoned: bool,
+    ) -> Result<Tensor, ShapeError> {
+        let bytes = span(dtype, shape, strides)? as usize;
+        let element = &element[..dtype.size()];
+        let mut filled = vec![element[0]; bytes];
+        if element.iter().any(|byte| *byte != element[0]) {
+            filled
+                .chunks_exact_mut(element.len())
+                .for_each(|place| place.copy_from_slice(element));
+        }
+        let (shape, strides) = (shape.to_vec(), strides.to_vec());
+        Ok(Tensor {
+            dtype,
+            shape,
+            strides,
+            bytes: filled,
+            poisoned,
+        })
+    }
+
+    fn offset(&self, index: &[i64]) -> Option<usize> {
+        if index.len() != self.shape.len() {
+            return None;
+        }
+        let inside = index
+            .iter()
+            .zip(&self.shape)
+            .all(|(i, extent)| (0..*extent).contains(i));
+        let offset: i64 = index
+            .iter()
+            .zip(&self.strides)
+            .map(|(i, stride)| i * stride)
+            .sum();
+        if inside {
+            usize::try_from(offset).ok()
+        } else {
+            None
+        }
+    }
+}
+
+/// Row-major strides of a shape, in elements.
+pub fn row_major(shape: &[i64]) -> Result<Vec<i64>, ShapeError> {
+    let mut strides = compact(shape.iter().rev(), shape)?;
+    strides.reverse();
+    Ok(strides)
+}
+
+/// Column-major strides of a shape, in elements.
+pub fn col_major(shape: &[i64]) -> Result<Vec<i64>, ShapeError> {
+    compact(shape.iter(), shape)
+}
+
+/// Compact strides, the first extent fastest.
+fn compact<'a>(
+    extents: impl Iterator<Item = &'a i64>,
+    shape: &[i64],
+) -> Result<Vec<i64>, ShapeError> {
+    let mut next: i64 = 1;
+    extents
+        .map(|&extent| {
+            let stride = next;
+            // An empty tensor has the strides that it would have with an extent of 1.
+            next = next
+                .checked_mul(extent.max(1))
+                .ok_or_else(|| ShapeError::Span {
+                    shape: shape.to_vec(),
+                    strides: Vec::new(),
+                })?;
+            Ok(stride)
+        })
+        .collect()
+}
+
+/// Bytes from the start to the end of the last element, checked to be something that a machine has.
+fn span(dtype: DType, shape: &[i64], strides: &[i64]) -> Result<u64, ShapeError> {
+    if shape.len() != strides.len() {
+        return Err(ShapeError::Rank {
+            extents: shape.len(),
+            strides: strides.len(),
+        });
+    }
+    if let Some(mode) = shape.iter().position(|&extent| extent < 0) {
+        return Err(ShapeError::NegativeExtent {
+            mode,
+            extent: shape[mode],
+        });
+    }
+    let (shape, strides) = (shape.to_vec(), strides.to_vec());
+    let desc = TensorDesc {
+        dtype,
+        shape,
+        strides,
+        align: 1,
+        mutable: false,
+    };
+    // The number of elements is bounded too: strides of 0 make it larger than the span.
+    let elements = desc
+        .shape
+        .iter()
+        .try_fold(1i64, |product, &extent| product.checked_mul(extent));
+    desc.span_bytes()
+        .filter(|&bytes| bytes <= MAX_BYTES && elements.is_some_and(|n| n <= 1 << 40))
+        .ok_or(ShapeError::Span {
+            shape: desc.shape,
+            strides: desc.strides,
+        })
+}
+
+fn check_length(
+    shape: &[i64],
+    unit: &'static str,
+    expected: u64,
+    found: u64,
+) -> Result<(), ShapeError> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(ShapeError::Length {
+        shape: shape.to_vec(),
+        unit,
+        expected,
+        found,
+    })
+}
+
+/// Calls `visit` with the offset of every element, in row-major order of the indices.
+fn for_each_offset(shape: &[i64], strides: &[i64], mut visit: impl FnMut(usize)) {
+    if shape.contains(&0) {
+        return;
+    }
+    let mut index = vec![0; shape.len()];
+    let mut offset = 0;
+    loop {
+        visit(offset as usize);
+        let mut mode = shape.len();
+        loop {
+            if mode == 0 {
+                return;
+            }
+            mode -= 1;
+            index[mode] += 1;
+            offset += strides[mode];
+            if index[mode] < shape[mode] {
+                break;
+            }
+            offset -= strides[mode] * shape[mode];
+            index[mode] = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strides_say_where_elements_stand() {
+        let values: Vec<f64> = (0..6).map(f64::from).collect();
+        let row = Tensor::from_f64(DType::I32, &[2, 3], &values).unwrap();
+        assert_eq!(row.strides(), [3, 1]);
+        let padded = row.with_strides(&[1, 4]).unwrap();
+        assert_eq!(padded.bytes().len(), (2 * 4 + 1 + 1) * 4);
+        assert_eq!(padded.to_f64(), values);
+        assert_eq!(padded.get(&[1, 2]), Some(5.0));
+        assert_eq!(padded.get(&[2, 0]), None);
+        assert_eq!(padded.with_strides(&[3, 1]).unwrap(), row);
+    }
+
+    #[test]
+    fn conversion_rounds_to_nearest_even() {
+        let tensor = Tensor::from_f64(DType::F32, &[3], &[2049.0, 2051.0, 70000.0]).unwrap();
+        let half = tensor.convert(DType::F16).unwrap();
+        assert_eq!(half.to_f64(), [2048.0, 2052.0, f64::INFINITY]);
+    }
+
+    #[test]
+    fn empty_and_scalar_shapes() {
+        let empty = Tensor::zeros(DType::F32, &[0, 3]).unwrap();
+        assert!(empty.is_empty() && empty.bytes().is_empty() && empty.to_f64().is_empty());
+        let scalar = Tensor::from_f64(DType::F32, &[], &[1.5]).unwrap();
+        assert_eq!((scalar.len(), scalar.to_f64()), (1, vec![1.5]));
+    }
+
+    #[test]
+    fn poison_shows_and_ends_with_the_first_write() {
+        let mut tensor = Tensor::poison(DType::F16, &[2]).unwrap();
+        assert!(tensor.is_poison() && tensor.to_f64().iter().all(|value| value.is_nan()));
+        assert!(tensor.set(&[1], 2.0));
+        assert!(!tensor.is_poison());
+        let integers = Tensor::poison(DType::U16, &[1]).unwrap();
+        assert_eq!(integers.bytes(), [0xAB, 0xAB]);
+    }
+
+    #[test]
+    fn impossible_shapes_are_errors() {
+        use ShapeError::*;
+        let zeros = |shape: &[i64]| Tensor::zeros(DType::F64, shape).unwrap_err();
+        assert_eq!(
+            zeros(&[2, -1]),
+            NegativeExtent {
+                mode: 1,
+                extent: -1
+            }
+        );
+        assert!(matches!(zeros(&[i64::MAX, 2]), Span { .. }));
+        assert!(matches!(zeros(&[1 << 62]), Span { .. }));
+        let strided = |shape: &[i64], strides: &[i64]| {
+            Tensor::poison_strided(DType::F32, shape, strides).unwrap_err()
+        };
+        assert!(matches!(
+            strided(&[2], &[1, 1]),
+            Rank {
+                extents: 1,
+                strides: 2
+            }
+        ));
+        assert!(matches!(strided(&[2], &[-1]), Span { .. }));
+        assert!(matches!(
+            strided(&[i64::MAX, i64::MAX], &[0, 0]),
+            Span { .. }
+        ));
+        let short = Tensor::from_f64(DType::F32, &[2], &[1.0]).unwrap_err();
+        assert_eq!(short.to_string(), "shape [2] needs 2 elements, found 1");
+    }
+}

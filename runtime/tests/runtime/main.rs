@@ -1,0 +1,4 @@
+//! Tests of the runtime through its public interface; one binary, because each links everything.
+
+mod abi;
+mod bind;
