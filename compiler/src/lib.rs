@@ -1,1 +1,16 @@
-//! cutec
+//! cutec: compiles `.cute` kernels to PTX and cubin.
+//!
+//! In reading order:
+//! - [`compile`]: the library API, a source text in, an artifact out;
+//! - [`pipeline`]: the steps between a source text and the LLVM dialect, as one list;
+//! - [`codegen`]: LLVM dialect → PTX → cubin → SASS;
+//! - [`report`]: what went wrong, as text;
+//! - [`driver`]: the programs `cutec` and `cute-opt`.
+
+pub mod codegen;
+pub mod compile;
+pub mod driver;
+pub mod pipeline;
+pub mod report;
+
+pub use compile::{Artifact, CompileError, Compiler, Content, Emit, Options, Source, compile};

@@ -1,3 +1,5 @@
-//! Stub.
+//! The program `cute-opt`; everything is in the library.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    cutec::driver::opt::main()
+}

@@ -1,3 +1,5 @@
-//! Stub.
+//! The program `cutec`; everything is in the library.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    cutec::driver::main()
+}

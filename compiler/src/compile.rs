@@ -1,0 +1,551 @@
+//! The library API: a source text goes in, an artifact comes out.
+//!
+//! ```text
+//! .cute ─ pipeline::lower_source ─┐
+//! .mlir ─ MLIR's parser ──────────┴ tile_to_cute ─ cute_to_llvm ─ LLVM ─ PTX ─ cubin ─ SASS
+//!          --emit tile                     cute           mlir    llvm   ptx   cubin   sass
+//! ```
+//!
+//! [`Compiler`] keeps MLIR's context between compilations; [`compile`] is one compilation with a
+//! context of its own. No file is read and nothing is printed here: imports come from the caller's
+//! loader, errors are values that know how to be shown.
+
+use crate::codegen::{
+    self, Cubin, CubinError, CubinOptions, LlvmError, LlvmModule, Message, OptLevel, SassError,
+    Timings, cubin, messages, sass,
+};
+use crate::pipeline;
+use crate::report;
+use cutec_dialects::target::Target;
+use cutec_frontend::diagnostics::Diagnostic;
+use cutec_frontend::diagnostics::render::RenderOptions;
+use cutec_frontend::source::{FileId, SourceLoader, SourceMap};
+use cutec_runtime::Abi;
+use cutec_runtime::abi::Resources;
+use melior::Context;
+use melior::ir::operation::{OperationLike, OperationPrintingFlags};
+use melior::ir::{BlockLike, Module, OperationRef};
+use std::sync::Arc;
+
+/// What language a source text is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SourceKind {
+    /// The `.cute` language.
+    Cute,
+    /// MLIR text, at any level.
+    Mlir,
+}
+
+/// A source text.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The name that messages and `.loc` lines show.
+    pub name: String,
+    /// The text.
+    pub text: Arc<str>,
+    /// Its language.
+    pub kind: SourceKind,
+}
+
+impl Source {
+    /// A source whose language follows from its name: `.mlir` is MLIR, everything else `.cute`.
+    pub fn new(name: impl Into<String>, text: impl Into<Arc<str>>) -> Self {
+        let name = name.into();
+        let kind = if name.ends_with(".mlir") {
+            SourceKind::Mlir
+        } else {
+            SourceKind::Cute
+        };
+        Self {
+            name,
+            text: text.into(),
+            kind,
+        }
+    }
+}
+
+/// The level at which compilation stops and whose text (or bytes) it gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Emit {
+    /// IR as the front end makes it.
+    Tile,
+    /// IR at the cute level.
+    Cute,
+    /// MLIR in upstream dialects, ready for LLVM.
+    Mlir,
+    /// LLVM IR, as translated and as optimised.
+    Llvm,
+    /// PTX with the kernel ABI in front.
+    Ptx,
+    /// A cubin; the ABI goes beside it.
+    Cubin,
+    /// SASS text of the cubin.
+    Sass,
+    /// The kernel ABI as JSON.
+    Abi,
+}
+
+/// How to compile.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What to give.
+    pub emit: Emit,
+    /// The chip.
+    pub target: Target,
+    /// Only this kernel of the file.
+    pub kernel: Option<String>,
+    /// Values of compile-time parameters, `name=value`, as text of the language.
+    pub defines: Vec<(String, String)>,
+    /// LLVM's and the assembler's optimisation level.
+    pub level: OptLevel,
+    /// Print the IR after every MLIR pass to stderr.
+    pub print_ir_after_all: bool,
+    /// Keep source lines in cubins.
+    pub line_info: bool,
+}
+
+impl Options {
+    /// PTX for `target`, fully optimised.
+    pub fn new(target: Target) -> Self {
+        Self {
+            emit: Emit::Ptx,
+            target,
+            kernel: None,
+            defines: Vec::new(),
+            level: OptLevel::O3,
+            print_ir_after_all: false,
+            line_info: true,
+        }
+    }
+}
+
+/// What a compilation gives.
+#[derive(Debug, Clone)]
+pub struct Artifact {
+    /// The output of the level asked for.
+    pub content: Content,
+    /// The kernels, where compilation came as far as code.
+    pub abi: Option<Abi>,
+    /// Warnings; render them with [`Artifact::sources`].
+    pub warnings: Vec<Diagnostic>,
+    /// The texts that warnings point into.
+    pub sources: SourceMap,
+    /// Durations of the phases.
+    pub timings: Timings,
+}
+
+/// Text or bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// IR, PTX, SASS, JSON.
+    Text(String),
+    /// A cubin.
+    Binary(Vec<u8>),
+}
+
+impl Content {
+    /// The bytes to write.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Binary(bytes) => bytes,
+        }
+    }
+
+    /// The text, where it is one.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Binary(_) => None,
+        }
+    }
+}
+
+/// Why there is no artifact.
+#[derive(Debug)]
+pub struct CompileError {
+    /// The texts that diagnostics point into.
+    pub sources: SourceMap,
+    /// Errors (and warnings) of the source.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What failed apart from the source: MLIR's reports without a place, LLVM, the assembler.
+    pub failures: Vec<Failure>,
+}
+
+/// A failure without a place in the source.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// MLIR reported it.
+    #[error("{0}")]
+    Mlir(Message),
+    /// A step of the pipeline failed without a report.
+    #[error("{0} failed and MLIR does not say why")]
+    Step(&'static str),
+    /// LLVM.
+    #[error(transparent)]
+    Llvm(#[from] LlvmError),
+    /// The assembler.
+    #[error(transparent)]
+    Cubin(#[from] CubinError),
+    /// The disassembler.
+    #[error(transparent)]
+    Sass(#[from] SassError),
+    /// The ABI cannot be made.
+    #[error("{0}")]
+    Abi(String),
+}
+
+impl CompileError {
+    /// The errors as text: diagnostics with their source lines, then failures.
+    pub fn render(&self, options: RenderOptions) -> String {
+        report::render(&self.diagnostics, &self.failures, &self.sources, options)
+    }
+}
+
+/// Compiles once, with a context of its own; imports are refused.
+///
+/// # Errors
+/// Everything that is wrong with the source, or what failed behind it.
+pub fn compile(source: &Source, options: &Options) -> Result<Artifact, CompileError> {
+    Compiler::new().compile(source, &cutec_frontend::source::NoImports, options)
+}
+
+/// A compiler: MLIR's context, set up once.
+pub struct Compiler {
+    context: Context,
+    setup: Timings,
+}
+
+impl Default for Compiler {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Compiler {
+    /// Registers dialects and passes.
+    pub fn new() -> Self {
+        let mut setup = Timings::new();
+        let context = setup.measure("set up MLIR", cutec_dialects::context);
+        Self { context, setup }
+    }
+
+    /// MLIR's context.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Compiles `source`; `loader` answers its imports.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the source, or what failed behind it.
+    pub fn compile(
+        &self,
+        source: &Source,
+        loader: &dyn SourceLoader,
+        options: &Options,
+    ) -> Result<Artifact, CompileError> {
+        let mut sources = SourceMap::new();
+        let file = sources.add(source.name.clone(), Arc::clone(&source.text));
+        let mut run = Run {
+            context: &self.context,
+            options,
+            loader,
+            timings: self.setup.clone(),
+            warnings: Vec::new(),
+            abi: None,
+        };
+        let mut problems = Problems::default();
+        match run.emit(&mut sources, file, source, &mut problems) {
+            Some(content) if problems.is_empty() => Ok(Artifact {
+                content,
+                abi: run.abi,
+                warnings: run.warnings,
+                sources,
+                timings: run.timings,
+            }),
+            _ => {
+                let mut diagnostics = run.warnings;
+                diagnostics.extend(problems.diagnostics);
+                Err(CompileError {
+                    sources,
+                    diagnostics,
+                    failures: problems.failures,
+                })
+            }
+        }
+    }
+}
+
+/// Errors met so far.
+#[derive(Default)]
+struct Problems {
+    diagnostics: Vec<Diagnostic>,
+    failures: Vec<Failure>,
+}
+
+impl Problems {
+    fn is_empty(&self) -> bool {
+        self.diagnostics.is_empty() && self.failures.is_empty()
+    }
+
+    fn failure(&mut self, failure: impl Into<Failure>) {
+        self.failures.push(failure.into());
+    }
+
+    /// Takes over what MLIR reported during `step`, which failed.
+    fn step(&mut self, step: &'static str, messages: Vec<Message>, sources: &SourceMap) {
+        let before = (self.diagnostics.len(), self.failures.len());
+        report::sort_messages(messages, sources, &mut self.diagnostics, &mut self.failures);
+        if before == (self.diagnostics.len(), self.failures.len()) {
+            self.failures.push(Failure::Step(step));
+        }
+    }
+}
+
+/// One compilation under way.
+struct Run<'a> {
+    context: &'a Context,
+    options: &'a Options,
+    loader: &'a dyn SourceLoader,
+    timings: Timings,
+    warnings: Vec<Diagnostic>,
+    abi: Option<Abi>,
+}
+
+impl<'a> Run<'a> {
+    /// `None` when there is something in `problems`.
+    fn emit(
+        &mut self,
+        sources: &mut SourceMap,
+        file: FileId,
+        source: &Source,
+        problems: &mut Problems,
+    ) -> Option<Content> {
+        let options = self.options;
+        let mut module = self.parse(sources, file, source, problems)?;
+        if options.emit == Emit::Tile {
+            return Some(Content::Text(module_text(&module)));
+        }
+        self.passes(
+            "tile to cute",
+            &mut module,
+            sources,
+            problems,
+            pipeline::tile_to_cute,
+        )?;
+        if options.emit == Emit::Cute {
+            return Some(Content::Text(module_text(&module)));
+        }
+        match pipeline::kernel_abi(&module, options, &source.name) {
+            Ok(abi) => self.abi = Some(abi),
+            Err(error) => {
+                problems.failure(Failure::Abi(error));
+                return None;
+            }
+        }
+        if options.emit == Emit::Abi {
+            return Some(Content::Text(self.abi_json()));
+        }
+        self.passes(
+            "cute to LLVM",
+            &mut module,
+            sources,
+            problems,
+            pipeline::cute_to_llvm,
+        )?;
+        if options.emit == Emit::Mlir {
+            return Some(Content::Text(module_text(&module)));
+        }
+        self.generate(&module, sources, problems)
+    }
+
+    fn parse(
+        &mut self,
+        sources: &mut SourceMap,
+        file: FileId,
+        source: &Source,
+        problems: &mut Problems,
+    ) -> Option<Module<'a>> {
+        let context = self.context;
+        match source.kind {
+            SourceKind::Mlir => {
+                let (module, messages) = self.timings.measure("parse", || {
+                    messages::collect(context, || {
+                        pipeline::parse_mlir(context, &source.name, &source.text)
+                    })
+                });
+                if module.is_none() {
+                    problems.step("parsing", messages, sources);
+                }
+                module
+            }
+            SourceKind::Cute => {
+                let (result, messages) = messages::collect(context, || {
+                    pipeline::lower_source(
+                        context,
+                        sources,
+                        file,
+                        self.loader,
+                        self.options,
+                        &mut self.timings,
+                    )
+                });
+                match result {
+                    Ok((module, warnings)) => {
+                        self.warnings.extend(warnings);
+                        Some(module)
+                    }
+                    Err(diagnostics) if diagnostics.is_empty() => {
+                        problems.step("lowering the source", messages, sources);
+                        None
+                    }
+                    Err(diagnostics) => {
+                        problems.diagnostics.extend(diagnostics);
+                        None
+                    }
+                }
+            }
+        }
+    }
+
+    /// Runs one list of passes.
+    fn passes(
+        &mut self,
+        name: &'static str,
+        module: &mut Module<'a>,
+        sources: &SourceMap,
+        problems: &mut Problems,
+        passes: impl FnOnce(&'a Context, &mut Module<'a>, &Options) -> Result<(), melior::Error>,
+    ) -> Option<()> {
+        let (context, options) = (self.context, self.options);
+        let (result, messages) = self.timings.measure(name, || {
+            messages::collect(context, || passes(context, module, options))
+        });
+        if result.is_err() {
+            problems.step(name, messages, sources);
+            return None;
+        }
+        Some(())
+    }
+
+    fn generate(
+        &mut self,
+        module: &Module<'a>,
+        sources: &SourceMap,
+        problems: &mut Problems,
+    ) -> Option<Content> {
+        let options = self.options;
+        let chip = codegen::Chip {
+            name: options.target.name.to_owned(),
+            ptx_isa: options.target.ptx_isa,
+        };
+        let timings = &mut self.timings;
+        let (translated, messages) = messages::collect(self.context, || {
+            LlvmModule::translate(device_module(module), &chip, options.level, timings)
+        });
+        let llvm = match translated {
+            Ok(llvm) => llvm,
+            Err(LlvmError::Translate) => {
+                problems.step("translation to LLVM IR", messages, sources);
+                return None;
+            }
+            Err(error) => return give_up(problems, error),
+        };
+        let translated = (options.emit == Emit::Llvm).then(|| llvm.ir_text());
+        let llvm = llvm
+            .optimize(timings)
+            .or_else(|error| give_up(problems, error).ok_or(()))
+            .ok()?;
+        if let Some(translated) = translated {
+            let optimized = llvm.ir_text();
+            return Some(Content::Text(format!(
+                "; as translated\n{translated}\n; after optimisation\n{optimized}"
+            )));
+        }
+        let ptx = match llvm.ptx(timings) {
+            Ok(ptx) => ptx,
+            Err(error) => return give_up(problems, error),
+        };
+        let abi = self.abi.get_or_insert_with(|| Abi::new(Vec::new()));
+        if options.emit == Emit::Ptx {
+            return Some(Content::Text(cutec_runtime::abi::embed(&ptx, abi)));
+        }
+        let assembled = cubin::assemble(
+            &ptx,
+            &CubinOptions {
+                arch: options.target.name.to_owned(),
+                level: options.level.digit(),
+                line_info: options.line_info,
+            },
+            timings,
+        );
+        let cubin = match assembled {
+            Ok(cubin) => cubin,
+            Err(error) => return give_up(problems, error),
+        };
+        record_resources(abi, &cubin);
+        if options.emit == Emit::Cubin {
+            return Some(Content::Binary(cubin.bytes));
+        }
+        match timings.measure("disassemble", || sass::disassemble(&cubin.bytes)) {
+            Ok(text) => Some(Content::Text(text)),
+            Err(error) => give_up(problems, error),
+        }
+    }
+
+    fn abi_json(&self) -> String {
+        self.abi
+            .as_ref()
+            .map(|abi| cutec_runtime::abi::embed::to_json(abi) + "\n")
+            .unwrap_or_default()
+    }
+}
+
+fn give_up<T>(problems: &mut Problems, failure: impl Into<Failure>) -> Option<T> {
+    problems.failure(failure);
+    None
+}
+
+/// The part of a module that runs on the device: its `gpu.module`, or all of it where it has none.
+fn device_module<'c, 'a>(module: &'a Module<'c>) -> OperationRef<'c, 'a> {
+    let mut operation = module.body().first_operation();
+    while let Some(candidate) = operation {
+        if candidate.name().as_string_ref().as_str() == Ok("gpu.module") {
+            // SAFETY: the operation lives in `module`, which is borrowed for 'a.
+            return unsafe { OperationRef::from_raw(candidate.to_raw()) };
+        }
+        operation = candidate.next_in_block();
+    }
+    module.as_operation()
+}
+
+/// The module as text that parses back, in the pretty form, without locations.
+fn module_text(module: &Module<'_>) -> String {
+    let flags = OperationPrintingFlags::new();
+    match module.as_operation().to_string_with_flags(flags) {
+        Ok(mut text) => {
+            if !text.ends_with('\n') {
+                text.push('\n');
+            }
+            text
+        }
+        Err(_) => module.as_operation().to_string(),
+    }
+}
+
+/// Puts what the assembler reported into the ABI.
+fn record_resources(abi: &mut Abi, cubin: &Cubin) {
+    for kernel in &mut abi.kernels {
+        let found = cubin
+            .kernels
+            .iter()
+            .find(|resources| resources.entry == kernel.entry);
+        kernel.resources = found.map(|resources| Resources {
+            registers: resources.registers,
+            spill_stores: resources.spill_stores,
+            spill_loads: resources.spill_loads,
+            static_smem: resources.shared,
+        });
+    }
+}

@@ -1,0 +1,335 @@
+//! The command line of `cutec`.
+
+use crate::codegen::OptLevel;
+use crate::compile::Emit;
+use clap::builder::PossibleValue;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use cutec_dialects::target::Target;
+use std::path::PathBuf;
+
+/// Compiles .cute kernels to PTX and cubin, and runs them on a GPU or in a simulator.
+#[derive(Debug, Parser)]
+#[command(
+    name = "cutec",
+    version,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
+pub struct Arguments {
+    /// Compile.
+    #[command(flatten)]
+    pub emit: EmitArguments,
+
+    /// Another command.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+
+    /// Colours in messages
+    #[arg(long, value_enum, default_value_t = Color::Auto, global = true, value_name = "WHEN")]
+    pub color: Color,
+}
+
+/// Commands other than compiling.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Launch one kernel on given or random data
+    Run(RunArguments),
+    /// Run the `test` blocks of files
+    Test(TestArguments),
+    /// Run the `bench` blocks of files
+    Bench(BenchArguments),
+    /// Evaluate layout expressions
+    Layout(LayoutArguments),
+    /// Explain the code of a diagnostic
+    Explain(ExplainArguments),
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal.
+    Auto,
+    /// Everywhere.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
+/// `cutec FILE`: compile.
+#[derive(Debug, Args)]
+pub struct EmitArguments {
+    /// Source: .cute, or .mlir at any level
+    #[arg(required = true, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+
+    /// Output file, `-` for standard output; its extension says what to emit
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// What to emit [default: by the output's extension, else ptx]
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub emit: Option<Emit>,
+
+    /// Options of every compilation.
+    #[command(flatten)]
+    pub compile: CompileArguments,
+
+    /// Print the IR after every MLIR pass to standard error
+    #[arg(long, alias = "mlir-print-ir-after-all")]
+    pub print_ir_after_all: bool,
+
+    /// Print how long each phase took to standard error
+    #[arg(long)]
+    pub time_passes: bool,
+
+    /// Only this kernel
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+}
+
+/// Options of every compilation.
+#[derive(Debug, Clone, Args)]
+pub struct CompileArguments {
+    /// Target architecture [default: that of the device, else sm_80]
+    #[arg(long, value_parser = parse_target, value_name = "ARCH")]
+    pub arch: Option<Target>,
+
+    /// Set a compile-time parameter
+    #[arg(short = 'D', value_parser = parse_define, value_name = "NAME=VALUE")]
+    pub define: Vec<(String, String)>,
+
+    /// Optimisation level of LLVM and the assembler, 0 to 3
+    #[arg(short = 'O', value_parser = parse_level, default_value = "3", value_name = "LEVEL")]
+    pub level: OptLevel,
+}
+
+/// Where kernels run.
+#[derive(Debug, Clone, Args)]
+pub struct DeviceArguments {
+    /// Where to run: `sim`, `cuda:0`, or `auto` for the first GPU, else the simulator
+    #[arg(long, default_value = "auto", value_name = "DEVICE")]
+    pub device: DeviceName,
+
+    /// Seed of random data
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub seed: u64,
+}
+
+/// A device by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeviceName {
+    /// The first GPU, else the simulator.
+    Auto,
+    /// The simulator.
+    Sim,
+    /// A GPU by its number.
+    Cuda(u32),
+}
+
+impl std::str::FromStr for DeviceName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |digits: &str| {
+            digits
+                .parse()
+                .map_err(|_| format!("`{digits}` is not the number of a GPU"))
+        };
+        match text {
+            "auto" => Ok(Self::Auto),
+            "sim" => Ok(Self::Sim),
+            "cuda" => Ok(Self::Cuda(0)),
+            _ => match text.strip_prefix("cuda:") {
+                Some(digits) => number(digits).map(Self::Cuda),
+                None => Err("expected `auto`, `sim` or `cuda:N`".to_owned()),
+            },
+        }
+    }
+}
+
+/// `cutec run`
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// Source, .cute or .mlir
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// The kernel; may be left out where the file has one
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+
+    /// An argument: NAME=FILE.npy, NAME=KIND:EXTENTS with KIND zeros, ones, poison, uniform, normal
+    /// or iota (x=normal:1000x4096), or NAME=NUMBER for a scalar
+    #[arg(long = "arg", value_parser = parse_define, value_name = "NAME=VALUE")]
+    pub arguments: Vec<(String, String)>,
+
+    /// Write an argument after the launch: NAME=FILE.npy
+    #[arg(long = "out", value_parser = parse_define, value_name = "NAME=FILE")]
+    pub outputs: Vec<(String, String)>,
+
+    /// Options of every compilation.
+    #[command(flatten)]
+    pub compile: CompileArguments,
+
+    /// Where to run.
+    #[command(flatten)]
+    pub device: DeviceArguments,
+}
+
+/// `cutec test`
+#[derive(Debug, Args)]
+pub struct TestArguments {
+    /// Sources with `test` blocks
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Only tests whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    pub filter: Option<String>,
+
+    /// Options of every compilation.
+    #[command(flatten)]
+    pub compile: CompileArguments,
+
+    /// Where to run.
+    #[command(flatten)]
+    pub device: DeviceArguments,
+}
+
+/// `cutec bench`
+#[derive(Debug, Args)]
+pub struct BenchArguments {
+    /// Sources with `bench` blocks
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Only benches whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    pub filter: Option<String>,
+
+    /// Options of every compilation.
+    #[command(flatten)]
+    pub compile: CompileArguments,
+
+    /// Where to run.
+    #[command(flatten)]
+    pub device: DeviceArguments,
+}
+
+/// `cutec layout`
+#[derive(Debug, Args)]
+pub struct LayoutArguments {
+    /// An expression such as `composition((8,8):(8,1), 4:2)`; `-` reads one a line from standard input
+    #[arg(value_name = "EXPRESSION", allow_hyphen_values = true)]
+    pub expression: String,
+
+    /// Draw the layout as a grid of characters
+    #[arg(long)]
+    pub grid: bool,
+
+    /// Draw the layout into an SVG file
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}
+
+/// `cutec explain`
+#[derive(Debug, Args)]
+pub struct ExplainArguments {
+    /// The code: E0123
+    #[arg(value_name = "CODE")]
+    pub code: String,
+}
+
+impl Emit {
+    const ALL: [(Self, &'static str, &'static str); 8] = [
+        (Self::Tile, "tile", "IR as the front end makes it"),
+        (Self::Cute, "cute", "IR at the cute level"),
+        (Self::Mlir, "mlir", "MLIR in upstream dialects"),
+        (Self::Llvm, "llvm", "LLVM IR, translated and optimised"),
+        (Self::Ptx, "ptx", "PTX text"),
+        (Self::Cubin, "cubin", "machine code"),
+        (Self::Sass, "sass", "machine code as text"),
+        (Self::Abi, "abi", "the kernel ABI as JSON"),
+    ];
+
+    /// What a file of this extension holds.
+    pub fn from_extension(extension: &str) -> Option<Self> {
+        match extension {
+            "mlir" => Some(Self::Mlir),
+            "ll" => Some(Self::Llvm),
+            "ptx" => Some(Self::Ptx),
+            "cubin" => Some(Self::Cubin),
+            "sass" => Some(Self::Sass),
+            "json" => Some(Self::Abi),
+            _ => None,
+        }
+    }
+}
+
+impl ValueEnum for Emit {
+    fn value_variants<'a>() -> &'a [Self] {
+        const VARIANTS: [Emit; 8] = {
+            let mut variants = [Emit::Tile; 8];
+            let mut index = 0;
+            while index < 8 {
+                variants[index] = Emit::ALL[index].0;
+                index += 1;
+            }
+            variants
+        };
+        &VARIANTS
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (_, name, help) = Self::ALL.iter().find(|(emit, ..)| emit == self)?;
+        Some(PossibleValue::new(*name).help(*help))
+    }
+}
+
+fn parse_target(text: &str) -> Result<Target, String> {
+    Target::parse(text).map_err(|error| error.to_string())
+}
+
+fn parse_level(text: &str) -> Result<OptLevel, String> {
+    text.parse()
+        .ok()
+        .and_then(OptLevel::from_digit)
+        .ok_or_else(|| "expected 0, 1, 2 or 3".to_owned())
+}
+
+fn parse_define(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() && !value.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err("expected NAME=VALUE".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_define_may_stand_in_one_word_or_two() {
+        let arguments =
+            Arguments::try_parse_from(["cutec", "a.cute", "-Dbm=64", "-D", "bn = 32", "-O1"]);
+        let compile = arguments.expect("a right command line").emit.compile;
+        let define = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(compile.define, [define("bm", "64"), define("bn", "32")]);
+        assert_eq!(compile.level, OptLevel::O1);
+    }
+
+    #[test]
+    fn a_file_is_required_unless_there_is_a_command() {
+        assert!(Arguments::try_parse_from(["cutec"]).is_err());
+        assert!(Arguments::try_parse_from(["cutec", "layout", "8:1"]).is_ok());
+        assert!(Arguments::try_parse_from(["cutec", "a.cute", "--arch", "sm_1"]).is_err());
+    }
+}

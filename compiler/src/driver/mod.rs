@@ -1,0 +1,46 @@
+//! The program `cutec`.
+//!
+//! In reading order:
+//! - [`arguments`]: the command line;
+//! - [`context`]: what every command shares: colours, reading files, reporting errors, exit codes;
+//! - [`output`]: writing results, all or nothing;
+//! - one file per command: [`emit`] (compile), [`run`], [`test`], [`bench`], [`layout`], [`explain`];
+//! - [`device`]: the simulator or a GPU, by name;
+//! - [`testing`]: `test` blocks, evaluated on the host;
+//! - [`opt`]: the program `cute-opt`.
+//!
+//! Exit codes: 0 done, 1 errors were reported, 2 the command line is wrong. No file is left behind by
+//! a failed command.
+
+pub mod arguments;
+pub mod bench;
+pub mod context;
+pub mod device;
+pub mod emit;
+pub mod explain;
+pub mod layout;
+pub mod opt;
+pub mod output;
+pub mod run;
+pub mod test;
+pub mod testing;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use context::Reporter;
+use std::process::ExitCode;
+
+/// Runs the program on the process's arguments.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let reporter = Reporter::new(arguments.color);
+    let result = match &arguments.command {
+        None => emit::run(&arguments.emit, &reporter),
+        Some(Command::Run(command)) => run::run(command, &reporter),
+        Some(Command::Test(command)) => test::run(command, &reporter),
+        Some(Command::Bench(command)) => bench::run(command, &reporter),
+        Some(Command::Layout(command)) => layout::run(command, &reporter),
+        Some(Command::Explain(command)) => explain::run(command, &reporter),
+    };
+    context::exit_code(result)
+}

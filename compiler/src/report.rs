@@ -1,0 +1,147 @@
+//! MLIR's messages as diagnostics of the source, and everything that went wrong as text.
+
+use crate::codegen::messages::Place;
+use crate::codegen::{Message, Severity};
+use crate::compile::Failure;
+use cutec_frontend::diagnostics::render::{RenderOptions, render_all};
+use cutec_frontend::diagnostics::{self, Code, Diagnostic, Label};
+use cutec_frontend::source::{SourceMap, Span};
+use std::fmt::Write;
+
+/// What MLIR reports about a place in the source: a verifier, a pass, the parser of `.mlir` files.
+pub const MLIR_MESSAGE: Code = Code(900);
+
+/// Sorts `messages` into diagnostics (where the place lies in a known file) and failures. Remarks
+/// and notes that stand alone are dropped.
+pub fn sort_messages(
+    messages: Vec<Message>,
+    sources: &SourceMap,
+    diagnostics: &mut Vec<Diagnostic>,
+    failures: &mut Vec<Failure>,
+) {
+    for message in messages {
+        if !matches!(message.severity, Severity::Error | Severity::Warning) {
+            continue;
+        }
+        match diagnostic(&message, sources) {
+            Some(diagnostic) => diagnostics.push(diagnostic),
+            None if message.severity == Severity::Error => failures.push(Failure::Mlir(message)),
+            None => {}
+        }
+    }
+}
+
+/// The diagnostic for a message whose place is known.
+pub fn diagnostic(message: &Message, sources: &SourceMap) -> Option<Diagnostic> {
+    let span = span_of(message.place.as_ref()?, sources)?;
+    let severity = match message.severity {
+        Severity::Warning => diagnostics::Severity::Warning,
+        _ => diagnostics::Severity::Error,
+    };
+    let mut labels = vec![Label {
+        span,
+        text: "here".to_owned(),
+    }];
+    let mut notes = Vec::new();
+    for note in &message.notes {
+        match note
+            .place
+            .as_ref()
+            .and_then(|place| span_of(place, sources))
+        {
+            Some(span) if span != labels[0].span && note.text.len() < 120 => labels.push(Label {
+                span,
+                text: note.text.clone(),
+            }),
+            _ => notes.push(note.text.clone()),
+        }
+    }
+    Some(Diagnostic {
+        code: MLIR_MESSAGE,
+        severity,
+        message: message.text.clone(),
+        labels,
+        notes,
+        help: None,
+    })
+}
+
+/// The word at a place of MLIR's, which names only where it begins.
+fn span_of(place: &Place, sources: &SourceMap) -> Option<Span> {
+    // MLIR calls a text that it was given without a name "-": the one that is being compiled.
+    let id = match place.file.as_str() {
+        "-" => sources.files().next()?.0,
+        file => sources.find(file)?,
+    };
+    let text = sources.file(id).text();
+    let line_start = match place.line {
+        0 => return None,
+        1 => 0,
+        line => text
+            .match_indices('\n')
+            .nth(line as usize - 2)
+            .map(|(at, _)| at + 1)?,
+    };
+    let rest = text.get(line_start..)?;
+    let line = rest.lines().next().unwrap_or("");
+    let mut column = (place.column.max(1) as usize - 1).min(line.len());
+    while !line.is_char_boundary(column) {
+        column -= 1;
+    }
+    let is_word = |character: char| character.is_alphanumeric() || "_.%@$#".contains(character);
+    let word = line[column..]
+        .find(|character| !is_word(character))
+        .unwrap_or(line.len() - column);
+    let length = match word {
+        0 => line[column..].chars().next().map_or(0, char::len_utf8),
+        word => word,
+    };
+    let start = line_start + column;
+    Some(Span::new(id, start as u32, (start + length) as u32))
+}
+
+/// Diagnostics with their source lines, then failures, one `error: …` each.
+pub fn render(
+    diagnostics: &[Diagnostic],
+    failures: &[Failure],
+    sources: &SourceMap,
+    options: RenderOptions,
+) -> String {
+    let mut text = String::new();
+    if !diagnostics.is_empty() {
+        text.push_str(&render_all(diagnostics, sources, options));
+    }
+    for failure in failures {
+        let failure = failure.to_string();
+        let _ = if failure.contains(": error: ") {
+            writeln!(text, "{failure}")
+        } else {
+            writeln!(text, "error: {failure}")
+        };
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_becomes_the_word_that_begins_there() {
+        let mut sources = SourceMap::new();
+        sources.add("a.mlir", "first\n  %x = cute.size %y\n");
+        let place = |line, column| Place {
+            file: "a.mlir".to_owned(),
+            line,
+            column,
+        };
+        let snippet = |line, column| {
+            span_of(&place(line, column), &sources).map(|span| sources.snippet(span).to_owned())
+        };
+        assert_eq!(snippet(2, 8).as_deref(), Some("cute.size"));
+        assert_eq!(snippet(1, 1).as_deref(), Some("first"));
+        assert_eq!(snippet(2, 6).as_deref(), Some("="));
+        assert_eq!(snippet(2, 99).as_deref(), Some(""));
+        assert_eq!(snippet(9, 1), None);
+    }
+}
