@@ -1,1 +1,46 @@
-//! cutec-layout
+//! CuTe's layout algebra: shapes, strides, layouts, swizzles and the operations on them, and the
+//! thread-value layouts of tiled copies and matrix multiplications.
+//!
+//! Plain values and functions; no MLIR, no I/O. Every integer may be static or known only at run
+//! time ([`Int`]); the same operations work on both, and where a run-time value leaves a result
+//! undecided, the operation says so instead of guessing ([`assuming`]).
+//!
+//! Modules in reading order:
+//! - [`Tree`], [`Int`], [`Sym`]: nested tuples of static and run-time integers.
+//! - [`Layout`], [`Swizzle`], [`ComposedLayout`], [`AnyLayout`], [`Tiler`]: the values.
+//! - [`algebra`]: the operations.
+//! - [`tv`]: tiled copies and tiled MMAs.
+//! - [`text`]: reading layouts as CuTe IR writes them; `Display` writes them.
+//! - [`expr`]: the expression language of `cutec layout`.
+//! - [`draw`]: layouts as text tables and SVG.
+//!
+//! Invariants: shape and stride of a layout have the same profile; an extent has no basis; no
+//! function panics on any value that the public API lets one make.
+
+pub mod algebra;
+mod composed;
+mod error;
+mod int;
+mod layout;
+mod obligation;
+mod swizzle;
+mod sym;
+pub mod text;
+mod tiler;
+mod tree;
+
+pub use composed::{AnyLayout, ComposedLayout, Outer};
+pub use error::LayoutError;
+pub use int::Int;
+pub use layout::Layout;
+pub use obligation::{Condition, assuming};
+pub use swizzle::Swizzle;
+pub use sym::{Expr, Sym, SymInfo, Width};
+pub use tiler::Tiler;
+pub use tree::Tree;
+
+/// A nested tuple of integers: a shape, a stride, an offset.
+pub type IntTuple = Tree<Int>;
+
+/// A coordinate; `None` is `_`.
+pub type Coord = Tree<Option<Int>>;

@@ -1,0 +1,127 @@
+//! Coalescing: fewer modes, the same function of an integer.
+
+use super::transform_modes;
+use crate::{Int, IntTuple, Layout, LayoutError, Tree};
+
+/// The layout of depth at most 1 with the fewest modes that is the same function on
+/// `0 .. size`. Modes merge only where static leaves show that they do.
+pub fn coalesce(layout: &Layout) -> Layout {
+    let merged = merge(layout, false);
+    match merged.as_slice() {
+        [(shape, _)] if shape.is(1) => Layout::unit(),
+        _ => from_flat(merged),
+    }
+}
+
+/// [`coalesce`], but the same function beyond the size too: `(4,1):(1,0)` does not become `4:1`.
+pub(crate) fn coalesce_x(layout: &Layout) -> Layout {
+    from_flat(merge(layout, true))
+}
+
+/// Coalesces at each leaf of `profile`. Modes beyond the profile stay as they are.
+///
+/// # Errors
+/// If the profile has more modes than the layout.
+pub fn coalesce_profile<T>(layout: &Layout, profile: &Tree<T>) -> Result<Layout, LayoutError> {
+    match profile {
+        Tree::Leaf(_) => Ok(coalesce(layout)),
+        Tree::Node(profiles) => transform_modes(
+            "coalesce",
+            layout,
+            profiles,
+            || profile_text(profile),
+            true,
+            |mode, profile| coalesce_profile(&mode, profile),
+        ),
+    }
+}
+
+pub(crate) fn coalesce_x_profile<T>(
+    op: &'static str,
+    layout: &Layout,
+    profile: &Tree<T>,
+) -> Result<Layout, LayoutError> {
+    match profile {
+        Tree::Leaf(_) => Ok(coalesce_x(layout)),
+        Tree::Node(profiles) => transform_modes(
+            op,
+            layout,
+            profiles,
+            || profile_text(profile),
+            true,
+            |mode, profile| coalesce_x_profile(op, &mode, profile),
+        ),
+    }
+}
+
+pub(crate) fn profile_text<T>(profile: &Tree<T>) -> String {
+    profile.map(&mut |_| 1).to_string()
+}
+
+/// Merges neighbouring modes of a shape that are both static or both dynamic.
+pub fn coalesce_shape(shape: &IntTuple) -> IntTuple {
+    let mut out: Vec<Int> = Vec::new();
+    for leaf in shape.leaves() {
+        match out.last_mut() {
+            Some(last) if last.is_static() == leaf.is_static() => *last = last.mul(leaf),
+            _ => out.push(leaf.clone()),
+        }
+    }
+    match (out.len(), out.pop()) {
+        (1, Some(only)) => Tree::Leaf(only),
+        (_, last) => Tree::Node(out.into_iter().chain(last).map(Tree::Leaf).collect()),
+    }
+}
+
+/// The flat modes after merging, from left to right; never empty. With `beyond`, a last mode of
+/// extent 1 is kept as one of extent 2, which says where the function goes on.
+fn merge(layout: &Layout, beyond: bool) -> Vec<(Int, Int)> {
+    let shapes = layout.shape().leaves();
+    let strides = layout.stride().leaves();
+    // Built from the back, as the last mode decides what lies beyond.
+    let mut out: Vec<(Int, Int)> = Vec::with_capacity(shapes.len());
+    let mut pairs = shapes.into_iter().zip(strides).rev();
+    match pairs.next() {
+        Some((shape, stride)) if beyond && shape.is(1) => {
+            out.push((Int::Static(2), stride.clone()));
+        }
+        Some((shape, stride)) => out.push((shape.clone(), stride.clone())),
+        None => out.push((Int::ONE, Int::ZERO)),
+    }
+    for (shape, stride) in pairs {
+        if shape.is(1) {
+            continue;
+        }
+        let only = out.len() == 1;
+        let Some((front_shape, front_stride)) = out.last_mut() else {
+            continue;
+        };
+        if only && front_shape.is(1) {
+            (*front_shape, *front_stride) = (shape.clone(), stride.clone());
+        } else if front_shape.is_static()
+            && shape.is_static()
+            && stride.is_static()
+            && shape.mul(stride) == *front_stride
+        {
+            *front_shape = shape.mul(front_shape);
+            *front_stride = stride.clone();
+        } else {
+            out.push((shape.clone(), stride.clone()));
+        }
+    }
+    out.reverse();
+    out
+}
+
+fn from_flat(mut modes: Vec<(Int, Int)>) -> Layout {
+    if modes.len() == 1
+        && let Some((shape, stride)) = modes.pop()
+    {
+        return Layout::raw(Tree::Leaf(shape), Tree::Leaf(stride));
+    }
+    let (shapes, strides) = modes
+        .into_iter()
+        .map(|(shape, stride)| (Tree::Leaf(shape), Tree::Leaf(stride)))
+        .unzip();
+    Layout::raw(Tree::Node(shapes), Tree::Node(strides))
+}

@@ -1,0 +1,90 @@
+//! The complement: what a layout leaves out of a codomain.
+
+use super::{ceil_div, coalesce, coalesce_shape, compact_col_major_from, cosize, filter};
+use crate::obligation::require;
+use crate::{Condition, Int, IntTuple, Layout, LayoutError, Tree};
+
+const OP: &str = "complement";
+
+/// A layout of ascending offsets that, together with `layout`, reaches every offset below
+/// `size(cotarget)`. A nested `cotarget` keeps static and dynamic parts of the size apart.
+///
+/// # Errors
+/// If the layout is seen not to be injective, has several modes and a dynamic stride, or scaled
+/// bases.
+pub fn complement(layout: &Layout, cotarget: &IntTuple) -> Result<Layout, LayoutError> {
+    let filtered = filter(layout);
+    let mut modes: Vec<(usize, Int, Int)> = filtered
+        .shape()
+        .leaves()
+        .into_iter()
+        .zip(filtered.stride().leaves())
+        .enumerate()
+        .map(|(mode, (shape, stride))| (mode, shape.clone(), stride.clone()))
+        .collect();
+    if let [(_, _, Int::Static(0))] = modes.as_slice() {
+        return Ok(compact(coalesce_shape(cotarget)));
+    }
+    for (_, _, stride) in &modes {
+        if !stride.path().is_empty() {
+            return Err(LayoutError::Unsupported {
+                op: OP,
+                expected: "integer strides",
+                found: layout.to_string(),
+            });
+        }
+        if modes.len() > 1 && !stride.is_static() {
+            return Err(LayoutError::NotStatic {
+                op: OP,
+                what: "the strides of a layout of several modes",
+                value: stride.clone(),
+            });
+        }
+    }
+    modes.sort_by_key(|(_, _, stride)| stride.as_static());
+    let (mut shapes, mut strides) = (Vec::new(), Vec::new());
+    let mut end = Int::ONE;
+    for (mode, shape, stride) in &modes {
+        let gap = gap(layout, *mode, &end, stride)?;
+        shapes.push(Tree::Leaf(gap));
+        strides.push(Tree::Leaf(end));
+        end = stride.mul(shape);
+    }
+    let rest = coalesce_shape(&ceil_div(cotarget, &Tree::Leaf(end.clone()))?);
+    strides.push(compact_col_major_from(&rest, &end));
+    shapes.push(rest);
+    Ok(coalesce(&Layout::raw(
+        Tree::Node(shapes),
+        Tree::Node(strides),
+    )))
+}
+
+/// The complement up to the cosize of the layout.
+///
+/// # Errors
+/// As [`complement`].
+pub fn complement_default(layout: &Layout) -> Result<Layout, LayoutError> {
+    let filtered = filter(layout);
+    complement(&filtered, &Tree::Leaf(cosize(&filtered)?))
+}
+
+fn compact(shape: IntTuple) -> Layout {
+    Layout::col_major(shape)
+}
+
+/// How often the modes below, which end at `end`, fit below `stride`.
+fn gap(layout: &Layout, mode: usize, end: &Int, stride: &Int) -> Result<Int, LayoutError> {
+    let refuse = || LayoutError::NotInjective {
+        op: OP,
+        layout: layout.to_string(),
+        mode,
+    };
+    let below = Condition::AtMost {
+        left: end.clone(),
+        right: stride.clone(),
+    };
+    if !end.is(1) || stride.is_static() {
+        require(OP, below, refuse)?;
+    }
+    Ok(stride.floor_div(end))
+}

@@ -1,0 +1,244 @@
+//! Functional composition of layouts: `composition(a, b)(c) = a(b(c))`.
+
+use super::{coalesce_x, coalesce_x_profile, transform_modes};
+use crate::obligation::require;
+use crate::{
+    AnyLayout, ComposedLayout, Condition, Int, IntTuple, Layout, LayoutError, Outer, Tiler, Tree,
+};
+
+const OP: &str = "composition";
+
+/// `lhs o rhs`, a layout of the shape of `rhs` up to refinement.
+///
+/// # Errors
+/// If the composition is no layout: a stride of `rhs` neither divides nor is divided by the mode
+/// of `lhs` that it steps through, or an extent is cut unevenly. If `rhs` has scaled bases of
+/// modes that `lhs` lacks. If run-time values leave that undecided
+/// ([`assuming`](crate::assuming)).
+pub fn composition(lhs: &Layout, rhs: &Layout) -> Result<Layout, LayoutError> {
+    let flat = match basis_profile(rhs.stride())? {
+        Tree::Leaf(()) => coalesce_x(lhs),
+        profile => coalesce_x_profile(OP, lhs, &profile)?,
+    };
+    by_rhs(&flat, rhs.shape(), rhs.stride())
+}
+
+/// `lhs o tiler`: a tile composes mode by mode and drops the modes of `lhs` beyond it.
+///
+/// # Errors
+/// As [`composition`]; also if the tile has more modes than `lhs`.
+pub fn composition_tiler(lhs: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
+    match tiler {
+        Tiler::Layout(rhs) => composition(lhs, rhs),
+        Tiler::Int(extent) => composition(lhs, &Layout::scalar(extent.clone(), 1)),
+        Tiler::All => Ok(lhs.clone()),
+        Tiler::Tile(tilers) => transform_modes(
+            OP,
+            lhs,
+            tilers,
+            || tiler.to_string(),
+            false,
+            |mode, tiler| composition_tiler(&mode, tiler),
+        ),
+    }
+}
+
+/// [`composition_tiler`] for a left-hand side that may be composed itself.
+///
+/// # Errors
+/// As [`composition_tiler`].
+pub fn composition_any(lhs: &AnyLayout, tiler: &Tiler) -> Result<AnyLayout, LayoutError> {
+    lhs.map_inner(|inner| composition_tiler(inner, tiler))
+}
+
+impl ComposedLayout {
+    /// `swizzle o rhs` for a layout, or a plain layout if the swizzle does nothing.
+    pub fn swizzle_of(swizzle: crate::Swizzle, rhs: Layout) -> AnyLayout {
+        if swizzle.is_identity() {
+            return AnyLayout::Plain(rhs);
+        }
+        AnyLayout::Composed(ComposedLayout {
+            outer: Outer::Swizzle(swizzle),
+            offset: Tree::Leaf(Int::ZERO),
+            inner: rhs,
+        })
+    }
+}
+
+/// The profile of the codomain that the bases of `stride` point into; a leaf for integers.
+fn basis_profile(stride: &IntTuple) -> Result<Tree<()>, LayoutError> {
+    fn insert(tree: Tree<()>, path: &[usize]) -> Tree<()> {
+        let Some((&mode, rest)) = path.split_first() else {
+            return tree;
+        };
+        let mut modes = match tree {
+            Tree::Leaf(()) => Vec::new(),
+            Tree::Node(modes) => modes,
+        };
+        while modes.len() <= mode {
+            modes.push(Tree::Leaf(()));
+        }
+        let below = std::mem::replace(&mut modes[mode], Tree::Leaf(()));
+        modes[mode] = insert(below, rest);
+        Tree::Node(modes)
+    }
+    let leaves = stride.leaves();
+    if leaves.iter().all(|leaf| leaf.path().is_empty()) {
+        return Ok(Tree::Leaf(()));
+    }
+    let mut profile = Tree::Leaf(());
+    for leaf in leaves {
+        if leaf.path().is_empty() && !leaf.is(0) {
+            return Err(LayoutError::Unsupported {
+                op: OP,
+                expected: "strides that are all integers or all scaled bases",
+                found: stride.to_string(),
+            });
+        }
+        profile = insert(profile, leaf.path());
+    }
+    Ok(profile)
+}
+
+fn by_rhs(lhs: &Layout, shape: &IntTuple, stride: &IntTuple) -> Result<Layout, LayoutError> {
+    match (shape, stride) {
+        (Tree::Node(shapes), Tree::Node(strides)) => {
+            let modes: Result<Vec<_>, _> = shapes
+                .iter()
+                .zip(strides)
+                .map(|(shape, stride)| by_rhs(lhs, shape, stride))
+                .collect();
+            Ok(Layout::concat(modes?))
+        }
+        (Tree::Leaf(shape), Tree::Leaf(Int::Scaled(stride, path))) => {
+            let lhs = super::get(lhs, path)?;
+            by_mode(&lhs, shape, stride)
+        }
+        (Tree::Leaf(shape), Tree::Leaf(stride)) => by_mode(lhs, shape, stride),
+        _ => Err(LayoutError::ProfileMismatch {
+            op: OP,
+            expected: shape.to_string(),
+            found: stride.to_string(),
+        }),
+    }
+}
+
+/// Composes a flat `lhs` with the single mode `extent:stride`.
+fn by_mode(lhs: &Layout, extent: &Int, stride: &Int) -> Result<Layout, LayoutError> {
+    if stride.is(0) {
+        return Ok(Layout::scalar(extent.clone(), 0));
+    }
+    let (shapes, strides) = match (lhs.shape(), lhs.stride()) {
+        (Tree::Leaf(_), Tree::Leaf(lhs_stride)) => {
+            return Ok(Layout::scalar(extent.clone(), stride.mul(lhs_stride)));
+        }
+        (shapes, strides) => (shapes.modes(), strides.modes()),
+    };
+    let mut out: Vec<(Int, Int)> = Vec::with_capacity(shapes.len());
+    let mut rest = extent.clone();
+    let mut step = stride.clone();
+    for (mode, (shape, lhs_stride)) in shapes.iter().zip(strides).enumerate() {
+        let (Tree::Leaf(shape), Tree::Leaf(lhs_stride)) = (shape, lhs_stride) else {
+            return Err(LayoutError::Unsupported {
+                op: OP,
+                expected: "a mode without nesting at a scaled basis",
+                found: lhs.to_string(),
+            });
+        };
+        if mode + 1 == shapes.len() {
+            if out.is_empty() || !rest.is(1) {
+                out.push((rest.clone(), step.mul(lhs_stride)));
+            }
+            break;
+        }
+        let reach = step.abs();
+        check_stride(mode, shape, &reach, &rest)?;
+        let here = shape.ceil_div(&reach);
+        let next = reach.ceil_div(shape).mul(&Int::Static(step.signum()));
+        if !here.is(1) && !rest.is(1) {
+            check_shape(mode, shape, &reach, &here, &rest)?;
+            let part = here.min(&rest);
+            rest = rest.floor_div(&part);
+            out.push((part, step.mul(lhs_stride)));
+        }
+        step = next;
+    }
+    if out.len() == 1
+        && let Some((shape, stride)) = out.pop()
+    {
+        return Ok(Layout::scalar(shape, stride));
+    }
+    let modes = out
+        .into_iter()
+        .map(|(shape, stride)| Layout::scalar(shape, stride));
+    Ok(Layout::concat(modes))
+}
+
+/// A stride steps inside a mode, or over whole modes.
+fn check_stride(mode: usize, shape: &Int, step: &Int, rest: &Int) -> Result<(), LayoutError> {
+    let refuse = || LayoutError::StrideDivisibility {
+        op: OP,
+        mode,
+        shape: shape.clone(),
+        stride: step.clone(),
+    };
+    if let (Int::Static(shape), Int::Static(step)) = (shape, step) {
+        return if *shape > 0 && (step % shape == 0 || step < shape) {
+            Ok(())
+        } else {
+            Err(refuse())
+        };
+    }
+    if rest.is(1) {
+        return Ok(());
+    }
+    let whole = Condition::Divides {
+        divisor: shape.clone(),
+        value: step.clone(),
+    };
+    let inside = Condition::AtMost {
+        left: step.add(&Int::ONE),
+        right: shape.clone(),
+    };
+    let either = Condition::Either(Box::new(whole), Box::new(inside));
+    require(OP, either, refuse)
+}
+
+/// What does not fit into a mode goes on in the next one, so the mode must be filled evenly: its
+/// share divides the extent, and the stride divides the mode. C++ CuTe only tests the former.
+fn check_shape(
+    mode: usize,
+    shape: &Int,
+    step: &Int,
+    here: &Int,
+    rest: &Int,
+) -> Result<(), LayoutError> {
+    let fits = Condition::AtMost {
+        left: rest.clone(),
+        right: here.clone(),
+    };
+    if fits.decide() == Some(true) {
+        return Ok(());
+    }
+    let either = |condition| Condition::Either(Box::new(fits.clone()), Box::new(condition));
+    let share = either(Condition::Divides {
+        divisor: here.clone(),
+        value: rest.clone(),
+    });
+    require(OP, share, || LayoutError::ShapeDivisibility {
+        op: OP,
+        mode,
+        shape: here.clone(),
+        extent: rest.clone(),
+    })?;
+    let even = either(Condition::Divides {
+        divisor: step.clone(),
+        value: shape.clone(),
+    });
+    require(OP, even, || LayoutError::StrideDivisibility {
+        op: OP,
+        mode,
+        shape: shape.clone(),
+        stride: step.clone(),
+    })
+}

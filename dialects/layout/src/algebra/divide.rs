@@ -1,0 +1,141 @@
+//! Divides: a layout split into a tile and the rest.
+
+use super::{coalesce, complement, composition, node2, rank_mismatch, transform_modes};
+use crate::{IntTuple, Layout, LayoutError, Tiler, Tree};
+
+/// Splits `layout` into `(tile, rest)` by a tiler; a tile splits mode by mode.
+///
+/// # Errors
+/// If the tiler does not divide the layout ([`composition`], [`complement`]) or has too many
+/// modes.
+pub fn logical_divide(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
+    match tiler {
+        Tiler::Layout(tiler) => logical_divide_layout(layout, tiler),
+        Tiler::Int(extent) => logical_divide_layout(layout, &Layout::scalar(extent.clone(), 1)),
+        Tiler::All => Ok(layout.clone()),
+        Tiler::Tile(tilers) => transform_modes(
+            "logical_divide",
+            layout,
+            tilers,
+            || tiler.to_string(),
+            true,
+            |mode, tiler| logical_divide(&mode, tiler),
+        ),
+    }
+}
+
+/// `composition(layout, (tiler, complement(tiler, shape(layout))))`.
+///
+/// # Errors
+/// As [`logical_divide`].
+pub fn logical_divide_layout(layout: &Layout, tiler: &Layout) -> Result<Layout, LayoutError> {
+    let rest = complement(tiler, coalesce(layout).shape())?;
+    composition(layout, &Layout::concat([tiler.clone(), rest]))
+}
+
+/// Gathers the tiles and the rests of a divided layout into `((tiles…),(rests…, other modes…))`.
+///
+/// # Errors
+/// If a mode at a leaf of the tiler is not split in two.
+pub fn tile_unzip(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
+    let shape = unzip(layout.shape(), tiler)?;
+    Ok(Layout::raw(shape, unzip(layout.stride(), tiler)?))
+}
+
+fn unzip(tuple: &IntTuple, tiler: &Tiler) -> Result<IntTuple, LayoutError> {
+    let (a, b) = unzip_pair(tuple, tiler)?;
+    Ok(node2(a, b))
+}
+
+fn unzip_pair(tuple: &IntTuple, tiler: &Tiler) -> Result<(IntTuple, IntTuple), LayoutError> {
+    const OP: &str = "tile_unzip";
+    match (tuple, tiler) {
+        (Tree::Node(modes), Tiler::Tile(tilers)) => {
+            if tilers.len() > modes.len() {
+                return Err(rank_mismatch(OP, tilers.len(), modes.len(), tuple));
+            }
+            let (mut tiles, mut rests) = (Vec::new(), Vec::new());
+            for (mode, tiler) in modes.iter().zip(tilers) {
+                let (tile, rest) = unzip_pair(mode, tiler)?;
+                tiles.push(tile);
+                rests.push(rest);
+            }
+            rests.extend_from_slice(&modes[tilers.len()..]);
+            Ok((Tree::Node(tiles), Tree::Node(rests)))
+        }
+        (Tree::Node(modes), _) => match modes.as_slice() {
+            [tile, rest] => Ok((tile.clone(), rest.clone())),
+            _ => Err(rank_mismatch(OP, 2, modes.len(), tuple)),
+        },
+        (Tree::Leaf(_), _) => Err(rank_mismatch(OP, 2, 1, tuple)),
+    }
+}
+
+/// `((tiles…),(rests…))`.
+///
+/// # Errors
+/// As [`logical_divide`]; a mode at `_` must be split in two already.
+pub fn zipped_divide(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
+    tile_unzip(&logical_divide(layout, tiler)?, tiler)
+}
+
+/// `((tiles…), rest, rest, …)`.
+///
+/// # Errors
+/// As [`zipped_divide`].
+pub fn tiled_divide(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
+    Ok(unpack(&zipped_divide(layout, tiler)?, &[false, true]))
+}
+
+/// `(tile, tile, …, rest, rest, …)`.
+///
+/// # Errors
+/// As [`zipped_divide`].
+pub fn flat_divide(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
+    Ok(unpack(&zipped_divide(layout, tiler)?, &[true, true]))
+}
+
+/// Replaces the marked modes by their own modes, unless there is only one, which stays nested.
+pub(super) fn unpack(layout: &Layout, which: &[bool]) -> Layout {
+    let mut out = Vec::new();
+    for (mode, unpack) in layout.modes().zip(which) {
+        if *unpack && mode.rank() != 1 {
+            out.extend(mode.modes());
+        } else {
+            out.push(mode);
+        }
+    }
+    Layout::concat(out)
+}
+
+/// The shape of the rest of a division of `shape` by `tiler`: the number of tiles that cover it.
+///
+/// # Errors
+/// As [`complement`] and [`ceil_div`](super::ceil_div).
+pub fn ceil_div_tiler(shape: &IntTuple, tiler: &Tiler) -> Result<IntTuple, LayoutError> {
+    match tiler {
+        Tiler::Layout(layout) => Ok(complement(layout, shape)?.shape().clone()),
+        Tiler::Int(extent) => super::ceil_div(shape, &Tree::Leaf(extent.clone())),
+        Tiler::All => Ok(Tree::Leaf(crate::Int::ONE)),
+        Tiler::Tile(tilers) => {
+            if tilers.len() > shape.rank() {
+                return Err(LayoutError::TooManyModes {
+                    op: "ceil_div",
+                    limit: shape.rank(),
+                    found: tilers.len(),
+                    value: tiler.to_string(),
+                });
+            }
+            let modes: Result<Vec<_>, _> = shape
+                .modes()
+                .iter()
+                .enumerate()
+                .map(|(index, mode)| match tilers.get(index) {
+                    Some(tiler) => ceil_div_tiler(mode, tiler),
+                    None => Ok(mode.clone()),
+                })
+                .collect();
+            Ok(Tree::Node(modes?))
+        }
+    }
+}

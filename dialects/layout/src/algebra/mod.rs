@@ -1,0 +1,114 @@
+//! The operations of the layout algebra, one family a file.
+//!
+//! Reading order: `int_tuple` (arithmetic on nested integers), `size`, `compact` (strides made
+//! from shapes), `coord` (coordinates and offsets), `slice`, `modes` (modes as a list),
+//! `coalesce`, `filter`, `composition`, `complement`, `inverse`, `divide`, `product`,
+//! `tile_to_shape`, `recast`, `alignment`.
+//!
+//! Every operation is a function from values to a value or a [`LayoutError`](crate::LayoutError).
+//! Results agree with C++ CuTe, text for text, wherever C++ CuTe is right by its own definition.
+//! A dynamic leaf never changes the profile of a result: what is decided about profiles is decided
+//! from static leaves alone, so a type computed from `?` fits every value of it.
+
+mod alignment;
+mod coalesce;
+mod compact;
+mod complement;
+mod composition;
+mod coord;
+mod divide;
+mod filter;
+mod int_tuple;
+mod inverse;
+mod modes;
+mod product;
+mod recast;
+mod size;
+mod slice;
+mod tile_to_shape;
+
+pub use alignment::{
+    max_alignment, max_alignment_any, max_common_layout, max_common_vector, max_common_vector_any,
+};
+pub use coalesce::{coalesce, coalesce_profile, coalesce_shape};
+pub(crate) use coalesce::{coalesce_x, coalesce_x_profile};
+pub use compact::{
+    compact_col_major, compact_col_major_from, compact_order, compact_row_major,
+    make_fragment_like, make_identity_layout, make_layout_like, make_ordered_layout,
+};
+pub use complement::{complement, complement_default};
+pub use composition::{composition, composition_any, composition_tiler};
+pub use coord::{crd2crd, crd2idx, crd2idx_shape, flat_coord, idx2crd, idx2crd_strided, offset_at};
+pub use divide::{
+    ceil_div_tiler, flat_divide, logical_divide, logical_divide_layout, tile_unzip, tiled_divide,
+    zipped_divide,
+};
+pub use filter::{filter, filter_profile, filter_zeros, filter_zeros_with, nullspace};
+pub use int_tuple::{
+    ceil_div, compatible, elem_less, elem_scale, evenly_divides, inner_product, product,
+    product_each, product_like, round_up, shape_div, sum, tuple_add, tuple_mul, tuple_neg,
+    tuple_sub,
+};
+pub use inverse::{left_inverse, right_inverse};
+pub use modes::{
+    append, append_to_rank, flatten, get, group_modes, prepend, prepend_to_rank, select, take,
+    unflatten, zip,
+};
+pub use product::{
+    blocked_product, flat_product, logical_product, logical_product_layout, raked_product,
+    tiled_product, zipped_product,
+};
+pub use recast::{downcast, recast_layout, recast_layout_any, upcast};
+pub use size::{coshape, cosize, cosize_any, depth, rank, size};
+pub use slice::{dice, slice, slice_and_offset};
+pub use tile_to_shape::{domain_distribute, tile_to_shape};
+
+use crate::{IntTuple, Layout, LayoutError, Tree};
+
+/// Applies `f` to the modes of `layout` paired with the modes of `guide`; the modes of `layout`
+/// beyond those of `guide` are appended as they are, or dropped.
+fn transform_modes<G>(
+    op: &'static str,
+    layout: &Layout,
+    guide: &[G],
+    guide_text: impl FnOnce() -> String,
+    keep_rest: bool,
+    mut f: impl FnMut(Layout, &G) -> Result<Layout, LayoutError>,
+) -> Result<Layout, LayoutError> {
+    let rank = layout.rank();
+    if guide.len() > rank {
+        return Err(LayoutError::TooManyModes {
+            op,
+            limit: rank,
+            found: guide.len(),
+            value: guide_text(),
+        });
+    }
+    let mut out = Vec::with_capacity(rank);
+    for (index, mode) in layout.modes().enumerate() {
+        match guide.get(index) {
+            Some(guide) => out.push(f(mode, guide)?),
+            None if keep_rest => out.push(mode),
+            None => break,
+        }
+    }
+    Ok(Layout::concat(out))
+}
+
+fn node2(a: IntTuple, b: IntTuple) -> IntTuple {
+    Tree::Node(vec![a, b])
+}
+
+fn rank_mismatch(
+    op: &'static str,
+    expected: usize,
+    found: usize,
+    value: impl ToString,
+) -> LayoutError {
+    LayoutError::RankMismatch {
+        op,
+        expected,
+        found,
+        value: value.to_string(),
+    }
+}

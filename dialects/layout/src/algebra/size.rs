@@ -1,0 +1,54 @@
+//! Sizes of domain and codomain, rank and depth.
+
+use super::{inner_product, product};
+use crate::{AnyLayout, Int, IntTuple, Layout, LayoutError};
+
+/// Number of coordinates of a layout.
+pub fn size(layout: &Layout) -> Int {
+    layout.size()
+}
+
+/// Number of modes of a layout.
+pub fn rank(layout: &Layout) -> usize {
+    layout.rank()
+}
+
+/// Nesting depth of a layout.
+pub fn depth(layout: &Layout) -> usize {
+    layout.depth()
+}
+
+/// The smallest shape that holds every value of the layout: an integer for integer strides, a
+/// tuple for scaled bases. Strides count by their absolute value.
+///
+/// # Errors
+/// If integers and bases are mixed.
+pub fn coshape(layout: &Layout) -> Result<IntTuple, LayoutError> {
+    let last = layout.shape().map(&mut |extent| extent.sub(&Int::ONE));
+    let steps = layout.stride().map(&mut |stride| stride.abs());
+    let end = super::int_tuple::spell_basis(&inner_product(&last, &steps)?);
+    Ok(end.map(&mut |end| end.add(&Int::ONE)))
+}
+
+/// One more than the largest value of the layout.
+///
+/// # Errors
+/// As [`coshape`].
+pub fn cosize(layout: &Layout) -> Result<Int, LayoutError> {
+    Ok(product(&coshape(layout)?))
+}
+
+/// [`cosize`] of the layout inside a composition; that is the number of elements to allocate
+/// behind a swizzle, provided that it fills whole periods.
+///
+/// # Errors
+/// As [`coshape`].
+pub fn cosize_any(layout: &AnyLayout) -> Result<Int, LayoutError> {
+    match layout {
+        AnyLayout::Plain(layout) => cosize(layout),
+        AnyLayout::Composed(composed) => match &composed.outer {
+            crate::Outer::Swizzle(_) => cosize(&composed.inner),
+            crate::Outer::Layout(outer) => cosize(outer),
+        },
+    }
+}

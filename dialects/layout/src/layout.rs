@@ -1,0 +1,172 @@
+//! [`Layout`]: a shape and a stride of the same profile, that is, a function from coordinates to
+//! offsets.
+
+use crate::algebra::{compact_col_major, compact_row_major, product};
+use crate::{Int, IntTuple, LayoutError, Tree};
+use std::fmt;
+
+/// A shape and a stride of the same profile: a function from coordinates to offsets.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Layout {
+    pub(crate) shape: IntTuple,
+    pub(crate) stride: IntTuple,
+}
+
+impl Layout {
+    /// A layout of the given shape and stride.
+    ///
+    /// # Errors
+    /// If the two do not have the same profile, a shape has a basis, or the size or an offset
+    /// does not fit 64 bits.
+    pub fn new(shape: IntTuple, stride: IntTuple) -> Result<Layout, LayoutError> {
+        if !shape.congruent(&stride) {
+            return Err(LayoutError::ProfileMismatch {
+                op: "make_layout",
+                expected: shape.to_string(),
+                found: stride.to_string(),
+            });
+        }
+        if let Some(basis) = shape.leaves().iter().find(|leaf| !leaf.path().is_empty()) {
+            return Err(LayoutError::Unsupported {
+                op: "make_layout",
+                expected: "an extent",
+                found: basis.to_string(),
+            });
+        }
+        Layout { shape, stride }.check("make_layout")
+    }
+
+    /// A layout of parts that are known to be congruent.
+    pub(crate) fn raw(shape: IntTuple, stride: IntTuple) -> Layout {
+        Layout { shape, stride }
+    }
+
+    /// The compact layout of `shape` whose first mode is contiguous.
+    pub fn col_major(shape: IntTuple) -> Layout {
+        let stride = compact_col_major(&shape);
+        Layout { shape, stride }
+    }
+
+    /// The compact layout of `shape` whose last mode is contiguous.
+    pub fn row_major(shape: IntTuple) -> Layout {
+        let stride = compact_row_major(&shape);
+        Layout { shape, stride }
+    }
+
+    /// `1:0`, the layout of a single element.
+    pub fn unit() -> Layout {
+        Layout {
+            shape: Tree::Leaf(Int::ONE),
+            stride: Tree::Leaf(Int::ZERO),
+        }
+    }
+
+    /// `shape:stride` of rank 1 without a tuple.
+    pub fn scalar(shape: impl Into<Int>, stride: impl Into<Int>) -> Layout {
+        Layout {
+            shape: Tree::Leaf(shape.into()),
+            stride: Tree::Leaf(stride.into()),
+        }
+    }
+
+    /// The layout whose modes are `layouts`.
+    pub fn concat(layouts: impl IntoIterator<Item = Layout>) -> Layout {
+        let (shapes, strides) = layouts
+            .into_iter()
+            .map(|layout| (layout.shape, layout.stride))
+            .unzip();
+        Layout {
+            shape: Tree::Node(shapes),
+            stride: Tree::Node(strides),
+        }
+    }
+
+    /// The shape.
+    pub fn shape(&self) -> &IntTuple {
+        &self.shape
+    }
+
+    /// The stride.
+    pub fn stride(&self) -> &IntTuple {
+        &self.stride
+    }
+
+    /// Number of modes at the top: 1 for a scalar layout such as `4:2`.
+    pub fn rank(&self) -> usize {
+        self.shape.rank()
+    }
+
+    /// Nesting depth: 0 for a scalar layout.
+    pub fn depth(&self) -> usize {
+        self.shape.depth()
+    }
+
+    /// Number of coordinates.
+    pub fn size(&self) -> Int {
+        product(&self.shape)
+    }
+
+    /// Mode `index` as a layout, or `None` when it is out of range.
+    pub fn mode(&self, index: usize) -> Option<Layout> {
+        Some(Layout {
+            shape: self.shape.mode(index)?.clone(),
+            stride: self.stride.mode(index)?.clone(),
+        })
+    }
+
+    /// The modes at the top as layouts; a scalar layout is its own only mode.
+    pub fn modes(&self) -> impl Iterator<Item = Layout> + '_ {
+        let pairs = self.shape.modes().iter().zip(self.stride.modes());
+        pairs.map(|(shape, stride)| Layout {
+            shape: shape.clone(),
+            stride: stride.clone(),
+        })
+    }
+
+    /// True if no leaf is a run-time value.
+    pub fn is_static(&self) -> bool {
+        let is_static = |tree: &IntTuple| tree.leaves().iter().all(|leaf| leaf.is_static());
+        is_static(&self.shape) && is_static(&self.stride)
+    }
+
+    /// Replaces variables by what `f` gives for them, and simplifies.
+    pub fn substitute(&self, f: &dyn Fn(u32) -> Option<Int>) -> Layout {
+        Layout {
+            shape: self.shape.map(&mut |leaf| leaf.substitute(f)),
+            stride: self.stride.map(&mut |leaf| leaf.substitute(f)),
+        }
+    }
+
+    /// The static layout in which each variable has the value that `env` gives it.
+    pub fn eval(&self, env: &dyn Fn(u32) -> i64) -> Layout {
+        self.substitute(&|id| Some(Int::Static(env(id))))
+    }
+
+    /// Returns the layout if its size and all its offsets fit 64 bits.
+    ///
+    /// # Errors
+    /// [`LayoutError::Overflow`] otherwise.
+    pub fn check(self, op: &'static str) -> Result<Layout, LayoutError> {
+        let limit = 1i128 << 62;
+        let (mut size, mut span) = (1i128, 0i128);
+        for (shape, stride) in self.shape.leaves().iter().zip(self.stride.leaves()) {
+            let extent = i128::from(shape.as_static().unwrap_or(1));
+            let step = i128::from(stride.value().as_static().unwrap_or(0));
+            if extent == 0 {
+                continue;
+            }
+            size = size.saturating_mul(extent);
+            span = span.saturating_add(step.abs().saturating_mul((extent.abs() - 1).max(1)));
+            if size.abs() > limit || span > limit {
+                return Err(LayoutError::Overflow { op });
+            }
+        }
+        Ok(self)
+    }
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.shape, self.stride)
+    }
+}
