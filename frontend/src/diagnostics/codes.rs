@@ -1,0 +1,162 @@
+//! The table of diagnostic codes. A code is never reused and never changes its meaning.
+
+use std::fmt;
+
+/// A stable diagnostic code, shown as `E0001`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Code(pub u16);
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "E{:04}", self.0)
+    }
+}
+
+/// What `--explain` says about a code.
+#[derive(Clone, Copy, Debug)]
+pub struct CodeInfo {
+    /// The code.
+    pub code: Code,
+    /// The name of its constant.
+    pub name: &'static str,
+    /// A headline.
+    pub title: &'static str,
+    /// What it means, why it is refused, how it is mended; with an example.
+    pub explanation: &'static str,
+}
+
+macro_rules! codes {
+    ($($name:ident = $number:literal, $title:literal, $explanation:literal;)*) => {
+        $(#[doc = $title] pub const $name: Code = Code($number);)*
+
+        /// Every code, in ascending order.
+        pub const ALL: &[CodeInfo] = &[
+            $(CodeInfo {
+                code: $name,
+                name: stringify!($name),
+                title: $title,
+                explanation: $explanation,
+            },)*
+        ];
+    };
+}
+
+/// Finds a code by its text: `E0001`, `e0001` or `1`.
+pub fn lookup(text: &str) -> Option<&'static CodeInfo> {
+    let digits = text.trim().trim_start_matches(['E', 'e']);
+    let number: u16 = digits.parse().ok()?;
+    ALL.iter().find(|info| info.code.0 == number)
+}
+
+// 1–99 syntax; 100 and up are free for the later stages.
+codes! {
+    UNEXPECTED_TOKEN = 1, "unexpected token",
+    "The parser met something that cannot stand in this place. The message lists what could.\n\
+     \n\
+         let x = 3 +;      // after `+` there must be an expression";
+
+    MISSING_SEMICOLON = 2, "missing `;`",
+    "Statements end in `;`, except `if`, `for`, `while`, `loop` and blocks. The last expression of a\n\
+     block may stand without it: it is the value of the block.\n\
+     \n\
+         let x = 3         // expected `;`\n\
+         let y = 4;";
+
+    UNCLOSED_DELIMITER = 3, "unclosed bracket",
+    "A `(`, `[` or `{` has no partner before the end of the item. Where the indentation gives a hint,\n\
+     a second label shows the bracket that seems to lack its partner.";
+
+    UNMATCHED_DELIMITER = 4, "closing bracket without partner",
+    "A `)`, `]` or `}` closes nothing, or something else than was opened last.";
+
+    INVALID_CHARACTER = 5, "invalid character",
+    "The character has no meaning in a `.cute` file outside of strings and comments.";
+
+    NON_ASCII_IDENTIFIER = 6, "name with characters beyond ASCII",
+    "Names consist of the letters a-z and A-Z, digits and `_`. They reappear in PTX, which has no\n\
+     others. Strings and comments may hold any text.";
+
+    UNTERMINATED_STRING = 7, "unterminated string",
+    "A string ends in `\"` on the line on which it begins. A line break in a string is written `\\n`.";
+
+    UNTERMINATED_COMMENT = 8, "unterminated comment",
+    "A `/*` has no `*/`. Block comments nest: each `/*` inside needs its own `*/`.";
+
+    INVALID_NUMBER = 9, "malformed number",
+    "Numbers are decimal (`64`, `65_536`), hexadecimal (`0xff`), binary (`0b1010`) or floating\n\
+     (`0.5`, `1e-3`), perhaps with a type behind: `1.0f32`, `8u32`. A floating number has digits on\n\
+     both sides of the point.";
+
+    NUMBER_TOO_LARGE = 10, "number too large",
+    "An integer must fit into 64 bits, a floating number into f64.";
+
+    INVALID_ESCAPE = 11, "unknown escape in a string",
+    "Strings know `\\n`, `\\t`, `\\r`, `\\0`, `\\\\`, `\\\"` and `\\u{1f600}`.";
+
+    NESTING_TOO_DEEP = 12, "nested too deeply",
+    "Expressions, patterns, types and blocks may nest 200 deep; an operator chain `a + b + c` counts\n\
+     one level for each operator. Name a part with `let`.";
+
+    CHAINED_COMPARISON = 13, "chained comparison",
+    "Comparisons do not chain: `a < b < c` would compare a bool with `c`. Write `a < b && b < c`.\n\
+     \n\
+     If generic arguments were meant, there must be no space before the `<`: `size<1>(x)`.";
+
+    INVALID_ASSIGNMENT_TARGET = 14, "cannot assign to this",
+    "The left of `=` is a variable (`x`), elements of a tensor (`t[_, i]`), or a call that gives a\n\
+     tensor view (`c.tile(shape, coord)`).";
+
+    DUPLICATE_NAME = 15, "name given twice",
+    "Two parameters of one function, two clauses of one launch, two arguments of one call, or two\n\
+     variables of one pattern have the same name.";
+
+    MISSING_TYPE = 16, "kernel parameter without a type",
+    "A kernel is called from outside, so its parameters say what they are:\n\
+     \n\
+         kernel scale(x: mut tensor<f32, (m, n)>, alpha: f32) launch … { … }\n\
+     \n\
+     Parameters of `fn` may leave the type out.";
+
+    INVALID_LAUNCH = 17, "launch clause missing or unknown",
+    "A kernel says how it is launched:\n\
+     \n\
+         launch grid(ceil_div(m, 128), ceil_div(n, 128)), block(256)\n\
+     \n\
+     with `grid(x, y, z)`, `block(x, y, z)`, and as needed `smem(bytes)`, `min_blocks(n)`,\n\
+     `cluster(x, y, z)`; a tile-level kernel has `tiles(…)` and `raster(n)`.";
+
+    POSITIONAL_AFTER_NAMED = 18, "positional argument after a named one",
+    "Arguments without a name come first: `f(a, b, rtol = 1e-2)`.";
+
+    IMPORT_FAILED = 19, "import failed",
+    "The file named in `import \"…\";` could not be had. The path is relative to the importing file.";
+
+    TOO_MANY_ERRORS = 20, "too many errors",
+    "Reading stopped. Mend the first errors and run again.";
+
+    STRAY_DOC_COMMENT = 21, "doc comment that documents nothing",
+    "`///` stands directly before an item. Other comments begin with `//`.";
+
+    DUPLICATE_ITEM = 22, "item defined twice",
+    "Two items of the program have the same name. Functions, kernels and constants share one set of\n\
+     names over all imported files; tests and benches have a set of their own for each file.";
+
+    NAMED_ARGUMENT_MISPLACED = 23, "named argument in the wrong place",
+    "`name = value` stands only in calls, in generic arguments and in clauses.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_ascend_and_can_be_looked_up() {
+        assert!(ALL.windows(2).all(|pair| pair[0].code < pair[1].code));
+        for info in ALL {
+            assert!(!info.title.is_empty() && info.explanation.len() > 20, "{}", info.name);
+            assert_eq!(lookup(&info.code.to_string()).map(|found| found.code), Some(info.code));
+        }
+        assert!(lookup("E9999").is_none());
+        assert!(lookup("nonsense").is_none());
+    }
+}

@@ -1,0 +1,247 @@
+//! Gives every bracket its partner, so that the grammar sees only balanced input.
+//!
+//! A missing closing bracket is reported and supplied where the construct must have ended: a `(`
+//! or `[` before the next `;` or statement keyword, a `{` before the next item keyword (items do
+//! not nest) or at the end. A closing bracket without partner is reported and dropped.
+
+use super::{Lexeme, Token};
+use crate::diagnostics::{Code, Diagnostic, Label, Problem, codes};
+use crate::source::{FileId, Span};
+
+/// A bracket without its partner.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BracketProblem {
+    /// Opened and not closed.
+    #[error("this `{open}` is never closed")]
+    Unclosed {
+        /// The opening bracket.
+        open: char,
+        /// Where the partner was expected at the latest.
+        expected_at: Span,
+        /// The partner it got, if that one stands under another indentation.
+        suspicious_partner: Option<Span>,
+    },
+    /// Closed and not opened.
+    #[error("this `{close}` closes nothing")]
+    Unmatched {
+        /// The closing bracket.
+        close: char,
+        /// The innermost bracket that is open here.
+        innermost: Option<(char, Span)>,
+    },
+}
+
+impl Problem for BracketProblem {
+    fn code(&self) -> Code {
+        match self {
+            BracketProblem::Unclosed { .. } => codes::UNCLOSED_DELIMITER,
+            BracketProblem::Unmatched { .. } => codes::UNMATCHED_DELIMITER,
+        }
+    }
+
+    fn label(&self) -> String {
+        match self {
+            BracketProblem::Unclosed { suspicious_partner: Some(_), .. } => {
+                "seems to lack its partner".to_owned()
+            }
+            BracketProblem::Unclosed { .. } => "opened here".to_owned(),
+            BracketProblem::Unmatched { .. } => "has no partner".to_owned(),
+        }
+    }
+
+    fn other_labels(&self) -> Vec<Label> {
+        match self {
+            BracketProblem::Unclosed { open, expected_at, suspicious_partner } => {
+                match suspicious_partner {
+                    Some(span) => vec![Label {
+                        span: *span,
+                        text: "closes it, but is indented otherwise".to_owned(),
+                    }],
+                    None => vec![Label {
+                        span: *expected_at,
+                        text: format!("expected `{}` before this", partner(*open)),
+                    }],
+                }
+            }
+            BracketProblem::Unmatched { innermost: Some((open, span)), .. } => {
+                vec![Label { span: *span, text: format!("this `{open}` is open here") }]
+            }
+            BracketProblem::Unmatched { innermost: None, .. } => Vec::new(),
+        }
+    }
+}
+
+fn partner(open: char) -> char {
+    match open {
+        '(' => ')',
+        '[' => ']',
+        _ => '}',
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Open {
+    bracket: char,
+    start: u32,
+    /// Column of the first token of its line.
+    indent: u32,
+    line: u32,
+}
+
+struct Balancer<'s, 'd> {
+    file: FileId,
+    out: Vec<Lexeme<'s>>,
+    stack: Vec<Open>,
+    /// First `{` of the item whose `}` stands under another indentation, and that `}`.
+    suspicious: Option<(Open, Span)>,
+    diagnostics: &'d mut Vec<Diagnostic>,
+}
+
+/// Returns the lexemes with balanced brackets.
+pub fn balance<'s>(
+    file: FileId,
+    text: &'s str,
+    lexemes: &[Lexeme<'s>],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Lexeme<'s>> {
+    let mut balancer = Balancer {
+        file,
+        out: Vec::with_capacity(lexemes.len()),
+        stack: Vec::new(),
+        suspicious: None,
+        diagnostics,
+    };
+    let (mut line, mut indent, mut end) = (0u32, 0u32, 0u32);
+    for (at, lexeme) in lexemes.iter().enumerate() {
+        let gap = text.get(end as usize..lexeme.start as usize).unwrap_or("");
+        let breaks = gap.bytes().filter(|&byte| byte == b'\n').count() as u32;
+        if breaks > 0 || at == 0 {
+            line += breaks;
+            indent = gap.rfind('\n').map_or(gap.len(), |at| gap.len() - at - 1) as u32;
+        }
+        end = lexeme.end;
+        balancer.take(*lexeme, line, indent);
+    }
+    let end = text.trim_end().len() as u32;
+    balancer.close_all(Span::new(file, end, end));
+    balancer.out
+}
+
+impl<'s> Balancer<'s, '_> {
+    fn take(&mut self, lexeme: Lexeme<'s>, line: u32, indent: u32) {
+        use Token::*;
+        let span = lexeme.span(self.file);
+        match lexeme.token {
+            LParen | LBracket | LBrace => {
+                let bracket = match lexeme.token {
+                    LParen => '(',
+                    LBracket => '[',
+                    _ => '{',
+                };
+                self.stack.push(Open { bracket, start: lexeme.start, indent, line });
+            }
+            RParen | RBracket | RBrace => {
+                let close = match lexeme.token {
+                    RParen => ')',
+                    RBracket => ']',
+                    _ => '}',
+                };
+                if !self.close(close, span, line, indent) {
+                    return;
+                }
+            }
+            token if token.starts_item() => {
+                self.close_all(span);
+                self.suspicious = None;
+            }
+            Semi | Let | Var | For | While | Loop | Break | Continue | Return | Where | Launch => {
+                self.close_parentheses(span);
+            }
+            _ => {}
+        }
+        self.out.push(lexeme);
+    }
+
+    /// Whether the closing bracket has a partner; if not it must be dropped.
+    fn close(&mut self, close: char, span: Span, line: u32, indent: u32) -> bool {
+        // `)` and `]` do not reach over a `{`; `}` reaches over any `(` and `[`.
+        let reaches = |open: &&Open| close == '}' || open.bracket != '{';
+        let depth = self
+            .stack
+            .iter()
+            .rev()
+            .take_while(reaches)
+            .position(|open| partner(open.bracket) == close);
+        let Some(depth) = depth else {
+            let innermost = self.stack.last().map(|open| (open.bracket, self.open_span(open)));
+            let problem = BracketProblem::Unmatched { close, innermost };
+            self.diagnostics.push(Diagnostic::of(span, &problem));
+            return false;
+        };
+        for _ in 0..depth {
+            self.supply(span);
+        }
+        if let Some(open) = self.stack.pop()
+            && close == '}'
+            && open.line != line
+            && open.indent != indent
+            && self.suspicious.is_none()
+        {
+            self.suspicious = Some((open, span));
+        }
+        true
+    }
+
+    /// Closes `(` and `[` down to the innermost `{`.
+    fn close_parentheses(&mut self, before: Span) {
+        while self.stack.last().is_some_and(|open| open.bracket != '{') {
+            self.supply(before);
+        }
+    }
+
+    /// Closes everything; reports only the innermost parentheses and one brace.
+    fn close_all(&mut self, before: Span) {
+        self.close_parentheses(before);
+        let Some(outermost) = self.stack.first().copied() else { return };
+        let (open, suspicious_partner) = match self.suspicious.take() {
+            Some((open, partner)) if open.start > outermost.start => (open, Some(partner)),
+            _ => (outermost, None),
+        };
+        self.report_unclosed(&open, before, suspicious_partner);
+        while let Some(open) = self.stack.pop() {
+            self.push_partner(open.bracket, before);
+        }
+    }
+
+    fn supply(&mut self, before: Span) {
+        if let Some(open) = self.stack.pop() {
+            self.report_unclosed(&open, before, None);
+            self.push_partner(open.bracket, before);
+        }
+    }
+
+    fn report_unclosed(&mut self, open: &Open, before: Span, partner: Option<Span>) {
+        let problem = BracketProblem::Unclosed {
+            open: open.bracket,
+            expected_at: before,
+            suspicious_partner: partner,
+        };
+        let span = self.open_span(open);
+        self.diagnostics.push(Diagnostic::of(span, &problem));
+    }
+
+    fn push_partner(&mut self, open: char, before: Span) {
+        let token = match open {
+            '(' => Token::RParen,
+            '[' => Token::RBracket,
+            _ => Token::RBrace,
+        };
+        // Just behind the token before, so that spans do not swallow the gap.
+        let at = self.out.last().map_or(before.start, |last| last.end);
+        self.out.push(Lexeme { token, start: at, end: at });
+    }
+
+    fn open_span(&self, open: &Open) -> Span {
+        Span::new(self.file, open.start, open.start + 1)
+    }
+}

@@ -1,0 +1,514 @@
+//! What the actions of the grammar need: building nodes, and the checks that belong to syntax but
+//! not to the grammar. Errors found here do not stop the parser.
+
+use crate::ast::*;
+use crate::diagnostics::{Code, Diagnostic, Label, Problem, codes};
+use crate::lexer::literal::{self, LiteralProblem, Number};
+use crate::source::{FileId, Span, Spanned};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Clauses that may stand behind `launch`.
+pub const LAUNCH_CLAUSES: &[&str] =
+    &["grid", "block", "smem", "min_blocks", "cluster", "tiles", "raster"];
+
+/// A construct that fits the grammar but is not allowed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum ShapeProblem {
+    #[error("nested more than {limit} levels deep")]
+    TooDeep { limit: u32 },
+    #[error("comparisons do not chain: found `{second}` after `{first}`")]
+    ChainedComparison { first: &'static str, second: &'static str },
+    #[error("cannot assign to {found}")]
+    AssignmentTarget { found: &'static str },
+    #[error("{what} `{name}` is given twice")]
+    DuplicateName { what: &'static str, name: Arc<str>, first: Span },
+    #[error("kernel parameter `{name}` needs a type")]
+    MissingType { name: Arc<str> },
+    #[error("kernel `{kernel}` does not say how it is launched")]
+    MissingLaunch { kernel: Arc<str> },
+    #[error("kernel `{kernel}` has no `{clause}(…)` clause")]
+    MissingClause { kernel: Arc<str>, clause: &'static str },
+    #[error("there is no launch clause `{name}`")]
+    UnknownClause { name: Arc<str> },
+    #[error("a positional argument follows a named one")]
+    PositionalAfterNamed { named: Span },
+    #[error("expected a call before `for`, found {found}")]
+    LoopClause { found: &'static str },
+    #[error("expected a mode number after `@`, found `{text}`")]
+    BasisMode { text: String },
+}
+
+impl Problem for ShapeProblem {
+    fn code(&self) -> Code {
+        use ShapeProblem::*;
+        match self {
+            TooDeep { .. } => codes::NESTING_TOO_DEEP,
+            ChainedComparison { .. } => codes::CHAINED_COMPARISON,
+            AssignmentTarget { .. } => codes::INVALID_ASSIGNMENT_TARGET,
+            DuplicateName { .. } => codes::DUPLICATE_NAME,
+            MissingType { .. } => codes::MISSING_TYPE,
+            MissingLaunch { .. } | MissingClause { .. } | UnknownClause { .. } => {
+                codes::INVALID_LAUNCH
+            }
+            PositionalAfterNamed { .. } => codes::POSITIONAL_AFTER_NAMED,
+            LoopClause { .. } => codes::UNEXPECTED_TOKEN,
+            BasisMode { .. } => codes::INVALID_NUMBER,
+        }
+    }
+
+    fn label(&self) -> String {
+        use ShapeProblem::*;
+        match self {
+            TooDeep { .. } => "too deep from here on".to_owned(),
+            ChainedComparison { .. } => "second comparison".to_owned(),
+            AssignmentTarget { .. } => {
+                "expected a variable, tensor elements or a tensor view".to_owned()
+            }
+            DuplicateName { .. } => "second time".to_owned(),
+            MissingType { .. } => "expected `: type`".to_owned(),
+            MissingLaunch { .. } => "expected `launch grid(…), block(…)` before the body".to_owned(),
+            MissingClause { clause, .. } => format!("expected `{clause}(…)` behind `launch`"),
+            UnknownClause { .. } => {
+                format!("expected one of {}", LAUNCH_CLAUSES.join(", "))
+            }
+            PositionalAfterNamed { .. } => "positional".to_owned(),
+            LoopClause { .. } => "expected a clause such as `pipeline(3)`".to_owned(),
+            BasisMode { .. } => "expected 0, 1, 2, …".to_owned(),
+        }
+    }
+
+    fn other_labels(&self) -> Vec<Label> {
+        match self {
+            ShapeProblem::DuplicateName { first, .. } => {
+                vec![Label { span: *first, text: "first time".to_owned() }]
+            }
+            ShapeProblem::PositionalAfterNamed { named } => {
+                vec![Label { span: *named, text: "named".to_owned() }]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn help(&self) -> Option<String> {
+        use ShapeProblem::*;
+        match self {
+            TooDeep { .. } => Some("name parts of it with `let`".to_owned()),
+            ChainedComparison { second: ">", .. } => Some(
+                "generic arguments have no space before `<`: `size<1>(x)`; \
+                 two comparisons are joined by `&&`"
+                    .to_owned(),
+            ),
+            ChainedComparison { .. } => {
+                Some("join two comparisons by `&&`: `a < b && b < c`".to_owned())
+            }
+            AssignmentTarget { .. } => None,
+            MissingType { name } => Some(format!("`{name}: f32`, `{name}: tensor<f32, (m, n)>`")),
+            UnknownClause { name } => {
+                super::words::closest(name, LAUNCH_CLAUSES.iter().copied())
+                    .map(|known| format!("did you mean `{known}`?"))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// State of one attempt to parse an item.
+pub struct ParseContext {
+    file: FileId,
+    diagnostics: RefCell<Vec<Diagnostic>>,
+    too_deep_reported: Cell<bool>,
+}
+
+impl ParseContext {
+    /// For an item of `file`.
+    pub fn new(file: FileId) -> Self {
+        ParseContext {
+            file,
+            diagnostics: RefCell::new(Vec::new()),
+            too_deep_reported: Cell::new(false),
+        }
+    }
+
+    /// What the actions complained about.
+    pub fn into_diagnostics(self) -> Vec<Diagnostic> {
+        self.diagnostics.into_inner()
+    }
+
+    fn report(&self, span: Span, problem: &dyn Problem) {
+        self.diagnostics.borrow_mut().push(Diagnostic::of(span, problem));
+    }
+
+    /// Reports a node that is too deep; once an item, because its neighbours are too.
+    fn too_deep(&self, depth: u32, span: Span) -> bool {
+        if depth <= MAX_DEPTH {
+            return false;
+        }
+        if !self.too_deep_reported.replace(true) {
+            let shown = Span { end: span.end.min(span.start + 1), ..span };
+            self.report(shown, &ShapeProblem::TooDeep { limit: MAX_DEPTH });
+        }
+        true
+    }
+
+    /// The span `start..end`. Empty rules of the grammar can ask for `start > end`.
+    pub fn span(&self, start: u32, end: u32) -> Span {
+        Span::new(self.file, start.min(end), end)
+    }
+
+    /// An operator with its span.
+    pub fn op(&self, op: BinaryOp, start: u32, end: u32) -> Spanned<BinaryOp> {
+        Spanned::new(op, self.span(start, end))
+    }
+
+    /// A node, or an error node if it is too deep.
+    pub fn expr(&self, kind: ExprKind, start: u32, end: u32) -> Expr {
+        let span = self.span(start, end);
+        let expr = Expr::new(kind, span);
+        if self.too_deep(expr.depth, span) { Expr::error(span) } else { expr }
+    }
+
+    /// `(inner)`: the node inside, its span widened.
+    pub fn parenthesized(&self, mut inner: Expr, start: u32, end: u32) -> Expr {
+        inner.span = self.span(start, end);
+        inner.depth += 1;
+        if self.too_deep(inner.depth, inner.span) { Expr::error(inner.span) } else { inner }
+    }
+
+    /// `(first, rest…)`.
+    pub fn tuple(&self, first: Expr, rest: Vec<Expr>, start: u32, end: u32) -> Expr {
+        let mut parts = vec![first];
+        parts.extend(rest);
+        self.expr(ExprKind::Tuple(parts), start, end)
+    }
+
+    /// A number token.
+    pub fn number(&self, text: &str, start: u32, end: u32) -> Expr {
+        let span = self.span(start, end);
+        let kind = match literal::number(text) {
+            Ok(Number::Int(value, suffix)) => ExprKind::Int { value, suffix: suffix.map(Arc::from) },
+            Ok(Number::Float(value, suffix)) => {
+                ExprKind::Float { value, suffix: suffix.map(Arc::from) }
+            }
+            Err(problem) => {
+                self.report(span, &problem);
+                ExprKind::Error
+            }
+        };
+        Expr::new(kind, span)
+    }
+
+    /// A string token.
+    pub fn string(&self, raw: &str, start: u32, end: u32) -> Spanned<Arc<str>> {
+        let span = self.span(start, end);
+        let text = literal::unescape(raw).unwrap_or_else(|problem: LiteralProblem| {
+            self.report(span, &problem);
+            raw.to_owned()
+        });
+        Spanned::new(Arc::from(text), span)
+    }
+
+    /// `scale@mode`.
+    pub fn scaled_basis(&self, scale: Expr, mode: &str, at: u32, start: u32, end: u32) -> Expr {
+        let span = self.span(at, end);
+        match literal::number(mode) {
+            Ok(Number::Int(mode, None)) if mode < 64 => {
+                let mode = Spanned::new(mode as u32, span);
+                self.expr(ExprKind::ScaledBasis { scale, mode }, start, end)
+            }
+            _ => {
+                self.report(span, &ShapeProblem::BasisMode { text: mode.to_owned() });
+                Expr::error(self.span(start, end))
+            }
+        }
+    }
+
+    /// A binary operation.
+    pub fn binary(
+        &self,
+        op: Spanned<BinaryOp>,
+        lhs: Expr,
+        rhs: Expr,
+        start: u32,
+        end: u32,
+    ) -> Expr {
+        // A comparison in parentheses starts before its own left operand.
+        if op.node.is_comparison()
+            && let ExprKind::Binary { op: first, lhs: inner, .. } = &*lhs.kind
+            && first.node.is_comparison()
+            && inner.span.start == lhs.span.start
+        {
+            let (first, second) = (first.node.symbol(), op.node.symbol());
+            self.report(op.span, &ShapeProblem::ChainedComparison { first, second });
+            return Expr::error(self.span(start, end));
+        }
+        self.expr(ExprKind::Binary { op, lhs, rhs }, start, end)
+    }
+
+    /// `static if`: its `else if`s are static too.
+    pub fn static_if(&self, mut parts: IfExpr, start: u32, end: u32) -> Expr {
+        fn mark(parts: &mut IfExpr) {
+            parts.is_static = true;
+            if let Some(ElseBranch::If(next)) = &mut parts.otherwise
+                && let ExprKind::If(next) = &mut *next.kind
+            {
+                mark(next);
+            }
+        }
+        mark(&mut parts);
+        self.expr(ExprKind::If(parts), start, end)
+    }
+
+    /// `sum(l) { … }`.
+    pub fn reduce(
+        &self,
+        op: &str,
+        op_end: u32,
+        vars: Vec<IndexVar>,
+        body: Block,
+        start: u32,
+        end: u32,
+    ) -> Expr {
+        self.no_duplicates("index", vars.iter().map(|var| &var.name));
+        let op = Spanned::new(Arc::from(op), self.span(start, op_end));
+        self.expr(ExprKind::Reduce { op, vars, body }, start, end)
+    }
+
+    /// The arguments of a call, named ones last and each once.
+    pub fn args(&self, args: Vec<Arg>) -> Vec<Arg> {
+        let mut named: Option<Span> = None;
+        for arg in &args {
+            match (&arg.name, named) {
+                (Some(_), _) => named = Some(arg.span),
+                (None, Some(named)) => {
+                    self.report(arg.span, &ShapeProblem::PositionalAfterNamed { named });
+                    break;
+                }
+                (None, None) => {}
+            }
+        }
+        self.no_duplicates("argument", args.iter().filter_map(|arg| arg.name.as_ref()));
+        args
+    }
+
+    /// A block. A last statement that can be its value is.
+    pub fn block(&self, mut stmts: Vec<Stmt>, value: Option<Expr>, start: u32, end: u32) -> Block {
+        let span = self.span(start, end);
+        let mut value = value;
+        let has_value = |stmt: &Stmt| {
+            // `e;` ends behind its expression, `if` and blocks end with it.
+            matches!(&stmt.kind, StmtKind::Expr(last) if last.span.end == stmt.span.end)
+        };
+        if value.is_none()
+            && stmts.last().is_some_and(has_value)
+            && let Some(Stmt { kind: StmtKind::Expr(last), .. }) = stmts.pop()
+        {
+            value = Some(last);
+        }
+        let inner = stmts.iter().map(Stmt::depth).max().unwrap_or(0);
+        let depth = 1 + inner.max(value.as_ref().map_or(0, |value| value.depth));
+        if self.too_deep(depth, span) {
+            return Block { stmts: Vec::new(), value: None, span, depth: 1 };
+        }
+        Block { stmts, value, span, depth }
+    }
+
+    /// `let` and `var`.
+    pub fn let_statement(
+        &self,
+        mutable: bool,
+        pattern: Pattern,
+        ty: Option<Type>,
+        value: Expr,
+    ) -> StmtKind {
+        self.no_duplicates("variable", pattern.names());
+        StmtKind::Let(Let { mutable, pattern, ty, value })
+    }
+
+    /// An assignment; the target is checked.
+    pub fn assign(&self, target: Expr, op: Option<Spanned<BinaryOp>>, value: Expr) -> StmtKind {
+        let assignable = matches!(
+            *target.kind,
+            ExprKind::Name(_)
+                | ExprKind::Index { .. }
+                | ExprKind::Field { .. }
+                | ExprKind::Call { .. }
+                | ExprKind::Error
+        );
+        if !assignable {
+            let found = describe(&target);
+            self.report(target.span, &ShapeProblem::AssignmentTarget { found });
+            return StmtKind::Error;
+        }
+        StmtKind::Assign { target, op, value }
+    }
+
+    /// A `for`, perhaps with a clause before it.
+    pub fn for_loop(
+        &self,
+        is_static: bool,
+        clause: Option<Expr>,
+        (pattern, over): (Pattern, Expr),
+        body: Block,
+    ) -> StmtKind {
+        self.no_duplicates("variable", pattern.names());
+        if let Some(clause) = &clause
+            && !matches!(*clause.kind, ExprKind::Call { .. } | ExprKind::Error)
+        {
+            self.report(clause.span, &ShapeProblem::LoopClause { found: describe(clause) });
+            return StmtKind::Error;
+        }
+        StmtKind::For(For { is_static, clause, pattern, over, body })
+    }
+
+    /// `x` in a pattern.
+    pub fn name_pattern(&self, name: Name) -> Pattern {
+        let span = name.span;
+        Pattern { kind: PatternKind::Name(name), span, depth: 1 }
+    }
+
+    /// `_` and `(a, b)` in a pattern.
+    pub fn pattern(&self, kind: PatternKind, start: u32, end: u32) -> Pattern {
+        let span = self.span(start, end);
+        let inner = match &kind {
+            PatternKind::Tuple(parts) => parts.iter().map(|part| part.depth).max().unwrap_or(0),
+            _ => 0,
+        };
+        if self.too_deep(inner + 1, span) {
+            return Pattern { kind: PatternKind::Error, span, depth: 1 };
+        }
+        Pattern { kind, span, depth: inner + 1 }
+    }
+
+    /// `name<args>` as a type.
+    pub fn named_type(&self, name: Name, args: Vec<Arg>, start: u32, end: u32) -> Type {
+        let inner = args.iter().map(|arg| arg.value.depth).max().unwrap_or(0);
+        self.ty(TypeKind::Named { name, args }, inner + 1, start, end)
+    }
+
+    /// `(a, b)` as a type.
+    pub fn tuple_type(&self, parts: Vec<Type>, start: u32, end: u32) -> Type {
+        let inner = parts.iter().map(|part| part.depth).max().unwrap_or(0);
+        self.ty(TypeKind::Tuple(parts), inner + 1, start, end)
+    }
+
+    fn ty(&self, kind: TypeKind, depth: u32, start: u32, end: u32) -> Type {
+        let span = self.span(start, end);
+        if self.too_deep(depth, span) {
+            return Type { kind: TypeKind::Error, span, depth: 1 };
+        }
+        Type { kind, span, depth }
+    }
+
+    /// `fn`.
+    pub fn function(
+        &self,
+        name: Name,
+        static_params: Vec<StaticParam>,
+        params: Vec<Param>,
+        result: Option<Type>,
+        body: Block,
+    ) -> ItemKind {
+        self.check_params(&static_params, &params);
+        ItemKind::Function(Function { name, static_params, params, result, body })
+    }
+
+    /// `kernel`.
+    pub fn kernel(
+        &self,
+        name: Name,
+        static_params: Vec<StaticParam>,
+        params: Vec<Param>,
+        promises: Vec<Expr>,
+        launch: Option<Vec<Clause>>,
+        body: Block,
+    ) -> ItemKind {
+        self.check_params(&static_params, &params);
+        for param in params.iter().filter(|param| param.ty.is_none()) {
+            let problem = ShapeProblem::MissingType { name: param.name.node.clone() };
+            self.report(param.name.span, &problem);
+        }
+        let kernel = &name.node;
+        match &launch {
+            None => {
+                let problem = ShapeProblem::MissingLaunch { kernel: kernel.clone() };
+                self.report(name.span, &problem);
+            }
+            Some(clauses) => self.check_launch(&name, clauses),
+        }
+        let launch = launch.unwrap_or_default();
+        ItemKind::Kernel(Kernel { name, static_params, params, promises, launch, body })
+    }
+
+    fn check_launch(&self, kernel: &Name, clauses: &[Clause]) {
+        self.no_duplicates("launch clause", clauses.iter().map(|clause| &clause.name));
+        let known = |clause: &&Clause| LAUNCH_CLAUSES.contains(&&*clause.name.node);
+        let mut all_known = true;
+        for clause in clauses.iter().filter(|clause| !known(clause)) {
+            let problem = ShapeProblem::UnknownClause { name: clause.name.node.clone() };
+            self.report(clause.name.span, &problem);
+            all_known = false;
+        }
+        let has = |name: &str| clauses.iter().any(|clause| &*clause.name.node == name);
+        if !all_known || has("tiles") {
+            return;
+        }
+        for clause in ["grid", "block"] {
+            if !has(clause) {
+                let kernel_name = kernel.node.clone();
+                let problem = ShapeProblem::MissingClause { kernel: kernel_name, clause };
+                let last = clauses.last().map_or(kernel.span, |clause| clause.span);
+                self.report(last, &problem);
+            }
+        }
+    }
+
+    fn check_params(&self, static_params: &[StaticParam], params: &[Param]) {
+        let statics = static_params.iter().map(|param| &param.name);
+        self.no_duplicates("parameter", statics.chain(params.iter().map(|param| &param.name)));
+    }
+
+    fn no_duplicates<'a>(&self, what: &'static str, names: impl IntoIterator<Item = &'a Name>) {
+        let mut seen: HashMap<&str, Span> = HashMap::new();
+        for name in names {
+            match seen.get(&*name.node) {
+                Some(&first) => {
+                    let name_text = name.node.clone();
+                    let problem = ShapeProblem::DuplicateName { what, name: name_text, first };
+                    self.report(name.span, &problem);
+                }
+                None => {
+                    seen.insert(&name.node, name.span);
+                }
+            }
+        }
+    }
+}
+
+/// What an expression is, for messages: `a number`.
+pub fn describe(expr: &Expr) -> &'static str {
+    match &*expr.kind {
+        ExprKind::Int { .. } | ExprKind::Float { .. } => "a number",
+        ExprKind::Bool(_) => "a bool",
+        ExprKind::Str(_) => "a string",
+        ExprKind::Name(_) => "a name",
+        ExprKind::Wildcard => "`_`",
+        ExprKind::Tuple(_) => "a tuple",
+        ExprKind::Array(_) => "an array",
+        ExprKind::Layout { .. } => "a layout",
+        ExprKind::Compose(_) => "a composed layout",
+        ExprKind::Range { .. } => "a range",
+        ExprKind::ScaledBasis { .. } => "a scaled basis",
+        ExprKind::Unary { .. } | ExprKind::Binary { .. } => "an operation",
+        ExprKind::Field { .. } => "a field",
+        ExprKind::Index { .. } => "tensor elements",
+        ExprKind::Generic { .. } => "a name with compile-time arguments",
+        ExprKind::Call { .. } => "a call",
+        ExprKind::If(_) => "an `if`",
+        ExprKind::Block(_) => "a block",
+        ExprKind::Reduce { .. } => "a reduction",
+        ExprKind::Error => "an error",
+    }
+}

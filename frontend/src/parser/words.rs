@@ -1,0 +1,267 @@
+//! The words of syntax errors: what was expected, and what was probably meant.
+
+use crate::lexer::Token;
+
+/// Words that begin an item.
+pub const ITEM_KEYWORDS: &[&str] = &["import", "const", "fn", "kernel", "test", "bench"];
+
+/// Words that begin a statement.
+const STATEMENT_KEYWORDS: &[&str] =
+    &["let", "var", "if", "static", "for", "while", "loop", "break", "continue", "return"];
+
+/// Words that join parts of a construct.
+const INNER_KEYWORDS: &[&str] = &["where", "launch", "mut", "else", "in", "step"];
+
+/// The candidate most like `word`, if one is like it at all.
+pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = match word.chars().count() {
+        0..=1 => return None,
+        2..=3 => 1,
+        4..=7 => 2,
+        _ => 3,
+    };
+    candidates
+        .into_iter()
+        .filter(|candidate| *candidate != word)
+        .map(|candidate| (edit_distance(word, candidate), candidate))
+        .filter(|(distance, _)| *distance <= limit)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours that lead from one to the other.
+fn edit_distance(from: &str, to: &str) -> usize {
+    let from: Vec<char> = from.chars().take(64).collect();
+    let to: Vec<char> = to.chars().take(64).collect();
+    let mut before: Vec<usize> = vec![0; to.len() + 1];
+    let mut last: Vec<usize> = (0..=to.len()).collect();
+    for i in 1..=from.len() {
+        let mut row = vec![i; to.len() + 1];
+        for j in 1..=to.len() {
+            let replace = last[j - 1] + usize::from(from[i - 1] != to[j - 1]);
+            row[j] = replace.min(last[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1] {
+                row[j] = row[j].min(before[j - 2] + 1);
+            }
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last[to.len()]
+}
+
+/// What a word of another language is called here.
+fn foreign(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "def" | "func" | "function" | "fun" | "proc" => "functions begin with `fn`",
+        "__global__" | "__kernel" | "global" => "kernels begin with `kernel`",
+        "__device__" | "inline" => "functions begin with `fn`; all are inlined",
+        "include" | "use" | "using" | "from" => "other files come in by `import \"file.cute\";`",
+        "constexpr" => "compile-time constants are `const X = …;` at the top, or just `let`",
+        "auto" | "val" => "variables are `let x = …;`, or `var x = …;` to assign to them later",
+        "int" | "float" | "double" | "half" => {
+            "variables are `let x = …;`; element types are i32, i64, f16, bf16, f32, f64, …"
+        }
+        "elif" | "elsif" | "elseif" => "write `else if`",
+        "unless" => "write `if !…`",
+        "and" => "write `&&`",
+        "or" => "write `||`",
+        "not" => "write `!`",
+        "is" => "write `==`",
+        "as" => "conversions are calls: `f16(x)`",
+        "None" | "null" | "nullptr" | "nil" => "a whole mode is `_`",
+        "True" => "write `true`",
+        "False" => "write `false`",
+        "match" | "switch" | "case" => "there is no `match`; use `if … else if …`",
+        "struct" | "class" | "enum" | "type" | "trait" | "impl" => {
+            "there are no user-defined types; use tuples"
+        }
+        "pub" | "public" | "extern" => "all items are public; leave it out",
+        "lambda" => "write a `fn`",
+        "until" => "write `while !…`",
+        _ => return None,
+    })
+}
+
+/// A fix for an unexpected `found` after `before` (the tokens of the item up to it).
+pub fn hint(before: &[Token<'_>], found: Option<Token<'_>>, expected: &[String]) -> Option<String> {
+    let previous = before.last().copied();
+    let expects = |what: &str| expected.iter().any(|terminal| terminal == what);
+    match (previous, found) {
+        (Some(Token::Let), Some(Token::Mut)) => {
+            return Some("a variable that is assigned to is declared `var x = …;`".to_owned());
+        }
+        (Some(Token::Plus), _) if ends_with(before, &[Token::Plus, Token::Plus]) => {
+            return Some("write `+= 1`".to_owned());
+        }
+        (_, Some(Token::Assign)) if expects("==") => {
+            return Some("to compare, write `==`".to_owned());
+        }
+        (_, Some(Token::FatArrow)) if expects("->") => {
+            return Some("result types are written `-> type`".to_owned());
+        }
+        (_, Some(Token::Amp | Token::Star)) if expects("-") && !expects("*") => {
+            return Some("there are no references or pointers; leave it out".to_owned());
+        }
+        (_, Some(Token::DotDot)) if before.contains(&Token::Compose) => return None,
+        (_, Some(Token::Const)) => {
+            return Some("`const` stands at the top of a file; here use `let`".to_owned());
+        }
+        (_, Some(Token::Fn | Token::Kernel)) => {
+            return Some("functions and kernels stand at the top of a file".to_owned());
+        }
+        _ => {}
+    }
+    let name = |token: Option<Token<'_>>| match token {
+        Some(Token::Ident(name) | Token::Reduction(name)) => Some(name.to_owned()),
+        _ => None,
+    };
+    // The wrong word is either the unexpected one or the one before it, which passed for a name.
+    let words = [name(found), name(previous)];
+    let words = words.iter().flatten();
+    let starts_here = |word: &str| {
+        let at = before.iter().rposition(|token| matches!(token, Token::Ident(n) if *n == word));
+        match at {
+            None => expects("let"),
+            Some(at) => at == 0 || ends_statement(before[at - 1]),
+        }
+    };
+    for word in words.clone() {
+        if let Some(text) = foreign(word) {
+            return Some(text.to_owned());
+        }
+    }
+    for word in words {
+        let candidates: &[&str] = if starts_here(word) { STATEMENT_KEYWORDS } else { &[] };
+        let inner = INNER_KEYWORDS.iter().filter(|keyword| expects(keyword));
+        if let Some(keyword) = closest(word, candidates.iter().chain(inner).copied()) {
+            return Some(format!("did you mean `{keyword}`?"));
+        }
+    }
+    None
+}
+
+/// A fix for an item that begins with `word`.
+pub fn item_hint(word: &str) -> Option<String> {
+    if let Some(text) = foreign(word) {
+        return Some(text.to_owned());
+    }
+    if STATEMENT_KEYWORDS.contains(&word) {
+        return Some("statements stand in functions, kernels, tests and benches".to_owned());
+    }
+    closest(word, ITEM_KEYWORDS.iter().copied()).map(|known| format!("did you mean `{known}`?"))
+}
+
+fn ends_with(tokens: &[Token<'_>], tail: &[Token<'_>]) -> bool {
+    tokens.ends_with(tail)
+}
+
+fn ends_statement(token: Token<'_>) -> bool {
+    matches!(token, Token::Semi | Token::LBrace | Token::RBrace | Token::BlockStatement)
+}
+
+/// The expected terminals of the grammar in human words: `` an expression, `,` or `)` ``.
+pub fn expected(terminals: &[String]) -> String {
+    let has = |name: &str| terminals.iter().any(|terminal| terminal == name);
+    let mut words: Vec<String> = Vec::new();
+    let mut covered: Vec<&str> = Vec::new();
+    if has("let") {
+        words.push("a statement".to_owned());
+        covered.extend(STATEMENT_KEYWORDS);
+        covered.extend(["if statement", "{ statement", "error statement"]);
+        covered.extend(EXPRESSION_STARTS);
+        if has("error statement") && has("}") {
+            words.push("`}`".to_owned());
+            covered.push("}");
+        }
+    } else if has("integer") && has("(") && has("name") {
+        words.push("an expression".to_owned());
+        covered.extend(EXPRESSION_STARTS);
+    }
+    if has("+=") {
+        covered.extend(["=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="]);
+        if has("=") {
+            words.push("`=`".to_owned());
+        }
+    }
+    let operators = has("*") && has("&&");
+    let after_operand = has("*") && has(".");
+    if operators || after_operand {
+        covered.extend(OPERATORS);
+        covered.extend(["..", "o", ":", "@", ".", "generic <", "step"]);
+        covered.extend(["(", "["]);
+    }
+    if has("import") && has("kernel") {
+        words.push("an item".to_owned());
+        covered.extend(ITEM_KEYWORDS);
+    }
+    // A statement may be followed by `for` only to give a clause its loop.
+    if operators {
+        covered.push("for");
+    }
+    let mut rest: Vec<&str> = terminals
+        .iter()
+        .map(String::as_str)
+        .filter(|terminal| !covered.contains(terminal))
+        .collect();
+    rest.sort_by_key(|terminal| {
+        (PREFERRED.iter().position(|known| known == terminal).unwrap_or(PREFERRED.len()), *terminal)
+    });
+    words.extend(rest.into_iter().map(describe_terminal));
+    if operators {
+        words.push("an operator".to_owned());
+    }
+    words.dedup();
+    match words.as_slice() {
+        [] => "something else".to_owned(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
+}
+
+const EXPRESSION_STARTS: &[&str] = &[
+    "name", "integer", "float", "string", "reduction", "true", "false", "_", "(", "[", "{", "-",
+    "!", "if", "static",
+];
+
+const OPERATORS: &[&str] = &[
+    "+", "-", "*", "/", "%", "&", "|", "^", "&&", "||", "==", "!=", "<", "<=", "<<", ">", ">=",
+    ">>",
+];
+
+/// What a user would rather read first.
+const PREFERRED: &[&str] = &[";", ",", ")", "]", "generic >", "}", "{", "="];
+
+fn describe_terminal(terminal: &str) -> String {
+    match terminal {
+        "name" => "a name".to_owned(),
+        "integer" => "an integer".to_owned(),
+        "float" => "a number".to_owned(),
+        "string" => "a string".to_owned(),
+        "reduction" => "a reduction".to_owned(),
+        "generic <" => "`<`".to_owned(),
+        "generic >" => "`>`".to_owned(),
+        "{ statement" => "`{`".to_owned(),
+        "if statement" => "`if`".to_owned(),
+        "error statement" => "a statement".to_owned(),
+        symbol => format!("`{symbol}`"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distance_counts_swaps_as_one() {
+        assert_eq!(edit_distance("kernel", "kernal"), 1);
+        assert_eq!(edit_distance("vra", "var"), 1);
+        assert_eq!(edit_distance("", "abc"), 3);
+    }
+
+    #[test]
+    fn near_words_are_found_and_far_ones_are_not() {
+        assert_eq!(closest("kernal", ITEM_KEYWORDS.iter().copied()), Some("kernel"));
+        assert_eq!(closest("x", ITEM_KEYWORDS.iter().copied()), None);
+        assert_eq!(closest("banana", ITEM_KEYWORDS.iter().copied()), None);
+    }
+}
