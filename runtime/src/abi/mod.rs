@@ -5,7 +5,8 @@
 //! - [`expr`]: integer expressions over a kernel's run-time values, and their evaluation;
 //! - [`embed`]: how the ABI travels, in a PTX comment block or in a file beside a cubin;
 //! - [`validate`]: a parsed ABI is checked for consistency before it is used;
-//! - [`bind`]: arguments are checked against the ABI and become a [`Launch`].
+//! - [`bind`]: arguments are checked against the ABI and become a [`Launch`];
+//! - [`infer`]: shapes and strides that follow from those of other arguments.
 //!
 //! JSON form: `{"cutec_abi": 1, "kernels": [ … ]}`. Unknown fields are ignored, so that fields may be
 //! added without a new version; the version changes when an old reader would launch wrongly.
@@ -13,6 +14,7 @@
 pub mod bind;
 pub mod embed;
 pub mod expr;
+pub mod infer;
 pub mod validate;
 
 use std::collections::BTreeMap;

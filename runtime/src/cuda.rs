@@ -1,0 +1,619 @@
+//! NVIDIA GPUs through the CUDA driver, which is looked for when a device is opened.
+//!
+//! All `unsafe` of the device is here. What makes it sound: handles come from the driver and live as
+//! long as the [`CudaDevice`] that owns them, its context is made current before every call, and
+//! copies are synchronous, so that no host memory is used after it is gone.
+
+use std::collections::BTreeMap;
+use std::ffi::{CString, c_void};
+use std::ptr;
+use std::time::Duration;
+
+use cudarc::driver::sys::{self, CUdevice_attribute, CUfunction_attribute};
+use cudarc::driver::{DriverError, result};
+
+use crate::abi::KernelAbi;
+use crate::artifact::Code;
+use crate::device::{
+    Buffer, Device, DeviceError, DeviceSpec, Geometry, LaunchReport, ModuleId, ParamValue,
+};
+
+/// A GPU.
+#[derive(Debug)]
+pub struct CudaDevice {
+    index: usize,
+    name: String,
+    device: sys::CUdevice,
+    context: sys::CUcontext,
+    stream: sys::CUstream,
+    /// Start and end of a timed span.
+    events: [sys::CUevent; 2],
+    capability: (i32, i32),
+    /// Most shared memory of a block, static and dynamic, in bytes.
+    shared_limit: u64,
+    driver_version: i32,
+    modules: BTreeMap<ModuleId, Module>,
+    next_module: u64,
+    /// Room for the parameters of a launch, aligned as the widest of them.
+    params: Vec<u64>,
+}
+
+#[derive(Debug)]
+struct Module {
+    module: sys::CUmodule,
+    functions: BTreeMap<String, Function>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Function {
+    function: sys::CUfunction,
+    static_shared: u64,
+    /// Dynamic shared memory that it was allowed so far.
+    dynamic_allowed: u32,
+}
+
+/// Dynamic and static shared memory that a kernel may have without asking (CUDA C++ Programming
+/// Guide, "Shared Memory" of each compute capability).
+const SHARED_WITHOUT_ASKING: u64 = 48 << 10;
+/// `cuEventElapsedTime_v2` came with this version of the driver.
+const TIMING_DRIVER: i32 = 12080;
+/// Most bytes of parameters that a kernel can have, from CUDA 12.1 on.
+const PARAM_BYTES: usize = 32768;
+/// Room for what the driver's compiler says.
+const LOG_BYTES: usize = 16 << 10;
+
+impl CudaDevice {
+    /// Opens the GPU with this number.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoCuda`] where there is no driver or no GPU, [`DeviceError::NoSuchGpu`].
+    pub fn open(index: usize) -> Result<CudaDevice, DeviceError> {
+        // SAFETY: loading libcuda runs its initializers, which is what every CUDA program does.
+        if !unsafe { sys::is_culib_present() } {
+            let reason = "the driver's library libcuda is not on this machine".to_string();
+            return Err(DeviceError::NoCuda { reason });
+        }
+        let no_cuda = |error: DriverError| DeviceError::NoCuda {
+            reason: name_of(&error),
+        };
+        result::init().map_err(no_cuda)?;
+        let count = result::device::get_count().map_err(no_cuda)?;
+        let count = usize::try_from(count).unwrap_or(0);
+        if count == 0 {
+            return Err(DeviceError::NoCuda {
+                reason: "the driver finds no GPU".to_string(),
+            });
+        }
+        if index >= count {
+            return Err(DeviceError::NoSuchGpu { index, count });
+        }
+        let device = check("cuDeviceGet", result::device::get(index as i32))?;
+        let name = check("cuDeviceGetName", result::device::get_name(device))?;
+        // SAFETY: `device` comes from the driver.
+        let attribute = |attribute| unsafe {
+            check(
+                "cuDeviceGetAttribute",
+                result::device::get_attribute(device, attribute),
+            )
+        };
+        use CUdevice_attribute::*;
+        let major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+        let minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+        let shared = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+        let mut driver_version = 0;
+        // SAFETY: the pointer is to a local.
+        check("cuDriverGetVersion", unsafe {
+            sys::cuDriverGetVersion(&mut driver_version).result()
+        })?;
+        // SAFETY: `device` comes from the driver; the context is released when this is dropped.
+        let context = check("cuDevicePrimaryCtxRetain", unsafe {
+            result::primary_ctx::retain(device)
+        })?;
+        let mut opened = CudaDevice {
+            index,
+            name: format!("{name} (cuda:{index})"),
+            device,
+            context,
+            stream: ptr::null_mut(),
+            events: [ptr::null_mut(); 2],
+            capability: (major, minor),
+            shared_limit: u64::try_from(shared).unwrap_or(0),
+            driver_version,
+            modules: BTreeMap::new(),
+            next_module: 0,
+            params: vec![0; PARAM_BYTES / 8],
+        };
+        opened.make_current()?;
+        let stream = result::stream::create(result::stream::StreamKind::NonBlocking);
+        opened.stream = check("cuStreamCreate", stream)?;
+        for event in &mut opened.events {
+            let created = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT);
+            *event = check("cuEventCreate", created)?;
+        }
+        Ok(opened)
+    }
+
+    /// Compute capability, such as `(9, 0)`.
+    pub fn capability(&self) -> (i32, i32) {
+        self.capability
+    }
+
+    /// Version of the driver, such as 13000.
+    pub fn driver_version(&self) -> i32 {
+        self.driver_version
+    }
+
+    /// Size of the L2 cache, in bytes.
+    pub fn l2_bytes(&self) -> Result<u64, DeviceError> {
+        let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE;
+        // SAFETY: `device` comes from the driver.
+        let bytes = unsafe { result::device::get_attribute(self.device, attribute) };
+        Ok(u64::try_from(check("cuDeviceGetAttribute", bytes)?).unwrap_or(0))
+    }
+
+    /// The stream in which everything is done, for libraries such as cuBLAS.
+    pub fn stream(&self) -> sys::CUstream {
+        self.stream
+    }
+
+    /// Makes its context the current one of this thread, for libraries such as cuBLAS.
+    pub fn make_current(&self) -> Result<(), DeviceError> {
+        // SAFETY: the context is retained until this is dropped.
+        check("cuCtxSetCurrent", unsafe {
+            result::ctx::set_current(self.context)
+        })
+    }
+
+    /// Fills a buffer with a byte.
+    pub fn fill(&mut self, buffer: &Buffer, byte: u8) -> Result<(), DeviceError> {
+        self.make_current()?;
+        let bytes = buffer.bytes as usize;
+        // SAFETY: the buffer is an allocation of this size.
+        check("cuMemsetD8Async", unsafe {
+            result::memset_d8_async(buffer.address, byte, bytes, self.stream)
+        })
+    }
+
+    /// Copies one buffer to another.
+    pub fn copy(&mut self, to: &Buffer, from: &Buffer) -> Result<(), DeviceError> {
+        check_size("copy", to, from.bytes)?;
+        self.make_current()?;
+        let bytes = from.bytes as usize;
+        // SAFETY: both are allocations of at least this size.
+        check("cuMemcpyDtoDAsync", unsafe {
+            result::memcpy_dtod_async(to.address, from.address, bytes, self.stream)
+        })
+    }
+
+    /// Time that the device takes for what `work` puts into the stream.
+    pub fn time(
+        &mut self,
+        work: impl FnOnce(&mut CudaDevice) -> Result<(), DeviceError>,
+    ) -> Result<Duration, DeviceError> {
+        if self.driver_version < TIMING_DRIVER {
+            return Err(DeviceError::Cuda {
+                call: "cuEventElapsedTime_v2",
+                name: "CUDA_ERROR_NOT_SUPPORTED".to_string(),
+                text: format!(
+                    "the driver is {}, timing needs {TIMING_DRIVER}",
+                    self.driver_version
+                ),
+            });
+        }
+        self.make_current()?;
+        let [start, end] = self.events;
+        // SAFETY: events and stream were created in `open` and live until this is dropped.
+        check("cuEventRecord", unsafe {
+            result::event::record(start, self.stream)
+        })?;
+        work(self)?;
+        // SAFETY: as above.
+        check("cuEventRecord", unsafe {
+            result::event::record(end, self.stream)
+        })?;
+        // SAFETY: as above.
+        check("cuEventSynchronize", unsafe {
+            result::event::synchronize(end)
+        })?;
+        // SAFETY: as above; both events are recorded and done.
+        let milliseconds = unsafe { result::event::elapsed(start, end) };
+        let milliseconds = check("cuEventElapsedTime", milliseconds)?;
+        Ok(Duration::from_secs_f64(
+            f64::from(milliseconds.max(0.0)) * 1e-3,
+        ))
+    }
+
+    /// Checks that this GPU runs code for the kernel's target.
+    pub fn check_target(&self, kernel: &KernelAbi, cubin: bool) -> Result<(), DeviceError> {
+        if runs_on(&kernel.target, self.capability, cubin) {
+            return Ok(());
+        }
+        Err(DeviceError::Target {
+            kernel: kernel.name.clone(),
+            target: kernel.target.clone(),
+            device: self.name.clone(),
+            found: format!("sm_{}{}", self.capability.0, self.capability.1),
+        })
+    }
+
+    /// Lays parameters out as PTX does, each at a multiple of its size, and says how long they are.
+    fn pack(&mut self, params: &[ParamValue]) -> Result<usize, DeviceError> {
+        let mut end = 0;
+        for param in params {
+            // No parameter straddles two words, since its size is a power of two up to 8.
+            let bytes = param.as_bytes();
+            let start = usize::next_multiple_of(end, bytes.len());
+            end = start + bytes.len();
+            let (what, expected, found) = ("parameters", PARAM_BYTES as u64, end as u64);
+            let word = self.params.get_mut(start / 8);
+            let word = word.ok_or(DeviceError::Size {
+                what,
+                expected,
+                found,
+            })?;
+            let mut whole = word.to_le_bytes();
+            whole[start % 8..][..bytes.len()].copy_from_slice(bytes);
+            *word = u64::from_le_bytes(whole);
+        }
+        Ok(end)
+    }
+
+    /// Finds a function and allows it the shared memory that it needs.
+    fn function(
+        &mut self,
+        module: ModuleId,
+        geometry: &Geometry,
+    ) -> Result<sys::CUfunction, DeviceError> {
+        let device = self.name.clone();
+        let module = self
+            .modules
+            .get_mut(&module)
+            .ok_or(DeviceError::UnknownModule)?;
+        let function = match module.functions.get_mut(&geometry.entry) {
+            Some(function) => function,
+            None => {
+                let found = find_function(module.module, &geometry.entry)?;
+                module
+                    .functions
+                    .entry(geometry.entry.clone())
+                    .or_insert(found)
+            }
+        };
+        let needed = function.static_shared + u64::from(geometry.smem_bytes);
+        if needed > self.shared_limit {
+            let (entry, limit) = (geometry.entry.clone(), self.shared_limit);
+            return Err(DeviceError::SharedMemory {
+                entry,
+                needed,
+                limit,
+                device,
+            });
+        }
+        if needed > SHARED_WITHOUT_ASKING && geometry.smem_bytes > function.dynamic_allowed {
+            let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            // Below the limit, which was an `i32`.
+            let bytes = geometry.smem_bytes as i32;
+            // SAFETY: the function belongs to a module that is loaded.
+            check("cuFuncSetAttribute", unsafe {
+                result::function::set_function_attribute(function.function, attribute, bytes)
+            })?;
+            function.dynamic_allowed = geometry.smem_bytes;
+        }
+        Ok(function.function)
+    }
+}
+
+impl Device for CudaDevice {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn spec(&self) -> DeviceSpec {
+        DeviceSpec::Cuda(self.index)
+    }
+
+    fn alloc(&mut self, bytes: u64, label: &str) -> Result<Buffer, DeviceError> {
+        self.make_current()?;
+        let out_of_memory = || DeviceError::OutOfMemory {
+            label: label.to_string(),
+            bytes,
+        };
+        // The driver allocates no empty memory; an empty tensor gets an address all the same.
+        let size = usize::try_from(bytes.max(1)).map_err(|_| out_of_memory())?;
+        // SAFETY: a plain allocation, freed by `free` or with the context.
+        match unsafe { result::malloc_sync(size) } {
+            Ok(address) => Ok(Buffer { address, bytes }),
+            Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => Err(out_of_memory()),
+            Err(error) => Err(failed("cuMemAlloc", &error)),
+        }
+    }
+
+    fn free(&mut self, buffer: Buffer) -> Result<(), DeviceError> {
+        self.synchronize()?;
+        // SAFETY: the buffer comes from `alloc` and is consumed; nothing is in flight.
+        check("cuMemFree", unsafe { result::free_sync(buffer.address) })
+    }
+
+    fn upload(&mut self, buffer: &Buffer, bytes: &[u8]) -> Result<(), DeviceError> {
+        check_size("upload", buffer, bytes.len() as u64)?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.synchronize()?;
+        // SAFETY: the buffer has room for `bytes`; the call returns when they are copied.
+        check("cuMemcpyHtoD", unsafe {
+            result::memcpy_htod_sync(buffer.address, bytes)
+        })
+    }
+
+    fn poison(&mut self, buffer: &Buffer, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.upload(buffer, bytes)
+    }
+
+    fn download(&mut self, buffer: &Buffer, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        check_size("download", buffer, bytes.len() as u64)?;
+        self.synchronize()?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the buffer holds as many bytes; the call returns when they are copied.
+        check("cuMemcpyDtoH", unsafe {
+            result::memcpy_dtoh_sync(bytes, buffer.address)
+        })
+    }
+
+    fn load(&mut self, code: &Code) -> Result<ModuleId, DeviceError> {
+        self.make_current()?;
+        let module = match code {
+            Code::Ptx(ptx) => {
+                let ptx = CString::new(ptx.as_str()).map_err(|_| DeviceError::Load {
+                    name: "CUDA_ERROR_INVALID_PTX".to_string(),
+                    log: "a NUL in the text".to_string(),
+                })?;
+                load_image(ptx.as_bytes_with_nul())?
+            }
+            Code::Cubin(cubin) => load_image(cubin)?,
+        };
+        let id = ModuleId(self.next_module);
+        self.next_module += 1;
+        self.modules.insert(
+            id,
+            Module {
+                module,
+                functions: BTreeMap::new(),
+            },
+        );
+        Ok(id)
+    }
+
+    fn unload(&mut self, module: ModuleId) -> Result<(), DeviceError> {
+        self.synchronize()?;
+        let module = self
+            .modules
+            .remove(&module)
+            .ok_or(DeviceError::UnknownModule)?;
+        // SAFETY: it was loaded, is taken out of the table, and nothing of it is in flight.
+        check("cuModuleUnload", unsafe {
+            result::module::unload(module.module)
+        })
+    }
+
+    fn launch(
+        &mut self,
+        module: ModuleId,
+        geometry: &Geometry,
+        params: &[ParamValue],
+    ) -> Result<LaunchReport, DeviceError> {
+        self.make_current()?;
+        let function = self.function(module, geometry)?;
+        let (grid, block) = (geometry.grid, geometry.block);
+        let mut size = self.pack(params)?;
+        // The markers of CUDA's driver API for parameters in one block.
+        let [end, pointer, length] = [0, 1, 2].map(ptr::without_provenance_mut::<c_void>);
+        let buffer = self.params.as_mut_ptr().cast();
+        let mut extra = [
+            pointer,
+            buffer,
+            length,
+            ptr::from_mut(&mut size).cast(),
+            end,
+        ];
+        // SAFETY: function and stream are alive, and the parameters are copied during the call; the
+        // block is as large as any kernel's, so that one that declares more than was passed reads
+        // zeros. What the kernel does with its addresses is for the ABI check to make sound.
+        let launched = unsafe {
+            sys::cuLaunchKernel(
+                function,
+                grid[0],
+                grid[1],
+                grid[2],
+                block[0],
+                block[1],
+                block[2],
+                geometry.smem_bytes,
+                self.stream,
+                ptr::null_mut(),
+                extra.as_mut_ptr(),
+            )
+        };
+        check("cuLaunchKernel", launched.result())?;
+        Ok(LaunchReport::default())
+    }
+
+    fn synchronize(&mut self) -> Result<(), DeviceError> {
+        self.make_current()?;
+        // SAFETY: the stream was created in `open` and lives until this is dropped.
+        check("cuStreamSynchronize", unsafe {
+            result::stream::synchronize(self.stream)
+        })
+    }
+
+    fn launch_timed(
+        &mut self,
+        module: ModuleId,
+        geometry: &Geometry,
+        params: &[ParamValue],
+    ) -> Result<Option<Duration>, DeviceError> {
+        self.time(|device| device.launch(module, geometry, params).map(|_| ()))
+            .map(Some)
+    }
+}
+
+impl Drop for CudaDevice {
+    fn drop(&mut self) {
+        // Errors here have been reported by the call that caused them.
+        let _ = self.synchronize();
+        // SAFETY: each handle was created by this device, and is used by nobody after this.
+        unsafe {
+            for module in self.modules.values() {
+                let _ = result::module::unload(module.module);
+            }
+            for event in self.events.iter().filter(|event| !event.is_null()) {
+                let _ = result::event::destroy(*event);
+            }
+            if !self.stream.is_null() {
+                let _ = result::stream::destroy(self.stream);
+            }
+            let _ = result::primary_ctx::release(self.device);
+        }
+    }
+}
+
+/// Whether code for `target` (`sm_80`, `sm_90a`, `sm_100f`) runs on a GPU: PTX on the same or a later
+/// one, a cubin on later ones of the same generation, and code for an `a` target on that one alone.
+fn runs_on(target: &str, (major, minor): (i32, i32), cubin: bool) -> bool {
+    let Some(version) = target.strip_prefix("sm_") else {
+        return true;
+    };
+    let (digits, suffix) = match version.find(|c: char| !c.is_ascii_digit()) {
+        Some(end) => version.split_at(end),
+        None => (version, ""),
+    };
+    // What is no target is for the driver to judge.
+    let Ok(number) = digits.parse::<i32>() else {
+        return true;
+    };
+    let (wanted_major, wanted_minor) = (number / 10, number % 10);
+    let same_generation = major == wanted_major && minor >= wanted_minor;
+    match suffix {
+        "a" => (major, minor) == (wanted_major, wanted_minor),
+        "f" => same_generation,
+        _ if cubin => same_generation,
+        _ => (major, minor) >= (wanted_major, wanted_minor),
+    }
+}
+
+fn find_function(module: sys::CUmodule, entry: &str) -> Result<Function, DeviceError> {
+    let invalid = |_| {
+        failed(
+            "cuModuleGetFunction",
+            &DriverError(sys::CUresult::CUDA_ERROR_NOT_FOUND),
+        )
+    };
+    let name = CString::new(entry).map_err(invalid)?;
+    // SAFETY: the module is loaded.
+    let function = check("cuModuleGetFunction", unsafe {
+        result::module::get_function(module, name)
+    })?;
+    let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
+    // SAFETY: the function comes from a loaded module.
+    let bytes = unsafe { result::function::get_function_attribute(function, attribute) };
+    let static_shared = u64::try_from(check("cuFuncGetAttribute", bytes)?).unwrap_or(0);
+    Ok(Function {
+        function,
+        static_shared,
+        dynamic_allowed: 0,
+    })
+}
+
+/// Loads PTX (with its NUL) or a cubin into the current context.
+fn load_image(image: &[u8]) -> Result<sys::CUmodule, DeviceError> {
+    use sys::CUjit_option::{CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    let mut log = vec![0u8; LOG_BYTES];
+    let mut options = [CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+    // The size is passed in the place of a pointer (CUDA driver API, cuModuleLoadDataEx).
+    let mut values = [
+        log.as_mut_ptr().cast(),
+        ptr::without_provenance_mut::<c_void>(LOG_BYTES),
+    ];
+    let mut module = ptr::null_mut();
+    // SAFETY: the image is alive during the call and ends as its format says; the log has the size
+    // that is passed.
+    let loaded = unsafe {
+        sys::cuModuleLoadDataEx(
+            &mut module,
+            image.as_ptr().cast(),
+            options.len() as u32,
+            options.as_mut_ptr(),
+            values.as_mut_ptr(),
+        )
+    };
+    match loaded.result() {
+        Ok(()) => Ok(module),
+        Err(error) => {
+            let end = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
+            let log = String::from_utf8_lossy(&log[..end]).into_owned();
+            Err(DeviceError::Load {
+                name: name_of(&error),
+                log,
+            })
+        }
+    }
+}
+
+fn check_size(what: &'static str, buffer: &Buffer, found: u64) -> Result<(), DeviceError> {
+    let expected = buffer.bytes;
+    if found <= expected {
+        Ok(())
+    } else {
+        Err(DeviceError::Size {
+            what,
+            expected,
+            found,
+        })
+    }
+}
+
+fn check<T>(call: &'static str, result: Result<T, DriverError>) -> Result<T, DeviceError> {
+    result.map_err(|error| failed(call, &error))
+}
+
+fn failed(call: &'static str, error: &DriverError) -> DeviceError {
+    let text = error
+        .error_string()
+        .map(|text| text.to_string_lossy().into_owned());
+    DeviceError::Cuda {
+        call,
+        name: name_of(error),
+        text: text.unwrap_or_default(),
+    }
+}
+
+fn name_of(error: &DriverError) -> String {
+    match error.error_name() {
+        Ok(name) => name.to_string_lossy().into_owned(),
+        Err(_) => format!("{:?}", error.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::runs_on;
+
+    #[test]
+    fn which_gpu_runs_what() {
+        assert!(runs_on("sm_80", (9, 0), false) && runs_on("sm_80", (8, 6), true));
+        assert!(!runs_on("sm_80", (9, 0), true) && !runs_on("sm_86", (8, 0), false));
+        assert!(runs_on("sm_90a", (9, 0), false) && !runs_on("sm_90a", (10, 0), false));
+        assert!(runs_on("sm_100f", (10, 3), true) && !runs_on("sm_100f", (12, 0), false));
+        assert!(runs_on("sm_100", (12, 0), false));
+    }
+
+    /// Without a driver, opening is an error and no panic; with one, it opens or says why not.
+    #[test]
+    fn a_machine_without_cuda_is_told_so() {
+        if let Err(error) = super::CudaDevice::open(1000) {
+            assert!(error.to_string().starts_with("no "), "{error}");
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! What a device can do, whichever it is, and how one is chosen.
+//!
+//! Addresses, modules and launches are untyped here: [`launch`](crate::launch) is the checked way.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::abi::ScalarValue;
+use crate::artifact::Code;
+use crate::sim::{SimError, SourceLoc, Stats};
+use crate::sim_device::SimDevice;
+
+/// A device that runs kernels.
+///
+/// Work is done in the order of the calls. A launch may return before it is done: its failure then
+/// appears in a later call, at the latest in [`Device::synchronize`].
+pub trait Device {
+    /// Name for people, such as `NVIDIA H200 (cuda:0)`.
+    fn name(&self) -> &str;
+
+    /// Which device it is.
+    fn spec(&self) -> DeviceSpec;
+
+    /// Reserves memory; `label` names it in errors. The base address is aligned to
+    /// [`ALLOCATION_ALIGN`].
+    fn alloc(&mut self, bytes: u64, label: &str) -> Result<Buffer, DeviceError>;
+
+    /// Gives memory back.
+    fn free(&mut self, buffer: Buffer) -> Result<(), DeviceError>;
+
+    /// Copies `bytes` to the start of `buffer`.
+    fn upload(&mut self, buffer: &Buffer, bytes: &[u8]) -> Result<(), DeviceError>;
+
+    /// Marks `buffer` as not written. A GPU fills it with `bytes`, as many as it has; the simulator
+    /// reports a kernel that reads from it.
+    fn poison(&mut self, buffer: &Buffer, bytes: &[u8]) -> Result<(), DeviceError>;
+
+    /// Fills `bytes` from the start of `buffer`, after all earlier work.
+    fn download(&mut self, buffer: &Buffer, bytes: &mut [u8]) -> Result<(), DeviceError>;
+
+    /// Loads code; the id is good for this device alone.
+    fn load(&mut self, code: &Code) -> Result<ModuleId, DeviceError>;
+
+    /// Forgets code.
+    fn unload(&mut self, module: ModuleId) -> Result<(), DeviceError>;
+
+    /// Launches a kernel. Parameters are checked against the code only as far as it says their sizes.
+    fn launch(
+        &mut self,
+        module: ModuleId,
+        geometry: &Geometry,
+        params: &[ParamValue],
+    ) -> Result<LaunchReport, DeviceError>;
+
+    /// Waits until all work is done.
+    fn synchronize(&mut self) -> Result<(), DeviceError>;
+
+    /// Launches a kernel, waits for it, and says how long the device took; `None` where a time would
+    /// mean nothing, as in the simulator.
+    fn launch_timed(
+        &mut self,
+        module: ModuleId,
+        geometry: &Geometry,
+        params: &[ParamValue],
+    ) -> Result<Option<Duration>, DeviceError>;
+}
+
+/// Alignment of what [`Device::alloc`] returns, in bytes.
+pub const ALLOCATION_ALIGN: u64 = 256;
+
+/// Memory on a device.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// Base address.
+    pub address: u64,
+    /// Size.
+    pub bytes: u64,
+}
+
+/// Code that a device has loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ModuleId(pub(crate) u64);
+
+/// Which kernel of a module, and with how many threads and how much shared memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// Name of the `.entry`.
+    pub entry: String,
+    /// Blocks in x, y, z, none of them 0.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y, z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory of a block, in bytes.
+    pub smem_bytes: u32,
+}
+
+/// A machine-level parameter: 1, 2, 4 or 8 little-endian bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParamValue {
+    bytes: [u8; 8],
+    size: u8,
+}
+
+/// What a device can say about a launch that went well.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaunchReport {
+    /// What the simulator counted.
+    pub stats: Option<Stats>,
+}
+
+/// Which device: `sim` or `cuda:0`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceSpec {
+    /// The simulator.
+    Sim,
+    /// The GPU with this number.
+    Cuda(usize),
+}
+
+/// What can go wrong on a device.
+#[derive(Debug, thiserror::Error)]
+pub enum DeviceError {
+    /// No such device.
+    #[error("`{spec}` is no device: expected `sim` or `cuda:N`")]
+    UnknownSpec {
+        /// What was asked for.
+        spec: String,
+    },
+    /// No GPU can be used.
+    #[error("no CUDA device: {reason}")]
+    NoCuda {
+        /// Why.
+        reason: String,
+    },
+    /// No GPU with this number.
+    #[error("no device cuda:{index}: this machine has {count}")]
+    NoSuchGpu {
+        /// The number.
+        index: usize,
+        /// Number of GPUs.
+        count: usize,
+    },
+    /// A call of the CUDA driver failed.
+    #[error("{call}: {name}: {text}")]
+    Cuda {
+        /// What was called.
+        call: &'static str,
+        /// Name of the error, such as `CUDA_ERROR_ILLEGAL_ADDRESS`.
+        name: String,
+        /// The driver's text for it.
+        text: String,
+    },
+    /// The driver refused the code.
+    #[error("the driver does not load the code: {name}{}", indented(.log))]
+    Load {
+        /// Name of the error.
+        name: String,
+        /// What the driver's compiler says.
+        log: String,
+    },
+    /// Not enough memory.
+    #[error("no memory for `{label}`: {bytes} bytes")]
+    OutOfMemory {
+        /// What it was for.
+        label: String,
+        /// How much was asked for.
+        bytes: u64,
+    },
+    /// More shared memory than a block can have.
+    #[error("`{entry}` needs {needed} bytes of shared memory a block: {device} has {limit}")]
+    SharedMemory {
+        /// The kernel.
+        entry: String,
+        /// Bytes that it needs, static and dynamic.
+        needed: u64,
+        /// Bytes that there are.
+        limit: u64,
+        /// Name of the device.
+        device: String,
+    },
+    /// The kernel was compiled for another GPU.
+    #[error("`{kernel}` was compiled for {target}: {device} is {found}")]
+    Target {
+        /// The kernel.
+        kernel: String,
+        /// Its target.
+        target: String,
+        /// Name of the device.
+        device: String,
+        /// Target of the device.
+        found: String,
+    },
+    /// The simulator runs PTX only.
+    #[error("the simulator runs PTX, not a cubin")]
+    CubinInSimulator,
+    /// A transfer beyond a buffer.
+    #[error("{what} of {found} bytes: there is room for {expected}")]
+    Size {
+        /// `upload`, `download`, `copy` or `parameters`.
+        what: &'static str,
+        /// Bytes that there is room for.
+        expected: u64,
+        /// Bytes that there are.
+        found: u64,
+    },
+    /// A module of another device, or one that was unloaded.
+    #[error("no such module on this device")]
+    UnknownModule,
+    /// The simulator found an error, in the code or in what the kernel did.
+    #[error("{0}")]
+    Sim(#[from] SimError),
+}
+
+impl DeviceError {
+    /// Position in the kernel's source, where the simulator knows it.
+    pub fn source_location(&self) -> Option<&SourceLoc> {
+        match self {
+            DeviceError::Sim(error) => error.location.as_ref()?.source.as_ref(),
+            _ => None,
+        }
+    }
+}
+
+/// Opens a device: `sim`, `cuda` or `cuda:N`; without a spec a GPU if there is one, else the
+/// simulator.
+pub fn open(spec: Option<&str>) -> Result<Box<dyn Device>, DeviceError> {
+    let Some(spec) = spec else {
+        return match open_cuda(0) {
+            Ok(device) => Ok(device),
+            Err(_) => Ok(Box::new(SimDevice::new())),
+        };
+    };
+    match spec.parse()? {
+        DeviceSpec::Sim => Ok(Box::new(SimDevice::new())),
+        DeviceSpec::Cuda(index) => open_cuda(index),
+    }
+}
+
+#[cfg(feature = "cuda")]
+fn open_cuda(index: usize) -> Result<Box<dyn Device>, DeviceError> {
+    Ok(Box::new(crate::cuda::CudaDevice::open(index)?))
+}
+
+#[cfg(not(feature = "cuda"))]
+fn open_cuda(_index: usize) -> Result<Box<dyn Device>, DeviceError> {
+    Err(DeviceError::NoCuda {
+        reason: "built without the feature `cuda`".to_string(),
+    })
+}
+
+impl ParamValue {
+    /// An address.
+    pub fn pointer(address: u64) -> ParamValue {
+        ParamValue {
+            bytes: address.to_le_bytes(),
+            size: 8,
+        }
+    }
+
+    /// A 32-bit integer.
+    pub fn i32(value: i32) -> ParamValue {
+        ParamValue {
+            bytes: i64::from(value).to_le_bytes(),
+            size: 4,
+        }
+    }
+
+    /// A 64-bit integer.
+    pub fn i64(value: i64) -> ParamValue {
+        ParamValue {
+            bytes: value.to_le_bytes(),
+            size: 8,
+        }
+    }
+
+    /// A scalar in its type.
+    pub fn scalar(value: ScalarValue) -> ParamValue {
+        ParamValue {
+            bytes: value.bytes,
+            size: value.dtype.size() as u8,
+        }
+    }
+
+    /// The bytes that are passed.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.size)]
+    }
+}
+
+impl FromStr for DeviceSpec {
+    type Err = DeviceError;
+
+    fn from_str(text: &str) -> Result<DeviceSpec, DeviceError> {
+        let unknown = || DeviceError::UnknownSpec {
+            spec: text.to_string(),
+        };
+        match text {
+            "sim" => Ok(DeviceSpec::Sim),
+            "cuda" => Ok(DeviceSpec::Cuda(0)),
+            _ => {
+                let index = text.strip_prefix("cuda:").ok_or_else(unknown)?;
+                Ok(DeviceSpec::Cuda(index.parse().map_err(|_| unknown())?))
+            }
+        }
+    }
+}
+
+impl fmt::Display for DeviceSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DeviceSpec::Sim => f.write_str("sim"),
+            DeviceSpec::Cuda(index) => write!(f, "cuda:{index}"),
+        }
+    }
+}
+
+/// A log as lines below a message.
+fn indented(log: &str) -> String {
+    log.trim()
+        .lines()
+        .map(|line| format!("\n  {line}"))
+        .collect()
+}

@@ -1,0 +1,262 @@
+//! The checked way to run a kernel: bind, upload, launch, download.
+
+use std::time::Duration;
+
+use crate::abi::{Arg, BindError, KernelAbi, Launch, LaunchParam, ScalarValue};
+use crate::artifact::Artifact;
+use crate::device::{
+    ALLOCATION_ALIGN, Buffer, Device, DeviceError, Geometry, LaunchReport, ModuleId, ParamValue,
+};
+use crate::tensor::Tensor;
+
+/// An argument of a kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A tensor; if the kernel writes it, it holds the result afterwards.
+    Tensor(Tensor),
+    /// A number.
+    Scalar(ScalarValue),
+}
+
+/// Why a kernel did not run to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The arguments do not fit the kernel.
+    #[error(transparent)]
+    Bind(Box<BindError>),
+    /// The device failed, or the kernel on it.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+impl From<BindError> for RunError {
+    fn from(error: BindError) -> RunError {
+        RunError::Bind(Box::new(error))
+    }
+}
+
+/// What is known about a run that went well.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunReport {
+    /// Whether there was anything to launch; an empty grid is not launched.
+    pub launched: bool,
+    /// What the device says.
+    pub report: LaunchReport,
+    /// Time of each timed launch, where times were asked for and the device has them.
+    pub times: Vec<Duration>,
+}
+
+/// An artifact that a device has loaded.
+#[derive(Debug)]
+pub struct Loaded<'a> {
+    artifact: &'a Artifact,
+    module: ModuleId,
+}
+
+/// Loads an artifact, runs one kernel of it, and forgets it; see [`Loaded::run`].
+pub fn run_kernel(
+    device: &mut dyn Device,
+    artifact: &Artifact,
+    kernel: &str,
+    args: &mut [Value],
+) -> Result<RunReport, RunError> {
+    // Arguments are cheaper to check than code is to load.
+    let launch = bind(artifact, kernel, args)?;
+    let loaded = Loaded::load(device, artifact)?;
+    let result = loaded.run_bound(device, kernel, &launch, args, 0);
+    loaded.unload(device)?;
+    result
+}
+
+impl<'a> Loaded<'a> {
+    /// Loads an artifact.
+    pub fn load(
+        device: &mut dyn Device,
+        artifact: &'a Artifact,
+    ) -> Result<Loaded<'a>, DeviceError> {
+        let module = device.load(&artifact.code)?;
+        Ok(Loaded { artifact, module })
+    }
+
+    /// Forgets it.
+    pub fn unload(self, device: &mut dyn Device) -> Result<(), DeviceError> {
+        device.unload(self.module)
+    }
+
+    /// The module on the device, for launches without checks.
+    pub fn module(&self) -> ModuleId {
+        self.module
+    }
+
+    /// Checks the arguments, copies them to the device, runs the kernel, and copies back what it
+    /// writes. After an error the arguments are as they were.
+    pub fn run(
+        &self,
+        device: &mut dyn Device,
+        kernel: &str,
+        args: &mut [Value],
+    ) -> Result<RunReport, RunError> {
+        self.run_timed(device, kernel, args, 0)
+    }
+
+    /// [`Loaded::run`], and then `repeats` launches more, on the same memory, whose times are
+    /// reported. A kernel that reads what it writes gives the result of all of them.
+    pub fn run_timed(
+        &self,
+        device: &mut dyn Device,
+        kernel: &str,
+        args: &mut [Value],
+        repeats: usize,
+    ) -> Result<RunReport, RunError> {
+        let launch = bind(self.artifact, kernel, args)?;
+        self.run_bound(device, kernel, &launch, args, repeats)
+    }
+
+    fn run_bound(
+        &self,
+        device: &mut dyn Device,
+        kernel: &str,
+        launch: &Launch,
+        args: &mut [Value],
+        repeats: usize,
+    ) -> Result<RunReport, RunError> {
+        if launch.is_empty() {
+            return Ok(RunReport::default());
+        }
+        let Some(kernel) = self.artifact.kernel(kernel) else {
+            return Ok(RunReport::default());
+        };
+        let mut buffers = Vec::new();
+        let result = self.run_on_buffers(device, kernel, launch, args, repeats, &mut buffers);
+        let mut freed = Ok(());
+        for buffer in buffers.into_iter().flatten() {
+            freed = freed.and(device.free(buffer));
+        }
+        // The first error explains those that follow from it.
+        let report = result?;
+        freed?;
+        Ok(report)
+    }
+
+    fn run_on_buffers(
+        &self,
+        device: &mut dyn Device,
+        kernel: &KernelAbi,
+        launch: &Launch,
+        args: &mut [Value],
+        repeats: usize,
+        buffers: &mut Vec<Option<Buffer>>,
+    ) -> Result<RunReport, RunError> {
+        for (abi, arg) in kernel.args.iter().zip(args.iter()) {
+            let buffer = match arg {
+                Value::Tensor(tensor) => Some(upload(device, abi.name(), tensor)?),
+                Value::Scalar(_) => None,
+            };
+            buffers.push(buffer);
+        }
+        let geometry = geometry(launch);
+        let params = params(launch, |arg| Some(buffers.get(arg)?.as_ref()?.address));
+        let report = device.launch(self.module, &geometry, &params)?;
+        device.synchronize()?;
+        let mut times = Vec::new();
+        for _ in 0..repeats {
+            times.extend(device.launch_timed(self.module, &geometry, &params)?);
+        }
+        let mut outputs = Vec::new();
+        for ((abi, arg), buffer) in kernel.args.iter().zip(args.iter()).zip(buffers.iter()) {
+            let written = abi.as_tensor().is_some_and(|tensor| tensor.mutable);
+            outputs.push(match (arg, buffer) {
+                (Value::Tensor(tensor), Some(buffer)) if written => {
+                    let mut bytes = vec![0; tensor.bytes().len()];
+                    device.download(buffer, &mut bytes)?;
+                    Some(bytes)
+                }
+                _ => None,
+            });
+        }
+        for (arg, output) in args.iter_mut().zip(outputs) {
+            if let (Value::Tensor(tensor), Some(bytes)) = (arg, output) {
+                tensor.bytes_mut().copy_from_slice(&bytes);
+            }
+        }
+        Ok(RunReport {
+            launched: true,
+            report,
+            times,
+        })
+    }
+}
+
+impl Value {
+    /// What binding checks: tensors are uploaded to memory of their own, aligned to
+    /// [`ALLOCATION_ALIGN`].
+    pub fn as_arg(&self) -> Arg {
+        match self {
+            Value::Tensor(tensor) => Arg::Tensor(tensor.desc(ALLOCATION_ALIGN)),
+            Value::Scalar(scalar) => Arg::Scalar(*scalar),
+        }
+    }
+
+    /// The tensor, if it is one.
+    pub fn as_tensor(&self) -> Option<&Tensor> {
+        match self {
+            Value::Tensor(tensor) => Some(tensor),
+            Value::Scalar(_) => None,
+        }
+    }
+}
+
+impl From<Tensor> for Value {
+    fn from(tensor: Tensor) -> Value {
+        Value::Tensor(tensor)
+    }
+}
+
+impl From<ScalarValue> for Value {
+    fn from(scalar: ScalarValue) -> Value {
+        Value::Scalar(scalar)
+    }
+}
+
+/// The device's view of a bound launch.
+pub fn geometry(launch: &Launch) -> Geometry {
+    Geometry {
+        entry: launch.entry.clone(),
+        grid: launch.grid,
+        block: launch.block,
+        smem_bytes: launch.smem_bytes,
+    }
+}
+
+/// The parameters of a bound launch; `address` gives the base address of an argument.
+pub fn params(launch: &Launch, address: impl Fn(usize) -> Option<u64>) -> Vec<ParamValue> {
+    let value = |param: &LaunchParam| match *param {
+        LaunchParam::Pointer(arg) => ParamValue::pointer(address(arg).unwrap_or(0)),
+        LaunchParam::I32(value) => ParamValue::i32(value),
+        LaunchParam::I64(value) => ParamValue::i64(value),
+        LaunchParam::Scalar(scalar) => ParamValue::scalar(scalar),
+    };
+    launch.params.iter().map(value).collect()
+}
+
+fn bind(artifact: &Artifact, kernel: &str, args: &[Value]) -> Result<Launch, RunError> {
+    let args: Vec<Arg> = args.iter().map(Value::as_arg).collect();
+    Ok(artifact.abi.bind(kernel, &args)?)
+}
+
+fn upload(device: &mut dyn Device, name: &str, tensor: &Tensor) -> Result<Buffer, DeviceError> {
+    let buffer = device.alloc(tensor.bytes().len() as u64, name)?;
+    let copied = if tensor.is_poison() {
+        device.poison(&buffer, tensor.bytes())
+    } else {
+        device.upload(&buffer, tensor.bytes())
+    };
+    match copied {
+        Ok(()) => Ok(buffer),
+        Err(error) => {
+            // The error that is reported is the one that came first.
+            let _ = device.free(buffer);
+            Err(error)
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The simulator as a device.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::artifact::Code;
+use crate::device::{
+    Buffer, Device, DeviceError, DeviceSpec, Geometry, LaunchReport, ModuleId, ParamValue,
+};
+use crate::sim::{Memory, Module, Options};
+
+/// The PTX simulator with its memory and its modules.
+#[derive(Debug, Default)]
+pub struct SimDevice {
+    memory: Memory,
+    modules: BTreeMap<ModuleId, Module>,
+    next_module: u64,
+    options: Options,
+}
+
+impl SimDevice {
+    /// A simulator with all checks.
+    pub fn new() -> SimDevice {
+        SimDevice::default()
+    }
+
+    /// A simulator with options of your own.
+    pub fn with_options(options: Options) -> SimDevice {
+        SimDevice {
+            options,
+            ..SimDevice::default()
+        }
+    }
+
+    /// The options, for changes between launches.
+    pub fn options_mut(&mut self) -> &mut Options {
+        &mut self.options
+    }
+}
+
+impl Device for SimDevice {
+    fn name(&self) -> &str {
+        "simulator"
+    }
+
+    fn spec(&self) -> DeviceSpec {
+        DeviceSpec::Sim
+    }
+
+    fn alloc(&mut self, bytes: u64, label: &str) -> Result<Buffer, DeviceError> {
+        Ok(Buffer {
+            address: self.memory.alloc(bytes, label)?,
+            bytes,
+        })
+    }
+
+    fn free(&mut self, buffer: Buffer) -> Result<(), DeviceError> {
+        Ok(self.memory.free(buffer.address)?)
+    }
+
+    fn upload(&mut self, buffer: &Buffer, bytes: &[u8]) -> Result<(), DeviceError> {
+        Ok(self.memory.write(buffer.address, bytes)?)
+    }
+
+    fn poison(&mut self, buffer: &Buffer, _bytes: &[u8]) -> Result<(), DeviceError> {
+        Ok(self.memory.poison(buffer.address, buffer.bytes)?)
+    }
+
+    fn download(&mut self, buffer: &Buffer, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        bytes.copy_from_slice(&self.memory.read(buffer.address, bytes.len() as u64)?);
+        Ok(())
+    }
+
+    fn load(&mut self, code: &Code) -> Result<ModuleId, DeviceError> {
+        let Code::Ptx(ptx) = code else {
+            return Err(DeviceError::CubinInSimulator);
+        };
+        let id = ModuleId(self.next_module);
+        self.modules.insert(id, Module::parse(ptx)?);
+        self.next_module += 1;
+        Ok(id)
+    }
+
+    fn unload(&mut self, module: ModuleId) -> Result<(), DeviceError> {
+        self.modules
+            .remove(&module)
+            .map(|_| ())
+            .ok_or(DeviceError::UnknownModule)
+    }
+
+    fn launch(
+        &mut self,
+        module: ModuleId,
+        geometry: &Geometry,
+        params: &[ParamValue],
+    ) -> Result<LaunchReport, DeviceError> {
+        let module = self
+            .modules
+            .get(&module)
+            .ok_or(DeviceError::UnknownModule)?;
+        let values: Vec<&[u8]> = params.iter().map(ParamValue::as_bytes).collect();
+        // A name that the module lacks is reported by the launch itself.
+        let block = match module.entry(&geometry.entry) {
+            Some(entry) => entry.pack(&values)?,
+            None => Vec::new(),
+        };
+        let stats = module.launch(
+            &geometry.entry,
+            geometry.grid,
+            geometry.block,
+            geometry.smem_bytes,
+            &block,
+            &mut self.memory,
+            &self.options,
+        )?;
+        Ok(LaunchReport { stats: Some(stats) })
+    }
+
+    fn synchronize(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn launch_timed(
+        &mut self,
+        module: ModuleId,
+        geometry: &Geometry,
+        params: &[ParamValue],
+    ) -> Result<Option<Duration>, DeviceError> {
+        self.launch(module, geometry, params)?;
+        Ok(None)
+    }
+}
