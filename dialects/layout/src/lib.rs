@@ -28,6 +28,7 @@ mod sym;
 pub mod text;
 mod tiler;
 mod tree;
+pub mod tv;
 
 pub use composed::{AnyLayout, ComposedLayout, Outer};
 pub use error::LayoutError;

@@ -27,6 +27,30 @@ impl Int {
         terms.into_iter().for_each(|term| sum.push(&term, 1));
         sum.finish()
     }
+
+    /// `self` as a sum of a multiple of `unit` and a rest; `unit` is positive.
+    pub fn split_multiples(&self, unit: i64) -> (Int, Int) {
+        let parts = match self {
+            Int::Dyn(sym) => match sym.expr() {
+                Expr::Add(terms) => terms.clone(),
+                _ => vec![self.clone()],
+            },
+            _ => vec![self.clone()],
+        };
+        let (mut whole, mut rest) = (Vec::new(), Vec::new());
+        for part in parts {
+            match part {
+                Int::Static(value) => {
+                    let low = value.rem_euclid(unit.max(1));
+                    whole.push(Int::Static(value.saturating_sub(low)));
+                    rest.push(Int::Static(low));
+                }
+                part if part.divisible_by(unit) => whole.push(part),
+                part => rest.push(part),
+            }
+        }
+        (Int::sum(whole), Int::sum(rest))
+    }
 }
 
 /// A sum under construction: coefficients of distinct run-time terms, and a constant.
