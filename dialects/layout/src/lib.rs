@@ -20,6 +20,7 @@
 pub mod algebra;
 mod composed;
 mod error;
+pub mod expr;
 mod int;
 mod layout;
 mod obligation;
