@@ -1,0 +1,98 @@
+//! The plan: which kernels at which sizes.
+//!
+//! ```json
+//! {"cases": [
+//!   {"file": "gemm.sm_80.ptx", "kernel": "gemm", "matmul": {"b_is": "nk"}, "sizes": [[4096, 4096, 4096]]},
+//!   {"file": "relu.sm_80.ptx", "kernel": "relu", "elementwise": {"op": "relu"}, "sizes": [[16384, 16384]]}
+//! ]}
+//! ```
+//! Sizes of a matrix product are `[m, n, k]`; those of an elementwise kernel are its first input's shape.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+/// See the module.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// In the order in which they are run.
+    pub cases: Vec<Case>,
+}
+
+/// One kernel at several sizes.
+#[derive(Debug, Deserialize)]
+pub struct Case {
+    /// PTX or cubin, relative to the folder of artifacts.
+    pub file: String,
+    /// Kernel in it.
+    pub kernel: String,
+    /// What it computes.
+    #[serde(flatten)]
+    pub kind: Kind,
+    /// Problem sizes.
+    pub sizes: Vec<Vec<i64>>,
+    /// Name in the table; the kernel's if none is given.
+    #[serde(default)]
+    pub label: Option<String>,
+}
+
+/// What a kernel computes.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// `c = a · b`: the first two tensors that it reads are `a` (m, k) and `b`, the one that it
+    /// writes is `c` (m, n).
+    Matmul {
+        /// Shape of `b`.
+        b_is: BIs,
+        /// Whether `f32` products may be rounded to tf32, in ours and in cuBLAS.
+        #[serde(default)]
+        tf32: bool,
+    },
+    /// One output element for each input element.
+    Elementwise {
+        /// What of them.
+        op: Op,
+    },
+}
+
+/// Shape of the second matrix.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BIs {
+    /// (n, k): the product is `a · bᵀ`.
+    Nk,
+    /// (k, n).
+    Kn,
+}
+
+/// Elementwise operations.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Op {
+    /// `max(x, 0)`.
+    Relu,
+    /// `x`.
+    Copy,
+    /// `x + y`.
+    Add,
+    /// `xᵀ` of a matrix.
+    Transpose,
+}
+
+impl Plan {
+    /// Reads a plan.
+    pub fn read(path: &Path) -> Result<Plan, String> {
+        let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
+        serde_json::from_str(&text).map_err(|error| named(&error))
+    }
+}
+
+impl Case {
+    /// Name in the table.
+    pub fn label(&self) -> &str {
+        self.label.as_deref().unwrap_or(&self.kernel)
+    }
+}
