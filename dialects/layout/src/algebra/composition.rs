@@ -16,11 +16,29 @@ const OP: &str = "composition";
 /// modes that `lhs` lacks. If run-time values leave that undecided
 /// ([`assuming`](crate::assuming)).
 pub fn composition(lhs: &Layout, rhs: &Layout) -> Result<Layout, LayoutError> {
+    compose(lhs, rhs, Fit::Exact)
+}
+
+/// [`composition`] where an extent may overstep the modes of `lhs` that it goes through, as the
+/// rest of an uneven division does: then the result goes on as if those modes were padded to what
+/// fits. On the elements that `lhs` has it is still the composition with the padded layout.
+pub(crate) fn composition_padded(lhs: &Layout, rhs: &Layout) -> Result<Layout, LayoutError> {
+    compose(lhs, rhs, Fit::Padded)
+}
+
+/// Whether modes must be filled evenly.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    Exact,
+    Padded,
+}
+
+fn compose(lhs: &Layout, rhs: &Layout, fit: Fit) -> Result<Layout, LayoutError> {
     let flat = match basis_profile(rhs.stride())? {
         Tree::Leaf(()) => coalesce_x(lhs),
         profile => coalesce_x_profile(OP, lhs, &profile)?,
     };
-    by_rhs(&flat, rhs.shape(), rhs.stride())
+    by_rhs(&flat, rhs.shape(), rhs.stride(), fit)
 }
 
 /// `lhs o tiler`: a tile composes mode by mode and drops the modes of `lhs` beyond it.
@@ -100,21 +118,26 @@ fn basis_profile(stride: &IntTuple) -> Result<Tree<()>, LayoutError> {
     Ok(profile)
 }
 
-fn by_rhs(lhs: &Layout, shape: &IntTuple, stride: &IntTuple) -> Result<Layout, LayoutError> {
+fn by_rhs(
+    lhs: &Layout,
+    shape: &IntTuple,
+    stride: &IntTuple,
+    fit: Fit,
+) -> Result<Layout, LayoutError> {
     match (shape, stride) {
         (Tree::Node(shapes), Tree::Node(strides)) => {
             let modes: Result<Vec<_>, _> = shapes
                 .iter()
                 .zip(strides)
-                .map(|(shape, stride)| by_rhs(lhs, shape, stride))
+                .map(|(shape, stride)| by_rhs(lhs, shape, stride, fit))
                 .collect();
             Ok(Layout::concat(modes?))
         }
         (Tree::Leaf(shape), Tree::Leaf(Int::Scaled(stride, path))) => {
             let lhs = super::get(lhs, path)?;
-            by_mode(&lhs, shape, stride)
+            by_mode(&lhs, shape, stride, fit)
         }
-        (Tree::Leaf(shape), Tree::Leaf(stride)) => by_mode(lhs, shape, stride),
+        (Tree::Leaf(shape), Tree::Leaf(stride)) => by_mode(lhs, shape, stride, fit),
         _ => Err(LayoutError::ProfileMismatch {
             op: OP,
             expected: shape.to_string(),
@@ -124,7 +147,7 @@ fn by_rhs(lhs: &Layout, shape: &IntTuple, stride: &IntTuple) -> Result<Layout, L
 }
 
 /// Composes a flat `lhs` with the single mode `extent:stride`.
-fn by_mode(lhs: &Layout, extent: &Int, stride: &Int) -> Result<Layout, LayoutError> {
+fn by_mode(lhs: &Layout, extent: &Int, stride: &Int, fit: Fit) -> Result<Layout, LayoutError> {
     if stride.is(0) {
         return Ok(Layout::scalar(extent.clone(), 0));
     }
@@ -156,7 +179,7 @@ fn by_mode(lhs: &Layout, extent: &Int, stride: &Int) -> Result<Layout, LayoutErr
         let here = shape.ceil_div(&reach);
         let next = reach.ceil_div(shape).mul(&Int::Static(step.signum()));
         if !here.is(1) && !rest.is(1) {
-            check_shape(mode, shape, &reach, &here, &rest)?;
+            check_shape(mode, shape, &reach, &here, &rest, fit)?;
             let part = here.min(&rest);
             rest = rest.floor_div(&part);
             out.push((part, step.mul(lhs_stride)));
@@ -212,6 +235,7 @@ fn check_shape(
     step: &Int,
     here: &Int,
     rest: &Int,
+    fit: Fit,
 ) -> Result<(), LayoutError> {
     let fits = Condition::AtMost {
         left: rest.clone(),
@@ -231,6 +255,9 @@ fn check_shape(
         shape: here.clone(),
         extent: rest.clone(),
     })?;
+    if fit == Fit::Padded {
+        return Ok(());
+    }
     let even = either(Condition::Divides {
         divisor: step.clone(),
         value: shape.clone(),

@@ -1,6 +1,8 @@
 //! Divides: a layout split into a tile and the rest.
 
-use super::{coalesce, complement, composition, node2, rank_mismatch, transform_modes};
+use super::{
+    coalesce, complement, composition, composition_padded, node2, rank_mismatch, transform_modes,
+};
 use crate::{IntTuple, Layout, LayoutError, Tiler, Tree};
 
 /// Splits `layout` into `(tile, rest)` by a tiler; a tile splits mode by mode.
@@ -24,13 +26,15 @@ pub fn logical_divide(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutEr
     }
 }
 
-/// `composition(layout, (tiler, complement(tiler, shape(layout))))`.
+/// `composition(layout, (tiler, complement(tiler, shape(layout))))`. The tile is exact; the rest
+/// may overstep the layout, which is then padded to whole tiles.
 ///
 /// # Errors
 /// As [`logical_divide`].
 pub fn logical_divide_layout(layout: &Layout, tiler: &Layout) -> Result<Layout, LayoutError> {
     let rest = complement(tiler, coalesce(layout).shape())?;
-    composition(layout, &Layout::concat([tiler.clone(), rest]))
+    let tile = composition(layout, tiler)?;
+    Ok(Layout::concat([tile, composition_padded(layout, &rest)?]))
 }
 
 /// Gathers the tiles and the rests of a divided layout into `((tiles…),(rests…, other modes…))`.
@@ -84,7 +88,11 @@ pub fn zipped_divide(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutErr
 /// # Errors
 /// As [`zipped_divide`].
 pub fn tiled_divide(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
-    Ok(unpack(&zipped_divide(layout, tiler)?, &[false, true]))
+    Ok(unpack(
+        &zipped_divide(layout, tiler)?,
+        &[false, true],
+        false,
+    ))
 }
 
 /// `(tile, tile, …, rest, rest, …)`.
@@ -92,14 +100,15 @@ pub fn tiled_divide(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutErro
 /// # Errors
 /// As [`zipped_divide`].
 pub fn flat_divide(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
-    Ok(unpack(&zipped_divide(layout, tiler)?, &[true, true]))
+    Ok(unpack(&zipped_divide(layout, tiler)?, &[true, true], false))
 }
 
-/// Replaces the marked modes by their own modes, unless there is only one, which stays nested.
-pub(super) fn unpack(layout: &Layout, which: &[bool]) -> Layout {
+/// Replaces the marked modes by their own modes. A mode of rank 1 stays nested unless `unit` is
+/// set: C++ CuTe keeps it, CuTe IR does not.
+pub fn unpack(layout: &Layout, which: &[bool], unit: bool) -> Layout {
     let mut out = Vec::new();
     for (mode, unpack) in layout.modes().zip(which) {
-        if *unpack && mode.rank() != 1 {
+        if *unpack && (unit || mode.rank() != 1) {
             out.extend(mode.modes());
         } else {
             out.push(mode);

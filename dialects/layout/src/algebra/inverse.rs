@@ -9,7 +9,7 @@ use crate::{Condition, Int, Layout, LayoutError, Tree};
 pub fn right_inverse(layout: &Layout) -> Layout {
     let mut modes = modes_with_prefix(layout);
     modes.retain(|(_, stride, _)| stride.as_static().is_some());
-    modes.sort_by_key(|(_, stride, _)| stride.as_static());
+    exchange_sort(&mut modes);
     let (mut shapes, mut strides) = (vec![Tree::Leaf(Int::ONE)], vec![Tree::Leaf(Int::ZERO)]);
     let mut current = Int::ONE;
     for (shape, stride, prefix) in modes {
@@ -22,11 +22,12 @@ pub fn right_inverse(layout: &Layout) -> Layout {
     coalesce(&Layout::raw(Tree::Node(shapes), Tree::Node(strides)))
 }
 
-/// A layout `l` with `l(layout(i)) == i` up to modes of stride 0, which map to 0.
+/// A layout `l` with `layout(l(layout(i))) == layout(i)`; for an injective layout `l(layout(i))`
+/// is `i`.
 ///
 /// # Errors
 /// If a stride is dynamic, negative or a basis, if a stride is not a multiple of the next smaller
-/// one, or if the layout is not injective (C++ CuTe does not test the last).
+/// one, or if modes overlap such that there is no such layout (C++ CuTe does not test the last).
 pub fn left_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
     const OP: &str = "left_inverse";
     let mut modes = modes_with_prefix(layout);
@@ -49,11 +50,10 @@ pub fn left_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
             }
         }
     }
-    modes.sort_by_key(|(_, stride, _)| stride.as_static());
+    exchange_sort(&mut modes);
     let (mut shapes, mut strides) = (Vec::new(), vec![Tree::Leaf(Int::ZERO)]);
     let mut covered = 1i64;
-    let mut previous: Option<Int> = None;
-    for (mode, (shape, stride, prefix)) in modes.iter().enumerate() {
+    for (_, stride, prefix) in &modes {
         let Some(step) = stride.as_static().filter(|step| *step != 0) else {
             continue;
         };
@@ -64,28 +64,64 @@ pub fn left_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
                 value: stride.clone(),
             });
         }
-        let share = Int::Static(step / covered);
-        if let Some(previous) = previous.replace(shape.clone()) {
-            let fits = Condition::AtMost {
-                left: previous,
-                right: share.clone(),
-            };
-            require(OP, fits, || LayoutError::NotInjective {
-                op: OP,
-                layout: layout.to_string(),
-                mode,
-            })?;
-        }
-        covered = step;
-        shapes.push(Tree::Leaf(share));
+        shapes.push(Tree::Leaf(Int::Static(step / covered)));
         strides.push(Tree::Leaf(prefix.clone()));
+        covered = step;
     }
+    check_digits(layout, &modes)?;
     let last = modes.last().map_or(Int::ONE, |(shape, _, _)| shape.clone());
     shapes.push(Tree::Leaf(last));
     Ok(coalesce(&Layout::raw(
         Tree::Node(shapes),
         Tree::Node(strides),
     )))
+}
+
+/// The inverse reads an offset as digits, one a mode. A mode that reaches into the digit of the
+/// next one makes larger digits than that one has elements; they are only right in the last mode
+/// of the layout, which goes on beyond its extent.
+fn check_digits(layout: &Layout, sorted: &[(Int, Int, Int)]) -> Result<(), LayoutError> {
+    let last_prefix = sorted
+        .iter()
+        .map(|(_, _, prefix)| prefix)
+        .fold(Int::ONE, |last, prefix| last.max(prefix));
+    let mut reach = Int::ZERO;
+    for (mode, (extent, stride, prefix)) in sorted.iter().enumerate() {
+        if stride.is(0) {
+            continue;
+        }
+        reach = reach.add(&extent.sub(&Int::ONE).mul(stride));
+        let unbounded = *prefix == last_prefix;
+        let mut digit = reach.floor_div(stride);
+        if let Some((_, next, _)) = sorted.get(mode + 1) {
+            digit = digit.min(&next.floor_div(stride).sub(&Int::ONE));
+        }
+        if unbounded {
+            continue;
+        }
+        let fits = Condition::AtMost {
+            left: digit.add(&Int::ONE),
+            right: extent.clone(),
+        };
+        require("left_inverse", fits, || LayoutError::NotInjective {
+            op: "left_inverse",
+            layout: layout.to_string(),
+            mode,
+        })?;
+    }
+    Ok(())
+}
+
+/// Sorts by stride. The order of equal strides is part of the result, and it is that of C++ CuTe,
+/// whose exchange sort is not stable.
+fn exchange_sort(modes: &mut [(Int, Int, Int)]) {
+    for i in 0..modes.len() {
+        for j in i + 1..modes.len() {
+            if modes[j].1.as_static() < modes[i].1.as_static() {
+                modes.swap(i, j);
+            }
+        }
+    }
 }
 
 /// The modes of the coalesced layout, each with the number of indices before it.

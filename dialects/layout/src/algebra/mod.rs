@@ -37,11 +37,12 @@ pub use compact::{
     make_fragment_like, make_identity_layout, make_layout_like, make_ordered_layout,
 };
 pub use complement::{complement, complement_default};
+pub(crate) use composition::composition_padded;
 pub use composition::{composition, composition_any, composition_tiler};
 pub use coord::{crd2crd, crd2idx, crd2idx_shape, flat_coord, idx2crd, idx2crd_strided, offset_at};
 pub use divide::{
     ceil_div_tiler, flat_divide, logical_divide, logical_divide_layout, tile_unzip, tiled_divide,
-    zipped_divide,
+    unpack, zipped_divide,
 };
 pub use filter::{filter, filter_profile, filter_zeros, filter_zeros_with, nullspace};
 pub use int_tuple::{

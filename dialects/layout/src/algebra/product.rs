@@ -1,7 +1,9 @@
 //! Products: a layout repeated over another one.
 
 use super::divide::unpack;
-use super::{append_to_rank, complement, composition, cosize, tile_unzip, transform_modes, zip};
+use super::{
+    append_to_rank, complement, composition_padded, cosize, tile_unzip, transform_modes, zip,
+};
 use crate::{Layout, LayoutError, Tiler, Tree};
 
 /// `(block, repeated)`: `block` repeated as `tiler` says, each repetition in its own place of the
@@ -32,7 +34,10 @@ pub fn logical_product(block: &Layout, tiler: &Tiler) -> Result<Layout, LayoutEr
 pub fn logical_product_layout(block: &Layout, tiler: &Layout) -> Result<Layout, LayoutError> {
     let span = block.size().mul(&cosize(tiler)?);
     let free = complement(block, &Tree::Leaf(span))?;
-    Ok(Layout::concat([block.clone(), composition(&free, tiler)?]))
+    Ok(Layout::concat([
+        block.clone(),
+        composition_padded(&free, tiler)?,
+    ]))
 }
 
 /// `((blocks…),(tiles…))`.
@@ -43,20 +48,20 @@ pub fn zipped_product(block: &Layout, tiler: &Tiler) -> Result<Layout, LayoutErr
     tile_unzip(&logical_product(block, tiler)?, tiler)
 }
 
-/// `((blocks…), tile, tile, …)`.
+/// `((blocks…), tile, tile, …)`. Unlike in the divides, a tile of rank 1 is unpacked too.
 ///
 /// # Errors
 /// As [`logical_product`].
 pub fn tiled_product(block: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
-    Ok(unpack(&zipped_product(block, tiler)?, &[false, true]))
+    Ok(unpack(&zipped_product(block, tiler)?, &[false, true], true))
 }
 
-/// `(block, block, …, tile, tile, …)`.
+/// `(block, block, …, tile, tile, …)`. Unlike in the divides, modes of rank 1 are unpacked too.
 ///
 /// # Errors
 /// As [`logical_product`].
 pub fn flat_product(block: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
-    Ok(unpack(&zipped_product(block, tiler)?, &[true, true]))
+    Ok(unpack(&zipped_product(block, tiler)?, &[true, true], true))
 }
 
 /// `((block0,tile0),(block1,tile1),…)`: blocks side by side.
