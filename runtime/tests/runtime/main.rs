@@ -2,3 +2,5 @@
 
 mod abi;
 mod bind;
+mod end_to_end;
+mod program;

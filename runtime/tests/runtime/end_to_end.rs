@@ -1,0 +1,202 @@
+//! A PTX kernel with its ABI, from arguments to results, in the simulator.
+
+use cutec_runtime::abi::{BindError, ScalarValue};
+use cutec_runtime::argument::{ArgumentError, ArgumentSpec, make_arguments};
+use cutec_runtime::sim::ErrorKind;
+use cutec_runtime::{
+    Artifact, DType, DeviceError, Loaded, RunError, SimDevice, Tensor, Value, open, run_kernel,
+};
+
+/// Where [`artifact`] lies, relative to the crate.
+pub const AXPY: &str = "tests/runtime/axpy.ptx";
+
+fn artifact() -> Artifact {
+    Artifact::from_ptx(include_str!("axpy.ptx")).unwrap()
+}
+
+fn args(x: Tensor, y: Tensor, alpha: f64) -> Vec<Value> {
+    vec![
+        x.into(),
+        y.into(),
+        ScalarValue::new(DType::F32, alpha).into(),
+    ]
+}
+
+fn normal(n: i64, seed: u64) -> Tensor {
+    Tensor::normal(DType::F32, &[n], seed).unwrap()
+}
+
+fn result(args: &[Value]) -> Vec<f64> {
+    args[1].as_tensor().unwrap().to_f64()
+}
+
+#[test]
+fn results_come_back() {
+    let mut device = open(Some("sim")).unwrap();
+    for n in [1, 127, 128, 1000] {
+        let (x, y) = (normal(n, 1), normal(n, 2));
+        let mut values = args(x.clone(), y.clone(), 0.5);
+        let report = run_kernel(device.as_mut(), &artifact(), "axpy", &mut values).unwrap();
+        assert!(report.launched && report.report.stats.unwrap().warp_instructions > 0);
+        assert_eq!(values[0].as_tensor(), Some(&x));
+        let exact = x
+            .to_f64()
+            .into_iter()
+            .zip(y.to_f64())
+            .map(|(x, y)| 0.5 * x + y);
+        let exact: Vec<f64> = exact.map(|value| f64::from(value as f32)).collect();
+        assert_eq!(result(&values), exact);
+    }
+}
+
+#[test]
+fn a_loaded_artifact_runs_again() {
+    let (artifact, mut device) = (artifact(), SimDevice::new());
+    let loaded = Loaded::load(&mut device, &artifact).unwrap();
+    let mut values = args(
+        normal(300, 1),
+        Tensor::zeros(DType::F32, &[300]).unwrap(),
+        1.0,
+    );
+    for count in 1..4 {
+        loaded.run(&mut device, "axpy", &mut values).unwrap();
+        let x = values[0].as_tensor().unwrap().get(&[299]).unwrap();
+        assert!((result(&values)[299] - f64::from(count) * x).abs() < 1e-5);
+    }
+    let report = loaded
+        .run_timed(&mut device, "axpy", &mut values, 3)
+        .unwrap();
+    assert!(report.times.is_empty(), "a simulated launch has no time");
+    loaded.unload(&mut device).unwrap();
+}
+
+#[test]
+fn nothing_is_launched_for_empty_tensors() {
+    let empty = Tensor::zeros(DType::F32, &[0]).unwrap();
+    let mut values = args(empty.clone(), empty, 1.0);
+    let report = run_kernel(&mut SimDevice::new(), &artifact(), "axpy", &mut values).unwrap();
+    assert!(!report.launched);
+}
+
+#[test]
+fn wrong_arguments_are_refused_before_anything_runs() {
+    let mut values = args(normal(8, 1), normal(9, 1), 1.0);
+    let before = values.clone();
+    let error = run_kernel(&mut SimDevice::new(), &artifact(), "axpy", &mut values).unwrap_err();
+    let RunError::Bind(error) = error else {
+        panic!("expected a bind error, found {error}")
+    };
+    assert!(matches!(*error, BindError::TiedExtent { .. }));
+    assert_eq!(values, before);
+}
+
+#[test]
+fn reading_poison_is_reported_with_its_source() {
+    let mut values = args(normal(8, 1), Tensor::poison(DType::F32, &[8]).unwrap(), 1.0);
+    let error = run_kernel(&mut SimDevice::new(), &artifact(), "axpy", &mut values).unwrap_err();
+    let RunError::Device(DeviceError::Sim(inner)) = &error else {
+        panic!("found {error}")
+    };
+    assert!(
+        matches!(inner.kind, ErrorKind::Uninitialised { .. }),
+        "{error}"
+    );
+    let RunError::Device(error) = error else {
+        panic!("found {error}")
+    };
+    assert_eq!(
+        error.source_location().unwrap().to_string(),
+        "axpy.cute:5:27"
+    );
+    assert!(values[1].as_tensor().unwrap().is_poison());
+}
+
+#[test]
+fn writing_beyond_a_tensor_is_reported_with_its_name() {
+    let y = Tensor::poison(DType::F32, &[100]).unwrap();
+    let mut values = vec![normal(100, 1).into(), y.into()];
+    let error = run_kernel(&mut SimDevice::new(), &artifact(), "unguarded", &mut values);
+    let RunError::Device(error) = error.unwrap_err() else {
+        panic!("expected a device error")
+    };
+    assert_eq!(
+        error.source_location().unwrap().to_string(),
+        "axpy.cute:11:12"
+    );
+    assert!(error.to_string().contains("`x`"), "{error}");
+    // Whole blocks are right.
+    let y = Tensor::poison(DType::F32, &[256]).unwrap();
+    let mut values = vec![normal(256, 1).into(), y.into()];
+    run_kernel(&mut SimDevice::new(), &artifact(), "unguarded", &mut values).unwrap();
+    assert_eq!(result(&values), normal(256, 1).to_f64());
+}
+
+#[test]
+fn devices_by_name() {
+    assert_eq!(open(Some("sim")).unwrap().name(), "simulator");
+    assert!(open(None).is_ok());
+    for spec in ["gpu", "cuda:", "cuda:x", ""] {
+        let error = open(Some(spec)).err().unwrap();
+        assert!(matches!(error, DeviceError::UnknownSpec { .. }), "{error}");
+    }
+    assert!(open(Some("cuda:99")).is_err());
+}
+
+#[test]
+fn a_cubin_is_not_simulated() {
+    let json = cutec_runtime::abi::embed::to_json(&artifact().abi);
+    let cubin = Artifact::from_cubin(b"\x7fELF".to_vec(), &json).unwrap();
+    let mut values = args(normal(8, 1), normal(8, 2), 1.0);
+    let error = run_kernel(&mut SimDevice::new(), &cubin, "axpy", &mut values).unwrap_err();
+    assert!(matches!(
+        error,
+        RunError::Device(DeviceError::CubinInSimulator)
+    ));
+}
+
+#[test]
+fn what_is_not_given_is_inferred() {
+    let artifact = artifact();
+    let kernel = artifact.kernel("axpy").unwrap();
+    let specs = |specs: &[&str]| -> Vec<ArgumentSpec> {
+        specs.iter().map(|spec| spec.parse().unwrap()).collect()
+    };
+    let make = |given: &[&str]| make_arguments(kernel, &specs(given), 3);
+    let values = make(&["alpha=2", "x=normal:40"]).unwrap();
+    let y = values[1].as_tensor().unwrap();
+    assert!(y.is_poison() && y.shape() == [40]);
+    let error = |given: &[&str]| make(given).unwrap_err();
+    assert!(matches!(error(&["x=normal:4"]), ArgumentError::Missing { name } if name == "alpha"));
+    assert!(matches!(error(&["z=1"]), ArgumentError::Unknown { .. }));
+    assert!(matches!(
+        error(&["x=1", "alpha=1"]),
+        ArgumentError::Kind { .. }
+    ));
+    assert!(matches!(
+        error(&["alpha=1", "alpha=2"]),
+        ArgumentError::Twice { .. }
+    ));
+    assert!(matches!(
+        error(&["alpha=1", "x=normal:4x4"]),
+        ArgumentError::Infer(_)
+    ));
+    assert!(matches!(
+        error(&["alpha=1", "x=no/such.npy"]),
+        ArgumentError::Io { .. }
+    ));
+}
+
+#[test]
+fn leading_dimensions_are_chosen() {
+    let kernel = super::bind::gemm();
+    let shapes = [Some(vec![100, 40]), None, None, None];
+    let inferred = kernel.infer_shapes(&shapes, &[]).unwrap();
+    let of = |index: usize| {
+        let at: &cutec_runtime::abi::infer::ShapeAndStrides = inferred[index].as_ref().unwrap();
+        (at.shape.clone(), at.strides.clone())
+    };
+    assert_eq!(of(0), (vec![100, 40], vec![40, 1]));
+    assert_eq!(of(1), (vec![40, 64], vec![1, 40]));
+    assert_eq!(of(2), (vec![100, 64], vec![64, 1]));
+    assert_eq!(inferred[3], None);
+}
