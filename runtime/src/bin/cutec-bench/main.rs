@@ -61,6 +61,9 @@ struct Options {
     /// Only checks the results, measures nothing.
     #[arg(long)]
     check: bool,
+    /// Leaves out cases whose file does not exist.
+    #[arg(long)]
+    skip_missing: bool,
     /// Writes the results as JSON, too.
     #[arg(long)]
     json: Option<PathBuf>,
@@ -118,9 +121,15 @@ fn run(options: &Options) -> Result<bool, Failure> {
     writeln!(out, "{}", bench.heading())?;
     writeln!(out, "{}", table::HEAD)?;
     let mut rows = Vec::new();
+    let mut missing = Vec::new();
+    let mut fault = None;
     for case in &plan.cases {
         let wanted = |only: &String| case.kernel.contains(only) || case.file.contains(only);
         if !options.only.as_ref().is_none_or(wanted) {
+            continue;
+        }
+        if options.skip_missing && !folder.join(&case.file).exists() {
+            missing.push(format!("- {}: no such file, left out", case.file));
             continue;
         }
         for row in bench.case(&folder, case) {
@@ -129,14 +138,24 @@ fn run(options: &Options) -> Result<bool, Failure> {
             rows.push(row);
         }
         // After a fault a context is lost: the other cases would only repeat the error.
-        bench.device.synchronize()?;
+        fault = bench.device.synchronize().err();
+        if fault.is_some() {
+            break;
+        }
     }
-    let remarks: Vec<String> = rows.iter().filter_map(Row::remark).collect();
+    let mut remarks: Vec<String> = rows.iter().filter_map(Row::remark).collect();
+    remarks.extend(missing);
     if !remarks.is_empty() {
         writeln!(out, "\n{}", remarks.join("\n"))?;
     }
     if let Some(path) = &options.json {
         std::fs::write(path, serde_json::to_string_pretty(&rows)?)?;
+    }
+    if let Some(fault) = fault {
+        return Err(fault.into());
+    }
+    if rows.is_empty() {
+        return Err("there was nothing to measure".into());
     }
     Ok(rows.iter().all(Row::is_right))
 }
