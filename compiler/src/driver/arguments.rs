@@ -5,6 +5,8 @@ use crate::compile::Emit;
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cutec_dialects::target::Target;
+use cutec_runtime::argument::ArgumentSpec;
+use cutec_runtime::device::{Device, DeviceError, DeviceSpec};
 use std::path::PathBuf;
 
 /// Compiles .cute kernels to PTX and cubin, and runs them on a GPU or in a simulator.
@@ -90,7 +92,7 @@ pub struct EmitArguments {
 /// Options of every compilation.
 #[derive(Debug, Clone, Args)]
 pub struct CompileArguments {
-    /// Target architecture [default: that of the device, else sm_80]
+    /// Target architecture [default: sm_80]
     #[arg(long, value_parser = parse_target, value_name = "ARCH")]
     pub arch: Option<Target>,
 
@@ -120,29 +122,33 @@ pub struct DeviceArguments {
 pub enum DeviceName {
     /// The first GPU, else the simulator.
     Auto,
-    /// The simulator.
-    Sim,
-    /// A GPU by its number.
-    Cuda(u32),
+    /// This one.
+    Named(DeviceSpec),
+}
+
+impl DeviceName {
+    /// Opens the device.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub fn open(self) -> Result<Box<dyn Device>, DeviceError> {
+        match self {
+            Self::Auto => cutec_runtime::open(None),
+            Self::Named(spec) => cutec_runtime::open(Some(&spec.to_string())),
+        }
+    }
 }
 
 impl std::str::FromStr for DeviceName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let number = |digits: &str| {
-            digits
-                .parse()
-                .map_err(|_| format!("`{digits}` is not the number of a GPU"))
-        };
         match text {
             "auto" => Ok(Self::Auto),
-            "sim" => Ok(Self::Sim),
-            "cuda" => Ok(Self::Cuda(0)),
-            _ => match text.strip_prefix("cuda:") {
-                Some(digits) => number(digits).map(Self::Cuda),
-                None => Err("expected `auto`, `sim` or `cuda:N`".to_owned()),
-            },
+            _ => text
+                .parse()
+                .map(Self::Named)
+                .map_err(|_| "expected `auto`, `sim` or `cuda:N`".to_owned()),
         }
     }
 }
@@ -158,10 +164,11 @@ pub struct RunArguments {
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
 
-    /// An argument: NAME=FILE.npy, NAME=KIND:EXTENTS with KIND zeros, ones, poison, uniform, normal
-    /// or iota (x=normal:1000x4096), or NAME=NUMBER for a scalar
-    #[arg(long = "arg", value_parser = parse_define, value_name = "NAME=VALUE")]
-    pub arguments: Vec<(String, String)>,
+    /// An argument: NAME=FILE.npy, NAME=NUMBER, or NAME=GENERATOR:SHAPE[:DTYPE] with the generators
+    /// normal, uniform, zeros and poison (x=normal:1000x4096). Tensors that the kernel writes may be
+    /// left out
+    #[arg(long = "arg", value_name = "NAME=VALUE")]
+    pub arguments: Vec<ArgumentSpec>,
 
     /// Write an argument after the launch: NAME=FILE.npy
     #[arg(long = "out", value_parser = parse_define, value_name = "NAME=FILE")]
@@ -206,6 +213,10 @@ pub struct BenchArguments {
     /// Only benches whose name contains this
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
+
+    /// Launch each kernel this many times more, and report the median (GPU only)
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    pub repeats: usize,
 
     /// Options of every compilation.
     #[command(flatten)]

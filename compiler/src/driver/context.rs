@@ -1,8 +1,9 @@
 //! What every command shares: colours, reading files, reporting errors, exit codes.
 
-use super::arguments::Color;
-use crate::compile::{Artifact, CompileError, Source};
+use super::arguments::{Color, CompileArguments};
+use crate::compile::{Artifact, CompileError, Options, Source};
 use crate::report;
+use cutec_dialects::target::Target;
 use cutec_frontend::diagnostics::render::RenderOptions;
 use cutec_frontend::source::{LoadedSource, SourceLoader};
 use std::io::{self, IsTerminal, Write};
@@ -108,6 +109,25 @@ impl Reporter {
             ));
         }
     }
+}
+
+/// The target where `--arch` is left out. Its PTX runs on every newer GPU too.
+const DEFAULT_TARGET: &str = "sm_80";
+
+/// PTX with the options that every compilation has.
+///
+/// # Errors
+/// When there is no such target.
+pub fn compile_options(arguments: &CompileArguments) -> Result<Options, CommandError> {
+    let target = match arguments.arch {
+        Some(target) => target,
+        None => Target::parse(DEFAULT_TARGET).map_err(CommandError::message)?,
+    };
+    Ok(Options {
+        defines: arguments.define.clone(),
+        level: arguments.level,
+        ..Options::new(target)
+    })
 }
 
 /// Reads a source file; `-` is standard input.

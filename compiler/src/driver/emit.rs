@@ -1,14 +1,12 @@
 //! `cutec FILE`: compile.
 
 use super::arguments::EmitArguments;
-use super::context::{CommandError, CommandResult, FileLoader, Reporter, complain, read_source};
+use super::context::{
+    CommandError, CommandResult, FileLoader, Reporter, compile_options, complain, read_source,
+};
 use super::output;
 use crate::compile::{Compiler, Emit, Options};
-use cutec_dialects::target::Target;
 use std::path::{Path, PathBuf};
-
-/// The target where neither `--arch` nor a device says another.
-pub const DEFAULT_TARGET: &str = "sm_80";
 
 /// Runs the command.
 ///
@@ -20,19 +18,12 @@ pub fn run(arguments: &EmitArguments, reporter: &Reporter) -> CommandResult {
     };
     let emit = emit_kind(arguments.emit, arguments.output.as_deref())?;
     let output = output_path(file, arguments.output.as_deref(), emit);
-    let target = match arguments.compile.arch {
-        Some(target) => target,
-        None => Target::parse(DEFAULT_TARGET).map_err(CommandError::message)?,
-    };
     let source = read_source(file)?;
     let options = Options {
         emit,
-        target,
         kernel: arguments.kernel.clone(),
-        defines: arguments.compile.define.clone(),
-        level: arguments.compile.level,
         print_ir_after_all: arguments.print_ir_after_all,
-        line_info: true,
+        ..compile_options(&arguments.compile)?
     };
     let artifact = Compiler::new()
         .compile(&source, &FileLoader, &options)

@@ -5,7 +5,6 @@
 //! - [`context`]: what every command shares: colours, reading files, reporting errors, exit codes;
 //! - [`output`]: writing results, all or nothing;
 //! - one file per command: [`emit`] (compile), [`run`], [`test`], [`bench`], [`layout`], [`explain`];
-//! - [`device`]: the simulator or a GPU, by name;
 //! - [`testing`]: `test` blocks, evaluated on the host;
 //! - [`opt`]: the program `cute-opt`.
 //!
@@ -15,7 +14,6 @@
 pub mod arguments;
 pub mod bench;
 pub mod context;
-pub mod device;
 pub mod emit;
 pub mod explain;
 pub mod layout;

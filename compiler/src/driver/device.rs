@@ -1,1 +1,0 @@
-//! Devices by name.

@@ -1,0 +1,188 @@
+//! Functions that `test` blocks know: of numbers, and those that make tensors.
+
+use super::index::NumberFunction;
+use cutec_runtime::tensor::ShapeError;
+use cutec_runtime::{DType, Tensor};
+
+/// The function of numbers of this name: how many arguments it takes, and what it computes.
+///
+/// Names of element types convert: `f16(x)` rounds `x` as storing it would.
+pub fn number_function(name: &str) -> Option<(usize, NumberFunction)> {
+    let function: (usize, NumberFunction) = match name {
+        "abs" => (1, |x| x[0].abs()),
+        "exp" => (1, |x| x[0].exp()),
+        "exp2" => (1, |x| x[0].exp2()),
+        "log" => (1, |x| x[0].ln()),
+        "log2" => (1, |x| x[0].log2()),
+        "sqrt" => (1, |x| x[0].sqrt()),
+        "rsqrt" => (1, |x| 1.0 / x[0].sqrt()),
+        "rcp" => (1, |x| 1.0 / x[0]),
+        "sin" => (1, |x| x[0].sin()),
+        "cos" => (1, |x| x[0].cos()),
+        "tanh" => (1, |x| x[0].tanh()),
+        "erf" => (1, |x| erf(x[0])),
+        "sigmoid" => (1, |x| 1.0 / (1.0 + (-x[0]).exp())),
+        "relu" => (1, |x| if x[0].is_nan() { x[0] } else { x[0].max(0.0) }),
+        "floor" => (1, |x| x[0].floor()),
+        "ceil" => (1, |x| x[0].ceil()),
+        "round" => (1, |x| x[0].round_ties_even()),
+        "trunc" => (1, |x| x[0].trunc()),
+        "pow" => (2, |x| x[0].powf(x[1])),
+        "fma" => (3, |x| x[0].mul_add(x[1], x[2])),
+        "ceil_div" => (2, |x| (x[0] / x[1]).ceil()),
+        "select" => (3, |x| if x[0] != 0.0 { x[1] } else { x[2] }),
+        "f16" => (1, |x| convert(DType::F16, x[0])),
+        "bf16" => (1, |x| convert(DType::BF16, x[0])),
+        "tf32" => (1, |x| convert(DType::TF32, x[0])),
+        "f32" => (1, |x| convert(DType::F32, x[0])),
+        "f64" => (1, |x| x[0]),
+        "f8e4m3" => (1, |x| convert(DType::F8E4M3, x[0])),
+        "f8e5m2" => (1, |x| convert(DType::F8E5M2, x[0])),
+        "i8" => (1, |x| to_integer(DType::I8, x[0])),
+        "i16" => (1, |x| to_integer(DType::I16, x[0])),
+        "i32" => (1, |x| to_integer(DType::I32, x[0])),
+        "i64" => (1, |x| to_integer(DType::I64, x[0])),
+        "u8" => (1, |x| to_integer(DType::U8, x[0])),
+        "u16" => (1, |x| to_integer(DType::U16, x[0])),
+        "u32" => (1, |x| to_integer(DType::U32, x[0])),
+        "u64" => (1, |x| to_integer(DType::U64, x[0])),
+        _ => return None,
+    };
+    Some(function)
+}
+
+/// Whether a function of integers gives an integer.
+pub fn keeps_integers(name: &str) -> bool {
+    let to_integer = name.parse::<DType>().is_ok_and(|dtype| !dtype.is_float());
+    to_integer || matches!(name, "abs" | "ceil_div" | "select" | "relu")
+}
+
+/// `1 argument`, `2 arguments`
+pub fn arguments(count: usize) -> String {
+    match count {
+        1 => "1 argument".to_owned(),
+        count => format!("{count} arguments"),
+    }
+}
+
+fn convert(dtype: DType, value: f64) -> f64 {
+    let mut bytes = [0; 8];
+    dtype.write(value, &mut bytes);
+    dtype.read(&bytes)
+}
+
+/// Conversion of a number to an integer type in the language: towards zero, saturating.
+fn to_integer(dtype: DType, value: f64) -> f64 {
+    convert(dtype, value.trunc())
+}
+
+/// The error function to about 1e-15: its Maclaurin series near zero, else the continued fraction of
+/// erfc (Abramowitz and Stegun, 7.1.5 and 7.1.14).
+fn erf(x: f64) -> f64 {
+    let magnitude = x.abs();
+    if x.is_nan() {
+        return x;
+    }
+    if magnitude > 6.0 {
+        return x.signum();
+    }
+    if magnitude < 2.5 {
+        let (mut term, mut sum, mut n) = (x, x, 0.0);
+        while f64::abs(term) > 1e-17 * f64::abs(sum) {
+            n += 1.0;
+            term *= -x * x / n;
+            sum += term / (2.0 * n + 1.0);
+        }
+        return sum * std::f64::consts::FRAC_2_SQRT_PI;
+    }
+    let mut fraction = 0.0;
+    for n in (1..=60).rev() {
+        fraction = f64::from(n) / 2.0 / (magnitude + fraction);
+    }
+    let erfc = (-x * x).exp() / ((magnitude + fraction) * std::f64::consts::PI.sqrt());
+    x.signum() * (1.0 - erfc)
+}
+
+/// How a tensor is filled.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Fill {
+    /// Standard normal; integers are scaled.
+    Normal,
+    /// Evenly between two numbers.
+    Uniform(f64, f64),
+    /// All zeros.
+    Zeros,
+    /// The same number everywhere.
+    Constant(f64),
+    /// NaN, or a pattern of bytes: what was never written shows.
+    Poison,
+    /// 0, 1, 2, … in row-major order.
+    Iota,
+}
+
+impl Fill {
+    /// The way of this name; `low` and `high` bound what is uniform.
+    pub fn by_name(name: &str, low: f64, high: f64) -> Option<Self> {
+        match name {
+            "random" | "normal" => Some(Self::Normal),
+            "uniform" => Some(Self::Uniform(low, high)),
+            "zeros" => Some(Self::Zeros),
+            "ones" => Some(Self::Constant(1.0)),
+            "poison" => Some(Self::Poison),
+            "iota" | "arange" => Some(Self::Iota),
+            _ => None,
+        }
+    }
+}
+
+/// A tensor filled so; row-major unless `strides` says otherwise.
+///
+/// # Errors
+/// When no tensor has this shape.
+pub fn make_tensor(
+    fill: Fill,
+    dtype: DType,
+    shape: &[i64],
+    strides: Option<&[i64]>,
+    seed: u64,
+) -> Result<Tensor, ShapeError> {
+    let tensor = match fill {
+        Fill::Normal => Tensor::normal(dtype, shape, seed)?,
+        Fill::Uniform(low, high) => Tensor::uniform(dtype, shape, low, high, seed)?,
+        Fill::Zeros => Tensor::zeros(dtype, shape)?,
+        Fill::Poison => Tensor::poison(dtype, shape)?,
+        Fill::Constant(value) => {
+            let zeros = Tensor::zeros(dtype, shape)?;
+            Tensor::from_f64(dtype, shape, &vec![value; zeros.len()])?
+        }
+        Fill::Iota => {
+            let zeros = Tensor::zeros(dtype, shape)?;
+            let values: Vec<f64> = (0..zeros.len()).map(|value| value as f64).collect();
+            Tensor::from_f64(dtype, shape, &values)?
+        }
+    };
+    match strides {
+        Some(strides) => tensor.with_strides(strides),
+        None => Ok(tensor),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn erf_is_exact_to_fifteen_digits() {
+        // Abramowitz and Stegun, table 7.1
+        for (x, expected) in [
+            (0.0, 0.0),
+            (0.5, 0.520_499_877_813_046_5),
+            (1.0, 0.842_700_792_949_714_9),
+            (2.0, 0.995_322_265_018_952_7),
+            (3.0, 0.999_977_909_503_001_4),
+        ] {
+            assert!((erf(x) - expected).abs() < 1e-15, "erf({x}) = {}", erf(x));
+            assert_eq!(erf(-x), -erf(x));
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What a name stands for in a `test` block.
+
+use cutec_runtime::{DType, Tensor};
+use std::cell::{OnceCell, Ref, RefCell, RefMut};
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A value.
+#[derive(Debug, Clone)]
+pub enum Value {
+    /// An integer.
+    Int(i64),
+    /// A number with a point.
+    Float(f64),
+    /// A condition.
+    Bool(bool),
+    /// A text.
+    Text(Arc<str>),
+    /// An element type.
+    DType(DType),
+    /// A tuple or an array.
+    Tuple(Vec<Value>),
+    /// A range, which `for` runs over.
+    Range {
+        /// First value.
+        start: i64,
+        /// Value past the last.
+        end: i64,
+        /// Distance, not 0.
+        step: i64,
+    },
+    /// A tensor; names share it.
+    Tensor(Rc<HostTensor>),
+}
+
+/// The kind of a value, for messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// See [`Value::Int`].
+    Int,
+    /// See [`Value::Float`].
+    Float,
+    /// See [`Value::Bool`].
+    Bool,
+    /// See [`Value::Text`].
+    Text,
+    /// See [`Value::DType`].
+    DType,
+    /// See [`Value::Tuple`].
+    Tuple,
+    /// See [`Value::Range`].
+    Range,
+    /// See [`Value::Tensor`].
+    Tensor,
+    /// No value at all.
+    Nothing,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Int => "an integer",
+            Self::Float => "a floating-point number",
+            Self::Bool => "a condition",
+            Self::Text => "a text",
+            Self::DType => "an element type",
+            Self::Tuple => "a tuple",
+            Self::Range => "a range",
+            Self::Tensor => "a tensor",
+            Self::Nothing => "nothing",
+        })
+    }
+}
+
+impl Value {
+    /// Its kind.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Int(_) => Kind::Int,
+            Self::Float(_) => Kind::Float,
+            Self::Bool(_) => Kind::Bool,
+            Self::Text(_) => Kind::Text,
+            Self::DType(_) => Kind::DType,
+            Self::Tuple(_) => Kind::Tuple,
+            Self::Range { .. } => Kind::Range,
+            Self::Tensor(_) => Kind::Tensor,
+        }
+    }
+
+    /// The number, where it is one.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Int(value) => Some(*value as f64),
+            Self::Float(value) => Some(*value),
+            Self::Bool(value) => Some(f64::from(u8::from(*value))),
+            _ => None,
+        }
+    }
+
+    /// As text of the language, where it can be written: `64`, `f16`, `(1, 2)`.
+    pub fn source_text(&self) -> Option<String> {
+        match self {
+            Self::Int(value) => Some(value.to_string()),
+            Self::Float(value) => Some(format!("{value:?}")),
+            Self::Bool(value) => Some(value.to_string()),
+            Self::DType(dtype) => Some(dtype.name().to_owned()),
+            Self::Tuple(parts) => {
+                let parts: Option<Vec<String>> = parts.iter().map(Self::source_text).collect();
+                let parts = parts?;
+                Some(match parts.len() {
+                    1 => format!("({},)", parts[0]),
+                    _ => format!("({})", parts.join(", ")),
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A tensor with its elements as `f64`, kept until somebody writes to it.
+#[derive(Debug)]
+pub struct HostTensor {
+    tensor: RefCell<Tensor>,
+    numbers: RefCell<OnceCell<Arc<[f64]>>>,
+}
+
+impl HostTensor {
+    /// A tensor that names can share.
+    pub fn new(tensor: Tensor) -> Rc<Self> {
+        Rc::new(Self {
+            tensor: RefCell::new(tensor),
+            numbers: RefCell::new(OnceCell::new()),
+        })
+    }
+
+    /// The tensor.
+    pub fn borrow(&self) -> Ref<'_, Tensor> {
+        self.tensor.borrow()
+    }
+
+    /// The tensor, to be written.
+    pub fn borrow_mut(&self) -> RefMut<'_, Tensor> {
+        self.numbers.borrow_mut().take();
+        self.tensor.borrow_mut()
+    }
+
+    /// All elements in row-major order.
+    pub fn numbers(&self) -> Arc<[f64]> {
+        let numbers = self.numbers.borrow();
+        let numbers = numbers.get_or_init(|| Arc::from(self.tensor.borrow().to_f64()));
+        Arc::clone(numbers)
+    }
+}
