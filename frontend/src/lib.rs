@@ -1,12 +1,12 @@
 //! The front end of cutec: from `.cute` source text to a syntax tree.
 //!
 //! Reading order:
-//! - [`source`]: files and spans; how imported files come in.
-//! - [`diagnostics`]: errors, their stable codes, their rendering.
-//! - [`lexer`]: tokens.
-//! - `grammar.lalrpop` and [`parser`]: syntax, error recovery.
-//! - [`ast`]: the syntax tree. Its module page says how each part of the language looks in it.
-//! - [`program`]: a file with all that it imports.
+//! - [`source`], files and spans; how imported files come in.
+//! - [`diagnostics`], errors, their stable codes, their rendering.
+//! - [`lexer`], tokens.
+//! - `grammar.lalrpop` and [`parser`], syntax, error recovery.
+//! - [`ast`], the syntax tree. Its module page says how each part of the language looks in it.
+//! - [`program`], a file with all that it imports.
 //!
 //! Invariants: no I/O; no input makes it panic; every error is a [`diagnostics::Diagnostic`] with a
 //! code and a span; all errors of a file are found in one run. Time is linear in the text, but for

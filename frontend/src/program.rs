@@ -53,7 +53,10 @@ impl Problem for ProgramProblem {
         match self {
             ProgramProblem::Import { .. } => Vec::new(),
             ProgramProblem::Duplicate { keyword, first, .. } => {
-                vec![Label { span: *first, text: format!("first defined here, as `{keyword}`") }]
+                vec![Label {
+                    span: *first,
+                    text: format!("first defined here, as `{keyword}`"),
+                }]
             }
         }
     }
@@ -94,7 +97,9 @@ pub fn load_program(
         next += 1;
         let file = parse_file(map, id, diagnostics);
         for item in &file.items {
-            let ItemKind::Import(import) = &item.kind else { continue };
+            let ItemKind::Import(import) = &item.kind else {
+                continue;
+            };
             let importer = map.file(id).name().to_owned();
             match loader.load(&importer, &import.path.node) {
                 Ok(loaded) if map.find(&loaded.name).is_some() => {}
@@ -117,7 +122,9 @@ fn check_duplicates(program: &Program, diagnostics: &mut Vec<Diagnostic>) {
     for file in &program.files {
         let mut own: HashMap<&str, (&'static str, Span)> = HashMap::new();
         for item in &file.items {
-            let Some(name) = item.kind.name() else { continue };
+            let Some(name) = item.kind.name() else {
+                continue;
+            };
             let names = match item.kind {
                 ItemKind::Test(_) | ItemKind::Bench(_) => &mut own,
                 _ => &mut shared,
@@ -125,7 +132,11 @@ fn check_duplicates(program: &Program, diagnostics: &mut Vec<Diagnostic>) {
             match names.get(&*name.node) {
                 Some(&(keyword, first)) => {
                     let name_text = name.node.clone();
-                    let problem = ProgramProblem::Duplicate { name: name_text, keyword, first };
+                    let problem = ProgramProblem::Duplicate {
+                        name: name_text,
+                        keyword,
+                        first,
+                    };
                     diagnostics.push(Diagnostic::of(name.span, &problem));
                 }
                 None => {

@@ -42,7 +42,11 @@ impl Span {
 
     /// The empty span just past this one.
     pub fn after(self) -> Span {
-        Span { file: self.file, start: self.end, end: self.end }
+        Span {
+            file: self.file,
+            start: self.end,
+            end: self.end,
+        }
     }
 
     /// Length in bytes.
@@ -99,7 +103,11 @@ impl SourceFile {
     fn new(name: String, text: Arc<str>) -> Self {
         let mut line_starts = vec![0];
         line_starts.extend(text.match_indices('\n').map(|(at, _)| at as u32 + 1));
-        SourceFile { name, text, line_starts }
+        SourceFile {
+            name,
+            text,
+            line_starts,
+        }
     }
 
     /// The name under which the file was added; diagnostics and `.loc` lines show it.
@@ -115,10 +123,19 @@ impl SourceFile {
     /// Line and column of a byte offset; past the end counts as the end.
     pub fn line_column(&self, offset: u32) -> LineColumn {
         let offset = (offset as usize).min(self.text.len());
-        let line = self.line_starts.partition_point(|&start| start as usize <= offset) - 1;
+        let line = self
+            .line_starts
+            .partition_point(|&start| start as usize <= offset)
+            - 1;
         let start = self.line_starts[line] as usize;
-        let column = self.text.get(start..offset).map_or(0, |text| text.chars().count());
-        LineColumn { line: line as u32 + 1, column: column as u32 + 1 }
+        let column = self
+            .text
+            .get(start..offset)
+            .map_or(0, |text| text.chars().count());
+        LineColumn {
+            line: line as u32 + 1,
+            column: column as u32 + 1,
+        }
     }
 }
 
@@ -141,7 +158,9 @@ impl SourceMap {
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<Arc<str>>) -> FileId {
         let mut text: Arc<str> = text.into();
         if text.len() > MAX_SOURCE_BYTES {
-            let cut = (0..=MAX_SOURCE_BYTES).rev().find(|&at| text.is_char_boundary(at));
+            let cut = (0..=MAX_SOURCE_BYTES)
+                .rev()
+                .find(|&at| text.is_char_boundary(at));
             text = Arc::from(&text[..cut.unwrap_or(0)]);
         }
         let id = FileId(self.files.len() as u32);
@@ -165,12 +184,18 @@ impl SourceMap {
 
     /// All files in the order they were added.
     pub fn files(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
-        self.files.iter().enumerate().map(|(at, file)| (FileId(at as u32), file))
+        self.files
+            .iter()
+            .enumerate()
+            .map(|(at, file)| (FileId(at as u32), file))
     }
 
     /// The text under a span; empty where the span lies outside of its file.
     pub fn snippet(&self, span: Span) -> &str {
-        self.file(span.file).text.get(span.start as usize..span.end as usize).unwrap_or("")
+        self.file(span.file)
+            .text
+            .get(span.start as usize..span.end as usize)
+            .unwrap_or("")
     }
 
     /// Line and column of the start of a span.

@@ -281,7 +281,11 @@ impl Expr {
     /// Puts a node together and counts its depth.
     pub fn new(kind: ExprKind, span: Span) -> Self {
         let depth = 1 + kind.children_depth();
-        Expr { kind: Box::new(kind), span, depth }
+        Expr {
+            kind: Box::new(kind),
+            span,
+            depth,
+        }
     }
 
     /// The node that stands where an error was reported.
@@ -304,15 +308,20 @@ impl Expr {
 
     /// The parts of a call whose callee is a field.
     pub fn as_method_call(&self) -> Option<MethodCall<'_>> {
-        let ExprKind::Call { callee, args } = &*self.kind else { return None };
+        let ExprKind::Call { callee, args } = &*self.kind else {
+            return None;
+        };
         let (field, generic_args) = match &*callee.kind {
             ExprKind::Generic { base, args } => (base, args.as_slice()),
             _ => (callee, [].as_slice()),
         };
         match &*field.kind {
-            ExprKind::Field { base, name } => {
-                Some(MethodCall { receiver: base, method: name, generic_args, args })
-            }
+            ExprKind::Field { base, name } => Some(MethodCall {
+                receiver: base,
+                method: name,
+                generic_args,
+                args,
+            }),
             _ => None,
         }
     }
@@ -372,7 +381,9 @@ impl ExprKind {
             }
             ExprKind::Block(block) => visit_block(block),
             ExprKind::Reduce { vars, body, .. } => {
-                vars.iter().filter_map(|var| var.range.as_ref()).for_each(visit);
+                vars.iter()
+                    .filter_map(|var| var.range.as_ref())
+                    .for_each(visit);
                 visit_block(body);
             }
         }
@@ -380,10 +391,9 @@ impl ExprKind {
 
     fn children_depth(&self) -> u32 {
         let (mut exprs, mut blocks) = (0, 0);
-        self.for_each_child(
-            &mut |child| exprs = exprs.max(child.depth),
-            &mut |block| blocks = blocks.max(block.depth),
-        );
+        self.for_each_child(&mut |child| exprs = exprs.max(child.depth), &mut |block| {
+            blocks = blocks.max(block.depth)
+        });
         exprs.max(blocks)
     }
 }

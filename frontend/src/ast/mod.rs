@@ -39,9 +39,7 @@ pub mod item;
 pub mod print;
 pub mod stmt;
 
-pub use expr::{
-    Arg, BinaryOp, ElseBranch, Expr, ExprKind, IfExpr, IndexVar, MethodCall, UnaryOp,
-};
+pub use expr::{Arg, BinaryOp, ElseBranch, Expr, ExprKind, IfExpr, IndexVar, MethodCall, UnaryOp};
 pub use item::{
     Bench, Clause, ConstItem, File, Function, Import, Item, ItemKind, Kernel, Param, StaticParam,
     Test, Type, TypeKind,

@@ -13,19 +13,29 @@ const LAYOUT: u8 = 2;
 const OR: u8 = 3;
 const UNARY: u8 = 12;
 const POSTFIX: u8 = 13;
+const ALWAYS: u8 = 14;
 
 struct Printer<'f, 'o> {
     out: &'f mut fmt::Formatter<'o>,
     indent: usize,
-    /// Between a keyword and its `{`, outside of brackets: blocks and reductions would be misread.
-    in_head: bool,
+    place: Place,
+}
+
+/// Where the printer is; within `(…)`, `[…]` and `{…}` it is always `Plain`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Plain,
+    /// Between a keyword and its `{`: blocks and reductions need parentheses.
+    Head,
+    /// Between `<` and `>`: these too, and operators that would end the list.
+    Generic,
 }
 
 macro_rules! display {
     ($($type:ty => $method:ident;)*) => {
         $(impl fmt::Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                Printer { out: f, indent: 0, in_head: false }.$method(self)
+                Printer { out: f, indent: 0, place: Place::Plain }.$method(self)
             }
         })*
     };
@@ -88,9 +98,9 @@ impl Printer<'_, '_> {
                 self.params(&item.static_params, &item.params)?;
                 if !item.promises.is_empty() {
                     self.out.write_str("\nwhere ")?;
-                    self.in_head = true;
+                    self.place = Place::Head;
                     self.list(&item.promises, Self::whole)?;
-                    self.in_head = false;
+                    self.place = Place::Plain;
                 }
                 if !item.launch.is_empty() {
                     self.out.write_str("\nlaunch ")?;
@@ -117,23 +127,22 @@ impl Printer<'_, '_> {
 
     fn params(&mut self, statics: &[StaticParam], params: &[Param]) -> fmt::Result {
         if !statics.is_empty() {
-            self.out.write_char('<')?;
-            self.list(statics, |this, param| {
+            self.angles(statics, |this, param| {
                 write!(this.out, "{}", param.name.node)?;
                 this.annotation(&param.ty)?;
                 if let Some(default) = &param.default {
                     this.out.write_str(" = ")?;
-                    this.generic_value(default)?;
+                    this.whole(default)?;
                 }
                 Ok(())
             })?;
-            self.out.write_char('>')?;
         }
         self.out.write_char('(')?;
         self.list(params, |this, param| {
             write!(this.out, "{}", param.name.node)?;
             if let Some(ty) = &param.ty {
-                this.out.write_str(if param.mutable { ": mut " } else { ": " })?;
+                this.out
+                    .write_str(if param.mutable { ": mut " } else { ": " })?;
                 this.ty(ty)?;
             }
             Ok(())
@@ -155,7 +164,11 @@ impl Printer<'_, '_> {
         match &ty.kind {
             TypeKind::Named { name, args } => {
                 write!(self.out, "{}", name.node)?;
-                if args.is_empty() { Ok(()) } else { self.generic_args(args) }
+                if args.is_empty() {
+                    Ok(())
+                } else {
+                    self.generic_args(args)
+                }
             }
             TypeKind::Tuple(parts) => {
                 self.out.write_char('(')?;
@@ -167,7 +180,7 @@ impl Printer<'_, '_> {
     }
 
     fn block(&mut self, block: &Block) -> fmt::Result {
-        let outer = std::mem::replace(&mut self.in_head, false);
+        let outer = std::mem::replace(&mut self.place, Place::Plain);
         if block.stmts.is_empty() && block.value.is_none() {
             self.out.write_str("{}")?;
         } else {
@@ -185,7 +198,7 @@ impl Printer<'_, '_> {
             self.line()?;
             self.out.write_char('}')?;
         }
-        self.in_head = outer;
+        self.place = outer;
         Ok(())
     }
 
@@ -196,7 +209,8 @@ impl Printer<'_, '_> {
     fn statement(&mut self, stmt: &Stmt) -> fmt::Result {
         match &stmt.kind {
             StmtKind::Let(parts) => {
-                self.out.write_str(if parts.mutable { "var " } else { "let " })?;
+                self.out
+                    .write_str(if parts.mutable { "var " } else { "let " })?;
                 self.pattern(&parts.pattern)?;
                 self.annotation(&parts.ty)?;
                 self.out.write_str(" = ")?;
@@ -222,7 +236,11 @@ impl Printer<'_, '_> {
                     self.expr(clause, LOOSEST)?;
                     self.out.write_char(' ')?;
                 }
-                self.out.write_str(if parts.is_static { "static for " } else { "for " })?;
+                self.out.write_str(if parts.is_static {
+                    "static for "
+                } else {
+                    "for "
+                })?;
                 self.pattern(&parts.pattern)?;
                 self.out.write_str(" in ")?;
                 self.head(&parts.over)?;
@@ -274,17 +292,17 @@ impl Printer<'_, '_> {
 
     /// An expression before a `{`, and a space.
     fn head(&mut self, expr: &Expr) -> fmt::Result {
-        self.in_head = true;
+        self.place = Place::Head;
         self.whole(expr)?;
-        self.in_head = false;
+        self.place = Place::Plain;
         self.out.write_char(' ')
     }
 
     /// An expression that stands by itself.
     fn whole(&mut self, expr: &Expr) -> fmt::Result {
         match &*expr.kind {
-            ExprKind::If(parts) if !self.in_head => self.if_parts(parts),
-            ExprKind::Block(block) if !self.in_head => self.block(block),
+            ExprKind::If(parts) if self.place == Place::Plain => self.if_parts(parts),
+            ExprKind::Block(block) if self.place == Place::Plain => self.block(block),
             _ => self.expr(expr, LOOSEST),
         }
     }
@@ -318,23 +336,32 @@ impl Printer<'_, '_> {
     /// An expression where `level` or tighter is wanted.
     fn expr(&mut self, expr: &Expr, level: u8) -> fmt::Result {
         let own = precedence(&expr.kind);
-        let block_like =
-            matches!(*expr.kind, ExprKind::If(_) | ExprKind::Block(_) | ExprKind::Reduce { .. });
+        let block_like = matches!(
+            *expr.kind,
+            ExprKind::If(_) | ExprKind::Block(_) | ExprKind::Reduce { .. }
+        );
         let parentheses = own < level
-            || (self.in_head && block_like)
+            || (self.place != Place::Plain && block_like)
+            || (self.place == Place::Generic && ends_generic(&expr.kind))
             || matches!(*expr.kind, ExprKind::If(_) | ExprKind::Block(_));
         if !parentheses {
             return self.bare(expr);
         }
-        let outer = std::mem::replace(&mut self.in_head, false);
+        let outer = std::mem::replace(&mut self.place, Place::Plain);
         self.out.write_char('(')?;
         match &*expr.kind {
             ExprKind::If(parts) => self.if_parts(parts)?,
             ExprKind::Block(block) => self.block(block)?,
             _ => self.bare(expr)?,
         }
-        self.in_head = outer;
+        self.place = outer;
         self.out.write_char(')')
+    }
+
+    /// An expression before something that could make its `a<b, c>` two comparisons.
+    fn operand(&mut self, expr: &Expr, level: u8) -> fmt::Result {
+        let generic = matches!(&*expr.kind, ExprKind::Generic { args, .. } if args.len() > 1);
+        self.expr(expr, if generic { ALWAYS } else { level })
     }
 
     fn bare(&mut self, expr: &Expr) -> fmt::Result {
@@ -384,25 +411,29 @@ impl Printer<'_, '_> {
             }
             ExprKind::Unary { op, operand } => {
                 self.out.write_str(op.node.symbol())?;
-                self.expr(operand, UNARY)
+                self.operand(operand, UNARY)
             }
             ExprKind::Binary { op, lhs, rhs } => {
                 let level = op.node.precedence() + LAYOUT;
-                let left = if op.node.is_comparison() { level + 1 } else { level };
-                self.expr(lhs, left)?;
+                let left = if op.node.is_comparison() {
+                    level + 1
+                } else {
+                    level
+                };
+                self.operand(lhs, left)?;
                 write!(self.out, " {} ", op.node.symbol())?;
-                self.expr(rhs, level + 1)
+                self.operand(rhs, level + 1)
             }
             ExprKind::Field { base, name } => {
                 self.expr(base, POSTFIX)?;
                 write!(self.out, ".{}", name.node)
             }
             ExprKind::Index { base, indices } => {
-                self.expr(base, POSTFIX)?;
+                self.operand(base, POSTFIX)?;
                 self.bracketed("[", indices, "]", Self::whole)
             }
             ExprKind::Generic { base, args } => {
-                self.expr(base, POSTFIX)?;
+                self.operand(base, POSTFIX)?;
                 self.generic_args(args)
             }
             ExprKind::Call { callee, args } => {
@@ -435,22 +466,20 @@ impl Printer<'_, '_> {
     }
 
     fn generic_args(&mut self, args: &[Arg]) -> fmt::Result {
-        self.bracketed("<", args, ">", |this, arg| {
-            if let Some(name) = &arg.name {
-                write!(this.out, "{} = ", name.node)?;
-            }
-            this.generic_value(&arg.value)
-        })
+        self.angles(args, Self::arg)
     }
 
-    /// Between `<` and `>` a value with operators could end the list, so it gets parentheses.
-    fn generic_value(&mut self, expr: &Expr) -> fmt::Result {
-        let loose = matches!(
-            &*expr.kind,
-            ExprKind::Binary { op, .. } if op.node.precedence() < BinaryOp::Add.precedence()
-        );
-        let nested = matches!(&*expr.kind, ExprKind::Reduce { .. });
-        self.expr(expr, if loose || nested { POSTFIX + 1 } else { LOOSEST })
+    /// A list between `<` and `>`.
+    fn angles<T>(
+        &mut self,
+        parts: &[T],
+        each: impl FnMut(&mut Self, &T) -> fmt::Result,
+    ) -> fmt::Result {
+        let outer = std::mem::replace(&mut self.place, Place::Generic);
+        self.out.write_char('<')?;
+        self.list(parts, each)?;
+        self.place = outer;
+        self.out.write_char('>')
     }
 
     fn bracketed<T>(
@@ -460,10 +489,10 @@ impl Printer<'_, '_> {
         close: &str,
         each: impl FnMut(&mut Self, &T) -> fmt::Result,
     ) -> fmt::Result {
-        let outer = std::mem::replace(&mut self.in_head, false);
+        let outer = std::mem::replace(&mut self.place, Place::Plain);
         self.out.write_str(open)?;
         self.list(parts, each)?;
-        self.in_head = outer;
+        self.place = outer;
         self.out.write_str(close)
     }
 
@@ -496,6 +525,13 @@ impl Printer<'_, '_> {
         }
         self.out.write_char('"')
     }
+}
+
+/// Whether the operator could be taken for the end of generic arguments.
+fn ends_generic(kind: &ExprKind) -> bool {
+    use BinaryOp::*;
+    matches!(kind, ExprKind::Binary { op, .. }
+        if matches!(op.node, Or | And | Lt | Le | Gt | Ge | Shl | Shr))
 }
 
 fn precedence(kind: &ExprKind) -> u8 {

@@ -140,7 +140,12 @@ impl Stmt {
             StmtKind::Expr(expr) => expr.depth,
             StmtKind::For(parts) => {
                 let clause = parts.clause.as_ref().map_or(0, |clause| clause.depth);
-                parts.pattern.depth.max(clause).max(parts.over.depth).max(parts.body.depth)
+                parts
+                    .pattern
+                    .depth
+                    .max(clause)
+                    .max(parts.over.depth)
+                    .max(parts.body.depth)
             }
             StmtKind::While { condition, body } => condition.depth.max(body.depth),
             StmtKind::Loop(body) => body.depth,

@@ -153,8 +153,15 @@ mod tests {
     fn codes_ascend_and_can_be_looked_up() {
         assert!(ALL.windows(2).all(|pair| pair[0].code < pair[1].code));
         for info in ALL {
-            assert!(!info.title.is_empty() && info.explanation.len() > 20, "{}", info.name);
-            assert_eq!(lookup(&info.code.to_string()).map(|found| found.code), Some(info.code));
+            assert!(
+                !info.title.is_empty() && info.explanation.len() > 20,
+                "{}",
+                info.name
+            );
+            assert_eq!(
+                lookup(&info.code.to_string()).map(|found| found.code),
+                Some(info.code)
+            );
         }
         assert!(lookup("E9999").is_none());
         assert!(lookup("nonsense").is_none());

@@ -76,7 +76,10 @@ pub trait Problem: std::error::Error {
 impl Diagnostic {
     /// The diagnostic for `problem` at `span`.
     pub fn of(span: Span, problem: &dyn Problem) -> Self {
-        let mut labels = vec![Label { span, text: problem.label() }];
+        let mut labels = vec![Label {
+            span,
+            text: problem.label(),
+        }];
         labels.extend(problem.other_labels());
         Diagnostic {
             code: problem.code(),
@@ -99,7 +102,10 @@ impl Diagnostic {
             code,
             severity: Severity::Error,
             message: message.into(),
-            labels: vec![Label { span, text: label.into() }],
+            labels: vec![Label {
+                span,
+                text: label.into(),
+            }],
             notes: Vec::new(),
             help: None,
         }
@@ -107,7 +113,10 @@ impl Diagnostic {
 
     /// Adds another place.
     pub fn with_label(mut self, span: Span, text: impl Into<String>) -> Self {
-        self.labels.push(Label { span, text: text.into() });
+        self.labels.push(Label {
+            span,
+            text: text.into(),
+        });
         self
     }
 
@@ -125,7 +134,10 @@ impl Diagnostic {
 
     /// Where the error is.
     pub fn span(&self) -> Span {
-        self.labels.first().map(|label| label.span).unwrap_or_default()
+        self.labels
+            .first()
+            .map(|label| label.span)
+            .unwrap_or_default()
     }
 
     /// Whether it stops compilation.

@@ -17,9 +17,15 @@ pub struct RenderOptions {
 
 impl RenderOptions {
     /// Plain ASCII, the same everywhere: for snapshots and logs.
-    pub const PLAIN: RenderOptions = RenderOptions { color: false, unicode: false };
+    pub const PLAIN: RenderOptions = RenderOptions {
+        color: false,
+        unicode: false,
+    };
     /// Colours and lines, for a terminal.
-    pub const TERMINAL: RenderOptions = RenderOptions { color: true, unicode: true };
+    pub const TERMINAL: RenderOptions = RenderOptions {
+        color: true,
+        unicode: true,
+    };
 }
 
 impl ariadne::Span for Span {
@@ -67,7 +73,10 @@ pub fn render(diagnostic: &Diagnostic, map: &SourceMap, options: RenderOptions) 
 
 /// Several diagnostics as text, an empty line between them.
 pub fn render_all(diagnostics: &[Diagnostic], map: &SourceMap, options: RenderOptions) -> String {
-    let mut files = Files { map, parsed: Vec::new() };
+    let mut files = Files {
+        map,
+        parsed: Vec::new(),
+    };
     let mut out = Vec::new();
     for (at, diagnostic) in diagnostics.iter().enumerate() {
         if at > 0 {
@@ -77,20 +86,27 @@ pub fn render_all(diagnostics: &[Diagnostic], map: &SourceMap, options: RenderOp
         let _ = report(diagnostic, options).write(&mut files, &mut out);
     }
     let text = String::from_utf8_lossy(&out);
-    let mut clean: String =
-        text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
+    let mut clean: String = text
+        .lines()
+        .map(str::trim_end)
+        .collect::<Vec<_>>()
+        .join("\n");
     clean.push('\n');
     clean
 }
 
 fn report(diagnostic: &Diagnostic, options: RenderOptions) -> Report<'static, Span> {
     let (kind, color) = match diagnostic.severity {
-        Severity::Error => (ReportKind::Custom("error", Color::Red), Color::Red),
-        Severity::Warning => (ReportKind::Custom("warning", Color::Yellow), Color::Yellow),
+        Severity::Error => (ReportKind::Error, Color::Red),
+        Severity::Warning => (ReportKind::Warning, Color::Yellow),
     };
     let config = Config::default()
         .with_color(options.color)
-        .with_char_set(if options.unicode { CharSet::Unicode } else { CharSet::Ascii })
+        .with_char_set(if options.unicode {
+            CharSet::Unicode
+        } else {
+            CharSet::Ascii
+        })
         .with_index_type(IndexType::Byte);
     let mut builder = Report::build(kind, diagnostic.span())
         .with_config(config)
@@ -117,5 +133,10 @@ fn report(diagnostic: &Diagnostic, options: RenderOptions) -> Report<'static, Sp
 /// The long text for `cutec --explain E0001`: title, explanation, and nothing about one program.
 pub fn explain(code: &str) -> Option<String> {
     let info = codes::lookup(code)?;
-    Some(format!("{}: {}\n\n{}\n", info.code, info.title, info.explanation.trim()))
+    Some(format!(
+        "{}: {}\n\n{}\n",
+        info.code,
+        info.title,
+        info.explanation.trim()
+    ))
 }

@@ -22,11 +22,14 @@ pub enum BracketProblem {
         suspicious_partner: Option<Span>,
     },
     /// Closed and not opened.
-    #[error("this `{close}` closes nothing")]
+    #[error("{}", match .innermost {
+        Some((open, _)) => format!("expected `{}` to close `{open}`, found `{close}`", partner(*open)),
+        None => format!("this `{close}` closes nothing"),
+    })]
     Unmatched {
         /// The closing bracket.
         close: char,
-        /// The innermost bracket that is open here.
+        /// The `(` or `[` that is open here and would need another partner.
         innermost: Option<(char, Span)>,
     },
 }
@@ -41,32 +44,49 @@ impl Problem for BracketProblem {
 
     fn label(&self) -> String {
         match self {
-            BracketProblem::Unclosed { suspicious_partner: Some(_), .. } => {
-                "seems to lack its partner".to_owned()
-            }
+            BracketProblem::Unclosed {
+                suspicious_partner: Some(_),
+                ..
+            } => "seems to lack its partner".to_owned(),
             BracketProblem::Unclosed { .. } => "opened here".to_owned(),
+            BracketProblem::Unmatched {
+                innermost: Some((open, _)),
+                ..
+            } => {
+                format!("expected `{}`", partner(*open))
+            }
             BracketProblem::Unmatched { .. } => "has no partner".to_owned(),
         }
     }
 
     fn other_labels(&self) -> Vec<Label> {
         match self {
-            BracketProblem::Unclosed { open, expected_at, suspicious_partner } => {
-                match suspicious_partner {
-                    Some(span) => vec![Label {
-                        span: *span,
-                        text: "closes it, but is indented otherwise".to_owned(),
-                    }],
-                    None => vec![Label {
-                        span: *expected_at,
-                        text: format!("expected `{}` before this", partner(*open)),
-                    }],
-                }
+            BracketProblem::Unclosed {
+                open,
+                expected_at,
+                suspicious_partner,
+            } => match suspicious_partner {
+                Some(span) => vec![Label {
+                    span: *span,
+                    text: "closes it, but is indented otherwise".to_owned(),
+                }],
+                None => vec![Label {
+                    span: *expected_at,
+                    text: format!("expected `{}` before this", partner(*open)),
+                }],
+            },
+            BracketProblem::Unmatched {
+                innermost: Some((open, span)),
+                ..
+            } => {
+                vec![Label {
+                    span: *span,
+                    text: format!("`{open}` opened here"),
+                }]
             }
-            BracketProblem::Unmatched { innermost: Some((open, span)), .. } => {
-                vec![Label { span: *span, text: format!("this `{open}` is open here") }]
-            }
-            BracketProblem::Unmatched { innermost: None, .. } => Vec::new(),
+            BracketProblem::Unmatched {
+                innermost: None, ..
+            } => Vec::new(),
         }
     }
 }
@@ -138,7 +158,12 @@ impl<'s> Balancer<'s, '_> {
                     LBracket => '[',
                     _ => '{',
                 };
-                self.stack.push(Open { bracket, start: lexeme.start, indent, line });
+                self.stack.push(Open {
+                    bracket,
+                    start: lexeme.start,
+                    indent,
+                    line,
+                });
             }
             RParen | RBracket | RBrace => {
                 let close = match lexeme.token {
@@ -173,9 +198,22 @@ impl<'s> Balancer<'s, '_> {
             .take_while(reaches)
             .position(|open| partner(open.bracket) == close);
         let Some(depth) = depth else {
-            let innermost = self.stack.last().map(|open| (open.bracket, self.open_span(open)));
-            let problem = BracketProblem::Unmatched { close, innermost };
+            let innermost = self
+                .stack
+                .last()
+                .copied()
+                .filter(|open| open.bracket != '{');
+            let shown = innermost.map(|open| (open.bracket, self.open_span(&open)));
+            let problem = BracketProblem::Unmatched {
+                close,
+                innermost: shown,
+            };
             self.diagnostics.push(Diagnostic::of(span, &problem));
+            // `f[x)`: the wrong bracket stands for the right one.
+            if let Some(open) = innermost {
+                self.stack.pop();
+                self.push_partner(open.bracket, span);
+            }
             return false;
         };
         for _ in 0..depth {
@@ -202,7 +240,9 @@ impl<'s> Balancer<'s, '_> {
     /// Closes everything; reports only the innermost parentheses and one brace.
     fn close_all(&mut self, before: Span) {
         self.close_parentheses(before);
-        let Some(outermost) = self.stack.first().copied() else { return };
+        let Some(outermost) = self.stack.first().copied() else {
+            return;
+        };
         let (open, suspicious_partner) = match self.suspicious.take() {
             Some((open, partner)) if open.start > outermost.start => (open, Some(partner)),
             _ => (outermost, None),
@@ -238,7 +278,11 @@ impl<'s> Balancer<'s, '_> {
         };
         // Just behind the token before, so that spans do not swallow the gap.
         let at = self.out.last().map_or(before.start, |last| last.end);
-        self.out.push(Lexeme { token, start: at, end: at });
+        self.out.push(Lexeme {
+            token,
+            start: at,
+            end: at,
+        });
     }
 
     fn open_span(&self, open: &Open) -> Span {

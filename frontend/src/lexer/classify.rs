@@ -2,8 +2,7 @@
 //!
 //! - `<` directly behind a name (no space) opens generic arguments if a `>` closes them before
 //!   `;`, a brace, `&&` or `||`. Where a comma stands between the two, `f(a<b, c>d)` would be
-//!   possible; then the `>` must be followed by something that cannot begin an operand, or by
-//!   `(`. A `<` with a space before it always compares.
+//!   possible; then the `>` must be followed by `(`, `{` or something that cannot begin an operand. A `<` with a space before it always compares.
 //! - `>` `>` that close nothing and touch are a shift.
 //! - `o` and `step` between two operands are operators; elsewhere they are names.
 //! - `if` and `{` at the start of a statement begin a statement, elsewhere an expression.
@@ -31,6 +30,9 @@ pub fn classify<'s>(lexemes: &[Lexeme<'s>]) -> Vec<Lexeme<'s>> {
     let mut out: Vec<Lexeme<'s>> = Vec::with_capacity(lexemes.len());
     // For each open bracket: whether the next `{` at this level is the body of a head.
     let mut heads = vec![false];
+    // Braces that open the body of a reduction, and whether the last `}` closed one.
+    let mut reduction_body = vec![false; lexemes.len() + 1];
+    let mut after_reduction = false;
     let mut at = 0;
     while at < lexemes.len() {
         let mut lexeme = lexemes[at];
@@ -41,27 +43,38 @@ pub fn classify<'s>(lexemes: &[Lexeme<'s>]) -> Vec<Lexeme<'s>> {
             Token::Less if angles[at] == Angle::Open => lexeme.token = Token::GenericOpen,
             Token::Greater if angles[at] == Angle::Close => lexeme.token = Token::GenericClose,
             Token::Greater => {
-                let next = lexemes.get(at + 1).filter(|next| {
-                    next.start == lexeme.end && angles[at + 1] == Angle::None
-                });
+                let next = lexemes
+                    .get(at + 1)
+                    .filter(|next| next.start == lexeme.end && angles[at + 1] == Angle::None);
                 let joined = match next.map(|next| next.token) {
                     Some(Token::Greater) => Some(Token::Shr),
                     Some(Token::GreaterEq) => Some(Token::ShrAssign),
                     _ => None,
                 };
                 if let Some(token) = joined {
-                    lexeme = Lexeme { token, start: lexeme.start, end: lexemes[at + 1].end };
+                    lexeme = Lexeme {
+                        token,
+                        start: lexeme.start,
+                        end: lexemes[at + 1].end,
+                    };
                     at += 1;
                 }
             }
-            Token::Ident("o") if continues_operand(previous) => lexeme.token = Token::Compose,
-            Token::Ident("step") if continues_operand(previous) => lexeme.token = Token::Step,
+            Token::Ident("o") if continues_operand(previous, after_reduction) => {
+                lexeme.token = Token::Compose
+            }
+            Token::Ident("step") if continues_operand(previous, after_reduction) => {
+                lexeme.token = Token::Step
+            }
             Token::Ident(name)
                 if !in_head
                     && previous != Some(Token::Dot)
                     && opens_reduction(lexemes, &partners, at) =>
             {
                 lexeme.token = Token::Reduction(name);
+                let body = partners[at + 1] + 1;
+                reduction_body[body] = true;
+                reduction_body[partners[body]] = true;
             }
             Token::If if statement_start => lexeme.token = Token::IfStatement,
             Token::LBrace if statement_start => lexeme.token = Token::BlockStatement,
@@ -88,6 +101,9 @@ pub fn classify<'s>(lexemes: &[Lexeme<'s>]) -> Vec<Lexeme<'s>> {
                 heads.push(!matches!(token, Token::Import | Token::Const));
             }
             _ => {}
+        }
+        if lexeme.token == Token::RBrace {
+            after_reduction = reduction_body[at];
         }
         out.push(lexeme);
         at += 1;
@@ -134,14 +150,18 @@ fn begins_statement(out: &[Lexeme<'_>]) -> bool {
     }
 }
 
-/// Whether a name here can only be an operator. A `}` may also have ended a statement.
-fn continues_operand(previous: Option<Token<'_>>) -> bool {
-    previous.is_some_and(|token| token.ends_operand() && token != Token::RBrace)
+/// Whether a name here can only be an operator. A `}` ends an operand only if it ends a reduction;
+/// others may have ended a statement.
+fn continues_operand(previous: Option<Token<'_>>, after_reduction: bool) -> bool {
+    previous
+        .is_some_and(|token| token.ends_operand() && (token != Token::RBrace || after_reduction))
 }
 
 fn opens_reduction(lexemes: &[Lexeme<'_>], partners: &[usize], at: usize) -> bool {
     let open = at + 1;
-    lexemes.get(open).is_some_and(|lexeme| lexeme.token == Token::LParen)
+    lexemes
+        .get(open)
+        .is_some_and(|lexeme| lexeme.token == Token::LParen)
         && lexemes
             .get(partners[open] + 1)
             .is_some_and(|lexeme| partners[open] > open && lexeme.token == Token::LBrace)
@@ -183,10 +203,11 @@ fn find_generic_close(lexemes: &[Lexeme<'_>], open: usize) -> Option<usize> {
             Token::LParen | Token::LBracket => brackets += 1,
             Token::RParen | Token::RBracket if brackets == 0 => return None,
             Token::RParen | Token::RBracket => brackets -= 1,
-            Token::Semi | Token::LBrace | Token::RBrace => return None,
-            Token::AndAnd | Token::OrOr if brackets == 0 => return None,
             _ if brackets > 0 => {}
-            Token::Comma => comma = true,
+            Token::Semi | Token::LBrace | Token::RBrace | Token::AndAnd | Token::OrOr => {
+                return None;
+            }
+            Token::Comma => comma |= angles == 1,
             Token::Less if could_open_generic(lexemes, at) => angles += 1,
             Token::Greater => {
                 angles -= 1;
@@ -204,30 +225,24 @@ fn find_generic_close(lexemes: &[Lexeme<'_>], open: usize) -> Option<usize> {
     None
 }
 
+/// Whether a `>` before `next` closes generic arguments rather than compares: `next` is `(`, `{` or
+/// cannot begin an operand.
 fn follows_generic(next: Option<Token<'_>>) -> bool {
     use Token::*;
-    let Some(next) = next else { return true };
-    matches!(
+    !matches!(
         next,
-        LParen
-            | RParen
-            | RBracket
-            | LBrace
-            | RBrace
-            | Comma
-            | Semi
-            | Colon
-            | Dot
-            | DotDot
-            | Assign
-            | At
-            | EqEq
-            | NotEq
-            | Greater
-            | GreaterEq
-            | Where
-            | Launch
-            | Ident("o")
-            | Ident("step")
-    )
+        Some(
+            Int(_)
+                | Float(_)
+                | Str(_)
+                | True
+                | False
+                | Underscore
+                | LBracket
+                | Minus
+                | Bang
+                | If
+                | Static
+        )
+    ) && !matches!(next, Some(Ident(name)) if name != "o" && name != "step")
 }

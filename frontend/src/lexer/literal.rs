@@ -3,8 +3,9 @@
 use crate::diagnostics::{Code, Problem, codes};
 
 /// A type written behind a number: `1.0f32`, `8u32`.
-pub const SUFFIXES: &[&str] =
-    &["f16", "bf16", "f32", "f64", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"];
+pub const SUFFIXES: &[&str] = &[
+    "f16", "bf16", "f32", "f64", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64",
+];
 
 /// A number or string that has no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -55,7 +56,10 @@ impl Problem for LiteralProblem {
             LiteralProblem::Malformed { part, .. }
                 if part.starts_with(|c: char| c.is_ascii_alphabetic()) =>
             {
-                Some(format!("types that can stand behind a number: {}", SUFFIXES.join(", ")))
+                Some(format!(
+                    "types that can stand behind a number: {}",
+                    SUFFIXES.join(", ")
+                ))
             }
             LiteralProblem::Escape { .. } => {
                 Some(r#"escapes are \n \t \r \0 \\ \" \u{…}"#.to_owned())
@@ -86,7 +90,9 @@ pub fn number(text: &str) -> Result<Number<'_>, LiteralProblem> {
         _ => (10, text),
     };
     if radix != 10 {
-        let cut = body.find(|c: char| !c.is_digit(radix) && c != '_').unwrap_or(body.len());
+        let cut = body
+            .find(|c: char| !c.is_digit(radix) && c != '_')
+            .unwrap_or(body.len());
         let (digits, suffix) = body.split_at(cut);
         let suffix = check_suffix(suffix).map_err(malformed)?;
         if !digits.contains(|c: char| c != '_') {
@@ -107,17 +113,25 @@ pub fn number(text: &str) -> Result<Number<'_>, LiteralProblem> {
     if suffix.is_some_and(|suffix| !suffix.contains('f')) {
         return Err(malformed(suffix.unwrap_or_default()));
     }
-    let value: f64 = digits.replace('_', "").parse().map_err(|_| malformed(digits))?;
+    let value: f64 = digits
+        .replace('_', "")
+        .parse()
+        .map_err(|_| malformed(digits))?;
     if value.is_finite() {
         Ok(Number::Float(value, suffix))
     } else {
-        Err(LiteralProblem::TooLarge { text: text.to_owned(), capacity: "f64" })
+        Err(LiteralProblem::TooLarge {
+            text: text.to_owned(),
+            capacity: "f64",
+        })
     }
 }
 
 fn integer(text: &str, digits: &str, radix: u32) -> Result<u64, LiteralProblem> {
-    u64::from_str_radix(&digits.replace('_', ""), radix)
-        .map_err(|_| LiteralProblem::TooLarge { text: text.to_owned(), capacity: "64 bits" })
+    u64::from_str_radix(&digits.replace('_', ""), radix).map_err(|_| LiteralProblem::TooLarge {
+        text: text.to_owned(),
+        capacity: "64 bits",
+    })
 }
 
 /// Where the digits, point and exponent of a decimal number end.
@@ -202,18 +216,27 @@ mod tests {
         assert_eq!(number("0.5"), Ok(Number::Float(0.5, None)));
         assert_eq!(number("1e-3"), Ok(Number::Float(1e-3, None)));
         assert_eq!(number("1.5e3bf16"), Ok(Number::Float(1500.0, Some("bf16"))));
-        assert_eq!(number("18446744073709551615"), Ok(Number::Int(u64::MAX, None)));
+        assert_eq!(
+            number("18446744073709551615"),
+            Ok(Number::Int(u64::MAX, None))
+        );
     }
 
     #[test]
     fn wrong_numbers_are_refused() {
         for text in ["12abc", "0x", "0x_", "1.0u32", "0b12", "1e", "1.5x"] {
             let found = number(text);
-            assert!(matches!(found, Err(LiteralProblem::Malformed { .. })), "{text}: {found:?}");
+            assert!(
+                matches!(found, Err(LiteralProblem::Malformed { .. })),
+                "{text}: {found:?}"
+            );
         }
         for text in ["18446744073709551616", "1e999"] {
             let found = number(text);
-            assert!(matches!(found, Err(LiteralProblem::TooLarge { .. })), "{text}: {found:?}");
+            assert!(
+                matches!(found, Err(LiteralProblem::TooLarge { .. })),
+                "{text}: {found:?}"
+            );
         }
     }
 

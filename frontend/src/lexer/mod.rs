@@ -142,7 +142,9 @@ fn look_alike(found: char) -> Option<&'static str> {
         '）' => "`)`",
         '→' => "`->`",
         '#' => "comments as `// …`",
-        '?' => "the name of a kernel extent: `?` is printed for a run-time value but cannot be written",
+        '?' => {
+            "the name of a kernel extent: `?` is printed for a run-time value but cannot be written"
+        }
         _ => return None,
     })
 }
@@ -160,13 +162,21 @@ pub fn lex<'s>(file: FileId, text: &'s str, diagnostics: &mut Vec<Diagnostic>) -
                     Comment::Doc(text) => (text, false),
                     Comment::FileDoc(text) => (text, true),
                 };
-                out.docs.push(DocLine { text, for_file, start, end });
+                out.docs.push(DocLine {
+                    text,
+                    for_file,
+                    start,
+                    end,
+                });
             }
             Ok(token) => {
                 if let Token::Ident(name) = token
                     && let Some(found) = name.chars().find(|c| !c.is_ascii())
                 {
-                    let problem = LexProblem::NonAsciiName { name: name.to_owned(), found };
+                    let problem = LexProblem::NonAsciiName {
+                        name: name.to_owned(),
+                        found,
+                    };
                     diagnostics.push(Diagnostic::of(Span::new(file, start, end), &problem));
                 }
                 out.lexemes.push(Lexeme { token, start, end });
@@ -190,7 +200,11 @@ pub fn lex<'s>(file: FileId, text: &'s str, diagnostics: &mut Vec<Diagnostic>) -
                 }
                 if error == LexError::UnterminatedString {
                     // Keep an operand in its place, so that no second error follows.
-                    out.lexemes.push(Lexeme { token: Token::Str(""), start, end });
+                    out.lexemes.push(Lexeme {
+                        token: Token::Str(""),
+                        start,
+                        end,
+                    });
                 }
                 last_bad_end = Some(end);
             }

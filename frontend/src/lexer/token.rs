@@ -29,7 +29,10 @@ pub enum Token<'s> {
     Ident(&'s str),
     #[regex(r"[0-9][0-9A-Za-z_]*", priority = 3)]
     Int(&'s str),
-    #[regex(r"[0-9][0-9_]*\.[0-9][0-9_]*([eE][+-]?[0-9][0-9_]*)?[0-9A-Za-z_]*", priority = 4)]
+    #[regex(
+        r"[0-9][0-9_]*\.[0-9][0-9_]*([eE][+-]?[0-9][0-9_]*)?[0-9A-Za-z_]*",
+        priority = 4
+    )]
     #[regex(r"[0-9][0-9_]*[eE][+-]?[0-9][0-9_]*[0-9A-Za-z_]*", priority = 4)]
     Float(&'s str),
     /// The text between the quotes, escapes not yet resolved.

@@ -10,8 +10,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Clauses that may stand behind `launch`.
-pub const LAUNCH_CLAUSES: &[&str] =
-    &["grid", "block", "smem", "min_blocks", "cluster", "tiles", "raster"];
+pub const LAUNCH_CLAUSES: &[&str] = &[
+    "grid",
+    "block",
+    "smem",
+    "min_blocks",
+    "cluster",
+    "tiles",
+    "raster",
+];
 
 /// A construct that fits the grammar but is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,17 +27,27 @@ pub enum ShapeProblem {
     #[error("nested more than {limit} levels deep")]
     TooDeep { limit: u32 },
     #[error("comparisons do not chain: found `{second}` after `{first}`")]
-    ChainedComparison { first: &'static str, second: &'static str },
+    ChainedComparison {
+        first: &'static str,
+        second: &'static str,
+    },
     #[error("cannot assign to {found}")]
     AssignmentTarget { found: &'static str },
     #[error("{what} `{name}` is given twice")]
-    DuplicateName { what: &'static str, name: Arc<str>, first: Span },
+    DuplicateName {
+        what: &'static str,
+        name: Arc<str>,
+        first: Span,
+    },
     #[error("kernel parameter `{name}` needs a type")]
     MissingType { name: Arc<str> },
     #[error("kernel `{kernel}` does not say how it is launched")]
     MissingLaunch { kernel: Arc<str> },
     #[error("kernel `{kernel}` has no `{clause}(…)` clause")]
-    MissingClause { kernel: Arc<str>, clause: &'static str },
+    MissingClause {
+        kernel: Arc<str>,
+        clause: &'static str,
+    },
     #[error("there is no launch clause `{name}`")]
     UnknownClause { name: Arc<str> },
     #[error("a positional argument follows a named one")]
@@ -69,7 +86,9 @@ impl Problem for ShapeProblem {
             }
             DuplicateName { .. } => "second time".to_owned(),
             MissingType { .. } => "expected `: type`".to_owned(),
-            MissingLaunch { .. } => "expected `launch grid(…), block(…)` before the body".to_owned(),
+            MissingLaunch { .. } => {
+                "expected `launch grid(…), block(…)` before the body".to_owned()
+            }
             MissingClause { clause, .. } => format!("expected `{clause}(…)` behind `launch`"),
             UnknownClause { .. } => {
                 format!("expected one of {}", LAUNCH_CLAUSES.join(", "))
@@ -83,10 +102,16 @@ impl Problem for ShapeProblem {
     fn other_labels(&self) -> Vec<Label> {
         match self {
             ShapeProblem::DuplicateName { first, .. } => {
-                vec![Label { span: *first, text: "first time".to_owned() }]
+                vec![Label {
+                    span: *first,
+                    text: "first time".to_owned(),
+                }]
             }
             ShapeProblem::PositionalAfterNamed { named } => {
-                vec![Label { span: *named, text: "named".to_owned() }]
+                vec![Label {
+                    span: *named,
+                    text: "named".to_owned(),
+                }]
             }
             _ => Vec::new(),
         }
@@ -106,10 +131,8 @@ impl Problem for ShapeProblem {
             }
             AssignmentTarget { .. } => None,
             MissingType { name } => Some(format!("`{name}: f32`, `{name}: tensor<f32, (m, n)>`")),
-            UnknownClause { name } => {
-                super::words::closest(name, LAUNCH_CLAUSES.iter().copied())
-                    .map(|known| format!("did you mean `{known}`?"))
-            }
+            UnknownClause { name } => super::words::closest(name, LAUNCH_CLAUSES.iter().copied())
+                .map(|known| format!("did you mean `{known}`?")),
             _ => None,
         }
     }
@@ -138,7 +161,9 @@ impl ParseContext {
     }
 
     fn report(&self, span: Span, problem: &dyn Problem) {
-        self.diagnostics.borrow_mut().push(Diagnostic::of(span, problem));
+        self.diagnostics
+            .borrow_mut()
+            .push(Diagnostic::of(span, problem));
     }
 
     /// Reports a node that is too deep; once an item, because its neighbours are too.
@@ -147,7 +172,10 @@ impl ParseContext {
             return false;
         }
         if !self.too_deep_reported.replace(true) {
-            let shown = Span { end: span.end.min(span.start + 1), ..span };
+            let shown = Span {
+                end: span.end.min(span.start + 1),
+                ..span
+            };
             self.report(shown, &ShapeProblem::TooDeep { limit: MAX_DEPTH });
         }
         true
@@ -167,14 +195,22 @@ impl ParseContext {
     pub fn expr(&self, kind: ExprKind, start: u32, end: u32) -> Expr {
         let span = self.span(start, end);
         let expr = Expr::new(kind, span);
-        if self.too_deep(expr.depth, span) { Expr::error(span) } else { expr }
+        if self.too_deep(expr.depth, span) {
+            Expr::error(span)
+        } else {
+            expr
+        }
     }
 
     /// `(inner)`: the node inside, its span widened.
     pub fn parenthesized(&self, mut inner: Expr, start: u32, end: u32) -> Expr {
         inner.span = self.span(start, end);
         inner.depth += 1;
-        if self.too_deep(inner.depth, inner.span) { Expr::error(inner.span) } else { inner }
+        if self.too_deep(inner.depth, inner.span) {
+            Expr::error(inner.span)
+        } else {
+            inner
+        }
     }
 
     /// `(first, rest…)`.
@@ -188,10 +224,14 @@ impl ParseContext {
     pub fn number(&self, text: &str, start: u32, end: u32) -> Expr {
         let span = self.span(start, end);
         let kind = match literal::number(text) {
-            Ok(Number::Int(value, suffix)) => ExprKind::Int { value, suffix: suffix.map(Arc::from) },
-            Ok(Number::Float(value, suffix)) => {
-                ExprKind::Float { value, suffix: suffix.map(Arc::from) }
-            }
+            Ok(Number::Int(value, suffix)) => ExprKind::Int {
+                value,
+                suffix: suffix.map(Arc::from),
+            },
+            Ok(Number::Float(value, suffix)) => ExprKind::Float {
+                value,
+                suffix: suffix.map(Arc::from),
+            },
             Err(problem) => {
                 self.report(span, &problem);
                 ExprKind::Error
@@ -219,7 +259,12 @@ impl ParseContext {
                 self.expr(ExprKind::ScaledBasis { scale, mode }, start, end)
             }
             _ => {
-                self.report(span, &ShapeProblem::BasisMode { text: mode.to_owned() });
+                self.report(
+                    span,
+                    &ShapeProblem::BasisMode {
+                        text: mode.to_owned(),
+                    },
+                );
                 Expr::error(self.span(start, end))
             }
         }
@@ -236,7 +281,11 @@ impl ParseContext {
     ) -> Expr {
         // A comparison in parentheses starts before its own left operand.
         if op.node.is_comparison()
-            && let ExprKind::Binary { op: first, lhs: inner, .. } = &*lhs.kind
+            && let ExprKind::Binary {
+                op: first,
+                lhs: inner,
+                ..
+            } = &*lhs.kind
             && first.node.is_comparison()
             && inner.span.start == lhs.span.start
         {
@@ -303,16 +352,29 @@ impl ParseContext {
         };
         if value.is_none()
             && stmts.last().is_some_and(has_value)
-            && let Some(Stmt { kind: StmtKind::Expr(last), .. }) = stmts.pop()
+            && let Some(Stmt {
+                kind: StmtKind::Expr(last),
+                ..
+            }) = stmts.pop()
         {
             value = Some(last);
         }
         let inner = stmts.iter().map(Stmt::depth).max().unwrap_or(0);
         let depth = 1 + inner.max(value.as_ref().map_or(0, |value| value.depth));
         if self.too_deep(depth, span) {
-            return Block { stmts: Vec::new(), value: None, span, depth: 1 };
+            return Block {
+                stmts: Vec::new(),
+                value: None,
+                span,
+                depth: 1,
+            };
         }
-        Block { stmts, value, span, depth }
+        Block {
+            stmts,
+            value,
+            span,
+            depth,
+        }
     }
 
     /// `let` and `var`.
@@ -324,7 +386,12 @@ impl ParseContext {
         value: Expr,
     ) -> StmtKind {
         self.no_duplicates("variable", pattern.names());
-        StmtKind::Let(Let { mutable, pattern, ty, value })
+        StmtKind::Let(Let {
+            mutable,
+            pattern,
+            ty,
+            value,
+        })
     }
 
     /// An assignment; the target is checked.
@@ -357,16 +424,31 @@ impl ParseContext {
         if let Some(clause) = &clause
             && !matches!(*clause.kind, ExprKind::Call { .. } | ExprKind::Error)
         {
-            self.report(clause.span, &ShapeProblem::LoopClause { found: describe(clause) });
+            self.report(
+                clause.span,
+                &ShapeProblem::LoopClause {
+                    found: describe(clause),
+                },
+            );
             return StmtKind::Error;
         }
-        StmtKind::For(For { is_static, clause, pattern, over, body })
+        StmtKind::For(For {
+            is_static,
+            clause,
+            pattern,
+            over,
+            body,
+        })
     }
 
     /// `x` in a pattern.
     pub fn name_pattern(&self, name: Name) -> Pattern {
         let span = name.span;
-        Pattern { kind: PatternKind::Name(name), span, depth: 1 }
+        Pattern {
+            kind: PatternKind::Name(name),
+            span,
+            depth: 1,
+        }
     }
 
     /// `_` and `(a, b)` in a pattern.
@@ -377,9 +459,17 @@ impl ParseContext {
             _ => 0,
         };
         if self.too_deep(inner + 1, span) {
-            return Pattern { kind: PatternKind::Error, span, depth: 1 };
+            return Pattern {
+                kind: PatternKind::Error,
+                span,
+                depth: 1,
+            };
         }
-        Pattern { kind, span, depth: inner + 1 }
+        Pattern {
+            kind,
+            span,
+            depth: inner + 1,
+        }
     }
 
     /// `name<args>` as a type.
@@ -397,7 +487,11 @@ impl ParseContext {
     fn ty(&self, kind: TypeKind, depth: u32, start: u32, end: u32) -> Type {
         let span = self.span(start, end);
         if self.too_deep(depth, span) {
-            return Type { kind: TypeKind::Error, span, depth: 1 };
+            return Type {
+                kind: TypeKind::Error,
+                span,
+                depth: 1,
+            };
         }
         Type { kind, span, depth }
     }
@@ -412,7 +506,13 @@ impl ParseContext {
         body: Block,
     ) -> ItemKind {
         self.check_params(&static_params, &params);
-        ItemKind::Function(Function { name, static_params, params, result, body })
+        ItemKind::Function(Function {
+            name,
+            static_params,
+            params,
+            result,
+            body,
+        })
     }
 
     /// `kernel`.
@@ -427,19 +527,30 @@ impl ParseContext {
     ) -> ItemKind {
         self.check_params(&static_params, &params);
         for param in params.iter().filter(|param| param.ty.is_none()) {
-            let problem = ShapeProblem::MissingType { name: param.name.node.clone() };
+            let problem = ShapeProblem::MissingType {
+                name: param.name.node.clone(),
+            };
             self.report(param.name.span, &problem);
         }
         let kernel = &name.node;
         match &launch {
             None => {
-                let problem = ShapeProblem::MissingLaunch { kernel: kernel.clone() };
+                let problem = ShapeProblem::MissingLaunch {
+                    kernel: kernel.clone(),
+                };
                 self.report(name.span, &problem);
             }
             Some(clauses) => self.check_launch(&name, clauses),
         }
         let launch = launch.unwrap_or_default();
-        ItemKind::Kernel(Kernel { name, static_params, params, promises, launch, body })
+        ItemKind::Kernel(Kernel {
+            name,
+            static_params,
+            params,
+            promises,
+            launch,
+            body,
+        })
     }
 
     fn check_launch(&self, kernel: &Name, clauses: &[Clause]) {
@@ -447,7 +558,9 @@ impl ParseContext {
         let known = |clause: &&Clause| LAUNCH_CLAUSES.contains(&&*clause.name.node);
         let mut all_known = true;
         for clause in clauses.iter().filter(|clause| !known(clause)) {
-            let problem = ShapeProblem::UnknownClause { name: clause.name.node.clone() };
+            let problem = ShapeProblem::UnknownClause {
+                name: clause.name.node.clone(),
+            };
             self.report(clause.name.span, &problem);
             all_known = false;
         }
@@ -458,7 +571,10 @@ impl ParseContext {
         for clause in ["grid", "block"] {
             if !has(clause) {
                 let kernel_name = kernel.node.clone();
-                let problem = ShapeProblem::MissingClause { kernel: kernel_name, clause };
+                let problem = ShapeProblem::MissingClause {
+                    kernel: kernel_name,
+                    clause,
+                };
                 let last = clauses.last().map_or(kernel.span, |clause| clause.span);
                 self.report(last, &problem);
             }
@@ -467,7 +583,10 @@ impl ParseContext {
 
     fn check_params(&self, static_params: &[StaticParam], params: &[Param]) {
         let statics = static_params.iter().map(|param| &param.name);
-        self.no_duplicates("parameter", statics.chain(params.iter().map(|param| &param.name)));
+        self.no_duplicates(
+            "parameter",
+            statics.chain(params.iter().map(|param| &param.name)),
+        );
     }
 
     fn no_duplicates<'a>(&self, what: &'static str, names: impl IntoIterator<Item = &'a Name>) {
@@ -476,7 +595,11 @@ impl ParseContext {
             match seen.get(&*name.node) {
                 Some(&first) => {
                     let name_text = name.node.clone();
-                    let problem = ShapeProblem::DuplicateName { what, name: name_text, first };
+                    let problem = ShapeProblem::DuplicateName {
+                        what,
+                        name: name_text,
+                        first,
+                    };
                     self.report(name.span, &problem);
                 }
                 None => {

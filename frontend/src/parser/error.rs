@@ -1,29 +1,29 @@
 //! Syntax errors.
 
 use super::words;
-use crate::diagnostics::{Code, Label, Problem, codes};
-use crate::source::Span;
+use crate::diagnostics::{Code, Problem, codes};
 
 /// Something that does not fit the grammar.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SyntaxProblem {
     /// A token that cannot stand here.
-    #[error("expected {}, found {found}", words::expected(.expected))]
+    #[error("expected {}, found {found}", words::expected(.expected, *.after_operand))]
     Unexpected {
         /// What was found, in words.
         found: String,
         /// The terminals of the grammar that could stand here.
         expected: Vec<String>,
+        /// Whether it stands behind an operand. By then the parser has decided that no operator
+        /// follows, and `expected` lacks them.
+        after_operand: bool,
         /// What was probably meant.
         hint: Option<String>,
     },
     /// A statement or item without its `;`.
-    #[error("expected `;` after this")]
+    #[error("expected `;`, found {found}")]
     MissingSemicolon {
         /// What follows instead, in words.
         found: String,
-        /// Where that stands.
-        next: Span,
         /// What was probably meant.
         hint: Option<String>,
     },
@@ -74,15 +74,6 @@ impl Problem for SyntaxProblem {
             }
             SyntaxProblem::TooMany { limit } => format!("stopped here after {limit}"),
             SyntaxProblem::StrayDoc => "no item follows".to_owned(),
-        }
-    }
-
-    fn other_labels(&self) -> Vec<Label> {
-        match self {
-            SyntaxProblem::MissingSemicolon { found, next, .. } => {
-                vec![Label { span: *next, text: format!("found {found}") }]
-            }
-            _ => Vec::new(),
         }
     }
 

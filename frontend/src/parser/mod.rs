@@ -39,7 +39,14 @@ pub fn parse_text(file: FileId, text: &str, diagnostics: &mut Vec<Diagnostic>) -
     let mut found = Vec::new();
     let lexed = lex(file, text, &mut found);
     let lexemes = classify(&balance(file, text, &lexed.lexemes, &mut found));
-    let mut parser = Parser { file, diagnostics: found, full: false };
+    let mut reported: Vec<Span> = found.iter().map(Diagnostic::span).collect();
+    reported.sort();
+    let mut parser = Parser {
+        file,
+        diagnostics: found,
+        reported,
+        full: false,
+    };
     let mut items = Vec::new();
     for range in split_items(&lexemes) {
         if parser.is_full() {
@@ -54,7 +61,11 @@ pub fn parse_text(file: FileId, text: &str, diagnostics: &mut Vec<Diagnostic>) -
     found.sort_by_key(|diagnostic| (diagnostic.span().start, diagnostic.code));
     found.dedup();
     diagnostics.append(&mut found);
-    File { id: file, docs, items }
+    File {
+        id: file,
+        docs,
+        items,
+    }
 }
 
 /// The items of a balanced file: each begins with a keyword, or is something else up to the next.
@@ -103,6 +114,8 @@ struct Failure {
 struct Parser {
     file: FileId,
     diagnostics: Vec<Diagnostic>,
+    /// Where something was reported before parsing: what does not parse there is a consequence.
+    reported: Vec<Span>,
     full: bool,
 }
 
@@ -110,7 +123,12 @@ impl Parser {
     fn is_full(&mut self) -> bool {
         if !self.full && self.diagnostics.len() >= MAX_ERRORS {
             self.full = true;
-            let last = self.diagnostics.iter().map(Diagnostic::span).max().unwrap_or_default();
+            let last = self
+                .diagnostics
+                .iter()
+                .map(Diagnostic::span)
+                .max()
+                .unwrap_or_default();
             let problem = SyntaxProblem::TooMany { limit: MAX_ERRORS };
             self.diagnostics.push(Diagnostic::of(last, &problem));
         }
@@ -138,7 +156,11 @@ impl Parser {
                 ItemKind::Error
             }
         };
-        Item { docs: Vec::new(), kind, span }
+        Item {
+            docs: Vec::new(),
+            kind,
+            span,
+        }
     }
 
     /// Parses an item; replaces each statement with an error and tries again.
@@ -148,11 +170,17 @@ impl Parser {
                 Ok(kind) => return kind,
                 Err(failure) => failure,
             };
-            self.report(&lexemes, &failure);
+            let statement = statement_at_fault(&lexemes, &failure);
+            let blamed = statement
+                .clone()
+                .unwrap_or(0..(failure.at + 1).min(lexemes.len()));
+            if !self.is_consequence(&lexemes[blamed]) {
+                self.report(&lexemes, &failure);
+            }
             if self.is_full() {
                 return ItemKind::Error;
             }
-            let Some(statement) = statement_at_fault(&lexemes, &failure) else {
+            let Some(statement) = statement else {
                 self.check_blocks_of_broken_item(&lexemes, failure.at);
                 return ItemKind::Error;
             };
@@ -194,11 +222,26 @@ impl Parser {
                     }
                     ParseError::User { error } => match error {},
                 };
-                let expected =
-                    expected.iter().map(|terminal| terminal.trim_matches('"').to_owned()).collect();
+                let expected = expected
+                    .iter()
+                    .map(|terminal| terminal.trim_matches('"').to_owned())
+                    .collect();
                 Err(Failure { at, expected })
             }
         }
+    }
+
+    /// Whether the lexer or the bracket matcher complained about something in these lexemes.
+    fn is_consequence(&self, lexemes: &[Lexeme<'_>]) -> bool {
+        let (Some(first), Some(last)) = (lexemes.first(), lexemes.last()) else {
+            return false;
+        };
+        let next = self
+            .reported
+            .partition_point(|span| span.start < first.start);
+        self.reported
+            .get(next)
+            .is_some_and(|span| span.start <= last.end)
     }
 
     /// Parses a block only to find its errors.
@@ -206,9 +249,20 @@ impl Parser {
         let Some(first) = lexemes.first() else { return };
         let mut wrapped = Vec::with_capacity(lexemes.len() + 2);
         let at = first.start;
-        wrapped.push(Lexeme { token: Token::Test, start: at, end: at });
-        wrapped.push(Lexeme { token: Token::Ident("block"), start: at, end: at });
-        wrapped.push(Lexeme { token: Token::LBrace, ..*first });
+        wrapped.push(Lexeme {
+            token: Token::Test,
+            start: at,
+            end: at,
+        });
+        wrapped.push(Lexeme {
+            token: Token::Ident("block"),
+            start: at,
+            end: at,
+        });
+        wrapped.push(Lexeme {
+            token: Token::LBrace,
+            ..*first
+        });
         wrapped.extend(&lexemes[1..]);
         self.parse(wrapped);
     }
@@ -225,8 +279,10 @@ impl Parser {
     }
 
     fn report(&mut self, lexemes: &[Lexeme<'_>], failure: &Failure) {
-        let before: Vec<Token<'_>> =
-            lexemes[..failure.at].iter().map(|lexeme| lexeme.token).collect();
+        let before: Vec<Token<'_>> = lexemes[..failure.at]
+            .iter()
+            .map(|lexeme| lexeme.token)
+            .collect();
         let found = lexemes.get(failure.at);
         let end = lexemes.last().map_or(0, |last| last.end);
         let span = match found {
@@ -248,14 +304,23 @@ impl Parser {
         });
         let diagnostic = match previous {
             Some(previous) if expects_semicolon && ends_here => {
-                let problem =
-                    SyntaxProblem::MissingSemicolon { found: found_words, next: span, hint };
+                let problem = SyntaxProblem::MissingSemicolon {
+                    found: found_words,
+                    hint,
+                };
                 let last = previous.span(self.file);
                 Diagnostic::of(last.after(), &problem)
             }
             _ => {
-                let expected = failure.expected.clone();
-                Diagnostic::of(span, &SyntaxProblem::Unexpected { found: found_words, expected, hint })
+                let problem = SyntaxProblem::Unexpected {
+                    found: found_words,
+                    expected: failure.expected.clone(),
+                    after_operand: previous.is_some_and(|previous| {
+                        previous.token.ends_operand() && previous.token != Token::RBrace
+                    }),
+                    hint,
+                };
+                Diagnostic::of(span, &problem)
             }
         };
         self.diagnostics.push(diagnostic);
@@ -274,7 +339,8 @@ impl Parser {
                 Some(item) => item.docs.push(Arc::from(doc.text)),
                 None => {
                     let span = Span::new(self.file, doc.start, doc.end);
-                    self.diagnostics.push(Diagnostic::of(span, &SyntaxProblem::StrayDoc));
+                    self.diagnostics
+                        .push(Diagnostic::of(span, &SyntaxProblem::StrayDoc));
                 }
             }
         }

@@ -28,11 +28,7 @@ pub fn split(lexemes: &[Lexeme<'_>], open: usize, close: usize) -> Vec<Range<usi
             Token::RParen | Token::RBracket | Token::RBrace => {
                 depth = depth.saturating_sub(1);
                 let next = lexemes.get(at + 1).map(|lexeme| lexeme.token);
-                if depth == 0
-                    && token == Token::RBrace
-                    && block_like
-                    && next != Some(Token::Else)
-                {
+                if depth == 0 && token == Token::RBrace && block_like && next != Some(Token::Else) {
                     ranges.push(start..at + 1);
                     start = at + 1;
                 }
@@ -126,11 +122,10 @@ pub fn brace_groups(
         if matches!(lexemes[at].token, Token::LBrace | Token::BlockStatement)
             && let Some(close) = closing_brace(lexemes, at)
             && close < range.end
+            && !(at + 1..=close).contains(&except)
         {
-            if !(at..=close).contains(&except) || except == at {
-                groups.push((at, close));
-                at = close;
-            }
+            groups.push((at, close));
+            at = close;
         }
         at += 1;
     }

@@ -6,8 +6,9 @@ use crate::lexer::Token;
 pub const ITEM_KEYWORDS: &[&str] = &["import", "const", "fn", "kernel", "test", "bench"];
 
 /// Words that begin a statement.
-const STATEMENT_KEYWORDS: &[&str] =
-    &["let", "var", "if", "static", "for", "while", "loop", "break", "continue", "return"];
+const STATEMENT_KEYWORDS: &[&str] = &[
+    "let", "var", "if", "static", "for", "while", "loop", "break", "continue", "return",
+];
 
 /// Words that join parts of a construct.
 const INNER_KEYWORDS: &[&str] = &["where", "launch", "mut", "else", "in", "step"];
@@ -90,10 +91,15 @@ pub fn hint(before: &[Token<'_>], found: Option<Token<'_>>, expected: &[String])
         (Some(Token::Let), Some(Token::Mut)) => {
             return Some("a variable that is assigned to is declared `var x = …;`".to_owned());
         }
-        (Some(Token::Plus), _) if ends_with(before, &[Token::Plus, Token::Plus]) => {
+        (Some(Token::Plus), Some(Token::Plus)) => {
             return Some("write `+= 1`".to_owned());
         }
-        (_, Some(Token::Assign)) if expects("==") => {
+        (Some(Token::Minus), Some(Token::Semi))
+            if before.ends_with(&[Token::Minus, Token::Minus]) =>
+        {
+            return Some("write `-= 1`".to_owned());
+        }
+        (Some(previous), Some(Token::Assign)) if previous.ends_operand() && expects("{") => {
             return Some("to compare, write `==`".to_owned());
         }
         (_, Some(Token::FatArrow)) if expects("->") => {
@@ -102,7 +108,12 @@ pub fn hint(before: &[Token<'_>], found: Option<Token<'_>>, expected: &[String])
         (_, Some(Token::Amp | Token::Star)) if expects("-") && !expects("*") => {
             return Some("there are no references or pointers; leave it out".to_owned());
         }
-        (_, Some(Token::DotDot)) if before.contains(&Token::Compose) => return None,
+        (_, Some(Token::Less)) if expects("generic <") => {
+            return Some(
+                "generic arguments open with a `<` directly behind the name and need a `>`"
+                    .to_owned(),
+            );
+        }
         (_, Some(Token::Const)) => {
             return Some("`const` stands at the top of a file; here use `let`".to_owned());
         }
@@ -119,7 +130,9 @@ pub fn hint(before: &[Token<'_>], found: Option<Token<'_>>, expected: &[String])
     let words = [name(found), name(previous)];
     let words = words.iter().flatten();
     let starts_here = |word: &str| {
-        let at = before.iter().rposition(|token| matches!(token, Token::Ident(n) if *n == word));
+        let at = before
+            .iter()
+            .rposition(|token| matches!(token, Token::Ident(n) if *n == word));
         match at {
             None => expects("let"),
             Some(at) => at == 0 || ends_statement(before[at - 1]),
@@ -131,7 +144,11 @@ pub fn hint(before: &[Token<'_>], found: Option<Token<'_>>, expected: &[String])
         }
     }
     for word in words {
-        let candidates: &[&str] = if starts_here(word) { STATEMENT_KEYWORDS } else { &[] };
+        let candidates: &[&str] = if starts_here(word) {
+            STATEMENT_KEYWORDS
+        } else {
+            &[]
+        };
         let inner = INNER_KEYWORDS.iter().filter(|keyword| expects(keyword));
         if let Some(keyword) = closest(word, candidates.iter().chain(inner).copied()) {
             return Some(format!("did you mean `{keyword}`?"));
@@ -151,19 +168,19 @@ pub fn item_hint(word: &str) -> Option<String> {
     closest(word, ITEM_KEYWORDS.iter().copied()).map(|known| format!("did you mean `{known}`?"))
 }
 
-fn ends_with(tokens: &[Token<'_>], tail: &[Token<'_>]) -> bool {
-    tokens.ends_with(tail)
-}
-
 fn ends_statement(token: Token<'_>) -> bool {
-    matches!(token, Token::Semi | Token::LBrace | Token::RBrace | Token::BlockStatement)
+    matches!(
+        token,
+        Token::Semi | Token::LBrace | Token::RBrace | Token::BlockStatement
+    )
 }
 
 /// The expected terminals of the grammar in human words: `` an expression, `,` or `)` ``.
-pub fn expected(terminals: &[String]) -> String {
+pub fn expected(terminals: &[String], after_operand: bool) -> String {
     let has = |name: &str| terminals.iter().any(|terminal| terminal == name);
     let mut words: Vec<String> = Vec::new();
-    let mut covered: Vec<&str> = Vec::new();
+    // Seldom what was meant, and confusing next to a `<` that was found.
+    let mut covered: Vec<&str> = vec!["generic <"];
     if has("let") {
         words.push("a statement".to_owned());
         covered.extend(STATEMENT_KEYWORDS);
@@ -177,26 +194,21 @@ pub fn expected(terminals: &[String]) -> String {
         words.push("an expression".to_owned());
         covered.extend(EXPRESSION_STARTS);
     }
-    if has("+=") {
-        covered.extend(["=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="]);
-        if has("=") {
-            words.push("`=`".to_owned());
-        }
-    }
-    let operators = has("*") && has("&&");
-    let after_operand = has("*") && has(".");
-    if operators || after_operand {
+    let operators = has("*") && has("&&") || after_operand && (has(";") || has("..") || has("."));
+    if operators {
         covered.extend(OPERATORS);
-        covered.extend(["..", "o", ":", "@", ".", "generic <", "step"]);
-        covered.extend(["(", "["]);
+        covered.extend(["..", "o", ":", "@", ".", "generic <", "step", "(", "["]);
+    }
+    if has("+=") {
+        covered.extend([
+            "=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=",
+        ]);
+        // Only a clause such as `pipeline(3)` is followed by `for`.
+        covered.push("for");
     }
     if has("import") && has("kernel") {
         words.push("an item".to_owned());
         covered.extend(ITEM_KEYWORDS);
-    }
-    // A statement may be followed by `for` only to give a clause its loop.
-    if operators {
-        covered.push("for");
     }
     let mut rest: Vec<&str> = terminals
         .iter()
@@ -204,7 +216,13 @@ pub fn expected(terminals: &[String]) -> String {
         .filter(|terminal| !covered.contains(terminal))
         .collect();
     rest.sort_by_key(|terminal| {
-        (PREFERRED.iter().position(|known| known == terminal).unwrap_or(PREFERRED.len()), *terminal)
+        (
+            PREFERRED
+                .iter()
+                .position(|known| known == terminal)
+                .unwrap_or(PREFERRED.len()),
+            *terminal,
+        )
     });
     words.extend(rest.into_iter().map(describe_terminal));
     if operators {
@@ -219,8 +237,21 @@ pub fn expected(terminals: &[String]) -> String {
 }
 
 const EXPRESSION_STARTS: &[&str] = &[
-    "name", "integer", "float", "string", "reduction", "true", "false", "_", "(", "[", "{", "-",
-    "!", "if", "static",
+    "name",
+    "integer",
+    "float",
+    "string",
+    "reduction",
+    "true",
+    "false",
+    "_",
+    "(",
+    "[",
+    "{",
+    "-",
+    "!",
+    "if",
+    "static",
 ];
 
 const OPERATORS: &[&str] = &[
@@ -260,7 +291,10 @@ mod tests {
 
     #[test]
     fn near_words_are_found_and_far_ones_are_not() {
-        assert_eq!(closest("kernal", ITEM_KEYWORDS.iter().copied()), Some("kernel"));
+        assert_eq!(
+            closest("kernal", ITEM_KEYWORDS.iter().copied()),
+            Some("kernel")
+        );
         assert_eq!(closest("x", ITEM_KEYWORDS.iter().copied()), None);
         assert_eq!(closest("banana", ITEM_KEYWORDS.iter().copied()), None);
     }
