@@ -171,7 +171,7 @@ pub fn item_hint(word: &str) -> Option<String> {
 fn ends_statement(token: Token<'_>) -> bool {
     matches!(
         token,
-        Token::Semi | Token::LBrace | Token::RBrace | Token::BlockStatement
+        Token::Semi | Token::LBrace | Token::RBrace | Token::BlockStatement | Token::ErrorStatement
     )
 }
 
