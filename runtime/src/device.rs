@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::abi::ScalarValue;
+use crate::abi::{KernelAbi, ScalarValue};
 use crate::artifact::Code;
 use crate::sim::{SimError, SourceLoc, Stats};
 use crate::sim_device::SimDevice;
@@ -21,6 +21,11 @@ pub trait Device {
 
     /// Which device it is.
     fn spec(&self) -> DeviceSpec;
+
+    /// Checks that this device runs a kernel for its target; what a device cannot tell, loading shows.
+    fn check_target(&self, _kernel: &KernelAbi, _code: &Code) -> Result<(), DeviceError> {
+        Ok(())
+    }
 
     /// Reserves memory; `label` names it in errors. The base address is aligned to
     /// [`ALLOCATION_ALIGN`].

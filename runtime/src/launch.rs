@@ -69,11 +69,14 @@ pub fn run_kernel(
 }
 
 impl<'a> Loaded<'a> {
-    /// Loads an artifact.
+    /// Loads an artifact, if the device runs what it was compiled for.
     pub fn load(
         device: &mut dyn Device,
         artifact: &'a Artifact,
     ) -> Result<Loaded<'a>, DeviceError> {
+        for kernel in &artifact.abi.kernels {
+            device.check_target(kernel, &artifact.code)?;
+        }
         let module = device.load(&artifact.code)?;
         Ok(Loaded { artifact, module })
     }

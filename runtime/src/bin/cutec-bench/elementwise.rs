@@ -102,6 +102,7 @@ impl Bench {
         let ours = operands.download(device, 0, output, like)?;
         let times = self.protocol.alternate(
             device,
+            operands.len(),
             &mut |device, index| operands.launch(device, index),
             &mut |device, index| {
                 let pair = 2 * (index % operands.len());

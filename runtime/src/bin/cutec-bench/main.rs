@@ -10,7 +10,7 @@
 //! - `table`: results as Markdown and JSON.
 //!
 //! Protocol: random normal inputs; operands rotate through sets of buffers that exceed the L2 cache;
-//! a round times a batch of launches of ours and one of the peer, and the order swaps from round to
+//! a round times a batch of launches of ours and one of the peer, each recorded as a graph, and the order swaps from round to
 //! round; times are medians over rounds, and the ratio is the median of the rounds' ratios. Before and
 //! after it is timed, every kernel is checked against an f64 reference on poisoned outputs.
 //!
@@ -30,7 +30,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use cutec_runtime::cuda::CudaDevice;
-use cutec_runtime::{Artifact, Code, Device, Loaded};
+use cutec_runtime::{Artifact, Device, Loaded};
 
 use cublas::Cublas;
 use measure::Protocol;
@@ -213,8 +213,6 @@ impl Bench {
                 names.join(", ")
             )
         })?;
-        self.device
-            .check_target(kernel, matches!(artifact.code, Code::Cubin(_)))?;
         match &case.kind {
             Kind::Matmul { b_is, tf32 } => {
                 self.matmul(kernel, loaded.module(), case, size, *b_is, *tf32)

@@ -116,6 +116,7 @@ impl Bench {
         device.download(&peer[0], theirs.bytes_mut())?;
         let times = self.protocol.alternate(
             device,
+            operands.len(),
             &mut |device, index| operands.launch(device, index),
             &mut run_peer,
         )?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cutec_runtime::DeviceError;
-use cutec_runtime::cuda::CudaDevice;
+use cutec_runtime::cuda::{CudaDevice, Graph};
 
 /// How a case is measured.
 #[derive(Clone, Copy, Debug)]
@@ -25,61 +25,83 @@ pub struct Times {
     pub peer: Vec<f64>,
 }
 
+/// Puts one launch into the stream.
+pub type Work<'a> = &'a mut dyn FnMut(&mut CudaDevice, usize) -> Result<(), DeviceError>;
+
+/// A recorded batch: the host's time for a launch, which can exceed the kernel's, does not count.
+struct Batch {
+    graph: Graph,
+    launches: usize,
+}
+
 /// Launches of a batch are at least this many, so that the gap at its ends does not count.
 const MIN_BATCH: usize = 4;
-/// Launches that can wait in a stream without blocking the host.
-const MAX_BATCH: usize = 500;
+/// Launches beyond which a batch gains nothing.
+const MAX_BATCH: usize = 1000;
 /// Launches before the first time is taken: clocks rise, and libraries choose their algorithm.
 const WARM_UP: usize = 5;
 
 impl Protocol {
     /// Times `ours` and `peer` in alternation. Each is called with the number of the launch, by which
-    /// it chooses its operands.
+    /// it chooses one of `sets` operands.
     pub fn alternate(
         &self,
         device: &mut CudaDevice,
-        ours: &mut dyn FnMut(&mut CudaDevice, usize) -> Result<(), DeviceError>,
-        peer: &mut dyn FnMut(&mut CudaDevice, usize) -> Result<(), DeviceError>,
+        sets: usize,
+        ours: Work,
+        peer: Work,
     ) -> Result<Times, DeviceError> {
         let mut times = Times::default();
         if !self.measure {
             return Ok(times);
         }
-        let mut next = 0;
-        let mut batch =
-            |device: &mut CudaDevice,
-             work: &mut dyn FnMut(&mut CudaDevice, usize) -> Result<(), DeviceError>,
-             launches: usize| {
-                let time = device.time(|device| {
-                    for _ in 0..launches {
-                        work(device, next)?;
-                        next += 1;
-                    }
-                    Ok(())
-                })?;
-                Ok::<_, DeviceError>(time.as_secs_f64() / launches as f64)
-            };
-        batch(device, ours, WARM_UP)?;
-        batch(device, peer, WARM_UP)?;
-        let ours_launches = self.launches(batch(device, ours, WARM_UP)?);
-        let peer_launches = self.launches(batch(device, peer, WARM_UP)?);
+        let ours = self.batch(device, sets, ours)?;
+        let peer = self.batch(device, sets, peer)?;
         for round in 0..self.rounds {
             // Who comes second finds the GPU warmer: take turns.
             if round % 2 == 0 {
-                times.ours.push(batch(device, ours, ours_launches)?);
-                times.peer.push(batch(device, peer, peer_launches)?);
+                times.ours.push(ours.time(device)?);
+                times.peer.push(peer.time(device)?);
             } else {
-                times.peer.push(batch(device, peer, peer_launches)?);
-                times.ours.push(batch(device, ours, ours_launches)?);
+                times.peer.push(peer.time(device)?);
+                times.ours.push(ours.time(device)?);
             }
         }
         Ok(times)
+    }
+
+    /// Records a batch: as many launches as fill its duration, and each set as often as the others.
+    fn batch(
+        &self,
+        device: &mut CudaDevice,
+        sets: usize,
+        work: Work,
+    ) -> Result<Batch, DeviceError> {
+        let mut launch = |device: &mut CudaDevice, launches: usize| {
+            (0..launches).try_for_each(|index| work(device, index))
+        };
+        launch(device, WARM_UP)?;
+        let time = device.time(|device| launch(device, WARM_UP))?;
+        let launches = self.launches(time.as_secs_f64() / WARM_UP as f64);
+        let launches = launches.next_multiple_of(sets.max(1));
+        let graph = device.record(|device| launch(device, launches))?;
+        let batch = Batch { graph, launches };
+        batch.time(device)?;
+        Ok(batch)
     }
 
     /// Number of launches that fill a batch.
     fn launches(&self, seconds: f64) -> usize {
         let batch = Duration::from_millis(u64::from(self.batch_ms)).as_secs_f64();
         ((batch / seconds.max(1e-9)) as usize).clamp(MIN_BATCH, MAX_BATCH)
+    }
+}
+
+impl Batch {
+    /// Seconds a launch.
+    fn time(&self, device: &mut CudaDevice) -> Result<f64, DeviceError> {
+        let time = device.time(|device| device.replay(&self.graph))?;
+        Ok(time.as_secs_f64() / self.launches as f64)
     }
 }
 

@@ -120,7 +120,9 @@ impl Row {
         let size: Vec<String> = self.size.iter().map(i64::to_string).collect();
         let rate = |rate: Option<f64>| match (rate, self.unit) {
             (None, _) => "-".to_string(),
+            (Some(rate), Unit::Flops) if rate < 1e11 => format!("{:.1} GFLOP/s", rate * 1e-9),
             (Some(rate), Unit::Flops) => format!("{:.1} TFLOP/s", rate * 1e-12),
+            (Some(rate), Unit::Bytes) if rate < 1e10 => format!("{:.2} GB/s", rate * 1e-9),
             (Some(rate), Unit::Bytes) => format!("{:.0} GB/s", rate * 1e-9),
         };
         let error =

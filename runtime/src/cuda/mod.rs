@@ -1,8 +1,17 @@
 //! NVIDIA GPUs through the CUDA driver, which is looked for when a device is opened.
 //!
-//! All `unsafe` of the device is here. What makes it sound: handles come from the driver and live as
+//! - this file: the device;
+//! - [`code`]: loading code, and which GPU runs what;
+//! - [`measure`]: fills, copies, times and graphs, for benchmarks.
+//!
+//! All `unsafe` of the device is in this folder. What makes it sound: handles come from the driver and live as
 //! long as the [`CudaDevice`] that owns them, its context is made current before every call, and
 //! copies are synchronous, so that no host memory is used after it is gone.
+
+mod code;
+mod measure;
+
+pub use measure::Graph;
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_void};
@@ -17,6 +26,8 @@ use crate::artifact::Code;
 use crate::device::{
     Buffer, Device, DeviceError, DeviceSpec, Geometry, LaunchReport, ModuleId, ParamValue,
 };
+
+use code::{Function, find_function, load_image, runs_on};
 
 /// A GPU.
 #[derive(Debug)]
@@ -44,23 +55,11 @@ struct Module {
     functions: BTreeMap<String, Function>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Function {
-    function: sys::CUfunction,
-    static_shared: u64,
-    /// Dynamic shared memory that it was allowed so far.
-    dynamic_allowed: u32,
-}
-
 /// Dynamic and static shared memory that a kernel may have without asking (CUDA C++ Programming
 /// Guide, "Shared Memory" of each compute capability).
 const SHARED_WITHOUT_ASKING: u64 = 48 << 10;
-/// `cuEventElapsedTime_v2` came with this version of the driver.
-const TIMING_DRIVER: i32 = 12080;
 /// Most bytes of parameters that a kernel can have, from CUDA 12.1 on.
 const PARAM_BYTES: usize = 32768;
-/// Room for what the driver's compiler says.
-const LOG_BYTES: usize = 16 << 10;
 
 impl CudaDevice {
     /// Opens the GPU with this number.
@@ -164,78 +163,6 @@ impl CudaDevice {
         })
     }
 
-    /// Fills a buffer with a byte.
-    pub fn fill(&mut self, buffer: &Buffer, byte: u8) -> Result<(), DeviceError> {
-        self.make_current()?;
-        let bytes = buffer.bytes as usize;
-        // SAFETY: the buffer is an allocation of this size.
-        check("cuMemsetD8Async", unsafe {
-            result::memset_d8_async(buffer.address, byte, bytes, self.stream)
-        })
-    }
-
-    /// Copies one buffer to another.
-    pub fn copy(&mut self, to: &Buffer, from: &Buffer) -> Result<(), DeviceError> {
-        check_size("copy", to, from.bytes)?;
-        self.make_current()?;
-        let bytes = from.bytes as usize;
-        // SAFETY: both are allocations of at least this size.
-        check("cuMemcpyDtoDAsync", unsafe {
-            result::memcpy_dtod_async(to.address, from.address, bytes, self.stream)
-        })
-    }
-
-    /// Time that the device takes for what `work` puts into the stream.
-    pub fn time(
-        &mut self,
-        work: impl FnOnce(&mut CudaDevice) -> Result<(), DeviceError>,
-    ) -> Result<Duration, DeviceError> {
-        if self.driver_version < TIMING_DRIVER {
-            return Err(DeviceError::Cuda {
-                call: "cuEventElapsedTime_v2",
-                name: "CUDA_ERROR_NOT_SUPPORTED".to_string(),
-                text: format!(
-                    "the driver is {}, timing needs {TIMING_DRIVER}",
-                    self.driver_version
-                ),
-            });
-        }
-        self.make_current()?;
-        let [start, end] = self.events;
-        // SAFETY: events and stream were created in `open` and live until this is dropped.
-        check("cuEventRecord", unsafe {
-            result::event::record(start, self.stream)
-        })?;
-        work(self)?;
-        // SAFETY: as above.
-        check("cuEventRecord", unsafe {
-            result::event::record(end, self.stream)
-        })?;
-        // SAFETY: as above.
-        check("cuEventSynchronize", unsafe {
-            result::event::synchronize(end)
-        })?;
-        // SAFETY: as above; both events are recorded and done.
-        let milliseconds = unsafe { result::event::elapsed(start, end) };
-        let milliseconds = check("cuEventElapsedTime", milliseconds)?;
-        Ok(Duration::from_secs_f64(
-            f64::from(milliseconds.max(0.0)) * 1e-3,
-        ))
-    }
-
-    /// Checks that this GPU runs code for the kernel's target.
-    pub fn check_target(&self, kernel: &KernelAbi, cubin: bool) -> Result<(), DeviceError> {
-        if runs_on(&kernel.target, self.capability, cubin) {
-            return Ok(());
-        }
-        Err(DeviceError::Target {
-            kernel: kernel.name.clone(),
-            target: kernel.target.clone(),
-            device: self.name.clone(),
-            found: format!("sm_{}{}", self.capability.0, self.capability.1),
-        })
-    }
-
     /// Lays parameters out as PTX does, each at a multiple of its size, and says how long they are.
     fn pack(&mut self, params: &[ParamValue]) -> Result<usize, DeviceError> {
         let mut end = 0;
@@ -310,6 +237,22 @@ impl Device for CudaDevice {
 
     fn spec(&self) -> DeviceSpec {
         DeviceSpec::Cuda(self.index)
+    }
+
+    fn check_target(&self, kernel: &KernelAbi, code: &Code) -> Result<(), DeviceError> {
+        if runs_on(
+            &kernel.target,
+            self.capability,
+            matches!(code, Code::Cubin(_)),
+        ) {
+            return Ok(());
+        }
+        Err(DeviceError::Target {
+            kernel: kernel.name.clone(),
+            target: kernel.target.clone(),
+            device: self.name.clone(),
+            found: format!("sm_{}{}", self.capability.0, self.capability.1),
+        })
     }
 
     fn alloc(&mut self, bytes: u64, label: &str) -> Result<Buffer, DeviceError> {
@@ -479,88 +422,6 @@ impl Drop for CudaDevice {
     }
 }
 
-/// Whether code for `target` (`sm_80`, `sm_90a`, `sm_100f`) runs on a GPU: PTX on the same or a later
-/// one, a cubin on later ones of the same generation, and code for an `a` target on that one alone.
-fn runs_on(target: &str, (major, minor): (i32, i32), cubin: bool) -> bool {
-    let Some(version) = target.strip_prefix("sm_") else {
-        return true;
-    };
-    let (digits, suffix) = match version.find(|c: char| !c.is_ascii_digit()) {
-        Some(end) => version.split_at(end),
-        None => (version, ""),
-    };
-    // What is no target is for the driver to judge.
-    let Ok(number) = digits.parse::<i32>() else {
-        return true;
-    };
-    let (wanted_major, wanted_minor) = (number / 10, number % 10);
-    let same_generation = major == wanted_major && minor >= wanted_minor;
-    match suffix {
-        "a" => (major, minor) == (wanted_major, wanted_minor),
-        "f" => same_generation,
-        _ if cubin => same_generation,
-        _ => (major, minor) >= (wanted_major, wanted_minor),
-    }
-}
-
-fn find_function(module: sys::CUmodule, entry: &str) -> Result<Function, DeviceError> {
-    let invalid = |_| {
-        failed(
-            "cuModuleGetFunction",
-            &DriverError(sys::CUresult::CUDA_ERROR_NOT_FOUND),
-        )
-    };
-    let name = CString::new(entry).map_err(invalid)?;
-    // SAFETY: the module is loaded.
-    let function = check("cuModuleGetFunction", unsafe {
-        result::module::get_function(module, name)
-    })?;
-    let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
-    // SAFETY: the function comes from a loaded module.
-    let bytes = unsafe { result::function::get_function_attribute(function, attribute) };
-    let static_shared = u64::try_from(check("cuFuncGetAttribute", bytes)?).unwrap_or(0);
-    Ok(Function {
-        function,
-        static_shared,
-        dynamic_allowed: 0,
-    })
-}
-
-/// Loads PTX (with its NUL) or a cubin into the current context.
-fn load_image(image: &[u8]) -> Result<sys::CUmodule, DeviceError> {
-    use sys::CUjit_option::{CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-    let mut log = vec![0u8; LOG_BYTES];
-    let mut options = [CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
-    // The size is passed in the place of a pointer (CUDA driver API, cuModuleLoadDataEx).
-    let mut values = [
-        log.as_mut_ptr().cast(),
-        ptr::without_provenance_mut::<c_void>(LOG_BYTES),
-    ];
-    let mut module = ptr::null_mut();
-    // SAFETY: the image is alive during the call and ends as its format says; the log has the size
-    // that is passed.
-    let loaded = unsafe {
-        sys::cuModuleLoadDataEx(
-            &mut module,
-            image.as_ptr().cast(),
-            options.len() as u32,
-            options.as_mut_ptr(),
-            values.as_mut_ptr(),
-        )
-    };
-    match loaded.result() {
-        Ok(()) => Ok(module),
-        Err(error) => {
-            let end = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
-            let log = String::from_utf8_lossy(&log[..end]).into_owned();
-            Err(DeviceError::Load {
-                name: name_of(&error),
-                log,
-            })
-        }
-    }
-}
-
 fn check_size(what: &'static str, buffer: &Buffer, found: u64) -> Result<(), DeviceError> {
     let expected = buffer.bytes;
     if found <= expected {
@@ -598,17 +459,6 @@ fn name_of(error: &DriverError) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::runs_on;
-
-    #[test]
-    fn which_gpu_runs_what() {
-        assert!(runs_on("sm_80", (9, 0), false) && runs_on("sm_80", (8, 6), true));
-        assert!(!runs_on("sm_80", (9, 0), true) && !runs_on("sm_86", (8, 0), false));
-        assert!(runs_on("sm_90a", (9, 0), false) && !runs_on("sm_90a", (10, 0), false));
-        assert!(runs_on("sm_100f", (10, 3), true) && !runs_on("sm_100f", (12, 0), false));
-        assert!(runs_on("sm_100", (12, 0), false));
-    }
-
     /// Without a driver, opening is an error and no panic; with one, it opens or says why not.
     #[test]
     fn a_machine_without_cuda_is_told_so() {
