@@ -214,7 +214,9 @@ pub enum ErrorKind {
         align: u32,
     },
     /// A read of bytes nobody has written.
-    #[error("read of uninitialised {space} memory: {size} bytes at {address:#x}, of which byte {byte} was never written{object}")]
+    #[error(
+        "read of uninitialised {space} memory: {size} bytes at {address:#x}, of which byte {byte} was never written{object}"
+    )]
     Uninitialised {
         /// State space.
         space: Space,
@@ -228,7 +230,9 @@ pub enum ErrorKind {
         object: String,
     },
     /// An access to bytes that a `cp.async` in flight will write.
-    #[error("{access} before cp.async wait: {size} bytes at shared address {address:#x} are the target of a cp.async that no cp.async.wait_group has completed")]
+    #[error(
+        "{access} before cp.async wait: {size} bytes at shared address {address:#x} are the target of a cp.async that no cp.async.wait_group has completed"
+    )]
     PendingCopy {
         /// Read or write.
         access: Access,
@@ -340,19 +344,30 @@ fn list(waiters: &[Waiter]) -> String {
 impl SimError {
     /// An error that concerns a line of the text.
     pub(crate) fn at_line(kind: ErrorKind, ptx_line: u32) -> SimError {
-        SimError { kind, location: Some(Box::new(Location { ptx_line, ..Location::default() })) }
+        SimError {
+            kind,
+            location: Some(Box::new(Location {
+                ptx_line,
+                ..Location::default()
+            })),
+        }
     }
 }
 
 impl From<ErrorKind> for SimError {
     fn from(kind: ErrorKind) -> SimError {
-        SimError { kind, location: None }
+        SimError {
+            kind,
+            location: None,
+        }
     }
 }
 
 impl fmt::Display for SimError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(at) = &self.location else { return self.kind.fmt(f) };
+        let Some(at) = &self.location else {
+            return self.kind.fmt(f);
+        };
         match &at.source {
             Some(source) => write!(f, "{source}: {}", self.kind)?,
             None => write!(f, "ptx line {}: {}", at.ptx_line, self.kind)?,
@@ -361,7 +376,11 @@ impl fmt::Display for SimError {
             write!(f, "\n  in kernel `{entry}`")?;
         }
         if let (Some(b), Some(t)) = (at.block, at.thread) {
-            write!(f, ", block ({}, {}, {}), thread ({}, {}, {})", b[0], b[1], b[2], t[0], t[1], t[2])?;
+            write!(
+                f,
+                ", block ({}, {}, {}), thread ({}, {}, {})",
+                b[0], b[1], b[2], t[0], t[1], t[2]
+            )?;
         }
         if !at.instruction.is_empty() {
             write!(f, "\n  at ptx line {}: {}", at.ptx_line, at.instruction)?;

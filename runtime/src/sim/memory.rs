@@ -12,8 +12,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use super::error::{Access, ErrorKind, SimError};
 use super::Space;
+use super::error::{Access, ErrorKind, SimError};
 
 /// log2 of the address range that one allocation owns.
 const SLOT_BITS: u32 = 40;
@@ -64,11 +64,21 @@ impl Memory {
 
     fn allocate(&mut self, bytes: u64, name: &str, writable: bool) -> Result<u64, SimError> {
         if bytes > MAX_BYTES {
-            return Err(ErrorKind::Limit { what: "bytes of an allocation", limit: MAX_BYTES, found: bytes }.into());
+            return Err(ErrorKind::Limit {
+                what: "bytes of an allocation",
+                limit: MAX_BYTES,
+                found: bytes,
+            }
+            .into());
         }
         let slot = self.slots.len() as u64 + 1;
         if slot >= 1 << (63 - SLOT_BITS) {
-            return Err(ErrorKind::Limit { what: "allocations", limit: (1 << (63 - SLOT_BITS)) - 1, found: slot }.into());
+            return Err(ErrorKind::Limit {
+                what: "allocations",
+                limit: (1 << (63 - SLOT_BITS)) - 1,
+                found: slot,
+            }
+            .into());
         }
         let filled = |count: u64, value: u32| (0..count).map(|_| AtomicU32::new(value)).collect();
         self.slots.push(Some(Allocation {
@@ -167,7 +177,10 @@ impl Memory {
             image.resize(variable.bytes as usize, 0);
             self.write(address, &image)?;
             if variable.space == Space::Const {
-                self.slots[(address >> SLOT_BITS) as usize - 1].as_mut().expect("just allocated").writable = false;
+                self.slots[(address >> SLOT_BITS) as usize - 1]
+                    .as_mut()
+                    .expect("just allocated")
+                    .writable = false;
             }
             addresses.push(address);
         }
@@ -177,13 +190,23 @@ impl Memory {
 
     /// Resolves a device access; the error says which allocation is missed and by how much.
     #[inline]
-    pub(crate) fn place(&self, address: u64, size: u32, access: Access) -> Result<Place<'_>, ErrorKind> {
+    pub(crate) fn place(
+        &self,
+        address: u64,
+        size: u32,
+        access: Access,
+    ) -> Result<Place<'_>, ErrorKind> {
         let slot = (address >> SLOT_BITS).wrapping_sub(1) as usize;
         let offset = (address & ((1 << SLOT_BITS) - 1)).wrapping_sub(SLOT_BASE);
         match self.slots.get(slot) {
-            Some(Some(allocation)) if offset < allocation.bytes && allocation.bytes - offset >= u64::from(size) => {
+            Some(Some(allocation))
+                if offset < allocation.bytes && allocation.bytes - offset >= u64::from(size) =>
+            {
                 if access == Access::Write && !allocation.writable {
-                    return Err(ErrorKind::ReadOnly { space: Space::Const, address });
+                    return Err(ErrorKind::ReadOnly {
+                        space: Space::Const,
+                        address,
+                    });
                 }
                 Ok(Place { allocation, offset })
             }
@@ -201,7 +224,9 @@ impl Memory {
         let slot = (address >> SLOT_BITS).wrapping_sub(1) as usize;
         let offset = (address & ((1 << SLOT_BITS) - 1)).wrapping_sub(SLOT_BASE);
         match self.slots.get(slot) {
-            Some(Some(allocation)) if offset <= allocation.bytes && allocation.bytes - offset >= bytes => {
+            Some(Some(allocation))
+                if offset <= allocation.bytes && allocation.bytes - offset >= bytes =>
+            {
                 Ok(Place { allocation, offset })
             }
             _ => Err(self.host_error(address, bytes, access)),
@@ -209,7 +234,13 @@ impl Memory {
     }
 
     fn host_error(&self, address: u64, size: u64, access: Access) -> SimError {
-        ErrorKind::HostAccess { access, address, size, object: self.describe(address, size) }.into()
+        ErrorKind::HostAccess {
+            access,
+            address,
+            size,
+            object: self.describe(address, size),
+        }
+        .into()
     }
 
     fn describe(&self, address: u64, size: u64) -> String {
@@ -219,7 +250,10 @@ impl Memory {
             None => "no allocation is near".to_owned(),
             Some(None) => "the allocation was freed".to_owned(),
             Some(Some(a)) if offset < 0 => {
-                format!("it starts {} bytes before `{}`, which has {} bytes", -offset, a.name, a.bytes)
+                format!(
+                    "it starts {} bytes before `{}`, which has {} bytes",
+                    -offset, a.name, a.bytes
+                )
             }
             Some(Some(a)) => format!(
                 "bytes {offset}..{} of `{}`, which has {} bytes",
@@ -270,7 +304,10 @@ impl Place<'_> {
     /// The same allocation, `bytes` further.
     #[inline]
     pub(crate) fn plus(&self, bytes: u64) -> Self {
-        Place { allocation: self.allocation, offset: self.offset + bytes }
+        Place {
+            allocation: self.allocation,
+            offset: self.offset + bytes,
+        }
     }
 
     /// Reads 1, 2, 4 or 8 bytes, naturally aligned.
@@ -279,7 +316,10 @@ impl Place<'_> {
         let words = &self.allocation.words;
         let at = self.offset as usize;
         match size {
-            8 => u64::from(words[at / 4].load(Relaxed)) | u64::from(words[at / 4 + 1].load(Relaxed)) << 32,
+            8 => {
+                u64::from(words[at / 4].load(Relaxed))
+                    | u64::from(words[at / 4 + 1].load(Relaxed)) << 32
+            }
             4 => u64::from(words[at / 4].load(Relaxed)),
             _ => u64::from(words[at / 4].load(Relaxed)) >> (at % 4 * 8) & ((1 << (size * 8)) - 1),
         }
@@ -299,7 +339,8 @@ impl Place<'_> {
             _ => {
                 let mask = ((1u64 << (size * 8)) - 1) as u32;
                 let shift = at % 4 * 8;
-                let insert = |old: u32| Some(old & !(mask << shift) | (value as u32 & mask) << shift);
+                let insert =
+                    |old: u32| Some(old & !(mask << shift) | (value as u32 & mask) << shift);
                 // The closure never refuses, so the update cannot fail.
                 let _ = words[at / 4].fetch_update(Relaxed, Relaxed, insert);
             }
@@ -317,7 +358,10 @@ mod tests {
         let mut memory = Memory::new();
         let base = memory.alloc(13, "x").unwrap();
         memory.write(base + 3, &[1, 2, 3, 4, 5, 6]).unwrap();
-        assert_eq!(memory.read(base + 2, 8).unwrap(), [0xff, 1, 2, 3, 4, 5, 6, 0xff]);
+        assert_eq!(
+            memory.read(base + 2, 8).unwrap(),
+            [0xff, 1, 2, 3, 4, 5, 6, 0xff]
+        );
         assert_eq!(memory.first_unwritten(base, 13).unwrap(), Some(0));
         assert_eq!(memory.first_unwritten(base + 3, 6).unwrap(), None);
         assert_eq!(memory.first_unwritten(base + 3, 7).unwrap(), Some(6));
@@ -331,24 +375,40 @@ mod tests {
         let base = memory.alloc(8, "x").unwrap();
         assert!(memory.write(base + 4, &[0; 4]).is_ok());
         let error = memory.write(base + 5, &[0; 4]).unwrap_err().to_string();
-        assert!(error.contains("bytes 5..9 of `x`, which has 8 bytes"), "{error}");
+        assert!(
+            error.contains("bytes 5..9 of `x`, which has 8 bytes"),
+            "{error}"
+        );
         let error = memory.read(base - 4, 4).unwrap_err().to_string();
         assert!(error.contains("4 bytes before `x`"), "{error}");
         memory.free(base).unwrap();
-        assert!(memory.read(base, 1).unwrap_err().to_string().contains("freed"));
+        assert!(
+            memory
+                .read(base, 1)
+                .unwrap_err()
+                .to_string()
+                .contains("freed")
+        );
     }
 
     #[test]
     fn device_access_reads_back_each_size() {
         let mut memory = Memory::new();
-        let base = memory.alloc(64, "x").unwrap();
-        for (size, value) in [(1u32, 0xabu64), (2, 0xbeef), (4, 0xdead_beef), (8, 0x0123_4567_89ab_cdef)] {
-            let place = memory.place(base + 8 * u64::from(size), size, Access::Write).unwrap();
+        let base = memory.alloc(72, "x").unwrap();
+        for (size, value) in [
+            (1u32, 0xabu64),
+            (2, 0xbeef),
+            (4, 0xdead_beef),
+            (8, 0x0123_4567_89ab_cdef),
+        ] {
+            let place = memory
+                .place(base + 8 * u64::from(size), size, Access::Write)
+                .unwrap();
             assert_eq!(place.unwritten(size), Some(0));
             place.store(size, value);
             assert_eq!(place.unwritten(size), None);
             assert_eq!(place.load(size), value);
         }
-        assert!(memory.place(base + 60, 8, Access::Read).is_err());
+        assert!(memory.place(base + 68, 8, Access::Read).is_err());
     }
 }

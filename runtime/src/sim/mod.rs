@@ -30,6 +30,7 @@
 //!
 //! # Modules, in reading order
 //! - `parse`: PTX text → tokens → syntax tree. Knows the grammar, not the instructions.
+//! - `lane`: the registers of a warp, and functions of one lane lifted to 32.
 //! - `isa`: the decoded instruction, a closed enum with resolved operands.
 //! - `decode`: syntax tree → instructions, one file a family. Here an unknown opcode, modifier or
 //!   operand becomes an error; nothing after it looks at text.
@@ -58,9 +59,18 @@
 //! - **Bounds.** Memory is bounded by what the launch asks for, time by [`Options::step_limit`].
 //!   No PTX text makes it panic.
 
+mod decode;
 pub mod error;
+mod exec;
+mod flow;
+mod isa;
+mod lane;
 pub mod memory;
 pub mod module;
+mod number;
+mod parse;
+#[cfg(test)]
+mod tests;
 
 pub use error::{Access, ErrorKind, Location, SimError, SourceLoc, Waiter};
 pub use memory::Memory;

@@ -1,7 +1,10 @@
 //! A parsed PTX module and the launch of its kernels.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use super::error::{ErrorKind, SimError};
-use super::{Memory, Options, Space, Stats};
+use super::isa::Kernel;
+use super::{Memory, Options, Space, Stats, exec};
 
 /// A kernel parameter as declared.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +32,7 @@ pub struct Entry {
     pub maxntid: Option<[u32; 3]>,
     /// Bytes of statically sized shared variables.
     pub static_shared: u32,
+    pub(crate) kernel: Kernel,
 }
 
 /// A `.global` or `.const` variable.
@@ -43,13 +47,23 @@ pub(crate) struct Variable {
 /// A PTX module, parsed and decoded.
 #[derive(Debug)]
 pub struct Module {
+    /// Unlike that of any other module of the process.
+    number: u64,
     entries: Vec<Entry>,
+    variables: Vec<Variable>,
 }
+
+/// Largest local memory of a block, in bytes.
+const MAX_LOCAL: u64 = 1 << 30;
 
 impl Entry {
     /// Bytes of the parameter block.
     pub fn param_bytes(&self) -> u32 {
-        self.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0)
+        self.params
+            .iter()
+            .map(|p| p.offset + p.size)
+            .max()
+            .unwrap_or(0)
     }
 
     /// Lays the little-endian bytes of each parameter out as [`Module::launch`] wants them.
@@ -64,17 +78,108 @@ impl Entry {
             found,
         };
         if values.len() != self.params.len() {
-            return Err(mismatch("parameters", self.params.len().to_string(), values.len().to_string()).into());
+            return Err(mismatch(
+                "parameters",
+                self.params.len().to_string(),
+                values.len().to_string(),
+            )
+            .into());
         }
         let mut block = vec![0; self.param_bytes() as usize];
         for (param, value) in self.params.iter().zip(values) {
             if value.len() != param.size as usize {
                 let expected = format!("{} bytes for `{}`", param.size, param.name);
-                return Err(mismatch("parameter size", expected, format!("{} bytes", value.len())).into());
+                return Err(
+                    mismatch("parameter size", expected, format!("{} bytes", value.len())).into(),
+                );
             }
             block[param.offset as usize..][..value.len()].copy_from_slice(value);
         }
         Ok(block)
+    }
+}
+
+impl Entry {
+    /// What CUDA checks at a launch.
+    fn check_launch(
+        &self,
+        grid: [u32; 3],
+        block: [u32; 3],
+        dynamic_shared: u32,
+        params: &[u8],
+        options: &Options,
+    ) -> Result<(), SimError> {
+        let refuse = |what, expected: String, found: String| {
+            Err(ErrorKind::Launch {
+                entry: self.name.clone(),
+                what,
+                expected,
+                found,
+            }
+            .into())
+        };
+        let show = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
+        let [gx, gy, gz] = grid;
+        if grid.contains(&0) || gx > i32::MAX as u32 || gy > 65535 || gz > 65535 {
+            return refuse(
+                "grid",
+                "1 to (2147483647, 65535, 65535) blocks".to_owned(),
+                show(grid),
+            );
+        }
+        let threads = block
+            .iter()
+            .fold(1u64, |product, &n| product.saturating_mul(n.into()));
+        if threads == 0 || threads > 1024 || block[2] > 64 {
+            return refuse(
+                "block",
+                "1 to 1024 threads, at most 64 in z".to_owned(),
+                show(block),
+            );
+        }
+        if let Some(required) = self.reqntid
+            && required != block
+        {
+            return refuse(
+                "block",
+                format!("{}, by .reqntid", show(required)),
+                show(block),
+            );
+        }
+        let allowed = self.maxntid.map(|max| {
+            max.iter()
+                .fold(1u64, |product, &n| product.saturating_mul(n.into()))
+        });
+        if let (Some(max), Some(allowed)) = (self.maxntid, allowed)
+            && threads > allowed
+        {
+            return refuse(
+                "block",
+                format!("at most {allowed} threads, by .maxntid {}", show(max)),
+                show(block),
+            );
+        }
+        let shared = u64::from(self.static_shared) + u64::from(dynamic_shared);
+        if shared > options.shared_limit.into() {
+            return refuse(
+                "shared memory",
+                format!("at most {} bytes", options.shared_limit),
+                format!("{shared} bytes"),
+            );
+        }
+        if params.len() as u64 != u64::from(self.param_bytes()) {
+            let expected = format!("{} bytes", self.param_bytes());
+            return refuse("parameters", expected, format!("{} bytes", params.len()));
+        }
+        let local = u64::from(self.kernel.local_bytes) * threads.next_multiple_of(32);
+        if local > MAX_LOCAL {
+            return refuse(
+                "local memory of a block",
+                format!("at most {MAX_LOCAL} bytes"),
+                format!("{local} bytes"),
+            );
+        }
+        Ok(())
     }
 }
 
@@ -83,8 +188,15 @@ impl Module {
     ///
     /// # Errors
     /// The text is not PTX, or uses something the simulator does not execute.
-    pub fn parse(_ptx: &str) -> Result<Module, SimError> {
-        Ok(Module { entries: Vec::new() })
+    pub fn parse(ptx: &str) -> Result<Module, SimError> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let tree = super::parse::parse(ptx)?;
+        let (entries, variables) = super::decode::decode(&tree)?;
+        Ok(Module {
+            number: NUMBER.fetch_add(1, Relaxed),
+            entries,
+            variables,
+        })
     }
 
     /// The kernels, in the order of the text.
@@ -109,14 +221,33 @@ impl Module {
     pub fn launch(
         &self,
         entry: &str,
-        _grid: [u32; 3],
-        _block: [u32; 3],
-        _dynamic_shared: u32,
-        _params: &[u8],
-        _memory: &mut Memory,
-        _options: &Options,
+        grid: [u32; 3],
+        block: [u32; 3],
+        dynamic_shared: u32,
+        params: &[u8],
+        memory: &mut Memory,
+        options: &Options,
     ) -> Result<Stats, SimError> {
-        let entries = self.entries.iter().map(|e| e.name.clone()).collect();
-        Err(ErrorKind::NoSuchEntry { name: entry.to_owned(), entries }.into())
+        let Some(entry) = self.entry(entry) else {
+            let entries = self.entries.iter().map(|e| e.name.clone()).collect();
+            return Err(ErrorKind::NoSuchEntry {
+                name: entry.to_owned(),
+                entries,
+            }
+            .into());
+        };
+        entry.check_launch(grid, block, dynamic_shared, params, options)?;
+        let variables = memory.module_variables(self.number, &self.variables)?;
+        exec::run(&exec::Launch {
+            entry: &entry.name,
+            kernel: &entry.kernel,
+            grid,
+            block,
+            dynamic_shared,
+            params: exec::Bytes::filled(Space::Param, params),
+            memory,
+            variables: variables.into(),
+            options,
+        })
     }
 }

@@ -1,0 +1,313 @@
+//! Loads, stores, atomics, fences, prefetches and `cp.async` (PTX ISA 9.7.9, 9.7.13).
+
+use super::convert::space;
+use super::float::add_halves;
+use super::form::{Decoded, Form, Ty};
+use crate::sim::Space;
+use crate::sim::isa::{CopyBytes, Extend, Op};
+use crate::sim::lane::{Dst, Src};
+
+const SCOPES: [&str; 4] = ["cta", "cluster", "gpu", "sys"];
+
+/// Memory ordering, eviction and prefetch hints: they do not change what one access does in a
+/// simulator whose accesses happen in order.
+fn eat_ordering(form: &mut Form) {
+    if form.eat("weak") || form.eat("volatile") {
+        return;
+    }
+    if form.eat_any(&["relaxed", "acquire", "release", "acq_rel", "seq_cst"]) {
+        form.eat_any(&SCOPES);
+    } else if form.eat("mmio") {
+        form.eat("relaxed");
+        form.eat_any(&SCOPES);
+    }
+}
+
+fn eat_hints(form: &mut Form) -> Decoded<()> {
+    form.eat_any(&["ca", "cg", "cs", "lu", "cv", "wb", "wt"]);
+    form.eat("nc");
+    loop {
+        match form.peek() {
+            Some(
+                "L1::evict_normal"
+                | "L1::evict_unchanged"
+                | "L1::evict_first"
+                | "L1::evict_last"
+                | "L1::no_allocate",
+            )
+            | Some(
+                "L2::evict_normal" | "L2::evict_first" | "L2::evict_last" | "L2::64B" | "L2::128B"
+                | "L2::256B",
+            ) => {
+                let hint = form.peek().unwrap_or_default();
+                form.eat(hint);
+            }
+            // A cache policy operand would follow.
+            Some(hint) if hint.starts_with("L2::cache_hint") => return form.unknown(),
+            _ => return Ok(()),
+        }
+    }
+}
+
+fn vector(form: &mut Form) -> usize {
+    form.pick(|m| match m {
+        "v2" => Some(2),
+        "v4" => Some(4),
+        "v8" => Some(8),
+        _ => None,
+    })
+    .unwrap_or(1)
+}
+
+fn element(form: &mut Form, count: usize) -> Decoded<Ty> {
+    let ty = form.ty()?;
+    form.end_modifiers()?;
+    let plain = !matches!(
+        ty,
+        Ty::Pred | Ty::Tf32 | Ty::E4m3x2 | Ty::E5m2x2 | Ty::U16x2 | Ty::S16x2
+    );
+    // 32 bytes, as of sm_100, at most.
+    match plain && ty.bits() as usize * count <= 256 {
+        true => Ok(ty),
+        false => form.unknown(),
+    }
+}
+
+/// `ld`, `ldu`.
+pub(super) fn load(form: &mut Form) -> Decoded<Op> {
+    eat_ordering(form);
+    let space = form.pick(space).unwrap_or(Space::Generic);
+    eat_hints(form)?;
+    let count = vector(form);
+    let ty = element(form, count)?;
+    let dsts = form.dst_vector(ty, count)?;
+    let address = form.address(space)?;
+    let extend = if ty.is_signed() {
+        Extend::Sign
+    } else {
+        Extend::Zero
+    };
+    Ok(Op::Load {
+        dsts,
+        address,
+        bytes: ty.bits() / 8,
+        extend,
+    })
+}
+
+/// `st`.
+pub(super) fn store(form: &mut Form) -> Decoded<Op> {
+    eat_ordering(form);
+    let space = form.pick(space).unwrap_or(Space::Generic);
+    if matches!(space, Space::Param | Space::Const) {
+        return form.unknown();
+    }
+    eat_hints(form)?;
+    let count = vector(form);
+    let ty = element(form, count)?;
+    let address = form.address(space)?;
+    let srcs = form.src_vector(ty, count)?;
+    Ok(Op::Store {
+        srcs,
+        address,
+        bytes: ty.bits() / 8,
+    })
+}
+
+/// Wraps an update on one type as one on 64-bit values.
+macro_rules! update {
+    ($ty:ty, |$old:ident, $b:ident| $body:expr) => {
+        |old, b, _| {
+            let ($old, $b) = (old as $ty, b as $ty);
+            let new: $ty = $body;
+            new as u64
+        }
+    };
+}
+
+fn f32_add(old: u64, b: u64, _: u64) -> u64 {
+    let sum = f32::from_bits(old as u32) + f32::from_bits(b as u32);
+    u64::from(crate::sim::number::canonical(sum).to_bits())
+}
+
+type Update = fn(u64, u64, u64) -> u64;
+
+/// The update of an `atom` or `red`.
+fn update(operation: &str, ty: Ty) -> Option<Update> {
+    Some(match (operation, ty) {
+        ("add", Ty::U32 | Ty::S32) => update!(u32, |old, b| old.wrapping_add(b)),
+        ("add", Ty::U64 | Ty::S64) => update!(u64, |old, b| old.wrapping_add(b)),
+        ("add", Ty::F32) => f32_add,
+        ("add", Ty::F64) => |old, b, _| (f64::from_bits(old) + f64::from_bits(b)).to_bits(),
+        ("add", Ty::F16) => {
+            |old, b, _| u64::from(add_halves(Ty::F16).map_or(0, |f| f(old as u16, b as u16)))
+        }
+        ("add", Ty::Bf16) => {
+            |old, b, _| u64::from(add_halves(Ty::Bf16).map_or(0, |f| f(old as u16, b as u16)))
+        }
+        ("add", Ty::F16x2) => |old, b, _| add_pair(Ty::F16, old, b),
+        ("add", Ty::Bf16x2) => |old, b, _| add_pair(Ty::Bf16, old, b),
+        ("min", Ty::U32) => update!(u32, |old, b| old.min(b)),
+        ("min", Ty::S32) => |old, b, _| (old as i32).min(b as i32) as u32 as u64,
+        ("min", Ty::U64) => update!(u64, |old, b| old.min(b)),
+        ("min", Ty::S64) => update!(i64, |old, b| old.min(b)),
+        ("max", Ty::U32) => update!(u32, |old, b| old.max(b)),
+        ("max", Ty::S32) => |old, b, _| (old as i32).max(b as i32) as u32 as u64,
+        ("max", Ty::U64) => update!(u64, |old, b| old.max(b)),
+        ("max", Ty::S64) => update!(i64, |old, b| old.max(b)),
+        ("inc", Ty::U32) => update!(u32, |old, b| if old >= b { 0 } else { old + 1 }),
+        ("dec", Ty::U32) => update!(u32, |old, b| if old == 0 || old > b { b } else { old - 1 }),
+        ("and", Ty::B32 | Ty::B64) => |old, b, _| old & b,
+        ("or", Ty::B32 | Ty::B64) => |old, b, _| old | b,
+        ("xor", Ty::B32 | Ty::B64) => |old, b, _| old ^ b,
+        ("exch", Ty::B32 | Ty::B64) => |_, b, _| b,
+        ("cas", Ty::B16 | Ty::B32 | Ty::B64) => |old, b, c| if old == b { c } else { old },
+        _ => return None,
+    })
+}
+
+fn add_pair(ty: Ty, old: u64, b: u64) -> u64 {
+    let Some(add) = add_halves(ty) else {
+        return old;
+    };
+    u64::from(add(old as u16, b as u16))
+        | u64::from(add((old >> 16) as u16, (b >> 16) as u16)) << 16
+}
+
+/// `atom`, `red`.
+pub(super) fn atomic(form: &mut Form, opcode: &str) -> Decoded<Op> {
+    if form.eat_any(&["relaxed", "acquire", "release", "acq_rel"]) {
+        form.eat_any(&SCOPES);
+    }
+    form.eat_any(&SCOPES);
+    let space = form.pick(space).unwrap_or(Space::Generic);
+    if !matches!(space, Space::Generic | Space::Global | Space::Shared) {
+        return form.unknown();
+    }
+    let operation = form.peek().unwrap_or_default();
+    form.eat(operation);
+    form.eat("noftz");
+    let ty = form.ty()?;
+    form.end_modifiers()?;
+    let Some(f) = update(operation, ty) else {
+        return form.unknown();
+    };
+    if opcode == "red" && matches!(operation, "exch" | "cas") {
+        return form.unknown();
+    }
+    let dst = if opcode == "red" {
+        Dst::Sink
+    } else {
+        form.dst(ty)?
+    };
+    let address = form.address(space)?;
+    let b = form.src(ty)?;
+    let c = if operation == "cas" {
+        form.src(ty)?
+    } else {
+        Src::Imm(0)
+    };
+    Ok(Op::Atomic {
+        dst,
+        address,
+        bytes: ty.bits() / 8,
+        b,
+        c,
+        f,
+    })
+}
+
+/// `cp.async` and its groups.
+pub(super) fn copy_async(form: &mut Form) -> Decoded<Op> {
+    if !form.eat("async") {
+        return form.unknown();
+    }
+    match form.peek() {
+        Some("commit_group") => {
+            form.eat("commit_group");
+            return Ok(Op::CommitGroup);
+        }
+        Some("wait_group") => {
+            form.eat("wait_group");
+            form.end_modifiers()?;
+            let groups = form.literal()?;
+            return Ok(Op::WaitGroup(Some(groups.min(u64::from(u32::MAX)) as u32)));
+        }
+        Some("wait_all") => {
+            form.eat("wait_all");
+            return Ok(Op::WaitGroup(None));
+        }
+        _ => {}
+    }
+    let through_l1 = form.need("`.ca` or `.cg`", |m| match m {
+        "ca" => Some(true),
+        "cg" => Some(false),
+        _ => None,
+    })?;
+    if !form.eat_any(&["shared", "shared::cta"]) || !form.eat("global") {
+        return form.bad_modifier("`.shared.global`");
+    }
+    form.eat_any(&["L2::64B", "L2::128B", "L2::256B"]);
+    form.end_modifiers()?;
+    let dst = form.address(Space::Shared)?;
+    let src = form.address(Space::Global)?;
+    let bytes = form.literal()?;
+    if !matches!((through_l1, bytes), (true, 4 | 8 | 16) | (false, 16)) {
+        return form.bad(if through_l1 {
+            "4, 8 or 16 bytes"
+        } else {
+            "16 bytes"
+        });
+    }
+    let src_bytes = if form.operands_left() == 0 {
+        CopyBytes::All
+    } else if form.is_pred() {
+        CopyBytes::Ignore(form.pred_src()?)
+    } else {
+        CopyBytes::Count(form.src(Ty::U32)?)
+    };
+    Ok(Op::CopyAsync {
+        dst: dst.base,
+        dst_offset: dst.offset,
+        src: src.base,
+        src_offset: src.offset,
+        bytes: bytes as u32,
+        src_bytes,
+    })
+}
+
+/// `membar`, `fence`: nothing to do where memory is sequential.
+pub(super) fn fence(form: &mut Form, opcode: &str) -> Decoded<Op> {
+    if opcode == "membar" {
+        return match form.eat_any(&["cta", "gl", "sys"]) {
+            true => Ok(Op::Nop),
+            false => form.unknown(),
+        };
+    }
+    if form.eat("proxy") {
+        // The proxies of the asynchronous copies of later chips; `cp.async` needs none.
+        return match form.eat_any(&["alias", "async"]) {
+            true => {
+                form.eat_any(&["global", "shared::cta", "shared::cluster"]);
+                Ok(Op::Nop)
+            }
+            false => form.unknown(),
+        };
+    }
+    form.eat_any(&["sc", "acq_rel", "acquire", "release"]);
+    match form.eat_any(&SCOPES) {
+        true => Ok(Op::Nop),
+        false => form.unknown(),
+    }
+}
+
+/// `prefetch`, `prefetchu`: hints, whatever the address.
+pub(super) fn prefetch(form: &mut Form) -> Decoded<Op> {
+    let space = form.pick(space).unwrap_or(Space::Generic);
+    if !form.eat_any(&["L1", "L2", "L2::evict_last", "L2::evict_normal"]) {
+        return form.bad_modifier("a cache level");
+    }
+    form.end_modifiers()?;
+    form.address(space)?;
+    Ok(Op::Nop)
+}

@@ -1,0 +1,345 @@
+//! Loads, stores and atomics of a warp.
+
+use super::cta::Cta;
+use super::shared::value;
+use super::warp::Warp;
+use super::{Fault, fault_at};
+use crate::sim::Space;
+use crate::sim::error::{Access, ErrorKind};
+use crate::sim::isa::{
+    Address, BASE, Extend, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES,
+};
+use crate::sim::lane::{Dst, Registers, Src, WARP, Wides, lanes};
+use crate::sim::memory::Place;
+
+/// The error for a read of bytes that nobody wrote.
+#[cold]
+pub(super) fn uninitialised(place: &Place<'_>, address: u64, size: u32, byte: u32) -> ErrorKind {
+    let object = format!(" (in `{}`)", place.name());
+    ErrorKind::Uninitialised {
+        space: Space::Global,
+        address,
+        size,
+        byte,
+        object,
+    }
+}
+
+/// The space of an address, and the address within it.
+#[inline]
+fn resolve(space: Space, address: u64) -> (Space, u64) {
+    match space {
+        Space::Const => (Space::Global, address),
+        Space::Generic if address >> 40 != 0 => (Space::Global, address),
+        Space::Generic => match address {
+            _ if address.wrapping_sub(SHARED_WINDOW) < WINDOW_BYTES => {
+                (Space::Shared, address - SHARED_WINDOW)
+            }
+            _ if address.wrapping_sub(LOCAL_WINDOW) < WINDOW_BYTES => {
+                (Space::Local, address - LOCAL_WINDOW)
+            }
+            _ if address.wrapping_sub(PARAM_WINDOW) < WINDOW_BYTES => {
+                (Space::Param, address - PARAM_WINDOW)
+            }
+            // No window: global memory reports it.
+            _ => (Space::Global, address),
+        },
+        _ => (space, address),
+    }
+}
+
+fn extended(value: u64, bytes: u32, extend: Extend) -> u64 {
+    match (extend, bytes) {
+        (Extend::Sign, 1) => value as i8 as u64,
+        (Extend::Sign, 2) => value as i16 as u64,
+        (Extend::Sign, 4) => value as i32 as u64,
+        _ => value,
+    }
+}
+
+#[inline]
+fn put(registers: &mut Registers, dst: Dst, lane: usize, value: u64) {
+    match dst {
+        Dst::Word(slot) => registers.words[slot as usize][lane] = value as u32,
+        Dst::Wide(slot) => registers.wides[slot as usize][lane] = value,
+        Dst::Sink => {}
+    }
+}
+
+#[inline]
+fn get(registers: &Registers, src: Src, lane: usize) -> u64 {
+    match src {
+        Src::Word(slot) => u64::from(registers.words[slot as usize][lane]),
+        Src::Wide(slot) => registers.wides[slot as usize][lane],
+        Src::Imm(value) => value,
+        _ => registers.wides_of(src)[lane],
+    }
+}
+
+impl Cta<'_> {
+    /// Checks a global access and finds it.
+    #[inline]
+    fn global(&self, address: u64, size: u32, access: Access) -> Result<Place<'_>, ErrorKind> {
+        let place = self.launch.memory.place(address, size, access)?;
+        if address & u64::from(size - 1) != 0 {
+            return Err(ErrorKind::Misaligned {
+                space: Space::Global,
+                access,
+                address,
+                align: size,
+            });
+        }
+        if access == Access::Read
+            && self.launch.options.checks
+            && let Some(byte) = place.unwritten(size)
+        {
+            return Err(uninitialised(&place, address, size, byte));
+        }
+        Ok(place)
+    }
+}
+
+impl Warp {
+    pub(super) fn addresses(&self, address: &Address) -> Wides {
+        self.registers
+            .wides_of(address.base)
+            .map(|base| base.wrapping_add_signed(address.offset))
+    }
+
+    fn local_bytes(
+        &self,
+        lane: usize,
+        address: u64,
+        size: u32,
+        access: Access,
+    ) -> Result<&super::Bytes, ErrorKind> {
+        self.local
+            .get(lane)
+            .ok_or_else(|| no_local(address, size, access))
+    }
+
+    /// `ld`.
+    pub(super) fn load(
+        &mut self,
+        cta: &mut Cta<'_>,
+        dsts: &[Dst],
+        address: &Address,
+        bytes: u32,
+        extend: Extend,
+        mask: u32,
+    ) -> Result<(), Fault> {
+        let total = bytes * dsts.len() as u32;
+        let addresses = self.addresses(address);
+        let mut any_shared = false;
+        for lane in lanes(mask) {
+            let (space, at) = resolve(address.space, addresses[lane]);
+            if space == Space::Global {
+                let place = cta
+                    .global(at, total, Access::Read)
+                    .map_err(fault_at(lane))?;
+                for (i, &dst) in dsts.iter().enumerate() {
+                    let value = place.plus(u64::from(bytes) * i as u64).load(bytes);
+                    put(
+                        &mut self.registers,
+                        dst,
+                        lane,
+                        extended(value, bytes, extend),
+                    );
+                }
+                cta.stats.global_read_bytes += u64::from(total);
+                continue;
+            }
+            let mut buffer = [0; 32];
+            let data = match space {
+                Space::Shared => {
+                    any_shared = true;
+                    cta.shared.read(at, total)
+                }
+                Space::Param => cta.launch.params.read(at, total),
+                _ => self
+                    .local_bytes(lane, at, total, Access::Read)
+                    .and_then(|local| local.read(at, total)),
+            };
+            let data = data.map_err(fault_at(lane))?;
+            // A copy ends the borrow of local memory before registers are written.
+            buffer[..data.len()].copy_from_slice(data);
+            for (i, &dst) in dsts.iter().enumerate() {
+                let value = value(&buffer[bytes as usize * i..][..bytes as usize]);
+                put(
+                    &mut self.registers,
+                    dst,
+                    lane,
+                    extended(value, bytes, extend),
+                );
+            }
+        }
+        if any_shared {
+            cta.count_shared(&addresses, total, mask);
+        }
+        Ok(())
+    }
+
+    /// `st`.
+    pub(super) fn store(
+        &mut self,
+        cta: &mut Cta<'_>,
+        srcs: &[Src],
+        address: &Address,
+        bytes: u32,
+        mask: u32,
+    ) -> Result<(), Fault> {
+        let total = bytes * srcs.len() as u32;
+        let addresses = self.addresses(address);
+        let mut any_shared = false;
+        for lane in lanes(mask) {
+            let (space, at) = resolve(address.space, addresses[lane]);
+            if space == Space::Global {
+                let place = cta
+                    .global(at, total, Access::Write)
+                    .map_err(fault_at(lane))?;
+                for (i, &src) in srcs.iter().enumerate() {
+                    place
+                        .plus(u64::from(bytes) * i as u64)
+                        .store(bytes, get(&self.registers, src, lane));
+                }
+                cta.stats.global_written_bytes += u64::from(total);
+                continue;
+            }
+            let data = match space {
+                Space::Shared => {
+                    any_shared = true;
+                    cta.shared.write(at, total)
+                }
+                Space::Param => Err(ErrorKind::ReadOnly { space, address: at }),
+                _ => match self.local.get_mut(lane) {
+                    Some(local) => local.write(at, total),
+                    None => Err(no_local(at, total, Access::Write)),
+                },
+            };
+            let data = data.map_err(fault_at(lane))?;
+            for (chunk, &src) in data.chunks_exact_mut(bytes as usize).zip(srcs) {
+                let value = get(&self.registers, src, lane).to_le_bytes();
+                chunk.copy_from_slice(&value[..bytes as usize]);
+            }
+        }
+        if any_shared {
+            cta.count_shared(&addresses, total, mask);
+        }
+        Ok(())
+    }
+
+    /// `atom`, `red`: lane after lane.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn atomic(
+        &mut self,
+        cta: &mut Cta<'_>,
+        dst: Dst,
+        address: &Address,
+        bytes: u32,
+        [b, c]: [Src; 2],
+        f: fn(u64, u64, u64) -> u64,
+        mask: u32,
+    ) -> Result<(), Fault> {
+        let addresses = self.addresses(address);
+        let (b, c) = (self.registers.wides_of(b), self.registers.wides_of(c));
+        let ones = if bytes == 8 {
+            u64::MAX
+        } else {
+            (1 << (8 * bytes)) - 1
+        };
+        for lane in lanes(mask) {
+            let (b, c) = (b[lane] & ones, c[lane] & ones);
+            let (space, at) = resolve(address.space, addresses[lane]);
+            let old = match space {
+                Space::Global => {
+                    let place = cta
+                        .global(at, bytes, Access::Read)
+                        .map_err(fault_at(lane))?;
+                    cta.global(at, bytes, Access::Write)
+                        .map_err(fault_at(lane))?;
+                    let old = place.load(bytes);
+                    place.store(bytes, f(old, b, c));
+                    cta.stats.global_read_bytes += u64::from(bytes);
+                    cta.stats.global_written_bytes += u64::from(bytes);
+                    old
+                }
+                Space::Shared => {
+                    let old = value(cta.shared.read(at, bytes).map_err(fault_at(lane))?);
+                    let new = f(old, b, c).to_le_bytes();
+                    let data = cta.shared.write(at, bytes).map_err(fault_at(lane))?;
+                    data.copy_from_slice(&new[..bytes as usize]);
+                    old
+                }
+                _ => {
+                    let expected = "global or shared memory".to_owned();
+                    let kind = ErrorKind::Value {
+                        what: "address of an atomic",
+                        expected,
+                        found: addresses[lane],
+                    };
+                    return Err(Fault::new(kind, lane as u32));
+                }
+            };
+            put(&mut self.registers, dst, lane, old);
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn no_local(address: u64, size: u32, access: Access) -> ErrorKind {
+    let object = "there is no local memory".to_owned();
+    ErrorKind::OutOfBounds {
+        space: Space::Local,
+        access,
+        address,
+        size,
+        object,
+    }
+}
+
+/// Passes over the 32 banks of 4 bytes that an access takes, and the fewest it could take.
+///
+/// Lanes are served in groups whose accesses add up to 128 bytes at most; within a group each
+/// pass reads one word of every bank, any number of lanes sharing a word.
+pub(super) fn wavefronts(addresses: &Wides, bytes: u32, mask: u32) -> (u64, u64) {
+    let words = bytes.div_ceil(4) as usize;
+    let group = WARP / words.max(1);
+    let (mut passes, mut ideal) = (0, 0);
+    for first in (0..WARP).step_by(group) {
+        let mut seen: Vec<u64> = Vec::with_capacity(WARP);
+        for lane in lanes(mask).filter(|lane| (first..first + group).contains(lane)) {
+            let start = addresses[lane].wrapping_sub(BASE) / 4;
+            seen.extend((0..words as u64).map(|i| start.wrapping_add(i)));
+        }
+        seen.sort_unstable();
+        seen.dedup();
+        let mut banks = [0u64; WARP];
+        for word in &seen {
+            banks[(word % WARP as u64) as usize] += 1;
+        }
+        passes += banks.into_iter().max().unwrap_or(0);
+        ideal += seen.len().div_ceil(WARP) as u64;
+    }
+    (passes, ideal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strided(stride: u64) -> Wides {
+        std::array::from_fn(|lane| BASE + lane as u64 * stride)
+    }
+
+    #[test]
+    fn bank_conflicts() {
+        assert_eq!(wavefronts(&strided(4), 4, u32::MAX), (1, 1));
+        assert_eq!(wavefronts(&strided(8), 4, u32::MAX), (2, 1));
+        assert_eq!(wavefronts(&strided(128), 4, u32::MAX), (32, 1));
+        assert_eq!(wavefronts(&strided(0), 4, u32::MAX), (1, 1));
+        assert_eq!(wavefronts(&strided(16), 16, u32::MAX), (4, 4));
+        assert_eq!(wavefronts(&strided(128), 16, u32::MAX), (32, 4));
+        assert_eq!(wavefronts(&strided(128), 4, 1), (1, 1));
+    }
+}

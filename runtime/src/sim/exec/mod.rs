@@ -1,0 +1,120 @@
+//! Running a launch: blocks in parallel, each by one [`cta::Block`] at a time.
+//!
+//! - [`cta`]: a block's warps in turn. [`warp`]: groups of lanes, and the big match.
+//! - [`access`]: loads, stores, atomics. [`shared`]: byte memory with states. [`copy`]: `cp.async`.
+//! - [`collective`]: shuffles and the like. [`barrier`]: CTA barriers and what a standstill means.
+//! - [`matrix`]: `ldmatrix`, `stmatrix`, `mma`.
+//!
+//! A check that fails raises a [`Fault`]: the kind and the lane. The warp adds itself and the
+//! instruction, the CTA turns it into a [`SimError`].
+
+mod access;
+mod barrier;
+mod collective;
+mod copy;
+mod cta;
+mod matrix;
+mod shared;
+mod warp;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use rayon::prelude::*;
+
+pub(super) use self::shared::Bytes;
+use super::error::{ErrorKind, SimError};
+use super::isa::Kernel;
+use super::{Memory, Options, Stats};
+
+/// Everything a launch fixes.
+#[derive(Debug)]
+pub(super) struct Launch<'a> {
+    pub entry: &'a str,
+    pub kernel: &'a Kernel,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub dynamic_shared: u32,
+    pub params: Bytes,
+    pub memory: &'a Memory,
+    pub variables: Arc<[u64]>,
+    pub options: &'a Options,
+}
+
+/// An error on its way out of the executor.
+#[derive(Debug)]
+pub(super) struct Fault {
+    kind: ErrorKind,
+    lane: u32,
+    warp: u32,
+    pc: u32,
+}
+
+impl Fault {
+    fn new(kind: ErrorKind, lane: u32) -> Fault {
+        Fault {
+            kind,
+            lane,
+            warp: 0,
+            pc: 0,
+        }
+    }
+
+    /// Adds the warp and the instruction.
+    fn at(self, warp: u32, pc: u32) -> Fault {
+        Fault { warp, pc, ..self }
+    }
+}
+
+/// Puts a lane to an error.
+fn fault_at(lane: usize) -> impl Fn(ErrorKind) -> Fault {
+    move |kind| Fault::new(kind, lane as u32)
+}
+
+/// Runs every block. Of several errors the one of the first block is returned.
+pub(super) fn run(launch: &Launch<'_>) -> Result<Stats, SimError> {
+    let [x, y, _] = launch.grid.map(u64::from);
+    let blocks: u64 = launch.grid.iter().map(|&n| u64::from(n)).product();
+    let ctaid = |index: u64| {
+        [
+            (index % x) as u32,
+            (index / x % y) as u32,
+            (index / x / y) as u32,
+        ]
+    };
+    if launch.kernel.has_global_atomics || blocks == 1 || launch.options.threads == 1 {
+        let mut block = cta::Block::new(launch);
+        return (0..blocks).try_fold(Stats::default(), |stats, index| {
+            Ok(stats.merge(block.run(ctaid(index))?))
+        });
+    }
+    // Blocks before the first failing one all run, so that it is the first.
+    let failed = AtomicU64::new(u64::MAX);
+    let one = |block: &mut cta::Block<'_>, index: u64| match index > failed.load(Relaxed) {
+        true => Ok(Stats::default()),
+        false => block.run(ctaid(index)).map_err(|error| {
+            failed.fetch_min(index, Relaxed);
+            (index, error)
+        }),
+    };
+    let combine = |a: Result<Stats, (u64, SimError)>, b| match (a, b) {
+        (Ok(a), Ok(b)) => Ok(a.merge(b)),
+        (Err(a), Err(b)) => Err(if a.0 < b.0 { a } else { b }),
+        (Err(e), _) | (_, Err(e)) => Err(e),
+    };
+    let all = || {
+        (0..blocks)
+            .into_par_iter()
+            .map_init(|| cta::Block::new(launch), one)
+            .reduce(|| Ok(Stats::default()), combine)
+    };
+    let result = match launch.options.threads {
+        0 => all(),
+        threads => match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
+            Ok(pool) => pool.install(all),
+            // No threads to be had: the caller's will do.
+            Err(_) => all(),
+        },
+    };
+    result.map_err(|(_, error)| error)
+}

@@ -1,0 +1,177 @@
+//! Byte-addressed memory with a state for each byte: the shared memory of a CTA, the local memory
+//! of a thread, and the parameter block.
+
+use crate::sim::Space;
+use crate::sim::error::{Access, ErrorKind};
+use crate::sim::isa::BASE;
+
+/// State bits of a byte.
+const WRITTEN: u8 = 1;
+/// A `cp.async` in flight will write it.
+const PENDING: u8 = 2;
+
+/// A window of memory that starts at [`BASE`].
+#[derive(Debug)]
+pub(crate) struct Bytes {
+    space: Space,
+    data: Vec<u8>,
+    state: Vec<u8>,
+    checks: bool,
+}
+
+impl Bytes {
+    /// Uninitialised memory.
+    pub fn new(space: Space, bytes: usize, checks: bool) -> Bytes {
+        Bytes {
+            space,
+            data: vec![0xff; bytes],
+            state: vec![0; bytes],
+            checks,
+        }
+    }
+
+    /// Memory with contents.
+    pub fn filled(space: Space, data: &[u8]) -> Bytes {
+        Bytes {
+            space,
+            data: data.to_vec(),
+            state: vec![WRITTEN; data.len()],
+            checks: true,
+        }
+    }
+
+    /// Makes everything uninitialised again.
+    pub fn reset(&mut self) {
+        self.data.fill(0xff);
+        self.state.fill(0);
+    }
+
+    /// The index of an access within bounds and aligned.
+    #[inline]
+    fn locate(&self, address: u64, size: u32, access: Access) -> Result<usize, ErrorKind> {
+        let at = address.wrapping_sub(BASE);
+        let fits = at < self.data.len() as u64 && self.data.len() as u64 - at >= u64::from(size);
+        if fits && address & u64::from(size - 1) == 0 {
+            return Ok(at as usize);
+        }
+        Err(self.misplaced(address, size, access, fits))
+    }
+
+    #[cold]
+    fn misplaced(&self, address: u64, size: u32, access: Access, fits: bool) -> ErrorKind {
+        let space = self.space;
+        if fits {
+            return ErrorKind::Misaligned {
+                space,
+                access,
+                address,
+                align: size,
+            };
+        }
+        let total = self.data.len();
+        let distance = address.wrapping_sub(BASE) as i64;
+        let object = match distance {
+            _ if total == 0 => format!("there is no {space} memory"),
+            ..0 => format!(
+                "it starts {} bytes before the {total} bytes of {space} memory",
+                distance.unsigned_abs()
+            ),
+            _ => format!(
+                "bytes {distance}..{} of the {total} bytes of {space} memory",
+                distance.saturating_add(i64::from(size))
+            ),
+        };
+        ErrorKind::OutOfBounds {
+            space,
+            access,
+            address,
+            size,
+            object,
+        }
+    }
+
+    /// Checks a read and gives its bytes.
+    #[inline]
+    pub fn read(&self, address: u64, size: u32) -> Result<&[u8], ErrorKind> {
+        let at = self.locate(address, size, Access::Read)?;
+        let end = at + size as usize;
+        if self.checks && self.state[at..end].iter().any(|&s| s != WRITTEN) {
+            return Err(self.unreadable(address, size, &self.state[at..end]));
+        }
+        Ok(&self.data[at..end])
+    }
+
+    #[cold]
+    fn unreadable(&self, address: u64, size: u32, state: &[u8]) -> ErrorKind {
+        if state.iter().any(|s| s & PENDING != 0) {
+            return ErrorKind::PendingCopy {
+                access: Access::Read,
+                address,
+                size,
+            };
+        }
+        let byte = state.iter().position(|s| s & WRITTEN == 0).unwrap_or(0) as u32;
+        ErrorKind::Uninitialised {
+            space: self.space,
+            address,
+            size,
+            byte,
+            object: String::new(),
+        }
+    }
+
+    /// Checks a write, marks its bytes as written and gives them.
+    #[inline]
+    pub fn write(&mut self, address: u64, size: u32) -> Result<&mut [u8], ErrorKind> {
+        let at = self.locate(address, size, Access::Write)?;
+        let end = at + size as usize;
+        let state = &mut self.state[at..end];
+        if self.checks && state.iter().any(|s| s & PENDING != 0) {
+            return Err(ErrorKind::PendingCopy {
+                access: Access::Write,
+                address,
+                size,
+            });
+        }
+        state.fill(WRITTEN);
+        Ok(&mut self.data[at..end])
+    }
+
+    /// Announces a `cp.async`: until it is completed its bytes are out of reach.
+    pub fn announce(&mut self, address: u64, size: u32) -> Result<(), ErrorKind> {
+        let at = self.locate(address, size, Access::Write)?;
+        let state = &mut self.state[at..at + size as usize];
+        if self.checks && state.iter().any(|s| s & PENDING != 0) {
+            return Err(ErrorKind::PendingCopy {
+                access: Access::Write,
+                address,
+                size,
+            });
+        }
+        state.iter_mut().for_each(|s| *s |= PENDING);
+        Ok(())
+    }
+
+    /// Completes a `cp.async` that was announced.
+    pub fn complete(&mut self, address: u64, data: &[u8]) {
+        let at = address.wrapping_sub(BASE) as usize;
+        if let (Some(bytes), Some(state)) = (
+            self.data.get_mut(at..at + data.len()),
+            self.state.get_mut(at..at + data.len()),
+        ) {
+            bytes.copy_from_slice(data);
+            state.fill(WRITTEN);
+        }
+    }
+}
+
+/// The little-endian value of up to 8 bytes.
+#[inline]
+pub(crate) fn value(bytes: &[u8]) -> u64 {
+    match *bytes {
+        [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
+        [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        [a, b] => u64::from(u16::from_le_bytes([a, b])),
+        _ => u64::from(bytes.first().copied().unwrap_or(0)),
+    }
+}

@@ -1,0 +1,396 @@
+//! A warp: registers, and groups of lanes that stand at one instruction each.
+
+use super::copy::Copies;
+use super::cta::Cta;
+use super::shared::Bytes;
+use super::{Fault, Launch};
+use crate::sim::Space;
+use crate::sim::error::ErrorKind;
+use crate::sim::isa::{Instr, Op};
+use crate::sim::lane::{Registers, Specials, WARP, lanes};
+
+/// After so many instructions of one group, another one that could run gets a turn, so that a
+/// group which spins until another group has done something does not spin forever.
+const PATIENCE: u32 = 1 << 16;
+
+/// Lanes that stand at the same instruction.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Group {
+    pub pc: u32,
+    pub mask: u32,
+    pub wait: Wait,
+}
+
+/// What a group waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Nothing.
+    Ready,
+    /// Lanes that its instruction needs and that stand elsewhere.
+    Lanes(u32),
+    /// A CTA barrier, at which it has arrived.
+    Barrier(u32),
+}
+
+/// A warp.
+#[derive(Debug)]
+pub(crate) struct Warp {
+    pub index: u32,
+    pub registers: Registers,
+    /// Never two ready groups at one instruction.
+    pub groups: Vec<Group>,
+    /// Lanes that exist and have not left.
+    pub live: u32,
+    pub copies: Copies,
+    /// Local memory of each lane.
+    pub local: Vec<Bytes>,
+}
+
+/// How an instruction leaves its group.
+pub(super) enum Next {
+    /// All lanes go on.
+    Advance,
+    /// The lanes of the mask, which executed a jump, go to the instruction.
+    Jump(u32, u32),
+    /// Each lane of the mask to its own instruction.
+    Scatter(u32, [u32; WARP]),
+    /// The lanes of the mask leave.
+    Exit(u32),
+    /// The first mask waits where it is for the lanes of the second.
+    Gather(u32, u32),
+    /// The lanes of the mask wait at the barrier.
+    Block(u32, u32),
+}
+
+impl Warp {
+    pub fn new(index: u32, launch: &Launch<'_>) -> Warp {
+        let kernel = launch.kernel;
+        let local = match kernel.local_bytes {
+            0 => Vec::new(),
+            bytes => (0..WARP)
+                .map(|_| Bytes::new(Space::Local, bytes as usize, launch.options.checks))
+                .collect(),
+        };
+        Warp {
+            index,
+            registers: Registers {
+                words: vec![[0; WARP]; kernel.words],
+                wides: vec![[0; WARP]; kernel.wides],
+                preds: vec![0; kernel.preds],
+                specials: Specials::default(),
+                variables: launch.variables.clone(),
+            },
+            groups: Vec::new(),
+            live: 0,
+            copies: Copies::default(),
+            local,
+        }
+    }
+
+    /// Puts the warp at the kernel's start in a CTA.
+    pub fn reset(&mut self, launch: &Launch<'_>, ctaid: [u32; 3]) {
+        let [x, y, z] = launch.block;
+        let threads = x * y * z;
+        let first = self.index * WARP as u32;
+        let specials = &mut self.registers.specials;
+        for lane in 0..WARP as u32 {
+            let thread = first + lane;
+            let tid = [thread % x, thread / x % y, thread / x / y];
+            for (axis, tid) in tid.into_iter().enumerate() {
+                specials.tid[axis][lane as usize] = tid;
+            }
+        }
+        specials.ntid = launch.block;
+        specials.ctaid = ctaid;
+        specials.nctaid = launch.grid;
+        specials.warp = self.index;
+        specials.warps = threads.div_ceil(WARP as u32);
+        specials.clock = 0;
+        specials.dynamic_shared = launch.dynamic_shared;
+        specials.total_shared = launch.kernel.dynamic_shared + launch.dynamic_shared;
+        self.registers.words.fill([0; WARP]);
+        self.registers.wides.fill([0; WARP]);
+        self.registers.preds.fill(0);
+        let present = (threads - first).min(WARP as u32);
+        self.live = if present == 32 {
+            u32::MAX
+        } else {
+            (1 << present) - 1
+        };
+        self.groups.clear();
+        self.groups.push(Group {
+            pc: 0,
+            mask: self.live,
+            wait: Wait::Ready,
+        });
+        self.copies.clear();
+        self.local.iter_mut().for_each(Bytes::reset);
+    }
+
+    /// Whether a group can go on.
+    pub fn is_ready(&self) -> bool {
+        self.groups.iter().any(|g| g.wait == Wait::Ready)
+    }
+
+    /// Runs until no group can go on, or for `budget` instructions. Returns how many it ran.
+    pub fn run(&mut self, cta: &mut Cta<'_>, budget: u64) -> Result<u64, Fault> {
+        let code = &cta.launch.kernel.code[..];
+        let rank = &cta.launch.kernel.rank[..];
+        let mut steps = 0;
+        let mut patience = PATIENCE;
+        while steps < budget {
+            let ready = self
+                .groups
+                .iter()
+                .enumerate()
+                .filter(|(_, g)| g.wait == Wait::Ready);
+            let chosen = match patience {
+                0 => ready.max_by_key(|(_, g)| rank[g.pc as usize]),
+                _ => ready.min_by_key(|(_, g)| rank[g.pc as usize]),
+            };
+            let Some((current, _)) = chosen else { break };
+            let alone = self.groups.len() == 1;
+            patience = if patience == 0 { PATIENCE } else { patience };
+            // A group alone runs on without looking for others.
+            loop {
+                let group = self.groups[current];
+                let instr = &code[group.pc as usize];
+                steps += 1;
+                let mask = match instr.guard {
+                    None => group.mask,
+                    Some(guard) => group.mask & self.registers.pred(guard),
+                };
+                cta.stats.warp_instructions += 1;
+                cta.stats.thread_instructions += u64::from(mask.count_ones());
+                self.registers.specials.clock += 1;
+                let next = match mask {
+                    0 => Next::Advance,
+                    _ => self
+                        .execute(instr, group, mask, cta)
+                        .map_err(|fault| fault.at(self.index, group.pc))?,
+                };
+                if let (Next::Advance, true) = (&next, alone) {
+                    self.groups[current].pc += 1;
+                    if steps >= budget {
+                        break;
+                    }
+                    continue;
+                }
+                self.apply(current, next);
+                break;
+            }
+            if !alone {
+                patience -= 1;
+            }
+        }
+        Ok(steps)
+    }
+
+    fn apply(&mut self, current: usize, next: Next) {
+        let group = self.groups[current];
+        let pc = group.pc;
+        match next {
+            Next::Advance => self.place(current, &[(pc + 1, group.mask, Wait::Ready)]),
+            Next::Jump(target, mask) => self.place(
+                current,
+                &[
+                    (target, mask, Wait::Ready),
+                    (pc + 1, group.mask & !mask, Wait::Ready),
+                ],
+            ),
+            Next::Scatter(mask, targets) => {
+                let mut parts = vec![(pc + 1, group.mask & !mask, Wait::Ready)];
+                for lane in lanes(mask) {
+                    let bit = 1 << lane;
+                    match parts
+                        .iter_mut()
+                        .find(|(target, ..)| *target == targets[lane])
+                    {
+                        Some((_, part, _)) => *part |= bit,
+                        None => parts.push((targets[lane], bit, Wait::Ready)),
+                    }
+                }
+                self.place(current, &parts);
+            }
+            Next::Exit(mask) => {
+                self.live &= !mask;
+                self.place(current, &[(pc + 1, group.mask & !mask, Wait::Ready)]);
+                // Who waits for all lanes that live now waits for fewer.
+                self.retry();
+            }
+            Next::Gather(mask, needed) => self.place(
+                current,
+                &[
+                    (pc, mask, Wait::Lanes(needed)),
+                    (pc + 1, group.mask & !mask, Wait::Ready),
+                ],
+            ),
+            Next::Block(mask, barrier) => self.place(
+                current,
+                &[
+                    (pc, mask, Wait::Barrier(barrier)),
+                    (pc + 1, group.mask & !mask, Wait::Ready),
+                ],
+            ),
+        }
+    }
+
+    /// Replaces a group by parts, each joined with the group that stands there already.
+    fn place(&mut self, current: usize, parts: &[(u32, u32, Wait)]) {
+        self.groups.swap_remove(current);
+        for &(pc, mask, wait) in parts {
+            if mask == 0 {
+                continue;
+            }
+            let joinable = |g: &&mut Group| g.pc == pc && !matches!(g.wait, Wait::Barrier(_));
+            match self.groups.iter_mut().find(joinable) {
+                Some(group) if !matches!(wait, Wait::Barrier(_)) => {
+                    group.mask |= mask;
+                    // Enough lanes may be together now: try again.
+                    group.wait = Wait::Ready;
+                }
+                _ => self.groups.push(Group { pc, mask, wait }),
+            }
+        }
+    }
+
+    fn retry(&mut self) {
+        for group in &mut self.groups {
+            if let Wait::Lanes(_) = group.wait {
+                group.wait = Wait::Ready;
+            }
+        }
+    }
+
+    /// Lets the groups that wait at a barrier go on.
+    pub fn release(&mut self, barrier: u32) {
+        while let Some(at) = self
+            .groups
+            .iter()
+            .position(|g| g.wait == Wait::Barrier(barrier))
+        {
+            let group = self.groups[at];
+            self.place(at, &[(group.pc + 1, group.mask, Wait::Ready)]);
+        }
+    }
+
+    fn execute(
+        &mut self,
+        instr: &Instr,
+        group: Group,
+        mask: u32,
+        cta: &mut Cta<'_>,
+    ) -> Result<Next, Fault> {
+        match &instr.op {
+            Op::Lanes(f) => f(&mut self.registers, mask),
+            Op::Branch { target } => return Ok(Next::Jump(*target, mask)),
+            Op::Load {
+                dsts,
+                address,
+                bytes,
+                extend,
+            } => self.load(cta, dsts, address, *bytes, *extend, mask)?,
+            Op::Store {
+                srcs,
+                address,
+                bytes,
+            } => self.store(cta, srcs, address, *bytes, mask)?,
+            Op::Mma(mma) => {
+                if mask != u32::MAX {
+                    return Ok(Next::Gather(mask, u32::MAX));
+                }
+                cta.stats.mma_instructions += 1;
+                self.multiply(mma);
+            }
+            Op::LoadMatrix {
+                dsts,
+                address,
+                transpose,
+            } => {
+                if mask != u32::MAX {
+                    return Ok(Next::Gather(mask, u32::MAX));
+                }
+                self.load_matrix(cta, dsts, address, *transpose)?;
+            }
+            Op::StoreMatrix {
+                srcs,
+                address,
+                transpose,
+            } => {
+                if mask != u32::MAX {
+                    return Ok(Next::Gather(mask, u32::MAX));
+                }
+                self.store_matrix(cta, srcs, address, *transpose)?;
+            }
+            Op::CopyAsync {
+                dst,
+                dst_offset,
+                src,
+                src_offset,
+                bytes,
+                src_bytes,
+            } => {
+                self.copy_async(
+                    cta,
+                    (*dst, *dst_offset),
+                    (*src, *src_offset),
+                    *bytes,
+                    *src_bytes,
+                    mask,
+                )?;
+            }
+            Op::CommitGroup => self.copies.commit(mask),
+            Op::WaitGroup(groups) => self.copies.wait(mask, *groups, &mut cta.shared),
+            Op::Atomic {
+                dst,
+                address,
+                bytes,
+                b,
+                c,
+                f,
+            } => {
+                self.atomic(cta, *dst, address, *bytes, [*b, *c], *f, mask)?;
+            }
+            Op::Barrier(barrier) => return self.barrier(cta, barrier, group, mask),
+            Op::Exit => return Ok(Next::Exit(mask)),
+            Op::BranchIndexed { index, targets } => {
+                return self.branch_indexed(*index, targets, mask);
+            }
+            Op::ActiveMask(dst) => self.registers.set_words(*dst, mask, &[mask; WARP]),
+            Op::Trap => return Err(Fault::new(ErrorKind::Trap, mask.trailing_zeros())),
+            Op::Nop => {}
+            Op::Shuffle { members, .. }
+            | Op::Vote { members, .. }
+            | Op::Match { members, .. }
+            | Op::Reduce { members, .. }
+            | Op::Elect { members, .. }
+            | Op::WarpBarrier { members } => match self.rendezvous(*members, mask)? {
+                Ok(sets) => sets
+                    .into_iter()
+                    .for_each(|set| self.collective(&instr.op, set)),
+                Err(next) => return Ok(next),
+            },
+        }
+        Ok(Next::Advance)
+    }
+
+    fn branch_indexed(
+        &self,
+        index: crate::sim::lane::Src,
+        targets: &[u32],
+        mask: u32,
+    ) -> Result<Next, Fault> {
+        let index = self.registers.words_of(index);
+        let mut to = [0; WARP];
+        for lane in lanes(mask) {
+            to[lane] = *targets.get(index[lane] as usize).ok_or_else(|| {
+                let kind = ErrorKind::BranchIndex {
+                    index: index[lane],
+                    targets: targets.len() as u32,
+                };
+                Fault::new(kind, lane as u32)
+            })?;
+        }
+        Ok(Next::Scatter(mask, to))
+    }
+}

@@ -1,0 +1,266 @@
+//! The decoded instruction: a closed enum whose operands are resolved to register slots, offsets
+//! and instruction indices. Everything that works on each lane alone is one variant,
+//! [`Op::Lanes`]; the others touch memory, other lanes or the flow of control.
+
+use std::fmt;
+
+use super::Space;
+use super::error::SourceLoc;
+use super::lane::{Dst, LaneFn, Pred, Src};
+
+/// First address of a variable in the shared, local and param spaces. Not 0, so that a null
+/// pointer is outside.
+pub(crate) const BASE: u64 = 1024;
+/// Distance from an address of a space to the generic address of the same byte.
+pub(crate) const SHARED_WINDOW: u64 = 0x10_0000_0000;
+pub(crate) const LOCAL_WINDOW: u64 = 0x20_0000_0000;
+pub(crate) const PARAM_WINDOW: u64 = 0x30_0000_0000;
+/// Bytes of a window.
+pub(crate) const WINDOW_BYTES: u64 = 0x10_0000_0000;
+
+/// A decoded kernel.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    pub code: Vec<Instr>,
+    /// Rank of each instruction in the order lanes are run: [`super::flow`].
+    pub rank: Vec<u32>,
+    pub words: usize,
+    pub wides: usize,
+    pub preds: usize,
+    /// Bytes of local memory of a thread.
+    pub local_bytes: u32,
+    /// Where dynamic shared memory starts, from the start of the window's [`BASE`].
+    pub dynamic_shared: u32,
+    /// Whether it updates global memory atomically; then CTAs run in order.
+    pub has_global_atomics: bool,
+}
+
+/// An instruction with its guard and place.
+#[derive(Debug)]
+pub(crate) struct Instr {
+    pub op: Op,
+    pub guard: Option<Pred>,
+    pub line: u32,
+    pub source: Option<SourceLoc>,
+    pub text: String,
+}
+
+/// `[base + offset]`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Address {
+    pub space: Space,
+    pub base: Src,
+    pub offset: i64,
+}
+
+/// How a loaded element fills its register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extend {
+    Zero,
+    /// From 8, 16 or 32 bits.
+    Sign,
+}
+
+/// What an instruction does.
+pub(crate) enum Op {
+    /// Each lane alone.
+    Lanes(LaneFn),
+    Load {
+        dsts: Box<[Dst]>,
+        address: Address,
+        bytes: u32,
+        extend: Extend,
+    },
+    Store {
+        srcs: Box<[Src]>,
+        address: Address,
+        bytes: u32,
+    },
+    /// `atom` and `red`: `f(old, b, c)` is stored, `old` returned.
+    Atomic {
+        dst: Dst,
+        address: Address,
+        bytes: u32,
+        b: Src,
+        c: Src,
+        f: fn(u64, u64, u64) -> u64,
+    },
+    CopyAsync {
+        dst: Src,
+        dst_offset: i64,
+        src: Src,
+        src_offset: i64,
+        bytes: u32,
+        src_bytes: CopyBytes,
+    },
+    CommitGroup,
+    /// Waits until at most this many groups are in flight; `None`: all copies, committed or not.
+    WaitGroup(Option<u32>),
+    LoadMatrix {
+        dsts: Box<[Dst]>,
+        address: Address,
+        transpose: bool,
+    },
+    StoreMatrix {
+        srcs: Box<[Src]>,
+        address: Address,
+        transpose: bool,
+    },
+    Mma(Box<Mma>),
+    Shuffle {
+        mode: ShuffleMode,
+        dst: Dst,
+        valid: Option<u32>,
+        a: Src,
+        b: Src,
+        c: Src,
+        members: Src,
+    },
+    Vote {
+        mode: VoteMode,
+        dst: VoteDst,
+        pred: Pred,
+        members: Src,
+    },
+    /// `match.sync`: equal lanes, or all of them.
+    Match {
+        all: bool,
+        dst: Dst,
+        valid: Option<u32>,
+        value: Src,
+        wide: bool,
+        members: Src,
+    },
+    Reduce {
+        f: fn(u32, u32) -> u32,
+        dst: Dst,
+        value: Src,
+        members: Src,
+    },
+    Elect {
+        dst: Dst,
+        pred: Option<u32>,
+        members: Src,
+    },
+    ActiveMask(Dst),
+    WarpBarrier {
+        members: Src,
+    },
+    Barrier(Box<Barrier>),
+    Branch {
+        target: u32,
+    },
+    BranchIndexed {
+        index: Src,
+        targets: Box<[u32]>,
+    },
+    Exit,
+    Trap,
+    /// Fences, prefetches and hints: without effect here.
+    Nop,
+}
+
+impl fmt::Debug for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Op")
+    }
+}
+
+/// How much of a `cp.async` comes from its source; zeros fill the rest.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum CopyBytes {
+    All,
+    /// The src-size operand.
+    Count(Src),
+    /// The ignore-src operand: nothing where it holds.
+    Ignore(Pred),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ShuffleMode {
+    Up,
+    Down,
+    Bfly,
+    Idx,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum VoteMode {
+    All,
+    Any,
+    Uni,
+    Ballot,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum VoteDst {
+    Pred(u32),
+    Word(Dst),
+}
+
+/// A CTA barrier.
+#[derive(Debug)]
+pub(crate) struct Barrier {
+    pub id: Src,
+    /// Threads that take part; all of the CTA when absent.
+    pub count: Option<Src>,
+    /// Whether all lanes of a warp execute it together.
+    pub aligned: bool,
+    pub kind: BarrierKind,
+}
+
+/// What a thread does at a barrier besides arriving.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum BarrierKind {
+    Sync,
+    Arrive,
+    /// `bar.red`: waits and receives a combination of every thread's predicate.
+    Reduce {
+        mode: BarrierReduce,
+        pred: Pred,
+    },
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum BarrierReduce {
+    Popc(Dst),
+    And(u32),
+    Or(u32),
+}
+
+/// A warp-wide matrix multiply-accumulate.
+#[derive(Debug)]
+pub(crate) struct Mma {
+    pub k: usize,
+    pub multiplicands: MmaType,
+    pub b_type: MmaType,
+    pub accumulate: MmaAccumulator,
+    /// `.satfinite` of the integer forms.
+    pub saturate: bool,
+    pub d: Box<[Dst]>,
+    pub a: Box<[Src]>,
+    pub b: Box<[Src]>,
+    pub c: Box<[Src]>,
+}
+
+/// Element type of A or B.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MmaType {
+    F16,
+    Bf16,
+    Tf32,
+    S8,
+    U8,
+    E4m3,
+    E5m2,
+    F64,
+}
+
+/// Element type of C and D.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MmaAccumulator {
+    F16,
+    F32,
+    S32,
+    F64,
+}
