@@ -19,7 +19,7 @@ use crate::report;
 use cutec_dialects::target::Target;
 use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::diagnostics::render::RenderOptions;
-use cutec_frontend::source::{FileId, SourceLoader, SourceMap};
+use cutec_frontend::source::{SourceLoader, SourceMap};
 use cutec_runtime::Abi;
 use cutec_runtime::abi::Resources;
 use melior::Context;
@@ -246,7 +246,6 @@ impl Compiler {
         options: &Options,
     ) -> Result<Artifact, CompileError> {
         let mut sources = SourceMap::new();
-        let file = sources.add(source.name.clone(), Arc::clone(&source.text));
         let mut run = Run {
             context: &self.context,
             options,
@@ -256,7 +255,7 @@ impl Compiler {
             abi: None,
         };
         let mut problems = Problems::default();
-        match run.emit(&mut sources, file, source, &mut problems) {
+        match run.emit(&mut sources, source, &mut problems) {
             Some(content) if problems.is_empty() => Ok(Artifact {
                 content,
                 abi: run.abi,
@@ -318,12 +317,11 @@ impl<'a> Run<'a> {
     fn emit(
         &mut self,
         sources: &mut SourceMap,
-        file: FileId,
         source: &Source,
         problems: &mut Problems,
     ) -> Option<Content> {
         let options = self.options;
-        let mut module = self.parse(sources, file, source, problems)?;
+        let mut module = self.parse(sources, source, problems)?;
         if options.emit == Emit::Tile {
             return Some(Content::Text(module_text(&module)));
         }
@@ -363,13 +361,13 @@ impl<'a> Run<'a> {
     fn parse(
         &mut self,
         sources: &mut SourceMap,
-        file: FileId,
         source: &Source,
         problems: &mut Problems,
     ) -> Option<Module<'a>> {
         let context = self.context;
         match source.kind {
             SourceKind::Mlir => {
+                sources.add(source.name.clone(), Arc::clone(&source.text));
                 let (module, messages) = self.timings.measure("parse", || {
                     messages::collect(context, || {
                         pipeline::parse_mlir(context, &source.name, &source.text)
@@ -385,7 +383,7 @@ impl<'a> Run<'a> {
                     pipeline::lower_source(
                         context,
                         sources,
-                        file,
+                        source,
                         self.loader,
                         self.options,
                         &mut self.timings,

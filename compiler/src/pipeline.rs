@@ -3,11 +3,14 @@
 //! [`crate::compile`] calls these in order, with MLIR's diagnostics collected around each.
 
 use crate::codegen::{Timings, messages};
-use crate::compile::Options;
+use crate::compile::{Options, Source};
 use crate::driver::opt::PassRequest;
 use cutec_frontend::diagnostics::Diagnostic;
-use cutec_frontend::source::{FileId, SourceLoader, SourceMap};
+use cutec_frontend::source::{SourceLoader, SourceMap};
+use cutec_frontend::{Program, load_program};
+use crate::passes::{self, Reported};
 use cutec_runtime::Abi;
+use cutec_runtime::abi::KernelAbi;
 use melior::ir::operation::OperationPrintingFlags;
 use melior::ir::{Module, Operation};
 use melior::pass::{PassIrPrintingOptions, PassManager};
@@ -40,50 +43,104 @@ fn parse_single_operation<'c>(context: &'c Context, name: &str, text: &str) -> O
     Module::from_operation(operation)
 }
 
-/// SEAM (front end): parses, evaluates and checks the file, and emits IR for the kernels that
-/// `options` asks for. Returns the module and warnings, or the errors.
-#[allow(clippy::type_complexity)]
+/// Parses the file with its imports, and emits IR for the kernels that `options` asks for. Returns the
+/// module and warnings, or the errors; no errors at all where MLIR has reported them.
+///
+/// # Errors
+/// Everything that is wrong with the source.
 pub fn lower_source<'c>(
-    _context: &'c Context,
-    _sources: &mut SourceMap,
-    _file: FileId,
-    _loader: &dyn SourceLoader,
-    _options: &Options,
-    _timings: &mut Timings,
+    context: &'c Context,
+    sources: &mut SourceMap,
+    source: &Source,
+    loader: &dyn SourceLoader,
+    options: &Options,
+    timings: &mut Timings,
 ) -> Result<(Module<'c>, Vec<Diagnostic>), Vec<Diagnostic>> {
-    Err(Vec::new())
+    let mut diagnostics = Vec::new();
+    let program = timings.measure("parse", || {
+        load_program(
+            sources,
+            &source.name,
+            &source.text,
+            loader,
+            &mut diagnostics,
+        )
+    });
+    if diagnostics.iter().any(Diagnostic::is_error) {
+        return Err(diagnostics);
+    }
+    let module = timings.measure("evaluate and check", || {
+        emit_module(context, sources, &program, options, &mut diagnostics)
+    });
+    match module {
+        Some(module) if !diagnostics.iter().any(Diagnostic::is_error) => Ok((module, diagnostics)),
+        _ => Err(diagnostics),
+    }
 }
 
-/// SEAM (passes): tile level → cute level.
+/// SEAM (front end): evaluates and checks the program, and emits IR for its kernels, all of them or
+/// `options.kernel`, with `options.defines` set.
+fn emit_module<'c>(
+    _context: &'c Context,
+    _sources: &SourceMap,
+    _program: &Program,
+    _options: &Options,
+    _diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Module<'c>> {
+    None
+}
+
+/// Tile level → cute level, and what completes the cute level: where each buffer of shared memory lies.
 ///
 /// # Errors
 /// When a pass failed; it has reported why.
 pub fn tile_to_cute<'c>(
-    _context: &'c Context,
-    _module: &mut Module<'c>,
-    _options: &Options,
-) -> Result<(), melior::Error> {
-    Ok(())
+    context: &'c Context,
+    module: &mut Module<'c>,
+    options: &Options,
+) -> Result<(), Reported> {
+    passes::allocate_smem::allocate_smem(context, module, &options.target)
 }
 
-/// SEAM (passes): cute level → LLVM dialect inside `gpu.module`.
+/// Cute level → LLVM dialect inside `gpu.module`.
 ///
 /// # Errors
 /// When a pass failed; it has reported why.
 pub fn cute_to_llvm<'c>(
-    _context: &'c Context,
-    _module: &mut Module<'c>,
-    _options: &Options,
-) -> Result<(), melior::Error> {
-    Ok(())
+    context: &'c Context,
+    module: &mut Module<'c>,
+    options: &Options,
+) -> Result<(), Reported> {
+    passes::convert_cute_to_gpu::convert_cute_to_gpu(context, module, &options.target)?;
+    if options.print_ir_after_all {
+        eprintln!("// -----// IR Dump After convert-cute-to-gpu //----- //\n{}", module.as_operation());
+    }
+    let manager = PassManager::new(context);
+    if options.print_ir_after_all {
+        print_ir_after_all(context, &manager);
+    }
+    cutec_dialects::ir::add_gpu_to_llvm(&manager);
+    manager.run(module).map_err(|_| Reported)
 }
 
-/// SEAM (passes): the ABI of the kernels in a module at the cute level.
+/// The ABI of the kernels in a module at the cute level: the front end leaves it on each function,
+/// the passes add what they decide.
 ///
 /// # Errors
 /// One line saying what of the module has no ABI.
-pub fn kernel_abi(_module: &Module<'_>, _options: &Options, _file: &str) -> Result<Abi, String> {
-    Ok(Abi::new(Vec::new()))
+pub fn kernel_abi(module: &Module<'_>, options: &Options, file: &str) -> Result<Abi, String> {
+    let mut kernels = Vec::new();
+    for (name, abi, smem_bytes) in passes::kernel_attributes(module) {
+        let Some(json) = abi else {
+            return Err(format!("kernel `{name}` of {file} has no attribute `cute.abi`"));
+        };
+        let mut kernel: KernelAbi = serde_json::from_str(&json)
+            .map_err(|error| format!("the attribute `cute.abi` of kernel `{name}` is no kernel ABI: {error}"))?;
+        kernel.target = options.target.name.to_owned();
+        kernel.smem_bytes = smem_bytes.into();
+        kernels.push(kernel);
+    }
+    Ok(Abi::new(kernels))
 }
 
 /// A pass manager that runs what `request` names: a pass of this project or of MLIR.
@@ -98,9 +155,6 @@ pub fn pass_manager<'c>(
     let text = match request {
         PassRequest::Pipeline(text) => text.clone(),
         PassRequest::Pass { name, options } => {
-            if add_own_pass(&manager, name, options)? {
-                return Ok(manager);
-            }
             match options.as_str() {
                 "" => format!("builtin.module({name})"),
                 options => format!("builtin.module({name}{{{options}}})"),
@@ -115,11 +169,6 @@ pub fn pass_manager<'c>(
         format!("{what}: {}", error.to_string().replace("\\n", " ").trim())
     })?;
     Ok(manager)
-}
-
-/// SEAM (passes): adds the project's own pass of this name; false where there is none.
-fn add_own_pass(_manager: &PassManager, _name: &str, _options: &str) -> Result<bool, String> {
-    Ok(false)
 }
 
 /// Makes `manager` print the IR after every pass to standard error.

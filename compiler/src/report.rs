@@ -3,13 +3,11 @@
 use crate::codegen::messages::Place;
 use crate::codegen::{Message, Severity};
 use crate::compile::Failure;
+use cutec_frontend::diagnostics::codes::MLIR_MESSAGE;
 use cutec_frontend::diagnostics::render::{RenderOptions, render_all};
-use cutec_frontend::diagnostics::{self, Code, Diagnostic, Label};
+use cutec_frontend::diagnostics::{self, Diagnostic, Label};
 use cutec_frontend::source::{SourceMap, Span};
 use std::fmt::Write;
-
-/// What MLIR reports about a place in the source: a verifier, a pass, the parser of `.mlir` files.
-pub const MLIR_MESSAGE: Code = Code(900);
 
 /// Sorts `messages` into diagnostics (where the place lies in a known file) and failures. Remarks
 /// and notes that stand alone are dropped.

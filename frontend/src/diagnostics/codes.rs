@@ -143,6 +143,38 @@ codes! {
 
     NAMED_ARGUMENT_MISPLACED = 23, "named argument in the wrong place",
     "`name = value` stands only in calls, in generic arguments and in clauses.";
+
+    // 900–909 reports of MLIR, 910–919 `test` and `bench` blocks.
+    MLIR_MESSAGE = 900, "refused by the compiler's intermediate representation",
+    "A check on MLIR failed: the file is MLIR that does not parse or verify, or a pass cannot go on\n\
+     with what the source became. The message is MLIR's own. In a `.cute` file the place is the\n\
+     construct that the operation came from.";
+
+    ASSERTION_FAILED = 910, "an assertion does not hold",
+    "`assert`, `assert_eq` or `assert_close` of a `test` block. Both sides are evaluated as `f64`\n\
+     over the whole range of their indices; the first element that differs is shown, and how many\n\
+     differ. `assert_close(found, expected, rtol = r, atol = a)` allows\n\
+     |found - expected| <= a + r * |expected|; where `atol` is left out it is a hundredth of `rtol`\n\
+     times the root mean square of what is expected.\n\
+     \n\
+     A NaN that was found may be poison that the kernel did not overwrite.";
+
+    TEST_NOT_EVALUABLE = 911, "a test cannot be evaluated",
+    "A `test` or `bench` block runs on the host: numbers, tuples, loops, conditions, tensors made by\n\
+     `random`, `uniform`, `zeros`, `ones`, `full`, `iota` and `poison`, launches of kernels, calls of\n\
+     functions over numbers, and index notation.\n\
+     \n\
+         c[i, j] = sum(l) { a[i, l] * b[j, l] };\n\
+     \n\
+     In index notation a name that nothing defines is an index. It runs over the modes where it\n\
+     stands alone, which must have the same extent. The message says what of the block does not\n\
+     fit, or that it takes too many steps.";
+
+    LAUNCH_FAILED = 912, "a kernel was not launched, or failed",
+    "A launch in a `test` or `bench` block: the kernel does not compile with these compile-time\n\
+     parameters, the arguments break what its signature or its `where` promises, or the device\n\
+     reported an error while it ran. In the simulator that may be an access out of bounds, a read of\n\
+     what was never written, or a race; the message names the line of the kernel.";
 }
 
 #[cfg(test)]

@@ -2,15 +2,9 @@
 
 use super::value::Kind;
 use crate::compile::CompileError;
+use cutec_frontend::diagnostics::codes::{ASSERTION_FAILED, LAUNCH_FAILED, TEST_NOT_EVALUABLE};
 use cutec_frontend::diagnostics::{Code, Diagnostic, Problem};
 use cutec_frontend::source::Span;
-
-/// An assertion does not hold.
-pub const ASSERTION_FAILED: Code = Code(910);
-/// The block cannot be evaluated.
-pub const CANNOT_EVALUATE: Code = Code(911);
-/// A kernel cannot be compiled for, or launched from, the block.
-pub const LAUNCH_FAILED: Code = Code(912);
 
 /// Why a block ends early.
 pub type Stop = Box<Halt>;
@@ -188,7 +182,7 @@ impl Problem for TestProblem {
         match self {
             Self::Mismatch { .. } | Self::Condition => ASSERTION_FAILED,
             Self::Launch { .. } => LAUNCH_FAILED,
-            _ => CANNOT_EVALUATE,
+            _ => TEST_NOT_EVALUABLE,
         }
     }
 

@@ -1,11 +1,12 @@
 //! Blocks over a launcher that computes on the host.
 
 use super::launch::{KernelCall, LaunchArgument, Launcher};
-use super::problem::{ASSERTION_FAILED, CANNOT_EVALUATE, Stop};
+use super::problem::Stop;
 use super::{Interpreter, program};
 use crate::compile::Source;
 use cutec_frontend::ast::ItemKind;
 use cutec_frontend::diagnostics::Diagnostic;
+use cutec_frontend::diagnostics::codes::{ASSERTION_FAILED, TEST_NOT_EVALUABLE};
 use cutec_frontend::source::NoImports;
 use std::cell::RefCell;
 
@@ -104,7 +105,11 @@ fn passes(body: &str) {
 #[track_caller]
 fn fails(body: &str, message: &str) {
     let diagnostic = run(body).expect_err("the block fails");
-    assert_eq!(diagnostic.code, CANNOT_EVALUATE, "{}", diagnostic.message);
+    assert_eq!(
+        diagnostic.code, TEST_NOT_EVALUABLE,
+        "{}",
+        diagnostic.message
+    );
     assert!(
         diagnostic.message.contains(message),
         "{}",

@@ -1,0 +1,16 @@
+// RUN: %cute-opt %s --canonicalize --cse | FileCheck %s
+// RUN: %cute-opt %s --pass-pipeline='builtin.module(func.func(canonicalize))' | FileCheck %s
+// RUN: %cute-opt %s --mlir-print-op-generic | FileCheck %s --check-prefix=GENERIC
+// RUN: %cute-opt %s --canonicalize --mlir-print-ir-after-all 2>&1 | FileCheck %s --check-prefix=DUMP
+// RUN: not %cute-opt %s --no-such-pass 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+
+// CHECK: func.func @sum
+// CHECK-NEXT: return %arg0
+// GENERIC: "arith.addi"
+// DUMP: IR Dump After Canonicalizer
+// UNKNOWN: error: no pass `no-such-pass`
+func.func @sum(%a: i32) -> i32 {
+  %zero = arith.constant 0 : i32
+  %b = arith.addi %a, %zero : i32
+  return %b : i32
+}

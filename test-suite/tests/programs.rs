@@ -1,0 +1,95 @@
+//! What a lit test cannot say of the programs.
+
+use cutec_layout::expr::eval;
+use cutec_test_suite::program;
+use flate2::read::GzDecoder;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The expressions of the layout vectors.
+fn expressions() -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors/layout.tsv.gz");
+    let file = std::fs::File::open(path).expect("the vectors are there");
+    let mut text = String::new();
+    GzDecoder::new(file)
+        .read_to_string(&mut text)
+        .expect("the vectors are text");
+    text.lines()
+        .map(|line| line.split('\t').next().unwrap_or_default().to_owned())
+        .collect()
+}
+
+#[test]
+fn layout_answers_every_line_of_standard_input() {
+    let expressions = expressions();
+    let input = expressions.join("\n") + "\n";
+    let mut child = Command::new(program("cutec"))
+        .args(["layout", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("cutec runs");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+    let output = child.wait_with_output().expect("cutec ends");
+    writer.join().expect("no panic").expect("everything is read");
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let mut answers = text.lines();
+    for expression in &expressions {
+        let expected = match eval(expression) {
+            Ok(value) => value.to_string(),
+            Err(error) => format!("error: {}", error.to_string().replace('\n', " ")),
+        };
+        assert_eq!(answers.next(), Some(expected.as_str()), "{expression}");
+    }
+    assert_eq!(answers.next(), None);
+}
+
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    let mut child = Command::new(program("cutec"))
+        .args(["layout", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("cutec runs");
+    drop(child.stdout.take());
+    let mut stdin = child.stdin.take().expect("a pipe");
+    // The program may be gone before it has read everything.
+    let _ = stdin.write_all("(4,8):(8,1)\n".repeat(10_000).as_bytes());
+    drop(stdin);
+    let output = child.wait_with_output().expect("cutec ends");
+    assert!(output.status.success(), "{:?}", output.status);
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[test]
+fn a_wrong_source_leaves_no_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("wrong.cute");
+    std::fs::write(&source, "kernel k( {").expect("written");
+    let output = Command::new(program("cutec"))
+        .arg(&source)
+        .arg("-o")
+        .arg(folder.path().join("out.ptx"))
+        .output()
+        .expect("cutec runs");
+    assert_eq!(output.status.code(), Some(1));
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("wrong.cute:1:"), "{message}");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
+}
+
+#[test]
+fn a_wrong_command_line_is_two() {
+    for arguments in [&[][..], &["a.cute", "--arch", "sm_1"], &["a.cute", "-o", "a.exe"]] {
+        let output = Command::new(program("cutec"))
+            .args(arguments)
+            .output()
+            .expect("cutec runs");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    }
+}
