@@ -64,8 +64,11 @@ pub fn run_kernel(
     let launch = bind(artifact, kernel, args)?;
     let loaded = Loaded::load(device, artifact)?;
     let result = loaded.run_bound(device, kernel, &launch, args, 0);
-    loaded.unload(device)?;
-    result
+    let unloaded = loaded.unload(device);
+    // The first error explains those that follow from it.
+    let report = result?;
+    unloaded?;
+    Ok(report)
 }
 
 impl<'a> Loaded<'a> {

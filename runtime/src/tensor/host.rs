@@ -261,7 +261,12 @@ impl Tensor {
     ) -> Result<Tensor, ShapeError> {
         let bytes = span(dtype, shape, strides)? as usize;
         let element = &element[..dtype.size()];
-        let mut filled = vec![element[0]; bytes];
+        let mut filled = Vec::new();
+        if filled.try_reserve_exact(bytes).is_err() {
+            let (shape, strides) = (shape.to_vec(), strides.to_vec());
+            return Err(ShapeError::Span { shape, strides });
+        }
+        filled.resize(bytes, element[0]);
         if element.iter().any(|byte| *byte != element[0]) {
             filled
                 .chunks_exact_mut(element.len())

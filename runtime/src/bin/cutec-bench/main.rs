@@ -10,7 +10,7 @@
 //! - `table`: results as Markdown and JSON.
 //!
 //! Protocol: random normal inputs; operands rotate through sets of buffers that exceed the L2 cache;
-//! a round times a batch of launches of ours and one of the peer, each recorded as a graph, and the order swaps from round to
+//! a round times a batch of launches of ours and one of the peer, each as a graph where that is faster, and the order swaps from round to
 //! round; times are medians over rounds, and the ratio is the median of the rounds' ratios. Before and
 //! after it is timed, every kernel is checked against an f64 reference on poisoned outputs.
 //!
@@ -53,7 +53,7 @@ struct Options {
     #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u32).range(7..1000))]
     rounds: u32,
     /// Duration of the batch that a round times, in milliseconds.
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..10000))]
+    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..10000))]
     batch_ms: u32,
     /// Only cases whose kernel or file contains this.
     #[arg(long)]

@@ -28,9 +28,12 @@ pub struct Times {
 /// Puts one launch into the stream.
 pub type Work<'a> = &'a mut dyn FnMut(&mut CudaDevice, usize) -> Result<(), DeviceError>;
 
-/// A recorded batch: the host's time for a launch, which can exceed the kernel's, does not count.
-struct Batch {
-    graph: Graph,
+/// Launches that are timed together. They are recorded as a graph where that is faster: the host's
+/// time for a launch, which can exceed the kernel's, then does not count. (For large copies it is
+/// slower: a graph gives them to another engine.)
+struct Batch<'a> {
+    work: Work<'a>,
+    graph: Option<Graph>,
     launches: usize,
 }
 
@@ -55,8 +58,8 @@ impl Protocol {
         if !self.measure {
             return Ok(times);
         }
-        let ours = self.batch(device, sets, ours)?;
-        let peer = self.batch(device, sets, peer)?;
+        let mut ours = self.batch(device, sets, ours)?;
+        let mut peer = self.batch(device, sets, peer)?;
         for round in 0..self.rounds {
             // Who comes second finds the GPU warmer: take turns.
             if round % 2 == 0 {
@@ -70,23 +73,28 @@ impl Protocol {
         Ok(times)
     }
 
-    /// Records a batch: as many launches as fill its duration, and each set as often as the others.
-    fn batch(
+    /// Prepares a batch: as many launches as fill its duration, and each set as often as the others.
+    fn batch<'a>(
         &self,
         device: &mut CudaDevice,
         sets: usize,
-        work: Work,
-    ) -> Result<Batch, DeviceError> {
-        let mut launch = |device: &mut CudaDevice, launches: usize| {
-            (0..launches).try_for_each(|index| work(device, index))
+        work: Work<'a>,
+    ) -> Result<Batch<'a>, DeviceError> {
+        let mut batch = Batch {
+            work,
+            graph: None,
+            launches: WARM_UP,
         };
-        launch(device, WARM_UP)?;
-        let time = device.time(|device| launch(device, WARM_UP))?;
-        let launches = self.launches(time.as_secs_f64() / WARM_UP as f64);
-        let launches = launches.next_multiple_of(sets.max(1));
-        let graph = device.record(|device| launch(device, launches))?;
-        let batch = Batch { graph, launches };
         batch.time(device)?;
+        let launches = self.launches(batch.time(device)?);
+        batch.launches = launches.next_multiple_of(sets.max(1));
+        batch.time(device)?;
+        let eager = batch.time(device)?;
+        batch.graph = Some(device.record(|device| launch(batch.work, device, batch.launches))?);
+        batch.time(device)?;
+        if batch.time(device)? > eager {
+            batch.graph = None;
+        }
         Ok(batch)
     }
 
@@ -97,12 +105,19 @@ impl Protocol {
     }
 }
 
-impl Batch {
+impl Batch<'_> {
     /// Seconds a launch.
-    fn time(&self, device: &mut CudaDevice) -> Result<f64, DeviceError> {
-        let time = device.time(|device| device.replay(&self.graph))?;
+    fn time(&mut self, device: &mut CudaDevice) -> Result<f64, DeviceError> {
+        let time = device.time(|device| match &self.graph {
+            Some(graph) => device.replay(graph),
+            None => launch(self.work, device, self.launches),
+        })?;
         Ok(time.as_secs_f64() / self.launches as f64)
     }
+}
+
+fn launch(work: Work, device: &mut CudaDevice, launches: usize) -> Result<(), DeviceError> {
+    (0..launches).try_for_each(|index| work(device, index))
 }
 
 impl Times {
