@@ -14,6 +14,49 @@
 //! - [`sim_device`] and [`cuda`]: the devices.
 //! - [`sim`]: the simulator of PTX.
 //!
+//! ```
+//! use cutec_runtime::{Artifact, DType, SimDevice, Tensor, Value, run_kernel};
+//!
+//! // What the compiler writes: PTX with the kernel's ABI in front.
+//! let ptx = r#"
+//! // cutec-abi-begin
+//! // {"cutec_abi": 1, "kernels": [{"name": "fill", "entry": "fill", "target": "sm_80",
+//! //  "args": [{"kind": "tensor", "name": "y", "dtype": "f32", "mutable": true,
+//! //            "extents": [{"symbol": 0}], "strides": [{"const": 1}]}],
+//! //  "symbols": [{"name": "n", "width": 32, "divisible_by": 32, "from": {"extent": {"arg": 0, "mode": 0}}}],
+//! //  "params": [{"pointer": {"arg": 0}}],
+//! //  "grid": [{"ceil_div": [{"symbol": 0}, {"const": 32}]}, {"const": 1}, {"const": 1}],
+//! //  "block": [{"const": 32}, {"const": 1}, {"const": 1}]}]}
+//! // cutec-abi-end
+//! .version 8.0
+//! .target sm_80
+//! .address_size 64
+//! .visible .entry fill(.param .u64 y) {
+//!   .reg .b32 %r<5>;
+//!   .reg .b64 %rd<4>;
+//!   .reg .f32 %f<2>;
+//!   ld.param.u64 %rd1, [y];
+//!   mov.u32 %r1, %ctaid.x;
+//!   mov.u32 %r2, %tid.x;
+//!   mad.lo.s32 %r3, %r1, 32, %r2;
+//!   mul.wide.s32 %rd2, %r3, 4;
+//!   add.s64 %rd3, %rd1, %rd2;
+//!   cvt.rn.f32.s32 %f1, %r3;
+//!   st.global.f32 [%rd3], %f1;
+//!   ret;
+//! }"#;
+//! let artifact = Artifact::from_ptx(ptx)?;
+//! let mut device = SimDevice::new(); // or open(None)?, which prefers a GPU
+//! let mut args = [Value::from(Tensor::poison(DType::F32, &[64])?)];
+//! run_kernel(&mut device, &artifact, "fill", &mut args)?;
+//! assert_eq!(args[0].as_tensor().and_then(|y| y.get(&[63])), Some(63.0));
+//!
+//! let mut args = [Value::from(Tensor::poison(DType::F32, &[65])?)];
+//! let error = run_kernel(&mut device, &artifact, "fill", &mut args).unwrap_err();
+//! assert_eq!(error.to_string(), "mode 0 of `y`: `n` must be divisible by 32, found 65");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Invariants: no argument reaches a device unless it was bound against the ABI; nothing that a user
 //! passes (files, arguments, artifacts) makes this crate panic.
 

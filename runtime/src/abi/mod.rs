@@ -3,7 +3,7 @@
 //! Modules in reading order:
 //! - this file: the types, as they stand in JSON ([`Abi`], [`KernelAbi`], [`ArgAbi`], …);
 //! - [`expr`]: integer expressions over a kernel's run-time values, and their evaluation;
-//! - [`embed`]: how the ABI travels, in a PTX comment block or in a file beside a cubin;
+//! - [`mod@embed`]: how the ABI travels, in a PTX comment block or in a file beside a cubin;
 //! - [`validate`]: a parsed ABI is checked for consistency before it is used;
 //! - [`bind`]: arguments are checked against the ABI and become a [`Launch`];
 //! - [`infer`]: shapes and strides that follow from those of other arguments.
