@@ -414,7 +414,7 @@ impl<'a> Run<'a> {
         module: &mut Module<'a>,
         sources: &SourceMap,
         problems: &mut Problems,
-        passes: impl FnOnce(&'a Context, &mut Module<'a>, &Options) -> Result<(), melior::Error>,
+        passes: impl FnOnce(&'a Context, &mut Module<'a>, &Options) -> Result<(), crate::passes::Reported>,
     ) -> Option<()> {
         let (context, options) = (self.context, self.options);
         let (result, messages) = self.timings.measure(name, || {

@@ -10,6 +10,7 @@
 pub mod codegen;
 pub mod compile;
 pub mod driver;
+pub mod passes;
 pub mod pipeline;
 pub mod report;
 

@@ -99,7 +99,7 @@ pub fn tile_to_cute<'c>(
     module: &mut Module<'c>,
     options: &Options,
 ) -> Result<(), Reported> {
-    passes::allocate_smem::allocate_smem(context, module, &options.target)
+    passes::allocate_smem::allocate_smem(context, passes::root(module), &options.target)
 }
 
 /// Cute level → LLVM dialect inside `gpu.module`.
@@ -111,7 +111,7 @@ pub fn cute_to_llvm<'c>(
     module: &mut Module<'c>,
     options: &Options,
 ) -> Result<(), Reported> {
-    passes::convert_cute_to_gpu::convert_cute_to_gpu(context, module, &options.target)?;
+    passes::convert_cute_to_gpu::convert_cute_to_gpu(context, passes::root(module), &options.target)?;
     if options.print_ir_after_all {
         eprintln!("// -----// IR Dump After convert-cute-to-gpu //----- //\n{}", module.as_operation());
     }
@@ -130,14 +130,13 @@ pub fn cute_to_llvm<'c>(
 /// One line saying what of the module has no ABI.
 pub fn kernel_abi(module: &Module<'_>, options: &Options, file: &str) -> Result<Abi, String> {
     let mut kernels = Vec::new();
-    for (name, abi, smem_bytes) in passes::kernel_attributes(module) {
-        let Some(json) = abi else {
-            return Err(format!("kernel `{name}` of {file} has no attribute `cute.abi`"));
-        };
+    for (name, abi, smem_bytes) in passes::kernel_attributes(passes::root(module)) {
+        // A kernel written as MLIR may have none; it can be compiled but not launched by name.
+        let Some(json) = abi else { continue };
         let mut kernel: KernelAbi = serde_json::from_str(&json)
-            .map_err(|error| format!("the attribute `cute.abi` of kernel `{name}` is no kernel ABI: {error}"))?;
+            .map_err(|error| format!("{file}: the attribute `cute.abi` of kernel `{name}` is no kernel ABI: {error}"))?;
         kernel.target = options.target.name.to_owned();
-        kernel.smem_bytes = smem_bytes.into();
+        kernel.smem_bytes = smem_bytes;
         kernels.push(kernel);
     }
     Ok(Abi::new(kernels))

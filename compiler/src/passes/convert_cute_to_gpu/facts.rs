@@ -1,0 +1,101 @@
+//! What is known of an SSA integer of another dialect, as an expression.
+use super::super::walk::{name_of, operand_value};
+use super::Lowering;
+use cutec_dialects::builder::{IrOp, IrValue};
+use cutec_layout::{Int, SymInfo, Width};
+use melior::ir::{OperationRef, ValueLike, operation::OperationLike};
+
+/// How far a chain of definitions is followed.
+const DEPTH: usize = 8;
+
+impl<'c> Lowering<'c> {
+    /// The expression of an SSA integer. Thread and block indices, loop
+    /// counters and what `arith` makes of them keep their bounds and divisors;
+    /// anything else is a variable without facts.
+    pub(super) fn integer(&mut self, value: IrValue<'c>) -> Int {
+        self.non_negative(value, DEPTH).unwrap_or_else(|| {
+            let info = SymInfo { width: width_of(value), div: 1, max: None };
+            self.emitter.variable(value, info)
+        })
+    }
+
+    /// An expression of a value that is certainly not negative.
+    fn non_negative(&mut self, value: IrValue<'c>, depth: usize) -> Option<Int> {
+        if depth == 0 {
+            return None;
+        }
+        let Some(op) = definition(value) else { return self.block_argument(value) };
+        let name = name_of(op);
+        if let Some(register) = name.strip_prefix("nvvm.read.ptx.sreg.") {
+            let max = register.starts_with("tid").then(|| range_of(op)).flatten();
+            return Some(self.emitter.variable(value, SymInfo { width: Width::I32, div: 1, max }));
+        }
+        if name == "arith.constant" {
+            let text = op.attribute("value").ok()?.to_string();
+            let constant: i64 = text.split(" :").next()?.trim().parse().ok()?;
+            return (constant >= 0).then_some(Int::Static(constant));
+        }
+        if !matches!(name.as_str(), "arith.addi" | "arith.muli" | "arith.divui" | "arith.divsi" | "arith.remui" | "arith.remsi") {
+            return None;
+        }
+        let a = self.non_negative(operand_value(op, 0)?, depth - 1)?;
+        let b = self.non_negative(operand_value(op, 1)?, depth - 1)?;
+        match name.as_str() {
+            "arith.addi" => Some(a.add(&b)),
+            "arith.muli" => Some(a.mul(&b)),
+            _ if b.as_static().is_none_or(|b| b <= 0) => None,
+            "arith.divui" | "arith.divsi" => Some(a.floor_div(&b)),
+            _ => Some(a.modulo(&b)),
+        }
+    }
+
+    /// Loop counters and kernel arguments.
+    fn block_argument(&mut self, value: IrValue<'c>) -> Option<Int> {
+        let info = SymInfo { width: width_of(value), div: 1, max: None };
+        // SAFETY: a block argument's owner is its block, and the block has a parent operation.
+        let (parent, index) = unsafe {
+            let block = mlir_sys::mlirBlockArgumentGetOwner(value.to_raw());
+            let parent = mlir_sys::mlirBlockGetParentOperation(block);
+            (OperationRef::from_raw(parent), mlir_sys::mlirBlockArgumentGetArgNumber(value.to_raw()))
+        };
+        let parent: IrOp<'c> = unsafe { OperationRef::from_raw(parent.to_raw()) };
+        match name_of(parent).as_str() {
+            "gpu.func" => Some(self.emitter.variable(value, info)),
+            "scf.for" if index == 0 => {
+                let lower = constant_of(operand_value(parent, 0)?)?;
+                let upper = constant_of(operand_value(parent, 1)?);
+                let step = constant_of(operand_value(parent, 2)?)?;
+                if lower < 0 || step <= 0 {
+                    return None;
+                }
+                let div = if lower == 0 { step } else { 1 };
+                let max = upper.map(|upper| (upper - 1).max(0));
+                Some(self.emitter.variable(value, SymInfo { div, max, ..info }))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn width_of(value: IrValue) -> Width {
+    if value.r#type().to_string() == "i64" { Width::I64 } else { Width::I32 }
+}
+
+fn definition<'c>(value: IrValue<'c>) -> Option<IrOp<'c>> {
+    value.is_operation_result().then(|| {
+        // SAFETY: the value is an operation's result.
+        unsafe { OperationRef::from_raw(mlir_sys::mlirOpResultGetOwner(value.to_raw())) }
+    })
+}
+
+fn constant_of(value: IrValue) -> Option<i64> {
+    let op = definition(value).filter(|op| name_of(*op) == "arith.constant")?;
+    op.attribute("value").ok()?.to_string().split(" :").next()?.trim().parse().ok()
+}
+
+/// The largest value of `range = #llvm.constant_range<i32, 0, 128>`.
+fn range_of(op: IrOp) -> Option<i64> {
+    let text = op.attribute("range").ok()?.to_string();
+    let bound: i64 = text.trim_end_matches('>').rsplit(',').next()?.trim().parse().ok()?;
+    Some(bound - 1)
+}

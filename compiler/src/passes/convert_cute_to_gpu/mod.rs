@@ -1,0 +1,307 @@
+//! `convert-cute-to-gpu`: the `cute` dialect becomes `arith`, `llvm` and `nvvm`.
+//!
+//! Before: a `gpu.func` whose arguments are `!cute.ptr` and integers and whose
+//! body is `cute`, `scf`, `arith` and `nvvm`. After: the same function without
+//! `cute`; views have become addresses, fragments stack slots that LLVM keeps
+//! in registers, copies and gemms the instructions of their atoms.
+//! Precondition: the module verifies.
+//!
+//! A value of the `cute` dialect is not lowered when it is defined: the pass
+//! carries its [`Val`], in which every run-time integer is a variable that
+//! stands for an SSA value, and emits arithmetic where an address needs it.
+mod copy;
+mod emit;
+mod facts;
+mod gemm;
+mod memory;
+
+use super::walk::{blocks, kernels, operand_value, operations, set_attribute};
+use super::{Reported, report};
+use cutec_dialects::builder::{Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, result_of, value_key};
+use cutec_dialects::elem::Space;
+use cutec_dialects::ir::{attrs_of, cute_name};
+use cutec_dialects::semantics::{SemError, evaluate};
+use cutec_dialects::target::Target;
+use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::value::{Val, without_underscore};
+use cutec_layout::{IntTuple, SymInfo, Tree, Width};
+use emit::Emitter;
+use melior::Context;
+use melior::ir::{BlockLike, OperationRef, ValueLike, operation::OperationLike};
+use std::collections::HashMap;
+
+/// Name of the dynamic shared memory of every kernel.
+pub const SMEM_SYMBOL: &str = "cutec_smem";
+
+/// Storage that pointers point into.
+struct Base<'c> {
+    pointer: IrValue<'c>,
+    /// Bytes from `pointer` to the start.
+    bytes: i64,
+}
+
+/// Lowers one kernel.
+struct Lowering<'c> {
+    emitter: Emitter<'c>,
+    target: Target,
+    /// First operation of the body: stack slots go before it.
+    entry: IrOp<'c>,
+    vals: HashMap<usize, Val>,
+    bases: Vec<Base<'c>>,
+    smem: Option<IrValue<'c>>,
+    dead: Vec<IrOp<'c>>,
+}
+
+/// Lowers every kernel of the module.
+pub fn convert_cute_to_gpu(context: &Context, module: IrOp, target: &Target) -> Result<(), Reported> {
+    for (block, functions) in kernels(module) {
+        let mut uses_smem = false;
+        for function in functions {
+            uses_smem |= lower_kernel(context, function, target)?;
+        }
+        if uses_smem && let Some(first) = operations(block).first() {
+            // SAFETY: the context outlives the module.
+            let context: &Context = unsafe { std::mem::transmute(context) };
+            declare_smem(&OpBuilder::new(context, Insertion::Before(*first)));
+        }
+    }
+    Ok(())
+}
+
+fn declare_smem(ir: &OpBuilder) {
+    let region = melior::ir::Region::new();
+    let attrs = [
+        ("sym_name", ir.attr(&format!("\"{SMEM_SYMBOL}\""))),
+        ("global_type", ir.attr("!llvm.array<0 x i8>")),
+        ("linkage", ir.attr("#llvm.linkage<external>")),
+        ("addr_space", ir.attr("3 : i32")),
+        ("alignment", ir.attr("1024 : i64")),
+    ];
+    ir.op_with_regions("llvm.mlir.global", &[], &attrs, &[], vec![region]);
+}
+
+fn lower_kernel(context: &Context, function: IrOp, target: &Target) -> Result<bool, Reported> {
+    // SAFETY: the context outlives the module, and the module this call.
+    let (context, function): (&'static Context, IrOp<'static>) =
+        unsafe { (std::mem::transmute::<&Context, &'static Context>(context), OperationRef::from_raw(function.to_raw())) };
+    let Some(body) = blocks(function, 0).into_iter().next() else { return Ok(false) };
+    let Some(entry) = operations(body).into_iter().next() else { return Ok(false) };
+    let mut lowering = Lowering {
+        emitter: Emitter::new(context, entry),
+        target: *target,
+        entry,
+        vals: HashMap::new(),
+        bases: Vec::new(),
+        smem: None,
+        dead: Vec::new(),
+    };
+    lowering.arguments(function, body)?;
+    lowering.block(body)?;
+    let uses_smem = lowering.smem.is_some();
+    lowering.erase_dead();
+    Ok(uses_smem)
+}
+
+impl<'c> Lowering<'c> {
+    fn arguments(&mut self, func: IrOp<'c>, body: IrBlock<'c>) -> Result<(), Reported> {
+        let mut types = Vec::new();
+        for index in 0..body.argument_count() {
+            let argument = argument_of(body, index);
+            let text = argument.r#type().to_string();
+            let val = parse_type(&text, &mut Vars::default()).map_err(|error| self.error(func, error))?;
+            if let Val::Ptr(mut ptr) = val {
+                if ptr.space != Space::Gmem {
+                    return Err(self.error(func, format!("a kernel takes pointers to gmem, not {text}")));
+                }
+                argument.set_type(self.emitter.ir.ty("!llvm.ptr<1>"));
+                ptr.base = self.add_base(argument, 0);
+                self.vals.insert(value_key(argument), Val::Ptr(ptr));
+            }
+            types.push(argument.r#type().to_string());
+        }
+        set_attribute(func, "function_type", self.emitter.ir.attr(&format!("({}) -> ()", types.join(", "))));
+        Ok(())
+    }
+
+    fn add_base(&mut self, pointer: IrValue<'c>, bytes: i64) -> usize {
+        self.bases.push(Base { pointer, bytes });
+        self.bases.len()
+    }
+
+    fn block(&mut self, block: IrBlock<'c>) -> Result<(), Reported> {
+        for op in operations(block) {
+            self.operation(op)?;
+        }
+        Ok(())
+    }
+
+    fn operation(&mut self, op: IrOp<'c>) -> Result<(), Reported> {
+        self.emitter.ir.insertion = Insertion::Before(op);
+        self.emitter.ir.location = op.location();
+        if let Some(name) = cute_name(&op) {
+            let done = self.cute(&name, op);
+            self.dead.push(op);
+            return done.map_err(|error| self.error(op, error));
+        }
+        for region in 0..op.region_count() {
+            for block in blocks(op, region) {
+                self.emitter.enter();
+                self.block(block)?;
+                self.emitter.leave();
+            }
+        }
+        Ok(())
+    }
+
+    fn cute(&mut self, name: &str, op: IrOp<'c>) -> Result<(), SemError> {
+        let operands: Vec<Val> = (0..op.operand_count()).map(|index| self.operand(op, index)).collect::<Result<_, _>>()?;
+        match name {
+            "copy" => return self.copy(&operands),
+            "autovec_copy" => return self.autovec_copy(&operands),
+            "gemm" => return self.gemm(&operands),
+            "memref.store" => return self.store(&operands, first_operand(op)?),
+            "memref.store_vec" => return self.store_vec(&operands, first_operand(op)?),
+            _ => {}
+        }
+        let result = result_of(op, 0);
+        let attrs = attrs_of(&op, &mut Vars::default())?;
+        let val = match name {
+            "assume" => self.assume(&operands, &attrs)?,
+            "memref.load" if matches!(operands[0], Val::View(_)) => {
+                let value = self.load(&operands)?;
+                replace(result, value);
+                return Ok(());
+            }
+            "memref.load_vec" => {
+                let value = self.load_vec(&operands, result.r#type())?;
+                replace(result, value);
+                return Ok(());
+            }
+            "elem_less" => {
+                let value = self.elem_less(&operands)?;
+                replace(result, value);
+                return Ok(());
+            }
+            _ => evaluate(name, &operands, &attrs)?,
+        };
+        let val = self.allocated(op, name, val)?;
+        if let Val::Scalar(int) = &val {
+            let wide = result.r#type().to_string() == "i64";
+            let value = self.emitter.int(int, wide);
+            replace(result, value);
+        }
+        self.vals.insert(value_key(result), val);
+        Ok(())
+    }
+
+    /// The value of an operand: what was computed for it, or an SSA integer of another dialect.
+    fn operand(&mut self, op: IrOp<'c>, index: usize) -> Result<Val, SemError> {
+        let value = operand_value(op, index).ok_or_else(|| SemError::Illegal("an operand is missing".into()))?;
+        if let Some(val) = self.vals.get(&value_key(value)) {
+            return Ok(val.clone());
+        }
+        let text = value.r#type().to_string();
+        Ok(match text.as_str() {
+            "i32" | "i64" => Val::Scalar(self.integer(value)),
+            _ => parse_type(&text, &mut Vars::default())?,
+        })
+    }
+
+    /// Gives storage to a view that an operation allocates.
+    fn allocated(&mut self, op: IrOp<'c>, name: &str, val: Val) -> Result<Val, SemError> {
+        let Val::View(mut view) = val else { return Ok(val) };
+        match name {
+            "memref.alloca" | "mma.make_fragment" | "make_fragment_like" => view.ptr.base = self.stack_slot(&view),
+            "memref.alloc_smem" => {
+                let offset = op.attribute("offset").ok().and_then(|offset| offset.to_string().split(" :").next()?.parse().ok());
+                let offset = offset.ok_or_else(|| SemError::Illegal("has no offset; run cute-allocate-smem first".into()))?;
+                view.ptr.base = self.shared(offset);
+            }
+            _ => {}
+        }
+        Ok(Val::View(view))
+    }
+
+    /// A value about which the program asserts something.
+    fn assume(&mut self, operands: &[Val], attrs: &cutec_dialects::semantics::Attrs) -> Result<Val, SemError> {
+        match (operands, &attrs.result) {
+            ([Val::Ptr(ptr)], Some(Val::Ptr(declared))) => {
+                let mut ptr = ptr.clone();
+                ptr.align = ptr.align.max(declared.align);
+                Ok(Val::Ptr(ptr))
+            }
+            ([x], Some(Val::Tuple(kind, Tree::Leaf(Some(declared))))) => {
+                let int = match x {
+                    Val::Scalar(int) | Val::Tuple(_, Tree::Leaf(Some(int))) => int.clone(),
+                    other => return Err(SemError::Illegal(format!("cannot assume anything of {}", other.describe()))),
+                };
+                if int.is_static() {
+                    return Ok(Val::Tuple(*kind, Tree::Leaf(Some(int))));
+                }
+                let wide = int.width() == Width::I64;
+                let value = self.emitter.int(&int, wide);
+                let info = SymInfo { width: int.width(), div: declared.div(), max: int.upper() };
+                Ok(Val::Tuple(*kind, Tree::Leaf(Some(self.emitter.variable(value, info)))))
+            }
+            _ => Err(SemError::Illegal("assume takes one integer or pointer".into())),
+        }
+    }
+
+    /// Whether every leaf of a coordinate is smaller than that of a shape.
+    fn elem_less(&mut self, operands: &[Val]) -> Result<IrValue<'c>, SemError> {
+        let [a, b] = operands else { return Err(SemError::Illegal("elem_less takes two tuples".into())) };
+        let leaves = |val: &Val| match val {
+            Val::Scalar(int) => Ok(Tree::Leaf(int.clone())),
+            Val::Tuple(_, tuple) => {
+                without_underscore(tuple).ok_or_else(|| SemError::Illegal("elem_less takes integers, not `_`".into()))
+            }
+            other => Err(SemError::Illegal(format!("elem_less takes tuples, not {}", other.describe()))),
+        };
+        let (a, b) = (leaves(a)?, leaves(b)?);
+        if a.leaf_count() != b.leaf_count() {
+            return Err(SemError::Illegal(format!("elem_less of {a} and {b}: different numbers of leaves")));
+        }
+        Ok(self.inside(&a, &b))
+    }
+
+    /// Whether every leaf of a coordinate is smaller than that of a bound.
+    fn inside(&mut self, coord: &IntTuple, bound: &IntTuple) -> IrValue<'c> {
+        let i1 = self.emitter.ir.ty("i1");
+        let mut all: Option<IrValue<'c>> = None;
+        for (coord, bound) in coord.leaves().into_iter().zip(bound.leaves()) {
+            let wide = coord.width() == Width::I64 || bound.width() == Width::I64;
+            let (coord, bound) = (self.emitter.int(coord, wide), self.emitter.int(bound, wide));
+            let less = [("predicate", self.emitter.ir.attr("2 : i64"))];
+            let less = self.emitter.ir.value("arith.cmpi", &[coord, bound], &less, i1);
+            all = Some(match all {
+                None => less,
+                Some(all) => self.emitter.ir.value("arith.andi", &[all, less], &[], i1),
+            });
+        }
+        all.unwrap_or_else(|| self.emitter.ir.constant(1, "i1"))
+    }
+
+    fn error(&self, op: IrOp<'c>, message: impl ToString) -> Reported {
+        report(op.location(), message)
+    }
+
+    /// Erases what was lowered: users first.
+    fn erase_dead(self) {
+        for op in self.dead.into_iter().rev() {
+            // SAFETY: every use of its results was lowered after it and is erased before it.
+            unsafe {
+                mlir_sys::mlirOperationRemoveFromParent(op.to_raw());
+                mlir_sys::mlirOperationDestroy(op.to_raw());
+            }
+        }
+    }
+}
+
+fn first_operand<'c>(op: IrOp<'c>) -> Result<IrValue<'c>, SemError> {
+    operand_value(op, 0).ok_or_else(|| SemError::Illegal("an operand is missing".into()))
+}
+
+fn replace<'c>(old: IrValue<'c>, new: IrValue<'c>) {
+    // SAFETY: both values are alive and of one type.
+    unsafe { mlir_sys::mlirValueReplaceAllUsesOfWith(old.to_raw(), new.to_raw()) };
+}

@@ -1,0 +1,106 @@
+//! The passes, one file or folder each, and their order.
+//!
+//! | pass | from | to |
+//! |---|---|---|
+//! | [`allocate_smem`] | cute level | cute level, each buffer at its offset |
+//! | [`convert_cute_to_gpu`](mod@convert_cute_to_gpu) | cute level | arith, llvm, nvvm, scf inside `gpu.func` |
+//! | upstream | gpu, nvvm, scf, arith, vector | LLVM dialect with line scopes |
+//!
+//! A pass reports what is wrong as an MLIR diagnostic at the operation's
+//! location, and then returns [`Reported`].
+pub mod allocate_smem;
+pub mod convert_cute_to_gpu;
+mod walk;
+
+use cutec_dialects::builder::IrOp;
+use cutec_dialects::target::{TARGETS, Target};
+use melior::dialect::DialectHandle;
+use melior::ir::{Location, Module, OperationRef, TypeId, operation::OperationLike};
+use melior::pass::{ExternalPass, create_external};
+use melior::{Context, ContextRef};
+use mlir_sys::MlirPass;
+use std::ffi::CString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A pass failed and has said why.
+#[derive(Debug)]
+pub struct Reported;
+
+/// Reports an error at a location.
+pub fn report(location: Location, message: impl ToString) -> Reported {
+    let text = CString::new(message.to_string().replace('\0', " ")).unwrap_or_default();
+    // SAFETY: MLIR copies the text.
+    unsafe { mlir_sys::mlirEmitError(location.to_raw(), text.as_ptr()) };
+    Reported
+}
+
+/// A pass of this project: what it is called and what it does.
+pub struct PassEntry {
+    /// Name on the command line of `cute-opt`.
+    pub name: &'static str,
+    /// One sentence for `cute-opt --help`.
+    pub summary: &'static str,
+    /// Its one function, on a `builtin.module`.
+    pub run: fn(&Context, IrOp, &Target) -> Result<(), Reported>,
+}
+
+/// Every pass of this project, in the order of the pipeline.
+pub const PASSES: [PassEntry; 2] = [
+    PassEntry {
+        name: "cute-allocate-smem",
+        summary: "Places the shared-memory buffers of each kernel",
+        run: allocate_smem::allocate_smem,
+    },
+    PassEntry {
+        name: "convert-cute-to-gpu",
+        summary: "Lowers the cute dialect to arith, llvm and nvvm",
+        run: convert_cute_to_gpu::convert_cute_to_gpu,
+    },
+];
+
+/// The root operation of a module, as passes take it.
+pub fn root<'c>(module: &Module<'c>) -> IrOp<'c> {
+    // SAFETY: the operation lives as long as the module, which the caller keeps.
+    unsafe { OperationRef::from_raw(module.as_operation().to_raw()) }
+}
+
+/// `cute-opt`: MLIR's driver over the dialects and passes of this project. In it
+/// passes compile for the first target. Returns the exit code.
+pub fn opt_main(args: &[String]) -> i32 {
+    cutec_dialects::ir::register_pass(make_pass::<0>);
+    cutec_dialects::ir::register_pass(make_pass::<1>);
+    cutec_dialects::ir::opt_main(args)
+}
+
+extern "C" fn make_pass<const INDEX: usize>() -> MlirPass {
+    #[repr(align(8))]
+    struct Id;
+    static IDS: [Id; PASSES.len()] = [const { Id }; PASSES.len()];
+    let entry = &PASSES[INDEX];
+    let run = move |operation: OperationRef, pass: ExternalPass| {
+        // SAFETY: the context outlives the pass manager that runs this.
+        let context: Context = unsafe { Context::from_raw(operation.context().to_raw()) };
+        let root = unsafe { OperationRef::from_raw(operation.to_raw()) };
+        let outcome = catch_unwind(AssertUnwindSafe(|| (entry.run)(&context, root, &TARGETS[0])));
+        std::mem::forget(context);
+        if !matches!(outcome, Ok(Ok(()))) {
+            pass.signal_failure();
+        }
+    };
+    let id = TypeId::create(&IDS[INDEX]);
+    create_external(run, id, entry.name, entry.name, entry.summary, "builtin.module", &[] as &[DialectHandle]).to_raw()
+}
+
+/// Name, ABI (JSON) and bytes of shared memory of every kernel of a module at the cute level.
+pub fn kernel_attributes(module: IrOp) -> Vec<(String, Option<String>, u32)> {
+    let mut found = Vec::new();
+    for (_, functions) in walk::kernels(module) {
+        for function in functions {
+            let name = walk::string_attribute(function, "sym_name").unwrap_or_default();
+            let smem = function.attribute("cute.smem_bytes").ok();
+            let smem = smem.and_then(|smem| smem.to_string().split(" :").next()?.parse().ok()).unwrap_or(0);
+            found.push((name, walk::string_attribute(function, "cute.abi"), smem));
+        }
+    }
+    found
+}

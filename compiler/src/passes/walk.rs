@@ -1,0 +1,76 @@
+//! Operations and blocks of a module, with the context's lifetime.
+//!
+//! melior ties what it hands out to the borrow through which it was reached;
+//! passes keep operations across edits. An operation stays valid until it is
+//! erased, and a pass erases only what it has collected for that.
+use cutec_dialects::builder::{IrBlock, IrOp, IrValue};
+use melior::ir::{BlockLike, BlockRef, OperationRef, RegionLike, Value, ValueLike, operation::OperationLike};
+
+pub(super) fn name_of(op: IrOp) -> String {
+    op.name().as_string_ref().as_str().unwrap_or_default().into()
+}
+
+pub(super) fn operand_value<'c>(op: IrOp<'c>, index: usize) -> Option<IrValue<'c>> {
+    let operand = op.operand(index).ok()?;
+    // SAFETY: see the module's comment.
+    Some(unsafe { Value::from_raw(operand.to_raw()) })
+}
+
+pub(super) fn operations<'c>(block: IrBlock<'c>) -> Vec<IrOp<'c>> {
+    // SAFETY: see the module's comment.
+    let first: Option<IrOp<'c>> = block.first_operation().map(|op| unsafe { OperationRef::from_raw(op.to_raw()) });
+    let next = |op: &IrOp<'c>| op.next_in_block().map(|op| unsafe { OperationRef::from_raw(op.to_raw()) });
+    std::iter::successors(first, next).collect()
+}
+
+pub(super) fn blocks<'c>(op: IrOp<'c>, region: usize) -> Vec<IrBlock<'c>> {
+    let Ok(region) = op.region(region) else { return Vec::new() };
+    // SAFETY: see the module's comment.
+    let first: Option<IrBlock<'c>> = region.first_block().map(|block| unsafe { BlockRef::from_raw(block.to_raw()) });
+    let next = |block: &IrBlock<'c>| block.next_in_region().map(|block| unsafe { BlockRef::from_raw(block.to_raw()) });
+    std::iter::successors(first, next).collect()
+}
+
+/// The kernels of a module: each `gpu.func` with its block, by `gpu.module`.
+pub(super) fn kernels(module: IrOp) -> Vec<(IrBlock, Vec<IrOp>)> {
+    let body = blocks(module, 0).into_iter().next();
+    let modules = body.into_iter().flat_map(operations).filter(|op| name_of(*op) == "gpu.module");
+    modules
+        .filter_map(|op| blocks(op, 0).into_iter().next())
+        .map(|block| (block, operations(block).into_iter().filter(|op| name_of(*op) == "gpu.func").collect()))
+        .collect()
+}
+
+/// Every operation inside of one, in order.
+pub(super) fn all_inside<'c>(op: IrOp<'c>, found: &mut Vec<IrOp<'c>>) {
+    for region in 0..op.region_count() {
+        for block in blocks(op, region) {
+            for inner in operations(block) {
+                found.push(inner);
+                all_inside(inner, found);
+            }
+        }
+    }
+}
+
+pub(super) fn set_attribute<'c>(op: IrOp<'c>, name: &str, attribute: melior::ir::Attribute<'c>) {
+    use melior::ir::operation::OperationMutLike;
+    // SAFETY: the pass is the only one that edits the operation.
+    let mut op = unsafe { melior::ir::operation::OperationRefMut::from_raw(op.to_raw()) };
+    op.set_attribute(name, attribute);
+}
+
+/// The text of a string attribute.
+pub(super) fn string_attribute(op: IrOp, name: &str) -> Option<String> {
+    use melior::ir::AttributeLike;
+    let attribute = op.attribute(name).ok()?;
+    // SAFETY: the attribute is a string, whose bytes live as long as the context.
+    unsafe {
+        if !mlir_sys::mlirAttributeIsAString(attribute.to_raw()) {
+            return None;
+        }
+        let text = mlir_sys::mlirStringAttrGetValue(attribute.to_raw());
+        let bytes = std::slice::from_raw_parts(text.data.cast::<u8>(), text.length);
+        Some(String::from_utf8_lossy(bytes).into_owned())
+    }
+}

@@ -1,0 +1,75 @@
+//! Runs TableGen over `cpp/Cute.td` and compiles the C++ shim.
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+const GENERATED: [(&[&str], &str); 8] = [
+    (&["-gen-dialect-decls", "-dialect=cute"], "CuteDialect.h.inc"),
+    (&["-gen-dialect-defs", "-dialect=cute"], "CuteDialect.cpp.inc"),
+    (&["-gen-dialect-decls", "-dialect=cute_nvgpu"], "CuteNvgpuDialect.h.inc"),
+    (&["-gen-dialect-defs", "-dialect=cute_nvgpu"], "CuteNvgpuDialect.cpp.inc"),
+    (&["-gen-typedef-decls", "-typedefs-dialect=cute"], "CuteTypes.h.inc"),
+    (&["-gen-typedef-defs", "-typedefs-dialect=cute"], "CuteTypes.cpp.inc"),
+    (&["-gen-typedef-decls", "-typedefs-dialect=cute_nvgpu"], "CuteNvgpuTypes.h.inc"),
+    (&["-gen-typedef-defs", "-typedefs-dialect=cute_nvgpu"], "CuteNvgpuTypes.cpp.inc"),
+];
+const OPERATIONS: [(&[&str], &str); 2] = [(&["-gen-op-decls"], "CuteOps.h.inc"), (&["-gen-op-defs"], "CuteOps.cpp.inc")];
+
+fn main() {
+    let prefix = PathBuf::from(env::var("MLIR_SYS_220_PREFIX").unwrap_or("/usr/lib/llvm-22".into()));
+    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
+    for (flags, file) in GENERATED.iter().chain(&OPERATIONS) {
+        tblgen(&prefix, flags, &out.join(file));
+    }
+    write_verifiers(&out.join("CuteOps.h.inc"), &out.join("CuteVerifiers.inc"));
+    cc::Build::new()
+        .cpp(true)
+        .std("c++17")
+        .opt_level(1)
+        .debug(false)
+        .warnings(false)
+        .flag("-fno-exceptions")
+        .flag("-fno-rtti")
+        .define("_GNU_SOURCE", None)
+        .define("__STDC_CONSTANT_MACROS", None)
+        .define("__STDC_FORMAT_MACROS", None)
+        .define("__STDC_LIMIT_MACROS", None)
+        .include(prefix.join("include"))
+        .include(&out)
+        .include("cpp")
+        .file("cpp/Cute.cpp")
+        .file("cpp/CuteNvgpu.cpp")
+        .file("cpp/Registration.cpp")
+        .compile("cutecdialects");
+    println!("cargo:rerun-if-changed=cpp");
+    println!("cargo:rerun-if-env-changed=MLIR_SYS_220_PREFIX");
+}
+
+fn tblgen(prefix: &Path, flags: &[&str], out: &Path) {
+    let status = Command::new(prefix.join("bin/mlir-tblgen"))
+        .args(flags)
+        .arg("-I")
+        .arg(prefix.join("include"))
+        .arg("cpp/Cute.td")
+        .arg("-o")
+        .arg(out)
+        .status();
+    match status {
+        Ok(status) if status.success() => {}
+        other => panic!("mlir-tblgen {flags:?} failed ({other:?}); is MLIR 22 installed in {}?", prefix.display()),
+    }
+}
+
+/// Every operation verifies in Rust: one forwarding method a class.
+fn write_verifiers(header: &Path, out: &Path) {
+    let header = fs::read_to_string(header).expect("mlir-tblgen wrote it");
+    let verifiers: String = header
+        .lines()
+        .filter_map(|line| line.strip_prefix("class ")?.strip_suffix(";"))
+        .filter(|class| class.ends_with("Op"))
+        .map(|class| format!("LogicalResult {class}::verify() {{ return verifyOperation(*this); }}\n"))
+        .collect();
+    fs::write(out, verifiers).expect("OUT_DIR is writable");
+}

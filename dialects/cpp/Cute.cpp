@@ -1,0 +1,88 @@
+// The C++ face of the `cute` and `cute_nvgpu` dialects. It declares what
+// TableGen generates and hands every question of meaning to Rust (src/ffi.rs).
+#include "Cute.h"
+#include "Verify.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/CAPI/IR.h"
+#include "mlir/CAPI/Registration.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/IR/OpImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace cutec;
+
+#include "CuteDialect.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "CuteTypes.cpp.inc"
+#undef GET_TYPEDEF_CLASSES
+#define GET_OP_CLASSES
+#include "CuteOps.cpp.inc"
+
+extern "C" {
+void cutec_set_message(void *message, MlirStringRef text) {
+  static_cast<cutec::Message *>(message)->text = std::string(text.data, text.length);
+}
+}
+
+static LogicalResult verifyOperation(Operation *op) {
+  Message message;
+  if (cutec_verify_op(wrap(op), &message))
+    return success();
+  return op->emitOpError() << message.text;
+}
+
+namespace cutec::cute {
+#define TEXT_TYPE(NAME, MNEMONIC)                                                                      \
+  LogicalResult NAME##Type::verify(llvm::function_ref<InFlightDiagnostic()> e, StringRef text) {      \
+    return verifyText(e, "!cute." MNEMONIC "<" + quoted(text) + ">");                                 \
+  }
+TEXT_TYPE(IntTuple, "int_tuple")
+TEXT_TYPE(Coord, "coord")
+TEXT_TYPE(Shape, "shape")
+TEXT_TYPE(Stride, "stride")
+TEXT_TYPE(Tile, "tile")
+TEXT_TYPE(Layout, "layout")
+TEXT_TYPE(ComposedLayout, "composed_layout")
+TEXT_TYPE(Swizzle, "swizzle")
+#undef TEXT_TYPE
+
+static std::string pointee(Type elem, StringRef space, unsigned align) {
+  return textOf(elem) + ", " + space.str() + ", align<" + std::to_string(align) + ">";
+}
+LogicalResult PtrType::verify(llvm::function_ref<InFlightDiagnostic()> e, Type elem, StringRef space, unsigned align) {
+  return verifyText(e, "!cute.ptr<" + pointee(elem, space, align) + ">");
+}
+LogicalResult MemRefType::verify(llvm::function_ref<InFlightDiagnostic()> e, Type elem, StringRef space,
+                                 unsigned align, StringRef layout) {
+  return verifyText(e, "!cute.memref<" + pointee(elem, space, align) + ", " + quoted(layout) + ">");
+}
+LogicalResult CoordTensorType::verify(llvm::function_ref<InFlightDiagnostic()> e, StringRef base, StringRef layout) {
+  return verifyText(e, "!cute.coord_tensor<" + quoted(base) + ", " + quoted(layout) + ">");
+}
+LogicalResult TiledCopyType::verify(llvm::function_ref<InFlightDiagnostic()> e, Type atom, StringRef tv, StringRef tiler) {
+  return verifyText(e, "!cute.tiled_copy<" + textOf(atom) + ", layout_copy_tv = <" + quoted(tv) + ">, tiler_mn = <" +
+                           quoted(tiler) + ">>");
+}
+LogicalResult TiledMmaType::verify(llvm::function_ref<InFlightDiagnostic()> e, Type atom, StringRef layout, StringRef perm) {
+  return verifyText(e, "!cute.tiled_mma<" + textOf(atom) + ", atom_layout_MNK = <" + quoted(layout) +
+                           ">, permutation_MNK = <" + quoted(perm) + ">>");
+}
+
+void CuteDialect::initialize() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "CuteTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "CuteOps.cpp.inc"
+      >();
+}
+
+OpFoldResult StaticOp::fold(FoldAdaptor) { return {}; }
+
+#include "CuteVerifiers.inc"
+} // namespace cutec::cute

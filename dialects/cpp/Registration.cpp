@@ -1,0 +1,103 @@
+// What a cutec process registers: the dialects it reads and writes, the
+// conversions to LLVM, the translation to LLVM IR, and the opt driver. Listing
+// them (rather than everything that MLIR has) halves the size of the programs.
+#include "Cute.h"
+
+#include "mlir/CAPI/IR.h"
+#include "mlir/CAPI/Pass.h"
+#include "mlir/CAPI/Registration.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
+#include "mlir/Conversion/GPUToNVVM/GPUToNVVM.h"
+#include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/DLTI/DLTI.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Index/IR/IndexDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+static void insertDialects(DialectRegistry &r) {
+  r.insert<arith::ArithDialect, cf::ControlFlowDialect, DLTIDialect, func::FuncDialect, gpu::GPUDialect,
+           index::IndexDialect, LLVM::LLVMDialect, NVVM::NVVMDialect, math::MathDialect, memref::MemRefDialect,
+           scf::SCFDialect, ub::UBDialect, vector::VectorDialect, cutec::cute::CuteDialect,
+           cutec::cute_nvgpu::CuteNvgpuDialect>();
+  // Without these, convert-gpu-to-nvvm leaves block arguments unconverted.
+  arith::registerConvertArithToLLVMInterface(r);
+  cf::registerConvertControlFlowToLLVMInterface(r);
+  index::registerConvertIndexToLLVMInterface(r);
+  registerConvertFuncToLLVMInterface(r);
+  registerConvertMathToLLVMInterface(r);
+  registerConvertMemRefToLLVMInterface(r);
+  registerConvertNVVMToLLVMInterface(r);
+  NVVM::registerConvertGpuToNVVMInterface(r);
+  ub::registerConvertUBToLLVMInterface(r);
+  vector::registerConvertVectorToLLVMInterface(r);
+  registerBuiltinDialectTranslation(r);
+  registerGPUDialectTranslation(r);
+  registerLLVMDialectTranslation(r);
+  registerNVVMDialectTranslation(r);
+}
+
+extern "C" {
+void cutec_insert_dialects(MlirDialectRegistry registry) { insertDialects(*unwrap(registry)); }
+
+// The upstream half of the lowering, after `convert-cute-to-gpu`.
+void cutec_add_gpu_to_llvm(MlirPassManager manager) {
+  PassManager &pm = *unwrap(manager);
+  OpPassManager &gpuModule = pm.nest<gpu::GPUModuleOp>();
+  gpuModule.addPass(createCanonicalizerPass());
+  gpuModule.addPass(createCSEPass());
+  gpuModule.addPass(createSCFToControlFlowPass());
+  ConvertGpuOpsToNVVMOpsOptions options;
+  options.indexBitwidth = 64;
+  gpuModule.addPass(createConvertGpuOpsToNVVMOps(options));
+  gpuModule.addPass(createConvertNVVMToLLVMPass());
+  gpuModule.addPass(createReconcileUnrealizedCastsPass());
+  // `.loc` lines and nothing else of debug information.
+  LLVM::DIScopeForLLVMFuncOpPassOptions scope;
+  scope.emissionKind = LLVM::DIEmissionKind::DebugDirectivesOnly;
+  pm.addPass(LLVM::createDIScopeForLLVMFuncOpPass(scope));
+}
+
+// Makes a Rust pass known to the pass pipeline parser (and so to cute-opt).
+void cutec_register_pass(MlirPass (*make)()) {
+  registerPass([make] { return std::unique_ptr<Pass>(unwrap(make())); });
+}
+
+int cutec_opt_main(int argc, char **argv) {
+  DialectRegistry registry;
+  insertDialects(registry);
+  registerTransformsPasses();
+  registerSCFToControlFlowPass();
+  registerConvertGpuOpsToNVVMOpsPass();
+  registerReconcileUnrealizedCastsPass();
+  return asMainReturnCode(MlirOptMain(argc, argv, "cute-opt: runs cutec's passes on MLIR\n", registry));
+}
+}

@@ -1,0 +1,47 @@
+// Helpers of both dialects: keywords in types, and the call into Rust.
+#ifndef CUTEC_VERIFY_H
+#define CUTEC_VERIFY_H
+
+#include "mlir/CAPI/IR.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/Support/raw_ostream.h"
+
+// A keyword parameter (memory space, cache policy) printed without quotes.
+static inline mlir::ParseResult parseSpace(mlir::AsmParser &parser, std::string &word) {
+  llvm::StringRef keyword;
+  if (parser.parseKeyword(&keyword))
+    return mlir::failure();
+  word = keyword.str();
+  return mlir::success();
+}
+static inline void printSpace(mlir::AsmPrinter &printer, llvm::StringRef word) { printer << word; }
+
+namespace cutec {
+// Rust writes its message through this and never keeps the pointer.
+struct Message {
+  std::string text;
+};
+} // namespace cutec
+
+extern "C" {
+// Implemented in Rust (src/ffi.rs). True when legal; else the message is set.
+bool cutec_verify_type(MlirStringRef text, void *message);
+bool cutec_verify_op(MlirOperation op, void *message);
+}
+
+namespace cutec {
+inline llvm::LogicalResult verifyText(llvm::function_ref<mlir::InFlightDiagnostic()> emitError, const std::string &text) {
+  Message message;
+  if (cutec_verify_type(mlirStringRefCreate(text.data(), text.size()), &message))
+    return mlir::success();
+  return emitError() << message.text;
+}
+inline std::string textOf(mlir::Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+inline std::string quoted(llvm::StringRef text) { return ("\"" + text + "\"").str(); }
+} // namespace cutec
+
+#endif

@@ -1,0 +1,325 @@
+//! Copy and MMA atoms: one instruction each, with its thread-value layouts.
+//!
+//! A thread-value layout maps (thread, value) to the index of an element in the
+//! atom's tile, column-major. Sources: PTX ISA, "Warp-level matrix
+//! instructions" (fragment figures of `mma` and `ldmatrix`), in the form of
+//! CuTe's `Copy_Traits` and `MMA_Traits`.
+use crate::elem::Elem;
+use crate::target::Target;
+use cutec_layout::Layout;
+use std::fmt;
+use thiserror::Error;
+
+/// Which level caches the lines of an asynchronous copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cache {
+    /// `.ca`: every level.
+    Always,
+    /// `.cg`: L2 only; 16-byte copies.
+    Global,
+}
+
+/// The instruction of a copy atom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CopyOp {
+    /// A load and a store of `bits`.
+    Universal {
+        /// Bits moved by one thread.
+        bits: u32,
+    },
+    /// `cp.async` from global to shared memory.
+    Async {
+        /// Cache policy.
+        cache: Cache,
+        /// Bits moved by one thread: 32, 64 or 128.
+        bits: u32,
+    },
+    /// `ldmatrix` from shared memory to registers.
+    Ldsm {
+        /// 8x8 matrices an instruction loads: 1, 2 or 4.
+        matrices: u32,
+        /// Whether each matrix is transposed on the way.
+        transpose: bool,
+    },
+}
+
+/// A copy instruction for elements of one type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CopyAtom {
+    /// The instruction.
+    pub op: CopyOp,
+    /// What is copied.
+    pub elem: Elem,
+}
+
+/// Thread-value layouts of a copy atom, in elements.
+#[derive(Clone, Debug)]
+pub struct CopyLayouts {
+    /// Threads that take part.
+    pub threads: i64,
+    /// (thread, value) of the source.
+    pub src: Layout,
+    /// (thread, value) of the destination.
+    pub dst: Layout,
+}
+
+/// The instruction of an MMA atom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MmaOp {
+    /// One fused multiply-add of a thread.
+    Fma,
+    /// `mma.sync` of a warp, with its M, N and K.
+    Sync {
+        /// Rows of C.
+        m: u32,
+        /// Columns of C.
+        n: u32,
+        /// Length of the product.
+        k: u32,
+    },
+}
+
+/// An MMA instruction for given element types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MmaAtom {
+    /// The instruction.
+    pub op: MmaOp,
+    /// Element type of A.
+    pub a: Elem,
+    /// Element type of B.
+    pub b: Elem,
+    /// Element type of C and D.
+    pub c: Elem,
+}
+
+/// Thread-value layouts of an MMA atom.
+#[derive(Clone, Debug)]
+pub struct MmaLayouts {
+    /// (M, N, K).
+    pub shape: [i64; 3],
+    /// Threads that take part.
+    pub threads: i64,
+    /// (thread, value) into A, column-major (M, K).
+    pub a: Layout,
+    /// (thread, value) into B, column-major (N, K).
+    pub b: Layout,
+    /// (thread, value) into C, column-major (M, N).
+    pub c: Layout,
+}
+
+/// An atom that does not exist, or not for this target.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[allow(missing_docs)]
+pub enum AtomError {
+    #[error("no copy instruction moves {bits} bits of {elem}; expected {expected}")]
+    CopyWidth { bits: u32, elem: Elem, expected: &'static str },
+    #[error("`cp.async.cg` moves 128 bits, not {bits}; use `cache = always` for 32 or 64")]
+    AsyncGlobalWidth { bits: u32 },
+    #[error("ldmatrix loads 1, 2 or 4 matrices, not {matrices}")]
+    LdsmMatrices { matrices: u32 },
+    #[error("ldmatrix loads 16-bit elements here, not {elem}")]
+    LdsmElement { elem: Elem },
+    #[error("no mma instruction m{m}n{n}k{k} with A {a}, B {b} and accumulator {c}; there is: {}", MmaAtom::known())]
+    NoMma { m: u32, n: u32, k: u32, a: Elem, b: Elem, c: Elem },
+    #[error("no fused multiply-add of {elem}; expected f16, f32 or f64")]
+    NoFma { elem: Elem },
+    #[error("{atom} needs {needs}; the target is {target}")]
+    Target { atom: String, needs: &'static str, target: &'static str },
+}
+
+/// Operand layouts of `mma.sync`, by shape and operand width.
+struct MmaRow {
+    mnk: [u32; 3],
+    a: &'static str,
+    b: &'static str,
+}
+const MMA_C: &str = "((4,8),(2,2)):((32,1),(16,8))";
+const MMA_16_K8: MmaRow = MmaRow { mnk: [16, 8, 8], a: "((4,8),(2,2)):((32,1),(16,8))", b: "((4,8),2):((16,1),8)" };
+const MMA_16_K16: MmaRow =
+    MmaRow { mnk: [16, 8, 16], a: "((4,8),(2,2,2)):((32,1),(16,8,128))", b: "((4,8),(2,2)):((16,1),(8,64))" };
+const MMA_32_K4: MmaRow = MmaRow { mnk: [16, 8, 4], a: "((4,8),2):((16,1),8)", b: "((4,8),1):((8,1),0)" };
+const MMA_32_K8: MmaRow = MmaRow { mnk: [16, 8, 8], a: "((4,8),(2,2)):((16,1),(8,64))", b: "((4,8),2):((8,1),32)" };
+const MMA_8_K16: MmaRow = MmaRow { mnk: [16, 8, 16], a: "((4,8),(4,2)):((64,1),(16,8))", b: "((4,8),4):((32,1),8)" };
+const MMA_8_K32: MmaRow =
+    MmaRow { mnk: [16, 8, 32], a: "((4,8),(4,2,2)):((64,1),(16,8,256))", b: "((4,8),(4,2)):((32,1),(8,128))" };
+
+/// Every `mma.sync` that lowers: operand row, A and B, C (PTX ISA, "mma", sm_80 and later).
+const MMA_TABLE: [(&MmaRow, Elem, Elem); 12] = [
+    (&MMA_16_K8, Elem::F16, Elem::F32),
+    (&MMA_16_K8, Elem::F16, Elem::F16),
+    (&MMA_16_K8, Elem::BF16, Elem::F32),
+    (&MMA_16_K16, Elem::F16, Elem::F32),
+    (&MMA_16_K16, Elem::F16, Elem::F16),
+    (&MMA_16_K16, Elem::BF16, Elem::F32),
+    (&MMA_32_K4, Elem::TF32, Elem::F32),
+    (&MMA_32_K8, Elem::TF32, Elem::F32),
+    (&MMA_8_K16, Elem::I8, Elem::I32),
+    (&MMA_8_K32, Elem::I8, Elem::I32),
+    (&MMA_8_K32, Elem::F8E4M3, Elem::F32),
+    (&MMA_8_K32, Elem::F8E5M2, Elem::F32),
+];
+
+fn table(text: &str) -> Layout {
+    cutec_layout::text::parse_layout(text).expect("a layout of the tables above")
+}
+
+impl CopyAtom {
+    /// Checks that the instruction exists.
+    pub fn verify(&self) -> Result<(), AtomError> {
+        match self.op {
+            CopyOp::Universal { bits } => {
+                let whole = i64::from(bits) % self.elem.bits() == 0;
+                if !matches!(bits, 8 | 16 | 32 | 64 | 128) || !whole {
+                    let expected = "8, 16, 32, 64 or 128 bits, a multiple of the element";
+                    return Err(AtomError::CopyWidth { bits, elem: self.elem, expected });
+                }
+            }
+            CopyOp::Async { cache, bits } => {
+                if !matches!(bits, 32 | 64 | 128) || i64::from(bits) % self.elem.bits() != 0 {
+                    let expected = "32, 64 or 128 bits, a multiple of the element";
+                    return Err(AtomError::CopyWidth { bits, elem: self.elem, expected });
+                }
+                if cache == Cache::Global && bits != 128 {
+                    return Err(AtomError::AsyncGlobalWidth { bits });
+                }
+            }
+            CopyOp::Ldsm { matrices, .. } => {
+                if !matches!(matrices, 1 | 2 | 4) {
+                    return Err(AtomError::LdsmMatrices { matrices });
+                }
+                if self.elem.bits() != 16 {
+                    return Err(AtomError::LdsmElement { elem: self.elem });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the target has the instruction.
+    pub fn legal_on(&self, target: &Target) -> Result<(), AtomError> {
+        match self.op {
+            CopyOp::Async { .. } if !target.has_cp_async => {
+                Err(AtomError::Target { atom: self.to_string(), needs: "sm_80 or later", target: target.name })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Elements that one instruction moves a thread, on the source side.
+    pub fn src_values(&self) -> i64 {
+        match self.op {
+            CopyOp::Universal { bits } | CopyOp::Async { bits, .. } => i64::from(bits) / self.elem.bits(),
+            CopyOp::Ldsm { .. } => 8,
+        }
+    }
+
+    /// Elements that one instruction moves a thread, on the destination side.
+    pub fn dst_values(&self) -> i64 {
+        match self.op {
+            CopyOp::Ldsm { matrices, .. } => i64::from(matrices) * 2,
+            _ => self.src_values(),
+        }
+    }
+
+    /// Thread-value layouts in elements.
+    pub fn layouts(&self) -> CopyLayouts {
+        match self.op {
+            CopyOp::Universal { .. } | CopyOp::Async { .. } => {
+                let one = table(&format!("(1,{}):(0,1)", self.src_values()));
+                CopyLayouts { threads: 1, src: one.clone(), dst: one }
+            }
+            CopyOp::Ldsm { matrices, transpose } => {
+                let src = ["((8,4),8):((8,0),1)", "((16,2),8):((8,0),1)", "(32,8):(8,1)"][matrices.ilog2() as usize];
+                let dst = match (matrices, transpose) {
+                    (1, false) => "(32,2):(2,1)",
+                    (2, false) => "(32,(2,2)):(2,(1,64))",
+                    (_, false) => "(32,(2,4)):(2,(1,64))",
+                    (1, true) => "((4,8),(1,2)):((16,1),(1,8))",
+                    (2, true) => "((4,8),(1,2,2)):((16,1),(1,8,64))",
+                    (_, true) => "((4,8),(1,2,4)):((16,1),(1,8,64))",
+                };
+                CopyLayouts { threads: 32, src: table(src), dst: table(dst) }
+            }
+        }
+    }
+}
+
+impl MmaAtom {
+    fn row(&self) -> Option<&'static MmaRow> {
+        let MmaOp::Sync { m, n, k } = self.op else { return None };
+        MMA_TABLE
+            .iter()
+            .find(|(row, ab, c)| row.mnk == [m, n, k] && *ab == self.a && *ab == self.b && *c == self.c)
+            .map(|(row, _, _)| *row)
+    }
+
+    fn known() -> String {
+        let names = MMA_TABLE.map(|(row, ab, c)| format!("m{}n{}k{} {ab} to {c}", row.mnk[0], row.mnk[1], row.mnk[2]));
+        names.join(", ")
+    }
+
+    /// Checks that the instruction exists.
+    pub fn verify(&self) -> Result<(), AtomError> {
+        match self.op {
+            MmaOp::Fma if matches!(self.c, Elem::F16 | Elem::F32 | Elem::F64) => Ok(()),
+            MmaOp::Fma => Err(AtomError::NoFma { elem: self.c }),
+            MmaOp::Sync { .. } if self.row().is_some() => Ok(()),
+            MmaOp::Sync { m, n, k } => Err(AtomError::NoMma { m, n, k, a: self.a, b: self.b, c: self.c }),
+        }
+    }
+
+    /// Checks that the target has the instruction.
+    pub fn legal_on(&self, target: &Target) -> Result<(), AtomError> {
+        let fp8 = matches!(self.a, Elem::F8E4M3 | Elem::F8E5M2);
+        if fp8 && !target.has_fp8_mma {
+            return Err(AtomError::Target { atom: self.to_string(), needs: "sm_89 or later", target: target.name });
+        }
+        Ok(())
+    }
+
+    /// Thread-value layouts; of an atom that [`MmaAtom::verify`] accepts.
+    pub fn layouts(&self) -> Result<MmaLayouts, AtomError> {
+        self.verify()?;
+        Ok(match self.row() {
+            Some(row) => MmaLayouts {
+                shape: row.mnk.map(i64::from),
+                threads: 32,
+                a: table(row.a),
+                b: table(row.b),
+                c: table(MMA_C),
+            },
+            None => {
+                let one = table("(1,1):(0,0)");
+                MmaLayouts { shape: [1, 1, 1], threads: 1, a: one.clone(), b: one.clone(), c: one }
+            }
+        })
+    }
+}
+
+impl fmt::Display for CopyAtom {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let elem = self.elem;
+        match self.op {
+            CopyOp::Universal { bits } => write!(f, "!cute_nvgpu.atom.universal_copy<{elem}, {bits} b>"),
+            CopyOp::Async { cache, bits } => {
+                let cache = if cache == Cache::Always { "always" } else { "global" };
+                write!(f, "!cute_nvgpu.atom.simt_async_copy<{elem}, cache = {cache}, {bits} b>")
+            }
+            CopyOp::Ldsm { matrices, transpose } => {
+                let how = if transpose { "t" } else { "n" };
+                write!(f, "!cute_nvgpu.atom.ldsm<val_type = {elem}, num_matrices = {matrices}, {how}>")
+            }
+        }
+    }
+}
+
+impl fmt::Display for MmaAtom {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self.op {
+            MmaOp::Fma => write!(f, "!cute_nvgpu.atom.universal_fma<{}>", self.c),
+            MmaOp::Sync { m, n, k } => {
+                write!(f, "!cute_nvgpu.sm80.mma<\"{m}x{n}x{k}\", elem_type = ({}, {}, {})>", self.a, self.b, self.c)
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Building MLIR: an insertion point and one way to create an operation.
+//!
+//! melior's lifetimes tie a value to the borrow through which it was reached.
+//! Values of one context stay valid while their operation stands, so this
+//! module hands them out with the context's lifetime; whoever erases an
+//! operation drops its values first.
+use melior::{
+    Context,
+    ir::{
+        Attribute, AttributeLike, Block, BlockLike, BlockRef, Identifier, Location, Operation, OperationRef, Region,
+        RegionLike, Type, TypeLike, Value, ValueLike,
+        operation::{OperationBuilder, OperationLike},
+    },
+};
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// A value of a context.
+pub type IrValue<'c> = Value<'c, 'c>;
+/// An operation of a context.
+pub type IrOp<'c> = OperationRef<'c, 'c>;
+/// A block of a context.
+pub type IrBlock<'c> = BlockRef<'c, 'c>;
+
+/// Where the next operation goes.
+#[derive(Clone, Copy)]
+pub enum Insertion<'c> {
+    /// At the end of a block.
+    End(IrBlock<'c>),
+    /// Before an operation.
+    Before(IrOp<'c>),
+}
+
+/// Creates operations at an insertion point, all with the current location.
+pub struct OpBuilder<'c> {
+    context: &'c Context,
+    /// Where the next operation goes.
+    pub insertion: Insertion<'c>,
+    /// Location of the next operation.
+    pub location: Location<'c>,
+    types: RefCell<HashMap<String, Type<'c>>>,
+    attributes: RefCell<HashMap<String, Attribute<'c>>>,
+}
+
+impl<'c> OpBuilder<'c> {
+    /// A builder that appends to `block`.
+    pub fn new(context: &'c Context, insertion: Insertion<'c>) -> Self {
+        OpBuilder {
+            context,
+            insertion,
+            location: Location::unknown(context),
+            types: RefCell::default(),
+            attributes: RefCell::default(),
+        }
+    }
+
+    /// The context.
+    pub fn context(&self) -> &'c Context {
+        self.context
+    }
+
+    /// The type of a text that is written in this project's source.
+    ///
+    /// # Panics
+    /// On a text that is no type: a mistake in cutec, not in its input.
+    pub fn ty(&self, text: &str) -> Type<'c> {
+        if let Some(found) = self.types.borrow().get(text) {
+            return *found;
+        }
+        let parsed = Type::parse(self.context, text).unwrap_or_else(|| panic!("internal: `{text}` is no MLIR type"));
+        self.types.borrow_mut().insert(text.into(), parsed);
+        parsed
+    }
+
+    /// The attribute of a text that is written in this project's source.
+    ///
+    /// # Panics
+    /// On a text that is no attribute: a mistake in cutec, not in its input.
+    pub fn attr(&self, text: &str) -> Attribute<'c> {
+        if let Some(found) = self.attributes.borrow().get(text) {
+            return *found;
+        }
+        let parsed =
+            Attribute::parse(self.context, text).unwrap_or_else(|| panic!("internal: `{text}` is no MLIR attribute"));
+        self.attributes.borrow_mut().insert(text.into(), parsed);
+        parsed
+    }
+
+    /// Creates an operation from its generic form.
+    pub fn op(&self, name: &str, operands: &[IrValue<'c>], attrs: &[(&str, Attribute<'c>)], results: &[Type<'c>]) -> IrOp<'c> {
+        self.op_with_regions(name, operands, attrs, results, Vec::new())
+    }
+
+    /// Creates an operation that has regions.
+    pub fn op_with_regions(
+        &self,
+        name: &str,
+        operands: &[IrValue<'c>],
+        attrs: &[(&str, Attribute<'c>)],
+        results: &[Type<'c>],
+        regions: Vec<Region<'c>>,
+    ) -> IrOp<'c> {
+        let attrs: Vec<_> = attrs.iter().map(|(name, attr)| (Identifier::new(self.context, name), *attr)).collect();
+        let built = OperationBuilder::new(name, self.location)
+            .add_operands(operands)
+            .add_attributes(&attrs)
+            .add_results(results)
+            .add_regions_vec(regions)
+            .build();
+        match built {
+            Ok(op) => self.insert(op),
+            Err(error) => panic!("internal: cannot build {name}: {error}"),
+        }
+    }
+
+    /// Creates an operation with one result and returns it.
+    pub fn value(&self, name: &str, operands: &[IrValue<'c>], attrs: &[(&str, Attribute<'c>)], result: Type<'c>) -> IrValue<'c> {
+        result_of(self.op(name, operands, attrs, &[result]), 0)
+    }
+
+    /// An integer constant of a type such as `i32`.
+    pub fn constant(&self, value: i64, ty: &str) -> IrValue<'c> {
+        self.value("arith.constant", &[], &[("value", self.attr(&format!("{value} : {ty}")))], self.ty(ty))
+    }
+
+    /// Inserts a finished operation.
+    pub fn insert(&self, op: Operation<'c>) -> IrOp<'c> {
+        let inserted = match self.insertion {
+            Insertion::End(block) => unsafe { OperationRef::from_raw(block.append_operation(op).to_raw()) },
+            Insertion::Before(anchor) => {
+                let block = anchor.block().expect("an anchor stands in a block");
+                unsafe { OperationRef::from_raw(block.insert_operation_before(anchor, op).to_raw()) }
+            }
+        };
+        inserted
+    }
+
+    /// Runs `body` with the insertion point at the end of `block`.
+    pub fn inside<R>(&mut self, block: IrBlock<'c>, body: impl FnOnce(&mut Self) -> R) -> R {
+        let before = std::mem::replace(&mut self.insertion, Insertion::End(block));
+        let result = body(self);
+        self.insertion = before;
+        result
+    }
+}
+
+/// Result `index` of an operation.
+///
+/// # Panics
+/// When the operation has fewer results.
+pub fn result_of<'c>(op: IrOp<'c>, index: usize) -> IrValue<'c> {
+    let result = op.result(index).expect("the operation has this result");
+    unsafe { Value::from_raw(result.to_raw()) }
+}
+
+/// A new region with one block of the given argument types, and that block.
+pub fn region_with_block<'c>(arguments: &[(Type<'c>, Location<'c>)]) -> (Region<'c>, IrBlock<'c>) {
+    let region = Region::new();
+    let block = region.append_block(Block::new(arguments));
+    let block = unsafe { BlockRef::from_raw(block.to_raw()) };
+    (region, block)
+}
+
+/// Argument `index` of a block.
+///
+/// # Panics
+/// When the block has fewer arguments.
+pub fn argument_of(block: IrBlock<'_>, index: usize) -> IrValue<'_> {
+    let argument = block.argument(index).expect("the block has this argument");
+    unsafe { Value::from_raw(argument.to_raw()) }
+}
+
+/// The text of a type, as MLIR prints it.
+pub fn type_text(ty: Type) -> String {
+    ty.to_string()
+}
+
+/// A key for maps: types, values and operations are unique pointers of their context.
+pub fn value_key(value: IrValue) -> usize {
+    value.to_raw().ptr as usize
+}
+
+/// See [`value_key`].
+pub fn type_key(ty: Type) -> usize {
+    ty.to_raw().ptr as usize
+}
+
+/// The raw attribute pointer, for maps.
+pub fn attribute_key(attribute: Attribute) -> usize {
+    attribute.to_raw().ptr as usize
+}

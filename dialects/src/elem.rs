@@ -1,0 +1,107 @@
+//! Element types: what a register, a shared-memory cell or a tensor holds.
+use std::fmt;
+
+/// Element type of a pointer, a view or an atom, named as MLIR names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Elem {
+    I1,
+    I8,
+    I16,
+    I32,
+    I64,
+    F8E4M3,
+    F8E5M2,
+    F16,
+    BF16,
+    TF32,
+    F32,
+    F64,
+}
+
+impl Elem {
+    /// Every element type with its MLIR name.
+    pub const ALL: [(Elem, &'static str); 12] = [
+        (Elem::I1, "i1"),
+        (Elem::I8, "i8"),
+        (Elem::I16, "i16"),
+        (Elem::I32, "i32"),
+        (Elem::I64, "i64"),
+        (Elem::F8E4M3, "f8E4M3FN"),
+        (Elem::F8E5M2, "f8E5M2"),
+        (Elem::F16, "f16"),
+        (Elem::BF16, "bf16"),
+        (Elem::TF32, "tf32"),
+        (Elem::F32, "f32"),
+        (Elem::F64, "f64"),
+    ];
+
+    /// The element type of an MLIR type text.
+    pub fn parse(text: &str) -> Option<Elem> {
+        Elem::ALL.iter().find(|(_, name)| *name == text).map(|(elem, _)| *elem)
+    }
+
+    /// Its MLIR name.
+    pub fn name(self) -> &'static str {
+        Elem::ALL.iter().find(|(elem, _)| *elem == self).map_or("", |(_, name)| name)
+    }
+
+    /// Bits that one element takes in memory (a predicate takes a byte).
+    pub fn bits(self) -> i64 {
+        match self {
+            Elem::I1 | Elem::I8 | Elem::F8E4M3 | Elem::F8E5M2 => 8,
+            Elem::I16 | Elem::F16 | Elem::BF16 => 16,
+            Elem::I32 | Elem::F32 | Elem::TF32 => 32,
+            Elem::I64 | Elem::F64 => 64,
+        }
+    }
+
+    /// Bytes that one element takes in memory.
+    pub fn bytes(self) -> i64 {
+        self.bits() / 8
+    }
+
+    /// Whether this is a floating-point type.
+    pub fn is_float(self) -> bool {
+        !matches!(self, Elem::I1 | Elem::I8 | Elem::I16 | Elem::I32 | Elem::I64)
+    }
+}
+
+impl fmt::Display for Elem {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Memory space of a pointer or a view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Space {
+    /// Global memory.
+    Gmem,
+    /// Shared memory of the CTA.
+    Smem,
+    /// Registers of one thread.
+    Rmem,
+}
+
+impl Space {
+    /// The space of a keyword.
+    pub fn parse(text: &str) -> Option<Space> {
+        match text {
+            "gmem" => Some(Space::Gmem),
+            "smem" => Some(Space::Smem),
+            "rmem" => Some(Space::Rmem),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Space::Gmem => "gmem",
+            Space::Smem => "smem",
+            Space::Rmem => "rmem",
+        })
+    }
+}

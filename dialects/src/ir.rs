@@ -1,0 +1,172 @@
+//! Operations of the dialects as the semantics sees them, and the context.
+use crate::builder::{IrOp, IrValue, OpBuilder};
+use crate::semantics::{Attrs, SemError, check, evaluate};
+use crate::types::{TypeError, Vars, parse_type};
+use crate::value::Val;
+use melior::{
+    Context,
+    dialect::DialectRegistry,
+    ir::{Attribute, ValueLike, operation::OperationLike},
+};
+use mlir_sys::{MlirDialectRegistry, MlirPass, MlirPassManager};
+use std::ffi::{CString, c_char, c_int};
+
+unsafe extern "C" {
+    fn cutec_insert_dialects(registry: MlirDialectRegistry);
+    fn cutec_add_gpu_to_llvm(manager: MlirPassManager);
+    fn cutec_register_pass(make: extern "C" fn() -> MlirPass);
+    fn cutec_opt_main(argc: c_int, argv: *mut *mut c_char) -> c_int;
+}
+
+/// A context that knows every dialect that cutec reads and writes, and the translation to LLVM IR.
+pub fn context() -> Context {
+    let registry = DialectRegistry::new();
+    // SAFETY: the registry is alive; the shim only inserts into it.
+    unsafe { cutec_insert_dialects(registry.to_raw()) };
+    let context = Context::new();
+    context.append_dialect_registry(&registry);
+    context.load_all_available_dialects();
+    context
+}
+
+/// Adds the upstream passes that take gpu, scf, arith, vector and nvvm to the LLVM dialect.
+pub fn add_gpu_to_llvm(manager: &melior::pass::PassManager) {
+    // SAFETY: the manager is alive.
+    unsafe { cutec_add_gpu_to_llvm(manager.to_raw()) };
+}
+
+/// Makes a pass known to pipelines written as text (`cute-opt --name`).
+pub fn register_pass(make: extern "C" fn() -> MlirPass) {
+    // SAFETY: `make` returns a new pass each time.
+    unsafe { cutec_register_pass(make) };
+}
+
+/// MLIR's `opt` driver over cutec's dialects and the registered passes; returns the exit code.
+pub fn opt_main(args: &[String]) -> i32 {
+    let args: Vec<CString> = args.iter().filter_map(|arg| CString::new(arg.as_str()).ok()).collect();
+    let mut raw: Vec<*mut c_char> = args.iter().map(|arg| arg.as_ptr().cast_mut()).collect();
+    // SAFETY: the driver reads the arguments while `args` lives.
+    unsafe { cutec_opt_main(raw.len() as c_int, raw.as_mut_ptr()) }
+}
+
+/// The name of an operation of the `cute` dialect, without the prefix.
+pub fn cute_name<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Option<String> {
+    op.name().as_string_ref().as_str().ok()?.strip_prefix("cute.").map(String::from)
+}
+
+/// The operands of an operation, by their types.
+pub fn values_of<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>, vars: &mut Vars) -> Result<Vec<Val>, TypeError> {
+    op.operands().map(|operand| parse_type(&operand.r#type().to_string(), vars)).collect()
+}
+
+/// The declared type of the first result.
+pub fn result_type_text<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> String {
+    op.result(0).map(|result| result.r#type().to_string()).unwrap_or_default()
+}
+
+/// The attributes that the meaning of an operation depends on.
+pub fn attrs_of<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>, vars: &mut Vars) -> Result<Attrs, SemError> {
+    let mut attrs = Attrs::default();
+    if let Ok(mode) = op.attribute("mode") {
+        let text = mode.to_string();
+        let inner = text.trim_start_matches("array<i64").trim_start_matches(':').trim_end_matches('>');
+        let modes: Result<Vec<i64>, _> =
+            inner.split(',').map(str::trim).filter(|mode| !mode.is_empty()).map(str::parse).collect();
+        attrs.mode = modes.map_err(|_| SemError::Illegal(format!("expects `mode` as array<i64: …>, but got {text}")))?;
+    }
+    if let Ok(proj) = op.attribute("proj") {
+        let text = string_of(proj)?;
+        let proj = cutec_layout::text::parse_coord(&text).map_err(|error| SemError::Illegal(error.to_string()))?;
+        attrs.proj = Some(proj);
+    }
+    if let Ok(operand) = op.attribute("operand") {
+        attrs.operand = Some(string_of(operand)?);
+    }
+    if op.result_count() > 0 {
+        attrs.result = Some(parse_type(&result_type_text(op), vars)?);
+    }
+    Ok(attrs)
+}
+
+fn string_of(attribute: Attribute) -> Result<String, SemError> {
+    let text = attribute.to_string();
+    match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+        Some(text) => Ok(text.into()),
+        None => Err(SemError::Illegal(format!("expects a string attribute, but got {text}"))),
+    }
+}
+
+/// Attributes of an operation to build, in MLIR's text.
+#[derive(Clone, Debug, Default)]
+pub struct OpAttrs<'a> {
+    /// `mode` and the like: indices.
+    pub mode: Option<&'a [i64]>,
+    /// Projection of `local_tile`, such as `(1,_,1)`.
+    pub proj: Option<&'a str>,
+    /// `A`, `B` or `C`.
+    pub operand: Option<&'a str>,
+    /// Result type, for constructors.
+    pub result: Option<&'a str>,
+}
+
+/// Builds an operation of the `cute` dialect and infers its result.
+///
+/// # Errors
+/// Where the operation makes no sense for the operands; nothing is built then.
+pub fn build<'c>(
+    ir: &OpBuilder<'c>,
+    name: &str,
+    operands: &[IrValue<'c>],
+    attrs: &OpAttrs,
+) -> Result<Option<IrValue<'c>>, SemError> {
+    build_op(ir, name, operands, attrs).map(|op| op.1)
+}
+
+/// As [`build`], with the operation.
+pub fn build_op<'c>(
+    ir: &OpBuilder<'c>,
+    name: &str,
+    operands: &[IrValue<'c>],
+    attrs: &OpAttrs,
+) -> Result<(IrOp<'c>, Option<IrValue<'c>>), SemError> {
+    let mut vars = Vars::default();
+    let vals: Vec<Val> = operands
+        .iter()
+        .map(|operand| parse_type(&operand.r#type().to_string(), &mut vars))
+        .collect::<Result<_, _>>()?;
+    let proj = attrs.proj.map(cutec_layout::text::parse_coord).transpose();
+    let meaning = Attrs {
+        mode: attrs.mode.unwrap_or_default().to_vec(),
+        proj: proj.map_err(|error| SemError::Illegal(error.to_string()))?,
+        operand: attrs.operand.map(String::from),
+        result: attrs.result.map(|text| parse_type(text, &mut vars)).transpose()?,
+    };
+    let mut ir_attrs = Vec::new();
+    if let Some(mode) = attrs.mode {
+        let text = mode.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        ir_attrs.push(("mode", ir.attr(&if mode.is_empty() { "array<i64>".into() } else { format!("array<i64: {text}>") })));
+    }
+    if let Some(proj) = attrs.proj {
+        ir_attrs.push(("proj", ir.attr(&format!("\"{proj}\""))));
+    }
+    if let Some(operand) = attrs.operand {
+        ir_attrs.push(("operand", ir.attr(&format!("\"{operand}\""))));
+    }
+    let full = format!("cute.{name}");
+    if EFFECTS.contains(&name) {
+        check(name, &vals)?;
+        return Ok((ir.op(&full, operands, &ir_attrs, &[]), None));
+    }
+    let result = evaluate(name, &vals, &meaning)?;
+    let text = match attrs.result {
+        Some(declared) => declared.to_string(),
+        None => result.to_string(),
+    };
+    let ty = melior::ir::Type::parse(ir.context(), &text)
+        .ok_or_else(|| SemError::Illegal(format!("result type {text} is not legal")))?;
+    let op = ir.op(&full, operands, &ir_attrs, &[ty]);
+    Ok((op, Some(crate::builder::result_of(op, 0))))
+}
+
+/// Operations without a result.
+const EFFECTS: [&str; 5] = ["memref.store", "memref.store_vec", "copy", "autovec_copy", "gemm"];

@@ -1,0 +1,360 @@
+//! Operations that read, write or allocate memory: what is legal, and the
+//! instructions that a copy or a gemm of one thread consists of.
+use super::{Attrs, SemError, count_error, integers, operand_error};
+use crate::atoms::{CopyAtom, CopyOp, MmaAtom};
+use crate::elem::Space;
+use crate::value::{CoordTensor, Val, View, is_static_tuple};
+use cutec_layout::algebra as layout;
+use cutec_layout::{Int, IntTuple, Layout, Tree};
+
+/// One side of a copy: where each instruction's vector starts, and the vector.
+#[derive(Clone, Debug)]
+pub struct CopySide {
+    /// Layout offset of each instruction, in elements.
+    pub starts: Vec<Int>,
+    /// Layout of one instruction's values.
+    pub vector: Layout,
+}
+
+/// The instructions of a `cute.copy`.
+#[derive(Clone, Debug)]
+pub struct CopyPlan {
+    /// The instruction.
+    pub atom: CopyAtom,
+    /// What it reads.
+    pub src: CopySide,
+    /// What it writes.
+    pub dst: CopySide,
+    /// What decides whether each instruction moves anything.
+    pub pred: Option<Predicate>,
+}
+
+/// Where it is false, a copy writes zeros to shared memory and registers and nothing to global memory.
+#[derive(Clone, Debug)]
+pub enum Predicate {
+    /// A view of booleans: the offset for each instruction.
+    Mask(Vec<Int>),
+    /// Coordinates that must lie inside of a shape: that of the first element of each instruction.
+    Inside {
+        /// One coordinate for each instruction.
+        coords: Vec<IntTuple>,
+        /// The bound, exclusive.
+        shape: IntTuple,
+    },
+}
+
+/// The instructions of a `cute.gemm`: offsets of the operands of each, in order.
+#[derive(Clone, Debug)]
+pub struct GemmPlan {
+    /// The instruction.
+    pub atom: MmaAtom,
+    /// Layouts of one atom's values in D, A, B and C.
+    pub values: [Layout; 4],
+    /// Start of D, A, B and C for each instruction.
+    pub steps: Vec<[Int; 4]>,
+}
+
+pub(super) fn evaluate(name: &str, operands: &[Val], attrs: &Attrs) -> Result<Val, SemError> {
+    match (name, operands) {
+        ("memref.alloca" | "memref.alloc_smem", []) => match &attrs.result {
+            Some(result @ Val::View(view)) => {
+                let (expected, what) =
+                    if name == "memref.alloca" { (Space::Rmem, "rmem") } else { (Space::Smem, "smem") };
+                if view.ptr.space != expected {
+                    return operand_error(format!("a view of {what} as result"), result);
+                }
+                if !(Val::Layout(view.layout.clone())).is_static() {
+                    return operand_error("a static layout to allocate", result);
+                }
+                Ok(result.clone())
+            }
+            _ => Err(SemError::Illegal("expects a view as result".into())),
+        },
+        ("memref.load", [Val::View(view), coord]) => {
+            layout::crd2idx(&integers(coord)?, view.layout.inner())?;
+            Ok(Val::Opaque(view.ptr.elem.name().into()))
+        }
+        ("memref.load_vec", [Val::View(view)]) => Ok(Val::Opaque(vector_type(view)?)),
+        _ => Err(unknown(name, operands)),
+    }
+}
+
+fn unknown(name: &str, operands: &[Val]) -> SemError {
+    let found = operands.iter().map(Val::describe).collect::<Vec<_>>().join(", ");
+    SemError::Illegal(format!("cute.{name} does not take ({found})"))
+}
+
+/// Verifies an operation without results.
+pub fn check(name: &str, operands: &[Val]) -> Result<(), SemError> {
+    match (name, operands) {
+        ("memref.store", [value, Val::View(view), coord]) => {
+            let found = value.to_string();
+            if matches!(value, Val::Opaque(_)) && found != view.ptr.elem.name() {
+                return operand_error(format!("a value of {}", view.ptr.elem), value);
+            }
+            layout::crd2idx(&integers(coord)?, view.layout.inner())?;
+            Ok(())
+        }
+        ("memref.store_vec", [value, Val::View(view)]) => {
+            let expected = vector_type(view)?;
+            if value.to_string() != expected {
+                return operand_error(format!("a value of {expected}"), value);
+            }
+            Ok(())
+        }
+        ("copy", [atom, src, dst, pred @ ..]) if pred.len() <= 2 => copy_plan(atom, src, dst, pred).map(|_| ()),
+        ("copy", _) => count_error("3 to 5", operands.len()),
+        ("autovec_copy", [Val::View(src), Val::View(dst)]) => {
+            let (from, to) = (src.layout.size(), dst.layout.size());
+            if !from.is_static() || from != to {
+                return Err(SemError::Illegal(format!("copies {from} elements to {to}; expects the same static number")));
+            }
+            Ok(())
+        }
+        ("gemm", [mma, d, a, b, c]) => gemm_plan(mma, d, a, b, c).map(|_| ()),
+        ("gemm", _) => count_error("5", operands.len()),
+        _ => Err(unknown(name, operands)),
+    }
+}
+
+/// `vector<NxT>` of all elements of a view.
+fn vector_type(view: &View) -> Result<String, SemError> {
+    match view.layout.size().as_static() {
+        Some(size) => Ok(format!("vector<{size}x{}>", view.ptr.elem)),
+        None => Err(SemError::Illegal(format!(
+            "a vector has a static number of elements, but the view has {}",
+            view.layout.shape()
+        ))),
+    }
+}
+
+/// Takes a copy apart into instructions. `pred` is empty, a view of booleans, or
+/// a tensor of coordinates and the shape that they must lie in.
+pub fn copy_plan(atom: &Val, src: &Val, dst: &Val, pred: &[Val]) -> Result<CopyPlan, SemError> {
+    let atom = match atom {
+        Val::CopyAtom(atom) => *atom,
+        Val::TiledCopy(copy) => copy.atom,
+        other => return operand_error("a copy atom or a tiled copy", other),
+    };
+    let (Val::View(from), Val::View(to)) = (src, dst) else {
+        return operand_error("a view to copy from and a view to copy to", if matches!(src, Val::View(_)) { dst } else { src });
+    };
+    let spaces = match atom.op {
+        CopyOp::Universal { .. } => None,
+        CopyOp::Async { .. } => Some((Space::Gmem, Space::Smem)),
+        CopyOp::Ldsm { .. } => Some((Space::Smem, Space::Rmem)),
+    };
+    if let Some((expected_from, expected_to)) = spaces
+        && (from.ptr.space, to.ptr.space) != (expected_from, expected_to)
+    {
+        return Err(SemError::Operand {
+            expected: format!("a copy from {expected_from} to {expected_to} for {atom}"),
+            found: format!("from {} to {}", from.ptr.space, to.ptr.space),
+        });
+    }
+    for (view, side) in [(from, "source"), (to, "destination")] {
+        if view.ptr.elem.bits() != atom.elem.bits() {
+            return Err(SemError::Operand {
+                expected: format!("a {side} of {} for {atom}", atom.elem),
+                found: view.ptr.elem.to_string(),
+            });
+        }
+    }
+    let src = copy_side(from, atom.src_values(), "source", &atom)?;
+    let dst = copy_side(to, atom.dst_values(), "destination", &atom)?;
+    if src.starts.len() != dst.starts.len() {
+        return Err(SemError::Illegal(format!(
+            "source {} takes {} instructions and destination {} takes {}",
+            from.layout,
+            src.starts.len(),
+            to.layout,
+            dst.starts.len()
+        )));
+    }
+    let pred = match pred {
+        [] => None,
+        [Val::View(mask)] => Some(Predicate::Mask(one_each(offsets_of(mask.layout.inner())?, &src, &mask.layout)?)),
+        [Val::CoordTensor(tensor), shape] => {
+            let values = atom.src_values().max(atom.dst_values());
+            Some(inside(tensor, &integers(shape)?, values, &src)?)
+        }
+        [other, ..] => return operand_error("a view of predicates, or coordinates and a shape", other),
+    };
+    Ok(CopyPlan { atom, src, dst, pred })
+}
+
+fn one_each<T>(found: Vec<T>, side: &CopySide, what: &impl std::fmt::Display) -> Result<Vec<T>, SemError> {
+    if found.len() == side.starts.len() {
+        return Ok(found);
+    }
+    let (found, expected) = (found.len(), side.starts.len());
+    Err(SemError::Illegal(format!("the predicate {what} has {found} elements for {expected} instructions")))
+}
+
+/// The coordinate of the first element of each instruction. It speaks for the
+/// whole vector only if no vector crosses the bound: extent and coordinate are
+/// multiples of the vector's length in the mode that it runs along.
+fn inside(tensor: &CoordTensor, shape: &IntTuple, values: i64, side: &CopySide) -> Result<Predicate, SemError> {
+    let (vector, rest) = split_vector(&tensor.layout, values).ok_or_else(|| {
+        SemError::Illegal(format!("the coordinates {} do not come in vectors of {values} elements", tensor.layout))
+    })?;
+    let count = rest.size().as_static().unwrap_or(0);
+    let at = |index: i64, layout: &Layout| layout::crd2idx(&Tree::Leaf(Int::Static(index)), layout);
+    let coords = (0..count)
+        .map(|index| Ok(layout::tuple_add(&tensor.base, &at(index, &rest)?)?))
+        .collect::<Result<Vec<_>, SemError>>()?;
+    let coords = one_each(coords, side, &tensor.layout)?;
+    if values > 1 {
+        for first in &coords {
+            let last = layout::tuple_add(first, &at(values - 1, &vector)?)?;
+            let bounds = shape.leaves().into_iter().zip(first.leaves()).zip(last.leaves());
+            for (mode, ((bound, first), last)) in bounds.enumerate() {
+                if first != last && !(bound.divisible_by(values) && first.divisible_by(values)) {
+                    return Err(SemError::Illegal(format!(
+                        "a vector of {values} elements may cross the bound of mode {mode}; promise that the extent is a multiple of {values} (`where … % {values} == 0`) or copy fewer bits"
+                    )));
+                }
+            }
+        }
+    }
+    Ok(Predicate::Inside { coords, shape: shape.clone() })
+}
+
+/// Splits a view (V, rest…) into vectors of `values` elements.
+fn copy_side(view: &View, values: i64, side: &str, atom: &CopyAtom) -> Result<CopySide, SemError> {
+    let inner = view.layout.inner();
+    if !is_static_tuple(inner.shape()) {
+        return Err(SemError::Illegal(format!("a copy has a static shape, but the {side} is {}", view.layout)));
+    }
+    let (vector, rest) = split_vector(inner, values).ok_or_else(|| {
+        let found = inner.mode(0).map_or(Int::ONE, |mode| mode.size());
+        SemError::Illegal(format!(
+            "{atom} moves {values} elements of the {side} at a time, but the first mode of {} has {found}",
+            view.layout
+        ))
+    })?;
+    let starts = offsets_of(&rest)?;
+    let in_memory = view.ptr.space != Space::Rmem;
+    if in_memory && values > 1 {
+        let bytes = values * view.ptr.elem.bytes();
+        let merged = layout::coalesce(&vector);
+        if !(merged.rank() <= 1 && merged.stride().leaves().iter().all(|stride| stride.is(1))) {
+            return Err(SemError::Illegal(format!(
+                "{atom} needs {values} contiguous elements in the {side}, but they lie as {vector} in {}",
+                view.layout
+            )));
+        }
+        let divides = starts.iter().map(|start| start.div()).fold(0, gcd);
+        let start = if divides == 0 { bytes } else { divides * view.ptr.elem.bytes() };
+        let alignment = view.alignment().min(start & start.wrapping_neg());
+        if alignment < bytes {
+            return Err(SemError::Illegal(format!(
+                "{atom} needs the {side} aligned to {bytes} bytes, but `{}` proves only {alignment}; promise what is missing (`where … % {values} == 0`) or copy fewer bits",
+                Val::View(view.clone())
+            )));
+        }
+    }
+    Ok(CopySide { starts, vector })
+}
+
+/// The layout of one instruction's values, which come first in the first mode, and of the instructions.
+fn split_vector(layout: &Layout, values: i64) -> Option<(Layout, Layout)> {
+    let modes = |from: usize, of: &Layout| (from..of.rank()).filter_map(|index| of.mode(index)).collect::<Vec<_>>();
+    let first = layout.mode(0)?;
+    if first.size().is(values) {
+        return Some((first, Layout::concat(modes(1, layout))));
+    }
+    let vector = first.mode(0).filter(|mode| first.shape().rank() > 1 && mode.size().is(values))?;
+    let rest = modes(1, &first).into_iter().chain(modes(1, layout));
+    Some((vector, Layout::concat(rest)))
+}
+
+fn gcd(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a.abs(), b.abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// Offsets of all elements of a layout with a static shape, in the order of their index.
+pub fn offsets_of(layout: &Layout) -> Result<Vec<Int>, SemError> {
+    let size = layout.size().as_static().ok_or_else(|| {
+        SemError::Illegal(format!("expects a static shape, but got {}", layout.shape()))
+    })?;
+    (0..size).map(|index| Ok(layout::offset_at(&Tree::Leaf(Int::Static(index)), layout)?)).collect()
+}
+
+/// Takes a gemm apart into instructions: k outermost, then rows, the columns
+/// back and forth so that neighbours share an operand.
+pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPlan, SemError> {
+    let atom = match mma {
+        Val::TiledMma(mma) => mma.atom,
+        Val::MmaAtom(atom) => *atom,
+        other => return operand_error("a tiled MMA or an MMA atom", other),
+    };
+    let views = [d, a, b, c].map(|val| match val {
+        Val::View(view) => Ok(view),
+        other => operand_error("a view", other),
+    });
+    let [d, a, b, c] = views;
+    let (d, a, b, c) = (d?, a?, b?, c?);
+    let expected = [("D", d, atom.c), ("A", a, atom.a), ("B", b, atom.b), ("C", c, atom.c)];
+    for (name, view, elem) in expected {
+        if view.ptr.elem.bits() != elem.bits() || view.ptr.elem.is_float() != elem.is_float() {
+            return Err(SemError::Operand { expected: format!("{name} of {elem}"), found: view.ptr.elem.to_string() });
+        }
+        if view.ptr.space != Space::Rmem {
+            return Err(SemError::Operand {
+                expected: format!("{name} in registers"),
+                found: format!("{name} in {}", view.ptr.space),
+            });
+        }
+    }
+    let layouts = atom.layouts().map_err(crate::types::TypeError::from)?;
+    let wanted = [&layouts.c, &layouts.a, &layouts.b, &layouts.c].map(|tv| tv.mode(1).map_or(Int::ONE, |mode| mode.size()));
+    let mut values = Vec::new();
+    let mut rests = Vec::new();
+    for ((name, view, _), wanted) in expected.into_iter().zip(wanted) {
+        let inner = view.layout.inner();
+        let extents: Vec<i64> = (0..inner.rank())
+            .map(|index| inner.mode(index).and_then(|mode| mode.size().as_static()).unwrap_or(-1))
+            .collect();
+        let ranks = if matches!(name, "D" | "C") { 3..=3 } else { 2..=3 };
+        if !ranks.contains(&extents.len()) || extents.contains(&-1) || !Int::Static(extents[0]).eq(&wanted) {
+            let modes = if matches!(name, "D" | "C") { "(V, M, N)" } else { "(V, M or N[, K])" };
+            return Err(SemError::Operand {
+                expected: format!("{name} as {modes} with {wanted} values an atom"),
+                found: view.layout.to_string(),
+            });
+        }
+        values.push(inner.mode(0).unwrap_or_else(Layout::unit));
+        rests.push((inner, extents));
+    }
+    let extent = |which: usize, mode: usize| rests[which].1.get(mode).copied().unwrap_or(1);
+    let (m, n, k) = (extent(0, 1), extent(0, 2), extent(1, 2));
+    if (extent(1, 1), extent(2, 1), extent(2, 2), extent(3, 1), extent(3, 2)) != (m, n, k, m, n) {
+        return Err(SemError::Illegal(format!(
+            "shapes do not fit: D {}, A {}, B {}, C {}",
+            d.layout.shape(),
+            a.layout.shape(),
+            b.layout.shape(),
+            c.layout.shape()
+        )));
+    }
+    let at = |which: usize, coord: &[i64]| -> Result<Int, SemError> {
+        let modes = coord[..rests[which].1.len()].iter().map(|c| Tree::Leaf(Int::Static(*c))).collect();
+        Ok(layout::offset_at(&IntTuple::Node(modes), rests[which].0)?)
+    };
+    let mut steps = Vec::new();
+    for kk in 0..k {
+        for mm in 0..m {
+            for column in 0..n {
+                let nn = if mm % 2 == 0 { column } else { n - 1 - column };
+                steps.push([at(0, &[0, mm, nn])?, at(1, &[0, mm, kk])?, at(2, &[0, nn, kk])?, at(3, &[0, mm, nn])?]);
+            }
+        }
+    }
+    let Ok(values) = values.try_into() else { return count_error("5", 0) };
+    Ok(GemmPlan { atom, values, steps })
+}

@@ -1,0 +1,106 @@
+//! What every operation of the `cute` dialect computes.
+//!
+//! [`evaluate`] maps operand values to the result value. On values made from
+//! types it infers the result type; on values whose variables are SSA values it
+//! is the lowering of every operation without effects. [`check`] verifies the
+//! operations with effects. Reading order: `algebra`, `view`, `partition`,
+//! `effects`.
+mod algebra;
+mod effects;
+mod partition;
+mod view;
+
+pub use effects::{CopyPlan, CopySide, GemmPlan, Predicate, check, copy_plan, gemm_plan, offsets_of};
+pub use view::{element_offset, mode_path, slice_view};
+
+use crate::types::TypeError;
+use crate::value::{Val, without_underscore};
+use cutec_layout::{Coord, IntTuple, LayoutError, Tiler};
+use thiserror::Error;
+
+/// Attributes of an operation that its meaning depends on.
+#[derive(Clone, Debug, Default)]
+pub struct Attrs {
+    /// `mode`: a path of mode indices; also the modes of `select` and the range of `group_modes`.
+    pub mode: Vec<i64>,
+    /// `proj`: which modes of a tile and a coordinate `local_tile` takes.
+    pub proj: Option<Coord>,
+    /// `operand`: `A`, `B` or `C` of a tiled MMA.
+    pub operand: Option<String>,
+    /// The declared result, for constructors whose static part stands in the type.
+    pub result: Option<Val>,
+}
+
+/// An operation that makes no sense, and why.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[allow(missing_docs)]
+pub enum SemError {
+    #[error("expects {expected}, but got {found}")]
+    Operand { expected: String, found: String },
+    #[error("expects {expected} operands, but got {found}")]
+    Count { expected: String, found: usize },
+    #[error("result is {expected}, but the operation declares {found}")]
+    Result { expected: String, found: String },
+    #[error("unknown operation cute.{name}")]
+    Unknown { name: String },
+    #[error("{0}")]
+    Illegal(String),
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    #[error(transparent)]
+    Type(#[from] TypeError),
+}
+
+/// The result of an operation without effects, `name` without the `cute.` prefix.
+pub fn evaluate(name: &str, operands: &[Val], attrs: &Attrs) -> Result<Val, SemError> {
+    if let Some(result) = algebra::evaluate(name, operands, attrs) {
+        return result;
+    }
+    if let Some(result) = view::evaluate(name, operands, attrs) {
+        return result;
+    }
+    if let Some(result) = partition::evaluate(name, operands, attrs) {
+        return result;
+    }
+    effects::evaluate(name, operands, attrs)
+}
+
+fn operand_error<T>(expected: impl Into<String>, found: &Val) -> Result<T, SemError> {
+    Err(SemError::Operand { expected: expected.into(), found: found.describe() })
+}
+
+fn count_error<T>(expected: impl Into<String>, found: usize) -> Result<T, SemError> {
+    Err(SemError::Count { expected: expected.into(), found })
+}
+
+/// Integers of a tuple operand; a scalar is a leaf.
+fn integers(val: &Val) -> Result<IntTuple, SemError> {
+    match val {
+        Val::Scalar(int) => Ok(IntTuple::Leaf(int.clone())),
+        Val::Tuple(_, tuple) => match without_underscore(tuple) {
+            Some(tuple) => Ok(tuple),
+            None => operand_error("integers without `_`", val),
+        },
+        _ => operand_error("an integer or a tuple of integers", val),
+    }
+}
+
+fn coordinate(val: &Val) -> Result<Coord, SemError> {
+    match val {
+        Val::Scalar(int) => Ok(Coord::Leaf(Some(int.clone()))),
+        Val::Tuple(_, tuple) => Ok(tuple.clone()),
+        _ => operand_error("a coordinate", val),
+    }
+}
+
+fn tiler(val: &Val) -> Result<Tiler, SemError> {
+    match val {
+        Val::Tile(tiler) => Ok(tiler.clone()),
+        Val::Layout(layout) => match layout.as_plain() {
+            Some(layout) => Ok(Tiler::Layout(layout.clone())),
+            None => operand_error("a tiler (tile, layout or shape)", val),
+        },
+        Val::Tuple(..) | Val::Scalar(_) => Ok(Tiler::from_shape(&integers(val)?)),
+        _ => operand_error("a tiler (tile, layout or shape)", val),
+    }
+}

@@ -1,0 +1,114 @@
+//! Views: pointers with layouts, slices, tiles, coordinate tensors.
+use super::algebra::on_layout;
+use super::{Attrs, SemError, coordinate, integers, operand_error, tiler};
+use crate::value::{CoordTensor, Ptr, TupleKind, Val, View, as_coord};
+use cutec_layout::algebra as layout;
+use cutec_layout::{AnyLayout, Coord, Int, IntTuple, Layout, Tiler, Tree};
+
+pub(super) fn evaluate(name: &str, operands: &[Val], attrs: &Attrs) -> Option<Result<Val, SemError>> {
+    Some(match (name, operands) {
+        ("make_view", [Val::Ptr(ptr), Val::Layout(layout)]) => {
+            Ok(Val::View(View { ptr: ptr.clone(), layout: layout.clone() }))
+        }
+        ("make_identity_tensor", [shape]) => identity(shape),
+        ("get_layout", [Val::View(view)]) => Ok(Val::Layout(view.layout.clone())),
+        ("get_iter", [Val::View(view)]) => Ok(Val::Ptr(view.ptr.clone())),
+        ("slice", [x @ (Val::View(_) | Val::CoordTensor(_)), coord]) => coordinate(coord).and_then(|coord| slice(x, &coord)),
+        ("local_tile", [x, by, coord]) => local_tile(x, by, coord, attrs),
+        ("assume", [_]) => match &attrs.result {
+            Some(declared @ (Val::Tuple(..) | Val::Ptr(_))) => Ok(declared.clone()),
+            _ => Err(SemError::Illegal("expects an integer tuple or a pointer as result".into())),
+        },
+        ("memref.load", [Val::CoordTensor(tensor), coord]) => {
+            integers(coord).and_then(|coord| coordinate_at(tensor, &coord))
+        }
+        _ => return None,
+    })
+}
+
+fn identity(shape: &Val) -> Result<Val, SemError> {
+    let shape = integers(shape)?;
+    let layout = layout::make_identity_layout(&shape);
+    Ok(Val::CoordTensor(CoordTensor { base: zeros(&shape), layout }))
+}
+
+fn zeros(shape: &IntTuple) -> IntTuple {
+    match shape {
+        Tree::Leaf(_) => Tree::Leaf(Int::Static(0)),
+        Tree::Node(modes) => Tree::Node(modes.iter().map(zeros).collect()),
+    }
+}
+
+fn coordinate_at(tensor: &CoordTensor, coord: &IntTuple) -> Result<Val, SemError> {
+    let at = layout::tuple_add(&tensor.base, &layout::crd2idx(coord, &tensor.layout)?)?;
+    Ok(Val::Tuple(TupleKind::Coord, as_coord(&at)))
+}
+
+/// The part of a tensor at a coordinate: `_` keeps a mode, an integer fixes it.
+pub fn slice(x: &Val, coord: &Coord) -> Result<Val, SemError> {
+    match x {
+        Val::View(view) => Ok(Val::View(slice_view(view, coord)?)),
+        Val::CoordTensor(tensor) => {
+            let (kept, offset) = layout::slice_and_offset(coord, &tensor.layout)?;
+            let base = layout::tuple_add(&tensor.base, &offset)?;
+            Ok(Val::CoordTensor(CoordTensor { base, layout: kept }))
+        }
+        other => operand_error("a view or a coordinate tensor", other),
+    }
+}
+
+/// See [`slice`].
+pub fn slice_view(view: &View, coord: &Coord) -> Result<View, SemError> {
+    let (kept, offset) = layout::slice_and_offset(coord, view.layout.inner())?;
+    moved(view, kept, &offset)
+}
+
+/// The view of `kept` that starts `offset` elements further, inside of a swizzle if there is one.
+pub(super) fn moved(view: &View, kept: Layout, offset: &IntTuple) -> Result<View, SemError> {
+    let Tree::Leaf(offset) = offset else {
+        return Err(SemError::Illegal("expects a layout of integer strides in memory".into()));
+    };
+    Ok(match &view.layout {
+        AnyLayout::Plain(_) => {
+            let ptr = Ptr { offset: view.ptr.offset.add(offset), ..view.ptr.clone() };
+            View { ptr, layout: AnyLayout::Plain(kept) }
+        }
+        AnyLayout::Composed(composed) => {
+            let mut composed = composed.with_inner(kept);
+            composed.offset = layout::tuple_add(&composed.offset, &Tree::Leaf(offset.clone()))?;
+            View { ptr: view.ptr.clone(), layout: AnyLayout::Composed(composed) }
+        }
+    })
+}
+
+/// Offset in elements, before any swizzle, of a static coordinate of a view.
+pub fn element_offset(view: &View, coord: &IntTuple) -> Result<Int, SemError> {
+    Ok(layout::offset_at(coord, view.layout.inner())?)
+}
+
+/// The modes that the projection keeps, of a tile or a coordinate.
+fn projected<T: Clone>(proj: Option<&Coord>, modes: &[T]) -> Result<Vec<T>, SemError> {
+    let Some(proj) = proj else { return Ok(modes.to_vec()) };
+    if proj.rank() != modes.len() {
+        let expected = format!("a tile and a coordinate of the projection's rank {}", proj.rank());
+        return Err(SemError::Operand { expected, found: format!("rank {}", modes.len()) });
+    }
+    let kept = proj.modes().iter().zip(modes).filter(|(mode, _)| !matches!(mode, Tree::Leaf(None)));
+    Ok(kept.map(|(_, mode)| mode.clone()).collect())
+}
+
+fn local_tile(x: &Val, by: &Val, coord: &Val, attrs: &Attrs) -> Result<Val, SemError> {
+    let proj = attrs.proj.as_ref();
+    let Tiler::Tile(tiles) = tiler(by)? else { return operand_error("a tile of one mode each", by) };
+    let tiles = Tiler::Tile(projected(proj, &tiles)?);
+    let coord = Coord::Node(projected(proj, coordinate(coord)?.modes())?);
+    let rank = tiles.rank();
+    let divided = on_layout(x, |x| layout::zipped_divide(x, &tiles))?;
+    let whole = Coord::Node(vec![Tree::Leaf(None); rank]);
+    slice(&divided, &Coord::Node(vec![whole, coord]))
+}
+
+/// The path of a nested mode of a shape, for messages: `1.0`.
+pub fn mode_path(path: &[i64]) -> String {
+    path.iter().map(i64::to_string).collect::<Vec<_>>().join(".")
+}

@@ -1,0 +1,299 @@
+//! Reading the types of the dialects: MLIR's text to [`Val`].
+use crate::atoms::{AtomError, Cache, CopyAtom, CopyOp, MmaAtom, MmaOp};
+use crate::elem::{Elem, Space};
+use crate::value::{CoordTensor, Ptr, TiledCopyVal, TiledMmaVal, TupleKind, Val, View};
+use cutec_layout::text::{TextError, parse_any_layout, parse_coord, parse_int_tuple, parse_layout, parse_swizzle, parse_tiler};
+use cutec_layout::{AnyLayout, Coord, Int, IntTuple, Layout, LayoutError, SymInfo, Tiler, Width, tv};
+use std::sync::Arc;
+use thiserror::Error;
+
+/// A type that is not legal, and why.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[allow(missing_docs)]
+pub enum TypeError {
+    #[error("not a {what}: `{text}`: {reason}")]
+    Text { what: &'static str, text: String, reason: String },
+    #[error("unknown element type `{found}`; expected one of {}", Elem::ALL.map(|(_, name)| name).join(", "))]
+    Elem { found: String },
+    #[error("unknown memory space `{found}`; expected gmem, smem or rmem")]
+    Space { found: String },
+    #[error("alignment {found} is not a power of two of at least the element's {bytes} bytes")]
+    Align { found: i64, bytes: i64 },
+    #[error("expected {expected} in `{text}`")]
+    Form { expected: &'static str, text: String },
+    #[error(transparent)]
+    Atom(#[from] AtomError),
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+}
+
+/// Numbers the anonymous run-time integers (`?`) of types.
+#[derive(Default, Debug)]
+pub struct Vars {
+    next: u32,
+}
+
+impl Vars {
+    /// A new run-time integer.
+    pub fn fresh(&mut self, width: Width, div: i64) -> Int {
+        let id = self.next;
+        self.next += 1;
+        Int::var(id, SymInfo { width, div, max: None })
+    }
+
+    fn renew(&mut self, int: &Int) -> Int {
+        match int {
+            Int::Static(_) => int.clone(),
+            Int::Dyn(_) => self.fresh(int.width(), int.div()),
+            Int::Scaled(value, path) => Int::scaled(self.renew(value), path.clone()),
+        }
+    }
+
+    fn tuple(&mut self, tuple: &IntTuple) -> IntTuple {
+        tuple.map(&mut |leaf| self.renew(leaf))
+    }
+
+    fn layout(&mut self, layout: &Layout) -> Result<Layout, TypeError> {
+        Ok(Layout::new(self.tuple(layout.shape()), self.tuple(layout.stride()))?)
+    }
+
+    fn any(&mut self, layout: AnyLayout) -> Result<AnyLayout, TypeError> {
+        Ok(match layout {
+            AnyLayout::Plain(layout) => AnyLayout::Plain(self.layout(&layout)?),
+            AnyLayout::Composed(mut composed) => {
+                composed.offset = self.tuple(&composed.offset);
+                composed.inner = self.layout(&composed.inner)?;
+                AnyLayout::Composed(composed)
+            }
+        })
+    }
+
+    fn tiler(&mut self, tiler: Tiler) -> Result<Tiler, TypeError> {
+        Ok(match tiler {
+            Tiler::Layout(layout) => Tiler::Layout(self.layout(&layout)?),
+            Tiler::Int(int) => Tiler::Int(self.renew(&int)),
+            Tiler::Tile(modes) => Tiler::Tile(modes.into_iter().map(|mode| self.tiler(mode)).collect::<Result<_, _>>()?),
+            Tiler::All => Tiler::All,
+        })
+    }
+}
+
+/// The value that stands for any value of a type. Types of other dialects are
+/// scalars (`i1`, `i32`, `i64`, `index`) or opaque.
+pub fn parse_type(text: &str, vars: &mut Vars) -> Result<Val, TypeError> {
+    match text {
+        "i1" | "i8" | "i16" | "i32" => return Ok(Val::Scalar(vars.fresh(Width::I32, 1))),
+        "i64" | "index" => return Ok(Val::Scalar(vars.fresh(Width::I64, 1))),
+        _ => {}
+    }
+    let Some((head, body)) = text.split_once('<') else { return Ok(Val::Opaque(text.into())) };
+    let Some(body) = body.strip_suffix('>') else { return Ok(Val::Opaque(text.into())) };
+    if let Some(mnemonic) = head.strip_prefix("!cute_nvgpu.") {
+        return atom(text, mnemonic, body);
+    }
+    let Some(mnemonic) = head.strip_prefix("!cute.") else { return Ok(Val::Opaque(text.into())) };
+    if let Some((kind, _)) = TupleKind::ALL.iter().find(|(_, name)| *name == mnemonic) {
+        return tuple(*kind, unquoted(body)?, vars);
+    }
+    match mnemonic {
+        "layout" => Ok(Val::Layout(AnyLayout::Plain(layout(unquoted(body)?, vars)?))),
+        "composed_layout" => Ok(Val::Layout(any_layout(unquoted(body)?, vars)?)),
+        "swizzle" => Ok(Val::Swizzle(read("swizzle", unquoted(body)?, parse_swizzle)?)),
+        "tile" => Ok(Val::Tile(vars.tiler(read("tile", unquoted(body)?, parse_tiler)?)?)),
+        "ptr" => Ok(Val::Ptr(ptr(text, &split(body))?)),
+        "memref" => {
+            let parts = split(body);
+            let [pointer @ .., text_of_layout] = parts.as_slice() else { return Err(form("a layout", text)) };
+            let ptr = ptr(text, pointer)?;
+            Ok(Val::View(View { ptr, layout: any_layout(unquoted(text_of_layout)?, vars)? }))
+        }
+        "coord_tensor" => {
+            let parts = split(body);
+            let [base, strides] = parts.as_slice() else { return Err(form("a base coordinate and a layout", text)) };
+            let base: IntTuple = read("coordinate", unquoted(base)?, parse_int_tuple)?;
+            Ok(Val::CoordTensor(CoordTensor { base: vars.tuple(&base), layout: layout(unquoted(strides)?, vars)? }))
+        }
+        "tiled_copy" => {
+            let parts = split(body);
+            let [atom, tv, tiler] = parts.as_slice() else { return Err(form("an atom, a layout and a tile", text)) };
+            let Val::CopyAtom(atom) = parse_type(atom, vars)? else { return Err(form("a copy atom", text)) };
+            let layout_tv = read("layout", named(tv, "layout_copy_tv", text)?, parse_layout)?;
+            let tiler = read("tile", named(tiler, "tiler_mn", text)?, parse_tiler)?;
+            Ok(tiled_copy(atom, layout_tv, tiler)?)
+        }
+        "tiled_mma" => {
+            let parts = split(body);
+            let [atom, atoms, permutation] = parts.as_slice() else { return Err(form("an atom, a layout and a tile", text)) };
+            let Val::MmaAtom(atom) = parse_type(atom, vars)? else { return Err(form("an MMA atom", text)) };
+            let atoms = read("layout", named(atoms, "atom_layout_MNK", text)?, parse_layout)?;
+            let permutation = read("tile", named(permutation, "permutation_MNK", text)?, parse_tiler)?;
+            Ok(tiled_mma(atom, atoms, permutation)?)
+        }
+        _ => Ok(Val::Opaque(text.into())),
+    }
+}
+
+/// A tiled copy of an atom.
+pub fn tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler: Tiler) -> Result<Val, TypeError> {
+    atom.verify()?;
+    let tiled = tv::TiledCopy::new(copy_layouts(&atom), layout_tv, tiler)?;
+    Ok(Val::TiledCopy(Arc::new(TiledCopyVal { atom, tiled })))
+}
+
+/// A tiled MMA of an atom.
+pub fn tiled_mma(atom: MmaAtom, atom_layout: Layout, permutation: Tiler) -> Result<Val, TypeError> {
+    atom.verify()?;
+    let permutation = match permutation {
+        Tiler::Tile(modes) if modes.len() <= 3 => modes,
+        Tiler::All => Vec::new(),
+        other => return Err(form("a permutation [M;N;K]", &other.to_string())),
+    };
+    let mut modes = permutation.into_iter().chain(std::iter::repeat(Tiler::All));
+    let permutation = std::array::from_fn(|_| modes.next().unwrap_or(Tiler::All));
+    let tiled = tv::TiledMma::new(mma_layouts(&atom)?, &atom_layout, permutation)?;
+    Ok(Val::TiledMma(Arc::new(TiledMmaVal { atom, tiled })))
+}
+
+/// The atom's layouts as the algebra of tiled copies takes them.
+pub fn copy_layouts(atom: &CopyAtom) -> tv::CopyAtom {
+    let layouts = atom.layouts();
+    // The reference is the side on which a thread owns what it moves: the destination.
+    tv::CopyAtom { src_tv: layouts.src, dst_tv: layouts.dst.clone(), ref_tv: layouts.dst }
+}
+
+/// The atom's layouts as the algebra of tiled MMAs takes them.
+pub fn mma_layouts(atom: &MmaAtom) -> Result<tv::MmaAtom, TypeError> {
+    let layouts = atom.layouts()?;
+    let threads = Layout::scalar(layouts.threads, 1);
+    let [a_tv, b_tv, c_tv] = [layouts.a, layouts.b, layouts.c];
+    Ok(tv::MmaAtom { shape_mnk: layouts.shape, thr_id: threads, a_tv, b_tv, c_tv })
+}
+
+fn atom(text: &str, mnemonic: &str, body: &str) -> Result<Val, TypeError> {
+    let parts = split(body);
+    let fields: Vec<&str> = parts.iter().map(|part| part.rsplit_once('=').map_or(*part, |(_, value)| value).trim()).collect();
+    match (mnemonic, fields.as_slice()) {
+        ("atom.universal_copy", [elem, bits]) => copy(CopyAtom { op: CopyOp::Universal { bits: bits_of(bits, text)? }, elem: elem_of(elem)? }),
+        ("atom.simt_async_copy", [elem, cache, bits]) => {
+            let cache = match *cache {
+                "always" => Cache::Always,
+                "global" => Cache::Global,
+                _ => return Err(form("cache = always or global", text)),
+            };
+            copy(CopyAtom { op: CopyOp::Async { cache, bits: bits_of(bits, text)? }, elem: elem_of(elem)? })
+        }
+        ("atom.ldsm", [elem, matrices, how]) => {
+            let matrices = matrices.parse().map_err(|_| form("a number of matrices", text))?;
+            let transpose = match *how {
+                "n" => false,
+                "t" => true,
+                _ => return Err(form("n or t", text)),
+            };
+            copy(CopyAtom { op: CopyOp::Ldsm { matrices, transpose }, elem: elem_of(elem)? })
+        }
+        ("atom.universal_fma", [elem]) => {
+            let elem = elem_of(elem)?;
+            mma(MmaAtom { op: MmaOp::Fma, a: elem, b: elem, c: elem })
+        }
+        ("sm80.mma", [shape, types]) => {
+            let types = types.trim_start_matches('(').trim_end_matches(')');
+            let types: Vec<Elem> = types.split(',').map(|elem| elem_of(elem.trim())).collect::<Result<_, _>>()?;
+            let mnk: Vec<u32> = unquoted(shape)?.split('x').filter_map(|extent| extent.parse().ok()).collect();
+            let ([m, n, k], [a, b, c]) = (mnk.as_slice(), types.as_slice()) else {
+                return Err(form("MxNxK and three element types", text));
+            };
+            mma(MmaAtom { op: MmaOp::Sync { m: *m, n: *n, k: *k }, a: *a, b: *b, c: *c })
+        }
+        _ => Ok(Val::Opaque(text.into())),
+    }
+}
+
+fn copy(atom: CopyAtom) -> Result<Val, TypeError> {
+    atom.verify()?;
+    Ok(Val::CopyAtom(atom))
+}
+
+fn mma(atom: MmaAtom) -> Result<Val, TypeError> {
+    atom.verify()?;
+    Ok(Val::MmaAtom(atom))
+}
+
+fn tuple(kind: TupleKind, text: &str, vars: &mut Vars) -> Result<Val, TypeError> {
+    let parsed: Coord = parse_coord(text)
+        .map_err(|error| TypeError::Text { what: kind.name(), text: text.into(), reason: error.to_string() })?;
+    let underscore = parsed.leaves().iter().any(|leaf| leaf.is_none());
+    if underscore && kind != TupleKind::Coord {
+        let reason = "`_` stands in coordinates only".into();
+        return Err(TypeError::Text { what: kind.name(), text: text.into(), reason });
+    }
+    Ok(Val::Tuple(kind, parsed.map(&mut |leaf| leaf.as_ref().map(|leaf| vars.renew(leaf)))))
+}
+
+fn layout(text: &str, vars: &mut Vars) -> Result<Layout, TypeError> {
+    let parsed = read("layout", text, parse_layout)?;
+    vars.layout(&parsed)
+}
+
+fn any_layout(text: &str, vars: &mut Vars) -> Result<AnyLayout, TypeError> {
+    let parsed = read("layout", text, parse_any_layout)?;
+    vars.any(parsed)
+}
+
+fn ptr(text: &str, parts: &[&str]) -> Result<Ptr, TypeError> {
+    let [elem, space, align] = parts else { return Err(form("an element type, a memory space and align<N>", text)) };
+    let elem = elem_of(elem)?;
+    let space = Space::parse(space).ok_or_else(|| TypeError::Space { found: (*space).into() })?;
+    let digits = align.trim_start_matches("align<").trim_end_matches('>').trim();
+    let align: i64 = digits.parse().map_err(|_| form("align<N>", text))?;
+    if align < elem.bytes() || align.count_ones() != 1 {
+        return Err(TypeError::Align { found: align, bytes: elem.bytes() });
+    }
+    Ok(Ptr { elem, space, align, base: 0, offset: Int::Static(0) })
+}
+
+fn elem_of(text: &str) -> Result<Elem, TypeError> {
+    Elem::parse(text).ok_or_else(|| TypeError::Elem { found: text.into() })
+}
+
+fn bits_of(text: &str, whole: &str) -> Result<u32, TypeError> {
+    text.trim_end_matches('b').trim().parse().map_err(|_| form("a number of bits", whole))
+}
+
+fn read<T>(what: &'static str, text: &str, parse: fn(&str) -> Result<T, TextError>) -> Result<T, TypeError> {
+    parse(text).map_err(|error| TypeError::Text { what, text: text.into(), reason: error.to_string() })
+}
+
+fn form(expected: &'static str, text: &str) -> TypeError {
+    TypeError::Form { expected, text: text.into() }
+}
+
+fn unquoted(text: &str) -> Result<&str, TypeError> {
+    let inner = text.trim().strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    inner.ok_or_else(|| form("a quoted text", text))
+}
+
+/// The quoted text of `name = <"…">`.
+fn named<'a>(part: &'a str, name: &'static str, text: &str) -> Result<&'a str, TypeError> {
+    let value = part.strip_prefix(name).map(|rest| rest.trim_start().trim_start_matches('=').trim());
+    let inner = value.and_then(|value| value.strip_prefix('<')).and_then(|value| value.strip_suffix('>'));
+    unquoted(inner.ok_or_else(|| form(name, text))?)
+}
+
+/// Splits at the commas that stand outside of quotes, parentheses and angle brackets.
+fn split(text: &str) -> Vec<&str> {
+    let (mut parts, mut start, mut depth, mut quoted) = (Vec::new(), 0, 0i32, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            '<' | '(' if !quoted => depth += 1,
+            '>' | ')' if !quoted => depth -= 1,
+            ',' if !quoted && depth == 0 => {
+                parts.push(text[start..at].trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(text[start..].trim());
+    parts
+}

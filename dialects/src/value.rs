@@ -1,0 +1,268 @@
+//! [`Val`]: what an SSA value of the `cute` dialects is.
+//!
+//! One representation serves three readers. Type inference and verification
+//! look at values whose dynamic leaves are anonymous variables: a type printed
+//! and parsed again. The lowering looks at the same values with variables that
+//! stand for SSA values of `arith`. Semantics are written once, over `Val`.
+use crate::atoms::{CopyAtom, MmaAtom};
+use crate::elem::{Elem, Space};
+use cutec_layout::{AnyLayout, Coord, Int, IntTuple, Layout, Swizzle, Tiler, Tree, Width, tv};
+use std::fmt;
+use std::sync::Arc;
+
+/// Which of the four tuple types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum TupleKind {
+    IntTuple,
+    Coord,
+    Shape,
+    Stride,
+}
+
+impl TupleKind {
+    pub(crate) const ALL: [(TupleKind, &'static str); 4] = [
+        (TupleKind::IntTuple, "int_tuple"),
+        (TupleKind::Coord, "coord"),
+        (TupleKind::Shape, "shape"),
+        (TupleKind::Stride, "stride"),
+    ];
+    /// The mnemonic of the type.
+    pub fn name(self) -> &'static str {
+        TupleKind::ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
+    }
+}
+
+/// A typed pointer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ptr {
+    /// What it points to.
+    pub elem: Elem,
+    /// Where.
+    pub space: Space,
+    /// Alignment in bytes of `base`.
+    pub align: i64,
+    /// Which storage; the lowering's key, 0 in types.
+    pub base: usize,
+    /// Offset from the storage's start, in elements.
+    pub offset: Int,
+}
+
+/// A pointer and a layout.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    /// Where it starts.
+    pub ptr: Ptr,
+    /// Coordinates to element offsets. Under a swizzle the view's own offset stands inside of it.
+    pub layout: AnyLayout,
+}
+
+/// A tensor whose elements are coordinates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CoordTensor {
+    /// Coordinate of its first element.
+    pub base: IntTuple,
+    /// Layout whose strides are scaled bases.
+    pub layout: Layout,
+}
+
+/// A tiled copy: the atom and the algebra of its partitions.
+#[derive(Clone, Debug)]
+pub struct TiledCopyVal {
+    /// The instruction.
+    pub atom: CopyAtom,
+    /// Layouts.
+    pub tiled: tv::TiledCopy,
+}
+
+/// A tiled MMA: the atom and the algebra of its partitions.
+#[derive(Clone, Debug)]
+pub struct TiledMmaVal {
+    /// The instruction.
+    pub atom: MmaAtom,
+    /// Layouts.
+    pub tiled: tv::TiledMma,
+}
+
+/// What an SSA value is.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub enum Val {
+    /// An `i1`, `i32`, `i64` or `index` of another dialect.
+    Scalar(Int),
+    /// A float, vector or anything else that only passes through, by its type.
+    Opaque(String),
+    Tuple(TupleKind, Coord),
+    Layout(AnyLayout),
+    Swizzle(Swizzle),
+    Tile(Tiler),
+    Ptr(Ptr),
+    View(View),
+    CoordTensor(CoordTensor),
+    CopyAtom(CopyAtom),
+    MmaAtom(MmaAtom),
+    TiledCopy(Arc<TiledCopyVal>),
+    TiledMma(Arc<TiledMmaVal>),
+}
+
+impl Ptr {
+    /// Alignment in bytes of what it points to, from the base's and the offset's divisor.
+    pub fn alignment(&self) -> i64 {
+        aligned(self.align, &self.offset, self.elem)
+    }
+}
+
+impl View {
+    /// Alignment in bytes of the view's first element.
+    ///
+    /// A swizzle permutes chunks of `2^base` elements: an offset keeps its
+    /// alignment up to that chunk.
+    pub fn alignment(&self) -> i64 {
+        let outside = self.ptr.alignment();
+        match (&self.layout, self.layout.swizzle()) {
+            (AnyLayout::Composed(composed), Some(swizzle)) => {
+                let chunk = self.ptr.elem.bytes() << swizzle.base();
+                match &composed.offset {
+                    Tree::Leaf(offset) => aligned(outside.min(chunk), offset, self.ptr.elem),
+                    Tree::Node(_) => self.ptr.elem.bytes(),
+                }
+            }
+            _ => outside,
+        }
+    }
+}
+
+/// Greatest power of two that divides the base's alignment and the offset in bytes.
+fn aligned(align: i64, offset: &Int, elem: Elem) -> i64 {
+    if offset.is(0) {
+        return align;
+    }
+    let bytes = offset.div().saturating_mul(elem.bytes());
+    let bytes = if bytes == 0 { align } else { bytes & bytes.wrapping_neg() };
+    align.min(bytes).max(1)
+}
+
+/// Whether a leaf is known at compile time.
+pub fn is_static_tuple(tuple: &IntTuple) -> bool {
+    tuple.leaves().iter().all(|leaf| leaf.is_static())
+}
+
+/// A coordinate without `_`, as integers.
+pub fn without_underscore(coord: &Coord) -> Option<IntTuple> {
+    match coord {
+        Tree::Leaf(Some(leaf)) => Some(Tree::Leaf(leaf.clone())),
+        Tree::Leaf(None) => None,
+        Tree::Node(modes) => Some(Tree::Node(modes.iter().map(without_underscore).collect::<Option<_>>()?)),
+    }
+}
+
+/// Integers as a coordinate.
+pub fn as_coord(tuple: &IntTuple) -> Coord {
+    tuple.map(&mut |leaf| Some(leaf.clone()))
+}
+
+impl Val {
+    /// Whether nothing of it is left to run time.
+    pub fn is_static(&self) -> bool {
+        match self {
+            Val::Scalar(int) => int.is_static(),
+            Val::Tuple(_, tuple) => tuple.leaves().iter().all(|leaf| leaf.as_ref().is_none_or(|leaf| leaf.is_static())),
+            Val::Layout(layout) => static_layout(layout),
+            Val::Tile(tiler) => static_tiler(tiler),
+            Val::Swizzle(_) | Val::CopyAtom(_) | Val::MmaAtom(_) | Val::TiledCopy(_) | Val::TiledMma(_) => true,
+            Val::CoordTensor(tensor) => is_static_tuple(&tensor.base) && tensor.layout.is_static(),
+            Val::Opaque(_) | Val::Ptr(_) | Val::View(_) => false,
+        }
+    }
+
+    /// What a message calls it.
+    pub fn describe(&self) -> String {
+        match self {
+            Val::Scalar(Int::Static(value)) => format!("the integer {value}"),
+            Val::Scalar(_) => "a run-time integer".into(),
+            other => format!("`{other}`"),
+        }
+    }
+}
+
+fn static_layout(layout: &AnyLayout) -> bool {
+    match layout {
+        AnyLayout::Plain(layout) => layout.is_static(),
+        AnyLayout::Composed(composed) => composed.inner.is_static() && is_static_tuple(&composed.offset),
+    }
+}
+
+fn static_tiler(tiler: &Tiler) -> bool {
+    match tiler {
+        Tiler::Layout(layout) => layout.is_static(),
+        Tiler::Int(int) => int.is_static(),
+        Tiler::Tile(modes) => modes.iter().all(static_tiler),
+        Tiler::All => true,
+    }
+}
+
+/// Prints the MLIR type of a value.
+impl fmt::Display for Val {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Val::Scalar(int) => f.write_str(if int.width() == Width::I64 { "i64" } else { "i32" }),
+            Val::Opaque(ty) => f.write_str(ty),
+            Val::Tuple(kind, tuple) => write!(f, "!cute.{}<\"{}\">", kind.name(), CoordText(tuple)),
+            Val::Layout(AnyLayout::Plain(layout)) => write!(f, "!cute.layout<\"{layout}\">"),
+            Val::Layout(layout) => write!(f, "!cute.composed_layout<\"{layout}\">"),
+            Val::Swizzle(swizzle) => write!(f, "!cute.swizzle<\"{swizzle}\">"),
+            Val::Tile(tiler) => write!(f, "!cute.tile<\"{tiler}\">"),
+            Val::Ptr(ptr) => write!(f, "!cute.ptr<{}, {}, align<{}>>", ptr.elem, ptr.space, ptr.alignment()),
+            Val::View(view) => {
+                let View { ptr, layout } = view;
+                write!(f, "!cute.memref<{}, {}, align<{}>, \"{layout}\">", ptr.elem, ptr.space, view_align(view))
+            }
+            Val::CoordTensor(tensor) => {
+                write!(f, "!cute.coord_tensor<\"{}\", \"{}\">", CoordText(&as_coord(&tensor.base)), tensor.layout)
+            }
+            Val::CopyAtom(atom) => write!(f, "{atom}"),
+            Val::MmaAtom(atom) => write!(f, "{atom}"),
+            Val::TiledCopy(copy) => {
+                let (layout_tv, tiler_mn) = (copy.tiled.layout_tv(), copy.tiled.tiler_mn());
+                write!(f, "!cute.tiled_copy<{}, layout_copy_tv = <\"{layout_tv}\">, tiler_mn = <\"{tiler_mn}\">>", copy.atom)
+            }
+            Val::TiledMma(mma) => {
+                let atom_layout_mnk = mma.tiled.atom_layout_mnk();
+                let permutation_mnk = Tiler::Tile(mma.tiled.permutation_mnk().to_vec());
+                let atom = mma.atom;
+                write!(
+                    f,
+                    "!cute.tiled_mma<{atom}, atom_layout_MNK = <\"{atom_layout_mnk}\">, permutation_MNK = <\"{permutation_mnk}\">>"
+                )
+            }
+        }
+    }
+}
+
+/// In a type the base pointer's alignment is what holds for the storage: under a
+/// swizzle the offset inside of it says the rest.
+fn view_align(view: &View) -> i64 {
+    view.ptr.alignment()
+}
+
+/// Prints a coordinate, `_` included.
+pub struct CoordText<'a>(pub &'a Coord);
+
+impl fmt::Display for CoordText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self.0 {
+            Tree::Leaf(Some(leaf)) => write!(f, "{leaf}"),
+            Tree::Leaf(None) => f.write_str("_"),
+            Tree::Node(modes) => {
+                f.write_str("(")?;
+                for (i, mode) in modes.iter().enumerate() {
+                    if i > 0 {
+                        f.write_str(",")?;
+                    }
+                    write!(f, "{}", CoordText(mode))?;
+                }
+                f.write_str(")")
+            }
+        }
+    }
+}
