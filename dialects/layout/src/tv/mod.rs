@@ -2,12 +2,13 @@
 //!
 //! Pure layout algebra. The tables of the instructions ([`CopyAtom`], [`MmaAtom`]) are arguments;
 //! they are written down elsewhere. Modules in reading order: `partition` (slicing a tensor at a
-//! thread), `copy` ([`TiledCopy`]), `mma` ([`TiledMma`]), `make_copy` (tiled copies made from
+//! thread), `decay` (partitions of swizzled tensors as plain layouts), `copy` ([`TiledCopy`]), `mma` ([`TiledMma`]), `make_copy` (tiled copies made from
 //! thread and value layouts or from a tiled MMA).
 //!
 //! Sources: the tiled copy and tiled MMA of C++ CuTe; results agree leaf for leaf.
 
 mod copy;
+mod decay;
 mod make_copy;
 mod mma;
 mod partition;

@@ -119,7 +119,7 @@ fn tiled_mmas() {
         let atom = atoms.get(name).unwrap_or_else(|| panic!("no atom {name}"));
         let mma = tiled_mma(case, atom);
         same(case, "thr_layout_vmnk", mma.thr_layout_vmnk());
-        let tile = mma.tile_size_mnk().map(|extent| Tree::Leaf(extent));
+        let tile = mma.tile_size_mnk().map(Tree::Leaf);
         assert_eq!(
             Tree::Node(tile.to_vec()).to_string(),
             text(case, "tile_mnk")
