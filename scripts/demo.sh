@@ -9,14 +9,14 @@ scripts/setup.sh
 target=$(cargo metadata --no-deps --format-version 1 |
   python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
 cargo build --release -p cutec --bins
-cutec=$target/release/cutec
 
 run() {
-  printf '\n$ %s\n' "cutec ${*#"$cutec"}"
-  "$cutec" "$@"
+  printf '\n$ cutec %s\n' "$*"
+  "$target/release/cutec" "$@"
 }
 
-mkdir -p "$target/demo"
-run examples/gemm.cute --time-passes -o "$target/demo/gemm.ptx"
-grep -c 'mma.sync' "$target/demo/gemm.ptx" | sed 's/$/ mma.sync instructions in gemm.ptx/'
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+run examples/gemm.cute --time-passes -o "$out/gemm.ptx"
+printf '%s mma.sync instructions in the PTX\n' "$(grep -c 'mma.sync' "$out/gemm.ptx")"
 run test examples/gemm.cute
