@@ -6,6 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::abi::tensor_map::TensorMap;
 use crate::abi::{KernelAbi, ScalarValue};
 use crate::artifact::Code;
 use crate::sim::{SimError, SourceLoc, Stats};
@@ -58,6 +59,22 @@ pub trait Device {
         params: &[ParamValue],
     ) -> Result<LaunchReport, DeviceError>;
 
+    /// Encodes a tensor map of memory at `address`.
+    ///
+    /// # Errors
+    /// [`DeviceError::Unsupported`] on a device without a tensor memory accelerator.
+    fn encode_tensor_map(
+        &mut self,
+        _map: &TensorMap,
+        _address: u64,
+    ) -> Result<ParamValue, DeviceError> {
+        let device = self.name().to_string();
+        Err(DeviceError::Unsupported {
+            device,
+            what: "tensor maps",
+        })
+    }
+
     /// Waits until all work is done.
     fn synchronize(&mut self) -> Result<(), DeviceError>;
 
@@ -100,11 +117,14 @@ pub struct Geometry {
     pub smem_bytes: u32,
 }
 
-/// A machine-level parameter: 1, 2, 4 or 8 little-endian bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ParamValue {
-    bytes: [u8; 8],
-    size: u8,
+/// A machine-level parameter: 1, 2, 4 or 8 little-endian bytes, or a tensor map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParamValue(Param);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Param {
+    Word { bytes: [u8; 8], size: usize },
+    TensorMap(Box<[u8; 128]>),
 }
 
 /// What a device can say about a launch that went well.
@@ -196,6 +216,14 @@ pub enum DeviceError {
         /// Target of the device.
         found: String,
     },
+    /// The device cannot do what the kernel needs.
+    #[error("{device} has no {what}, which the kernel needs")]
+    Unsupported {
+        /// Name of the device.
+        device: String,
+        /// What it lacks.
+        what: &'static str,
+    },
     /// The simulator runs PTX only.
     #[error("the simulator runs PTX, not a cubin")]
     CubinInSimulator,
@@ -227,10 +255,10 @@ impl DeviceError {
     }
 }
 
-/// Opens a device: `sim`, `cuda` or `cuda:N`; without a spec a GPU if there is one, else the
+/// Opens a device: `sim`, `cuda` or `cuda:N`; for `auto` and without a spec a GPU if there is one, else the
 /// simulator.
 pub fn open(spec: Option<&str>) -> Result<Box<dyn Device>, DeviceError> {
-    let Some(spec) = spec else {
+    let Some(spec) = spec.filter(|spec| *spec != "auto") else {
         return match open_cuda(0) {
             Ok(device) => Ok(device),
             Err(_) => Ok(Box::new(SimDevice::new())),
@@ -257,39 +285,55 @@ fn open_cuda(_index: usize) -> Result<Box<dyn Device>, DeviceError> {
 impl ParamValue {
     /// An address.
     pub fn pointer(address: u64) -> ParamValue {
-        ParamValue {
+        ParamValue(Param::Word {
             bytes: address.to_le_bytes(),
             size: 8,
-        }
+        })
     }
 
     /// A 32-bit integer.
     pub fn i32(value: i32) -> ParamValue {
-        ParamValue {
+        ParamValue(Param::Word {
             bytes: i64::from(value).to_le_bytes(),
             size: 4,
-        }
+        })
     }
 
     /// A 64-bit integer.
     pub fn i64(value: i64) -> ParamValue {
-        ParamValue {
+        ParamValue(Param::Word {
             bytes: value.to_le_bytes(),
             size: 8,
-        }
+        })
     }
 
     /// A scalar in its type.
     pub fn scalar(value: ScalarValue) -> ParamValue {
-        ParamValue {
+        ParamValue(Param::Word {
             bytes: value.bytes,
-            size: value.dtype.size() as u8,
-        }
+            size: value.dtype.size(),
+        })
+    }
+
+    /// An encoded tensor map.
+    pub fn tensor_map(bytes: [u8; 128]) -> ParamValue {
+        ParamValue(Param::TensorMap(Box::new(bytes)))
     }
 
     /// The bytes that are passed.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.size)]
+        match &self.0 {
+            Param::Word { bytes, size } => &bytes[..*size],
+            Param::TensorMap(bytes) => bytes.as_slice(),
+        }
+    }
+
+    /// What its offset among the parameters is a multiple of.
+    pub fn align(&self) -> usize {
+        match &self.0 {
+            Param::Word { size, .. } => *size,
+            Param::TensorMap(_) => 64,
+        }
     }
 }
 

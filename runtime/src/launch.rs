@@ -161,7 +161,9 @@ impl<'a> Loaded<'a> {
             buffers.push(buffer);
         }
         let geometry = geometry(launch);
-        let params = params(launch, |arg| Some(buffers.get(arg)?.as_ref()?.address));
+        let params = params(device, launch, |arg| {
+            Some(buffers.get(arg)?.as_ref()?.address)
+        })?;
         let report = device.launch(self.module, &geometry, &params)?;
         device.synchronize()?;
         let mut times = Vec::new();
@@ -235,12 +237,21 @@ pub fn geometry(launch: &Launch) -> Geometry {
 }
 
 /// The parameters of a bound launch; `address` gives the base address of an argument.
-pub fn params(launch: &Launch, address: impl Fn(usize) -> Option<u64>) -> Vec<ParamValue> {
+pub fn params(
+    device: &mut dyn Device,
+    launch: &Launch,
+    address: impl Fn(usize) -> Option<u64>,
+) -> Result<Vec<ParamValue>, DeviceError> {
+    let address = |arg| address(arg).unwrap_or(0);
     let value = |param: &LaunchParam| match *param {
-        LaunchParam::Pointer(arg) => ParamValue::pointer(address(arg).unwrap_or(0)),
-        LaunchParam::I32(value) => ParamValue::i32(value),
-        LaunchParam::I64(value) => ParamValue::i64(value),
-        LaunchParam::Scalar(scalar) => ParamValue::scalar(scalar),
+        LaunchParam::Pointer(arg) => Ok(ParamValue::pointer(address(arg))),
+        LaunchParam::I32(value) => Ok(ParamValue::i32(value)),
+        LaunchParam::I64(value) => Ok(ParamValue::i64(value)),
+        LaunchParam::Scalar(scalar) => Ok(ParamValue::scalar(scalar)),
+        LaunchParam::TensorMap(index) => {
+            let map = &launch.tensor_maps[index];
+            device.encode_tensor_map(map, address(map.arg))
+        }
     };
     launch.params.iter().map(value).collect()
 }

@@ -6,6 +6,7 @@
 //! - [`mod@embed`]: how the ABI travels, in a PTX comment block or in a file beside a cubin;
 //! - [`validate`]: a parsed ABI is checked for consistency before it is used;
 //! - [`bind`]: arguments are checked against the ABI and become a [`Launch`];
+//! - [`tensor_map`]: what the tensor memory accelerator is told of an argument;
 //! - [`infer`]: shapes and strides that follow from those of other arguments.
 //!
 //! JSON form: `{"cutec_abi": 1, "kernels": [ … ]}`. Unknown fields are ignored, so that fields may be
@@ -15,6 +16,7 @@ pub mod bind;
 pub mod embed;
 pub mod expr;
 pub mod infer;
+pub mod tensor_map;
 pub mod validate;
 
 use std::collections::BTreeMap;
@@ -27,6 +29,7 @@ use crate::tensor::DType;
 pub use bind::{Arg, BindError, Launch, LaunchParam, Place, ScalarValue, TensorDesc};
 pub use embed::{embed, extract};
 pub use expr::{AbiExpr, ExprError};
+pub use tensor_map::TensorMapAbi;
 
 /// The version that this crate writes and reads.
 pub const ABI_VERSION: u32 = 1;
@@ -57,6 +60,9 @@ pub struct KernelAbi {
     /// Run-time integers, each read off one argument at launch.
     #[serde(default)]
     pub symbols: Vec<SymbolAbi>,
+    /// Tensor maps that are made from arguments at launch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tensor_maps: Vec<TensorMapAbi>,
     /// What is passed at machine level, in the order of the PTX `.param`s.
     pub params: Vec<ParamAbi>,
     /// Conditions from `where` that the compiler relied on.
@@ -191,6 +197,11 @@ pub enum ParamAbi {
     /// A run-time integer, in its width.
     Symbol {
         /// Index in [`KernelAbi::symbols`].
+        index: usize,
+    },
+    /// A tensor map: 128 bytes, aligned to 64.
+    TensorMap {
+        /// Index in [`KernelAbi::tensor_maps`].
         index: usize,
     },
     /// A scalar argument, in its type.

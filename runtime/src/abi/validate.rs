@@ -5,7 +5,10 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use super::{Abi, AbiError, AbiExpr, ArgAbi, Dim, KernelAbi, ParamAbi, SymbolSource};
+use super::{
+    Abi, AbiError, AbiExpr, ArgAbi, Dim, KernelAbi, ParamAbi, SymbolSource, TensorMapAbi,
+    tensor_map,
+};
 
 /// What does not fit in a kernel's ABI.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +71,20 @@ pub enum Problem {
         symbol: String,
         /// The divisor.
         divisible_by: i64,
+    },
+    /// A parameter that refers to a tensor map there is not.
+    TensorMapIndex {
+        /// The index.
+        index: usize,
+        /// Number of tensor maps.
+        count: usize,
+    },
+    /// A tensor map that the hardware cannot have.
+    TensorMap {
+        /// Name of the tensor argument.
+        arg: String,
+        /// What is expected of it.
+        expected: &'static str,
     },
     /// Two arguments of one name.
     DuplicateArgument {
@@ -138,6 +155,12 @@ fn check(kernel: &KernelAbi) -> Result<(), Problem> {
             ParamAbi::Pointer { arg } => {
                 tensor_rank(kernel, "parameter", arg)?;
             }
+            ParamAbi::TensorMap { index } => {
+                let count = kernel.tensor_maps.len();
+                if index >= count {
+                    return Err(Problem::TensorMapIndex { index, count });
+                }
+            }
             ParamAbi::Symbol { index } => symbol_exists(kernel, "parameter", index)?,
             ParamAbi::Scalar { arg: index } => {
                 if !matches!(kernel.args.get(index), Some(ArgAbi::Scalar(_))) {
@@ -151,6 +174,10 @@ fn check(kernel: &KernelAbi) -> Result<(), Problem> {
             }
         }
     }
+    kernel
+        .tensor_maps
+        .iter()
+        .try_for_each(|map| check_tensor_map(kernel, map))?;
     for promise in &kernel.promises {
         expr_is_known(kernel, "promise", &promise.expr)?;
     }
@@ -200,6 +227,42 @@ fn check_argument(kernel: &KernelAbi, arg: &ArgAbi) -> Result<(), Problem> {
         .strides
         .iter()
         .try_for_each(|stride| expr_is_known(kernel, "stride", stride))
+}
+
+fn check_tensor_map(kernel: &KernelAbi, map: &TensorMapAbi) -> Result<(), Problem> {
+    let rank = tensor_rank(kernel, "tensor map", map.arg)?;
+    let size = kernel.args[map.arg].dtype().size() as u32;
+    let mut modes = map.order.clone();
+    modes.sort_unstable();
+    let box_extents = &map.box_extents;
+    let inner = box_extents
+        .first()
+        .copied()
+        .unwrap_or(0)
+        .saturating_mul(size);
+    let swizzle = map.swizzle.bytes();
+    let expected = if !(1..=tensor_map::MAX_RANK).contains(&rank) {
+        "a tensor of rank 1 to 5"
+    } else if !modes.into_iter().eq(0..rank) {
+        "each mode once in its order"
+    } else if box_extents.len() != rank {
+        "an extent of the box for each mode"
+    } else if !box_extents
+        .iter()
+        .all(|extent| (1..=tensor_map::MAX_BOX).contains(extent))
+    {
+        "extents of the box from 1 to 256"
+    } else if !inner.is_multiple_of(16) {
+        "rows of the box of a multiple of 16 bytes"
+    } else if swizzle != 0 && inner > swizzle {
+        "rows of the box that fit the span of the swizzle"
+    } else {
+        return Ok(());
+    };
+    Err(Problem::TensorMap {
+        arg: kernel.args[map.arg].name().to_string(),
+        expected,
+    })
 }
 
 fn tensor_rank(kernel: &KernelAbi, what: &'static str, index: usize) -> Result<usize, Problem> {
@@ -274,6 +337,12 @@ impl fmt::Display for Problem {
                     f,
                     "divisor {divisible_by} of symbol `{symbol}`: expected 1 or more"
                 )
+            }
+            Problem::TensorMapIndex { index, count } => {
+                write!(f, "a parameter refers to tensor map {index} of {count}")
+            }
+            Problem::TensorMap { arg, expected } => {
+                write!(f, "tensor map of `{arg}`: expected {expected}")
             }
             Problem::DuplicateArgument { name } => write!(f, "two arguments named `{name}`"),
         }

@@ -7,7 +7,9 @@ use cudarc::driver::sys::{self, CUfunction_attribute};
 use cudarc::driver::{DriverError, result};
 
 use super::{check, failed, name_of};
-use crate::device::DeviceError;
+use crate::abi::tensor_map::{L2Promotion, MapSwizzle, TensorMap};
+use crate::device::{DeviceError, ParamValue};
+use crate::tensor::DType;
 
 /// A kernel.
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +103,71 @@ pub(super) fn load_image(image: &[u8]) -> Result<sys::CUmodule, DeviceError> {
             })
         }
     }
+}
+
+/// Encodes a tensor map of memory at `address`, all elements of each box.
+pub(super) fn encode_tensor_map(map: &TensorMap, address: u64) -> Result<ParamValue, DeviceError> {
+    use sys::CUtensorMapDataType::*;
+    use sys::CUtensorMapL2promotion::*;
+    use sys::CUtensorMapSwizzle::*;
+    let rank = map.extents.len();
+    if map.stride_bytes.len() + 1 != rank || map.box_extents.len() != rank {
+        let invalid = DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE);
+        return Err(failed("cuTensorMapEncodeTiled", &invalid));
+    }
+    let data_type = match map.dtype {
+        DType::F16 => CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+        DType::BF16 => CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+        DType::TF32 => CU_TENSOR_MAP_DATA_TYPE_TFLOAT32,
+        DType::F32 => CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+        DType::F64 => CU_TENSOR_MAP_DATA_TYPE_FLOAT64,
+        DType::I32 => CU_TENSOR_MAP_DATA_TYPE_INT32,
+        DType::U32 => CU_TENSOR_MAP_DATA_TYPE_UINT32,
+        DType::I64 => CU_TENSOR_MAP_DATA_TYPE_INT64,
+        DType::U64 => CU_TENSOR_MAP_DATA_TYPE_UINT64,
+        DType::I16 | DType::U16 => CU_TENSOR_MAP_DATA_TYPE_UINT16,
+        DType::I8 | DType::U8 | DType::Bool | DType::F8E4M3 | DType::F8E5M2 => {
+            CU_TENSOR_MAP_DATA_TYPE_UINT8
+        }
+    };
+    let swizzle = match map.swizzle {
+        MapSwizzle::None => CU_TENSOR_MAP_SWIZZLE_NONE,
+        MapSwizzle::B32 => CU_TENSOR_MAP_SWIZZLE_32B,
+        MapSwizzle::B64 => CU_TENSOR_MAP_SWIZZLE_64B,
+        MapSwizzle::B128 => CU_TENSOR_MAP_SWIZZLE_128B,
+    };
+    let promotion = match map.l2_promotion {
+        L2Promotion::None => CU_TENSOR_MAP_L2_PROMOTION_NONE,
+        L2Promotion::B64 => CU_TENSOR_MAP_L2_PROMOTION_L2_64B,
+        L2Promotion::B128 => CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+        L2Promotion::B256 => CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+    };
+    let steps = vec![1u32; rank];
+    let mut encoded = sys::CUtensorMap { opaque: [0; 16] };
+    // SAFETY: extents, boxes and steps have `rank` elements and strides one less, as was checked; the
+    // map is a local. The address is only written into the map.
+    let result = unsafe {
+        sys::cuTensorMapEncodeTiled(
+            &mut encoded,
+            data_type,
+            rank as u32,
+            ptr::without_provenance_mut(address as usize),
+            map.extents.as_ptr(),
+            map.stride_bytes.as_ptr(),
+            map.box_extents.as_ptr(),
+            steps.as_ptr(),
+            sys::CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE,
+            swizzle,
+            promotion,
+            sys::CUtensorMapFloatOOBfill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+        )
+    };
+    check("cuTensorMapEncodeTiled", result.result())?;
+    let mut bytes = [0; 128];
+    for (place, word) in bytes.chunks_exact_mut(8).zip(encoded.opaque) {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+    Ok(ParamValue::tensor_map(bytes))
 }
 
 #[cfg(test)]

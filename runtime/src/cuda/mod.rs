@@ -1,8 +1,8 @@
 //! NVIDIA GPUs through the CUDA driver, which is looked for when a device is opened.
 //!
 //! - this file: the device;
-//! - [`code`]: loading code, and which GPU runs what;
-//! - [`measure`]: fills, copies, times and graphs, for benchmarks.
+//! - `code`: loading code, tensor maps, and which GPU runs what;
+//! - `measure`: fills, copies, times and graphs, for benchmarks.
 //!
 //! All `unsafe` of the device is in this folder. What makes it sound: handles come from the driver and live as
 //! long as the [`CudaDevice`] that owns them, its context is made current before every call, and
@@ -22,6 +22,7 @@ use cudarc::driver::sys::{self, CUdevice_attribute, CUfunction_attribute};
 use cudarc::driver::{DriverError, result};
 
 use crate::abi::KernelAbi;
+use crate::abi::tensor_map::TensorMap;
 use crate::artifact::Code;
 use crate::device::{
     Buffer, Device, DeviceError, DeviceSpec, Geometry, LaunchReport, ModuleId, ParamValue,
@@ -45,8 +46,8 @@ pub struct CudaDevice {
     driver_version: i32,
     modules: BTreeMap<ModuleId, Module>,
     next_module: u64,
-    /// Room for the parameters of a launch, aligned as the widest of them.
-    params: Vec<u64>,
+    /// Room for the parameters of a launch; the driver copies them, so its own alignment is free.
+    params: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -120,7 +121,7 @@ impl CudaDevice {
             driver_version,
             modules: BTreeMap::new(),
             next_module: 0,
-            params: vec![0; PARAM_BYTES / 8],
+            params: vec![0; PARAM_BYTES],
         };
         opened.make_current()?;
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking);
@@ -163,24 +164,23 @@ impl CudaDevice {
         })
     }
 
-    /// Lays parameters out as PTX does, each at a multiple of its size, and says how long they are.
+    /// Lays parameters out as PTX does, each at a multiple of its alignment, and says how long they
+    /// are.
     fn pack(&mut self, params: &[ParamValue]) -> Result<usize, DeviceError> {
         let mut end = 0;
         for param in params {
-            // No parameter straddles two words, since its size is a power of two up to 8.
             let bytes = param.as_bytes();
-            let start = usize::next_multiple_of(end, bytes.len());
+            let start = usize::next_multiple_of(end, param.align());
             end = start + bytes.len();
-            let (what, expected, found) = ("parameters", PARAM_BYTES as u64, end as u64);
-            let word = self.params.get_mut(start / 8);
-            let word = word.ok_or(DeviceError::Size {
-                what,
-                expected,
-                found,
-            })?;
-            let mut whole = word.to_le_bytes();
-            whole[start % 8..][..bytes.len()].copy_from_slice(bytes);
-            *word = u64::from_le_bytes(whole);
+            let (what, expected, found) = ("parameters", self.params.len() as u64, end as u64);
+            let place = self.params.get_mut(start..end);
+            place
+                .ok_or(DeviceError::Size {
+                    what,
+                    expected,
+                    found,
+                })?
+                .copy_from_slice(bytes);
         }
         Ok(end)
     }
@@ -381,6 +381,21 @@ impl Device for CudaDevice {
         };
         check("cuLaunchKernel", launched.result())?;
         Ok(LaunchReport::default())
+    }
+
+    fn encode_tensor_map(
+        &mut self,
+        map: &TensorMap,
+        address: u64,
+    ) -> Result<ParamValue, DeviceError> {
+        if self.capability < (9, 0) {
+            let device = self.name.clone();
+            return Err(DeviceError::Unsupported {
+                device,
+                what: "tensor maps",
+            });
+        }
+        code::encode_tensor_map(map, address)
     }
 
     fn synchronize(&mut self) -> Result<(), DeviceError> {

@@ -1,6 +1,6 @@
 //! The ABI as text: JSON, the PTX comment block, and what is refused.
 
-use super::bind::{args, gemm};
+use super::bind::{args, gemm, gemm_with_map};
 use cutec_runtime::Abi;
 use cutec_runtime::abi::embed::{embed, extract, from_json, side_path, to_json};
 use cutec_runtime::abi::validate::Problem;
@@ -173,6 +173,40 @@ fn inconsistent_abis() {
         twice.validate(),
         Err(AbiError::DuplicateKernel { .. })
     ));
+}
+
+#[test]
+fn tensor_maps_in_json() {
+    let abi = Abi::new(vec![gemm_with_map()]);
+    let json = to_json(&abi);
+    assert!(
+        json.contains(r#""tensor_maps":[{"arg":1,"order":[0,1],"box":[64,128],"swizzle":128,"#)
+    );
+    assert_eq!(from_json(&json).unwrap(), abi);
+    assert!(matches!(
+        from_json(&json.replace(":128,", ":100,")),
+        Err(AbiError::Json(_))
+    ));
+    for (from, to, message) in [
+        ("[0,1]", "[1,1]", "each mode once"),
+        ("[64,128]", "[64]", "for each mode"),
+        ("[64,128]", "[64,257]", "from 1 to 256"),
+        ("[64,128]", "[60,128]", "multiple of 16 bytes"),
+        ("[64,128]", "[128,128]", "span of the swizzle"),
+        (
+            r#"{"arg":1,"order""#,
+            r#"{"arg":3,"order""#,
+            "index of a tensor",
+        ),
+        (
+            r#"{"tensor_map":{"index":0}}"#,
+            r#"{"tensor_map":{"index":1}}"#,
+            "tensor map 1 of 1",
+        ),
+    ] {
+        let error = from_json(&json.replace(from, to)).unwrap_err().to_string();
+        assert!(error.contains(message), "expected {message:?} in {error}");
+    }
 }
 
 #[test]

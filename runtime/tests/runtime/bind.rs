@@ -1,6 +1,7 @@
 //! Each way in which a launch is refused, and what is accepted.
 
 use cutec_runtime::abi::bind::{LaunchParam, Part, Place, RangeReason, ScalarValue};
+use cutec_runtime::abi::tensor_map::{L2Promotion, MapProblem, MapSwizzle, TensorMapAbi};
 use cutec_runtime::abi::{
     AbiExpr, Arg, ArgAbi, BindError, Dim, ExprError, KernelAbi, ParamAbi, Promise, ScalarAbi,
     SymbolAbi, SymbolSource, TensorAbi, TensorDesc, Width,
@@ -75,6 +76,7 @@ pub fn gemm() -> KernelAbi {
                 ..symbol("ld", SymbolSource::Stride { arg: 1, mode: 1 })
             },
         ],
+        tensor_maps: vec![],
         params: vec![
             ParamAbi::Pointer { arg: 0 },
             ParamAbi::Pointer { arg: 1 },
@@ -464,4 +466,78 @@ fn symbols_from_scalars() {
             .to_string()
             .contains("grid.z is -4")
     );
+}
+
+/// [`gemm`] with `b`, column-major, through a tensor map instead of a pointer.
+pub fn gemm_with_map() -> KernelAbi {
+    let mut kernel = gemm();
+    kernel.tensor_maps.push(TensorMapAbi {
+        arg: 1,
+        order: vec![0, 1],
+        box_extents: vec![64, 128],
+        swizzle: MapSwizzle::B128,
+        l2_promotion: L2Promotion::B128,
+    });
+    kernel.params[1] = ParamAbi::TensorMap { index: 0 };
+    kernel
+}
+
+#[test]
+fn tensor_maps() {
+    let launch = gemm_with_map().bind(&args(1000, 40)).unwrap();
+    assert_eq!(launch.params[1], LaunchParam::TensorMap(0));
+    let map = &launch.tensor_maps[0];
+    assert_eq!((map.arg, map.dtype), (1, DType::F16));
+    assert_eq!(
+        (map.extents.as_slice(), map.stride_bytes.as_slice()),
+        (&[40, 64][..], &[80][..])
+    );
+    let refused = |with: &dyn Fn(&mut TensorDesc)| {
+        let (mut kernel, mut args) = (gemm_with_map(), args(1000, 40));
+        let ArgAbi::Tensor(b) = &mut kernel.args[1] else {
+            panic!()
+        };
+        b.align = 1;
+        change(&mut args, 1, with);
+        kernel.bind(&args).unwrap_err()
+    };
+    let error = refused(&|b| b.align = 8);
+    assert!(matches!(
+        error,
+        BindError::TensorMap {
+            problem: MapProblem::Align { found: 8 },
+            ..
+        }
+    ));
+    let mut kernel = gemm_with_map();
+    kernel.symbols[2].divisible_by = 4;
+    let mut odd = args(1000, 40);
+    change(&mut odd, 1, |b| b.strides[1] = 44);
+    let error = kernel.bind(&odd).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`b`: the kernel loads it through a tensor map: stride of mode 1: expected a multiple of 16 \
+         bytes below 2^40, found 88 bytes"
+    );
+    kernel.tensor_maps[0].order = vec![1, 0];
+    let error = kernel.bind(&args(1000, 40)).unwrap_err();
+    let inner = MapProblem::InnerStride { mode: 1, found: 40 };
+    assert!(matches!(error, BindError::TensorMap { problem, .. } if problem == inner));
+}
+
+#[test]
+fn tensor_maps_of_single_rows() {
+    let mut kernel = gemm_with_map();
+    let ArgAbi::Tensor(b) = &mut kernel.args[1] else {
+        panic!()
+    };
+    b.extents[1] = Dim::Static(1);
+    let mut args = args(8, 40);
+    change(&mut args, 1, |b| {
+        b.shape[1] = 1;
+        b.strides[1] = 3;
+    });
+    kernel.promises.clear();
+    let launch = kernel.bind(&args).unwrap();
+    assert_eq!(launch.tensor_maps[0].stride_bytes, [80]);
 }

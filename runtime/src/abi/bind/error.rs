@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::abi::tensor_map::MapProblem;
 use crate::abi::{ExprError, Width};
 use crate::tensor::DType;
 
@@ -211,6 +212,14 @@ pub enum BindError {
     ReadOnly {
         /// Name of the argument.
         arg: String,
+    },
+    /// The argument cannot be described to the tensor memory accelerator.
+    #[error("`{arg}`: the kernel loads it through a tensor map: {problem}")]
+    TensorMap {
+        /// Name of the argument.
+        arg: String,
+        /// What the hardware does not take.
+        problem: MapProblem,
     },
     /// A promise does not hold.
     #[error("`where {promise}` does not hold for {values}")]

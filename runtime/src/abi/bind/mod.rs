@@ -1,10 +1,11 @@
 //! Binding: arguments are checked against the ABI and become a [`Launch`].
 //!
 //! Every way in which an argument can be wrong is a [`BindError`] of its own, with the argument's name,
-//! what was expected and what was found ([`error`]). Nothing is allocated or launched here.
+//! what was expected and what was found (`error`). Nothing is allocated or launched here.
 
 mod error;
 
+use crate::abi::tensor_map::TensorMap;
 use crate::abi::{
     AbiExpr, ArgAbi, Dim, KernelAbi, ParamAbi, ScalarAbi, SymbolAbi, SymbolSource, TensorAbi, Width,
 };
@@ -58,6 +59,8 @@ pub struct Launch {
     pub smem_bytes: u32,
     /// Machine-level parameters in order.
     pub params: Vec<LaunchParam>,
+    /// Tensor maps that are to be encoded.
+    pub tensor_maps: Vec<TensorMap>,
 }
 
 /// One machine-level parameter of a [`Launch`].
@@ -71,6 +74,8 @@ pub enum LaunchParam {
     I64(i64),
     /// A scalar argument.
     Scalar(ScalarValue),
+    /// The tensor map with this index in [`Launch::tensor_maps`].
+    TensorMap(usize),
 }
 
 impl KernelAbi {
@@ -113,6 +118,7 @@ impl KernelAbi {
             block,
             smem_bytes: self.smem_bytes,
             params: params.collect::<Result<_, _>>()?,
+            tensor_maps: self.bind_tensor_maps(args)?,
         })
     }
 
@@ -308,6 +314,23 @@ impl KernelAbi {
         Ok(extents)
     }
 
+    fn bind_tensor_maps(&self, args: &[Arg]) -> Result<Vec<TensorMap>, BindError> {
+        let bound =
+            self.tensor_maps
+                .iter()
+                .map(|map| match (self.args.get(map.arg), args.get(map.arg)) {
+                    (Some(abi), Some(Arg::Tensor(tensor))) => {
+                        let arg = || abi.name().to_string();
+                        map.bind(tensor).map_err(|problem| BindError::TensorMap {
+                            arg: arg(),
+                            problem,
+                        })
+                    }
+                    _ => Err(self.inconsistent("a tensor map is made from a missing tensor")),
+                });
+        bound.collect()
+    }
+
     fn launch_param(
         &self,
         param: &ParamAbi,
@@ -323,6 +346,10 @@ impl KernelAbi {
                 },
                 _ => None,
             },
+            ParamAbi::TensorMap { index } => self
+                .tensor_maps
+                .get(index)
+                .map(|_| LaunchParam::TensorMap(index)),
             ParamAbi::Scalar { arg } => match args.get(arg) {
                 Some(Arg::Scalar(scalar)) => Some(LaunchParam::Scalar(*scalar)),
                 _ => None,

@@ -81,9 +81,8 @@ impl Operands {
             }
             set.push(buffer);
         }
-        self.params.push(params(launch, |arg| {
-            set.get(arg).map(|buffer| buffer.address)
-        }));
+        let address = |arg: usize| set.get(arg).map(|buffer| buffer.address);
+        self.params.push(params(device, launch, address)?);
         self.sets.push(set);
         Ok(())
     }

@@ -1,0 +1,263 @@
+//! Tensor maps: what the tensor memory accelerator of sm_90 and later is told of a tensor.
+//!
+//! The ABI says from which argument a map is made and which box it moves; binding checks what the
+//! hardware demands of the argument (CUDA driver API, `cuTensorMapEncodeTiled`); the device encodes it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::bind::TensorDesc;
+use crate::tensor::DType;
+
+/// A tensor map that a kernel is passed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TensorMapAbi {
+    /// Index of the tensor argument.
+    pub arg: usize,
+    /// Its modes, fastest first: the map's dimension `i` is mode `order[i]`. The first has stride 1.
+    pub order: Vec<usize>,
+    /// Extents of the box that one instruction moves, in the map's order; 1 to 256 each.
+    #[serde(rename = "box")]
+    pub box_extents: Vec<u32>,
+    /// How the box is swizzled in shared memory.
+    #[serde(default)]
+    pub swizzle: MapSwizzle,
+    /// Sectors that the L2 cache fetches together.
+    #[serde(default)]
+    pub l2_promotion: L2Promotion,
+}
+
+/// Swizzle of a box in shared memory, in bytes of its span; `0`, `32`, `64` or `128` in JSON.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub enum MapSwizzle {
+    /// None.
+    #[default]
+    None,
+    /// 32 bytes.
+    B32,
+    /// 64 bytes.
+    B64,
+    /// 128 bytes.
+    B128,
+}
+
+/// Promotion of L2 requests, in bytes; `0`, `64`, `128` or `256` in JSON.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub enum L2Promotion {
+    /// None.
+    #[default]
+    None,
+    /// 64 bytes.
+    B64,
+    /// 128 bytes.
+    B128,
+    /// 256 bytes.
+    B256,
+}
+
+/// A tensor map of a bound launch, to be encoded with the argument's address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorMap {
+    /// Index of the tensor argument.
+    pub arg: usize,
+    /// Element type.
+    pub dtype: DType,
+    /// Extents, fastest first.
+    pub extents: Vec<u64>,
+    /// Strides in bytes of all but the first.
+    pub stride_bytes: Vec<u64>,
+    /// Extents of the box.
+    pub box_extents: Vec<u32>,
+    /// Swizzle.
+    pub swizzle: MapSwizzle,
+    /// L2 promotion.
+    pub l2_promotion: L2Promotion,
+}
+
+/// Why an argument cannot be described to the tensor memory accelerator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MapProblem {
+    /// The fastest mode is not contiguous.
+    InnerStride {
+        /// The mode.
+        mode: usize,
+        /// Its stride in elements.
+        found: i64,
+    },
+    /// A stride that is no multiple of 16 bytes, or too large.
+    StrideBytes {
+        /// The mode.
+        mode: usize,
+        /// Its stride in bytes.
+        found: i64,
+    },
+    /// An extent beyond 2^32.
+    Extent {
+        /// The mode.
+        mode: usize,
+        /// The extent.
+        found: i64,
+    },
+    /// A base address that is not aligned to 16 bytes.
+    Align {
+        /// Its alignment.
+        found: u64,
+    },
+}
+
+/// Alignment of base address and strides, in bytes.
+const ALIGN: u64 = 16;
+/// Strides are below this, in bytes.
+const MAX_STRIDE: u64 = 1 << 40;
+/// Extents are at most this.
+const MAX_EXTENT: u64 = 1 << 32;
+/// Most dimensions of a map.
+pub(super) const MAX_RANK: usize = 5;
+/// Largest extent of a box.
+pub(super) const MAX_BOX: u32 = 256;
+
+impl TensorMapAbi {
+    /// The map of `tensor`; a mode of extent 1 may have any stride.
+    pub(super) fn bind(&self, tensor: &TensorDesc) -> Result<TensorMap, MapProblem> {
+        if !tensor.align.is_multiple_of(ALIGN) {
+            return Err(MapProblem::Align {
+                found: tensor.align,
+            });
+        }
+        let size = tensor.dtype.size() as u64;
+        let (mut extents, mut stride_bytes) = (Vec::new(), Vec::new());
+        // What a mode of extent 1 gets: anything legal.
+        let mut span = ALIGN;
+        for (position, &mode) in self.order.iter().enumerate() {
+            let extent = tensor.shape.get(mode).copied().unwrap_or(1);
+            let stride = tensor.strides.get(mode).copied().unwrap_or(0);
+            let found = extent;
+            let extent = u64::try_from(extent).unwrap_or(0).max(1);
+            if extent > MAX_EXTENT {
+                return Err(MapProblem::Extent { mode, found });
+            }
+            let bytes = match u64::try_from(stride).ok().and_then(|s| s.checked_mul(size)) {
+                _ if extent == 1 => span,
+                Some(bytes) => bytes,
+                None => {
+                    return Err(MapProblem::StrideBytes {
+                        mode,
+                        found: stride,
+                    });
+                }
+            };
+            if position == 0 && extent > 1 && stride != 1 {
+                return Err(MapProblem::InnerStride {
+                    mode,
+                    found: stride,
+                });
+            }
+            if position > 0 {
+                if !bytes.is_multiple_of(ALIGN) || bytes >= MAX_STRIDE {
+                    let found = i64::try_from(bytes).unwrap_or(i64::MAX);
+                    return Err(MapProblem::StrideBytes { mode, found });
+                }
+                stride_bytes.push(bytes);
+            }
+            let reach = bytes.saturating_mul(extent).min(MAX_STRIDE - ALIGN);
+            span = span.max(reach.next_multiple_of(ALIGN));
+            extents.push(extent);
+        }
+        Ok(TensorMap {
+            arg: self.arg,
+            dtype: tensor.dtype,
+            extents,
+            stride_bytes,
+            box_extents: self.box_extents.clone(),
+            swizzle: self.swizzle,
+            l2_promotion: self.l2_promotion,
+        })
+    }
+}
+
+impl MapSwizzle {
+    /// Bytes of its span; 0 where there is none.
+    pub fn bytes(self) -> u32 {
+        match self {
+            MapSwizzle::None => 0,
+            MapSwizzle::B32 => 32,
+            MapSwizzle::B64 => 64,
+            MapSwizzle::B128 => 128,
+        }
+    }
+}
+
+impl From<MapSwizzle> for u32 {
+    fn from(swizzle: MapSwizzle) -> u32 {
+        swizzle.bytes()
+    }
+}
+
+impl TryFrom<u32> for MapSwizzle {
+    type Error = String;
+
+    fn try_from(bytes: u32) -> Result<MapSwizzle, String> {
+        [
+            MapSwizzle::None,
+            MapSwizzle::B32,
+            MapSwizzle::B64,
+            MapSwizzle::B128,
+        ]
+        .into_iter()
+        .find(|swizzle| swizzle.bytes() == bytes)
+        .ok_or_else(|| format!("swizzle {bytes}: expected 0, 32, 64 or 128"))
+    }
+}
+
+impl From<L2Promotion> for u32 {
+    fn from(promotion: L2Promotion) -> u32 {
+        match promotion {
+            L2Promotion::None => 0,
+            L2Promotion::B64 => 64,
+            L2Promotion::B128 => 128,
+            L2Promotion::B256 => 256,
+        }
+    }
+}
+
+impl TryFrom<u32> for L2Promotion {
+    type Error = String;
+
+    fn try_from(bytes: u32) -> Result<L2Promotion, String> {
+        [
+            L2Promotion::None,
+            L2Promotion::B64,
+            L2Promotion::B128,
+            L2Promotion::B256,
+        ]
+        .into_iter()
+        .find(|promotion| u32::from(*promotion) == bytes)
+        .ok_or_else(|| format!("L2 promotion {bytes}: expected 0, 64, 128 or 256"))
+    }
+}
+
+impl fmt::Display for MapProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MapProblem::InnerStride { mode, found } => {
+                write!(f, "stride of mode {mode}: expected 1, found {found}")
+            }
+            MapProblem::StrideBytes { mode, found } => write!(
+                f,
+                "stride of mode {mode}: expected a multiple of {ALIGN} bytes below 2^40, found {found} bytes"
+            ),
+            MapProblem::Extent { mode, found } => {
+                write!(
+                    f,
+                    "extent of mode {mode}: expected at most 2^32, found {found}"
+                )
+            }
+            MapProblem::Align { found } => {
+                write!(f, "base address: expected alignment {ALIGN}, found {found}")
+            }
+        }
+    }
+}
