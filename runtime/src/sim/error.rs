@@ -21,7 +21,7 @@ pub struct SimError {
 pub struct Location {
     /// Line of the PTX text, from 1.
     pub ptx_line: u32,
-    /// The instruction as written, without its guard's surroundings; empty when there is none.
+    /// The instruction as written, guard included; empty when there is none.
     pub instruction: String,
     /// The source position that the last `.loc` gives.
     pub source: Option<SourceLoc>,
