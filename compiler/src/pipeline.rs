@@ -4,7 +4,6 @@
 
 use crate::codegen::{Timings, messages};
 use crate::compile::{Options, Source};
-use crate::driver::opt::PassRequest;
 use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::source::{SourceLoader, SourceMap};
 use cutec_frontend::{Program, load_program};
@@ -14,7 +13,6 @@ use cutec_runtime::abi::KernelAbi;
 use melior::ir::operation::OperationPrintingFlags;
 use melior::ir::{Module, Operation};
 use melior::pass::{PassIrPrintingOptions, PassManager};
-use melior::utility::parse_pass_pipeline;
 use melior::{Context, StringRef};
 use std::path::PathBuf;
 
@@ -142,36 +140,8 @@ pub fn kernel_abi(module: &Module<'_>, options: &Options, file: &str) -> Result<
     Ok(Abi::new(kernels))
 }
 
-/// A pass manager that runs what `request` names: a pass of this project or of MLIR.
-///
-/// # Errors
-/// One line: which pass is not known, or why the pipeline does not parse.
-pub fn pass_manager<'c>(
-    context: &'c Context,
-    request: &PassRequest,
-) -> Result<PassManager<'c>, String> {
-    let manager = PassManager::new(context);
-    let text = match request {
-        PassRequest::Pipeline(text) => text.clone(),
-        PassRequest::Pass { name, options } => {
-            match options.as_str() {
-                "" => format!("builtin.module({name})"),
-                options => format!("builtin.module({name}{{{options}}})"),
-            }
-        }
-    };
-    parse_pass_pipeline(manager.as_operation_pass_manager(), &text).map_err(|error| {
-        let what = match request {
-            PassRequest::Pipeline(text) => format!("the pipeline `{text}` does not parse"),
-            PassRequest::Pass { name, .. } => format!("no pass `{name}`"),
-        };
-        format!("{what}: {}", error.to_string().replace("\\n", " ").trim())
-    })?;
-    Ok(manager)
-}
-
 /// Makes `manager` print the IR after every pass to standard error.
-pub fn print_ir_after_all(context: &Context, manager: &PassManager) {
+fn print_ir_after_all(context: &Context, manager: &PassManager) {
     // MLIR prints whole modules only when passes run one after the other.
     context.enable_multi_threading(false);
     manager.enable_ir_printing(&PassIrPrintingOptions {

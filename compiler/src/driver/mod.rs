@@ -5,8 +5,7 @@
 //! - [`context`]: what every command shares: colours, reading files, reporting errors, exit codes;
 //! - [`output`]: writing results, all or nothing;
 //! - one file per command: [`emit`] (compile), [`run`], [`test`], [`bench`], [`layout`], [`explain`];
-//! - [`testing`]: `test` blocks, evaluated on the host;
-//! - [`opt`]: the program `cute-opt`.
+//! - [`testing`]: `test` blocks, evaluated on the host.
 //!
 //! Exit codes: 0 done, 1 errors were reported, 2 the command line is wrong. No file is left behind by
 //! a failed command.
@@ -17,7 +16,6 @@ pub mod context;
 pub mod emit;
 pub mod explain;
 pub mod layout;
-pub mod opt;
 pub mod output;
 pub mod run;
 pub mod test;
