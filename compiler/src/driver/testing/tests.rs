@@ -225,6 +225,13 @@ fn index_notation_means_what_it_says() {
              2.0 * sum(k) { a[i, k] * b[k, j] }, rtol = 1e-12);
          assert_close(sum(i, k) { a[i, k] }, sum(i) { sum(k) { a[i, k] } }, rtol = 1e-12);",
     );
+    // The reduced index is not the last one: elements are copied into another order.
+    passes(
+        "let x = iota<f32>(2, 3, 4);
+         assert_eq(sum(j) { x[i, j, k] }, 36 * i + 12 + 3 * k);
+         assert_eq(sum(i) { x[i, j, k] }, 12 + 8 * j + 2 * k);
+         assert_eq(sum(k, i) { x[i, j, k] }, 60 + 32 * j);",
+    );
     passes("assert_eq(f16(2049.0), 2048); assert_eq(max(1, 3, 2), 3); assert_eq(-7 / 2, -3);");
 }
 

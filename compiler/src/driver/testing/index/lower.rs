@@ -10,6 +10,8 @@ use cutec_frontend::ast::{
 };
 use cutec_frontend::source::Span;
 use cutec_runtime::tensor::host::row_major;
+use rayon::prelude::*;
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -49,6 +51,8 @@ pub fn lower(names: &dyn Names, exprs: &[&Expr], result: &[(Name, i64)]) -> Resu
         inlined: 0,
         hidden: Vec::new(),
         checks: Vec::new(),
+        innermost: Vec::new(),
+        permuted: HashMap::new(),
     };
     for (name, extent) in result {
         let variable = lowerer.free_variable(&name.node, name.span)?;
@@ -111,6 +115,10 @@ struct Lowerer<'a> {
     /// Bottoms of `scopes` that inlined functions must not look below.
     hidden: Vec<usize>,
     checks: Vec<Check>,
+    /// The innermost variable of each reduction around the place.
+    innermost: Vec<usize>,
+    /// Elements with another mode fastest, by the address of the originals and the mode.
+    permuted: HashMap<(usize, usize), Arc<[f64]>>,
 }
 
 impl Lowered {
@@ -308,19 +316,11 @@ impl Lowerer<'_> {
             }
             .at(span));
         }
-        // The tensor exists, so nothing overflows.
-        let strides = row_major(&shape).unwrap_or_default();
-        let elements = Arc::new(Elements {
-            name,
-            strides,
-            values: tensor.numbers(),
-            shape,
-        });
         let integer = !tensor.borrow().dtype().is_float();
 
         let mut lowered = Vec::with_capacity(indices.len());
         for (mode, index) in indices.iter().enumerate() {
-            let extent = elements.shape[mode];
+            let extent = shape[mode];
             let index_lowered = self.expr(index)?;
             if let Some(variable) = index_lowered.affine.as_ref().and_then(Affine::as_variable) {
                 self.infer(variable, extent, index.span)?;
@@ -328,6 +328,13 @@ impl Lowerer<'_> {
             lowered.push(index_lowered);
         }
         let depends_on = lowered.iter().fold(0, |set, index| set | index.depends_on);
+        let (values, strides) = self.fastest_first(tensor.numbers(), &shape, &lowered);
+        let elements = Arc::new(Elements {
+            name,
+            strides,
+            values,
+            shape,
+        });
         let offset = self.offset(&elements, &lowered, indices);
         let node = match offset {
             Some(offset) => Node::Load {
@@ -345,6 +352,58 @@ impl Lowerer<'_> {
             integer,
             depends_on,
         })
+    }
+
+    /// Elements and strides in which the mode that the innermost reduced variable runs over is
+    /// contiguous: a column is read as often as a row, and far slower unless it is copied once.
+    fn fastest_first(
+        &mut self,
+        values: Arc<[f64]>,
+        shape: &[i64],
+        indices: &[Lowered],
+    ) -> (Arc<[f64]>, Vec<i64>) {
+        // The tensor exists, so nothing overflows.
+        let strides = row_major(shape).unwrap_or_default();
+        let Some(&innermost) = self.innermost.last() else {
+            return (values, strides);
+        };
+        let is_innermost = |index: &Lowered| {
+            index.affine.as_ref().and_then(Affine::as_variable) == Some(innermost)
+        };
+        let last = indices.len() - 1;
+        let mode = match indices.iter().position(is_innermost) {
+            Some(mode) if mode != last && !is_innermost(&indices[last]) => mode,
+            _ => return (values, strides),
+        };
+        let fast = shape[mode];
+        let mut permuted_strides: Vec<i64> = strides
+            .iter()
+            .enumerate()
+            .map(|(other, stride)| match other < mode {
+                true => *stride,
+                false => stride * fast,
+            })
+            .collect();
+        permuted_strides[mode] = 1;
+        let key = (values.as_ptr() as usize, mode);
+        let permuted = self.permuted.entry(key).or_insert_with(|| {
+            // (outer, fast, inner) becomes (outer, inner, fast).
+            let (fast, inner) = (fast as usize, strides[mode] as usize);
+            let mut permuted = vec![0.0; values.len()];
+            if fast * inner > 0 {
+                permuted
+                    .par_chunks_mut(fast)
+                    .enumerate()
+                    .for_each(|(row, fibre)| {
+                        let first = row / inner * fast * inner + row % inner;
+                        for (at, value) in fibre.iter_mut().enumerate() {
+                            *value = values[first + at * inner];
+                        }
+                    });
+            }
+            Arc::from(permuted)
+        });
+        (Arc::clone(permuted), permuted_strides)
     }
 
     /// The offset of an access whose indices are affine, with its bounds noted for checking; `None`
@@ -607,7 +666,9 @@ impl Lowerer<'_> {
             let name = Arc::clone(&var.name.node);
             self.scopes.push((name, Binding::Variable(number)));
         }
+        self.innermost.extend(variables.last());
         let body = self.block(body);
+        self.innermost.pop();
         self.scopes.truncate(bottom);
         let body = body?;
         let own = variables
