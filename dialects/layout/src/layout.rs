@@ -69,6 +69,13 @@ impl Layout {
         }
     }
 
+    /// `extent:1`, or `1:0` for the extent 1.
+    pub fn contiguous(extent: impl Into<Int>) -> Layout {
+        let extent = extent.into();
+        let stride = i64::from(!extent.is(1));
+        Layout::scalar(extent, stride)
+    }
+
     /// The layout whose modes are `layouts`.
     pub fn concat(layouts: impl IntoIterator<Item = Layout>) -> Layout {
         let (shapes, strides) = layouts

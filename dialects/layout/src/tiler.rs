@@ -8,7 +8,7 @@ use std::fmt;
 pub enum Tiler {
     /// A layout, applied to all modes together.
     Layout(Layout),
-    /// The integer `n`, which stands for the layout `n:1`.
+    /// The integer `n`, which stands for the layout `n:1` (`1:0` for 1).
     Int(Int),
     /// One tiler a mode, `[a;b;…]`.
     Tile(Vec<Tiler>),
@@ -75,7 +75,7 @@ impl fmt::Display for Tiler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Tiler::Layout(layout) => layout.fmt(f),
-            Tiler::Int(extent) => write!(f, "{extent}:1"),
+            Tiler::Int(extent) => Layout::contiguous(extent.clone()).fmt(f),
             Tiler::All => f.write_str("_"),
             Tiler::Tile(modes) => {
                 f.write_str("[")?;

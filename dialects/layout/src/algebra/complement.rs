@@ -1,6 +1,7 @@
 //! The complement: what a layout leaves out of a codomain.
 
-use super::{ceil_div, coalesce, coalesce_shape, compact_col_major_from, cosize, filter};
+use super::composition::step_fits;
+use super::{ceil_div, coalesce, coalesce_shape, compact_col_major_from, cosize, filter, product};
 use crate::obligation::require;
 use crate::{Condition, Int, IntTuple, Layout, LayoutError, Tree};
 
@@ -50,7 +51,7 @@ pub fn complement(layout: &Layout, cotarget: &IntTuple) -> Result<Layout, Layout
         strides.push(Tree::Leaf(end));
         end = stride.mul(shape);
     }
-    let rest = coalesce_shape(&ceil_div(cotarget, &Tree::Leaf(end.clone()))?);
+    let rest = coalesce_shape(&cover(cotarget, &end)?);
     strides.push(compact_col_major_from(&rest, &end));
     shapes.push(rest);
     Ok(coalesce(&Layout::raw(
@@ -66,6 +67,27 @@ pub fn complement(layout: &Layout, cotarget: &IntTuple) -> Result<Layout, Layout
 pub fn complement_default(layout: &Layout) -> Result<Layout, LayoutError> {
     let filtered = filter(layout);
     complement(&filtered, &Tree::Leaf(cosize(&filtered)?))
+}
+
+/// How many times `end` goes into `cotarget`, with static and dynamic parts apart as far as the
+/// modes of `cotarget` divide `end` one after the other; else as a single number, lest the parts
+/// do not cover it.
+fn cover(cotarget: &IntTuple, end: &Int) -> Result<IntTuple, LayoutError> {
+    let mut rest = end.clone();
+    if !cotarget.is_leaf() {
+        for extent in cotarget.leaves() {
+            let condition = step_fits(extent, &rest);
+            if !rest.is(1) && condition.decide() == Some(false) {
+                let whole = Tree::Leaf(product(cotarget));
+                return ceil_div(&whole, &Tree::Leaf(end.clone()));
+            }
+            if !rest.is(1) {
+                require(OP, condition, || LayoutError::Overflow { op: OP })?;
+            }
+            rest = rest.ceil_div(extent);
+        }
+    }
+    ceil_div(cotarget, &Tree::Leaf(end.clone()))
 }
 
 fn compact(shape: IntTuple) -> Layout {

@@ -38,7 +38,39 @@ fn compose(lhs: &Layout, rhs: &Layout, fit: Fit) -> Result<Layout, LayoutError> 
         Tree::Leaf(()) => coalesce_x(lhs),
         profile => coalesce_x_profile(OP, lhs, &profile)?,
     };
-    by_rhs(&flat, rhs.shape(), rhs.stride(), fit)
+    let mut use_of_modes = Vec::new();
+    let result = by_rhs(&flat, rhs.shape(), rhs.stride(), fit, &mut use_of_modes)?;
+    if fit == Fit::Exact {
+        check_carries(&use_of_modes)?;
+    }
+    Ok(result)
+}
+
+/// How far the modes of `rhs` reach together into one mode of `lhs`.
+struct Use {
+    path: Vec<usize>,
+    mode: usize,
+    shape: Int,
+    reach: Int,
+    parts: usize,
+}
+
+/// Composition goes mode by mode of `rhs`, that is, it adds up what `lhs` makes of each. That is
+/// `lhs` of their sum only if the sum carries from no mode of `lhs` into the next. C++ CuTe does
+/// not test this.
+fn check_carries(use_of_modes: &[Use]) -> Result<(), LayoutError> {
+    for used in use_of_modes.iter().filter(|used| used.parts > 1) {
+        let below = Condition::AtMost {
+            left: used.reach.add(&Int::ONE),
+            right: used.shape.clone(),
+        };
+        require(OP, below, || LayoutError::NotInjective {
+            op: OP,
+            layout: "the right-hand side".to_owned(),
+            mode: used.mode,
+        })?;
+    }
+    Ok(())
 }
 
 /// `lhs o tiler`: a tile composes mode by mode and drops the modes of `lhs` beyond it.
@@ -48,7 +80,7 @@ fn compose(lhs: &Layout, rhs: &Layout, fit: Fit) -> Result<Layout, LayoutError> 
 pub fn composition_tiler(lhs: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
     match tiler {
         Tiler::Layout(rhs) => composition(lhs, rhs),
-        Tiler::Int(extent) => composition(lhs, &Layout::scalar(extent.clone(), 1)),
+        Tiler::Int(extent) => composition(lhs, &Layout::contiguous(extent.clone())),
         Tiler::All => Ok(lhs.clone()),
         Tiler::Tile(tilers) => transform_modes(
             OP,
@@ -123,21 +155,22 @@ fn by_rhs(
     shape: &IntTuple,
     stride: &IntTuple,
     fit: Fit,
+    used: &mut Vec<Use>,
 ) -> Result<Layout, LayoutError> {
     match (shape, stride) {
         (Tree::Node(shapes), Tree::Node(strides)) => {
             let modes: Result<Vec<_>, _> = shapes
                 .iter()
                 .zip(strides)
-                .map(|(shape, stride)| by_rhs(lhs, shape, stride, fit))
+                .map(|(shape, stride)| by_rhs(lhs, shape, stride, fit, used))
                 .collect();
             Ok(Layout::concat(modes?))
         }
         (Tree::Leaf(shape), Tree::Leaf(Int::Scaled(stride, path))) => {
             let lhs = super::get(lhs, path)?;
-            by_mode(&lhs, shape, stride, fit)
+            by_mode(&lhs, path, (shape, stride), fit, used)
         }
-        (Tree::Leaf(shape), Tree::Leaf(stride)) => by_mode(lhs, shape, stride, fit),
+        (Tree::Leaf(shape), Tree::Leaf(stride)) => by_mode(lhs, &[], (shape, stride), fit, used),
         _ => Err(LayoutError::ProfileMismatch {
             op: OP,
             expected: shape.to_string(),
@@ -147,7 +180,13 @@ fn by_rhs(
 }
 
 /// Composes a flat `lhs` with the single mode `extent:stride`.
-fn by_mode(lhs: &Layout, extent: &Int, stride: &Int, fit: Fit) -> Result<Layout, LayoutError> {
+fn by_mode(
+    lhs: &Layout,
+    path: &[usize],
+    (extent, stride): (&Int, &Int),
+    fit: Fit,
+    used: &mut Vec<Use>,
+) -> Result<Layout, LayoutError> {
     if stride.is(0) {
         return Ok(Layout::scalar(extent.clone(), 0));
     }
@@ -181,6 +220,25 @@ fn by_mode(lhs: &Layout, extent: &Int, stride: &Int, fit: Fit) -> Result<Layout,
         if !here.is(1) && !rest.is(1) {
             check_shape(mode, shape, &reach, &here, &rest, fit)?;
             let part = here.min(&rest);
+            if fit == Fit::Exact {
+                let reach = part.sub(&Int::ONE).mul(&reach);
+                match used
+                    .iter_mut()
+                    .find(|used| used.mode == mode && used.path == path)
+                {
+                    Some(used) => {
+                        used.reach = used.reach.add(&reach);
+                        used.parts += 1;
+                    }
+                    None => used.push(Use {
+                        path: path.to_vec(),
+                        mode,
+                        shape: shape.clone(),
+                        reach,
+                        parts: 1,
+                    }),
+                }
+            }
             rest = rest.floor_div(&part);
             out.push((part, step.mul(lhs_stride)));
         }
@@ -212,9 +270,15 @@ fn check_stride(mode: usize, shape: &Int, step: &Int, rest: &Int) -> Result<(), 
             Err(refuse())
         };
     }
-    if rest.is(1) {
+    // Every extent is a multiple of 1, and an extent of 1 steps nowhere.
+    if rest.is(1) || step.is(1) {
         return Ok(());
     }
+    require(OP, step_fits(shape, step), refuse)
+}
+
+/// The step is a multiple of the extent, or less than it.
+pub(super) fn step_fits(shape: &Int, step: &Int) -> Condition {
     let whole = Condition::Divides {
         divisor: shape.clone(),
         value: step.clone(),
@@ -223,8 +287,7 @@ fn check_stride(mode: usize, shape: &Int, step: &Int, rest: &Int) -> Result<(), 
         left: step.add(&Int::ONE),
         right: shape.clone(),
     };
-    let either = Condition::Either(Box::new(whole), Box::new(inside));
-    require(OP, either, refuse)
+    Condition::Either(Box::new(whole), Box::new(inside))
 }
 
 /// What does not fit into a mode goes on in the next one, so the mode must be filled evenly: its

@@ -13,7 +13,7 @@ use crate::{IntTuple, Layout, LayoutError, Tiler, Tree};
 pub fn logical_divide(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
     match tiler {
         Tiler::Layout(tiler) => logical_divide_layout(layout, tiler),
-        Tiler::Int(extent) => logical_divide_layout(layout, &Layout::scalar(extent.clone(), 1)),
+        Tiler::Int(extent) => logical_divide_layout(layout, &Layout::contiguous(extent.clone())),
         Tiler::All => Ok(layout.clone()),
         Tiler::Tile(tilers) => transform_modes(
             "logical_divide",

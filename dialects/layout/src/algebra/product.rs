@@ -14,7 +14,7 @@ use crate::{Layout, LayoutError, Tiler, Tree};
 pub fn logical_product(block: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
     match tiler {
         Tiler::Layout(tiler) => logical_product_layout(block, tiler),
-        Tiler::Int(extent) => logical_product_layout(block, &Layout::scalar(extent.clone(), 1)),
+        Tiler::Int(extent) => logical_product_layout(block, &Layout::contiguous(extent.clone())),
         Tiler::All => Ok(block.clone()),
         Tiler::Tile(tilers) => transform_modes(
             "logical_product",

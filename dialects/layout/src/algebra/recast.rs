@@ -57,9 +57,23 @@ pub fn downcast(layout: &Layout, n: i64) -> Result<Layout, LayoutError> {
             found: layout.to_string(),
         });
     }
+    // Of several modes of stride 1 only one can be the contiguous one.
+    let leaves = layout.shape().leaves().into_iter();
+    let unit_strides = leaves
+        .zip(layout.stride().leaves())
+        .filter(|(_, stride)| matches!(stride, Int::Static(1 | -1)));
+    let (mut count, mut wide) = (0, false);
+    for (shape, _) in unit_strides {
+        count += 1;
+        wide |= !shape.is(1);
+    }
+    let grown = std::cell::Cell::new(false);
     let n = Int::Static(n);
     by_leaf(layout, &|shape, stride| match stride {
-        Int::Static(1 | -1) => Ok((shape.mul(&n), stride.clone())),
+        Int::Static(1 | -1) if count == 1 || (!grown.get() && !(wide && shape.is(1))) => {
+            grown.set(true);
+            Ok((shape.mul(&n), stride.clone()))
+        }
         Int::Scaled(..) => Err(basis(layout)),
         stride => Ok((shape.clone(), stride.mul(&n))),
     })

@@ -18,7 +18,8 @@ impl Int {
         }
     }
 
-    /// `self / other` rounded up. `other` is positive.
+    /// `self / other` rounded up. `other` is positive, and a run-time `self` is taken to be an
+    /// extent, that is, not zero.
     pub fn ceil_div(&self, other: &Int) -> Int {
         match (self, other) {
             (Int::Scaled(..), _) => self.map_value(|value| value.ceil_div(other)),

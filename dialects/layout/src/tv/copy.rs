@@ -192,9 +192,9 @@ impl TiledCopy {
             value: unit.clone(),
         })?;
         let order_mn = upcast(&shaped, unit)?;
-        let first = Layout::scalar(held.clone(), 1);
+        let first = Layout::contiguous(held.clone());
         let order_v = logical_product_layout(&first, &right_inverse(&order_mn))?;
-        let atom_values = Layout::scalar(self.atom.values(), 1);
+        let atom_values = Layout::contiguous(self.atom.values());
         let order_v = zipped_divide(&order_v, &Tiler::Layout(atom_values))?;
 
         let mut tile = vec![Tree::Leaf(held)];

@@ -151,7 +151,7 @@ impl TiledMma {
         let modes = operand.modes();
         let permutation = Tiler::Tile(modes.map(|mode| self.permutation(mode)).to_vec());
         let extent = |mode: usize| {
-            let extent = Layout::scalar(self.atom.shape_mnk[mode], 1);
+            let extent = Layout::contiguous(self.atom.shape_mnk[mode]);
             Tiler::Layout(extent)
         };
         let atom_tile = Tiler::Tile(modes.map(extent).to_vec());
@@ -163,7 +163,7 @@ impl TiledMma {
         let by_value = composition_any(&tiled, &Tiler::Tile(vec![tv, Tiler::All]))?;
         let threads = modes.map(|mode| {
             let atoms = mode_size(&self.thr_layout_vmnk, mode + 1);
-            Tiler::Layout(Layout::scalar(atoms, 1))
+            Tiler::Layout(Layout::contiguous(atoms))
         });
         let thr_tile = Tiler::Tile(vec![Tiler::All, Tiler::Tile(threads.to_vec())]);
         by_value.map_inner(|inner| zipped_divide(inner, &thr_tile))

@@ -15,7 +15,7 @@ fn value(tuple: &IntTuple, env: &dyn Fn(u32) -> i64) -> i64 {
 fn decayed_slices_have_the_same_offsets() {
     let mut random = Random(40);
     let mut decayed = 0;
-    for _ in 0..4000 {
+    for _ in 0..1500 {
         let bits = random.below(4) as i64;
         let base = random.below(3) as i64;
         let shift = bits + random.below(3) as i64;
@@ -58,7 +58,7 @@ fn decayed_slices_have_the_same_offsets() {
             }
         }
     }
-    assert!(decayed > 1000, "{decayed}");
+    assert!(decayed > 300, "{decayed}");
 }
 
 #[test]

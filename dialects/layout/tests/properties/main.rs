@@ -62,9 +62,15 @@ impl Random {
         Layout::new(shape, stride).expect("a layout")
     }
 
+    /// A layout of at most 256 elements.
     fn any_layout(&mut self) -> Layout {
-        let shape = self.shape(2);
-        self.layout(shape)
+        loop {
+            let shape = self.shape(2);
+            let layout = self.layout(shape);
+            if size(&layout) <= 256 {
+                return layout;
+            }
+        }
     }
 }
 

@@ -116,7 +116,8 @@ fn facts_hold() {
                 0 | 1 => (a.add(&b), x + y),
                 2 | 3 if x.abs() < 1 << 20 && y.abs() < 1 << 20 => (a.mul(&b), x * y),
                 4 if y > 0 => (a.floor_div(&b), x.div_euclid(y)),
-                5 if y > 0 => (a.ceil_div(&b), -(-x).div_euclid(y)),
+                // A dividend is an extent, which is not zero.
+                5 if x > 0 && y > 0 => (a.ceil_div(&b), -(-x).div_euclid(y)),
                 6 if y > 0 => (a.modulo(&b), x.rem_euclid(y)),
                 7 if x > 0 && y > 0 => (a.min(&b), x.min(y)),
                 8 if x >= 0 && y >= 0 => (a.xor(&b), x ^ y),

@@ -88,7 +88,7 @@ fn expressions() {
         ("coalesce((4):(1)", 16..16),
         ("composition((4):(1))", 0..20),
         ("size(coalesce(_))", 14..15),
-        ("size(composition((6,4):(1,6), (3):(4)))", 5..38),
+        ("size(composition((6,4):(1,7), (3):(4)))", 5..38),
         ("recast_layout<16>(4:1)", 0..22),
     ] {
         let error = eval(text).expect_err(text);
