@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::abi::tensor_map::TensorMap;
@@ -192,6 +193,16 @@ pub enum DeviceError {
         /// How much was asked for.
         bytes: u64,
     },
+    /// Other parameters than the code declares: the ABI is not that of the code.
+    #[error("`{entry}` takes parameters of {expected:?} bytes, found {found:?}")]
+    Parameters {
+        /// The kernel.
+        entry: String,
+        /// Sizes in the code.
+        expected: Arc<[usize]>,
+        /// Sizes of what is passed.
+        found: Vec<usize>,
+    },
     /// More shared memory than a block can have.
     #[error("`{entry}` needs {needed} bytes of shared memory a block: {device} has {limit}")]
     SharedMemory {
@@ -230,7 +241,7 @@ pub enum DeviceError {
     /// A transfer beyond a buffer.
     #[error("{what} of {found} bytes: there is room for {expected}")]
     Size {
-        /// `upload`, `download`, `copy` or `parameters`.
+        /// `upload`, `download` or `copy`.
         what: &'static str,
         /// Bytes that there is room for.
         expected: u64,

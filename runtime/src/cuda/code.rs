@@ -2,6 +2,7 @@
 
 use std::ffi::{CString, c_void};
 use std::ptr;
+use std::sync::Arc;
 
 use cudarc::driver::sys::{self, CUfunction_attribute};
 use cudarc::driver::{DriverError, result};
@@ -12,10 +13,12 @@ use crate::device::{DeviceError, ParamValue};
 use crate::tensor::DType;
 
 /// A kernel.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Function {
     pub function: sys::CUfunction,
     pub static_shared: u64,
+    /// Sizes of its parameters in bytes, where the driver can tell.
+    pub param_sizes: Option<Arc<[usize]>>,
     /// Dynamic shared memory that it was allowed so far.
     pub dynamic_allowed: u32,
 }
@@ -47,7 +50,12 @@ pub(super) fn runs_on(target: &str, (major, minor): (i32, i32), cubin: bool) -> 
     }
 }
 
-pub(super) fn find_function(module: sys::CUmodule, entry: &str) -> Result<Function, DeviceError> {
+/// Finds a kernel; `with_params` says whether the driver can tell its parameters.
+pub(super) fn find_function(
+    module: sys::CUmodule,
+    entry: &str,
+    with_params: bool,
+) -> Result<Function, DeviceError> {
     let invalid = |_| {
         failed(
             "cuModuleGetFunction",
@@ -66,8 +74,21 @@ pub(super) fn find_function(module: sys::CUmodule, entry: &str) -> Result<Functi
     Ok(Function {
         function,
         static_shared,
+        param_sizes: with_params.then(|| param_sizes(function)),
         dynamic_allowed: 0,
     })
+}
+
+/// Sizes of a kernel's parameters in bytes.
+fn param_sizes(function: sys::CUfunction) -> Arc<[usize]> {
+    let size = |index| {
+        let (mut offset, mut size) = (0, 0);
+        // SAFETY: the function comes from a loaded module; the pointers are to locals.
+        let found = unsafe { sys::cuFuncGetParamInfo(function, index, &mut offset, &mut size) };
+        // Past the last parameter the call fails.
+        found.result().is_ok().then_some(size)
+    };
+    (0..).map_while(size).collect()
 }
 
 /// Loads PTX (with its NUL) or a cubin into the current context.

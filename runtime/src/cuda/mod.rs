@@ -46,7 +46,7 @@ pub struct CudaDevice {
     driver_version: i32,
     modules: BTreeMap<ModuleId, Module>,
     next_module: u64,
-    /// Room for the parameters of a launch; the driver copies them, so its own alignment is free.
+    /// Parameters of the launch at hand.
     params: Vec<u8>,
 }
 
@@ -59,8 +59,10 @@ struct Module {
 /// Dynamic and static shared memory that a kernel may have without asking (CUDA C++ Programming
 /// Guide, "Shared Memory" of each compute capability).
 const SHARED_WITHOUT_ASKING: u64 = 48 << 10;
-/// Most bytes of parameters that a kernel can have, from CUDA 12.1 on.
-const PARAM_BYTES: usize = 32768;
+/// Most bytes of parameters that a kernel could have before CUDA 12.1.
+const OLD_PARAM_BYTES: usize = 4096;
+/// `cuFuncGetParamInfo` came with this version of the driver.
+const PARAM_INFO_DRIVER: i32 = 12040;
 
 impl CudaDevice {
     /// Opens the GPU with this number.
@@ -121,7 +123,7 @@ impl CudaDevice {
             driver_version,
             modules: BTreeMap::new(),
             next_module: 0,
-            params: vec![0; PARAM_BYTES],
+            params: Vec::new(),
         };
         opened.make_current()?;
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking);
@@ -164,34 +166,50 @@ impl CudaDevice {
         })
     }
 
-    /// Lays parameters out as PTX does, each at a multiple of its alignment, and says how long they
-    /// are.
-    fn pack(&mut self, params: &[ParamValue]) -> Result<usize, DeviceError> {
-        let mut end = 0;
-        for param in params {
-            let bytes = param.as_bytes();
-            let start = usize::next_multiple_of(end, param.align());
-            end = start + bytes.len();
-            let (what, expected, found) = ("parameters", self.params.len() as u64, end as u64);
-            let place = self.params.get_mut(start..end);
-            place
-                .ok_or(DeviceError::Size {
-                    what,
-                    expected,
-                    found,
-                })?
-                .copy_from_slice(bytes);
+    /// Copies parameters to where a launch reads them, and gives a pointer to each.
+    ///
+    /// They are passed one by one: a kernel that is passed its parameters in one block faults at
+    /// its first use of a tensor map (seen with driver 580).
+    fn pack(
+        &mut self,
+        entry: &str,
+        function: &Function,
+        params: &[ParamValue],
+    ) -> Result<Vec<*mut c_void>, DeviceError> {
+        let sizes = params.iter().map(|param| param.as_bytes().len());
+        if let Some(expected) = &function.param_sizes
+            && !sizes.clone().eq(expected.iter().copied())
+        {
+            let (entry, expected) = (entry.to_string(), expected.clone());
+            return Err(DeviceError::Parameters {
+                entry,
+                expected,
+                found: sizes.collect(),
+            });
         }
-        Ok(end)
+        // Room behind the last for as much as a kernel of an old driver can declare.
+        self.params.clear();
+        self.params
+            .resize(sizes.sum::<usize>() + OLD_PARAM_BYTES, 0);
+        let mut rest = self.params.as_mut_slice();
+        let mut pointers = Vec::with_capacity(params.len());
+        for param in params {
+            let (place, behind) = rest.split_at_mut(param.as_bytes().len());
+            place.copy_from_slice(param.as_bytes());
+            pointers.push(place.as_mut_ptr().cast());
+            rest = behind;
+        }
+        if function.param_sizes.is_none() {
+            // How many the kernel declares is not known: more point to zeros.
+            pointers.resize(pointers.len() + OLD_PARAM_BYTES, rest.as_mut_ptr().cast());
+        }
+        Ok(pointers)
     }
 
     /// Finds a function and allows it the shared memory that it needs.
-    fn function(
-        &mut self,
-        module: ModuleId,
-        geometry: &Geometry,
-    ) -> Result<sys::CUfunction, DeviceError> {
+    fn function(&mut self, module: ModuleId, geometry: &Geometry) -> Result<Function, DeviceError> {
         let device = self.name.clone();
+        let with_params = self.driver_version >= PARAM_INFO_DRIVER;
         let module = self
             .modules
             .get_mut(&module)
@@ -199,7 +217,7 @@ impl CudaDevice {
         let function = match module.functions.get_mut(&geometry.entry) {
             Some(function) => function,
             None => {
-                let found = find_function(module.module, &geometry.entry)?;
+                let found = find_function(module.module, &geometry.entry, with_params)?;
                 module
                     .functions
                     .entry(geometry.entry.clone())
@@ -226,7 +244,7 @@ impl CudaDevice {
             })?;
             function.dynamic_allowed = geometry.smem_bytes;
         }
-        Ok(function.function)
+        Ok(function.clone())
     }
 }
 
@@ -350,23 +368,13 @@ impl Device for CudaDevice {
         self.make_current()?;
         let function = self.function(module, geometry)?;
         let (grid, block) = (geometry.grid, geometry.block);
-        let mut size = self.pack(params)?;
-        // The markers of CUDA's driver API for parameters in one block.
-        let [end, pointer, length] = [0, 1, 2].map(ptr::without_provenance_mut::<c_void>);
-        let buffer = self.params.as_mut_ptr().cast();
-        let mut extra = [
-            pointer,
-            buffer,
-            length,
-            ptr::from_mut(&mut size).cast(),
-            end,
-        ];
-        // SAFETY: function and stream are alive, and the parameters are copied during the call; the
-        // block is as large as any kernel's, so that one that declares more than was passed reads
-        // zeros. What the kernel does with its addresses is for the ABI check to make sound.
+        let mut pointers = self.pack(&geometry.entry, &function, params)?;
+        // SAFETY: function and stream are alive, and the parameters are copied during the call; they
+        // have the sizes that the kernel declares, or room behind them. What the kernel does with
+        // its addresses is for the ABI check to make sound.
         let launched = unsafe {
             sys::cuLaunchKernel(
-                function,
+                function.function,
                 grid[0],
                 grid[1],
                 grid[2],
@@ -375,8 +383,8 @@ impl Device for CudaDevice {
                 block[2],
                 geometry.smem_bytes,
                 self.stream,
+                pointers.as_mut_ptr(),
                 ptr::null_mut(),
-                extra.as_mut_ptr(),
             )
         };
         check("cuLaunchKernel", launched.result())?;
