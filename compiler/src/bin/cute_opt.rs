@@ -1,5 +1,6 @@
-//! The program `cute-opt`; everything is in the library.
+//! The program `cute-opt`: MLIR's own driver over cutec's dialects and passes.
 
-fn main() -> std::process::ExitCode {
-    cutec::driver::opt::main()
+fn main() {
+    let args: Vec<String> = std::env::args().collect();
+    std::process::exit(cutec::passes::opt_main(&args));
 }

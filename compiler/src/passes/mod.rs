@@ -15,9 +15,10 @@ mod walk;
 use cutec_dialects::builder::IrOp;
 use cutec_dialects::target::{TARGETS, Target};
 use melior::dialect::DialectHandle;
-use melior::ir::{Location, Module, OperationRef, TypeId, operation::OperationLike};
+use melior::ir::r#type::TypeId;
+use melior::ir::{Location, Module, OperationRef, operation::OperationLike};
 use melior::pass::{ExternalPass, create_external};
-use melior::{Context, ContextRef};
+use melior::Context;
 use mlir_sys::MlirPass;
 use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -78,11 +79,9 @@ extern "C" fn make_pass<const INDEX: usize>() -> MlirPass {
     static IDS: [Id; PASSES.len()] = [const { Id }; PASSES.len()];
     let entry = &PASSES[INDEX];
     let run = move |operation: OperationRef, pass: ExternalPass| {
-        // SAFETY: the context outlives the pass manager that runs this.
-        let context: Context = unsafe { Context::from_raw(operation.context().to_raw()) };
-        let root = unsafe { OperationRef::from_raw(operation.to_raw()) };
-        let outcome = catch_unwind(AssertUnwindSafe(|| (entry.run)(&context, root, &TARGETS[0])));
-        std::mem::forget(context);
+        // SAFETY: context and operation outlive the pass manager that runs this.
+        let (context, root) = unsafe { (operation.context().to_ref(), OperationRef::from_raw(operation.to_raw())) };
+        let outcome = catch_unwind(AssertUnwindSafe(|| (entry.run)(context, root, &TARGETS[0])));
         if !matches!(outcome, Ok(Ok(()))) {
             pass.signal_failure();
         }

@@ -169,10 +169,13 @@ impl<'c> Emitter<'c> {
         depth
     }
 
-    /// `base + offset` bytes: what leaves the loops first, what changes in them
-    /// next, the constant last, where it becomes the instruction's immediate.
-    pub fn address(&mut self, base: IrValue<'c>, space: Space, bytes: &Int) -> IrValue<'c> {
-        let (mut terms, constant) = split_constant(bytes);
+    /// `base + of_view + of_element` bytes. The part of the view comes first and
+    /// is shared by its elements, what leaves the loops before what changes in
+    /// them; then what tells elements apart; the constant last, where it becomes
+    /// the instruction's immediate.
+    pub fn address(&mut self, base: IrValue<'c>, space: Space, of_view: &Int, of_element: &Int) -> IrValue<'c> {
+        let (mut terms, constant) = split_constant(of_view);
+        let (elements, more) = split_constant(of_element);
         terms.sort_by_key(|term| self.depth_of(term));
         let mut address = base;
         let mut at = 0;
@@ -183,8 +186,11 @@ impl<'c> Emitter<'c> {
             address = self.advance(address, space, &sum);
             at = end;
         }
-        if constant != 0 {
-            address = self.advance(address, space, &Int::Static(constant));
+        if !elements.is_empty() {
+            address = self.advance(address, space, &Int::sum(elements));
+        }
+        if constant + more != 0 {
+            address = self.advance(address, space, &Int::Static(constant + more));
         }
         address
     }
@@ -210,17 +216,21 @@ impl<'c> Emitter<'c> {
         address
     }
 
-    /// Bytes from the storage's start to an element of a view, `inside` being
-    /// the layout's offset of that element.
-    pub fn byte_offset(view: &View, inside: &Int) -> Int {
+    /// Bytes from the storage's start to the view, and from there to the element at a layout offset.
+    pub fn byte_offsets(view: &View, inside: &Int) -> (Int, Int) {
         let elem = view.ptr.elem;
-        let outside = view.ptr.offset.mul(&Int::Static(elem.bytes()));
+        let bytes = Int::Static(elem.bytes());
+        let outside = view.ptr.offset.mul(&bytes);
         let AnyLayout::Composed(composed) = &view.layout else {
-            return outside.add(&inside.mul(&Int::Static(elem.bytes())));
+            return (outside, inside.mul(&bytes));
         };
-        let Tree::Leaf(offset) = &composed.offset else { return outside };
-        let Some(swizzle) = composed.swizzle() else { return outside };
-        outside.add(&swizzled_bytes(swizzle, &offset.add(inside), elem))
+        match (&composed.offset, composed.swizzle()) {
+            // A swizzle mixes both: the element's part cannot be told from the view's.
+            (Tree::Leaf(offset), Some(swizzle)) => {
+                (outside.add(&swizzled_bytes(swizzle, &offset.add(inside), elem)), Int::Static(0))
+            }
+            _ => (outside, inside.mul(&bytes)),
+        }
     }
 }
 

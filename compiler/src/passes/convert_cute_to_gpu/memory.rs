@@ -38,10 +38,10 @@ impl<'c> Lowering<'c> {
 
     /// Address of the element at a layout offset of a view.
     pub(super) fn address(&mut self, view: &View, inside: &Int) -> IrValue<'c> {
-        let bytes = Emitter::byte_offset(view, inside);
+        let (of_view, of_element) = Emitter::byte_offsets(view, inside);
         let base = &self.bases[view.ptr.base - 1];
-        let bytes = bytes.add(&Int::Static(base.bytes));
-        self.emitter.address(base.pointer, view.ptr.space, &bytes)
+        let of_view = of_view.add(&Int::Static(base.bytes));
+        self.emitter.address(base.pointer, view.ptr.space, &of_view, &of_element)
     }
 
     /// Loads `count` elements that lie contiguously.
