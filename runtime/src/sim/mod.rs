@@ -52,7 +52,9 @@
 //! - **Numerics.** `fma`, `div.rn`, `sqrt.rn` and conversions are exact to the bit in every rounding
 //!   mode. `mma` sums the exact products and the accumulator in f64 and rounds once, so it is more
 //!   accurate than hardware, which aligns and truncates. `.approx` functions (and `div.full`)
-//!   return the correctly rounded value in place of a chip's approximation.
+//!   return the correctly rounded value in place of a chip's approximation. NaNs that arithmetic on
+//!   f16, bf16 and f32 makes are the canonical ones; payloads of f64 and through `cvt` may differ
+//!   from a chip's.
 //! - **Determinism.** CTAs run in parallel, but one CTA runs its warps in a fixed order. A kernel
 //!   with global atomics runs its CTAs one after another. Only a kernel whose CTAs race can give
 //!   results that vary.

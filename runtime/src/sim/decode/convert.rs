@@ -265,7 +265,7 @@ fn fast(to: Ty, from: Ty, style: Style, dst: Dst, src: Src) -> Option<LaneFn> {
         }
         (Ty::U16, Ty::U32 | Ty::U64) if matches!(dst, Dst::Word(_)) => map1(dst, src, |a: u32| a),
         (Ty::F32, Ty::F16) if style.integer_rounding.is_none() => {
-            map1(dst, src, number::f16_to_f32)
+            map1(dst, src, |a: u16| number::canonical(number::f16_to_f32(a)))
         }
         (Ty::F32, Ty::Bf16) if style.integer_rounding.is_none() => {
             map1(dst, src, number::bf16_to_f32)

@@ -337,7 +337,7 @@ fn first_wins(max: bool, x: f64, y: f64) -> bool {
     }
 }
 
-/// `abs`, `neg`.
+/// `abs`, `neg`: of a NaN the canonical one, as on an H200.
 pub(super) fn sign(form: &mut Form, opcode: &str) -> Decoded<Op> {
     let ftz = form.eat("ftz");
     let ty = form.ty()?;
@@ -345,19 +345,33 @@ pub(super) fn sign(form: &mut Form, opcode: &str) -> Decoded<Op> {
     let (dst, a) = (form.dst(ty)?, form.src(ty)?);
     let abs = opcode == "abs";
     let apply = move |bits: u32, sign: u32| if abs { bits & !sign } else { bits ^ sign };
-    let subnormal = move |bits: u16| ftz && bits & 0x7c00 == 0;
+    if let Some(format) = format_of(ty) {
+        let half = Half {
+            format,
+            ftz,
+            saturate: false,
+            relu: false,
+        };
+        let one = move |a: u16| match half.decode(a) {
+            value if value.is_nan() => 0x7fff,
+            value if value == 0.0 => apply((a & 0x8000).into(), 0x8000) as u16,
+            _ => apply(a.into(), 0x8000) as u16,
+        };
+        return Ok(Op::Lanes(match ty {
+            Ty::F16 | Ty::Bf16 => map1(dst, a, one),
+            _ => map1(dst, a, move |a: Pair<u16>| a.map(one)),
+        }));
+    }
     Ok(Op::Lanes(match ty {
         Ty::F32 => map1(dst, a, move |a: f32| {
-            let a = if ftz { flush(a) } else { a };
-            apply(a.to_bits(), 0x8000_0000)
+            let flushed = if ftz { flush(a) } else { a };
+            if a.is_nan() {
+                0x7fff_ffff
+            } else {
+                apply(flushed.to_bits(), 0x8000_0000)
+            }
         }),
         Ty::F64 if !ftz => map1(dst, a, move |a: f64| if abs { a.abs() } else { -a }),
-        Ty::F16 | Ty::Bf16 => map1(dst, a, move |a: u16| {
-            apply(u32::from(if subnormal(a) { a & 0x8000 } else { a }), 0x8000) as u16
-        }),
-        Ty::F16x2 | Ty::Bf16x2 => map1(dst, a, move |a: Pair<u16>| {
-            a.map(|a| apply(u32::from(if subnormal(a) { a & 0x8000 } else { a }), 0x8000) as u16)
-        }),
         _ => return form.unknown(),
     }))
 }

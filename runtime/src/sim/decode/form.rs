@@ -241,11 +241,7 @@ impl<'i, 'a> Form<'i, 'a> {
 
     fn src_of(&mut self, operand: &Operand<'a>, ty: Ty, width: Width) -> Decoded<Src> {
         match *operand {
-            Operand::Int(value)
-                if !ty.is_float() || matches!(ty, Ty::F16 | Ty::Bf16 | Ty::F16x2 | Ty::Bf16x2) =>
-            {
-                Ok(Src::Imm(value))
-            }
+            Operand::Int(value) if !ty.is_float() => Ok(Src::Imm(value)),
             Operand::Single(bits) if ty.bits() == 32 => Ok(Src::Imm(u64::from(bits))),
             Operand::Single(bits) if ty == Ty::F64 => {
                 Ok(Src::Imm(f64::from(f32::from_bits(bits)).to_bits()))

@@ -22,7 +22,8 @@ macro_rules! by_type {
     }};
 }
 
-/// Integer division as the GPU does it: total. Division by zero gives all ones.
+/// Integer division as the GPU does it: total. Division by zero gives all ones, as on an H200 (the
+/// ISA leaves it open).
 trait Divide: Sized {
     fn quotient(self, by: Self) -> Self;
     fn remainder(self, by: Self) -> Self;
@@ -36,7 +37,7 @@ macro_rules! divide {
                 if by == 0 { !0 } else { self.wrapping_div(by) }
             }
             fn remainder(self, by: Self) -> Self {
-                if by == 0 { self } else { self.wrapping_rem(by) }
+                if by == 0 { !0 } else { self.wrapping_rem(by) }
             }
             #[inline]
             fn high_product(self, by: Self) -> Self {

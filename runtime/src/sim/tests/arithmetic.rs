@@ -97,14 +97,14 @@ fn division_is_total() {
     });
     check("rem.s64 %rd9, %rd0, %rd1;", &INTEGERS, 2, |v| {
         match v[1] as i64 {
-            0 => v[0],
+            0 => u64::MAX,
             b => (v[0] as i64).wrapping_rem(b) as u64,
         }
     });
     check("rem.u16 %rs9, %rs0, %rs1;", &INTEGERS, 2, |v| {
         (v[0] as u16)
             .checked_rem(v[1] as u16)
-            .unwrap_or(v[0] as u16)
+            .unwrap_or(u16::MAX)
             .into()
     });
 }

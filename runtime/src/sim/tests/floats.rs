@@ -210,18 +210,23 @@ fn half_arithmetic_rounds_once() {
         };
         half(0) | half(1) << 16
     });
-    check("fma.rn.relu.f16x2 %r9, %r0, %r1, 0;", &singles(), 2, |v| {
-        let half = |i: u32| {
-            let value = |x: u64| f16::from_bits((x >> (16 * i)) as u16).to_f32();
-            let product = f16::from_f32(value(v[0]) * value(v[1]));
-            match product.to_f32() {
-                p if p.is_nan() => 0x7fff,
-                p if p <= 0.0 => 0,
-                _ => u64::from(product.to_bits()),
-            }
-        };
-        half(0) | half(1) << 16
-    });
+    check(
+        "mov.b32 %r9, 0; fma.rn.relu.f16x2 %r9, %r0, %r1, %r9;",
+        &singles(),
+        2,
+        |v| {
+            let half = |i: u32| {
+                let value = |x: u64| f16::from_bits((x >> (16 * i)) as u16).to_f32();
+                let product = f16::from_f32(value(v[0]) * value(v[1]));
+                match product.to_f32() {
+                    p if p.is_nan() => 0x7fff,
+                    p if p <= 0.0 => 0,
+                    _ => u64::from(product.to_bits()),
+                }
+            };
+            half(0) | half(1) << 16
+        },
+    );
 }
 
 #[test]
@@ -270,9 +275,20 @@ fn extrema_with_nan_and_zeros() {
 
 #[test]
 fn signs() {
-    check("abs.f32 %r9, %r0;", &singles(), 1, |v| v[0] & 0x7fff_ffff);
-    check("neg.f32 %r9, %r0;", &singles(), 1, |v| v[0] ^ 0x8000_0000);
-    check("neg.f16x2 %r9, %r0;", &singles(), 1, |v| v[0] ^ 0x8000_8000);
+    let or_nan = |v: f32, bits: u64| if v.is_nan() { NAN } else { bits };
+    check("abs.f32 %r9, %r0;", &singles(), 1, |v| {
+        or_nan(f(v[0]), v[0] & 0x7fff_ffff)
+    });
+    check("neg.f32 %r9, %r0;", &singles(), 1, |v| {
+        or_nan(f(v[0]), v[0] ^ 0x8000_0000)
+    });
+    check("neg.f16x2 %r9, %r0;", &singles(), 1, |v| {
+        let half = |bits: u16| match f16::from_bits(bits).is_nan() {
+            true => 0x7fff,
+            false => u64::from(bits ^ 0x8000),
+        };
+        half(v[0] as u16) | half((v[0] >> 16) as u16) << 16
+    });
     check("abs.bf16 %rs9, %rs0;", &halves(), 1, |v| v[0] & 0x7fff);
     check("copysign.f32 %r9, %r0, %r1;", &singles(), 2, |v| {
         v[0] & 0x8000_0000 | v[1] & 0x7fff_ffff

@@ -328,7 +328,10 @@ fn atomics() {
         7
     );
     assert_eq!(
-        run("red.global.add.noftz.f16x2 [%rd90], 0x3c004000;", 0),
+        run(
+            "mov.b32 %r1, 0x3c004000; red.global.add.noftz.f16x2 [%rd90], %r1;",
+            0
+        ),
         0x5400_5800
     );
     assert_eq!(run("atom.and.b32 %r1, [%rd90], 0xff;", 0x1234), 0x34);
