@@ -322,7 +322,17 @@ fn read(name: &str, path: &Path, dtype: DType) -> Result<Tensor, ArgumentError> 
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "[a-z=:x0-9.é-]{0,30}") {
+            let _ = text.parse::<ArgumentSpec>();
+            let _ = parse_shape(&text);
+        }
+    }
 
     #[test]
     fn sources() {

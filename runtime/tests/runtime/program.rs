@@ -111,3 +111,24 @@ fn the_abi_is_shown() {
     assert!(run.status.success());
     assert!(text(&run.stdout).contains("\"entry\": \"axpy\""));
 }
+
+#[test]
+fn a_cubin_needs_the_file_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let cubin = folder.path().join("axpy.sm_80.cubin");
+    std::fs::write(&cubin, b"\x7fELF").unwrap();
+    let cubin = cubin.to_str().unwrap();
+    let run = launch(&[cubin]);
+    assert_eq!(run.status.code(), Some(1));
+    assert!(
+        text(&run.stderr).contains("axpy.sm_80.abi.json"),
+        "{}",
+        text(&run.stderr)
+    );
+    let ptx = include_str!("axpy.ptx");
+    let abi = cutec_runtime::abi::embed::extract(ptx).unwrap();
+    let json = cutec_runtime::abi::embed::to_json(&abi);
+    std::fs::write(folder.path().join("axpy.sm_80.abi.json"), json).unwrap();
+    let run = launch(&[cubin, "--kernel", "axpy", "--show-abi"]);
+    assert!(run.status.success(), "{}", text(&run.stderr));
+}

@@ -96,3 +96,33 @@ impl Case {
         self.label.as_deref().unwrap_or(&self.kernel)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plan_of_the_repository() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../test-suite/gpu/plan.json");
+        let plan = Plan::read(&path).unwrap();
+        for case in &plan.cases {
+            let rank = match case.kind {
+                Kind::Matmul { .. } => 3,
+                Kind::Elementwise { .. } => 2,
+            };
+            assert!(
+                case.sizes.iter().all(|size| size.len() == rank),
+                "{}",
+                case.label()
+            );
+        }
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let error = |text: &str| serde_json::from_str::<Plan>(text).unwrap_err().to_string();
+        assert!(error(r#"{"case": []}"#).contains("unknown field `case`"));
+        let matmul = r#"{"cases": [{"file": "a", "kernel": "b", "sizes": [], "matmul": {}}]}"#;
+        assert!(error(matmul).contains("b_is"));
+    }
+}
