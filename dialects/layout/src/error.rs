@@ -66,6 +66,21 @@ pub enum LayoutError {
         /// The extent that should be a multiple of it.
         extent: Int,
     },
+    /// Composition: modes of the right-hand layout together step beyond a mode of the left-hand
+    /// one, so that their sum carries into the next.
+    #[error(
+        "{op}: the modes of the right-hand side reach {reach} in mode {mode} of extent {shape}, so that their sum carries into the next mode"
+    )]
+    Carry {
+        /// The operation.
+        op: &'static str,
+        /// The mode of the left-hand layout (coalesced).
+        mode: usize,
+        /// Its extent.
+        shape: Int,
+        /// The largest index that the right-hand side reaches in it.
+        reach: Int,
+    },
     /// Two numbers of which one should divide the other.
     #[error("{op}: {divisor} does not divide {value}")]
     NotDivisible {

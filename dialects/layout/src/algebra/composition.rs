@@ -1,5 +1,6 @@
 //! Functional composition of layouts: `composition(a, b)(c) = a(b(c))`.
 
+use super::size::coprofile;
 use super::{coalesce_x, coalesce_x_profile, transform_modes};
 use crate::obligation::require;
 use crate::{
@@ -34,7 +35,7 @@ enum Fit {
 }
 
 fn compose(lhs: &Layout, rhs: &Layout, fit: Fit) -> Result<Layout, LayoutError> {
-    let flat = match basis_profile(rhs.stride())? {
+    let flat = match coprofile(OP, rhs.stride())? {
         Tree::Leaf(()) => coalesce_x(lhs),
         profile => coalesce_x_profile(OP, lhs, &profile)?,
     };
@@ -64,10 +65,11 @@ fn check_carries(use_of_modes: &[Use]) -> Result<(), LayoutError> {
             left: used.reach.add(&Int::ONE),
             right: used.shape.clone(),
         };
-        require(OP, below, || LayoutError::NotInjective {
+        require(OP, below, || LayoutError::Carry {
             op: OP,
-            layout: "the right-hand side".to_owned(),
             mode: used.mode,
+            shape: used.shape.clone(),
+            reach: used.reach.clone(),
         })?;
     }
     Ok(())
@@ -113,41 +115,6 @@ impl ComposedLayout {
             inner: rhs,
         })
     }
-}
-
-/// The profile of the codomain that the bases of `stride` point into; a leaf for integers.
-fn basis_profile(stride: &IntTuple) -> Result<Tree<()>, LayoutError> {
-    fn insert(tree: Tree<()>, path: &[usize]) -> Tree<()> {
-        let Some((&mode, rest)) = path.split_first() else {
-            return tree;
-        };
-        let mut modes = match tree {
-            Tree::Leaf(()) => Vec::new(),
-            Tree::Node(modes) => modes,
-        };
-        while modes.len() <= mode {
-            modes.push(Tree::Leaf(()));
-        }
-        let below = std::mem::replace(&mut modes[mode], Tree::Leaf(()));
-        modes[mode] = insert(below, rest);
-        Tree::Node(modes)
-    }
-    let leaves = stride.leaves();
-    if leaves.iter().all(|leaf| leaf.path().is_empty()) {
-        return Ok(Tree::Leaf(()));
-    }
-    let mut profile = Tree::Leaf(());
-    for leaf in leaves {
-        if leaf.path().is_empty() && !leaf.is(0) {
-            return Err(LayoutError::Unsupported {
-                op: OP,
-                expected: "strides that are all integers or all scaled bases",
-                found: stride.to_string(),
-            });
-        }
-        profile = insert(profile, leaf.path());
-    }
-    Ok(profile)
 }
 
 fn by_rhs(
@@ -196,6 +163,13 @@ fn by_mode(
         }
         (shapes, strides) => (shapes.modes(), strides.modes()),
     };
+    if stride.signum() < 0 {
+        return Err(LayoutError::Unsupported {
+            op: OP,
+            expected: "a stride that is not negative in front of several modes",
+            found: stride.to_string(),
+        });
+    }
     let mut out: Vec<(Int, Int)> = Vec::with_capacity(shapes.len());
     let mut rest = extent.clone();
     let mut step = stride.clone();

@@ -1,16 +1,42 @@
 //! Coordinates to offsets and back.
 
+use super::int_tuple::spell_basis;
+use super::size::coprofile;
 use super::{product, rank_mismatch, tuple_add};
 use crate::{Int, IntTuple, Layout, LayoutError, Tree};
 
-/// The value of `layout` at `coord`: an integer, or a tuple for scaled bases. An integer
+/// The value of `layout` at `coord`: an integer, or for scaled bases a tuple of the profile that
+/// they span. An integer
 /// coordinate of a tuple of modes runs through the modes from left to right; the last one is not
 /// bounded.
 ///
 /// # Errors
 /// If the coordinate is nested where the shape is not, or the ranks differ.
 pub fn crd2idx(coord: &IntTuple, layout: &Layout) -> Result<IntTuple, LayoutError> {
-    go(coord, layout.shape(), layout.stride())
+    let value = go(coord, layout.shape(), layout.stride())?;
+    let has_basis = |leaf: &&Int| !leaf.path().is_empty();
+    if !layout.stride().leaves().iter().any(has_basis) {
+        return Ok(value);
+    }
+    Ok(spread(&value, &coprofile("crd2idx", layout.stride())?))
+}
+
+/// Spells bases out, and gives zeros the profile that they stand for.
+fn spread(value: &IntTuple, profile: &Tree<()>) -> IntTuple {
+    match (spell_basis(value), profile) {
+        (Tree::Node(modes), Tree::Node(profiles)) => Tree::Node(
+            profiles
+                .iter()
+                .enumerate()
+                .map(|(index, profile)| match modes.get(index) {
+                    Some(mode) => spread(mode, profile),
+                    None => profile.repeat_like(&Int::ZERO),
+                })
+                .collect(),
+        ),
+        (Tree::Leaf(zero), profile) if zero.is(0) => profile.repeat_like(&zero),
+        (value, _) => value,
+    }
 }
 
 fn go(coord: &IntTuple, shape: &IntTuple, stride: &IntTuple) -> Result<IntTuple, LayoutError> {

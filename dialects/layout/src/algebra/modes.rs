@@ -88,43 +88,29 @@ pub fn prepend(layout: &Layout, mode: &Layout) -> Layout {
     Layout::concat([mode.clone()].into_iter().chain(layout.modes()))
 }
 
-/// Adds `mode` at the end until there are `rank` modes. A scalar layout that has rank 1 already
-/// stays scalar.
-///
-/// # Errors
-/// If there are more modes already.
-pub fn append_to_rank(layout: &Layout, rank: usize, mode: &Layout) -> Result<Layout, LayoutError> {
-    pad("append_to_rank", layout, rank, |modes, missing| {
+/// Adds `mode` at the end until there are `rank` modes. A layout that has as many already stays
+/// as it is, a scalar one of rank 1 included.
+pub fn append_to_rank(layout: &Layout, rank: usize, mode: &Layout) -> Layout {
+    pad(layout, rank, |modes, missing| {
         modes.extend(std::iter::repeat_n(mode.clone(), missing));
     })
 }
 
 /// Adds `mode` in front until there are `rank` modes.
-///
-/// # Errors
-/// If there are more modes already.
-pub fn prepend_to_rank(layout: &Layout, rank: usize, mode: &Layout) -> Result<Layout, LayoutError> {
-    pad("prepend_to_rank", layout, rank, |modes, missing| {
+pub fn prepend_to_rank(layout: &Layout, rank: usize, mode: &Layout) -> Layout {
+    pad(layout, rank, |modes, missing| {
         modes.splice(0..0, std::iter::repeat_n(mode.clone(), missing));
     })
 }
 
-fn pad(
-    op: &'static str,
-    layout: &Layout,
-    rank: usize,
-    add: impl FnOnce(&mut Vec<Layout>, usize),
-) -> Result<Layout, LayoutError> {
+fn pad(layout: &Layout, rank: usize, add: impl FnOnce(&mut Vec<Layout>, usize)) -> Layout {
     let found = layout.rank();
-    if found == rank {
-        return Ok(layout.clone());
-    }
-    if found > rank {
-        return Err(rank_mismatch(op, rank, found, layout));
+    if found >= rank {
+        return layout.clone();
     }
     let mut modes: Vec<Layout> = layout.modes().collect();
     add(&mut modes, rank - found);
-    Ok(Layout::concat(modes))
+    Layout::concat(modes)
 }
 
 /// The layout of depth at most 1 with the same leaves.

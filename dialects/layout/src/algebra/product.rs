@@ -83,8 +83,8 @@ pub fn raked_product(block: &Layout, tiler: &Layout) -> Result<Layout, LayoutErr
 fn ranked_product(block: &Layout, tiler: &Layout, swap: bool) -> Result<Layout, LayoutError> {
     let rank = block.rank().max(tiler.rank());
     let unit = Layout::unit();
-    let block = append_to_rank(block, rank, &unit)?;
-    let tiler = append_to_rank(tiler, rank, &unit)?;
+    let block = append_to_rank(block, rank, &unit);
+    let tiler = append_to_rank(tiler, rank, &unit);
     let product = logical_product_layout(&block, &tiler)?;
     let mut modes: Vec<Layout> = product.modes().collect();
     if swap {

@@ -70,7 +70,7 @@ pub fn downcast(layout: &Layout, n: i64) -> Result<Layout, LayoutError> {
     let grown = std::cell::Cell::new(false);
     let n = Int::Static(n);
     by_leaf(layout, &|shape, stride| match stride {
-        Int::Static(1 | -1) if count == 1 || (!grown.get() && !(wide && shape.is(1))) => {
+        Int::Static(1 | -1) if count == 1 || !(grown.get() || wide && shape.is(1)) => {
             grown.set(true);
             Ok((shape.mul(&n), stride.clone()))
         }

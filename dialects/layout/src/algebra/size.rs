@@ -1,7 +1,7 @@
 //! Sizes of domain and codomain, rank and depth.
 
 use super::{inner_product, product};
-use crate::{AnyLayout, Int, IntTuple, Layout, LayoutError};
+use crate::{AnyLayout, Int, IntTuple, Layout, LayoutError, Tree};
 
 /// Number of coordinates of a layout.
 pub fn size(layout: &Layout) -> Int {
@@ -51,4 +51,39 @@ pub fn cosize_any(layout: &AnyLayout) -> Result<Int, LayoutError> {
             crate::Outer::Layout(outer) => cosize(outer),
         },
     }
+}
+
+/// The profile of the codomain that the bases of `stride` point into; a leaf for integers.
+pub(crate) fn coprofile(op: &'static str, stride: &IntTuple) -> Result<Tree<()>, LayoutError> {
+    fn insert(tree: Tree<()>, path: &[usize]) -> Tree<()> {
+        let Some((&mode, rest)) = path.split_first() else {
+            return tree;
+        };
+        let mut modes = match tree {
+            Tree::Leaf(()) => Vec::new(),
+            Tree::Node(modes) => modes,
+        };
+        while modes.len() <= mode {
+            modes.push(Tree::Leaf(()));
+        }
+        let below = std::mem::replace(&mut modes[mode], Tree::Leaf(()));
+        modes[mode] = insert(below, rest);
+        Tree::Node(modes)
+    }
+    let leaves = stride.leaves();
+    if leaves.iter().all(|leaf| leaf.path().is_empty()) {
+        return Ok(Tree::Leaf(()));
+    }
+    let mut profile = Tree::Leaf(());
+    for leaf in leaves {
+        if leaf.path().is_empty() && !leaf.is(0) {
+            return Err(LayoutError::Unsupported {
+                op,
+                expected: "strides that are all integers or all scaled bases",
+                found: stride.to_string(),
+            });
+        }
+        profile = insert(profile, leaf.path());
+    }
+    Ok(profile)
 }

@@ -23,7 +23,7 @@ pub fn tile_to_shape(
     if block.rank() > rank {
         return Err(rank_mismatch(OP, rank, block.rank(), block));
     }
-    let padded = append_to_rank(block, rank, &Layout::unit())?;
+    let padded = append_to_rank(block, rank, &Layout::unit());
     let block_shape = product_each(padded.shape());
     let target_shape = product_each(target);
     for (divisor, value) in block_shape.leaves().into_iter().zip(target_shape.leaves()) {

@@ -68,7 +68,15 @@ impl TiledMma {
         permutation_mnk: [Tiler; 3],
     ) -> Result<TiledMma, LayoutError> {
         let unit = Layout::unit();
-        let atom_layout_mnk = crate::algebra::append_to_rank(atom_layout_mnk, 3, &unit)?;
+        let atom_layout_mnk = crate::algebra::append_to_rank(atom_layout_mnk, 3, &unit);
+        if atom_layout_mnk.rank() != 3 {
+            return Err(LayoutError::RankMismatch {
+                op: "make_tiled_mma",
+                expected: 3,
+                found: atom_layout_mnk.rank(),
+                value: atom_layout_mnk.to_string(),
+            });
+        }
         let tiler = Tiler::Layout(atom_layout_mnk.clone());
         let thr_layout_vmnk = tiled_product(&atom.thr_id, &tiler)?;
         Ok(TiledMma {
