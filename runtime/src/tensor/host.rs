@@ -242,6 +242,9 @@ impl Tensor {
 
     /// Whether the elements stand in row-major order without gaps.
     pub fn is_row_major(&self) -> bool {
+        if self.is_empty() {
+            return true;
+        }
         let mut expected = 1;
         for (&extent, &stride) in self.shape.iter().zip(&self.strides).rev() {
             if extent > 1 && stride != expected {
@@ -404,11 +407,12 @@ fn for_each_offset(shape: &[i64], strides: &[i64], mut visit: impl FnMut(usize))
             }
             mode -= 1;
             index[mode] += 1;
-            offset += strides[mode];
+            // A mode of extent 1 may have any stride; what it adds is taken away below.
+            offset = i64::wrapping_add(offset, strides[mode]);
             if index[mode] < shape[mode] {
                 break;
             }
-            offset -= strides[mode] * shape[mode];
+            offset = offset.wrapping_sub(strides[mode].wrapping_mul(shape[mode]));
             index[mode] = 0;
         }
     }
@@ -454,6 +458,20 @@ mod tests {
         assert!(!tensor.is_poison());
         let integers = Tensor::poison(DType::U16, &[1]).unwrap();
         assert_eq!(integers.bytes(), [0xAB, 0xAB]);
+    }
+
+    #[test]
+    fn strides_of_single_elements_may_be_anything() {
+        let strides = [1, i64::MAX, -3];
+        let tensor = Tensor::poison_strided(DType::F32, &[3, 1, 1], &strides).unwrap();
+        assert_eq!(tensor.to_f64().len(), 3);
+        let values = Tensor::from_f64(DType::F32, &[3, 1, 1], &[1.0, 2.0, 3.0]).unwrap();
+        assert_eq!(
+            values.with_strides(&strides).unwrap().to_f64(),
+            [1.0, 2.0, 3.0]
+        );
+        let empty = Tensor::from_bytes(DType::F32, &[0, 1 << 62, 1 << 62], &[1; 3], vec![]);
+        assert!(empty.unwrap().is_row_major());
     }
 
     #[test]
