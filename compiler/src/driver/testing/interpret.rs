@@ -394,6 +394,11 @@ impl<'a> Interpreter<'a> {
         self.report.borrow_mut().launches += 1;
         self.launcher.launch(&KernelCall {
             kernel: name,
+            parameters: kernel
+                .static_params
+                .iter()
+                .map(|param| &*param.name.node)
+                .collect(),
             defines,
             arguments,
             span,

@@ -16,7 +16,9 @@ use std::time::Duration;
 pub struct KernelCall<'a> {
     /// The kernel's name.
     pub kernel: &'a str,
-    /// Its compile-time parameters as text, in the order given.
+    /// The compile-time parameters that it has.
+    pub parameters: Vec<&'a str>,
+    /// Those that the block sets, as text, in the order given.
     pub defines: Vec<(String, String)>,
     /// Its arguments.
     pub arguments: Vec<LaunchArgument>,
@@ -103,10 +105,11 @@ impl<'a> DeviceLauncher<'a> {
         let mut options = self.options.clone();
         options.emit = Emit::Ptx;
         options.kernel = Some(call.kernel.to_owned());
-        // What the block says wins over the command line.
-        options
-            .defines
-            .retain(|(name, _)| !call.defines.iter().any(|(given, _)| given == name));
+        // `-D` is for those kernels of the file that have the parameter, and what the block says wins.
+        options.defines.retain(|(name, _)| {
+            call.parameters.contains(&name.as_str())
+                && !call.defines.iter().any(|(given, _)| given == name)
+        });
         options.defines.extend(call.defines.iter().cloned());
         let compiled = self
             .compiler
