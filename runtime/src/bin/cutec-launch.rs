@@ -23,7 +23,7 @@ struct Options {
     /// Kernel to run; may be left out where the file has one.
     #[arg(long)]
     kernel: Option<String>,
-    /// An argument: NAME=FILE.npy, NAME=NUMBER, or NAME=GENERATOR:SHAPE[:DTYPE] with the generators
+    /// An argument: `NAME=FILE.npy`, `NAME=NUMBER`, or `NAME=GENERATOR:SHAPE[:DTYPE]` with the generators
     /// normal, uniform, zeros and poison. Tensors that the kernel writes may be left out.
     #[arg(long = "arg", value_name = "NAME=VALUE")]
     args: Vec<ArgumentSpec>,
