@@ -62,10 +62,9 @@ add_llvm_repository() {
 
 install_packages() {
   local wanted=() package
-  if ! llvm_complete; then
-    wanted+=("${LLVM_PACKAGES[@]}")
-  elif [ "$LLVM_PREFIX" = /usr/lib/llvm-22 ]; then
-    # Debian splits what the build needs over packages that are easily forgotten.
+  # A prefix of its own that is complete needs no packages. Debian splits what the build needs over
+  # packages that are easily forgotten, so there every one of them is looked at.
+  if [ "$LLVM_PREFIX" = /usr/lib/llvm-22 ] || ! llvm_complete; then
     wanted+=("${LLVM_PACKAGES[@]}")
   fi
   command -v g++ >/dev/null || wanted+=(g++)
@@ -82,7 +81,10 @@ install_packages() {
   else
     missing=("${wanted[@]}")
   fi
-  [ ${#missing[@]} -gt 0 ] || return 0
+  if [ ${#missing[@]} = 0 ]; then
+    llvm_complete || by_hand "LLVM 22 is not complete in $LLVM_PREFIX."
+    return 0
+  fi
 
   command -v apt-get >/dev/null || by_hand "this is neither Debian nor Ubuntu; missing: ${missing[*]}"
   [ "$(id -u)" = 0 ] || command -v sudo >/dev/null ||
