@@ -18,7 +18,7 @@ step "Rust tests"
 CUTEC_PROGRAMS="$target/release" cargo test --release --workspace
 
 step "lit tests"
-CUTEC_PROGRAMS="$target/release" "${LIT:-lit-22}" -q test-suite
+CUTEC_PROGRAMS="$target/release" "${LIT:-lit-22}" -sv test-suite
 
 step "examples in the simulator"
 "$target/release/cutec" test --device sim examples/*.cute
