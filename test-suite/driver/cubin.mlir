@@ -1,7 +1,8 @@
 // REQUIRES: cubin, nvdisasm
 // RUN: %cutec %s -o %t.cubin
 // RUN: FileCheck %s --check-prefix=ABI --input-file %t.abi.json
-// RUN: %cutec %s --emit sass | FileCheck %s
+// RUN: %cutec %s --emit sass -O1 | FileCheck %s
+// RUN: %cutec %s --emit sass -O0 | FileCheck %s
 
 // ABI: {"cutec_abi":1,"kernels":[
 // CHECK: STG.E

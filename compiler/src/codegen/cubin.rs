@@ -192,7 +192,8 @@ impl NvJitLink {
         let text = CString::new(ptx).map_err(|_| CubinError::NulByte)?;
         let mut arguments = vec![
             format!("-arch={}", options.arch),
-            format!("-O{}", options.level),
+            // It knows 0 and 3 alone.
+            format!("-O{}", if options.level == 0 { 0 } else { 3 }),
             "-verbose".to_owned(),
         ];
         if options.line_info {
