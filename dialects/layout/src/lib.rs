@@ -19,6 +19,7 @@
 
 pub mod algebra;
 mod composed;
+pub mod draw;
 mod error;
 pub mod expr;
 mod int;

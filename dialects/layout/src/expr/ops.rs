@@ -306,7 +306,9 @@ fn recast(args: &Args) -> Result<Value, ExprError> {
 
 fn crd2idx(args: &Args) -> Result<Value, ExprError> {
     args.count(2..=3)?;
-    let coord = args.tuple(0)?;
+    // A `_` stands at the origin of what it leaves open.
+    let coord = args.coord(0)?;
+    let coord = coord.map(&mut |leaf| leaf.clone().unwrap_or(Int::ZERO));
     if args.arguments.len() == 3 {
         let layout = args.ok(Layout::new(args.tuple(1)?, args.tuple(2)?))?;
         return Ok(Value::Tuple(args.ok(alg::crd2idx(&coord, &layout))?));

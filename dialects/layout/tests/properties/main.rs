@@ -2,6 +2,7 @@
 
 mod decay;
 mod definitions;
+mod draw;
 mod dynamic;
 mod symbols;
 mod text;
