@@ -79,8 +79,9 @@ extern "C" fn make_pass<const INDEX: usize>() -> MlirPass {
     static IDS: [Id; PASSES.len()] = [const { Id }; PASSES.len()];
     let entry = &PASSES[INDEX];
     let run = move |operation: OperationRef, pass: ExternalPass| {
-        // SAFETY: context and operation outlive the pass manager that runs this.
-        let (context, root) = unsafe { (operation.context().to_ref(), OperationRef::from_raw(operation.to_raw())) };
+        let context = operation.context();
+        // SAFETY: context and operation outlive the pass manager that runs this; the reference is to the local above.
+        let (context, root) = unsafe { (context.to_ref(), OperationRef::from_raw(operation.to_raw())) };
         let outcome = catch_unwind(AssertUnwindSafe(|| (entry.run)(context, root, &TARGETS[0])));
         if !matches!(outcome, Ok(Ok(()))) {
             pass.signal_failure();

@@ -1,0 +1,85 @@
+// Operations that make no sense say what they expect and what they got.
+// RUN: %cute-opt --split-input-file --verify-diagnostics %s
+
+func.func @static_is_static() {
+  // expected-error@+1 {{'cute.static' op expects result to be static}}
+  %0 = cute.static : !cute.shape<"(?,64)">
+  return
+}
+
+// -----
+
+func.func @result(%a: !cute.layout<"(4,8):(1,4)">) {
+  // expected-error@+1 {{result is !cute.layout<"32:1">, but the operation declares !cute.layout<"31:1">}}
+  %0 = cute.coalesce(%a) : (!cute.layout<"(4,8):(1,4)">) -> !cute.layout<"31:1">
+  return
+}
+
+// -----
+
+func.func @mode(%a: !cute.layout<"(4,8):(1,4)">) {
+  // expected-error@+1 {{expects mode 2 of a value of rank 2}}
+  %0 = cute.get(%a) {mode = array<i64: 2>} : (!cute.layout<"(4,8):(1,4)">) -> !cute.layout<"8:4">
+  return
+}
+
+// -----
+
+func.func @divide(%a: !cute.layout<"(4,8):(1,4)">, %t: !cute.tile<"[2:1;2:1;2:1]">) {
+  // expected-error@+1 {{'cute.zipped_divide' op}}
+  %0 = cute.zipped_divide(%a, %t) : (!cute.layout<"(4,8):(1,4)">, !cute.tile<"[2:1;2:1;2:1]">) -> !cute.layout<"1:0">
+  return
+}
+
+// -----
+
+func.func @divisibility(%m: i32) {
+  // expected-error@+1 {{expects an integer divisible by 8}}
+  %0 = cute.make_shape(%m) : (i32) -> !cute.shape<"?{div=8}">
+  return
+}
+
+// -----
+
+func.func @vector_width(%a: !cute.memref<f32, gmem, align<4>, "(4,2):(1,8)">, %b: !cute.memref<f32, rmem, align<16>, "(4,2):(1,4)">) {
+  %atom = cute.static : !cute_nvgpu.atom.universal_copy<f32, 128 b>
+  // expected-error@+1 {{needs the source aligned to 16 bytes}}
+  cute.copy(%atom, %a, %b) : !cute_nvgpu.atom.universal_copy<f32, 128 b>, !cute.memref<f32, gmem, align<4>, "(4,2):(1,8)">, !cute.memref<f32, rmem, align<16>, "(4,2):(1,4)">
+  return
+}
+
+// -----
+
+func.func @not_contiguous(%a: !cute.memref<f32, gmem, align<16>, "(4,2):(8,1)">, %b: !cute.memref<f32, rmem, align<16>, "(4,2):(1,4)">) {
+  %atom = cute.static : !cute_nvgpu.atom.universal_copy<f32, 128 b>
+  // expected-error@+1 {{needs 4 contiguous elements in the source, but they lie as 4:8}}
+  cute.copy(%atom, %a, %b) : !cute_nvgpu.atom.universal_copy<f32, 128 b>, !cute.memref<f32, gmem, align<16>, "(4,2):(8,1)">, !cute.memref<f32, rmem, align<16>, "(4,2):(1,4)">
+  return
+}
+
+// -----
+
+func.func @spaces(%a: !cute.memref<f32, smem, align<16>, "(4,2):(1,4)">, %b: !cute.memref<f32, smem, align<16>, "(4,2):(1,4)">) {
+  %atom = cute.static : !cute_nvgpu.atom.simt_async_copy<f32, cache = global, 128 b>
+  // expected-error@+1 {{expects a copy from gmem to smem}}
+  cute.copy(%atom, %a, %b) : !cute_nvgpu.atom.simt_async_copy<f32, cache = global, 128 b>, !cute.memref<f32, smem, align<16>, "(4,2):(1,4)">, !cute.memref<f32, smem, align<16>, "(4,2):(1,4)">
+  return
+}
+
+// -----
+
+func.func @gemm_shapes(%d: !cute.memref<f32, rmem, align<16>, "(1,2,2):(1,1,2)">, %a: !cute.memref<f32, rmem, align<16>, "(1,2):(1,1)">, %b: !cute.memref<f32, rmem, align<16>, "(1,3):(1,1)">) {
+  %mma = cute.static : !cute.tiled_mma<!cute_nvgpu.atom.universal_fma<f32>, atom_layout_MNK = <"(16,16,1):(16,1,0)">, permutation_MNK = <"[_;_;_]">>
+  // expected-error@+1 {{shapes do not fit: D (1,2,2), A (1,2), B (1,3), C (1,2,2)}}
+  cute.gemm(%mma, %d, %a, %b, %d) : !cute.tiled_mma<!cute_nvgpu.atom.universal_fma<f32>, atom_layout_MNK = <"(16,16,1):(16,1,0)">, permutation_MNK = <"[_;_;_]">>, !cute.memref<f32, rmem, align<16>, "(1,2,2):(1,1,2)">, !cute.memref<f32, rmem, align<16>, "(1,2):(1,1)">, !cute.memref<f32, rmem, align<16>, "(1,3):(1,1)">, !cute.memref<f32, rmem, align<16>, "(1,2,2):(1,1,2)">
+  return
+}
+
+// -----
+
+func.func @predicate_crosses(%a: !cute.memref<f32, gmem, align<16>, "(4,2):(1,4)">, %b: !cute.memref<f32, rmem, align<16>, "(4,2):(1,4)">, %c: !cute.coord_tensor<"(0,0)", "(4,2):(1@1,4@1)">, %s: !cute.shape<"(?,?)">) {
+  %atom = cute.static : !cute_nvgpu.atom.universal_copy<f32, 128 b>
+  // expected-error@+1 {{a vector of 4 elements may cross the bound of mode 1}}
+  cute.copy(%atom, %a, %b, %c, %s) : !cute_nvgpu.atom.universal_copy<f32, 128 b>, !cute.memref<f32, gmem, align<16>, "(4,2):(1,4)">, !cute.memref<f32, rmem, align<16>, "(4,2):(1,4)">, !cute.coord_tensor<"(0,0)", "(4,2):(1@1,4@1)">, !cute.shape<"(?,?)">
+  return
+}

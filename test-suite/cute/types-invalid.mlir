@@ -1,0 +1,45 @@
+// A type that means nothing is refused where it is written.
+// RUN: %cute-opt --split-input-file --verify-diagnostics %s
+
+// expected-error@+1 {{not a layout: `(4,8):1`}}
+func.func @profiles(%a: !cute.layout<"(4,8):1">) { return }
+
+// -----
+
+// expected-error@+1 {{not a shape: `(4,_)`: `_` stands in coordinates only}}
+func.func @underscore(%a: !cute.shape<"(4,_)">) { return }
+
+// -----
+
+// expected-error@+1 {{not a swizzle}}
+func.func @swizzle(%a: !cute.swizzle<"S<3,-1,3>">) { return }
+
+// -----
+
+// expected-error@+1 {{unknown memory space `vmem`; expected gmem, smem or rmem}}
+func.func @space(%a: !cute.ptr<f16, vmem, align<16>>) { return }
+
+// -----
+
+// expected-error@+1 {{alignment 6 is not a power of two of at least the element's 2 bytes}}
+func.func @align(%a: !cute.ptr<f16, gmem, align<6>>) { return }
+
+// -----
+
+// expected-error@+1 {{no copy instruction moves 24 bits of f16}}
+func.func @bits(%a: !cute_nvgpu.atom.universal_copy<f16, 24 b>) { return }
+
+// -----
+
+// expected-error@+1 {{`cp.async.cg` moves 128 bits, not 32}}
+func.func @async(%a: !cute_nvgpu.atom.simt_async_copy<f32, cache = global, 32 b>) { return }
+
+// -----
+
+// expected-error@+1 {{ldmatrix loads 1, 2 or 4 matrices, not 3}}
+func.func @ldsm(%a: !cute_nvgpu.atom.ldsm<val_type = f16, num_matrices = 3, n>) { return }
+
+// -----
+
+// expected-error@+1 {{no mma instruction m16n8k32 with A bf16, B bf16 and accumulator f32; there is: m16n8k8 f16 to f32}}
+func.func @mma(%a: !cute_nvgpu.sm80.mma<"16x8x32", elem_type = (bf16, bf16, f32)>) { return }
