@@ -241,6 +241,14 @@ pub struct LayoutArguments {
     /// Draw the layout into an SVG file
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+
+    /// Colour the drawing by banks of shared memory, for elements of so many bits
+    #[arg(long, value_name = "N", requires = "svg", value_parser = clap::value_parser!(u32).range(1..=128))]
+    pub bits: Option<u32>,
+
+    /// The layout maps (thread, value) to a place in a tile of this shape: draw that tile
+    #[arg(long, value_name = "SHAPE", requires = "svg", conflicts_with = "bits")]
+    pub tile: Option<String>,
 }
 
 /// `cutec explain`
