@@ -73,7 +73,9 @@ pub enum Emit {
     Cute,
     /// MLIR in upstream dialects, ready for LLVM.
     Mlir,
-    /// LLVM IR, as translated and as optimised.
+    /// LLVM IR as translated from MLIR.
+    LlvmRaw,
+    /// LLVM IR after optimisation.
     Llvm,
     /// PTX with the kernel ABI in front.
     Ptx,
@@ -414,7 +416,11 @@ impl<'a> Run<'a> {
         module: &mut Module<'a>,
         sources: &SourceMap,
         problems: &mut Problems,
-        passes: impl FnOnce(&'a Context, &mut Module<'a>, &Options) -> Result<(), crate::passes::Reported>,
+        passes: impl FnOnce(
+            &'a Context,
+            &mut Module<'a>,
+            &Options,
+        ) -> Result<(), crate::passes::Reported>,
     ) -> Option<()> {
         let (context, options) = (self.context, self.options);
         let (result, messages) = self.timings.measure(name, || {
@@ -450,16 +456,15 @@ impl<'a> Run<'a> {
             }
             Err(error) => return give_up(problems, error),
         };
-        let translated = (options.emit == Emit::Llvm).then(|| llvm.ir_text());
-        let llvm = llvm
-            .optimize(timings)
-            .or_else(|error| give_up(problems, error).ok_or(()))
-            .ok()?;
-        if let Some(translated) = translated {
-            let optimized = llvm.ir_text();
-            return Some(Content::Text(format!(
-                "; as translated\n{translated}\n; after optimisation\n{optimized}"
-            )));
+        if options.emit == Emit::LlvmRaw {
+            return Some(Content::Text(llvm.ir_text()));
+        }
+        let llvm = match llvm.optimize(timings) {
+            Ok(llvm) => llvm,
+            Err(error) => return give_up(problems, error),
+        };
+        if options.emit == Emit::Llvm {
+            return Some(Content::Text(llvm.ir_text()));
         }
         let ptx = match llvm.ptx(timings) {
             Ok(ptx) => ptx,

@@ -118,6 +118,9 @@ pub fn cute_to_llvm<'c>(
         print_ir_after_all(context, &manager);
     }
     cutec_dialects::ir::add_gpu_to_llvm(&manager);
+    // The cute level was verified when it was read or built; what upstream passes make of it is
+    // verified by LLVM. In between, verification takes longer than the passes.
+    manager.enable_verifier(cfg!(debug_assertions));
     manager.run(module).map_err(|_| Reported)
 }
 

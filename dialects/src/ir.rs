@@ -23,7 +23,8 @@ pub fn context() -> Context {
     let registry = DialectRegistry::new();
     // SAFETY: the registry is alive; the shim only inserts into it.
     unsafe { cutec_insert_dialects(registry.to_raw()) };
-    let context = Context::new();
+    // One kernel at a time: a thread pool costs more than it gives.
+    let context = Context::new_with_threading(false);
     context.append_dialect_registry(&registry);
     context.load_all_available_dialects();
     context

@@ -260,11 +260,12 @@ pub struct ExplainArguments {
 }
 
 impl Emit {
-    const ALL: [(Self, &'static str, &'static str); 8] = [
+    const ALL: [(Self, &'static str, &'static str); 9] = [
         (Self::Tile, "tile", "IR as the front end makes it"),
         (Self::Cute, "cute", "IR at the cute level"),
         (Self::Mlir, "mlir", "MLIR in upstream dialects"),
-        (Self::Llvm, "llvm", "LLVM IR, translated and optimised"),
+        (Self::LlvmRaw, "llvm-raw", "LLVM IR as translated"),
+        (Self::Llvm, "llvm", "LLVM IR, optimised"),
         (Self::Ptx, "ptx", "PTX text"),
         (Self::Cubin, "cubin", "machine code"),
         (Self::Sass, "sass", "machine code as text"),
@@ -287,10 +288,10 @@ impl Emit {
 
 impl ValueEnum for Emit {
     fn value_variants<'a>() -> &'a [Self] {
-        const VARIANTS: [Emit; 8] = {
-            let mut variants = [Emit::Tile; 8];
+        const VARIANTS: [Emit; Emit::ALL.len()] = {
+            let mut variants = [Emit::Tile; Emit::ALL.len()];
             let mut index = 0;
-            while index < 8 {
+            while index < variants.len() {
                 variants[index] = Emit::ALL[index].0;
                 index += 1;
             }

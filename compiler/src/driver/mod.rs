@@ -26,8 +26,19 @@ use clap::Parser;
 use context::Reporter;
 use std::process::ExitCode;
 
-/// Runs the program on the process's arguments.
+/// MLIR's parser recurses over nested text without a limit of its own.
+const STACK_BYTES: usize = 512 << 20;
+
+/// Runs the program on the process's arguments, on a thread with a deep stack.
 pub fn main() -> ExitCode {
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+    match thread.spawn(dispatch) {
+        Ok(thread) => thread.join().unwrap_or(ExitCode::from(101)),
+        Err(_) => dispatch(),
+    }
+}
+
+fn dispatch() -> ExitCode {
     let arguments = Arguments::parse();
     let reporter = Reporter::new(arguments.color);
     let result = match &arguments.command {

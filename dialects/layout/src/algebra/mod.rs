@@ -5,7 +5,7 @@
 //! `coalesce`, `filter`, `composition`, `complement`, `inverse`, `divide`, `product`,
 //! `tile_to_shape`, `recast`, `alignment`.
 //!
-//! Every operation is a function from values to a value or a [`LayoutError`](crate::LayoutError).
+//! Every operation is a function from values to a value or a [`LayoutError`](enum@crate::LayoutError).
 //! Results agree with C++ CuTe, text for text, wherever C++ CuTe is right by its own definition.
 //! A dynamic leaf never changes the profile of a result: what is decided about profiles is decided
 //! from static leaves alone, so a type computed from `?` fits every value of it.

@@ -14,7 +14,7 @@ pub fn slice(coord: &Coord, layout: &Layout) -> Result<Layout, LayoutError> {
 /// The sub-layout at the integers of `coord`.
 ///
 /// # Errors
-/// As [`slice`].
+/// As [`slice()`].
 pub fn dice(coord: &Coord, layout: &Layout) -> Result<Layout, LayoutError> {
     pick("dice", coord, layout, false)
 }
@@ -22,7 +22,7 @@ pub fn dice(coord: &Coord, layout: &Layout) -> Result<Layout, LayoutError> {
 /// The slice, and the offset of its origin.
 ///
 /// # Errors
-/// As [`slice`].
+/// As [`slice()`].
 pub fn slice_and_offset(coord: &Coord, layout: &Layout) -> Result<(Layout, IntTuple), LayoutError> {
     let origin = coord.map(&mut |leaf| leaf.clone().unwrap_or(Int::ZERO));
     Ok((slice(coord, layout)?, crd2idx(&origin, layout)?))

@@ -1,6 +1,7 @@
 //! Results of other implementations of the algebra, from `test-suite/vectors`.
 
 mod expressions;
+mod seed_kernels;
 mod swizzles;
 mod thread_value;
 
