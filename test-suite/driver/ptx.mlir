@@ -1,5 +1,6 @@
 // LLVM dialect in, PTX out: code generation alone. What has no kernel ABI says so in its comment.
 // RUN: %cutec %s | FileCheck %s
+// RUN: %cutec %s --emit llvm-raw | FileCheck %s --check-prefix=RAW
 // RUN: %cutec %s --emit llvm | FileCheck %s --check-prefix=LLVM
 // RUN: %cutec %s --arch sm_90a | FileCheck %s --check-prefix=HOPPER
 // RUN: %cutec %s --time-passes -o %t.ptx 2>&1 | FileCheck %s --check-prefix=TIME
@@ -12,10 +13,10 @@
 // Pointers into shared memory are 32 bits wide.
 // CHECK: mov.b32 %r{{[0-9]+}}, smem;
 
-// LLVM: ; as translated
-// LLVM: define ptx_kernel void @double
-// LLVM: ; after optimisation
-// LLVM: define ptx_kernel void @double
+// RAW: define ptx_kernel void @double
+// RAW: call {{.*}}i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+// RAW: fadd float
+// LLVM: define ptx_kernel void @double{{.*}} local_unnamed_addr
 
 // HOPPER: .target sm_90a
 
