@@ -15,8 +15,10 @@
 
 // RAW: define ptx_kernel void @double
 // RAW: call {{.*}}i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+// RAW-NOT: zext
 // RAW: fadd float
-// LLVM: define ptx_kernel void @double{{.*}} local_unnamed_addr
+// LLVM: define ptx_kernel void @double
+// LLVM: zext nneg i32
 
 // HOPPER: .target sm_90a
 
