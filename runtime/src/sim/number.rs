@@ -254,7 +254,7 @@ pub(crate) fn add_odd(a: f64, b: f64) -> f64 {
     let error = (a - (sum - virtual_b)) + (b - virtual_b);
     let bits = sum.to_bits();
     // Infinities and NaNs make the error a NaN, for which no comparison holds.
-    let lost = error > 0.0 || error < 0.0;
+    let lost = error.abs() > 0.0;
     let inward = (error > 0.0) != (sum > 0.0);
     if lost && bits & 1 == 0 {
         f64::from_bits(if inward { bits - 1 } else { bits + 1 })

@@ -354,7 +354,7 @@ pub(super) fn sign(form: &mut Form, opcode: &str) -> Decoded<Op> {
         };
         let one = move |a: u16| match half.decode(a) {
             value if value.is_nan() => 0x7fff,
-            value if value == 0.0 => apply((a & 0x8000).into(), 0x8000) as u16,
+            0.0 => apply((a & 0x8000).into(), 0x8000) as u16,
             _ => apply(a.into(), 0x8000) as u16,
         };
         return Ok(Op::Lanes(match ty {

@@ -75,18 +75,11 @@ impl<'a> Survey<'a> {
         for statement in statements {
             match statement {
                 Statement::Label { name, line } => {
-                    if self
-                        .labels
-                        .insert((block, name), self.instructions)
-                        .is_some()
-                    {
-                        return Err(SimError::at_line(
-                            ErrorKind::Redeclared {
-                                name: (*name).to_owned(),
-                            },
-                            *line,
-                        ));
-                    }
+                    let previous = self.labels.insert((block, name), self.instructions);
+                    previous.map_or(Ok(()), |_| {
+                        let name = (*name).to_owned();
+                        Err(SimError::at_line(ErrorKind::Redeclared { name }, *line))
+                    })?;
                 }
                 Statement::Instruction(instruction) => {
                     self.instructions += 1;

@@ -106,18 +106,6 @@ impl Warp {
             .map(|base| base.wrapping_add_signed(address.offset))
     }
 
-    fn local_bytes(
-        &self,
-        lane: usize,
-        address: u64,
-        size: u32,
-        access: Access,
-    ) -> Result<&super::Bytes, ErrorKind> {
-        self.local
-            .get(lane)
-            .ok_or_else(|| no_local(address, size, access))
-    }
-
     /// `ld`.
     pub(super) fn load(
         &mut self,
@@ -130,46 +118,41 @@ impl Warp {
     ) -> Result<(), Fault> {
         let total = bytes * dsts.len() as u32;
         let addresses = self.addresses(address);
+        let Warp {
+            registers, local, ..
+        } = self;
         let mut any_shared = false;
         for lane in lanes(mask) {
             let (space, at) = resolve(address.space, addresses[lane]);
-            if space == Space::Global {
-                let place = cta
-                    .global(at, total, Access::Read)
-                    .map_err(fault_at(lane))?;
-                for (i, &dst) in dsts.iter().enumerate() {
-                    let value = place.plus(u64::from(bytes) * i as u64).load(bytes);
-                    put(
-                        &mut self.registers,
-                        dst,
-                        lane,
-                        extended(value, bytes, extend),
-                    );
-                }
-                cta.stats.global_read_bytes += u64::from(total);
-                continue;
-            }
-            let mut buffer = [0; 32];
             let data = match space {
+                Space::Global => {
+                    let place = cta
+                        .global(at, total, Access::Read)
+                        .map_err(fault_at(lane))?;
+                    for (i, &dst) in dsts.iter().enumerate() {
+                        let value = place.plus(u64::from(bytes) * i as u64).load(bytes);
+                        put(registers, dst, lane, extended(value, bytes, extend));
+                    }
+                    cta.stats.global_read_bytes += u64::from(total);
+                    continue;
+                }
                 Space::Shared => {
                     any_shared = true;
                     cta.shared.read(at, total)
                 }
                 Space::Param => cta.launch.params.read(at, total),
-                _ => self
-                    .local_bytes(lane, at, total, Access::Read)
-                    .and_then(|local| local.read(at, total)),
+                _ => match local.get(lane) {
+                    Some(local) => local.read(at, total),
+                    None => Err(no_local(at, total, Access::Read)),
+                },
             };
             let data = data.map_err(fault_at(lane))?;
-            // A copy ends the borrow of local memory before registers are written.
-            buffer[..data.len()].copy_from_slice(data);
-            for (i, &dst) in dsts.iter().enumerate() {
-                let value = value(&buffer[bytes as usize * i..][..bytes as usize]);
+            for (element, &dst) in data.chunks_exact(bytes as usize).zip(dsts) {
                 put(
-                    &mut self.registers,
+                    registers,
                     dst,
                     lane,
-                    extended(value, bytes, extend),
+                    extended(value(element), bytes, extend),
                 );
             }
         }

@@ -28,7 +28,7 @@ struct Batch {
 /// Copies of a warp that have not arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
-    batches: Vec<Box<Batch>>,
+    batches: Vec<Batch>,
     committed: [u32; WARP],
 }
 
@@ -91,13 +91,13 @@ impl Warp {
                 std::array::from_fn(|lane| if ignored >> lane & 1 == 1 { 0 } else { bytes })
             }
         };
-        let mut batch = Box::new(Batch {
+        let mut batch = Batch {
             mask,
             bytes,
             group: self.copies.committed,
             dst: dst_at,
             data: [[0; 16]; WARP],
-        });
+        };
         for lane in lanes(mask) {
             let (from, to, count) = (src_at[lane], dst_at[lane], counts[lane]);
             read_source(cta, from, bytes, count, &mut batch.data[lane]).map_err(fault_at(lane))?;

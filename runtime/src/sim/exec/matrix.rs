@@ -110,10 +110,10 @@ impl Warp {
         for (tile, &src) in rows.chunks_exact(8).zip(srcs) {
             let fragment = self.registers.words_of(src);
             let mut elements = [[0u16; 8]; 8];
-            for lane in 0..WARP {
+            for (lane, word) in fragment.into_iter().enumerate() {
                 for (half, (row, column)) in tile_elements(lane, transpose).into_iter().enumerate()
                 {
-                    elements[row][column] = (fragment[lane] >> (16 * half)) as u16;
+                    elements[row][column] = (word >> (16 * half)) as u16;
                 }
             }
             for (row, &(lane, at)) in elements.iter().zip(tile) {
@@ -148,18 +148,18 @@ impl Warp {
         });
         let halves = mma.accumulate == MmaAccumulator::F16;
         let mut sums = [[0f64; N]; 16];
-        let fragments: Vec<Words> = mma
-            .c
-            .iter()
-            .map(|&src| self.registers.words_of(src))
-            .collect();
-        for lane in 0..WARP {
-            for i in 0..4 {
-                let (row, column) = accumulator_element(lane, i);
-                sums[row][column] = match halves {
-                    true => f16_to_f32((fragments[i / 2][lane] >> (16 * (i % 2))) as u16).into(),
-                    false => f32::from_bits(fragments[i][lane]).into(),
+        for (register, &src) in mma.c.iter().enumerate() {
+            for (lane, word) in self.registers.words_of(src).into_iter().enumerate() {
+                let mut set = |i, value: f32| {
+                    let (row, column) = accumulator_element(lane, i);
+                    sums[row][column] = value.into();
                 };
+                if halves {
+                    set(2 * register, f16_to_f32(word as u16));
+                    set(2 * register + 1, f16_to_f32((word >> 16) as u16));
+                } else {
+                    set(register, f32::from_bits(word));
+                }
             }
         }
         for (sums, a) in sums.iter_mut().zip(&a) {

@@ -95,7 +95,7 @@ impl Bytes {
     pub fn read(&self, address: u64, size: u32) -> Result<&[u8], ErrorKind> {
         let at = self.locate(address, size, Access::Read)?;
         let end = at + size as usize;
-        if self.checks && self.state[at..end].iter().any(|&s| s != WRITTEN) {
+        if self.checks && !all_written(&self.state[at..end]) {
             return Err(self.unreadable(address, size, &self.state[at..end]));
         }
         Ok(&self.data[at..end])
@@ -126,14 +126,16 @@ impl Bytes {
         let at = self.locate(address, size, Access::Write)?;
         let end = at + size as usize;
         let state = &mut self.state[at..end];
-        if self.checks && state.iter().any(|s| s & PENDING != 0) {
-            return Err(ErrorKind::PendingCopy {
-                access: Access::Write,
-                address,
-                size,
-            });
+        if !all_written(state) {
+            if self.checks && state.iter().any(|s| s & PENDING != 0) {
+                return Err(ErrorKind::PendingCopy {
+                    access: Access::Write,
+                    address,
+                    size,
+                });
+            }
+            state.fill(WRITTEN);
         }
-        state.fill(WRITTEN);
         Ok(&mut self.data[at..end])
     }
 
@@ -162,6 +164,16 @@ impl Bytes {
             bytes.copy_from_slice(data);
             state.fill(WRITTEN);
         }
+    }
+}
+
+/// Whether every byte is written and none awaits a copy.
+#[inline]
+fn all_written(state: &[u8]) -> bool {
+    const WORD: [u8; 4] = [WRITTEN; 4];
+    match state.len() {
+        4 => state == WORD,
+        _ => state.iter().all(|&s| s == WRITTEN),
     }
 }
 

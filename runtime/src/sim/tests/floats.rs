@@ -341,7 +341,10 @@ fn comparisons() {
         (f(v[0]) < f(v[1])).into()
     });
     check("setp.ltu.f32 %p9, %r0, %r1;", &singles(), 2, |v| {
-        (!(f(v[0]) >= f(v[1]))).into()
+        f(v[0])
+            .partial_cmp(&f(v[1]))
+            .is_none_or(|o| o.is_lt())
+            .into()
     });
     check("setp.ne.f32 %p9, %r0, %r1;", &singles(), 2, |v| {
         (f(v[0]) < f(v[1]) || f(v[0]) > f(v[1])).into()
@@ -375,6 +378,9 @@ fn comparisons() {
         &rows,
     );
     for (row, found) in rows.iter().zip(found) {
-        assert_eq!(found == 1, (row[0] as i32 > 5) ^ !(f(row[0]) < f(row[1])));
+        assert_eq!(
+            found == 1,
+            (row[0] as i32 > 5) ^ f(row[0]).partial_cmp(&f(row[1])).is_none_or(|o| o.is_ge())
+        );
     }
 }

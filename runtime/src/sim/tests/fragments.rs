@@ -355,7 +355,7 @@ fn stmatrix_is_the_inverse_of_ldmatrix() {
                  ld.shared.b32 %r10, [%r8+256];\nst.global.b32 [%rd92], %r10;"
             ),
         );
-        let expected: Vec<u32> = (64..96).map(|i| 2 * i | (2 * i + 1) << 16).collect();
+        let expected: Vec<u32> = (64..96).map(|i| (2 * i) | ((2 * i + 1) << 16)).collect();
         assert_eq!(
             words_of(&body, 32, 0, &[0; 32]).unwrap(),
             expected,
