@@ -275,11 +275,18 @@ fn high_zero_bits(max: i64) -> u64 {
 }
 
 pub(crate) fn floor_div(a: i64, b: i64) -> i64 {
-    if b == 0 { 0 } else { a.div_euclid(b) }
+    if b == 0 {
+        return 0;
+    }
+    a.checked_div_euclid(b).unwrap_or(i64::MAX)
 }
 
 pub(crate) fn ceil_div(a: i64, b: i64) -> i64 {
-    if b == 0 { 0 } else { -((-a).div_euclid(b)) }
+    let quotient = floor_div(a, b);
+    match b == 0 || a.checked_rem_euclid(b).unwrap_or(0) == 0 {
+        true => quotient,
+        false => quotient.saturating_add(1),
+    }
 }
 
 /// A small deterministic hasher, so that the order of factors does not vary between runs.

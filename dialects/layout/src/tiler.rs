@@ -1,6 +1,7 @@
 //! [`Tiler`]: what divides, multiplies or selects from a layout.
 
-use crate::{Int, IntTuple, Layout, Tree};
+use crate::algebra::plain_integer;
+use crate::{Int, IntTuple, Layout, LayoutError, Tree};
 use std::fmt;
 
 /// What divides, multiplies or selects from a layout.
@@ -23,6 +24,12 @@ impl Tiler {
             Tree::Leaf(extent) => Tiler::Int(extent.clone()),
             Tree::Node(modes) => Tiler::Tile(modes.iter().map(Tiler::from_shape).collect()),
         }
+    }
+
+    /// The layout that an integer tiler stands for.
+    pub(crate) fn extent_layout(op: &'static str, extent: &Int) -> Result<Layout, LayoutError> {
+        plain_integer(op, extent)?;
+        Ok(Layout::contiguous(extent.clone()))
     }
 
     /// Number of modes that it takes: 1 unless it is a tile.

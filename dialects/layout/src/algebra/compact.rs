@@ -1,7 +1,7 @@
 //! Compact strides, and the layouts made from them.
 
 use super::filter::filter_zeros_tuple;
-use super::{product_like, rank_mismatch, take, tiled_product};
+use super::{plain_integers, product_like, rank_mismatch, take, tiled_product};
 use crate::{Int, IntTuple, Layout, LayoutError, Tiler, Tree};
 
 /// Strides of the compact layout of `shape` whose first mode is contiguous. Modes of static
@@ -47,6 +47,7 @@ pub fn compact_row_major(shape: &IntTuple) -> IntTuple {
 /// # Errors
 /// If `shape` does not refine the profile of `order`.
 pub fn compact_order(shape: &IntTuple, order: &IntTuple) -> Result<IntTuple, LayoutError> {
+    plain_integers("make_ordered_layout", shape)?;
     let extents: Vec<Int> = {
         let tree = product_like(shape, order)?;
         tree.leaves().into_iter().cloned().collect()

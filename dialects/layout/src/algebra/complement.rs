@@ -1,7 +1,10 @@
 //! The complement: what a layout leaves out of a codomain.
 
 use super::composition::step_fits;
-use super::{ceil_div, coalesce, coalesce_shape, compact_col_major_from, cosize, filter, product};
+use super::{
+    ceil_div, coalesce, coalesce_shape, compact_col_major_from, cosize, filter, plain_integers,
+    product,
+};
 use crate::obligation::require;
 use crate::{Condition, Int, IntTuple, Layout, LayoutError, Tree};
 
@@ -14,6 +17,7 @@ const OP: &str = "complement";
 /// If the layout is seen not to be injective, has several modes and a dynamic stride, or scaled
 /// bases.
 pub fn complement(layout: &Layout, cotarget: &IntTuple) -> Result<Layout, LayoutError> {
+    plain_integers(OP, cotarget)?;
     let filtered = filter(layout);
     let mut modes: Vec<(usize, Int, Int)> = filtered
         .shape()

@@ -82,7 +82,7 @@ fn check_carries(use_of_modes: &[Use]) -> Result<(), LayoutError> {
 pub fn composition_tiler(lhs: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
     match tiler {
         Tiler::Layout(rhs) => composition(lhs, rhs),
-        Tiler::Int(extent) => composition(lhs, &Layout::contiguous(extent.clone())),
+        Tiler::Int(extent) => composition(lhs, &Tiler::extent_layout(OP, extent)?),
         Tiler::All => Ok(lhs.clone()),
         Tiler::Tile(tilers) => transform_modes(
             OP,

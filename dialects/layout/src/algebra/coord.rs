@@ -2,7 +2,7 @@
 
 use super::int_tuple::spell_basis;
 use super::size::coprofile;
-use super::{product, rank_mismatch, tuple_add};
+use super::{plain_integers, product, rank_mismatch, tuple_add};
 use crate::{Int, IntTuple, Layout, LayoutError, Tree};
 
 /// The value of `layout` at `coord`: an integer, or for scaled bases a tuple of the profile that
@@ -13,6 +13,7 @@ use crate::{Int, IntTuple, Layout, LayoutError, Tree};
 /// # Errors
 /// If the coordinate is nested where the shape is not, or the ranks differ.
 pub fn crd2idx(coord: &IntTuple, layout: &Layout) -> Result<IntTuple, LayoutError> {
+    plain_integers("crd2idx", coord)?;
     let value = go(coord, layout.shape(), layout.stride())?;
     let has_basis = |leaf: &&Int| !leaf.path().is_empty();
     if !layout.stride().leaves().iter().any(has_basis) {
@@ -111,6 +112,8 @@ pub fn crd2idx_shape(coord: &IntTuple, shape: &IntTuple) -> Result<Int, LayoutEr
             (coord, shape) => Err(rank_mismatch("crd2idx", shape.rank(), coord.rank(), coord)),
         }
     }
+    plain_integers("crd2idx", coord)?;
+    plain_integers("crd2idx", shape)?;
     let (mut scale, mut sum) = (Int::ONE, Int::ZERO);
     horner(coord, shape, &mut scale, &mut sum)?;
     Ok(sum)

@@ -13,7 +13,9 @@ use crate::{IntTuple, Layout, LayoutError, Tiler, Tree};
 pub fn logical_divide(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
     match tiler {
         Tiler::Layout(tiler) => logical_divide_layout(layout, tiler),
-        Tiler::Int(extent) => logical_divide_layout(layout, &Layout::contiguous(extent.clone())),
+        Tiler::Int(extent) => {
+            logical_divide_layout(layout, &Tiler::extent_layout("logical_divide", extent)?)
+        }
         Tiler::All => Ok(layout.clone()),
         Tiler::Tile(tilers) => transform_modes(
             "logical_divide",

@@ -199,6 +199,29 @@ pub fn elem_scale(a: &IntTuple, b: &IntTuple) -> Result<IntTuple, LayoutError> {
     }
 }
 
+/// Refuses a scaled basis where a plain integer is needed.
+pub(crate) fn plain_integer(op: &'static str, value: &Int) -> Result<(), LayoutError> {
+    if value.path().is_empty() {
+        return Ok(());
+    }
+    Err(LayoutError::Unsupported {
+        op,
+        expected: "an integer without a basis",
+        found: value.to_string(),
+    })
+}
+
+/// Refuses scaled bases where plain integers are needed.
+pub(crate) fn plain_integers(op: &'static str, tuple: &IntTuple) -> Result<(), LayoutError> {
+    let mut result = Ok(());
+    tuple.visit(&mut |leaf| {
+        if result.is_ok() {
+            result = plain_integer(op, leaf);
+        }
+    });
+    result
+}
+
 /// Division rounded up. A tuple by a tuple goes mode by mode, missing modes of `b` counting as 1;
 /// a tuple by an integer folds the divisor through the modes from left to right.
 ///
@@ -328,6 +351,8 @@ pub fn elem_less(a: &IntTuple, b: &IntTuple) -> Result<Option<bool>, LayoutError
     match (a, b) {
         (Tree::Leaf(a), b) => {
             let bound = product(b);
+            plain_integer("elem_less", a)?;
+            plain_integers("elem_less", b)?;
             let less = Condition::AtMost {
                 left: a.add(&Int::ONE),
                 right: bound,

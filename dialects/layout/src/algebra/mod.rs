@@ -50,6 +50,7 @@ pub use int_tuple::{
     product_each, product_like, round_up, shape_div, sum, tuple_add, tuple_mul, tuple_neg,
     tuple_sub,
 };
+pub(crate) use int_tuple::{plain_integer, plain_integers};
 pub use inverse::{left_inverse, right_inverse};
 pub use modes::{
     append, append_to_rank, flatten, get, group_modes, prepend, prepend_to_rank, select, take,

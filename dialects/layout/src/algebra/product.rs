@@ -14,7 +14,9 @@ use crate::{Layout, LayoutError, Tiler, Tree};
 pub fn logical_product(block: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
     match tiler {
         Tiler::Layout(tiler) => logical_product_layout(block, tiler),
-        Tiler::Int(extent) => logical_product_layout(block, &Layout::contiguous(extent.clone())),
+        Tiler::Int(extent) => {
+            logical_product_layout(block, &Tiler::extent_layout("logical_product", extent)?)
+        }
         Tiler::All => Ok(block.clone()),
         Tiler::Tile(tilers) => transform_modes(
             "logical_product",

@@ -2,7 +2,7 @@
 
 use super::{
     append_to_rank, blocked_product, ceil_div, compact_col_major, evenly_divides,
-    make_ordered_layout, product_each, rank_mismatch,
+    make_ordered_layout, plain_integers, product_each, rank_mismatch,
 };
 use crate::obligation::require;
 use crate::{Condition, Int, IntTuple, Layout, LayoutError, Tree};
@@ -19,6 +19,7 @@ pub fn tile_to_shape(
     target: &IntTuple,
     order: Option<&IntTuple>,
 ) -> Result<Layout, LayoutError> {
+    plain_integers(OP, target)?;
     let rank = target.rank();
     if block.rank() > rank {
         return Err(rank_mismatch(OP, rank, block.rank(), block));

@@ -41,7 +41,8 @@ impl Cells {
         for row in 0..rows {
             let mut line = Vec::new();
             for column in 0..columns {
-                let index = Tree::Leaf(Int::Static(row + column * all_rows));
+                let index =
+                    Tree::Leaf(Int::Static(column.checked_mul(all_rows)?.checked_add(row)?));
                 line.push(layout.at(&index).ok()?);
             }
             values.push(line);

@@ -471,7 +471,7 @@ static OPERATIONS: &[Operation] = &[
     op!("make_ordered_layout", "make_ordered_layout(shape, order)", |a| { a.count(2..=2)?; a.plain(alg::make_ordered_layout(&a.tuple(0)?, &a.tuple(1)?)) }),
     op!("make_layout_like", "make_layout_like(layout)", |a| { a.count(1..=1)?; a.plain(alg::make_layout_like(a.any(0)?.inner())) }),
     op!("make_fragment_like", "make_fragment_like(layout)", |a| { a.count(1..=1)?; a.plain(alg::make_fragment_like(a.any(0)?.inner())) }),
-    op!("make_identity_layout", "make_identity_layout(shape)", |a| { a.count(1..=1)?; a.plain(Ok(alg::make_identity_layout(&shape_of(a, 0)?))) }),
+    op!("make_identity_layout", "make_identity_layout(shape)", |a| { a.count(1..=1)?; let shape = a.layout(0)?; a.plain(Ok(alg::make_identity_layout(shape.shape()))) }),
     op!("recast_layout", "recast_layout<new_bits, old_bits>(layout)", recast),
     op!("upcast", "upcast(layout, n)", |a| { a.count(2..=2)?; let n = a.number(1)?; a.plain(alg::upcast(&a.layout(0)?, n)) }),
     op!("downcast", "downcast(layout, n)", |a| { a.count(2..=2)?; let n = a.number(1)?; a.plain(alg::downcast(&a.layout(0)?, n)) }),

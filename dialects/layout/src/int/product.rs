@@ -33,7 +33,7 @@ fn scale(int: &Int, factor: i64) -> Int {
         },
         // An exact quotient times its divisor.
         Expr::FloorDiv(a, Int::Static(b)) | Expr::CeilDiv(a, Int::Static(b))
-            if factor % b == 0 && a.divisible_by(*b) =>
+            if *b > 0 && factor % b == 0 && a.divisible_by(*b) =>
         {
             a.mul(&Int::Static(factor / b))
         }

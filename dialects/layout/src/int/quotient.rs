@@ -106,17 +106,17 @@ fn floor_div_const(int: &Int, c: i64) -> Int {
         Expr::Mul(x, Int::Static(k)) if *k > 0 && c % k == 0 => {
             return x.floor_div(&Int::Static(c / k));
         }
-        Expr::FloorDiv(x, Int::Static(k)) => {
+        Expr::FloorDiv(x, Int::Static(k)) if *k > 0 => {
             if let Some(c) = k.checked_mul(c) {
                 return x.floor_div(&Int::Static(c));
             }
         }
-        Expr::CeilDiv(x, Int::Static(k)) if int.divisible_by(c) => {
+        Expr::CeilDiv(x, Int::Static(k)) if *k > 0 && int.divisible_by(c) => {
             if let Some(c) = k.checked_mul(c) {
                 return x.ceil_div(&Int::Static(c));
             }
         }
-        Expr::Mod(x, Int::Static(m)) if m % c == 0 => {
+        Expr::Mod(x, Int::Static(m)) if *m > 0 && m % c == 0 => {
             return x.floor_div(&by).modulo(&Int::Static(m / c));
         }
         Expr::Add(terms) => {
@@ -152,7 +152,7 @@ fn ceil_div_const(int: &Int, c: i64) -> Int {
         Expr::Mul(x, Int::Static(k)) if *k > 0 && c % k == 0 => {
             return x.ceil_div(&Int::Static(c / k));
         }
-        Expr::CeilDiv(x, Int::Static(k)) => {
+        Expr::CeilDiv(x, Int::Static(k)) if *k > 0 => {
             if let Some(c) = k.checked_mul(c) {
                 return x.ceil_div(&Int::Static(c));
             }
@@ -193,7 +193,7 @@ fn modulo_const(int: &Int, c: i64) -> Int {
         Expr::Mul(x, Int::Static(k)) if *k > 0 && c % k == 0 => {
             return x.modulo(&Int::Static(c / k)).mul(&Int::Static(*k));
         }
-        Expr::Mod(x, Int::Static(m)) if m % c == 0 => return x.modulo(&by),
+        Expr::Mod(x, Int::Static(m)) if *m > 0 && m % c == 0 => return x.modulo(&by),
         Expr::Add(terms) => {
             let (whole, rest) = split_multiples(terms, c);
             if !whole.is_empty() {

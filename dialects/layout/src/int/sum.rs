@@ -4,8 +4,8 @@ use super::{Int, gcd, node};
 use crate::sym::{Expr, Facts, Width};
 
 impl Int {
-    /// `self + other`. Of two scaled integers both must have the same basis; sums over several
-    /// directions are tuples ([`crate::algebra::tuple_add`]).
+    /// `self + other`. Of two scaled integers both must have the same basis, or the sum counts as
+    /// an overflow; sums over several directions are tuples ([`crate::algebra::tuple_add`]).
     pub fn add(&self, other: &Int) -> Int {
         match (self, other) {
             (Int::Static(a), Int::Static(b)) => Int::Static(a.saturating_add(*b)),
@@ -14,8 +14,8 @@ impl Int {
                 Int::scaled(a.add(b), path.clone())
             }
             (Int::Scaled(..), _) | (_, Int::Scaled(..)) => {
-                debug_assert!(false, "sum over several directions");
-                self.clone()
+                // No integer; `Layout::check` refuses what has this value in it.
+                Int::Static(i64::MAX)
             }
             _ => Int::sum([self.clone(), other.clone()]),
         }
@@ -118,7 +118,7 @@ impl Linear {
             else {
                 continue;
             };
-            let Some(want) = scale.checked_mul(*size) else {
+            let Some(want) = scale.checked_mul(*size).filter(|_| *size > 0) else {
                 continue;
             };
             let quotient = value.floor_div(&Int::Static(*size));
