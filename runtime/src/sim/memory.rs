@@ -132,10 +132,13 @@ impl Memory {
     /// The range is not inside of one allocation.
     pub fn read(&self, address: u64, bytes: u64) -> Result<Vec<u8>, SimError> {
         let place = self.host_place(address, bytes, Access::Read)?;
-        let words = &place.allocation.words;
-        Ok((place.offset..place.offset + bytes)
-            .map(|at| words[at as usize / 4].load(Relaxed).to_le_bytes()[at as usize % 4])
-            .collect())
+        let (first, end) = (place.offset as usize, (place.offset + bytes) as usize);
+        let words = &place.allocation.words[first / 4..end.div_ceil(4)];
+        let data: Vec<u8> = words
+            .iter()
+            .flat_map(|word| word.load(Relaxed).to_le_bytes())
+            .collect();
+        Ok(data[first % 4..][..bytes as usize].to_vec())
     }
 
     /// Makes a range uninitialised again and fills it with `0xff`.

@@ -3,8 +3,6 @@
 //! f16 and bf16 compute in f64 and round once: their operands are exact there, and so are products;
 //! sums that are not go through `add_odd`.
 
-use half::{bf16, f16};
-
 use super::form::{Decoded, Form, Ty};
 use crate::sim::isa::Op;
 use crate::sim::lane::{Dst, LaneFn, Pair, Src, map1, map2, map3};
@@ -512,11 +510,20 @@ pub(super) fn test_property(form: &mut Form) -> Decoded<Op> {
     }
 }
 
-/// The 16-bit types, for their use elsewhere.
+/// The sum of two values of a 16-bit type, for atomics.
 pub(super) fn add_halves(ty: Ty) -> Option<fn(u16, u16) -> u16> {
+    fn sum(format: Format, a: u16, b: u16) -> u16 {
+        let half = Half {
+            format,
+            ftz: false,
+            saturate: false,
+            relu: false,
+        };
+        half.encode(add_odd(half.decode(a), half.decode(b)))
+    }
     match ty {
-        Ty::F16 | Ty::F16x2 => Some(|a, b| (f16::from_bits(a) + f16::from_bits(b)).to_bits()),
-        Ty::Bf16 | Ty::Bf16x2 => Some(|a, b| (bf16::from_bits(a) + bf16::from_bits(b)).to_bits()),
+        Ty::F16 | Ty::F16x2 => Some(|a, b| sum(F16, a, b)),
+        Ty::Bf16 | Ty::Bf16x2 => Some(|a, b| sum(BF16, a, b)),
         _ => None,
     }
 }

@@ -233,3 +233,11 @@ fn tensor_core_gemm_that_does_not_wait() {
     );
     assert!(error.to_string().contains("ldmatrix"), "{error}");
 }
+
+#[test]
+fn every_form_that_llvm_emits_is_known() {
+    let text = include_str!("ptx/llvm_forms.ptx");
+    if let Err(error) = Module::parse(text) {
+        panic!("{error}");
+    }
+}
