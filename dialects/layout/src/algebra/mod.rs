@@ -3,7 +3,7 @@
 //! Reading order: `int_tuple` (arithmetic on nested integers), `size`, `compact` (strides made
 //! from shapes), `coord` (coordinates and offsets), `slice`, `modes` (modes as a list),
 //! `coalesce`, `filter`, `composition`, `complement`, `inverse`, `divide`, `product`,
-//! `tile_to_shape`, `recast`, `alignment`.
+//! `tile_to_shape`, `recast`, `alignment`, `swizzled` (through swizzles).
 //!
 //! Every operation is a function from values to a value or a [`LayoutError`](enum@crate::LayoutError).
 //! Results agree with C++ CuTe, text for text, wherever C++ CuTe is right by its own definition.
@@ -25,6 +25,7 @@ mod product;
 mod recast;
 mod size;
 mod slice;
+mod swizzled;
 mod tile_to_shape;
 
 pub use alignment::{
@@ -63,6 +64,7 @@ pub use product::{
 pub use recast::{downcast, recast_layout, recast_layout_any, upcast};
 pub use size::{coshape, cosize, cosize_any, depth, rank, size};
 pub use slice::{dice, slice, slice_and_offset};
+pub use swizzled::{compose, left_inverse_any, right_inverse_any, swizzle_through};
 pub use tile_to_shape::{domain_distribute, tile_to_shape};
 
 use crate::{IntTuple, Layout, LayoutError, Tree};

@@ -109,8 +109,14 @@ pub(super) fn compose(
         return Ok(Value::Layout(ComposedLayout::swizzle_of(swizzle, inner)));
     }
     let lhs = convert(outer, usage, "a layout or a swizzle", Value::to_any_layout)?;
-    let tiler = convert(inner, usage, "a layout or a tile", Value::to_tiler)?;
-    match alg::composition_any(&lhs, &tiler) {
+    let composed = match &inner.0 {
+        Value::Layout(rhs @ AnyLayout::Composed(_)) => alg::compose(&lhs, rhs),
+        _ => {
+            let tiler = convert(inner, usage, "a layout or a tile", Value::to_tiler)?;
+            alg::composition_any(&lhs, &tiler)
+        }
+    };
+    match composed {
         Ok(layout) => Ok(Value::Layout(layout)),
         Err(error) => Err(ExprError::Layout {
             span: span.clone(),
@@ -425,8 +431,8 @@ static OPERATIONS: &[Operation] = &[
         };
         a.plain(result)
     }),
-    op!("right_inverse", "right_inverse(layout)", |a| { a.count(1..=1)?; a.plain(Ok(alg::right_inverse(&a.layout(0)?))) }),
-    op!("left_inverse", "left_inverse(layout)", |a| { a.count(1..=1)?; a.plain(alg::left_inverse(&a.layout(0)?)) }),
+    op!("right_inverse", "right_inverse(layout)", |a| { a.count(1..=1)?; Ok(Value::Layout(a.ok(alg::right_inverse_any(&a.any(0)?))?)) }),
+    op!("left_inverse", "left_inverse(layout)", |a| { a.count(1..=1)?; Ok(Value::Layout(a.ok(alg::left_inverse_any(&a.any(0)?))?)) }),
     op!("logical_divide", "logical_divide(layout, tiler)", |a| a.tiled(alg::logical_divide)),
     op!("zipped_divide", "zipped_divide(layout, tiler)", |a| a.tiled(alg::zipped_divide)),
     op!("tiled_divide", "tiled_divide(layout, tiler)", |a| a.tiled(alg::tiled_divide)),
