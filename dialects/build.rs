@@ -6,19 +6,47 @@ use std::{
 };
 
 const GENERATED: [(&[&str], &str); 8] = [
-    (&["-gen-dialect-decls", "-dialect=cute"], "CuteDialect.h.inc"),
-    (&["-gen-dialect-defs", "-dialect=cute"], "CuteDialect.cpp.inc"),
-    (&["-gen-dialect-decls", "-dialect=cute_nvgpu"], "CuteNvgpuDialect.h.inc"),
-    (&["-gen-dialect-defs", "-dialect=cute_nvgpu"], "CuteNvgpuDialect.cpp.inc"),
-    (&["-gen-typedef-decls", "-typedefs-dialect=cute"], "CuteTypes.h.inc"),
-    (&["-gen-typedef-defs", "-typedefs-dialect=cute"], "CuteTypes.cpp.inc"),
-    (&["-gen-typedef-decls", "-typedefs-dialect=cute_nvgpu"], "CuteNvgpuTypes.h.inc"),
-    (&["-gen-typedef-defs", "-typedefs-dialect=cute_nvgpu"], "CuteNvgpuTypes.cpp.inc"),
+    (
+        &["-gen-dialect-decls", "-dialect=cute"],
+        "CuteDialect.h.inc",
+    ),
+    (
+        &["-gen-dialect-defs", "-dialect=cute"],
+        "CuteDialect.cpp.inc",
+    ),
+    (
+        &["-gen-dialect-decls", "-dialect=cute_nvgpu"],
+        "CuteNvgpuDialect.h.inc",
+    ),
+    (
+        &["-gen-dialect-defs", "-dialect=cute_nvgpu"],
+        "CuteNvgpuDialect.cpp.inc",
+    ),
+    (
+        &["-gen-typedef-decls", "-typedefs-dialect=cute"],
+        "CuteTypes.h.inc",
+    ),
+    (
+        &["-gen-typedef-defs", "-typedefs-dialect=cute"],
+        "CuteTypes.cpp.inc",
+    ),
+    (
+        &["-gen-typedef-decls", "-typedefs-dialect=cute_nvgpu"],
+        "CuteNvgpuTypes.h.inc",
+    ),
+    (
+        &["-gen-typedef-defs", "-typedefs-dialect=cute_nvgpu"],
+        "CuteNvgpuTypes.cpp.inc",
+    ),
 ];
-const OPERATIONS: [(&[&str], &str); 2] = [(&["-gen-op-decls"], "CuteOps.h.inc"), (&["-gen-op-defs"], "CuteOps.cpp.inc")];
+const OPERATIONS: [(&[&str], &str); 2] = [
+    (&["-gen-op-decls"], "CuteOps.h.inc"),
+    (&["-gen-op-defs"], "CuteOps.cpp.inc"),
+];
 
 fn main() {
-    let prefix = PathBuf::from(env::var("MLIR_SYS_220_PREFIX").unwrap_or("/usr/lib/llvm-22".into()));
+    let prefix =
+        PathBuf::from(env::var("MLIR_SYS_220_PREFIX").unwrap_or("/usr/lib/llvm-22".into()));
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
     for (flags, file) in GENERATED.iter().chain(&OPERATIONS) {
         tblgen(&prefix, flags, &out.join(file));
@@ -58,7 +86,10 @@ fn tblgen(prefix: &Path, flags: &[&str], out: &Path) {
         .status();
     match status {
         Ok(status) if status.success() => {}
-        other => panic!("mlir-tblgen {flags:?} failed ({other:?}); is MLIR 22 installed in {}?", prefix.display()),
+        other => panic!(
+            "mlir-tblgen {flags:?} failed ({other:?}); is MLIR 22 installed in {}?",
+            prefix.display()
+        ),
     }
 }
 
@@ -69,7 +100,9 @@ fn write_verifiers(header: &Path, out: &Path) {
         .lines()
         .filter_map(|line| line.strip_prefix("class ")?.strip_suffix(";"))
         .filter(|class| class.ends_with("Op"))
-        .map(|class| format!("LogicalResult {class}::verify() {{ return verifyOperation(*this); }}\n"))
+        .map(|class| {
+            format!("LogicalResult {class}::verify() {{ return verifyOperation(*this); }}\n")
+        })
         .collect();
     fs::write(out, verifiers).expect("OUT_DIR is writable");
 }

@@ -4,10 +4,10 @@
 
 use crate::codegen::{Timings, messages};
 use crate::compile::{Options, Source};
+use crate::passes::{self, Reported};
 use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::source::{SourceLoader, SourceMap};
-use cutec_frontend::{Program, load_program};
-use crate::passes::{self, Reported};
+use cutec_frontend::{LowerOptions, emit_module, load_program};
 use cutec_runtime::Abi;
 use cutec_runtime::abi::KernelAbi;
 use melior::ir::operation::OperationPrintingFlags;
@@ -67,25 +67,18 @@ pub fn lower_source<'c>(
     if diagnostics.iter().any(Diagnostic::is_error) {
         return Err(diagnostics);
     }
+    let lower = LowerOptions {
+        target: options.target,
+        kernel: options.kernel.clone(),
+        defines: options.defines.clone(),
+    };
     let module = timings.measure("evaluate and check", || {
-        emit_module(context, sources, &program, options, &mut diagnostics)
+        emit_module(context, sources, &program, &lower, &mut diagnostics)
     });
     match module {
         Some(module) if !diagnostics.iter().any(Diagnostic::is_error) => Ok((module, diagnostics)),
         _ => Err(diagnostics),
     }
-}
-
-/// SEAM (front end): evaluates and checks the program, and emits IR for its kernels, all of them or
-/// `options.kernel`, with `options.defines` set.
-fn emit_module<'c>(
-    _context: &'c Context,
-    _sources: &SourceMap,
-    _program: &Program,
-    _options: &Options,
-    _diagnostics: &mut Vec<Diagnostic>,
-) -> Option<Module<'c>> {
-    None
 }
 
 /// Tile level → cute level, and what completes the cute level: where each buffer of shared memory lies.
@@ -109,9 +102,16 @@ pub fn cute_to_llvm<'c>(
     module: &mut Module<'c>,
     options: &Options,
 ) -> Result<(), Reported> {
-    passes::convert_cute_to_gpu::convert_cute_to_gpu(context, passes::root(module), &options.target)?;
+    passes::convert_cute_to_gpu::convert_cute_to_gpu(
+        context,
+        passes::root(module),
+        &options.target,
+    )?;
     if options.print_ir_after_all {
-        eprintln!("// -----// IR Dump After convert-cute-to-gpu //----- //\n{}", module.as_operation());
+        eprintln!(
+            "// -----// IR Dump After convert-cute-to-gpu //----- //\n{}",
+            module.as_operation()
+        );
     }
     let manager = PassManager::new(context);
     if options.print_ir_after_all {
@@ -134,8 +134,9 @@ pub fn kernel_abi(module: &Module<'_>, options: &Options, file: &str) -> Result<
     for (name, abi, smem_bytes) in passes::kernel_attributes(passes::root(module)) {
         // A kernel written as MLIR may have none; it can be compiled but not launched by name.
         let Some(json) = abi else { continue };
-        let mut kernel: KernelAbi = serde_json::from_str(&json)
-            .map_err(|error| format!("{file}: the attribute `cute.abi` of kernel `{name}` is no kernel ABI: {error}"))?;
+        let mut kernel: KernelAbi = serde_json::from_str(&json).map_err(|error| {
+            format!("{file}: the attribute `cute.abi` of kernel `{name}` is no kernel ABI: {error}")
+        })?;
         kernel.target = options.target.name.to_owned();
         kernel.smem_bytes = smem_bytes;
         kernels.push(kernel);

@@ -112,19 +112,37 @@ pub struct MmaLayouts {
 #[allow(missing_docs)]
 pub enum AtomError {
     #[error("no copy instruction moves {bits} bits of {elem}; expected {expected}")]
-    CopyWidth { bits: u32, elem: Elem, expected: &'static str },
+    CopyWidth {
+        bits: u32,
+        elem: Elem,
+        expected: &'static str,
+    },
     #[error("`cp.async.cg` moves 128 bits, not {bits}; use `cache = always` for 32 or 64")]
     AsyncGlobalWidth { bits: u32 },
     #[error("ldmatrix loads 1, 2 or 4 matrices, not {matrices}")]
     LdsmMatrices { matrices: u32 },
     #[error("ldmatrix loads 16-bit elements here, not {elem}")]
     LdsmElement { elem: Elem },
-    #[error("no mma instruction m{m}n{n}k{k} with A {a}, B {b} and accumulator {c}; there is: {}", MmaAtom::known())]
-    NoMma { m: u32, n: u32, k: u32, a: Elem, b: Elem, c: Elem },
+    #[error(
+        "no mma instruction m{m}n{n}k{k} with A {a}, B {b} and accumulator {c}; there is: {}",
+        MmaAtom::known()
+    )]
+    NoMma {
+        m: u32,
+        n: u32,
+        k: u32,
+        a: Elem,
+        b: Elem,
+        c: Elem,
+    },
     #[error("no fused multiply-add of {elem}; expected f16, f32 or f64")]
     NoFma { elem: Elem },
     #[error("{atom} needs {needs}; the target is {target}")]
-    Target { atom: String, needs: &'static str, target: &'static str },
+    Target {
+        atom: String,
+        needs: &'static str,
+        target: &'static str,
+    },
 }
 
 /// Operand layouts of `mma.sync`, by shape and operand width.
@@ -134,14 +152,36 @@ struct MmaRow {
     b: &'static str,
 }
 const MMA_C: &str = "((4,8),(2,2)):((32,1),(16,8))";
-const MMA_16_K8: MmaRow = MmaRow { mnk: [16, 8, 8], a: "((4,8),(2,2)):((32,1),(16,8))", b: "((4,8),2):((16,1),8)" };
-const MMA_16_K16: MmaRow =
-    MmaRow { mnk: [16, 8, 16], a: "((4,8),(2,2,2)):((32,1),(16,8,128))", b: "((4,8),(2,2)):((16,1),(8,64))" };
-const MMA_32_K4: MmaRow = MmaRow { mnk: [16, 8, 4], a: "((4,8),2):((16,1),8)", b: "((4,8),1):((8,1),0)" };
-const MMA_32_K8: MmaRow = MmaRow { mnk: [16, 8, 8], a: "((4,8),(2,2)):((16,1),(8,64))", b: "((4,8),2):((8,1),32)" };
-const MMA_8_K16: MmaRow = MmaRow { mnk: [16, 8, 16], a: "((4,8),(4,2)):((64,1),(16,8))", b: "((4,8),4):((32,1),8)" };
-const MMA_8_K32: MmaRow =
-    MmaRow { mnk: [16, 8, 32], a: "((4,8),(4,2,2)):((64,1),(16,8,256))", b: "((4,8),(4,2)):((32,1),(8,128))" };
+const MMA_16_K8: MmaRow = MmaRow {
+    mnk: [16, 8, 8],
+    a: "((4,8),(2,2)):((32,1),(16,8))",
+    b: "((4,8),2):((16,1),8)",
+};
+const MMA_16_K16: MmaRow = MmaRow {
+    mnk: [16, 8, 16],
+    a: "((4,8),(2,2,2)):((32,1),(16,8,128))",
+    b: "((4,8),(2,2)):((16,1),(8,64))",
+};
+const MMA_32_K4: MmaRow = MmaRow {
+    mnk: [16, 8, 4],
+    a: "((4,8),2):((16,1),8)",
+    b: "((4,8),1):((8,1),0)",
+};
+const MMA_32_K8: MmaRow = MmaRow {
+    mnk: [16, 8, 8],
+    a: "((4,8),(2,2)):((16,1),(8,64))",
+    b: "((4,8),2):((8,1),32)",
+};
+const MMA_8_K16: MmaRow = MmaRow {
+    mnk: [16, 8, 16],
+    a: "((4,8),(4,2)):((64,1),(16,8))",
+    b: "((4,8),4):((32,1),8)",
+};
+const MMA_8_K32: MmaRow = MmaRow {
+    mnk: [16, 8, 32],
+    a: "((4,8),(4,2,2)):((64,1),(16,8,256))",
+    b: "((4,8),(4,2)):((32,1),(8,128))",
+};
 
 /// Every `mma.sync` that lowers: operand row, A and B, C (PTX ISA, "mma", sm_80 and later).
 const MMA_TABLE: [(&MmaRow, Elem, Elem); 12] = [
@@ -171,13 +211,21 @@ impl CopyAtom {
                 let whole = i64::from(bits) % self.elem.bits() == 0;
                 if !matches!(bits, 8 | 16 | 32 | 64 | 128) || !whole {
                     let expected = "8, 16, 32, 64 or 128 bits, a multiple of the element";
-                    return Err(AtomError::CopyWidth { bits, elem: self.elem, expected });
+                    return Err(AtomError::CopyWidth {
+                        bits,
+                        elem: self.elem,
+                        expected,
+                    });
                 }
             }
             CopyOp::Async { cache, bits } => {
                 if !matches!(bits, 32 | 64 | 128) || i64::from(bits) % self.elem.bits() != 0 {
                     let expected = "32, 64 or 128 bits, a multiple of the element";
-                    return Err(AtomError::CopyWidth { bits, elem: self.elem, expected });
+                    return Err(AtomError::CopyWidth {
+                        bits,
+                        elem: self.elem,
+                        expected,
+                    });
                 }
                 if cache == Cache::Global && bits != 128 {
                     return Err(AtomError::AsyncGlobalWidth { bits });
@@ -198,9 +246,11 @@ impl CopyAtom {
     /// Checks that the target has the instruction.
     pub fn legal_on(&self, target: &Target) -> Result<(), AtomError> {
         match self.op {
-            CopyOp::Async { .. } if !target.has_cp_async => {
-                Err(AtomError::Target { atom: self.to_string(), needs: "sm_80 or later", target: target.name })
-            }
+            CopyOp::Async { .. } if !target.has_cp_async => Err(AtomError::Target {
+                atom: self.to_string(),
+                needs: "sm_80 or later",
+                target: target.name,
+            }),
             _ => Ok(()),
         }
     }
@@ -208,7 +258,9 @@ impl CopyAtom {
     /// Elements that one instruction moves a thread, on the source side.
     pub fn src_values(&self) -> i64 {
         match self.op {
-            CopyOp::Universal { bits } | CopyOp::Async { bits, .. } => i64::from(bits) / self.elem.bits(),
+            CopyOp::Universal { bits } | CopyOp::Async { bits, .. } => {
+                i64::from(bits) / self.elem.bits()
+            }
             CopyOp::Ldsm { .. } => 8,
         }
     }
@@ -226,10 +278,21 @@ impl CopyAtom {
         match self.op {
             CopyOp::Universal { .. } | CopyOp::Async { .. } => {
                 let one = table(&format!("(1,{}):(0,1)", self.src_values()));
-                CopyLayouts { threads: 1, src: one.clone(), dst: one }
+                CopyLayouts {
+                    threads: 1,
+                    src: one.clone(),
+                    dst: one,
+                }
             }
-            CopyOp::Ldsm { matrices, transpose } => {
-                let src = ["((8,4),8):((8,0),1)", "((16,2),8):((8,0),1)", "(32,8):(8,1)"][matrices.ilog2() as usize];
+            CopyOp::Ldsm {
+                matrices,
+                transpose,
+            } => {
+                let src = [
+                    "((8,4),8):((8,0),1)",
+                    "((16,2),8):((8,0),1)",
+                    "(32,8):(8,1)",
+                ][matrices.ilog2() as usize];
                 let dst = match (matrices, transpose) {
                     (1, false) => "(32,2):(2,1)",
                     (2, false) => "(32,(2,2)):(2,(1,64))",
@@ -238,7 +301,11 @@ impl CopyAtom {
                     (2, true) => "((4,8),(1,2,2)):((16,1),(1,8,64))",
                     (_, true) => "((4,8),(1,2,4)):((16,1),(1,8,64))",
                 };
-                CopyLayouts { threads: 32, src: table(src), dst: table(dst) }
+                CopyLayouts {
+                    threads: 32,
+                    src: table(src),
+                    dst: table(dst),
+                }
             }
         }
     }
@@ -246,15 +313,21 @@ impl CopyAtom {
 
 impl MmaAtom {
     fn row(&self) -> Option<&'static MmaRow> {
-        let MmaOp::Sync { m, n, k } = self.op else { return None };
+        let MmaOp::Sync { m, n, k } = self.op else {
+            return None;
+        };
         MMA_TABLE
             .iter()
-            .find(|(row, ab, c)| row.mnk == [m, n, k] && *ab == self.a && *ab == self.b && *c == self.c)
+            .find(|(row, ab, c)| {
+                row.mnk == [m, n, k] && *ab == self.a && *ab == self.b && *c == self.c
+            })
             .map(|(row, _, _)| *row)
     }
 
     fn known() -> String {
-        let names = MMA_TABLE.map(|(row, ab, c)| format!("m{}n{}k{} {ab} to {c}", row.mnk[0], row.mnk[1], row.mnk[2]));
+        let names = MMA_TABLE.map(|(row, ab, c)| {
+            format!("m{}n{}k{} {ab} to {c}", row.mnk[0], row.mnk[1], row.mnk[2])
+        });
         names.join(", ")
     }
 
@@ -264,7 +337,14 @@ impl MmaAtom {
             MmaOp::Fma if matches!(self.c, Elem::F16 | Elem::F32 | Elem::F64) => Ok(()),
             MmaOp::Fma => Err(AtomError::NoFma { elem: self.c }),
             MmaOp::Sync { .. } if self.row().is_some() => Ok(()),
-            MmaOp::Sync { m, n, k } => Err(AtomError::NoMma { m, n, k, a: self.a, b: self.b, c: self.c }),
+            MmaOp::Sync { m, n, k } => Err(AtomError::NoMma {
+                m,
+                n,
+                k,
+                a: self.a,
+                b: self.b,
+                c: self.c,
+            }),
         }
     }
 
@@ -272,7 +352,11 @@ impl MmaAtom {
     pub fn legal_on(&self, target: &Target) -> Result<(), AtomError> {
         let fp8 = matches!(self.a, Elem::F8E4M3 | Elem::F8E5M2);
         if fp8 && !target.has_fp8_mma {
-            return Err(AtomError::Target { atom: self.to_string(), needs: "sm_89 or later", target: target.name });
+            return Err(AtomError::Target {
+                atom: self.to_string(),
+                needs: "sm_89 or later",
+                target: target.name,
+            });
         }
         Ok(())
     }
@@ -290,7 +374,13 @@ impl MmaAtom {
             },
             None => {
                 let one = table("(1,1):(0,0)");
-                MmaLayouts { shape: [1, 1, 1], threads: 1, a: one.clone(), b: one.clone(), c: one }
+                MmaLayouts {
+                    shape: [1, 1, 1],
+                    threads: 1,
+                    a: one.clone(),
+                    b: one.clone(),
+                    c: one,
+                }
             }
         })
     }
@@ -300,14 +390,29 @@ impl fmt::Display for CopyAtom {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let elem = self.elem;
         match self.op {
-            CopyOp::Universal { bits } => write!(f, "!cute_nvgpu.atom.universal_copy<{elem}, {bits} b>"),
-            CopyOp::Async { cache, bits } => {
-                let cache = if cache == Cache::Always { "always" } else { "global" };
-                write!(f, "!cute_nvgpu.atom.simt_async_copy<{elem}, cache = {cache}, {bits} b>")
+            CopyOp::Universal { bits } => {
+                write!(f, "!cute_nvgpu.atom.universal_copy<{elem}, {bits} b>")
             }
-            CopyOp::Ldsm { matrices, transpose } => {
+            CopyOp::Async { cache, bits } => {
+                let cache = if cache == Cache::Always {
+                    "always"
+                } else {
+                    "global"
+                };
+                write!(
+                    f,
+                    "!cute_nvgpu.atom.simt_async_copy<{elem}, cache = {cache}, {bits} b>"
+                )
+            }
+            CopyOp::Ldsm {
+                matrices,
+                transpose,
+            } => {
                 let how = if transpose { "t" } else { "n" };
-                write!(f, "!cute_nvgpu.atom.ldsm<val_type = {elem}, num_matrices = {matrices}, {how}>")
+                write!(
+                    f,
+                    "!cute_nvgpu.atom.ldsm<val_type = {elem}, num_matrices = {matrices}, {how}>"
+                )
             }
         }
     }
@@ -318,8 +423,99 @@ impl fmt::Display for MmaAtom {
         match self.op {
             MmaOp::Fma => write!(f, "!cute_nvgpu.atom.universal_fma<{}>", self.c),
             MmaOp::Sync { m, n, k } => {
-                write!(f, "!cute_nvgpu.sm80.mma<\"{m}x{n}x{k}\", elem_type = ({}, {}, {})>", self.a, self.b, self.c)
+                write!(
+                    f,
+                    "!cute_nvgpu.sm80.mma<\"{m}x{n}x{k}\", elem_type = ({}, {}, {})>",
+                    self.a, self.b, self.c
+                )
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cutec_layout::algebra::{cosize, size};
+
+    fn all_mma() -> impl Iterator<Item = MmaAtom> {
+        MMA_TABLE.iter().map(|(row, ab, c)| {
+            let [m, n, k] = row.mnk;
+            MmaAtom {
+                op: MmaOp::Sync { m, n, k },
+                a: *ab,
+                b: *ab,
+                c: *c,
+            }
+        })
+    }
+
+    #[test]
+    fn each_operand_of_an_mma_is_covered_once_by_threads_and_values() {
+        for atom in all_mma() {
+            let layouts = atom.layouts().unwrap();
+            let [m, n, k] = layouts.shape;
+            for (layout, elements) in [
+                (&layouts.a, m * k),
+                (&layouts.b, n * k),
+                (&layouts.c, m * n),
+            ] {
+                assert!(size(layout).is(elements), "{atom}: {layout}");
+                assert!(cosize(layout).unwrap().is(elements), "{atom}: {layout}");
+                let offsets: std::collections::BTreeSet<_> = crate::semantics::offsets_of(layout)
+                    .unwrap()
+                    .iter()
+                    .map(|offset| offset.as_static().unwrap())
+                    .collect();
+                assert_eq!(offsets.len() as i64, elements, "{atom}: {layout}");
+            }
+        }
+    }
+
+    #[test]
+    fn ldmatrix_reads_rows_of_eight_and_writes_every_element_once() {
+        for matrices in [1, 2, 4] {
+            for transpose in [false, true] {
+                let op = CopyOp::Ldsm {
+                    matrices,
+                    transpose,
+                };
+                let atom = CopyAtom {
+                    op,
+                    elem: Elem::BF16,
+                };
+                atom.verify().unwrap();
+                let layouts = atom.layouts();
+                assert!(size(&layouts.src).is(32 * 8), "{atom}");
+                assert!(
+                    cosize(&layouts.src).unwrap().is(64 * i64::from(matrices)),
+                    "{atom}"
+                );
+                assert!(size(&layouts.dst).is(32 * atom.dst_values()), "{atom}");
+                assert!(
+                    cosize(&layouts.dst).unwrap().is(64 * i64::from(matrices)),
+                    "{atom}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn atoms_print_as_types_that_parse_to_them() {
+        let mut vars = crate::types::Vars::default();
+        for atom in all_mma() {
+            let parsed = crate::types::parse_type(&atom.to_string(), &mut vars).unwrap();
+            assert!(
+                matches!(parsed, crate::value::Val::MmaAtom(found) if found == atom),
+                "{atom}"
+            );
+        }
+    }
+
+    #[test]
+    fn fp8_needs_ada() {
+        let atom = all_mma().find(|atom| atom.a == Elem::F8E4M3).unwrap();
+        assert!(atom.legal_on(&Target::parse("sm_80").unwrap()).is_err());
+        assert!(atom.legal_on(&Target::parse("sm_89").unwrap()).is_ok());
     }
 }

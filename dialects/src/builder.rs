@@ -7,8 +7,8 @@
 use melior::{
     Context,
     ir::{
-        Attribute, AttributeLike, Block, BlockLike, BlockRef, Identifier, Location, Operation, OperationRef, Region,
-        RegionLike, Type, TypeLike, Value, ValueLike,
+        Attribute, AttributeLike, Block, BlockLike, BlockRef, Identifier, Location, Operation,
+        OperationRef, Region, RegionLike, Type, TypeLike, Value, ValueLike,
         operation::{OperationBuilder, OperationLike},
     },
 };
@@ -67,7 +67,8 @@ impl<'c> OpBuilder<'c> {
         if let Some(found) = self.types.borrow().get(text) {
             return *found;
         }
-        let parsed = Type::parse(self.context, text).unwrap_or_else(|| panic!("internal: `{text}` is no MLIR type"));
+        let parsed = Type::parse(self.context, text)
+            .unwrap_or_else(|| panic!("internal: `{text}` is no MLIR type"));
         self.types.borrow_mut().insert(text.into(), parsed);
         parsed
     }
@@ -80,14 +81,20 @@ impl<'c> OpBuilder<'c> {
         if let Some(found) = self.attributes.borrow().get(text) {
             return *found;
         }
-        let parsed =
-            Attribute::parse(self.context, text).unwrap_or_else(|| panic!("internal: `{text}` is no MLIR attribute"));
+        let parsed = Attribute::parse(self.context, text)
+            .unwrap_or_else(|| panic!("internal: `{text}` is no MLIR attribute"));
         self.attributes.borrow_mut().insert(text.into(), parsed);
         parsed
     }
 
     /// Creates an operation from its generic form.
-    pub fn op(&self, name: &str, operands: &[IrValue<'c>], attrs: &[(&str, Attribute<'c>)], results: &[Type<'c>]) -> IrOp<'c> {
+    pub fn op(
+        &self,
+        name: &str,
+        operands: &[IrValue<'c>],
+        attrs: &[(&str, Attribute<'c>)],
+        results: &[Type<'c>],
+    ) -> IrOp<'c> {
         self.op_with_regions(name, operands, attrs, results, Vec::new())
     }
 
@@ -100,7 +107,10 @@ impl<'c> OpBuilder<'c> {
         results: &[Type<'c>],
         regions: Vec<Region<'c>>,
     ) -> IrOp<'c> {
-        let attrs: Vec<_> = attrs.iter().map(|(name, attr)| (Identifier::new(self.context, name), *attr)).collect();
+        let attrs: Vec<_> = attrs
+            .iter()
+            .map(|(name, attr)| (Identifier::new(self.context, name), *attr))
+            .collect();
         let built = OperationBuilder::new(name, self.location)
             .add_operands(operands)
             .add_attributes(&attrs)
@@ -114,25 +124,40 @@ impl<'c> OpBuilder<'c> {
     }
 
     /// Creates an operation with one result and returns it.
-    pub fn value(&self, name: &str, operands: &[IrValue<'c>], attrs: &[(&str, Attribute<'c>)], result: Type<'c>) -> IrValue<'c> {
+    pub fn value(
+        &self,
+        name: &str,
+        operands: &[IrValue<'c>],
+        attrs: &[(&str, Attribute<'c>)],
+        result: Type<'c>,
+    ) -> IrValue<'c> {
         result_of(self.op(name, operands, attrs, &[result]), 0)
     }
 
     /// An integer constant of a type such as `i32`.
     pub fn constant(&self, value: i64, ty: &str) -> IrValue<'c> {
-        self.value("arith.constant", &[], &[("value", self.attr(&format!("{value} : {ty}")))], self.ty(ty))
+        self.value(
+            "arith.constant",
+            &[],
+            &[("value", self.attr(&format!("{value} : {ty}")))],
+            self.ty(ty),
+        )
     }
 
     /// Inserts a finished operation.
     pub fn insert(&self, op: Operation<'c>) -> IrOp<'c> {
-        let inserted = match self.insertion {
-            Insertion::End(block) => unsafe { OperationRef::from_raw(block.append_operation(op).to_raw()) },
+        // SAFETY: the block owns the operation from here on; see the module comment.
+        match self.insertion {
+            Insertion::End(block) => unsafe {
+                OperationRef::from_raw(block.append_operation(op).to_raw())
+            },
             Insertion::Before(anchor) => {
                 let block = anchor.block().expect("an anchor stands in a block");
-                unsafe { OperationRef::from_raw(block.insert_operation_before(anchor, op).to_raw()) }
+                unsafe {
+                    OperationRef::from_raw(block.insert_operation_before(anchor, op).to_raw())
+                }
             }
-        };
-        inserted
+        }
     }
 
     /// Runs `body` with the insertion point at the end of `block`.

@@ -38,12 +38,18 @@ impl Elem {
 
     /// The element type of an MLIR type text.
     pub fn parse(text: &str) -> Option<Elem> {
-        Elem::ALL.iter().find(|(_, name)| *name == text).map(|(elem, _)| *elem)
+        Elem::ALL
+            .iter()
+            .find(|(_, name)| *name == text)
+            .map(|(elem, _)| *elem)
     }
 
     /// Its MLIR name.
     pub fn name(self) -> &'static str {
-        Elem::ALL.iter().find(|(elem, _)| *elem == self).map_or("", |(_, name)| name)
+        Elem::ALL
+            .iter()
+            .find(|(elem, _)| *elem == self)
+            .map_or("", |(_, name)| name)
     }
 
     /// Bits that one element takes in memory (a predicate takes a byte).
@@ -63,7 +69,10 @@ impl Elem {
 
     /// Whether this is a floating-point type.
     pub fn is_float(self) -> bool {
-        !matches!(self, Elem::I1 | Elem::I8 | Elem::I16 | Elem::I32 | Elem::I64)
+        !matches!(
+            self,
+            Elem::I1 | Elem::I8 | Elem::I16 | Elem::I32 | Elem::I64
+        )
     }
 }
 

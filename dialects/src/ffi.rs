@@ -13,12 +13,21 @@ unsafe extern "C" {
 
 /// Runs a check; a message and `false` where it refuses.
 fn answer(message: *mut c_void, check: impl FnOnce() -> Result<(), String>) -> bool {
-    let result = catch_unwind(AssertUnwindSafe(check)).unwrap_or_else(|_| Err("internal error in a verifier".into()));
+    let result = catch_unwind(AssertUnwindSafe(check))
+        .unwrap_or_else(|_| Err("internal error in a verifier".into()));
     match result {
         Ok(()) => true,
         Err(text) => {
             // SAFETY: `message` is the caller's and is only written here; the text outlives the call.
-            unsafe { cutec_set_message(message, MlirStringRef { data: text.as_ptr().cast(), length: text.len() }) };
+            unsafe {
+                cutec_set_message(
+                    message,
+                    MlirStringRef {
+                        data: text.as_ptr().cast(),
+                        length: text.len(),
+                    },
+                )
+            };
             false
         }
     }
@@ -30,7 +39,9 @@ extern "C" fn cutec_verify_type(text: MlirStringRef, message: *mut c_void) -> bo
         // SAFETY: MLIR passes a valid range of bytes.
         let bytes = unsafe { std::slice::from_raw_parts(text.data.cast::<u8>(), text.length) };
         let text = std::str::from_utf8(bytes).map_err(|_| "type text is not UTF-8".to_string())?;
-        parse_type(text, &mut Vars::default()).map(|_| ()).map_err(|error| error.to_string())
+        parse_type(text, &mut Vars::default())
+            .map(|_| ())
+            .map_err(|error| error.to_string())
     })
 }
 
@@ -50,10 +61,15 @@ extern "C" fn cutec_verify_op(op: MlirOperation, message: *mut c_void) -> bool {
         let declared = crate::ir::result_type_text(&op);
         let inferred = result.to_string();
         // An integer that the operation gives may be declared of either width, and a float is opaque.
-        let scalar = matches!(declared.as_str(), "i1" | "i8" | "i16" | "i32" | "i64" | "index");
+        let scalar = matches!(
+            declared.as_str(),
+            "i1" | "i8" | "i16" | "i32" | "i64" | "index"
+        );
         if inferred == declared || scalar {
             return Ok(());
         }
-        Err(format!("result is {inferred}, but the operation declares {declared}"))
+        Err(format!(
+            "result is {inferred}, but the operation declares {declared}"
+        ))
     })
 }

@@ -44,7 +44,10 @@ pub fn register_pass(make: extern "C" fn() -> MlirPass) {
 
 /// MLIR's `opt` driver over cutec's dialects and the registered passes; returns the exit code.
 pub fn opt_main(args: &[String]) -> i32 {
-    let args: Vec<CString> = args.iter().filter_map(|arg| CString::new(arg.as_str()).ok()).collect();
+    let args: Vec<CString> = args
+        .iter()
+        .filter_map(|arg| CString::new(arg.as_str()).ok())
+        .collect();
     let mut raw: Vec<*mut c_char> = args.iter().map(|arg| arg.as_ptr().cast_mut()).collect();
     // SAFETY: the driver reads the arguments while `args` lives.
     unsafe { cutec_opt_main(raw.len() as c_int, raw.as_mut_ptr()) }
@@ -52,32 +55,57 @@ pub fn opt_main(args: &[String]) -> i32 {
 
 /// The name of an operation of the `cute` dialect, without the prefix.
 pub fn cute_name<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Option<String> {
-    op.name().as_string_ref().as_str().ok()?.strip_prefix("cute.").map(String::from)
+    op.name()
+        .as_string_ref()
+        .as_str()
+        .ok()?
+        .strip_prefix("cute.")
+        .map(String::from)
 }
 
 /// The operands of an operation, by their types.
-pub fn values_of<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>, vars: &mut Vars) -> Result<Vec<Val>, TypeError> {
-    op.operands().map(|operand| parse_type(&operand.r#type().to_string(), vars)).collect()
+pub fn values_of<'c: 'a, 'a>(
+    op: &impl OperationLike<'c, 'a>,
+    vars: &mut Vars,
+) -> Result<Vec<Val>, TypeError> {
+    op.operands()
+        .map(|operand| parse_type(&operand.r#type().to_string(), vars))
+        .collect()
 }
 
 /// The declared type of the first result.
 pub fn result_type_text<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> String {
-    op.result(0).map(|result| result.r#type().to_string()).unwrap_or_default()
+    op.result(0)
+        .map(|result| result.r#type().to_string())
+        .unwrap_or_default()
 }
 
 /// The attributes that the meaning of an operation depends on.
-pub fn attrs_of<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>, vars: &mut Vars) -> Result<Attrs, SemError> {
+pub fn attrs_of<'c: 'a, 'a>(
+    op: &impl OperationLike<'c, 'a>,
+    vars: &mut Vars,
+) -> Result<Attrs, SemError> {
     let mut attrs = Attrs::default();
     if let Ok(mode) = op.attribute("mode") {
         let text = mode.to_string();
-        let inner = text.trim_start_matches("array<i64").trim_start_matches(':').trim_end_matches('>');
-        let modes: Result<Vec<i64>, _> =
-            inner.split(',').map(str::trim).filter(|mode| !mode.is_empty()).map(str::parse).collect();
-        attrs.mode = modes.map_err(|_| SemError::Illegal(format!("expects `mode` as array<i64: …>, but got {text}")))?;
+        let inner = text
+            .trim_start_matches("array<i64")
+            .trim_start_matches(':')
+            .trim_end_matches('>');
+        let modes: Result<Vec<i64>, _> = inner
+            .split(',')
+            .map(str::trim)
+            .filter(|mode| !mode.is_empty())
+            .map(str::parse)
+            .collect();
+        attrs.mode = modes.map_err(|_| {
+            SemError::Illegal(format!("expects `mode` as array<i64: …>, but got {text}"))
+        })?;
     }
     if let Ok(proj) = op.attribute("proj") {
         let text = string_of(proj)?;
-        let proj = cutec_layout::text::parse_coord(&text).map_err(|error| SemError::Illegal(error.to_string()))?;
+        let proj = cutec_layout::text::parse_coord(&text)
+            .map_err(|error| SemError::Illegal(error.to_string()))?;
         attrs.proj = Some(proj);
     }
     if let Ok(operand) = op.attribute("operand") {
@@ -91,9 +119,14 @@ pub fn attrs_of<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>, vars: &mut Vars) ->
 
 fn string_of(attribute: Attribute) -> Result<String, SemError> {
     let text = attribute.to_string();
-    match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+    match text
+        .strip_prefix('"')
+        .and_then(|text| text.strip_suffix('"'))
+    {
         Some(text) => Ok(text.into()),
-        None => Err(SemError::Illegal(format!("expects a string attribute, but got {text}"))),
+        None => Err(SemError::Illegal(format!(
+            "expects a string attribute, but got {text}"
+        ))),
     }
 }
 
@@ -140,12 +173,26 @@ pub fn build_op<'c>(
         mode: attrs.mode.unwrap_or_default().to_vec(),
         proj: proj.map_err(|error| SemError::Illegal(error.to_string()))?,
         operand: attrs.operand.map(String::from),
-        result: attrs.result.map(|text| parse_type(text, &mut vars)).transpose()?,
+        result: attrs
+            .result
+            .map(|text| parse_type(text, &mut vars))
+            .transpose()?,
     };
     let mut ir_attrs = Vec::new();
     if let Some(mode) = attrs.mode {
-        let text = mode.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
-        ir_attrs.push(("mode", ir.attr(&if mode.is_empty() { "array<i64>".into() } else { format!("array<i64: {text}>") })));
+        let text = mode
+            .iter()
+            .map(i64::to_string)
+            .collect::<Vec<_>>()
+            .join(", ");
+        ir_attrs.push((
+            "mode",
+            ir.attr(&if mode.is_empty() {
+                "array<i64>".into()
+            } else {
+                format!("array<i64: {text}>")
+            }),
+        ));
     }
     if let Some(proj) = attrs.proj {
         ir_attrs.push(("proj", ir.attr(&format!("\"{proj}\""))));
@@ -170,4 +217,10 @@ pub fn build_op<'c>(
 }
 
 /// Operations without a result.
-const EFFECTS: [&str; 5] = ["memref.store", "memref.store_vec", "copy", "autovec_copy", "gemm"];
+const EFFECTS: [&str; 5] = [
+    "memref.store",
+    "memref.store_vec",
+    "copy",
+    "autovec_copy",
+    "gemm",
+];

@@ -20,12 +20,54 @@ pub struct Target {
 
 /// Every target, oldest first.
 pub const TARGETS: [Target; 6] = [
-    Target { name: "sm_80", sm: 80, ptx_isa: 80, max_smem: 163 * 1024, has_cp_async: true, has_fp8_mma: false },
-    Target { name: "sm_86", sm: 86, ptx_isa: 80, max_smem: 99 * 1024, has_cp_async: true, has_fp8_mma: false },
-    Target { name: "sm_87", sm: 87, ptx_isa: 80, max_smem: 163 * 1024, has_cp_async: true, has_fp8_mma: false },
-    Target { name: "sm_89", sm: 89, ptx_isa: 84, max_smem: 99 * 1024, has_cp_async: true, has_fp8_mma: true },
-    Target { name: "sm_90", sm: 90, ptx_isa: 84, max_smem: 227 * 1024, has_cp_async: true, has_fp8_mma: true },
-    Target { name: "sm_90a", sm: 90, ptx_isa: 84, max_smem: 227 * 1024, has_cp_async: true, has_fp8_mma: true },
+    Target {
+        name: "sm_80",
+        sm: 80,
+        ptx_isa: 80,
+        max_smem: 163 * 1024,
+        has_cp_async: true,
+        has_fp8_mma: false,
+    },
+    Target {
+        name: "sm_86",
+        sm: 86,
+        ptx_isa: 80,
+        max_smem: 99 * 1024,
+        has_cp_async: true,
+        has_fp8_mma: false,
+    },
+    Target {
+        name: "sm_87",
+        sm: 87,
+        ptx_isa: 80,
+        max_smem: 163 * 1024,
+        has_cp_async: true,
+        has_fp8_mma: false,
+    },
+    Target {
+        name: "sm_89",
+        sm: 89,
+        ptx_isa: 84,
+        max_smem: 99 * 1024,
+        has_cp_async: true,
+        has_fp8_mma: true,
+    },
+    Target {
+        name: "sm_90",
+        sm: 90,
+        ptx_isa: 84,
+        max_smem: 227 * 1024,
+        has_cp_async: true,
+        has_fp8_mma: true,
+    },
+    Target {
+        name: "sm_90a",
+        sm: 90,
+        ptx_isa: 84,
+        max_smem: 227 * 1024,
+        has_cp_async: true,
+        has_fp8_mma: true,
+    },
 ];
 
 /// An `--arch` that is not in [`TARGETS`].
@@ -39,7 +81,10 @@ pub struct UnknownTarget {
 impl Target {
     /// The target of a name such as `sm_80`.
     pub fn parse(name: &str) -> Result<Target, UnknownTarget> {
-        TARGETS.into_iter().find(|t| t.name == name).ok_or_else(|| UnknownTarget { name: name.into() })
+        TARGETS
+            .into_iter()
+            .find(|t| t.name == name)
+            .ok_or_else(|| UnknownTarget { name: name.into() })
     }
 
     /// LLVM's feature string: the PTX ISA version.

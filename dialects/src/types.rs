@@ -2,8 +2,13 @@
 use crate::atoms::{AtomError, Cache, CopyAtom, CopyOp, MmaAtom, MmaOp};
 use crate::elem::{Elem, Space};
 use crate::value::{CoordTensor, Ptr, TiledCopyVal, TiledMmaVal, TupleKind, Val, View};
-use cutec_layout::text::{TextError, parse_any_layout, parse_coord, parse_int_tuple, parse_layout, parse_swizzle, parse_tiler};
-use cutec_layout::{AnyLayout, Coord, Int, IntTuple, Layout, LayoutError, SymInfo, Tiler, Width, tv};
+use cutec_layout::text::{
+    TextError, parse_any_layout, parse_coord, parse_int_tuple, parse_layout, parse_swizzle,
+    parse_tiler,
+};
+use cutec_layout::{
+    AnyLayout, Coord, Int, IntTuple, Layout, LayoutError, SymInfo, Tiler, Width, tv,
+};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -12,7 +17,11 @@ use thiserror::Error;
 #[allow(missing_docs)]
 pub enum TypeError {
     #[error("not a {what}: `{text}`: {reason}")]
-    Text { what: &'static str, text: String, reason: String },
+    Text {
+        what: &'static str,
+        text: String,
+        reason: String,
+    },
     #[error("unknown element type `{found}`; expected one of {}", Elem::ALL.map(|(_, name)| name).join(", "))]
     Elem { found: String },
     #[error("unknown memory space `{found}`; expected gmem, smem or rmem")]
@@ -20,7 +29,10 @@ pub enum TypeError {
     #[error("alignment {found} is not a power of two of at least the element's {bytes} bytes")]
     Align { found: i64, bytes: i64 },
     #[error("expected {expected} in `{text}`")]
-    Form { expected: &'static str, text: String },
+    Form {
+        expected: &'static str,
+        text: String,
+    },
     #[error(transparent)]
     Atom(#[from] AtomError),
     #[error(transparent)]
@@ -38,7 +50,14 @@ impl Vars {
     pub fn fresh(&mut self, width: Width, div: i64) -> Int {
         let id = self.next;
         self.next += 1;
-        Int::var(id, SymInfo { width, div, max: None })
+        Int::var(
+            id,
+            SymInfo {
+                width,
+                div,
+                max: None,
+            },
+        )
     }
 
     fn renew(&mut self, int: &Int) -> Int {
@@ -54,7 +73,10 @@ impl Vars {
     }
 
     fn layout(&mut self, layout: &Layout) -> Result<Layout, TypeError> {
-        Ok(Layout::new(self.tuple(layout.shape()), self.tuple(layout.stride()))?)
+        Ok(Layout::new(
+            self.tuple(layout.shape()),
+            self.tuple(layout.stride()),
+        )?)
     }
 
     fn any(&mut self, layout: AnyLayout) -> Result<AnyLayout, TypeError> {
@@ -72,7 +94,12 @@ impl Vars {
         Ok(match tiler {
             Tiler::Layout(layout) => Tiler::Layout(self.layout(&layout)?),
             Tiler::Int(int) => Tiler::Int(self.renew(&int)),
-            Tiler::Tile(modes) => Tiler::Tile(modes.into_iter().map(|mode| self.tiler(mode)).collect::<Result<_, _>>()?),
+            Tiler::Tile(modes) => Tiler::Tile(
+                modes
+                    .into_iter()
+                    .map(|mode| self.tiler(mode))
+                    .collect::<Result<_, _>>()?,
+            ),
             Tiler::All => Tiler::All,
         })
     }
@@ -86,47 +113,90 @@ pub fn parse_type(text: &str, vars: &mut Vars) -> Result<Val, TypeError> {
         "i64" | "index" => return Ok(Val::Scalar(vars.fresh(Width::I64, 1))),
         _ => {}
     }
-    let Some((head, body)) = text.split_once('<') else { return Ok(Val::Opaque(text.into())) };
-    let Some(body) = body.strip_suffix('>') else { return Ok(Val::Opaque(text.into())) };
+    let Some((head, body)) = text.split_once('<') else {
+        return Ok(Val::Opaque(text.into()));
+    };
+    let Some(body) = body.strip_suffix('>') else {
+        return Ok(Val::Opaque(text.into()));
+    };
     if let Some(mnemonic) = head.strip_prefix("!cute_nvgpu.") {
         return atom(text, mnemonic, body);
     }
-    let Some(mnemonic) = head.strip_prefix("!cute.") else { return Ok(Val::Opaque(text.into())) };
+    let Some(mnemonic) = head.strip_prefix("!cute.") else {
+        return Ok(Val::Opaque(text.into()));
+    };
     if let Some((kind, _)) = TupleKind::ALL.iter().find(|(_, name)| *name == mnemonic) {
         return tuple(*kind, unquoted(body)?, vars);
     }
     match mnemonic {
-        "layout" => Ok(Val::Layout(AnyLayout::Plain(layout(unquoted(body)?, vars)?))),
+        "layout" => Ok(Val::Layout(AnyLayout::Plain(layout(
+            unquoted(body)?,
+            vars,
+        )?))),
         "composed_layout" => Ok(Val::Layout(any_layout(unquoted(body)?, vars)?)),
-        "swizzle" => Ok(Val::Swizzle(read("swizzle", unquoted(body)?, parse_swizzle)?)),
-        "tile" => Ok(Val::Tile(vars.tiler(read("tile", unquoted(body)?, parse_tiler)?)?)),
+        "swizzle" => Ok(Val::Swizzle(read(
+            "swizzle",
+            unquoted(body)?,
+            parse_swizzle,
+        )?)),
+        "tile" => Ok(Val::Tile(vars.tiler(read(
+            "tile",
+            unquoted(body)?,
+            parse_tiler,
+        )?)?)),
         "ptr" => Ok(Val::Ptr(ptr(text, &split(body))?)),
         "memref" => {
             let parts = split(body);
-            let [pointer @ .., text_of_layout] = parts.as_slice() else { return Err(form("a layout", text)) };
+            let [pointer @ .., text_of_layout] = parts.as_slice() else {
+                return Err(form("a layout", text));
+            };
             let ptr = ptr(text, pointer)?;
-            Ok(Val::View(View { ptr, layout: any_layout(unquoted(text_of_layout)?, vars)? }))
+            Ok(Val::View(View {
+                ptr,
+                layout: any_layout(unquoted(text_of_layout)?, vars)?,
+            }))
         }
         "coord_tensor" => {
             let parts = split(body);
-            let [base, strides] = parts.as_slice() else { return Err(form("a base coordinate and a layout", text)) };
+            let [base, strides] = parts.as_slice() else {
+                return Err(form("a base coordinate and a layout", text));
+            };
             let base: IntTuple = read("coordinate", unquoted(base)?, parse_int_tuple)?;
-            Ok(Val::CoordTensor(CoordTensor { base: vars.tuple(&base), layout: layout(unquoted(strides)?, vars)? }))
+            Ok(Val::CoordTensor(CoordTensor {
+                base: vars.tuple(&base),
+                layout: layout(unquoted(strides)?, vars)?,
+            }))
         }
         "tiled_copy" => {
             let parts = split(body);
-            let [atom, tv, tiler] = parts.as_slice() else { return Err(form("an atom, a layout and a tile", text)) };
-            let Val::CopyAtom(atom) = parse_type(atom, vars)? else { return Err(form("a copy atom", text)) };
+            let [atom, tv, tiler] = parts.as_slice() else {
+                return Err(form("an atom, a layout and a tile", text));
+            };
+            let Val::CopyAtom(atom) = parse_type(atom, vars)? else {
+                return Err(form("a copy atom", text));
+            };
             let layout_tv = read("layout", named(tv, "layout_copy_tv", text)?, parse_layout)?;
             let tiler = read("tile", named(tiler, "tiler_mn", text)?, parse_tiler)?;
             Ok(tiled_copy(atom, layout_tv, tiler)?)
         }
         "tiled_mma" => {
             let parts = split(body);
-            let [atom, atoms, permutation] = parts.as_slice() else { return Err(form("an atom, a layout and a tile", text)) };
-            let Val::MmaAtom(atom) = parse_type(atom, vars)? else { return Err(form("an MMA atom", text)) };
-            let atoms = read("layout", named(atoms, "atom_layout_MNK", text)?, parse_layout)?;
-            let permutation = read("tile", named(permutation, "permutation_MNK", text)?, parse_tiler)?;
+            let [atom, atoms, permutation] = parts.as_slice() else {
+                return Err(form("an atom, a layout and a tile", text));
+            };
+            let Val::MmaAtom(atom) = parse_type(atom, vars)? else {
+                return Err(form("an MMA atom", text));
+            };
+            let atoms = read(
+                "layout",
+                named(atoms, "atom_layout_MNK", text)?,
+                parse_layout,
+            )?;
+            let permutation = read(
+                "tile",
+                named(permutation, "permutation_MNK", text)?,
+                parse_tiler,
+            )?;
             Ok(tiled_mma(atom, atoms, permutation)?)
         }
         _ => Ok(Val::Opaque(text.into())),
@@ -158,7 +228,11 @@ pub fn tiled_mma(atom: MmaAtom, atom_layout: Layout, permutation: Tiler) -> Resu
 pub fn copy_layouts(atom: &CopyAtom) -> tv::CopyAtom {
     let layouts = atom.layouts();
     // The reference is the side on which a thread owns what it moves: the destination.
-    tv::CopyAtom { src_tv: layouts.src, dst_tv: layouts.dst.clone(), ref_tv: layouts.dst }
+    tv::CopyAtom {
+        src_tv: layouts.src,
+        dst_tv: layouts.dst.clone(),
+        ref_tv: layouts.dst,
+    }
 }
 
 /// The atom's layouts as the algebra of tiled MMAs takes them.
@@ -166,43 +240,95 @@ pub fn mma_layouts(atom: &MmaAtom) -> Result<tv::MmaAtom, TypeError> {
     let layouts = atom.layouts()?;
     let threads = Layout::scalar(layouts.threads, 1);
     let [a_tv, b_tv, c_tv] = [layouts.a, layouts.b, layouts.c];
-    Ok(tv::MmaAtom { shape_mnk: layouts.shape, thr_id: threads, a_tv, b_tv, c_tv })
+    Ok(tv::MmaAtom {
+        shape_mnk: layouts.shape,
+        thr_id: threads,
+        a_tv,
+        b_tv,
+        c_tv,
+    })
 }
 
 fn atom(text: &str, mnemonic: &str, body: &str) -> Result<Val, TypeError> {
     let parts = split(body);
-    let fields: Vec<&str> = parts.iter().map(|part| part.rsplit_once('=').map_or(*part, |(_, value)| value).trim()).collect();
+    let fields: Vec<&str> = parts
+        .iter()
+        .map(|part| {
+            part.rsplit_once('=')
+                .map_or(*part, |(_, value)| value)
+                .trim()
+        })
+        .collect();
     match (mnemonic, fields.as_slice()) {
-        ("atom.universal_copy", [elem, bits]) => copy(CopyAtom { op: CopyOp::Universal { bits: bits_of(bits, text)? }, elem: elem_of(elem)? }),
+        ("atom.universal_copy", [elem, bits]) => copy(CopyAtom {
+            op: CopyOp::Universal {
+                bits: bits_of(bits, text)?,
+            },
+            elem: elem_of(elem)?,
+        }),
         ("atom.simt_async_copy", [elem, cache, bits]) => {
             let cache = match *cache {
                 "always" => Cache::Always,
                 "global" => Cache::Global,
                 _ => return Err(form("cache = always or global", text)),
             };
-            copy(CopyAtom { op: CopyOp::Async { cache, bits: bits_of(bits, text)? }, elem: elem_of(elem)? })
+            copy(CopyAtom {
+                op: CopyOp::Async {
+                    cache,
+                    bits: bits_of(bits, text)?,
+                },
+                elem: elem_of(elem)?,
+            })
         }
         ("atom.ldsm", [elem, matrices, how]) => {
-            let matrices = matrices.parse().map_err(|_| form("a number of matrices", text))?;
+            let matrices = matrices
+                .parse()
+                .map_err(|_| form("a number of matrices", text))?;
             let transpose = match *how {
                 "n" => false,
                 "t" => true,
                 _ => return Err(form("n or t", text)),
             };
-            copy(CopyAtom { op: CopyOp::Ldsm { matrices, transpose }, elem: elem_of(elem)? })
+            copy(CopyAtom {
+                op: CopyOp::Ldsm {
+                    matrices,
+                    transpose,
+                },
+                elem: elem_of(elem)?,
+            })
         }
         ("atom.universal_fma", [elem]) => {
             let elem = elem_of(elem)?;
-            mma(MmaAtom { op: MmaOp::Fma, a: elem, b: elem, c: elem })
+            mma(MmaAtom {
+                op: MmaOp::Fma,
+                a: elem,
+                b: elem,
+                c: elem,
+            })
         }
         ("sm80.mma", [shape, types]) => {
             let types = types.trim_start_matches('(').trim_end_matches(')');
-            let types: Vec<Elem> = types.split(',').map(|elem| elem_of(elem.trim())).collect::<Result<_, _>>()?;
-            let mnk: Vec<u32> = unquoted(shape)?.split('x').filter_map(|extent| extent.parse().ok()).collect();
+            let types: Vec<Elem> = types
+                .split(',')
+                .map(|elem| elem_of(elem.trim()))
+                .collect::<Result<_, _>>()?;
+            let mnk: Vec<u32> = unquoted(shape)?
+                .split('x')
+                .filter_map(|extent| extent.parse().ok())
+                .collect();
             let ([m, n, k], [a, b, c]) = (mnk.as_slice(), types.as_slice()) else {
                 return Err(form("MxNxK and three element types", text));
             };
-            mma(MmaAtom { op: MmaOp::Sync { m: *m, n: *n, k: *k }, a: *a, b: *b, c: *c })
+            mma(MmaAtom {
+                op: MmaOp::Sync {
+                    m: *m,
+                    n: *n,
+                    k: *k,
+                },
+                a: *a,
+                b: *b,
+                c: *c,
+            })
         }
         _ => Ok(Val::Opaque(text.into())),
     }
@@ -219,14 +345,24 @@ fn mma(atom: MmaAtom) -> Result<Val, TypeError> {
 }
 
 fn tuple(kind: TupleKind, text: &str, vars: &mut Vars) -> Result<Val, TypeError> {
-    let parsed: Coord = parse_coord(text)
-        .map_err(|error| TypeError::Text { what: kind.name(), text: text.into(), reason: error.to_string() })?;
+    let parsed: Coord = parse_coord(text).map_err(|error| TypeError::Text {
+        what: kind.name(),
+        text: text.into(),
+        reason: error.to_string(),
+    })?;
     let underscore = parsed.leaves().iter().any(|leaf| leaf.is_none());
     if underscore && kind != TupleKind::Coord {
         let reason = "`_` stands in coordinates only".into();
-        return Err(TypeError::Text { what: kind.name(), text: text.into(), reason });
+        return Err(TypeError::Text {
+            what: kind.name(),
+            text: text.into(),
+            reason,
+        });
     }
-    Ok(Val::Tuple(kind, parsed.map(&mut |leaf| leaf.as_ref().map(|leaf| vars.renew(leaf)))))
+    Ok(Val::Tuple(
+        kind,
+        parsed.map(&mut |leaf| leaf.as_ref().map(|leaf| vars.renew(leaf))),
+    ))
 }
 
 fn layout(text: &str, vars: &mut Vars) -> Result<Layout, TypeError> {
@@ -240,15 +376,31 @@ fn any_layout(text: &str, vars: &mut Vars) -> Result<AnyLayout, TypeError> {
 }
 
 fn ptr(text: &str, parts: &[&str]) -> Result<Ptr, TypeError> {
-    let [elem, space, align] = parts else { return Err(form("an element type, a memory space and align<N>", text)) };
+    let [elem, space, align] = parts else {
+        return Err(form("an element type, a memory space and align<N>", text));
+    };
     let elem = elem_of(elem)?;
-    let space = Space::parse(space).ok_or_else(|| TypeError::Space { found: (*space).into() })?;
-    let digits = align.trim_start_matches("align<").trim_end_matches('>').trim();
+    let space = Space::parse(space).ok_or_else(|| TypeError::Space {
+        found: (*space).into(),
+    })?;
+    let digits = align
+        .trim_start_matches("align<")
+        .trim_end_matches('>')
+        .trim();
     let align: i64 = digits.parse().map_err(|_| form("align<N>", text))?;
     if align < elem.bytes() || align.count_ones() != 1 {
-        return Err(TypeError::Align { found: align, bytes: elem.bytes() });
+        return Err(TypeError::Align {
+            found: align,
+            bytes: elem.bytes(),
+        });
     }
-    Ok(Ptr { elem, space, align, base: 0, offset: Int::Static(0) })
+    Ok(Ptr {
+        elem,
+        space,
+        align,
+        base: 0,
+        offset: Int::Static(0),
+    })
 }
 
 fn elem_of(text: &str) -> Result<Elem, TypeError> {
@@ -256,26 +408,47 @@ fn elem_of(text: &str) -> Result<Elem, TypeError> {
 }
 
 fn bits_of(text: &str, whole: &str) -> Result<u32, TypeError> {
-    text.trim_end_matches('b').trim().parse().map_err(|_| form("a number of bits", whole))
+    text.trim_end_matches('b')
+        .trim()
+        .parse()
+        .map_err(|_| form("a number of bits", whole))
 }
 
-fn read<T>(what: &'static str, text: &str, parse: fn(&str) -> Result<T, TextError>) -> Result<T, TypeError> {
-    parse(text).map_err(|error| TypeError::Text { what, text: text.into(), reason: error.to_string() })
+fn read<T>(
+    what: &'static str,
+    text: &str,
+    parse: fn(&str) -> Result<T, TextError>,
+) -> Result<T, TypeError> {
+    parse(text).map_err(|error| TypeError::Text {
+        what,
+        text: text.into(),
+        reason: error.to_string(),
+    })
 }
 
 fn form(expected: &'static str, text: &str) -> TypeError {
-    TypeError::Form { expected, text: text.into() }
+    TypeError::Form {
+        expected,
+        text: text.into(),
+    }
 }
 
 fn unquoted(text: &str) -> Result<&str, TypeError> {
-    let inner = text.trim().strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    let inner = text
+        .trim()
+        .strip_prefix('"')
+        .and_then(|text| text.strip_suffix('"'));
     inner.ok_or_else(|| form("a quoted text", text))
 }
 
 /// The quoted text of `name = <"…">`.
 fn named<'a>(part: &'a str, name: &'static str, text: &str) -> Result<&'a str, TypeError> {
-    let value = part.strip_prefix(name).map(|rest| rest.trim_start().trim_start_matches('=').trim());
-    let inner = value.and_then(|value| value.strip_prefix('<')).and_then(|value| value.strip_suffix('>'));
+    let value = part
+        .strip_prefix(name)
+        .map(|rest| rest.trim_start().trim_start_matches('=').trim());
+    let inner = value
+        .and_then(|value| value.strip_prefix('<'))
+        .and_then(|value| value.strip_suffix('>'));
     unquoted(inner.ok_or_else(|| form(name, text))?)
 }
 

@@ -29,7 +29,10 @@ impl TupleKind {
     ];
     /// The mnemonic of the type.
     pub fn name(self) -> &'static str {
-        TupleKind::ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
+        TupleKind::ALL
+            .iter()
+            .find(|(kind, _)| *kind == self)
+            .map_or("", |(_, name)| name)
     }
 }
 
@@ -138,7 +141,11 @@ fn aligned(align: i64, offset: &Int, elem: Elem) -> i64 {
         return align;
     }
     let bytes = offset.div().saturating_mul(elem.bytes());
-    let bytes = if bytes == 0 { align } else { bytes & bytes.wrapping_neg() };
+    let bytes = if bytes == 0 {
+        align
+    } else {
+        bytes & bytes.wrapping_neg()
+    };
     align.min(bytes).max(1)
 }
 
@@ -152,7 +159,12 @@ pub fn without_underscore(coord: &Coord) -> Option<IntTuple> {
     match coord {
         Tree::Leaf(Some(leaf)) => Some(Tree::Leaf(leaf.clone())),
         Tree::Leaf(None) => None,
-        Tree::Node(modes) => Some(Tree::Node(modes.iter().map(without_underscore).collect::<Option<_>>()?)),
+        Tree::Node(modes) => Some(Tree::Node(
+            modes
+                .iter()
+                .map(without_underscore)
+                .collect::<Option<_>>()?,
+        )),
     }
 }
 
@@ -166,10 +178,17 @@ impl Val {
     pub fn is_static(&self) -> bool {
         match self {
             Val::Scalar(int) => int.is_static(),
-            Val::Tuple(_, tuple) => tuple.leaves().iter().all(|leaf| leaf.as_ref().is_none_or(|leaf| leaf.is_static())),
+            Val::Tuple(_, tuple) => tuple
+                .leaves()
+                .iter()
+                .all(|leaf| leaf.as_ref().is_none_or(|leaf| leaf.is_static())),
             Val::Layout(layout) => static_layout(layout),
             Val::Tile(tiler) => static_tiler(tiler),
-            Val::Swizzle(_) | Val::CopyAtom(_) | Val::MmaAtom(_) | Val::TiledCopy(_) | Val::TiledMma(_) => true,
+            Val::Swizzle(_)
+            | Val::CopyAtom(_)
+            | Val::MmaAtom(_)
+            | Val::TiledCopy(_)
+            | Val::TiledMma(_) => true,
             Val::CoordTensor(tensor) => is_static_tuple(&tensor.base) && tensor.layout.is_static(),
             Val::Opaque(_) | Val::Ptr(_) | Val::View(_) => false,
         }
@@ -188,7 +207,9 @@ impl Val {
 fn static_layout(layout: &AnyLayout) -> bool {
     match layout {
         AnyLayout::Plain(layout) => layout.is_static(),
-        AnyLayout::Composed(composed) => composed.inner.is_static() && is_static_tuple(&composed.offset),
+        AnyLayout::Composed(composed) => {
+            composed.inner.is_static() && is_static_tuple(&composed.offset)
+        }
     }
 }
 
@@ -205,26 +226,51 @@ fn static_tiler(tiler: &Tiler) -> bool {
 impl fmt::Display for Val {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Val::Scalar(int) => f.write_str(if int.width() == Width::I64 { "i64" } else { "i32" }),
+            Val::Scalar(int) => f.write_str(if int.width() == Width::I64 {
+                "i64"
+            } else {
+                "i32"
+            }),
             Val::Opaque(ty) => f.write_str(ty),
             Val::Tuple(kind, tuple) => write!(f, "!cute.{}<\"{}\">", kind.name(), CoordText(tuple)),
             Val::Layout(AnyLayout::Plain(layout)) => write!(f, "!cute.layout<\"{layout}\">"),
             Val::Layout(layout) => write!(f, "!cute.composed_layout<\"{layout}\">"),
             Val::Swizzle(swizzle) => write!(f, "!cute.swizzle<\"{swizzle}\">"),
             Val::Tile(tiler) => write!(f, "!cute.tile<\"{tiler}\">"),
-            Val::Ptr(ptr) => write!(f, "!cute.ptr<{}, {}, align<{}>>", ptr.elem, ptr.space, ptr.alignment()),
+            Val::Ptr(ptr) => write!(
+                f,
+                "!cute.ptr<{}, {}, align<{}>>",
+                ptr.elem,
+                ptr.space,
+                ptr.alignment()
+            ),
             Val::View(view) => {
                 let View { ptr, layout } = view;
-                write!(f, "!cute.memref<{}, {}, align<{}>, \"{layout}\">", ptr.elem, ptr.space, view_align(view))
+                write!(
+                    f,
+                    "!cute.memref<{}, {}, align<{}>, \"{layout}\">",
+                    ptr.elem,
+                    ptr.space,
+                    view_align(view)
+                )
             }
             Val::CoordTensor(tensor) => {
-                write!(f, "!cute.coord_tensor<\"{}\", \"{}\">", CoordText(&as_coord(&tensor.base)), tensor.layout)
+                write!(
+                    f,
+                    "!cute.coord_tensor<\"{}\", \"{}\">",
+                    CoordText(&as_coord(&tensor.base)),
+                    tensor.layout
+                )
             }
             Val::CopyAtom(atom) => write!(f, "{atom}"),
             Val::MmaAtom(atom) => write!(f, "{atom}"),
             Val::TiledCopy(copy) => {
                 let (layout_tv, tiler_mn) = (copy.tiled.layout_tv(), copy.tiled.tiler_mn());
-                write!(f, "!cute.tiled_copy<{}, layout_copy_tv = <\"{layout_tv}\">, tiler_mn = <\"{tiler_mn}\">>", copy.atom)
+                write!(
+                    f,
+                    "!cute.tiled_copy<{}, layout_copy_tv = <\"{layout_tv}\">, tiler_mn = <\"{tiler_mn}\">>",
+                    copy.atom
+                )
             }
             Val::TiledMma(mma) => {
                 let atom_layout_mnk = mma.tiled.atom_layout_mnk();

@@ -27,14 +27,25 @@ pub fn allocate_smem(context: &Context, module: IrOp, target: &Target) -> Result
             all_inside(function, &mut operations);
             let mut end = 0;
             let mut buffers = Vec::new();
-            for op in operations.into_iter().filter(|op| name_of(*op) == "cute.memref.alloc_smem") {
+            for op in operations
+                .into_iter()
+                .filter(|op| name_of(*op) == "cute.memref.alloc_smem")
+            {
                 let text = result_type_text(&op);
                 let Ok(Val::View(view)) = parse_type(&text, &mut Vars::default()) else {
-                    return Err(report(op.location(), format!("expects a view, but allocates {text}")));
+                    return Err(report(
+                        op.location(),
+                        format!("expects a view, but allocates {text}"),
+                    ));
                 };
-                let elems = cosize_any(&view.layout).ok().and_then(|size| size.as_static());
+                let elems = cosize_any(&view.layout)
+                    .ok()
+                    .and_then(|size| size.as_static());
                 let Some(elems) = elems else {
-                    return Err(report(op.location(), format!("expects a static layout, but allocates {text}")));
+                    return Err(report(
+                        op.location(),
+                        format!("expects a static layout, but allocates {text}"),
+                    ));
                 };
                 let align = view.ptr.align.max(ALIGN);
                 let start = (end + align - 1) / align * align;
@@ -42,7 +53,9 @@ pub fn allocate_smem(context: &Context, module: IrOp, target: &Target) -> Result
                 buffers.push(format!("{} bytes at {start}: {text}", end - start));
                 // SAFETY: attributes live as long as the context, which outlives the module.
                 let offset: Attribute = IntegerAttribute::new(i64_type, start).into();
-                set_attribute(op, "offset", unsafe { Attribute::from_raw(melior::ir::AttributeLike::to_raw(&offset)) });
+                set_attribute(op, "offset", unsafe {
+                    Attribute::from_raw(melior::ir::AttributeLike::to_raw(&offset))
+                });
             }
             let total: Attribute = IntegerAttribute::new(i64_type, end).into();
             set_attribute(function, "cute.smem_bytes", unsafe {
@@ -50,7 +63,10 @@ pub fn allocate_smem(context: &Context, module: IrOp, target: &Target) -> Result
             });
             if end > i64::from(target.max_smem) {
                 let (limit, list) = (target.max_smem, buffers.join("\n  "));
-                let message = format!("the kernel needs {end} bytes of shared memory; {} has {limit}:\n  {list}", target.name);
+                let message = format!(
+                    "the kernel needs {end} bytes of shared memory; {} has {limit}:\n  {list}",
+                    target.name
+                );
                 return Err(report(function.location(), message));
             }
         }

@@ -14,11 +14,11 @@ mod walk;
 
 use cutec_dialects::builder::IrOp;
 use cutec_dialects::target::{TARGETS, Target};
+use melior::Context;
 use melior::dialect::DialectHandle;
 use melior::ir::r#type::TypeId;
 use melior::ir::{Location, Module, OperationRef, operation::OperationLike};
 use melior::pass::{ExternalPass, create_external};
-use melior::Context;
 use mlir_sys::MlirPass;
 use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -81,14 +81,24 @@ extern "C" fn make_pass<const INDEX: usize>() -> MlirPass {
     let run = move |operation: OperationRef, pass: ExternalPass| {
         let context = operation.context();
         // SAFETY: context and operation outlive the pass manager that runs this; the reference is to the local above.
-        let (context, root) = unsafe { (context.to_ref(), OperationRef::from_raw(operation.to_raw())) };
+        let (context, root) =
+            unsafe { (context.to_ref(), OperationRef::from_raw(operation.to_raw())) };
         let outcome = catch_unwind(AssertUnwindSafe(|| (entry.run)(context, root, &TARGETS[0])));
         if !matches!(outcome, Ok(Ok(()))) {
             pass.signal_failure();
         }
     };
     let id = TypeId::create(&IDS[INDEX]);
-    create_external(run, id, entry.name, entry.name, entry.summary, "builtin.module", &[] as &[DialectHandle]).to_raw()
+    create_external(
+        run,
+        id,
+        entry.name,
+        entry.name,
+        entry.summary,
+        "builtin.module",
+        &[] as &[DialectHandle],
+    )
+    .to_raw()
 }
 
 /// Name, ABI (JSON) and bytes of shared memory of every kernel of a module at the cute level.
@@ -98,7 +108,9 @@ pub fn kernel_attributes(module: IrOp) -> Vec<(String, Option<String>, u32)> {
         for function in functions {
             let name = walk::string_attribute(function, "sym_name").unwrap_or_default();
             let smem = function.attribute("cute.smem_bytes").ok();
-            let smem = smem.and_then(|smem| smem.to_string().split(" :").next()?.parse().ok()).unwrap_or(0);
+            let smem = smem
+                .and_then(|smem| smem.to_string().split(" :").next()?.parse().ok())
+                .unwrap_or(0);
             found.push((name, walk::string_attribute(function, "cute.abi"), smem));
         }
     }

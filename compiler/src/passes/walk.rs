@@ -4,10 +4,16 @@
 //! passes keep operations across edits. An operation stays valid until it is
 //! erased, and a pass erases only what it has collected for that.
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue};
-use melior::ir::{BlockLike, BlockRef, OperationRef, RegionLike, Value, ValueLike, operation::OperationLike};
+use melior::ir::{
+    BlockLike, BlockRef, OperationRef, RegionLike, Value, ValueLike, operation::OperationLike,
+};
 
 pub(super) fn name_of(op: IrOp) -> String {
-    op.name().as_string_ref().as_str().unwrap_or_default().into()
+    op.name()
+        .as_string_ref()
+        .as_str()
+        .unwrap_or_default()
+        .into()
 }
 
 pub(super) fn operand_value<'c>(op: IrOp<'c>, index: usize) -> Option<IrValue<'c>> {
@@ -18,26 +24,50 @@ pub(super) fn operand_value<'c>(op: IrOp<'c>, index: usize) -> Option<IrValue<'c
 
 pub(super) fn operations<'c>(block: IrBlock<'c>) -> Vec<IrOp<'c>> {
     // SAFETY: see the module's comment.
-    let first: Option<IrOp<'c>> = block.first_operation().map(|op| unsafe { OperationRef::from_raw(op.to_raw()) });
-    let next = |op: &IrOp<'c>| op.next_in_block().map(|op| unsafe { OperationRef::from_raw(op.to_raw()) });
+    let first: Option<IrOp<'c>> = block
+        .first_operation()
+        .map(|op| unsafe { OperationRef::from_raw(op.to_raw()) });
+    let next = |op: &IrOp<'c>| {
+        op.next_in_block()
+            .map(|op| unsafe { OperationRef::from_raw(op.to_raw()) })
+    };
     std::iter::successors(first, next).collect()
 }
 
 pub(super) fn blocks<'c>(op: IrOp<'c>, region: usize) -> Vec<IrBlock<'c>> {
-    let Ok(region) = op.region(region) else { return Vec::new() };
+    let Ok(region) = op.region(region) else {
+        return Vec::new();
+    };
     // SAFETY: see the module's comment.
-    let first: Option<IrBlock<'c>> = region.first_block().map(|block| unsafe { BlockRef::from_raw(block.to_raw()) });
-    let next = |block: &IrBlock<'c>| block.next_in_region().map(|block| unsafe { BlockRef::from_raw(block.to_raw()) });
+    let first: Option<IrBlock<'c>> = region
+        .first_block()
+        .map(|block| unsafe { BlockRef::from_raw(block.to_raw()) });
+    let next = |block: &IrBlock<'c>| {
+        block
+            .next_in_region()
+            .map(|block| unsafe { BlockRef::from_raw(block.to_raw()) })
+    };
     std::iter::successors(first, next).collect()
 }
 
 /// The kernels of a module: each `gpu.func` with its block, by `gpu.module`.
 pub(super) fn kernels(module: IrOp) -> Vec<(IrBlock, Vec<IrOp>)> {
     let body = blocks(module, 0).into_iter().next();
-    let modules = body.into_iter().flat_map(operations).filter(|op| name_of(*op) == "gpu.module");
+    let modules = body
+        .into_iter()
+        .flat_map(operations)
+        .filter(|op| name_of(*op) == "gpu.module");
     modules
         .filter_map(|op| blocks(op, 0).into_iter().next())
-        .map(|block| (block, operations(block).into_iter().filter(|op| name_of(*op) == "gpu.func").collect()))
+        .map(|block| {
+            (
+                block,
+                operations(block)
+                    .into_iter()
+                    .filter(|op| name_of(*op) == "gpu.func")
+                    .collect(),
+            )
+        })
         .collect()
 }
 

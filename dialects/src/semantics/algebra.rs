@@ -3,20 +3,32 @@
 use super::{Attrs, SemError, coordinate, count_error, integers, operand_error, tiler};
 use crate::value::{CoordTensor, TupleKind, Val, View, as_coord, without_underscore};
 use cutec_layout::algebra as layout;
-use cutec_layout::{AnyLayout, ComposedLayout, Coord, Int, IntTuple, Layout, LayoutError, Outer, Tiler, Tree, Width};
+use cutec_layout::{
+    AnyLayout, ComposedLayout, Coord, Int, IntTuple, Layout, LayoutError, Outer, Tiler, Tree, Width,
+};
 
-pub(super) fn evaluate(name: &str, operands: &[Val], attrs: &Attrs) -> Option<Result<Val, SemError>> {
+pub(super) fn evaluate(
+    name: &str,
+    operands: &[Val],
+    attrs: &Attrs,
+) -> Option<Result<Val, SemError>> {
     Some(match (name, operands) {
         ("static", _) => static_value(attrs),
-        ("make_int_tuple" | "make_shape" | "make_stride" | "make_coord", _) => make_tuple(operands, attrs),
+        ("make_int_tuple" | "make_shape" | "make_stride" | "make_coord", _) => {
+            make_tuple(operands, attrs)
+        }
         ("make_tile", _) => make_tile(operands, attrs),
         ("make_layout", [shape]) => integers(shape).map(|shape| plain(Layout::col_major(shape))),
         ("make_layout", [shape, stride]) => make_layout(shape, stride),
         ("make_composed_layout", [outer, offset, inner]) => make_composed(outer, offset, inner),
         ("get_shape", [x]) => shape_of(x).map(|shape| tuple(TupleKind::Shape, &shape)),
-        ("get_stride", [Val::Layout(AnyLayout::Plain(x))]) => Ok(tuple(TupleKind::Stride, x.stride())),
+        ("get_stride", [Val::Layout(AnyLayout::Plain(x))]) => {
+            Ok(tuple(TupleKind::Stride, x.stride()))
+        }
         ("get", [x]) => get(x, &attrs.mode),
-        ("size", [x]) => get(x, &attrs.mode).and_then(|x| Ok(leaf(layout::product(&shape_of(&x)?)))),
+        ("size", [x]) => {
+            get(x, &attrs.mode).and_then(|x| Ok(leaf(layout::product(&shape_of(&x)?))))
+        }
         ("cosize", [Val::Layout(x)]) => layout::cosize_any(x).map(leaf).map_err(SemError::from),
         ("get_scalar", [x]) => get_scalar(x),
         ("crd2idx", [coord, Val::Layout(x)]) => {
@@ -24,10 +36,19 @@ pub(super) fn evaluate(name: &str, operands: &[Val], attrs: &Attrs) -> Option<Re
         }
         ("composition", [Val::Layout(a), b]) => composition(a, b),
         ("complement", [Val::Layout(AnyLayout::Plain(x)), size]) => {
-            integers(size).and_then(|size| Ok(plain(layout::complement(x, &Tree::Leaf(layout::product(&size)))?)))
+            integers(size).and_then(|size| {
+                Ok(plain(layout::complement(
+                    x,
+                    &Tree::Leaf(layout::product(&size)),
+                )?))
+            })
         }
-        ("right_inverse", [Val::Layout(AnyLayout::Plain(x))]) => Ok(plain(layout::right_inverse(x))),
-        ("left_inverse", [Val::Layout(AnyLayout::Plain(x))]) => layout::left_inverse(x).map(plain).map_err(SemError::from),
+        ("right_inverse", [Val::Layout(AnyLayout::Plain(x))]) => {
+            Ok(plain(layout::right_inverse(x)))
+        }
+        ("left_inverse", [Val::Layout(AnyLayout::Plain(x))]) => {
+            layout::left_inverse(x).map(plain).map_err(SemError::from)
+        }
         ("coalesce", [x]) => on_layout(x, |x| Ok(layout::coalesce(x))),
         ("flatten", [x]) => on_layout(x, |x| Ok(layout::flatten(x))),
         ("logical_divide", [x, by]) => divide(x, by, layout::logical_divide),
@@ -37,12 +58,18 @@ pub(super) fn evaluate(name: &str, operands: &[Val], attrs: &Attrs) -> Option<Re
         ("logical_product", [x, by]) => divide(x, by, layout::logical_product),
         ("blocked_product", [x, by]) => product(x, by, layout::blocked_product),
         ("raked_product", [x, by]) => product(x, by, layout::raked_product),
-        ("tile_to_shape", [Val::Layout(x), shape]) => {
-            integers(shape).and_then(|shape| Ok(Val::Layout(x.map_inner(|x| layout::tile_to_shape(x, &shape, None))?)))
-        }
+        ("tile_to_shape", [Val::Layout(x), shape]) => integers(shape).and_then(|shape| {
+            Ok(Val::Layout(
+                x.map_inner(|x| layout::tile_to_shape(x, &shape, None))?,
+            ))
+        }),
         ("group_modes", [x]) => match attrs.mode.as_slice() {
-            [begin, end] => on_layout(x, |x| layout::group_modes(x, *begin as usize, *end as usize)),
-            _ => Err(SemError::Illegal("expects `mode` to be a range [begin, end]".into())),
+            [begin, end] => on_layout(x, |x| {
+                layout::group_modes(x, *begin as usize, *end as usize)
+            }),
+            _ => Err(SemError::Illegal(
+                "expects `mode` to be a range [begin, end]".into(),
+            )),
         },
         ("select", [x]) => {
             let modes: Vec<usize> = attrs.mode.iter().map(|mode| *mode as usize).collect();
@@ -87,17 +114,27 @@ impl Filler<'_> {
             Int::Scaled(value, path) => Ok(Int::scaled(self.fill(value)?, path.clone())),
             Int::Dyn(_) => {
                 let Some(operand) = self.operands.next() else {
-                    return Err(SemError::Illegal("fewer operands than dynamic leaves in the result type".into()));
+                    return Err(SemError::Illegal(
+                        "fewer operands than dynamic leaves in the result type".into(),
+                    ));
                 };
                 let given = match integers(operand)? {
                     Tree::Leaf(int) => int,
-                    Tree::Node(_) => return operand_error("one integer for each dynamic leaf", operand),
+                    Tree::Node(_) => {
+                        return operand_error("one integer for each dynamic leaf", operand);
+                    }
                 };
-                if !given.is_static() && given.width() == Width::I64 && declared.width() == Width::I32 {
+                if !given.is_static()
+                    && given.width() == Width::I64
+                    && declared.width() == Width::I32
+                {
                     return operand_error("a 32-bit integer for a leaf `?`", operand);
                 }
                 if given.div() % declared.div() != 0 {
-                    return operand_error(format!("an integer divisible by {}", declared.div()), operand);
+                    return operand_error(
+                        format!("an integer divisible by {}", declared.div()),
+                        operand,
+                    );
                 }
                 Ok(given)
             }
@@ -107,14 +144,21 @@ impl Filler<'_> {
     fn tuple(&mut self, declared: &Coord) -> Result<Coord, SemError> {
         Ok(match declared {
             Tree::Leaf(leaf) => Tree::Leaf(leaf.as_ref().map(|leaf| self.fill(leaf)).transpose()?),
-            Tree::Node(modes) => Tree::Node(modes.iter().map(|mode| self.tuple(mode)).collect::<Result<_, _>>()?),
+            Tree::Node(modes) => Tree::Node(
+                modes
+                    .iter()
+                    .map(|mode| self.tuple(mode))
+                    .collect::<Result<_, _>>()?,
+            ),
         })
     }
 
     fn done(mut self) -> Result<(), SemError> {
         match self.operands.next() {
             None => Ok(()),
-            Some(_) => Err(SemError::Illegal("more operands than dynamic leaves in the result type".into())),
+            Some(_) => Err(SemError::Illegal(
+                "more operands than dynamic leaves in the result type".into(),
+            )),
         }
     }
 }
@@ -123,7 +167,9 @@ fn make_tuple(operands: &[Val], attrs: &Attrs) -> Result<Val, SemError> {
     let Some(Val::Tuple(kind, declared)) = &attrs.result else {
         return Err(SemError::Illegal("expects a tuple type as result".into()));
     };
-    let mut filler = Filler { operands: operands.iter() };
+    let mut filler = Filler {
+        operands: operands.iter(),
+    };
     let filled = filler.tuple(declared)?;
     filler.done()?;
     Ok(Val::Tuple(*kind, filled))
@@ -134,7 +180,9 @@ fn make_tile(operands: &[Val], attrs: &Attrs) -> Result<Val, SemError> {
     if operands.is_empty() {
         return static_value(attrs);
     }
-    Ok(Val::Tile(Tiler::Tile(operands.iter().map(tiler).collect::<Result<_, _>>()?)))
+    Ok(Val::Tile(Tiler::Tile(
+        operands.iter().map(tiler).collect::<Result<_, _>>()?,
+    )))
 }
 
 fn make_layout(shape: &Val, stride: &Val) -> Result<Val, SemError> {
@@ -142,13 +190,19 @@ fn make_layout(shape: &Val, stride: &Val) -> Result<Val, SemError> {
 }
 
 fn make_composed(outer: &Val, offset: &Val, inner: &Val) -> Result<Val, SemError> {
-    let Val::Layout(AnyLayout::Plain(inner)) = inner else { return operand_error("a layout", inner) };
+    let Val::Layout(AnyLayout::Plain(inner)) = inner else {
+        return operand_error("a layout", inner);
+    };
     let outer = match outer {
         Val::Swizzle(swizzle) => Outer::Swizzle(*swizzle),
         Val::Layout(AnyLayout::Plain(layout)) => Outer::Layout(layout.clone()),
         other => return operand_error("a swizzle or a layout", other),
     };
-    let composed = ComposedLayout { outer, offset: integers(offset)?, inner: inner.clone() };
+    let composed = ComposedLayout {
+        outer,
+        offset: integers(offset)?,
+        inner: inner.clone(),
+    };
     Ok(Val::Layout(AnyLayout::Composed(composed)))
 }
 
@@ -176,9 +230,14 @@ fn get(x: &Val, path: &[i64]) -> Result<Val, SemError> {
             found: current.describe(),
         };
         current = match &current {
-            Val::Tuple(kind, tuple) => {
-                Val::Tuple(*kind, tuple.mode(index).filter(|_| index < rank).ok_or_else(out_of_range)?.clone())
-            }
+            Val::Tuple(kind, tuple) => Val::Tuple(
+                *kind,
+                tuple
+                    .mode(index)
+                    .filter(|_| index < rank)
+                    .ok_or_else(out_of_range)?
+                    .clone(),
+            ),
             _ if index >= rank => return Err(out_of_range()),
             other => on_layout(other, |x| layout::get(x, &[index]))?,
         };
@@ -195,31 +254,52 @@ fn get_scalar(x: &Val) -> Result<Val, SemError> {
 
 fn composition(a: &AnyLayout, b: &Val) -> Result<Val, SemError> {
     let by = tiler(b)?;
-    Ok(Val::Layout(a.map_inner(|a| layout::composition_tiler(a, &by))?))
+    Ok(Val::Layout(
+        a.map_inner(|a| layout::composition_tiler(a, &by))?,
+    ))
 }
 
 /// Applies a function of layouts to a layout, or to the layout of a view.
-pub(super) fn on_layout(x: &Val, f: impl FnOnce(&Layout) -> Result<Layout, LayoutError>) -> Result<Val, SemError> {
+pub(super) fn on_layout(
+    x: &Val,
+    f: impl FnOnce(&Layout) -> Result<Layout, LayoutError>,
+) -> Result<Val, SemError> {
     Ok(match x {
         Val::Layout(x) => Val::Layout(x.map_inner(f)?),
-        Val::View(view) => Val::View(View { ptr: view.ptr.clone(), layout: view.layout.map_inner(f)? }),
-        Val::CoordTensor(tensor) => {
-            Val::CoordTensor(CoordTensor { base: tensor.base.clone(), layout: f(&tensor.layout)? })
-        }
+        Val::View(view) => Val::View(View {
+            ptr: view.ptr.clone(),
+            layout: view.layout.map_inner(f)?,
+        }),
+        Val::CoordTensor(tensor) => Val::CoordTensor(CoordTensor {
+            base: tensor.base.clone(),
+            layout: f(&tensor.layout)?,
+        }),
         Val::Tuple(kind, shape) => {
-            let Some(shape) = without_underscore(shape) else { return operand_error("a shape without `_`", x) };
+            let Some(shape) = without_underscore(shape) else {
+                return operand_error("a shape without `_`", x);
+            };
             tuple(*kind, f(&Layout::col_major(shape))?.shape())
         }
         _ => return operand_error("a layout or a tensor", x),
     })
 }
 
-fn divide(x: &Val, by: &Val, f: impl FnOnce(&Layout, &Tiler) -> Result<Layout, LayoutError>) -> Result<Val, SemError> {
+fn divide(
+    x: &Val,
+    by: &Val,
+    f: impl FnOnce(&Layout, &Tiler) -> Result<Layout, LayoutError>,
+) -> Result<Val, SemError> {
     let by = tiler(by)?;
     on_layout(x, |x| f(x, &by))
 }
 
-fn product(x: &Val, by: &Val, f: impl FnOnce(&Layout, &Layout) -> Result<Layout, LayoutError>) -> Result<Val, SemError> {
-    let Val::Layout(AnyLayout::Plain(by)) = by else { return operand_error("a layout", by) };
+fn product(
+    x: &Val,
+    by: &Val,
+    f: impl FnOnce(&Layout, &Layout) -> Result<Layout, LayoutError>,
+) -> Result<Val, SemError> {
+    let Val::Layout(AnyLayout::Plain(by)) = by else {
+        return operand_error("a layout", by);
+    };
     on_layout(x, |x| f(x, by))
 }

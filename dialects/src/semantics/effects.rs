@@ -58,8 +58,11 @@ pub(super) fn evaluate(name: &str, operands: &[Val], attrs: &Attrs) -> Result<Va
     match (name, operands) {
         ("memref.alloca" | "memref.alloc_smem", []) => match &attrs.result {
             Some(result @ Val::View(view)) => {
-                let (expected, what) =
-                    if name == "memref.alloca" { (Space::Rmem, "rmem") } else { (Space::Smem, "smem") };
+                let (expected, what) = if name == "memref.alloca" {
+                    (Space::Rmem, "rmem")
+                } else {
+                    (Space::Smem, "smem")
+                };
                 if view.ptr.space != expected {
                     return operand_error(format!("a view of {what} as result"), result);
                 }
@@ -80,7 +83,11 @@ pub(super) fn evaluate(name: &str, operands: &[Val], attrs: &Attrs) -> Result<Va
 }
 
 fn unknown(name: &str, operands: &[Val]) -> SemError {
-    let found = operands.iter().map(Val::describe).collect::<Vec<_>>().join(", ");
+    let found = operands
+        .iter()
+        .map(Val::describe)
+        .collect::<Vec<_>>()
+        .join(", ");
     SemError::Illegal(format!("cute.{name} does not take ({found})"))
 }
 
@@ -102,12 +109,16 @@ pub fn check(name: &str, operands: &[Val]) -> Result<(), SemError> {
             }
             Ok(())
         }
-        ("copy", [atom, src, dst, pred @ ..]) if pred.len() <= 2 => copy_plan(atom, src, dst, pred).map(|_| ()),
+        ("copy", [atom, src, dst, pred @ ..]) if pred.len() <= 2 => {
+            copy_plan(atom, src, dst, pred).map(|_| ())
+        }
         ("copy", _) => count_error("3 to 5", operands.len()),
         ("autovec_copy", [Val::View(src), Val::View(dst)]) => {
             let (from, to) = (src.layout.size(), dst.layout.size());
             if !from.is_static() || from != to {
-                return Err(SemError::Illegal(format!("copies {from} elements to {to}; expects the same static number")));
+                return Err(SemError::Illegal(format!(
+                    "copies {from} elements to {to}; expects the same static number"
+                )));
             }
             Ok(())
         }
@@ -137,7 +148,14 @@ pub fn copy_plan(atom: &Val, src: &Val, dst: &Val, pred: &[Val]) -> Result<CopyP
         other => return operand_error("a copy atom or a tiled copy", other),
     };
     let (Val::View(from), Val::View(to)) = (src, dst) else {
-        return operand_error("a view to copy from and a view to copy to", if matches!(src, Val::View(_)) { dst } else { src });
+        return operand_error(
+            "a view to copy from and a view to copy to",
+            if matches!(src, Val::View(_)) {
+                dst
+            } else {
+                src
+            },
+        );
     };
     let spaces = match atom.op {
         CopyOp::Universal { .. } => None,
@@ -173,30 +191,55 @@ pub fn copy_plan(atom: &Val, src: &Val, dst: &Val, pred: &[Val]) -> Result<CopyP
     }
     let pred = match pred {
         [] => None,
-        [Val::View(mask)] => Some(Predicate::Mask(one_each(offsets_of(mask.layout.inner())?, &src, &mask.layout)?)),
+        [Val::View(mask)] => Some(Predicate::Mask(one_each(
+            offsets_of(mask.layout.inner())?,
+            &src,
+            &mask.layout,
+        )?)),
         [Val::CoordTensor(tensor), shape] => {
             let values = atom.src_values().max(atom.dst_values());
             Some(inside(tensor, &integers(shape)?, values, &src)?)
         }
-        [other, ..] => return operand_error("a view of predicates, or coordinates and a shape", other),
+        [other, ..] => {
+            return operand_error("a view of predicates, or coordinates and a shape", other);
+        }
     };
-    Ok(CopyPlan { atom, src, dst, pred })
+    Ok(CopyPlan {
+        atom,
+        src,
+        dst,
+        pred,
+    })
 }
 
-fn one_each<T>(found: Vec<T>, side: &CopySide, what: &impl std::fmt::Display) -> Result<Vec<T>, SemError> {
+fn one_each<T>(
+    found: Vec<T>,
+    side: &CopySide,
+    what: &impl std::fmt::Display,
+) -> Result<Vec<T>, SemError> {
     if found.len() == side.starts.len() {
         return Ok(found);
     }
     let (found, expected) = (found.len(), side.starts.len());
-    Err(SemError::Illegal(format!("the predicate {what} has {found} elements for {expected} instructions")))
+    Err(SemError::Illegal(format!(
+        "the predicate {what} has {found} elements for {expected} instructions"
+    )))
 }
 
 /// The coordinate of the first element of each instruction. It speaks for the
 /// whole vector only if no vector crosses the bound: extent and coordinate are
 /// multiples of the vector's length in the mode that it runs along.
-fn inside(tensor: &CoordTensor, shape: &IntTuple, values: i64, side: &CopySide) -> Result<Predicate, SemError> {
+fn inside(
+    tensor: &CoordTensor,
+    shape: &IntTuple,
+    values: i64,
+    side: &CopySide,
+) -> Result<Predicate, SemError> {
     let (vector, rest) = split_vector(&tensor.layout, values).ok_or_else(|| {
-        SemError::Illegal(format!("the coordinates {} do not come in vectors of {values} elements", tensor.layout))
+        SemError::Illegal(format!(
+            "the coordinates {} do not come in vectors of {values} elements",
+            tensor.layout
+        ))
     })?;
     let count = rest.size().as_static().unwrap_or(0);
     let at = |index: i64, layout: &Layout| layout::crd2idx(&Tree::Leaf(Int::Static(index)), layout);
@@ -207,7 +250,11 @@ fn inside(tensor: &CoordTensor, shape: &IntTuple, values: i64, side: &CopySide) 
     if values > 1 {
         for first in &coords {
             let last = layout::tuple_add(first, &at(values - 1, &vector)?)?;
-            let bounds = shape.leaves().into_iter().zip(first.leaves()).zip(last.leaves());
+            let bounds = shape
+                .leaves()
+                .into_iter()
+                .zip(first.leaves())
+                .zip(last.leaves());
             for (mode, ((bound, first), last)) in bounds.enumerate() {
                 if first != last && !(bound.divisible_by(values) && first.divisible_by(values)) {
                     return Err(SemError::Illegal(format!(
@@ -217,14 +264,20 @@ fn inside(tensor: &CoordTensor, shape: &IntTuple, values: i64, side: &CopySide) 
             }
         }
     }
-    Ok(Predicate::Inside { coords, shape: shape.clone() })
+    Ok(Predicate::Inside {
+        coords,
+        shape: shape.clone(),
+    })
 }
 
 /// Splits a view (V, rest…) into vectors of `values` elements.
 fn copy_side(view: &View, values: i64, side: &str, atom: &CopyAtom) -> Result<CopySide, SemError> {
     let inner = view.layout.inner();
     if !is_static_tuple(inner.shape()) {
-        return Err(SemError::Illegal(format!("a copy has a static shape, but the {side} is {}", view.layout)));
+        return Err(SemError::Illegal(format!(
+            "a copy has a static shape, but the {side} is {}",
+            view.layout
+        )));
     }
     let (vector, rest) = split_vector(inner, values).ok_or_else(|| {
         let found = inner.mode(0).map_or(Int::ONE, |mode| mode.size());
@@ -245,7 +298,11 @@ fn copy_side(view: &View, values: i64, side: &str, atom: &CopyAtom) -> Result<Co
             )));
         }
         let divides = starts.iter().map(|start| start.div()).fold(0, gcd);
-        let start = if divides == 0 { bytes } else { divides * view.ptr.elem.bytes() };
+        let start = if divides == 0 {
+            bytes
+        } else {
+            divides * view.ptr.elem.bytes()
+        };
         let alignment = view.alignment().min(start & start.wrapping_neg());
         if alignment < bytes {
             return Err(SemError::Illegal(format!(
@@ -259,12 +316,18 @@ fn copy_side(view: &View, values: i64, side: &str, atom: &CopyAtom) -> Result<Co
 
 /// The layout of one instruction's values, which come first in the first mode, and of the instructions.
 fn split_vector(layout: &Layout, values: i64) -> Option<(Layout, Layout)> {
-    let modes = |from: usize, of: &Layout| (from..of.rank()).filter_map(|index| of.mode(index)).collect::<Vec<_>>();
+    let modes = |from: usize, of: &Layout| {
+        (from..of.rank())
+            .filter_map(|index| of.mode(index))
+            .collect::<Vec<_>>()
+    };
     let first = layout.mode(0)?;
     if first.size().is(values) {
         return Some((first, Layout::concat(modes(1, layout))));
     }
-    let vector = first.mode(0).filter(|mode| first.shape().rank() > 1 && mode.size().is(values))?;
+    let vector = first
+        .mode(0)
+        .filter(|mode| first.shape().rank() > 1 && mode.size().is(values))?;
     let rest = modes(1, &first).into_iter().chain(modes(1, layout));
     Some((vector, Layout::concat(rest)))
 }
@@ -280,9 +343,14 @@ fn gcd(a: i64, b: i64) -> i64 {
 /// Offsets of all elements of a layout with a static shape, in the order of their index.
 pub fn offsets_of(layout: &Layout) -> Result<Vec<Int>, SemError> {
     let size = layout.size().as_static().ok_or_else(|| {
-        SemError::Illegal(format!("expects a static shape, but got {}", layout.shape()))
+        SemError::Illegal(format!(
+            "expects a static shape, but got {}",
+            layout.shape()
+        ))
     })?;
-    (0..size).map(|index| Ok(layout::offset_at(&Tree::Leaf(Int::Static(index)), layout)?)).collect()
+    (0..size)
+        .map(|index| Ok(layout::offset_at(&Tree::Leaf(Int::Static(index)), layout)?))
+        .collect()
 }
 
 /// Takes a gemm apart into instructions: k outermost, then rows, the columns
@@ -299,10 +367,18 @@ pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPl
     });
     let [d, a, b, c] = views;
     let (d, a, b, c) = (d?, a?, b?, c?);
-    let expected = [("D", d, atom.c), ("A", a, atom.a), ("B", b, atom.b), ("C", c, atom.c)];
+    let expected = [
+        ("D", d, atom.c),
+        ("A", a, atom.a),
+        ("B", b, atom.b),
+        ("C", c, atom.c),
+    ];
     for (name, view, elem) in expected {
         if view.ptr.elem.bits() != elem.bits() || view.ptr.elem.is_float() != elem.is_float() {
-            return Err(SemError::Operand { expected: format!("{name} of {elem}"), found: view.ptr.elem.to_string() });
+            return Err(SemError::Operand {
+                expected: format!("{name} of {elem}"),
+                found: view.ptr.elem.to_string(),
+            });
         }
         if view.ptr.space != Space::Rmem {
             return Err(SemError::Operand {
@@ -312,17 +388,34 @@ pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPl
         }
     }
     let layouts = atom.layouts().map_err(crate::types::TypeError::from)?;
-    let wanted = [&layouts.c, &layouts.a, &layouts.b, &layouts.c].map(|tv| tv.mode(1).map_or(Int::ONE, |mode| mode.size()));
+    let wanted = [&layouts.c, &layouts.a, &layouts.b, &layouts.c]
+        .map(|tv| tv.mode(1).map_or(Int::ONE, |mode| mode.size()));
     let mut values = Vec::new();
     let mut rests = Vec::new();
     for ((name, view, _), wanted) in expected.into_iter().zip(wanted) {
         let inner = view.layout.inner();
         let extents: Vec<i64> = (0..inner.rank())
-            .map(|index| inner.mode(index).and_then(|mode| mode.size().as_static()).unwrap_or(-1))
+            .map(|index| {
+                inner
+                    .mode(index)
+                    .and_then(|mode| mode.size().as_static())
+                    .unwrap_or(-1)
+            })
             .collect();
-        let ranks = if matches!(name, "D" | "C") { 3..=3 } else { 2..=3 };
-        if !ranks.contains(&extents.len()) || extents.contains(&-1) || !Int::Static(extents[0]).eq(&wanted) {
-            let modes = if matches!(name, "D" | "C") { "(V, M, N)" } else { "(V, M or N[, K])" };
+        let ranks = if matches!(name, "D" | "C") {
+            3..=3
+        } else {
+            2..=3
+        };
+        if !ranks.contains(&extents.len())
+            || extents.contains(&-1)
+            || !Int::Static(extents[0]).eq(&wanted)
+        {
+            let modes = if matches!(name, "D" | "C") {
+                "(V, M, N)"
+            } else {
+                "(V, M or N[, K])"
+            };
             return Err(SemError::Operand {
                 expected: format!("{name} as {modes} with {wanted} values an atom"),
                 found: view.layout.to_string(),
@@ -333,7 +426,14 @@ pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPl
     }
     let extent = |which: usize, mode: usize| rests[which].1.get(mode).copied().unwrap_or(1);
     let (m, n, k) = (extent(0, 1), extent(0, 2), extent(1, 2));
-    if (extent(1, 1), extent(2, 1), extent(2, 2), extent(3, 1), extent(3, 2)) != (m, n, k, m, n) {
+    if (
+        extent(1, 1),
+        extent(2, 1),
+        extent(2, 2),
+        extent(3, 1),
+        extent(3, 2),
+    ) != (m, n, k, m, n)
+    {
         return Err(SemError::Illegal(format!(
             "shapes do not fit: D {}, A {}, B {}, C {}",
             d.layout.shape(),
@@ -343,7 +443,10 @@ pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPl
         )));
     }
     let at = |which: usize, coord: &[i64]| -> Result<Int, SemError> {
-        let modes = coord[..rests[which].1.len()].iter().map(|c| Tree::Leaf(Int::Static(*c))).collect();
+        let modes = coord[..rests[which].1.len()]
+            .iter()
+            .map(|c| Tree::Leaf(Int::Static(*c)))
+            .collect();
         Ok(layout::offset_at(&IntTuple::Node(modes), rests[which].0)?)
     };
     let mut steps = Vec::new();
@@ -351,10 +454,21 @@ pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPl
         for mm in 0..m {
             for column in 0..n {
                 let nn = if mm % 2 == 0 { column } else { n - 1 - column };
-                steps.push([at(0, &[0, mm, nn])?, at(1, &[0, mm, kk])?, at(2, &[0, nn, kk])?, at(3, &[0, mm, nn])?]);
+                steps.push([
+                    at(0, &[0, mm, nn])?,
+                    at(1, &[0, mm, kk])?,
+                    at(2, &[0, nn, kk])?,
+                    at(3, &[0, mm, nn])?,
+                ]);
             }
         }
     }
-    let Ok(values) = values.try_into() else { return count_error("5", 0) };
-    Ok(GemmPlan { atom, values, steps })
+    let Ok(values) = values.try_into() else {
+        return count_error("5", 0);
+    };
+    Ok(GemmPlan {
+        atom,
+        values,
+        steps,
+    })
 }

@@ -10,7 +10,9 @@ mod effects;
 mod partition;
 mod view;
 
-pub use effects::{CopyPlan, CopySide, GemmPlan, Predicate, check, copy_plan, gemm_plan, offsets_of};
+pub use effects::{
+    CopyPlan, CopySide, GemmPlan, Predicate, check, copy_plan, gemm_plan, offsets_of,
+};
 pub use view::{element_offset, mode_path, slice_view};
 
 use crate::types::TypeError;
@@ -66,11 +68,17 @@ pub fn evaluate(name: &str, operands: &[Val], attrs: &Attrs) -> Result<Val, SemE
 }
 
 fn operand_error<T>(expected: impl Into<String>, found: &Val) -> Result<T, SemError> {
-    Err(SemError::Operand { expected: expected.into(), found: found.describe() })
+    Err(SemError::Operand {
+        expected: expected.into(),
+        found: found.describe(),
+    })
 }
 
 fn count_error<T>(expected: impl Into<String>, found: usize) -> Result<T, SemError> {
-    Err(SemError::Count { expected: expected.into(), found })
+    Err(SemError::Count {
+        expected: expected.into(),
+        found,
+    })
 }
 
 /// Integers of a tuple operand; a scalar is a leaf.

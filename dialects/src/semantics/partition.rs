@@ -6,27 +6,32 @@ use crate::value::{CoordTensor, Ptr, TiledMmaVal, Val, View};
 use cutec_layout::algebra as layout;
 use cutec_layout::{AnyLayout, Int, Layout, LayoutError, Tree, tv};
 
-pub(super) fn evaluate(name: &str, operands: &[Val], attrs: &Attrs) -> Option<Result<Val, SemError>> {
+pub(super) fn evaluate(
+    name: &str,
+    operands: &[Val],
+    attrs: &Attrs,
+) -> Option<Result<Val, SemError>> {
     Some(match (name, operands) {
-        ("tiled.copy.partition_S", [Val::TiledCopy(copy), x, thread]) => {
-            thread_index(thread).and_then(|thread| partition(x, |layout| copy.tiled.partition_s(&thread, layout)))
-        }
-        ("tiled.copy.partition_D", [Val::TiledCopy(copy), x, thread]) => {
-            thread_index(thread).and_then(|thread| partition(x, |layout| copy.tiled.partition_d(&thread, layout)))
-        }
+        ("tiled.copy.partition_S", [Val::TiledCopy(copy), x, thread]) => thread_index(thread)
+            .and_then(|thread| partition(x, |layout| copy.tiled.partition_s(&thread, layout))),
+        ("tiled.copy.partition_D", [Val::TiledCopy(copy), x, thread]) => thread_index(thread)
+            .and_then(|thread| partition(x, |layout| copy.tiled.partition_d(&thread, layout))),
         ("tiled.copy.retile", [Val::TiledCopy(copy), x]) => {
             super::algebra::on_layout(x, |layout| copy.tiled.retile(layout))
         }
         ("tiled.mma.partition", [Val::TiledMma(mma), x, thread]) => match operand_of(attrs) {
-            Ok(which) => thread_index(thread)
-                .and_then(|thread| partition(x, |layout| mma.tiled.partition(which, &thread, layout))),
+            Ok(which) => thread_index(thread).and_then(|thread| {
+                partition(x, |layout| mma.tiled.partition(which, &thread, layout))
+            }),
             Err(error) => Err(error),
         },
         ("mma.make_fragment", [Val::TiledMma(mma), x]) => match operand_of(attrs) {
             Ok(which) => make_fragment(mma, which, x),
             Err(error) => Err(error),
         },
-        ("make_fragment_like", [Val::View(view)]) => fragment_like(view, view.ptr.elem, &view.layout),
+        ("make_fragment_like", [Val::View(view)]) => {
+            fragment_like(view, view.ptr.elem, &view.layout)
+        }
         _ => return None,
     })
 }
@@ -44,7 +49,9 @@ fn operand_of(attrs: &Attrs) -> Result<tv::Operand, SemError> {
         Some("A") => Ok(tv::Operand::A),
         Some("B") => Ok(tv::Operand::B),
         Some("C") => Ok(tv::Operand::C),
-        _ => Err(SemError::Illegal("expects the attribute operand = \"A\", \"B\" or \"C\"".into())),
+        _ => Err(SemError::Illegal(
+            "expects the attribute operand = \"A\", \"B\" or \"C\"".into(),
+        )),
     }
 }
 
@@ -55,12 +62,19 @@ fn partition(
     match x {
         Val::View(view) => {
             let part = f(&AnyLayout::Plain(view.layout.inner().clone()))?;
-            Ok(Val::View(moved(view, part.layout.inner().clone(), &part.offset)?))
+            Ok(Val::View(moved(
+                view,
+                part.layout.inner().clone(),
+                &part.offset,
+            )?))
         }
         Val::CoordTensor(tensor) => {
             let part = f(&AnyLayout::Plain(tensor.layout.clone()))?;
             let base = layout::tuple_add(&tensor.base, &part.offset)?;
-            Ok(Val::CoordTensor(CoordTensor { base, layout: part.layout.inner().clone() }))
+            Ok(Val::CoordTensor(CoordTensor {
+                base,
+                layout: part.layout.inner().clone(),
+            }))
         }
         other => operand_error("a view or a coordinate tensor", other),
     }
@@ -80,21 +94,50 @@ fn make_fragment(mma: &TiledMmaVal, which: tv::Operand, x: &Val) -> Result<Val, 
     };
     let shape = layout.shape().clone();
     if !shape.leaves().iter().all(|leaf| leaf.is_static()) {
-        return Err(SemError::Illegal(format!("a fragment has a static shape, but the tensor has {shape}")));
+        return Err(SemError::Illegal(format!(
+            "a fragment has a static shape, but the tensor has {shape}"
+        )));
     }
-    Ok(Val::View(registers(elem, mma.tiled.make_fragment(which, layout.inner())?)))
+    Ok(Val::View(registers(
+        elem,
+        mma.tiled.make_fragment(which, layout.inner())?,
+    )))
 }
 
-fn fragment_like(view: &View, elem: crate::elem::Elem, layout: &AnyLayout) -> Result<Val, SemError> {
-    if !view.layout.shape().leaves().iter().all(|leaf| leaf.is_static()) {
+fn fragment_like(
+    view: &View,
+    elem: crate::elem::Elem,
+    layout: &AnyLayout,
+) -> Result<Val, SemError> {
+    if !view
+        .layout
+        .shape()
+        .leaves()
+        .iter()
+        .all(|leaf| leaf.is_static())
+    {
         let shape = view.layout.shape();
-        return Err(SemError::Illegal(format!("a fragment has a static shape, but the tensor has {shape}")));
+        return Err(SemError::Illegal(format!(
+            "a fragment has a static shape, but the tensor has {shape}"
+        )));
     }
-    Ok(Val::View(registers(elem, layout::make_fragment_like(layout.inner())?)))
+    Ok(Val::View(registers(
+        elem,
+        layout::make_fragment_like(layout.inner())?,
+    )))
 }
 
 /// A view of fresh registers.
 pub(super) fn registers(elem: crate::elem::Elem, layout: Layout) -> View {
-    let ptr = Ptr { elem, space: Space::Rmem, align: 16.max(elem.bytes()), base: 0, offset: Int::Static(0) };
-    View { ptr, layout: AnyLayout::Plain(layout) }
+    let ptr = Ptr {
+        elem,
+        space: Space::Rmem,
+        align: 16.max(elem.bytes()),
+        base: 0,
+        offset: Int::Static(0),
+    };
+    View {
+        ptr,
+        layout: AnyLayout::Plain(layout),
+    }
 }

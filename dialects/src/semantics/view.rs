@@ -5,19 +5,28 @@ use crate::value::{CoordTensor, Ptr, TupleKind, Val, View, as_coord};
 use cutec_layout::algebra as layout;
 use cutec_layout::{AnyLayout, Coord, Int, IntTuple, Layout, Tiler, Tree};
 
-pub(super) fn evaluate(name: &str, operands: &[Val], attrs: &Attrs) -> Option<Result<Val, SemError>> {
+pub(super) fn evaluate(
+    name: &str,
+    operands: &[Val],
+    attrs: &Attrs,
+) -> Option<Result<Val, SemError>> {
     Some(match (name, operands) {
-        ("make_view", [Val::Ptr(ptr), Val::Layout(layout)]) => {
-            Ok(Val::View(View { ptr: ptr.clone(), layout: layout.clone() }))
-        }
+        ("make_view", [Val::Ptr(ptr), Val::Layout(layout)]) => Ok(Val::View(View {
+            ptr: ptr.clone(),
+            layout: layout.clone(),
+        })),
         ("make_identity_tensor", [shape]) => identity(shape),
         ("get_layout", [Val::View(view)]) => Ok(Val::Layout(view.layout.clone())),
         ("get_iter", [Val::View(view)]) => Ok(Val::Ptr(view.ptr.clone())),
-        ("slice", [x @ (Val::View(_) | Val::CoordTensor(_)), coord]) => coordinate(coord).and_then(|coord| slice(x, &coord)),
+        ("slice", [x @ (Val::View(_) | Val::CoordTensor(_)), coord]) => {
+            coordinate(coord).and_then(|coord| slice(x, &coord))
+        }
         ("local_tile", [x, by, coord]) => local_tile(x, by, coord, attrs),
         ("assume", [_]) => match &attrs.result {
             Some(declared @ (Val::Tuple(..) | Val::Ptr(_))) => Ok(declared.clone()),
-            _ => Err(SemError::Illegal("expects an integer tuple or a pointer as result".into())),
+            _ => Err(SemError::Illegal(
+                "expects an integer tuple or a pointer as result".into(),
+            )),
         },
         ("memref.load", [Val::CoordTensor(tensor), coord]) => {
             integers(coord).and_then(|coord| coordinate_at(tensor, &coord))
@@ -29,7 +38,10 @@ pub(super) fn evaluate(name: &str, operands: &[Val], attrs: &Attrs) -> Option<Re
 fn identity(shape: &Val) -> Result<Val, SemError> {
     let shape = integers(shape)?;
     let layout = layout::make_identity_layout(&shape);
-    Ok(Val::CoordTensor(CoordTensor { base: zeros(&shape), layout }))
+    Ok(Val::CoordTensor(CoordTensor {
+        base: zeros(&shape),
+        layout,
+    }))
 }
 
 fn zeros(shape: &IntTuple) -> IntTuple {
@@ -66,17 +78,28 @@ pub fn slice_view(view: &View, coord: &Coord) -> Result<View, SemError> {
 /// The view of `kept` that starts `offset` elements further, inside of a swizzle if there is one.
 pub(super) fn moved(view: &View, kept: Layout, offset: &IntTuple) -> Result<View, SemError> {
     let Tree::Leaf(offset) = offset else {
-        return Err(SemError::Illegal("expects a layout of integer strides in memory".into()));
+        return Err(SemError::Illegal(
+            "expects a layout of integer strides in memory".into(),
+        ));
     };
     Ok(match &view.layout {
         AnyLayout::Plain(_) => {
-            let ptr = Ptr { offset: view.ptr.offset.add(offset), ..view.ptr.clone() };
-            View { ptr, layout: AnyLayout::Plain(kept) }
+            let ptr = Ptr {
+                offset: view.ptr.offset.add(offset),
+                ..view.ptr.clone()
+            };
+            View {
+                ptr,
+                layout: AnyLayout::Plain(kept),
+            }
         }
         AnyLayout::Composed(composed) => {
             let mut composed = composed.with_inner(kept);
             composed.offset = layout::tuple_add(&composed.offset, &Tree::Leaf(offset.clone()))?;
-            View { ptr: view.ptr.clone(), layout: AnyLayout::Composed(composed) }
+            View {
+                ptr: view.ptr.clone(),
+                layout: AnyLayout::Composed(composed),
+            }
         }
     })
 }
@@ -88,18 +111,32 @@ pub fn element_offset(view: &View, coord: &IntTuple) -> Result<Int, SemError> {
 
 /// The modes that the projection keeps, of a tile or a coordinate.
 fn projected<T: Clone>(proj: Option<&Coord>, modes: &[T]) -> Result<Vec<T>, SemError> {
-    let Some(proj) = proj else { return Ok(modes.to_vec()) };
+    let Some(proj) = proj else {
+        return Ok(modes.to_vec());
+    };
     if proj.rank() != modes.len() {
-        let expected = format!("a tile and a coordinate of the projection's rank {}", proj.rank());
-        return Err(SemError::Operand { expected, found: format!("rank {}", modes.len()) });
+        let expected = format!(
+            "a tile and a coordinate of the projection's rank {}",
+            proj.rank()
+        );
+        return Err(SemError::Operand {
+            expected,
+            found: format!("rank {}", modes.len()),
+        });
     }
-    let kept = proj.modes().iter().zip(modes).filter(|(mode, _)| !matches!(mode, Tree::Leaf(None)));
+    let kept = proj
+        .modes()
+        .iter()
+        .zip(modes)
+        .filter(|(mode, _)| !matches!(mode, Tree::Leaf(None)));
     Ok(kept.map(|(_, mode)| mode.clone()).collect())
 }
 
 fn local_tile(x: &Val, by: &Val, coord: &Val, attrs: &Attrs) -> Result<Val, SemError> {
     let proj = attrs.proj.as_ref();
-    let Tiler::Tile(tiles) = tiler(by)? else { return operand_error("a tile of one mode each", by) };
+    let Tiler::Tile(tiles) = tiler(by)? else {
+        return operand_error("a tile of one mode each", by);
+    };
     let tiles = Tiler::Tile(projected(proj, &tiles)?);
     let coord = Coord::Node(projected(proj, coordinate(coord)?.modes())?);
     let rank = tiles.rank();
@@ -110,5 +147,8 @@ fn local_tile(x: &Val, by: &Val, coord: &Val, attrs: &Attrs) -> Result<Val, SemE
 
 /// The path of a nested mode of a shape, for messages: `1.0`.
 pub fn mode_path(path: &[i64]) -> String {
-    path.iter().map(i64::to_string).collect::<Vec<_>>().join(".")
+    path.iter()
+        .map(i64::to_string)
+        .collect::<Vec<_>>()
+        .join(".")
 }

@@ -59,18 +59,28 @@ impl<'c> Emitter<'c> {
         let next = self.variables.len() as u32;
         let id = *self.variable_of.entry(value_key(value)).or_insert(next);
         if id == next {
-            self.variables.push(Variable { value, depth: self.computed.len() - 1 });
+            self.variables.push(Variable {
+                value,
+                depth: self.computed.len() - 1,
+            });
         }
         Int::Dyn(Sym::var(id, info))
     }
 
     /// A constant of `i32` or `i64`.
     pub fn constant(&mut self, value: i64, wide: bool) -> IrValue<'c> {
-        if let Some(found) = self.constants.iter().find_map(|scope| scope.get(&(value, wide))) {
+        if let Some(found) = self
+            .constants
+            .iter()
+            .find_map(|scope| scope.get(&(value, wide)))
+        {
             return *found;
         }
         let made = self.ir.constant(value, if wide { "i64" } else { "i32" });
-        self.constants.last_mut().expect("a scope").insert((value, wide), made);
+        self.constants
+            .last_mut()
+            .expect("a scope")
+            .insert((value, wide), made);
         made
     }
 
@@ -86,14 +96,23 @@ impl<'c> Emitter<'c> {
         }
     }
 
-    fn convert(&mut self, value: IrValue<'c>, from_wide: bool, wide: bool, non_negative: bool) -> IrValue<'c> {
+    fn convert(
+        &mut self,
+        value: IrValue<'c>,
+        from_wide: bool,
+        wide: bool,
+        non_negative: bool,
+    ) -> IrValue<'c> {
         match (from_wide, wide) {
             (false, true) if non_negative => {
                 let flags = [("nonNeg", self.ir.attr("unit"))];
-                self.ir.value("llvm.zext", &[value], &flags, self.ir.ty("i64"))
+                self.ir
+                    .value("llvm.zext", &[value], &flags, self.ir.ty("i64"))
             }
             (false, true) => self.ir.value("llvm.sext", &[value], &[], self.ir.ty("i64")),
-            (true, false) => self.ir.value("llvm.trunc", &[value], &[], self.ir.ty("i32")),
+            (true, false) => self
+                .ir
+                .value("llvm.trunc", &[value], &[], self.ir.ty("i32")),
             _ => value,
         }
     }
@@ -125,7 +144,11 @@ impl<'c> Emitter<'c> {
             Expr::FloorDiv(a, b) => self.binary("arith.floordivsi", a, b, wide, false),
             Expr::CeilDiv(a, b) => {
                 let padded = a.add(b).sub(&Int::Static(1));
-                let name = if a.lower() >= 0 { "arith.divui" } else { "arith.floordivsi" };
+                let name = if a.lower() >= 0 {
+                    "arith.divui"
+                } else {
+                    "arith.floordivsi"
+                };
                 self.binary(name, &padded, b, wide, false)
             }
             Expr::Mod(a, b) if a.lower() >= 0 => self.binary("arith.remui", a, b, wide, false),
@@ -137,7 +160,10 @@ impl<'c> Emitter<'c> {
             Expr::Max(a, b) => self.binary("arith.maxsi", a, b, wide, false),
             Expr::Xor(a, b) => self.binary("arith.xori", a, b, wide, false),
         };
-        self.computed.last_mut().expect("a scope").insert(int.clone(), value);
+        self.computed
+            .last_mut()
+            .expect("a scope")
+            .insert(int.clone(), value);
         value
     }
 
@@ -146,7 +172,14 @@ impl<'c> Emitter<'c> {
         self.arith(name, a, b, wide, wraps)
     }
 
-    fn arith(&mut self, name: &str, a: IrValue<'c>, b: IrValue<'c>, wide: bool, overflow: bool) -> IrValue<'c> {
+    fn arith(
+        &mut self,
+        name: &str,
+        a: IrValue<'c>,
+        b: IrValue<'c>,
+        wide: bool,
+        overflow: bool,
+    ) -> IrValue<'c> {
         let ty = self.ir.ty(if wide { "i64" } else { "i32" });
         if overflow {
             let flags = [("overflowFlags", self.ir.attr("#arith.overflow<nsw>"))];
@@ -173,7 +206,13 @@ impl<'c> Emitter<'c> {
     /// is shared by its elements, what leaves the loops before what changes in
     /// them; then what tells elements apart; the constant last, where it becomes
     /// the instruction's immediate.
-    pub fn address(&mut self, base: IrValue<'c>, space: Space, of_view: &Int, of_element: &Int) -> IrValue<'c> {
+    pub fn address(
+        &mut self,
+        base: IrValue<'c>,
+        space: Space,
+        of_view: &Int,
+        of_element: &Int,
+    ) -> IrValue<'c> {
         let (mut terms, constant) = split_constant(of_view);
         let (elements, more) = split_constant(of_element);
         terms.sort_by_key(|term| self.depth_of(term));
@@ -181,7 +220,11 @@ impl<'c> Emitter<'c> {
         let mut at = 0;
         while at < terms.len() {
             let depth = self.depth_of(&terms[at]);
-            let end = at + terms[at..].iter().take_while(|term| self.depth_of(term) == depth).count();
+            let end = at
+                + terms[at..]
+                    .iter()
+                    .take_while(|term| self.depth_of(term) == depth)
+                    .count();
             let sum = Int::sum(terms[at..end].iter().cloned());
             address = self.advance(address, space, &sum);
             at = end;
@@ -197,22 +240,40 @@ impl<'c> Emitter<'c> {
 
     fn advance(&mut self, base: IrValue<'c>, space: Space, bytes: &Int) -> IrValue<'c> {
         let key = (value_key(base), bytes.clone());
-        if let Some(found) = self.addresses.iter().rev().find_map(|scope| scope.get(&key)) {
+        if let Some(found) = self
+            .addresses
+            .iter()
+            .rev()
+            .find_map(|scope| scope.get(&key))
+        {
             return *found;
         }
-        let constant = bytes.as_static().filter(|bytes| i32::try_from(*bytes).is_ok());
+        let constant = bytes
+            .as_static()
+            .filter(|bytes| i32::try_from(*bytes).is_ok());
         let (operands, raw) = match constant {
             Some(constant) => (vec![base], constant.to_string()),
-            None => (vec![base, self.int(bytes, space == Space::Gmem)], i32::MIN.to_string()),
+            None => (
+                vec![base, self.int(bytes, space == Space::Gmem)],
+                i32::MIN.to_string(),
+            ),
         };
         let attrs = [
             ("elem_type", self.ir.attr("i8")),
-            ("rawConstantIndices", self.ir.attr(&format!("array<i32: {raw}>"))),
+            (
+                "rawConstantIndices",
+                self.ir.attr(&format!("array<i32: {raw}>")),
+            ),
             // inbounds (1 | 2): an address is formed before its predicate is known, so only for what stands alone.
             ("noWrapFlags", self.ir.attr("0 : i32")),
         ];
-        let address = self.ir.value("llvm.getelementptr", &operands, &attrs, base.r#type());
-        self.addresses.last_mut().expect("a scope").insert(key, address);
+        let address = self
+            .ir
+            .value("llvm.getelementptr", &operands, &attrs, base.r#type());
+        self.addresses
+            .last_mut()
+            .expect("a scope")
+            .insert(key, address);
         address
     }
 
@@ -226,9 +287,10 @@ impl<'c> Emitter<'c> {
         };
         match (&composed.offset, composed.swizzle()) {
             // A swizzle mixes both: the element's part cannot be told from the view's.
-            (Tree::Leaf(offset), Some(swizzle)) => {
-                (outside.add(&swizzled_bytes(swizzle, &offset.add(inside), elem)), Int::Static(0))
-            }
+            (Tree::Leaf(offset), Some(swizzle)) => (
+                outside.add(&swizzled_bytes(swizzle, &offset.add(inside), elem)),
+                Int::Static(0),
+            ),
             _ => (outside, inside.mul(&bytes)),
         }
     }
@@ -246,10 +308,15 @@ fn swizzled_bytes(swizzle: cutec_layout::Swizzle, offset: &Int, elem: Elem) -> I
     let bytes = Int::Static(elem.bytes());
     let period = swizzle.period();
     let (terms, constant) = split_constant(offset);
-    let (far, near): (Vec<_>, Vec<_>) = terms.into_iter().partition(|term| term.divisible_by(period));
+    let (far, near): (Vec<_>, Vec<_>) = terms
+        .into_iter()
+        .partition(|term| term.divisible_by(period));
     let far = Int::sum(far);
     let near = Int::sum(near);
-    let (within, whole) = (constant.rem_euclid(period), constant.div_euclid(period) * period);
+    let (within, whole) = (
+        constant.rem_euclid(period),
+        constant.div_euclid(period) * period,
+    );
     let wide = swizzle.recast(elem.bits(), 8).unwrap_or(swizzle);
     let disjoint = within as u64 & !near.known_zero_bits() == 0;
     let low = if near.is_static() || disjoint {
@@ -258,7 +325,9 @@ fn swizzled_bytes(swizzle: cutec_layout::Swizzle, offset: &Int, elem: Elem) -> I
     } else {
         wide.apply_int(&near.add(&Int::Static(within)).mul(&bytes))
     };
-    far.mul(&bytes).add(&low).add(&Int::Static(whole * elem.bytes()))
+    far.mul(&bytes)
+        .add(&low)
+        .add(&Int::Static(whole * elem.bytes()))
 }
 
 /// The terms of a sum that are not constant, and the constant.
@@ -268,7 +337,14 @@ fn split_constant(int: &Int) -> (Vec<Int>, i64) {
         Int::Dyn(sym) => match sym.expr() {
             Expr::Add(terms) => {
                 let constant = terms.iter().filter_map(Int::as_static).sum();
-                (terms.iter().filter(|term| !term.is_static()).cloned().collect(), constant)
+                (
+                    terms
+                        .iter()
+                        .filter(|term| !term.is_static())
+                        .cloned()
+                        .collect(),
+                    constant,
+                )
             }
             _ => (vec![int.clone()], 0),
         },

@@ -14,7 +14,11 @@ impl<'c> Lowering<'c> {
     /// anything else is a variable without facts.
     pub(super) fn integer(&mut self, value: IrValue<'c>) -> Int {
         self.non_negative(value, DEPTH).unwrap_or_else(|| {
-            let info = SymInfo { width: width_of(value), div: 1, max: None };
+            let info = SymInfo {
+                width: width_of(value),
+                div: 1,
+                max: None,
+            };
             self.emitter.variable(value, info)
         })
     }
@@ -24,18 +28,35 @@ impl<'c> Lowering<'c> {
         if depth == 0 {
             return None;
         }
-        let Some(op) = definition(value) else { return self.block_argument(value) };
+        let Some(op) = definition(value) else {
+            return self.block_argument(value);
+        };
         let name = name_of(op);
         if let Some(register) = name.strip_prefix("nvvm.read.ptx.sreg.") {
             let max = register.starts_with("tid").then(|| range_of(op)).flatten();
-            return Some(self.emitter.variable(value, SymInfo { width: Width::I32, div: 1, max }));
+            return Some(self.emitter.variable(
+                value,
+                SymInfo {
+                    width: Width::I32,
+                    div: 1,
+                    max,
+                },
+            ));
         }
         if name == "arith.constant" {
             let text = op.attribute("value").ok()?.to_string();
             let constant: i64 = text.split(" :").next()?.trim().parse().ok()?;
             return (constant >= 0).then_some(Int::Static(constant));
         }
-        if !matches!(name.as_str(), "arith.addi" | "arith.muli" | "arith.divui" | "arith.divsi" | "arith.remui" | "arith.remsi") {
+        if !matches!(
+            name.as_str(),
+            "arith.addi"
+                | "arith.muli"
+                | "arith.divui"
+                | "arith.divsi"
+                | "arith.remui"
+                | "arith.remsi"
+        ) {
             return None;
         }
         let a = self.non_negative(operand_value(op, 0)?, depth - 1)?;
@@ -51,12 +72,19 @@ impl<'c> Lowering<'c> {
 
     /// Loop counters and kernel arguments.
     fn block_argument(&mut self, value: IrValue<'c>) -> Option<Int> {
-        let info = SymInfo { width: width_of(value), div: 1, max: None };
+        let info = SymInfo {
+            width: width_of(value),
+            div: 1,
+            max: None,
+        };
         // SAFETY: a block argument's owner is its block, and the block has a parent operation.
         let (parent, index) = unsafe {
             let block = mlir_sys::mlirBlockArgumentGetOwner(value.to_raw());
             let parent = mlir_sys::mlirBlockGetParentOperation(block);
-            (OperationRef::from_raw(parent), mlir_sys::mlirBlockArgumentGetArgNumber(value.to_raw()))
+            (
+                OperationRef::from_raw(parent),
+                mlir_sys::mlirBlockArgumentGetArgNumber(value.to_raw()),
+            )
         };
         let parent: IrOp<'c> = unsafe { OperationRef::from_raw(parent.to_raw()) };
         match name_of(parent).as_str() {
@@ -78,7 +106,11 @@ impl<'c> Lowering<'c> {
 }
 
 fn width_of(value: IrValue) -> Width {
-    if value.r#type().to_string() == "i64" { Width::I64 } else { Width::I32 }
+    if value.r#type().to_string() == "i64" {
+        Width::I64
+    } else {
+        Width::I32
+    }
 }
 
 fn definition<'c>(value: IrValue<'c>) -> Option<IrOp<'c>> {
@@ -90,12 +122,25 @@ fn definition<'c>(value: IrValue<'c>) -> Option<IrOp<'c>> {
 
 fn constant_of(value: IrValue) -> Option<i64> {
     let op = definition(value).filter(|op| name_of(*op) == "arith.constant")?;
-    op.attribute("value").ok()?.to_string().split(" :").next()?.trim().parse().ok()
+    op.attribute("value")
+        .ok()?
+        .to_string()
+        .split(" :")
+        .next()?
+        .trim()
+        .parse()
+        .ok()
 }
 
 /// The largest value of `range = #llvm.constant_range<i32, 0, 128>`.
 fn range_of(op: IrOp) -> Option<i64> {
     let text = op.attribute("range").ok()?.to_string();
-    let bound: i64 = text.trim_end_matches('>').rsplit(',').next()?.trim().parse().ok()?;
+    let bound: i64 = text
+        .trim_end_matches('>')
+        .rsplit(',')
+        .next()?
+        .trim()
+        .parse()
+        .ok()?;
     Some(bound - 1)
 }

@@ -16,9 +16,13 @@ struct Registers<'c> {
 
 impl<'c> Lowering<'c> {
     pub(super) fn gemm(&mut self, operands: &[Val]) -> Result<(), SemError> {
-        let [mma, d, a, b, c] = operands else { return Err(SemError::Illegal("gemm takes an MMA and four views".into())) };
+        let [mma, d, a, b, c] = operands else {
+            return Err(SemError::Illegal("gemm takes an MMA and four views".into()));
+        };
         let plan = gemm_plan(mma, d, a, b, c)?;
-        plan.atom.legal_on(&self.target).map_err(|error| SemError::Illegal(error.to_string()))?;
+        plan.atom
+            .legal_on(&self.target)
+            .map_err(|error| SemError::Illegal(error.to_string()))?;
         let view = |val: &Val| match val {
             Val::View(view) => Ok(view.clone()),
             _ => Err(SemError::Illegal("gemm takes views".into())),
@@ -35,7 +39,11 @@ impl<'c> Lowering<'c> {
                 Some(sum) => sum.clone(),
                 None => {
                     order.push(at_d.clone());
-                    let (view, at) = if in_place { (&views[0], at_d) } else { (&views[3], at_c) };
+                    let (view, at) = if in_place {
+                        (&views[0], at_d)
+                    } else {
+                        (&views[3], at_c)
+                    };
                     self.accumulator(&plan.values[3], view, at)?
                 }
             };
@@ -48,7 +56,11 @@ impl<'c> Lowering<'c> {
         for at in order {
             let values = offsets_of(&plan.values[0])?;
             let step = values.len() / sums[&at].len().max(1);
-            for (value, offset) in sums[&at].clone().into_iter().zip(values.iter().step_by(step.max(1))) {
+            for (value, offset) in sums[&at]
+                .clone()
+                .into_iter()
+                .zip(values.iter().step_by(step.max(1)))
+            {
                 let address = self.address(&views[0], &at.add(offset));
                 self.store_as(address, value, (step as i64 * plan.atom.c.bytes()).max(1));
             }
@@ -57,7 +69,14 @@ impl<'c> Lowering<'c> {
     }
 
     /// Operand registers of A or B: 32 bits each, packed elements.
-    fn registers(&mut self, read: &mut Registers<'c>, plan: &GemmPlan, which: usize, view: &View, at: &Int) -> Result<Vec<IrValue<'c>>, SemError> {
+    fn registers(
+        &mut self,
+        read: &mut Registers<'c>,
+        plan: &GemmPlan,
+        which: usize,
+        view: &View,
+        at: &Int,
+    ) -> Result<Vec<IrValue<'c>>, SemError> {
         if let Some(found) = read.read.get(at) {
             return Ok(found.clone());
         }
@@ -67,24 +86,52 @@ impl<'c> Lowering<'c> {
             (_, Elem::F16) => "vector<2xf16>".into(),
             _ => "i32".into(),
         };
-        let loaded = self.packed(&plan.values[which], view, at, if plan.atom.op == MmaOp::Fma { 1 } else { 32 / elem.bits() }, &ty)?;
+        let loaded = self.packed(
+            &plan.values[which],
+            view,
+            at,
+            if plan.atom.op == MmaOp::Fma {
+                1
+            } else {
+                32 / elem.bits()
+            },
+            &ty,
+        )?;
         read.read.insert(at.clone(), loaded.clone());
         Ok(loaded)
     }
 
-    fn accumulator(&mut self, values: &Layout, view: &View, at: &Int) -> Result<Vec<IrValue<'c>>, SemError> {
+    fn accumulator(
+        &mut self,
+        values: &Layout,
+        view: &View,
+        at: &Int,
+    ) -> Result<Vec<IrValue<'c>>, SemError> {
         match view.ptr.elem {
-            Elem::F16 if offsets_of(values)?.len() > 1 => self.packed(values, view, at, 2, "vector<2xf16>"),
+            Elem::F16 if offsets_of(values)?.len() > 1 => {
+                self.packed(values, view, at, 2, "vector<2xf16>")
+            }
             elem => self.packed(values, view, at, 1, elem.name()),
         }
     }
 
     /// Loads groups of `per` neighbouring elements as values of one type.
-    fn packed(&mut self, values: &Layout, view: &View, at: &Int, per: i64, ty: &str) -> Result<Vec<IrValue<'c>>, SemError> {
+    fn packed(
+        &mut self,
+        values: &Layout,
+        view: &View,
+        at: &Int,
+        per: i64,
+        ty: &str,
+    ) -> Result<Vec<IrValue<'c>>, SemError> {
         let ty = self.emitter.ir.ty(ty);
         let mut loaded = Vec::new();
         for group in offsets_of(values)?.chunks(per as usize) {
-            if !group.iter().enumerate().all(|(lane, at)| at.sub(&group[0]).is(lane as i64)) {
+            if !group
+                .iter()
+                .enumerate()
+                .all(|(lane, at)| at.sub(&group[0]).is(lane as i64))
+            {
                 return Err(SemError::Illegal(format!(
                     "an operand register holds {per} neighbouring elements, but the fragment's values lie as {values}"
                 )));
@@ -95,20 +142,41 @@ impl<'c> Lowering<'c> {
         Ok(loaded)
     }
 
-    fn fma(&mut self, a: &[IrValue<'c>], b: &[IrValue<'c>], c: &[IrValue<'c>], elem: Elem) -> Vec<IrValue<'c>> {
+    fn fma(
+        &mut self,
+        a: &[IrValue<'c>],
+        b: &[IrValue<'c>],
+        c: &[IrValue<'c>],
+        elem: Elem,
+    ) -> Vec<IrValue<'c>> {
         let ty = self.emitter.ir.ty(elem.name());
-        vec![self.emitter.ir.value("llvm.intr.fma", &[a[0], b[0], c[0]], &[], ty)]
+        vec![
+            self.emitter
+                .ir
+                .value("llvm.intr.fma", &[a[0], b[0], c[0]], &[], ty),
+        ]
     }
 
-    fn mma_sync(&mut self, plan: &GemmPlan, a: &[IrValue<'c>], b: &[IrValue<'c>], c: &[IrValue<'c>]) -> Vec<IrValue<'c>> {
-        let MmaOp::Sync { m, n, k } = plan.atom.op else { return Vec::new() };
+    fn mma_sync(
+        &mut self,
+        plan: &GemmPlan,
+        a: &[IrValue<'c>],
+        b: &[IrValue<'c>],
+        c: &[IrValue<'c>],
+    ) -> Vec<IrValue<'c>> {
+        let MmaOp::Sync { m, n, k } = plan.atom.op else {
+            return Vec::new();
+        };
         let ir = &self.emitter.ir;
         let segments = format!("array<i32: {}, {}, {}>", a.len(), b.len(), c.len());
         let mut attrs = vec![
             ("layoutA", ir.attr("#nvvm.mma_layout<row>")),
             ("layoutB", ir.attr("#nvvm.mma_layout<col>")),
             ("operandSegmentSizes", ir.attr(&segments)),
-            ("shape", ir.attr(&format!("#nvvm.shape<m = {m}, n = {n}, k = {k}>"))),
+            (
+                "shape",
+                ir.attr(&format!("#nvvm.shape<m = {m}, n = {n}, k = {k}>")),
+            ),
         ];
         let ptx = match plan.atom.a {
             Elem::BF16 => Some("bf16"),
@@ -123,10 +191,16 @@ impl<'c> Lowering<'c> {
             attrs.extend([("multiplicandAPtxType", ty), ("multiplicandBPtxType", ty)]);
         }
         if plan.atom.a == Elem::I8 {
-            attrs.push(("intOverflowBehavior", ir.attr("#nvvm.mma_int_overflow<satfinite>")));
+            attrs.push((
+                "intOverflowBehavior",
+                ir.attr("#nvvm.mma_int_overflow<satfinite>"),
+            ));
         }
         let (register, text) = match plan.atom.c {
-            Elem::F16 => (ir.ty("vector<2xf16>"), "!llvm.struct<(vector<2xf16>, vector<2xf16>)>"),
+            Elem::F16 => (
+                ir.ty("vector<2xf16>"),
+                "!llvm.struct<(vector<2xf16>, vector<2xf16>)>",
+            ),
             Elem::I32 => (ir.ty("i32"), "!llvm.struct<(i32, i32, i32, i32)>"),
             _ => (ir.ty("f32"), "!llvm.struct<(f32, f32, f32, f32)>"),
         };

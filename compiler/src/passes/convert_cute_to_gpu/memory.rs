@@ -18,7 +18,10 @@ impl<'c> Lowering<'c> {
         let ir = OpBuilder::new(self.emitter.ir.context(), Insertion::Before(self.entry));
         let elems = cosize(&view.layout).max(1);
         let one = ir.constant(1, "i32");
-        let array = ir.attr(&format!("!llvm.array<{elems} x {}>", storage_type(view.ptr.elem)));
+        let array = ir.attr(&format!(
+            "!llvm.array<{elems} x {}>",
+            storage_type(view.ptr.elem)
+        ));
         let attrs = [("elem_type", array), ("alignment", ir.attr("16 : i64"))];
         let slot = ir.value("llvm.alloca", &[one], &attrs, ir.ty("!llvm.ptr"));
         self.add_base(slot, 0)
@@ -41,7 +44,8 @@ impl<'c> Lowering<'c> {
         let (of_view, of_element) = Emitter::byte_offsets(view, inside);
         let base = &self.bases[view.ptr.base - 1];
         let of_view = of_view.add(&Int::Static(base.bytes));
-        self.emitter.address(base.pointer, view.ptr.space, &of_view, &of_element)
+        self.emitter
+            .address(base.pointer, view.ptr.space, &of_view, &of_element)
     }
 
     /// Loads `count` elements that lie contiguously.
@@ -52,47 +56,81 @@ impl<'c> Lowering<'c> {
     }
 
     /// Stores a value of `count` elements that lie contiguously.
-    pub(super) fn store_contiguous(&mut self, view: &View, inside: &Int, count: i64, value: IrValue<'c>) {
+    pub(super) fn store_contiguous(
+        &mut self,
+        view: &View,
+        inside: &Int,
+        count: i64,
+        value: IrValue<'c>,
+    ) {
         let address = self.address(view, inside);
         self.store_as(address, value, count * view.ptr.elem.bytes());
     }
 
     /// A load of a type at an address that is aligned to the whole of it.
-    pub(super) fn load_as(&mut self, address: IrValue<'c>, ty: Type<'c>, align: i64) -> IrValue<'c> {
+    pub(super) fn load_as(
+        &mut self,
+        address: IrValue<'c>,
+        ty: Type<'c>,
+        align: i64,
+    ) -> IrValue<'c> {
         let ir = &self.emitter.ir;
-        let attrs = [("alignment", ir.attr(&format!("{align} : i64"))), ("ordering", ir.attr("0 : i64"))];
+        let attrs = [
+            ("alignment", ir.attr(&format!("{align} : i64"))),
+            ("ordering", ir.attr("0 : i64")),
+        ];
         ir.value("llvm.load", &[address], &attrs, ty)
     }
 
     /// A store of a value at an address that is aligned to the whole of it.
     pub(super) fn store_as(&mut self, address: IrValue<'c>, value: IrValue<'c>, align: i64) {
         let ir = &self.emitter.ir;
-        let attrs = [("alignment", ir.attr(&format!("{align} : i64"))), ("ordering", ir.attr("0 : i64"))];
+        let attrs = [
+            ("alignment", ir.attr(&format!("{align} : i64"))),
+            ("ordering", ir.attr("0 : i64")),
+        ];
         ir.op("llvm.store", &[value, address], &attrs, &[]);
     }
 
     pub(super) fn contiguous_type(&self, elem: Elem, count: i64) -> Type<'c> {
         let elem = storage_type(elem);
-        self.emitter.ir.ty(&if count == 1 { elem.to_string() } else { format!("vector<{count}x{elem}>") })
+        self.emitter.ir.ty(&if count == 1 {
+            elem.to_string()
+        } else {
+            format!("vector<{count}x{elem}>")
+        })
     }
 
     pub(super) fn load(&mut self, operands: &[Val]) -> Result<IrValue<'c>, SemError> {
-        let [Val::View(view), coord] = operands else { return Err(SemError::Illegal("load takes a view and a coordinate".into())) };
+        let [Val::View(view), coord] = operands else {
+            return Err(SemError::Illegal(
+                "load takes a view and a coordinate".into(),
+            ));
+        };
         let offset = element_offset(view, &coordinate(coord)?)?;
         let loaded = self.load_contiguous(view, &offset, 1);
         if view.ptr.elem != Elem::I1 {
             return Ok(loaded);
         }
-        Ok(self.emitter.ir.value("arith.trunci", &[loaded], &[], self.emitter.ir.ty("i1")))
+        Ok(self
+            .emitter
+            .ir
+            .value("arith.trunci", &[loaded], &[], self.emitter.ir.ty("i1")))
     }
 
     pub(super) fn store(&mut self, operands: &[Val], value: IrValue<'c>) -> Result<(), SemError> {
         let [_, Val::View(view), coord] = operands else {
-            return Err(SemError::Illegal("store takes a value, a view and a coordinate".into()));
+            return Err(SemError::Illegal(
+                "store takes a value, a view and a coordinate".into(),
+            ));
         };
         let offset = element_offset(view, &coordinate(coord)?)?;
         let value = match view.ptr.elem {
-            Elem::I1 => self.emitter.ir.value("arith.extui", &[value], &[], self.emitter.ir.ty("i8")),
+            Elem::I1 => {
+                self.emitter
+                    .ir
+                    .value("arith.extui", &[value], &[], self.emitter.ir.ty("i8"))
+            }
             _ => value,
         };
         self.store_contiguous(view, &offset, 1, value);
@@ -100,8 +138,14 @@ impl<'c> Lowering<'c> {
     }
 
     /// All elements of a view as a vector.
-    pub(super) fn load_vec(&mut self, operands: &[Val], ty: Type<'c>) -> Result<IrValue<'c>, SemError> {
-        let [Val::View(view)] = operands else { return Err(SemError::Illegal("load_vec takes a view".into())) };
+    pub(super) fn load_vec(
+        &mut self,
+        operands: &[Val],
+        ty: Type<'c>,
+    ) -> Result<IrValue<'c>, SemError> {
+        let [Val::View(view)] = operands else {
+            return Err(SemError::Illegal("load_vec takes a view".into()));
+        };
         let offsets = offsets_of(view.layout.inner())?;
         let width = contiguous_width(view, &offsets);
         if width == offsets.len() as i64 && width > 1 {
@@ -111,17 +155,34 @@ impl<'c> Lowering<'c> {
         for (index, start) in offsets.iter().enumerate().step_by(width as usize) {
             let piece = self.load_contiguous(view, start, width);
             for lane in 0..width {
-                let value = if width == 1 { piece } else { self.extract(piece, lane, view.ptr.elem) };
+                let value = if width == 1 {
+                    piece
+                } else {
+                    self.extract(piece, lane, view.ptr.elem)
+                };
                 let position = self.emitter.constant(index as i64 + lane, false);
-                vector = self.emitter.ir.value("llvm.insertelement", &[vector, value, position], &[], ty);
+                vector = self.emitter.ir.value(
+                    "llvm.insertelement",
+                    &[vector, value, position],
+                    &[],
+                    ty,
+                );
             }
         }
         Ok(vector)
     }
 
     /// Writes a vector to all elements of a view.
-    pub(super) fn store_vec(&mut self, operands: &[Val], value: IrValue<'c>) -> Result<(), SemError> {
-        let [_, Val::View(view)] = operands else { return Err(SemError::Illegal("store_vec takes a value and a view".into())) };
+    pub(super) fn store_vec(
+        &mut self,
+        operands: &[Val],
+        value: IrValue<'c>,
+    ) -> Result<(), SemError> {
+        let [_, Val::View(view)] = operands else {
+            return Err(SemError::Illegal(
+                "store_vec takes a value and a view".into(),
+            ));
+        };
         let offsets = offsets_of(view.layout.inner())?;
         let width = contiguous_width(view, &offsets);
         if width == offsets.len() as i64 && width > 1 {
@@ -129,7 +190,9 @@ impl<'c> Lowering<'c> {
             return Ok(());
         }
         for (index, start) in offsets.iter().enumerate().step_by(width as usize) {
-            let lanes: Vec<_> = (0..width).map(|lane| self.extract(value, index as i64 + lane, view.ptr.elem)).collect();
+            let lanes: Vec<_> = (0..width)
+                .map(|lane| self.extract(value, index as i64 + lane, view.ptr.elem))
+                .collect();
             let piece = self.pack(&lanes, view.ptr.elem);
             self.store_contiguous(view, start, width, piece);
         }
@@ -139,7 +202,9 @@ impl<'c> Lowering<'c> {
     fn extract(&mut self, vector: IrValue<'c>, lane: i64, elem: Elem) -> IrValue<'c> {
         let position = self.emitter.constant(lane, false);
         let ty = self.emitter.ir.ty(storage_type(elem));
-        self.emitter.ir.value("llvm.extractelement", &[vector, position], &[], ty)
+        self.emitter
+            .ir
+            .value("llvm.extractelement", &[vector, position], &[], ty)
     }
 
     fn pack(&mut self, lanes: &[IrValue<'c>], elem: Elem) -> IrValue<'c> {
@@ -150,15 +215,23 @@ impl<'c> Lowering<'c> {
         let mut vector = self.emitter.ir.value("llvm.mlir.poison", &[], &[], ty);
         for (lane, value) in lanes.iter().enumerate() {
             let position = self.emitter.constant(lane as i64, false);
-            vector = self.emitter.ir.value("llvm.insertelement", &[vector, *value, position], &[], ty);
+            vector =
+                self.emitter
+                    .ir
+                    .value("llvm.insertelement", &[vector, *value, position], &[], ty);
         }
         vector
     }
 
     /// Copies by the widest vectors that both layouts and alignments allow.
     pub(super) fn autovec_copy(&mut self, operands: &[Val]) -> Result<(), SemError> {
-        let [Val::View(src), Val::View(dst)] = operands else { return Err(SemError::Illegal("autovec_copy takes two views".into())) };
-        let (from, to) = (offsets_of(src.layout.inner())?, offsets_of(dst.layout.inner())?);
+        let [Val::View(src), Val::View(dst)] = operands else {
+            return Err(SemError::Illegal("autovec_copy takes two views".into()));
+        };
+        let (from, to) = (
+            offsets_of(src.layout.inner())?,
+            offsets_of(dst.layout.inner())?,
+        );
         let width = contiguous_width(src, &from).min(contiguous_width(dst, &to));
         for (from, to) in from.iter().zip(&to).step_by(width as usize) {
             let value = self.load_contiguous(src, from, width);
@@ -181,7 +254,10 @@ pub(super) fn contiguous_width(view: &View, offsets: &[Int]) -> i64 {
         }
         let groups = offsets.chunks(next as usize).all(|group| {
             group[0].divisible_by(next)
-                && group.iter().enumerate().all(|(lane, at)| at.sub(&group[0]).is(lane as i64))
+                && group
+                    .iter()
+                    .enumerate()
+                    .all(|(lane, at)| at.sub(&group[0]).is(lane as i64))
         });
         if !groups {
             return width;
@@ -191,7 +267,9 @@ pub(super) fn contiguous_width(view: &View, offsets: &[Int]) -> i64 {
 }
 
 fn swizzle_keeps(view: &View, elems: i64) -> bool {
-    view.layout.swizzle().is_none_or(|swizzle| elems <= 1 << swizzle.base())
+    view.layout
+        .swizzle()
+        .is_none_or(|swizzle| elems <= 1 << swizzle.base())
 }
 
 /// The type in memory: a predicate takes a byte.
@@ -205,15 +283,21 @@ fn storage_type(elem: Elem) -> &'static str {
 }
 
 fn cosize(layout: &AnyLayout) -> i64 {
-    layout::cosize_any(layout).ok().and_then(|size| size.as_static()).unwrap_or(0)
+    layout::cosize_any(layout)
+        .ok()
+        .and_then(|size| size.as_static())
+        .unwrap_or(0)
 }
 
 fn coordinate(val: &Val) -> Result<IntTuple, SemError> {
     match val {
         Val::Scalar(int) => Ok(Tree::Leaf(int.clone())),
-        Val::Tuple(_, tuple) => {
-            without_underscore(tuple).ok_or_else(|| SemError::Illegal("a single element has no `_` in its coordinate".into()))
-        }
-        other => Err(SemError::Illegal(format!("{} is no coordinate", other.describe()))),
+        Val::Tuple(_, tuple) => without_underscore(tuple).ok_or_else(|| {
+            SemError::Illegal("a single element has no `_` in its coordinate".into())
+        }),
+        other => Err(SemError::Illegal(format!(
+            "{} is no coordinate",
+            other.describe()
+        ))),
     }
 }

@@ -17,7 +17,9 @@ mod memory;
 
 use super::walk::{blocks, kernels, operand_value, operations, set_attribute};
 use super::{Reported, report};
-use cutec_dialects::builder::{Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, result_of, value_key};
+use cutec_dialects::builder::{
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, result_of, value_key,
+};
 use cutec_dialects::elem::Space;
 use cutec_dialects::ir::{attrs_of, cute_name};
 use cutec_dialects::semantics::{SemError, evaluate};
@@ -53,7 +55,11 @@ struct Lowering<'c> {
 }
 
 /// Lowers every kernel of the module.
-pub fn convert_cute_to_gpu(context: &Context, module: IrOp, target: &Target) -> Result<(), Reported> {
+pub fn convert_cute_to_gpu(
+    context: &Context,
+    module: IrOp,
+    target: &Target,
+) -> Result<(), Reported> {
     for (block, functions) in kernels(module) {
         let mut uses_smem = false;
         for function in functions {
@@ -82,10 +88,18 @@ fn declare_smem(ir: &OpBuilder) {
 
 fn lower_kernel(context: &Context, function: IrOp, target: &Target) -> Result<bool, Reported> {
     // SAFETY: the context outlives the module, and the module this call.
-    let (context, function): (&'static Context, IrOp<'static>) =
-        unsafe { (std::mem::transmute::<&Context, &'static Context>(context), OperationRef::from_raw(function.to_raw())) };
-    let Some(body) = blocks(function, 0).into_iter().next() else { return Ok(false) };
-    let Some(entry) = operations(body).into_iter().next() else { return Ok(false) };
+    let (context, function): (&'static Context, IrOp<'static>) = unsafe {
+        (
+            std::mem::transmute::<&Context, &'static Context>(context),
+            OperationRef::from_raw(function.to_raw()),
+        )
+    };
+    let Some(body) = blocks(function, 0).into_iter().next() else {
+        return Ok(false);
+    };
+    let Some(entry) = operations(body).into_iter().next() else {
+        return Ok(false);
+    };
     let mut lowering = Lowering {
         emitter: Emitter::new(context, entry),
         target: *target,
@@ -108,10 +122,13 @@ impl<'c> Lowering<'c> {
         for index in 0..body.argument_count() {
             let argument = argument_of(body, index);
             let text = argument.r#type().to_string();
-            let val = parse_type(&text, &mut Vars::default()).map_err(|error| self.error(func, error))?;
+            let val =
+                parse_type(&text, &mut Vars::default()).map_err(|error| self.error(func, error))?;
             if let Val::Ptr(mut ptr) = val {
                 if ptr.space != Space::Gmem {
-                    return Err(self.error(func, format!("a kernel takes pointers to gmem, not {text}")));
+                    return Err(
+                        self.error(func, format!("a kernel takes pointers to gmem, not {text}"))
+                    );
                 }
                 argument.set_type(self.emitter.ir.ty("!llvm.ptr<1>"));
                 ptr.base = self.add_base(argument, 0);
@@ -119,7 +136,13 @@ impl<'c> Lowering<'c> {
             }
             types.push(argument.r#type().to_string());
         }
-        set_attribute(func, "function_type", self.emitter.ir.attr(&format!("({}) -> ()", types.join(", "))));
+        set_attribute(
+            func,
+            "function_type",
+            self.emitter
+                .ir
+                .attr(&format!("({}) -> ()", types.join(", "))),
+        );
         Ok(())
     }
 
@@ -154,7 +177,9 @@ impl<'c> Lowering<'c> {
     }
 
     fn cute(&mut self, name: &str, op: IrOp<'c>) -> Result<(), SemError> {
-        let operands: Vec<Val> = (0..op.operand_count()).map(|index| self.operand(op, index)).collect::<Result<_, _>>()?;
+        let operands: Vec<Val> = (0..op.operand_count())
+            .map(|index| self.operand(op, index))
+            .collect::<Result<_, _>>()?;
         match name {
             "copy" => return self.copy(&operands),
             "autovec_copy" => return self.autovec_copy(&operands),
@@ -196,7 +221,8 @@ impl<'c> Lowering<'c> {
 
     /// The value of an operand: what was computed for it, or an SSA integer of another dialect.
     fn operand(&mut self, op: IrOp<'c>, index: usize) -> Result<Val, SemError> {
-        let value = operand_value(op, index).ok_or_else(|| SemError::Illegal("an operand is missing".into()))?;
+        let value = operand_value(op, index)
+            .ok_or_else(|| SemError::Illegal("an operand is missing".into()))?;
         if let Some(val) = self.vals.get(&value_key(value)) {
             return Ok(val.clone());
         }
@@ -209,12 +235,21 @@ impl<'c> Lowering<'c> {
 
     /// Gives storage to a view that an operation allocates.
     fn allocated(&mut self, op: IrOp<'c>, name: &str, val: Val) -> Result<Val, SemError> {
-        let Val::View(mut view) = val else { return Ok(val) };
+        let Val::View(mut view) = val else {
+            return Ok(val);
+        };
         match name {
-            "memref.alloca" | "mma.make_fragment" | "make_fragment_like" => view.ptr.base = self.stack_slot(&view),
+            "memref.alloca" | "mma.make_fragment" | "make_fragment_like" => {
+                view.ptr.base = self.stack_slot(&view)
+            }
             "memref.alloc_smem" => {
-                let offset = op.attribute("offset").ok().and_then(|offset| offset.to_string().split(" :").next()?.parse().ok());
-                let offset = offset.ok_or_else(|| SemError::Illegal("has no offset; run cute-allocate-smem first".into()))?;
+                let offset = op
+                    .attribute("offset")
+                    .ok()
+                    .and_then(|offset| offset.to_string().split(" :").next()?.parse().ok());
+                let offset = offset.ok_or_else(|| {
+                    SemError::Illegal("has no offset; run cute-allocate-smem first".into())
+                })?;
                 view.ptr.base = self.shared(offset);
             }
             _ => {}
@@ -223,7 +258,11 @@ impl<'c> Lowering<'c> {
     }
 
     /// A value about which the program asserts something.
-    fn assume(&mut self, operands: &[Val], attrs: &cutec_dialects::semantics::Attrs) -> Result<Val, SemError> {
+    fn assume(
+        &mut self,
+        operands: &[Val],
+        attrs: &cutec_dialects::semantics::Attrs,
+    ) -> Result<Val, SemError> {
         match (operands, &attrs.result) {
             ([Val::Ptr(ptr)], Some(Val::Ptr(declared))) => {
                 let mut ptr = ptr.clone();
@@ -233,33 +272,53 @@ impl<'c> Lowering<'c> {
             ([x], Some(Val::Tuple(kind, Tree::Leaf(Some(declared))))) => {
                 let int = match x {
                     Val::Scalar(int) | Val::Tuple(_, Tree::Leaf(Some(int))) => int.clone(),
-                    other => return Err(SemError::Illegal(format!("cannot assume anything of {}", other.describe()))),
+                    other => {
+                        return Err(SemError::Illegal(format!(
+                            "cannot assume anything of {}",
+                            other.describe()
+                        )));
+                    }
                 };
                 if int.is_static() {
                     return Ok(Val::Tuple(*kind, Tree::Leaf(Some(int))));
                 }
                 let wide = int.width() == Width::I64;
                 let value = self.emitter.int(&int, wide);
-                let info = SymInfo { width: int.width(), div: declared.div(), max: int.upper() };
-                Ok(Val::Tuple(*kind, Tree::Leaf(Some(self.emitter.variable(value, info)))))
+                let info = SymInfo {
+                    width: int.width(),
+                    div: declared.div(),
+                    max: int.upper(),
+                };
+                Ok(Val::Tuple(
+                    *kind,
+                    Tree::Leaf(Some(self.emitter.variable(value, info))),
+                ))
             }
-            _ => Err(SemError::Illegal("assume takes one integer or pointer".into())),
+            _ => Err(SemError::Illegal(
+                "assume takes one integer or pointer".into(),
+            )),
         }
     }
 
     /// Whether every leaf of a coordinate is smaller than that of a shape.
     fn elem_less(&mut self, operands: &[Val]) -> Result<IrValue<'c>, SemError> {
-        let [a, b] = operands else { return Err(SemError::Illegal("elem_less takes two tuples".into())) };
+        let [a, b] = operands else {
+            return Err(SemError::Illegal("elem_less takes two tuples".into()));
+        };
         let leaves = |val: &Val| match val {
             Val::Scalar(int) => Ok(Tree::Leaf(int.clone())),
-            Val::Tuple(_, tuple) => {
-                without_underscore(tuple).ok_or_else(|| SemError::Illegal("elem_less takes integers, not `_`".into()))
-            }
-            other => Err(SemError::Illegal(format!("elem_less takes tuples, not {}", other.describe()))),
+            Val::Tuple(_, tuple) => without_underscore(tuple)
+                .ok_or_else(|| SemError::Illegal("elem_less takes integers, not `_`".into())),
+            other => Err(SemError::Illegal(format!(
+                "elem_less takes tuples, not {}",
+                other.describe()
+            ))),
         };
         let (a, b) = (leaves(a)?, leaves(b)?);
         if a.leaf_count() != b.leaf_count() {
-            return Err(SemError::Illegal(format!("elem_less of {a} and {b}: different numbers of leaves")));
+            return Err(SemError::Illegal(format!(
+                "elem_less of {a} and {b}: different numbers of leaves"
+            )));
         }
         Ok(self.inside(&a, &b))
     }
@@ -272,7 +331,10 @@ impl<'c> Lowering<'c> {
             let wide = coord.width() == Width::I64 || bound.width() == Width::I64;
             let (coord, bound) = (self.emitter.int(coord, wide), self.emitter.int(bound, wide));
             let less = [("predicate", self.emitter.ir.attr("2 : i64"))];
-            let less = self.emitter.ir.value("arith.cmpi", &[coord, bound], &less, i1);
+            let less = self
+                .emitter
+                .ir
+                .value("arith.cmpi", &[coord, bound], &less, i1);
             all = Some(match all {
                 None => less,
                 Some(all) => self.emitter.ir.value("arith.andi", &[all, less], &[], i1),
