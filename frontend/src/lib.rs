@@ -14,6 +14,7 @@
 
 pub mod ast;
 pub mod diagnostics;
+pub mod eval;
 pub mod lexer;
 pub mod parser;
 pub mod program;
@@ -25,5 +26,6 @@ lalrpop_util::lalrpop_mod!(
 );
 
 pub use diagnostics::{Diagnostic, Severity};
+pub use eval::{LowerOptions, emit_module};
 pub use program::{Program, load_program};
 pub use source::{FileId, SourceLoader, SourceMap, Span, Spanned};

@@ -48,7 +48,7 @@ pub fn lookup(text: &str) -> Option<&'static CodeInfo> {
     ALL.iter().find(|info| info.code.0 == number)
 }
 
-// 1–99 syntax; 100 and up are free for the later stages.
+// 1–99 syntax; 100–199 evaluation and types.
 codes! {
     UNEXPECTED_TOKEN = 1, "unexpected token",
     "The parser met something that cannot stand in this place. The message lists what could.\n\
@@ -143,6 +143,82 @@ codes! {
 
     NAMED_ARGUMENT_MISPLACED = 23, "named argument in the wrong place",
     "`name = value` stands only in calls, in generic arguments and in clauses.";
+
+    UNKNOWN_NAME = 100, "unknown name",
+    "Nothing of this name is in scope: no variable, parameter, extent, function, constant, type or\n\
+     built-in. Extents are the names in the shapes of tensor parameters.";
+
+    WRONG_TYPE = 101, "value of another kind expected",
+    "A built-in, an operator or a statement takes another kind of value. The message says what was\n\
+     expected and what was found.";
+
+    WRONG_ARGUMENTS = 102, "wrong arguments",
+    "A call gives too few or too many arguments, or names one that there is not.";
+
+    SHAPE_MISMATCH = 103, "shapes do not fit",
+    "Source and destination of a copy, operands of a gemm or sides of an assignment have different\n\
+     numbers of elements. The message shows both shapes.";
+
+    MODE_OUT_OF_RANGE = 104, "no such mode",
+    "Modes count from 0: `size<1>(x)` is the second mode. A path `size<0, 1>(x)` goes into a nested\n\
+     mode.";
+
+    ILLEGAL_ATOM = 105, "illegal atom",
+    "No instruction of this kind moves or multiplies these elements, or the target does not have it.\n\
+     The message lists what there is.";
+
+    LAYOUT_ALGEBRA = 106, "layouts that do not fit",
+    "An operation of the layout algebra is not defined for these layouts: a tile that does not divide\n\
+     a shape, a composition that would leave the domain. The notes show the layouts.";
+
+    STATIC_NEEDED = 107, "known only at run time",
+    "Shapes of fragments, modes, tile sizes, `static if`, `static for` and generic arguments are\n\
+     evaluated at compile time. The labels show which run-time value is in the way:\n\
+     \n\
+         static for i in 0..m { … }    // `m` is an extent, known when the kernel is launched";
+
+    MISSING_PROMISE = 108, "vector access that nothing proves legal",
+    "A vector access needs contiguous, aligned elements that lie inside of the tensor as a whole. What\n\
+     the types do not prove has to be promised, and the runtime checks it:\n\
+     \n\
+         kernel f(x: tensor<f16, (m, n)>) where n % 8 == 0 launch …";
+
+    NOT_MUTABLE = 109, "cannot be written",
+    "`let` names a value for good; `var` makes a variable. A tensor parameter is written only if it is\n\
+     declared `mut`:\n\
+     \n\
+         kernel f(y: mut tensor<f32, (m, n)>) …";
+
+    ILLEGAL_OPERATION = 110, "operation not possible",
+    "The operation is not defined for these operands; the message says why.";
+
+    BUDGET = 111, "evaluation takes too long",
+    "Compile-time evaluation is limited in steps, depth and in the operations that it makes. Endless\n\
+     recursion and loops that unroll into too much end here.";
+
+    BAD_DEFINE = 112, "bad `-D`",
+    "`-D name=value` sets a compile-time parameter of a kernel. The name must be one of its\n\
+     parameters, the value an integer, a number, a bool, a type or an expression of these.";
+
+    STATIC_ASSERT = 113, "static assertion failed",
+    "The condition of a `static_assert` does not hold.";
+
+    BAD_KERNEL = 114, "kernel that cannot be launched",
+    "Parameters, promises and launch clauses of a kernel say what a host passes: tensors with element\n\
+     type and shape, and numbers; extents, strides and grid are expressions over run-time extents.";
+
+    MIXED_TYPES = 115, "operands of different types",
+    "Nothing is converted silently: `f32(x) * y`. Integer and floating literals adapt to the other\n\
+     operand.";
+
+    UNSUPPORTED = 116, "not supported",
+    "The construct has a meaning, but this compiler does not implement it.";
+
+    ARITHMETIC = 117, "arithmetic error at compile time",
+    "Division by zero, or a result beyond 64 bits.";
+
+    INTERNAL = 199, "mistake in cutec",
+    "The compiler produced IR that does not verify. This is a bug in cutec, not in the program.";
 
     // 900–909 reports of MLIR, 910–919 `test` and `bench` blocks.
     MLIR_MESSAGE = 900, "refused by the compiler's intermediate representation",

@@ -1,0 +1,495 @@
+//! Operators and arithmetic functions, on numbers known at compile time, run-time numbers and vectors.
+
+use super::values::{Scalar, Value, Vector, elem_name, gcd};
+use super::{Evaluator, Result, Stop};
+use crate::ast::{BinaryOp, Expr};
+use crate::diagnostics::{Diagnostic, codes};
+use crate::source::Span;
+use cutec_dialects::builder::IrValue;
+use cutec_dialects::elem::Elem;
+
+/// Two operands brought to one form.
+pub(super) struct Pair<'c> {
+    pub lhs: IrValue<'c>,
+    pub rhs: IrValue<'c>,
+    pub elem: Elem,
+    /// Number of elements of vectors.
+    pub len: Option<i64>,
+}
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    /// `lhs op rhs`, but for `&&` and `||`.
+    pub(super) fn binary(
+        &mut self,
+        op: BinaryOp,
+        lhs: (Value<'c, 'a>, Span),
+        rhs: (Value<'c, 'a>, Span),
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        match (&lhs.0, &rhs.0) {
+            (Value::Int(a), Value::Int(b)) => return self.static_ints(op, *a, *b, span),
+            (Value::Float(a), Value::Float(b)) => return self.static_floats(op, *a, *b, span),
+            (Value::Float(a), Value::Int(b)) => return self.static_floats(op, *a, *b as f64, span),
+            (Value::Int(a), Value::Float(b)) => return self.static_floats(op, *a as f64, *b, span),
+            (Value::Bool(a), Value::Bool(b)) => match op {
+                BinaryOp::Eq => return Ok(Value::Bool(a == b)),
+                BinaryOp::Ne => return Ok(Value::Bool(a != b)),
+                BinaryOp::BitAnd => return Ok(Value::Bool(a & b)),
+                BinaryOp::BitOr => return Ok(Value::Bool(a | b)),
+                BinaryOp::BitXor => return Ok(Value::Bool(a ^ b)),
+                _ => {}
+            },
+            (Value::Type(a), Value::Type(b)) if op == BinaryOp::Eq => {
+                return Ok(Value::Bool(a == b));
+            }
+            (Value::Type(a), Value::Type(b)) if op == BinaryOp::Ne => {
+                return Ok(Value::Bool(a != b));
+            }
+            (Value::Str(a), Value::Str(b)) if op == BinaryOp::Eq => return Ok(Value::Bool(a == b)),
+            (Value::Str(a), Value::Str(b)) if op == BinaryOp::Ne => return Ok(Value::Bool(a != b)),
+            (a, b) if matches!(op, BinaryOp::Eq | BinaryOp::Ne) => {
+                if let (Some(a), Some(b)) = (a.as_static(), b.as_static()) {
+                    let equal = super::values::notation(&a) == super::values::notation(&b);
+                    return Ok(Value::Bool(equal == (op == BinaryOp::Eq)));
+                }
+            }
+            _ => {}
+        }
+        let div = self.known_divisor(op, &lhs.0, &rhs.0);
+        let pair = self.pair(op.symbol(), lhs, rhs, span)?;
+        if op.is_comparison() {
+            return self.compare(op, pair, span);
+        }
+        let Some(name) = operation(op, pair.elem) else {
+            let message = format!(
+                "`{}` is not defined for {}",
+                op.symbol(),
+                elem_name(pair.elem)
+            );
+            return self.error(codes::WRONG_TYPE, span, message, "here");
+        };
+        let result = self.elementwise(name, &pair, span)?;
+        Ok(match result {
+            Value::Scalar(scalar) => Value::Scalar(Scalar { div, ..scalar }),
+            other => other,
+        })
+    }
+
+    /// What divides the result of integer arithmetic.
+    fn known_divisor(&self, op: BinaryOp, lhs: &Value<'c, 'a>, rhs: &Value<'c, 'a>) -> i64 {
+        let divisor = |value: &Value<'c, 'a>| match value {
+            Value::Int(value) => value.checked_abs().unwrap_or(1),
+            Value::Scalar(scalar) => scalar.div,
+            _ => 1,
+        };
+        let (a, b) = (divisor(lhs), divisor(rhs));
+        match op {
+            BinaryOp::Mul => a.saturating_mul(b).clamp(1, 1 << 30),
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Rem => gcd(a, b),
+            BinaryOp::Div => match rhs {
+                Value::Int(by) if *by > 0 && a % by == 0 && a > 0 => a / by,
+                _ => 1,
+            },
+            _ => 1,
+        }
+    }
+
+    /// Both operands as vectors or numbers of one type; literals adapt, numbers are repeated.
+    pub(super) fn pair(
+        &mut self,
+        what: &str,
+        lhs: (Value<'c, 'a>, Span),
+        rhs: (Value<'c, 'a>, Span),
+        span: Span,
+    ) -> Result<Pair<'c>> {
+        let left = self.operand(&lhs.0, lhs.1)?;
+        let right = self.operand(&rhs.0, rhs.1)?;
+        let form = |value: &Value<'c, 'a>| match value {
+            Value::Scalar(scalar) => Some((scalar.elem, None)),
+            Value::Vector(vector) => Some((vector.elem, Some(vector.len))),
+            _ => None,
+        };
+        let literal = |value: &Value<'c, 'a>| {
+            matches!(value, Value::Int(_) | Value::Float(_) | Value::Bool(_))
+        };
+        for (value, span) in [(&left, lhs.1), (&right, rhs.1)] {
+            if form(value).is_none() && !literal(value) {
+                return self.expected(&format!("a number for `{what}`"), value, span);
+            }
+        }
+        let (elem, len) = match (form(&left), form(&right)) {
+            (Some((a, m)), Some((b, n))) => {
+                let Some(elem) = common(a, b) else {
+                    let (a, b) = (elem_name(a), elem_name(b));
+                    let message = format!("`{what}` has operands of different types: {a} and {b}");
+                    let diagnostic = Diagnostic::error(
+                        codes::MIXED_TYPES,
+                        span,
+                        message,
+                        "nothing is converted silently",
+                    )
+                    .with_label(lhs.1, format!("this is {a}"))
+                    .with_label(rhs.1, format!("this is {b}"));
+                    let help = format!("convert one of them: `{a}({})`", self.text(rhs.1));
+                    return Err(self.report(diagnostic.with_help(help)));
+                };
+                match (m, n) {
+                    (Some(m), Some(n)) if m != n => {
+                        let message = format!("`{what}` has operands of {m} and of {n} elements");
+                        return self.error(
+                            codes::SHAPE_MISMATCH,
+                            span,
+                            message,
+                            "they must have as many",
+                        );
+                    }
+                    _ => (elem, m.or(n)),
+                }
+            }
+            (Some(form), None) | (None, Some(form)) => form,
+            (None, None) => match (&left, &right) {
+                (Value::Float(_), _) | (_, Value::Float(_)) => (Elem::F32, None),
+                (Value::Bool(_), _) => (Elem::I1, None),
+                _ => (Elem::I32, None),
+            },
+        };
+        let lhs = self.spread(&left, elem, len, lhs.1)?;
+        let rhs = self.spread(&right, elem, len, rhs.1)?;
+        Ok(Pair {
+            lhs,
+            rhs,
+            elem,
+            len,
+        })
+    }
+
+    /// A number or vector as `elem`, repeated `len` times if that is more than it has.
+    pub(super) fn spread(
+        &mut self,
+        value: &Value<'c, 'a>,
+        elem: Elem,
+        len: Option<i64>,
+        span: Span,
+    ) -> Result<IrValue<'c>> {
+        match (value, len) {
+            (Value::Vector(vector), _) => Ok(vector.ir),
+            (Value::Int(_) | Value::Float(_) | Value::Bool(_), Some(len)) => {
+                let literal = self.literal(value, elem, span)?;
+                let number = literal.split(" : ").next().unwrap_or_default();
+                let ty = format!("vector<{len}x{elem}>");
+                let ir = self.ir(span)?;
+                let attr = ir.attr(&format!("dense<{number}> : {ty}"));
+                let ty = ir.ty(&ty);
+                Ok(ir.value("arith.constant", &[], &[("value", attr)], ty))
+            }
+            (_, Some(len)) => {
+                let number = self.number(value, elem, span)?;
+                let ir = self.ir(span)?;
+                let ty = ir.ty(&format!("vector<{len}x{elem}>"));
+                Ok(ir.value("vector.broadcast", &[number], &[], ty))
+            }
+            (Value::Scalar(scalar), None)
+                if scalar.elem != elem && !elem.is_float() && !scalar.elem.is_float() =>
+            {
+                let ir = self.ir(span)?;
+                let ty = ir.ty(elem.name());
+                Ok(ir.value("arith.extsi", &[scalar.ir], &[], ty))
+            }
+            (_, None) => self.number(value, elem, span),
+        }
+    }
+
+    /// An operation of two operands and a result of one type.
+    pub(super) fn elementwise(
+        &mut self,
+        name: &str,
+        pair: &Pair<'c>,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        let ir = self.ir(span)?;
+        let ty = ir.ty(&type_text(pair.elem, pair.len));
+        let result = ir.value(name, &[pair.lhs, pair.rhs], &[], ty);
+        Ok(number_or_vector(result, pair.elem, pair.len))
+    }
+
+    fn compare(&mut self, op: BinaryOp, pair: Pair<'c>, span: Span) -> Result<Value<'c, 'a>> {
+        let (name, predicate) = if pair.elem.is_float() {
+            // MLIR's `arith.cmpf`: ordered comparisons, and `une` for `!=`.
+            let at = match op {
+                BinaryOp::Eq => 1,
+                BinaryOp::Gt => 2,
+                BinaryOp::Ge => 3,
+                BinaryOp::Lt => 4,
+                BinaryOp::Le => 5,
+                _ => 13,
+            };
+            ("arith.cmpf", at)
+        } else {
+            let at = match op {
+                BinaryOp::Eq => 0,
+                BinaryOp::Ne => 1,
+                BinaryOp::Lt => 2,
+                BinaryOp::Le => 3,
+                BinaryOp::Gt => 4,
+                _ => 5,
+            };
+            ("arith.cmpi", at)
+        };
+        let ir = self.ir(span)?;
+        let attr = ir.attr(&format!("{predicate} : i64"));
+        let ty = ir.ty(&type_text(Elem::I1, pair.len));
+        let result = ir.value(name, &[pair.lhs, pair.rhs], &[("predicate", attr)], ty);
+        Ok(number_or_vector(result, Elem::I1, pair.len))
+    }
+
+    fn static_ints(&mut self, op: BinaryOp, a: i64, b: i64, span: Span) -> Result<Value<'c, 'a>> {
+        use BinaryOp::*;
+        let value = match op {
+            Eq => return Ok(Value::Bool(a == b)),
+            Ne => return Ok(Value::Bool(a != b)),
+            Lt => return Ok(Value::Bool(a < b)),
+            Le => return Ok(Value::Bool(a <= b)),
+            Gt => return Ok(Value::Bool(a > b)),
+            Ge => return Ok(Value::Bool(a >= b)),
+            Add => a.checked_add(b),
+            Sub => a.checked_sub(b),
+            Mul => a.checked_mul(b),
+            Div => a.checked_div(b),
+            Rem => a.checked_rem(b),
+            BitAnd => Some(a & b),
+            BitOr => Some(a | b),
+            BitXor => Some(a ^ b),
+            Shl => u32::try_from(b)
+                .ok()
+                .and_then(|by| a.checked_shl(by))
+                .filter(|shifted| shifted >> b == a),
+            Shr => u32::try_from(b).ok().and_then(|by| a.checked_shr(by)),
+            And | Or => None,
+        };
+        match value {
+            Some(value) => Ok(Value::Int(value)),
+            None if b == 0 && matches!(op, Div | Rem) => self.error(
+                codes::ARITHMETIC,
+                span,
+                format!("division of {a} by zero"),
+                "here",
+            ),
+            None => {
+                let message = format!("`{a} {} {b}` does not fit 64 bits", op.symbol());
+                self.error(codes::ARITHMETIC, span, message, "here")
+            }
+        }
+    }
+
+    fn static_floats(&mut self, op: BinaryOp, a: f64, b: f64, span: Span) -> Result<Value<'c, 'a>> {
+        use BinaryOp::*;
+        Ok(match op {
+            Eq => Value::Bool(a == b),
+            Ne => Value::Bool(a != b),
+            Lt => Value::Bool(a < b),
+            Le => Value::Bool(a <= b),
+            Gt => Value::Bool(a > b),
+            Ge => Value::Bool(a >= b),
+            Add => Value::Float(a + b),
+            Sub => Value::Float(a - b),
+            Mul => Value::Float(a * b),
+            Div => Value::Float(a / b),
+            Rem => Value::Float(a % b),
+            _ => {
+                let message = format!("`{}` is not defined for floating numbers", op.symbol());
+                return self.error(codes::WRONG_TYPE, span, message, "here");
+            }
+        })
+    }
+
+    /// `-x`
+    pub(super) fn negate(&mut self, value: &Value<'c, 'a>, span: Span) -> Result<Value<'c, 'a>> {
+        match value {
+            Value::Int(value) => match value.checked_neg() {
+                Some(value) => Ok(Value::Int(value)),
+                None => self.error(
+                    codes::ARITHMETIC,
+                    span,
+                    "the negated number does not fit 64 bits",
+                    "here",
+                ),
+            },
+            Value::Float(value) => Ok(Value::Float(-value)),
+            _ => {
+                let value = self.operand(value, span)?;
+                match &value {
+                    Value::Scalar(scalar) if scalar.elem.is_float() => {
+                        self.unary("arith.negf", &value, span)
+                    }
+                    Value::Vector(vector) if vector.elem.is_float() => {
+                        self.unary("arith.negf", &value, span)
+                    }
+                    _ => self.binary(
+                        BinaryOp::Sub,
+                        (Value::Int(0), span),
+                        (value.clone(), span),
+                        span,
+                    ),
+                }
+            }
+        }
+    }
+
+    /// An operation of one operand and a result of its type.
+    pub(super) fn unary(
+        &mut self,
+        name: &str,
+        value: &Value<'c, 'a>,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        let value = self.operand(value, span)?;
+        let (operand, elem, len) = match &value {
+            Value::Scalar(scalar) => (scalar.ir, scalar.elem, None),
+            Value::Vector(vector) => (vector.ir, vector.elem, Some(vector.len)),
+            Value::Int(_) | Value::Float(_) => {
+                (self.number(&value, Elem::F32, span)?, Elem::F32, None)
+            }
+            other => return self.expected("a number", other, span),
+        };
+        let ir = self.ir(span)?;
+        let ty = ir.ty(&type_text(elem, len));
+        Ok(number_or_vector(
+            ir.value(name, &[operand], &[], ty),
+            elem,
+            len,
+        ))
+    }
+
+    /// `!x`
+    pub(super) fn not(&mut self, value: &Value<'c, 'a>, span: Span) -> Result<Value<'c, 'a>> {
+        match value {
+            Value::Bool(value) => Ok(Value::Bool(!value)),
+            Value::Int(value) => Ok(Value::Int(!value)),
+            Value::Scalar(scalar) if scalar.elem == Elem::I1 => self.binary(
+                BinaryOp::BitXor,
+                (value.clone(), span),
+                (Value::Bool(true), span),
+                span,
+            ),
+            _ => self.binary(
+                BinaryOp::BitXor,
+                (value.clone(), span),
+                (Value::Int(-1), span),
+                span,
+            ),
+        }
+    }
+
+    /// `&&`, `||`: the right side is evaluated only if the left one does not decide.
+    pub(super) fn short_circuit(
+        &mut self,
+        op: BinaryOp,
+        lhs: &'a Expr,
+        rhs: &'a Expr,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        let decides = op == BinaryOp::Or;
+        let left = self.loaded(lhs)?;
+        let condition = match &left {
+            Value::Bool(value) if *value == decides => return Ok(left),
+            Value::Bool(_) => return self.condition_value(rhs),
+            Value::Scalar(scalar) if scalar.elem == Elem::I1 => scalar.ir,
+            other => return self.expected("a bool", other, lhs.span),
+        };
+        self.lazily(condition, decides, rhs, span)
+    }
+
+    /// A bool, static or not.
+    pub(super) fn condition_value(&mut self, expr: &'a Expr) -> Result<Value<'c, 'a>> {
+        let value = self.loaded(expr)?;
+        match &value {
+            Value::Bool(_) => Ok(value),
+            Value::Scalar(scalar) if scalar.elem == Elem::I1 => Ok(value),
+            Value::Error => Err(Stop::Reported),
+            other => self.expected("a bool", other, expr.span),
+        }
+    }
+
+    /// `ceil_div(a, b)` of positive numbers.
+    pub(super) fn ceil_div(
+        &mut self,
+        lhs: (Value<'c, 'a>, Span),
+        rhs: (Value<'c, 'a>, Span),
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        if let (Value::Int(a), Value::Int(b)) = (&lhs.0, &rhs.0)
+            && *b != 0
+        {
+            return Ok(Value::Int(
+                a.div_euclid(*b) + i64::from(a.rem_euclid(*b) != 0),
+            ));
+        }
+        if let (Value::Scalar(a), Value::Int(b)) = (&lhs.0, &rhs.0)
+            && *b > 0
+            && a.div % b == 0
+        {
+            return self.binary(BinaryOp::Div, lhs, rhs, span);
+        }
+        let less = self.binary(BinaryOp::Sub, rhs.clone(), (Value::Int(1), span), span)?;
+        let sum = self.binary(BinaryOp::Add, lhs, (less, span), span)?;
+        self.binary(BinaryOp::Div, (sum, span), rhs, span)
+    }
+}
+
+/// The type in which two integers or floats meet, if they may.
+fn common(a: Elem, b: Elem) -> Option<Elem> {
+    match (a, b) {
+        _ if a == b => Some(a),
+        (Elem::I32, Elem::I64) | (Elem::I64, Elem::I32) => Some(Elem::I64),
+        _ => None,
+    }
+}
+
+fn operation(op: BinaryOp, elem: Elem) -> Option<&'static str> {
+    use BinaryOp::*;
+    Some(match (op, elem.is_float()) {
+        (Add, true) => "arith.addf",
+        (Sub, true) => "arith.subf",
+        (Mul, true) => "arith.mulf",
+        (Div, true) => "arith.divf",
+        (Rem, true) => "arith.remf",
+        (_, true) => return None,
+        (BitAnd, _) => "arith.andi",
+        (BitOr, _) => "arith.ori",
+        (BitXor, _) => "arith.xori",
+        _ if elem == Elem::I1 => return None,
+        (Add, _) => "arith.addi",
+        (Sub, _) => "arith.subi",
+        (Mul, _) => "arith.muli",
+        (Div, _) => "arith.divsi",
+        (Rem, _) => "arith.remsi",
+        (Shl, _) => "arith.shli",
+        (Shr, _) => "arith.shrsi",
+        _ => return None,
+    })
+}
+
+/// The MLIR type of a number or of a vector of numbers.
+pub(super) fn type_text(elem: Elem, len: Option<i64>) -> String {
+    match len {
+        Some(len) => format!("vector<{len}x{elem}>"),
+        None => elem.name().into(),
+    }
+}
+
+/// A result as a value.
+pub(super) fn number_or_vector<'c, 'a>(
+    ir: IrValue<'c>,
+    elem: Elem,
+    len: Option<i64>,
+) -> Value<'c, 'a> {
+    match len {
+        Some(len) => Value::Vector(Vector { ir, elem, len }),
+        None => Value::Scalar(Scalar {
+            ir,
+            elem,
+            div: 1,
+            tuple: None,
+        }),
+    }
+}

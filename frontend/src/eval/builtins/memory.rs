@@ -1,0 +1,171 @@
+//! Moving data and multiplying it: copies, gemm, barriers.
+
+use crate::diagnostics::codes;
+use crate::eval::call::Call;
+use crate::eval::materialize::OpA;
+use crate::eval::values::Value;
+use crate::eval::{Evaluator, Result, Stop};
+use cutec_dialects::elem::Elem;
+
+pub(super) const NAMES: [&str; 10] = [
+    "copy",
+    "autovec_copy",
+    "gemm",
+    "fill",
+    "store",
+    "load",
+    "barrier",
+    "warp_barrier",
+    "cp_async_commit",
+    "cp_async_wait",
+];
+
+pub(super) fn call<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    name: &'static str,
+    call: &Call<'c, 'a>,
+) -> Option<Result<Value<'c, 'a>>> {
+    Some(match name {
+        "copy" => copy(ev, call),
+        "autovec_copy" => autovec_copy(ev, call),
+        "gemm" => gemm(ev, call),
+        "fill" | "store" => store(ev, call),
+        "load" => load(ev, call),
+        "barrier" => plain(ev, call, "nvvm.barrier0"),
+        "warp_barrier" => warp_barrier(ev, call),
+        "cp_async_commit" => plain(ev, call, "nvvm.cp.async.commit.group"),
+        "cp_async_wait" => cp_async_wait(ev, call),
+        _ => return None,
+    })
+}
+
+/// `copy(atom, src, dst, pred = predicate)`.
+fn copy<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    ev.check_args(call, 3..=3, &["pred"], 0..=0, &[])?;
+    let mut operands = call.positional();
+    if let Some(dst) = call.arg(2) {
+        ev.check_writable(&operands[2], dst.expr.span)?;
+    }
+    if let Value::Thread(parts) = &operands[0] {
+        operands[0] = parts.0.clone();
+    }
+    if let Some(pred) = call.named("pred") {
+        match &pred.value {
+            Value::Predicate(parts) => operands.extend([parts.0.clone(), parts.1.clone()]),
+            value
+                if value
+                    .as_view()
+                    .is_some_and(|(_, view)| view.ptr.elem == Elem::I1) =>
+            {
+                operands.push(value.clone())
+            }
+            other => {
+                return ev.expected(
+                    "`in_bounds(…)` or a view of bool",
+                    &other.clone(),
+                    pred.expr.span,
+                );
+            }
+        }
+    }
+    ev.op("copy", "copy", &operands, &OpA::default(), call.span)
+}
+
+/// `autovec_copy(src, dst)`: with the widest accesses that layouts and alignment allow.
+fn autovec_copy<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    ev.check_args(call, 2..=2, &[], 0..=0, &[])?;
+    let operands = call.positional();
+    if let Some(dst) = call.arg(1) {
+        ev.check_writable(&operands[1], dst.expr.span)?;
+    }
+    ev.op(
+        "autovec_copy",
+        "autovec_copy",
+        &operands,
+        &OpA::default(),
+        call.span,
+    )
+}
+
+/// `gemm(mma, a, b, c)`: c += a · bᵀ; `gemm(mma, d, a, b, c)`: d = a · bᵀ + c.
+fn gemm<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    ev.check_args(call, 4..=5, &[], 0..=0, &[])?;
+    let mut operands = call.positional();
+    if operands.len() == 4 {
+        operands.insert(1, operands[3].clone());
+    }
+    if let Value::Thread(parts) = &operands[0] {
+        operands[0] = parts.0.clone();
+    }
+    ev.op("gemm", "gemm", &operands, &OpA::default(), call.span)
+}
+
+/// `fill(view, number)`, `store(view, values)`.
+fn store<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    ev.check_args(call, 2..=2, &[], 0..=0, &[])?;
+    let [view, value] = call.args.as_slice() else {
+        return Err(Stop::Reported);
+    };
+    ev.store(
+        &view.value,
+        &value.value,
+        view.expr.span,
+        value.expr.span,
+        call.span,
+    )?;
+    Ok(Value::Unit)
+}
+
+/// `load(view)`: all its elements as one value.
+fn load<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    ev.check_args(call, 1..=1, &[], 0..=0, &[])?;
+    let value = call.positional().remove(0);
+    match value.as_view() {
+        Some(_) => ev.operand(&value, call.span),
+        None => ev.expected("a view", &value, call.span),
+    }
+}
+
+fn plain<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    call: &Call<'c, 'a>,
+    op: &str,
+) -> Result<Value<'c, 'a>> {
+    ev.check_args(call, 0..=0, &[], 0..=0, &[])?;
+    ev.ir(call.span)?.op(op, &[], &[], &[]);
+    Ok(Value::Unit)
+}
+
+fn warp_barrier<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    ev.check_args(call, 0..=0, &[], 0..=0, &[])?;
+    let ir = ev.ir(call.span)?;
+    let mask = ir.constant(-1, "i32");
+    ir.op("nvvm.bar.warp.sync", &[mask], &[], &[]);
+    Ok(Value::Unit)
+}
+
+/// `cp_async_wait(n)`: until at most the last n groups are under way.
+fn cp_async_wait<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    ev.check_args(call, 1..=1, &[], 0..=0, &[])?;
+    let Some(arg) = call.arg(0) else {
+        return Err(Stop::Reported);
+    };
+    let groups = match &arg.value {
+        Value::Int(groups) if (0..=64).contains(groups) => *groups,
+        Value::Int(groups) => {
+            let message = format!("`cp_async_wait` takes 0 to 64 groups, not {groups}");
+            return ev.error(
+                codes::ILLEGAL_OPERATION,
+                arg.expr.span,
+                message,
+                "out of range",
+            );
+        }
+        Value::Scalar(_) => return ev.static_needed("the number of groups", arg.expr),
+        other => return ev.expected("an integer", &other.clone(), arg.expr.span),
+    };
+    let ir = ev.ir(call.span)?;
+    let attr = ir.attr(&format!("{groups} : i32"));
+    ir.op("nvvm.cp.async.wait.group", &[], &[("n", attr)], &[]);
+    Ok(Value::Unit)
+}

@@ -1,0 +1,176 @@
+//! What the language has built in, by family.
+//!
+//! Most of it is one operation of the `cute` dialect: `layout` lists these. `atoms` makes copies and
+//! MMAs, `tensor` views and fragments, `memory` moves data, `math` computes on elements.
+
+mod atoms;
+mod layout;
+mod math;
+mod memory;
+mod tensor;
+
+use super::call::Call;
+use super::values::{Value, elem_name};
+use super::{Evaluator, Result, Stop};
+use crate::diagnostics::{Diagnostic, codes};
+use crate::parser::words::closest;
+use crate::source::Span;
+
+const REGISTERS: [&str; 4] = ["thread_idx", "block_idx", "block_dim", "grid_dim"];
+/// Names that stand for options.
+const WORDS: [&str; 4] = ["always", "global", "row", "col"];
+/// Built-ins with generic arguments that are not called.
+const GENERICS: [&str; 4] = ["S", "universal", "cp_async", "ldmatrix"];
+
+/// The value of a built-in name.
+pub(super) fn lookup<'c, 'a>(name: &str) -> Option<Value<'c, 'a>> {
+    let find = |list: &[&'static str]| list.iter().find(|known| **known == name).copied();
+    if let Some(name) = find(&REGISTERS) {
+        return Some(Value::Register(name));
+    }
+    if let Some(name) = find(&WORDS) {
+        return Some(Value::Str(name.into()));
+    }
+    names().find(|known| *known == name).map(Value::Builtin)
+}
+
+/// Every built-in name.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    let lists: [&[&'static str]; 9] = [
+        &REGISTERS,
+        &WORDS,
+        &GENERICS,
+        &atoms::NAMES,
+        &layout::NAMES,
+        &layout::OTHERS,
+        &math::NAMES,
+        &memory::NAMES,
+        &tensor::NAMES,
+    ];
+    lists.into_iter().flatten().copied()
+}
+
+/// `name<…>(…)`.
+pub(super) fn call<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    name: &'static str,
+    call: &Call<'c, 'a>,
+) -> Result<Value<'c, 'a>> {
+    let result = None
+        .or_else(|| layout::call(ev, name, call))
+        .or_else(|| math::call(ev, name, call))
+        .or_else(|| tensor::call(ev, name, call))
+        .or_else(|| memory::call(ev, name, call))
+        .or_else(|| atoms::call(ev, name, call));
+    match result {
+        Some(result) => result,
+        None => {
+            let message = format!("`{name}` is not called like this");
+            let diagnostic =
+                Diagnostic::error(codes::WRONG_TYPE, call.name_span, message, "not a function");
+            Err(ev.report(
+                diagnostic.with_help(format!("it takes generic arguments alone: `{name}<…>`")),
+            ))
+        }
+    }
+}
+
+/// `name<…>` without a call.
+pub(super) fn generic<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    call: &Call<'c, 'a>,
+) -> Result<Value<'c, 'a>> {
+    if let Some(result) = atoms::generic(ev, call) {
+        return result;
+    }
+    if lookup(&call.name).is_none() {
+        return ev.unknown_name(&call.name, call.name_span);
+    }
+    let message = format!("`{}` is a function: it must be called", call.name);
+    ev.error(
+        codes::WRONG_TYPE,
+        call.span,
+        message,
+        "expected `(…)` behind it",
+    )
+}
+
+/// `receiver.name<…>(…)`.
+pub(super) fn method<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    receiver: &Value<'c, 'a>,
+    receiver_span: Span,
+    call: &Call<'c, 'a>,
+) -> Result<Value<'c, 'a>> {
+    if matches!(receiver, Value::Error) {
+        return Err(Stop::Reported);
+    }
+    if let Some(result) = tensor::method(ev, receiver, call) {
+        return result;
+    }
+    let found = receiver.describe();
+    let known = tensor::methods_of(receiver);
+    let message = format!("{found} has no method `{}`", call.name);
+    let diagnostic = Diagnostic::error(
+        codes::UNKNOWN_NAME,
+        call.name_span,
+        message,
+        "no such method",
+    )
+    .with_label(receiver_span, format!("this is {found}"));
+    let help = match closest(&call.name, known.iter().copied()) {
+        Some(name) => Some(format!("did you mean `{name}`?")),
+        None if !known.is_empty() => Some(format!("it has {}", known.join(", "))),
+        None => None,
+    };
+    Err(ev.report(match help {
+        Some(help) => diagnostic.with_help(help),
+        None => diagnostic,
+    }))
+}
+
+/// A generic argument that is an element type.
+fn elem_arg<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    call: &Call<'c, 'a>,
+    at: usize,
+) -> Result<cutec_dialects::elem::Elem> {
+    match call
+        .generics
+        .iter()
+        .filter(|arg| arg.name.is_none())
+        .nth(at)
+    {
+        Some(arg) => match &arg.value {
+            Value::Type(elem) => Ok(*elem),
+            other => ev.expected("an element type", &other.clone(), arg.expr.span),
+        },
+        None => {
+            let message = format!("`{}` needs an element type", call.name);
+            let help = format!(
+                "`{}<{}>`",
+                call.name,
+                elem_name(cutec_dialects::elem::Elem::F16)
+            );
+            let diagnostic = Diagnostic::error(codes::WRONG_ARGUMENTS, call.span, message, "here");
+            Err(ev.report(diagnostic.with_help(help)))
+        }
+    }
+}
+
+/// A named generic argument that is an integer.
+fn named_int<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    call: &Call<'c, 'a>,
+    name: &str,
+    default: i64,
+) -> Result<i64> {
+    match call
+        .named_generic(name)
+        .map(|arg| (arg.value.clone(), arg.expr.span))
+    {
+        None => Ok(default),
+        Some((Value::Int(value), _)) => Ok(value),
+        Some((other, span)) => ev.expected("an integer", &other, span),
+    }
+}

@@ -1,0 +1,367 @@
+//! Calls: functions of the program, conversions, built-ins, methods.
+
+use super::control::exits_of;
+use super::stmt::{Flow, Place, RETURNS};
+use super::values::Value;
+use super::{Evaluator, Frame, MAX_CALLS, Result, Stop, builtins, problem};
+use crate::ast::{Arg, Expr, ExprKind, Function};
+use crate::diagnostics::{Diagnostic, codes};
+use crate::source::Span;
+use cutec_dialects::elem::Elem;
+use std::sync::Arc;
+
+/// An evaluated argument.
+#[derive(Clone)]
+pub(super) struct ArgValue<'c, 'a> {
+    pub name: Option<Arc<str>>,
+    pub value: Value<'c, 'a>,
+    pub expr: &'a Expr,
+}
+
+/// A call with its arguments evaluated.
+pub(super) struct Call<'c, 'a> {
+    pub name: Arc<str>,
+    pub name_span: Span,
+    pub span: Span,
+    pub generics: Vec<ArgValue<'c, 'a>>,
+    pub args: Vec<ArgValue<'c, 'a>>,
+}
+
+impl<'c, 'a> Call<'c, 'a> {
+    /// Positional argument `at`.
+    pub fn arg(&self, at: usize) -> Option<&ArgValue<'c, 'a>> {
+        self.args.iter().filter(|arg| arg.name.is_none()).nth(at)
+    }
+
+    /// The argument of this name.
+    pub fn named(&self, name: &str) -> Option<&ArgValue<'c, 'a>> {
+        self.args
+            .iter()
+            .find(|arg| arg.name.as_deref() == Some(name))
+    }
+
+    /// The generic argument of this name.
+    pub fn named_generic(&self, name: &str) -> Option<&ArgValue<'c, 'a>> {
+        self.generics
+            .iter()
+            .find(|arg| arg.name.as_deref() == Some(name))
+    }
+
+    /// Positional arguments.
+    pub fn positional(&self) -> Vec<Value<'c, 'a>> {
+        self.args
+            .iter()
+            .filter(|arg| arg.name.is_none())
+            .map(|arg| arg.value.clone())
+            .collect()
+    }
+}
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    /// `callee(args)`.
+    pub(super) fn call(
+        &mut self,
+        callee: &'a Expr,
+        args: &'a [Arg],
+        whole: &'a Expr,
+    ) -> Result<Value<'c, 'a>> {
+        let span = whole.span;
+        let (target, generics): (&'a Expr, &'a [Arg]) = match &*callee.kind {
+            ExprKind::Generic { base, args } => (base, args),
+            _ => (callee, &[]),
+        };
+        match &*target.kind {
+            ExprKind::Field { base, name } => {
+                let receiver = self.expr(base);
+                let call = self.arguments(name.node.clone(), name.span, span, generics, args);
+                builtins::method(self, &receiver?, base.span, &call?)
+            }
+            ExprKind::Name(name) => {
+                let function = self.name(name, target.span);
+                let call = self.arguments(name.clone(), target.span, span, generics, args);
+                let (function, call) = (function?, call?);
+                match function {
+                    Value::Function(function) => self.call_function(function, &call),
+                    Value::Type(elem) => self.conversion(elem, &call),
+                    Value::Builtin(builtin) => builtins::call(self, builtin, &call),
+                    other => {
+                        let found = other.describe();
+                        self.error(
+                            codes::WRONG_TYPE,
+                            target.span,
+                            format!("{found} cannot be called"),
+                            "not a function",
+                        )
+                    }
+                }
+            }
+            _ => self.error(
+                codes::WRONG_TYPE,
+                target.span,
+                "only a name can be called",
+                "not a function",
+            ),
+        }
+    }
+
+    /// Evaluates the arguments of a call.
+    pub(super) fn arguments(
+        &mut self,
+        name: Arc<str>,
+        name_span: Span,
+        span: Span,
+        generics: &'a [Arg],
+        args: &'a [Arg],
+    ) -> Result<Call<'c, 'a>> {
+        let mut failed = None;
+        let mut evaluated = |this: &mut Self, list: &'a [Arg], is_static: bool| {
+            let mut values = Vec::new();
+            for arg in list {
+                let value = match is_static {
+                    true => this.static_value("a generic argument", &arg.value),
+                    false => this.loaded(&arg.value),
+                };
+                match value {
+                    Ok(value) => {
+                        let name = arg.name.as_ref().map(|name| name.node.clone());
+                        values.push(ArgValue {
+                            name,
+                            value,
+                            expr: &arg.value,
+                        });
+                    }
+                    Err(stop) => {
+                        failed =
+                            Some(failed.map_or(stop, |old| {
+                                if stop == Stop::Reported { old } else { stop }
+                            }))
+                    }
+                }
+            }
+            values
+        };
+        let generics = evaluated(self, generics, true);
+        let args = evaluated(self, args, false);
+        match failed {
+            Some(stop) => Err(stop),
+            None => Ok(Call {
+                name,
+                name_span,
+                span,
+                generics,
+                args,
+            }),
+        }
+    }
+
+    fn conversion(&mut self, elem: Elem, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+        self.check_args(call, 1..=1, &[], 0..=0, &[])?;
+        let Some(arg) = call.arg(0) else {
+            return Err(Stop::Reported);
+        };
+        self.convert(elem, &arg.value, arg.expr.span)
+    }
+
+    /// Checks numbers and names of arguments.
+    pub(super) fn check_args(
+        &mut self,
+        call: &Call<'c, 'a>,
+        count: std::ops::RangeInclusive<usize>,
+        named: &[&str],
+        generic_count: std::ops::RangeInclusive<usize>,
+        named_generics: &[&str],
+    ) -> Result<()> {
+        for (list, count, names, what) in [
+            (&call.args, count, named, "argument"),
+            (
+                &call.generics,
+                generic_count,
+                named_generics,
+                "generic argument",
+            ),
+        ] {
+            for arg in list {
+                if let Some(name) = &arg.name
+                    && !names.contains(&&**name)
+                {
+                    let message = format!("`{}` has no {what} named `{name}`", call.name);
+                    let diagnostic =
+                        Diagnostic::error(codes::WRONG_ARGUMENTS, arg.expr.span, message, "here");
+                    let help = match names {
+                        [] => "it takes no named ones".to_owned(),
+                        names => format!(
+                            "it takes {}",
+                            names
+                                .iter()
+                                .map(|name| format!("`{name} = …`"))
+                                .collect::<Vec<_>>()
+                                .join(", ")
+                        ),
+                    };
+                    return Err(self.report(diagnostic.with_help(help)));
+                }
+            }
+            let found = list.iter().filter(|arg| arg.name.is_none()).count();
+            if !count.contains(&found) {
+                let expected = match (*count.start(), *count.end()) {
+                    (a, b) if a == b => a.to_string(),
+                    (a, usize::MAX) => format!("at least {a}"),
+                    (a, b) => format!("{a} to {b}"),
+                };
+                let plural = if expected == "1" { "" } else { "s" };
+                let message = format!(
+                    "`{}` takes {expected} {what}{plural}, but {found} are given",
+                    call.name
+                );
+                return self.error(
+                    codes::WRONG_ARGUMENTS,
+                    call.span,
+                    message,
+                    format!("{found} given"),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Inlines a function: at compile time if that is possible.
+    fn call_function(
+        &mut self,
+        function: &'a Function,
+        call: &Call<'c, 'a>,
+    ) -> Result<Value<'c, 'a>> {
+        if self.calls >= MAX_CALLS {
+            let message = format!("functions call each other more than {MAX_CALLS} deep");
+            self.report(problem::budget(call.span, message));
+            return Err(Stop::GiveUp);
+        }
+        self.calls += 1;
+        let result = self.nested(call.span, |this| {
+            if this.ir.is_some() && call.args.iter().all(|arg| is_known(&arg.value)) {
+                let reported = this.diagnostics.len();
+                match this.at_compile_time(|this| this.inline(function, call)) {
+                    Err(Stop::NeedsRuntime) => this.diagnostics.truncate(reported),
+                    other => return other,
+                }
+            }
+            this.inline(function, call)
+        });
+        self.calls -= 1;
+        result
+    }
+
+    fn inline(&mut self, function: &'a Function, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+        let outer = std::mem::replace(&mut self.frame, Frame::new(function.name.node.clone()));
+        let result = self.run_function(function, call);
+        self.frame = outer;
+        result
+    }
+
+    fn run_function(
+        &mut self,
+        function: &'a Function,
+        call: &Call<'c, 'a>,
+    ) -> Result<Value<'c, 'a>> {
+        let generic_names: Vec<&str> = function
+            .static_params
+            .iter()
+            .map(|param| &*param.name.node)
+            .collect();
+        let names: Vec<&str> = function
+            .params
+            .iter()
+            .map(|param| &*param.name.node)
+            .collect();
+        self.check_args(
+            call,
+            0..=names.len(),
+            &names,
+            0..=generic_names.len(),
+            &generic_names,
+        )?;
+        for (at, param) in function.static_params.iter().enumerate() {
+            let given = call
+                .generics
+                .iter()
+                .filter(|arg| arg.name.is_none())
+                .nth(at);
+            let given = given.or_else(|| call.named_generic(&param.name.node));
+            let value = match (given, &param.default) {
+                (Some(arg), _) => arg.value.clone(),
+                (None, Some(default)) => self.static_value("a default", default)?,
+                (None, None) => return self.missing_argument(call, &param.name.node),
+            };
+            self.bind(param.name.node.clone(), value, false, param.name.span);
+        }
+        for (at, param) in function.params.iter().enumerate() {
+            let Some(arg) = call.arg(at).or_else(|| call.named(&param.name.node)) else {
+                return self.missing_argument(call, &param.name.node);
+            };
+            let (value, span) = (arg.value.clone(), arg.expr.span);
+            let value = match &param.ty {
+                Some(ty) => self.typed(&value, ty, span)?,
+                None => value,
+            };
+            self.bind(param.name.node.clone(), value, false, param.name.span);
+        }
+        // The flag must be clear at each call, also in a loop.
+        let inner = function
+            .body
+            .stmts
+            .split_last()
+            .is_some_and(|(last, rest)| {
+                let tail = std::slice::from_ref(last);
+                rest.iter()
+                    .chain(
+                        tail.iter()
+                            .filter(|stmt| !matches!(stmt.kind, crate::ast::StmtKind::Return(_))),
+                    )
+                    .any(|stmt| {
+                        matches!(
+                            stmt.kind,
+                            crate::ast::StmtKind::For(_)
+                                | crate::ast::StmtKind::While { .. }
+                                | crate::ast::StmtKind::Loop(_)
+                        )
+                    })
+            });
+        if self.ir.is_some() && inner && exits_of(&function.body) & RETURNS != 0 {
+            let flag = self.return_flag(call.span)?;
+            let number = self.number(&Value::Bool(false), Elem::I1, call.span)?;
+            self.write_slot(flag, number, call.span)?;
+        }
+        let body = &function.body;
+        match self.list(
+            (&body.stmts, body.value.as_ref()),
+            Place {
+                tail: true,
+                wanted: true,
+            },
+        )? {
+            Flow::Next(value) | Flow::Return(value) => self.read_slot(&value, call.span),
+            Flow::Maybe(_) => Ok(Value::Unit),
+            Flow::Break | Flow::Continue => Err(Stop::Reported),
+        }
+    }
+
+    fn missing_argument<T>(&mut self, call: &Call<'c, 'a>, name: &str) -> Result<T> {
+        let message = format!("`{}` is called without its argument `{name}`", call.name);
+        self.error(
+            codes::WRONG_ARGUMENTS,
+            call.span,
+            message,
+            format!("`{name}` is missing"),
+        )
+    }
+}
+
+/// Whether a value is known at compile time.
+fn is_known(value: &Value<'_, '_>) -> bool {
+    match value {
+        Value::Tuple(parts) | Value::Array(parts) => parts.iter().all(is_known),
+        Value::Range(parts) => parts.iter().all(is_known),
+        Value::Scalar(_) | Value::Cute(_) | Value::Vector(_) | Value::Slot(_) => false,
+        Value::Thread(_) | Value::Predicate(_) => false,
+        _ => true,
+    }
+}

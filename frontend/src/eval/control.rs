@@ -1,0 +1,727 @@
+//! `if` and loops that depend on run-time values, and exits from them.
+//!
+//! A `return` in a branch at the end of a function leaves no trace: what follows goes into the other
+//! branch. Every other exit from within such a branch sets a flag, and what follows asks for it.
+
+use super::stmt::{BREAKS, CONTINUES, Flow, Place, RETURNS, Rest};
+use super::values::{Scalar, Slot, Value, elem_name, gcd};
+use super::{Evaluator, LoopFrame, Result, Stop};
+use crate::ast::{BinaryOp, Block, ElseBranch, Expr, ExprKind, For, IfExpr, StmtKind};
+use crate::diagnostics::codes;
+use crate::source::Span;
+use cutec_dialects::builder::{
+    Insertion, IrBlock, IrValue, argument_of, region_with_block, result_of,
+};
+use cutec_dialects::elem::Elem;
+use melior::ir::operation::OperationLike;
+use melior::ir::{Region, Type};
+
+/// A value of two branches, as results of the operation say it.
+enum Joined<'c, 'a> {
+    Known(Value<'c, 'a>),
+    Result(usize, Elem, Option<i64>),
+    Tuple(Vec<Joined<'c, 'a>>),
+}
+
+/// What the branches of an `if` yield.
+#[derive(Default)]
+struct Yields<'c> {
+    first: Vec<IrValue<'c>>,
+    second: Vec<IrValue<'c>>,
+    types: Vec<Type<'c>>,
+}
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    /// `if` as a value.
+    pub(super) fn if_value(&mut self, parts: &'a IfExpr, span: Span) -> Result<Value<'c, 'a>> {
+        match self
+            .if_flow(
+                parts,
+                (&[], None),
+                Place {
+                    tail: false,
+                    wanted: true,
+                },
+                span,
+            )?
+            .0
+        {
+            Flow::Next(value) => Ok(value),
+            _ => self.unsupported(span, "leaving an `if` that has a value", "use a statement"),
+        }
+    }
+
+    /// `if`, with the statements behind it; true if these ran too.
+    pub(super) fn if_flow(
+        &mut self,
+        parts: &'a IfExpr,
+        rest: Rest<'a>,
+        place: Place,
+        span: Span,
+    ) -> Result<(Flow<'c, 'a>, bool)> {
+        let last = rest.0.is_empty() && rest.1.is_none();
+        let inner = Place {
+            tail: place.tail && last,
+            wanted: place.wanted && last,
+        };
+        let condition = match parts.is_static {
+            true => {
+                Value::Bool(self.static_bool("the condition of `static if`", &parts.condition)?)
+            }
+            false => self.condition_value(&parts.condition)?,
+        };
+        let condition = match condition {
+            Value::Bool(true) => return Ok((self.block(&parts.then, inner)?, false)),
+            Value::Bool(false) => return Ok((self.otherwise(parts, inner)?, false)),
+            Value::Scalar(scalar) => scalar.ir,
+            _ => return Err(Stop::Reported),
+        };
+        let outside = self.ir(span)?.insertion;
+        let (then_region, then_block) = region_with_block(&[]);
+        let (else_region, else_block) = region_with_block(&[]);
+        let then = self.in_block(then_block, |this| this.block(&parts.then, inner));
+        let otherwise = self.in_block(else_block, |this| this.otherwise(parts, inner));
+        let (then, otherwise) = (then?, otherwise?);
+        debug_assert!(matches!(outside, Insertion::End(_)));
+        let mut consumed = false;
+        let (then, otherwise) = match (then, otherwise) {
+            (Flow::Return(value), Flow::Next(_)) if place.tail && !last => {
+                consumed = true;
+                let flow = self.in_block(else_block, |this| this.list(rest, place))?;
+                (Flow::Return(value), flow)
+            }
+            (Flow::Next(_), Flow::Return(value)) if place.tail && !last => {
+                consumed = true;
+                let flow = self.in_block(then_block, |this| this.list(rest, place))?;
+                (flow, Flow::Return(value))
+            }
+            flows => flows,
+        };
+        let tail = place.tail && (consumed || last);
+        let mut yields = Yields::default();
+        let mut joined = None;
+        let flow = match (then, otherwise) {
+            (Flow::Return(a) | Flow::Next(a), Flow::Return(b) | Flow::Next(b)) if tail => {
+                let value = self.join(
+                    place.wanted,
+                    (&a, then_block),
+                    (&b, else_block),
+                    &mut yields,
+                    span,
+                )?;
+                joined = Some(value);
+                None
+            }
+            (Flow::Next(a), Flow::Next(b)) => {
+                let value = self.join(
+                    inner.wanted,
+                    (&a, then_block),
+                    (&b, else_block),
+                    &mut yields,
+                    span,
+                )?;
+                joined = Some(value);
+                None
+            }
+            (Flow::Break, Flow::Break) => Some(Flow::Break),
+            (Flow::Continue, Flow::Continue) => Some(Flow::Continue),
+            (a, b) => {
+                let a = self.in_block(then_block, |this| this.leave(a, tail, span))?;
+                let b = self.in_block(else_block, |this| this.leave(b, tail, span))?;
+                Some(if a | b == 0 {
+                    Flow::Next(Value::Unit)
+                } else {
+                    Flow::Maybe(a | b)
+                })
+            }
+        };
+        let Yields {
+            first,
+            second,
+            types,
+        } = yields;
+        let has_else = !second.is_empty() || !self.is_empty(else_block);
+        self.in_block(then_block, |this| this.terminate("scf.yield", &first, span))?;
+        let else_region = if has_else {
+            self.in_block(else_block, |this| {
+                this.terminate("scf.yield", &second, span)
+            })?;
+            else_region
+        } else {
+            Region::new()
+        };
+        let ir = self.ir(span)?;
+        let op = ir.op_with_regions(
+            "scf.if",
+            &[condition],
+            &[],
+            &types,
+            vec![then_region, else_region],
+        );
+        let flow = match (flow, joined) {
+            (Some(flow), _) => flow,
+            (None, Some(joined)) => {
+                let value = rebuild(&joined, &mut |at, elem, len| {
+                    super::arith::number_or_vector(result_of(op, at), elem, len)
+                });
+                if tail {
+                    Flow::Return(value)
+                } else {
+                    Flow::Next(value)
+                }
+            }
+            (None, None) => Flow::Next(Value::Unit),
+        };
+        Ok((flow, consumed))
+    }
+
+    fn otherwise(&mut self, parts: &'a IfExpr, place: Place) -> Result<Flow<'c, 'a>> {
+        match &parts.otherwise {
+            None => Ok(Flow::Next(Value::Unit)),
+            Some(ElseBranch::Block(block)) => self.block(block, place),
+            Some(ElseBranch::If(expr)) => match &*expr.kind {
+                ExprKind::If(parts) => Ok(self.if_flow(parts, (&[], None), place, expr.span)?.0),
+                _ => Err(Stop::Reported),
+            },
+        }
+    }
+
+    /// Runs `body` with operations going to the end of `block`.
+    pub(super) fn in_block<T>(
+        &mut self,
+        block: IrBlock<'c>,
+        body: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let Some(ir) = &mut self.ir else {
+            return Err(Stop::NeedsRuntime);
+        };
+        let outside = std::mem::replace(&mut ir.insertion, Insertion::End(block));
+        let result = body(self);
+        if let Some(ir) = &mut self.ir {
+            ir.insertion = outside;
+        }
+        result
+    }
+
+    fn is_empty(&self, block: IrBlock<'c>) -> bool {
+        use melior::ir::BlockLike;
+        block.first_operation().is_none()
+    }
+
+    fn terminate(&mut self, name: &str, operands: &[IrValue<'c>], span: Span) -> Result<()> {
+        self.ir(span)?.op(name, operands, &[], &[]);
+        Ok(())
+    }
+
+    /// Sets the flag of an exit at the end of a branch; returns what may have been left.
+    fn leave(&mut self, flow: Flow<'c, 'a>, tail: bool, span: Span) -> Result<u8> {
+        match flow {
+            Flow::Next(_) => Ok(0),
+            Flow::Maybe(exits) => Ok(exits),
+            Flow::Return(Value::Unit) if tail => Ok(0),
+            Flow::Return(Value::Unit) => {
+                let flag = self.return_flag(span)?;
+                self.set_flag(flag, true, span)?;
+                Ok(RETURNS)
+            }
+            Flow::Return(_) => {
+                let what = "`return` of a value from within a loop or block, depending on a run-time value,";
+                self.unsupported(span, what, "set a variable and return it at the end")
+            }
+            Flow::Break | Flow::Continue => {
+                let breaks = matches!(flow, Flow::Break);
+                let Some((broke, continued)) =
+                    self.frame.loops.last().and_then(|frame| frame.exits)
+                else {
+                    return Err(Stop::Reported);
+                };
+                self.set_flag(if breaks { broke } else { continued }, true, span)?;
+                Ok(if breaks { BREAKS } else { CONTINUES })
+            }
+        }
+    }
+
+    fn set_flag(&mut self, flag: Slot<'c>, value: bool, span: Span) -> Result<()> {
+        let number = self.number(&Value::Bool(value), Elem::I1, span)?;
+        self.write_slot(flag, number, span)
+    }
+
+    /// The flag that says whether the function has returned.
+    pub(super) fn return_flag(&mut self, span: Span) -> Result<Slot<'c>> {
+        if let Some(flag) = self.frame.returned {
+            return Ok(flag);
+        }
+        let flag = self.slot(Elem::I1, span)?;
+        // A kernel's flag is made where it is first needed, and cleared where the kernel begins.
+        let ir = self.ir(span)?;
+        let here = ir.insertion;
+        let after = owner(flag.view).next_in_block();
+        if let Some(after) = after {
+            // SAFETY: the operation stays in the entry block while the kernel is built.
+            ir.insertion =
+                Insertion::Before(unsafe { melior::ir::OperationRef::from_raw(after.to_raw()) });
+        }
+        self.set_flag(flag, false, span)?;
+        self.ir(span)?.insertion = here;
+        self.frame.returned = Some(flag);
+        Ok(flag)
+    }
+
+    /// Runs `body` unless one of the flags of `exits` is set.
+    pub(super) fn guarded(
+        &mut self,
+        exits: u8,
+        span: Span,
+        body: impl FnOnce(&mut Self) -> Result<Flow<'c, 'a>>,
+    ) -> Result<Flow<'c, 'a>> {
+        let go = self.none_set(exits, span)?;
+        let (region, block) = region_with_block(&[]);
+        let left = self.in_block(block, |this| {
+            let flow = body(this)?;
+            let left = this.leave(flow, false, span)?;
+            this.terminate("scf.yield", &[], span)?;
+            Ok(left)
+        })?;
+        self.ir(span)?
+            .op_with_regions("scf.if", &[go], &[], &[], vec![region, Region::new()]);
+        Ok(Flow::Maybe(exits | left))
+    }
+
+    /// Whether none of the flags is set, as an `i1`.
+    fn none_set(&mut self, exits: u8, span: Span) -> Result<IrValue<'c>> {
+        let mut flags = Vec::new();
+        if exits & RETURNS != 0 {
+            flags.push(self.return_flag(span)?);
+        }
+        if let Some((broke, continued)) = self.frame.loops.last().and_then(|frame| frame.exits) {
+            if exits & BREAKS != 0 {
+                flags.push(broke);
+            }
+            if exits & CONTINUES != 0 {
+                flags.push(continued);
+            }
+        }
+        let mut set = Value::Bool(false);
+        for flag in flags {
+            let flag = self.read_slot(&Value::Slot(flag), span)?;
+            set = match set {
+                Value::Bool(_) => flag,
+                set => self.binary(BinaryOp::BitOr, (set, span), (flag, span), span)?,
+            };
+        }
+        let none = self.not(&set, span)?;
+        self.number(&none, Elem::I1, span)
+    }
+
+    /// `lhs || rhs` (`decides`) or `lhs && rhs`, with `lhs` known only at run time.
+    pub(super) fn lazily(
+        &mut self,
+        lhs: IrValue<'c>,
+        decides: bool,
+        rhs: &'a Expr,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        let left = super::arith::number_or_vector(lhs, Elem::I1, None);
+        if is_plain(rhs) {
+            let right = self.condition_value(rhs)?;
+            let op = if decides {
+                BinaryOp::BitOr
+            } else {
+                BinaryOp::BitAnd
+            };
+            return self.binary(op, (left, span), (right, rhs.span), span);
+        }
+        let (then_region, then_block) = region_with_block(&[]);
+        let (else_region, else_block) = region_with_block(&[]);
+        let (known, asked) = if decides {
+            (then_block, else_block)
+        } else {
+            (else_block, then_block)
+        };
+        self.in_block(asked, |this| {
+            let value = this.condition_value(rhs)?;
+            let number = this.number(&value, Elem::I1, rhs.span)?;
+            this.terminate("scf.yield", &[number], span)
+        })?;
+        self.in_block(known, |this| {
+            let number = this.number(&Value::Bool(decides), Elem::I1, span)?;
+            this.terminate("scf.yield", &[number], span)
+        })?;
+        let ir = self.ir(span)?;
+        let ty = ir.ty("i1");
+        let op = ir.op_with_regions("scf.if", &[lhs], &[], &[ty], vec![then_region, else_region]);
+        Ok(super::arith::number_or_vector(
+            result_of(op, 0),
+            Elem::I1,
+            None,
+        ))
+    }
+
+    /// Brings the values of two branches to one form and yields them.
+    fn join(
+        &mut self,
+        wanted: bool,
+        (a, first): (&Value<'c, 'a>, IrBlock<'c>),
+        (b, second): (&Value<'c, 'a>, IrBlock<'c>),
+        yields: &mut Yields<'c>,
+        span: Span,
+    ) -> Result<Joined<'c, 'a>> {
+        if !wanted {
+            return Ok(Joined::Known(Value::Unit));
+        }
+        match (a, b) {
+            (Value::Unit, Value::Unit) => return Ok(Joined::Known(Value::Unit)),
+            (Value::Int(x), Value::Int(y)) if x == y => return Ok(Joined::Known(a.clone())),
+            (Value::Tuple(x), Value::Tuple(y)) if x.len() == y.len() => {
+                let parts = x
+                    .iter()
+                    .zip(y)
+                    .map(|(x, y)| self.join(true, (x, first), (y, second), yields, span));
+                return Ok(Joined::Tuple(parts.collect::<Result<_>>()?));
+            }
+            (Value::Cute(x), Value::Cute(y)) if x.ir == y.ir => {
+                return Ok(Joined::Known(a.clone()));
+            }
+            _ => {}
+        }
+        let a = self.in_block(first, |this| this.operand(a, span))?;
+        let b = self.in_block(second, |this| this.operand(b, span))?;
+        let form = |value: &Value<'c, 'a>| match value {
+            Value::Scalar(scalar) => Some((Some(scalar.elem), None)),
+            Value::Vector(vector) => Some((Some(vector.elem), Some(vector.len))),
+            Value::Int(_) | Value::Float(_) | Value::Bool(_) => Some((None, None)),
+            _ => None,
+        };
+        let (Some((x, m)), Some((y, n))) = (form(&a), form(&b)) else {
+            let message = format!("the branches give {} and {}", a.describe(), b.describe());
+            return self.error(
+                codes::WRONG_TYPE,
+                span,
+                message,
+                "both must give numbers, depending on a run-time value",
+            );
+        };
+        let elem = match (x, y) {
+            (Some(x), Some(y)) if x != y => {
+                let message = format!("the branches give {} and {}", elem_name(x), elem_name(y));
+                return self.error(
+                    codes::MIXED_TYPES,
+                    span,
+                    message,
+                    "both must have the same type",
+                );
+            }
+            (Some(elem), _) | (None, Some(elem)) => elem,
+            (None, None) => match (&a, &b) {
+                (Value::Bool(_), _) => Elem::I1,
+                (Value::Float(_), _) | (_, Value::Float(_)) => Elem::F32,
+                _ => Elem::I32,
+            },
+        };
+        let len = match (m, n) {
+            (Some(m), Some(n)) if m != n => {
+                let message = format!("the branches give {m} and {n} elements");
+                return self.error(
+                    codes::SHAPE_MISMATCH,
+                    span,
+                    message,
+                    "both must have as many",
+                );
+            }
+            _ => m.or(n),
+        };
+        let x = self.in_block(first, |this| this.spread(&a, elem, len, span))?;
+        let y = self.in_block(second, |this| this.spread(&b, elem, len, span))?;
+        yields.first.push(x);
+        yields.second.push(y);
+        let ty = self.ir(span)?.ty(&super::arith::type_text(elem, len));
+        yields.types.push(ty);
+        Ok(Joined::Result(yields.first.len() - 1, elem, len))
+    }
+
+    /// Opens a loop; with flags if something in it leaves it.
+    pub(super) fn enter_loop(&mut self, body: &'a Block, span: Span) -> Result<()> {
+        let exits = match (exits_of(body) & (BREAKS | CONTINUES), self.ir.is_some()) {
+            (0, _) | (_, false) => None,
+            _ => {
+                let flags = (self.slot(Elem::I1, span)?, self.slot(Elem::I1, span)?);
+                self.set_flag(flags.0, false, span)?;
+                Some(flags)
+            }
+        };
+        self.frame.loops.push(LoopFrame { exits });
+        Ok(())
+    }
+
+    /// At the start of a round nothing has said `continue`.
+    pub(super) fn clear_continue(&mut self, span: Span) -> Result<()> {
+        match self.frame.loops.last().and_then(|frame| frame.exits) {
+            Some((_, continued)) => self.set_flag(continued, false, span),
+            None => Ok(()),
+        }
+    }
+
+    /// A loop over a range that is run at run time.
+    pub(super) fn dynamic_for(
+        &mut self,
+        parts: &'a For,
+        [start, end, step]: [Value<'c, 'a>; 3],
+        span: Span,
+    ) -> Result<Flow<'c, 'a>> {
+        let wide = [&start, &end, &step]
+            .into_iter()
+            .any(|value| matches!(value, Value::Scalar(s) if s.elem == Elem::I64));
+        let elem = if wide { Elem::I64 } else { Elem::I32 };
+        let divisor = |value: &Value<'c, 'a>| match value {
+            Value::Int(value) => value.abs(),
+            Value::Scalar(scalar) => scalar.div,
+            _ => 1,
+        };
+        let div = gcd(divisor(&start), divisor(&step));
+        let over = parts.over.span;
+        let mut bounds = Vec::new();
+        for value in [&start, &end, &step] {
+            bounds.push(self.spread(value, elem, None, over)?);
+        }
+        let body = &parts.body;
+        if exits_of(body) == 0 {
+            let ir = self.ir(span)?;
+            let (ty, location) = (ir.ty(elem.name()), ir.location);
+            let (region, block) = region_with_block(&[(ty, location)]);
+            let index = Value::Scalar(Scalar {
+                ir: argument_of(block, 0),
+                elem,
+                div,
+                tuple: None,
+            });
+            self.frame.loops.push(LoopFrame { exits: None });
+            let result = self.in_block(block, |this| {
+                this.round(parts, &index)?;
+                this.terminate("scf.yield", &[], span)
+            });
+            self.frame.loops.pop();
+            result?;
+            self.ir(span)?
+                .op_with_regions("scf.for", &bounds, &[], &[], vec![region]);
+            return Ok(Flow::Next(Value::Unit));
+        }
+        let counter = self.slot(elem, span)?;
+        self.write_slot(counter, bounds[0], span)?;
+        let end = super::arith::number_or_vector(bounds[1], elem, None);
+        let condition = |this: &mut Self| {
+            let index = this.read_slot(&Value::Slot(counter), over)?;
+            this.binary(BinaryOp::Lt, (index, over), (end.clone(), over), over)
+        };
+        let step = bounds[2];
+        let body = |this: &mut Self| {
+            let index = match this.read_slot(&Value::Slot(counter), over)? {
+                Value::Scalar(scalar) => Value::Scalar(Scalar { div, ..scalar }),
+                other => other,
+            };
+            let flow = this.round(parts, &index)?;
+            let step = super::arith::number_or_vector(step, elem, None);
+            let next = this.binary(BinaryOp::Add, (index, over), (step, over), over)?;
+            let next = this.number(&next, elem, over)?;
+            this.write_slot(counter, next, over)?;
+            Ok(flow)
+        };
+        self.while_loop(&parts.body, condition, body, span)
+    }
+
+    fn round(&mut self, parts: &'a For, index: &Value<'c, 'a>) -> Result<Flow<'c, 'a>> {
+        let body = &parts.body;
+        self.scoped(|this| {
+            this.destructure(&parts.pattern, index, false)?;
+            this.list((&body.stmts, body.value.as_ref()), Place::INNER)
+        })
+    }
+
+    /// `while` and `loop`.
+    pub(super) fn while_statement(
+        &mut self,
+        condition: Option<&'a Expr>,
+        body: &'a Block,
+        span: Span,
+    ) -> Result<Flow<'c, 'a>> {
+        if self.ir.is_none() {
+            return self.static_while(condition, body, span);
+        }
+        let ask = |this: &mut Self| match condition {
+            Some(condition) => this.condition_value(condition),
+            None => Ok(Value::Bool(true)),
+        };
+        self.while_loop(body, ask, |this| this.block(body, Place::INNER), span)
+    }
+
+    fn static_while(
+        &mut self,
+        condition: Option<&'a Expr>,
+        body: &'a Block,
+        span: Span,
+    ) -> Result<Flow<'c, 'a>> {
+        self.frame.loops.push(LoopFrame { exits: None });
+        let flow = loop {
+            if let Err(stop) = self.step(span) {
+                break Err(stop);
+            }
+            let go = match condition {
+                Some(condition) => self.static_bool("the condition of `while`", condition),
+                None => Ok(true),
+            };
+            match go {
+                Ok(true) => {}
+                Ok(false) => break Ok(Flow::Next(Value::Unit)),
+                Err(stop) => break Err(stop),
+            }
+            match self.block(body, Place::INNER) {
+                Ok(Flow::Break) => break Ok(Flow::Next(Value::Unit)),
+                Ok(Flow::Return(value)) => break Ok(Flow::Return(value)),
+                Ok(_) => {}
+                Err(stop) => break Err(stop),
+            }
+        };
+        self.frame.loops.pop();
+        flow
+    }
+
+    /// A loop that asks before each round; flags say where it is left early.
+    fn while_loop(
+        &mut self,
+        body: &'a Block,
+        condition: impl FnOnce(&mut Self) -> Result<Value<'c, 'a>>,
+        round: impl FnOnce(&mut Self) -> Result<Flow<'c, 'a>>,
+        span: Span,
+    ) -> Result<Flow<'c, 'a>> {
+        let exits = exits_of(body);
+        self.enter_loop(body, span)?;
+        let result = self.while_regions(exits, condition, round, span);
+        self.frame.loops.pop();
+        let regions = result?;
+        self.ir(span)?
+            .op_with_regions("scf.while", &[], &[], &[], regions);
+        Ok(if exits & RETURNS != 0 {
+            Flow::Maybe(RETURNS)
+        } else {
+            Flow::Next(Value::Unit)
+        })
+    }
+
+    fn while_regions(
+        &mut self,
+        exits: u8,
+        condition: impl FnOnce(&mut Self) -> Result<Value<'c, 'a>>,
+        round: impl FnOnce(&mut Self) -> Result<Flow<'c, 'a>>,
+        span: Span,
+    ) -> Result<Vec<Region<'c>>> {
+        let (before, before_block) = region_with_block(&[]);
+        self.in_block(before_block, |this| {
+            let flags = exits & (RETURNS | BREAKS);
+            let number = if flags == 0 {
+                let go = condition(this)?;
+                this.number(&go, Elem::I1, span)?
+            } else {
+                // The condition is not asked once the loop has been left.
+                let running = this.none_set(flags, span)?;
+                let (then_region, then_block) = region_with_block(&[]);
+                let (else_region, else_block) = region_with_block(&[]);
+                this.in_block(then_block, |this| {
+                    let go = condition(this)?;
+                    let number = this.number(&go, Elem::I1, span)?;
+                    this.terminate("scf.yield", &[number], span)
+                })?;
+                this.in_block(else_block, |this| {
+                    let number = this.number(&Value::Bool(false), Elem::I1, span)?;
+                    this.terminate("scf.yield", &[number], span)
+                })?;
+                let ir = this.ir(span)?;
+                let ty = ir.ty("i1");
+                result_of(
+                    ir.op_with_regions(
+                        "scf.if",
+                        &[running],
+                        &[],
+                        &[ty],
+                        vec![then_region, else_region],
+                    ),
+                    0,
+                )
+            };
+            this.terminate("scf.condition", &[number], span)
+        })?;
+        let (after, after_block) = region_with_block(&[]);
+        self.in_block(after_block, |this| {
+            this.clear_continue(span)?;
+            let flow = round(this)?;
+            this.leave(flow, false, span)?;
+            this.terminate("scf.yield", &[], span)
+        })?;
+        Ok(vec![before, after])
+    }
+}
+
+fn owner<'c>(value: IrValue<'c>) -> cutec_dialects::builder::IrOp<'c> {
+    let result = melior::ir::operation::OperationResult::try_from(value)
+        .expect("a variable is the result of its allocation");
+    // SAFETY: the allocation stands while the kernel is built.
+    unsafe { melior::ir::OperationRef::from_raw(result.owner().to_raw()) }
+}
+
+fn rebuild<'c, 'a>(
+    joined: &Joined<'c, 'a>,
+    result: &mut impl FnMut(usize, Elem, Option<i64>) -> Value<'c, 'a>,
+) -> Value<'c, 'a> {
+    match joined {
+        Joined::Known(value) => value.clone(),
+        Joined::Result(at, elem, len) => result(*at, *elem, *len),
+        Joined::Tuple(parts) => {
+            Value::Tuple(parts.iter().map(|part| rebuild(part, result)).collect())
+        }
+    }
+}
+
+/// Whether evaluating it needlessly does no harm.
+fn is_plain(expr: &Expr) -> bool {
+    let mut plain = !matches!(
+        *expr.kind,
+        ExprKind::Index { .. } | ExprKind::Call { .. } | ExprKind::If(_) | ExprKind::Block(_)
+    );
+    let divides = matches!(&*expr.kind, ExprKind::Binary { op, .. } if matches!(op.node, BinaryOp::Div | BinaryOp::Rem));
+    plain &= !divides;
+    let mut blocks = 0;
+    expr.kind
+        .for_each_child(&mut |child| plain &= is_plain(child), &mut |_| blocks += 1);
+    plain && blocks == 0
+}
+
+/// What leaves a block from within: `return`, and `break` and `continue` of the loop that it is.
+pub(super) fn exits_of(block: &Block) -> u8 {
+    let mut exits = 0;
+    for stmt in &block.stmts {
+        exits |= match &stmt.kind {
+            StmtKind::Return(_) => RETURNS,
+            StmtKind::Break => BREAKS,
+            StmtKind::Continue => CONTINUES,
+            StmtKind::For(parts) => exits_of(&parts.body) & RETURNS,
+            StmtKind::While { body, .. } | StmtKind::Loop(body) => exits_of(body) & RETURNS,
+            StmtKind::Expr(expr) => exits_of_expr(expr),
+            StmtKind::Let(parts) => exits_of_expr(&parts.value),
+            _ => 0,
+        };
+    }
+    exits | block.value.as_ref().map_or(0, exits_of_expr)
+}
+
+fn exits_of_expr(expr: &Expr) -> u8 {
+    match &*expr.kind {
+        ExprKind::Block(block) => exits_of(block),
+        ExprKind::If(parts) => {
+            let otherwise = match &parts.otherwise {
+                Some(ElseBranch::Block(block)) => exits_of(block),
+                Some(ElseBranch::If(expr)) => exits_of_expr(expr),
+                None => 0,
+            };
+            exits_of(&parts.then) | otherwise
+        }
+        _ => 0,
+    }
+}

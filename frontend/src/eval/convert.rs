@@ -1,0 +1,94 @@
+//! Conversions between element types: `f32(x)`.
+
+use super::arith::{number_or_vector, type_text};
+use super::values::Value;
+use super::{Evaluator, Result};
+use crate::source::Span;
+use cutec_dialects::builder::IrValue;
+use cutec_dialects::elem::Elem;
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    /// A number or all elements of a view or vector as `to`.
+    pub(super) fn convert(
+        &mut self,
+        to: Elem,
+        value: &Value<'c, 'a>,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        let value = self.operand(value, span)?;
+        match &value {
+            // Integers known at compile time stay known.
+            Value::Int(_) if matches!(to, Elem::I32 | Elem::I64) => Ok(value),
+            Value::Bool(_) if to == Elem::I1 => Ok(value),
+            Value::Bool(flag) => self.convert(to, &Value::Int(i64::from(*flag)), span),
+            Value::Float(number) if !to.is_float() => {
+                self.convert(to, &Value::Int(number.trunc() as i64), span)
+            }
+            Value::Int(_) | Value::Float(_) => {
+                if self.ir.is_none() && to.is_float() {
+                    return Ok(value);
+                }
+                let ir = self.number(&value, to, span)?;
+                Ok(number_or_vector(ir, to, None))
+            }
+            Value::Scalar(scalar) if scalar.elem == to => Ok(value),
+            Value::Vector(vector) if vector.elem == to => Ok(value),
+            Value::Scalar(scalar) => {
+                let (div, both) = (scalar.div, !scalar.elem.is_float() && !to.is_float());
+                let ir = self.cast(scalar.ir, scalar.elem, to, None, span)?;
+                match number_or_vector(ir, to, None) {
+                    Value::Scalar(result) if both => {
+                        Ok(Value::Scalar(super::values::Scalar { div, ..result }))
+                    }
+                    other => Ok(other),
+                }
+            }
+            Value::Vector(vector) => {
+                let ir = self.cast(vector.ir, vector.elem, to, Some(vector.len), span)?;
+                Ok(number_or_vector(ir, to, Some(vector.len)))
+            }
+            other => self.expected("a number or a view to convert", other, span),
+        }
+    }
+
+    fn cast(
+        &mut self,
+        ir: IrValue<'c>,
+        from: Elem,
+        to: Elem,
+        len: Option<i64>,
+        span: Span,
+    ) -> Result<IrValue<'c>> {
+        let name = match (from.is_float(), to.is_float()) {
+            (true, true) => match (width(from), width(to)) {
+                (a, b) if a < b => "arith.extf",
+                (a, b) if a > b => "arith.truncf",
+                _ => {
+                    // f16 and bf16, and the two f8: through f32.
+                    let wide = self.cast(ir, from, Elem::F32, len, span)?;
+                    return self.cast(wide, Elem::F32, to, len, span);
+                }
+            },
+            (true, false) if to == Elem::I1 => {
+                let wide = self.cast(ir, from, Elem::I32, len, span)?;
+                return self.cast(wide, Elem::I32, to, len, span);
+            }
+            (true, false) => "arith.fptosi",
+            (false, true) if from == Elem::I1 => "arith.uitofp",
+            (false, true) => "arith.sitofp",
+            (false, false) => match (from, to) {
+                (Elem::I1, _) => "arith.extui",
+                _ if from.bits() < to.bits() => "arith.extsi",
+                _ => "arith.trunci",
+            },
+        };
+        let builder = self.ir(span)?;
+        let ty = builder.ty(&type_text(to, len));
+        Ok(builder.value(name, &[ir], &[], ty))
+    }
+}
+
+/// Bits of a floating type as MLIR counts them.
+fn width(elem: Elem) -> i64 {
+    if elem == Elem::TF32 { 19 } else { elem.bits() }
+}

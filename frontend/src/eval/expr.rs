@@ -1,0 +1,412 @@
+//! Expressions.
+
+use super::materialize::OpA;
+use super::values::{Scalar, Value, elem_name, elem_of};
+use super::{Evaluator, Result, Stop, builtins, problem};
+use crate::ast::{Arg, BinaryOp, Expr, ExprKind, ItemKind, UnaryOp};
+use crate::diagnostics::{Diagnostic, codes};
+use crate::parser::words::closest;
+use crate::source::Span;
+use cutec_dialects::elem::Elem;
+use cutec_dialects::value::{TupleKind, Val};
+use cutec_layout::{Int, Tree};
+use std::sync::Arc;
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    /// The value of an expression.
+    pub(super) fn expr(&mut self, expr: &'a Expr) -> Result<Value<'c, 'a>> {
+        self.step(expr.span)?;
+        self.nested(expr.span, |this| this.expr_kind(expr))
+    }
+
+    fn expr_kind(&mut self, expr: &'a Expr) -> Result<Value<'c, 'a>> {
+        let span = expr.span;
+        match &*expr.kind {
+            ExprKind::Int { value, suffix } => self.int_literal(*value, suffix.as_deref(), span),
+            ExprKind::Float { value, suffix } => match suffix.as_deref() {
+                None => Ok(Value::Float(*value)),
+                Some(suffix) => self.typed_literal(Value::Float(*value), suffix, span),
+            },
+            ExprKind::Bool(value) => Ok(Value::Bool(*value)),
+            ExprKind::Str(text) => Ok(Value::Str(text.clone())),
+            ExprKind::Name(name) => self.name(name, span),
+            ExprKind::Wildcard => Ok(Value::Underscore),
+            ExprKind::Tuple(parts) => match parts.as_slice() {
+                [] => Ok(Value::Unit),
+                parts => Ok(Value::Tuple(self.exprs(parts)?)),
+            },
+            ExprKind::Array(parts) => Ok(Value::Array(self.exprs(parts)?)),
+            ExprKind::Layout { shape, stride } => {
+                let (shape, stride) = (self.expr(shape)?, self.expr(stride)?);
+                self.op("make_layout", ":", &[shape, stride], &OpA::default(), span)
+            }
+            ExprKind::Compose(parts) => self.compose(parts, span),
+            ExprKind::Range { start, end, step } => {
+                let (start, end) = (self.loaded(start)?, self.loaded(end)?);
+                let step = match step {
+                    Some(step) => self.loaded(step)?,
+                    None => Value::Int(1),
+                };
+                Ok(Value::Range(Box::new([start, end, step])))
+            }
+            ExprKind::ScaledBasis { scale, mode } => {
+                let scale = self.expr(scale)?;
+                let (value, mut path) = match scale.as_static() {
+                    Some(Val::Scalar(int)) => (int, Vec::new()),
+                    Some(Val::Tuple(_, Tree::Leaf(Some(int)))) => {
+                        (int.value().clone(), int.path().to_vec())
+                    }
+                    _ => return self.expected("an integer before `@`", &scale, span),
+                };
+                path.push(mode.node as usize);
+                Ok(Value::Static(Val::Tuple(
+                    TupleKind::Stride,
+                    Tree::Leaf(Some(Int::scaled(value, path))),
+                )))
+            }
+            ExprKind::Unary { op, operand } => {
+                let value = self.loaded(operand)?;
+                match op.node {
+                    UnaryOp::Neg => self.negate(&value, span),
+                    UnaryOp::Not => self.not(&value, span),
+                }
+            }
+            ExprKind::Binary { op, lhs, rhs } => match op.node {
+                BinaryOp::And | BinaryOp::Or => self.short_circuit(op.node, lhs, rhs, span),
+                _ => {
+                    // Both sides are checked even if the first one is wrong.
+                    let (left, right) = (self.loaded(lhs), self.loaded(rhs));
+                    self.binary(op.node, (left?, lhs.span), (right?, rhs.span), span)
+                }
+            },
+            ExprKind::Field { base, name } => self.field(base, &name.node, span),
+            ExprKind::Index { base, indices } => self.index(base, indices, span),
+            ExprKind::Generic { base, args } => self.generic(base, args, span),
+            ExprKind::Call { callee, args } => self.call(callee, args, expr),
+            ExprKind::If(parts) => self.if_value(parts, span),
+            ExprKind::Block(block) => self.block_value(block),
+            ExprKind::Reduce { op, .. } => self.unsupported(
+                op.span,
+                "index notation in a kernel",
+                "it is for `test` blocks; write a loop",
+            ),
+            ExprKind::Error => Err(Stop::Reported),
+        }
+    }
+
+    pub(super) fn exprs(&mut self, exprs: &'a [Expr]) -> Result<Vec<Value<'c, 'a>>> {
+        // Errors of all parts are reported.
+        let values: Vec<_> = exprs.iter().map(|expr| self.expr(expr)).collect();
+        values.into_iter().collect()
+    }
+
+    /// The value of an expression, a variable read.
+    pub(super) fn loaded(&mut self, expr: &'a Expr) -> Result<Value<'c, 'a>> {
+        let value = self.expr(expr)?;
+        self.read_slot(&value, expr.span)
+    }
+
+    fn int_literal(
+        &mut self,
+        value: u64,
+        suffix: Option<&str>,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        let Ok(value) = i64::try_from(value) else {
+            return self.error(
+                codes::ARITHMETIC,
+                span,
+                format!("{value} does not fit 64 bits with a sign"),
+                "too large",
+            );
+        };
+        match suffix {
+            None => Ok(Value::Int(value)),
+            Some(suffix) => self.typed_literal(Value::Int(value), suffix, span),
+        }
+    }
+
+    fn typed_literal(
+        &mut self,
+        value: Value<'c, 'a>,
+        suffix: &str,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        let Some(elem) = elem_of(suffix) else {
+            return self.error(
+                codes::UNKNOWN_NAME,
+                span,
+                format!("unknown type `{suffix}` behind a number"),
+                "here",
+            );
+        };
+        self.convert(elem, &value, span)
+    }
+
+    /// What a name stands for.
+    pub(super) fn name(&mut self, name: &Arc<str>, span: Span) -> Result<Value<'c, 'a>> {
+        if let Some(binding) = self.lookup(name) {
+            return match &binding.value {
+                Value::Error => Err(Stop::Reported),
+                Value::Slot(_) => {
+                    let value = binding.value.clone();
+                    self.read_slot(&value, span)
+                }
+                value => Ok(value.clone()),
+            };
+        }
+        if let Some(kind) = self.items.get(&**name).copied() {
+            match kind {
+                ItemKind::Const(item) => return self.constant(name, item, span),
+                ItemKind::Function(function) => return Ok(Value::Function(function)),
+                // A kernel may have the name of a built-in: `gemm`.
+                ItemKind::Kernel(_) if builtins::lookup(name).is_none() => {
+                    return self.error(
+                        codes::WRONG_TYPE,
+                        span,
+                        "a kernel cannot be used in a kernel",
+                        "this is a kernel",
+                    );
+                }
+                _ => {}
+            }
+        }
+        if let Some(elem) = elem_of(name) {
+            return Ok(Value::Type(elem));
+        }
+        match builtins::lookup(name) {
+            Some(value) => Ok(value),
+            None => self.unknown_name(name, span),
+        }
+    }
+
+    fn constant(
+        &mut self,
+        name: &Arc<str>,
+        item: &'a crate::ast::ConstItem,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        match self.consts.get(name) {
+            Some(Some(Value::Error)) => return Err(Stop::Reported),
+            Some(Some(value)) => return Ok(value.clone()),
+            Some(None) => {
+                return self.error(
+                    codes::BUDGET,
+                    span,
+                    format!("the constant `{name}` depends on itself"),
+                    "here",
+                );
+            }
+            None => {}
+        }
+        self.consts.insert(name.clone(), None);
+        let outer = std::mem::replace(&mut self.frame, super::Frame::new(name.clone()));
+        let value = self.at_compile_time(|this| this.expr(&item.value));
+        self.frame = outer;
+        let value = match value {
+            Err(Stop::NeedsRuntime) => self.static_needed("the value of a constant", &item.value),
+            other => other,
+        };
+        let known = value.clone().unwrap_or(Value::Error);
+        self.consts.insert(name.clone(), Some(known));
+        value
+    }
+
+    pub(super) fn unknown_name<T>(&mut self, name: &str, span: Span) -> Result<T> {
+        let mut candidates: Vec<String> = builtins::names().map(String::from).collect();
+        candidates.extend(
+            self.frame
+                .scopes
+                .iter()
+                .flat_map(|scope| scope.keys())
+                .map(|key| key.to_string()),
+        );
+        candidates.extend(self.items.keys().map(|key| key.to_string()));
+        candidates.extend(
+            Elem::ALL
+                .iter()
+                .map(|(elem, _)| elem_name(*elem).to_owned()),
+        );
+        let candidates = candidates.iter().map(String::as_str);
+        let help = closest(name, candidates).map(|found| format!("did you mean `{found}`?"));
+        let diagnostic = Diagnostic::error(
+            codes::UNKNOWN_NAME,
+            span,
+            format!("unknown name `{name}`"),
+            "not in scope",
+        );
+        Err(self.report(match help {
+            Some(help) => diagnostic.with_help(help),
+            None => diagnostic,
+        }))
+    }
+
+    /// `a o b`, `outer o offset o inner`.
+    fn compose(&mut self, parts: &'a [Expr], span: Span) -> Result<Value<'c, 'a>> {
+        let values = self.exprs(parts)?;
+        match values.as_slice() {
+            [outer @ Value::Static(Val::Swizzle(_)), inner] => {
+                let inner = self.layout_of(inner, span)?;
+                self.op(
+                    "make_composed_layout",
+                    "o",
+                    &[outer.clone(), Value::Int(0), inner],
+                    &OpA::default(),
+                    span,
+                )
+            }
+            [outer, offset @ (Value::Int(_) | Value::Scalar(_)), inner] => {
+                let inner = self.layout_of(inner, span)?;
+                self.op(
+                    "make_composed_layout",
+                    "o",
+                    &[outer.clone(), offset.clone(), inner],
+                    &OpA::default(),
+                    span,
+                )
+            }
+            [first, rest @ ..] => {
+                let mut value = self.layout_of(first, span)?;
+                for part in rest {
+                    value = self.op(
+                        "composition",
+                        "o",
+                        &[value, part.clone()],
+                        &OpA::default(),
+                        span,
+                    )?;
+                }
+                Ok(value)
+            }
+            [] => Err(Stop::Reported),
+        }
+    }
+
+    /// A layout; a shape alone is compact, first mode fastest.
+    pub(super) fn layout_of(&mut self, value: &Value<'c, 'a>, span: Span) -> Result<Value<'c, 'a>> {
+        match value {
+            Value::Int(_) | Value::Tuple(_) | Value::Scalar(_) => self.op(
+                "make_layout",
+                "layout",
+                std::slice::from_ref(value),
+                &OpA::default(),
+                span,
+            ),
+            Value::Cute(cute) if matches!(cute.val, Val::Tuple(..)) => self.op(
+                "make_layout",
+                "layout",
+                std::slice::from_ref(value),
+                &OpA::default(),
+                span,
+            ),
+            Value::Static(Val::Layout(_)) => Ok(value.clone()),
+            Value::Cute(cute) if matches!(cute.val, Val::Layout(_)) => Ok(value.clone()),
+            other => self.expected("a layout or a shape", other, span),
+        }
+    }
+
+    fn field(&mut self, base: &'a Expr, name: &Arc<str>, span: Span) -> Result<Value<'c, 'a>> {
+        let value = self.expr(base)?;
+        match &value {
+            Value::Register(register) => self.register(register, name, span),
+            Value::Error => Err(Stop::Reported),
+            other => {
+                let found = other.describe();
+                let message = format!("{found} has no field `{name}`");
+                let diagnostic =
+                    Diagnostic::error(codes::UNKNOWN_NAME, span, message, "no such field");
+                Err(self.report(diagnostic.with_help(format!("a method is called: `.{name}(…)`"))))
+            }
+        }
+    }
+
+    /// `thread_idx.x` and the like.
+    fn register(&mut self, register: &str, axis: &str, span: Span) -> Result<Value<'c, 'a>> {
+        let Some(at) = ["x", "y", "z"].iter().position(|name| *name == axis) else {
+            let message = format!("`{register}` has x, y and z, not `{axis}`");
+            return self.error(codes::UNKNOWN_NAME, span, message, "no such field");
+        };
+        let block = self.block[at];
+        let (name, range) = match register {
+            "block_dim" => return Ok(Value::Int(block)),
+            "thread_idx" if block == 1 => return Ok(Value::Int(0)),
+            "thread_idx" => ("tid", Some((0, block))),
+            "block_idx" => ("ctaid", None),
+            _ => ("nctaid", None),
+        };
+        let ir = self.ir(span)?;
+        let mut attrs = Vec::new();
+        if let Some((low, high)) = range {
+            attrs.push((
+                "range",
+                ir.attr(&format!("#llvm.constant_range<i32, {low}, {high}>")),
+            ));
+        }
+        let ty = ir.ty("i32");
+        let number = ir.value(
+            &format!("nvvm.read.ptx.sreg.{name}.{axis}"),
+            &[],
+            &attrs,
+            ty,
+        );
+        Ok(Value::Scalar(Scalar {
+            ir: number,
+            elem: Elem::I32,
+            div: 1,
+            tuple: None,
+        }))
+    }
+
+    /// `base<args>` that is not called: atoms and swizzles.
+    fn generic(&mut self, base: &'a Expr, args: &'a [Arg], span: Span) -> Result<Value<'c, 'a>> {
+        let Some(name) = base.as_name() else {
+            return self.error(
+                codes::WRONG_TYPE,
+                span,
+                "only a name takes generic arguments here",
+                "here",
+            );
+        };
+        let call = self.arguments(name.clone(), base.span, span, args, &[])?;
+        builtins::generic(self, &call)
+    }
+
+    /// A static integer.
+    pub(super) fn static_int(&mut self, what: &str, expr: &'a Expr) -> Result<i64> {
+        match self.static_value(what, expr)? {
+            Value::Int(value) => Ok(value),
+            other => self.expected("an integer", &other, expr.span),
+        }
+    }
+
+    /// A static bool.
+    pub(super) fn static_bool(&mut self, what: &str, expr: &'a Expr) -> Result<bool> {
+        match self.static_value(what, expr)? {
+            Value::Bool(value) => Ok(value),
+            other => self.expected("a bool", &other, expr.span),
+        }
+    }
+
+    /// A value known at compile time.
+    pub(super) fn static_value(&mut self, what: &str, expr: &'a Expr) -> Result<Value<'c, 'a>> {
+        let value = match self.expr(expr) {
+            Err(Stop::NeedsRuntime) => return self.static_needed(what, expr),
+            other => other?,
+        };
+        match value {
+            Value::Scalar(_) | Value::Slot(_) | Value::Vector(_) | Value::Cute(_) => {
+                self.static_needed(what, expr)
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// Reports an atom that is illegal.
+    pub(super) fn illegal_atom<T>(
+        &mut self,
+        span: Span,
+        error: &cutec_dialects::atoms::AtomError,
+    ) -> Result<T> {
+        Err(self.report(problem::atom(span, error)))
+    }
+}

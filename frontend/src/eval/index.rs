@@ -1,0 +1,153 @@
+//! Indexing: elements, slices, coordinates.
+
+use super::materialize::OpA;
+use super::values::{Value, Vector};
+use super::{Evaluator, Result, Stop};
+use crate::ast::Expr;
+use crate::diagnostics::codes;
+use crate::source::Span;
+use cutec_dialects::value::Val;
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    /// `base[indices]`.
+    pub(super) fn index(
+        &mut self,
+        base: &'a Expr,
+        indices: &'a [Expr],
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        let value = self.expr(base)?;
+        match &value {
+            Value::Tuple(parts) | Value::Array(parts) => {
+                let [index] = indices else {
+                    return self.error(
+                        codes::WRONG_ARGUMENTS,
+                        span,
+                        "a tuple takes one index",
+                        "here",
+                    );
+                };
+                let at = self.static_int("the index of a tuple", index)?;
+                match usize::try_from(at).ok().and_then(|at| parts.get(at)) {
+                    Some(part) => Ok(part.clone()),
+                    None => {
+                        let message = format!("index {at} of {}", value.describe());
+                        self.error(
+                            codes::MODE_OUT_OF_RANGE,
+                            index.span,
+                            message,
+                            "out of range",
+                        )
+                    }
+                }
+            }
+            Value::Cute(cute) if matches!(cute.val, Val::Tuple(..)) => {
+                let [index] = indices else {
+                    return self.error(
+                        codes::WRONG_ARGUMENTS,
+                        span,
+                        "a tuple takes one index",
+                        "here",
+                    );
+                };
+                let at = self.static_int("the index of a tuple", index)?;
+                self.op("get", "[]", &[value], &OpA::mode(vec![at]), span)
+            }
+            _ => {
+                let coord = self.coordinate(indices)?;
+                match self.is_slice(&coord) {
+                    true => self.op("slice", "[]", &[value, coord], &OpA::default(), span),
+                    false => self.element(&value, &coord, span),
+                }
+            }
+        }
+    }
+
+    /// The coordinate that indices spell: one of them is the coordinate itself.
+    pub(super) fn coordinate(&mut self, indices: &'a [Expr]) -> Result<Value<'c, 'a>> {
+        let mut parts = Vec::new();
+        for part in self.exprs(indices)?.iter().zip(indices) {
+            parts.push(self.read_slot(part.0, part.1.span)?);
+        }
+        Ok(match parts.len() {
+            1 => parts.remove(0),
+            _ => Value::Tuple(parts),
+        })
+    }
+
+    /// Whether a coordinate keeps a mode.
+    pub(super) fn is_slice(&self, coord: &Value<'c, 'a>) -> bool {
+        match coord {
+            Value::Underscore => true,
+            Value::Tuple(parts) => parts.iter().any(|part| self.is_slice(part)),
+            _ => false,
+        }
+    }
+
+    fn element(
+        &mut self,
+        value: &Value<'c, 'a>,
+        coord: &Value<'c, 'a>,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        match value {
+            Value::Static(Val::Layout(_)) => self.op(
+                "crd2idx",
+                "[]",
+                &[coord.clone(), value.clone()],
+                &OpA::default(),
+                span,
+            ),
+            Value::Cute(cute) if matches!(cute.val, Val::Layout(_)) => self.op(
+                "crd2idx",
+                "[]",
+                &[coord.clone(), value.clone()],
+                &OpA::default(),
+                span,
+            ),
+            Value::Static(Val::CoordTensor(_)) | Value::Cute(_) => self.op(
+                "memref.load",
+                "[]",
+                &[value.clone(), coord.clone()],
+                &OpA::default(),
+                span,
+            ),
+            Value::Error => Err(Stop::Reported),
+            other => self.expected(
+                "a tensor, a layout, a tuple or an array to index",
+                other,
+                span,
+            ),
+        }
+    }
+
+    /// A value for arithmetic: variables are read, views are loaded as a whole.
+    pub(super) fn operand(&mut self, value: &Value<'c, 'a>, span: Span) -> Result<Value<'c, 'a>> {
+        match value {
+            Value::Slot(_) => self.read_slot(value, span),
+            Value::Cute(cute) => match &cute.val {
+                Val::View(view) => {
+                    let elem = view.ptr.elem;
+                    let len = view.layout.size().as_static();
+                    let loaded = self.op(
+                        "memref.load_vec",
+                        "loading a view",
+                        std::slice::from_ref(value),
+                        &OpA::default(),
+                        span,
+                    )?;
+                    match (loaded, len) {
+                        (Value::Cute(cute), Some(len)) => Ok(Value::Vector(Vector {
+                            ir: cute.ir,
+                            elem,
+                            len,
+                        })),
+                        (other, _) => Ok(other),
+                    }
+                }
+                _ => Ok(value.clone()),
+            },
+            _ => Ok(value.clone()),
+        }
+    }
+}

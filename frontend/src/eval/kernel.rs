@@ -1,0 +1,471 @@
+//! Kernels: `gpu.func` with its parameters, the tensors made of them, the body.
+
+use super::abi::Launch;
+use super::materialize::OpA;
+use super::signature::{Argument, Signature, SymbolSource, TensorArgument};
+use super::stmt::Place;
+use super::values::{Cute, Scalar, Value, elem_of};
+use super::{Evaluator, Frame, Result, Stop};
+use crate::Program;
+use crate::ast::{BinaryOp, ItemKind, Kernel};
+use crate::diagnostics::{Diagnostic, codes};
+use crate::parser::words::closest;
+use crate::source::Span;
+use cutec_dialects::builder::{Insertion, IrBlock, OpBuilder, argument_of, region_with_block};
+use cutec_dialects::elem::Elem;
+use melior::ir::attribute::StringAttribute;
+use melior::ir::operation::OperationMutLike;
+use melior::ir::{Attribute, BlockRef, Location, Module};
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    /// Emits the kernels of a program; `None` after errors.
+    pub(super) fn program(&mut self, program: &'a Program) -> Option<Module<'c>> {
+        let kernels = self.chosen(program)?;
+        self.check_defines(&kernels)?;
+        let context = self.context;
+        let mut module = Module::new(Location::unknown(context));
+        let (region, kernels_block) = region_with_block(&[]);
+        let mut failed = false;
+        for kernel in kernels {
+            match self.kernel(kernel, kernels_block) {
+                Ok(()) => {}
+                Err(stop) => {
+                    failed = true;
+                    if stop == Stop::NeedsRuntime {
+                        let message = "this kernel needs something at compile time that is known only at run time";
+                        self.report(Diagnostic::error(
+                            codes::STATIC_NEEDED,
+                            kernel.name.span,
+                            message,
+                            "here",
+                        ));
+                    }
+                }
+            }
+        }
+        if failed || self.diagnostics.iter().any(Diagnostic::is_error) {
+            return None;
+        }
+        // SAFETY: the module owns its body as long as it lives; the builder is dropped before.
+        let body = unsafe { BlockRef::from_raw(module.body().to_raw()) };
+        let ir = OpBuilder::new(context, Insertion::End(body));
+        let name = ir.attr("\"kernels\"");
+        ir.op_with_regions("gpu.module", &[], &[("sym_name", name)], &[], vec![region]);
+        module
+            .as_operation_mut()
+            .set_attribute("gpu.container_module", Attribute::unit(context));
+        Some(module)
+    }
+
+    /// The kernels that were asked for.
+    fn chosen(&mut self, program: &'a Program) -> Option<Vec<&'a Kernel>> {
+        let root = program.root()?;
+        let all = |program: &'a Program| {
+            program.items().filter_map(|item| match &item.kind {
+                ItemKind::Kernel(kernel) => Some(kernel),
+                _ => None,
+            })
+        };
+        let Some(wanted) = &self.options.kernel else {
+            let of_root = all(program).filter(|kernel| kernel.name.span.file == root.id);
+            return Some(of_root.collect());
+        };
+        if let Some(kernel) = all(program).find(|kernel| *kernel.name.node == **wanted) {
+            return Some(vec![kernel]);
+        }
+        let span = Span::new(root.id, 0, 0);
+        let diagnostic = Diagnostic::error(
+            codes::UNKNOWN_NAME,
+            span,
+            format!("there is no kernel `{wanted}`"),
+            "in this file",
+        );
+        let names: Vec<&str> = all(program).map(|kernel| &*kernel.name.node).collect();
+        let help = match closest(wanted, names.iter().copied()) {
+            Some(name) => format!("did you mean `{name}`?"),
+            None => format!("there is {}", names.join(", ")),
+        };
+        self.report(diagnostic.with_help(help));
+        None
+    }
+
+    /// Every `-D` names a compile-time parameter.
+    fn check_defines(&mut self, kernels: &[&'a Kernel]) -> Option<()> {
+        let params: Vec<&str> = kernels
+            .iter()
+            .flat_map(|kernel| &kernel.static_params)
+            .map(|param| &*param.name.node)
+            .collect();
+        let mut failed = false;
+        for (name, _) in &self.options.defines {
+            if params.contains(&name.as_str()) {
+                continue;
+            }
+            failed = true;
+            let span = kernels
+                .first()
+                .map_or(Span::default(), |kernel| kernel.name.span);
+            let message = format!("`-D {name}=…` names no compile-time parameter");
+            let diagnostic = Diagnostic::error(codes::BAD_DEFINE, span, message, "of this kernel");
+            let help = match closest(name, params.iter().copied()) {
+                Some(found) => format!("did you mean `{found}`?"),
+                None if params.is_empty() => "it has none".into(),
+                None => format!("there is {}", params.join(", ")),
+            };
+            self.report(diagnostic.with_help(help));
+        }
+        (!failed).then_some(())
+    }
+
+    fn kernel(&mut self, kernel: &'a Kernel, into: IrBlock<'c>) -> Result<()> {
+        self.frame = Frame::new(kernel.name.node.clone());
+        (self.steps, self.ops, self.calls, self.nesting) = (0, 0, 0, 0);
+        let mut defines = Vec::new();
+        for param in &kernel.static_params {
+            let value = self.static_param(kernel, param)?;
+            defines.push((param.name.node.clone(), shown(&value)));
+            self.bind(param.name.node.clone(), value, false, param.name.span);
+        }
+        let mut signature = self.signature(kernel)?;
+        let launch = self.launch(kernel, &mut signature);
+        let launch = match launch {
+            Err(Stop::NeedsRuntime) => {
+                return self.error(
+                    codes::BAD_KERNEL,
+                    kernel.name.span,
+                    "the launch depends on what only a thread knows",
+                    "here",
+                );
+            }
+            other => other?,
+        };
+        let abi = self.abi_json(kernel, &mut signature, &launch, &defines)?;
+        self.block = launch.block;
+        self.function(kernel, &signature, &launch, &abi, into)
+    }
+
+    /// The value of a compile-time parameter: `-D`, or its default.
+    fn static_param(
+        &mut self,
+        kernel: &'a Kernel,
+        param: &'a crate::ast::StaticParam,
+    ) -> Result<Value<'c, 'a>> {
+        let name = &param.name.node;
+        let define = self
+            .options
+            .defines
+            .iter()
+            .rev()
+            .find(|(defined, _)| **defined == **name);
+        if let Some((_, text)) = define {
+            return match literal(text.trim()) {
+                Some(value) => Ok(value),
+                None => {
+                    let message = format!("`-D {name}={text}`: not a value");
+                    let label =
+                        "expected an integer, a number, a bool, a type, or a tuple of these";
+                    self.error(codes::BAD_DEFINE, param.span, message, label)
+                }
+            };
+        }
+        match &param.default {
+            Some(default) => self.at_compile_time(|this| this.static_value("a default", default)),
+            None => {
+                let message = format!(
+                    "the compile-time parameter `{name}` of `{}` has no value",
+                    kernel.name.node
+                );
+                let diagnostic =
+                    Diagnostic::error(codes::BAD_DEFINE, param.span, message, "no default");
+                Err(self.report(diagnostic.with_help(format!("give it with `-D {name}=…`"))))
+            }
+        }
+    }
+
+    fn function(
+        &mut self,
+        kernel: &'a Kernel,
+        signature: &Signature<'a>,
+        launch: &Launch,
+        abi: &str,
+        into: IrBlock<'c>,
+    ) -> Result<()> {
+        let mut types = Vec::new();
+        for argument in &signature.arguments {
+            if let Argument::Tensor(tensor) = argument {
+                types.push((
+                    format!("!cute.ptr<{}, gmem, align<{}>>", tensor.elem, tensor.align),
+                    tensor.span,
+                ));
+            }
+        }
+        let passed = signature
+            .symbols
+            .iter()
+            .filter(|symbol| !matches!(symbol.source, SymbolSource::Scalar { .. }));
+        types.extend(passed.map(|symbol| (symbol.elem.name().to_owned(), kernel.name.span)));
+        for argument in &signature.arguments {
+            if let Argument::Scalar { elem, span, .. } = argument {
+                types.push((elem.name().to_owned(), *span));
+            }
+        }
+        let builder = OpBuilder::new(self.context, Insertion::End(into));
+        let arguments: Vec<_> = types
+            .iter()
+            .map(|(text, span)| (builder.ty(text), self.location(*span)))
+            .collect();
+        let (region, entry) = region_with_block(&arguments);
+        let mut builder = builder;
+        builder.insertion = Insertion::End(entry);
+        self.ir = Some(builder);
+        self.entry = Some(entry);
+        let result = self.body(kernel, signature, entry);
+        let ir = self.ir.take();
+        self.entry = None;
+        result?;
+        let Some(mut ir) = ir else {
+            return Err(Stop::Reported);
+        };
+        ir.insertion = Insertion::End(into);
+        ir.location = self.location(kernel.name.span);
+        let texts: Vec<&str> = types.iter().map(|(text, _)| text.as_str()).collect();
+        let [x, y, z] = launch.block;
+        let unit = Attribute::unit(self.context);
+        let mut attrs: Vec<(&str, Attribute<'c>)> = vec![
+            (
+                "sym_name",
+                StringAttribute::new(self.context, &kernel.name.node).into(),
+            ),
+            (
+                "function_type",
+                ir.attr(&format!("({}) -> ()", texts.join(", "))),
+            ),
+            ("gpu.kernel", unit),
+            (
+                "known_block_size",
+                ir.attr(&format!("array<i32: {x}, {y}, {z}>")),
+            ),
+            ("cute.abi", StringAttribute::new(self.context, abi).into()),
+        ];
+        if let Some(blocks) = launch.min_blocks {
+            attrs.push(("nvvm.minctasm", ir.attr(&format!("{blocks} : i32"))));
+        }
+        ir.op_with_regions("gpu.func", &[], &attrs, &[], vec![region]);
+        Ok(())
+    }
+
+    fn body(
+        &mut self,
+        kernel: &'a Kernel,
+        signature: &Signature<'a>,
+        entry: IrBlock<'c>,
+    ) -> Result<()> {
+        let tensors = signature
+            .arguments
+            .iter()
+            .filter(|argument| matches!(argument, Argument::Tensor(_)))
+            .count();
+        let mut at = tensors;
+        for symbol in &signature.symbols {
+            if matches!(symbol.source, SymbolSource::Scalar { .. }) {
+                continue;
+            }
+            let mut scalar = Scalar {
+                ir: argument_of(entry, at),
+                elem: symbol.elem,
+                div: symbol.div,
+                tuple: None,
+            };
+            if symbol.div > 1 {
+                scalar.tuple = Some(self.assume(&scalar, kernel.name.span)?);
+            }
+            self.bind(
+                symbol.name.clone(),
+                Value::Scalar(scalar),
+                false,
+                kernel.name.span,
+            );
+            at += 1;
+        }
+        for argument in &signature.arguments {
+            if let Argument::Scalar { name, elem, span } = argument {
+                let scalar = Scalar {
+                    ir: argument_of(entry, at),
+                    elem: *elem,
+                    div: 1,
+                    tuple: None,
+                };
+                self.bind(name.clone(), Value::Scalar(scalar), false, *span);
+                at += 1;
+            }
+        }
+        let views = signature
+            .arguments
+            .iter()
+            .filter_map(|argument| match argument {
+                Argument::Tensor(tensor) => Some(tensor),
+                Argument::Scalar { .. } => None,
+            });
+        for (at, tensor) in views.enumerate() {
+            let pointer = argument_of(entry, at);
+            let view = self.argument_view(tensor, Value::of_ir(pointer, None))?;
+            self.bind(tensor.name.clone(), view, false, tensor.span);
+        }
+        let block = &kernel.body;
+        self.frame.scopes.push(Default::default());
+        let result = self.list(
+            (&block.stmts, block.value.as_ref()),
+            Place {
+                tail: true,
+                wanted: false,
+            },
+        );
+        self.frame.scopes.pop();
+        match result? {
+            super::stmt::Flow::Break | super::stmt::Flow::Continue => return Err(Stop::Reported),
+            super::stmt::Flow::Return(value) if !matches!(value, Value::Unit) => {
+                return self.error(
+                    codes::WRONG_TYPE,
+                    kernel.name.span,
+                    "a kernel returns nothing",
+                    "this one returns a value",
+                );
+            }
+            _ => {}
+        }
+        self.ir(kernel.name.span)?.op("gpu.return", &[], &[], &[]);
+        Ok(())
+    }
+
+    /// The tensor of a parameter: its pointer with its layout.
+    fn argument_view(
+        &mut self,
+        tensor: &TensorArgument<'a>,
+        pointer: Value<'c, 'a>,
+    ) -> Result<Value<'c, 'a>> {
+        let span = tensor.span;
+        let mut extents = Vec::new();
+        for extent in &tensor.extents {
+            extents.push(self.expr(extent)?);
+        }
+        let strides = match &tensor.strides {
+            Some(exprs) => {
+                let mut strides = Vec::new();
+                for expr in exprs {
+                    let value = self.expr(expr)?;
+                    strides.push(self.wide(&value, span)?);
+                }
+                strides
+            }
+            None => {
+                let (mut strides, mut next) = (Vec::new(), Value::Int(1));
+                for (at, extent) in extents.iter().enumerate().rev() {
+                    strides.push(next.clone());
+                    if at == 0 {
+                        break;
+                    }
+                    let extent = self.wide(extent, span)?;
+                    next = match next {
+                        Value::Int(1) => extent,
+                        next => self.binary(BinaryOp::Mul, (extent, span), (next, span), span)?,
+                    };
+                }
+                strides.reverse();
+                strides
+            }
+        };
+        let single = extents.len() == 1;
+        let tuple = |mut parts: Vec<Value<'c, 'a>>| {
+            if single {
+                parts.remove(0)
+            } else {
+                Value::Tuple(parts)
+            }
+        };
+        let shape = self.leaves(&tuple(extents), span)?;
+        let stride = self.leaves(&tuple(strides), span)?;
+        let shape = self.make_tuple("shape", &shape, span)?;
+        let stride = self.make_tuple("stride", &stride, span)?;
+        let (shape, stride) = (Value::of_ir(shape, None), Value::of_ir(stride, None));
+        let layout = self.op(
+            "make_layout",
+            "tensor",
+            &[shape, stride],
+            &OpA::default(),
+            span,
+        )?;
+        let view = self.op(
+            "make_view",
+            "tensor",
+            &[pointer, layout],
+            &OpA::default(),
+            span,
+        )?;
+        Ok(match view {
+            Value::Cute(Cute { ir, val, .. }) => {
+                let readonly = (!tensor.mutable).then(|| tensor.name.clone());
+                Value::Cute(Cute { ir, val, readonly })
+            }
+            other => other,
+        })
+    }
+
+    /// An integer in 64 bits.
+    fn wide(&mut self, value: &Value<'c, 'a>, span: Span) -> Result<Value<'c, 'a>> {
+        match value {
+            Value::Int(_) => Ok(value.clone()),
+            other => self.convert(Elem::I64, other, span),
+        }
+    }
+}
+
+/// The value of a `-D`.
+fn literal<'c, 'a>(text: &str) -> Option<Value<'c, 'a>> {
+    if let Some(inner) = text
+        .strip_prefix('(')
+        .and_then(|text| text.strip_suffix(')'))
+    {
+        let parts = inner
+            .split(',')
+            .map(str::trim)
+            .filter(|part| !part.is_empty());
+        return parts
+            .map(literal)
+            .collect::<Option<Vec<_>>>()
+            .map(Value::Tuple);
+    }
+    match text {
+        "true" => return Some(Value::Bool(true)),
+        "false" => return Some(Value::Bool(false)),
+        _ => {}
+    }
+    let digits = text.replace('_', "");
+    if let Ok(value) = digits.parse::<i64>() {
+        return Some(Value::Int(value));
+    }
+    if let Some(value) = digits
+        .strip_prefix("0x")
+        .and_then(|hex| i64::from_str_radix(hex, 16).ok())
+    {
+        return Some(Value::Int(value));
+    }
+    if digits.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.') {
+        return digits.parse::<f64>().ok().map(Value::Float);
+    }
+    elem_of(text).map(Value::Type)
+}
+
+/// A compile-time parameter as text, for the ABI.
+fn shown(value: &Value<'_, '_>) -> String {
+    match value {
+        Value::Int(value) => value.to_string(),
+        Value::Float(value) => format!("{value:?}"),
+        Value::Bool(value) => value.to_string(),
+        Value::Str(text) => text.to_string(),
+        Value::Type(elem) => super::values::elem_name(*elem).into(),
+        other => match other.as_static() {
+            Some(val) => super::values::notation(&val),
+            None => other.describe(),
+        },
+    }
+}

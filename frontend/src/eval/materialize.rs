@@ -1,0 +1,531 @@
+//! Values as operands of operations, and operations of the `cute` dialect on values.
+
+use super::problem;
+use super::values::{Leaf, Scalar, Slot, Value, dynamic_leaf, elem_name};
+use super::{Evaluator, Result, Stop};
+use crate::diagnostics::codes;
+use crate::source::Span;
+use cutec_dialects::builder::{Insertion, IrValue, result_of};
+use cutec_dialects::elem::Elem;
+use cutec_dialects::ir::{OpAttrs, build};
+use cutec_dialects::semantics::{Attrs, SemError, evaluate};
+use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::value::{CoordText, TupleKind, Val};
+use cutec_layout::{Coord, Int, Tree, Width};
+use melior::ir::{BlockLike, OperationRef, ValueLike};
+use std::sync::Arc;
+
+/// Operations that make something new each time: never folded.
+const ALLOCATIONS: [&str; 4] = [
+    "memref.alloca",
+    "memref.alloc_smem",
+    "mma.make_fragment",
+    "make_fragment_like",
+];
+/// Operations without a result.
+const EFFECTS: [&str; 5] = [
+    "memref.store",
+    "memref.store_vec",
+    "copy",
+    "autovec_copy",
+    "gemm",
+];
+
+/// Attributes of an operation, owned.
+#[derive(Clone, Default)]
+pub(super) struct OpA {
+    pub mode: Option<Vec<i64>>,
+    pub proj: Option<Coord>,
+    pub operand: Option<&'static str>,
+    pub result: Option<Val>,
+}
+
+impl OpA {
+    pub fn mode(mode: Vec<i64>) -> Self {
+        OpA {
+            mode: (!mode.is_empty()).then_some(mode),
+            ..OpA::default()
+        }
+    }
+
+    pub fn operand(operand: &'static str) -> Self {
+        OpA {
+            operand: Some(operand),
+            ..OpA::default()
+        }
+    }
+
+    pub fn result(result: Val) -> Self {
+        OpA {
+            result: Some(result),
+            ..OpA::default()
+        }
+    }
+}
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    /// An operation of the `cute` dialect: computed if its operands are known, emitted otherwise.
+    /// `what` is how messages call it.
+    pub(super) fn op(
+        &mut self,
+        name: &str,
+        what: &str,
+        operands: &[Value<'c, 'a>],
+        attrs: &OpA,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        if operands
+            .iter()
+            .any(|operand| matches!(operand, Value::Error))
+        {
+            return Err(Stop::Reported);
+        }
+        let mut vars = Vars::default();
+        let mut vals = Vec::with_capacity(operands.len());
+        for operand in operands {
+            vals.push(self.val_of(operand, &mut vars, span)?);
+        }
+        let meaning = Attrs {
+            mode: attrs.mode.clone().unwrap_or_default(),
+            proj: attrs.proj.clone(),
+            operand: attrs.operand.map(String::from),
+            result: attrs.result.clone(),
+        };
+        let allocates = ALLOCATIONS.contains(&name);
+        if !allocates && !EFFECTS.contains(&name) {
+            match evaluate(name, &vals, &meaning) {
+                Ok(result) if result.is_static() => return Ok(Value::of_static(result)),
+                Ok(_) => {}
+                Err(error) => return Err(self.report(problem::semantic(span, what, &error, &vals))),
+            }
+        }
+        let mut irs = Vec::with_capacity(operands.len());
+        for operand in operands {
+            irs.push(self.to_ir(operand, span)?);
+        }
+        let readonly = operands.iter().find_map(|operand| match operand {
+            Value::Cute(cute) if matches!(cute.val, Val::View(_)) => Some(cute.readonly.clone()),
+            _ => None,
+        });
+        let readonly = if allocates || name == "memref.load" {
+            None
+        } else {
+            readonly.flatten()
+        };
+        match self.build(name, &irs, attrs, span)? {
+            Ok(Some(ir)) => self.of_ir(ir, readonly, span),
+            Ok(None) => Ok(Value::Unit),
+            Err(error) => Err(self.report(problem::semantic(span, what, &error, &vals))),
+        }
+    }
+
+    fn build(
+        &mut self,
+        name: &str,
+        operands: &[IrValue<'c>],
+        attrs: &OpA,
+        span: Span,
+    ) -> Result<std::result::Result<Option<IrValue<'c>>, SemError>> {
+        let proj = attrs.proj.as_ref().map(|proj| CoordText(proj).to_string());
+        let result = attrs.result.as_ref().map(Val::to_string);
+        let attrs = OpAttrs {
+            mode: attrs.mode.as_deref(),
+            proj: proj.as_deref(),
+            operand: attrs.operand,
+            result: result.as_deref(),
+        };
+        Ok(build(self.ir(span)?, name, operands, &attrs))
+    }
+
+    /// What the semantics sees of a value.
+    fn val_of(&mut self, value: &Value<'c, 'a>, vars: &mut Vars, span: Span) -> Result<Val> {
+        if let Some(val) = value.as_static() {
+            return Ok(val);
+        }
+        let leaf = |scalar: &Scalar<'c>, vars: &mut Vars| match scalar.elem {
+            Elem::I64 => Some(vars.fresh(Width::I64, scalar.div)),
+            Elem::I32 | Elem::I16 | Elem::I8 | Elem::I1 => Some(vars.fresh(Width::I32, scalar.div)),
+            _ => None,
+        };
+        Ok(match value {
+            Value::Scalar(scalar) => match leaf(scalar, vars) {
+                Some(int) => Val::Scalar(int),
+                None => Val::Opaque(scalar.elem.name().into()),
+            },
+            Value::Vector(vector) => Val::Opaque(format!("vector<{}x{}>", vector.len, vector.elem)),
+            Value::Cute(cute) => match parse_type(&cute.ir.r#type().to_string(), vars) {
+                Ok(val) => val,
+                Err(_) => cute.val.clone(),
+            },
+            Value::Slot(_) => {
+                let value = self.read_slot(value, span)?;
+                return self.val_of(&value, vars, span);
+            }
+            Value::Tuple(parts) => {
+                let mut vals = Vec::new();
+                for part in parts {
+                    vals.push(self.val_of(part, vars, span)?);
+                }
+                let modes: Option<Vec<Coord>> = vals.iter().map(coord_of).collect();
+                match modes {
+                    Some(modes) => Val::Tuple(TupleKind::Coord, Tree::Node(modes)),
+                    None => return self.expected("a tuple of integers", value, span),
+                }
+            }
+            Value::Bool(flag) => Val::Scalar(Int::Static(i64::from(*flag))),
+            other => return self.expected("a value of the layout algebra", other, span),
+        })
+    }
+
+    /// A value as operand of an operation.
+    pub(super) fn to_ir(&mut self, value: &Value<'c, 'a>, span: Span) -> Result<IrValue<'c>> {
+        match value {
+            Value::Scalar(scalar) => self.integer_operand(scalar, span),
+            Value::Cute(cute) => Ok(cute.ir),
+            Value::Vector(vector) => Ok(vector.ir),
+            Value::Slot(_) => {
+                let value = self.read_slot(value, span)?;
+                self.to_ir(&value, span)
+            }
+            Value::Error => Err(Stop::Reported),
+            _ => match value.as_static() {
+                Some(val) => self.static_operand(&val, span),
+                None => self.tuple_operand(value, span),
+            },
+        }
+    }
+
+    fn static_operand(&mut self, val: &Val, span: Span) -> Result<IrValue<'c>> {
+        let text = match val {
+            Val::Scalar(int) => format!("!cute.int_tuple<\"{int}\">"),
+            Val::Tuple(_, tuple) => {
+                let kind = if tuple.leaves().iter().any(|leaf| leaf.is_none()) {
+                    "coord"
+                } else {
+                    "int_tuple"
+                };
+                format!("!cute.{kind}<\"{}\">", CoordText(tuple))
+            }
+            other => other.to_string(),
+        };
+        let ir = self.ir(span)?;
+        let ty = ir.ty(&text);
+        Ok(ir.value("cute.static", &[], &[], ty))
+    }
+
+    /// An integer; as a tuple where something is known to divide it.
+    fn integer_operand(&mut self, scalar: &Scalar<'c>, span: Span) -> Result<IrValue<'c>> {
+        if let Some(tuple) = scalar.tuple {
+            return Ok(tuple);
+        }
+        if scalar.div <= 1 || !matches!(scalar.elem, Elem::I32 | Elem::I64) {
+            return Ok(scalar.ir);
+        }
+        self.assume(scalar, span)
+    }
+
+    /// An integer as a tuple whose type says what divides it.
+    pub(super) fn assume(&mut self, scalar: &Scalar<'c>, span: Span) -> Result<IrValue<'c>> {
+        let width = if scalar.elem == Elem::I64 {
+            Width::I64
+        } else {
+            Width::I32
+        };
+        let text = format!("!cute.int_tuple<\"{}\">", dynamic_leaf(width, scalar.div));
+        let ir = self.ir(span)?;
+        let ty = ir.ty(&text);
+        Ok(ir.value("cute.assume", &[scalar.ir], &[], ty))
+    }
+
+    fn tuple_operand(&mut self, value: &Value<'c, 'a>, span: Span) -> Result<IrValue<'c>> {
+        let tree = self.leaves(value, span)?;
+        let underscore = tree
+            .leaves()
+            .iter()
+            .any(|leaf| matches!(leaf, Leaf::Underscore));
+        let kind = if underscore { "coord" } else { "int_tuple" };
+        self.make_tuple(kind, &tree, span)
+    }
+
+    /// A tuple of the given kind from its leaves.
+    pub(super) fn make_tuple(
+        &mut self,
+        kind: &str,
+        tree: &Tree<Leaf<'c>>,
+        span: Span,
+    ) -> Result<IrValue<'c>> {
+        let (mut text, mut operands) = (String::new(), Vec::new());
+        write_tree(tree, &mut text, &mut operands);
+        let result = format!("!cute.{kind}<\"{text}\">");
+        let attrs = OpAttrs {
+            result: Some(&result),
+            ..OpAttrs::default()
+        };
+        let name = format!("make_{kind}");
+        match build(self.ir(span)?, &name, &operands, &attrs) {
+            Ok(Some(ir)) => Ok(ir),
+            Ok(None) => Err(Stop::Reported),
+            Err(error) => Err(self.report(problem::semantic(span, &name, &error, &[]))),
+        }
+    }
+
+    /// The leaves of a tuple, tuples of the IR taken apart.
+    pub(super) fn leaves(&mut self, value: &Value<'c, 'a>, span: Span) -> Result<Tree<Leaf<'c>>> {
+        match value {
+            Value::Tuple(parts) => {
+                let parts = parts
+                    .iter()
+                    .map(|part| self.leaves(part, span))
+                    .collect::<Result<_>>()?;
+                Ok(Tree::Node(parts))
+            }
+            Value::Scalar(scalar) => {
+                let width = match scalar.elem {
+                    Elem::I64 => Width::I64,
+                    Elem::I32 => Width::I32,
+                    _ => return self.expected("an i32 or i64", value, span),
+                };
+                let operand = self.integer_operand(scalar, span)?;
+                Ok(Tree::Leaf(Leaf::Dynamic(
+                    operand,
+                    dynamic_leaf(width, scalar.div),
+                )))
+            }
+            Value::Slot(_) => {
+                let value = self.read_slot(value, span)?;
+                self.leaves(&value, span)
+            }
+            Value::Cute(cute) => match &cute.val {
+                Val::Tuple(_, Tree::Node(modes)) => {
+                    let mut parts = Vec::new();
+                    for at in 0..modes.len() {
+                        let part = self.op(
+                            "get",
+                            "get",
+                            std::slice::from_ref(value),
+                            &OpA::mode(vec![at as i64]),
+                            span,
+                        )?;
+                        parts.push(self.leaves(&part, span)?);
+                    }
+                    Ok(Tree::Node(parts))
+                }
+                _ => self.expected("an integer or a tuple of integers", value, span),
+            },
+            other => match other.as_static() {
+                Some(Val::Scalar(int)) => Ok(Tree::Leaf(Leaf::Static(int))),
+                Some(Val::Tuple(_, tuple)) => Ok(tuple.map(&mut |leaf| match leaf {
+                    Some(int) => Leaf::Static(int.clone()),
+                    None => Leaf::Underscore,
+                })),
+                _ => self.expected("an integer or a tuple of integers", other, span),
+            },
+        }
+    }
+
+    /// A value of the IR; single integers of tuples become scalars.
+    pub(super) fn of_ir(
+        &mut self,
+        ir: IrValue<'c>,
+        readonly: Option<Arc<str>>,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        let value = Value::of_ir(ir, readonly);
+        let Value::Cute(cute) = &value else {
+            return Ok(value);
+        };
+        match &cute.val {
+            Val::Tuple(_, Tree::Leaf(Some(int @ Int::Dyn(_)))) => {
+                let elem = if int.width() == Width::I64 {
+                    Elem::I64
+                } else {
+                    Elem::I32
+                };
+                let div = int.div();
+                let builder = self.ir(span)?;
+                let ty = builder.ty(elem.name());
+                let number = builder.value("cute.get_scalar", &[ir], &[], ty);
+                Ok(Value::Scalar(Scalar {
+                    ir: number,
+                    elem,
+                    div,
+                    tuple: Some(ir),
+                }))
+            }
+            val if val.is_static() && !matches!(val, Val::Opaque(_)) => {
+                Ok(Value::of_static(val.clone()))
+            }
+            _ => Ok(value),
+        }
+    }
+
+    /// A variable of one element in registers, allocated once however often this place is reached.
+    pub(super) fn slot(&mut self, elem: Elem, span: Span) -> Result<Slot<'c>> {
+        let text = format!("!cute.memref<{}, rmem, align<16>, \"1:0\">", elem.name());
+        let entry = self.entry.ok_or(Stop::NeedsRuntime)?;
+        let ir = self.ir(span)?;
+        let here = ir.insertion;
+        if let Some(first) = entry.first_operation() {
+            // SAFETY: the operation stays in the entry block while the kernel is built.
+            ir.insertion = Insertion::Before(unsafe { OperationRef::from_raw(first.to_raw()) });
+        }
+        let ty = ir.ty(&text);
+        let view = result_of(ir.op("cute.memref.alloca", &[], &[], &[ty]), 0);
+        ir.insertion = here;
+        Ok(Slot { view, elem })
+    }
+
+    fn slot_coord(&mut self, span: Span) -> Result<IrValue<'c>> {
+        self.static_operand(&Val::Scalar(Int::Static(0)), span)
+    }
+
+    /// What a variable holds.
+    pub(super) fn read_slot(&mut self, value: &Value<'c, 'a>, span: Span) -> Result<Value<'c, 'a>> {
+        let Value::Slot(slot) = value else {
+            return Ok(value.clone());
+        };
+        let coord = self.slot_coord(span)?;
+        let ir = self.ir(span)?;
+        let ty = ir.ty(slot.elem.name());
+        let number = ir.value("cute.memref.load", &[slot.view, coord], &[], ty);
+        Ok(Value::Scalar(Scalar {
+            ir: number,
+            elem: slot.elem,
+            div: 1,
+            tuple: None,
+        }))
+    }
+
+    /// Sets a variable to a number of its type.
+    pub(super) fn write_slot(
+        &mut self,
+        slot: Slot<'c>,
+        number: IrValue<'c>,
+        span: Span,
+    ) -> Result<()> {
+        let coord = self.slot_coord(span)?;
+        self.ir(span)?
+            .op("cute.memref.store", &[number, slot.view, coord], &[], &[]);
+        Ok(())
+    }
+
+    /// A number of the given type as operand.
+    pub(super) fn number(
+        &mut self,
+        value: &Value<'c, 'a>,
+        elem: Elem,
+        span: Span,
+    ) -> Result<IrValue<'c>> {
+        match value {
+            Value::Scalar(scalar) if scalar.elem == elem => Ok(scalar.ir),
+            Value::Slot(_) => {
+                let value = self.read_slot(value, span)?;
+                self.number(&value, elem, span)
+            }
+            Value::Int(_) | Value::Float(_) | Value::Bool(_) => {
+                let text = self.literal(value, elem, span)?;
+                let ir = self.ir(span)?;
+                let (attr, ty) = (ir.attr(&text), ir.ty(elem.name()));
+                Ok(ir.value("arith.constant", &[], &[("value", attr)], ty))
+            }
+            Value::Scalar(scalar) => {
+                let (found, wanted) = (elem_name(scalar.elem), elem_name(elem));
+                let diagnostic = crate::Diagnostic::error(
+                    codes::MIXED_TYPES,
+                    span,
+                    format!("expected {wanted}, found {found}"),
+                    format!("this is {found}"),
+                );
+                Err(self.report(
+                    diagnostic.with_help(format!("convert it: `{wanted}({})`", self.text(span))),
+                ))
+            }
+            other => self.expected(&format!("a number of {}", elem_name(elem)), other, span),
+        }
+    }
+
+    /// The attribute of a literal of the given type.
+    pub(super) fn literal(
+        &mut self,
+        value: &Value<'c, 'a>,
+        elem: Elem,
+        span: Span,
+    ) -> Result<String> {
+        let ty = elem.name();
+        match value {
+            Value::Bool(flag) if elem == Elem::I1 => Ok(flag.to_string()),
+            Value::Int(value) if elem.is_float() => Ok(float_text(*value as f64, elem)),
+            Value::Int(value) if elem != Elem::I1 => {
+                let bits = elem.bits();
+                if bits < 64 && !(-(1i64 << (bits - 1))..1i64 << bits).contains(value) {
+                    let message = format!("{value} does not fit {}", elem_name(elem));
+                    return self.error(codes::ARITHMETIC, span, message, "too large");
+                }
+                Ok(format!("{value} : {ty}"))
+            }
+            Value::Float(value) if elem.is_float() => Ok(float_text(*value, elem)),
+            other => self.expected(&format!("a number of {}", elem_name(elem)), other, span),
+        }
+    }
+}
+
+/// A floating attribute; values without a decimal form by their bits.
+fn float_text(value: f64, elem: Elem) -> String {
+    let ty = elem.name();
+    if value.is_finite() {
+        // MLIR wants a point in the mantissa.
+        let text = format!("{value:e}");
+        let text = if text.contains('.') {
+            text
+        } else {
+            text.replacen('e', ".0e", 1)
+        };
+        return format!("{text} : {ty}");
+    }
+    let bits: u64 = match (elem, value.is_nan(), value.is_sign_negative()) {
+        (Elem::F64, true, _) => 0x7ff8_0000_0000_0000,
+        (Elem::F64, _, negative) => 0x7ff0_0000_0000_0000 | u64::from(negative) << 63,
+        (Elem::F32 | Elem::TF32, true, _) => 0x7fc0_0000,
+        (Elem::F32 | Elem::TF32, _, negative) => 0x7f80_0000 | u64::from(negative) << 31,
+        (Elem::BF16, true, _) => 0x7fc0,
+        (Elem::BF16, _, negative) => 0x7f80 | u64::from(negative) << 15,
+        (Elem::F8E4M3, ..) => 0x7f,
+        (Elem::F8E5M2, true, _) => 0x7e,
+        (Elem::F8E5M2, _, negative) => 0x7c | u64::from(negative) << 7,
+        (_, true, _) => 0x7e00,
+        (_, _, negative) => 0x7c00 | u64::from(negative) << 15,
+    };
+    format!(
+        "0x{bits:0width$X} : {ty}",
+        width = (elem.bits() / 4) as usize
+    )
+}
+
+fn coord_of(val: &Val) -> Option<Coord> {
+    match val {
+        Val::Scalar(int) => Some(Tree::Leaf(Some(int.clone()))),
+        Val::Tuple(_, tuple) => Some(tuple.clone()),
+        _ => None,
+    }
+}
+
+fn write_tree<'c>(tree: &Tree<Leaf<'c>>, text: &mut String, operands: &mut Vec<IrValue<'c>>) {
+    match tree {
+        Tree::Leaf(Leaf::Static(int)) => text.push_str(&int.to_string()),
+        Tree::Leaf(Leaf::Underscore) => text.push('_'),
+        Tree::Leaf(Leaf::Dynamic(ir, leaf)) => {
+            operands.push(*ir);
+            text.push_str(leaf);
+        }
+        Tree::Node(parts) => {
+            text.push('(');
+            for (at, part) in parts.iter().enumerate() {
+                if at > 0 {
+                    text.push(',');
+                }
+                write_tree(part, text, operands);
+            }
+            text.push(')');
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Compile-time evaluation, type checking and emission of the `cute` dialect, in one walk.
+//!
+//! The evaluator runs a kernel's body. What is known is computed; everything else becomes operations.
+//! A value is static or dynamic, a program is not: the same expression may be either, and the same
+//! table of built-ins serves both, because what an operation means stands once, in
+//! [`cutec_dialects::semantics`].
+//!
+//! Reading order:
+//! - [`values`]: what an expression is.
+//! - `expr`, `index`, `arith`, `convert`: expressions.
+//! - `stmt`, `control`: statements; `if` and loops that depend on run-time values; early exits.
+//! - `materialize`: values as operands of operations, and results as values.
+//! - `call`, `builtins`: functions and what the language has built in.
+//! - `kernel`, `signature`, `abi`: kernels, their parameters, the kernel ABI.
+//! - `problem`: errors of the semantics as diagnostics.
+//!
+//! Invariants: nothing that was reported wrong is reported twice ([`Stop::Reported`] and
+//! [`Value::Error`] are silent); evaluation ends ([`MAX_STEPS`], [`MAX_CALLS`], [`MAX_OPS`]);
+//! the operations that are emitted verify.
+
+mod abi;
+mod arith;
+mod builtins;
+mod call;
+mod control;
+mod convert;
+mod expr;
+mod index;
+mod kernel;
+mod materialize;
+mod problem;
+mod signature;
+mod stmt;
+mod values;
+
+use crate::Program;
+use crate::ast::ItemKind;
+use crate::diagnostics::{Code, Diagnostic};
+use crate::source::{SourceMap, Span};
+use cutec_dialects::builder::{IrBlock, OpBuilder};
+use cutec_dialects::target::Target;
+use melior::Context;
+use melior::ir::{Location, Module};
+use std::collections::HashMap;
+use std::sync::Arc;
+use values::{Binding, Slot, Value};
+
+/// Expressions and statements that one kernel may take to evaluate.
+pub const MAX_STEPS: u64 = 4_000_000;
+/// Operations that one kernel may consist of.
+pub const MAX_OPS: u64 = 200_000;
+/// How deep functions may call each other.
+pub const MAX_CALLS: usize = 48;
+/// How deep evaluation may nest, through expressions, blocks and calls.
+const MAX_NESTING: usize = 600;
+/// Errors after which a kernel is given up.
+const MAX_ERRORS: usize = 40;
+
+/// What to emit.
+#[derive(Clone, Debug)]
+pub struct LowerOptions {
+    /// The GPU.
+    pub target: Target,
+    /// Only this kernel.
+    pub kernel: Option<String>,
+    /// Values of compile-time parameters, as text of the language.
+    pub defines: Vec<(String, String)>,
+}
+
+/// Evaluates and checks the program and emits its kernels. `None` if there are errors, which are added
+/// to `diagnostics`.
+pub fn emit_module<'c>(
+    context: &'c Context,
+    sources: &SourceMap,
+    program: &Program,
+    options: &LowerOptions,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Module<'c>> {
+    let before = diagnostics.len();
+    let mut evaluator = Evaluator::new(context, sources, program, options);
+    let module = evaluator.program(program);
+    diagnostics.append(&mut evaluator.diagnostics);
+    let failed = diagnostics[before..].iter().any(Diagnostic::is_error);
+    module.filter(|_| !failed)
+}
+
+/// Why evaluation of an expression ended without a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    /// An error was reported.
+    Reported,
+    /// It depends on run time, but evaluation is at compile time only.
+    NeedsRuntime,
+    /// Budget or error limit: the kernel is given up.
+    GiveUp,
+}
+
+type Result<T> = std::result::Result<T, Stop>;
+type Scope<'c, 'a> = HashMap<Arc<str>, Binding<'c, 'a>>;
+
+/// Flags of a loop: whether `break` or `continue` was reached.
+#[derive(Clone, Copy)]
+struct LoopFrame<'c> {
+    exits: Option<(Slot<'c>, Slot<'c>)>,
+}
+
+/// What belongs to one call.
+struct Frame<'c, 'a> {
+    scopes: Vec<Scope<'c, 'a>>,
+    loops: Vec<LoopFrame<'c>>,
+    returned: Option<Slot<'c>>,
+    name: Arc<str>,
+}
+
+struct Evaluator<'c, 'a> {
+    context: &'c Context,
+    sources: &'a SourceMap,
+    options: &'a LowerOptions,
+    items: HashMap<&'a str, &'a ItemKind>,
+    diagnostics: Vec<Diagnostic>,
+    /// Where operations go; `None` while everything has to be known at compile time.
+    ir: Option<OpBuilder<'c>>,
+    entry: Option<IrBlock<'c>>,
+    frame: Frame<'c, 'a>,
+    consts: HashMap<Arc<str>, Option<Value<'c, 'a>>>,
+    block: [i64; 3],
+    steps: u64,
+    ops: u64,
+    calls: usize,
+    nesting: usize,
+}
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    fn new(
+        context: &'c Context,
+        sources: &'a SourceMap,
+        program: &'a Program,
+        options: &'a LowerOptions,
+    ) -> Self {
+        let items = program
+            .items()
+            .filter(|item| !matches!(item.kind, ItemKind::Test(_) | ItemKind::Bench(_)));
+        let items = items
+            .filter_map(|item| Some((&*item.kind.name()?.node, &item.kind)))
+            .collect();
+        Evaluator {
+            context,
+            sources,
+            options,
+            items,
+            diagnostics: Vec::new(),
+            ir: None,
+            entry: None,
+            frame: Frame::new("".into()),
+            consts: HashMap::new(),
+            block: [1; 3],
+            steps: 0,
+            ops: 0,
+            calls: 0,
+            nesting: 0,
+        }
+    }
+
+    /// Reports an error.
+    fn report(&mut self, diagnostic: Diagnostic) -> Stop {
+        let known =
+            |old: &Diagnostic| old.code == diagnostic.code && old.span() == diagnostic.span();
+        if self.diagnostics.iter().any(known) {
+            return Stop::Reported;
+        }
+        self.diagnostics.push(diagnostic);
+        if self.diagnostics.len() >= MAX_ERRORS {
+            Stop::GiveUp
+        } else {
+            Stop::Reported
+        }
+    }
+
+    /// Reports an error put together here.
+    fn error<T>(
+        &mut self,
+        code: Code,
+        span: Span,
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) -> Result<T> {
+        Err(self.report(Diagnostic::error(code, span, message, label)))
+    }
+
+    /// Counts a step of evaluation.
+    fn step(&mut self, span: Span) -> Result<()> {
+        self.steps += 1;
+        if self.steps > MAX_STEPS {
+            let message = format!("evaluation takes more than {MAX_STEPS} steps");
+            self.report(problem::budget(span, message));
+            return Err(Stop::GiveUp);
+        }
+        Ok(())
+    }
+
+    /// Where operations go, with the location set; counts them.
+    fn ir(&mut self, span: Span) -> Result<&mut OpBuilder<'c>> {
+        if self.ir.is_none() {
+            return Err(Stop::NeedsRuntime);
+        }
+        self.ops += 1;
+        if self.ops > MAX_OPS {
+            let message = format!("the kernel has more than {MAX_OPS} operations");
+            self.report(problem::budget(span, message));
+            return Err(Stop::GiveUp);
+        }
+        let location = self.location(span);
+        let ir = self.ir.as_mut().ok_or(Stop::NeedsRuntime)?;
+        ir.location = location;
+        Ok(ir)
+    }
+
+    fn location(&self, span: Span) -> Location<'c> {
+        let at = self.sources.line_column(span);
+        let file = self.sources.file(span.file).name();
+        Location::new(self.context, file, at.line as usize, at.column as usize)
+    }
+
+    /// The text under a span, for messages.
+    fn text(&self, span: Span) -> &'a str {
+        self.sources.snippet(span)
+    }
+
+    fn lookup(&self, name: &str) -> Option<&Binding<'c, 'a>> {
+        self.frame
+            .scopes
+            .iter()
+            .rev()
+            .find_map(|scope| scope.get(name))
+    }
+
+    fn bind(&mut self, name: Arc<str>, value: Value<'c, 'a>, mutable: bool, span: Span) {
+        if let Some(scope) = self.frame.scopes.last_mut() {
+            scope.insert(
+                name,
+                Binding {
+                    value,
+                    mutable,
+                    span,
+                },
+            );
+        }
+    }
+
+    /// Runs `body` with a scope of its own.
+    fn scoped<T>(&mut self, body: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.frame.scopes.push(Scope::new());
+        let result = body(self);
+        self.frame.scopes.pop();
+        result
+    }
+
+    /// Runs `body` one level deeper.
+    fn nested<T>(&mut self, span: Span, body: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.nesting >= MAX_NESTING {
+            let message = format!("evaluation nests deeper than {MAX_NESTING} levels");
+            self.report(problem::budget(span, message));
+            return Err(Stop::GiveUp);
+        }
+        self.nesting += 1;
+        let result = stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || body(self));
+        self.nesting -= 1;
+        result
+    }
+
+    /// Runs `body` at compile time only.
+    fn at_compile_time<T>(&mut self, body: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let ir = self.ir.take();
+        let result = body(self);
+        self.ir = ir;
+        result
+    }
+}
+
+impl Frame<'_, '_> {
+    fn new(name: Arc<str>) -> Self {
+        Frame {
+            scopes: vec![Scope::new()],
+            loops: Vec::new(),
+            returned: None,
+            name,
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Errors of the semantics, and those that several places raise, as diagnostics.
+
+use super::values::{Value, notation};
+use super::{Evaluator, Stop};
+use crate::ast::Expr;
+use crate::diagnostics::{Code, Diagnostic, codes};
+use crate::source::Span;
+use cutec_dialects::atoms::AtomError;
+use cutec_dialects::semantics::SemError;
+use cutec_dialects::types::TypeError;
+use cutec_dialects::value::Val;
+
+/// A budget is used up.
+pub fn budget(span: Span, message: String) -> Diagnostic {
+    Diagnostic::error(codes::BUDGET, span, message, "here it was used up")
+        .with_help("make a loop a run-time loop (`for` without `static`), or its range smaller")
+}
+
+/// An operation that makes no sense for its operands.
+pub fn semantic(span: Span, what: &str, error: &SemError, operands: &[Val]) -> Diagnostic {
+    let mut diagnostic = Diagnostic::error(
+        code_of(error),
+        span,
+        format!("`{what}` {}", sentence(error)),
+        "here",
+    );
+    diagnostic.labels[0].text = match error {
+        SemError::Layout(_) => "the layouts do not fit".into(),
+        SemError::Type(TypeError::Atom(_)) => "no such instruction".into(),
+        _ => "not possible with these operands".into(),
+    };
+    for (at, operand) in operands.iter().enumerate() {
+        if matches!(
+            operand,
+            Val::Layout(_) | Val::View(_) | Val::Tile(_) | Val::CoordTensor(_) | Val::Tuple(..)
+        ) {
+            diagnostic = diagnostic.with_note(format!("operand {}: {}", at + 1, notation(operand)));
+        }
+    }
+    if let Some((_, help)) = error.to_string().split_once("; promise") {
+        diagnostic = diagnostic.with_help(format!("promise{help}"));
+    }
+    diagnostic
+}
+
+fn sentence(error: &SemError) -> String {
+    let text = error.to_string();
+    let text = text
+        .split_once("; promise")
+        .map_or(text.as_str(), |(before, _)| before);
+    match error {
+        SemError::Operand { .. } | SemError::Count { .. } => text.to_owned(),
+        _ => format!("is not possible: {text}"),
+    }
+}
+
+fn code_of(error: &SemError) -> Code {
+    let text = error.to_string();
+    match error {
+        SemError::Layout(_) | SemError::Type(TypeError::Layout(_)) => codes::LAYOUT_ALGEBRA,
+        SemError::Type(TypeError::Atom(_)) => codes::ILLEGAL_ATOM,
+        SemError::Operand { expected, .. } if expected.starts_with("mode ") => {
+            codes::MODE_OUT_OF_RANGE
+        }
+        SemError::Count { .. } => codes::WRONG_ARGUMENTS,
+        SemError::Operand { .. } => codes::WRONG_TYPE,
+        _ if text.contains("promise") => codes::MISSING_PROMISE,
+        _ if text.contains("shapes do not fit")
+            || text.contains("same static number")
+            || text.contains("instructions and") =>
+        {
+            codes::SHAPE_MISMATCH
+        }
+        _ => codes::ILLEGAL_OPERATION,
+    }
+}
+
+/// An atom that the target does not have, or nobody has.
+pub fn atom(span: Span, error: &AtomError) -> Diagnostic {
+    let label = match error {
+        AtomError::Target { .. } => "not on this target",
+        _ => "no such instruction",
+    };
+    Diagnostic::error(
+        codes::ILLEGAL_ATOM,
+        span,
+        format!("illegal atom: {error}"),
+        label,
+    )
+}
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    /// A value of another type was expected.
+    pub(super) fn expected<T>(
+        &mut self,
+        what: &str,
+        found: &Value<'c, 'a>,
+        span: Span,
+    ) -> super::Result<T> {
+        if matches!(found, Value::Error) {
+            return Err(Stop::Reported);
+        }
+        let found = found.describe();
+        self.error(
+            codes::WRONG_TYPE,
+            span,
+            format!("expected {what}, found {found}"),
+            format!("this is {found}"),
+        )
+    }
+
+    /// A value known at compile time was expected.
+    pub(super) fn static_needed<T>(&mut self, what: &str, expr: &Expr) -> super::Result<T> {
+        let mut names = Vec::new();
+        self.runtime_names(expr, &mut names);
+        let text = self.text(expr.span);
+        let message =
+            format!("{what} must be known at compile time, but `{text}` is known only at run time");
+        let mut diagnostic = Diagnostic::error(
+            codes::STATIC_NEEDED,
+            expr.span,
+            message,
+            "depends on run time",
+        );
+        for (name, span) in names.iter().take(3) {
+            if name != text {
+                diagnostic = diagnostic.with_label(*span, format!("`{name}` is a run-time value"));
+            }
+        }
+        Err(self.report(diagnostic))
+    }
+
+    fn runtime_names(&self, expr: &Expr, names: &mut Vec<(String, Span)>) {
+        if let Some(name) = expr.as_name() {
+            let dynamic = match self.lookup(name).map(|binding| &binding.value) {
+                Some(Value::Scalar(_) | Value::Cute(_) | Value::Vector(_) | Value::Slot(_)) => true,
+                Some(_) => false,
+                None => matches!(&**name, "thread_idx" | "block_idx" | "grid_dim"),
+            };
+            if dynamic && !names.iter().any(|(known, _)| **known == **name) {
+                names.push((name.to_string(), expr.span));
+            }
+        }
+        let mut children = Vec::new();
+        expr.kind
+            .for_each_child(&mut |child| children.push(child), &mut |_| {});
+        for child in children {
+            self.runtime_names(child, names);
+        }
+    }
+
+    /// Not implemented, and said so.
+    pub(super) fn unsupported<T>(
+        &mut self,
+        span: Span,
+        what: &str,
+        help: &str,
+    ) -> super::Result<T> {
+        let diagnostic = Diagnostic::error(
+            codes::UNSUPPORTED,
+            span,
+            format!("{what} is not supported"),
+            "here",
+        );
+        Err(self.report(if help.is_empty() {
+            diagnostic
+        } else {
+            diagnostic.with_help(help)
+        }))
+    }
+}

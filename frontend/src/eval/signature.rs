@@ -1,0 +1,325 @@
+//! Parameters and promises of a kernel: what a host passes, and what it must fulfil.
+
+use super::values::Value;
+use super::{Evaluator, Result, Stop};
+use crate::ast::{BinaryOp, Expr, ExprKind, Kernel, Param, TypeKind};
+use crate::diagnostics::codes;
+use crate::source::Span;
+use cutec_dialects::elem::Elem;
+use std::sync::Arc;
+
+/// Alignment that the base address of a tensor must have if no promise asks for more, in bytes.
+pub(super) const DEFAULT_ALIGN: i64 = 16;
+
+/// A run-time integer of a kernel's signature.
+#[derive(Clone, Debug)]
+pub(super) struct Symbol {
+    pub name: Arc<str>,
+    pub elem: Elem,
+    pub div: i64,
+    pub source: SymbolSource,
+}
+
+/// Where the host reads a symbol.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum SymbolSource {
+    Extent { arg: usize, mode: usize },
+    Stride { arg: usize, mode: usize },
+    Scalar { arg: usize },
+}
+
+/// A parameter.
+#[derive(Clone, Debug)]
+pub(super) enum Argument<'a> {
+    Tensor(TensorArgument<'a>),
+    Scalar {
+        name: Arc<str>,
+        elem: Elem,
+        span: Span,
+    },
+}
+
+/// A tensor parameter.
+#[derive(Clone, Debug)]
+pub(super) struct TensorArgument<'a> {
+    pub name: Arc<str>,
+    pub elem: Elem,
+    pub mutable: bool,
+    pub align: i64,
+    pub extents: Vec<&'a Expr>,
+    /// Without: row-major.
+    pub strides: Option<Vec<&'a Expr>>,
+    pub span: Span,
+}
+
+/// What a kernel takes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Signature<'a> {
+    pub arguments: Vec<Argument<'a>>,
+    pub symbols: Vec<Symbol>,
+    /// Promises that are neither divisibility of a symbol nor alignment.
+    pub promises: Vec<&'a Expr>,
+}
+
+impl Signature<'_> {
+    /// The symbol of this name.
+    pub fn symbol(&self, name: &str) -> Option<usize> {
+        self.symbols.iter().position(|symbol| &*symbol.name == name)
+    }
+}
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    /// Reads parameters and promises; the compile-time parameters are bound.
+    pub(super) fn signature(&mut self, kernel: &'a Kernel) -> Result<Signature<'a>> {
+        let mut signature = Signature::default();
+        let mut failed = false;
+        for param in &kernel.params {
+            match self.parameter(param) {
+                Ok(argument) => signature.arguments.push(argument),
+                Err(Stop::Reported) => failed = true,
+                Err(stop) => return Err(stop),
+            }
+        }
+        if failed {
+            return Err(Stop::Reported);
+        }
+        self.symbols(&mut signature);
+        for promise in &kernel.promises {
+            match self.promise(promise, &mut signature) {
+                Ok(()) => {}
+                Err(Stop::Reported) => failed = true,
+                Err(stop) => return Err(stop),
+            }
+        }
+        if failed {
+            Err(Stop::Reported)
+        } else {
+            Ok(signature)
+        }
+    }
+
+    fn parameter(&mut self, param: &'a Param) -> Result<Argument<'a>> {
+        let name = param.name.node.clone();
+        let Some(ty) = &param.ty else {
+            return Err(Stop::Reported);
+        };
+        let TypeKind::Named {
+            name: type_name,
+            args,
+        } = &ty.kind
+        else {
+            let message = format!("the parameter `{name}` is neither a tensor nor a number");
+            return self.error(
+                codes::BAD_KERNEL,
+                ty.span,
+                message,
+                "not possible in a kernel",
+            );
+        };
+        if &*type_name.node != "tensor" {
+            let value = self.name(&type_name.node, type_name.span)?;
+            return match value {
+                Value::Type(elem) if args.is_empty() => Ok(Argument::Scalar {
+                    name,
+                    elem,
+                    span: param.span,
+                }),
+                _ => {
+                    let message =
+                        format!("the parameter `{name}` is neither a tensor nor a number");
+                    self.error(
+                        codes::BAD_KERNEL,
+                        ty.span,
+                        message,
+                        "not possible in a kernel",
+                    )
+                }
+            };
+        }
+        let [elem, layout] = args.as_slice() else {
+            return self.error(
+                codes::BAD_KERNEL,
+                ty.span,
+                "a tensor has an element type and a shape",
+                "expected `tensor<f32, (m, n)>`",
+            );
+        };
+        let elem = match self.static_value("the element type", &elem.value)? {
+            Value::Type(elem) => elem,
+            other => return self.expected("an element type", &other, elem.value.span),
+        };
+        let modes = |expr: &'a Expr| match &*expr.kind {
+            ExprKind::Tuple(parts) => parts.iter().collect::<Vec<_>>(),
+            _ => vec![expr],
+        };
+        let (extents, strides) = match &*layout.value.kind {
+            ExprKind::Layout { shape, stride } => (modes(shape), Some(modes(stride))),
+            _ => (modes(&layout.value), None),
+        };
+        if strides
+            .as_ref()
+            .is_some_and(|strides| strides.len() != extents.len())
+        {
+            let message = format!(
+                "the shape of `{name}` has {} modes, its strides another number",
+                extents.len()
+            );
+            return self.error(
+                codes::BAD_KERNEL,
+                layout.value.span,
+                message,
+                "they must be as many",
+            );
+        }
+        for mode in &extents {
+            if matches!(&*mode.kind, ExprKind::Tuple(_)) {
+                return self.unsupported(
+                    mode.span,
+                    "a nested shape of a kernel parameter",
+                    "flatten it, and divide in the body",
+                );
+            }
+        }
+        Ok(Argument::Tensor(TensorArgument {
+            name,
+            elem,
+            mutable: param.mutable,
+            align: DEFAULT_ALIGN.max(elem.bytes()),
+            extents,
+            strides,
+            span: param.span,
+        }))
+    }
+
+    /// Names in shapes and strides that mean nothing else are run-time integers.
+    fn symbols(&mut self, signature: &mut Signature<'a>) {
+        let mut extents: Vec<Arc<str>> = Vec::new();
+        for argument in &signature.arguments {
+            if let Argument::Tensor(tensor) = argument {
+                extents.extend(
+                    tensor
+                        .extents
+                        .iter()
+                        .filter_map(|extent| extent.as_name().cloned()),
+                );
+            }
+        }
+        let mut symbols: Vec<Symbol> = Vec::new();
+        for (arg, argument) in signature.arguments.iter().enumerate() {
+            let Argument::Tensor(tensor) = argument else {
+                continue;
+            };
+            let strides = tensor.strides.iter().flatten().enumerate();
+            let extents_here = tensor.extents.iter().enumerate();
+            let places = extents_here
+                .map(|(mode, expr)| (expr, SymbolSource::Extent { arg, mode }, Elem::I32))
+                .chain(
+                    strides
+                        .map(|(mode, expr)| (expr, SymbolSource::Stride { arg, mode }, Elem::I64)),
+                );
+            for (expr, source, elem) in places {
+                let Some(name) = expr.as_name() else { continue };
+                let scalar = signature.arguments.iter().any(
+                    |other| matches!(other, Argument::Scalar { name: known, .. } if known == name),
+                );
+                let is_extent = matches!(source, SymbolSource::Extent { .. });
+                let later = !is_extent && extents.contains(name);
+                let known = symbols.iter().any(|symbol| symbol.name == *name);
+                if known
+                    || later
+                    || scalar
+                    || self.lookup(name).is_some()
+                    || self.items.contains_key(&**name)
+                {
+                    continue;
+                }
+                symbols.push(Symbol {
+                    name: name.clone(),
+                    elem,
+                    div: 1,
+                    source,
+                });
+            }
+        }
+        signature.symbols = symbols;
+    }
+
+    fn promise(&mut self, promise: &'a Expr, signature: &mut Signature<'a>) -> Result<()> {
+        let ExprKind::Binary { op, lhs, rhs } = &*promise.kind else {
+            signature.promises.push(promise);
+            return Ok(());
+        };
+        match (op.node, &*lhs.kind) {
+            (BinaryOp::And, _) => {
+                self.promise(lhs, signature)?;
+                return self.promise(rhs, signature);
+            }
+            (
+                BinaryOp::Eq,
+                ExprKind::Binary {
+                    op: inner,
+                    lhs: value,
+                    rhs: by,
+                },
+            ) if inner.node == BinaryOp::Rem => {
+                let Some(symbol) = value.as_name().and_then(|name| signature.symbol(name)) else {
+                    signature.promises.push(promise);
+                    return Ok(());
+                };
+                let rest = self.static_int("the remainder promised", rhs)?;
+                if rest != 0 {
+                    signature.promises.push(promise);
+                    return Ok(());
+                }
+                let by_value = self.static_int("the divisor promised", by)?;
+                if by_value < 1 || by_value > 1 << 30 {
+                    return self.error(
+                        codes::BAD_KERNEL,
+                        by.span,
+                        format!("the divisor {by_value} is out of range"),
+                        "here",
+                    );
+                }
+                let symbol = &mut signature.symbols[symbol];
+                symbol.div = symbol.div / super::values::gcd(symbol.div, by_value) * by_value;
+                Ok(())
+            }
+            (BinaryOp::Ge | BinaryOp::Eq, ExprKind::Call { callee, args })
+                if callee.as_name().is_some_and(|name| &**name == "align") =>
+            {
+                let bytes = self.static_int("the alignment promised", rhs)?;
+                if bytes < 1 || bytes.count_ones() != 1 || bytes > 4096 {
+                    return self.error(
+                        codes::BAD_KERNEL,
+                        rhs.span,
+                        format!("an alignment is a power of two up to 4096, not {bytes}"),
+                        "here",
+                    );
+                }
+                let wanted = args.first().and_then(|arg| arg.value.as_name().cloned());
+                for argument in &mut signature.arguments {
+                    if let Argument::Tensor(tensor) = argument
+                        && Some(&tensor.name) == wanted.as_ref()
+                    {
+                        tensor.align = if bytes >= tensor.elem.bytes() {
+                            bytes
+                        } else {
+                            tensor.align
+                        };
+                        return Ok(());
+                    }
+                }
+                self.error(
+                    codes::BAD_KERNEL,
+                    lhs.span,
+                    "`align` takes a tensor parameter",
+                    "not one of them",
+                )
+            }
+            _ => {
+                signature.promises.push(promise);
+                Ok(())
+            }
+        }
+    }
+}

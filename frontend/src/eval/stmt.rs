@@ -1,0 +1,630 @@
+//! Statements.
+
+use super::arith::type_text;
+use super::materialize::OpA;
+use super::values::{Value, elem_name, elem_of};
+use super::{Evaluator, Result, Stop};
+use crate::ast::{
+    BinaryOp, Block, Expr, ExprKind, For, Let, Pattern, PatternKind, Stmt, StmtKind, Type, TypeKind,
+};
+use crate::diagnostics::{Diagnostic, codes};
+use crate::source::{Span, Spanned};
+use cutec_dialects::elem::Elem;
+use cutec_dialects::value::Val;
+use cutec_layout::Tree;
+
+/// How a list of statements ends.
+pub(super) enum Flow<'c, 'a> {
+    /// At its end, with its value.
+    Next(Value<'c, 'a>),
+    /// In `return`.
+    Return(Value<'c, 'a>),
+    /// In `break`.
+    Break,
+    /// In `continue`.
+    Continue,
+    /// At its end or, as flags say at run time, in one of these: a set of [`RETURNS`], [`BREAKS`] and
+    /// [`CONTINUES`].
+    Maybe(u8),
+}
+
+/// See [`Flow::Maybe`].
+pub(super) const RETURNS: u8 = 1;
+/// See [`Flow::Maybe`].
+pub(super) const BREAKS: u8 = 2;
+/// See [`Flow::Maybe`].
+pub(super) const CONTINUES: u8 = 4;
+
+/// What stands behind a statement in its list.
+pub(super) type Rest<'a> = (&'a [Stmt], Option<&'a Expr>);
+
+/// Where a list of statements stands.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// Nothing of the function follows it.
+    pub tail: bool,
+    /// Its value is used.
+    pub wanted: bool,
+}
+
+impl Place {
+    pub const INNER: Place = Place {
+        tail: false,
+        wanted: false,
+    };
+}
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    /// The value of a block in an expression.
+    pub(super) fn block_value(&mut self, block: &'a Block) -> Result<Value<'c, 'a>> {
+        match self.block(
+            block,
+            Place {
+                tail: false,
+                wanted: true,
+            },
+        )? {
+            Flow::Next(value) => Ok(value),
+            _ => self.unsupported(
+                block.span,
+                "leaving a block that has a value",
+                "use a statement",
+            ),
+        }
+    }
+
+    /// Runs a block in a scope of its own.
+    pub(super) fn block(&mut self, block: &'a Block, place: Place) -> Result<Flow<'c, 'a>> {
+        self.nested(block.span, |this| {
+            this.scoped(|this| this.list((&block.stmts, block.value.as_ref()), place))
+        })
+    }
+
+    /// Runs statements, and the value behind them. After an error it goes on, to find others.
+    pub(super) fn list(&mut self, (stmts, value): Rest<'a>, place: Place) -> Result<Flow<'c, 'a>> {
+        let mut failed = false;
+        for (at, stmt) in stmts.iter().enumerate() {
+            let rest = (&stmts[at + 1..], value);
+            let flow = match self.stmt(stmt, rest, place) {
+                Err(Stop::Reported) => {
+                    self.poison(stmt);
+                    failed = true;
+                    continue;
+                }
+                other => other?,
+            };
+            match flow {
+                (Flow::Next(_), false) => {}
+                (flow, true) => {
+                    return if failed {
+                        Err(Stop::Reported)
+                    } else {
+                        Ok(flow)
+                    };
+                }
+                (Flow::Maybe(exits), false) if !rest.0.is_empty() || rest.1.is_some() => {
+                    let flow =
+                        self.guarded(exits, stmt.span, |this| this.list(rest, Place::INNER))?;
+                    return if failed {
+                        Err(Stop::Reported)
+                    } else {
+                        Ok(flow)
+                    };
+                }
+                (flow, false) => {
+                    return if failed {
+                        Err(Stop::Reported)
+                    } else {
+                        Ok(flow)
+                    };
+                }
+            }
+        }
+        let flow = match value {
+            Some(expr) => self.last(expr, place),
+            None => Ok(Flow::Next(Value::Unit)),
+        };
+        if failed {
+            flow.and(Err(Stop::Reported))
+        } else {
+            flow
+        }
+    }
+
+    /// The expression at the end of a block.
+    fn last(&mut self, expr: &'a Expr, place: Place) -> Result<Flow<'c, 'a>> {
+        match &*expr.kind {
+            ExprKind::If(parts) => {
+                self.step(expr.span)?;
+                Ok(self.if_flow(parts, (&[], None), place, expr.span)?.0)
+            }
+            ExprKind::Block(block) => self.block(block, place),
+            _ => Ok(Flow::Next(self.expr(expr)?)),
+        }
+    }
+
+    /// Names bound by a statement with an error are erroneous themselves.
+    fn poison(&mut self, stmt: &'a Stmt) {
+        if let StmtKind::Let(parts) = &stmt.kind {
+            for name in parts.pattern.names() {
+                self.bind(name.node.clone(), Value::Error, true, name.span);
+            }
+        }
+    }
+
+    /// Runs a statement; true if it ran `rest` too.
+    fn stmt(
+        &mut self,
+        stmt: &'a Stmt,
+        rest: Rest<'a>,
+        place: Place,
+    ) -> Result<(Flow<'c, 'a>, bool)> {
+        self.step(stmt.span)?;
+        let next = Flow::Next(Value::Unit);
+        let flow = match &stmt.kind {
+            StmtKind::Let(parts) => {
+                self.let_statement(parts)?;
+                next
+            }
+            StmtKind::Assign { target, op, value } => {
+                self.assign(target, *op, value, stmt.span)?;
+                next
+            }
+            StmtKind::Expr(expr) => match &*expr.kind {
+                ExprKind::If(parts) => return self.if_flow(parts, rest, place, expr.span),
+                ExprKind::Block(block) => self.block(block, Place::INNER)?,
+                _ => {
+                    self.expr(expr)?;
+                    next
+                }
+            },
+            StmtKind::For(parts) => self.for_statement(parts, stmt.span)?,
+            StmtKind::While { condition, body } => {
+                self.while_statement(Some(condition), body, stmt.span)?
+            }
+            StmtKind::Loop(body) => self.while_statement(None, body, stmt.span)?,
+            StmtKind::Break | StmtKind::Continue if self.frame.loops.is_empty() => {
+                return self.error(
+                    codes::ILLEGAL_OPERATION,
+                    stmt.span,
+                    "this stands in no loop",
+                    "outside of a loop",
+                );
+            }
+            StmtKind::Break => Flow::Break,
+            StmtKind::Continue => Flow::Continue,
+            StmtKind::Return(None) => Flow::Return(Value::Unit),
+            StmtKind::Return(Some(value)) => Flow::Return(self.loaded(value)?),
+            StmtKind::Empty => next,
+            StmtKind::Error => return Err(Stop::Reported),
+        };
+        Ok((flow, false))
+    }
+
+    fn let_statement(&mut self, parts: &'a Let) -> Result<()> {
+        let value = self.loaded(&parts.value)?;
+        let span = parts.value.span;
+        let value = match &parts.ty {
+            Some(ty) => self.typed(&value, ty, span)?,
+            None => value,
+        };
+        if !parts.mutable || self.ir.is_none() {
+            return self.destructure(&parts.pattern, &value, parts.mutable);
+        }
+        let PatternKind::Name(name) = &parts.pattern.kind else {
+            return self.unsupported(
+                parts.pattern.span,
+                "a pattern in `var`",
+                "declare each variable by itself",
+            );
+        };
+        let elem = match &value {
+            Value::Int(_) => Elem::I32,
+            Value::Float(_) => Elem::F32,
+            Value::Bool(_) => Elem::I1,
+            Value::Scalar(scalar) => scalar.elem,
+            Value::Cute(cute) if matches!(cute.val, Val::View(_)) => {
+                self.bind(name.node.clone(), value, true, name.span);
+                return Ok(());
+            }
+            other => {
+                return self.expected(
+                    "a number: that is what a `var` of a kernel holds",
+                    other,
+                    span,
+                );
+            }
+        };
+        let number = self.number(&value, elem, span)?;
+        let slot = self.slot(elem, name.span)?;
+        self.write_slot(slot, number, name.span)?;
+        self.bind(name.node.clone(), Value::Slot(slot), true, name.span);
+        Ok(())
+    }
+
+    /// A value where a type says what it is: literals take it, other numbers must have it.
+    pub(super) fn typed(
+        &mut self,
+        value: &Value<'c, 'a>,
+        ty: &'a Type,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        let TypeKind::Named { name, args } = &ty.kind else {
+            return Ok(value.clone());
+        };
+        let elem = match self.lookup(&name.node).map(|binding| &binding.value) {
+            Some(Value::Type(elem)) => Some(*elem),
+            _ => elem_of(&name.node),
+        };
+        let Some(elem) = elem.filter(|_| args.is_empty()) else {
+            return match &*name.node {
+                "tensor" | "int" | "dtype" | "layout" | "float" | "str" | "atom" => {
+                    Ok(value.clone())
+                }
+                other => self.unknown_name(other, name.span),
+            };
+        };
+        match value {
+            Value::Scalar(scalar) if scalar.elem == elem => Ok(value.clone()),
+            Value::Scalar(_) => self.number(value, elem, span).map(|_| Value::Unit),
+            Value::Bool(_) if elem == Elem::I1 => Ok(value.clone()),
+            Value::Int(_) if elem.is_float() => self.convert(elem, value, span),
+            Value::Int(_) => Ok(value.clone()),
+            Value::Float(_) if elem.is_float() => self.convert(elem, value, span),
+            other => self.expected(elem_name(elem), other, span),
+        }
+    }
+
+    /// Binds the names of a pattern.
+    pub(super) fn destructure(
+        &mut self,
+        pattern: &'a Pattern,
+        value: &Value<'c, 'a>,
+        mutable: bool,
+    ) -> Result<()> {
+        match &pattern.kind {
+            PatternKind::Name(name) => {
+                self.bind(name.node.clone(), value.clone(), mutable, name.span)
+            }
+            PatternKind::Wildcard => {}
+            PatternKind::Error => return Err(Stop::Reported),
+            PatternKind::Tuple(patterns) => {
+                let parts = match value {
+                    Value::Tuple(parts) => parts.clone(),
+                    Value::Cute(cute) => match &cute.val {
+                        Val::Tuple(_, Tree::Node(modes)) => {
+                            let of = std::slice::from_ref(value);
+                            let mut parts = Vec::new();
+                            for at in 0..modes.len() {
+                                parts.push(self.op(
+                                    "get",
+                                    "a pattern",
+                                    of,
+                                    &OpA::mode(vec![at as i64]),
+                                    pattern.span,
+                                )?);
+                            }
+                            parts
+                        }
+                        _ => return self.expected("a tuple", value, pattern.span),
+                    },
+                    other => return self.expected("a tuple", other, pattern.span),
+                };
+                if parts.len() != patterns.len() {
+                    let message = format!(
+                        "the pattern takes {} parts, the value has {}",
+                        patterns.len(),
+                        parts.len()
+                    );
+                    return self.error(codes::SHAPE_MISMATCH, pattern.span, message, "here");
+                }
+                for (pattern, part) in patterns.iter().zip(&parts) {
+                    self.destructure(pattern, part, mutable)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn assign(
+        &mut self,
+        target: &'a Expr,
+        op: Option<Spanned<BinaryOp>>,
+        value: &'a Expr,
+        span: Span,
+    ) -> Result<()> {
+        match &*target.kind {
+            ExprKind::Name(name) => {
+                let Some(binding) = self.lookup(name).cloned() else {
+                    return self.unknown_name(name, target.span);
+                };
+                let new = self.loaded(value);
+                if matches!(binding.value, Value::Error) {
+                    return Err(Stop::Reported);
+                }
+                if !binding.mutable {
+                    let view = binding.value.as_view().is_some();
+                    let message = format!("`{name}` cannot be assigned to");
+                    let diagnostic = Diagnostic::error(
+                        codes::NOT_MUTABLE,
+                        target.span,
+                        message,
+                        "not a variable",
+                    )
+                    .with_label(binding.span, "bound here");
+                    let help = match view {
+                        true => format!("write its elements: `{name}[…] = …`"),
+                        false => format!("declare it with `var {name} = …`"),
+                    };
+                    return Err(self.report(diagnostic.with_help(help)));
+                }
+                let mut new = new?;
+                if let Some(op) = op {
+                    let old = self.read_slot(&binding.value, target.span)?;
+                    new = self.binary(op.node, (old, target.span), (new, value.span), span)?;
+                }
+                match binding.value {
+                    Value::Slot(slot) => {
+                        let number = self.number(&new, slot.elem, value.span)?;
+                        self.write_slot(slot, number, span)
+                    }
+                    Value::Cute(_) => {
+                        self.store(&binding.value, &new, target.span, value.span, span)
+                    }
+                    _ => self.set(name, new),
+                }
+            }
+            ExprKind::Index { base, indices } => {
+                let view = self.expr(base);
+                let coord = self.coordinate(indices);
+                let new = self.loaded(value);
+                let (view, coord, mut new) = (view?, coord?, new?);
+                if view.as_view().is_none() {
+                    return self.expected("a tensor to write to", &view, base.span);
+                }
+                self.check_writable(&view, base.span)?;
+                if self.is_slice(&coord) {
+                    let part =
+                        self.op("slice", "[]", &[view, coord], &OpA::default(), target.span)?;
+                    if let Some(op) = op {
+                        new = self.binary(
+                            op.node,
+                            (part.clone(), target.span),
+                            (new, value.span),
+                            span,
+                        )?;
+                    }
+                    return self.store(&part, &new, target.span, value.span, span);
+                }
+                if let Some(op) = op {
+                    let operands = [view.clone(), coord.clone()];
+                    let old =
+                        self.op("memref.load", "[]", &operands, &OpA::default(), target.span)?;
+                    new = self.binary(op.node, (old, target.span), (new, value.span), span)?;
+                }
+                let Some(elem) = view.as_view().map(|(_, view)| view.ptr.elem) else {
+                    return Err(Stop::Reported);
+                };
+                let ir = self.number(&new, elem, value.span)?;
+                let number = super::arith::number_or_vector(ir, elem, None);
+                self.op(
+                    "memref.store",
+                    "[] =",
+                    &[number, view, coord],
+                    &OpA::default(),
+                    span,
+                )?;
+                Ok(())
+            }
+            _ => {
+                let view = self.expr(target)?;
+                let mut new = self.loaded(value)?;
+                if let Some(op) = op {
+                    new = self.binary(
+                        op.node,
+                        (view.clone(), target.span),
+                        (new, value.span),
+                        span,
+                    )?;
+                }
+                self.store(&view, &new, target.span, value.span, span)
+            }
+        }
+    }
+
+    /// Sets a variable of compile-time evaluation.
+    fn set(&mut self, name: &str, value: Value<'c, 'a>) -> Result<()> {
+        for scope in self.frame.scopes.iter_mut().rev() {
+            if let Some(binding) = scope.get_mut(name) {
+                binding.value = value;
+                return Ok(());
+            }
+        }
+        Err(Stop::Reported)
+    }
+
+    /// A view of an argument that is not `mut` may not be written.
+    pub(super) fn check_writable(&mut self, view: &Value<'c, 'a>, span: Span) -> Result<()> {
+        let Some((cute, _)) = view.as_view() else {
+            return Ok(());
+        };
+        let Some(argument) = cute.readonly.clone() else {
+            return Ok(());
+        };
+        let message = format!("`{argument}` is not `mut`: it may only be read");
+        let diagnostic = Diagnostic::error(codes::NOT_MUTABLE, span, message, "written here");
+        Err(self.report(diagnostic.with_help(format!("declare it `{argument}: mut tensor<…>`"))))
+    }
+
+    /// Writes all elements of a view.
+    pub(super) fn store(
+        &mut self,
+        view: &Value<'c, 'a>,
+        value: &Value<'c, 'a>,
+        view_span: Span,
+        value_span: Span,
+        span: Span,
+    ) -> Result<()> {
+        let Some((elem, size, shape)) = view.as_view().map(|(_, view)| {
+            (
+                view.ptr.elem,
+                view.layout.size().as_static(),
+                view.layout.shape().to_string(),
+            )
+        }) else {
+            return self.expected("a view to write to", view, view_span);
+        };
+        self.check_writable(view, view_span)?;
+        let value = self.operand(value, value_span)?;
+        let Some(size) = size else {
+            let message = format!("the view written has a run-time number of elements: {shape}");
+            return self.error(
+                codes::STATIC_NEEDED,
+                view_span,
+                message,
+                "expected a static shape",
+            );
+        };
+        if let Value::Vector(vector) = &value {
+            if vector.len != size {
+                let message = format!(
+                    "{} elements are written to {size}, of shape {shape}",
+                    vector.len
+                );
+                return self.error(codes::SHAPE_MISMATCH, span, message, "they must be as many");
+            }
+            if vector.elem != elem {
+                let (to, from) = (elem_name(elem), elem_name(vector.elem));
+                let message = format!("values of {from} are written to elements of {to}");
+                let diagnostic = Diagnostic::error(
+                    codes::MIXED_TYPES,
+                    value_span,
+                    message,
+                    format!("this is {from}"),
+                );
+                return Err(self.report(diagnostic.with_help(format!("convert them: `{to}(…)`"))));
+            }
+        }
+        let ir = self.spread(&value, elem, Some(size), value_span)?;
+        let vector = super::arith::number_or_vector(ir, elem, Some(size));
+        debug_assert!(!type_text(elem, Some(size)).is_empty());
+        self.op(
+            "memref.store_vec",
+            "=",
+            &[vector, view.clone()],
+            &OpA::default(),
+            span,
+        )?;
+        Ok(())
+    }
+
+    fn for_statement(&mut self, parts: &'a For, span: Span) -> Result<Flow<'c, 'a>> {
+        if let Some(clause) = &parts.clause {
+            return self.unsupported(
+                clause.span,
+                "a clause before `for`",
+                "it is for kernels at tile level",
+            );
+        }
+        let over = match self.expr(&parts.over) {
+            Ok(over) => over,
+            Err(stop) => return Err(stop),
+        };
+        match over {
+            Value::Range(range) => {
+                let known = match &*range {
+                    [Value::Int(start), Value::Int(end), Value::Int(step)] => {
+                        Some((*start, *end, *step))
+                    }
+                    _ => None,
+                };
+                match known {
+                    Some((_, _, step)) if step <= 0 => self.error(
+                        codes::ILLEGAL_OPERATION,
+                        parts.over.span,
+                        format!("the step is {step}"),
+                        "must be positive",
+                    ),
+                    Some((start, end, step)) if parts.is_static || self.ir.is_none() => {
+                        let count = if end > start {
+                            (end - start - 1) / step + 1
+                        } else {
+                            0
+                        };
+                        let item = |at: i64| Value::Int(start + at * step);
+                        self.unrolled(parts, count, &item, span)
+                    }
+                    None if parts.is_static => {
+                        self.static_needed("the range of `static for`", &parts.over)
+                    }
+                    _ => {
+                        let [start, end, step] = *range;
+                        self.dynamic_for(parts, [start, end, step], span)
+                    }
+                }
+            }
+            Value::Array(items) | Value::Tuple(items) => {
+                let item = |at: i64| items[at as usize].clone();
+                self.unrolled(parts, items.len() as i64, &item, span)
+            }
+            other => self.expected("a range or an array to run over", &other, parts.over.span),
+        }
+    }
+
+    /// Runs the rounds of a loop one by one.
+    fn unrolled(
+        &mut self,
+        parts: &'a For,
+        count: i64,
+        item: &dyn Fn(i64) -> Value<'c, 'a>,
+        span: Span,
+    ) -> Result<Flow<'c, 'a>> {
+        self.enter_loop(&parts.body, span)?;
+        let flow = self.rounds(parts, 0..count, item, span);
+        self.frame.loops.pop();
+        flow
+    }
+
+    fn rounds(
+        &mut self,
+        parts: &'a For,
+        mut range: std::ops::Range<i64>,
+        item: &dyn Fn(i64) -> Value<'c, 'a>,
+        span: Span,
+    ) -> Result<Flow<'c, 'a>> {
+        let body = &parts.body;
+        while let Some(at) = range.next() {
+            self.step(span)?;
+            self.clear_continue(span)?;
+            let flow = self.nested(span, |this| {
+                this.scoped(|this| {
+                    this.destructure(&parts.pattern, &item(at), false)?;
+                    this.list((&body.stmts, body.value.as_ref()), Place::INNER)
+                })
+            })?;
+            match flow {
+                Flow::Next(_) | Flow::Continue | Flow::Maybe(CONTINUES) => {}
+                Flow::Break => break,
+                Flow::Return(value) => return Ok(Flow::Return(value)),
+                Flow::Maybe(exits) => {
+                    let outer = if exits & RETURNS != 0 {
+                        Flow::Maybe(RETURNS)
+                    } else {
+                        Flow::Next(Value::Unit)
+                    };
+                    if range.is_empty() {
+                        return Ok(outer);
+                    }
+                    let rest = self.guarded(exits & !CONTINUES, span, |this| {
+                        this.rounds(parts, range, item, span)
+                    })?;
+                    return Ok(match (rest, outer) {
+                        (Flow::Maybe(exits), _) if exits & RETURNS != 0 => Flow::Maybe(RETURNS),
+                        (_, outer) => outer,
+                    });
+                }
+            }
+        }
+        Ok(Flow::Next(Value::Unit))
+    }
+}

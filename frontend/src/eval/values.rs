@@ -1,0 +1,338 @@
+//! [`Value`]: what an expression is, known at compile time or not.
+
+use crate::ast::Function;
+use crate::source::Span;
+use cutec_dialects::builder::IrValue;
+use cutec_dialects::elem::Elem;
+use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::value::{TupleKind, Val};
+use cutec_layout::{AnyLayout, Coord, Int, Layout, Tiler, Tree, Width};
+use melior::ir::ValueLike;
+use std::sync::Arc;
+
+/// A run-time number.
+#[derive(Clone)]
+pub struct Scalar<'c> {
+    /// The number.
+    pub ir: IrValue<'c>,
+    /// Its type.
+    pub elem: Elem,
+    /// What is known to divide it; 1 for anything but integers.
+    pub div: i64,
+    /// The same number as an integer tuple whose type says what divides it.
+    pub tuple: Option<IrValue<'c>>,
+}
+
+/// A value of the `cute` dialect that has something left to run time: a view, a layout, a tuple, …
+#[derive(Clone)]
+pub struct Cute<'c> {
+    /// The value.
+    pub ir: IrValue<'c>,
+    /// What its type says.
+    pub val: Val,
+    /// The argument that it is part of, if that may not be written.
+    pub readonly: Option<Arc<str>>,
+}
+
+/// All elements of a view in registers, in the order of their index.
+#[derive(Clone)]
+pub struct Vector<'c> {
+    /// `vector<NxT>`.
+    pub ir: IrValue<'c>,
+    /// Element type.
+    pub elem: Elem,
+    /// Number of elements.
+    pub len: i64,
+}
+
+/// A variable in registers.
+#[derive(Clone, Copy)]
+pub struct Slot<'c> {
+    /// A view of one element.
+    pub view: IrValue<'c>,
+    /// Its type.
+    pub elem: Elem,
+}
+
+/// What an expression is.
+#[derive(Clone)]
+#[allow(missing_docs)]
+pub enum Value<'c, 'a> {
+    Unit,
+    /// An integer known at compile time; adapts to the type of what it meets.
+    Int(i64),
+    /// A number known at compile time; adapts to the type of what it meets.
+    Float(f64),
+    Bool(bool),
+    Str(Arc<str>),
+    Type(Elem),
+    /// `_`
+    Underscore,
+    Tuple(Vec<Value<'c, 'a>>),
+    Array(Vec<Value<'c, 'a>>),
+    Range(Box<[Value<'c, 'a>; 3]>),
+    /// A layout, swizzle, tile, atom, tiled copy or MMA, known at compile time.
+    Static(Val),
+    Scalar(Scalar<'c>),
+    Cute(Cute<'c>),
+    Vector(Vector<'c>),
+    /// What `tiled.slice(thread)` gives: the tiled copy or MMA, and the thread.
+    Thread(Box<(Value<'c, 'a>, Value<'c, 'a>)>),
+    /// What `in_bounds` gives: coordinates, and the shape that they must lie in.
+    Predicate(Box<(Value<'c, 'a>, Value<'c, 'a>)>),
+    /// A variable in registers.
+    Slot(Slot<'c>),
+    Function(&'a Function),
+    /// `thread_idx` and the like, by name.
+    Register(&'static str),
+    /// A built-in function, by name.
+    Builtin(&'static str),
+    /// An error was reported here.
+    Error,
+}
+
+/// A leaf of a tuple.
+#[derive(Clone)]
+pub enum Leaf<'c> {
+    /// An integer or a scaled basis.
+    Static(Int),
+    /// `_`
+    Underscore,
+    /// A run-time integer: operand, and how the type of the tuple names it.
+    Dynamic(IrValue<'c>, String),
+}
+
+impl<'c, 'a> Value<'c, 'a> {
+    /// What a result of the semantics is, if nothing of it is left to run time.
+    pub fn of_static(val: Val) -> Self {
+        match val {
+            Val::Scalar(Int::Static(value)) => Value::Int(value),
+            Val::Tuple(kind, Tree::Node(modes)) => Value::Tuple(
+                modes
+                    .into_iter()
+                    .map(|mode| Value::of_static(Val::Tuple(kind, mode)))
+                    .collect(),
+            ),
+            Val::Tuple(_, Tree::Leaf(Some(Int::Static(value)))) => Value::Int(value),
+            Val::Tuple(_, Tree::Leaf(None)) => Value::Underscore,
+            other => Value::Static(other),
+        }
+    }
+
+    /// As the semantics takes it; `None` where something is left to run time, or it is no value of the
+    /// `cute` dialect.
+    pub fn as_static(&self) -> Option<Val> {
+        Some(match self {
+            Value::Int(value) => Val::Scalar(Int::Static(*value)),
+            Value::Underscore => Val::Tuple(TupleKind::Coord, Tree::Leaf(None)),
+            Value::Static(val) => val.clone(),
+            Value::Tuple(parts) => {
+                let parts = parts
+                    .iter()
+                    .map(Value::as_static)
+                    .collect::<Option<Vec<_>>>()?;
+                let is_tile = parts
+                    .iter()
+                    .any(|part| matches!(part, Val::Layout(_) | Val::Tile(_)));
+                match is_tile {
+                    true => Val::Tile(Tiler::Tile(
+                        parts.into_iter().map(as_tiler).collect::<Option<_>>()?,
+                    )),
+                    false => {
+                        let modes = parts.into_iter().map(as_coord).collect::<Option<_>>()?;
+                        Val::Tuple(TupleKind::Coord, Tree::Node(modes))
+                    }
+                }
+            }
+            _ => return None,
+        })
+    }
+
+    /// As a layout: a shape alone is compact, first mode fastest.
+    pub fn as_layout(&self) -> Option<Layout> {
+        match self.as_static()? {
+            Val::Layout(AnyLayout::Plain(layout)) => Some(layout),
+            Val::Scalar(extent) => Some(Layout::col_major(Tree::Leaf(extent))),
+            Val::Tuple(_, shape) => Some(Layout::col_major(
+                cutec_dialects::value::without_underscore(&shape)?,
+            )),
+            _ => None,
+        }
+    }
+
+    /// A value of the IR; static where its type says all of it.
+    pub fn of_ir(ir: IrValue<'c>, readonly: Option<Arc<str>>) -> Self {
+        let text = ir.r#type().to_string();
+        if let Some(elem) = Elem::parse(&text) {
+            return Value::Scalar(Scalar {
+                ir,
+                elem,
+                div: 1,
+                tuple: None,
+            });
+        }
+        match parse_type(&text, &mut Vars::default()) {
+            Ok(val) => Value::Cute(Cute { ir, val, readonly }),
+            Err(_) => Value::Error,
+        }
+    }
+
+    /// What a message calls it.
+    pub fn describe(&self) -> String {
+        match self {
+            Value::Unit => "nothing".into(),
+            Value::Int(value) => format!("the integer {value}"),
+            Value::Float(value) => format!("the number {value:?}"),
+            Value::Bool(value) => format!("`{value}`"),
+            Value::Str(text) => format!("the string {text:?}"),
+            Value::Type(elem) => format!("the type {}", elem_name(*elem)),
+            Value::Underscore => "`_`".into(),
+            Value::Tuple(parts) => match self.as_static() {
+                Some(val) => format!("`{}`", notation(&val)),
+                None => format!("a tuple of {}", parts.len()),
+            },
+            Value::Array(parts) => format!("an array of {}", parts.len()),
+            Value::Range(_) => "a range".into(),
+            Value::Static(val) => kind_and_notation(val),
+            Value::Scalar(scalar) => format!("a run-time {}", elem_name(scalar.elem)),
+            Value::Cute(cute) => kind_and_notation(&cute.val),
+            Value::Vector(vector) => format!("{} values of {}", vector.len, elem_name(vector.elem)),
+            Value::Thread(parts) => match &parts.0 {
+                Value::Static(Val::TiledMma(_)) => "one thread of a tiled MMA".into(),
+                _ => "one thread of a tiled copy".into(),
+            },
+            Value::Predicate(_) => "a predicate".into(),
+            Value::Slot(slot) => format!("a variable of {}", elem_name(slot.elem)),
+            Value::Function(function) => format!("the function `{}`", function.name.node),
+            Value::Register(name) => format!("`{name}`"),
+            Value::Builtin(name) => format!("the built-in `{name}`"),
+            Value::Error => "an error".into(),
+        }
+    }
+
+    /// The view, if it is one.
+    pub fn as_view(&self) -> Option<(&Cute<'c>, &cutec_dialects::value::View)> {
+        match self {
+            Value::Cute(cute) => match &cute.val {
+                Val::View(view) => Some((cute, view)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// A binding of a name.
+#[derive(Clone)]
+pub struct Binding<'c, 'a> {
+    /// Its value.
+    pub value: Value<'c, 'a>,
+    /// Whether `=` may stand behind it.
+    pub mutable: bool,
+    /// Where it was bound.
+    pub span: Span,
+}
+
+/// The name of an element type in the language.
+pub fn elem_name(elem: Elem) -> &'static str {
+    match elem {
+        Elem::I1 => "bool",
+        Elem::F8E4M3 => "f8e4m3",
+        Elem::F8E5M2 => "f8e5m2",
+        other => other.name(),
+    }
+}
+
+/// The element type of a name in the language.
+pub fn elem_of(name: &str) -> Option<Elem> {
+    match name {
+        "i1" => None,
+        _ => Elem::ALL
+            .iter()
+            .map(|(elem, _)| *elem)
+            .find(|elem| elem_name(*elem) == name),
+    }
+}
+
+/// The name under which a type stands in the kernel ABI, if an argument can have it.
+pub fn abi_name(elem: Elem) -> &'static str {
+    match elem {
+        Elem::I1 => "i8",
+        other => elem_name(other),
+    }
+}
+
+fn as_coord(val: Val) -> Option<Coord> {
+    match val {
+        Val::Scalar(int) => Some(Tree::Leaf(Some(int))),
+        Val::Tuple(_, tuple) => Some(tuple),
+        _ => None,
+    }
+}
+
+fn as_tiler(val: Val) -> Option<Tiler> {
+    Some(match val {
+        Val::Layout(AnyLayout::Plain(layout)) => Tiler::Layout(layout),
+        Val::Tile(tiler) => tiler,
+        Val::Scalar(int) => Tiler::Int(int),
+        Val::Tuple(_, Tree::Leaf(None)) => Tiler::All,
+        Val::Tuple(_, tuple) => {
+            Tiler::from_shape(&cutec_dialects::value::without_underscore(&tuple)?)
+        }
+        _ => return None,
+    })
+}
+
+/// A value in the notation of layouts, without the name of its type.
+pub fn notation(val: &Val) -> String {
+    match val {
+        Val::Scalar(int) => int.to_string(),
+        Val::Layout(layout) => layout.to_string(),
+        Val::Swizzle(swizzle) => swizzle.to_string(),
+        Val::Tile(tiler) => tiler.to_string(),
+        Val::Tuple(_, tuple) => cutec_dialects::value::CoordText(tuple).to_string(),
+        Val::View(view) => view.layout.to_string(),
+        Val::CoordTensor(tensor) => tensor.layout.to_string(),
+        other => other.to_string(),
+    }
+}
+
+fn kind_and_notation(val: &Val) -> String {
+    let text = notation(val);
+    match val {
+        Val::Layout(_) => format!("the layout `{text}`"),
+        Val::Swizzle(_) => format!("the swizzle `{text}`"),
+        Val::Tile(_) => format!("the tile `{text}`"),
+        Val::Tuple(..) => format!("the tuple `{text}`"),
+        Val::View(view) => format!(
+            "a view of {} in {} with layout `{text}`",
+            elem_name(view.ptr.elem),
+            view.ptr.space
+        ),
+        Val::CoordTensor(_) => format!("a tensor of coordinates with layout `{text}`"),
+        Val::CopyAtom(_) => format!("the copy atom `{text}`"),
+        Val::MmaAtom(_) => format!("the MMA atom `{text}`"),
+        Val::TiledCopy(_) => "a tiled copy".into(),
+        Val::TiledMma(_) => "a tiled MMA".into(),
+        _ => format!("`{text}`"),
+    }
+}
+
+/// How a run-time integer stands in the text of a type.
+pub fn dynamic_leaf(width: Width, div: i64) -> String {
+    match (width, div) {
+        (Width::I32, 1) => "?".into(),
+        (Width::I64, 1) => "?{i64}".into(),
+        (Width::I32, div) => format!("?{{div={div}}}"),
+        (Width::I64, div) => format!("?{{i64 div={div}}}"),
+    }
+}
+
+/// What divides a sum of two numbers that `a` and `b` divide.
+pub fn gcd(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    i64::try_from(a).unwrap_or(1).max(1)
+}
