@@ -88,6 +88,7 @@ impl Graph {
         // `region[b]` is the innermost part being arranged that holds b; edges leave it unseen.
         let mut region = vec![0u32; self.blocks.len()];
         let mut regions = 1;
+        let mut search = Search::new(&self.successors);
         let mut work = vec![(Work::Arrange((0..self.blocks.len()).collect()), 0)];
         while let Some((item, depth)) = work.pop() {
             let members = match item {
@@ -101,9 +102,8 @@ impl Graph {
                 order.extend(members);
                 continue;
             }
-            let components = self.components(&members, &region);
             // Onto a stack: the last is pushed first.
-            for mut component in components.into_iter() {
+            for mut component in search.components(&members, &region) {
                 component.sort_unstable();
                 if let [single] = component[..] {
                     work.push((Work::Place(single), depth));
@@ -121,20 +121,39 @@ impl Graph {
             }
         }
     }
+}
 
-    /// Strongly connected components of some blocks, each before those that reach it (Tarjan).
-    fn components(&self, members: &[usize], region: &[u32]) -> Vec<Vec<usize>> {
-        const UNSEEN: u32 = u32::MAX;
-        let mut index = vec![
-            UNSEEN;
-            if members.is_empty() {
-                0
-            } else {
-                self.blocks.len()
-            }
-        ];
-        let mut low = index.clone();
-        let mut on_stack = vec![false; index.len()];
+const UNSEEN: u32 = u32::MAX;
+
+/// Tarjan's search, with its tables kept from one part of the graph to the next.
+struct Search<'g> {
+    successors: &'g [Vec<usize>],
+    index: Vec<u32>,
+    low: Vec<u32>,
+    on_stack: Vec<bool>,
+}
+
+impl<'g> Search<'g> {
+    fn new(successors: &'g [Vec<usize>]) -> Search<'g> {
+        let blocks = successors.len();
+        Search {
+            successors,
+            index: vec![UNSEEN; blocks],
+            low: vec![UNSEEN; blocks],
+            on_stack: vec![false; blocks],
+        }
+    }
+
+    /// Strongly connected components of some blocks of one region, each before those that reach
+    /// it.
+    fn components(&mut self, members: &[usize], region: &[u32]) -> Vec<Vec<usize>> {
+        let Search {
+            successors,
+            index,
+            low,
+            on_stack,
+        } = self;
+        members.iter().for_each(|&block| index[block] = UNSEEN);
         let (mut stack, mut components, mut count) = (Vec::new(), Vec::new(), 0);
         for &root in members {
             if index[root] != UNSEEN {
@@ -149,7 +168,7 @@ impl Graph {
                     stack.push(block);
                     on_stack[block] = true;
                 }
-                let next = self.successors[block].get(*edge).copied();
+                let next = successors[block].get(*edge).copied();
                 *edge += 1;
                 match next {
                     Some(to) if region[to] != region[block] => {}

@@ -63,8 +63,8 @@ pub(crate) enum Special {
     Clock,
     DynamicShared,
     TotalShared,
-    Zero,
-    One,
+    /// A constant: of a GPU with one SM, and of CTAs without clusters.
+    Constant(u32),
 }
 
 /// The five lane masks.
@@ -97,6 +97,8 @@ pub(crate) struct Registers {
     pub words: Vec<Words>,
     pub wides: Vec<Wides>,
     pub preds: Vec<u32>,
+    /// The condition code of `add.cc` and the like, a bit a lane.
+    pub carry: u32,
     pub specials: Specials,
     /// Addresses of module variables.
     pub variables: std::sync::Arc<[u64]>,
@@ -145,8 +147,7 @@ impl Registers {
             Special::Clock => [s.clock; WARP],
             Special::DynamicShared => lanes(&|_| s.dynamic_shared),
             Special::TotalShared => lanes(&|_| s.total_shared),
-            Special::Zero => [0; WARP],
-            Special::One => [1; WARP],
+            Special::Constant(value) => lanes(&|_| value),
         }
     }
 

@@ -146,10 +146,17 @@ impl Memory {
     /// # Errors
     /// The range is not inside of one allocation.
     pub fn poison(&mut self, address: u64, bytes: u64) -> Result<(), SimError> {
+        // Before as many bytes are made.
+        self.host_place(address, bytes, Access::Write)?;
         self.write(address, &vec![0xff; bytes as usize])?;
         let place = self.host_place(address, bytes, Access::Write)?;
-        for at in place.offset..place.offset + bytes {
-            place.allocation.written[at as usize / 32].fetch_and(!(1 << (at % 32)), Relaxed);
+        let (mut at, end) = (place.offset, place.offset + bytes);
+        while at < end {
+            // Up to the next line of 32 bytes, whose bits are one word.
+            let size = (32 - at % 32).min(end - at);
+            place.allocation.written[at as usize / 32]
+                .fetch_and(!bits_of(at, size as u32), Relaxed);
+            at += size;
         }
         Ok(())
     }

@@ -134,7 +134,7 @@ impl Default for Options {
             checks: true,
             counters: false,
             seed: 0,
-            step_limit: 1 << 32,
+            step_limit: 1 << 28,
             threads: 0,
             // The opt-in maximum of sm_90.
             shared_limit: 227 << 10,

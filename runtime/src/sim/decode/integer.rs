@@ -2,7 +2,7 @@
 
 use super::form::{Decoded, Form, Ty};
 use crate::sim::isa::Op;
-use crate::sim::lane::{LaneFn, Pair, map1, map2, map3};
+use crate::sim::lane::{LaneFn, Pair, Registers, map1, map2, map3};
 
 /// Decodes `$method` of the type's Rust integer.
 macro_rules! by_type {
@@ -278,6 +278,42 @@ pub(super) fn dot(form: &mut Form, opcode: &str) -> Decoded<Op> {
             })
         }),
     }))
+}
+
+/// `add.cc`, `addc`, `sub.cc`, `subc`: arithmetic of more than a register, through the carry.
+pub(super) fn carry(form: &mut Form, opcode: &str) -> Decoded<Op> {
+    let reads = matches!(opcode, "addc" | "subc");
+    let subtracts = matches!(opcode, "sub" | "subc");
+    let writes = form.eat("cc");
+    let ty = form.ty()?;
+    form.end_modifiers()?;
+    if !matches!(ty, Ty::U32 | Ty::S32 | Ty::U64 | Ty::S64) {
+        return form.unknown();
+    }
+    let (dst, [a, b]) = (form.dst(ty)?, form.srcs::<2>(ty)?);
+    let ones = u64::MAX >> (64 - ty.bits());
+    Ok(Op::Lanes(Box::new(
+        move |registers: &mut Registers, mask| {
+            let (a, b) = (registers.wides_of(a), registers.wides_of(b));
+            let mut carry = 0;
+            let results = std::array::from_fn(|lane| {
+                let carried = u128::from(reads && registers.carry >> lane & 1 == 1);
+                let (a, b) = (u128::from(a[lane] & ones), u128::from(b[lane] & ones));
+                // The carry of a subtraction is its borrow.
+                let result = if subtracts {
+                    a.wrapping_sub(b).wrapping_sub(carried)
+                } else {
+                    a + b + carried
+                };
+                carry |= u32::from(result > u128::from(ones)) << lane;
+                result as u64 & ones
+            });
+            registers.set_wides(dst, mask, &results);
+            if writes {
+                registers.carry = registers.carry & !mask | carry & mask;
+            }
+        },
+    )))
 }
 
 /// `mul24`, `mad24`, `.lo` only: products of the low 24 bits.

@@ -449,6 +449,10 @@ fn operation(form: &mut Form, instruction: &ast::Instruction<'_>) -> Decoded<Op>
         "min" | "max" if float => float::extremum(form, opcode),
         "abs" | "neg" if float => float::sign(form, opcode),
         "div" if float => float::divide(form),
+        "addc" | "subc" => integer::carry(form, opcode),
+        "add" | "sub" if instruction.modifiers.first() == Some(&"cc") => {
+            integer::carry(form, opcode)
+        }
         "fma" => float::fused(form),
         "mad" if float => float::fused(form),
         "rcp" | "sqrt" | "rsqrt" => float::root(form, opcode),

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use crate::sim::Space;
 use crate::sim::error::ErrorKind;
-use crate::sim::lane::{LaneMask, Special};
+use crate::sim::lane::{LaneMask, Special, WARP};
 
 /// A register: its class and its slot in the file of that class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -240,14 +240,17 @@ fn special(name: &str) -> Option<Special> {
         ("%lanemask_lt", "") => Special::LaneMask(LaneMask::Lt),
         ("%lanemask_ge", "") => Special::LaneMask(LaneMask::Ge),
         ("%lanemask_gt", "") => Special::LaneMask(LaneMask::Gt),
-        ("%clock" | "%clock64", "") => Special::Clock,
+        ("%clock" | "%clock64" | "%globaltimer", "") => Special::Clock,
+        ("WARP_SZ", "") => Special::Constant(WARP as u32),
+        ("%smid" | "%gridid", "") => Special::Constant(0),
+        ("%nsmid", "") => Special::Constant(1),
         ("%dynamic_smem_size", "") => Special::DynamicShared,
         ("%total_smem_size", "") => Special::TotalShared,
         // Without clusters a CTA is its own cluster (PTX ISA 10.15 and on).
-        ("%cluster_ctarank", "") => Special::Zero,
-        ("%cluster_nctarank", "") => Special::One,
-        ("%cluster_ctaid", part) => axis(part).map(|_| Special::Zero)?,
-        ("%cluster_nctaid", part) => axis(part).map(|_| Special::One)?,
+        ("%cluster_ctarank", "") => Special::Constant(0),
+        ("%cluster_nctarank", "") => Special::Constant(1),
+        ("%cluster_ctaid", part) => axis(part).map(|_| Special::Constant(0))?,
+        ("%cluster_nctaid", part) => axis(part).map(|_| Special::Constant(1))?,
         ("%clusterid", part) => Special::Ctaid(axis(part)?),
         ("%nclusterid", part) => Special::Nctaid(axis(part)?),
         _ => return None,

@@ -40,7 +40,7 @@ impl Copies {
     /// `cp.async.commit_group`.
     pub fn commit(&mut self, mask: u32) {
         for lane in lanes(mask) {
-            self.committed[lane] += 1;
+            self.committed[lane] = self.committed[lane].saturating_add(1);
         }
     }
 

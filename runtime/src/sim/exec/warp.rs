@@ -77,6 +77,7 @@ impl Warp {
                 words: vec![[0; WARP]; kernel.words],
                 wides: vec![[0; WARP]; kernel.wides],
                 preds: vec![0; kernel.preds],
+                carry: 0,
                 specials: Specials::default(),
                 variables: launch.variables.clone(),
             },
@@ -111,6 +112,7 @@ impl Warp {
         self.registers.words.fill([0; WARP]);
         self.registers.wides.fill([0; WARP]);
         self.registers.preds.fill(0);
+        self.registers.carry = 0;
         let present = (threads - first).min(WARP as u32);
         self.live = if present == 32 {
             u32::MAX
@@ -134,56 +136,69 @@ impl Warp {
 
     /// Runs until no group can go on, or for `budget` instructions. Returns how many it ran.
     pub fn run(&mut self, cta: &mut Cta<'_>, budget: u64) -> Result<u64, Fault> {
-        let code = &cta.launch.kernel.code[..];
         let rank = &cta.launch.kernel.rank[..];
         let mut steps = 0;
         let mut patience = PATIENCE;
         while steps < budget {
-            let ready = self
-                .groups
-                .iter()
-                .enumerate()
-                .filter(|(_, g)| g.wait == Wait::Ready);
+            let ready = self.groups.iter().enumerate();
+            let ready = ready.filter(|(_, group)| group.wait == Wait::Ready);
+            let place = |(_, group): &(usize, &Group)| rank[group.pc as usize];
             let chosen = match patience {
-                0 => ready.max_by_key(|(_, g)| rank[g.pc as usize]),
-                _ => ready.min_by_key(|(_, g)| rank[g.pc as usize]),
+                0 => ready.max_by_key(place),
+                _ => ready.min_by_key(place),
             };
-            let Some((current, _)) = chosen else { break };
-            let alone = self.groups.len() == 1;
-            patience = if patience == 0 { PATIENCE } else { patience };
-            // A group alone runs on without looking for others.
-            loop {
-                let group = self.groups[current];
-                let instr = &code[group.pc as usize];
-                steps += 1;
-                let mask = match instr.guard {
-                    None => group.mask,
-                    Some(guard) => group.mask & self.registers.pred(guard),
-                };
-                cta.stats.warp_instructions += 1;
-                cta.stats.thread_instructions += u64::from(mask.count_ones());
-                self.registers.specials.clock += 1;
-                let next = match mask {
-                    0 => Next::Advance,
-                    _ => self
-                        .execute(instr, group, mask, cta)
-                        .map_err(|fault| fault.at(self.index, group.pc))?,
-                };
-                if let (Next::Advance, true) = (&next, alone) {
-                    self.groups[current].pc += 1;
-                    if steps >= budget {
-                        break;
-                    }
-                    continue;
+            match chosen {
+                None => break,
+                Some(_) if self.groups.len() == 1 => {
+                    steps += self.run_alone(cta, budget - steps)?
                 }
-                self.apply(current, next);
-                break;
-            }
-            if !alone {
-                patience -= 1;
+                Some((current, _)) => {
+                    patience = patience.checked_sub(1).unwrap_or(PATIENCE);
+                    let next = self.step(cta, self.groups[current])?;
+                    self.apply(current, next);
+                    steps += 1;
+                }
             }
         }
         Ok(steps)
+    }
+
+    /// Runs the only group while its lanes stay together.
+    fn run_alone(&mut self, cta: &mut Cta<'_>, budget: u64) -> Result<u64, Fault> {
+        let mut group = self.groups[0];
+        for steps in 1..=budget {
+            match self.step(cta, group)? {
+                Next::Advance => group.pc += 1,
+                Next::Jump(target, mask) if mask == group.mask => group.pc = target,
+                next => {
+                    self.groups[0] = group;
+                    self.apply(0, next);
+                    return Ok(steps);
+                }
+            }
+        }
+        self.groups[0] = group;
+        Ok(budget)
+    }
+
+    /// Executes the instruction of a group in the lanes where its guard holds.
+    #[inline]
+    fn step(&mut self, cta: &mut Cta<'_>, group: Group) -> Result<Next, Fault> {
+        let kernel = cta.launch.kernel;
+        let instr = &kernel.code[group.pc as usize];
+        let mask = match instr.guard {
+            None => group.mask,
+            Some(guard) => group.mask & self.registers.pred(guard),
+        };
+        cta.stats.warp_instructions += 1;
+        cta.stats.thread_instructions += u64::from(mask.count_ones());
+        self.registers.specials.clock += 1;
+        match mask {
+            0 => Ok(Next::Advance),
+            _ => self
+                .execute(instr, group, mask, cta)
+                .map_err(|fault| fault.at(self.index, group.pc)),
+        }
     }
 
     fn apply(&mut self, current: usize, next: Next) {

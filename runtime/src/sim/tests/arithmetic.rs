@@ -376,7 +376,10 @@ fn comparisons() {
 #[test]
 fn nothing_is_guessed() {
     for (instruction, complaint) in [
-        ("add.cc.s32 %r9, %r0, %r1;", "expected a type, found `.cc`"),
+        (
+            "mad.lo.cc.s32 %r9, %r0, %r1, %r2;",
+            "expected a type, found `.cc`",
+        ),
         (
             "add.s32.foo %r9, %r0, %r1;",
             "expected no further modifier, found `.foo`",
@@ -418,4 +421,20 @@ fn nothing_is_guessed() {
             .kind,
         ErrorKind::UnknownInstruction { .. }
     ));
+}
+
+#[test]
+fn carries() {
+    // The upper halves of 128-bit sums and differences.
+    let sum = "add.cc.u64 %rd9, %rd0, %rd1; addc.cc.u64 %rd9, %rd0, 0; addc.u64 %rd9, %rd9, 0;";
+    check(sum, &INTEGERS, 2, |v| {
+        let (low_carries, high) = (v[0].overflowing_add(v[1]).1, v[0]);
+        let (high, carries) = high.overflowing_add(low_carries.into());
+        high.wrapping_add(carries.into())
+    });
+    let difference = "sub.cc.u32 %r9, %r0, %r1; subc.u32 %r9, %r0, %r1;";
+    check(difference, &INTEGERS, 2, |v| {
+        let wide = |v: u64| u64::from(v as u32) << 32 | u64::from(v as u32);
+        wide(v[0]).wrapping_sub(wide(v[1])) >> 32
+    });
 }
