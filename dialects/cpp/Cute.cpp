@@ -82,7 +82,5 @@ void CuteDialect::initialize() {
       >();
 }
 
-OpFoldResult StaticOp::fold(FoldAdaptor) { return {}; }
-
 #include "CuteVerifiers.inc"
 } // namespace cutec::cute

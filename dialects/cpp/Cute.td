@@ -130,11 +130,10 @@ class Cute_EffectOp<string mn, list<Trait> traits = []> : Cute_Op<mn, traits> {
   let assemblyFormat = "`(` $operands `)` attr-dict `:` type($operands)";
 }
 
-def Cute_StaticOp : Cute_Op<"static", [Pure, ConstantLike]> {
+def Cute_StaticOp : Cute_Op<"static", [Pure]> {
   let summary = "Materializes a fully static value";
   let arguments = (ins);
   let assemblyFormat = "attr-dict `:` type($result)";
-  let hasFolder = 1;
 }
 
 // Constructors.
@@ -182,7 +181,6 @@ def Cute_FlattenOp : Cute_PureOp<"flatten">;
 def Cute_SelectOp : Cute_PureOp<"select">;
 def Cute_SliceOp : Cute_PureOp<"slice">;
 def Cute_LocalTileOp : Cute_PureOp<"local_tile">;
-def Cute_RecastOp : Cute_PureOp<"recast_iter">;
 
 // Partitions.
 def Cute_TiledCopyPartitionSOp : Cute_PureOp<"tiled.copy.partition_S">;

@@ -251,7 +251,7 @@ impl fmt::Display for Val {
                     "!cute.memref<{}, {}, align<{}>, \"{layout}\">",
                     ptr.elem,
                     ptr.space,
-                    view_align(view)
+                    ptr.alignment()
                 )
             }
             Val::CoordTensor(tensor) => {
@@ -283,12 +283,6 @@ impl fmt::Display for Val {
             }
         }
     }
-}
-
-/// In a type the base pointer's alignment is what holds for the storage: under a
-/// swizzle the offset inside of it says the rest.
-fn view_align(view: &View) -> i64 {
-    view.ptr.alignment()
 }
 
 /// Prints a coordinate, `_` included.

@@ -18,3 +18,8 @@ func.func @algebra(%m: i32, %a: !cute.layout<"(20):(2)">, %b: !cute.layout<"(5,4
   %n = cute.size(%g) : (!cute.layout<"(?,2):(128,?{div=4})">) -> !cute.int_tuple<"?{div=2}">
   return
 }
+
+// Canonicalization and CSE know the operations to be free of effects.
+// RUN: %cute-opt --canonicalize --cse %s | FileCheck %s --check-prefix=CLEAN
+// CLEAN-LABEL: func.func @algebra
+// CLEAN-NEXT: return

@@ -13,7 +13,7 @@ mod view;
 pub use effects::{
     CopyPlan, CopySide, GemmPlan, Predicate, check, copy_plan, gemm_plan, offsets_of,
 };
-pub use view::{element_offset, mode_path, slice_view};
+pub use view::element_offset;
 
 use crate::types::TypeError;
 use crate::value::{Val, without_underscore};

@@ -57,7 +57,7 @@ fn coordinate_at(tensor: &CoordTensor, coord: &IntTuple) -> Result<Val, SemError
 }
 
 /// The part of a tensor at a coordinate: `_` keeps a mode, an integer fixes it.
-pub fn slice(x: &Val, coord: &Coord) -> Result<Val, SemError> {
+pub(super) fn slice(x: &Val, coord: &Coord) -> Result<Val, SemError> {
     match x {
         Val::View(view) => Ok(Val::View(slice_view(view, coord)?)),
         Val::CoordTensor(tensor) => {
@@ -70,7 +70,7 @@ pub fn slice(x: &Val, coord: &Coord) -> Result<Val, SemError> {
 }
 
 /// See [`slice`].
-pub fn slice_view(view: &View, coord: &Coord) -> Result<View, SemError> {
+pub(super) fn slice_view(view: &View, coord: &Coord) -> Result<View, SemError> {
     let (kept, offset) = layout::slice_and_offset(coord, view.layout.inner())?;
     moved(view, kept, &offset)
 }
@@ -143,12 +143,4 @@ fn local_tile(x: &Val, by: &Val, coord: &Val, attrs: &Attrs) -> Result<Val, SemE
     let divided = on_layout(x, |x| layout::zipped_divide(x, &tiles))?;
     let whole = Coord::Node(vec![Tree::Leaf(None); rank]);
     slice(&divided, &Coord::Node(vec![whole, coord]))
-}
-
-/// The path of a nested mode of a shape, for messages: `1.0`.
-pub fn mode_path(path: &[i64]) -> String {
-    path.iter()
-        .map(i64::to_string)
-        .collect::<Vec<_>>()
-        .join(".")
 }
