@@ -2,7 +2,7 @@
 //!
 //! - [`arithmetic`], [`floats`], [`conversions`]: each instruction on edge cases, against Rust.
 //! - [`fragments`]: `ldmatrix` and `mma` against matrices, by the ISA's tables.
-//! - [`flow`]: divergence, barriers, deadlocks.
+//! - [`flow`]: divergence, barriers, deadlocks. [`divergence`]: random jumps.
 //! - [`checks`]: each check with a fault and a clean twin.
 //! - [`kernels`]: what LLVM emits for whole kernels.
 //! - [`robust`]: garbled text.
@@ -10,6 +10,7 @@
 mod arithmetic;
 mod checks;
 mod conversions;
+mod divergence;
 mod floats;
 mod flow;
 mod fragments;
