@@ -118,7 +118,8 @@ pub struct Options {
     pub checks: bool,
     /// Count bank conflicts of shared accesses; costs about a tenth of the speed.
     pub counters: bool,
-    /// Reserved for schedules chosen at random; 0 is the fixed schedule.
+    /// Another value, another order of the warps' turns, to bring races to light; 0 is the plain
+    /// order. The same seed always gives the same run.
     pub seed: u64,
     /// The most warp instructions that one CTA may execute.
     pub step_limit: u64,

@@ -11,6 +11,51 @@ use crate::sim::{Space, Stats};
 /// Instructions a warp runs before the next has its turn, unless it has to wait earlier.
 const SLICE: u64 = 1 << 14;
 
+/// Longest turn of a random schedule.
+const SHORT_SLICE: u64 = 128;
+
+/// In which order warps have their turns, and how long these are.
+#[derive(Debug)]
+struct Schedule {
+    /// State of a xorshift generator; 0, where it stays, is the fixed schedule.
+    state: u64,
+}
+
+impl Schedule {
+    fn new(seed: u64, ctaid: [u32; 3]) -> Schedule {
+        let mix = |state: u64, value: u32| {
+            (state ^ u64::from(value))
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                .rotate_left(29)
+        };
+        let state = match seed {
+            0 => 0,
+            _ => ctaid.into_iter().fold(seed, mix) | 1,
+        };
+        Schedule { state }
+    }
+
+    fn next(&mut self) -> u64 {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        self.state >> 16
+    }
+
+    /// The warp that begins a round.
+    fn first(&mut self, warps: usize) -> usize {
+        self.next() as usize % warps.max(1)
+    }
+
+    /// Instructions of a turn.
+    fn slice(&mut self) -> u64 {
+        match self.state {
+            0 => SLICE,
+            _ => 1 + self.next() % SHORT_SLICE,
+        }
+    }
+}
+
 /// What the warps of a CTA share.
 #[derive(Debug)]
 pub(crate) struct Cta<'a> {
@@ -113,17 +158,20 @@ impl<'a> Block<'a> {
 
     fn run_warps(cta: &mut Cta<'a>, warps: &mut [Warp]) -> Result<(), Fault> {
         let limit = cta.launch.options.step_limit;
+        let mut schedule = Schedule::new(cta.launch.options.seed, cta.ctaid);
         let mut steps = 0;
         loop {
             let mut progress = false;
-            for index in 0..warps.len() {
+            let first = schedule.first(warps.len());
+            for turn in 0..warps.len() {
+                let index = (first + turn) % warps.len();
                 let warp = &mut warps[index];
                 if !warp.is_ready() {
                     continue;
                 }
                 progress = true;
                 let lived = warp.live;
-                let budget = SLICE.min(limit.saturating_sub(steps) + 1);
+                let budget = schedule.slice().min(limit.saturating_sub(steps) + 1);
                 steps += warp.run(cta, budget)?;
                 if steps > limit {
                     let pc = warp.groups.first().map_or(0, |g| g.pc);

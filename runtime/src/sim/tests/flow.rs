@@ -339,3 +339,34 @@ fn atomics() {
         atom.shared.add.u32 %r1, [sum], 1;\nbar.sync 0;\nld.shared.b32 %r2, [sum];\nst.global.b32 [%rd92], %r2;";
     assert_eq!(words_of(shared, 96, 0, &[0; 96]).unwrap(), [96; 96]);
 }
+
+#[test]
+fn seeds_change_what_is_not_ordered() {
+    // The last warp to write wins; which one that is, is a race.
+    let body = ".shared .align 4 .b32 last;\nst.shared.b32 [last], %r90;\nbar.sync 0;\nld.shared.b32 %r1, [last];\nst.global.b32 [%rd90], %r1;";
+    let module = Module::parse(&super::kernel(body)).unwrap();
+    let run = |seed| {
+        let mut memory = crate::sim::Memory::new();
+        let data = memory.alloc(4, "data").unwrap();
+        let options = crate::sim::Options {
+            seed,
+            ..Default::default()
+        };
+        module
+            .launch(
+                "k",
+                [1; 3],
+                [256, 1, 1],
+                0,
+                &data.to_le_bytes(),
+                &mut memory,
+                &options,
+            )
+            .unwrap();
+        memory.read(data, 4).unwrap()[0]
+    };
+    let winners: std::collections::BTreeSet<u8> = (0..32).map(run).collect();
+    assert!(winners.len() > 3, "{winners:?}");
+    assert_eq!(run(0), 255);
+    assert_eq!(run(7), run(7));
+}

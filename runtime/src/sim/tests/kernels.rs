@@ -190,6 +190,13 @@ fn tensor_core_gemm() {
     )
     .unwrap();
     assert_eq!(parallel, serial);
+    for seed in 1..4 {
+        let other_order = Options {
+            seed,
+            ..Options::default()
+        };
+        assert_eq!(gemm(&other_order, 16384).unwrap(), parallel);
+    }
 }
 
 #[test]
