@@ -141,6 +141,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 }
                 "block" => {
                     for (at, arg) in clause.args.iter().enumerate() {
+                        if mentions(&arg.value, signature) {
+                            let text = self.text(arg.span);
+                            let message = format!(
+                                "the size of a block must be known at compile time, but `{text}` is known only at launch"
+                            );
+                            let label = "depends on an argument";
+                            return self.error(codes::STATIC_NEEDED, arg.span, message, label);
+                        }
                         let extent = self.at_compile_time(|this| {
                             this.static_int("the size of a block", &arg.value)
                         })?;

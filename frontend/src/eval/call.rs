@@ -251,7 +251,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 
     fn inline(&mut self, function: &'a Function, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-        let outer = std::mem::replace(&mut self.frame, Frame::new(function.name.node.clone()));
+        let outer = std::mem::replace(&mut self.frame, Frame::new());
         let result = self.run_function(function, call);
         self.frame = outer;
         result

@@ -200,7 +200,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             None => {}
         }
         self.consts.insert(name.clone(), None);
-        let outer = std::mem::replace(&mut self.frame, super::Frame::new(name.clone()));
+        let outer = std::mem::replace(&mut self.frame, super::Frame::new());
         let value = self.at_compile_time(|this| this.expr(&item.value));
         self.frame = outer;
         let value = match value {

@@ -118,7 +118,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 
     fn kernel(&mut self, kernel: &'a Kernel, into: IrBlock<'c>) -> Result<()> {
-        self.frame = Frame::new(kernel.name.node.clone());
+        self.frame = Frame::new();
         (self.steps, self.ops, self.calls, self.nesting) = (0, 0, 0, 0);
         let mut defines = Vec::new();
         for param in &kernel.static_params {

@@ -109,7 +109,6 @@ struct Frame<'c, 'a> {
     scopes: Vec<Scope<'c, 'a>>,
     loops: Vec<LoopFrame<'c>>,
     returned: Option<Slot<'c>>,
-    name: Arc<str>,
 }
 
 struct Evaluator<'c, 'a> {
@@ -151,7 +150,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             diagnostics: Vec::new(),
             ir: None,
             entry: None,
-            frame: Frame::new("".into()),
+            frame: Frame::new(),
             consts: HashMap::new(),
             block: [1; 3],
             steps: 0,
@@ -278,12 +277,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 }
 
 impl Frame<'_, '_> {
-    fn new(name: Arc<str>) -> Self {
+    fn new() -> Self {
         Frame {
             scopes: vec![Scope::new()],
             loops: Vec::new(),
             returned: None,
-            name,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Errors of the semantics, and those that several places raise, as diagnostics.
 
-use super::values::{Value, notation};
+use super::values::{Value, copy_atom, kind_and_notation, mma_atom, notation};
 use super::{Evaluator, Stop};
 use crate::ast::Expr;
 use crate::diagnostics::{Code, Diagnostic, codes};
@@ -18,12 +18,9 @@ pub fn budget(span: Span, message: String) -> Diagnostic {
 
 /// An operation that makes no sense for its operands.
 pub fn semantic(span: Span, what: &str, error: &SemError, operands: &[Val]) -> Diagnostic {
-    let mut diagnostic = Diagnostic::error(
-        code_of(error),
-        span,
-        format!("`{what}` {}", sentence(error)),
-        "here",
-    );
+    let text = in_the_language(sentence(error), operands);
+    let mut diagnostic =
+        Diagnostic::error(code_of(error), span, format!("`{what}` {text}"), "here");
     diagnostic.labels[0].text = match error {
         SemError::Layout(_) => "the layouts do not fit".into(),
         SemError::Type(TypeError::Atom(_)) => "no such instruction".into(),
@@ -41,6 +38,21 @@ pub fn semantic(span: Span, what: &str, error: &SemError, operands: &[Val]) -> D
         diagnostic = diagnostic.with_help(format!("promise{help}"));
     }
     diagnostic
+}
+
+/// Types of the IR as the language names them.
+fn in_the_language(mut text: String, operands: &[Val]) -> String {
+    for operand in operands {
+        let (ir, name) = match operand {
+            Val::CopyAtom(atom) => (atom.to_string(), copy_atom(atom)),
+            Val::TiledCopy(copy) => (copy.atom.to_string(), copy_atom(&copy.atom)),
+            Val::MmaAtom(atom) => (atom.to_string(), mma_atom(atom)),
+            Val::TiledMma(mma) => (mma.atom.to_string(), mma_atom(&mma.atom)),
+            other => (format!("`{other}`"), kind_and_notation(other)),
+        };
+        text = text.replace(&ir, &name);
+    }
+    text
 }
 
 fn sentence(error: &SemError) -> String {

@@ -1,6 +1,5 @@
 //! Statements.
 
-use super::arith::type_text;
 use super::materialize::OpA;
 use super::values::{Value, elem_name, elem_of};
 use super::{Evaluator, Result, Stop};
@@ -507,7 +506,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
         let ir = self.spread(&value, elem, Some(size), value_span)?;
         let vector = super::arith::number_or_vector(ir, elem, Some(size));
-        debug_assert!(!type_text(elem, Some(size)).is_empty());
         self.op(
             "memref.store_vec",
             "=",

@@ -2,6 +2,7 @@
 
 use crate::ast::Function;
 use crate::source::Span;
+use cutec_dialects::atoms::{CopyAtom, CopyOp, MmaAtom, MmaOp};
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::types::{Vars, parse_type};
@@ -293,11 +294,46 @@ pub fn notation(val: &Val) -> String {
         Val::Tuple(_, tuple) => cutec_dialects::value::CoordText(tuple).to_string(),
         Val::View(view) => view.layout.to_string(),
         Val::CoordTensor(tensor) => tensor.layout.to_string(),
+        Val::CopyAtom(atom) => copy_atom(atom),
+        Val::MmaAtom(atom) => mma_atom(atom),
         other => other.to_string(),
     }
 }
 
-fn kind_and_notation(val: &Val) -> String {
+/// A copy atom as the language spells it.
+#[allow(unreachable_patterns)]
+pub fn copy_atom(atom: &CopyAtom) -> String {
+    let elem = elem_name(atom.elem);
+    match atom.op {
+        CopyOp::Universal { bits } => format!("universal<{elem}, bits = {bits}>"),
+        CopyOp::Async { bits, .. } => format!("cp_async<{elem}, bits = {bits}>"),
+        CopyOp::Ldsm {
+            matrices,
+            transpose: false,
+        } => format!("ldmatrix<{elem}, {matrices}>"),
+        CopyOp::Ldsm { matrices, .. } => format!("ldmatrix<{elem}, {matrices}, trans = true>"),
+        _ => atom.to_string(),
+    }
+}
+
+/// An MMA atom as the language spells it.
+#[allow(unreachable_patterns)]
+pub fn mma_atom(atom: &MmaAtom) -> String {
+    match atom.op {
+        MmaOp::Fma => format!("fma<{}>", elem_name(atom.c)),
+        MmaOp::Sync { m, n, k } => {
+            format!(
+                "sm80_{m}x{n}x{k}<{}, {}>",
+                elem_name(atom.a),
+                elem_name(atom.c)
+            )
+        }
+        _ => atom.to_string(),
+    }
+}
+
+/// A value in the notation of layouts, with what kind of value it is.
+pub fn kind_and_notation(val: &Val) -> String {
     let text = notation(val);
     match val {
         Val::Layout(_) => format!("the layout `{text}`"),
@@ -312,6 +348,8 @@ fn kind_and_notation(val: &Val) -> String {
         Val::CoordTensor(_) => format!("a tensor of coordinates with layout `{text}`"),
         Val::CopyAtom(_) => format!("the copy atom `{text}`"),
         Val::MmaAtom(_) => format!("the MMA atom `{text}`"),
+        Val::Ptr(ptr) => format!("a pointer to {} in {}", elem_name(ptr.elem), ptr.space),
+        Val::Opaque(ty) => format!("a value of {ty}"),
         Val::TiledCopy(_) => "a tiled copy".into(),
         Val::TiledMma(_) => "a tiled MMA".into(),
         _ => format!("`{text}`"),

@@ -1,0 +1,111 @@
+//! Evaluation and emission: `emission/*.cute` and the examples give IR that verifies, `wrong/*.cute`
+//! give the diagnostics of the snapshots.
+
+use cutec_dialects::target::Target;
+use cutec_frontend::diagnostics::render::{RenderOptions, render_all};
+use cutec_frontend::source::{NoImports, SourceMap};
+use cutec_frontend::{LowerOptions, emit_module, load_program};
+use melior::ir::operation::OperationLike;
+use std::path::{Path, PathBuf};
+
+/// IR and diagnostics of a text.
+fn lower(
+    name: &str,
+    text: &str,
+    arch: &str,
+    defines: &[(&str, &str)],
+    kernel: Option<&str>,
+) -> (Option<String>, String) {
+    let (mut map, mut diagnostics) = (SourceMap::new(), Vec::new());
+    let program = load_program(&mut map, name, text, &NoImports, &mut diagnostics);
+    let context = cutec_dialects::context();
+    let options = LowerOptions {
+        target: Target::parse(arch).unwrap(),
+        kernel: kernel.map(String::from),
+        defines: defines
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_string()))
+            .collect(),
+    };
+    let module = emit_module(&context, &map, &program, &options, &mut diagnostics);
+    let ir = module.map(|module| {
+        assert!(
+            module.as_operation().verify(),
+            "{name} does not verify:\n{}",
+            module.as_operation()
+        );
+        module.as_operation().to_string()
+    });
+    (ir, render_all(&diagnostics, &map, RenderOptions::PLAIN))
+}
+
+fn files(folder: &str) -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    paths.retain(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "cute")
+    });
+    paths.sort();
+    let read = |path: PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        (name, std::fs::read_to_string(path).unwrap())
+    };
+    paths.into_iter().map(read).collect()
+}
+
+#[test]
+fn correct_programs_give_ir_that_verifies() {
+    for (name, text) in files("tests/emission")
+        .into_iter()
+        .chain(files("../examples"))
+    {
+        let (ir, diagnostics) = lower(&name, &text, "sm_80", &[], None);
+        let ir = ir.unwrap_or_else(|| panic!("{name}:\n{diagnostics}"));
+        assert!(!ir.contains("unrealized"), "{name}");
+        if !name.contains("gemm") {
+            insta::assert_snapshot!(format!("emission__{name}"), ir);
+        }
+    }
+}
+
+#[test]
+fn parameters_from_the_command_line_change_the_kernel() {
+    let (_, text) = files("../examples")
+        .into_iter()
+        .find(|(name, _)| name == "gemm.cute")
+        .unwrap();
+    for defines in [
+        [("bk", "32"), ("stages", "4")],
+        [("bm", "64"), ("bn", "64")],
+    ] {
+        let (ir, diagnostics) = lower("gemm.cute", &text, "sm_80", &defines, Some("gemm"));
+        let ir = ir.unwrap_or_else(|| panic!("{diagnostics}"));
+        assert!(
+            ir.contains(&format!(
+                "\\22{}\\22:\\22{}\\22",
+                defines[0].0, defines[0].1
+            )),
+            "{ir}"
+        );
+    }
+    let (ir, diagnostics) = lower("gemm.cute", &text, "sm_80", &[("bkk", "32")], None);
+    assert!(ir.is_none());
+    insta::assert_snapshot!("define__unknown", diagnostics);
+    let (_, diagnostics) = lower("gemm.cute", &text, "sm_80", &[("bk", "wide")], None);
+    insta::assert_snapshot!("define__bad", diagnostics);
+    let (_, diagnostics) = lower("gemm.cute", &text, "sm_80", &[], Some("gem"));
+    insta::assert_snapshot!("define__kernel", diagnostics);
+}
+
+#[test]
+fn wrong_programs_are_explained() {
+    for (name, text) in files("tests/wrong") {
+        let (ir, diagnostics) = lower(&name, &text, "sm_80", &[], None);
+        assert!(ir.is_none(), "{name} was accepted");
+        insta::assert_snapshot!(format!("wrong__{name}"), diagnostics);
+    }
+}
