@@ -64,8 +64,8 @@ pub fn diagnostic(message: &Message, sources: &SourceMap) -> Option<Diagnostic> 
     })
 }
 
-/// The word at a place of MLIR's, which names only where it begins.
-fn span_of(place: &Place, sources: &SourceMap) -> Option<Span> {
+/// The word at a place that names only where it begins, as MLIR's and the simulator's do.
+pub(crate) fn span_of(place: &Place, sources: &SourceMap) -> Option<Span> {
     // MLIR calls a text that it was given without a name "-": the one that is being compiled.
     let id = match place.file.as_str() {
         "-" => sources.files().next()?.0,

@@ -60,7 +60,15 @@ fn bench_file(
     let header = format!("{} on {}\n", file.display(), device.name());
     write_stdout(header.as_bytes())?;
     let repeats = arguments.repeats;
-    let launcher = DeviceLauncher::new(compiler, &FileLoader, &source, &options, device, repeats);
+    let launcher = DeviceLauncher::new(
+        compiler,
+        &FileLoader,
+        &source,
+        &sources,
+        &options,
+        device,
+        repeats,
+    );
     let interpreter = Interpreter::new(&sources, program.items(), &launcher);
     let mut all = true;
     for bench in benches {

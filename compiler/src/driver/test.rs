@@ -110,7 +110,15 @@ fn test_file(
         device.name()
     );
     write_stdout(header.as_bytes())?;
-    let launcher = DeviceLauncher::new(compiler, &FileLoader, &source, &options, device, 0);
+    let launcher = DeviceLauncher::new(
+        compiler,
+        &FileLoader,
+        &source,
+        &sources,
+        &options,
+        device,
+        0,
+    );
     let interpreter = Interpreter::new(&sources, program.items(), &launcher);
     for test in tests {
         write_stdout(format!("test {} ... ", test.name.node).as_bytes())?;

@@ -3,8 +3,11 @@
 
 use super::problem::{Stop, TestProblem};
 use super::value::HostTensor;
+use crate::codegen::messages::Place;
 use crate::compile::{Compiler, Emit, Options, Source};
-use cutec_frontend::source::{SourceLoader, Span};
+use crate::report;
+use cutec_frontend::diagnostics::Label;
+use cutec_frontend::source::{SourceLoader, SourceMap, Span};
 use cutec_runtime::abi::{ArgAbi, ScalarValue};
 use cutec_runtime::{Artifact, Device, Loaded, RunError, Value};
 use std::cell::RefCell;
@@ -48,6 +51,7 @@ pub struct DeviceLauncher<'a> {
     compiler: &'a Compiler,
     loader: &'a dyn SourceLoader,
     source: &'a Source,
+    sources: &'a SourceMap,
     options: &'a Options,
     device: RefCell<&'a mut dyn Device>,
     compiled: RefCell<HashMap<Key, Rc<Artifact>>>,
@@ -71,11 +75,12 @@ pub struct Measurement {
 }
 
 impl<'a> DeviceLauncher<'a> {
-    /// A launcher for the kernels of `source`. Each launch is repeated `repeats` times for its time.
+    /// A launcher for the kernels of `source`; `sources` holds it as the blocks were parsed. Each launch is repeated `repeats` times for its time.
     pub fn new(
         compiler: &'a Compiler,
         loader: &'a dyn SourceLoader,
         source: &'a Source,
+        sources: &'a SourceMap,
         options: &'a Options,
         device: &'a mut dyn Device,
         repeats: usize,
@@ -84,6 +89,7 @@ impl<'a> DeviceLauncher<'a> {
             compiler,
             loader,
             source,
+            sources,
             options,
             device: RefCell::new(device),
             compiled: RefCell::new(HashMap::new()),
@@ -95,6 +101,52 @@ impl<'a> DeviceLauncher<'a> {
     /// The launches since the last call.
     pub fn take_measurements(&self) -> Vec<Measurement> {
         self.measured.take()
+    }
+
+    /// The error of a run: its first line is the reason, the rest are notes; the line of the kernel is
+    /// shown where the simulator knows it.
+    fn failure(&self, call: &KernelCall<'_>, error: &RunError) -> Stop {
+        let text = error.to_string();
+        let mut lines = text.lines();
+        let mut reason = lines.next().unwrap_or("it failed").to_owned();
+        let mut notes: Vec<String> = lines.map(|line| line.trim().to_owned()).collect();
+        if !call.defines.is_empty() {
+            let defines: Vec<String> = call
+                .defines
+                .iter()
+                .map(|(name, value)| format!("{name} = {value}"))
+                .collect();
+            notes.push(format!("compiled with {}", defines.join(", ")));
+        }
+        let RunError::Device(error) = error else {
+            return refused(call, reason, notes);
+        };
+        let place = error.source_location().map(|location| Place {
+            file: location.file.clone(),
+            line: location.line,
+            column: location.column,
+        });
+        let span = place
+            .as_ref()
+            .and_then(|place| report::span_of(place, self.sources));
+        if let (Some(place), Some(_)) = (&place, span)
+            && let Some(rest) = reason.strip_prefix(&format!("{place}: "))
+        {
+            reason = rest.to_owned();
+        }
+        let kernel = call.kernel.to_owned();
+        let mut stop = TestProblem::Run {
+            kernel,
+            reason,
+            notes,
+        }
+        .at(call.span);
+        if let Some(span) = span {
+            // Where it happened comes first, so that the report leads there.
+            let text = "in this operation of the kernel".to_owned();
+            stop.diagnostic.labels.insert(0, Label { span, text });
+        }
+        stop
     }
 
     fn artifact(&self, call: &KernelCall<'_>) -> Result<Rc<Artifact>, Stop> {
@@ -154,7 +206,7 @@ impl Launcher for DeviceLauncher<'_> {
 
         let mut device = self.device.borrow_mut();
         let device: &mut dyn Device = &mut **device;
-        let failed = |error: RunError| failure(call, &error);
+        let failed = |error: RunError| self.failure(call, &error);
         let loaded = Loaded::load(device, &artifact).map_err(|error| failed(error.into()))?;
         let result = loaded.run_timed(device, call.kernel, &mut values, self.repeats);
         let unloaded = loaded.unload(device);
@@ -186,21 +238,4 @@ fn refused(call: &KernelCall<'_>, reason: String, notes: Vec<String>) -> Stop {
         notes,
     }
     .at(call.span)
-}
-
-/// The error of a run: its first line is the reason, the rest are notes.
-fn failure(call: &KernelCall<'_>, error: &RunError) -> Stop {
-    let text = error.to_string();
-    let mut lines = text.lines();
-    let reason = lines.next().unwrap_or("it failed").to_owned();
-    let mut notes: Vec<String> = lines.map(|line| line.trim().to_owned()).collect();
-    if !call.defines.is_empty() {
-        let defines: Vec<String> = call
-            .defines
-            .iter()
-            .map(|(name, value)| format!("{name} = {value}"))
-            .collect();
-        notes.push(format!("compiled with {}", defines.join(", ")));
-    }
-    refused(call, reason, notes)
 }

@@ -144,6 +144,16 @@ pub enum TestProblem {
         /// Of what.
         unit: &'static str,
     },
+    /// The kernel did not run to its end.
+    #[error("`{kernel}` failed: {reason}")]
+    Run {
+        /// The kernel.
+        kernel: String,
+        /// Why.
+        reason: String,
+        /// More about it.
+        notes: Vec<String>,
+    },
     /// The kernel was refused.
     #[error("`{kernel}` was not launched: {reason}")]
     Launch {
@@ -181,7 +191,7 @@ impl Problem for TestProblem {
     fn code(&self) -> Code {
         match self {
             Self::Mismatch { .. } | Self::Condition => ASSERTION_FAILED,
-            Self::Launch { .. } => LAUNCH_FAILED,
+            Self::Launch { .. } | Self::Run { .. } => LAUNCH_FAILED,
             _ => TEST_NOT_EVALUABLE,
         }
     }
@@ -208,7 +218,7 @@ impl Problem for TestProblem {
                     values.join(", ")
                 )
             }
-            Self::Launch { .. } => "launched here".to_owned(),
+            Self::Launch { .. } | Self::Run { .. } => "launched here".to_owned(),
             Self::NoRange { .. } | Self::TwoRanges { .. } => "this index".to_owned(),
             Self::WrongKind { expected, .. } => format!("this should be {expected}"),
             _ => "here".to_owned(),
@@ -224,7 +234,7 @@ impl Problem for TestProblem {
                 "the largest difference is {:.6e}; {:.3e} relative and {:.3e} absolute are allowed",
                 tolerance.worst, tolerance.relative, tolerance.absolute
             )],
-            Self::Launch { notes, .. } => notes.clone(),
+            Self::Launch { notes, .. } | Self::Run { notes, .. } => notes.clone(),
             _ => Vec::new(),
         }
     }
