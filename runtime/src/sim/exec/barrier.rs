@@ -40,10 +40,9 @@ impl Warp {
             return Ok(Next::Gather(mask, self.live));
         }
         let first = mask.trailing_zeros() as usize;
-        let id = self.registers.words_of(barrier.id)[first];
-        let count = barrier
-            .count
-            .map(|count| self.registers.words_of(count)[first]);
+        let ids = self.registers.words_of(barrier.id);
+        let counts = barrier.count.map(|count| self.registers.words_of(count));
+        let (id, count) = (ids[first], counts.map(|counts| counts[first]));
         let illegal = |what, expected: &str, found| {
             let kind = ErrorKind::Barrier {
                 barrier: id,
@@ -53,6 +52,16 @@ impl Warp {
             };
             Fault::new(kind, first as u32)
         };
+        for lane in lanes(mask) {
+            if ids[lane] != id {
+                return Err(illegal("resource", "one in all lanes", ids[lane]));
+            }
+            if let Some(counts) = counts
+                && counts[lane] != counts[first]
+            {
+                return Err(illegal("thread count", "one in all lanes", counts[lane]));
+            }
+        }
         let Some(&state) = cta.barriers.get(id as usize) else {
             return Err(illegal("resource", "0 to 15", id));
         };
@@ -61,17 +70,11 @@ impl Warp {
         {
             return Err(illegal("thread count", "a multiple of 32 above 0", count));
         }
-        if state.arrived > 0 && state.count != count {
-            let expected = state
-                .count
-                .map_or("all threads, as earlier arrivals".to_owned(), |c| {
-                    format!("{c}, as earlier arrivals")
-                });
-            return Err(illegal(
-                "thread count",
-                &expected,
-                count.unwrap_or(cta.threads()),
-            ));
+        let all = cta.threads();
+        let earlier = state.count.unwrap_or(all);
+        if state.arrived > 0 && earlier != count.unwrap_or(all) {
+            let expected = format!("{earlier}, as earlier arrivals");
+            return Err(illegal("thread count", &expected, count.unwrap_or(all)));
         }
         let weight = if barrier.aligned && count.is_some() {
             WARP as u32
