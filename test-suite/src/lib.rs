@@ -38,7 +38,14 @@ fn build() -> PathBuf {
         Some(profile) => profile,
     };
     let status = Command::new(env!("CARGO"))
-        .args(["build", "--package", "cutec", "--bins", "--profile", profile])
+        .args([
+            "build",
+            "--package",
+            "cutec",
+            "--bins",
+            "--profile",
+            profile,
+        ])
         .env("CARGO_TARGET_DIR", target)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status()

@@ -33,7 +33,10 @@ fn layout_answers_every_line_of_standard_input() {
     let mut stdin = child.stdin.take().expect("a pipe");
     let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
     let output = child.wait_with_output().expect("cutec ends");
-    writer.join().expect("no panic").expect("everything is read");
+    writer
+        .join()
+        .expect("no panic")
+        .expect("everything is read");
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     let mut answers = text.lines();
@@ -80,12 +83,19 @@ fn a_wrong_source_leaves_no_file() {
     assert_eq!(output.status.code(), Some(1));
     let message = String::from_utf8_lossy(&output.stderr);
     assert!(message.contains("wrong.cute:1:"), "{message}");
-    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
+    assert_eq!(
+        std::fs::read_dir(folder.path()).expect("a folder").count(),
+        1
+    );
 }
 
 #[test]
 fn a_wrong_command_line_is_two() {
-    for arguments in [&[][..], &["a.cute", "--arch", "sm_1"], &["a.cute", "-o", "a.exe"]] {
+    for arguments in [
+        &[][..],
+        &["a.cute", "--arch", "sm_1"],
+        &["a.cute", "-o", "a.exe"],
+    ] {
         let output = Command::new(program("cutec"))
             .args(arguments)
             .output()
