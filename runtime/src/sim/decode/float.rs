@@ -106,7 +106,7 @@ impl Half {
         } else {
             f64::from(number::bf16_to_f32(bits))
         };
-        if self.ftz && bits & 0x7c00 == 0 {
+        if self.flushes(bits) {
             0f64.copysign(value)
         } else {
             value
@@ -122,11 +122,18 @@ impl Half {
             value = 0.0;
         }
         let bits = number::round(self.format, value, Rounding::Nearest, false) as u16;
-        if self.ftz && bits & 0x7c00 == 0 {
+        if self.flushes(bits) {
             bits & 0x8000
         } else {
             bits
         }
+    }
+
+    /// Whether the value is subnormal and taken for zero.
+    #[inline]
+    fn flushes(self, bits: u16) -> bool {
+        let exponent = if self.format == F16 { 0x7c00 } else { 0x7f80 };
+        self.ftz && bits & exponent == 0
     }
 
     /// `f` on the one or two values of the type.
@@ -269,13 +276,7 @@ pub(super) fn extremum(form: &mut Form, opcode: &str) -> Decoded<Op> {
             relu: false,
         };
         let one = move |a: u16, b: u16| {
-            let flushed = |v: u16| {
-                if ftz && v & 0x7c00 == 0 {
-                    v & 0x8000
-                } else {
-                    v
-                }
-            };
+            let flushed = |v: u16| if half.flushes(v) { v & 0x8000 } else { v };
             let magnitude = if xor_sign { 0x7fff } else { 0xffff };
             let sign = (a ^ b) & 0x8000;
             let (a, b) = (flushed(a) & magnitude, flushed(b) & magnitude);
