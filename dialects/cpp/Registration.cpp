@@ -72,8 +72,7 @@ void cutec_insert_dialects(MlirDialectRegistry registry) { insertDialects(*unwra
 void cutec_add_gpu_to_llvm(MlirPassManager manager) {
   PassManager &pm = *unwrap(manager);
   OpPassManager &gpuModule = pm.nest<gpu::GPUModuleOp>();
-  gpuModule.addPass(createCanonicalizerPass());
-  gpuModule.addPass(createCSEPass());
+  // No canonicalizer and no CSE: LLVM does both, and faster.
   gpuModule.addPass(createSCFToControlFlowPass());
   ConvertGpuOpsToNVVMOpsOptions options;
   options.indexBitwidth = 64;

@@ -386,7 +386,8 @@ fn target_machine(chip: &Chip, level: OptLevel) -> Result<NonNull<ffi::TargetMac
             TRIPLE.as_ptr(),
             cpu.as_ptr(),
             features.as_ptr(),
-            u32::from(level.digit()),
+            // At 3 the backend repeats GVN, which finds nothing after `pipeline`.
+            u32::from(level.digit().min(2)),
             0,
             0,
         );
