@@ -109,3 +109,16 @@ fn wrong_programs_are_explained() {
         insta::assert_snapshot!(format!("wrong__{name}"), diagnostics);
     }
 }
+
+#[test]
+fn examples_of_the_reference_compile() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/language.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let examples: Vec<&str> = text.split("\n```cute-emits\n").skip(1).collect();
+    assert!(examples.len() >= 3);
+    for (at, rest) in examples.into_iter().enumerate() {
+        let (example, _) = rest.split_once("\n```").unwrap();
+        let (ir, diagnostics) = lower(&format!("example {at}"), example, "sm_80", &[], None);
+        assert!(ir.is_some(), "{diagnostics}");
+    }
+}
