@@ -9,8 +9,6 @@
 //! A word register declared with 16 bits has upper bits without meaning: readers take the type
 //! they need.
 
-use half::{bf16, f16};
-
 /// Lanes of a warp.
 pub(crate) const WARP: usize = 32;
 
@@ -287,12 +285,8 @@ word_lane! {
     u16: |bits| bits as u16, |value| u32::from(value);
     u8: |bits| bits as u8, |value| u32::from(value);
     f32: |bits| f32::from_bits(bits), |value| value.to_bits();
-    f16: |bits| f16::from_bits(bits as u16), |value| u32::from(value.to_bits());
-    bf16: |bits| bf16::from_bits(bits as u16), |value| u32::from(value.to_bits());
     Pair<u16>: |bits| halves(bits), |value| join(value);
     Pair<i16>: |bits| halves(bits).map(|h| h as i16), |value| join(value.map(|h| h as u16));
-    Pair<f16>: |bits| halves(bits).map(f16::from_bits), |value| join(value.map(f16::to_bits));
-    Pair<bf16>: |bits| halves(bits).map(bf16::from_bits), |value| join(value.map(bf16::to_bits));
 }
 
 wide_lane! {

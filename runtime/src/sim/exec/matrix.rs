@@ -23,6 +23,8 @@ use crate::sim::number::{E4M3, E5M2, F16, Rounding, bf16_to_f32, canonical, f16_
 const ROW: u32 = 16;
 /// Columns of B and D.
 const N: usize = 8;
+/// Most columns of A.
+const MAX_K: usize = 32;
 
 /// Row and column of the two elements that a lane holds of an 8×8 tile, as
 /// `(row, column)` in the tile as it lies in memory.
@@ -127,38 +129,49 @@ impl Warp {
     }
 
     /// `mma`: D = A·B + C.
+    ///
+    /// Sums the exact products and C in f64 and rounds once; integers never round there.
     pub(super) fn multiply(&mut self, mma: &Mma) {
-        match mma.accumulate {
-            MmaAccumulator::S32 => self.multiply_integers(mma),
-            MmaAccumulator::F64 => self.multiply_f64(mma),
-            _ => self.multiply_floats(mma),
+        if mma.accumulate == MmaAccumulator::F64 {
+            return self.multiply_f64(mma);
         }
-    }
-
-    /// Sums the exact products and C in f64, and rounds once.
-    fn multiply_floats(&mut self, mma: &Mma) {
-        let mut a = [[0f64; 32]; 16];
-        let mut b = [[0f64; N]; 32];
-        // Products are exact: two f16 or bf16 have 22 bits at most, two TF32 as many.
-        each_a(&self.registers, mma, |row, column, bits| {
-            a[row][column] = float(mma.multiplicands, bits)
-        });
-        each_b(&self.registers, mma, |row, column, bits| {
-            b[row][column] = float(mma.b_type, bits)
-        });
-        let halves = mma.accumulate == MmaAccumulator::F16;
+        let mut a = [[0f64; MAX_K]; 16];
+        let mut b = [[0f64; N]; MAX_K];
         let mut sums = [[0f64; N]; 16];
+        let packed = 32 / element_bits(mma.multiplicands);
+        for (register, &src) in mma.a.iter().enumerate() {
+            let words = self.registers.words_of(src);
+            for i in 0..packed {
+                let values = elements(mma.multiplicands, &words, i);
+                for (lane, value) in values.into_iter().enumerate() {
+                    let column = packed * (lane % 4) + 4 * packed * (register / 2) + i;
+                    a[lane / 4 + 8 * (register % 2)][column] = value;
+                }
+            }
+        }
+        for (register, &src) in mma.b.iter().enumerate() {
+            let words = self.registers.words_of(src);
+            for i in 0..packed {
+                let values = elements(mma.b_type, &words, i);
+                for (lane, value) in values.into_iter().enumerate() {
+                    b[packed * (lane % 4) + 4 * packed * register + i][lane / 4] = value;
+                }
+            }
+        }
+        let per_register = if mma.accumulate == MmaAccumulator::F16 {
+            2
+        } else {
+            1
+        };
         for (register, &src) in mma.c.iter().enumerate() {
             for (lane, word) in self.registers.words_of(src).into_iter().enumerate() {
-                let mut set = |i, value: f32| {
-                    let (row, column) = accumulator_element(lane, i);
-                    sums[row][column] = value.into();
-                };
-                if halves {
-                    set(2 * register, f16_to_f32(word as u16));
-                    set(2 * register + 1, f16_to_f32((word >> 16) as u16));
-                } else {
-                    set(register, f32::from_bits(word));
+                for i in 0..per_register {
+                    let (row, column) = accumulator_element(lane, per_register * register + i);
+                    sums[row][column] = match mma.accumulate {
+                        MmaAccumulator::F16 => f16_to_f32((word >> (16 * i)) as u16).into(),
+                        MmaAccumulator::S32 => (word as i32).into(),
+                        _ => f32::from_bits(word).into(),
+                    };
                 }
             }
         }
@@ -172,48 +185,16 @@ impl Warp {
         for (register, &dst) in mma.d.iter().enumerate() {
             let fragment: Words = std::array::from_fn(|lane| {
                 let sum = |i| {
-                    let (row, column) = accumulator_element(lane, i);
+                    let (row, column) = accumulator_element(lane, per_register * register + i);
                     sums[row][column]
                 };
                 let half = |i| round(F16, sum(i), Rounding::Nearest, false) as u32;
-                match halves {
-                    true => half(2 * register) | half(2 * register + 1) << 16,
-                    false => canonical(sum(register) as f32).to_bits(),
-                }
-            });
-            self.registers.set_words(dst, u32::MAX, &fragment);
-        }
-    }
-
-    fn multiply_integers(&mut self, mma: &Mma) {
-        let mut a = [[0i32; 32]; 16];
-        let mut b = [[0i32; N]; 32];
-        let integer = |ty, bits: u32| {
-            if ty == MmaType::S8 {
-                bits as i8 as i32
-            } else {
-                bits as u8 as i32
-            }
-        };
-        each_a(&self.registers, mma, |row, column, bits| {
-            a[row][column] = integer(mma.multiplicands, bits)
-        });
-        each_b(&self.registers, mma, |row, column, bits| {
-            b[row][column] = integer(mma.b_type, bits)
-        });
-        let fragments: Vec<Words> = mma
-            .c
-            .iter()
-            .map(|&src| self.registers.words_of(src))
-            .collect();
-        for (i, &dst) in mma.d.iter().enumerate() {
-            let fragment: Words = std::array::from_fn(|lane| {
-                let (row, column) = accumulator_element(lane, i);
-                let c = i64::from(fragments[i][lane] as i32);
-                let sum = (0..mma.k).fold(c, |sum, k| sum + i64::from(a[row][k] * b[k][column]));
-                match mma.saturate {
-                    true => sum.clamp(i32::MIN.into(), i32::MAX.into()) as u32,
-                    false => sum as u32,
+                match mma.accumulate {
+                    MmaAccumulator::F16 => half(0) | half(1) << 16,
+                    // `as` saturates i32, and i64 holds every sum.
+                    MmaAccumulator::S32 if mma.saturate => sum(0) as i32 as u32,
+                    MmaAccumulator::S32 => sum(0) as i64 as u32,
+                    _ => canonical(sum(0) as f32).to_bits(),
                 }
             });
             self.registers.set_words(dst, u32::MAX, &fragment);
@@ -222,23 +203,21 @@ impl Warp {
 
     /// `m8n8k4`: A has an element a lane, row `group`, column `place`; B the transpose of that.
     fn multiply_f64(&mut self, mma: &Mma) {
-        let bits = |src: Src, registers: &Registers| registers.wides_of(src).map(f64::from_bits);
+        let values = |src: Src, registers: &Registers| registers.wides_of(src).map(f64::from_bits);
         let (a, b) = (
-            bits(mma.a[0], &self.registers),
-            bits(mma.b[0], &self.registers),
+            values(mma.a[0], &self.registers),
+            values(mma.b[0], &self.registers),
         );
         let c: Vec<_> = mma
             .c
             .iter()
-            .map(|&src| bits(src, &self.registers))
+            .map(|&src| values(src, &self.registers))
             .collect();
         for (i, &dst) in mma.d.iter().enumerate() {
             let fragment = std::array::from_fn(|lane| {
                 let (row, column) = accumulator_element(lane, i);
-                let sum = (0..mma.k).fold(c[i][lane], |sum, k| {
-                    a[4 * row + k].mul_add(b[4 * column + k], sum)
-                });
-                sum.to_bits()
+                let product = |sum, k| f64::mul_add(a[4 * row + k], b[4 * column + k], sum);
+                (0..mma.k).fold(c[i][lane], product).to_bits()
             });
             self.registers.set_wides(dst, u32::MAX, &fragment);
         }
@@ -259,49 +238,19 @@ fn element_bits(ty: MmaType) -> usize {
     }
 }
 
-fn split(word: u32, bits: usize, i: usize) -> u32 {
-    (u64::from(word) >> (bits * i) & ((1u64 << bits) - 1)) as u32
-}
-
-/// Calls `put(row, column, bits)` for each element of A.
-fn each_a(registers: &Registers, mma: &Mma, mut put: impl FnMut(usize, usize, u32)) {
-    let bits = element_bits(mma.multiplicands);
-    let packed = 32 / bits;
-    for (r, &src) in mma.a.iter().enumerate() {
-        let words = registers.words_of(src);
-        for (lane, &word) in words.iter().enumerate() {
-            let row = lane / 4 + 8 * (r % 2);
-            let column = packed * (lane % 4) + 4 * packed * (r / 2);
-            for i in 0..packed {
-                put(row, column + i, split(word, bits, i));
-            }
-        }
-    }
-}
-
-/// Calls `put(row, column, bits)` for each element of B.
-fn each_b(registers: &Registers, mma: &Mma, mut put: impl FnMut(usize, usize, u32)) {
-    let bits = element_bits(mma.b_type);
-    let packed = 32 / bits;
-    for (r, &src) in mma.b.iter().enumerate() {
-        let words = registers.words_of(src);
-        for (lane, &word) in words.iter().enumerate() {
-            let row = packed * (lane % 4) + 4 * packed * r;
-            for i in 0..packed {
-                put(row + i, lane / 4, split(word, bits, i));
-            }
-        }
-    }
-}
-
-/// The value of an element. TF32 takes the upper 19 bits of its register.
-fn float(ty: MmaType, bits: u32) -> f64 {
+/// Element `i` of each lane's word. Products of two are exact in f64.
+fn elements(ty: MmaType, words: &Words, i: usize) -> [f64; WARP] {
+    let half = |word: u32| (word >> (16 * i)) as u16;
+    let byte = |word: u32| (word >> (8 * i)) as u8;
     match ty {
-        MmaType::F16 => f16_to_f32(bits as u16).into(),
-        MmaType::Bf16 => bf16_to_f32(bits as u16).into(),
-        MmaType::Tf32 => f32::from_bits(bits & !0x1fff).into(),
-        MmaType::E4m3 => E4M3.decode(bits.into()),
-        MmaType::E5m2 => E5M2.decode(bits.into()),
-        _ => 0.0,
+        MmaType::F16 => words.map(|word| f16_to_f32(half(word)).into()),
+        MmaType::Bf16 => words.map(|word| bf16_to_f32(half(word)).into()),
+        // The upper 19 bits of the register.
+        MmaType::Tf32 => words.map(|word| f32::from_bits(word & !0x1fff).into()),
+        MmaType::S8 => words.map(|word| (byte(word) as i8).into()),
+        MmaType::U8 => words.map(|word| byte(word).into()),
+        MmaType::E4m3 => words.map(|word| E4M3.decode(byte(word).into())),
+        MmaType::E5m2 => words.map(|word| E5M2.decode(byte(word).into())),
+        MmaType::F64 => [0.0; WARP],
     }
 }
