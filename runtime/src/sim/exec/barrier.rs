@@ -70,11 +70,16 @@ impl Warp {
         {
             return Err(illegal("thread count", "a multiple of 32 above 0", count));
         }
-        let all = cta.threads();
-        let earlier = state.count.unwrap_or(all);
-        if state.arrived > 0 && earlier != count.unwrap_or(all) {
-            let expected = format!("{earlier}, as earlier arrivals");
-            return Err(illegal("thread count", &expected, count.unwrap_or(all)));
+        // Also where a count names all threads and the other operand is absent: an H200 stops with
+        // an illegal instruction then.
+        if state.arrived > 0 && state.count != count {
+            let show = |count: Option<u32>| count.map_or("none".to_owned(), |c| c.to_string());
+            let expected = format!("{}, as earlier arrivals", show(state.count));
+            return Err(illegal(
+                "thread count",
+                &expected,
+                count.unwrap_or(cta.threads()),
+            ));
         }
         let weight = if barrier.aligned && count.is_some() {
             WARP as u32

@@ -184,7 +184,10 @@ fn barrier_operands_are_checked() {
 #[test]
 fn barriers_of_different_counts_do_not_mix() {
     let body = "setp.lt.u32 %p1, %r90, 32;\n@%p1 bra a;\nbar.sync 1, 64;\nbra end;\na:\nbar.sync 1OTHER;\nend:\nst.global.b32 [%rd92], 1;";
-    assert!(words(&body.replace("OTHER", ""), 64).is_ok());
+    assert!(words(&body.replace("OTHER", ", 64"), 64).is_ok());
+    let absent = fault(&body.replace("OTHER", ""), 64).to_string();
+    let found = "thread count: expected none, as earlier arrivals, found 64";
+    assert!(absent.contains(found), "{absent}");
     let mixed = fault(&body.replace("OTHER", ", 96"), 64).to_string();
     let found = "thread count: expected 96, as earlier arrivals, found 64";
     assert!(mixed.contains(found), "{mixed}");
