@@ -122,3 +122,82 @@ fn examples_of_the_reference_compile() {
         assert!(ir.is_some(), "{diagnostics}");
     }
 }
+
+/// Words and signs of a text, in order.
+fn pieces(text: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let word = |c: char| c.is_alphanumeric() || c == '_';
+        let end = match word(first) {
+            true => rest.find(|c| !word(c)).unwrap_or(rest.len()),
+            false => first.len_utf8(),
+        };
+        pieces.push(&rest[..end]);
+        rest = &rest[end..];
+    }
+    pieces
+}
+
+#[test]
+fn mutated_programs_are_survived() {
+    let context = cutec_dialects::context();
+    let rounds = std::env::var("CUTEC_FUZZ_ROUNDS")
+        .ok()
+        .and_then(|rounds| rounds.parse().ok())
+        .unwrap_or(25u64);
+    let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = |below: usize| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        (seed % below.max(1) as u64) as usize
+    };
+    for (name, text) in files("tests/emission")
+        .into_iter()
+        .chain(files("../examples"))
+    {
+        let words = pieces(&text);
+        for _ in 0..rounds {
+            let mut mutated = words.clone();
+            for _ in 0..1 + random(3) {
+                let (at, other) = (random(mutated.len()), random(words.len()));
+                match random(4) {
+                    0 => mutated.swap(at, other.min(mutated.len() - 1)),
+                    1 => drop(mutated.remove(at)),
+                    2 => mutated[at] = words[other],
+                    _ => {
+                        mutated[at] = [
+                            "0",
+                            "-1",
+                            "_",
+                            "m",
+                            "(1, 2)",
+                            "1.5",
+                            "thread_idx.x",
+                            "true",
+                            "f16",
+                        ][random(9)]
+                    }
+                }
+            }
+            let text = mutated.concat();
+            let (mut map, mut diagnostics) = (SourceMap::new(), Vec::new());
+            let program = load_program(&mut map, &name, &text, &NoImports, &mut diagnostics);
+            let options = LowerOptions {
+                target: Target::parse("sm_90a").unwrap(),
+                kernel: None,
+                defines: Vec::new(),
+            };
+            let module = emit_module(&context, &map, &program, &options, &mut diagnostics);
+            match module {
+                Some(module) => assert!(module.as_operation().verify(), "{text}"),
+                None => assert!(
+                    diagnostics.iter().any(|diagnostic| diagnostic.is_error()),
+                    "{text}"
+                ),
+            }
+            render_all(&diagnostics, &map, RenderOptions::PLAIN);
+        }
+    }
+}

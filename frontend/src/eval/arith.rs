@@ -452,7 +452,6 @@ fn operation(op: BinaryOp, elem: Elem) -> Option<&'static str> {
         (Sub, true) => "arith.subf",
         (Mul, true) => "arith.mulf",
         (Div, true) => "arith.divf",
-        (Rem, true) => "arith.remf",
         (_, true) => return None,
         (BitAnd, _) => "arith.andi",
         (BitOr, _) => "arith.ori",

@@ -7,7 +7,7 @@
 //!
 //! Reading order:
 //! - [`values`]: what an expression is.
-//! - `expr`, `index`, `arith`, `convert`: expressions.
+//! - `expr`, `index`, `arith`, `convert`, `intrinsic`: expressions.
 //! - `stmt`, `control`: statements; `if` and loops that depend on run-time values; early exits.
 //! - `materialize`: values as operands of operations, and results as values.
 //! - `call`, `builtins`: functions and what the language has built in.
@@ -26,6 +26,7 @@ mod control;
 mod convert;
 mod expr;
 mod index;
+mod intrinsic;
 mod kernel;
 mod materialize;
 mod problem;

@@ -117,13 +117,7 @@ fn abs<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<
     match &value {
         Value::Int(value) => Ok(Value::Int(value.saturating_abs())),
         Value::Float(value) => Ok(Value::Float(value.abs())),
-        Value::Scalar(scalar) if !scalar.elem.is_float() => {
-            ev.unary("math.absi", &value, call.span)
-        }
-        Value::Vector(vector) if !vector.elem.is_float() => {
-            ev.unary("math.absi", &value, call.span)
-        }
-        _ => ev.unary("math.absf", &value, call.span),
+        _ => ev.absolute(&value, call.span),
     }
 }
 
@@ -199,7 +193,7 @@ fn fma<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<
     let rhs = ev.spread(&rhs, sum.elem, sum.len, b.expr.span)?;
     let ir = ev.ir(call.span)?;
     let ty = ir.ty(&type_text(sum.elem, sum.len));
-    let result = ir.value("math.fma", &[sum.lhs, rhs, sum.rhs], &[], ty);
+    let result = ir.value("llvm.intr.fma", &[sum.lhs, rhs, sum.rhs], &[], ty);
     Ok(number_or_vector(result, sum.elem, sum.len))
 }
 
@@ -230,19 +224,7 @@ fn function<'c, 'a>(
             _ => x.ceil(),
         }));
     }
-    let is_float = match &value {
-        Value::Scalar(scalar) => scalar.elem.is_float(),
-        Value::Vector(vector) => vector.elem.is_float(),
-        _ => true,
-    };
-    if !is_float {
-        return ev.expected(
-            &format!("a floating number for `{name}`"),
-            &value,
-            call.span,
-        );
-    }
-    ev.unary(&format!("math.{name}"), &value, call.span)
+    ev.elementary(name, &value, call.span)
 }
 
 fn static_assert<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
