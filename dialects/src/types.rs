@@ -106,10 +106,10 @@ impl Vars {
 }
 
 /// The value that stands for any value of a type. Types of other dialects are
-/// scalars (`i1`, `i32`, `i64`, `index`) or opaque.
+/// integers (`i32`, `i64`, `index`) or opaque.
 pub fn parse_type(text: &str, vars: &mut Vars) -> Result<Val, TypeError> {
     match text {
-        "i1" | "i8" | "i16" | "i32" => return Ok(Val::Scalar(vars.fresh(Width::I32, 1))),
+        "i32" => return Ok(Val::Scalar(vars.fresh(Width::I32, 1))),
         "i64" | "index" => return Ok(Val::Scalar(vars.fresh(Width::I64, 1))),
         _ => {}
     }

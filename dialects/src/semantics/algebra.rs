@@ -31,6 +31,7 @@ pub(super) fn evaluate(
         }
         ("cosize", [Val::Layout(x)]) => layout::cosize_any(x).map(leaf).map_err(SemError::from),
         ("get_scalar", [x]) => get_scalar(x),
+        ("elem_less", [a, b]) => elem_less(a, b),
         ("crd2idx", [coord, Val::Layout(x)]) => {
             integers(coord).and_then(|coord| Ok(tuple(TupleKind::IntTuple, &x.at(&coord)?)))
         }
@@ -250,6 +251,17 @@ fn get_scalar(x: &Val) -> Result<Val, SemError> {
         Tree::Leaf(int) => Ok(Val::Scalar(int)),
         Tree::Node(_) => operand_error("a single integer", x),
     }
+}
+
+/// Compares leaf by leaf; the profiles agree.
+fn elem_less(a: &Val, b: &Val) -> Result<Val, SemError> {
+    let (a, b) = (integers(a)?, integers(b)?);
+    if !a.congruent(&b) {
+        return Err(SemError::Illegal(format!(
+            "compares {a} with {b}; expects tuples of one profile"
+        )));
+    }
+    Ok(Val::Opaque("i1".into()))
 }
 
 fn composition(a: &AnyLayout, b: &Val) -> Result<Val, SemError> {

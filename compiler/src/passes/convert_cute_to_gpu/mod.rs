@@ -227,10 +227,21 @@ impl<'c> Lowering<'c> {
             return Ok(val.clone());
         }
         let text = value.r#type().to_string();
-        Ok(match text.as_str() {
-            "i32" | "i64" => Val::Scalar(self.integer(value)),
-            _ => parse_type(&text, &mut Vars::default())?,
-        })
+        match text.as_str() {
+            "i32" | "i64" => Ok(Val::Scalar(self.integer(value))),
+            "index" => {
+                let i64_type = self.emitter.ir.ty("i64");
+                let value = self
+                    .emitter
+                    .ir
+                    .value("arith.index_cast", &[value], &[], i64_type);
+                Ok(Val::Scalar(self.integer(value)))
+            }
+            _ if text.starts_with("!cute") => Err(SemError::Illegal(format!(
+                "uses a value of {text} that no operation of this kernel defines; block arguments and casts carry none"
+            ))),
+            _ => Ok(Val::Opaque(text)),
+        }
     }
 
     /// Gives storage to a view that an operation allocates.
