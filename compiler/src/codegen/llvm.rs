@@ -352,15 +352,22 @@ fn initialize() {
         // `--nvptx-short-ptr`: pointers into shared memory are 32 bits wide.
         // `--pre-RA-sched=linearize`: blocks keep the order of the program. LLVM's scheduler takes most
         // of code generation for an unrolled GEMM, and ptxas schedules anew (same registers, no spills).
-        let arguments =
-            [c"cutec".as_ptr(), c"--nvptx-short-ptr".as_ptr(), c"--pre-RA-sched=linearize".as_ptr()];
+        let arguments = [
+            c"cutec".as_ptr(),
+            c"--nvptx-short-ptr".as_ptr(),
+            c"--pre-RA-sched=linearize".as_ptr(),
+        ];
         // SAFETY: called once, before any other thread uses LLVM through this module.
         unsafe {
             ffi::LLVMInitializeNVPTXTargetInfo();
             ffi::LLVMInitializeNVPTXTarget();
             ffi::LLVMInitializeNVPTXTargetMC();
             ffi::LLVMInitializeNVPTXAsmPrinter();
-            ffi::LLVMParseCommandLineOptions(arguments.len() as _, arguments.as_ptr(), std::ptr::null());
+            ffi::LLVMParseCommandLineOptions(
+                arguments.len() as _,
+                arguments.as_ptr(),
+                std::ptr::null(),
+            );
             ffi::LLVMInstallFatalErrorHandler(hand_over_fatal_error);
         }
     });
