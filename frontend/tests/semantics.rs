@@ -163,7 +163,10 @@ fn mutated_programs_are_survived() {
             for _ in 0..1 + random(3) {
                 let (at, other) = (random(mutated.len()), random(words.len()));
                 match random(4) {
-                    0 => mutated.swap(at, other.min(mutated.len() - 1)),
+                    0 => {
+                        let with = random(mutated.len());
+                        mutated.swap(at, with);
+                    }
                     1 => drop(mutated.remove(at)),
                     2 => mutated[at] = words[other],
                     _ => {

@@ -198,7 +198,7 @@ codes! {
 
     BAD_DEFINE = 112, "bad `-D`",
     "`-D name=value` sets a compile-time parameter of a kernel. The name must be one of its\n\
-     parameters, the value an integer, a number, a bool, a type or an expression of these.";
+     parameters, the value an integer, a number, a bool, a type or a tuple of these.";
 
     STATIC_ASSERT = 113, "static assertion failed",
     "The condition of a `static_assert` does not hold.";
@@ -216,9 +216,6 @@ codes! {
 
     ARITHMETIC = 117, "arithmetic error at compile time",
     "Division by zero, or a result beyond 64 bits.";
-
-    INTERNAL = 199, "mistake in cutec",
-    "The compiler produced IR that does not verify. This is a bug in cutec, not in the program.";
 
     // 900–909 reports of MLIR, 910–919 `test` and `bench` blocks.
     MLIR_MESSAGE = 900, "refused by the compiler's intermediate representation",
