@@ -18,7 +18,7 @@ use melior::ir::{Region, Type};
 
 /// A value of two branches, as results of the operation say it.
 enum Joined<'c, 'a> {
-    Known(Value<'c, 'a>),
+    Known(Box<Value<'c, 'a>>),
     Result(usize, Elem, Option<i64>),
     Tuple(Vec<Joined<'c, 'a>>),
 }
@@ -367,11 +367,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         span: Span,
     ) -> Result<Joined<'c, 'a>> {
         if !wanted {
-            return Ok(Joined::Known(Value::Unit));
+            return Ok(Joined::Known(Box::new(Value::Unit)));
         }
         match (a, b) {
-            (Value::Unit, Value::Unit) => return Ok(Joined::Known(Value::Unit)),
-            (Value::Int(x), Value::Int(y)) if x == y => return Ok(Joined::Known(a.clone())),
+            (Value::Unit, Value::Unit) => return Ok(Joined::Known(Box::new(Value::Unit))),
+            (Value::Int(x), Value::Int(y)) if x == y => {
+                return Ok(Joined::Known(Box::new(a.clone())));
+            }
             (Value::Tuple(x), Value::Tuple(y)) if x.len() == y.len() => {
                 let parts = x
                     .iter()
@@ -380,7 +382,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 return Ok(Joined::Tuple(parts.collect::<Result<_>>()?));
             }
             (Value::Cute(x), Value::Cute(y)) if x.ir == y.ir => {
-                return Ok(Joined::Known(a.clone()));
+                return Ok(Joined::Known(Box::new(a.clone())));
             }
             _ => {}
         }
@@ -671,7 +673,7 @@ fn rebuild<'c, 'a>(
     result: &mut impl FnMut(usize, Elem, Option<i64>) -> Value<'c, 'a>,
 ) -> Value<'c, 'a> {
     match joined {
-        Joined::Known(value) => value.clone(),
+        Joined::Known(value) => (**value).clone(),
         Joined::Result(at, elem, len) => result(*at, *elem, *len),
         Joined::Tuple(parts) => {
             Value::Tuple(parts.iter().map(|part| rebuild(part, result)).collect())

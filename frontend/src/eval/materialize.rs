@@ -101,7 +101,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
         let mut irs = Vec::with_capacity(operands.len());
         for operand in operands {
-            irs.push(self.to_ir(operand, span)?);
+            irs.push(self.ir_of(operand, span)?);
         }
         let readonly = operands.iter().find_map(|operand| match operand {
             Value::Cute(cute) if matches!(cute.val, Val::View(_)) => Some(cute.readonly.clone()),
@@ -178,14 +178,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 
     /// A value as operand of an operation.
-    pub(super) fn to_ir(&mut self, value: &Value<'c, 'a>, span: Span) -> Result<IrValue<'c>> {
+    pub(super) fn ir_of(&mut self, value: &Value<'c, 'a>, span: Span) -> Result<IrValue<'c>> {
         match value {
             Value::Scalar(scalar) => self.integer_operand(scalar, span),
             Value::Cute(cute) => Ok(cute.ir),
             Value::Vector(vector) => Ok(vector.ir),
             Value::Slot(_) => {
                 let value = self.read_slot(value, span)?;
-                self.to_ir(&value, span)
+                self.ir_of(&value, span)
             }
             Value::Error => Err(Stop::Reported),
             _ => match value.as_static() {

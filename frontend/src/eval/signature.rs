@@ -252,7 +252,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         match (op.node, &*lhs.kind) {
             (BinaryOp::And, _) => {
                 self.promise(lhs, signature)?;
-                return self.promise(rhs, signature);
+                self.promise(rhs, signature)
             }
             (
                 BinaryOp::Eq,
@@ -272,7 +272,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     return Ok(());
                 }
                 let by_value = self.static_int("the divisor promised", by)?;
-                if by_value < 1 || by_value > 1 << 30 {
+                if !(1..=1 << 30).contains(&by_value) {
                     return self.error(
                         codes::BAD_KERNEL,
                         by.span,

@@ -524,10 +524,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 "it is for kernels at tile level",
             );
         }
-        let over = match self.expr(&parts.over) {
-            Ok(over) => over,
-            Err(stop) => return Err(stop),
-        };
+        let over = self.expr(&parts.over)?;
         match over {
             Value::Range(range) => {
                 let known = match &*range {
