@@ -83,3 +83,12 @@ func.func @predicate_crosses(%a: !cute.memref<f32, gmem, align<16>, "(4,2):(1,4)
   cute.copy(%atom, %a, %b, %c, %s) : !cute_nvgpu.atom.universal_copy<f32, 128 b>, !cute.memref<f32, gmem, align<16>, "(4,2):(1,4)">, !cute.memref<f32, rmem, align<16>, "(4,2):(1,4)">, !cute.coord_tensor<"(0,0)", "(4,2):(1@1,4@1)">, !cute.shape<"(?,?)">
   return
 }
+
+// -----
+
+func.func @tile_beyond(%a: !cute.memref<f32, gmem, align<16>, "(128,32):(32,1)">, %t: i32) {
+  %copy = cute.static : !cute.tiled_copy<!cute_nvgpu.atom.universal_copy<f32, 128 b>, layout_copy_tv = <"((16,8),4):((32,1),8)">, tiler_mn = <"[8:1;64:1]">>
+  // expected-error@+1 {{the tiled copy covers 64 elements of mode 1, which does not divide the 32 of (128,32)}}
+  %p = cute.tiled.copy.partition_S(%copy, %a, %t) : (!cute.tiled_copy<!cute_nvgpu.atom.universal_copy<f32, 128 b>, layout_copy_tv = <"((16,8),4):((32,1),8)">, tiler_mn = <"[8:1;64:1]">>, !cute.memref<f32, gmem, align<16>, "(128,32):(32,1)">, i32) -> !cute.memref<f32, gmem, align<16>, "4:1">
+  return
+}

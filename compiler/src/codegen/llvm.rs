@@ -349,13 +349,16 @@ pub fn to_ptx(
 fn initialize() {
     static DONE: OnceLock<()> = OnceLock::new();
     DONE.get_or_init(|| {
-        // `--nvptx-short-ptr`: pointers into shared memory are 32 bits wide.
-        // `--pre-RA-sched=linearize`: blocks keep the order of the program. LLVM's scheduler takes most
-        // of code generation for an unrolled GEMM, and ptxas schedules anew (same registers, no spills).
         let arguments = [
             c"cutec".as_ptr(),
+            // Pointers into shared memory are 32 bits wide.
             c"--nvptx-short-ptr".as_ptr(),
+            // LLVM's scheduler of selected code takes most of code generation for an unrolled GEMM.
+            // Program order, then one pass that moves instructions to their uses, takes a fraction,
+            // and what ptxas makes of it runs within 3 % (docs/performance.md).
             c"--pre-RA-sched=linearize".as_ptr(),
+            c"--enable-misched".as_ptr(),
+            c"--misched-prera-direction=topdown".as_ptr(),
         ];
         // SAFETY: called once, before any other thread uses LLVM through this module.
         unsafe {

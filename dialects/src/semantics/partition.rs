@@ -2,7 +2,7 @@
 use super::view::moved;
 use super::{Attrs, SemError, integers, operand_error};
 use crate::elem::Space;
-use crate::value::{CoordTensor, Ptr, TiledMmaVal, Val, View};
+use crate::value::{CoordTensor, Ptr, TiledCopyVal, TiledMmaVal, Val, View};
 use cutec_layout::algebra as layout;
 use cutec_layout::{AnyLayout, Int, Layout, LayoutError, Tree, tv};
 
@@ -12,17 +12,21 @@ pub(super) fn evaluate(
     attrs: &Attrs,
 ) -> Option<Result<Val, SemError>> {
     Some(match (name, operands) {
-        ("tiled.copy.partition_S", [Val::TiledCopy(copy), x, thread]) => thread_index(thread)
+        ("tiled.copy.partition_S", [Val::TiledCopy(copy), x, thread]) => copy_divides(copy, x)
+            .and_then(|()| thread_index(thread))
             .and_then(|thread| partition(x, |layout| copy.tiled.partition_s(&thread, layout))),
-        ("tiled.copy.partition_D", [Val::TiledCopy(copy), x, thread]) => thread_index(thread)
+        ("tiled.copy.partition_D", [Val::TiledCopy(copy), x, thread]) => copy_divides(copy, x)
+            .and_then(|()| thread_index(thread))
             .and_then(|thread| partition(x, |layout| copy.tiled.partition_d(&thread, layout))),
         ("tiled.copy.retile", [Val::TiledCopy(copy), x]) => {
             super::algebra::on_layout(x, |layout| copy.tiled.retile(layout))
         }
         ("tiled.mma.partition", [Val::TiledMma(mma), x, thread]) => match operand_of(attrs) {
-            Ok(which) => thread_index(thread).and_then(|thread| {
-                partition(x, |layout| mma.tiled.partition(which, &thread, layout))
-            }),
+            Ok(which) => mma_divides(mma, which, x)
+                .and_then(|()| thread_index(thread))
+                .and_then(|thread| {
+                    partition(x, |layout| mma.tiled.partition(which, &thread, layout))
+                }),
             Err(error) => Err(error),
         },
         ("mma.make_fragment", [Val::TiledMma(mma), x]) => match operand_of(attrs) {
@@ -53,6 +57,39 @@ fn operand_of(attrs: &Attrs) -> Result<tv::Operand, SemError> {
             "expects the attribute operand = \"A\", \"B\" or \"C\"".into(),
         )),
     }
+}
+
+fn copy_divides(copy: &TiledCopyVal, x: &Val) -> Result<(), SemError> {
+    let tile = copy.tiled.tile_shape()?;
+    let extents: Vec<Int> = tile.modes().iter().map(layout::product).collect();
+    must_divide(x, &extents, "the tiled copy")
+}
+
+fn mma_divides(mma: &TiledMmaVal, which: tv::Operand, x: &Val) -> Result<(), SemError> {
+    let extents = which.modes().map(|mode| mma.tiled.tile_size(mode));
+    must_divide(x, &extents, "the tiled MMA")
+}
+
+/// A tile that does not divide a static extent would reach beyond the tensor.
+fn must_divide(x: &Val, tile: &[Int], what: &str) -> Result<(), SemError> {
+    let layout = match x {
+        Val::View(view) => view.layout.inner(),
+        Val::CoordTensor(tensor) => &tensor.layout,
+        _ => return Ok(()),
+    };
+    for (index, tile) in tile.iter().enumerate() {
+        let extent = layout.mode(index).and_then(|mode| mode.size().as_static());
+        let (Some(extent), Some(tile)) = (extent, tile.as_static()) else {
+            continue;
+        };
+        if tile == 0 || extent % tile != 0 {
+            let shape = layout.shape();
+            return Err(SemError::Illegal(format!(
+                "{what} covers {tile} elements of mode {index}, which does not divide the {extent} of {shape}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn partition(
