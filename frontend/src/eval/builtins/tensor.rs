@@ -6,9 +6,10 @@ use crate::eval::materialize::OpA;
 use crate::eval::values::{Cute, Value};
 use crate::eval::{Evaluator, Result, Stop};
 use cutec_dialects::elem::{Elem, Space};
-use cutec_dialects::semantics::{Attrs, evaluate};
+use cutec_dialects::semantics::{Attrs, SemError, evaluate};
 use cutec_dialects::value::{Ptr, Val, View};
-use cutec_layout::{AnyLayout, Int};
+use cutec_layout::tv::Operand;
+use cutec_layout::{AnyLayout, Int, Layout};
 
 pub(super) const NAMES: [&str; 8] = [
     "local_tile",
@@ -29,13 +30,16 @@ const THREAD_COPY_METHODS: [&str; 5] = [
     "retile_S",
     "retile_D",
 ];
-const THREAD_MMA_METHODS: [&str; 6] = [
+const THREAD_MMA_METHODS: [&str; 9] = [
     "partition_A",
     "partition_B",
     "partition_C",
     "fragment_A",
     "fragment_B",
     "fragment_C",
+    "partition_fragment_A",
+    "partition_fragment_B",
+    "partition_fragment_C",
 ];
 const VIEW_METHODS: [&str; 1] = ["fill"];
 
@@ -164,9 +168,9 @@ fn check_tile<'c, 'a>(
             Err(_) => return Ok(()),
         },
         Value::Static(Val::TiledMma(mma)) => {
-            let modes = match name {
-                "partition_A" => [0, 2],
-                "partition_B" => [1, 2],
+            let modes = match operand_of(name) {
+                "A" => [0, 2],
+                "B" => [1, 2],
                 _ => [0, 1],
             };
             modes
@@ -206,29 +210,66 @@ fn of_mma<'c, 'a>(
     thread: Option<Value<'c, 'a>>,
     call: &Call<'c, 'a>,
 ) -> Result<Value<'c, 'a>> {
-    let operand = OpA::operand(if name.ends_with('A') {
+    let operand = OpA::operand(operand_of(name));
+    let fragment = name.contains("fragment");
+    let part = match (name.starts_with("partition"), thread) {
+        (false, _) => arg,
+        (true, None) => return Err(Stop::Reported),
+        (true, Some(_)) if fragment && arg.as_layout().is_some() => {
+            of_shape(ev, name, &tiled, &arg, call)?
+        }
+        (true, Some(thread)) => {
+            let operands = [tiled.clone(), arg, thread];
+            ev.op("tiled.mma.partition", name, &operands, &operand, call.span)?
+        }
+    };
+    match fragment {
+        true => ev.op(
+            "mma.make_fragment",
+            name,
+            &[tiled, part],
+            &operand,
+            call.span,
+        ),
+        false => Ok(part),
+    }
+}
+
+/// What a thread holds of a matrix of this shape, as a compact layout.
+fn of_shape<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    name: &str,
+    tiled: &Value<'c, 'a>,
+    shape: &Value<'c, 'a>,
+    call: &Call<'c, 'a>,
+) -> Result<Value<'c, 'a>> {
+    let (Value::Static(Val::TiledMma(mma)), Some(matrix)) = (tiled, shape.as_layout()) else {
+        return Err(Stop::Reported);
+    };
+    let operand = match operand_of(name) {
+        "A" => Operand::A,
+        "B" => Operand::B,
+        _ => Operand::C,
+    };
+    match mma.tiled.partition_shape(operand, matrix.shape()) {
+        Ok(shape) => Ok(Value::Static(Val::Layout(AnyLayout::Plain(
+            Layout::col_major(shape),
+        )))),
+        Err(error) => {
+            let error = SemError::Layout(error);
+            Err(ev.report(crate::eval::problem::semantic(call.span, name, &error, &[])))
+        }
+    }
+}
+
+/// The operand that the name of a method ends in.
+fn operand_of(name: &str) -> &'static str {
+    if name.ends_with('A') {
         "A"
     } else if name.ends_with('B') {
         "B"
     } else {
         "C"
-    });
-    match (name.starts_with("partition"), thread) {
-        (true, Some(thread)) => ev.op(
-            "tiled.mma.partition",
-            name,
-            &[tiled, arg, thread],
-            &operand,
-            call.span,
-        ),
-        (true, None) => Err(Stop::Reported),
-        (false, _) => ev.op(
-            "mma.make_fragment",
-            name,
-            &[tiled, arg],
-            &operand,
-            call.span,
-        ),
     }
 }
 
