@@ -9,9 +9,9 @@
 // CHECK: .target sm_80
 // CHECK: .extern .shared .align 1024 .b8 smem[];
 // CHECK: .visible .entry double(
-// CHECK: ld.global.b32
+// CHECK-DAG: ld.global.b32
 // Pointers into shared memory are 32 bits wide.
-// CHECK: mov.b32 %r{{[0-9]+}}, smem;
+// CHECK-DAG: mov.b32 %r{{[0-9]+}}, smem;
 
 // RAW: define ptx_kernel void @double
 // RAW: call {{.*}}i32 @llvm.nvvm.read.ptx.sreg.tid.x()
