@@ -82,10 +82,11 @@ pub(crate) fn span_of(place: &Place, sources: &SourceMap) -> Option<Span> {
     };
     let rest = text.get(line_start..)?;
     let line = rest.lines().next().unwrap_or("");
-    let mut column = (place.column.max(1) as usize - 1).min(line.len());
-    while !line.is_char_boundary(column) {
-        column -= 1;
-    }
+    // The front end counts characters, as editors do.
+    let column = line
+        .char_indices()
+        .nth(place.column.max(1) as usize - 1)
+        .map_or(line.len(), |(at, _)| at);
     let is_word = |character: char| character.is_alphanumeric() || "_.%@$#".contains(character);
     let word = line[column..]
         .find(|character| !is_word(character))
