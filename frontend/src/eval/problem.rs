@@ -77,7 +77,8 @@ fn code_of(error: &SemError) -> Code {
         SemError::Count { .. } => codes::WRONG_ARGUMENTS,
         SemError::Operand { .. } => codes::WRONG_TYPE,
         _ if text.contains("promise") => codes::MISSING_PROMISE,
-        _ if text.contains("shapes do not fit")
+        _ if text.contains("which does not divide")
+            || text.contains("shapes do not fit")
             || text.contains("same static number")
             || text.contains("instructions and") =>
         {

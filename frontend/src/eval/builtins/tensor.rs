@@ -102,11 +102,6 @@ pub(super) fn method<'c, 'a>(
             .map(|()| Value::Unit),
         (name, Value::Thread(parts)) => {
             let (tiled, thread) = (parts.0.clone(), parts.1.clone());
-            if name.starts_with("partition")
-                && let Err(stop) = check_tile(ev, name, &tiled, &arg, call)
-            {
-                return Some(Err(stop));
-            }
             match name {
                 "partition_S" => ev.op(
                     "tiled.copy.partition_S",
@@ -134,71 +129,6 @@ pub(super) fn method<'c, 'a>(
         }
         (name, tiled) => of_mma(ev, name, tiled.clone(), arg, None, call),
     })
-}
-
-/// A tensor whose extents are known must consist of whole tiles: the threads of another would reach
-/// beyond it.
-fn check_tile<'c, 'a>(
-    ev: &mut Evaluator<'c, 'a>,
-    name: &str,
-    tiled: &Value<'c, 'a>,
-    tensor: &Value<'c, 'a>,
-    call: &Call<'c, 'a>,
-) -> Result<()> {
-    let layout = match tensor {
-        Value::Cute(Cute {
-            val: Val::View(view),
-            ..
-        }) => view.layout.inner(),
-        Value::Static(Val::CoordTensor(coords)) => &coords.layout,
-        Value::Cute(Cute {
-            val: Val::CoordTensor(coords),
-            ..
-        }) => &coords.layout,
-        _ => return Ok(()),
-    };
-    let tile: Vec<Int> = match tiled {
-        Value::Static(Val::TiledCopy(copy)) => match copy.tiled.tile_shape() {
-            Ok(shape) if shape.is_leaf() => shape.leaves().into_iter().cloned().collect(),
-            Ok(shape) => shape
-                .modes()
-                .iter()
-                .map(cutec_layout::algebra::product)
-                .collect(),
-            Err(_) => return Ok(()),
-        },
-        Value::Static(Val::TiledMma(mma)) => {
-            let modes = match operand_of(name) {
-                "A" => [0, 2],
-                "B" => [1, 2],
-                _ => [0, 1],
-            };
-            modes
-                .iter()
-                .map(|mode| mma.tiled.tile_size(*mode))
-                .collect()
-        }
-        _ => return Ok(()),
-    };
-    for (mode, tile) in tile.iter().enumerate() {
-        let extent = layout.mode(mode).and_then(|mode| mode.size().as_static());
-        if let (Some(extent), Some(tile)) = (extent, tile.as_static())
-            && (tile < 1 || extent % tile != 0)
-        {
-            let message = format!(
-                "`{name}` takes whole tiles, but mode {mode} of the tensor has extent {extent} and a tile has {tile}"
-            );
-            let note = format!("the tensor: {layout}");
-            let diagnostic = crate::Diagnostic::error(
-                codes::SHAPE_MISMATCH,
-                call.span,
-                message,
-                "does not divide",
-            );
-            return Err(ev.report(diagnostic.with_note(note)));
-        }
-    }
-    Ok(())
 }
 
 /// `partition_A`, `fragment_A` and the like.
