@@ -1,5 +1,5 @@
 //! Views: pointers with layouts, slices, tiles, coordinate tensors.
-use super::algebra::on_layout;
+use super::algebra::{on_layout, shape_of};
 use super::{Attrs, SemError, coordinate, integers, operand_error, tiler};
 use crate::value::{CoordTensor, Ptr, TupleKind, Val, View, as_coord};
 use cutec_layout::algebra as layout;
@@ -134,13 +134,27 @@ fn projected<T: Clone>(proj: Option<&Coord>, modes: &[T]) -> Result<Vec<T>, SemE
 
 fn local_tile(x: &Val, by: &Val, coord: &Val, attrs: &Attrs) -> Result<Val, SemError> {
     let proj = attrs.proj.as_ref();
-    let Tiler::Tile(tiles) = tiler(by)? else {
-        return operand_error("a tile of one mode each", by);
+    // A tensor of rank 1 takes a tile and a coordinate that are no tuples.
+    let tiles = match tiler(by)? {
+        Tiler::Tile(tiles) => tiles,
+        Tiler::All => return operand_error("a tile of one mode each", by),
+        one => vec![one],
     };
-    let tiles = Tiler::Tile(projected(proj, &tiles)?);
-    let coord = Coord::Node(projected(proj, coordinate(coord)?.modes())?);
-    let rank = tiles.rank();
+    let coord = match coordinate(coord)? {
+        Coord::Node(modes) => modes,
+        one => vec![one],
+    };
+    let tiles = projected(proj, &tiles)?;
+    let coord = projected(proj, &coord)?;
+    let keep = Tree::Leaf(None);
+    if shape_of(x)?.is_leaf()
+        && let ([tile], [coord]) = (tiles.as_slice(), coord.as_slice())
+    {
+        let divided = on_layout(x, |x| layout::zipped_divide(x, tile))?;
+        return slice(&divided, &Coord::Node(vec![keep, coord.clone()]));
+    }
+    let whole = Coord::Node(vec![keep; tiles.len()]);
+    let tiles = Tiler::Tile(tiles);
     let divided = on_layout(x, |x| layout::zipped_divide(x, &tiles))?;
-    let whole = Coord::Node(vec![Tree::Leaf(None); rank]);
-    slice(&divided, &Coord::Node(vec![whole, coord]))
+    slice(&divided, &Coord::Node(vec![whole, Coord::Node(coord)]))
 }

@@ -101,9 +101,16 @@ impl Cta<'_> {
 
 impl Warp {
     pub(super) fn addresses(&self, address: &Address) -> Wides {
-        self.registers
-            .wides_of(address.base)
-            .map(|base| base.wrapping_add_signed(address.offset))
+        // A 32-bit base is added to in 32 bits: LLVM's may be negative before the offset.
+        let narrow = matches!(address.base, Src::Word(_));
+        self.registers.wides_of(address.base).map(|base| {
+            let sum = base.wrapping_add_signed(address.offset);
+            if narrow {
+                sum & u64::from(u32::MAX)
+            } else {
+                sum
+            }
+        })
     }
 
     /// `ld`.

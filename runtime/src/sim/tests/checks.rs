@@ -112,6 +112,15 @@ fn local_bounds_and_initialisation() {
 }
 
 #[test]
+fn a_32_bit_base_wraps_in_32_bits() {
+    // LLVM folds a constant into the offset and leaves a base below zero.
+    let body = ".shared .align 4 .b8 s[16];\nmov.b32 %r1, s;\nadd.s32 %r1, %r1, -64;\n\
+                st.shared.b32 [%r1+72], 5;\nld.shared.b32 %r2, [%r1+72];\nst.global.b32 [%rd92], %r2;";
+    assert_eq!(words(body, 1).unwrap(), [5]);
+    assert!(words(&body.replace("+72", "+80"), 1).is_err());
+}
+
+#[test]
 fn uninitialised_shared_memory() {
     let body = ".shared .align 4 .b8 s[16];\nst.shared.b16 [s+4], 1;\nSECOND\nld.shared.b32 %r1, [s+4];\nst.global.b32 [%rd92], %r1;";
     assert_eq!(
