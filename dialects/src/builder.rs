@@ -214,3 +214,8 @@ pub fn type_key(ty: Type) -> usize {
 pub fn attribute_key(attribute: Attribute) -> usize {
     attribute.to_raw().ptr as usize
 }
+
+/// The text of an attribute, as MLIR prints it.
+pub fn attribute_text(attribute: Attribute) -> String {
+    attribute.to_string()
+}

@@ -2,7 +2,7 @@
 //! instructions that a copy or a gemm of one thread consists of.
 use super::{Attrs, SemError, count_error, integers, operand_error};
 use crate::atoms::{CopyAtom, CopyOp, MmaAtom};
-use crate::elem::Space;
+use crate::elem::{Elem, Space};
 use crate::value::{CoordTensor, Val, View, is_static_tuple};
 use cutec_layout::algebra as layout;
 use cutec_layout::{Int, IntTuple, Layout, Tree};
@@ -130,6 +130,15 @@ pub fn check(name: &str, operands: &[Val]) -> Result<(), SemError> {
 
 /// `vector<NxT>` of all elements of a view.
 fn vector_type(view: &View) -> Result<String, SemError> {
+    if matches!(
+        view.ptr.elem,
+        Elem::I1 | Elem::TF32 | Elem::F8E4M3 | Elem::F8E5M2
+    ) {
+        return Err(SemError::Illegal(format!(
+            "elements of {} are read one by one, not as a vector",
+            view.ptr.elem
+        )));
+    }
     match view.layout.size().as_static() {
         Some(size) => Ok(format!("vector<{size}x{}>", view.ptr.elem)),
         None => Err(SemError::Illegal(format!(

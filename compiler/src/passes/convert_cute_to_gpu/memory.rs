@@ -1,7 +1,8 @@
 //! Storage, loads and stores.
 use super::emit::Emitter;
+use super::split::PART;
 use super::{Lowering, SMEM_SYMBOL};
-use cutec_dialects::builder::{Insertion, IrValue, OpBuilder};
+use cutec_dialects::builder::{Insertion, IrValue, OpBuilder, value_key};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::semantics::{SemError, element_offset, offsets_of};
 use cutec_dialects::value::{Val, View, without_underscore};
@@ -147,9 +148,32 @@ impl<'c> Lowering<'c> {
             return Err(SemError::Illegal("load_vec takes a view".into()));
         };
         let offsets = offsets_of(view.layout.inner())?;
-        let width = contiguous_width(view, &offsets);
+        Ok(self.load_elements(view, &offsets, ty))
+    }
+
+    /// All elements of a view as vectors of [`PART`] elements.
+    pub(super) fn load_parts(
+        &mut self,
+        operands: &[Val],
+        count: i64,
+    ) -> Result<Vec<IrValue<'c>>, SemError> {
+        let [Val::View(view)] = operands else {
+            return Err(SemError::Illegal("load_vec takes a view".into()));
+        };
+        let offsets = offsets_of(view.layout.inner())?;
+        debug_assert_eq!(offsets.len() as i64, count);
+        let ty = self.contiguous_type(view.ptr.elem, PART);
+        let parts = offsets.chunks(PART as usize);
+        Ok(parts
+            .map(|part| self.load_elements(view, part, ty))
+            .collect())
+    }
+
+    /// A vector of the elements at some offsets, read as widely as they lie together.
+    fn load_elements(&mut self, view: &View, offsets: &[Int], ty: Type<'c>) -> IrValue<'c> {
+        let width = contiguous_width(view, offsets);
         if width == offsets.len() as i64 && width > 1 {
-            return Ok(self.load_contiguous(view, &offsets[0], width));
+            return self.load_contiguous(view, &offsets[0], width);
         }
         let mut vector = self.emitter.ir.value("llvm.mlir.poison", &[], &[], ty);
         for (index, start) in offsets.iter().enumerate().step_by(width as usize) {
@@ -169,7 +193,7 @@ impl<'c> Lowering<'c> {
                 );
             }
         }
-        Ok(vector)
+        vector
     }
 
     /// Writes a vector to all elements of a view.
@@ -184,10 +208,22 @@ impl<'c> Lowering<'c> {
             ));
         };
         let offsets = offsets_of(view.layout.inner())?;
-        let width = contiguous_width(view, &offsets);
+        match self.parts.get(&value_key(value)).cloned() {
+            Some(parts) => {
+                for (part, offsets) in parts.into_iter().zip(offsets.chunks(PART as usize)) {
+                    self.store_elements(view, offsets, part);
+                }
+            }
+            None => self.store_elements(view, &offsets, value),
+        }
+        Ok(())
+    }
+
+    fn store_elements(&mut self, view: &View, offsets: &[Int], value: IrValue<'c>) {
+        let width = contiguous_width(view, offsets);
         if width == offsets.len() as i64 && width > 1 {
             self.store_contiguous(view, &offsets[0], width, value);
-            return Ok(());
+            return;
         }
         for (index, start) in offsets.iter().enumerate().step_by(width as usize) {
             let lanes: Vec<_> = (0..width)
@@ -196,7 +232,6 @@ impl<'c> Lowering<'c> {
             let piece = self.pack(&lanes, view.ptr.elem);
             self.store_contiguous(view, start, width, piece);
         }
-        Ok(())
     }
 
     fn extract(&mut self, vector: IrValue<'c>, lane: i64, elem: Elem) -> IrValue<'c> {

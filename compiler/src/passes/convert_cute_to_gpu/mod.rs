@@ -14,6 +14,7 @@ mod emit;
 mod facts;
 mod gemm;
 mod memory;
+mod split;
 
 use super::walk::{blocks, kernels, operand_value, operations, set_attribute};
 use super::{Reported, report};
@@ -51,6 +52,8 @@ struct Lowering<'c> {
     vals: HashMap<usize, Val>,
     bases: Vec<Base<'c>>,
     smem: Option<IrValue<'c>>,
+    /// Long vectors, as the parts that were computed in their place.
+    parts: HashMap<usize, Vec<IrValue<'c>>>,
     dead: Vec<IrOp<'c>>,
 }
 
@@ -107,6 +110,7 @@ fn lower_kernel(context: &Context, function: IrOp, target: &Target) -> Result<bo
         vals: HashMap::new(),
         bases: Vec::new(),
         smem: None,
+        parts: HashMap::new(),
         dead: Vec::new(),
     };
     lowering.arguments(function, body)?;
@@ -166,6 +170,10 @@ impl<'c> Lowering<'c> {
             self.dead.push(op);
             return done.map_err(|error| self.error(op, error));
         }
+        if self.split(op) {
+            self.dead.push(op);
+            return Ok(());
+        }
         for region in 0..op.region_count() {
             for block in blocks(op, region) {
                 self.emitter.enter();
@@ -198,8 +206,16 @@ impl<'c> Lowering<'c> {
                 return Ok(());
             }
             "memref.load_vec" => {
-                let value = self.load_vec(&operands, result.r#type())?;
-                replace(result, value);
+                match split::long_vector(result.r#type()) {
+                    Some((count, _)) => {
+                        let parts = self.load_parts(&operands, count)?;
+                        self.parts.insert(value_key(result), parts);
+                    }
+                    None => {
+                        let value = self.load_vec(&operands, result.r#type())?;
+                        replace(result, value);
+                    }
+                }
                 return Ok(());
             }
             "elem_less" => {

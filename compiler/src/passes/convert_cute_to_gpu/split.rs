@@ -1,0 +1,139 @@
+//! Long vectors in parts.
+//!
+//! Arithmetic on a whole fragment is arithmetic on a vector of all its
+//! elements. LLVM takes such vectors apart lane by lane, in quadratic time. So
+//! a vector of more than [`PART`] elements never comes to be: what would
+//! compute it computes its parts, until a consumer that cannot be split wants
+//! the whole.
+use super::super::walk::{name_of, operand_value};
+use super::Lowering;
+use cutec_dialects::builder::{IrOp, IrValue, attribute_text, result_of, value_key};
+use melior::ir::{Attribute, Identifier, OperationRef, Type, ValueLike, operation::OperationLike};
+
+/// Elements of a part: of 16-bit elements, one 16-byte access.
+pub(super) const PART: i64 = 8;
+
+impl<'c> Lowering<'c> {
+    /// Splits an operation of another dialect, or gives it whole what it takes in parts.
+    /// True when the operation is replaced by operations on parts.
+    pub(super) fn split(&mut self, op: IrOp<'c>) -> bool {
+        let name = name_of(op);
+        let elementwise = name.starts_with("arith.") || name == "vector.broadcast";
+        let result = (op.result_count() == 1).then(|| result_of(op, 0));
+        if elementwise
+            && let Some(result) = result
+            && let Some((count, elem)) = long_vector(result.r#type())
+            && let Some(parts) = self.split_elementwise(op, &name, count, &elem)
+        {
+            self.parts.insert(value_key(result), parts);
+            return true;
+        }
+        for index in 0..op.operand_count() {
+            let Some(operand) = operand_value(op, index) else {
+                continue;
+            };
+            if let Some(parts) = self.parts.get(&value_key(operand)).cloned() {
+                let whole = self.join(&parts, operand.r#type());
+                // SAFETY: the operation is alive and has this operand, of the same type.
+                unsafe {
+                    mlir_sys::mlirOperationSetOperand(op.to_raw(), index as isize, whole.to_raw())
+                };
+            }
+        }
+        false
+    }
+
+    /// The operation once for each part; `None` where an operand has no parts.
+    fn split_elementwise(
+        &mut self,
+        op: IrOp<'c>,
+        name: &str,
+        count: i64,
+        elem: &str,
+    ) -> Option<Vec<IrValue<'c>>> {
+        let part_type = self.emitter.ir.ty(&format!("vector<{PART}x{elem}>"));
+        let mut attrs: Vec<(String, Attribute<'c>)> = named_attributes(op);
+        if name == "arith.constant" {
+            let text = attribute_text(attrs.iter().find(|(name, _)| name == "value")?.1);
+            let splat = text.split_once(" : ").map(|(value, _)| value)?;
+            if !splat.starts_with("dense<") || splat.contains(['[', '"']) {
+                return None;
+            }
+            let value = self
+                .emitter
+                .ir
+                .attr(&format!("{splat} : vector<{PART}x{elem}>"));
+            attrs = vec![("value".into(), value)];
+        }
+        let operands: Vec<IrValue<'c>> = (0..op.operand_count())
+            .map(|index| operand_value(op, index))
+            .collect::<Option<_>>()?;
+        let in_parts = |operand: &IrValue<'c>| {
+            self.parts.contains_key(&value_key(*operand))
+                || !operand.r#type().to_string().starts_with("vector<")
+        };
+        if !operands.iter().all(in_parts) {
+            return None;
+        }
+        let attrs: Vec<(&str, Attribute<'c>)> = attrs
+            .iter()
+            .map(|(name, attr)| (name.as_str(), *attr))
+            .collect();
+        let parts = (0..(count / PART) as usize).map(|part| {
+            let operands: Vec<IrValue<'c>> = operands
+                .iter()
+                .map(|operand| {
+                    self.parts
+                        .get(&value_key(*operand))
+                        .map_or(*operand, |parts| parts[part])
+                })
+                .collect();
+            self.emitter.ir.value(name, &operands, &attrs, part_type)
+        });
+        Some(parts.collect())
+    }
+
+    /// The vector that the parts make up.
+    fn join(&mut self, parts: &[IrValue<'c>], ty: Type<'c>) -> IrValue<'c> {
+        let mut whole = self.emitter.ir.value("llvm.mlir.poison", &[], &[], ty);
+        for (index, part) in parts.iter().enumerate() {
+            let position = self
+                .emitter
+                .ir
+                .attr(&format!("{} : i64", index as i64 * PART));
+            whole = self.emitter.ir.value(
+                "llvm.intr.vector.insert",
+                &[whole, *part],
+                &[("pos", position)],
+                ty,
+            );
+        }
+        whole
+    }
+}
+
+/// Number and type of the elements of a vector that is taken apart.
+pub(super) fn long_vector(ty: Type) -> Option<(i64, String)> {
+    let text = ty.to_string();
+    let (count, elem) = text
+        .strip_prefix("vector<")?
+        .strip_suffix('>')?
+        .split_once('x')?;
+    let count: i64 = count.parse().ok()?;
+    (count > PART && count % PART == 0 && !elem.contains('x')).then(|| (count, elem.into()))
+}
+
+fn named_attributes<'c>(op: IrOp<'c>) -> Vec<(String, Attribute<'c>)> {
+    let op: OperationRef<'c, 'c> = op;
+    op.attributes()
+        .map(|(name, attribute): (Identifier, Attribute<'c>)| {
+            (
+                name.as_string_ref()
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_string(),
+                attribute,
+            )
+        })
+        .collect()
+}

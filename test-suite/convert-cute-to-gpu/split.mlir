@@ -1,0 +1,34 @@
+// Arithmetic on a fragment is done on parts of eight elements; a consumer that cannot be split gets the whole.
+// RUN: %cute-opt --convert-cute-to-gpu %s | FileCheck %s
+
+gpu.module @kernels {
+  // CHECK-LABEL: gpu.func @parts
+  // CHECK-NOT: vector<32x
+  // CHECK-COUNT-4: arith.truncf %{{.*}} : vector<8xf32> to vector<8xbf16>
+  // CHECK-NOT: vector<32x
+  // CHECK: gpu.return
+  gpu.func @parts() kernel {
+    %x = cute.memref.alloca() : () -> !cute.memref<f32, rmem, align<16>, "32:1">
+    %y = cute.memref.alloca() : () -> !cute.memref<bf16, rmem, align<16>, "32:1">
+    %v = cute.memref.load_vec(%x) : (!cute.memref<f32, rmem, align<16>, "32:1">) -> vector<32xf32>
+    %half = arith.constant dense<5.0e-1> : vector<32xf32>
+    %scaled = arith.mulf %v, %half : vector<32xf32>
+    %b = arith.truncf %scaled : vector<32xf32> to vector<32xbf16>
+    cute.memref.store_vec(%b, %y) : vector<32xbf16>, !cute.memref<bf16, rmem, align<16>, "32:1">
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @whole
+  // CHECK-COUNT-2: llvm.intr.vector.insert
+  // CHECK: vector.reduction
+  gpu.func @whole(%out: !cute.ptr<f32, gmem, align<16>>) kernel {
+    %x = cute.memref.alloca() : () -> !cute.memref<f32, rmem, align<16>, "16:1">
+    %v = cute.memref.load_vec(%x) : (!cute.memref<f32, rmem, align<16>, "16:1">) -> vector<16xf32>
+    %sum = vector.reduction <add>, %v : vector<16xf32> into f32
+    %one = cute.static : !cute.layout<"1:0">
+    %o = cute.make_view(%out, %one) : (!cute.ptr<f32, gmem, align<16>>, !cute.layout<"1:0">) -> !cute.memref<f32, gmem, align<16>, "1:0">
+    %zero = cute.static : !cute.coord<"0">
+    cute.memref.store(%sum, %o, %zero) : f32, !cute.memref<f32, gmem, align<16>, "1:0">, !cute.coord<"0">
+    gpu.return
+  }
+}
