@@ -3,7 +3,7 @@
 //! [`crate::compile`] calls these in order, with MLIR's diagnostics collected around each.
 
 use crate::codegen::{Timings, messages};
-use crate::compile::{Options, Source};
+use crate::options::{Options, Source};
 use crate::passes::{self, Reported};
 use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::source::{SourceLoader, SourceMap};

@@ -1,7 +1,7 @@
 //! The command line of `cutec`.
 
+use crate::Emit;
 use crate::codegen::OptLevel;
-use crate::compile::Emit;
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cutec_dialects::target::Target;

@@ -3,7 +3,7 @@
 use super::launch::{KernelCall, LaunchArgument, Launcher};
 use super::problem::Stop;
 use super::{Interpreter, program};
-use crate::compile::Source;
+use crate::Source;
 use cutec_frontend::ast::ItemKind;
 use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::diagnostics::codes::{ASSERTION_FAILED, TEST_NOT_EVALUABLE};
