@@ -243,11 +243,19 @@ impl fmt::Display for Access {
                 1 => format!("phase {first}"),
                 _ => format!("phases {first}-{}", end - 1),
             };
+            let each = if end - first == 1 { "" } else { " each" };
             let busy = match *wavefronts {
                 0 | 1 => String::new(),
-                _ => format!(", most in bank {}", ranges(&phases[first].1.busiest())),
+                _ => {
+                    let banks = ranges(&phases[first].1.busiest());
+                    format!(" (in phase {first} at banks {banks})")
+                }
             };
-            writeln!(f, "{which}: {} each{busy}", count(*wavefronts, "wavefront"))?;
+            writeln!(
+                f,
+                "{which}: {}{each}{busy}",
+                count(*wavefronts, "wavefront")
+            )?;
             first = end;
         }
         writeln!(f, "{}", self.verdict())
@@ -637,7 +645,7 @@ mod tests {
     fn a_report() {
         let wanted = "\
 2 instructions, 16 bytes a thread, phases of 8 threads
-phases 0-7: 8 wavefronts each, most in bank 0-3
+phases 0-7: 8 wavefronts each (in phase 0 at banks 0-3)
 8-way bank conflict: 64 wavefronts, 8 at best
 ";
         assert_eq!(ldmatrix("(8,64):(64,1)", false).to_string(), wanted);
