@@ -247,8 +247,11 @@ impl fmt::Display for Access {
             let busy = match *wavefronts {
                 0 | 1 => String::new(),
                 _ => {
-                    let banks = ranges(&phases[first].1.busiest());
-                    format!(" (in phase {first} at banks {banks})")
+                    let of = match end - first {
+                        1 => String::new(),
+                        _ => format!("phase {first}: "),
+                    };
+                    format!(" ({of}banks {})", ranges(&phases[first].1.busiest()))
                 }
             };
             writeln!(
@@ -645,7 +648,7 @@ mod tests {
     fn a_report() {
         let wanted = "\
 2 instructions, 16 bytes a thread, phases of 8 threads
-phases 0-7: 8 wavefronts each (in phase 0 at banks 0-3)
+phases 0-7: 8 wavefronts each (phase 0: banks 0-3)
 8-way bank conflict: 64 wavefronts, 8 at best
 ";
         assert_eq!(ldmatrix("(8,64):(64,1)", false).to_string(), wanted);

@@ -77,11 +77,13 @@ pub fn svg_access(layout: &AnyLayout, access: &Access, elem_bits: u32) -> String
         }
         panel
     };
-    let lines = vec![
+    let mut lines = vec![
         access.verdict(),
         "offset, thread; in the corner the phase".to_owned(),
-        "red: the phase needs other words of the bank too".to_owned(),
     ];
+    if access.ways() > 1 {
+        lines.push("red: the phase needs other words of the bank too".to_owned());
+    }
     document(&[(0, 0, panel)], &bank_legend(lines))
 }
 
