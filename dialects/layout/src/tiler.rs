@@ -9,7 +9,7 @@ use std::fmt;
 pub enum Tiler {
     /// A layout, applied to all modes together.
     Layout(Layout),
-    /// The integer `n`, which stands for the layout `n:1`.
+    /// The integer `n`, which stands for the layout `n:1` (`1:0` for 1).
     Int(Int),
     /// One tiler a mode, `[a;b;…]`.
     Tile(Vec<Tiler>),
@@ -29,7 +29,7 @@ impl Tiler {
     /// The layout that an integer tiler stands for.
     pub(crate) fn extent_layout(op: &'static str, extent: &Int) -> Result<Layout, LayoutError> {
         plain_integer(op, extent)?;
-        Ok(Layout::scalar(extent.clone(), 1))
+        Ok(Layout::contiguous(extent.clone()))
     }
 
     /// Number of modes that it takes: 1 unless it is a tile.
@@ -82,7 +82,7 @@ impl fmt::Display for Tiler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Tiler::Layout(layout) => layout.fmt(f),
-            Tiler::Int(extent) => Layout::scalar(extent.clone(), 1).fmt(f),
+            Tiler::Int(extent) => Layout::contiguous(extent.clone()).fmt(f),
             Tiler::All => f.write_str("_"),
             Tiler::Tile(modes) => {
                 f.write_str("[")?;
