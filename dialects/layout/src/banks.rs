@@ -3,7 +3,8 @@
 //! Shared memory has [`BANKS`] banks of [`BANK_BYTES`] bytes. One pass over it, a wavefront, gives
 //! one word of every bank to any number of threads. An access of up to 4 bytes a thread is served for
 //! the whole warp at once, one of 8 bytes by half warps, one of 16 by quarters; the rows of each matrix
-//! of `ldmatrix` are such a quarter (CUDA C++ Programming Guide, "Shared Memory", as measured).
+//! of `ldmatrix` are such a quarter (CUDA C++ Programming Guide, "Shared Memory"; the simulator of
+//! `cutec-runtime` counts the same).
 //!
 //! In reading order: [`wavefronts`] (the hardware, on addresses), [`Access`] (the instructions of an
 //! access to a layout), [`access_tv`] and [`access_ldmatrix`], which make one.
@@ -128,7 +129,7 @@ pub fn phase_lanes(bytes: u32) -> usize {
 }
 
 /// The phases of one instruction of a warp: `addresses` in bytes, one a lane, `None` where a lane
-/// takes no part; each lane accesses `bytes` from there.
+/// takes no part; each lane accesses `bytes`, 1 to 16, from there.
 pub fn wavefronts(addresses: &[Option<i64>], bytes: u32) -> Vec<Phase> {
     let step = phase_lanes(bytes);
     let last = i64::from(bytes.max(1)) - 1;
@@ -265,7 +266,7 @@ impl fmt::Display for Access {
     }
 }
 
-/// The access of threads to `layout`, elements of `elem_bits` bits, where `layout_tv` maps (thread,
+/// The access of threads to `layout`, elements of `elem_bits` bits (1 to 128), where `layout_tv` maps (thread,
 /// value) to the column-major position in the domain of the layout. Values that lie beside each other
 /// and are aligned are accessed together, up to 16 bytes; one instruction a group of them and warp.
 ///
@@ -319,7 +320,7 @@ pub fn access_tv(
         }
         held.push(row);
     }
-    let bits = i64::from(elem_bits);
+    let bits = i64::from(elem_bits.clamp(1, 128));
     let together = (0..=7)
         .rev()
         .map(|log| 1_i64 << log)
