@@ -354,9 +354,10 @@ fn initialize() {
             // Pointers into shared memory are 32 bits wide.
             c"--nvptx-short-ptr".as_ptr(),
             // LLVM's scheduler of selected code takes most of code generation for an unrolled GEMM.
-            // Program order, then one pass that moves instructions to their uses, takes a fraction,
-            // and what ptxas makes of it runs within 3 % (docs/performance.md).
-            c"--pre-RA-sched=linearize".as_ptr(),
+            // An order without heuristics, then one pass that moves instructions to their uses, takes a
+            // fraction, and what ptxas makes of it runs within 3 % (docs/performance.md). Not `linearize`, which is
+            // as quick: it emits uses before definitions where loads meet in a vector, and crashes.
+            c"--pre-RA-sched=fast".as_ptr(),
             c"--enable-misched".as_ptr(),
             c"--misched-prera-direction=topdown".as_ptr(),
         ];
