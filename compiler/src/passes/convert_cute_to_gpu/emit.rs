@@ -69,6 +69,8 @@ impl<'c> Emitter<'c> {
 
     /// A constant of `i32` or `i64`.
     pub fn constant(&mut self, value: i64, wide: bool) -> IrValue<'c> {
+        // 32 bits wrap, as the same number would at run time: an index far out of shared memory.
+        let value = if wide { value } else { i64::from(value as i32) };
         if let Some(found) = self
             .constants
             .iter()
