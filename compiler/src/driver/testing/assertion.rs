@@ -288,7 +288,7 @@ enum Place {
 }
 
 /// Refuses named arguments.
-fn none_named(args: &[Arg], function: &str) -> Result<(), Stop> {
+pub(super) fn none_named(args: &[Arg], function: &str) -> Result<(), Stop> {
     match args.iter().find_map(|arg| arg.name.as_ref()) {
         None => Ok(()),
         Some(name) => Err(TestProblem::NoSuchArgument {

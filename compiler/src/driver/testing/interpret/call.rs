@@ -1,5 +1,6 @@
 //! Calls: functions of the file, functions of numbers, tensors made and asked.
 
+use super::super::assertion;
 use super::super::builtin::{self, Fill};
 use super::super::problem::{Stop, TestProblem};
 use super::super::value::{HostTensor, Value};
@@ -238,16 +239,10 @@ impl Interpreter<'_> {
     }
 
     fn call_numbers(&self, name: &str, args: &[Arg], span: Span) -> Result<Value, Stop> {
+        assertion::none_named(args, name)?;
         let mut numbers = Vec::with_capacity(args.len());
         let mut integers = true;
         for arg in args {
-            if let Some(named) = &arg.name {
-                return Err(TestProblem::NoSuchArgument {
-                    function: name.to_owned(),
-                    argument: named.node.to_string(),
-                }
-                .at(named.span));
-            }
             let value = self.expr(&arg.value)?;
             let number = value
                 .number()

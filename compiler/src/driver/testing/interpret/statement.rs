@@ -232,17 +232,11 @@ impl Interpreter<'_> {
     }
 
     fn launch(&self, name: &str, generics: &[Arg], args: &[Arg], span: Span) -> Result<(), Stop> {
+        assertion::none_named(args, name)?;
         let kernel = self.kernels[name];
         let defines = self.defines(kernel, generics)?;
         let mut arguments = Vec::with_capacity(args.len());
         for arg in args {
-            if let Some(named) = &arg.name {
-                return Err(TestProblem::NoSuchArgument {
-                    function: name.to_owned(),
-                    argument: named.node.to_string(),
-                }
-                .at(named.span));
-            }
             let value = self.expr(&arg.value)?;
             arguments.push(match &value {
                 Value::Tensor(tensor) => LaunchArgument::Tensor(Rc::clone(tensor)),
