@@ -1,17 +1,15 @@
-//! `if` and loops that depend on run-time values, and exits from them.
+//! `if` that depends on run-time values, and exits from branches and loops.
 //!
 //! A `return` in a branch at the end of a function leaves no trace: what follows goes into the other
 //! branch. Every other exit from within such a branch sets a flag, and what follows asks for it.
 
 use super::stmt::{BREAKS, CONTINUES, Flow, Place, RETURNS, Rest};
-use super::values::{Scalar, Slot, Value, elem_name, gcd};
-use super::{Evaluator, LoopFrame, Result, Stop};
-use crate::ast::{BinaryOp, Block, ElseBranch, Expr, ExprKind, For, IfExpr, StmtKind};
+use super::values::{Slot, Value, elem_name};
+use super::{Evaluator, Result, Stop};
+use crate::ast::{BinaryOp, Block, ElseBranch, Expr, ExprKind, IfExpr, StmtKind};
 use crate::diagnostics::codes;
 use crate::source::Span;
-use cutec_dialects::builder::{
-    Insertion, IrBlock, IrValue, argument_of, region_with_block, result_of,
-};
+use cutec_dialects::builder::{Insertion, IrBlock, IrValue, region_with_block, result_of};
 use cutec_dialects::elem::Elem;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Region, Type};
@@ -203,18 +201,23 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         result
     }
 
-    fn is_empty(&self, block: IrBlock<'c>) -> bool {
+    pub(super) fn is_empty(&self, block: IrBlock<'c>) -> bool {
         use melior::ir::BlockLike;
         block.first_operation().is_none()
     }
 
-    fn terminate(&mut self, name: &str, operands: &[IrValue<'c>], span: Span) -> Result<()> {
+    pub(super) fn terminate(
+        &mut self,
+        name: &str,
+        operands: &[IrValue<'c>],
+        span: Span,
+    ) -> Result<()> {
         self.ir(span)?.op(name, operands, &[], &[]);
         Ok(())
     }
 
     /// Sets the flag of an exit at the end of a branch; returns what may have been left.
-    fn leave(&mut self, flow: Flow<'c, 'a>, tail: bool, span: Span) -> Result<u8> {
+    pub(super) fn leave(&mut self, flow: Flow<'c, 'a>, tail: bool, span: Span) -> Result<u8> {
         match flow {
             Flow::Next(_) => Ok(0),
             Flow::Maybe(exits) => Ok(exits),
@@ -241,7 +244,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
     }
 
-    fn set_flag(&mut self, flag: Slot<'c>, value: bool, span: Span) -> Result<()> {
+    pub(super) fn set_flag(&mut self, flag: Slot<'c>, value: bool, span: Span) -> Result<()> {
         let number = self.number(&Value::Bool(value), Elem::I1, span)?;
         self.write_slot(flag, number, span)
     }
@@ -288,7 +291,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 
     /// Whether none of the flags is set, as an `i1`.
-    fn none_set(&mut self, exits: u8, span: Span) -> Result<IrValue<'c>> {
+    pub(super) fn none_set(&mut self, exits: u8, span: Span) -> Result<IrValue<'c>> {
         let mut flags = Vec::new();
         if exits & RETURNS != 0 {
             flags.push(self.return_flag(span)?);
@@ -331,6 +334,21 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             };
             return self.binary(op, (left, span), (right, rhs.span), span);
         }
+        let result = self.asked_unless(lhs, decides, span, |this| {
+            let value = this.condition_value(rhs)?;
+            this.number(&value, Elem::I1, rhs.span)
+        })?;
+        Ok(super::arith::number_or_vector(result, Elem::I1, None))
+    }
+
+    /// `decides` where `condition` is that, else what `ask` gives, asked only there.
+    pub(super) fn asked_unless(
+        &mut self,
+        condition: IrValue<'c>,
+        decides: bool,
+        span: Span,
+        ask: impl FnOnce(&mut Self) -> Result<IrValue<'c>>,
+    ) -> Result<IrValue<'c>> {
         let (then_region, then_block) = region_with_block(&[]);
         let (else_region, else_block) = region_with_block(&[]);
         let (known, asked) = if decides {
@@ -339,8 +357,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             (else_block, then_block)
         };
         self.in_block(asked, |this| {
-            let value = this.condition_value(rhs)?;
-            let number = this.number(&value, Elem::I1, rhs.span)?;
+            let number = ask(this)?;
             this.terminate("scf.yield", &[number], span)
         })?;
         self.in_block(known, |this| {
@@ -349,12 +366,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         })?;
         let ir = self.ir(span)?;
         let ty = ir.ty("i1");
-        let op = ir.op_with_regions("scf.if", &[lhs], &[], &[ty], vec![then_region, else_region]);
-        Ok(super::arith::number_or_vector(
-            result_of(op, 0),
-            Elem::I1,
-            None,
-        ))
+        let regions = vec![then_region, else_region];
+        let op = ir.op_with_regions("scf.if", &[condition], &[], &[ty], regions);
+        Ok(result_of(op, 0))
     }
 
     /// Brings the values of two branches to one form and yields them.
@@ -439,225 +453,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let ty = self.ir(span)?.ty(&super::arith::type_text(elem, len));
         yields.types.push(ty);
         Ok(Joined::Result(yields.first.len() - 1, elem, len))
-    }
-
-    /// Opens a loop; with flags if something in it leaves it.
-    pub(super) fn enter_loop(&mut self, body: &'a Block, span: Span) -> Result<()> {
-        let exits = match (exits_of(body) & (BREAKS | CONTINUES), self.ir.is_some()) {
-            (0, _) | (_, false) => None,
-            _ => {
-                let flags = (self.slot(Elem::I1, span)?, self.slot(Elem::I1, span)?);
-                self.set_flag(flags.0, false, span)?;
-                Some(flags)
-            }
-        };
-        self.frame.loops.push(LoopFrame { exits });
-        Ok(())
-    }
-
-    /// At the start of a round nothing has said `continue`.
-    pub(super) fn clear_continue(&mut self, span: Span) -> Result<()> {
-        match self.frame.loops.last().and_then(|frame| frame.exits) {
-            Some((_, continued)) => self.set_flag(continued, false, span),
-            None => Ok(()),
-        }
-    }
-
-    /// A loop over a range that is run at run time.
-    pub(super) fn dynamic_for(
-        &mut self,
-        parts: &'a For,
-        [start, end, step]: [Value<'c, 'a>; 3],
-        span: Span,
-    ) -> Result<Flow<'c, 'a>> {
-        let wide = [&start, &end, &step]
-            .into_iter()
-            .any(|value| matches!(value, Value::Scalar(s) if s.elem == Elem::I64));
-        let elem = if wide { Elem::I64 } else { Elem::I32 };
-        let divisor = |value: &Value<'c, 'a>| match value {
-            Value::Int(value) => value.abs(),
-            Value::Scalar(scalar) => scalar.div,
-            _ => 1,
-        };
-        let div = gcd(divisor(&start), divisor(&step));
-        let over = parts.over.span;
-        let mut bounds = Vec::new();
-        for value in [&start, &end, &step] {
-            bounds.push(self.spread(value, elem, None, over)?);
-        }
-        let body = &parts.body;
-        if exits_of(body) == 0 {
-            let ir = self.ir(span)?;
-            let (ty, location) = (ir.ty(elem.name()), ir.location);
-            let (region, block) = region_with_block(&[(ty, location)]);
-            let index = Value::Scalar(Scalar {
-                ir: argument_of(block, 0),
-                elem,
-                div,
-                tuple: None,
-            });
-            self.frame.loops.push(LoopFrame { exits: None });
-            let result = self.in_block(block, |this| {
-                this.round(parts, &index)?;
-                this.terminate("scf.yield", &[], span)
-            });
-            self.frame.loops.pop();
-            result?;
-            self.ir(span)?
-                .op_with_regions("scf.for", &bounds, &[], &[], vec![region]);
-            return Ok(Flow::Next(Value::Unit));
-        }
-        let counter = self.slot(elem, span)?;
-        self.write_slot(counter, bounds[0], span)?;
-        let end = super::arith::number_or_vector(bounds[1], elem, None);
-        let condition = |this: &mut Self| {
-            let index = this.read_slot(&Value::Slot(counter), over)?;
-            this.binary(BinaryOp::Lt, (index, over), (end.clone(), over), over)
-        };
-        let step = bounds[2];
-        let body = |this: &mut Self| {
-            let index = match this.read_slot(&Value::Slot(counter), over)? {
-                Value::Scalar(scalar) => Value::Scalar(Scalar { div, ..scalar }),
-                other => other,
-            };
-            let flow = this.round(parts, &index)?;
-            let step = super::arith::number_or_vector(step, elem, None);
-            let next = this.binary(BinaryOp::Add, (index, over), (step, over), over)?;
-            let next = this.number(&next, elem, over)?;
-            this.write_slot(counter, next, over)?;
-            Ok(flow)
-        };
-        self.while_loop(&parts.body, condition, body, span)
-    }
-
-    fn round(&mut self, parts: &'a For, index: &Value<'c, 'a>) -> Result<Flow<'c, 'a>> {
-        let body = &parts.body;
-        self.scoped(|this| {
-            this.destructure(&parts.pattern, index, false)?;
-            this.list((&body.stmts, body.value.as_ref()), Place::INNER)
-        })
-    }
-
-    /// `while` and `loop`.
-    pub(super) fn while_statement(
-        &mut self,
-        condition: Option<&'a Expr>,
-        body: &'a Block,
-        span: Span,
-    ) -> Result<Flow<'c, 'a>> {
-        if self.ir.is_none() {
-            return self.static_while(condition, body, span);
-        }
-        let ask = |this: &mut Self| match condition {
-            Some(condition) => this.condition_value(condition),
-            None => Ok(Value::Bool(true)),
-        };
-        self.while_loop(body, ask, |this| this.block(body, Place::INNER), span)
-    }
-
-    fn static_while(
-        &mut self,
-        condition: Option<&'a Expr>,
-        body: &'a Block,
-        span: Span,
-    ) -> Result<Flow<'c, 'a>> {
-        self.frame.loops.push(LoopFrame { exits: None });
-        let flow = loop {
-            if let Err(stop) = self.step(span) {
-                break Err(stop);
-            }
-            let go = match condition {
-                Some(condition) => self.static_bool("the condition of `while`", condition),
-                None => Ok(true),
-            };
-            match go {
-                Ok(true) => {}
-                Ok(false) => break Ok(Flow::Next(Value::Unit)),
-                Err(stop) => break Err(stop),
-            }
-            match self.block(body, Place::INNER) {
-                Ok(Flow::Break) => break Ok(Flow::Next(Value::Unit)),
-                Ok(Flow::Return(value)) => break Ok(Flow::Return(value)),
-                Ok(_) => {}
-                Err(stop) => break Err(stop),
-            }
-        };
-        self.frame.loops.pop();
-        flow
-    }
-
-    /// A loop that asks before each round; flags say where it is left early.
-    fn while_loop(
-        &mut self,
-        body: &'a Block,
-        condition: impl FnOnce(&mut Self) -> Result<Value<'c, 'a>>,
-        round: impl FnOnce(&mut Self) -> Result<Flow<'c, 'a>>,
-        span: Span,
-    ) -> Result<Flow<'c, 'a>> {
-        let exits = exits_of(body);
-        self.enter_loop(body, span)?;
-        let result = self.while_regions(exits, condition, round, span);
-        self.frame.loops.pop();
-        let regions = result?;
-        self.ir(span)?
-            .op_with_regions("scf.while", &[], &[], &[], regions);
-        Ok(if exits & RETURNS != 0 {
-            Flow::Maybe(RETURNS)
-        } else {
-            Flow::Next(Value::Unit)
-        })
-    }
-
-    fn while_regions(
-        &mut self,
-        exits: u8,
-        condition: impl FnOnce(&mut Self) -> Result<Value<'c, 'a>>,
-        round: impl FnOnce(&mut Self) -> Result<Flow<'c, 'a>>,
-        span: Span,
-    ) -> Result<Vec<Region<'c>>> {
-        let (before, before_block) = region_with_block(&[]);
-        self.in_block(before_block, |this| {
-            let flags = exits & (RETURNS | BREAKS);
-            let number = if flags == 0 {
-                let go = condition(this)?;
-                this.number(&go, Elem::I1, span)?
-            } else {
-                // The condition is not asked once the loop has been left.
-                let running = this.none_set(flags, span)?;
-                let (then_region, then_block) = region_with_block(&[]);
-                let (else_region, else_block) = region_with_block(&[]);
-                this.in_block(then_block, |this| {
-                    let go = condition(this)?;
-                    let number = this.number(&go, Elem::I1, span)?;
-                    this.terminate("scf.yield", &[number], span)
-                })?;
-                this.in_block(else_block, |this| {
-                    let number = this.number(&Value::Bool(false), Elem::I1, span)?;
-                    this.terminate("scf.yield", &[number], span)
-                })?;
-                let ir = this.ir(span)?;
-                let ty = ir.ty("i1");
-                result_of(
-                    ir.op_with_regions(
-                        "scf.if",
-                        &[running],
-                        &[],
-                        &[ty],
-                        vec![then_region, else_region],
-                    ),
-                    0,
-                )
-            };
-            this.terminate("scf.condition", &[number], span)
-        })?;
-        let (after, after_block) = region_with_block(&[]);
-        self.in_block(after_block, |this| {
-            this.clear_continue(span)?;
-            let flow = round(this)?;
-            this.leave(flow, false, span)?;
-            this.terminate("scf.yield", &[], span)
-        })?;
-        Ok(vec![before, after])
     }
 }
 

@@ -8,7 +8,7 @@
 //! Reading order:
 //! - [`values`]: what an expression is.
 //! - `expr`, `index`, `arith`, `convert`, `intrinsic`: expressions.
-//! - `stmt`, `control`: statements; `if` and loops that depend on run-time values; early exits.
+//! - `stmt`, `control`, `loops`: statements; `if`; loops; early exits from what depends on run time.
 //! - `materialize`: values as operands of operations, and results as values.
 //! - `call`, `builtins`: functions and what the language has built in.
 //! - `kernel`, `signature`, `abi`: kernels, their parameters, the kernel ABI.
@@ -28,6 +28,7 @@ mod expr;
 mod index;
 mod intrinsic;
 mod kernel;
+mod loops;
 mod materialize;
 mod problem;
 mod signature;

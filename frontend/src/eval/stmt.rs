@@ -4,7 +4,7 @@ use super::materialize::OpA;
 use super::values::{Value, elem_name, elem_of};
 use super::{Evaluator, Result, Stop};
 use crate::ast::{
-    BinaryOp, Block, Expr, ExprKind, For, Let, Pattern, PatternKind, Stmt, StmtKind, Type, TypeKind,
+    BinaryOp, Block, Expr, ExprKind, Let, Pattern, PatternKind, Stmt, StmtKind, Type, TypeKind,
 };
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::{Span, Spanned};
@@ -514,112 +514,5 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             span,
         )?;
         Ok(())
-    }
-
-    fn for_statement(&mut self, parts: &'a For, span: Span) -> Result<Flow<'c, 'a>> {
-        if let Some(clause) = &parts.clause {
-            return self.unsupported(
-                clause.span,
-                "a clause before `for`",
-                "it is for kernels at tile level",
-            );
-        }
-        let over = self.expr(&parts.over)?;
-        match over {
-            Value::Range(range) => {
-                let known = match &*range {
-                    [Value::Int(start), Value::Int(end), Value::Int(step)] => {
-                        Some((*start, *end, *step))
-                    }
-                    _ => None,
-                };
-                match known {
-                    Some((_, _, step)) if step <= 0 => self.error(
-                        codes::ILLEGAL_OPERATION,
-                        parts.over.span,
-                        format!("the step is {step}"),
-                        "must be positive",
-                    ),
-                    Some((start, end, step)) if parts.is_static || self.ir.is_none() => {
-                        let count = if end > start {
-                            (end - start - 1) / step + 1
-                        } else {
-                            0
-                        };
-                        let item = |at: i64| Value::Int(start + at * step);
-                        self.unrolled(parts, count, &item, span)
-                    }
-                    None if parts.is_static => {
-                        self.static_needed("the range of `static for`", &parts.over)
-                    }
-                    _ => {
-                        let [start, end, step] = *range;
-                        self.dynamic_for(parts, [start, end, step], span)
-                    }
-                }
-            }
-            Value::Array(items) | Value::Tuple(items) => {
-                let item = |at: i64| items[at as usize].clone();
-                self.unrolled(parts, items.len() as i64, &item, span)
-            }
-            other => self.expected("a range or an array to run over", &other, parts.over.span),
-        }
-    }
-
-    /// Runs the rounds of a loop one by one.
-    fn unrolled(
-        &mut self,
-        parts: &'a For,
-        count: i64,
-        item: &dyn Fn(i64) -> Value<'c, 'a>,
-        span: Span,
-    ) -> Result<Flow<'c, 'a>> {
-        self.enter_loop(&parts.body, span)?;
-        let flow = self.rounds(parts, 0..count, item, span);
-        self.frame.loops.pop();
-        flow
-    }
-
-    fn rounds(
-        &mut self,
-        parts: &'a For,
-        mut range: std::ops::Range<i64>,
-        item: &dyn Fn(i64) -> Value<'c, 'a>,
-        span: Span,
-    ) -> Result<Flow<'c, 'a>> {
-        let body = &parts.body;
-        while let Some(at) = range.next() {
-            self.step(span)?;
-            self.clear_continue(span)?;
-            let flow = self.nested(span, |this| {
-                this.scoped(|this| {
-                    this.destructure(&parts.pattern, &item(at), false)?;
-                    this.list((&body.stmts, body.value.as_ref()), Place::INNER)
-                })
-            })?;
-            match flow {
-                Flow::Next(_) | Flow::Continue | Flow::Maybe(CONTINUES) => {}
-                Flow::Break => break,
-                Flow::Return(value) => return Ok(Flow::Return(value)),
-                Flow::Maybe(exits) => {
-                    let outer = if exits & RETURNS != 0 {
-                        Flow::Maybe(RETURNS)
-                    } else {
-                        Flow::Next(Value::Unit)
-                    };
-                    if range.is_empty() {
-                        return Ok(outer);
-                    }
-                    let rest = self.guarded(exits & !CONTINUES, span, |this| {
-                        this.rounds(parts, range, item, span)
-                    })?;
-                    return Ok(match (rest, outer) {
-                        (Flow::Maybe(exits), _) if exits & RETURNS != 0 => Flow::Maybe(RETURNS),
-                        (_, outer) => outer,
-                    });
-                }
-            }
-        }
-        Ok(Flow::Next(Value::Unit))
     }
 }

@@ -1,0 +1,321 @@
+//! Loops: unrolled, run while compiling, or left to run time.
+
+use super::control::exits_of;
+use super::stmt::{BREAKS, CONTINUES, Flow, Place, RETURNS};
+use super::values::{Scalar, Value, gcd};
+use super::{Evaluator, LoopFrame, Result};
+use crate::ast::{BinaryOp, Block, Expr, For};
+use crate::diagnostics::codes;
+use crate::source::Span;
+use cutec_dialects::builder::{argument_of, region_with_block};
+use cutec_dialects::elem::Elem;
+use melior::ir::Region;
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    pub(super) fn for_statement(&mut self, parts: &'a For, span: Span) -> Result<Flow<'c, 'a>> {
+        if let Some(clause) = &parts.clause {
+            return self.unsupported(
+                clause.span,
+                "a clause before `for`",
+                "it is for kernels at tile level",
+            );
+        }
+        let over = self.expr(&parts.over)?;
+        match over {
+            Value::Range(range) => {
+                let known = match &*range {
+                    [Value::Int(start), Value::Int(end), Value::Int(step)] => {
+                        Some((*start, *end, *step))
+                    }
+                    _ => None,
+                };
+                match known {
+                    Some((_, _, step)) if step <= 0 => self.error(
+                        codes::ILLEGAL_OPERATION,
+                        parts.over.span,
+                        format!("the step is {step}"),
+                        "must be positive",
+                    ),
+                    Some((start, end, step)) if parts.is_static || self.ir.is_none() => {
+                        let count = if end > start {
+                            (end - start - 1) / step + 1
+                        } else {
+                            0
+                        };
+                        let item = |at: i64| Value::Int(start + at * step);
+                        self.unrolled(parts, count, &item, span)
+                    }
+                    None if parts.is_static => {
+                        self.static_needed("the range of `static for`", &parts.over)
+                    }
+                    _ => {
+                        let [start, end, step] = *range;
+                        self.dynamic_for(parts, [start, end, step], span)
+                    }
+                }
+            }
+            Value::Array(items) | Value::Tuple(items) => {
+                let item = |at: i64| items[at as usize].clone();
+                self.unrolled(parts, items.len() as i64, &item, span)
+            }
+            other => self.expected("a range or an array to run over", &other, parts.over.span),
+        }
+    }
+
+    /// Runs the rounds of a loop one by one.
+    fn unrolled(
+        &mut self,
+        parts: &'a For,
+        count: i64,
+        item: &dyn Fn(i64) -> Value<'c, 'a>,
+        span: Span,
+    ) -> Result<Flow<'c, 'a>> {
+        self.enter_loop(&parts.body, span)?;
+        let flow = self.rounds(parts, 0..count, item, span);
+        self.frame.loops.pop();
+        flow
+    }
+
+    fn rounds(
+        &mut self,
+        parts: &'a For,
+        mut range: std::ops::Range<i64>,
+        item: &dyn Fn(i64) -> Value<'c, 'a>,
+        span: Span,
+    ) -> Result<Flow<'c, 'a>> {
+        let body = &parts.body;
+        while let Some(at) = range.next() {
+            self.step(span)?;
+            self.clear_continue(span)?;
+            let flow = self.nested(span, |this| {
+                this.scoped(|this| {
+                    this.destructure(&parts.pattern, &item(at), false)?;
+                    this.list((&body.stmts, body.value.as_ref()), Place::INNER)
+                })
+            })?;
+            match flow {
+                Flow::Next(_) | Flow::Continue | Flow::Maybe(CONTINUES) => {}
+                Flow::Break => break,
+                Flow::Return(value) => return Ok(Flow::Return(value)),
+                Flow::Maybe(exits) => {
+                    let outer = if exits & RETURNS != 0 {
+                        Flow::Maybe(RETURNS)
+                    } else {
+                        Flow::Next(Value::Unit)
+                    };
+                    if range.is_empty() {
+                        return Ok(outer);
+                    }
+                    let rest = self.guarded(exits & !CONTINUES, span, |this| {
+                        this.rounds(parts, range, item, span)
+                    })?;
+                    return Ok(match (rest, outer) {
+                        (Flow::Maybe(exits), _) if exits & RETURNS != 0 => Flow::Maybe(RETURNS),
+                        (_, outer) => outer,
+                    });
+                }
+            }
+        }
+        Ok(Flow::Next(Value::Unit))
+    }
+
+    /// Opens a loop; with flags if something in it leaves it.
+    fn enter_loop(&mut self, body: &'a Block, span: Span) -> Result<()> {
+        let exits = match (exits_of(body) & (BREAKS | CONTINUES), self.ir.is_some()) {
+            (0, _) | (_, false) => None,
+            _ => {
+                let flags = (self.slot(Elem::I1, span)?, self.slot(Elem::I1, span)?);
+                self.set_flag(flags.0, false, span)?;
+                Some(flags)
+            }
+        };
+        self.frame.loops.push(LoopFrame { exits });
+        Ok(())
+    }
+
+    /// At the start of a round nothing has said `continue`.
+    fn clear_continue(&mut self, span: Span) -> Result<()> {
+        match self.frame.loops.last().and_then(|frame| frame.exits) {
+            Some((_, continued)) => self.set_flag(continued, false, span),
+            None => Ok(()),
+        }
+    }
+
+    /// A loop over a range that is run at run time.
+    fn dynamic_for(
+        &mut self,
+        parts: &'a For,
+        [start, end, step]: [Value<'c, 'a>; 3],
+        span: Span,
+    ) -> Result<Flow<'c, 'a>> {
+        let wide = [&start, &end, &step]
+            .into_iter()
+            .any(|value| matches!(value, Value::Scalar(s) if s.elem == Elem::I64));
+        let elem = if wide { Elem::I64 } else { Elem::I32 };
+        let divisor = |value: &Value<'c, 'a>| match value {
+            Value::Int(value) => value.abs(),
+            Value::Scalar(scalar) => scalar.div,
+            _ => 1,
+        };
+        let div = gcd(divisor(&start), divisor(&step));
+        let over = parts.over.span;
+        let mut bounds = Vec::new();
+        for value in [&start, &end, &step] {
+            bounds.push(self.spread(value, elem, None, over)?);
+        }
+        let body = &parts.body;
+        if exits_of(body) == 0 {
+            let ir = self.ir(span)?;
+            let (ty, location) = (ir.ty(elem.name()), ir.location);
+            let (region, block) = region_with_block(&[(ty, location)]);
+            let index = Value::Scalar(Scalar {
+                ir: argument_of(block, 0),
+                elem,
+                div,
+                tuple: None,
+            });
+            self.frame.loops.push(LoopFrame { exits: None });
+            let result = self.in_block(block, |this| {
+                this.round(parts, &index)?;
+                this.terminate("scf.yield", &[], span)
+            });
+            self.frame.loops.pop();
+            result?;
+            self.ir(span)?
+                .op_with_regions("scf.for", &bounds, &[], &[], vec![region]);
+            return Ok(Flow::Next(Value::Unit));
+        }
+        let counter = self.slot(elem, span)?;
+        self.write_slot(counter, bounds[0], span)?;
+        let end = super::arith::number_or_vector(bounds[1], elem, None);
+        let condition = |this: &mut Self| {
+            let index = this.read_slot(&Value::Slot(counter), over)?;
+            this.binary(BinaryOp::Lt, (index, over), (end.clone(), over), over)
+        };
+        let step = bounds[2];
+        let body = |this: &mut Self| {
+            let index = match this.read_slot(&Value::Slot(counter), over)? {
+                Value::Scalar(scalar) => Value::Scalar(Scalar { div, ..scalar }),
+                other => other,
+            };
+            let flow = this.round(parts, &index)?;
+            let step = super::arith::number_or_vector(step, elem, None);
+            let next = this.binary(BinaryOp::Add, (index, over), (step, over), over)?;
+            let next = this.number(&next, elem, over)?;
+            this.write_slot(counter, next, over)?;
+            Ok(flow)
+        };
+        self.while_loop(&parts.body, condition, body, span)
+    }
+
+    fn round(&mut self, parts: &'a For, index: &Value<'c, 'a>) -> Result<Flow<'c, 'a>> {
+        let body = &parts.body;
+        self.scoped(|this| {
+            this.destructure(&parts.pattern, index, false)?;
+            this.list((&body.stmts, body.value.as_ref()), Place::INNER)
+        })
+    }
+
+    /// `while` and `loop`.
+    pub(super) fn while_statement(
+        &mut self,
+        condition: Option<&'a Expr>,
+        body: &'a Block,
+        span: Span,
+    ) -> Result<Flow<'c, 'a>> {
+        if self.ir.is_none() {
+            return self.static_while(condition, body, span);
+        }
+        let ask = |this: &mut Self| match condition {
+            Some(condition) => this.condition_value(condition),
+            None => Ok(Value::Bool(true)),
+        };
+        self.while_loop(body, ask, |this| this.block(body, Place::INNER), span)
+    }
+
+    fn static_while(
+        &mut self,
+        condition: Option<&'a Expr>,
+        body: &'a Block,
+        span: Span,
+    ) -> Result<Flow<'c, 'a>> {
+        self.frame.loops.push(LoopFrame { exits: None });
+        let flow = loop {
+            if let Err(stop) = self.step(span) {
+                break Err(stop);
+            }
+            let go = match condition {
+                Some(condition) => self.static_bool("the condition of `while`", condition),
+                None => Ok(true),
+            };
+            match go {
+                Ok(true) => {}
+                Ok(false) => break Ok(Flow::Next(Value::Unit)),
+                Err(stop) => break Err(stop),
+            }
+            match self.block(body, Place::INNER) {
+                Ok(Flow::Break) => break Ok(Flow::Next(Value::Unit)),
+                Ok(Flow::Return(value)) => break Ok(Flow::Return(value)),
+                Ok(_) => {}
+                Err(stop) => break Err(stop),
+            }
+        };
+        self.frame.loops.pop();
+        flow
+    }
+
+    /// A loop that asks before each round; flags say where it is left early.
+    fn while_loop(
+        &mut self,
+        body: &'a Block,
+        condition: impl FnOnce(&mut Self) -> Result<Value<'c, 'a>>,
+        round: impl FnOnce(&mut Self) -> Result<Flow<'c, 'a>>,
+        span: Span,
+    ) -> Result<Flow<'c, 'a>> {
+        let exits = exits_of(body);
+        self.enter_loop(body, span)?;
+        let result = self.while_regions(exits, condition, round, span);
+        self.frame.loops.pop();
+        let regions = result?;
+        self.ir(span)?
+            .op_with_regions("scf.while", &[], &[], &[], regions);
+        Ok(if exits & RETURNS != 0 {
+            Flow::Maybe(RETURNS)
+        } else {
+            Flow::Next(Value::Unit)
+        })
+    }
+
+    fn while_regions(
+        &mut self,
+        exits: u8,
+        condition: impl FnOnce(&mut Self) -> Result<Value<'c, 'a>>,
+        round: impl FnOnce(&mut Self) -> Result<Flow<'c, 'a>>,
+        span: Span,
+    ) -> Result<Vec<Region<'c>>> {
+        let (before, before_block) = region_with_block(&[]);
+        self.in_block(before_block, |this| {
+            let flags = exits & (RETURNS | BREAKS);
+            let number = if flags == 0 {
+                let go = condition(this)?;
+                this.number(&go, Elem::I1, span)?
+            } else {
+                // The condition is not asked once the loop has been left.
+                let running = this.none_set(flags, span)?;
+                this.asked_unless(running, false, span, |this| {
+                    let go = condition(this)?;
+                    this.number(&go, Elem::I1, span)
+                })?
+            };
+            this.terminate("scf.condition", &[number], span)
+        })?;
+        let (after, after_block) = region_with_block(&[]);
+        self.in_block(after_block, |this| {
+            this.clear_continue(span)?;
+            let flow = round(this)?;
+            this.leave(flow, false, span)?;
+            this.terminate("scf.yield", &[], span)
+        })?;
+        Ok(vec![before, after])
+    }
+}
