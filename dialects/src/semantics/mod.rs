@@ -66,7 +66,7 @@ pub fn evaluate(name: &str, operands: &[Val], attrs: &Attrs) -> Result<Val, SemE
 }
 
 /// Whether no number of a value is saturated, as the algebra leaves what is too large; no type spells it.
-pub fn fits(val: &Val) -> bool {
+fn fits(val: &Val) -> bool {
     let number = |int: &Int| !matches!(int.value(), Int::Static(i64::MAX | i64::MIN));
     match val {
         Val::Scalar(int) => number(int),

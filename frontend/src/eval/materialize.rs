@@ -8,7 +8,7 @@ use crate::source::Span;
 use cutec_dialects::builder::{Insertion, IrValue, result_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::{OpAttrs, build};
-use cutec_dialects::semantics::{Attrs, SemError, evaluate, fits};
+use cutec_dialects::semantics::{Attrs, SemError, evaluate};
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::{CoordText, TupleKind, Val};
 use cutec_layout::{Coord, Int, Tree, Width};
@@ -196,13 +196,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 
     fn static_operand(&mut self, val: &Val, span: Span) -> Result<IrValue<'c>> {
-        if !fits(val) {
-            let message = format!(
-                "`{}` is beyond what the algebra computes",
-                super::values::notation(val)
-            );
-            return self.error(codes::ARITHMETIC, span, message, "too large for an operand");
-        }
         let text = match val {
             Val::Scalar(int) => format!("!cute.int_tuple<\"{int}\">"),
             Val::Tuple(_, tuple) => {
@@ -215,6 +208,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
             other => other.to_string(),
         };
+        // A number at the very end of 64 bits stands for what does not fit: no type spells it.
+        if parse_type(&text, &mut Vars::default()).is_err() {
+            let shown = super::values::notation(val);
+            let message = format!("`{shown}` is beyond what the algebra computes");
+            return self.error(codes::ARITHMETIC, span, message, "too large for an operand");
+        }
         let ir = self.ir(span)?;
         let ty = ir.ty(&text);
         Ok(ir.value("cute.static", &[], &[], ty))
