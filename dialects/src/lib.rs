@@ -12,6 +12,7 @@ pub mod builder;
 pub mod elem;
 mod ffi;
 pub mod ir;
+pub mod legal;
 pub mod semantics;
 pub mod target;
 pub mod types;

@@ -10,7 +10,8 @@ func.func @static_is_static() {
 // -----
 
 func.func @result(%a: !cute.layout<"(4,8):(1,4)">) {
-  // expected-error@+1 {{result is !cute.layout<"32:1">, but the operation declares !cute.layout<"31:1">}}
+  // expected-error@+2 {{inferred type(s) '!cute.layout<"32:1">' are incompatible with return type(s) of operation '!cute.layout<"31:1">'}}
+  // expected-error@+1 {{failed to infer returned types}}
   %0 = cute.coalesce(%a) : (!cute.layout<"(4,8):(1,4)">) -> !cute.layout<"31:1">
   return
 }
@@ -18,15 +19,17 @@ func.func @result(%a: !cute.layout<"(4,8):(1,4)">) {
 // -----
 
 func.func @mode(%a: !cute.layout<"(4,8):(1,4)">) {
-  // expected-error@+1 {{expects mode 2 of a value of rank 2}}
-  %0 = cute.get(%a) {mode = array<i64: 2>} : (!cute.layout<"(4,8):(1,4)">) -> !cute.layout<"8:4">
+  // expected-error@+2 {{expects mode 2 of a value of rank 2}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = cute.get<[2]> (%a) : !cute.layout<"(4,8):(1,4)"> -> !cute.layout<"8:4">
   return
 }
 
 // -----
 
 func.func @divide(%a: !cute.layout<"(4,8):(1,4)">, %t: !cute.tile<"[2:1;2:1;2:1]">) {
-  // expected-error@+1 {{'cute.zipped_divide' op}}
+  // expected-error@+2 {{[2:1;2:1;2:1] has 3 modes, but there are only 2}}
+  // expected-error@+1 {{'cute.zipped_divide' op failed to infer returned types}}
   %0 = cute.zipped_divide(%a, %t) : (!cute.layout<"(4,8):(1,4)">, !cute.tile<"[2:1;2:1;2:1]">) -> !cute.layout<"1:0">
   return
 }
