@@ -138,10 +138,7 @@ extern "C" fn cutec_infer(
     })
 }
 
-fn dictionary_element<'c>(
-    dictionary: Option<Attribute<'c>>,
-    key: &str,
-) -> Option<Attribute<'c>> {
+fn dictionary_element<'c>(dictionary: Option<Attribute<'c>>, key: &str) -> Option<Attribute<'c>> {
     use melior::ir::AttributeLike;
     let dictionary = dictionary?.to_raw();
     // SAFETY: a live dictionary; the key outlives the call; what is absent is null.
@@ -153,7 +150,9 @@ fn dictionary_element<'c>(
             data: key.as_ptr().cast(),
             length: key.len(),
         };
-        Attribute::from_option_raw(mlir_sys::mlirDictionaryAttrGetElementByName(dictionary, key))
+        Attribute::from_option_raw(mlir_sys::mlirDictionaryAttrGetElementByName(
+            dictionary, key,
+        ))
     }
 }
 

@@ -23,7 +23,13 @@ pub fn check_type(val: &Val) -> Result<(), String> {
                 Outer::Swizzle(outer) => {
                     swizzle(*outer)?;
                     let scaled = |leaf: &&Int| matches!(leaf, Int::Scaled(..));
-                    match composed.inner.stride().leaves().iter().find(|leaf| scaled(leaf)) {
+                    match composed
+                        .inner
+                        .stride()
+                        .leaves()
+                        .iter()
+                        .find(|leaf| scaled(leaf))
+                    {
                         None if start.is_leaf() => Ok(()),
                         _ => Err("a swizzle applies to integers, not to coordinates".into()),
                     }
@@ -107,11 +113,14 @@ pub fn compatible(inferred: &str, declared: &str) -> bool {
             // A coordinate that wraps may be declared as unknown.
             let forgets = a == TupleKind::Coord;
             x.congruent(&y)
-                && x.leaves().iter().zip(y.leaves()).all(|(x, y)| match (x, y) {
-                    (Some(x), Some(y)) => less_known(x, y) || forgets && !y.is_static(),
-                    (None, None) => true,
-                    _ => false,
-                })
+                && x.leaves()
+                    .iter()
+                    .zip(y.leaves())
+                    .all(|(x, y)| match (x, y) {
+                        (Some(x), Some(y)) => less_known(x, y) || forgets && !y.is_static(),
+                        (None, None) => true,
+                        _ => false,
+                    })
         }
         (Some(Val::Layout(a)), Some(Val::Layout(b))) => match (&a, &b) {
             (AnyLayout::Plain(a), AnyLayout::Plain(b)) => same_function(a, b),

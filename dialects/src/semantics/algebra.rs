@@ -39,9 +39,12 @@ pub(super) fn evaluate(
             integers(coord).and_then(|coord| Ok(tuple(TupleKind::IntTuple, &x.at(&coord)?)))
         }
         ("composition", [Val::Layout(a), b]) => composition(a, b),
-        ("complement", [Val::Layout(AnyLayout::Plain(x))]) => layout::complement_default(x)
-            .map(plain)
-            .map_err(SemError::from),
+        ("complement", [Val::Layout(AnyLayout::Plain(x))]) => match layout::is_by_basis(x) {
+            true => layout::complement_by_basis(x),
+            false => layout::minimal_complement(x),
+        }
+        .map(plain)
+        .map_err(SemError::from),
         ("complement", [Val::Layout(AnyLayout::Plain(x)), Val::Layout(cotarget)]) => {
             let cotarget = layout::cosize_any(cotarget).map_err(SemError::from);
             cotarget.and_then(|size| Ok(plain(layout::complement(x, &Tree::Leaf(size))?)))
@@ -52,23 +55,31 @@ pub(super) fn evaluate(
         ("slice", [x @ Val::Layout(AnyLayout::Composed(composed)), coord])
             if composed.swizzle().is_some()
                 && (!composed.inner.is_static()
-                    || !coordinate(coord).is_ok_and(|coord| {
-                        coord.leaves().iter().any(|leaf| leaf.is_none())
-                    })) =>
+                    || !coordinate(coord)
+                        .is_ok_and(|coord| coord.leaves().iter().any(|leaf| leaf.is_none()))) =>
         {
             operand_error("a static layout behind the swizzle and a `_`", x)
         }
         ("make_layout_like", [x @ Val::Layout(layout)])
             if matches!(layout, AnyLayout::Composed(composed) if composed.swizzle().is_none())
-                || layout.inner().stride().leaves().iter().any(|leaf| !leaf.path().is_empty()) =>
+                || layout
+                    .inner()
+                    .stride()
+                    .leaves()
+                    .iter()
+                    .any(|leaf| !leaf.path().is_empty()) =>
         {
             operand_error("a layout of integer strides, perhaps behind a swizzle", x)
         }
         ("make_layout_like", [Val::Layout(x)]) => layout::make_layout_like(x.inner())
             .map(plain)
             .map_err(SemError::from),
-        ("make_ordered_layout", [shape, order]) => integers(shape)
-            .and_then(|shape| Ok(plain(layout::make_ordered_layout(&shape, &integers(order)?)?))),
+        ("make_ordered_layout", [shape, order]) => integers(shape).and_then(|shape| {
+            Ok(plain(layout::make_ordered_layout(
+                &shape,
+                &integers(order)?,
+            )?))
+        }),
         ("make_identity_layout", [shape]) => {
             integers(shape).map(|shape| plain(layout::make_identity_layout(&shape)))
         }
@@ -83,19 +94,32 @@ pub(super) fn evaluate(
         ("zipped_product", [x, by]) => divide(x, by, layout::zipped_product),
         ("tiled_product", [x, by]) => divide(x, by, layout::tiled_product),
         ("flat_product", [x, by]) => divide(x, by, layout::flat_product),
-        ("tile_to_shape", [Val::Layout(x), shape, order]) => integers(shape).and_then(|shape| {
-            let order = integers(order)?;
-            Ok(Val::Layout(
-                x.map_inner(|x| layout::tile_to_shape(x, &shape, Some(&order)))?,
-            ))
-        }),
         ("dice", [Val::Layout(x), coord]) => coordinate(coord)
             .and_then(|coord| Ok(Val::Layout(x.map_inner(|x| layout::dice(&coord, x))?))),
+        ("right_inverse", [Val::Layout(AnyLayout::Plain(x))]) if layout::is_by_basis(x) => {
+            let inverse = layout::right_inverse_by_basis(x);
+            inverse.map(plain).map_err(SemError::from)
+        }
+        ("left_inverse", [Val::Layout(AnyLayout::Plain(x))]) if layout::is_by_basis(x) => {
+            let inverse = layout::left_inverse_by_basis(x);
+            inverse.map(plain).map_err(SemError::from)
+        }
+        ("left_inverse", [Val::Layout(AnyLayout::Plain(x))])
+            if x.stride().leaves().iter().all(|stride| stride.is(0)) =>
+        {
+            Ok(plain(Layout::unit()))
+        }
         ("right_inverse", [Val::Layout(AnyLayout::Plain(x))]) => {
             Ok(plain(layout::right_inverse(x)))
         }
         ("left_inverse", [Val::Layout(AnyLayout::Plain(x))]) => {
             layout::left_inverse(x).map(plain).map_err(SemError::from)
+        }
+        // Nothing at all stays nothing.
+        ("coalesce", [x @ Val::Layout(AnyLayout::Plain(layout))])
+            if layout.shape().leaf_count() == 0 =>
+        {
+            Ok(x.clone())
         }
         ("coalesce", [x]) => on_layout(x, |x| Ok(layout::coalesce(x))),
         ("flatten", [x]) => on_layout(x, |x| Ok(layout::flatten(x))),
@@ -106,11 +130,7 @@ pub(super) fn evaluate(
         ("logical_product", [x, by]) => divide(x, by, layout::logical_product),
         ("blocked_product", [x, by]) => product(x, by, layout::blocked_product),
         ("raked_product", [x, by]) => product(x, by, layout::raked_product),
-        ("tile_to_shape", [Val::Layout(x), shape]) => integers(shape).and_then(|shape| {
-            Ok(Val::Layout(
-                x.map_inner(|x| layout::tile_to_shape(x, &shape, None))?,
-            ))
-        }),
+        ("tile_to_shape", [Val::Layout(x), shape, order @ ..]) => tile_to_shape(x, shape, order),
         ("group_modes", [x]) => match attrs.mode.as_slice() {
             [begin, end] => on_layout(x, |x| {
                 layout::group_modes(x, *begin as usize, *end as usize)
@@ -400,6 +420,28 @@ fn divide(
 ) -> Result<Val, SemError> {
     let by = tiler(by)?;
     on_layout(x, |x| f(x, &by))
+}
+
+/// A block repeated over a shape. A `!cute.shape` is covered where the block does not divide it.
+fn tile_to_shape(x: &AnyLayout, target: &Val, order: &[Val]) -> Result<Val, SemError> {
+    let shape = integers(target)?;
+    let order = order.first().map(integers).transpose()?;
+    let covers = matches!(target, Val::Tuple(TupleKind::Shape, _));
+    let tiled = x.map_inner(|x| {
+        let exact = layout::tile_to_shape(x, &shape, order.as_ref());
+        if !covers || !matches!(exact, Err(LayoutError::NotDivisible { .. })) {
+            return exact;
+        }
+        let block = layout::append_to_rank(x, shape.rank(), &Layout::unit());
+        let extents = layout::product_each(block.shape());
+        let copies = layout::ceil_div(&layout::product_each(&shape), &extents)?;
+        let copies = match &order {
+            Some(order) => layout::make_ordered_layout(&copies, order)?,
+            None => Layout::col_major(copies),
+        };
+        layout::blocked_product(&block, &copies)
+    });
+    Ok(Val::Layout(tiled?))
 }
 
 fn product(

@@ -58,6 +58,7 @@ fn kind_of(val: &Val) -> Kinds {
 fn signature(name: &str) -> Option<(&'static [Kinds], usize)> {
     Some(match name {
         "get_shape" => (&[ANY_LAYOUT | TILE | LOOSE | SHAPE], 0),
+        "make_layout" => (&[SHAPE | LOOSE, STRIDE | LOOSE], 1),
         "make_layout_like" => (&[ANY_LAYOUT], 0),
         "make_ordered_layout" => (&[SHAPE, INT_TUPLE], 0),
         "make_identity_layout" => (&[SHAPE], 0),
@@ -86,7 +87,10 @@ fn signature(name: &str) -> Option<(&'static [Kinds], usize)> {
         "tuple_add" | "tuple_sub" => (&[ARITHMETIC, ARITHMETIC], 0),
         "shape_div" => (&[SHAPE, SHAPE], 0),
         "ceil_div" => (&[ARITHMETIC, ARITHMETIC | TILE], 0),
-        "elem_less" => (&[ARITHMETIC | COORD | SCALAR, ARITHMETIC | COORD | SCALAR], 0),
+        "elem_less" => (
+            &[ARITHMETIC | COORD | SCALAR, ARITHMETIC | COORD | SCALAR],
+            0,
+        ),
         "equal" => (&[TUPLE | LAYOUT, TUPLE | LAYOUT], 0),
         "logical_product" | "zipped_product" | "tiled_product" | "flat_product"
         | "raked_product" | "blocked_product" => (&[ANY_LAYOUT, LAYOUT], 0),
@@ -127,6 +131,15 @@ pub fn check_operands(name: &str, operands: &[Val]) -> Result<(), SemError> {
         }
         ("equal" | "tuple_add" | "tuple_sub", [a, b]) if kind_of(a) != kind_of(b) => {
             refuse("expects two operands of one kind")
+        }
+        (_, [Val::Layout(lhs), rhs]) if name.ends_with("_product") => {
+            let by_basis = cutec_layout::algebra::is_by_basis(lhs.inner());
+            if !lhs.inner().is_static() || by_basis && !rhs.is_static() {
+                return refuse(
+                    "expects a static layout to repeat, and static repetitions of coordinates",
+                );
+            }
+            Ok(())
         }
         ("dice", [_, coord]) | ("make_ordered_layout", [_, coord]) if !coord.is_static() => {
             refuse("expects a static second operand")

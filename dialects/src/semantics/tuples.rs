@@ -20,9 +20,7 @@ pub(super) fn evaluate(
             Outer::Swizzle(swizzle) => Val::Swizzle(*swizzle),
             Outer::Layout(layout) => Val::Layout(AnyLayout::Plain(layout.clone())),
         }),
-        ("composed_get_offset", [Val::Layout(AnyLayout::Composed(x))]) => {
-            Ok(tuple(I, &x.offset))
-        }
+        ("composed_get_offset", [Val::Layout(AnyLayout::Composed(x))]) => Ok(tuple(I, &x.offset)),
         ("composed_get_outer", [Val::Layout(AnyLayout::Composed(x))]) => {
             Ok(Val::Layout(AnyLayout::Plain(x.inner.clone())))
         }
@@ -56,22 +54,22 @@ pub(super) fn evaluate(
         ("append_to_rank" | "prepend_to_rank", [x, element]) => {
             padded(x, element, attrs, name == "append_to_rank")
         }
-        ("tuple_product", [Val::Tuple(kind, _)]) => integers(&operands[0])
-            .map(|x| Val::Tuple(*kind, Tree::Leaf(Some(layout::product(&x))))),
+        ("tuple_product", [Val::Tuple(kind, _)]) => {
+            integers(&operands[0]).map(|x| Val::Tuple(*kind, Tree::Leaf(Some(layout::product(&x)))))
+        }
         ("tuple_product_each", [Val::Tuple(kind, _)]) => {
             integers(&operands[0]).map(|x| tuple(*kind, &layout::product_each(&x)))
         }
         ("tuple_add", [Val::Tuple(kind, _), b]) => {
             arithmetic(*kind, &operands[0], b, layout::tuple_add)
         }
-        ("tuple_sub", [Val::Tuple(kind, _), b]) => {
-            arithmetic(*kind, &operands[0], b, difference)
-        }
+        ("tuple_sub", [Val::Tuple(kind, _), b]) => arithmetic(*kind, &operands[0], b, difference),
         ("shape_div", [Val::Tuple(kind, _), b]) => {
             arithmetic(*kind, &operands[0], b, layout::shape_div)
         }
-        ("ceil_div", [Val::Tuple(kind, _), Val::Tile(by)]) => integers(&operands[0])
-            .and_then(|a| Ok(tuple(*kind, &layout::ceil_div_tiler(&a, by)?))),
+        ("ceil_div", [Val::Tuple(kind, _), Val::Tile(by)]) => {
+            integers(&operands[0]).and_then(|a| Ok(tuple(*kind, &layout::ceil_div_tiler(&a, by)?)))
+        }
         ("ceil_div", [Val::Tuple(kind, _), b]) => {
             arithmetic(*kind, &operands[0], b, layout::ceil_div)
         }
@@ -123,6 +121,20 @@ pub(super) fn evaluate_many(
     })
 }
 
+/// What `equal` and `elem_less` answer, where the operands say.
+pub fn compare(name: &str, operands: &[Val]) -> Option<bool> {
+    let [a, b] = operands else { return None };
+    if !a.is_static() || !b.is_static() {
+        return None;
+    }
+    match (name, a, b) {
+        ("equal", Val::Layout(a), Val::Layout(b)) => Some(a == b),
+        ("equal", Val::Tuple(_, a), Val::Tuple(_, b)) => Some(a == b),
+        ("elem_less", a, b) => layout::elem_less(&integers(a).ok()?, &integers(b).ok()?).ok()?,
+        _ => None,
+    }
+}
+
 fn tuple(kind: TupleKind, tuple: &IntTuple) -> Val {
     Val::Tuple(kind, as_coord(tuple))
 }
@@ -147,7 +159,8 @@ fn difference(a: &IntTuple, b: &IntTuple) -> Result<IntTuple, cutec_layout::Layo
         (Tree::Node(x), Tree::Node(y)) => {
             let common = x.iter().zip(y).map(|(a, b)| difference(a, b));
             let rest = x.iter().skip(y.len()).chain(y.iter().skip(x.len()));
-            let modes: Result<Vec<_>, _> = common.chain(rest.map(|mode| Ok(mode.clone()))).collect();
+            let modes: Result<Vec<_>, _> =
+                common.chain(rest.map(|mode| Ok(mode.clone()))).collect();
             Ok(Tree::Node(modes?))
         }
         _ => layout::tuple_sub(a, b),
@@ -352,9 +365,7 @@ fn padded(x: &Val, element: &Val, attrs: &Attrs, after: bool) -> Result<Val, Sem
             } else {
                 layout::prepend_to_rank
             };
-            Ok(Val::Layout(
-                x.map_inner(|x| Ok(pad(x, rank, element)))?,
-            ))
+            Ok(Val::Layout(x.map_inner(|x| Ok(pad(x, rank, element)))?))
         }
         _ => operand_error("an element of the same kind", element),
     }
