@@ -129,7 +129,15 @@ pub(super) fn evaluate(
         ("flat_divide", [x, by]) => divide(x, by, layout::flat_divide),
         ("logical_product", [x, by]) => divide(x, by, layout::logical_product),
         ("blocked_product", [x, by]) => product(x, by, layout::blocked_product),
-        ("raked_product", [x, by]) => product(x, by, layout::raked_product),
+        ("raked_product", [x, by]) => product(x, by, |x, by| {
+            let raked = layout::raked_product(x, by)?;
+            if x.rank() >= by.rank() {
+                return Ok(raked);
+            }
+            // What pads the block to the rank of the tiler leaves no trace.
+            let modes = Tree::Node(vec![Tree::Leaf(()); raked.rank()]);
+            layout::coalesce_profile(&raked, &modes)
+        }),
         ("tile_to_shape", [Val::Layout(x), shape, order @ ..]) => tile_to_shape(x, shape, order),
         ("group_modes", [x]) => match attrs.mode.as_slice() {
             [begin, end] => on_layout(x, |x| {
