@@ -74,7 +74,14 @@ extern "C" fn cutec_verify_op(op: MlirOperation, message: *mut c_void) -> bool {
             declared.as_str(),
             "i1" | "i8" | "i16" | "i32" | "i64" | "index"
         );
-        if inferred == declared || scalar || filled {
+        let of_kind = declared.starts_with(&format!("!cute.{}<", name.trim_start_matches("make_")));
+        if scalar
+            || (if filled {
+                of_kind
+            } else {
+                inferred == declared
+            })
+        {
             return Ok(());
         }
         Err(format!(
