@@ -74,14 +74,14 @@ extern "C" fn cutec_verify_op(op: MlirOperation, message: *mut c_void) -> bool {
             declared.as_str(),
             "i1" | "i8" | "i16" | "i32" | "i64" | "index"
         );
-        let of_kind = declared.starts_with(&format!("!cute.{}<", name.trim_start_matches("make_")));
-        if scalar
-            || (if filled {
-                of_kind
-            } else {
-                inferred == declared
-            })
-        {
+        if filled {
+            let kind = name.trim_start_matches("make_");
+            return match declared.starts_with(&format!("!cute.{kind}<")) {
+                true => Ok(()),
+                false => Err(format!("makes a !cute.{kind}, not a {declared}")),
+            };
+        }
+        if inferred == declared || scalar && inferred != "i1" {
             return Ok(());
         }
         Err(format!(

@@ -95,3 +95,28 @@ func.func @tile_beyond(%a: !cute.memref<f32, gmem, align<16>, "(128,32):(32,1)">
   %p = cute.tiled.copy.partition_S(%copy, %a, %t) : (!cute.tiled_copy<!cute_nvgpu.atom.universal_copy<f32, 128 b>, layout_copy_tv = <"((16,8),4):((32,1),8)">, tiler_mn = <"[8:1;64:1]">>, !cute.memref<f32, gmem, align<16>, "(128,32):(32,1)">, i32) -> !cute.memref<f32, gmem, align<16>, "4:1">
   return
 }
+
+// -----
+
+func.func @kind() {
+  // expected-error@+1 {{makes a !cute.shape, not a !cute.coord<"4">}}
+  %0 = cute.make_shape() : () -> !cute.coord<"4">
+  return
+}
+
+// -----
+
+func.func @operand_kind(%a: !cute.swizzle<"S<3,3,3>">) {
+  // expected-error@+2 {{expects operand #0 to be}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = cute.get<[0]> (%a) : !cute.swizzle<"S<3,3,3>"> -> !cute.swizzle<"S<3,3,3>">
+  return
+}
+
+// -----
+
+func.func @rank(%a: !cute.shape<"4">) {
+  // expected-error@+1 {{expects a rank of 1 to 1024, but got 100000000}}
+  %0 = cute.append_to_rank<100000000> (%a, %a) : !cute.shape<"4">, !cute.shape<"4">
+  return
+}

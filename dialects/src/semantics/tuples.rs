@@ -335,6 +335,9 @@ fn pick(
     }
 }
 
+/// More modes than anyone pads to.
+const MAX_RANK: usize = 1024;
+
 /// `x` with copies of an element until it has the rank of the attribute.
 fn padded(x: &Val, element: &Val, attrs: &Attrs, after: bool) -> Result<Val, SemError> {
     let rank = attrs.mode.first().copied().unwrap_or_default();
@@ -343,9 +346,12 @@ fn padded(x: &Val, element: &Val, attrs: &Attrs, after: bool) -> Result<Val, Sem
         Val::Layout(x) => x.rank(),
         _ => return operand_error("a tuple or a layout", x),
     };
-    let Some(rank) = usize::try_from(rank).ok().filter(|rank| *rank > 0) else {
+    let Some(rank) = usize::try_from(rank)
+        .ok()
+        .filter(|rank| (1..=MAX_RANK).contains(rank))
+    else {
         return Err(SemError::Illegal(format!(
-            "expects a rank of at least 1, but got {rank}"
+            "expects a rank of 1 to {MAX_RANK}, but got {rank}"
         )));
     };
     let rank = rank.max(current);
