@@ -67,12 +67,14 @@ const MORE: [PassEntry; 1] = [PassEntry {
     run: fold_static::fold_static,
 }];
 
+/// The pass of that number: those of the pipeline first.
 fn entry(index: usize) -> &'static PassEntry {
     static PIPELINE: [PassEntry; 2] = PASSES;
     static OTHERS: [PassEntry; 1] = MORE;
-    PIPELINE
-        .get(index)
-        .unwrap_or(&OTHERS[index.saturating_sub(PIPELINE.len()) % OTHERS.len()])
+    match PIPELINE.get(index) {
+        Some(entry) => entry,
+        None => &OTHERS[index - PIPELINE.len()],
+    }
 }
 
 /// The root operation of a module, as passes take it.
@@ -93,7 +95,7 @@ pub fn opt_main(args: &[String]) -> i32 {
 extern "C" fn make_pass<const INDEX: usize>() -> MlirPass {
     #[repr(align(8))]
     struct Id;
-    static IDS: [Id; 3] = [const { Id }; 3];
+    static IDS: [Id; PASSES.len() + MORE.len()] = [const { Id }; PASSES.len() + MORE.len()];
     let entry = entry(INDEX);
     let run = move |operation: OperationRef, pass: ExternalPass| {
         let context = operation.context();
