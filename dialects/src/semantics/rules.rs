@@ -129,6 +129,26 @@ pub fn check_operands(name: &str, operands: &[Val]) -> Result<(), SemError> {
         ("crd2idx", [coord, Val::Tuple(..)]) if kind_of(coord) != COORD => {
             refuse("expects a coordinate and a shape")
         }
+        ("to_int_tuple", [Val::Tuple(_, tuple)])
+            if tuple
+                .leaves()
+                .into_iter()
+                .flatten()
+                .any(|leaf| !leaf.path().is_empty()) =>
+        {
+            refuse("expects integers, not scaled bases")
+        }
+        ("tuple_sub", [Val::Tuple(_, a), Val::Tuple(_, b)]) if a.is_leaf() && !b.is_leaf() => {
+            refuse("expects a tuple to take a tuple from")
+        }
+        ("left_inverse" | "right_inverse", [Val::Layout(x)])
+            if !x.shape().leaves().iter().all(|extent| extent.is_static()) =>
+        {
+            refuse("expects a layout of static shape")
+        }
+        ("cosize", [Val::Layout(AnyLayout::Composed(x))]) if x.swizzle().is_none() => {
+            refuse("expects a layout, perhaps behind a swizzle")
+        }
         ("equal" | "tuple_add" | "tuple_sub", [a, b]) if kind_of(a) != kind_of(b) => {
             refuse("expects two operands of one kind")
         }
