@@ -28,8 +28,13 @@ as_root() {
   fi
 }
 
-installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q '^install ok installed$'; }
-candidate() { LC_ALL=C apt-cache policy "$1" 2>/dev/null | grep -q '^  Candidate: [^(]'; }
+# No pipes into `grep -q` here: it stops reading early, and under pipefail the writer's end fails the pipe.
+installed() { [ "$(dpkg-query -W -f '${Status}' "$1" 2>/dev/null)" = 'install ok installed' ]; }
+candidate() {
+  local policy
+  policy=$(LC_ALL=C apt-cache policy "$1" 2>/dev/null) || return 1
+  [[ $policy == *"  Candidate: "[!\(]* ]]
+}
 
 llvm_complete() {
   [ -f "$LLVM_PREFIX/include/mlir-c/IR.h" ] && [ -x "$LLVM_PREFIX/bin/mlir-tblgen" ] &&

@@ -11,12 +11,11 @@
 //! loader, errors are values that know how to be shown.
 
 use crate::codegen::{
-    self, Cubin, CubinError, CubinOptions, LlvmError, LlvmModule, Message, OptLevel, SassError,
-    Timings, cubin, messages, sass,
+    self, Cubin, CubinOptions, LlvmError, LlvmModule, Message, Timings, cubin, messages, sass,
 };
+use crate::options::{Emit, Options, Source, SourceKind};
 use crate::pipeline;
-use crate::report;
-use cutec_dialects::target::Target;
+use crate::report::{self, Failure};
 use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::diagnostics::render::RenderOptions;
 use cutec_frontend::source::{SourceLoader, SourceMap};
@@ -26,100 +25,6 @@ use melior::Context;
 use melior::ir::operation::{OperationLike, OperationPrintingFlags};
 use melior::ir::{BlockLike, Module, OperationRef};
 use std::sync::Arc;
-
-/// What language a source text is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SourceKind {
-    /// The `.cute` language.
-    Cute,
-    /// MLIR text, at any level.
-    Mlir,
-}
-
-/// A source text.
-#[derive(Debug, Clone)]
-pub struct Source {
-    /// The name that messages and `.loc` lines show.
-    pub name: String,
-    /// The text.
-    pub text: Arc<str>,
-    /// Its language.
-    pub kind: SourceKind,
-}
-
-impl Source {
-    /// A source whose language follows from its name: `.mlir` is MLIR, everything else `.cute`.
-    pub fn new(name: impl Into<String>, text: impl Into<Arc<str>>) -> Self {
-        let name = name.into();
-        let kind = if name.ends_with(".mlir") {
-            SourceKind::Mlir
-        } else {
-            SourceKind::Cute
-        };
-        Self {
-            name,
-            text: text.into(),
-            kind,
-        }
-    }
-}
-
-/// The level at which compilation stops and whose text (or bytes) it gives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Emit {
-    /// IR as the front end makes it.
-    Tile,
-    /// IR at the cute level.
-    Cute,
-    /// MLIR in upstream dialects, ready for LLVM.
-    Mlir,
-    /// LLVM IR as translated from MLIR.
-    LlvmRaw,
-    /// LLVM IR after optimisation.
-    Llvm,
-    /// PTX with the kernel ABI in front.
-    Ptx,
-    /// A cubin; the ABI goes beside it.
-    Cubin,
-    /// SASS text of the cubin.
-    Sass,
-    /// The kernel ABI as JSON.
-    Abi,
-}
-
-/// How to compile.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// What to give.
-    pub emit: Emit,
-    /// The chip.
-    pub target: Target,
-    /// Only this kernel of the file.
-    pub kernel: Option<String>,
-    /// Values of compile-time parameters, `name=value`, as text of the language.
-    pub defines: Vec<(String, String)>,
-    /// LLVM's and the assembler's optimisation level.
-    pub level: OptLevel,
-    /// Print the IR after every MLIR pass to stderr.
-    pub print_ir_after_all: bool,
-    /// Keep source lines in cubins.
-    pub line_info: bool,
-}
-
-impl Options {
-    /// PTX for `target`, fully optimised.
-    pub fn new(target: Target) -> Self {
-        Self {
-            emit: Emit::Ptx,
-            target,
-            kernel: None,
-            defines: Vec::new(),
-            level: OptLevel::O3,
-            print_ir_after_all: false,
-            line_info: true,
-        }
-    }
-}
 
 /// What a compilation gives.
 #[derive(Debug, Clone)]
@@ -172,29 +77,6 @@ pub struct CompileError {
     pub diagnostics: Vec<Diagnostic>,
     /// What failed apart from the source: MLIR's reports without a place, LLVM, the assembler.
     pub failures: Vec<Failure>,
-}
-
-/// A failure without a place in the source.
-#[derive(Debug, thiserror::Error)]
-pub enum Failure {
-    /// MLIR reported it.
-    #[error("{0}")]
-    Mlir(Message),
-    /// A step of the pipeline failed without a report.
-    #[error("{0} failed and MLIR does not say why")]
-    Step(&'static str),
-    /// LLVM.
-    #[error(transparent)]
-    Llvm(#[from] LlvmError),
-    /// The assembler.
-    #[error(transparent)]
-    Cubin(#[from] CubinError),
-    /// The disassembler.
-    #[error(transparent)]
-    Sass(#[from] SassError),
-    /// The ABI cannot be made.
-    #[error("{0}")]
-    Abi(String),
 }
 
 impl CompileError {

@@ -3,7 +3,7 @@
 //! [`crate::compile`] calls these in order, with MLIR's diagnostics collected around each.
 
 use crate::codegen::{Timings, messages};
-use crate::compile::{Options, Source};
+use crate::options::{Options, Source};
 use crate::passes::{self, Reported};
 use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::source::{SourceLoader, SourceMap};
@@ -11,18 +11,45 @@ use cutec_frontend::{LowerOptions, emit_module, load_program};
 use cutec_runtime::Abi;
 use cutec_runtime::abi::KernelAbi;
 use melior::ir::operation::OperationPrintingFlags;
-use melior::ir::{Module, Operation};
+use melior::ir::{Location, Module, Operation};
 use melior::pass::{PassIrPrintingOptions, PassManager};
 use melior::{Context, StringRef};
 use std::path::PathBuf;
+
+/// How deep the brackets of MLIR text may nest: MLIR's parser recurses.
+const MAX_NESTING: usize = 1000;
 
 /// Parses MLIR text whose locations carry `name`. `None` after MLIR has reported the errors.
 ///
 /// MLIR's C API takes a name only where the text is a single operation, as what `cutec` itself writes
 /// is; in another text the file of every location is `-`.
 pub fn parse_mlir<'c>(context: &'c Context, name: &str, text: &str) -> Option<Module<'c>> {
+    if let Some((at, problem)) = unreadable(text) {
+        let before = &text[..at];
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+        passes::report(Location::new(context, name, line, column), problem);
+        return None;
+    }
     let (module, _) = messages::collect(context, || parse_single_operation(context, name, text));
     module.or_else(|| Module::parse(context, text))
+}
+
+/// Where MLIR would take a text for another one, which a NUL ends, or recurse without measure.
+fn unreadable(text: &str) -> Option<(usize, String)> {
+    let mut depth = 0_usize;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            0 => return Some((at, "a NUL has no meaning here".into())),
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_NESTING {
+            return Some((at, format!("nested more than {MAX_NESTING} levels deep")));
+        }
+    }
+    None
 }
 
 fn parse_single_operation<'c>(context: &'c Context, name: &str, text: &str) -> Option<Module<'c>> {

@@ -1,13 +1,35 @@
 //! MLIR's messages as diagnostics of the source, and everything that went wrong as text.
 
 use crate::codegen::messages::Place;
-use crate::codegen::{Message, Severity};
-use crate::compile::Failure;
+use crate::codegen::{CubinError, LlvmError, Message, SassError, Severity};
 use cutec_frontend::diagnostics::codes::MLIR_MESSAGE;
 use cutec_frontend::diagnostics::render::{RenderOptions, render_all};
 use cutec_frontend::diagnostics::{self, Diagnostic, Label};
 use cutec_frontend::source::{SourceMap, Span};
 use std::fmt::Write;
+
+/// A failure without a place in the source.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// MLIR reported it.
+    #[error("{0}")]
+    Mlir(Message),
+    /// A step of the pipeline failed without a report.
+    #[error("{0} failed and MLIR does not say why")]
+    Step(&'static str),
+    /// LLVM.
+    #[error(transparent)]
+    Llvm(#[from] LlvmError),
+    /// The assembler.
+    #[error(transparent)]
+    Cubin(#[from] CubinError),
+    /// The disassembler.
+    #[error(transparent)]
+    Sass(#[from] SassError),
+    /// The ABI cannot be made.
+    #[error("{0}")]
+    Abi(String),
+}
 
 /// Sorts `messages` into diagnostics (where the place lies in a known file) and failures. Remarks
 /// and notes that stand alone are dropped.

@@ -312,6 +312,19 @@ impl CopyAtom {
 }
 
 impl MmaAtom {
+    /// Every `mma.sync` that lowers.
+    pub fn all_sync() -> impl Iterator<Item = MmaAtom> {
+        MMA_TABLE.iter().map(|(row, ab, c)| {
+            let [m, n, k] = row.mnk;
+            MmaAtom {
+                op: MmaOp::Sync { m, n, k },
+                a: *ab,
+                b: *ab,
+                c: *c,
+            }
+        })
+    }
+
     fn row(&self) -> Option<&'static MmaRow> {
         let MmaOp::Sync { m, n, k } = self.op else {
             return None;
@@ -438,21 +451,9 @@ mod tests {
     use super::*;
     use cutec_layout::algebra::{cosize, size};
 
-    fn all_mma() -> impl Iterator<Item = MmaAtom> {
-        MMA_TABLE.iter().map(|(row, ab, c)| {
-            let [m, n, k] = row.mnk;
-            MmaAtom {
-                op: MmaOp::Sync { m, n, k },
-                a: *ab,
-                b: *ab,
-                c: *c,
-            }
-        })
-    }
-
     #[test]
     fn each_operand_of_an_mma_is_covered_once_by_threads_and_values() {
-        for atom in all_mma() {
+        for atom in MmaAtom::all_sync() {
             let layouts = atom.layouts().unwrap();
             let [m, n, k] = layouts.shape;
             for (layout, elements) in [
@@ -503,7 +504,7 @@ mod tests {
     #[test]
     fn atoms_print_as_types_that_parse_to_them() {
         let mut vars = crate::types::Vars::default();
-        for atom in all_mma() {
+        for atom in MmaAtom::all_sync() {
             let parsed = crate::types::parse_type(&atom.to_string(), &mut vars).unwrap();
             assert!(
                 matches!(parsed, crate::value::Val::MmaAtom(found) if found == atom),
@@ -514,7 +515,9 @@ mod tests {
 
     #[test]
     fn fp8_needs_ada() {
-        let atom = all_mma().find(|atom| atom.a == Elem::F8E4M3).unwrap();
+        let atom = MmaAtom::all_sync()
+            .find(|atom| atom.a == Elem::F8E4M3)
+            .unwrap();
         assert!(atom.legal_on(&Target::parse("sm_80").unwrap()).is_err());
         assert!(atom.legal_on(&Target::parse("sm_89").unwrap()).is_ok());
     }

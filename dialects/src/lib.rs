@@ -1,12 +1,13 @@
 //! The `cute` and `cute_nvgpu` dialects of MLIR, the atoms and the targets.
 //!
 //! Reading order: `elem` and `target` (what a GPU has), `atoms` (one
-//! instruction with its thread-value layouts), `value` (what an SSA value is),
+//! instruction with its thread-value layouts), `atom_names`, `value` (what an SSA value is),
 //! `types` (MLIR's text of it), `semantics` (what each operation computes),
 //! `ir` (operations in MLIR), `builder` (creating them), `ffi` (what C++ asks).
 //!
 //! The dialects are declared in `cpp/Cute.td`. C++ asks Rust whether a type or
 //! an operation is legal and decides nothing itself. No I/O here.
+pub mod atom_names;
 pub mod atoms;
 pub mod builder;
 pub mod elem;

@@ -97,6 +97,14 @@ fn parameters_from_the_command_line_change_the_kernel() {
     insta::assert_snapshot!("define__unknown", diagnostics);
     let (_, diagnostics) = lower("gemm.cute", &text, "sm_80", &[("bk", "wide")], None);
     insta::assert_snapshot!("define__bad", diagnostics);
+    for text_of_number in ["99999999999999999999", "1e999", "-"] {
+        let defines = [("bk", text_of_number)];
+        let (ir, diagnostics) = lower("gemm.cute", &text, "sm_80", &defines, None);
+        assert!(
+            ir.is_none() && diagnostics.contains("not a value"),
+            "{diagnostics}"
+        );
+    }
     let (_, diagnostics) = lower("gemm.cute", &text, "sm_80", &[], Some("gem"));
     insta::assert_snapshot!("define__kernel", diagnostics);
 }

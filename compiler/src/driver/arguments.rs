@@ -1,7 +1,7 @@
 //! The command line of `cutec`.
 
+use crate::Emit;
 use crate::codegen::OptLevel;
-use crate::compile::Emit;
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cutec_dialects::target::Target;
@@ -231,8 +231,17 @@ pub struct BenchArguments {
 #[derive(Debug, Args)]
 pub struct LayoutArguments {
     /// An expression such as `composition((8,8):(8,1), 4:2)`; `-` reads one a line from standard input
-    #[arg(value_name = "EXPRESSION", allow_hyphen_values = true)]
-    pub expression: String,
+    #[arg(
+        value_name = "EXPRESSION",
+        allow_hyphen_values = true,
+        required_unless_present = "atom"
+    )]
+    pub expression: Option<String>,
+
+    /// Show a copy or MMA instruction instead: who holds which elements. `ldmatrix_x4`,
+    /// `sm80_16x8x16_f32bf16bf16f32`; `list` names them all
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["expression", "grid", "bits", "tile", "access"])]
+    pub atom: Option<String>,
 
     /// Draw the layout as a grid of characters
     #[arg(long)]
@@ -242,13 +251,19 @@ pub struct LayoutArguments {
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
 
-    /// Colour the drawing by banks of shared memory, for elements of so many bits
-    #[arg(long, value_name = "N", requires = "svg", value_parser = clap::value_parser!(u32).range(1..=128))]
+    /// Bits of an element in shared memory: colour the drawing by banks
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=128))]
     pub bits: Option<u32>,
 
     /// The layout maps (thread, value) to a place in a tile of this shape: draw that tile
-    #[arg(long, value_name = "SHAPE", requires = "svg", conflicts_with = "bits")]
+    #[arg(long, value_name = "SHAPE", conflicts_with = "bits")]
     pub tile: Option<String>,
+
+    /// Count the bank conflicts of an access to the layout in shared memory: `ldmatrix`,
+    /// `ldmatrix_trans`, or a layout from (thread, value) to a place in it. Elements have 16 bits
+    /// unless --bits says otherwise
+    #[arg(long, value_name = "ACCESS", conflicts_with = "tile")]
+    pub access: Option<String>,
 }
 
 /// `cutec explain`
@@ -350,6 +365,8 @@ mod tests {
     fn a_file_is_required_unless_there_is_a_command() {
         assert!(Arguments::try_parse_from(["cutec"]).is_err());
         assert!(Arguments::try_parse_from(["cutec", "layout", "8:1"]).is_ok());
+        assert!(Arguments::try_parse_from(["cutec", "layout", "--atom", "fma_f32"]).is_ok());
+        assert!(Arguments::try_parse_from(["cutec", "layout"]).is_err());
         assert!(Arguments::try_parse_from(["cutec", "a.cute", "--arch", "sm_1"]).is_err());
     }
 }

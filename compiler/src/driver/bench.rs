@@ -9,7 +9,7 @@ use super::output::write_stdout;
 use super::test::report_stop;
 use super::testing::launch::{DeviceLauncher, Measurement};
 use super::testing::{Interpreter, program};
-use crate::compile::Compiler;
+use crate::Compiler;
 use cutec_frontend::ast::{Bench, ItemKind};
 use cutec_runtime::Device;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! What every command shares: colours, reading files, reporting errors, exit codes.
 
 use super::arguments::{Color, CompileArguments};
-use crate::compile::{Artifact, CompileError, Options, Source};
 use crate::report;
+use crate::{Artifact, CompileError, Options, Source};
 use cutec_dialects::target::Target;
 use cutec_frontend::diagnostics::render::RenderOptions;
 use cutec_frontend::source::{LoadedSource, SourceLoader};

@@ -5,7 +5,7 @@ use super::context::{
     CommandError, CommandResult, FileLoader, Reporter, compile_options, complain, read_source,
 };
 use super::output;
-use crate::compile::{Compiler, Emit, Options};
+use crate::{Compiler, Emit, Options};
 use std::path::{Path, PathBuf};
 
 /// Runs the command.

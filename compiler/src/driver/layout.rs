@@ -1,12 +1,18 @@
-//! `cutec layout`: layout expressions, one or one a line, as text or drawn.
+//! `cutec layout`: layout expressions, one or one a line, as text or drawn; bank conflicts of an
+//! access; atoms by name.
 
 use super::arguments::LayoutArguments;
 use super::context::{CommandError, CommandResult, Reporter};
 use super::output;
-use cutec_layout::draw::{self, Colour};
+use cutec_dialects::atom_names::{self, Atom};
+use cutec_layout::banks::{self, Access};
+use cutec_layout::draw::{self, Colour, TvTable};
 use cutec_layout::expr::{Value, eval};
-use cutec_layout::{AnyLayout, Layout};
+use cutec_layout::{AnyLayout, Int, IntTuple, Layout, Tree};
 use std::io::BufRead;
+
+/// Bits of an element of shared memory unless the command line says them.
+const DEFAULT_BITS: u32 = 16;
 
 /// Runs the command.
 ///
@@ -14,46 +20,192 @@ use std::io::BufRead;
 /// When the expression is wrong or a file cannot be written. Over standard input wrong expressions
 /// are results: `error: …` on their line.
 pub fn run(arguments: &LayoutArguments, _reporter: &Reporter) -> CommandResult {
-    if arguments.expression == "-" {
-        if arguments.grid || arguments.svg.is_some() {
+    if let Some(name) = &arguments.atom {
+        return atom(name, arguments);
+    }
+    let expression = arguments.expression.as_deref().unwrap_or_default();
+    let drawn = arguments.grid || arguments.svg.is_some();
+    if expression == "-" {
+        if drawn || arguments.access.is_some() {
             return Err(CommandError::Usage(
-                "--grid and --svg draw one expression, not those of standard input".to_owned(),
+                "--grid, --svg and --access take one expression, not those of standard input"
+                    .to_owned(),
             ));
         }
         return every_line(std::io::stdin().lock());
     }
-    let value = eval(&arguments.expression).map_err(CommandError::message)?;
+    if arguments.tile.is_some() && !drawn {
+        return Err(CommandError::Usage(
+            "--tile draws: give --grid or --svg with it".to_owned(),
+        ));
+    }
+    let value = eval(expression).map_err(CommandError::message)?;
+    let mut text = value.to_string();
+    if arguments.grid {
+        text = grid(&value, arguments)?;
+    }
+    let access = match &arguments.access {
+        Some(access) => Some(access_to(&drawable(&value)?, access, arguments)?),
+        None => None,
+    };
     if let Some(path) = &arguments.svg {
-        let svg = picture(&drawable(&value)?, arguments)?;
+        let svg = picture(&drawable(&value)?, access.as_ref(), arguments)?;
         output::write(path, svg.as_bytes())?;
     }
-    let text = match arguments.grid {
-        true => draw::grid(&drawable(&value)?),
-        false => value.to_string(),
-    };
+    if let Some(access) = &access {
+        text = format!("{}\n{access}", text.trim_end());
+    }
     output::write_stdout(format!("{}\n", text.trim_end()).as_bytes())
 }
 
-fn picture(layout: &AnyLayout, arguments: &LayoutArguments) -> Result<String, CommandError> {
-    let Some(tile) = &arguments.tile else {
-        let colour = match arguments.bits {
-            Some(elem_bits) => Colour::Bank { elem_bits },
-            None => Colour::Thread,
-        };
-        return Ok(draw::svg(layout, colour));
-    };
-    let AnyLayout::Plain(layout) = layout else {
-        return Err(CommandError::Message(
-            "--tile draws thread-value layouts, and this is a composed layout".to_owned(),
-        ));
-    };
-    match eval(tile).map_err(CommandError::message)? {
-        Value::Tuple(tile) => draw::svg_tv(layout, &tile).map_err(CommandError::message),
-        other => Err(CommandError::Usage(format!(
-            "--tile takes a shape, and this is {}",
-            other.kind()
-        ))),
+fn grid(value: &Value, arguments: &LayoutArguments) -> Result<String, CommandError> {
+    let layout = drawable(value)?;
+    match &arguments.tile {
+        None => Ok(draw::grid(&layout)),
+        Some(tile) => {
+            let (layout, tile) = (plain(&layout)?, shape(tile)?);
+            let title = format!("{layout} over {tile}");
+            draw::grid_tv(&TvTable::over(title, layout, &tile)).map_err(CommandError::message)
+        }
     }
+}
+
+fn picture(
+    layout: &AnyLayout,
+    access: Option<&Access>,
+    arguments: &LayoutArguments,
+) -> Result<String, CommandError> {
+    if let Some(access) = access {
+        let bits = arguments.bits.unwrap_or(DEFAULT_BITS);
+        return Ok(draw::svg_access(layout, access, bits));
+    }
+    match (&arguments.tile, arguments.bits) {
+        (Some(tile), _) => {
+            draw::svg_tv(plain(layout)?, &shape(tile)?).map_err(CommandError::message)
+        }
+        (None, Some(elem_bits)) => Ok(draw::svg(layout, Colour::Bank { elem_bits })),
+        (None, None) => Ok(draw::svg(layout, Colour::Thread)),
+    }
+}
+
+/// `ldmatrix`, with the number of matrices and `_trans` if wanted, or a thread-value layout.
+fn access_to(
+    layout: &AnyLayout,
+    access: &str,
+    arguments: &LayoutArguments,
+) -> Result<Access, CommandError> {
+    let bits = arguments.bits.unwrap_or(DEFAULT_BITS);
+    let (name, transpose) = match access.strip_suffix("_trans") {
+        Some(name) => (name, true),
+        None => (access, false),
+    };
+    let matrices = match name {
+        "ldmatrix" | "ldmatrix_x4" => Some(4),
+        "ldmatrix_x2" => Some(2),
+        "ldmatrix_x1" => Some(1),
+        _ => None,
+    };
+    if let Some(matrices) = matrices {
+        return banks::access_ldmatrix(layout, bits, matrices, transpose)
+            .map_err(CommandError::message);
+    }
+    let tv = eval(access).map_err(|error| {
+        CommandError::Message(format!(
+            "--access takes ldmatrix, ldmatrix_trans or a thread-value layout: {error}"
+        ))
+    })?;
+    banks::access_tv(layout, plain(&drawable(&tv)?)?, bits).map_err(CommandError::message)
+}
+
+/// Shows an atom: who holds which elements of its operands.
+fn atom(name: &str, arguments: &LayoutArguments) -> CommandResult {
+    let Some(atom) = atom_names::find(name) else {
+        let known: Vec<String> = atom_names::all()
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        if name == "list" && arguments.svg.is_none() {
+            return output::write_stdout(format!("{}\n", known.join("\n")).as_bytes());
+        }
+        return Err(CommandError::Message(format!(
+            "there is no atom `{name}`; there is:\n  {}",
+            known.join("\n  ")
+        )));
+    };
+    let name = name.to_ascii_lowercase();
+    let (title, tables) = match atom {
+        Atom::Copy(atom) => {
+            let layouts = atom.layouts();
+            let title = format!(
+                "{name}: {}, elements of {}",
+                threads(layouts.threads),
+                atom.elem
+            );
+            // The rows of the matrices of ldmatrix lie below each other.
+            let elements = atom.src_values().max(1);
+            let rows = cutec_layout::algebra::cosize(&layouts.src)
+                .ok()
+                .and_then(|size| size.as_static())
+                .unwrap_or(elements)
+                / elements;
+            let positions = row_major(rows, elements);
+            let table = |what: &str, layout: &Layout| TvTable {
+                title: format!("{what} {layout}"),
+                layout_tv: layout.clone(),
+                positions: positions.clone(),
+            };
+            let src = table("source", &layouts.src);
+            (title, vec![src, table("destination", &layouts.dst)])
+        }
+        Atom::Mma(atom) => {
+            let layouts = atom.layouts().map_err(CommandError::message)?;
+            let [m, n, k] = layouts.shape;
+            let title = format!(
+                "{name}: C ({m}, {n}) of {} += A ({m}, {k}) of {} * B ({n}, {k}) of {}, {}",
+                atom.c,
+                atom.a,
+                atom.b,
+                threads(layouts.threads)
+            );
+            let a = TvTable::over(format!("A (M,K) {}", layouts.a), &layouts.a, &pair(m, k));
+            // Drawn with K downwards, as it meets C.
+            let b = TvTable {
+                title: format!("B (K,N) {}", layouts.b),
+                layout_tv: layouts.b.clone(),
+                positions: row_major(k, n),
+            };
+            let c = TvTable::over(format!("C (M,N) {}", layouts.c), &layouts.c, &pair(m, n));
+            (title, vec![a, b, c])
+        }
+    };
+    if let Some(path) = &arguments.svg {
+        let svg = match tables.as_slice() {
+            [a, b, c] => draw::svg_mma(&title, a, b, c),
+            tables => draw::svg_tables(&title, tables),
+        };
+        output::write(path, svg.map_err(CommandError::message)?.as_bytes())?;
+    }
+    let mut text = format!("{title}\n");
+    for table in &tables {
+        text.push('\n');
+        text.push_str(&draw::grid_tv(table).map_err(CommandError::message)?);
+    }
+    output::write_stdout(text.as_bytes())
+}
+
+fn threads(count: i64) -> String {
+    match count {
+        1 => "1 thread".to_owned(),
+        _ => format!("{count} threads"),
+    }
+}
+
+fn pair(rows: i64, columns: i64) -> IntTuple {
+    Tree::Node([rows, columns].map(|n| Tree::Leaf(Int::Static(n))).to_vec())
+}
+
+fn row_major(rows: i64, columns: i64) -> Layout {
+    Layout::concat([Layout::scalar(rows, columns), Layout::scalar(columns, 1)])
 }
 
 /// Evaluates one expression a line; an empty line gives an empty line.
@@ -69,6 +221,7 @@ fn every_line(input: impl BufRead) -> CommandResult {
                 Err(error) => format!("error: {}", error.to_string().replace('\n', " ")),
             },
         };
+        // Line by line, so that a program at the other end may ask and wait.
         output::write_stdout(format!("{result}\n").as_bytes())?;
     }
     Ok(())
@@ -83,6 +236,25 @@ fn drawable(value: &Value) -> Result<AnyLayout, CommandError> {
         }
         other => Err(CommandError::Message(format!(
             "only a layout can be drawn, and this is {}",
+            other.kind()
+        ))),
+    }
+}
+
+fn plain(layout: &AnyLayout) -> Result<&Layout, CommandError> {
+    match layout {
+        AnyLayout::Plain(layout) => Ok(layout),
+        AnyLayout::Composed(_) => Err(CommandError::Message(
+            "a thread-value layout is needed, and this is a composed layout".to_owned(),
+        )),
+    }
+}
+
+fn shape(tile: &str) -> Result<IntTuple, CommandError> {
+    match eval(tile).map_err(CommandError::message)? {
+        Value::Tuple(tile) => Ok(tile),
+        other => Err(CommandError::Usage(format!(
+            "--tile takes a shape, and this is {}",
             other.kind()
         ))),
     }

@@ -30,6 +30,8 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
+    // The system's own words for a folder that is not there; a temporary file's name those of tempfile.
+    folder.metadata().map_err(failed)?;
     let mut builder = Builder::new();
     builder.prefix(".cutec-");
     #[cfg(unix)]

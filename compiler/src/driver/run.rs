@@ -5,7 +5,7 @@ use super::context::{
     CommandError, CommandResult, FileLoader, Reporter, compile_options, read_source,
 };
 use super::output;
-use crate::compile::{Compiler, Options};
+use crate::{Compiler, Options};
 use cutec_runtime::argument::make_arguments;
 use cutec_runtime::tensor::npy;
 use cutec_runtime::{Artifact, KernelAbi, Tensor, Value, run_kernel};

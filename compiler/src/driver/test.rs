@@ -8,7 +8,7 @@ use super::output::write_stdout;
 use super::testing::launch::DeviceLauncher;
 use super::testing::problem::Stop;
 use super::testing::{Interpreter, program};
-use crate::compile::Compiler;
+use crate::Compiler;
 use cutec_frontend::ast::{ItemKind, Test};
 use cutec_frontend::diagnostics::render::render;
 use cutec_runtime::Device;

@@ -154,6 +154,14 @@ impl Layout {
     /// # Errors
     /// [`LayoutError::Overflow`] otherwise.
     pub fn check(self, op: &'static str) -> Result<Layout, LayoutError> {
+        match self.fits() {
+            true => Ok(self),
+            false => Err(LayoutError::Overflow { op }),
+        }
+    }
+
+    /// Whether its size and all its offsets fit 64 bits.
+    pub fn fits(&self) -> bool {
         let limit = 1i128 << 62;
         let (mut size, mut span) = (1i128, 0i128);
         for (shape, stride) in self.shape.leaves().iter().zip(self.stride.leaves()) {
@@ -165,10 +173,10 @@ impl Layout {
             size = size.saturating_mul(extent);
             span = span.saturating_add(step.abs().saturating_mul((extent.abs() - 1).max(1)));
             if size.abs() > limit || span > limit {
-                return Err(LayoutError::Overflow { op });
+                return false;
             }
         }
-        Ok(self)
+        true
     }
 }
 

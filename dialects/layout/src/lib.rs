@@ -12,12 +12,14 @@
 //! - [`tv`]: tiled copies and tiled MMAs.
 //! - [`text`]: reading layouts as CuTe IR writes them; `Display` writes them.
 //! - [`expr`]: the expression language of `cutec layout`.
+//! - [`banks`]: bank conflicts of an access to a layout in shared memory.
 //! - [`draw`]: layouts as text tables and SVG.
 //!
 //! Invariants: shape and stride of a layout have the same profile; an extent has no basis; no
 //! function panics on any value that the public API lets one make.
 
 pub mod algebra;
+pub mod banks;
 mod composed;
 pub mod draw;
 mod error;

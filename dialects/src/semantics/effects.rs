@@ -5,7 +5,12 @@ use crate::atoms::{CopyAtom, CopyOp, MmaAtom};
 use crate::elem::{Elem, Space};
 use crate::value::{CoordTensor, Val, View, is_static_tuple};
 use cutec_layout::algebra as layout;
-use cutec_layout::{Int, IntTuple, Layout, Tree};
+use cutec_layout::{AnyLayout, Int, IntTuple, Layout, Tree};
+
+/// Elements that one allocation may reach over: more than registers or shared memory hold anywhere.
+const MAX_ALLOCATED: i64 = 1 << 20;
+/// Elements or instructions that one operation of a thread is taken apart into: each is code.
+const MAX_UNROLLED: i64 = 1 << 14;
 
 /// One side of a copy: where each instruction's vector starts, and the vector.
 #[derive(Clone, Debug)]
@@ -69,6 +74,7 @@ pub(super) fn evaluate(name: &str, operands: &[Val], attrs: &Attrs) -> Result<Va
                 if !(Val::Layout(view.layout.clone())).is_static() {
                     return operand_error("a static layout to allocate", result);
                 }
+                allocatable(&view.layout)?;
                 Ok(result.clone())
             }
             _ => Err(SemError::Illegal("expects a view as result".into())),
@@ -79,6 +85,38 @@ pub(super) fn evaluate(name: &str, operands: &[Val], attrs: &Attrs) -> Result<Va
         }
         ("memref.load_vec", [Val::View(view)]) => Ok(Val::Opaque(vector_type(view)?)),
         _ => Err(unknown(name, operands)),
+    }
+}
+
+/// Whether memory of a static layout can be had: something, not too much, and nothing before its start.
+pub(super) fn allocatable(layout: &AnyLayout) -> Result<(), SemError> {
+    let size = layout::cosize_any(layout)?.as_static();
+    let at_least = |tuple: &IntTuple, least: i64| {
+        let leaves = tuple.leaves();
+        let known = leaves.iter().map(|leaf| leaf.as_static());
+        known
+            .into_iter()
+            .all(|leaf| leaf.is_some_and(|leaf| leaf >= least))
+    };
+    let inner = layout.inner();
+    let possible = size.is_some_and(|size| (1..=MAX_ALLOCATED).contains(&size))
+        && at_least(inner.shape(), 1)
+        && at_least(inner.stride(), 0);
+    match possible {
+        true => Ok(()),
+        false => Err(SemError::Illegal(format!(
+            "nothing of layout {layout} can be allocated; expected 1 to {MAX_ALLOCATED} elements, from 0 on"
+        ))),
+    }
+}
+
+/// Whether so many elements or instructions are few enough to become code each.
+fn unrollable(count: Option<i64>, what: &str) -> Result<(), SemError> {
+    match count {
+        Some(count) if count > MAX_UNROLLED => Err(SemError::Illegal(format!(
+            "{count} {what} of one thread are too many; expected at most {MAX_UNROLLED}"
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -121,7 +159,7 @@ pub fn check(name: &str, operands: &[Val]) -> Result<(), SemError> {
                     "copies {from} elements to {to}; expects the same static number"
                 )));
             }
-            Ok(())
+            unrollable(from.as_static(), "elements")
         }
         ("gemm", [mma, d, a, b, c]) => gemm_plan(mma, d, a, b, c).map(|_| ()),
         ("gemm", _) => count_error("5", operands.len()),
@@ -140,7 +178,9 @@ fn vector_type(view: &View) -> Result<String, SemError> {
             view.ptr.elem
         )));
     }
-    match view.layout.size().as_static() {
+    let size = view.layout.size().as_static();
+    unrollable(size, "elements")?;
+    match size {
         Some(size) => Ok(format!("vector<{size}x{}>", view.ptr.elem)),
         None => Err(SemError::Illegal(format!(
             "a vector has a static number of elements, but the view has {}",
@@ -252,6 +292,7 @@ fn inside(
         ))
     })?;
     let count = rest.size().as_static().unwrap_or(0);
+    unrollable(Some(count), "coordinates")?;
     let at = |index: i64, layout: &Layout| layout::crd2idx(&Tree::Leaf(Int::Static(index)), layout);
     let coords = (0..count)
         .map(|index| Ok(layout::tuple_add(&tensor.base, &at(index, &rest)?)?))
@@ -358,6 +399,7 @@ pub fn offsets_of(layout: &Layout) -> Result<Vec<Int>, SemError> {
             layout.shape()
         ))
     })?;
+    unrollable(Some(size), "elements")?;
     (0..size)
         .map(|index| Ok(layout::offset_at(&Tree::Leaf(Int::Static(index)), layout)?))
         .collect()
@@ -452,6 +494,8 @@ pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPl
             c.layout.shape()
         )));
     }
+    let count = m.saturating_mul(n).saturating_mul(k);
+    unrollable(Some(count), "instructions")?;
     let at = |which: usize, coord: &[i64]| -> Result<Int, SemError> {
         let modes = coord[..rests[which].1.len()]
             .iter()

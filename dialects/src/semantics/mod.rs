@@ -21,7 +21,7 @@ pub use view::element_offset;
 
 use crate::types::TypeError;
 use crate::value::{Val, without_underscore};
-use cutec_layout::{Coord, IntTuple, LayoutError, Tiler};
+use cutec_layout::{Coord, Int, IntTuple, LayoutError, Tiler};
 use thiserror::Error;
 
 /// Attributes of an operation that its meaning depends on.
@@ -58,7 +58,31 @@ pub enum SemError {
 }
 
 /// The result of an operation without effects, `name` without the `cute.` prefix.
+///
+/// # Errors
+/// What is wrong with the operands, or that a number of the result does not fit 64 bits.
 pub fn evaluate(name: &str, operands: &[Val], attrs: &Attrs) -> Result<Val, SemError> {
+    let result = meaning(name, operands, attrs)?;
+    match fits(&result) {
+        true => Ok(result),
+        false => Err(SemError::Illegal("the result does not fit 64 bits".into())),
+    }
+}
+
+/// Whether no number of a value is saturated, as the algebra leaves what is too large; no type spells it.
+fn fits(val: &Val) -> bool {
+    let number = |int: &Int| !matches!(int.value(), Int::Static(i64::MAX | i64::MIN));
+    match val {
+        Val::Scalar(int) => number(int),
+        Val::Tuple(_, tuple) => tuple.leaves().into_iter().flatten().all(number),
+        Val::Layout(layout) => layout.inner().fits(),
+        Val::View(view) => view.layout.inner().fits(),
+        Val::CoordTensor(tensor) => tensor.layout.fits(),
+        _ => true,
+    }
+}
+
+fn meaning(name: &str, operands: &[Val], attrs: &Attrs) -> Result<Val, SemError> {
     if let Some(result) = tuples::evaluate(name, operands, attrs) {
         return result;
     }

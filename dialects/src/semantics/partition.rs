@@ -1,4 +1,5 @@
 //! Partitions: the part of a tensor that one thread of a tiled copy or MMA owns.
+use super::effects::allocatable;
 use super::view::moved;
 use super::{Attrs, SemError, integers, operand_error};
 use crate::elem::Space;
@@ -135,10 +136,7 @@ fn make_fragment(mma: &TiledMmaVal, which: tv::Operand, x: &Val) -> Result<Val, 
             "a fragment has a static shape, but the tensor has {shape}"
         )));
     }
-    Ok(Val::View(registers(
-        elem,
-        mma.tiled.make_fragment(which, layout.inner())?,
-    )))
+    fresh_registers(elem, mma.tiled.make_fragment(which, layout.inner())?)
 }
 
 fn fragment_like(
@@ -158,14 +156,11 @@ fn fragment_like(
             "a fragment has a static shape, but the tensor has {shape}"
         )));
     }
-    Ok(Val::View(registers(
-        elem,
-        layout::make_fragment_like(layout.inner())?,
-    )))
+    fresh_registers(elem, layout::make_fragment_like(layout.inner())?)
 }
 
 /// A view of fresh registers.
-pub(super) fn registers(elem: crate::elem::Elem, layout: Layout) -> View {
+fn fresh_registers(elem: crate::elem::Elem, layout: Layout) -> Result<Val, SemError> {
     let ptr = Ptr {
         elem,
         space: Space::Rmem,
@@ -173,8 +168,7 @@ pub(super) fn registers(elem: crate::elem::Elem, layout: Layout) -> View {
         base: 0,
         offset: Int::Static(0),
     };
-    View {
-        ptr,
-        layout: AnyLayout::Plain(layout),
-    }
+    let layout = AnyLayout::Plain(layout);
+    allocatable(&layout)?;
+    Ok(Val::View(View { ptr, layout }))
 }

@@ -11,6 +11,9 @@ use cutec_dialects::elem::Elem;
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
 
+/// Blocks that a multiprocessor of any target holds (CUDA programming guide, compute capabilities).
+const MAX_BLOCKS: i64 = 32;
+
 /// Grid and block of a kernel.
 pub(super) struct Launch {
     pub grid: [Json; 3],
@@ -176,10 +179,19 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 }
                 "min_blocks" => match clause.args.as_slice() {
                     [arg] => {
-                        launch.min_blocks =
-                            Some(self.at_compile_time(|this| {
-                                this.static_int("`min_blocks`", &arg.value)
-                            })?)
+                        let blocks = self
+                            .at_compile_time(|this| this.static_int("`min_blocks`", &arg.value))?;
+                        if !(1..=MAX_BLOCKS).contains(&blocks) {
+                            return self.error(
+                                codes::BAD_KERNEL,
+                                arg.value.span,
+                                format!(
+                                    "a multiprocessor has 1 to {MAX_BLOCKS} blocks, not {blocks}"
+                                ),
+                                "here",
+                            );
+                        }
+                        launch.min_blocks = Some(blocks);
                     }
                     _ => {
                         return self.error(

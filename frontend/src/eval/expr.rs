@@ -96,7 +96,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     pub(super) fn exprs(&mut self, exprs: &'a [Expr]) -> Result<Vec<Value<'c, 'a>>> {
         // Errors of all parts are reported.
-        let values: Vec<_> = exprs.iter().map(|expr| self.expr(expr)).collect();
+        let mut values = Vec::with_capacity(exprs.len());
+        for expr in exprs {
+            match self.expr(expr) {
+                Err(Stop::GiveUp) => return Err(Stop::GiveUp),
+                value => values.push(value),
+            }
+        }
         values.into_iter().collect()
     }
 
@@ -145,6 +151,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     /// What a name stands for.
     pub(super) fn name(&mut self, name: &Arc<str>, span: Span) -> Result<Value<'c, 'a>> {
+        let value = self.meaning(name, span)?;
+        self.weigh(&value, span)?;
+        Ok(value)
+    }
+
+    fn meaning(&mut self, name: &Arc<str>, span: Span) -> Result<Value<'c, 'a>> {
         if let Some(binding) = self.lookup(name) {
             return match &binding.value {
                 Value::Error => Err(Stop::Reported),

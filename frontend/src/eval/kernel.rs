@@ -345,8 +345,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     ) -> Result<Value<'c, 'a>> {
         let span = tensor.span;
         let mut extents = Vec::new();
-        for extent in &tensor.extents {
-            extents.push(self.expr(extent)?);
+        for expr in &tensor.extents {
+            let extent = self.expr(expr)?;
+            if let Value::Int(extent @ ..0) = extent {
+                let message = format!("an extent of `{}` is {extent}", tensor.name);
+                return self.error(codes::BAD_KERNEL, expr.span, message, "less than nothing");
+            }
+            extents.push(extent);
         }
         let strides = match &tensor.strides {
             Some(exprs) => {
@@ -450,7 +455,16 @@ fn literal<'c, 'a>(text: &str) -> Option<Value<'c, 'a>> {
         return Some(Value::Int(value));
     }
     if digits.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.') {
-        return digits.parse::<f64>().ok().map(Value::Float);
+        // A number without a point is an integer, and as in a program it fits or is an error.
+        let whole = digits
+            .trim_start_matches('-')
+            .bytes()
+            .all(|b| b.is_ascii_digit());
+        let number = digits
+            .parse::<f64>()
+            .ok()
+            .filter(|number| number.is_finite());
+        return number.filter(|_| !whole).map(Value::Float);
     }
     elem_of(text).map(Value::Type)
 }

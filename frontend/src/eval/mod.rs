@@ -52,6 +52,10 @@ pub const MAX_STEPS: u64 = 4_000_000;
 pub const MAX_OPS: u64 = 200_000;
 /// How deep functions may call each other.
 pub const MAX_CALLS: usize = 48;
+/// Numbers and other parts that a tuple or an array may consist of.
+pub const MAX_PARTS: usize = 1 << 16;
+/// How deep tuples may nest; types of the IR are read back with the same limit.
+const MAX_TUPLE_NESTING: usize = 64;
 /// How deep evaluation may nest, through expressions, blocks and calls.
 const MAX_NESTING: usize = 600;
 /// Errors after which a kernel is given up.
@@ -196,6 +200,21 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return Err(Stop::GiveUp);
         }
         Ok(())
+    }
+
+    /// Counts what it takes to use a value once more, and refuses one that grew beyond all measure: a
+    /// value grows faster than the source only where the source names it.
+    fn weigh(&mut self, value: &Value<'c, 'a>, span: Span) -> Result<()> {
+        let (parts, depth) = value.parts_and_depth();
+        if parts > MAX_PARTS || depth > MAX_TUPLE_NESTING {
+            let message = format!(
+                "a value of {parts} parts in {depth} levels; expected at most {MAX_PARTS} in {MAX_TUPLE_NESTING}"
+            );
+            self.report(problem::budget(span, message));
+            return Err(Stop::GiveUp);
+        }
+        self.steps += parts as u64;
+        self.step(span)
     }
 
     /// Where operations go, with the location set; counts them.

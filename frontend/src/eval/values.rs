@@ -178,6 +178,24 @@ impl<'c, 'a> Value<'c, 'a> {
         }
     }
 
+    /// How many values it consists of, and how deep they nest.
+    pub fn parts_and_depth(&self) -> (usize, usize) {
+        let of = |parts: &[Value<'c, 'a>]| {
+            parts
+                .iter()
+                .fold((1, 1), |(count, deepest): (usize, usize), part| {
+                    let (parts, depth) = part.parts_and_depth();
+                    (count + parts, deepest.max(depth + 1))
+                })
+        };
+        match self {
+            Value::Tuple(parts) | Value::Array(parts) => of(parts),
+            Value::Range(parts) => of(&parts[..]),
+            Value::Static(Val::Layout(layout)) => (layout.shape().leaf_count(), 1),
+            _ => (1, 1),
+        }
+    }
+
     /// What a message calls it.
     pub fn describe(&self) -> String {
         match self {

@@ -4,8 +4,8 @@
 use super::problem::{Stop, TestProblem};
 use super::value::HostTensor;
 use crate::codegen::messages::Place;
-use crate::compile::{Compiler, Emit, Options, Source};
 use crate::report;
+use crate::{Compiler, Emit, Options, Source};
 use cutec_frontend::diagnostics::Label;
 use cutec_frontend::source::{SourceLoader, SourceMap, Span};
 use cutec_runtime::abi::{ArgAbi, ScalarValue};

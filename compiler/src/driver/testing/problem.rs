@@ -1,7 +1,7 @@
 //! Everything that can be wrong with a `test` or `bench` block, or fail in it.
 
 use super::value::Kind;
-use crate::compile::CompileError;
+use crate::CompileError;
 use cutec_frontend::diagnostics::codes::{ASSERTION_FAILED, LAUNCH_FAILED, TEST_NOT_EVALUABLE};
 use cutec_frontend::diagnostics::{Code, Diagnostic, Problem};
 use cutec_frontend::source::Span;

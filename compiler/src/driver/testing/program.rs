@@ -1,6 +1,6 @@
 //! The syntax tree that blocks are evaluated from.
 
-use crate::compile::{CompileError, Source};
+use crate::{CompileError, Source};
 use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::source::{SourceLoader, SourceMap};
 use cutec_frontend::{Program, load_program};

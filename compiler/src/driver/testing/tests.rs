@@ -3,7 +3,7 @@
 use super::launch::{KernelCall, LaunchArgument, Launcher};
 use super::problem::Stop;
 use super::{Interpreter, program};
-use crate::compile::Source;
+use crate::Source;
 use cutec_frontend::ast::ItemKind;
 use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::diagnostics::codes::{ASSERTION_FAILED, TEST_NOT_EVALUABLE};
@@ -285,6 +285,15 @@ fn what_has_no_meaning_is_refused() {
     fails("let x = zeros<what>(3);", "`what` is not known");
     fails("let x = 1; x = 2;", "say `var`");
     fails("loop { }", "steps");
+    fails(
+        "var a = (1, 1); while true { a = (a, a); }",
+        "more than 10000000 steps",
+    );
+    fails(
+        "var a = (1, 1); while true { a = (a, 1); }",
+        "more than 64 nested tuples",
+    );
+    fails("let x = size((4294967296, 4294967296));", "64 bits");
     fails("assert_eq(1, 2, 3);", "takes 2 expressions, found 3");
     fails("assert_eq(1, 2, rtol = 3);", "no argument `rtol`");
     fails("let x = 9223372036854775807 + 1;", "64 bits");

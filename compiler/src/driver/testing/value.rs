@@ -74,6 +74,17 @@ impl fmt::Display for Kind {
 }
 
 impl Value {
+    /// How many values it consists of, and how deep they nest.
+    pub fn parts_and_depth(&self) -> (u64, u64) {
+        match self {
+            Self::Tuple(parts) => parts.iter().fold((1, 1), |(count, deepest), part| {
+                let (parts, depth) = part.parts_and_depth();
+                (count + parts, depth.saturating_add(1).max(deepest))
+            }),
+            _ => (1, 1),
+        }
+    }
+
     /// Its kind.
     pub fn kind(&self) -> Kind {
         match self {

@@ -22,7 +22,7 @@ pub struct Emitter<'c> {
     variables: Vec<Variable<'c>>,
     variable_of: HashMap<usize, u32>,
     /// Values already computed, by region depth: an inner region sees the outer ones.
-    computed: Vec<HashMap<Int, IrValue<'c>>>,
+    computed: Vec<HashMap<(Int, bool), IrValue<'c>>>,
     addresses: Vec<HashMap<(usize, Int), IrValue<'c>>>,
     constants: Vec<HashMap<(i64, bool), IrValue<'c>>>,
 }
@@ -90,8 +90,9 @@ impl<'c> Emitter<'c> {
             Int::Static(value) => self.constant(*value, wide),
             Int::Scaled(value, _) => self.int(value, wide),
             Int::Dyn(sym) => {
-                let value = self.sym(int, sym);
-                self.convert(value, int.width() == Width::I64, wide, int.lower() >= 0)
+                let at = sym.width() == Width::I64 || (wide && grows(int, sym));
+                let value = self.sym(int, sym, at);
+                self.convert(value, at, wide, int.lower() >= 0)
             }
         }
     }
@@ -117,14 +118,15 @@ impl<'c> Emitter<'c> {
         }
     }
 
-    fn sym(&mut self, int: &Int, sym: &Sym) -> IrValue<'c> {
+    /// An expression, computed in 64 bits where `wide`.
+    fn sym(&mut self, int: &Int, sym: &Sym, wide: bool) -> IrValue<'c> {
         if let Expr::Var(id) = sym.expr() {
             return self.variables[*id as usize].value;
         }
-        if let Some(found) = self.computed.iter().rev().find_map(|scope| scope.get(int)) {
+        let key = (int.clone(), wide);
+        if let Some(found) = self.computed.iter().rev().find_map(|scope| scope.get(&key)) {
             return *found;
         }
-        let wide = sym.width() == Width::I64;
         let value = match sym.expr() {
             Expr::Var(_) => unreachable!("handled above"),
             Expr::Add(terms) => {
@@ -163,7 +165,7 @@ impl<'c> Emitter<'c> {
         self.computed
             .last_mut()
             .expect("a scope")
-            .insert(int.clone(), value);
+            .insert(key, value);
         value
     }
 
@@ -328,6 +330,13 @@ fn swizzled_bytes(swizzle: cutec_layout::Swizzle, offset: &Int, elem: Elem) -> I
     far.mul(&bytes)
         .add(&low)
         .add(&Int::Static(whole * elem.bytes()))
+}
+
+/// Whether a sum or product of 32-bit values may not fit in 32 bits: offsets in
+/// global memory are then computed in 64 from their parts on.
+fn grows(int: &Int, sym: &Sym) -> bool {
+    let fits = int.upper().is_some_and(|max| max <= i64::from(i32::MAX));
+    matches!(sym.expr(), Expr::Add(_) | Expr::Mul(..)) && !fits
 }
 
 /// The terms of a sum that are not constant, and the constant.

@@ -1,22 +1,48 @@
 //! A layout as a table of text.
 
 use super::cells::Cells;
-use crate::AnyLayout;
+use super::table::{Held, TvTable};
+use crate::{AnyLayout, LayoutError};
 use std::fmt::Write;
 
 /// The values of a layout as a table: mode 0 downwards, mode 1 to the right; a layout of rank 1
 /// as one row. Run-time extents leave only the text of the layout.
 pub fn grid(layout: &AnyLayout) -> String {
-    let mut out = format!("{layout}\n");
+    let title = format!("{layout}\n");
     let Some(cells) = Cells::new(layout) else {
-        out.push_str("(not a static shape: nothing to draw)\n");
-        return out;
+        return title + "(not a static shape: nothing to draw)\n";
     };
     let text: Vec<Vec<String>> = cells
         .values
         .iter()
         .map(|row| row.iter().map(ToString::to_string).collect())
         .collect();
+    title + &table(&cells, &text)
+}
+
+/// A thread-value layout as a table: the thread and the value that hold each element, `T4V1`. A `+`
+/// follows where others hold it too, and nothing stands where nobody does.
+///
+/// # Errors
+/// If a layout is not static, or the thread-value layout does not have two modes.
+pub fn grid_tv(tv: &TvTable) -> Result<String, LayoutError> {
+    let held = Held::new(tv)?;
+    let cell = |element| match held.owners(element) {
+        [] => String::new(),
+        [(thread, value)] => format!("T{thread}V{value}"),
+        [(thread, value), ..] => format!("T{thread}V{value}+"),
+    };
+    let text: Vec<Vec<String>> = held
+        .cells
+        .values
+        .iter()
+        .map(|row| row.iter().map(cell).collect())
+        .collect();
+    Ok(format!("{}\n{}", tv.title, table(&held.cells, &text)))
+}
+
+fn table(cells: &Cells, text: &[Vec<String>]) -> String {
+    let mut out = String::new();
     let widest = text.iter().flatten().map(String::len).max().unwrap_or(1);
     let width = widest.max(digits(cells.columns));
     let margin = digits(cells.rows);

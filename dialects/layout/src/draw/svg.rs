@@ -1,8 +1,11 @@
-//! A layout as SVG: one square a value, with its number, coloured by bank or by thread.
+//! Layouts as SVG: one square an element, coloured by bank or by thread.
 
 use super::cells::Cells;
-use crate::{AnyLayout, Int, IntTuple, Layout, LayoutError, Tree, algebra};
-use std::fmt::Write;
+use super::panel::{Legend, Panel, Square, document, message};
+use super::table::{Held, TvTable};
+use crate::banks::{Access, BANK_BYTES, BANKS};
+use crate::{AnyLayout, Int, IntTuple, Layout, LayoutError, Tree};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What colours mean.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -17,9 +20,8 @@ pub enum Colour {
     Thread,
 }
 
-const CELL: i64 = 34;
-const MARGIN: i64 = 30;
-const TITLE: i64 = 26;
+/// Between panels.
+const GAP: i64 = 24;
 
 /// The values of a layout as SVG: mode 0 downwards, mode 1 to the right. Thicker lines show where
 /// the inner mode of a nested one ends.
@@ -28,179 +30,205 @@ pub fn svg(layout: &AnyLayout, colour: Colour) -> String {
     let Some(cells) = Cells::new(layout) else {
         return message(&title, "not a static shape");
     };
-    picture(&title, &cells, |value| {
-        let number = value.as_leaf().and_then(Int::as_static);
-        Square {
-            fill: number.map_or_else(|| "#ffffff".to_owned(), |number| shade(number, colour)),
+    let panel = Panel::new(title, &cells, |value| Square {
+        fill: number(value).map_or_else(white, |number| shade(number, colour)),
+        corner: None,
+        lines: vec![value.to_string()],
+        alarm: false,
+        group: None,
+    });
+    let legend = match colour {
+        Colour::Bank { .. } => bank_legend(Vec::new()),
+        Colour::Thread => Legend::default(),
+    };
+    document(&[(0, 0, panel)], &legend)
+}
+
+/// A layout in shared memory and an access to it as SVG: in each square the offset and the thread
+/// that accesses it, with the phase of the access in the corner; coloured by bank, and red where a
+/// bank is met by more than one word of a phase. The verdict of [`Access`] stands below.
+pub fn svg_access(layout: &AnyLayout, access: &Access, elem_bits: u32) -> String {
+    let title = layout.to_string();
+    let Some(cells) = Cells::new(layout) else {
+        return message(&title, "not a static shape");
+    };
+    let places = places(access, elem_bits);
+    let all_rows = cells.all_rows;
+    let panel = {
+        let mut panel = Panel::new(title, &cells, |value| Square {
+            fill: number(value)
+                .map_or_else(white, |number| shade(number, Colour::Bank { elem_bits })),
+            corner: None,
             lines: vec![value.to_string()],
+            alarm: false,
+            group: None,
+        });
+        for (row, line) in panel.squares.iter_mut().enumerate() {
+            for (column, square) in line.iter_mut().enumerate() {
+                let element = column as i64 * all_rows + row as i64;
+                if let Some(place) = places.get(&element) {
+                    square.corner = Some(place.phase.to_string());
+                    let more = if place.shared { "+" } else { "" };
+                    square.lines.push(format!("T{}{more}", place.thread));
+                    square.alarm = place.conflict;
+                    square.group = Some(place.phase);
+                }
+            }
         }
-    })
+        panel
+    };
+    let mut lines = vec![
+        access.verdict(),
+        "offset, thread; in the corner the phase".to_owned(),
+    ];
+    if access.ways() > 1 {
+        lines.push("red: the phase needs other words of the bank too".to_owned());
+    }
+    document(&[(0, 0, panel)], &bank_legend(lines))
+}
+
+struct Place {
+    phase: usize,
+    thread: usize,
+    shared: bool,
+    conflict: bool,
+}
+
+/// Who accesses each element first.
+fn places(access: &Access, elem_bits: u32) -> BTreeMap<i64, Place> {
+    let bytes = i64::from(elem_bits).div_euclid(8).max(1);
+    let mut places: BTreeMap<i64, Place> = BTreeMap::new();
+    for (index, (instruction, phase)) in access.phases().into_iter().enumerate() {
+        let instruction = &access.instructions[instruction];
+        let crowded: BTreeSet<i64> = (0..BANKS)
+            .filter(|bank| phase.words[*bank as usize].len() > 1)
+            .collect();
+        for lane in phase.lanes {
+            let thread = instruction.warp * crate::banks::WARP + lane;
+            let lane = &instruction.lanes[lane];
+            for (at, element) in lane.elements.iter().enumerate() {
+                let word = (lane.address + at as i64 * bytes).div_euclid(BANK_BYTES);
+                let place = Place {
+                    phase: index,
+                    thread,
+                    shared: false,
+                    conflict: crowded.contains(&word.rem_euclid(BANKS)),
+                };
+                places
+                    .entry(*element)
+                    .and_modify(|place| place.shared = true)
+                    .or_insert(place);
+            }
+        }
+    }
+    places
 }
 
 /// A thread-value layout as SVG: the tile of shape `tile`, in each square the thread and the
-/// value that it holds, coloured by thread. `layout_tv` maps `(thread, value)` to the
-/// column-major position in the tile, as the layouts of [`crate::tv`] do.
+/// value that hold it, coloured by thread, and in the corner its column-major index. `layout_tv`
+/// maps `(thread, value)` to that index, as the layouts of [`crate::tv`] do.
 ///
 /// # Errors
 /// If the layout or the tile is not static, or `layout_tv` does not have two modes.
 pub fn svg_tv(layout_tv: &Layout, tile: &IntTuple) -> Result<String, LayoutError> {
-    const OP: &str = "svg_tv";
-    let not_static = |what: &'static str, value: &Int| LayoutError::NotStatic {
-        op: OP,
-        what,
-        value: value.clone(),
-    };
-    let (Some(threads), Some(values), 2) = (layout_tv.mode(0), layout_tv.mode(1), layout_tv.rank())
-    else {
-        return Err(LayoutError::RankMismatch {
-            op: OP,
-            expected: 2,
-            found: layout_tv.rank(),
-            value: layout_tv.to_string(),
-        });
-    };
-    let count = |size: Int| size.as_static().ok_or_else(|| not_static("a size", &size));
-    let (threads, values) = (count(threads.size())?, count(values.size())?);
-    let positions = AnyLayout::Plain(Layout::col_major(tile.clone()));
-    let Some(cells) = Cells::new(&positions) else {
-        return Err(not_static("the tile", &algebra::product(tile)));
-    };
-    let area = cells.all_rows.saturating_mul(cells.all_columns);
-    let mut owners: Vec<Vec<(i64, i64)>> = vec![Vec::new(); area.clamp(0, 1 << 16) as usize];
-    for thread in 0..threads.min(1 << 12) {
-        for value in 0..values.min(1 << 12) {
-            let coord = Tree::Node([thread, value].map(|n| Tree::Leaf(Int::Static(n))).to_vec());
-            let position = algebra::offset_at(&coord, layout_tv)?;
-            let slot = position
-                .as_static()
-                .and_then(|position| usize::try_from(position).ok())
-                .and_then(|position| owners.get_mut(position));
-            if let Some(slot) = slot {
-                slot.push((thread, value));
-            }
-        }
-    }
     let title = format!("{layout_tv} over {tile}");
-    Ok(picture(&title, &cells, |position| {
-        let owner = position
-            .as_leaf()
-            .and_then(Int::as_static)
-            .and_then(|position| usize::try_from(position).ok())
-            .and_then(|position| owners.get(position))
-            .map_or(&[][..], Vec::as_slice);
-        match owner {
-            [] => Square {
-                fill: "#ffffff".to_owned(),
-                lines: Vec::new(),
-            },
-            [(thread, value), more @ ..] => Square {
-                fill: shade(*thread, Colour::Thread),
-                lines: vec![
-                    format!("T{thread}"),
-                    match more.len() {
-                        0 => format!("V{value}"),
-                        more => format!("V{value} +{more}"),
-                    },
-                ],
-            },
-        }
-    }))
+    svg_tables("", &[TvTable::over(title, layout_tv, tile)])
 }
 
-struct Square {
-    fill: String,
-    lines: Vec<String>,
+/// Thread-value layouts beside each other; `title`, if any, stands below.
+///
+/// # Errors
+/// As [`svg_tv`].
+pub fn svg_tables(title: &str, tables: &[TvTable]) -> Result<String, LayoutError> {
+    let held: Result<Vec<Held>, LayoutError> = tables.iter().map(Held::new).collect();
+    let held = held?;
+    let mut x = 0;
+    let mut panels = Vec::new();
+    for (table, held) in tables.iter().zip(&held) {
+        let panel = owners_panel(&table.title, held);
+        let width = panel.width();
+        panels.push((x, 0, panel));
+        x += width + GAP;
+    }
+    Ok(document(&panels, &owners_legend(title)))
 }
 
-fn picture(title: &str, cells: &Cells, square: impl Fn(&IntTuple) -> Square) -> String {
-    let width = MARGIN + cells.columns * CELL + 10;
-    let title_width = 7 * title.chars().count() as i64 + 20;
-    let height = TITLE + MARGIN + cells.rows * CELL + 30;
-    let mut out = String::new();
-    let _ = writeln!(
-        out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{height}\" \
-         viewBox=\"0 0 {w} {height}\" font-family=\"Helvetica, Arial, sans-serif\" \
-         text-anchor=\"middle\">",
-        w = width.max(title_width)
-    );
-    let _ = writeln!(
-        out,
-        "<text x=\"4\" y=\"16\" font-size=\"12\" font-family=\"monospace\" \
-         text-anchor=\"start\">{}</text>",
-        escape(title)
-    );
-    let (left, top) = (MARGIN, TITLE + MARGIN - 8);
-    let _ = writeln!(out, "<g font-size=\"10\" fill=\"#555555\">");
-    for column in 0..cells.columns {
-        let x = left + column * CELL + CELL / 2;
-        let _ = writeln!(out, "<text x=\"{x}\" y=\"{}\">{column}</text>", top - 5);
-    }
-    for row in 0..cells.rows {
-        let y = top + row * CELL + CELL / 2 + 4;
-        let _ = writeln!(out, "<text x=\"{}\" y=\"{y}\">{row}</text>", left - 12);
-    }
-    let _ = writeln!(out, "</g>\n<g stroke=\"#444444\" stroke-width=\"0.6\">");
-    let mut texts = String::new();
-    for (row, line) in cells.values.iter().enumerate() {
-        for (column, value) in line.iter().enumerate() {
-            let (x, y) = (left + column as i64 * CELL, top + row as i64 * CELL);
-            let square = square(value);
-            let _ = writeln!(
-                out,
-                "<rect x=\"{x}\" y=\"{y}\" width=\"{CELL}\" height=\"{CELL}\" fill=\"{}\"/>",
-                square.fill
-            );
-            let count = square.lines.len() as i64;
-            for (index, text) in square.lines.iter().enumerate() {
-                let below = (2 * index as i64 - (count - 1)) * 6 + 4;
-                let _ = writeln!(
-                    texts,
-                    "<text x=\"{}\" y=\"{}\" font-size=\"{}\">{}</text>",
-                    x + CELL / 2,
-                    y + CELL / 2 + below,
-                    if text.len() > 4 { 8 } else { 11 },
-                    escape(text)
-                );
-            }
-        }
-    }
-    let _ = writeln!(out, "</g>\n<g fill=\"#111111\">\n{texts}</g>");
-    let _ = writeln!(out, "<g stroke=\"#000000\" stroke-width=\"1.8\">");
-    let (right, bottom) = (left + cells.columns * CELL, top + cells.rows * CELL);
-    for row in (0..=cells.rows).filter(|row| bounds(*row, cells.rows, cells.row_block)) {
-        let y = top + row * CELL;
-        let _ = writeln!(out, "<path d=\"M{left} {y}H{right}\"/>");
-    }
-    for column in (0..=cells.columns).filter(|at| bounds(*at, cells.columns, cells.column_block)) {
-        let x = left + column * CELL;
-        let _ = writeln!(out, "<path d=\"M{x} {top}V{bottom}\"/>");
-    }
-    out.push_str("</g>\n");
-    if let Some(note) = cells.left_out() {
-        let _ = writeln!(
-            out,
-            "<text x=\"{left}\" y=\"{}\" font-size=\"11\" text-anchor=\"start\">{note}</text>",
-            bottom + 18
-        );
-    }
-    out.push_str("</svg>\n");
-    out
+/// The operands of a matrix multiplication as they meet: A (M, K) left of C (M, N), B over it with
+/// K downwards, so that rows and columns line up. `title` stands below.
+///
+/// # Errors
+/// As [`svg_tv`].
+pub fn svg_mma(title: &str, a: &TvTable, b: &TvTable, c: &TvTable) -> Result<String, LayoutError> {
+    let [held_a, held_b, held_c] = [Held::new(a)?, Held::new(b)?, Held::new(c)?];
+    let [a, b, c] = [
+        owners_panel(&a.title, &held_a),
+        owners_panel(&b.title, &held_b),
+        owners_panel(&c.title, &held_c),
+    ];
+    let right = a.width() + GAP;
+    let below = b.height() + GAP / 2;
+    let panels = [(0, below, a), (right, 0, b), (right, below, c)];
+    Ok(document(&panels, &owners_legend(title)))
 }
 
-fn bounds(at: i64, end: i64, block: i64) -> bool {
-    at == 0 || at == end || at % block == 0
+fn owners_panel<'a>(title: &str, held: &'a Held) -> Panel<'a> {
+    Panel::new(title, &held.cells, |element| match held.owners(element) {
+        [] => Square {
+            fill: white(),
+            corner: Some(element.to_string()),
+            lines: Vec::new(),
+            alarm: false,
+            group: None,
+        },
+        [(thread, value), more @ ..] => Square {
+            fill: shade(*thread, Colour::Thread),
+            corner: Some(element.to_string()),
+            lines: vec![
+                format!("T{thread}"),
+                match more.len() {
+                    0 => format!("V{value}"),
+                    more => format!("V{value} +{more}"),
+                },
+            ],
+            alarm: false,
+            group: None,
+        },
+    })
 }
 
-fn message(title: &str, text: &str) -> String {
-    let width = 7 * title.chars().count().max(text.len()) + 20;
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"44\">\n\
-         <text x=\"4\" y=\"16\" font-size=\"12\" font-family=\"monospace\">{}</text>\n\
-         <text x=\"4\" y=\"34\" font-size=\"12\">{}</text>\n</svg>\n",
-        escape(title),
-        escape(text)
-    )
+fn owners_legend(title: &str) -> Legend {
+    let meaning = "T thread, V value; in the corner the index of the element".to_owned();
+    let lines = match title {
+        "" => vec![meaning],
+        title => vec![title.to_owned(), meaning],
+    };
+    Legend {
+        lines,
+        ..Legend::default()
+    }
+}
+
+fn bank_legend(lines: Vec<String>) -> Legend {
+    let swatch = |bank: i64| {
+        let fill = shade(bank, Colour::Bank { elem_bits: 32 });
+        (fill, bank.to_string())
+    };
+    Legend {
+        name: "bank",
+        swatches: (0..BANKS).map(swatch).collect(),
+        lines,
+    }
+}
+
+fn number(value: &IntTuple) -> Option<i64> {
+    match value {
+        Tree::Leaf(leaf) => Int::as_static(leaf),
+        Tree::Node(_) => None,
+    }
+}
+
+fn white() -> String {
+    "#ffffff".to_owned()
 }
 
 /// A light colour, so that black text is read on it; neighbours differ in hue or lightness.
@@ -208,15 +236,13 @@ fn shade(value: i64, colour: Colour) -> String {
     let (hue, lightness) = match colour {
         Colour::Bank { elem_bits } => {
             let bytes = i128::from(value) * i128::from(elem_bits) / 8;
-            let bank = (bytes / 4).rem_euclid(32) as u32;
-            (
-                f64::from(bank) * 360.0 / 32.0,
-                if bank.is_multiple_of(2) { 0.72 } else { 0.84 },
-            )
+            let bank = (bytes / i128::from(BANK_BYTES)).rem_euclid(i128::from(BANKS)) as u32;
+            let step = [0.90, 0.82, 0.76, 0.86][bank as usize % 4];
+            (f64::from(bank / 4) * 45.0 + f64::from(bank % 4) * 9.0, step)
         }
         Colour::Thread => {
             let (turn, round) = (value.rem_euclid(8), value.div_euclid(8).rem_euclid(4));
-            (turn as f64 * 45.0, 0.90 - 0.07 * round as f64)
+            (turn as f64 * 45.0, 0.90 - 0.06 * round as f64)
         }
     };
     rgb(hue, 0.62, lightness)
@@ -236,10 +262,4 @@ fn rgb(hue: f64, saturation: f64, lightness: f64) -> String {
         channel(8.0),
         channel(4.0)
     )
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }

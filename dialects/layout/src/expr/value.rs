@@ -80,10 +80,12 @@ impl Value {
         }
     }
 
-    /// As a tiler: a layout, an integer, a shape or `_` will do.
+    /// As a tiler: a layout, an integer, a shape or `_` will do. An integer alone is `n:1`, in CuTe IR
+    /// also for 1; within a shape, 1 is `1:0` as in C++, which has no stride to carry along.
     pub(super) fn to_tiler(&self) -> Option<Tiler> {
         match self {
             Value::Tiler(tiler) => Some(tiler.clone()),
+            Value::Tuple(Tree::Leaf(one)) if one.is(1) => Some(Tiler::Layout(Layout::scalar(1, 1))),
             Value::Tuple(shape) => Some(Tiler::from_shape(shape)),
             Value::Layout(AnyLayout::Plain(layout)) => Some(Tiler::Layout(layout.clone())),
             Value::Coord(coord) => Some(tiler_of_coord(coord)),

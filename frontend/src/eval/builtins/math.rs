@@ -115,7 +115,15 @@ fn abs<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<
     ev.check_args(call, 1..=1, &[], 0..=0, &[])?;
     let value = ev.operand(&call.positional()[0], call.span)?;
     match &value {
-        Value::Int(value) => Ok(Value::Int(value.saturating_abs())),
+        Value::Int(value) => match value.checked_abs() {
+            Some(value) => Ok(Value::Int(value)),
+            None => ev.error(
+                codes::ARITHMETIC,
+                call.span,
+                format!("`abs({value})` does not fit 64 bits"),
+                "here",
+            ),
+        },
         Value::Float(value) => Ok(Value::Float(value.abs())),
         _ => ev.absolute(&value, call.span),
     }

@@ -369,25 +369,6 @@ fn allocate<'c, 'a>(
     if !Val::Layout(layout.clone()).is_static() {
         return ev.static_needed("what is allocated", arg.expr);
     }
-    // Positive, and a size that MLIR's vectors and the machine can have.
-    let size = cutec_layout::algebra::cosize_any(&layout)
-        .ok()
-        .and_then(|size| size.as_static());
-    if layout
-        .shape()
-        .leaves()
-        .iter()
-        .any(|extent| extent.as_static().is_none_or(|extent| extent < 1))
-        || size.is_none_or(|size| !(1..=1 << 20).contains(&size))
-    {
-        let message = format!("nothing of layout {layout} can be allocated");
-        return ev.error(
-            codes::ILLEGAL_OPERATION,
-            arg.expr.span,
-            message,
-            "expected 1 to 2^20 elements",
-        );
-    }
     view(ev, elem, space, align, layout, op, call)
 }
 

@@ -1,0 +1,376 @@
+//! Expressions of the language → [`Program`].
+//!
+//! In reading order: names, indices and operators here; [`access`], elements of tensors and the ranges
+//! that follow from them; [`scope`], what has names or branches of its own: functions, reductions,
+//! blocks, `if`.
+
+mod access;
+mod scope;
+
+use super::super::problem::{Stop, TestProblem};
+use super::super::value::Value;
+use super::{Affine, Elements, Node, Operation, Program, Variable};
+use cutec_frontend::ast::{BinaryOp, Expr, ExprKind, Function, Name, UnaryOp};
+use cutec_frontend::source::Span;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Indices of a result; variables of reductions are numbered from here.
+const MAX_FREE: usize = 8;
+/// Variables in all, which fit a set of bits.
+const MAX_VARIABLES: usize = 64;
+/// How deep functions may be inlined.
+const MAX_INLINING: u32 = 64;
+
+/// Where names come from.
+pub trait Names {
+    /// The value of a name, if it has one.
+    fn value(&self, name: &str) -> Option<Value>;
+    /// The function of this name.
+    fn function(&self, name: &str) -> Option<Rc<Function>>;
+    /// Evaluates an expression without index variables.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn scalar(&self, expr: &Expr) -> Result<Value, Stop>;
+}
+
+/// Lowers `exprs` into one program; they share their indices. `result` names indices that are to come
+/// first, in this order, with their extents.
+///
+/// # Errors
+/// What of the expressions has no meaning.
+pub fn lower(names: &dyn Names, exprs: &[&Expr], result: &[(Name, i64)]) -> Result<Program, Stop> {
+    let mut lowerer = Lowerer {
+        names,
+        free: Vec::new(),
+        reduced: Vec::new(),
+        scopes: Vec::new(),
+        slots: 0,
+        guards: 0,
+        inlined: 0,
+        hidden: Vec::new(),
+        checks: Vec::new(),
+        innermost: Vec::new(),
+        permuted: HashMap::new(),
+    };
+    for (name, extent) in result {
+        let variable = lowerer.free_variable(&name.node, name.span)?;
+        lowerer.free[variable].extent = Some(*extent);
+    }
+    let mut roots = Vec::new();
+    for expr in exprs {
+        roots.push(lowerer.expr(expr)?.node);
+    }
+    lowerer.finish(roots)
+}
+
+/// An index variable whose range may still be unknown.
+struct Unranged {
+    name: String,
+    span: Span,
+    start: i64,
+    extent: Option<i64>,
+    /// The range was given, not inferred.
+    explicit: bool,
+}
+
+/// What a name stands for inside the notation.
+#[derive(Clone)]
+enum Binding {
+    Variable(usize),
+    Slot {
+        slot: usize,
+        depends_on: u64,
+        integer: bool,
+    },
+    Value(Value),
+}
+
+/// A lowered expression and what is known of it.
+struct Lowered {
+    node: Node,
+    affine: Option<Affine>,
+    integer: bool,
+    depends_on: u64,
+}
+
+/// An access whose bounds are checked when all ranges are known.
+struct Check {
+    tensor: Arc<Elements>,
+    mode: usize,
+    index: Affine,
+    span: Span,
+}
+
+struct Lowerer<'a> {
+    names: &'a dyn Names,
+    free: Vec<Unranged>,
+    reduced: Vec<Unranged>,
+    scopes: Vec<(Arc<str>, Binding)>,
+    slots: usize,
+    /// Branches of `if` around the place.
+    guards: u32,
+    inlined: u32,
+    /// Bottoms of `scopes` that inlined functions must not look below.
+    hidden: Vec<usize>,
+    checks: Vec<Check>,
+    /// The innermost variable of each reduction around the place.
+    innermost: Vec<usize>,
+    /// Elements with another mode fastest, by the address of the originals and the mode.
+    permuted: HashMap<(usize, usize), Arc<[f64]>>,
+}
+
+impl Lowered {
+    fn constant(value: f64, integer: bool) -> Self {
+        let affine =
+            (integer && value.abs() < 2f64.powi(53)).then(|| Affine::constant(value as i64));
+        Self {
+            node: Node::Constant(value),
+            affine,
+            integer,
+            depends_on: 0,
+        }
+    }
+}
+
+impl Lowerer<'_> {
+    fn finish(self, roots: Vec<Node>) -> Result<Program, Stop> {
+        let free = self.free.len();
+        let placeholder = || Variable {
+            name: String::new(),
+            start: 0,
+            extent: 1,
+        };
+        let mut variables: Vec<Variable> =
+            std::iter::repeat_with(placeholder).take(MAX_FREE).collect();
+        for (number, variable) in self.free.iter().chain(&self.reduced).enumerate() {
+            let Some(extent) = variable.extent else {
+                let name = variable.name.clone();
+                return Err(TestProblem::NoRange { name }.at(variable.span));
+            };
+            let ranged = Variable {
+                name: variable.name.clone(),
+                start: variable.start,
+                extent,
+            };
+            match number < free {
+                true => variables[number] = ranged,
+                false => variables.push(ranged),
+            }
+        }
+        for check in &self.checks {
+            let Some((low, high)) = check.index.bounds(&variables) else {
+                continue;
+            };
+            let extent = check.tensor.shape[check.mode];
+            if low < 0 || high >= extent {
+                return Err(TestProblem::OutOfRange {
+                    tensor: check.tensor.name.clone(),
+                    mode: check.mode,
+                    extent,
+                    low,
+                    high,
+                }
+                .at(check.span));
+            }
+        }
+        Ok(Program {
+            variables,
+            free,
+            slots: self.slots,
+            roots,
+        })
+    }
+
+    fn free_variable(&mut self, name: &str, span: Span) -> Result<usize, Stop> {
+        if let Some(known) = self.free.iter().position(|variable| variable.name == name) {
+            return Ok(known);
+        }
+        if self.free.len() == MAX_FREE {
+            return Err(TestProblem::Budget {
+                limit: MAX_FREE as u64,
+                unit: "indices in one expression",
+            }
+            .at(span));
+        }
+        self.free.push(Unranged {
+            name: name.to_owned(),
+            span,
+            start: 0,
+            extent: None,
+            explicit: false,
+        });
+        Ok(self.free.len() - 1)
+    }
+
+    fn variable(&mut self, variable: usize) -> &mut Unranged {
+        match variable < MAX_FREE {
+            true => &mut self.free[variable],
+            false => &mut self.reduced[variable - MAX_FREE],
+        }
+    }
+
+    /// What a name stands for, the innermost meaning first; an unknown name is an index.
+    fn resolve(&mut self, name: &Arc<str>, span: Span) -> Result<Binding, Stop> {
+        let bottom = self.hidden.last().copied().unwrap_or(0);
+        let bound = self.scopes[bottom..]
+            .iter()
+            .rev()
+            .find(|(known, _)| known == name);
+        if let Some((_, binding)) = bound {
+            return Ok(binding.clone());
+        }
+        if let Some(value) = self.names.value(name) {
+            return Ok(Binding::Value(value));
+        }
+        if self.inlined > 0 {
+            let name = name.to_string();
+            return Err(TestProblem::UnknownName { name }.at(span));
+        }
+        self.free_variable(name, span).map(Binding::Variable)
+    }
+
+    fn expr(&mut self, expr: &Expr) -> Result<Lowered, Stop> {
+        match &*expr.kind {
+            ExprKind::Int { value, .. } => Ok(Lowered::constant(*value as f64, true)),
+            ExprKind::Float { value, .. } => Ok(Lowered::constant(*value, false)),
+            ExprKind::Bool(value) => Ok(Lowered::constant(f64::from(u8::from(*value)), true)),
+            ExprKind::Name(name) => {
+                let binding = self.resolve(name, expr.span)?;
+                self.bound(binding, expr.span)
+            }
+            ExprKind::Unary { op, operand } => self.unary(op.node, operand),
+            ExprKind::Binary { op, lhs, rhs } => {
+                let (lhs, rhs) = (self.expr(lhs)?, self.expr(rhs)?);
+                Ok(arithmetic(op.node, lhs, rhs))
+            }
+            ExprKind::Index { base, indices } => self.access(base, indices, expr.span),
+            ExprKind::Call { callee, args } => self.call(expr, callee, args),
+            ExprKind::Reduce { op, vars, body } => self.reduce(op, vars, body),
+            ExprKind::If(parts) => self.select(parts, expr.span),
+            ExprKind::Block(block) => self.block(block),
+            ExprKind::Wildcard => Err(TestProblem::NotHere {
+                what: "`_` as a number",
+            }
+            .at(expr.span)),
+            _ => self.scalar(expr),
+        }
+    }
+
+    fn bound(&mut self, binding: Binding, span: Span) -> Result<Lowered, Stop> {
+        match binding {
+            Binding::Variable(variable) => Ok(Lowered {
+                node: Node::Variable(variable),
+                affine: Some(Affine::variable(variable)),
+                integer: true,
+                depends_on: 1 << variable,
+            }),
+            Binding::Slot {
+                slot,
+                depends_on,
+                integer,
+            } => Ok(Lowered {
+                node: Node::Slot(slot),
+                affine: None,
+                integer,
+                depends_on,
+            }),
+            Binding::Value(value) => match value.number() {
+                Some(number) => Ok(Lowered::constant(number, !matches!(value, Value::Float(_)))),
+                None => Err(TestProblem::WrongKind {
+                    expected: "a number; a tensor needs its indices",
+                    found: value.kind(),
+                }
+                .at(span)),
+            },
+        }
+    }
+
+    /// An expression that only the interpreter knows: a constant of the notation.
+    fn scalar(&mut self, expr: &Expr) -> Result<Lowered, Stop> {
+        let value = self.names.scalar(expr)?;
+        self.bound(Binding::Value(value), expr.span)
+    }
+
+    fn unary(&mut self, op: UnaryOp, operand: &Expr) -> Result<Lowered, Stop> {
+        let operand = self.expr(operand)?;
+        Ok(match op {
+            UnaryOp::Neg => {
+                // 0 - x would turn 0 into +0 and lose the sign of zero.
+                let minus_one = Lowered::constant(-1.0, true);
+                arithmetic(BinaryOp::Mul, minus_one, operand)
+            }
+            UnaryOp::Not => arithmetic(BinaryOp::Eq, operand, Lowered::constant(0.0, true)),
+        })
+    }
+}
+
+fn wrap(lets: Vec<(usize, Node)>, mut body: Lowered) -> Lowered {
+    if lets.is_empty() {
+        return body;
+    }
+    for (slot, value) in lets.into_iter().rev() {
+        body.node = Node::Let {
+            slot,
+            value: Box::new(value),
+            body: Box::new(body.node),
+        };
+    }
+    body
+}
+
+fn combine(operation: Operation, lhs: Lowered, rhs: Lowered) -> Lowered {
+    Lowered {
+        affine: None,
+        integer: lhs.integer && rhs.integer,
+        depends_on: lhs.depends_on | rhs.depends_on,
+        node: Node::Binary {
+            operation,
+            lhs: Box::new(lhs.node),
+            rhs: Box::new(rhs.node),
+        },
+    }
+}
+
+fn arithmetic(op: BinaryOp, lhs: Lowered, rhs: Lowered) -> Lowered {
+    let integers = lhs.integer && rhs.integer;
+    let affine = match (op, &lhs.affine, &rhs.affine) {
+        (BinaryOp::Add, Some(a), Some(b)) => a.plus(b, 1),
+        (BinaryOp::Sub, Some(a), Some(b)) => a.plus(b, -1),
+        (BinaryOp::Mul, Some(a), Some(b)) if a.terms.is_empty() => {
+            Affine::constant(0).plus(b, a.constant)
+        }
+        (BinaryOp::Mul, Some(a), Some(b)) if b.terms.is_empty() => {
+            Affine::constant(0).plus(a, b.constant)
+        }
+        _ => None,
+    };
+    let operation = match op {
+        BinaryOp::Or => Operation::Or,
+        BinaryOp::And => Operation::And,
+        BinaryOp::Eq => Operation::Eq,
+        BinaryOp::Ne => Operation::Ne,
+        BinaryOp::Lt => Operation::Lt,
+        BinaryOp::Le => Operation::Le,
+        BinaryOp::Gt => Operation::Gt,
+        BinaryOp::Ge => Operation::Ge,
+        BinaryOp::BitOr => Operation::BitOr,
+        BinaryOp::BitXor => Operation::BitXor,
+        BinaryOp::BitAnd => Operation::BitAnd,
+        BinaryOp::Shl => Operation::Shl,
+        BinaryOp::Shr => Operation::Shr,
+        BinaryOp::Add => Operation::Add,
+        BinaryOp::Sub => Operation::Sub,
+        BinaryOp::Mul => Operation::Mul,
+        BinaryOp::Div if integers => Operation::IntDiv,
+        BinaryOp::Div => Operation::Div,
+        BinaryOp::Rem => Operation::Rem,
+    };
+    let boolean = op.is_comparison() || matches!(op, BinaryOp::And | BinaryOp::Or);
+    let mut result = combine(operation, lhs, rhs);
+    result.integer = integers || boolean;
+    result.affine = affine;
+    result
+}

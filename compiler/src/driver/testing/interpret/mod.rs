@@ -1,0 +1,222 @@
+//! Runs the statements of `test` and `bench` blocks, and evaluates scalar expressions.
+//!
+//! In reading order: the interpreter itself, with its scopes and budgets; [`statement`], blocks,
+//! loops, assignments, launches; [`expression`]; [`call`], functions of the file and those that make
+//! tensors or ask them.
+
+mod call;
+mod expression;
+mod statement;
+
+use super::index::lower::Names;
+use super::launch::Launcher;
+use super::problem::{Stop, TestProblem};
+use super::value::Value;
+use cutec_frontend::ast::{Arg, Block, Expr, ExprKind, Function, Item, ItemKind, Kernel};
+use cutec_frontend::source::{SourceMap, Span};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Statements and calls that one block may take.
+const MAX_STEPS: u64 = 10_000_000;
+/// Elements that the tensors of one block may have in all: 32 GiB as `f32`.
+const MAX_ELEMENTS: u64 = 1 << 33;
+/// How deep tuples may nest.
+const MAX_TUPLE_NESTING: u64 = 64;
+/// How deep functions may call each other.
+const MAX_CALLS: usize = 200;
+
+/// What a block did.
+#[derive(Debug, Clone, Default)]
+pub struct BlockReport {
+    /// Assertions that were checked.
+    pub assertions: u64,
+    /// Kernels that were launched.
+    pub launches: u64,
+}
+
+/// Evaluates blocks over the items of a program.
+pub struct Interpreter<'a> {
+    sources: &'a SourceMap,
+    functions: HashMap<Arc<str>, Rc<Function>>,
+    kernels: HashMap<Arc<str>, &'a Kernel>,
+    constants: HashMap<Arc<str>, &'a Expr>,
+    launcher: &'a dyn Launcher,
+    /// Scopes of the running function, innermost last.
+    scopes: RefCell<Vec<HashMap<Arc<str>, Variable>>>,
+    calls: Cell<usize>,
+    steps: Cell<u64>,
+    elements: Cell<u64>,
+    seed: Cell<u64>,
+    tensors: Cell<u64>,
+    report: RefCell<BlockReport>,
+}
+
+/// A variable of a block.
+#[derive(Clone)]
+struct Variable {
+    value: Value,
+    mutable: bool,
+}
+
+/// How a statement ended.
+enum Flow {
+    Next,
+    Break,
+    Continue,
+    Return(Option<Value>),
+}
+
+impl<'a> Interpreter<'a> {
+    /// An interpreter over `items`, the items of a file and of all that it imports.
+    pub fn new(
+        sources: &'a SourceMap,
+        items: impl IntoIterator<Item = &'a Item>,
+        launcher: &'a dyn Launcher,
+    ) -> Self {
+        let mut functions = HashMap::new();
+        let mut kernels = HashMap::new();
+        let mut constants = HashMap::new();
+        for item in items {
+            match &item.kind {
+                ItemKind::Function(function) => {
+                    let name = Arc::clone(&function.name.node);
+                    functions.insert(name, Rc::new(function.clone()));
+                }
+                ItemKind::Kernel(kernel) => {
+                    kernels.insert(Arc::clone(&kernel.name.node), kernel);
+                }
+                ItemKind::Const(constant) => {
+                    constants.insert(Arc::clone(&constant.name.node), &constant.value);
+                }
+                _ => {}
+            }
+        }
+        Self {
+            sources,
+            functions,
+            kernels,
+            constants,
+            launcher,
+            scopes: RefCell::new(Vec::new()),
+            calls: Cell::new(0),
+            steps: Cell::new(0),
+            elements: Cell::new(0),
+            seed: Cell::new(0),
+            tensors: Cell::new(0),
+            report: RefCell::new(BlockReport::default()),
+        }
+    }
+
+    /// Runs one block; `seed` and `name` decide its random data.
+    ///
+    /// # Errors
+    /// The first assertion that does not hold, or what else went wrong.
+    pub fn run(&self, name: &str, body: &Block, seed: u64) -> Result<BlockReport, Stop> {
+        // FNV-1a, so that each test has data of its own whatever stands before it.
+        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+        });
+        self.seed.set(hash ^ seed);
+        self.tensors.set(0);
+        self.steps.set(0);
+        self.elements.set(0);
+        self.calls.set(0);
+        *self.scopes.borrow_mut() = Vec::new();
+        *self.report.borrow_mut() = BlockReport::default();
+        self.block(body)?;
+        Ok(self.report.borrow().clone())
+    }
+
+    /// The values of the integers and conditions in scope, for messages.
+    pub fn scalars_in_scope(&self) -> Vec<(String, String)> {
+        let scopes = self.scopes.borrow();
+        let mut found: Vec<(String, String)> = scopes
+            .iter()
+            .flatten()
+            .filter(|(_, variable)| matches!(variable.value, Value::Int(_) | Value::Bool(_)))
+            .filter_map(|(name, variable)| Some((name.to_string(), variable.value.source_text()?)))
+            .collect();
+        found.sort();
+        found
+    }
+
+    pub(super) fn count_assertion(&self) {
+        self.report.borrow_mut().assertions += 1;
+    }
+
+    fn step(&self, span: Span) -> Result<(), Stop> {
+        self.take_steps(1, span)
+    }
+
+    /// Counts what it takes to use a value once more; only what is used by name can outgrow the source.
+    fn weigh(&self, value: &Value, span: Span) -> Result<(), Stop> {
+        let (parts, depth) = value.parts_and_depth();
+        if depth > MAX_TUPLE_NESTING {
+            let unit = "nested tuples";
+            let limit = MAX_TUPLE_NESTING;
+            return Err(TestProblem::Budget { limit, unit }.at(span));
+        }
+        self.take_steps(parts, span)
+    }
+
+    fn take_steps(&self, steps: u64, span: Span) -> Result<(), Stop> {
+        self.steps.set(self.steps.get() + steps);
+        if self.steps.get() > MAX_STEPS {
+            let unit = "steps";
+            let limit = MAX_STEPS;
+            return Err(TestProblem::Budget { limit, unit }.at(span));
+        }
+        Ok(())
+    }
+}
+
+impl Names for Interpreter<'_> {
+    fn value(&self, name: &str) -> Option<Value> {
+        let found = self
+            .scopes
+            .borrow()
+            .iter()
+            .rev()
+            .find_map(|scope| scope.get(name).map(|variable| variable.value.clone()));
+        if found.is_some() {
+            return found;
+        }
+        if let Some(constant) = self.constants.get(name) {
+            // A constant sees other constants, not the scopes of whoever uses it.
+            if self.calls.get() == MAX_CALLS {
+                return None;
+            }
+            self.calls.set(self.calls.get() + 1);
+            let outside = self.scopes.replace(Vec::new());
+            let value = self.expr(constant).ok();
+            *self.scopes.borrow_mut() = outside;
+            self.calls.set(self.calls.get() - 1);
+            return value;
+        }
+        name.parse().ok().map(Value::DType)
+    }
+
+    fn function(&self, name: &str) -> Option<Rc<Function>> {
+        self.functions.get(name).cloned()
+    }
+
+    fn scalar(&self, expr: &Expr) -> Result<Value, Stop> {
+        self.expr(expr)
+    }
+}
+
+/// The name that is called, and the compile-time arguments behind it.
+fn callee_name(callee: &Expr) -> (Option<&Arc<str>>, &[Arg]) {
+    match &*callee.kind {
+        ExprKind::Generic { base, args } => (base.as_name(), args),
+        _ => (callee.as_name(), &[]),
+    }
+}
+
+pub(super) fn wrong_kind(expected: &'static str, found: &Value, span: Span) -> Stop {
+    let found = found.kind();
+    TestProblem::WrongKind { expected, found }.at(span)
+}

@@ -1,0 +1,99 @@
+//! What is compiled, and how: a source text, a target, compile-time parameters, what to give.
+
+use crate::codegen::OptLevel;
+use cutec_dialects::target::Target;
+use std::sync::Arc;
+
+/// What language a source text is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SourceKind {
+    /// The `.cute` language.
+    Cute,
+    /// MLIR text, at any level.
+    Mlir,
+}
+
+/// A source text.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The name that messages and `.loc` lines show.
+    pub name: String,
+    /// The text.
+    pub text: Arc<str>,
+    /// Its language.
+    pub kind: SourceKind,
+}
+
+impl Source {
+    /// A source whose language follows from its name: `.mlir` is MLIR, everything else `.cute`.
+    pub fn new(name: impl Into<String>, text: impl Into<Arc<str>>) -> Self {
+        let name = name.into();
+        let kind = if name.ends_with(".mlir") {
+            SourceKind::Mlir
+        } else {
+            SourceKind::Cute
+        };
+        Self {
+            name,
+            text: text.into(),
+            kind,
+        }
+    }
+}
+
+/// The level at which compilation stops and whose text (or bytes) it gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Emit {
+    /// IR as the front end makes it.
+    Tile,
+    /// IR at the cute level.
+    Cute,
+    /// MLIR in upstream dialects, ready for LLVM.
+    Mlir,
+    /// LLVM IR as translated from MLIR.
+    LlvmRaw,
+    /// LLVM IR after optimisation.
+    Llvm,
+    /// PTX with the kernel ABI in front.
+    Ptx,
+    /// A cubin; the ABI goes beside it.
+    Cubin,
+    /// SASS text of the cubin.
+    Sass,
+    /// The kernel ABI as JSON.
+    Abi,
+}
+
+/// How to compile.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What to give.
+    pub emit: Emit,
+    /// The chip.
+    pub target: Target,
+    /// Only this kernel of the file.
+    pub kernel: Option<String>,
+    /// Values of compile-time parameters, `name=value`, as text of the language.
+    pub defines: Vec<(String, String)>,
+    /// LLVM's and the assembler's optimisation level.
+    pub level: OptLevel,
+    /// Print the IR after every MLIR pass to stderr.
+    pub print_ir_after_all: bool,
+    /// Keep source lines in cubins.
+    pub line_info: bool,
+}
+
+impl Options {
+    /// PTX for `target`, fully optimised.
+    pub fn new(target: Target) -> Self {
+        Self {
+            emit: Emit::Ptx,
+            target,
+            kernel: None,
+            defines: Vec::new(),
+            level: OptLevel::O3,
+            print_ir_after_all: false,
+            line_info: true,
+        }
+    }
+}
