@@ -5,7 +5,7 @@ use std::{
     process::Command,
 };
 
-const GENERATED: [(&[&str], &str); 8] = [
+const GENERATED: [(&[&str], &str); 10] = [
     (
         &["-gen-dialect-decls", "-dialect=cute"],
         "CuteDialect.h.inc",
@@ -21,6 +21,14 @@ const GENERATED: [(&[&str], &str); 8] = [
     (
         &["-gen-dialect-defs", "-dialect=cute_nvgpu"],
         "CuteNvgpuDialect.cpp.inc",
+    ),
+    (
+        &["-gen-attrdef-decls", "-attrdefs-dialect=cute"],
+        "CuteAttrs.h.inc",
+    ),
+    (
+        &["-gen-attrdef-defs", "-attrdefs-dialect=cute"],
+        "CuteAttrs.cpp.inc",
     ),
     (
         &["-gen-typedef-decls", "-typedefs-dialect=cute"],
@@ -93,16 +101,35 @@ fn tblgen(prefix: &Path, flags: &[&str], out: &Path) {
     }
 }
 
-/// Every operation verifies in Rust: one forwarding method a class.
+/// Every operation verifies in Rust, or infers its result types there: forwarding methods a class.
 fn write_verifiers(header: &Path, out: &Path) {
     let header = fs::read_to_string(header).expect("mlir-tblgen wrote it");
-    let verifiers: String = header
-        .lines()
-        .filter_map(|line| line.strip_prefix("class ")?.strip_suffix(";"))
-        .filter(|class| class.ends_with("Op"))
-        .map(|class| {
-            format!("LogicalResult {class}::verify() {{ return verifyOperation(*this); }}\n")
-        })
-        .collect();
-    fs::write(out, verifiers).expect("OUT_DIR is writable");
+    let mut methods = String::new();
+    for part in header.split("\nclass ").skip(1) {
+        let class: String = part
+            .chars()
+            .take_while(|c| c.is_alphanumeric() || *c == '_')
+            .collect();
+        // The first class of each operation's declarations is its forward declaration, the last its own.
+        if !class.ends_with("Op") || part.starts_with(&format!("{class};")) {
+            continue;
+        }
+        if part.contains("inferReturnTypes(") {
+            let attributes = if part.contains("getPropertiesAsAttr(") {
+                "p ? getPropertiesAsAttr(c, *p.as<Properties *>()) : Attribute(a)"
+            } else {
+                "a"
+            };
+            methods += &format!(
+                "LogicalResult {class}::inferReturnTypes(MLIRContext *c, std::optional<Location> l, ValueRange o, \
+                 DictionaryAttr a, OpaqueProperties p, RegionRange, SmallVectorImpl<Type> &t) {{ \
+                 return inferTypes(getOperationName(), c, l, o, {attributes}, t); }}\n\
+                 bool {class}::isCompatibleReturnTypes(TypeRange a, TypeRange b) {{ return compatibleTypes(a, b); }}\n"
+            );
+        } else {
+            methods +=
+                &format!("LogicalResult {class}::verify() {{ return verifyOperation(*this); }}\n");
+        }
+    }
+    fs::write(out, methods).expect("OUT_DIR is writable");
 }

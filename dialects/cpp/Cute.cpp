@@ -3,6 +3,7 @@
 #include "Cute.h"
 #include "Verify.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/CAPI/IR.h"
 #include "mlir/CAPI/Registration.h"
@@ -15,6 +16,9 @@ using namespace mlir;
 using namespace cutec;
 
 #include "CuteDialect.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "CuteAttrs.cpp.inc"
+#undef GET_ATTRDEF_CLASSES
 #define GET_TYPEDEF_CLASSES
 #include "CuteTypes.cpp.inc"
 #undef GET_TYPEDEF_CLASSES
@@ -25,6 +29,37 @@ extern "C" {
 void cutec_set_message(void *message, MlirStringRef text) {
   static_cast<cutec::Message *>(message)->text = std::string(text.data, text.length);
 }
+void cutec_add_type(void *results, MlirStringRef text);
+}
+
+namespace {
+struct Results {
+  MLIRContext *context;
+  SmallVectorImpl<Type> &types;
+};
+} // namespace
+
+void cutec_add_type(void *results, MlirStringRef text) {
+  auto *out = static_cast<Results *>(results);
+  out->types.push_back(parseType(StringRef(text.data, text.length), out->context));
+}
+
+static LogicalResult inferTypes(StringRef name, MLIRContext *context, std::optional<Location> location,
+                                ValueRange operands, Attribute attributes, SmallVectorImpl<Type> &types) {
+  SmallVector<MlirType> given;
+  for (Value operand : operands)
+    given.push_back(wrap(operand.getType()));
+  Message message;
+  Results results{context, types};
+  bool legal = cutec_infer(mlirStringRefCreate(name.data(), name.size()), given.size(), given.data(), wrap(attributes),
+                           &message, &results);
+  if (legal && !llvm::is_contained(types, Type()))
+    return success();
+  return emitOptionalError(location, message.text);
+}
+
+static bool compatibleTypes(TypeRange inferred, TypeRange declared) {
+  return llvm::equal(inferred, declared, [](Type a, Type b) { return a == b || cutec_compatible(wrap(a), wrap(b)); });
 }
 
 static LogicalResult verifyOperation(Operation *op) {
@@ -37,6 +72,9 @@ static LogicalResult verifyOperation(Operation *op) {
 namespace cutec::cute {
 #define TEXT_TYPE(NAME, MNEMONIC)                                                                      \
   LogicalResult NAME##Type::verify(llvm::function_ref<InFlightDiagnostic()> e, StringRef text) {      \
+    return verifyText(e, "!cute." MNEMONIC "<" + quoted(text) + ">");                                 \
+  }                                                                                                    \
+  LogicalResult NAME##Attr::verify(llvm::function_ref<InFlightDiagnostic()> e, StringRef text) {      \
     return verifyText(e, "!cute." MNEMONIC "<" + quoted(text) + ">");                                 \
   }
 TEXT_TYPE(IntTuple, "int_tuple")
@@ -72,6 +110,10 @@ LogicalResult TiledMmaType::verify(llvm::function_ref<InFlightDiagnostic()> e, T
 }
 
 void CuteDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "CuteAttrs.cpp.inc"
+      >();
   addTypes<
 #define GET_TYPEDEF_LIST
 #include "CuteTypes.cpp.inc"

@@ -6,10 +6,14 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpDefinition.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "CuteDialect.h.inc"
 #include "CuteNvgpuDialect.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "CuteAttrs.h.inc"
+#undef GET_ATTRDEF_CLASSES
 #define GET_TYPEDEF_CLASSES
 #include "CuteTypes.h.inc"
 #undef GET_TYPEDEF_CLASSES

@@ -13,6 +13,7 @@
 
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def Cute_Dialect : Dialect {
@@ -20,6 +21,7 @@ def Cute_Dialect : Dialect {
   let summary = "Layouts, views, atoms, partitions, copies and MMAs in the manner of CuTe";
   let cppNamespace = "::cutec::cute";
   let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
 }
 
 def CuteNvgpu_Dialect : Dialect {
@@ -50,6 +52,22 @@ def Cute_TileType : Cute_TextType<"Tile", "tile", "A layout or `_` for each mode
 def Cute_LayoutType : Cute_TextType<"Layout", "layout", "Function from coordinates to indices">;
 def Cute_ComposedLayoutType : Cute_TextType<"ComposedLayout", "composed_layout", "Swizzle or layout, after an offset, after a layout">;
 def Cute_SwizzleType : Cute_TextType<"Swizzle", "swizzle", "XOR of two bit fields of an index">;
+
+// The same texts as attributes.
+class Cute_TextAttr<string name, string mn> : AttrDef<Cute_Dialect, name> {
+  let mnemonic = mn;
+  let parameters = (ins StringRefParameter<"text in the notation of CuTe IR">:$text);
+  let assemblyFormat = "`<` $text `>`";
+  let genVerifyDecl = 1;
+}
+def Cute_IntTupleAttr : Cute_TextAttr<"IntTuple", "int_tuple">;
+def Cute_CoordAttr : Cute_TextAttr<"Coord", "coord">;
+def Cute_ShapeAttr : Cute_TextAttr<"Shape", "shape">;
+def Cute_StrideAttr : Cute_TextAttr<"Stride", "stride">;
+def Cute_TileAttr : Cute_TextAttr<"Tile", "tile">;
+def Cute_LayoutAttr : Cute_TextAttr<"Layout", "layout">;
+def Cute_ComposedLayoutAttr : Cute_TextAttr<"ComposedLayout", "composed_layout">;
+def Cute_SwizzleAttr : Cute_TextAttr<"Swizzle", "swizzle">;
 
 def Cute_PtrType : TypeDef<Cute_Dialect, "Ptr"> {
   let mnemonic = "ptr";
@@ -125,6 +143,31 @@ class Cute_Op<string mn, list<Trait> traits = []> : Op<Cute_Dialect, mn, traits>
   let hasVerifier = 1;
 }
 class Cute_PureOp<string mn> : Cute_Op<mn, [Pure]>;
+// The result types follow from operands and attributes: `evaluate` infers them.
+class Cute_InferredOp<string mn, list<Trait> traits = [Pure]> : Cute_Op<mn, traits # [
+    DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+  let hasVerifier = 0;
+  let extraClassDeclaration = "static bool isCompatibleReturnTypes(::mlir::TypeRange inferred, ::mlir::TypeRange declared);";
+}
+// `cute.name(%x) : type -> type`; where a type is spelled out, it prints without its name.
+class Cute_ArrowOp<string mn, Type input = AnyType, Type output = AnyType> : Cute_InferredOp<mn> {
+  let arguments = (ins input:$input);
+  let results = (outs output:$result);
+  let assemblyFormat = "`(` $input `)` attr-dict `:` type($input) `->` type($result)";
+}
+// `cute.name(%x, %y) : type, type`.
+class Cute_ShortOp<string mn> : Cute_InferredOp<mn> {
+  let assemblyFormat = "`(` $operands `)` attr-dict `:` type($operands)";
+}
+// `cute.name<[1, 0]>(%x) : (type) -> type`.
+class Cute_PathOp<string mn> : Cute_InferredOp<mn> {
+  let arguments = (ins AnyType:$input, OptionalAttr<DenseI32ArrayAttr>:$mode);
+  let assemblyFormat = "(`<` $mode^ `>`)? `(` $input `)` attr-dict `:` functional-type($input, $result)";
+}
+class Cute_RankOp<string mn> : Cute_InferredOp<mn> {
+  let arguments = (ins I32Attr:$rank, Variadic<AnyType>:$operands);
+  let assemblyFormat = "`<` $rank `>` `(` $operands `)` attr-dict `:` type($operands)";
+}
 class Cute_EffectOp<string mn, list<Trait> traits = []> : Cute_Op<mn, traits> {
   let results = (outs);
   let assemblyFormat = "`(` $operands `)` attr-dict `:` type($operands)";
@@ -136,50 +179,118 @@ def Cute_StaticOp : Cute_Op<"static", [Pure]> {
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
-// Constructors.
+def Cute_PrintOp : Cute_EffectOp<"print", [MemoryEffects<[MemWrite]>]> {
+  let arguments = (ins AnyType:$value);
+  let assemblyFormat = "`(` $value `)` `:` type($value) attr-dict";
+}
+
+// Constructors. The first five fill the dynamic leaves of the type that they declare.
 def Cute_MakeIntTupleOp : Cute_PureOp<"make_int_tuple">;
 def Cute_MakeShapeOp : Cute_PureOp<"make_shape">;
 def Cute_MakeStrideOp : Cute_PureOp<"make_stride">;
 def Cute_MakeCoordOp : Cute_PureOp<"make_coord">;
 def Cute_MakeTileOp : Cute_PureOp<"make_tile">;
-def Cute_MakeLayoutOp : Cute_PureOp<"make_layout">;
-def Cute_MakeComposedLayoutOp : Cute_PureOp<"make_composed_layout">;
+def Cute_MakeLayoutOp : Cute_InferredOp<"make_layout">;
+def Cute_MakeComposedLayoutOp : Cute_InferredOp<"make_composed_layout"> {
+  let arguments = (ins AnyType:$inner, Cute_IntTupleType:$offset, Cute_LayoutType:$outer);
+  let results = (outs Cute_ComposedLayoutType:$result);
+  let assemblyFormat = [{ `(` $inner `,` $offset `,` $outer `)` attr-dict `:`
+    `(` type($inner) `,` type($offset) `,` type($outer) `)` `->` type($result) }];
+}
+def Cute_MakeLayoutLikeOp : Cute_ArrowOp<"make_layout_like">;
+def Cute_MakeOrderedLayoutOp : Cute_InferredOp<"make_ordered_layout">;
+def Cute_MakeIdentityLayoutOp : Cute_ArrowOp<"make_identity_layout">;
 def Cute_MakeIdentityTensorOp : Cute_PureOp<"make_identity_tensor">;
 def Cute_MakeViewOp : Cute_PureOp<"make_view">;
 def Cute_AssumeOp : Cute_PureOp<"assume">;
 
-// Accessors. `get`, `get_shape`, `size` take an optional `mode` (array of i64).
-def Cute_GetShapeOp : Cute_PureOp<"get_shape">;
-def Cute_GetStrideOp : Cute_PureOp<"get_stride">;
+// Accessors.
+def Cute_GetShapeOp : Cute_ArrowOp<"get_shape">;
+def Cute_GetStrideOp : Cute_ArrowOp<"get_stride", Cute_LayoutType>;
+def Cute_ComposedGetInnerOp : Cute_ArrowOp<"composed_get_inner", Cute_ComposedLayoutType>;
+def Cute_ComposedGetOffsetOp : Cute_ArrowOp<"composed_get_offset", Cute_ComposedLayoutType>;
+def Cute_ComposedGetOuterOp : Cute_ArrowOp<"composed_get_outer", Cute_ComposedLayoutType, Cute_LayoutType>;
+def Cute_GetLeavesOp : Cute_InferredOp<"get_leaves"> {
+  let arguments = (ins AnyType:$input);
+  let results = (outs Variadic<AnyType>:$results);
+  let assemblyFormat = "`(` $input `)` attr-dict `:` type($input)";
+}
+def Cute_GetScalarsOp : Cute_InferredOp<"get_scalars"> {
+  let arguments = (ins AnyType:$input, UnitAttr:$only_dynamic);
+  let results = (outs Variadic<AnyType>:$results);
+  let assemblyFormat = [{ (`<` `{` `only_dynamic` `}` `>` $only_dynamic^)? `(` $input `)` attr-dict
+    `:` type($input) }];
+}
+def Cute_GetLayoutsFromTileOp : Cute_InferredOp<"get_layouts_from_tile"> {
+  let arguments = (ins Cute_TileType:$input);
+  let results = (outs Variadic<AnyType>:$results);
+  let assemblyFormat = "`(` $input `)` attr-dict `:` type($input)";
+}
 def Cute_GetLayoutOp : Cute_PureOp<"get_layout">;
 def Cute_GetIterOp : Cute_PureOp<"get_iter">;
-def Cute_GetOp : Cute_PureOp<"get">;
-def Cute_SizeOp : Cute_PureOp<"size">;
-def Cute_CosizeOp : Cute_PureOp<"cosize">;
+def Cute_GetOp : Cute_InferredOp<"get"> {
+  let arguments = (ins AnyType:$input, OptionalAttr<DenseI32ArrayAttr>:$mode);
+  let assemblyFormat = "(`<` $mode^ `>`)? `(` $input `)` attr-dict `:` type($input) `->` type($result)";
+}
+def Cute_SelectOp : Cute_InferredOp<"select"> {
+  let arguments = (ins AnyType:$input, DenseI32ArrayAttr:$mode);
+  let assemblyFormat = "`<` $mode `>` `(` $input `)` attr-dict `:` type($input) `->` type($result)";
+}
+def Cute_ToIntTupleOp : Cute_ArrowOp<"to_int_tuple">;
+def Cute_ToShapeOp : Cute_ArrowOp<"to_shape">;
+def Cute_ToStrideOp : Cute_ArrowOp<"to_stride">;
+def Cute_ToCoordOp : Cute_ArrowOp<"to_coord">;
 def Cute_GetScalarOp : Cute_PureOp<"get_scalar"> {
   let summary = "The one leaf of an integer tuple as an i32 or i64";
 }
+
+// Sizes, indices and arithmetic of tuples.
+def Cute_SizeOp : Cute_PathOp<"size">;
+def Cute_CosizeOp : Cute_PathOp<"cosize">;
+def Cute_TupleProductOp : Cute_InferredOp<"tuple_product">;
+def Cute_TupleProductEachOp : Cute_InferredOp<"tuple_product_each">;
+def Cute_LayoutEvalOp : Cute_InferredOp<"layout_eval">;
+def Cute_Crd2IdxOp : Cute_InferredOp<"crd2idx">;
+def Cute_Idx2CrdOp : Cute_InferredOp<"idx2crd">;
+def Cute_IncrementCoordOp : Cute_InferredOp<"increment_coord">;
+def Cute_AppendToRankOp : Cute_RankOp<"append_to_rank">;
+def Cute_PrependToRankOp : Cute_RankOp<"prepend_to_rank">;
+def Cute_TupleAddOp : Cute_InferredOp<"tuple_add">;
+def Cute_TupleSubOp : Cute_InferredOp<"tuple_sub">;
+// Division by a run-time zero: not to be hoisted.
+def Cute_ShapeDivOp : Cute_InferredOp<"shape_div", [NoMemoryEffect]>;
+def Cute_CeilDivOp : Cute_InferredOp<"ceil_div", [NoMemoryEffect]>;
 def Cute_ElemLessOp : Cute_PureOp<"elem_less">;
-def Cute_Crd2IdxOp : Cute_PureOp<"crd2idx">;
+def Cute_EqualOp : Cute_PureOp<"equal">;
 
 // Layout algebra; on views and coordinate tensors it acts on their layout.
-def Cute_CompositionOp : Cute_PureOp<"composition">;
-def Cute_CoalesceOp : Cute_PureOp<"coalesce">;
-def Cute_ComplementOp : Cute_PureOp<"complement">;
-def Cute_RightInverseOp : Cute_PureOp<"right_inverse">;
-def Cute_LeftInverseOp : Cute_PureOp<"left_inverse">;
-def Cute_LogicalDivideOp : Cute_PureOp<"logical_divide">;
-def Cute_ZippedDivideOp : Cute_PureOp<"zipped_divide">;
-def Cute_TiledDivideOp : Cute_PureOp<"tiled_divide">;
-def Cute_FlatDivideOp : Cute_PureOp<"flat_divide">;
-def Cute_LogicalProductOp : Cute_PureOp<"logical_product">;
-def Cute_BlockedProductOp : Cute_PureOp<"blocked_product">;
-def Cute_RakedProductOp : Cute_PureOp<"raked_product">;
-def Cute_TileToShapeOp : Cute_PureOp<"tile_to_shape">;
-def Cute_GroupModesOp : Cute_PureOp<"group_modes">;
-def Cute_FlattenOp : Cute_PureOp<"flatten">;
-def Cute_SelectOp : Cute_PureOp<"select">;
-def Cute_SliceOp : Cute_PureOp<"slice">;
+def Cute_CompositionOp : Cute_InferredOp<"composition">;
+def Cute_CoalesceOp : Cute_InferredOp<"coalesce">;
+def Cute_FlattenOp : Cute_InferredOp<"flatten">;
+def Cute_ComplementOp : Cute_InferredOp<"complement">;
+def Cute_RightInverseOp : Cute_InferredOp<"right_inverse">;
+def Cute_LeftInverseOp : Cute_InferredOp<"left_inverse">;
+def Cute_GroupModesOp : Cute_InferredOp<"group_modes"> {
+  let arguments = (ins AnyType:$input, I32Attr:$begin, I32Attr:$end);
+  let assemblyFormat = "`<` $begin `,` $end `>` `(` $input `)` attr-dict `:` functional-type($input, $result)";
+}
+def Cute_RecastLayoutOp : Cute_InferredOp<"recast_layout"> {
+  let arguments = (ins I32Attr:$new_type_bits, I32Attr:$old_type_bits, AnyType:$input);
+  let assemblyFormat = "`<` $new_type_bits `,` $old_type_bits `>` `(` $input `)` attr-dict `:` type($input) `->` type($result)";
+}
+def Cute_SliceOp : Cute_ShortOp<"slice">;
+def Cute_DiceOp : Cute_ShortOp<"dice">;
+def Cute_LogicalProductOp : Cute_InferredOp<"logical_product">;
+def Cute_ZippedProductOp : Cute_InferredOp<"zipped_product">;
+def Cute_TiledProductOp : Cute_InferredOp<"tiled_product">;
+def Cute_FlatProductOp : Cute_InferredOp<"flat_product">;
+def Cute_RakedProductOp : Cute_InferredOp<"raked_product">;
+def Cute_BlockedProductOp : Cute_InferredOp<"blocked_product">;
+def Cute_LogicalDivideOp : Cute_InferredOp<"logical_divide">;
+def Cute_ZippedDivideOp : Cute_InferredOp<"zipped_divide">;
+def Cute_TiledDivideOp : Cute_InferredOp<"tiled_divide">;
+def Cute_FlatDivideOp : Cute_InferredOp<"flat_divide">;
+def Cute_TileToShapeOp : Cute_InferredOp<"tile_to_shape">;
 def Cute_LocalTileOp : Cute_PureOp<"local_tile">;
 
 // Partitions.

@@ -27,6 +27,11 @@ extern "C" {
 // Implemented in Rust (src/ffi.rs). True when legal; else the message is set.
 bool cutec_verify_type(MlirStringRef text, void *message);
 bool cutec_verify_op(MlirOperation op, void *message);
+// Gives the text of each result type to `cutec_add_type`, in order.
+bool cutec_infer(MlirStringRef name, intptr_t count, const MlirType *operands, MlirAttribute attributes, void *message,
+                 void *results);
+// Whether a result may be declared as the second type where the first is inferred.
+bool cutec_compatible(MlirType inferred, MlirType declared);
 }
 
 namespace cutec {

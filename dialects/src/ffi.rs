@@ -1,14 +1,18 @@
 //! What the C++ side calls: legality of types and operations.
-use crate::ir::{attrs_of, cute_name, values_of};
-use crate::semantics::{check, evaluate};
+use crate::ir::{attrs_in, attrs_of, cute_name, values_of};
+use crate::legal::{check_type, compatible};
+use crate::semantics::{check, check_operands, evaluate, evaluate_all};
 use crate::types::{Vars, parse_type};
+use crate::value::Val;
 use melior::ir::operation::{OperationLike, OperationRef};
-use mlir_sys::{MlirOperation, MlirStringRef};
+use melior::ir::{Attribute, Type};
+use mlir_sys::{MlirAttribute, MlirOperation, MlirStringRef, MlirType};
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 unsafe extern "C" {
     fn cutec_set_message(message: *mut c_void, text: MlirStringRef);
+    fn cutec_add_type(results: *mut c_void, text: MlirStringRef);
 }
 
 /// Runs a check; a message and `false` where it refuses.
@@ -39,9 +43,8 @@ extern "C" fn cutec_verify_type(text: MlirStringRef, message: *mut c_void) -> bo
         // SAFETY: MLIR passes a valid range of bytes.
         let bytes = unsafe { std::slice::from_raw_parts(text.data.cast::<u8>(), text.length) };
         let text = std::str::from_utf8(bytes).map_err(|_| "type text is not UTF-8".to_string())?;
-        parse_type(text, &mut Vars::default())
-            .map(|_| ())
-            .map_err(|error| error.to_string())
+        let val = parse_type(text, &mut Vars::default()).map_err(|error| error.to_string())?;
+        check_type(&val)
     })
 }
 
@@ -54,22 +57,116 @@ extern "C" fn cutec_verify_op(op: MlirOperation, message: *mut c_void) -> bool {
         let name = cute_name(&op).unwrap_or_default();
         let operands = values_of(&op, &mut vars).map_err(|error| error.to_string())?;
         let attrs = attrs_of(&op, &mut vars).map_err(|error| error.to_string())?;
+        check_operands(&name, &operands).map_err(|error| error.to_string())?;
         if op.result_count() == 0 {
             return check(&name, &operands).map_err(|error| error.to_string());
         }
         let result = evaluate(&name, &operands, &attrs).map_err(|error| error.to_string())?;
         let declared = crate::ir::result_type_text(&op);
         let inferred = result.to_string();
+        // A static operand may fill a run-time leaf.
+        let filled = matches!(
+            name.as_str(),
+            "make_int_tuple" | "make_shape" | "make_stride" | "make_coord"
+        );
         // An integer that the operation gives may be declared of either width, and a float is opaque.
         let scalar = matches!(
             declared.as_str(),
             "i1" | "i8" | "i16" | "i32" | "i64" | "index"
         );
-        if inferred == declared || scalar {
+        if filled {
+            let kind = name.trim_start_matches("make_");
+            return match declared.starts_with(&format!("!cute.{kind}<")) {
+                true => Ok(()),
+                false => Err(format!("makes a !cute.{kind}, not a {declared}")),
+            };
+        }
+        if inferred == declared || scalar && inferred != "i1" {
             return Ok(());
         }
         Err(format!(
             "result is {inferred}, but the operation declares {declared}"
         ))
     })
+}
+
+/// The result types of an operation, as texts, from its name, operand types and attributes.
+#[unsafe(no_mangle)]
+extern "C" fn cutec_infer(
+    name: MlirStringRef,
+    count: isize,
+    operands: *const MlirType,
+    attributes: MlirAttribute,
+    message: *mut c_void,
+    results: *mut c_void,
+) -> bool {
+    // SAFETY: MLIR passes a valid range of bytes.
+    let name = unsafe { std::slice::from_raw_parts(name.data.cast::<u8>(), name.length) };
+    let name = std::str::from_utf8(name).unwrap_or_default();
+    let name = name.strip_prefix("cute.").unwrap_or(name);
+    let operands = match count {
+        0 => &[],
+        // SAFETY: MLIR passes an array of `count` types.
+        _ => unsafe { std::slice::from_raw_parts(operands, count as usize) },
+    };
+    answer(message, || {
+        let mut vars = Vars::default();
+        let mut vals = Vec::with_capacity(operands.len());
+        for operand in operands {
+            // SAFETY: a live type of the context.
+            let text = unsafe { Type::from_raw(*operand) }.to_string();
+            vals.push(parse_type(&text, &mut vars).map_err(|error| error.to_string())?);
+        }
+        // SAFETY: a live attribute of the context, or none.
+        let attributes = unsafe { Attribute::from_option_raw(attributes) };
+        let attrs = attrs_in(name, |key| dictionary_element(attributes, key))
+            .map_err(|error| error.to_string())?;
+        check_operands(name, &vals).map_err(|error| error.to_string())?;
+        // Layouts and tuples are legal where what is undecided may hold; the lowering asks again.
+        let tensor = |val: &Val| matches!(val, Val::View(_) | Val::CoordTensor(_));
+        let inferred = match vals.iter().any(tensor) {
+            true => evaluate_all(name, &vals, &attrs),
+            false => cutec_layout::assuming(|| evaluate_all(name, &vals, &attrs)).0,
+        };
+        for result in inferred.map_err(|error| error.to_string())? {
+            let text = result.to_string();
+            // SAFETY: `results` is the caller's; the text outlives the call.
+            unsafe {
+                cutec_add_type(
+                    results,
+                    MlirStringRef {
+                        data: text.as_ptr().cast(),
+                        length: text.len(),
+                    },
+                )
+            };
+        }
+        Ok(())
+    })
+}
+
+fn dictionary_element<'c>(dictionary: Option<Attribute<'c>>, key: &str) -> Option<Attribute<'c>> {
+    use melior::ir::AttributeLike;
+    let dictionary = dictionary?.to_raw();
+    // SAFETY: a live dictionary; the key outlives the call; what is absent is null.
+    unsafe {
+        if !mlir_sys::mlirAttributeIsADictionary(dictionary) {
+            return None;
+        }
+        let key = MlirStringRef {
+            data: key.as_ptr().cast(),
+            length: key.len(),
+        };
+        Attribute::from_option_raw(mlir_sys::mlirDictionaryAttrGetElementByName(
+            dictionary, key,
+        ))
+    }
+}
+
+/// A result may be declared with less than is known of its run-time integers.
+#[unsafe(no_mangle)]
+extern "C" fn cutec_compatible(inferred: MlirType, declared: MlirType) -> bool {
+    // SAFETY: live types of the context.
+    let (inferred, declared) = unsafe { (Type::from_raw(inferred), Type::from_raw(declared)) };
+    compatible(&inferred.to_string(), &declared.to_string())
 }

@@ -85,11 +85,45 @@ pub fn attrs_of<'c: 'a, 'a>(
     op: &impl OperationLike<'c, 'a>,
     vars: &mut Vars,
 ) -> Result<Attrs, SemError> {
+    let name = cute_name(op).unwrap_or_default();
+    let mut attrs = attrs_in(&name, |key| op.attribute(key).ok())?;
+    if op.result_count() > 0 && !MANY_RESULTS.contains(&name.as_str()) {
+        attrs.result = Some(parse_type(&result_type_text(op), vars)?);
+    }
+    Ok(attrs)
+}
+
+/// Operations with any number of results.
+const MANY_RESULTS: [&str; 3] = ["get_leaves", "get_scalars", "get_layouts_from_tile"];
+
+/// The names of an operation's integer attributes, in the order in which [`Attrs::mode`] has them.
+fn integer_attributes(name: &str) -> &'static [&'static str] {
+    match name {
+        "group_modes" => &["begin", "end"],
+        "append_to_rank" | "prepend_to_rank" => &["rank"],
+        "recast_layout" => &["new_type_bits", "old_type_bits"],
+        _ => &[],
+    }
+}
+
+/// As [`attrs_of`], from wherever the attributes stand.
+pub fn attrs_in<'c>(
+    name: &str,
+    attribute: impl Fn(&str) -> Option<Attribute<'c>>,
+) -> Result<Attrs, SemError> {
     let mut attrs = Attrs::default();
-    if let Ok(mode) = op.attribute("mode") {
+    for key in integer_attributes(name) {
+        let text = attribute(key).map(|attribute| attribute.to_string());
+        let value = text
+            .as_deref()
+            .and_then(|text| text.split(" :").next()?.parse().ok())
+            .ok_or_else(|| SemError::Illegal(format!("expects the integer attribute `{key}`")))?;
+        attrs.mode.push(value);
+    }
+    if let Some(mode) = attribute("mode") {
         let text = mode.to_string();
         let inner = text
-            .trim_start_matches("array<i64")
+            .trim_start_matches("array<i32")
             .trim_start_matches(':')
             .trim_end_matches('>');
         let modes: Result<Vec<i64>, _> = inner
@@ -99,20 +133,20 @@ pub fn attrs_of<'c: 'a, 'a>(
             .map(str::parse)
             .collect();
         attrs.mode = modes.map_err(|_| {
-            SemError::Illegal(format!("expects `mode` as array<i64: …>, but got {text}"))
+            SemError::Illegal(format!("expects `mode` as array<i32: …>, but got {text}"))
         })?;
     }
-    if let Ok(proj) = op.attribute("proj") {
+    if name == "get_scalars" && attribute("only_dynamic").is_some() {
+        attrs.mode = vec![1];
+    }
+    if let Some(proj) = attribute("proj") {
         let text = string_of(proj)?;
         let proj = cutec_layout::text::parse_coord(&text)
             .map_err(|error| SemError::Illegal(error.to_string()))?;
         attrs.proj = Some(proj);
     }
-    if let Ok(operand) = op.attribute("operand") {
+    if let Some(operand) = attribute("operand") {
         attrs.operand = Some(string_of(operand)?);
-    }
-    if op.result_count() > 0 {
-        attrs.result = Some(parse_type(&result_type_text(op), vars)?);
     }
     Ok(attrs)
 }
@@ -180,19 +214,19 @@ pub fn build_op<'c>(
     };
     let mut ir_attrs = Vec::new();
     if let Some(mode) = attrs.mode {
-        let text = mode
-            .iter()
-            .map(i64::to_string)
-            .collect::<Vec<_>>()
-            .join(", ");
-        ir_attrs.push((
-            "mode",
-            ir.attr(&if mode.is_empty() {
-                "array<i64>".into()
-            } else {
-                format!("array<i64: {text}>")
-            }),
-        ));
+        let keys = integer_attributes(name);
+        for (key, value) in keys.iter().zip(mode) {
+            ir_attrs.push((*key, ir.attr(&format!("{value} : i32"))));
+        }
+        if keys.is_empty() {
+            let text = mode
+                .iter()
+                .map(i64::to_string)
+                .collect::<Vec<_>>()
+                .join(", ");
+            let colon = if mode.is_empty() { "" } else { ": " };
+            ir_attrs.push(("mode", ir.attr(&format!("array<i32{colon}{text}>"))));
+        }
     }
     if let Some(proj) = attrs.proj {
         ir_attrs.push(("proj", ir.attr(&format!("\"{proj}\""))));
@@ -217,7 +251,8 @@ pub fn build_op<'c>(
 }
 
 /// Operations without a result.
-const EFFECTS: [&str; 5] = [
+const EFFECTS: [&str; 6] = [
+    "print",
     "memref.store",
     "memref.store_vec",
     "copy",

@@ -13,6 +13,7 @@ pub mod builder;
 pub mod elem;
 mod ffi;
 pub mod ir;
+pub mod legal;
 pub mod semantics;
 pub mod target;
 pub mod types;

@@ -6,7 +6,9 @@
 //! stand for SSA values of `arith`. Semantics are written once, over `Val`.
 use crate::atoms::{CopyAtom, MmaAtom};
 use crate::elem::{Elem, Space};
-use cutec_layout::{AnyLayout, Coord, Int, IntTuple, Layout, Swizzle, Tiler, Tree, Width, tv};
+use cutec_layout::{
+    AnyLayout, Coord, Int, IntTuple, Layout, Outer, Swizzle, Tiler, Tree, Width, tv,
+};
 use std::fmt;
 use std::sync::Arc;
 
@@ -208,7 +210,11 @@ fn static_layout(layout: &AnyLayout) -> bool {
     match layout {
         AnyLayout::Plain(layout) => layout.is_static(),
         AnyLayout::Composed(composed) => {
-            composed.inner.is_static() && is_static_tuple(&composed.offset)
+            let outer = match &composed.outer {
+                Outer::Swizzle(_) => true,
+                Outer::Layout(layout) => layout.is_static(),
+            };
+            outer && composed.inner.is_static() && is_static_tuple(&composed.offset)
         }
     }
 }

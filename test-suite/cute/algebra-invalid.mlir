@@ -10,7 +10,8 @@ func.func @static_is_static() {
 // -----
 
 func.func @result(%a: !cute.layout<"(4,8):(1,4)">) {
-  // expected-error@+1 {{result is !cute.layout<"32:1">, but the operation declares !cute.layout<"31:1">}}
+  // expected-error@+2 {{inferred type(s) '!cute.layout<"32:1">' are incompatible with return type(s) of operation '!cute.layout<"31:1">'}}
+  // expected-error@+1 {{failed to infer returned types}}
   %0 = cute.coalesce(%a) : (!cute.layout<"(4,8):(1,4)">) -> !cute.layout<"31:1">
   return
 }
@@ -18,15 +19,17 @@ func.func @result(%a: !cute.layout<"(4,8):(1,4)">) {
 // -----
 
 func.func @mode(%a: !cute.layout<"(4,8):(1,4)">) {
-  // expected-error@+1 {{expects mode 2 of a value of rank 2}}
-  %0 = cute.get(%a) {mode = array<i64: 2>} : (!cute.layout<"(4,8):(1,4)">) -> !cute.layout<"8:4">
+  // expected-error@+2 {{expects mode 2 of a value of rank 2}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = cute.get<[2]> (%a) : !cute.layout<"(4,8):(1,4)"> -> !cute.layout<"8:4">
   return
 }
 
 // -----
 
 func.func @divide(%a: !cute.layout<"(4,8):(1,4)">, %t: !cute.tile<"[2:1;2:1;2:1]">) {
-  // expected-error@+1 {{'cute.zipped_divide' op}}
+  // expected-error@+2 {{[2:1;2:1;2:1] has 3 modes, but there are only 2}}
+  // expected-error@+1 {{'cute.zipped_divide' op failed to infer returned types}}
   %0 = cute.zipped_divide(%a, %t) : (!cute.layout<"(4,8):(1,4)">, !cute.tile<"[2:1;2:1;2:1]">) -> !cute.layout<"1:0">
   return
 }
@@ -90,5 +93,30 @@ func.func @tile_beyond(%a: !cute.memref<f32, gmem, align<16>, "(128,32):(32,1)">
   %copy = cute.static : !cute.tiled_copy<!cute_nvgpu.atom.universal_copy<f32, 128 b>, layout_copy_tv = <"((16,8),4):((32,1),8)">, tiler_mn = <"[8:1;64:1]">>
   // expected-error@+1 {{the tiled copy covers 64 elements of mode 1, which does not divide the 32 of (128,32)}}
   %p = cute.tiled.copy.partition_S(%copy, %a, %t) : (!cute.tiled_copy<!cute_nvgpu.atom.universal_copy<f32, 128 b>, layout_copy_tv = <"((16,8),4):((32,1),8)">, tiler_mn = <"[8:1;64:1]">>, !cute.memref<f32, gmem, align<16>, "(128,32):(32,1)">, i32) -> !cute.memref<f32, gmem, align<16>, "4:1">
+  return
+}
+
+// -----
+
+func.func @kind() {
+  // expected-error@+1 {{makes a !cute.shape, not a !cute.coord<"4">}}
+  %0 = cute.make_shape() : () -> !cute.coord<"4">
+  return
+}
+
+// -----
+
+func.func @operand_kind(%a: !cute.swizzle<"S<3,3,3>">) {
+  // expected-error@+2 {{expects operand #0 to be}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = cute.get<[0]> (%a) : !cute.swizzle<"S<3,3,3>"> -> !cute.swizzle<"S<3,3,3>">
+  return
+}
+
+// -----
+
+func.func @rank(%a: !cute.shape<"4">) {
+  // expected-error@+1 {{expects a rank of 1 to 1024, but got 100000000}}
+  %0 = cute.append_to_rank<100000000> (%a, %a) : !cute.shape<"4">, !cute.shape<"4">
   return
 }

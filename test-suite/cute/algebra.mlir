@@ -12,9 +12,9 @@ func.func @algebra(%m: i32, %a: !cute.layout<"(20):(2)">, %b: !cute.layout<"(5,4
   %t = cute.static : !cute.tile<"[128:1;4:1]">
   // CHECK: cute.zipped_divide({{.*}}) -> !cute.layout<"((128,4),(?,2)):((1,?),(128,?{div=4}))">
   %z = cute.zipped_divide(%l, %t) : (!cute.layout<"(?,8):(1,?)">, !cute.tile<"[128:1;4:1]">) -> !cute.layout<"((128,4),(?,2)):((1,?),(128,?{div=4}))">
-  // CHECK: cute.get({{.*}}) {mode = array<i64: 1>}
-  %g = cute.get(%z) {mode = array<i64: 1>} : (!cute.layout<"((128,4),(?,2)):((1,?),(128,?{div=4}))">) -> !cute.layout<"(?,2):(128,?{div=4})">
-  // CHECK: cute.size({{.*}}) -> !cute.int_tuple<"?{div=2}">
+  // CHECK: cute.get<[1]> ({{.*}})
+  %g = cute.get<[1]> (%z) : !cute.layout<"((128,4),(?,2)):((1,?),(128,?{div=4}))"> -> !cute.layout<"(?,2):(128,?{div=4})">
+  // CHECK: cute.size ({{.*}}) -> !cute.int_tuple<"?{div=2}">
   %n = cute.size(%g) : (!cute.layout<"(?,2):(128,?{div=4})">) -> !cute.int_tuple<"?{div=2}">
   return
 }

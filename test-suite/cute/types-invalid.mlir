@@ -11,6 +11,21 @@ func.func @underscore(%a: !cute.shape<"(4,_)">) { return }
 
 // -----
 
+// expected-error@+1 {{an extent of a layout is positive, not 0}}
+func.func @extent(%a: !cute.layout<"(5,0):(1,5)">) { return }
+
+// -----
+
+// expected-error@+1 {{mixes the integer stride 3 with 2@0}}
+func.func @mixed(%a: !cute.stride<"(2@0,3)">) { return }
+
+// -----
+
+// expected-error@+1 {{the basis of 1@1@0 lies inside that of 1@0}}
+func.func @inside(%a: !cute.stride<"(1@1@0,1@0)">) { return }
+
+// -----
+
 // expected-error@+1 {{not a swizzle}}
 func.func @swizzle(%a: !cute.swizzle<"S<3,-1,3>">) { return }
 

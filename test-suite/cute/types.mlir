@@ -3,9 +3,9 @@
 // RUN: %cute-opt --mlir-print-op-generic %s | %cute-opt | FileCheck %s
 
 // CHECK-LABEL: func.func @tuples
-// CHECK-SAME: !cute.int_tuple<"(2,?)">, {{.*}}!cute.coord<"(_,?)">, {{.*}}!cute.shape<"(?{div=8},(2,?{i64}))">, {{.*}}!cute.stride<"(1@0,?{i64 div=16})">
+// CHECK-SAME: !cute.int_tuple<"(2,?)">, {{.*}}!cute.coord<"(_,?)">, {{.*}}!cute.shape<"(?{div=8},(2,?{i64}))">, {{.*}}!cute.stride<"(1@0,?{i64 div=16}@1)">
 func.func @tuples(%a: !cute.int_tuple<"(2,?)">, %b: !cute.coord<"(_,?)">, %c: !cute.shape<"(?{div=8},(2,?{i64}))">,
-                  %d: !cute.stride<"(1@0,?{i64 div=16})">) {
+                  %d: !cute.stride<"(1@0,?{i64 div=16}@1)">) {
   return
 }
 

@@ -10,6 +10,7 @@
 //! location, and then returns [`Reported`].
 pub mod allocate_smem;
 pub mod convert_cute_to_gpu;
+pub mod fold_static;
 mod walk;
 
 use cutec_dialects::builder::IrOp;
@@ -59,6 +60,23 @@ pub const PASSES: [PassEntry; 2] = [
     },
 ];
 
+/// Passes of `cute-opt` that the pipeline has no need of: the front end folds as it evaluates.
+const MORE: [PassEntry; 1] = [PassEntry {
+    name: "cute-fold-static",
+    summary: "Replaces what is known at compile time by cute.static",
+    run: fold_static::fold_static,
+}];
+
+/// The pass of that number: those of the pipeline first.
+fn entry(index: usize) -> &'static PassEntry {
+    static PIPELINE: [PassEntry; 2] = PASSES;
+    static OTHERS: [PassEntry; 1] = MORE;
+    match PIPELINE.get(index) {
+        Some(entry) => entry,
+        None => &OTHERS[index - PIPELINE.len()],
+    }
+}
+
 /// The root operation of a module, as passes take it.
 pub fn root<'c>(module: &Module<'c>) -> IrOp<'c> {
     // SAFETY: the operation lives as long as the module, which the caller keeps.
@@ -70,14 +88,15 @@ pub fn root<'c>(module: &Module<'c>) -> IrOp<'c> {
 pub fn opt_main(args: &[String]) -> i32 {
     cutec_dialects::ir::register_pass(make_pass::<0>);
     cutec_dialects::ir::register_pass(make_pass::<1>);
+    cutec_dialects::ir::register_pass(make_pass::<2>);
     cutec_dialects::ir::opt_main(args)
 }
 
 extern "C" fn make_pass<const INDEX: usize>() -> MlirPass {
     #[repr(align(8))]
     struct Id;
-    static IDS: [Id; PASSES.len()] = [const { Id }; PASSES.len()];
-    let entry = &PASSES[INDEX];
+    static IDS: [Id; PASSES.len() + MORE.len()] = [const { Id }; PASSES.len() + MORE.len()];
+    let entry = entry(INDEX);
     let run = move |operation: OperationRef, pass: ExternalPass| {
         let context = operation.context();
         // SAFETY: context and operation outlive the pass manager that runs this; the reference is to the local above.
@@ -96,7 +115,8 @@ extern "C" fn make_pass<const INDEX: usize>() -> MlirPass {
         entry.name,
         entry.summary,
         "builtin.module",
-        &[] as &[DialectHandle],
+        // SAFETY: the handle is a constant of MLIR. What passes create is loaded before they run.
+        &[unsafe { DialectHandle::from_raw(mlir_sys::mlirGetDialectHandle__arith__()) }],
     )
     .to_raw()
 }

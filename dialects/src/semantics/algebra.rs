@@ -29,26 +29,97 @@ pub(super) fn evaluate(
         ("size", [x]) => {
             get(x, &attrs.mode).and_then(|x| Ok(leaf(layout::product(&shape_of(&x)?))))
         }
-        ("cosize", [Val::Layout(x)]) => layout::cosize_any(x).map(leaf).map_err(SemError::from),
+        ("cosize", [Val::Layout(_)]) => get(&operands[0], &attrs.mode).and_then(|x| match &x {
+            Val::Layout(x) => Ok(leaf(layout::cosize_any(x)?)),
+            other => operand_error("a layout", other),
+        }),
         ("get_scalar", [x]) => get_scalar(x),
         ("elem_less", [a, b]) => elem_less(a, b),
         ("crd2idx", [coord, Val::Layout(x)]) => {
             integers(coord).and_then(|coord| Ok(tuple(TupleKind::IntTuple, &x.at(&coord)?)))
         }
         ("composition", [Val::Layout(a), b]) => composition(a, b),
+        ("complement", [Val::Layout(AnyLayout::Plain(x))]) => match layout::is_by_basis(x) {
+            true => layout::complement_by_basis(x),
+            false => layout::minimal_complement(x),
+        }
+        .map(plain)
+        .map_err(SemError::from),
+        ("complement", [Val::Layout(AnyLayout::Plain(x)), Val::Layout(cotarget)]) => {
+            let cotarget = layout::cosize_any(cotarget).map_err(SemError::from);
+            cotarget.and_then(|size| Ok(plain(layout::complement(x, &Tree::Leaf(size))?)))
+        }
         ("complement", [Val::Layout(AnyLayout::Plain(x)), size]) => {
-            integers(size).and_then(|size| {
-                Ok(plain(layout::complement(
-                    x,
-                    &Tree::Leaf(layout::product(&size)),
-                )?))
-            })
+            integers(size).and_then(|size| Ok(plain(layout::complement(x, &size)?)))
+        }
+        ("slice", [x @ Val::Layout(AnyLayout::Composed(composed)), coord])
+            if composed.swizzle().is_some()
+                && (!composed.inner.is_static()
+                    || !coordinate(coord)
+                        .is_ok_and(|coord| coord.leaves().iter().any(|leaf| leaf.is_none()))) =>
+        {
+            operand_error("a static layout behind the swizzle and a `_`", x)
+        }
+        ("make_layout_like", [x @ Val::Layout(layout)])
+            if matches!(layout, AnyLayout::Composed(composed) if composed.swizzle().is_none())
+                || layout
+                    .inner()
+                    .stride()
+                    .leaves()
+                    .iter()
+                    .any(|leaf| !leaf.path().is_empty()) =>
+        {
+            operand_error("a layout of integer strides, perhaps behind a swizzle", x)
+        }
+        ("make_layout_like", [Val::Layout(x)]) => layout::make_layout_like(x.inner())
+            .map(plain)
+            .map_err(SemError::from),
+        ("make_ordered_layout", [shape, order]) => integers(shape).and_then(|shape| {
+            Ok(plain(layout::make_ordered_layout(
+                &shape,
+                &integers(order)?,
+            )?))
+        }),
+        ("make_identity_layout", [shape]) => {
+            integers(shape).map(|shape| plain(layout::make_identity_layout(&shape)))
+        }
+        ("recast_layout", [Val::Layout(x)]) => match attrs.mode.as_slice() {
+            [new, old] => layout::recast_layout_any(x, *new, *old)
+                .map(Val::Layout)
+                .map_err(SemError::from),
+            _ => Err(SemError::Illegal("expects two widths in bits".into())),
+        },
+        ("coalesce", [x, profile]) => coordinate(profile)
+            .and_then(|profile| on_layout(x, |x| layout::coalesce_profile(x, &profile))),
+        ("zipped_product", [x, by]) => divide(x, by, layout::zipped_product),
+        ("tiled_product", [x, by]) => divide(x, by, layout::tiled_product),
+        ("flat_product", [x, by]) => divide(x, by, layout::flat_product),
+        ("dice", [Val::Layout(x), coord]) => coordinate(coord)
+            .and_then(|coord| Ok(Val::Layout(x.map_inner(|x| layout::dice(&coord, x))?))),
+        ("right_inverse", [Val::Layout(AnyLayout::Plain(x))]) if layout::is_by_basis(x) => {
+            let inverse = layout::right_inverse_by_basis(x);
+            inverse.map(plain).map_err(SemError::from)
+        }
+        ("left_inverse", [Val::Layout(AnyLayout::Plain(x))]) if layout::is_by_basis(x) => {
+            let inverse = layout::left_inverse_by_basis(x);
+            inverse.map(plain).map_err(SemError::from)
+        }
+        ("left_inverse", [Val::Layout(AnyLayout::Plain(x))])
+            if x.stride().leaves().iter().all(|stride| stride.is(0)) =>
+        {
+            Ok(plain(Layout::unit()))
         }
         ("right_inverse", [Val::Layout(AnyLayout::Plain(x))]) => {
             Ok(plain(layout::right_inverse(x)))
         }
         ("left_inverse", [Val::Layout(AnyLayout::Plain(x))]) => {
             layout::left_inverse(x).map(plain).map_err(SemError::from)
+        }
+        // Nothing at all stays nothing.
+        ("coalesce", [x @ Val::Layout(AnyLayout::Plain(layout))])
+            if layout.shape().leaf_count() == 0 =>
+        {
+            Ok(x.clone())
         }
         ("coalesce", [x]) => on_layout(x, |x| Ok(layout::coalesce(x))),
         ("flatten", [x]) => on_layout(x, |x| Ok(layout::flatten(x))),
@@ -58,12 +129,16 @@ pub(super) fn evaluate(
         ("flat_divide", [x, by]) => divide(x, by, layout::flat_divide),
         ("logical_product", [x, by]) => divide(x, by, layout::logical_product),
         ("blocked_product", [x, by]) => product(x, by, layout::blocked_product),
-        ("raked_product", [x, by]) => product(x, by, layout::raked_product),
-        ("tile_to_shape", [Val::Layout(x), shape]) => integers(shape).and_then(|shape| {
-            Ok(Val::Layout(
-                x.map_inner(|x| layout::tile_to_shape(x, &shape, None))?,
-            ))
+        ("raked_product", [x, by]) => product(x, by, |x, by| {
+            let raked = layout::raked_product(x, by)?;
+            if x.rank() >= by.rank() {
+                return Ok(raked);
+            }
+            // What pads the block to the rank of the tiler leaves no trace.
+            let modes = Tree::Node(vec![Tree::Leaf(()); raked.rank()]);
+            layout::coalesce_profile(&raked, &modes)
         }),
+        ("tile_to_shape", [Val::Layout(x), shape, order @ ..]) => tile_to_shape(x, shape, order),
         ("group_modes", [x]) => match attrs.mode.as_slice() {
             [begin, end] => on_layout(x, |x| {
                 layout::group_modes(x, *begin as usize, *end as usize)
@@ -78,6 +153,14 @@ pub(super) fn evaluate(
         }
         ("slice", [Val::Layout(AnyLayout::Plain(x)), coord]) => {
             coordinate(coord).and_then(|coord| Ok(plain(layout::slice(&coord, x)?)))
+        }
+        ("slice", [Val::Layout(AnyLayout::Composed(x)), coord]) => {
+            coordinate(coord).and_then(|coord| {
+                let (kept, offset) = layout::slice_and_offset(&coord, &x.inner)?;
+                let mut sliced = x.with_inner(kept);
+                sliced.offset = layout::tuple_add(&x.offset, &offset)?;
+                Ok(Val::Layout(AnyLayout::Composed(sliced)))
+            })
         }
         _ => return None,
     })
@@ -154,6 +237,26 @@ impl Filler<'_> {
         })
     }
 
+    fn integers(&mut self, declared: &IntTuple) -> Result<IntTuple, SemError> {
+        let filled = self.tuple(&as_coord(declared))?;
+        Ok(without_underscore(&filled).unwrap_or_else(|| declared.clone()))
+    }
+
+    fn tile(&mut self, declared: &Tiler) -> Result<Tiler, SemError> {
+        Ok(match declared {
+            Tiler::Layout(layout) => Tiler::Layout(Layout::new(
+                self.integers(layout.shape())?,
+                self.integers(layout.stride())?,
+            )?),
+            Tiler::Int(int) => Tiler::Int(self.fill(int)?),
+            Tiler::Tile(modes) => {
+                let modes = modes.iter().map(|mode| self.tile(mode));
+                Tiler::Tile(modes.collect::<Result<_, _>>()?)
+            }
+            Tiler::All => Tiler::All,
+        })
+    }
+
     fn done(mut self) -> Result<(), SemError> {
         match self.operands.next() {
             None => Ok(()),
@@ -180,6 +283,17 @@ fn make_tuple(operands: &[Val], attrs: &Attrs) -> Result<Val, SemError> {
 fn make_tile(operands: &[Val], attrs: &Attrs) -> Result<Val, SemError> {
     if operands.is_empty() {
         return static_value(attrs);
+    }
+    let integer = |operand: &Val| integers(operand).is_ok_and(|operand| operand.is_leaf());
+    if let Some(Val::Tile(declared)) = &attrs.result
+        && operands.iter().all(integer)
+    {
+        let mut filler = Filler {
+            operands: operands.iter(),
+        };
+        let filled = filler.tile(declared)?;
+        filler.done()?;
+        return Ok(Val::Tile(filled));
     }
     Ok(Val::Tile(Tiler::Tile(
         operands.iter().map(tiler).collect::<Result<_, _>>()?,
@@ -220,7 +334,18 @@ pub(super) fn shape_of(x: &Val) -> Result<IntTuple, SemError> {
 
 fn get(x: &Val, path: &[i64]) -> Result<Val, SemError> {
     let mut current = x.clone();
-    for mode in path {
+    for (depth, mode) in path.iter().enumerate() {
+        let scalar = match &current {
+            Val::Tuple(_, tuple) => tuple.is_leaf(),
+            Val::Layout(layout) => layout.shape().is_leaf(),
+            _ => false,
+        };
+        if scalar && depth > 0 {
+            return Err(SemError::Illegal(format!(
+                "expects mode indices to stop at a scalar leaf, but got {} more after depth {depth}",
+                path.len() - depth
+            )));
+        }
         let index = usize::try_from(*mode).unwrap_or(usize::MAX);
         let rank = match &current {
             Val::Tuple(_, tuple) => tuple.rank(),
@@ -303,6 +428,28 @@ fn divide(
 ) -> Result<Val, SemError> {
     let by = tiler(by)?;
     on_layout(x, |x| f(x, &by))
+}
+
+/// A block repeated over a shape. A `!cute.shape` is covered where the block does not divide it.
+fn tile_to_shape(x: &AnyLayout, target: &Val, order: &[Val]) -> Result<Val, SemError> {
+    let shape = integers(target)?;
+    let order = order.first().map(integers).transpose()?;
+    let covers = matches!(target, Val::Tuple(TupleKind::Shape, _));
+    let tiled = x.map_inner(|x| {
+        let exact = layout::tile_to_shape(x, &shape, order.as_ref());
+        if !covers || !matches!(exact, Err(LayoutError::NotDivisible { .. })) {
+            return exact;
+        }
+        let block = layout::append_to_rank(x, shape.rank(), &Layout::unit());
+        let extents = layout::product_each(block.shape());
+        let copies = layout::ceil_div(&layout::product_each(&shape), &extents)?;
+        let copies = match &order {
+            Some(order) => layout::make_ordered_layout(&copies, order)?,
+            None => Layout::col_major(copies),
+        };
+        layout::blocked_product(&block, &copies)
+    });
+    Ok(Val::Layout(tiled?))
 }
 
 fn product(

@@ -8,11 +8,15 @@
 mod algebra;
 mod effects;
 mod partition;
+mod rules;
+mod tuples;
 mod view;
 
 pub use effects::{
     CopyPlan, CopySide, GemmPlan, Predicate, check, copy_plan, gemm_plan, offsets_of,
 };
+pub use rules::check_operands;
+pub use tuples::compare;
 pub use view::element_offset;
 
 use crate::types::TypeError;
@@ -79,6 +83,9 @@ fn fits(val: &Val) -> bool {
 }
 
 fn meaning(name: &str, operands: &[Val], attrs: &Attrs) -> Result<Val, SemError> {
+    if let Some(result) = tuples::evaluate(name, operands, attrs) {
+        return result;
+    }
     if let Some(result) = algebra::evaluate(name, operands, attrs) {
         return result;
     }
@@ -89,6 +96,14 @@ fn meaning(name: &str, operands: &[Val], attrs: &Attrs) -> Result<Val, SemError>
         return result;
     }
     effects::evaluate(name, operands, attrs)
+}
+
+/// The results of an operation without effects, for those that may have several.
+pub fn evaluate_all(name: &str, operands: &[Val], attrs: &Attrs) -> Result<Vec<Val>, SemError> {
+    match tuples::evaluate_many(name, operands, attrs) {
+        Some(results) => results,
+        None => evaluate(name, operands, attrs).map(|result| vec![result]),
+    }
 }
 
 fn operand_error<T>(expected: impl Into<String>, found: &Val) -> Result<T, SemError> {

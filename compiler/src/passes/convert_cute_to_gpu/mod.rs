@@ -23,7 +23,7 @@ use cutec_dialects::builder::{
 };
 use cutec_dialects::elem::Space;
 use cutec_dialects::ir::{attrs_of, cute_name};
-use cutec_dialects::semantics::{SemError, evaluate};
+use cutec_dialects::semantics::{SemError, evaluate, evaluate_all};
 use cutec_dialects::target::Target;
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::{Val, without_underscore};
@@ -194,6 +194,15 @@ impl<'c> Lowering<'c> {
             "gemm" => return self.gemm(&operands),
             "memref.store" => return self.store(&operands, first_operand(op)?),
             "memref.store_vec" => return self.store_vec(&operands, first_operand(op)?),
+            "print" => return Err(SemError::Illegal("printing has no lowering yet".into())),
+            "get_leaves" | "get_scalars" | "get_layouts_from_tile" => {
+                let attrs = attrs_of(&op, &mut Vars::default())?;
+                let results = evaluate_all(name, &operands, &attrs)?;
+                for (index, val) in results.into_iter().enumerate() {
+                    self.define(result_of(op, index), val);
+                }
+                return Ok(());
+            }
             _ => {}
         }
         let result = result_of(op, 0);
@@ -218,21 +227,26 @@ impl<'c> Lowering<'c> {
                 }
                 return Ok(());
             }
-            "elem_less" => {
-                let value = self.elem_less(&operands)?;
+            "elem_less" | "equal" => {
+                let value = self.compare(name, &operands)?;
                 replace(result, value);
                 return Ok(());
             }
             _ => evaluate(name, &operands, &attrs)?,
         };
         let val = self.allocated(op, name, val)?;
+        self.define(result, val);
+        Ok(())
+    }
+
+    /// What a result is; an integer also as an SSA value of `arith`.
+    fn define(&mut self, result: IrValue<'c>, val: Val) {
         if let Val::Scalar(int) = &val {
             let wide = result.r#type().to_string() == "i64";
             let value = self.emitter.int(int, wide);
             replace(result, value);
         }
         self.vals.insert(value_key(result), val);
-        Ok(())
     }
 
     /// The value of an operand: what was computed for it, or an SSA integer of another dialect.
@@ -327,21 +341,27 @@ impl<'c> Lowering<'c> {
         }
     }
 
-    /// Whether every leaf of a coordinate is smaller than that of a shape.
-    fn elem_less(&mut self, operands: &[Val]) -> Result<IrValue<'c>, SemError> {
+    /// Whether every leaf of a tuple is smaller than that of another, or equal to it.
+    fn compare(&mut self, name: &str, operands: &[Val]) -> Result<IrValue<'c>, SemError> {
         let [a, b] = operands else {
-            return Err(SemError::Illegal("elem_less takes two tuples".into()));
+            return Err(SemError::Illegal(format!("{name} takes two tuples")));
         };
         let leaves = |val: &Val| match val {
             Val::Scalar(int) => Ok(Tree::Leaf(int.clone())),
             Val::Tuple(_, tuple) => without_underscore(tuple)
-                .ok_or_else(|| SemError::Illegal("elem_less takes integers, not `_`".into())),
+                .ok_or_else(|| SemError::Illegal(format!("{name} takes integers, not `_`"))),
             other => Err(SemError::Illegal(format!(
-                "elem_less takes tuples, not {}",
+                "{name} takes tuples, not {}",
                 other.describe()
             ))),
         };
         let (a, b) = (leaves(a)?, leaves(b)?);
+        if name == "equal" {
+            return Ok(match a.congruent(&b) {
+                true => self.every(&a, &b, EQUAL),
+                false => self.emitter.ir.constant(0, "i1"),
+            });
+        }
         if a.leaf_count() != b.leaf_count() {
             return Err(SemError::Illegal(format!(
                 "elem_less of {a} and {b}: different numbers of leaves"
@@ -352,12 +372,17 @@ impl<'c> Lowering<'c> {
 
     /// Whether every leaf of a coordinate is smaller than that of a bound.
     fn inside(&mut self, coord: &IntTuple, bound: &IntTuple) -> IrValue<'c> {
+        self.every(coord, bound, LESS)
+    }
+
+    /// Whether a predicate of `arith.cmpi` holds at every leaf.
+    fn every(&mut self, coord: &IntTuple, bound: &IntTuple, predicate: &str) -> IrValue<'c> {
         let i1 = self.emitter.ir.ty("i1");
         let mut all: Option<IrValue<'c>> = None;
         for (coord, bound) in coord.leaves().into_iter().zip(bound.leaves()) {
             let wide = coord.width() == Width::I64 || bound.width() == Width::I64;
             let (coord, bound) = (self.emitter.int(coord, wide), self.emitter.int(bound, wide));
-            let less = [("predicate", self.emitter.ir.attr("2 : i64"))];
+            let less = [("predicate", self.emitter.ir.attr(predicate))];
             let less = self
                 .emitter
                 .ir
@@ -389,6 +414,10 @@ impl<'c> Lowering<'c> {
 fn first_operand<'c>(op: IrOp<'c>) -> Result<IrValue<'c>, SemError> {
     operand_value(op, 0).ok_or_else(|| SemError::Illegal("an operand is missing".into()))
 }
+
+/// Predicates of `arith.cmpi`.
+const EQUAL: &str = "0 : i64";
+const LESS: &str = "2 : i64";
 
 fn replace<'c>(old: IrValue<'c>, new: IrValue<'c>) {
     // SAFETY: both values are alive and of one type.

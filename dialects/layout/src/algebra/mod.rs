@@ -11,6 +11,7 @@
 //! from static leaves alone, so a type computed from `?` fits every value of it.
 
 mod alignment;
+mod by_basis;
 mod coalesce;
 mod compact;
 mod complement;
@@ -30,6 +31,10 @@ mod tile_to_shape;
 
 pub use alignment::{
     max_alignment, max_alignment_any, max_common_layout, max_common_vector, max_common_vector_any,
+};
+pub use by_basis::{
+    complement_by_basis, is_by_basis, left_inverse_by_basis, minimal_complement,
+    right_inverse_by_basis,
 };
 pub use coalesce::{coalesce, coalesce_profile, coalesce_shape};
 pub(crate) use coalesce::{coalesce_x, coalesce_x_profile};

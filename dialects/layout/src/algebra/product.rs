@@ -1,5 +1,6 @@
 //! Products: a layout repeated over another one.
 
+use super::by_basis::{free_by_basis, is_by_basis};
 use super::divide::unpack;
 use super::{
     append_to_rank, complement, composition_padded, cosize, tile_unzip, transform_modes, zip,
@@ -35,7 +36,10 @@ pub fn logical_product(block: &Layout, tiler: &Tiler) -> Result<Layout, LayoutEr
 /// As [`logical_product`].
 pub fn logical_product_layout(block: &Layout, tiler: &Layout) -> Result<Layout, LayoutError> {
     let span = block.size().mul(&cosize(tiler)?);
-    let free = complement(block, &Tree::Leaf(span))?;
+    let free = match is_by_basis(block) {
+        true => free_by_basis(block, span)?,
+        false => complement(block, &Tree::Leaf(span))?,
+    };
     Ok(Layout::concat([
         block.clone(),
         composition_padded(&free, tiler)?,

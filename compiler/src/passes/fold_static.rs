@@ -1,0 +1,110 @@
+//! `cute-fold-static`: values that are known at compile time become `cute.static`.
+//!
+//! Before: operations of the layout algebra on static operands. After: a
+//! `cute.static` for each result whose type says it all, `arith.constant` for
+//! comparisons of static operands; operations that nothing uses any more are
+//! gone. Operations with effects and memory stay.
+use super::walk::{all_inside, name_of, operand_value};
+use super::{Reported, report};
+use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
+use cutec_dialects::semantics::compare;
+use cutec_dialects::target::Target;
+use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::value::Val;
+use melior::Context;
+use melior::ir::{ValueLike, operation::OperationLike};
+
+/// Folds every operation of a module.
+pub fn fold_static(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
+    // SAFETY: the context outlives the pass.
+    let context: &Context = unsafe { &*std::ptr::from_ref(context) };
+    let algebra = || {
+        let mut operations = Vec::new();
+        all_inside(module, &mut operations);
+        operations.retain(|op| is_algebra(&name_of(*op)));
+        operations
+    };
+    for op in algebra() {
+        fold(context, op)?;
+    }
+    for op in algebra().into_iter().rev() {
+        let unused = (0..op.result_count()).all(|index| is_unused(op, index));
+        if unused {
+            // SAFETY: nothing uses its results, and it has no effects.
+            unsafe { mlir_sys::mlirOperationDestroy(op.to_raw()) };
+        }
+    }
+    Ok(())
+}
+
+/// Operations that only compute: what creates or touches memory has a dotted
+/// name, or one of these.
+fn is_algebra(name: &str) -> bool {
+    let Some(name) = name.strip_prefix("cute.") else {
+        return false;
+    };
+    let effects = [
+        "print",
+        "copy",
+        "autovec_copy",
+        "gemm",
+        "make_fragment_like",
+    ];
+    !name.contains('.') && !effects.contains(&name)
+}
+
+fn is_unused(op: IrOp, index: usize) -> bool {
+    // SAFETY: the result is alive.
+    unsafe {
+        mlir_sys::mlirOpOperandIsNull(mlir_sys::mlirValueGetFirstUse(
+            result_of(op, index).to_raw(),
+        ))
+    }
+}
+
+fn fold<'c>(context: &'c Context, op: IrOp<'c>) -> Result<(), Reported> {
+    let name = name_of(op);
+    if name == "cute.static" {
+        return Ok(());
+    }
+    let mut ir = OpBuilder::new(context, Insertion::Before(op));
+    ir.location = op.location();
+    if matches!(name.as_str(), "cute.equal" | "cute.elem_less") {
+        let mut vars = Vars::default();
+        let operands: Result<Vec<Val>, _> = (0..op.operand_count())
+            .filter_map(|index| operand_value(op, index))
+            .map(|operand| parse_type(&operand.r#type().to_string(), &mut vars))
+            .collect();
+        let operands = operands.map_err(|error| report(op.location(), error))?;
+        if let Some(answer) = compare(&name["cute.".len()..], &operands) {
+            let constant = ir.value(
+                "arith.constant",
+                &[],
+                &[("value", ir.attr(if answer { "true" } else { "false" }))],
+                ir.ty("i1"),
+            );
+            replace(op, 0, constant.to_raw());
+        }
+        return Ok(());
+    }
+    for index in 0..op.result_count() {
+        let text = result_of(op, index).r#type().to_string();
+        let val = parse_type(&text, &mut Vars::default());
+        let algebraic = |val: &Val| {
+            matches!(
+                val,
+                Val::Tuple(..) | Val::Layout(_) | Val::Swizzle(_) | Val::Tile(_)
+            )
+        };
+        if val.is_ok_and(|val| algebraic(&val) && val.is_static()) && !is_unused(op, index) {
+            let constant = ir.value("cute.static", &[], &[], ir.ty(&text));
+            replace(op, index, constant.to_raw());
+        }
+    }
+    Ok(())
+}
+
+fn replace(op: IrOp, index: usize, new: mlir_sys::MlirValue) {
+    // SAFETY: both values are alive and of one type.
+    unsafe { mlir_sys::mlirValueReplaceAllUsesOfWith(result_of(op, index).to_raw(), new) };
+}
