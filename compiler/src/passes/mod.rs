@@ -3,6 +3,7 @@
 //! | pass | from | to |
 //! |---|---|---|
 //! | [`allocate_smem`] | cute level | cute level, each buffer at its offset |
+//! | [`fold_static`](mod@fold_static) | cute level | cute level, static results as `cute.static`; for readers of IR, in `cute-opt` |
 //! | [`convert_cute_to_gpu`](mod@convert_cute_to_gpu) | cute level | arith, llvm, nvvm, scf inside `gpu.func` |
 //! | upstream | gpu, nvvm, scf, arith, vector | LLVM dialect with line scopes |
 //!
