@@ -7,8 +7,8 @@
 use melior::{
     Context,
     ir::{
-        Attribute, AttributeLike, Block, BlockLike, BlockRef, Identifier, Location, Operation,
-        OperationRef, Region, RegionLike, Type, TypeLike, Value, ValueLike,
+        Attribute, Block, BlockLike, BlockRef, Identifier, Location, Operation, OperationRef,
+        Region, RegionLike, Type, Value, ValueLike,
         operation::{OperationBuilder, OperationLike},
     },
 };
@@ -159,14 +159,6 @@ impl<'c> OpBuilder<'c> {
             }
         }
     }
-
-    /// Runs `body` with the insertion point at the end of `block`.
-    pub fn inside<R>(&mut self, block: IrBlock<'c>, body: impl FnOnce(&mut Self) -> R) -> R {
-        let before = std::mem::replace(&mut self.insertion, Insertion::End(block));
-        let result = body(self);
-        self.insertion = before;
-        result
-    }
 }
 
 /// Result `index` of an operation.
@@ -195,27 +187,13 @@ pub fn argument_of(block: IrBlock<'_>, index: usize) -> IrValue<'_> {
     unsafe { Value::from_raw(argument.to_raw()) }
 }
 
-/// The text of a type, as MLIR prints it.
-pub fn type_text(ty: Type) -> String {
-    ty.to_string()
-}
-
 /// A key for maps: types, values and operations are unique pointers of their context.
 pub fn value_key(value: IrValue) -> usize {
     value.to_raw().ptr as usize
 }
 
-/// See [`value_key`].
-pub fn type_key(ty: Type) -> usize {
-    ty.to_raw().ptr as usize
-}
-
-/// The raw attribute pointer, for maps.
-pub fn attribute_key(attribute: Attribute) -> usize {
-    attribute.to_raw().ptr as usize
-}
-
-/// The text of an attribute, as MLIR prints it.
-pub fn attribute_text(attribute: Attribute) -> String {
-    attribute.to_string()
+/// The number of an integer attribute, which MLIR prints as `8 : i64`.
+pub fn integer_value(attribute: Attribute) -> Option<i64> {
+    let text = attribute.to_string();
+    text.split(" :").next()?.trim().parse().ok()
 }

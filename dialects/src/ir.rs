@@ -1,5 +1,5 @@
 //! Operations of the dialects as the semantics sees them, and the context.
-use crate::builder::{IrOp, IrValue, OpBuilder};
+use crate::builder::{IrOp, IrValue, OpBuilder, integer_value};
 use crate::semantics::{Attrs, SemError, check, evaluate};
 use crate::types::{TypeError, Vars, parse_type};
 use crate::value::Val;
@@ -113,10 +113,8 @@ pub fn attrs_in<'c>(
 ) -> Result<Attrs, SemError> {
     let mut attrs = Attrs::default();
     for key in integer_attributes(name) {
-        let text = attribute(key).map(|attribute| attribute.to_string());
-        let value = text
-            .as_deref()
-            .and_then(|text| text.split(" :").next()?.parse().ok())
+        let value = attribute(key)
+            .and_then(integer_value)
             .ok_or_else(|| SemError::Illegal(format!("expects the integer attribute `{key}`")))?;
         attrs.mode.push(value);
     }

@@ -14,7 +14,7 @@ pub mod convert_cute_to_gpu;
 pub mod fold_static;
 mod walk;
 
-use cutec_dialects::builder::IrOp;
+use cutec_dialects::builder::{IrOp, integer_value};
 use cutec_dialects::target::{TARGETS, Target};
 use melior::Context;
 use melior::dialect::DialectHandle;
@@ -130,7 +130,8 @@ pub fn kernel_attributes(module: IrOp) -> Vec<(String, Option<String>, u32)> {
             let name = walk::string_attribute(function, "sym_name").unwrap_or_default();
             let smem = function.attribute("cute.smem_bytes").ok();
             let smem = smem
-                .and_then(|smem| smem.to_string().split(" :").next()?.parse().ok())
+                .and_then(integer_value)
+                .and_then(|smem| u32::try_from(smem).ok())
                 .unwrap_or(0);
             found.push((name, walk::string_attribute(function, "cute.abi"), smem));
         }

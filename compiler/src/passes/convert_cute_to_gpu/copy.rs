@@ -105,8 +105,10 @@ impl<'c> Lowering<'c> {
 
     fn zero_vector(&mut self, plan: &CopyPlan, dst: &View, to: &Int) -> Result<(), SemError> {
         let targets = moved(&offsets_of(&plan.dst.vector)?, to);
-        let together = dst.ptr.space != Space::Rmem || contiguous(&targets);
-        let count = if together { targets.len() as i64 } else { 1 };
+        let count = match together(dst, &targets) {
+            true => targets.len() as i64,
+            false => 1,
+        };
         for at in targets.iter().step_by(count as usize) {
             let zero = self.emitter.ir.value(
                 "llvm.mlir.zero",
@@ -131,9 +133,7 @@ impl<'c> Lowering<'c> {
         let sources = moved(&offsets_of(&plan.src.vector)?, from);
         let targets = moved(&offsets_of(&plan.dst.vector)?, to);
         let count = sources.len() as i64;
-        let whole =
-            |view: &View, offsets: &[Int]| view.ptr.space != Space::Rmem || contiguous(offsets);
-        if whole(src, &sources) && whole(dst, &targets) {
+        if together(src, &sources) && together(dst, &targets) {
             let value = self.load_contiguous(src, from, count);
             self.store_contiguous(dst, to, count, value);
             return Ok(());
@@ -238,11 +238,13 @@ impl<'c> Lowering<'c> {
     }
 }
 
-fn contiguous(offsets: &[Int]) -> bool {
-    offsets
-        .iter()
-        .enumerate()
-        .all(|(lane, at)| at.sub(&offsets[0]).is(lane as i64))
+/// Whether a vector is one access: in memory the plan has made sure of it, registers may lie apart.
+fn together(view: &View, offsets: &[Int]) -> bool {
+    view.ptr.space != Space::Rmem
+        || offsets
+            .iter()
+            .enumerate()
+            .all(|(lane, at)| at.sub(&offsets[0]).is(lane as i64))
 }
 
 fn moved(offsets: &[Int], by: &Int) -> Vec<Int> {

@@ -1,7 +1,7 @@
 //! What is known of an SSA integer of another dialect, as an expression.
 use super::super::walk::{name_of, operand_value};
 use super::Lowering;
-use cutec_dialects::builder::{IrOp, IrValue};
+use cutec_dialects::builder::{IrOp, IrValue, integer_value};
 use cutec_layout::{Int, SymInfo, Width};
 use melior::ir::{OperationRef, ValueLike, operation::OperationLike};
 
@@ -44,8 +44,7 @@ impl<'c> Lowering<'c> {
             ));
         }
         if name == "arith.constant" {
-            let text = op.attribute("value").ok()?.to_string();
-            let constant: i64 = text.split(" :").next()?.trim().parse().ok()?;
+            let constant = integer_value(op.attribute("value").ok()?)?;
             return (constant >= 0).then_some(Int::Static(constant));
         }
         if !matches!(
@@ -122,14 +121,7 @@ fn definition<'c>(value: IrValue<'c>) -> Option<IrOp<'c>> {
 
 fn constant_of(value: IrValue) -> Option<i64> {
     let op = definition(value).filter(|op| name_of(*op) == "arith.constant")?;
-    op.attribute("value")
-        .ok()?
-        .to_string()
-        .split(" :")
-        .next()?
-        .trim()
-        .parse()
-        .ok()
+    integer_value(op.attribute("value").ok()?)
 }
 
 /// The largest value of `range = #llvm.constant_range<i32, 0, 128>`.

@@ -19,7 +19,7 @@ mod split;
 use super::walk::{blocks, kernels, operand_value, operations, set_attribute};
 use super::{Reported, report};
 use cutec_dialects::builder::{
-    Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, result_of, value_key,
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, integer_value, result_of, value_key,
 };
 use cutec_dialects::elem::Space;
 use cutec_dialects::ir::{attrs_of, cute_name};
@@ -284,10 +284,7 @@ impl<'c> Lowering<'c> {
                 view.ptr.base = self.stack_slot(&view)
             }
             "memref.alloc_smem" => {
-                let offset = op
-                    .attribute("offset")
-                    .ok()
-                    .and_then(|offset| offset.to_string().split(" :").next()?.parse().ok());
+                let offset = op.attribute("offset").ok().and_then(integer_value);
                 let offset = offset.ok_or_else(|| {
                     SemError::Illegal("has no offset; run cute-allocate-smem first".into())
                 })?;

@@ -7,7 +7,7 @@
 //! the whole.
 use super::super::walk::{name_of, operand_value};
 use super::Lowering;
-use cutec_dialects::builder::{IrOp, IrValue, attribute_text, result_of, value_key};
+use cutec_dialects::builder::{IrOp, IrValue, result_of, value_key};
 use melior::ir::{Attribute, Identifier, OperationRef, Type, ValueLike, operation::OperationLike};
 
 /// Elements of a part: of 16-bit elements, one 16-byte access.
@@ -54,7 +54,8 @@ impl<'c> Lowering<'c> {
         let part_type = self.emitter.ir.ty(&format!("vector<{PART}x{elem}>"));
         let mut attrs: Vec<(String, Attribute<'c>)> = named_attributes(op);
         if name == "arith.constant" {
-            let text = attribute_text(attrs.iter().find(|(name, _)| name == "value")?.1);
+            let (_, value) = attrs.iter().find(|(name, _)| name == "value")?;
+            let text = value.to_string();
             let splat = text.split_once(" : ").map(|(value, _)| value)?;
             if !splat.starts_with("dense<") || splat.contains(['[', '"']) {
                 return None;
