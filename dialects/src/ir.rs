@@ -146,6 +146,9 @@ pub fn attrs_in<'c>(
     if let Some(operand) = attribute("operand") {
         attrs.operand = Some(string_of(operand)?);
     }
+    if let Some(kind) = attribute("kind") {
+        attrs.kind = Some(string_of(kind)?);
+    }
     Ok(attrs)
 }
 
@@ -171,6 +174,8 @@ pub struct OpAttrs<'a> {
     pub proj: Option<&'a str>,
     /// `A`, `B` or `C`.
     pub operand: Option<&'a str>,
+    /// What an atomic operation does.
+    pub kind: Option<&'a str>,
     /// Result type, for constructors.
     pub result: Option<&'a str>,
 }
@@ -205,6 +210,7 @@ pub fn build_op<'c>(
         mode: attrs.mode.unwrap_or_default().to_vec(),
         proj: proj.map_err(|error| SemError::Illegal(error.to_string()))?,
         operand: attrs.operand.map(String::from),
+        kind: attrs.kind.map(String::from),
         result: attrs
             .result
             .map(|text| parse_type(text, &mut vars))
@@ -231,6 +237,9 @@ pub fn build_op<'c>(
     }
     if let Some(operand) = attrs.operand {
         ir_attrs.push(("operand", ir.attr(&format!("\"{operand}\""))));
+    }
+    if let Some(kind) = attrs.kind {
+        ir_attrs.push(("kind", ir.attr(&format!("\"{kind}\""))));
     }
     let full = format!("cute.{name}");
     if EFFECTS.contains(&name) {

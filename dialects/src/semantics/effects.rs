@@ -83,6 +83,7 @@ pub(super) fn evaluate(name: &str, operands: &[Val], attrs: &Attrs) -> Result<Va
             layout::crd2idx(&integers(coord)?, view.layout.inner())?;
             Ok(Val::Opaque(view.ptr.elem.name().into()))
         }
+        ("memref.atomic", operands) => super::atomic::evaluate(operands, attrs),
         ("memref.load_vec", [Val::View(view)]) => Ok(Val::Opaque(vector_type(view)?)),
         _ => Err(unknown(name, operands)),
     }

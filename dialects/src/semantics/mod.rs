@@ -4,14 +4,16 @@
 //! types it infers the result type; on values whose variables are SSA values it
 //! is the lowering of every operation without effects. [`check`] verifies the
 //! operations with effects. Reading order: `algebra`, `view`, `partition`,
-//! `effects`.
+//! `effects`, `atomic`.
 mod algebra;
+mod atomic;
 mod effects;
 mod partition;
 mod rules;
 mod tuples;
 mod view;
 
+pub use atomic::AtomicKind;
 pub use effects::{
     CopyPlan, CopySide, GemmPlan, Predicate, check, copy_plan, gemm_plan, offsets_of,
 };
@@ -33,6 +35,8 @@ pub struct Attrs {
     pub proj: Option<Coord>,
     /// `operand`: `A`, `B` or `C` of a tiled MMA.
     pub operand: Option<String>,
+    /// `kind`: what an atomic operation does.
+    pub kind: Option<String>,
     /// The declared result, for constructors whose static part stands in the type.
     pub result: Option<Val>,
 }

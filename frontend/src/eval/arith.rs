@@ -365,7 +365,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         match value {
             Value::Bool(value) => Ok(Value::Bool(!value)),
             Value::Int(value) => Ok(Value::Int(!value)),
-            Value::Scalar(scalar) if scalar.elem == Elem::I1 => self.binary(
+            Value::Scalar(Scalar { elem: Elem::I1, .. })
+            | Value::Vector(Vector { elem: Elem::I1, .. }) => self.binary(
                 BinaryOp::BitXor,
                 (value.clone(), span),
                 (Value::Bool(true), span),

@@ -78,6 +78,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
             ExprKind::Name(name) => {
                 let function = self.name(name, target.span);
+                if let Ok(Value::Builtin(builtin)) = function
+                    && let Some(result) = builtins::call_at_place(self, builtin, args, whole)
+                {
+                    return result;
+                }
                 let call = self.arguments(name.clone(), target.span, span, generics, args);
                 let (function, call) = (function?, call?);
                 match function {
@@ -154,14 +159,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
     }
 
-    fn conversion(&mut self, elem: Elem, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-        self.check_args(call, 1..=1, &[], 0..=0, &[])?;
-        let Some(arg) = call.arg(0) else {
-            return Err(Stop::Reported);
-        };
-        self.convert(elem, &arg.value, arg.expr.span)
-    }
-
     /// Checks numbers and names of arguments.
     pub(super) fn check_args(
         &mut self,
@@ -225,7 +222,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 
     /// Inlines a function: at compile time if that is possible.
-    fn call_function(
+    pub(super) fn call_function(
         &mut self,
         function: &'a Function,
         call: &Call<'c, 'a>,

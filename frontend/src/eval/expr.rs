@@ -333,7 +333,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 
     /// `thread_idx.x` and the like.
-    fn register(&mut self, register: &str, axis: &str, span: Span) -> Result<Value<'c, 'a>> {
+    pub(super) fn register(
+        &mut self,
+        register: &str,
+        axis: &str,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
         let Some(at) = ["x", "y", "z"].iter().position(|name| *name == axis) else {
             let message = format!("`{register}` has x, y and z, not `{axis}`");
             return self.error(codes::UNKNOWN_NAME, span, message, "no such field");

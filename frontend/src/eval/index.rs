@@ -1,5 +1,6 @@
 //! Indexing: elements, slices, coordinates.
 
+use super::arith::number_or_vector;
 use super::materialize::OpA;
 use super::values::{Value, Vector};
 use super::{Evaluator, Result, Stop};
@@ -40,6 +41,20 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                         )
                     }
                 }
+            }
+            Value::Vector(vector) => {
+                let [index] = indices else {
+                    let message = "the values of a view take one index";
+                    return self.error(codes::WRONG_ARGUMENTS, span, message, "here");
+                };
+                let at = self.static_int("the index of a value", index)?;
+                if !(0..vector.len).contains(&at) {
+                    let message = format!("index {at} of {}", value.describe());
+                    let code = codes::MODE_OUT_OF_RANGE;
+                    return self.error(code, index.span, message, "out of range");
+                }
+                let element = self.element_of(vector, at, span)?;
+                Ok(number_or_vector(element, vector.elem, None))
             }
             Value::Cute(cute) if matches!(cute.val, Val::Tuple(..)) => {
                 let [index] = indices else {

@@ -3,7 +3,8 @@
 //! MLIR's `math` operations become calls of libdevice, which cutec does without. The instructions are
 //! those of the PTX ISA, "Floating Point Instructions": `ex2.approx`, `lg2.approx`, `rsqrt.approx`,
 //! `sin.approx`, `cos.approx`, `tanh.approx`, all of f32; 16-bit types go through f32. `sqrt`, `floor`,
-//! `ceil`, `fma` and `abs` are exact or correctly rounded.
+//! `ceil`, `round`, `trunc`, `fma` and `abs` are exact or correctly rounded. `erf` is made of two
+//! polynomials.
 
 use super::arith::{number_or_vector, type_text};
 use super::values::Value;
@@ -12,6 +13,52 @@ use crate::ast::BinaryOp;
 use crate::source::Span;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
+
+/// erf(x)/x in x², for |x| < 1.
+const ERF_SMALL: [f64; 7] = [
+    1.1283791065216064,
+    -0.3761262595653534,
+    0.1128358542919159,
+    -0.026853810995817184,
+    0.00518832728266716,
+    -0.0008010190795175731,
+    7.853852730477229e-5,
+];
+/// log2(1 - erf(x)) in x, for 1 <= x <= 4.
+const ERF_LARGE: [f64; 8] = [
+    0.00027189464890398085,
+    -1.6296398639678955,
+    -0.9135382175445557,
+    -0.15641996264457703,
+    0.036370791494846344,
+    -0.006066928151994944,
+    0.0006369074108079076,
+    -3.130279219476506e-5,
+];
+
+/// The error function of a number known at compile time: its power series, beyond 3 its continued
+/// fraction.
+pub(super) fn erf(x: f64) -> f64 {
+    let size = x.abs();
+    let two_by_root_pi = std::f64::consts::FRAC_2_SQRT_PI;
+    if size < 3.0 {
+        let (mut term, mut sum) = (x, x);
+        for n in 1..80 {
+            term *= -x * x / f64::from(n);
+            sum += term / f64::from(2 * n + 1);
+        }
+        return two_by_root_pi * sum;
+    }
+    let fraction = (1..60)
+        .rev()
+        .fold(size, |rest, n| size + f64::from(n) / 2.0 / rest);
+    let missing = (-size * size).exp() / 2.0 * two_by_root_pi / fraction;
+    if size.is_nan() {
+        x
+    } else {
+        (1.0 - missing).copysign(x)
+    }
+}
 
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// `name(value)` of run-time floating numbers.
@@ -25,7 +72,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Some((_, elem, len)) if elem.is_float() => (elem, len),
             _ => return self.expected(&format!("a floating number for `{name}`"), value, span),
         };
-        let exact = matches!(name, "sqrt" | "floor" | "ceil");
+        let exact = matches!(name, "sqrt" | "floor" | "ceil" | "round" | "trunc");
+        if name == "erf" && elem == Elem::F32 {
+            return self.error_function(value, span);
+        }
         if elem == Elem::F64 && !exact {
             let help = "convert to f32: the machine has it for f32";
             return self.unsupported(span, &format!("`{name}` of f64"), help);
@@ -36,7 +86,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return self.convert(elem, &result, span);
         }
         match name {
-            "sqrt" | "floor" | "ceil" | "exp2" => self.llvm(name, value, false, span),
+            "round" => self.llvm("roundeven", value, false, span),
+            "sqrt" | "floor" | "ceil" | "trunc" | "exp2" => self.llvm(name, value, false, span),
             "sin" | "cos" | "tanh" => self.llvm(name, value, true, span),
             "exp" => {
                 let scaled = self.times(value, std::f64::consts::LOG2_E, span)?;
@@ -62,6 +113,71 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let builder = self.ir(span)?;
         let (ty, poison) = (builder.ty(&type_text(elem, len)), builder.attr("false"));
         let result = builder.value("llvm.intr.abs", &[ir], &[("is_int_min_poison", poison)], ty);
+        Ok(number_or_vector(result, elem, len))
+    }
+
+    /// The error function of f32: erf(x)/x is a polynomial in x² where |x| < 1; beyond, the logarithm of
+    /// what is missing to 1 is one in |x|, until at 4 nothing is missing. Minimax fits; with exact
+    /// arithmetic between the roundings within 3 units in the last place.
+    fn error_function(&mut self, value: &Value<'c, 'a>, span: Span) -> Result<Value<'c, 'a>> {
+        let number = |value: f64| (Value::Float(value), span);
+        let of = |value: &Value<'c, 'a>| (value.clone(), span);
+        let size = self.absolute(value, span)?;
+        let square = self.binary(BinaryOp::Mul, of(value), of(value), span)?;
+        let small = self.polynomial(&ERF_SMALL, &square, span)?;
+        let small = self.binary(BinaryOp::Mul, of(value), of(&small), span)?;
+        let pair = self.pair("erf", of(&size), number(4.0), span)?;
+        let reach = self.elementwise("arith.minimumf", &pair, span)?;
+        let missing = self.polynomial(&ERF_LARGE, &reach, span)?;
+        let missing = self.llvm("exp2", &missing, false, span)?;
+        let large = self.binary(BinaryOp::Sub, number(1.0), of(&missing), span)?;
+        let mirrored = self.negate(&large, span)?;
+        let negative = self.binary(BinaryOp::Lt, of(value), number(0.0), span)?;
+        let large = self.choose(&negative, &mirrored, &large, span)?;
+        let near = self.binary(BinaryOp::Lt, of(&size), number(1.0), span)?;
+        self.choose(&near, &small, &large, span)
+    }
+
+    /// A polynomial with these coefficients, that of the highest power last.
+    fn polynomial(
+        &mut self,
+        coefficients: &[f64],
+        x: &Value<'c, 'a>,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        let Some((last, rest)) = coefficients.split_last() else {
+            return Ok(Value::Float(0.0));
+        };
+        let mut sum = Value::Float(*last);
+        for coefficient in rest.iter().rev() {
+            let product = self.pair("erf", (sum, span), (x.clone(), span), span)?;
+            let (elem, len) = (product.elem, product.len);
+            let constant = self.spread(&Value::Float(*coefficient), elem, len, span)?;
+            let ir = self.ir(span)?;
+            let ty = ir.ty(&type_text(elem, len));
+            let operands = [product.lhs, product.rhs, constant];
+            let result = ir.value("llvm.intr.fma", &operands, &[], ty);
+            sum = number_or_vector(result, elem, len);
+        }
+        Ok(sum)
+    }
+
+    /// `a` where `condition` holds, else `b`; of one form.
+    fn choose(
+        &mut self,
+        condition: &Value<'c, 'a>,
+        a: &Value<'c, 'a>,
+        b: &Value<'c, 'a>,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        let (Some((condition, ..)), Some((a, elem, len)), Some((b, ..))) =
+            (parts(condition), parts(a), parts(b))
+        else {
+            return self.expected("a number", a, span);
+        };
+        let ir = self.ir(span)?;
+        let ty = ir.ty(&type_text(elem, len));
+        let result = ir.value("arith.select", &[condition, a, b], &[], ty);
         Ok(number_or_vector(result, elem, len))
     }
 
@@ -98,32 +214,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         intrinsic: &str,
         span: Span,
     ) -> Result<Value<'c, 'a>> {
-        let Some((ir, elem, len)) = parts(value) else {
-            return self.expected("a number", value, span);
-        };
-        let Some(len) = len else {
-            let result = self.call_intrinsic(intrinsic, ir, "f32", false, span)?;
-            return Ok(number_or_vector(result, elem, None));
-        };
-        let mut results = Vec::new();
-        for at in 0..len {
-            let builder = self.ir(span)?;
-            let (ty, position) = (
-                builder.ty(elem.name()),
-                builder.attr(&format!("array<i64: {at}>")),
-            );
-            let one = builder.value(
-                "vector.extract",
-                &[ir],
-                &[("static_position", position)],
-                ty,
-            );
-            results.push(self.call_intrinsic(intrinsic, one, "f32", false, span)?);
-        }
-        let builder = self.ir(span)?;
-        let ty = builder.ty(&type_text(elem, Some(len)));
-        let result = builder.value("vector.from_elements", &results, &[], ty);
-        Ok(number_or_vector(result, elem, Some(len)))
+        self.each_number(value, Elem::F32, span, &mut |this, number| {
+            this.call_intrinsic(intrinsic, number, "f32", false, span)
+        })
     }
 
     fn call_intrinsic(

@@ -175,10 +175,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 tuple: None,
             });
             self.frame.loops.push(LoopFrame { exits: None });
+            self.runtime_loops += 1;
             let result = self.in_block(block, |this| {
                 this.round(parts, &index)?;
                 this.terminate("scf.yield", &[], span)
             });
+            self.runtime_loops -= 1;
             self.frame.loops.pop();
             result?;
             self.ir(span)?
@@ -274,7 +276,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     ) -> Result<Flow<'c, 'a>> {
         let exits = exits_of(body);
         self.enter_loop(body, span)?;
+        self.runtime_loops += 1;
         let result = self.while_regions(exits, condition, round, span);
+        self.runtime_loops -= 1;
         self.frame.loops.pop();
         let regions = result?;
         self.ir(span)?

@@ -37,6 +37,7 @@ pub(super) struct OpA {
     pub mode: Option<Vec<i64>>,
     pub proj: Option<Coord>,
     pub operand: Option<&'static str>,
+    pub kind: Option<&'static str>,
     pub result: Option<Val>,
 }
 
@@ -89,6 +90,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             mode: attrs.mode.clone().unwrap_or_default(),
             proj: attrs.proj.clone(),
             operand: attrs.operand.map(String::from),
+            kind: attrs.kind.map(String::from),
             result: attrs.result.clone(),
         };
         let allocates = ALLOCATIONS.contains(&name);
@@ -132,6 +134,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             mode: attrs.mode.as_deref(),
             proj: proj.as_deref(),
             operand: attrs.operand,
+            kind: attrs.kind,
             result: result.as_deref(),
         };
         Ok(build(self.ir(span)?, name, operands, &attrs))

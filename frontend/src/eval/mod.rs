@@ -7,7 +7,8 @@
 //!
 //! Reading order:
 //! - [`values`]: what an expression is.
-//! - `expr`, `index`, `arith`, `convert`, `intrinsic`: expressions.
+//! - `expr`, `index`, `arith`, `vectors`, `convert`, `rounding`, `intrinsic`:
+//!   expressions.
 //! - `stmt`, `control`, `loops`: statements; `if`; loops; early exits from what depends on run time.
 //! - `materialize`: values as operands of operations, and results as values.
 //! - `call`, `builtins`: functions and what the language has built in.
@@ -31,9 +32,11 @@ mod kernel;
 mod loops;
 mod materialize;
 mod problem;
+mod rounding;
 mod signature;
 mod stmt;
 mod values;
+mod vectors;
 
 use crate::Program;
 use crate::ast::ItemKind;
@@ -129,6 +132,8 @@ struct Evaluator<'c, 'a> {
     frame: Frame<'c, 'a>,
     consts: HashMap<Arc<str>, Option<Value<'c, 'a>>>,
     block: [i64; 3],
+    /// Loops of the IR around the insertion point.
+    runtime_loops: usize,
     steps: u64,
     ops: u64,
     calls: usize,
@@ -159,6 +164,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             frame: Frame::new(),
             consts: HashMap::new(),
             block: [1; 3],
+            runtime_loops: 0,
             steps: 0,
             ops: 0,
             calls: 0,

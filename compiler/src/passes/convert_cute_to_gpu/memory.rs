@@ -324,7 +324,7 @@ fn cosize(layout: &AnyLayout) -> i64 {
         .unwrap_or(0)
 }
 
-fn coordinate(val: &Val) -> Result<IntTuple, SemError> {
+pub(super) fn coordinate(val: &Val) -> Result<IntTuple, SemError> {
     match val {
         Val::Scalar(int) => Ok(Tree::Leaf(int.clone())),
         Val::Tuple(_, tuple) => without_underscore(tuple).ok_or_else(|| {

@@ -9,6 +9,7 @@
 //! A value of the `cute` dialect is not lowered when it is defined: the pass
 //! carries its [`Val`], in which every run-time integer is a variable that
 //! stands for an SSA value, and emits arithmetic where an address needs it.
+mod atomic;
 mod copy;
 mod emit;
 mod facts;
@@ -23,7 +24,7 @@ use cutec_dialects::builder::{
 };
 use cutec_dialects::elem::Space;
 use cutec_dialects::ir::{attrs_of, cute_name};
-use cutec_dialects::semantics::{SemError, evaluate, evaluate_all};
+use cutec_dialects::semantics::{AtomicKind, SemError, evaluate, evaluate_all};
 use cutec_dialects::target::Target;
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::{Val, without_underscore};
@@ -209,6 +210,16 @@ impl<'c> Lowering<'c> {
         let attrs = attrs_of(&op, &mut Vars::default())?;
         let val = match name {
             "assume" => self.assume(&operands, &attrs)?,
+            "memref.atomic" => {
+                let values = (2..op.operand_count()).filter_map(|index| operand_value(op, index));
+                let value = self.atomic(
+                    &operands,
+                    AtomicKind::of(&attrs)?,
+                    &values.collect::<Vec<_>>(),
+                )?;
+                replace(result, value);
+                return Ok(());
+            }
             "memref.load" if matches!(operands[0], Val::View(_)) => {
                 let value = self.load(&operands)?;
                 replace(result, value);

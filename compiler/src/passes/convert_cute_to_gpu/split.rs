@@ -28,6 +28,25 @@ impl<'c> Lowering<'c> {
             self.parts.insert(value_key(result), parts);
             return true;
         }
+        if name == "vector.from_elements"
+            && let Some(result) = result
+            && let Some((_, elem)) = long_vector(result.r#type())
+        {
+            let ty = self.emitter.ir.ty(&format!("vector<{PART}x{elem}>"));
+            let elements: Vec<IrValue<'c>> = (0..op.operand_count())
+                .filter_map(|index| operand_value(op, index))
+                .collect();
+            let part = |elements: &[IrValue<'c>]| self.emitter.ir.value(&name, elements, &[], ty);
+            let parts = elements.chunks(PART as usize).map(part).collect();
+            self.parts.insert(value_key(result), parts);
+            return true;
+        }
+        if name == "vector.extract"
+            && let Some(result) = result
+            && self.extract_from_part(op, result)
+        {
+            return true;
+        }
         for index in 0..op.operand_count() {
             let Some(operand) = operand_value(op, index) else {
                 continue;
@@ -41,6 +60,27 @@ impl<'c> Lowering<'c> {
             }
         }
         false
+    }
+
+    /// Takes one element of a vector that is there in parts from the part that has it.
+    fn extract_from_part(&mut self, op: IrOp<'c>, result: IrValue<'c>) -> bool {
+        let part = operand_value(op, 0).and_then(|vector| self.parts.get(&value_key(vector)));
+        let position = op.attribute("static_position").ok();
+        let position = position.and_then(|position| one_integer(&position.to_string()));
+        let (Some(parts), Some(position)) = (part, position) else {
+            return false;
+        };
+        let Some(part) = parts.get((position / PART) as usize).copied() else {
+            return false;
+        };
+        let lane = format!("array<i64: {}>", position % PART);
+        let attrs = [("static_position", self.emitter.ir.attr(&lane))];
+        let element = self
+            .emitter
+            .ir
+            .value("vector.extract", &[part], &attrs, result.r#type());
+        super::replace(result, element);
+        true
     }
 
     /// The operation once for each part; `None` where an operand has no parts.
@@ -122,6 +162,15 @@ pub(super) fn long_vector(ty: Type) -> Option<(i64, String)> {
         .split_once('x')?;
     let count: i64 = count.parse().ok()?;
     (count > PART && count % PART == 0 && !elem.contains('x')).then(|| (count, elem.into()))
+}
+
+/// The number of `array<i64: 3>`.
+fn one_integer(array: &str) -> Option<i64> {
+    array
+        .strip_prefix("array<i64: ")?
+        .strip_suffix('>')?
+        .parse()
+        .ok()
 }
 
 fn named_attributes<'c>(op: IrOp<'c>) -> Vec<(String, Attribute<'c>)> {

@@ -8,7 +8,7 @@ use crate::eval::{Evaluator, Result};
 use crate::source::Span;
 use cutec_dialects::elem::Elem;
 
-pub(super) const NAMES: [&str; 19] = [
+pub(super) const NAMES: [&str; 22] = [
     "min",
     "max",
     "abs",
@@ -21,10 +21,13 @@ pub(super) const NAMES: [&str; 19] = [
     "log",
     "log2",
     "tanh",
+    "erf",
     "sin",
     "cos",
     "floor",
     "ceil",
+    "round",
+    "trunc",
     "fma",
     "bits",
     "static_assert",
@@ -43,8 +46,8 @@ pub(super) fn call<'c, 'a>(
         "fma" => fma(ev, call),
         "bits" => super::elem_arg(ev, &as_generic(call), 0).map(|elem| Value::Int(elem.bits())),
         "static_assert" => static_assert(ev, call),
-        "sqrt" | "rsqrt" | "exp" | "exp2" | "log" | "log2" | "tanh" | "sin" | "cos" | "floor"
-        | "ceil" => function(ev, name, call),
+        "sqrt" | "rsqrt" | "exp" | "exp2" | "log" | "log2" | "tanh" | "erf" | "sin" | "cos"
+        | "floor" | "ceil" | "round" | "trunc" => function(ev, name, call),
         _ => return None,
     })
 }
@@ -88,27 +91,38 @@ fn extreme<'c, 'a>(
         return Err(crate::eval::Stop::Reported);
     };
     for next in args {
-        let value = match (&result.0, &next.0) {
-            (Value::Int(a), Value::Int(b)) => {
-                Value::Int(if smaller { *a.min(b) } else { *a.max(b) })
-            }
-            (Value::Float(a), Value::Float(b)) => {
-                Value::Float(if smaller { a.min(*b) } else { a.max(*b) })
-            }
-            _ => {
-                let pair = ev.pair(name, result.clone(), next.clone(), call.span)?;
-                let op = match (pair.elem.is_float(), smaller) {
-                    (true, true) => "arith.minimumf",
-                    (true, false) => "arith.maximumf",
-                    (false, true) => "arith.minsi",
-                    (false, false) => "arith.maxsi",
-                };
-                ev.elementwise(op, &pair, call.span)?
-            }
-        };
+        let value = extreme_of(ev, smaller, result, next, call.span)?;
         result = (value, call.span);
     }
     Ok(result.0)
+}
+
+/// The smaller or the larger one of two.
+pub(super) fn extreme_of<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    smaller: bool,
+    a: (Value<'c, 'a>, Span),
+    b: (Value<'c, 'a>, Span),
+    span: Span,
+) -> Result<Value<'c, 'a>> {
+    match (&a.0, &b.0) {
+        (Value::Int(a), Value::Int(b)) => {
+            Ok(Value::Int(if smaller { *a.min(b) } else { *a.max(b) }))
+        }
+        (Value::Float(a), Value::Float(b)) => {
+            Ok(Value::Float(if smaller { a.min(*b) } else { a.max(*b) }))
+        }
+        _ => {
+            let pair = ev.pair(if smaller { "min" } else { "max" }, a, b, span)?;
+            let op = match (pair.elem.is_float(), smaller) {
+                (true, true) => "arith.minimumf",
+                (true, false) => "arith.maximumf",
+                (false, true) => "arith.minsi",
+                (false, false) => "arith.maxsi",
+            };
+            ev.elementwise(op, &pair, span)
+        }
+    }
 }
 
 fn abs<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
@@ -226,9 +240,12 @@ fn function<'c, 'a>(
             "log" => x.ln(),
             "log2" => x.log2(),
             "tanh" => x.tanh(),
+            "erf" => crate::eval::intrinsic::erf(x),
             "sin" => x.sin(),
             "cos" => x.cos(),
             "floor" => x.floor(),
+            "round" => x.round_ties_even(),
+            "trunc" => x.trunc(),
             _ => x.ceil(),
         }));
     }

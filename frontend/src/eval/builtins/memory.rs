@@ -1,5 +1,6 @@
 //! Moving data and multiplying it: copies, gemm, barriers.
 
+use super::warp::WARP;
 use crate::diagnostics::codes;
 use crate::eval::call::Call;
 use crate::eval::materialize::OpA;
@@ -7,7 +8,7 @@ use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
 use cutec_dialects::elem::Elem;
 
-pub(super) const NAMES: [&str; 10] = [
+pub(super) const NAMES: [&str; 11] = [
     "copy",
     "autovec_copy",
     "gemm",
@@ -15,6 +16,7 @@ pub(super) const NAMES: [&str; 10] = [
     "store",
     "load",
     "barrier",
+    "barrier_arrive",
     "warp_barrier",
     "cp_async_commit",
     "cp_async_wait",
@@ -31,7 +33,9 @@ pub(super) fn call<'c, 'a>(
         "gemm" => gemm(ev, call),
         "fill" | "store" => store(ev, call),
         "load" => load(ev, call),
-        "barrier" => plain(ev, call, "nvvm.barrier0"),
+        "barrier" if call.args.is_empty() => plain(ev, call, "nvvm.barrier0"),
+        "barrier" => named_barrier(ev, call, true),
+        "barrier_arrive" => named_barrier(ev, call, false),
         "warp_barrier" => warp_barrier(ev, call),
         "cp_async_commit" => plain(ev, call, "nvvm.cp.async.commit.group"),
         "cp_async_wait" => cp_async_wait(ev, call),
@@ -133,6 +137,50 @@ fn plain<'c, 'a>(
 ) -> Result<Value<'c, 'a>> {
     ev.check_args(call, 0..=0, &[], 0..=0, &[])?;
     ev.ir(call.span)?.op(op, &[], &[], &[]);
+    Ok(Value::Unit)
+}
+
+/// `barrier(id, threads)`: waits until so many threads have come to barrier `id`;
+/// `barrier_arrive(id, threads)` comes and does not wait.
+fn named_barrier<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    call: &Call<'c, 'a>,
+    waits: bool,
+) -> Result<Value<'c, 'a>> {
+    ev.check_args(call, 2..=2, &[], 0..=0, &[])?;
+    let [id, threads] = call.args.as_slice() else {
+        return Err(Stop::Reported);
+    };
+    if let Value::Int(number) = id.value
+        && !(0..16).contains(&number)
+    {
+        let message = format!("a block has the barriers 0 to 15, not {number}");
+        return ev.error(
+            codes::ILLEGAL_OPERATION,
+            id.expr.span,
+            message,
+            "no such barrier",
+        );
+    }
+    let block: i64 = ev.block.iter().product();
+    if let Value::Int(count) = threads.value
+        && (count <= 0 || count % WARP != 0 || count > block)
+    {
+        let message = format!(
+            "{count} threads meet at the barrier; expected whole warps of the block's {block}"
+        );
+        return ev.error(codes::ILLEGAL_OPERATION, threads.expr.span, message, "here");
+    }
+    let id = ev.number(&id.value, Elem::I32, id.expr.span)?;
+    let threads = ev.number(&threads.value, Elem::I32, threads.expr.span)?;
+    let ir = ev.ir(call.span)?;
+    if waits {
+        let segments = ir.attr("array<i32: 1, 1, 0>");
+        let attrs = [("operandSegmentSizes", segments)];
+        ir.op("nvvm.barrier", &[id, threads], &attrs, &[]);
+    } else {
+        ir.op("nvvm.barrier.arrive", &[id, threads], &[], &[]);
+    }
     Ok(Value::Unit)
 }
 

@@ -1,17 +1,23 @@
 //! What the language has built in, by family.
 //!
 //! Most of it is one operation of the `cute` dialect: `layout` lists these. `atoms` makes copies and
-//! MMAs, `tensor` views and fragments, `memory` moves data, `math` computes on elements.
+//! MMAs, `tensor` views and fragments, `memory` moves data, `math` computes on elements, `warp` and
+//! `reduce` across threads, `atomic` on elements that other threads update too.
 
+mod atomic;
 mod atoms;
 mod layout;
 mod math;
 mod memory;
+mod reduce;
 mod tensor;
+mod warp;
+
+pub(super) use atomic::call as call_at_place;
 
 use super::call::Call;
 use super::values::{Value, elem_name};
-use super::{Evaluator, Result, Stop};
+use super::{Evaluator, Result, Stop, rounding};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::parser::words::closest;
 use crate::source::Span;
@@ -28,7 +34,10 @@ pub(super) fn lookup<'c, 'a>(name: &str) -> Option<Value<'c, 'a>> {
     if let Some(name) = find(&REGISTERS) {
         return Some(Value::Register(name));
     }
-    if let Some(name) = find(&WORDS) {
+    if let Some(name) = find(&WORDS)
+        .or_else(|| find(&reduce::WORDS))
+        .or_else(|| find(&rounding::WORDS))
+    {
         return Some(Value::Str(name.into()));
     }
     names().find(|known| *known == name).map(Value::Builtin)
@@ -36,16 +45,21 @@ pub(super) fn lookup<'c, 'a>(name: &str) -> Option<Value<'c, 'a>> {
 
 /// Every built-in name.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    let lists: [&[&'static str]; 9] = [
+    let lists: [&[&'static str]; 14] = [
         &REGISTERS,
         &WORDS,
+        &reduce::WORDS,
+        &rounding::WORDS,
         &GENERICS,
+        &atomic::NAMES,
         &atoms::NAMES,
         &layout::NAMES,
         &layout::OTHERS,
         &math::NAMES,
         &memory::NAMES,
+        &reduce::NAMES,
         &tensor::NAMES,
+        &warp::NAMES,
     ];
     lists.into_iter().flatten().copied()
 }
@@ -59,6 +73,8 @@ pub(super) fn call<'c, 'a>(
     let result = None
         .or_else(|| layout::call(ev, name, call))
         .or_else(|| math::call(ev, name, call))
+        .or_else(|| warp::call(ev, name, call))
+        .or_else(|| reduce::call(ev, name, call))
         .or_else(|| tensor::call(ev, name, call))
         .or_else(|| memory::call(ev, name, call))
         .or_else(|| atoms::call(ev, name, call));

@@ -1,0 +1,252 @@
+//! What the threads of a warp tell each other: shuffles and votes.
+//!
+//! PTX ISA, "shfl.sync" and "vote.sync", with all 32 lanes as members. Registers are 32 bits: wider
+//! numbers go in two parts, two 16-bit elements of a vector in one.
+
+use crate::diagnostics::codes;
+use crate::eval::arith::number_or_vector;
+use crate::eval::call::Call;
+use crate::eval::values::Value;
+use crate::eval::{Evaluator, Result, Stop};
+use crate::source::Span;
+use cutec_dialects::builder::IrValue;
+use cutec_dialects::elem::Elem;
+
+/// Threads of a warp.
+pub(super) const WARP: i64 = 32;
+
+pub(super) const NAMES: [&str; 7] = [
+    "shuffle_xor",
+    "shuffle_up",
+    "shuffle_down",
+    "shuffle_idx",
+    "any",
+    "all",
+    "ballot",
+];
+
+/// Which lane another one reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shuffle {
+    Xor,
+    Up,
+    Down,
+    Index,
+}
+
+pub(super) fn call<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    name: &'static str,
+    call: &Call<'c, 'a>,
+) -> Option<Result<Value<'c, 'a>>> {
+    Some(match name {
+        "shuffle_xor" => shuffle(ev, call, Shuffle::Xor),
+        "shuffle_up" => shuffle(ev, call, Shuffle::Up),
+        "shuffle_down" => shuffle(ev, call, Shuffle::Down),
+        "shuffle_idx" => shuffle(ev, call, Shuffle::Index),
+        "any" | "all" | "ballot" => vote(ev, name, call),
+        _ => return None,
+    })
+}
+
+/// `width = …`: how many neighbouring lanes belong together. All warps of the block must be made of
+/// whole groups: lanes that do not exist have nothing to say.
+pub(super) fn width_of<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<i64> {
+    let width = match call.named("width") {
+        None => WARP,
+        Some(arg) => match &arg.value {
+            Value::Int(width @ (1 | 2 | 4 | 8 | 16 | WARP)) => *width,
+            Value::Scalar(_) => return ev.static_needed("the width", arg.expr),
+            other => {
+                let what = "a power of two up to 32";
+                return ev.expected(what, &other.clone(), arg.expr.span);
+            }
+        },
+    };
+    let threads: i64 = ev.block.iter().product();
+    if threads % width != 0 {
+        let message = format!(
+            "`{}` over {width} lanes needs a block of a multiple of {width} threads, not of {threads}",
+            call.name
+        );
+        return ev.error(codes::ILLEGAL_OPERATION, call.span, message, "here");
+    }
+    Ok(width)
+}
+
+/// `shuffle_xor(x, lanes, width = 32)` and the like.
+fn shuffle<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    call: &Call<'c, 'a>,
+    kind: Shuffle,
+) -> Result<Value<'c, 'a>> {
+    ev.check_args(call, 2..=2, &["width"], 0..=0, &[])?;
+    let [value, by] = [call.arg(0), call.arg(1)];
+    let (Some(value), Some(by)) = (value, by) else {
+        return Err(Stop::Reported);
+    };
+    let width = width_of(ev, call)?;
+    let numbers = ev.numbers(&value.value, value.expr.span)?;
+    let by = ev.number(&by.value, Elem::I32, by.expr.span)?;
+    shuffled(ev, kind, &numbers, by, width, call.span)
+}
+
+/// What another lane has of a number, a vector or a tuple of these.
+pub(super) fn shuffled<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    kind: Shuffle,
+    value: &Value<'c, 'a>,
+    by: IrValue<'c>,
+    width: i64,
+    span: Span,
+) -> Result<Value<'c, 'a>> {
+    match value {
+        Value::Tuple(parts) => {
+            let parts = parts
+                .iter()
+                .map(|part| shuffled(ev, kind, part, by, width, span));
+            Ok(Value::Tuple(parts.collect::<Result<_>>()?))
+        }
+        Value::Vector(vector) if vector.elem.bits() == 16 && vector.len % 2 == 0 => {
+            let mut results = Vec::with_capacity(vector.len as usize);
+            for pair in ev.elements(vector, span)?.chunks(2) {
+                let ir = ev.ir(span)?;
+                let pair_type = ir.ty(&format!("vector<2x{}>", vector.elem));
+                let (word_type, i32) = (ir.ty("vector<1xi32>"), ir.ty("i32"));
+                let first = [("static_position", ir.attr("array<i64: 0>"))];
+                let pair = ir.value("vector.from_elements", pair, &[], pair_type);
+                let words = ir.value("vector.bitcast", &[pair], &[], word_type);
+                let word = ir.value("vector.extract", &[words], &first, i32);
+                let word = word_of_lane(ev, kind, word, "i32", by, width, span)?;
+                let ir = ev.ir(span)?;
+                let words = ir.value("vector.from_elements", &[word], &[], word_type);
+                let pair = ir.value("vector.bitcast", &[words], &[], pair_type);
+                let pair = number_or_vector(pair, vector.elem, Some(2));
+                if let Value::Vector(pair) = &pair {
+                    results.extend(ev.elements(pair, span)?);
+                }
+            }
+            ev.vector(&results, vector.elem, span)
+        }
+        Value::Scalar(_) | Value::Vector(_) => {
+            let elem = match value {
+                Value::Scalar(scalar) => scalar.elem,
+                Value::Vector(vector) => vector.elem,
+                _ => return Err(Stop::Reported),
+            };
+            ev.each_number(value, elem, span, &mut |ev, number| {
+                number_of_lane(ev, kind, number, elem, by, width, span)
+            })
+        }
+        other => ev.expected("a number, a view or a tuple of these", other, span),
+    }
+}
+
+/// One number of another lane, in as many registers as it takes.
+fn number_of_lane<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    kind: Shuffle,
+    number: IrValue<'c>,
+    elem: Elem,
+    by: IrValue<'c>,
+    width: i64,
+    span: Span,
+) -> Result<IrValue<'c>> {
+    if matches!(elem, Elem::F32 | Elem::I32) {
+        return word_of_lane(ev, kind, number, elem.name(), by, width, span);
+    }
+    let integer = match elem {
+        Elem::I1 => "i1".to_owned(),
+        _ => format!("i{}", elem.bits()),
+    };
+    let cast = |ev: &mut Evaluator<'c, 'a>, name: &str, value: IrValue<'c>, ty: &str| {
+        let ir = ev.ir(span)?;
+        let ty = ir.ty(ty);
+        Ok::<_, Stop>(ir.value(name, &[value], &[], ty))
+    };
+    let is_float = elem.is_float();
+    let bits = match is_float {
+        true => cast(ev, "arith.bitcast", number, &integer)?,
+        false => number,
+    };
+    let bits = if elem.bits() == 64 {
+        let i64 = ev.ir(span)?.ty("i64");
+        let by32 = ev.ir(span)?.constant(32, "i64");
+        let low = cast(ev, "arith.trunci", bits, "i32")?;
+        let high = ev.ir(span)?.value("arith.shrui", &[bits, by32], &[], i64);
+        let high = cast(ev, "arith.trunci", high, "i32")?;
+        let low = word_of_lane(ev, kind, low, "i32", by, width, span)?;
+        let high = word_of_lane(ev, kind, high, "i32", by, width, span)?;
+        let low = cast(ev, "arith.extui", low, "i64")?;
+        let high = cast(ev, "arith.extui", high, "i64")?;
+        let ir = ev.ir(span)?;
+        let high = ir.value("arith.shli", &[high, by32], &[], i64);
+        ir.value("arith.ori", &[low, high], &[], i64)
+    } else {
+        let word = cast(ev, "arith.extui", bits, "i32")?;
+        let word = word_of_lane(ev, kind, word, "i32", by, width, span)?;
+        cast(ev, "arith.trunci", word, &integer)?
+    };
+    match is_float {
+        true => cast(ev, "arith.bitcast", bits, elem.name()),
+        false => Ok(bits),
+    }
+}
+
+/// One register of another lane. Where that lies outside of the group it is the lane's own.
+fn word_of_lane<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    kind: Shuffle,
+    word: IrValue<'c>,
+    ty: &str,
+    by: IrValue<'c>,
+    width: i64,
+    span: Span,
+) -> Result<IrValue<'c>> {
+    let (mode, clamp) = match kind {
+        Shuffle::Xor => ("bfly", 31),
+        Shuffle::Up => ("up", 0),
+        Shuffle::Down => ("down", 31),
+        Shuffle::Index => ("idx", 31),
+    };
+    let ir = ev.ir(span)?;
+    let members = ir.constant(-1, "i32");
+    let segment = ir.constant((WARP - width) << 8 | clamp, "i32");
+    let attr = ir.attr(&format!("#nvvm<shfl_kind {mode}>"));
+    let ty = ir.ty(ty);
+    let operands = [members, word, by, segment];
+    Ok(ir.value("nvvm.shfl.sync", &operands, &[("kind", attr)], ty))
+}
+
+/// `any(c)`, `all(c)`: whether one, or every lane of the warp says so; `ballot(c)`: a bit for each.
+fn vote<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    name: &str,
+    call: &Call<'c, 'a>,
+) -> Result<Value<'c, 'a>> {
+    ev.check_args(call, 1..=1, &[], 0..=0, &[])?;
+    let Some(arg) = call.arg(0) else {
+        return Err(Stop::Reported);
+    };
+    let condition = match &arg.value {
+        Value::Bool(_) => ev.number(&arg.value, Elem::I1, arg.expr.span)?,
+        Value::Scalar(scalar) if scalar.elem == Elem::I1 => scalar.ir,
+        other => return ev.expected("a bool", &other.clone(), arg.expr.span),
+    };
+    let elem = if name == "ballot" {
+        Elem::I32
+    } else {
+        Elem::I1
+    };
+    let ir = ev.ir(call.span)?;
+    let members = ir.constant(-1, "i32");
+    let kind = ir.attr(&format!("#nvvm<vote_sync_kind {name}>"));
+    let ty = ir.ty(elem.name());
+    let result = ir.value(
+        "nvvm.vote.sync",
+        &[members, condition],
+        &[("kind", kind)],
+        ty,
+    );
+    Ok(number_or_vector(result, elem, None))
+}

@@ -1,0 +1,61 @@
+// Atomic updates, and which of them there are not.
+// RUN: split-file %s %t
+// RUN: %cute-opt %t/legal.mlir | %cute-opt --convert-cute-to-gpu | FileCheck %s
+// RUN: not %cute-opt %t/invalid.mlir --split-input-file 2>&1 | FileCheck %s --check-prefix=ERR
+
+//--- legal.mlir
+gpu.module @m {
+  // CHECK-LABEL: gpu.func @updates
+  // CHECK: llvm.atomicrmw fadd {{.*}} syncscope("device") monotonic : !llvm.ptr<1>, f32
+  // CHECK: llvm.atomicrmw max {{.*}} syncscope("device") monotonic : !llvm.ptr<1>, i32
+  // CHECK: llvm.cmpxchg {{.*}} syncscope("device") monotonic monotonic : !llvm.ptr<1>, i32
+  // CHECK-NOT: cute.
+  gpu.func @updates(%p: !cute.ptr<f32, gmem, align<4>>, %q: !cute.ptr<i32, gmem, align<4>>, %x: f32, %i: i32) kernel {
+    %layout = cute.static : !cute.layout<"8:1">
+    %t = cute.make_view(%p, %layout) : (!cute.ptr<f32, gmem, align<4>>, !cute.layout<"8:1">) -> !cute.memref<f32, gmem, align<4>, "8:1">
+    %u = cute.make_view(%q, %layout) : (!cute.ptr<i32, gmem, align<4>>, !cute.layout<"8:1">) -> !cute.memref<i32, gmem, align<4>, "8:1">
+    %0 = cute.memref.atomic(%t, %i, %x) {kind = "add"} : (!cute.memref<f32, gmem, align<4>, "8:1">, i32, f32) -> f32
+    %1 = cute.memref.atomic(%u, %i, %i) {kind = "max"} : (!cute.memref<i32, gmem, align<4>, "8:1">, i32, i32) -> i32
+    %2 = cute.memref.atomic(%u, %i, %1, %i) {kind = "cas"} : (!cute.memref<i32, gmem, align<4>, "8:1">, i32, i32, i32) -> i32
+    gpu.return
+  }
+}
+
+//--- invalid.mlir
+func.func @kind(%t: !cute.memref<f32, gmem, align<4>, "8:1">, %i: i32, %x: f32) {
+  // ERR: expects `kind` as one of add, min, max, and, or, xor, exchange, cas, but got "subtract"
+  %0 = cute.memref.atomic(%t, %i, %x) {kind = "subtract"} : (!cute.memref<f32, gmem, align<4>, "8:1">, i32, f32) -> f32
+  return
+}
+
+// -----
+
+func.func @element(%t: !cute.memref<f16, smem, align<4>, "8:1">, %i: i32, %x: f16) {
+  // ERR: no atomic max of f16; there is: add
+  %0 = cute.memref.atomic(%t, %i, %x) {kind = "max"} : (!cute.memref<f16, smem, align<4>, "8:1">, i32, f16) -> f16
+  return
+}
+
+// -----
+
+func.func @value(%t: !cute.memref<f32, gmem, align<4>, "8:1">, %i: i32) {
+  // ERR: expects a value of f32
+  %0 = cute.memref.atomic(%t, %i, %i) {kind = "add"} : (!cute.memref<f32, gmem, align<4>, "8:1">, i32, i32) -> f32
+  return
+}
+
+// -----
+
+func.func @count(%t: !cute.memref<i32, gmem, align<4>, "8:1">, %i: i32) {
+  // ERR: expects 4 operands, but got 3
+  %0 = cute.memref.atomic(%t, %i, %i) {kind = "cas"} : (!cute.memref<i32, gmem, align<4>, "8:1">, i32, i32) -> i32
+  return
+}
+
+// -----
+
+func.func @registers(%t: !cute.memref<i32, rmem, align<4>, "8:1">, %i: i32) {
+  // ERR: registers are one thread's own
+  %0 = cute.memref.atomic(%t, %i, %i) {kind = "add"} : (!cute.memref<i32, rmem, align<4>, "8:1">, i32, i32) -> i32
+  return
+}
