@@ -23,7 +23,7 @@ pub const TARGETS: [Target; 6] = [
     Target {
         name: "sm_80",
         sm: 80,
-        ptx_isa: 80,
+        ptx_isa: 83,
         max_smem: 163 * 1024,
         has_cp_async: true,
         has_fp8_mma: false,
@@ -31,7 +31,7 @@ pub const TARGETS: [Target; 6] = [
     Target {
         name: "sm_86",
         sm: 86,
-        ptx_isa: 80,
+        ptx_isa: 83,
         max_smem: 99 * 1024,
         has_cp_async: true,
         has_fp8_mma: false,
@@ -39,7 +39,7 @@ pub const TARGETS: [Target; 6] = [
     Target {
         name: "sm_87",
         sm: 87,
-        ptx_isa: 80,
+        ptx_isa: 83,
         max_smem: 163 * 1024,
         has_cp_async: true,
         has_fp8_mma: false,

@@ -19,8 +19,8 @@ gpu.module @copies {
   // Outside of the bound cp.async reads nothing and writes zeros.
   // CHECK-LABEL: gpu.func @async_predicated
   // CHECK: %[[IN:.*]] = arith.cmpi slt
-  // CHECK: %[[SIZE:.*]] = arith.select %[[IN]], %{{.*}}, %{{.*}} : i32
-  // CHECK: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache = cg, %[[SIZE]]
+  // CHECK: %[[OUT:.*]] = arith.xori %[[IN]], %true
+  // CHECK: llvm.inline_asm {{.*}} "cp.async.cg.shared.global [$0], [$1], 16, $2;", "r,l,b" %{{.*}}, %{{.*}}, %[[OUT]]
   gpu.func @async_predicated(%a: !cute.ptr<f32, gmem, align<16>>, %n: i32) kernel {
     %l = cute.static : !cute.layout<"4:1">
     %x = cute.make_view(%a, %l) : (!cute.ptr<f32, gmem, align<16>>, !cute.layout<"4:1">) -> !cute.memref<f32, gmem, align<16>, "4:1">

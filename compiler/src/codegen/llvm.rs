@@ -353,13 +353,10 @@ fn initialize() {
             c"cutec".as_ptr(),
             // Pointers into shared memory are 32 bits wide.
             c"--nvptx-short-ptr".as_ptr(),
-            // LLVM's scheduler of selected code takes most of code generation for an unrolled GEMM.
-            // An order without heuristics, then one pass that moves instructions to their uses, takes a
-            // fraction, and what ptxas makes of it runs within 3 % (docs/performance.md). Not `linearize`, which is
-            // as quick: it emits uses before definitions where loads meet in a vector, and crashes.
-            c"--pre-RA-sched=fast".as_ptr(),
-            c"--enable-misched".as_ptr(),
-            c"--misched-prera-direction=topdown".as_ptr(),
+            // The order of the source, which is the order that a kernel's author or our passes chose: what is
+            // read for the next block stands before this block's products, and ptxas interleaves the two.
+            // Heuristics that shorten live ranges undo that (docs/performance.md).
+            c"--pre-RA-sched=source".as_ptr(),
         ];
         // SAFETY: called once, before any other thread uses LLVM through this module.
         unsafe {

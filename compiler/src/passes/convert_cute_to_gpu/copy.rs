@@ -1,11 +1,12 @@
 //! Copies: one instruction of the atom for each vector.
 use super::Lowering;
 use cutec_dialects::atoms::{Cache, CopyOp};
-use cutec_dialects::builder::{Insertion, IrValue, region_with_block, result_of};
+use cutec_dialects::builder::{IrValue, result_of};
 use cutec_dialects::elem::Space;
 use cutec_dialects::semantics::{CopyPlan, Predicate, SemError, copy_plan, offsets_of};
 use cutec_dialects::value::{Val, View};
 use cutec_layout::Int;
+use melior::ir::ValueLike;
 
 impl<'c> Lowering<'c> {
     pub(super) fn copy(&mut self, operands: &[Val]) -> Result<(), SemError> {
@@ -19,14 +20,18 @@ impl<'c> Lowering<'c> {
         plan.atom
             .legal_on(&self.target)
             .map_err(|error| SemError::Illegal(error.to_string()))?;
+        let mut bounds = match &plan.pred {
+            Some(Predicate::Inside { coords, shape }) => Some(self.bounds(coords, shape)),
+            _ => None,
+        };
         for step in 0..plan.src.starts.len() {
             let pred = match (&plan.pred, pred.first()) {
                 (Some(Predicate::Mask(offsets)), Some(Val::View(mask))) => {
                     Some(self.masked(mask, &offsets[step]))
                 }
-                (Some(Predicate::Inside { coords, shape }), _) => {
-                    Some(self.inside(&coords[step], shape))
-                }
+                (Some(Predicate::Inside { coords, .. }), _) => bounds
+                    .as_mut()
+                    .map(|bounds| self.within(bounds, &coords[step])),
                 _ => None,
             };
             self.copy_step(&plan, step, src, dst, pred)?;
@@ -83,45 +88,27 @@ impl<'c> Lowering<'c> {
         to: &Int,
         pred: IrValue<'c>,
     ) -> Result<(), SemError> {
-        if dst.ptr.space != Space::Gmem {
-            self.zero_vector(plan, dst, to)?;
-        }
-        let (then, block) = region_with_block(&[]);
-        self.emitter.ir.op_with_regions(
-            "scf.if",
-            &[pred],
-            &[],
-            &[],
-            vec![then, melior::ir::Region::new()],
-        );
-        let before = std::mem::replace(&mut self.emitter.ir.insertion, Insertion::End(block));
-        self.emitter.enter();
-        let result = self.move_vector(plan, src, from, dst, to);
-        self.emitter.ir.op("scf.yield", &[], &[], &[]);
-        self.emitter.leave();
-        self.emitter.ir.insertion = before;
-        result
-    }
-
-    fn zero_vector(&mut self, plan: &CopyPlan, dst: &View, to: &Int) -> Result<(), SemError> {
+        let sources = moved(&offsets_of(&plan.src.vector)?, from);
         let targets = moved(&offsets_of(&plan.dst.vector)?, to);
-        let count = match together(dst, &targets) {
-            true => targets.len() as i64,
-            false => 1,
+        let count = sources.len() as i64;
+        let value = match (src.ptr.space, dst.ptr.space) {
+            (Space::Rmem, Space::Gmem) => self.read_vector(src, &sources),
+            (Space::Rmem, _) => {
+                let value = self.read_vector(src, &sources);
+                let ir = &self.emitter.ir;
+                let zero = ir.value("llvm.mlir.zero", &[], &[], value.r#type());
+                ir.value("arith.select", &[pred, value, zero], &[], value.r#type())
+            }
+            _ => self.load_guarded(src, from, count, pred),
         };
-        for at in targets.iter().step_by(count as usize) {
-            let zero = self.emitter.ir.value(
-                "llvm.mlir.zero",
-                &[],
-                &[],
-                self.contiguous_type(dst.ptr.elem, count),
-            );
-            self.store_contiguous(dst, at, count, zero);
+        match dst.ptr.space {
+            Space::Gmem => self.store_guarded(dst, to, count, value, pred),
+            _ => self.write_vector(dst, &targets, value),
         }
         Ok(())
     }
 
-    /// A load and a store of the atom's bits; in registers, of single elements where they lie apart.
+    /// A load and a store of the atom's bits.
     fn move_vector(
         &mut self,
         plan: &CopyPlan,
@@ -132,20 +119,32 @@ impl<'c> Lowering<'c> {
     ) -> Result<(), SemError> {
         let sources = moved(&offsets_of(&plan.src.vector)?, from);
         let targets = moved(&offsets_of(&plan.dst.vector)?, to);
-        let count = sources.len() as i64;
-        if together(src, &sources) && together(dst, &targets) {
-            let value = self.load_contiguous(src, from, count);
-            self.store_contiguous(dst, to, count, value);
-            return Ok(());
-        }
-        for (from, to) in sources.iter().zip(&targets) {
-            let value = self.load_contiguous(src, from, 1);
-            self.store_contiguous(dst, to, 1, value);
-        }
+        let value = self.read_vector(src, &sources);
+        self.write_vector(dst, &targets, value);
         Ok(())
     }
 
-    /// `cp.async`; where the predicate is false it writes zeros and reads nothing (PTX ISA, "cp.async": src-size).
+    /// The elements of one vector: in memory one access, as the plan has made sure; registers may lie apart.
+    fn read_vector(&mut self, view: &View, offsets: &[Int]) -> IrValue<'c> {
+        let count = offsets.len() as i64;
+        match view.ptr.space {
+            Space::Rmem if count > 1 => {
+                let ty = self.contiguous_type(view.ptr.elem, count);
+                self.load_elements(view, offsets, ty)
+            }
+            _ => self.load_contiguous(view, &offsets[0], count),
+        }
+    }
+
+    fn write_vector(&mut self, view: &View, offsets: &[Int], value: IrValue<'c>) {
+        let count = offsets.len() as i64;
+        match view.ptr.space {
+            Space::Rmem if count > 1 => self.store_elements(view, offsets, value),
+            _ => self.store_contiguous(view, &offsets[0], count, value),
+        }
+    }
+
+    /// `cp.async`; where the predicate is false it writes zeros and reads nothing.
     fn cp_async(
         &mut self,
         cache: Cache,
@@ -154,18 +153,9 @@ impl<'c> Lowering<'c> {
         to: IrValue<'c>,
         pred: Option<IrValue<'c>>,
     ) {
-        let size = pred.map(|pred| {
-            let (full, none) = (
-                self.emitter.constant(bytes, false),
-                self.emitter.constant(0, false),
-            );
-            self.emitter.ir.value(
-                "arith.select",
-                &[pred, full, none],
-                &[],
-                self.emitter.ir.ty("i32"),
-            )
-        });
+        if let Some(pred) = pred {
+            return self.cp_async_guarded(cache, bytes, from, to, pred);
+        }
         let ir = &self.emitter.ir;
         let modifier = match cache {
             Cache::Always => ir.attr("#nvvm<load_cache_modifier ca>"),
@@ -175,9 +165,7 @@ impl<'c> Lowering<'c> {
             ("size", ir.attr(&format!("{bytes} : i32"))),
             ("modifier", modifier),
         ];
-        let mut operands = vec![to, from];
-        operands.extend(size);
-        ir.op("nvvm.cp.async.shared.global", &operands, &attrs, &[]);
+        ir.op("nvvm.cp.async.shared.global", &[to, from], &attrs, &[]);
     }
 
     fn ldmatrix(
@@ -210,21 +198,13 @@ impl<'c> Lowering<'c> {
             _ => ir.ty("!llvm.struct<(i32, i32, i32, i32)>"),
         };
         let loaded = result_of(ir.op("nvvm.ldmatrix", &[from], &attrs, &[result]), 0);
+        let registers = match matrices {
+            1 => vec![loaded],
+            _ => self.fields(loaded, "i32", matrices as usize),
+        };
         // Two neighbouring values of a matrix are one register.
         let targets = moved(&offsets_of(&plan.dst.vector)?, dst.1);
-        for (register, pair) in targets.chunks(2).enumerate() {
-            let value = match matrices {
-                1 => loaded,
-                _ => {
-                    let position = [(
-                        "position",
-                        self.emitter.ir.attr(&format!("array<i64: {register}>")),
-                    )];
-                    self.emitter
-                        .ir
-                        .value("llvm.extractvalue", &[loaded], &position, i32)
-                }
-            };
+        for (pair, value) in targets.chunks(2).zip(registers) {
             if !pair[1].sub(&pair[0]).is(1) {
                 return Err(SemError::Illegal(format!(
                     "ldmatrix writes pairs of neighbouring elements, but the registers lie as {}",
@@ -236,15 +216,6 @@ impl<'c> Lowering<'c> {
         }
         Ok(())
     }
-}
-
-/// Whether a vector is one access: in memory the plan has made sure of it, registers may lie apart.
-fn together(view: &View, offsets: &[Int]) -> bool {
-    view.ptr.space != Space::Rmem
-        || offsets
-            .iter()
-            .enumerate()
-            .all(|(lane, at)| at.sub(&offsets[0]).is(lane as i64))
 }
 
 fn moved(offsets: &[Int], by: &Int) -> Vec<Int> {

@@ -342,7 +342,7 @@ fn grows(int: &Int, sym: &Sym) -> bool {
 }
 
 /// The terms of a sum that are not constant, and the constant.
-fn split_constant(int: &Int) -> (Vec<Int>, i64) {
+pub(super) fn split_constant(int: &Int) -> (Vec<Int>, i64) {
     match int {
         Int::Static(value) => (Vec::new(), *value),
         Int::Dyn(sym) => match sym.expr() {

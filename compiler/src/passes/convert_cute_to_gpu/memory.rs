@@ -170,7 +170,12 @@ impl<'c> Lowering<'c> {
     }
 
     /// A vector of the elements at some offsets, read as widely as they lie together.
-    fn load_elements(&mut self, view: &View, offsets: &[Int], ty: Type<'c>) -> IrValue<'c> {
+    pub(super) fn load_elements(
+        &mut self,
+        view: &View,
+        offsets: &[Int],
+        ty: Type<'c>,
+    ) -> IrValue<'c> {
         let width = contiguous_width(view, offsets);
         if width == offsets.len() as i64 && width > 1 {
             return self.load_contiguous(view, &offsets[0], width);
@@ -219,7 +224,7 @@ impl<'c> Lowering<'c> {
         Ok(())
     }
 
-    fn store_elements(&mut self, view: &View, offsets: &[Int], value: IrValue<'c>) {
+    pub(super) fn store_elements(&mut self, view: &View, offsets: &[Int], value: IrValue<'c>) {
         let width = contiguous_width(view, offsets);
         if width == offsets.len() as i64 && width > 1 {
             self.store_contiguous(view, &offsets[0], width, value);

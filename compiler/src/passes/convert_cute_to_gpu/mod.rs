@@ -10,10 +10,12 @@
 //! carries its [`Val`], in which every run-time integer is a variable that
 //! stands for an SSA value, and emits arithmetic where an address needs it.
 mod atomic;
+mod bounds;
 mod copy;
 mod emit;
 mod facts;
 mod gemm;
+mod guarded;
 mod memory;
 mod split;
 
@@ -28,7 +30,7 @@ use cutec_dialects::semantics::{AtomicKind, SemError, evaluate, evaluate_all};
 use cutec_dialects::target::Target;
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::{Val, without_underscore};
-use cutec_layout::{IntTuple, SymInfo, Tree, Width};
+use cutec_layout::{Int, IntTuple, SymInfo, Tree, Width};
 use emit::Emitter;
 use melior::Context;
 use melior::ir::{BlockLike, OperationRef, ValueLike, operation::OperationLike};
@@ -384,23 +386,32 @@ impl<'c> Lowering<'c> {
     }
 
     /// Whether a predicate of `arith.cmpi` holds at every leaf.
-    fn every(&mut self, coord: &IntTuple, bound: &IntTuple, predicate: &str) -> IrValue<'c> {
-        let i1 = self.emitter.ir.ty("i1");
-        let mut all: Option<IrValue<'c>> = None;
-        for (coord, bound) in coord.leaves().into_iter().zip(bound.leaves()) {
-            let wide = coord.width() == Width::I64 || bound.width() == Width::I64;
-            let (coord, bound) = (self.emitter.int(coord, wide), self.emitter.int(bound, wide));
-            let less = [("predicate", self.emitter.ir.attr(predicate))];
-            let less = self
-                .emitter
-                .ir
-                .value("arith.cmpi", &[coord, bound], &less, i1);
-            all = Some(match all {
-                None => less,
-                Some(all) => self.emitter.ir.value("arith.andi", &[all, less], &[], i1),
-            });
+    fn every(&mut self, a: &IntTuple, b: &IntTuple, predicate: &str) -> IrValue<'c> {
+        let mut all = None;
+        for (a, b) in a.leaves().into_iter().zip(b.leaves()) {
+            let holds = self.holds(a, b, predicate);
+            all = Some(self.both(all, holds));
         }
         all.unwrap_or_else(|| self.emitter.ir.constant(1, "i1"))
+    }
+
+    /// Compares two integers in the wider of their widths.
+    fn holds(&mut self, a: &Int, b: &Int, predicate: &str) -> IrValue<'c> {
+        let wide = a.width() == Width::I64 || b.width() == Width::I64;
+        let operands = [self.emitter.int(a, wide), self.emitter.int(b, wide)];
+        self.compared(operands, predicate)
+    }
+
+    fn compared(&mut self, operands: [IrValue<'c>; 2], predicate: &str) -> IrValue<'c> {
+        let ir = &self.emitter.ir;
+        let attrs = [("predicate", ir.attr(predicate))];
+        ir.value("arith.cmpi", &operands, &attrs, ir.ty("i1"))
+    }
+
+    fn both(&mut self, a: Option<IrValue<'c>>, b: IrValue<'c>) -> IrValue<'c> {
+        let Some(a) = a else { return b };
+        let ir = &self.emitter.ir;
+        ir.value("arith.andi", &[a, b], &[], ir.ty("i1"))
     }
 
     fn error(&self, op: IrOp<'c>, message: impl ToString) -> Reported {

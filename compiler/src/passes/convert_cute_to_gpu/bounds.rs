@@ -1,0 +1,90 @@
+//! Which vectors of a copy lie inside of a tensor.
+//!
+//! The rows of a tile differ by constants. As `row + 16 * i < m` each would keep
+//! a row or a predicate in a register over the whole main loop. So the bound
+//! changes sides: one limit `m - row` for all, and `16 * i < limit` for each.
+//! What all vectors share (is this block of k inside?) becomes part of the limit.
+use super::emit::split_constant;
+use super::{LESS, Lowering};
+use cutec_dialects::builder::IrValue;
+use cutec_layout::{Int, IntTuple, Width};
+use std::collections::HashMap;
+
+/// What the coordinates of all vectors of a copy are compared with.
+pub(super) struct Bounds<'c> {
+    shape: IntTuple,
+    /// Whether the modes in which all vectors have one coordinate are inside; `None` where there are none.
+    shared: Option<IrValue<'c>>,
+    /// The other modes, as numbers of leaves.
+    varying: Vec<usize>,
+    /// Limits, by leaf and by the part of the coordinate that is not constant.
+    limits: HashMap<(usize, Int), IrValue<'c>>,
+}
+
+impl<'c> Lowering<'c> {
+    /// Splits the bounds of some coordinates into what they share and what tells them apart.
+    pub(super) fn bounds(&mut self, coords: &[IntTuple], shape: &IntTuple) -> Bounds<'c> {
+        let leaves: Vec<Vec<&Int>> = coords.iter().map(|coord| coord.leaves()).collect();
+        let bounds = shape.leaves();
+        let (same, varying): (Vec<usize>, Vec<usize>) = (0..bounds.len())
+            .partition(|leaf| leaves.iter().all(|other| other[*leaf] == leaves[0][*leaf]));
+        let mut shared = None;
+        for leaf in same.into_iter().filter(|_| !leaves.is_empty()) {
+            let inside = self.holds(leaves[0][leaf], bounds[leaf], LESS);
+            shared = Some(self.both(shared, inside));
+        }
+        Bounds {
+            shape: shape.clone(),
+            shared,
+            varying,
+            limits: HashMap::new(),
+        }
+    }
+
+    /// Whether one of the coordinates is inside.
+    pub(super) fn within(&mut self, bounds: &mut Bounds<'c>, coord: &IntTuple) -> IrValue<'c> {
+        let (leaves, shape) = (coord.leaves(), bounds.shape.clone());
+        let mut inside = None;
+        for (nth, leaf) in bounds.varying.clone().into_iter().enumerate() {
+            let (terms, constant) = split_constant(leaves[leaf]);
+            let bound = shape.leaves()[leaf];
+            let wide = leaves[leaf].width() == Width::I64 || bound.width() == Width::I64;
+            let key = (leaf, Int::sum(terms));
+            let limit = match bounds.limits.get(&key) {
+                Some(limit) => *limit,
+                None => {
+                    let shared = bounds.shared.filter(|_| nth == 0);
+                    let limit = self.limit(bound, &key.1, wide, shared);
+                    bounds.limits.insert(key, limit);
+                    limit
+                }
+            };
+            let constant = self.emitter.constant(constant, wide);
+            let less = self.compared([constant, limit], LESS);
+            inside = Some(self.both(inside, less));
+        }
+        inside
+            .or(bounds.shared)
+            .unwrap_or_else(|| self.emitter.ir.constant(1, "i1"))
+    }
+
+    /// `bound - base`, or what nothing is less than where `shared` does not hold.
+    fn limit(
+        &mut self,
+        bound: &Int,
+        base: &Int,
+        wide: bool,
+        shared: Option<IrValue<'c>>,
+    ) -> IrValue<'c> {
+        let ty = self.emitter.ir.ty(if wide { "i64" } else { "i32" });
+        let (bound, base) = (self.emitter.int(bound, wide), self.emitter.int(base, wide));
+        let limit = self.emitter.ir.value("arith.subi", &[bound, base], &[], ty);
+        let Some(shared) = shared else {
+            return limit;
+        };
+        let least = if wide { i64::MIN } else { i64::from(i32::MIN) };
+        let never = self.emitter.constant(least, wide);
+        let operands = [shared, limit, never];
+        self.emitter.ir.value("arith.select", &operands, &[], ty)
+    }
+}

@@ -1,0 +1,236 @@
+//! Accesses under a predicate, and what of them NVVM and LLVM lack.
+//!
+//! A branch around each access would cut an unrolled copy into hundreds of
+//! blocks. PTX predicates the instruction itself, so these are inline assembly.
+use super::Lowering;
+use cutec_dialects::atoms::Cache;
+use cutec_dialects::builder::{IrValue, result_of};
+use cutec_dialects::elem::Space;
+use cutec_dialects::value::View;
+use cutec_layout::Int;
+
+/// How a vector of so many bytes is named in PTX and in registers.
+struct Access {
+    /// Type of the access and of each of its registers (PTX ISA, "ld", "st").
+    ptx: &'static str,
+    /// Type of a register in MLIR.
+    register: &'static str,
+    /// Constraint of a register in inline assembly.
+    constraint: &'static str,
+    registers: usize,
+}
+
+impl Access {
+    fn of(bytes: i64) -> Access {
+        let (ptx, register, constraint, registers) = match bytes {
+            1 => ("b8", "i16", "h", 1),
+            2 => ("b16", "i16", "h", 1),
+            4 => ("b32", "i32", "r", 1),
+            8 => ("v2.b32", "i32", "r", 2),
+            _ => ("v4.b32", "i32", "r", 4),
+        };
+        Access {
+            ptx,
+            register,
+            constraint,
+            registers,
+        }
+    }
+
+    /// The registers in PTX, of which the first is operand `first`.
+    fn operands(&self, first: usize) -> String {
+        let names: Vec<String> = (first..first + self.registers)
+            .map(|at| format!("${at}"))
+            .collect();
+        match names.as_slice() {
+            [single] => single.clone(),
+            _ => format!("{{{}}}", names.join(", ")),
+        }
+    }
+}
+
+fn space(space: Space) -> (&'static str, &'static str) {
+    match space {
+        Space::Smem => ("shared", "r"),
+        _ => ("global", "l"),
+    }
+}
+
+impl<'c> Lowering<'c> {
+    /// Loads `count` contiguous elements, or zeros where the predicate is false.
+    pub(super) fn load_guarded(
+        &mut self,
+        view: &View,
+        inside: &Int,
+        count: i64,
+        pred: IrValue<'c>,
+    ) -> IrValue<'c> {
+        let bytes = count * view.ptr.elem.bytes();
+        let access = Access::of(bytes);
+        let address = self.address(view, inside);
+        let (space, pointer) = space(view.ptr.space);
+        let n = access.registers;
+        let zeros: String = (0..n)
+            .map(|at| format!("mov.{} ${at}, 0; ", if bytes < 4 { "b16" } else { "b32" }))
+            .collect();
+        let text = format!(
+            "{zeros}@${} ld.{space}.{} {}, [${n}];",
+            n + 1,
+            access.ptx,
+            access.operands(0)
+        );
+        let outputs = vec![format!("=&{}", access.constraint); n].join(",");
+        let result = match n {
+            1 => access.register.to_owned(),
+            _ => format!("!llvm.struct<({})>", vec![access.register; n].join(", ")),
+        };
+        let constraints = format!("{outputs},{pointer},b");
+        let loaded = self.assembly(&text, &constraints, &[address, pred], Some(&result));
+        let registers = match (loaded, n) {
+            (Some(loaded), 1) => vec![loaded],
+            (Some(loaded), _) => self.fields(loaded, access.register, n),
+            (None, _) => Vec::new(),
+        };
+        self.vector_of(view, count, &access, registers)
+    }
+
+    /// Stores `count` contiguous elements where the predicate is true.
+    pub(super) fn store_guarded(
+        &mut self,
+        view: &View,
+        inside: &Int,
+        count: i64,
+        value: IrValue<'c>,
+        pred: IrValue<'c>,
+    ) {
+        let access = Access::of(count * view.ptr.elem.bytes());
+        let address = self.address(view, inside);
+        let (space, pointer) = space(view.ptr.space);
+        let text = format!(
+            "@$1 st.{space}.{} [$0], {};",
+            access.ptx,
+            access.operands(2)
+        );
+        let inputs = vec![access.constraint; access.registers].join(",");
+        let constraints = format!("{pointer},b,{inputs}");
+        let mut operands = vec![address, pred];
+        operands.extend(self.registers_of(view, count, &access, value));
+        self.assembly(&text, &constraints, &operands, None);
+    }
+
+    /// `cp.async`; where the predicate is false it writes zeros and reads nothing (PTX ISA, "cp.async": ignore-src).
+    ///
+    /// NVVM knows only a source size, for which ptxas keeps a register each and makes it a predicate again.
+    pub(super) fn cp_async_guarded(
+        &mut self,
+        cache: Cache,
+        bytes: i64,
+        from: IrValue<'c>,
+        to: IrValue<'c>,
+        pred: IrValue<'c>,
+    ) {
+        let ir = &self.emitter.ir;
+        let yes = ir.constant(1, "i1");
+        let ignore = ir.value("arith.xori", &[pred, yes], &[], ir.ty("i1"));
+        let cache = match cache {
+            Cache::Always => "ca",
+            Cache::Global => "cg",
+        };
+        let text = format!("cp.async.{cache}.shared.global [$0], [$1], {bytes}, $2;");
+        self.assembly(&text, "r,l,b", &[to, from, ignore], None);
+    }
+
+    /// One piece of PTX with side effects: it is neither moved nor dropped.
+    fn assembly(
+        &mut self,
+        text: &str,
+        constraints: &str,
+        operands: &[IrValue<'c>],
+        result: Option<&str>,
+    ) -> Option<IrValue<'c>> {
+        let ir = &self.emitter.ir;
+        let attrs = [
+            ("asm_string", ir.attr(&format!("{text:?}"))),
+            ("constraints", ir.attr(&format!("{constraints:?}"))),
+            ("has_side_effects", ir.attr("unit")),
+        ];
+        let results: Vec<_> = result.iter().map(|ty| ir.ty(ty)).collect();
+        let op = ir.op("llvm.inline_asm", operands, &attrs, &results);
+        result.map(|_| result_of(op, 0))
+    }
+
+    /// The fields of a struct of `count` values of one type.
+    pub(super) fn fields(
+        &mut self,
+        whole: IrValue<'c>,
+        ty: &str,
+        count: usize,
+    ) -> Vec<IrValue<'c>> {
+        let ir = &self.emitter.ir;
+        (0..count)
+            .map(|at| {
+                let position = [("position", ir.attr(&format!("array<i64: {at}>")))];
+                ir.value("llvm.extractvalue", &[whole], &position, ir.ty(ty))
+            })
+            .collect()
+    }
+
+    /// The registers of a vector as it lies in memory, as that vector.
+    fn vector_of(
+        &mut self,
+        view: &View,
+        count: i64,
+        access: &Access,
+        registers: Vec<IrValue<'c>>,
+    ) -> IrValue<'c> {
+        let ty = self.contiguous_type(view.ptr.elem, count);
+        let ir = &self.emitter.ir;
+        if let [single] = registers[..] {
+            let single = match count * view.ptr.elem.bytes() {
+                1 => ir.value("llvm.trunc", &[single], &[], ir.ty("i8")),
+                _ => single,
+            };
+            return ir.value("llvm.bitcast", &[single], &[], ty);
+        }
+        let whole = ir.ty(&format!("vector<{}x{}>", access.registers, access.register));
+        let mut vector = ir.value("llvm.mlir.poison", &[], &[], whole);
+        for (lane, register) in registers.into_iter().enumerate() {
+            let position = self.emitter.constant(lane as i64, false);
+            let operands = [vector, register, position];
+            let ir = &self.emitter.ir;
+            vector = ir.value("llvm.insertelement", &operands, &[], whole);
+        }
+        let ir = &self.emitter.ir;
+        ir.value("llvm.bitcast", &[vector], &[], ty)
+    }
+
+    /// A vector as registers, the other way round.
+    fn registers_of(
+        &mut self,
+        view: &View,
+        count: i64,
+        access: &Access,
+        value: IrValue<'c>,
+    ) -> Vec<IrValue<'c>> {
+        let ir = &self.emitter.ir;
+        let register = ir.ty(access.register);
+        if access.registers == 1 {
+            let bytes = count * view.ptr.elem.bytes();
+            let bits = ir.ty(&format!("i{}", bytes * 8));
+            let whole = ir.value("llvm.bitcast", &[value], &[], bits);
+            return vec![match bytes {
+                1 => ir.value("llvm.zext", &[whole], &[], register),
+                _ => whole,
+            }];
+        }
+        let whole = ir.ty(&format!("vector<{}x{}>", access.registers, access.register));
+        let whole = ir.value("llvm.bitcast", &[value], &[], whole);
+        (0..access.registers)
+            .map(|lane| {
+                let position = self.emitter.constant(lane as i64, false);
+                let ir = &self.emitter.ir;
+                ir.value("llvm.extractelement", &[whole, position], &[], register)
+            })
+            .collect()
+    }
+}
