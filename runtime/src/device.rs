@@ -24,6 +24,11 @@ pub trait Device {
     /// Which device it is.
     fn spec(&self) -> DeviceSpec;
 
+    /// The simulator, if it is that: for its options, and for what it counted.
+    fn as_sim(&mut self) -> Option<&mut SimDevice> {
+        None
+    }
+
     /// Checks that this device runs a kernel for its target; what a device cannot tell, loading shows.
     fn check_target(&self, _kernel: &KernelAbi, _code: &Code) -> Result<(), DeviceError> {
         Ok(())
@@ -261,6 +266,14 @@ impl DeviceError {
     pub fn source_location(&self) -> Option<&SourceLoc> {
         match self {
             DeviceError::Sim(error) => error.location.as_ref()?.source.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The error of the simulator, if it is one.
+    pub fn sim(&self) -> Option<&SimError> {
+        match self {
+            DeviceError::Sim(error) => Some(error),
             _ => None,
         }
     }

@@ -16,6 +16,7 @@ pub struct SimDevice {
     modules: BTreeMap<ModuleId, Module>,
     next_module: u64,
     options: Options,
+    schedule: u64,
 }
 
 impl SimDevice {
@@ -36,6 +37,11 @@ impl SimDevice {
     pub fn options_mut(&mut self) -> &mut Options {
         &mut self.options
     }
+
+    /// Which of the legal schedules later launches have; see [`Options::schedule`].
+    pub fn set_schedule(&mut self, number: u64) {
+        self.schedule = number;
+    }
 }
 
 impl Device for SimDevice {
@@ -45,6 +51,10 @@ impl Device for SimDevice {
 
     fn spec(&self) -> DeviceSpec {
         DeviceSpec::Sim
+    }
+
+    fn as_sim(&mut self) -> Option<&mut SimDevice> {
+        Some(self)
     }
 
     fn alloc(&mut self, bytes: u64, label: &str) -> Result<Buffer, DeviceError> {
@@ -111,7 +121,7 @@ impl Device for SimDevice {
             geometry.smem_bytes,
             &block,
             &mut self.memory,
-            &self.options,
+            &self.options.schedule(self.schedule),
         )?;
         Ok(LaunchReport { stats: Some(stats) })
     }

@@ -1,5 +1,6 @@
 //! The command line of `cutec`.
 
+use super::context::CommandError;
 use crate::Emit;
 use crate::codegen::OptLevel;
 use clap::builder::PossibleValue;
@@ -7,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use cutec_dialects::target::Target;
 use cutec_runtime::argument::ArgumentSpec;
 use cutec_runtime::device::{Device, DeviceError, DeviceSpec};
+use cutec_runtime::{SimDevice, sim};
 use std::path::PathBuf;
 
 /// Compiles .cute kernels to PTX and cubin, and runs them on a GPU or in a simulator.
@@ -117,6 +119,19 @@ pub struct DeviceArguments {
     pub seed: u64,
 }
 
+/// What the simulator looks for.
+#[derive(Debug, Clone, Args)]
+pub struct CheckArguments {
+    /// Run in the simulator, and report data races and asynchronous copies that nobody waits for
+    #[arg(long)]
+    pub check: bool,
+
+    /// Run in the simulator in N legal schedules: orders of warps, moments at which asynchronous
+    /// copies arrive
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub schedules: u64,
+}
+
 /// A device by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeviceName {
@@ -135,6 +150,25 @@ impl DeviceName {
         match self {
             Self::Auto => cutec_runtime::open(None),
             Self::Named(spec) => cutec_runtime::open(Some(&spec.to_string())),
+        }
+    }
+
+    /// Opens the device, or the simulator where it is to check something.
+    ///
+    /// # Errors
+    /// When it is not there, or a GPU is to check something.
+    pub fn open_for(self, check: &CheckArguments) -> Result<Box<dyn Device>, CommandError> {
+        if !check.check && check.schedules == 1 {
+            return self.open().map_err(CommandError::message);
+        }
+        match self {
+            Self::Named(spec @ DeviceSpec::Cuda(_)) => Err(CommandError::Usage(format!(
+                "--check and --schedules are of the simulator, not of {spec}"
+            ))),
+            _ => Ok(Box::new(SimDevice::with_options(sim::Options {
+                races: check.check,
+                ..sim::Options::default()
+            }))),
         }
     }
 }
@@ -181,6 +215,10 @@ pub struct RunArguments {
     /// Where to run.
     #[command(flatten)]
     pub device: DeviceArguments,
+
+    /// What to look for.
+    #[command(flatten)]
+    pub check: CheckArguments,
 }
 
 /// `cutec test`
@@ -201,6 +239,10 @@ pub struct TestArguments {
     /// Where to run.
     #[command(flatten)]
     pub device: DeviceArguments,
+
+    /// What to look for.
+    #[command(flatten)]
+    pub check: CheckArguments,
 }
 
 /// `cutec bench`

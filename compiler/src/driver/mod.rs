@@ -5,7 +5,7 @@
 //! - [`context`]: what every command shares: colours, reading files, reporting errors, exit codes;
 //! - [`output`]: writing results, all or nothing;
 //! - one file per command: [`emit`] (compile), [`run`], [`test`], [`bench`], [`layout`], [`explain`];
-//! - [`testing`]: `test` blocks, evaluated on the host.
+//! - [`testing`]: `test` blocks, evaluated on the host; [`fault`]: what went wrong on the device.
 //!
 //! Exit codes: 0 done, 1 errors were reported, 2 the command line is wrong. No file is left behind by
 //! a failed command.
@@ -15,6 +15,7 @@ pub mod bench;
 pub mod context;
 pub mod emit;
 pub mod explain;
+pub mod fault;
 pub mod layout;
 pub mod output;
 pub mod run;

@@ -2,13 +2,15 @@
 
 use super::arguments::RunArguments;
 use super::context::{
-    CommandError, CommandResult, FileLoader, Reporter, compile_options, read_source,
+    CommandError, CommandResult, FileLoader, Reporter, compile_options, complain, read_source,
 };
+use super::fault::Fault;
 use super::output;
 use crate::{Compiler, Options};
+use cutec_frontend::diagnostics::render::render;
 use cutec_runtime::argument::make_arguments;
 use cutec_runtime::tensor::npy;
-use cutec_runtime::{Artifact, KernelAbi, Tensor, Value, run_kernel};
+use cutec_runtime::{Artifact, KernelAbi, RunError, Tensor, Value, run_kernel};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -36,13 +38,31 @@ pub fn run(arguments: &RunArguments, reporter: &Reporter) -> CommandResult {
     }
     let mut values = make_arguments(kernel, &arguments.arguments, arguments.device.seed)
         .map_err(CommandError::message)?;
-    let mut device = arguments
-        .device
-        .device
-        .open()
-        .map_err(CommandError::message)?;
-    let report = run_kernel(device.as_mut(), &artifact, &kernel.name, &mut values)
-        .map_err(CommandError::message)?;
+    let mut device = arguments.device.device.open_for(&arguments.check)?;
+    let failed = |error: RunError| {
+        let fault = match &error {
+            RunError::Device(error) => Fault::of(error, &compiled.sources).diagnostic(&kernel.name),
+            RunError::Bind(_) => None,
+        };
+        match fault {
+            Some(diagnostic) => {
+                complain(&render(&diagnostic, &compiled.sources, reporter.options()));
+                CommandError::Reported
+            }
+            None => CommandError::message(error),
+        }
+    };
+    let given = values.clone();
+    let report =
+        run_kernel(device.as_mut(), &artifact, &kernel.name, &mut values).map_err(failed)?;
+    for number in 1..arguments.check.schedules {
+        let mut again = given.clone();
+        if let Some(simulator) = device.as_sim() {
+            simulator.set_schedule(number);
+        }
+        run_kernel(device.as_mut(), &artifact, &kernel.name, &mut again).map_err(failed)?;
+        compare(kernel, number, &values, &again)?;
+    }
 
     for (position, path) in outputs {
         let Value::Tensor(tensor) = &values[position] else {
@@ -69,6 +89,27 @@ pub fn run(arguments: &RunArguments, reporter: &Reporter) -> CommandResult {
         ),
     };
     output::write_stdout(text.as_bytes())
+}
+
+/// Whether a schedule gave what the first one gave.
+fn compare(kernel: &KernelAbi, number: u64, first: &[Value], again: &[Value]) -> CommandResult {
+    for ((argument, first), again) in kernel.args.iter().zip(first).zip(again) {
+        if let (Value::Tensor(first), Value::Tensor(again)) = (first, again)
+            && let Some(at) = first
+                .bytes()
+                .iter()
+                .zip(again.bytes())
+                .position(|(a, b)| a != b)
+        {
+            return Err(CommandError::Message(format!(
+                "`{}` depends on the order in which things happen: in schedule {number} element {} in \
+                 memory is another than in schedule 0",
+                argument.name(),
+                at / first.dtype().size()
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn choose<'a>(artifact: &'a Artifact, name: Option<&str>) -> Result<&'a KernelAbi, CommandError> {

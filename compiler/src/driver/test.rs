@@ -20,11 +20,7 @@ use std::time::{Duration, Instant};
 /// # Errors
 /// When a file cannot be read, is wrong, or has a test that fails.
 pub fn run(arguments: &TestArguments, reporter: &Reporter) -> CommandResult {
-    let mut device = arguments
-        .device
-        .device
-        .open()
-        .map_err(CommandError::message)?;
+    let mut device = arguments.device.device.open_for(&arguments.check)?;
     let compiler = Compiler::new();
     let start = Instant::now();
     let mut summary = Summary::default();
@@ -123,10 +119,21 @@ fn test_file(
     for test in tests {
         write_stdout(format!("test {} ... ", test.name.node).as_bytes())?;
         let start = Instant::now();
-        let result = interpreter.run(&test.name.node, &test.body, arguments.device.seed);
+        let schedules = arguments.check.schedules;
+        let result = (0..schedules).try_for_each(|number| {
+            launcher.set_schedule(number);
+            let result = interpreter.run(&test.name.node, &test.body, arguments.device.seed);
+            result.map(|_| ()).map_err(|mut stop| {
+                if number > 0 {
+                    let note = format!("in schedule {number}; the schedules before it went well");
+                    stop.diagnostic.notes.push(note);
+                }
+                stop
+            })
+        });
         let elapsed = seconds(start.elapsed());
         match result {
-            Ok(_) => {
+            Ok(()) => {
                 summary.passed += 1;
                 write_stdout(format!("ok ({elapsed})\n").as_bytes())?;
             }

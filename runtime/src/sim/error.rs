@@ -68,6 +68,67 @@ impl fmt::Display for Access {
     }
 }
 
+/// What an access does to memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// It reads.
+    Read,
+    /// It writes.
+    Write,
+    /// It reads and writes at once: an atomic.
+    Update,
+    /// `cp.async` reads its source, at any time until it is waited for.
+    CopyRead,
+    /// `cp.async` writes its target, at any time until it is waited for.
+    CopyWrite,
+}
+
+impl fmt::Display for Act {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Act::Read => "read",
+            Act::Write => "write",
+            Act::Update => "atomic update",
+            Act::CopyRead => "read by cp.async",
+            Act::CopyWrite => "write by cp.async",
+        })
+    }
+}
+
+/// One of two instructions that a report is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Party {
+    /// What it does.
+    pub act: Act,
+    /// `%ctaid` of its thread.
+    pub block: [u32; 3],
+    /// `%tid` of its thread.
+    pub thread: [u32; 3],
+    /// Index of the thread's warp in its block.
+    pub warp: u32,
+    /// Line of the PTX text.
+    pub ptx_line: u32,
+    /// Source position of that line.
+    pub source: Option<SourceLoc>,
+    /// The instruction as written.
+    pub instruction: String,
+}
+
+impl fmt::Display for Party {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ([bx, by, bz], [x, y, z]) = (self.block, self.thread);
+        write!(
+            f,
+            "{} by thread ({x}, {y}, {z}) of block ({bx}, {by}, {bz}) at `{}` (ptx line {}",
+            self.act, self.instruction, self.ptx_line
+        )?;
+        match &self.source {
+            Some(source) => write!(f, ", {source})"),
+            None => f.write_str(")"),
+        }
+    }
+}
+
 /// A group of threads that waits, as named in a deadlock report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiter {
@@ -241,6 +302,30 @@ pub enum ErrorKind {
         /// Bytes accessed.
         size: u32,
     },
+    /// Two accesses that nothing orders, one of them a write.
+    #[error("data race on {object}: {} and an earlier {}, in no order", .second.act, .first.act)]
+    Race {
+        /// State space.
+        space: Space,
+        /// A byte of both.
+        address: u64,
+        /// The byte by name.
+        object: String,
+        /// The access that came first in this run.
+        first: Box<Party>,
+        /// The other.
+        second: Box<Party>,
+        /// Whether the first is a `cp.async` that its thread has not waited for.
+        in_flight: bool,
+    },
+    /// A thread ends, and copies that it started may still be under way.
+    #[error("exit with cp.async in flight: {}", if *.committed { "its group is never waited for" } else { "it is in no committed group, and never waited for" })]
+    CopiesInFlight {
+        /// The first such copy.
+        copy: Box<Party>,
+        /// Whether it was committed.
+        committed: bool,
+    },
     /// A write to memory that cannot be written.
     #[error("write to read-only {space} memory at {address:#x}")]
     ReadOnly {
@@ -354,6 +439,23 @@ impl SimError {
     }
 }
 
+impl SimError {
+    /// Other places that belong to the error, and what is to be seen there.
+    pub fn places(&self) -> Vec<(&SourceLoc, String)> {
+        self.kind.places()
+    }
+
+    /// More about it, a line each.
+    pub fn notes(&self) -> Vec<String> {
+        self.kind.notes()
+    }
+
+    /// What usually mends it.
+    pub fn help(&self) -> Option<String> {
+        self.kind.help()
+    }
+}
+
 impl From<ErrorKind> for SimError {
     fn from(kind: ErrorKind) -> SimError {
         SimError {
@@ -375,15 +477,20 @@ impl fmt::Display for SimError {
         if let Some(entry) = &at.entry {
             write!(f, "\n  in kernel `{entry}`")?;
         }
-        if let (Some(b), Some(t)) = (at.block, at.thread) {
+        let notes = self.notes();
+        // The notes of a report about two instructions name both threads.
+        if let (Some(b), Some(t), []) = (at.block, at.thread, &notes[..]) {
             write!(
                 f,
                 ", block ({}, {}, {}), thread ({}, {}, {})",
                 b[0], b[1], b[2], t[0], t[1], t[2]
             )?;
         }
-        if !at.instruction.is_empty() {
+        if !at.instruction.is_empty() && notes.is_empty() {
             write!(f, "\n  at ptx line {}: {}", at.ptx_line, at.instruction)?;
+        }
+        for note in notes {
+            write!(f, "\n  {note}")?;
         }
         Ok(())
     }

@@ -61,6 +61,48 @@ pub(crate) enum Extend {
     Sign,
 }
 
+/// What a memory operation orders (PTX ISA 8.3 and 8.8). A weak access orders nothing and may not
+/// meet another one; strong ones may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Order {
+    pub strong: bool,
+    pub acquire: bool,
+    pub release: bool,
+    pub scope: Scope,
+}
+
+/// Threads among which a strong operation counts as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Scope {
+    /// Those of the CTA.
+    Cta,
+    /// Those of the device, and beyond.
+    #[default]
+    Device,
+}
+
+impl Order {
+    /// A plain access.
+    pub const WEAK: Order = Order {
+        strong: false,
+        acquire: false,
+        release: false,
+        scope: Scope::Device,
+    };
+    /// A strong access that orders nothing else: `.relaxed`, `.volatile`, and atomics by default.
+    pub const RELAXED: Order = Order {
+        strong: true,
+        ..Order::WEAK
+    };
+    /// A fence, or an access with both semantics.
+    pub const BOTH: Order = Order {
+        strong: true,
+        acquire: true,
+        release: true,
+        scope: Scope::Device,
+    };
+}
+
 /// What an instruction does.
 pub(crate) enum Op {
     /// Each lane alone.
@@ -70,11 +112,13 @@ pub(crate) enum Op {
         address: Address,
         bytes: u32,
         extend: Extend,
+        order: Order,
     },
     Store {
         srcs: Box<[Src]>,
         address: Address,
         bytes: u32,
+        order: Order,
     },
     /// `atom` and `red`: `f(old, b, c)` is stored, `old` returned.
     Atomic {
@@ -84,6 +128,7 @@ pub(crate) enum Op {
         b: Src,
         c: Src,
         f: fn(u64, u64, u64) -> u64,
+        order: Order,
     },
     CopyAsync {
         dst: Src,
@@ -147,6 +192,8 @@ pub(crate) enum Op {
         members: Src,
     },
     Barrier(Box<Barrier>),
+    /// `fence`, `membar`.
+    Fence(Order),
     Branch {
         target: u32,
     },
@@ -156,7 +203,7 @@ pub(crate) enum Op {
     },
     Exit,
     Trap,
-    /// Fences, prefetches and hints: without effect here.
+    /// Prefetches and hints: without effect here.
     Nop,
 }
 

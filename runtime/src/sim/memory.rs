@@ -253,6 +253,14 @@ impl Memory {
         .into()
     }
 
+    /// A byte by the name of its allocation.
+    pub(crate) fn byte_name(&self, address: u64) -> String {
+        match self.place(address, 1, Access::Read) {
+            Ok(place) => format!("byte {} of `{}`", place.offset, place.name()),
+            Err(_) => format!("the byte at {address:#x}"),
+        }
+    }
+
     fn describe(&self, address: u64, size: u64) -> String {
         let slot = (address >> SLOT_BITS).wrapping_sub(1) as usize;
         let offset = (address & ((1 << SLOT_BITS) - 1)) as i64 - SLOT_BASE as i64;

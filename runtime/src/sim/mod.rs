@@ -38,14 +38,17 @@
 //! - [`module`]: what a module is, and [`Module::launch`].
 //! - `memory`: global memory. `exec`: warps, CTAs, shared memory, barriers, `cp.async`, matrices.
 //! - `number`: floating-point formats and roundings that Rust does not have.
-//! - [`error`]: every error, with data.
+//! - [`error`]: every error, with data. `advice`: what else there is to say about one.
 //!
 //! # What it promises
 //! - **No guess.** What it does not execute exactly as the PTX ISA says is an error that names the
 //!   instruction and its line, when the module is parsed.
-//! - **Late copies.** `cp.async` reads its source at once and writes shared memory at the
-//!   `wait_group` that completes it, the latest moment the ISA allows. An access to the target
-//!   bytes before is an error.
+//! - **Copies at any legal moment.** `cp.async` reads its source and writes shared memory at the
+//!   wait that completes it, the latest moment the ISA allows, at the earliest, or at a random one
+//!   ([`Options::copies`]). An access to the target bytes before the wait is an error.
+//! - **Races.** With [`Options::races`], two accesses to a byte of shared or global memory that
+//!   nothing orders, one of them a write, are an error that names both. Barriers, `bar.warp.sync`,
+//!   waits for copies, fences and atomics order; that lanes of a warp run together does not.
 //! - **Convergence.** Lanes have program counters of their own, as from Volta on. Instructions that
 //!   need several lanes (`.sync`, aligned barriers) wait for them, and are errors when they cannot
 //!   come.
@@ -56,11 +59,12 @@
 //!   f16, bf16 and f32 makes are the canonical ones; payloads of f64 and through `cvt` may differ
 //!   from a chip's.
 //! - **Determinism.** CTAs run in parallel, but one CTA runs its warps in a fixed order. A kernel
-//!   with global atomics runs its CTAs one after another. Only a kernel whose CTAs race can give
+//!   with global atomics, and any with the check for races, runs its CTAs one after another. Only a kernel whose CTAs race can give
 //!   results that vary.
 //! - **Bounds.** Memory is bounded by what the launch asks for, time by [`Options::step_limit`].
 //!   No PTX text makes it panic.
 
+mod advice;
 mod decode;
 pub mod error;
 mod exec;
@@ -74,7 +78,7 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-pub use error::{Access, ErrorKind, Location, SimError, SourceLoc, Waiter};
+pub use error::{Access, Act, ErrorKind, Location, Party, SimError, SourceLoc, Waiter};
 pub use memory::Memory;
 pub use module::{Entry, Module, Param};
 
@@ -116,11 +120,16 @@ pub struct Options {
     /// Report reads of uninitialised memory and of `cp.async` targets in flight. Accesses outside
     /// of objects and misaligned ones are errors in any case.
     pub checks: bool,
+    /// Report data races in shared and global memory, and copies that nobody waits for. Blocks run
+    /// one after another then.
+    pub races: bool,
     /// Count bank conflicts of shared accesses; costs about a tenth of the speed.
     pub counters: bool,
-    /// Another value, another order of the warps' turns, to bring races to light; 0 is the plain
-    /// order. The same seed always gives the same run.
+    /// Another value, another order of the turns of warps and of diverged lanes, to bring races to
+    /// light; 0 is the plain order. The same seed always gives the same run.
     pub seed: u64,
+    /// When asynchronous copies arrive.
+    pub copies: CopyMoment,
     /// The most warp instructions that one CTA may execute.
     pub step_limit: u64,
     /// CPU threads that run CTAs; 0 takes as many as there are cores.
@@ -133,13 +142,45 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             checks: true,
+            races: false,
             counters: false,
             seed: 0,
+            copies: CopyMoment::Latest,
             step_limit: 1 << 28,
             threads: 0,
             // The opt-in maximum of sm_90.
             shared_limit: 227 << 10,
         }
+    }
+}
+
+/// When an asynchronous copy takes place, of the moments that the ISA allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CopyMoment {
+    /// Where it is issued.
+    Earliest,
+    /// Where it is waited for.
+    #[default]
+    Latest,
+    /// At any time between, as [`Options::seed`] has it.
+    Random,
+}
+
+impl Options {
+    /// The options of one of many legal schedules: number 0 is the one of these options, number 1
+    /// has every asynchronous copy at its earliest moment, those from 2 are random.
+    pub fn schedule(&self, number: u64) -> Options {
+        let mut options = self.clone();
+        match number {
+            0 => {}
+            1 => options.copies = CopyMoment::Earliest,
+            _ => {
+                options.copies = CopyMoment::Random;
+                // Never 0, which would be the plain order.
+                options.seed = self.seed.wrapping_add(number).max(1);
+            }
+        }
+        options
     }
 }
 

@@ -3,10 +3,8 @@
 
 use super::problem::{Stop, TestProblem};
 use super::value::HostTensor;
-use crate::codegen::messages::Place;
-use crate::report;
+use crate::driver::fault::Fault;
 use crate::{Compiler, Emit, Options, Source};
-use cutec_frontend::diagnostics::Label;
 use cutec_frontend::source::{SourceLoader, SourceMap, Span};
 use cutec_runtime::abi::{ArgAbi, ScalarValue};
 use cutec_runtime::{Artifact, Device, Loaded, RunError, Value};
@@ -106,47 +104,41 @@ impl<'a> DeviceLauncher<'a> {
     /// The error of a run: its first line is the reason, the rest are notes; the line of the kernel is
     /// shown where the simulator knows it.
     fn failure(&self, call: &KernelCall<'_>, error: &RunError) -> Stop {
-        let text = error.to_string();
-        let mut lines = text.lines();
-        let mut reason = lines.next().unwrap_or("it failed").to_owned();
-        let mut notes: Vec<String> = lines.map(|line| line.trim().to_owned()).collect();
+        let mut defines = Vec::new();
         if !call.defines.is_empty() {
-            let defines: Vec<String> = call
-                .defines
-                .iter()
+            let pairs = call.defines.iter();
+            let pairs: Vec<String> = pairs
                 .map(|(name, value)| format!("{name} = {value}"))
                 .collect();
-            notes.push(format!("compiled with {}", defines.join(", ")));
+            defines.push(format!("compiled with {}", pairs.join(", ")));
         }
         let RunError::Device(error) = error else {
+            let text = error.to_string();
+            let mut lines = text.lines();
+            let reason = lines.next().unwrap_or("it failed").to_owned();
+            let mut notes: Vec<String> = lines.map(|line| line.trim().to_owned()).collect();
+            notes.extend(defines);
             return refused(call, reason, notes);
         };
-        let place = error.source_location().map(|location| Place {
-            file: location.file.clone(),
-            line: location.line,
-            column: location.column,
-        });
-        let span = place
-            .as_ref()
-            .and_then(|place| report::span_of(place, self.sources));
-        if let (Some(place), Some(_)) = (&place, span)
-            && let Some(rest) = reason.strip_prefix(&format!("{place}: "))
-        {
-            reason = rest.to_owned();
-        }
-        let kernel = call.kernel.to_owned();
+        let mut fault = Fault::of(error, self.sources);
+        fault.notes.extend(defines);
         let mut stop = TestProblem::Run {
-            kernel,
-            reason,
-            notes,
+            kernel: call.kernel.to_owned(),
+            reason: fault.reason,
+            notes: fault.notes,
         }
         .at(call.span);
-        if let Some(span) = span {
-            // Where it happened comes first, so that the report leads there.
-            let text = "in this operation of the kernel".to_owned();
-            stop.diagnostic.labels.insert(0, Label { span, text });
-        }
+        // Where it happened comes first, so that the report leads there.
+        stop.diagnostic.labels.splice(0..0, fault.labels);
+        stop.diagnostic.help = fault.help;
         stop
+    }
+
+    /// Which of the legal schedules later launches have, where the simulator runs them.
+    pub fn set_schedule(&self, number: u64) {
+        if let Some(simulator) = self.device.borrow_mut().as_sim() {
+            simulator.set_schedule(number);
+        }
     }
 
     fn artifact(&self, call: &KernelCall<'_>) -> Result<Rc<Artifact>, Stop> {

@@ -4,23 +4,51 @@ use super::convert::space;
 use super::float::add_halves;
 use super::form::{Decoded, Form, Ty};
 use crate::sim::Space;
-use crate::sim::isa::{CopyBytes, Extend, Op};
+use crate::sim::isa::{CopyBytes, Extend, Op, Order, Scope};
 use crate::sim::lane::{Dst, Src};
 
 const SCOPES: [&str; 4] = ["cta", "cluster", "gpu", "sys"];
 
-/// Memory ordering, eviction and prefetch hints: they do not change what one access does in a
-/// simulator whose accesses happen in order.
-fn eat_ordering(form: &mut Form) {
-    if form.eat("weak") || form.eat("volatile") {
-        return;
+fn eat_scope(form: &mut Form) -> Option<Scope> {
+    form.pick(|m| match m {
+        "cta" => Some(Scope::Cta),
+        m if SCOPES.contains(&m) => Some(Scope::Device),
+        _ => None,
+    })
+}
+
+/// Acquire and release semantics by name.
+fn eat_semantics(form: &mut Form) -> Option<Order> {
+    let order = |acquire, release| Order {
+        strong: true,
+        acquire,
+        release,
+        scope: Scope::Device,
+    };
+    form.pick(|m| match m {
+        "relaxed" => Some(Order::RELAXED),
+        "acquire" => Some(order(true, false)),
+        "release" => Some(order(false, true)),
+        "acq_rel" | "sc" | "seq_cst" => Some(Order::BOTH),
+        _ => None,
+    })
+}
+
+/// The memory ordering of `ld` and `st`: the accesses happen in order here all the same, but the
+/// check for races asks for it.
+fn eat_ordering(form: &mut Form) -> Order {
+    if form.eat("weak") {
+        return Order::WEAK;
     }
-    if form.eat_any(&["relaxed", "acquire", "release", "acq_rel", "seq_cst"]) {
-        form.eat_any(&SCOPES);
-    } else if form.eat("mmio") {
-        form.eat("relaxed");
-        form.eat_any(&SCOPES);
+    if form.eat("volatile") {
+        return Order::RELAXED;
     }
+    form.eat("mmio");
+    let Some(mut order) = eat_semantics(form) else {
+        return Order::WEAK;
+    };
+    order.scope = eat_scope(form).unwrap_or_default();
+    order
 }
 
 fn eat_hints(form: &mut Form) -> Decoded<()> {
@@ -75,7 +103,7 @@ fn element(form: &mut Form, count: usize) -> Decoded<Ty> {
 
 /// `ld`, `ldu`.
 pub(super) fn load(form: &mut Form) -> Decoded<Op> {
-    eat_ordering(form);
+    let order = eat_ordering(form);
     let space = form.pick(space).unwrap_or(Space::Generic);
     eat_hints(form)?;
     let count = vector(form);
@@ -92,12 +120,13 @@ pub(super) fn load(form: &mut Form) -> Decoded<Op> {
         address,
         bytes: ty.bits() / 8,
         extend,
+        order,
     })
 }
 
 /// `st`.
 pub(super) fn store(form: &mut Form) -> Decoded<Op> {
-    eat_ordering(form);
+    let order = eat_ordering(form);
     let space = form.pick(space).unwrap_or(Space::Generic);
     if matches!(space, Space::Param | Space::Const) {
         return form.unknown();
@@ -111,6 +140,7 @@ pub(super) fn store(form: &mut Form) -> Decoded<Op> {
         srcs,
         address,
         bytes: ty.bits() / 8,
+        order,
     })
 }
 
@@ -176,10 +206,8 @@ fn add_pair(ty: Ty, old: u64, b: u64) -> u64 {
 
 /// `atom`, `red`.
 pub(super) fn atomic(form: &mut Form, opcode: &str) -> Decoded<Op> {
-    if form.eat_any(&["relaxed", "acquire", "release", "acq_rel"]) {
-        form.eat_any(&SCOPES);
-    }
-    form.eat_any(&SCOPES);
+    let mut order = eat_semantics(form).unwrap_or(Order::RELAXED);
+    order.scope = eat_scope(form).unwrap_or_default();
     let space = form.pick(space).unwrap_or(Space::Generic);
     if !matches!(space, Space::Generic | Space::Global | Space::Shared) {
         return form.unknown();
@@ -214,6 +242,7 @@ pub(super) fn atomic(form: &mut Form, opcode: &str) -> Decoded<Op> {
         b,
         c,
         f,
+        order,
     })
 }
 
@@ -276,13 +305,18 @@ pub(super) fn copy_async(form: &mut Form) -> Decoded<Op> {
     })
 }
 
-/// `membar`, `fence`: nothing to do where memory is sequential.
+/// `membar`, `fence`: memory is sequential here, but the check for races asks for them.
 pub(super) fn fence(form: &mut Form, opcode: &str) -> Decoded<Op> {
     if opcode == "membar" {
-        return match form.eat_any(&["cta", "gl", "sys"]) {
-            true => Ok(Op::Nop),
-            false => form.unknown(),
-        };
+        let scope = form.need("`.cta`, `.gl` or `.sys`", |m| match m {
+            "cta" => Some(Scope::Cta),
+            "gl" | "sys" => Some(Scope::Device),
+            _ => None,
+        })?;
+        return Ok(Op::Fence(Order {
+            scope,
+            ..Order::BOTH
+        }));
     }
     if form.eat("proxy") {
         // The proxies of the asynchronous copies of later chips; `cp.async` needs none.
@@ -294,10 +328,10 @@ pub(super) fn fence(form: &mut Form, opcode: &str) -> Decoded<Op> {
             false => form.unknown(),
         };
     }
-    form.eat_any(&["sc", "acq_rel", "acquire", "release"]);
-    match form.eat_any(&SCOPES) {
-        true => Ok(Op::Nop),
-        false => form.unknown(),
+    let order = eat_semantics(form).unwrap_or(Order::BOTH);
+    match eat_scope(form) {
+        Some(scope) => Ok(Op::Fence(Order { scope, ..order })),
+        None => form.unknown(),
     }
 }
 

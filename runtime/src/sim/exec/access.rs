@@ -2,12 +2,13 @@
 
 use super::cta::Cta;
 use super::shared::value;
+use super::touch::Touch;
 use super::warp::Warp;
 use super::{Fault, fault_at};
 use crate::sim::Space;
-use crate::sim::error::{Access, ErrorKind};
+use crate::sim::error::{Access, Act, ErrorKind};
 use crate::sim::isa::{
-    Address, BASE, Extend, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES,
+    Address, BASE, Extend, LOCAL_WINDOW, Order, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES,
 };
 use crate::sim::lane::{Dst, Registers, Src, WARP, Wides, lanes};
 use crate::sim::memory::Place;
@@ -114,6 +115,7 @@ impl Warp {
     }
 
     /// `ld`.
+    #[allow(clippy::too_many_arguments)]
     pub(super) fn load(
         &mut self,
         cta: &mut Cta<'_>,
@@ -121,16 +123,19 @@ impl Warp {
         address: &Address,
         bytes: u32,
         extend: Extend,
+        order: Order,
         mask: u32,
     ) -> Result<(), Fault> {
         let total = bytes * dsts.len() as u32;
-        let addresses = self.addresses(address);
+        let mut addresses = self.addresses(address);
         let Warp {
             registers, local, ..
         } = self;
-        let mut any_shared = false;
+        let mut touched = Touched::default();
         for lane in lanes(mask) {
             let (space, at) = resolve(address.space, addresses[lane]);
+            touched.add(space, lane);
+            addresses[lane] = at;
             let data = match space {
                 Space::Global => {
                     let place = cta
@@ -140,13 +145,9 @@ impl Warp {
                         let value = place.plus(u64::from(bytes) * i as u64).load(bytes);
                         put(registers, dst, lane, extended(value, bytes, extend));
                     }
-                    cta.stats.global_read_bytes += u64::from(total);
                     continue;
                 }
-                Space::Shared => {
-                    any_shared = true;
-                    cta.shared.read(at, total)
-                }
+                Space::Shared => cta.shared.read(at, total),
                 Space::Param => cta.launch.params.read(at, total),
                 _ => match local.get(lane) {
                     Some(local) => local.read(at, total),
@@ -163,43 +164,46 @@ impl Warp {
                 );
             }
         }
-        if any_shared {
-            cta.count_shared(&addresses, total, mask);
-        }
-        Ok(())
+        touched.report(cta, Act::Read, order, &addresses, total)
     }
 
     /// `st`.
+    #[allow(clippy::too_many_arguments)]
     pub(super) fn store(
         &mut self,
         cta: &mut Cta<'_>,
         srcs: &[Src],
         address: &Address,
         bytes: u32,
+        order: Order,
         mask: u32,
     ) -> Result<(), Fault> {
         let total = bytes * srcs.len() as u32;
-        let addresses = self.addresses(address);
-        let mut any_shared = false;
+        let mut addresses = self.addresses(address);
+        let mut touched = Touched::default();
+        let watched = cta.races.is_some();
         for lane in lanes(mask) {
             let (space, at) = resolve(address.space, addresses[lane]);
+            touched.add(space, lane);
+            addresses[lane] = at;
             if space == Space::Global {
                 let place = cta
                     .global(at, total, Access::Write)
                     .map_err(fault_at(lane))?;
                 for (i, &src) in srcs.iter().enumerate() {
-                    place
-                        .plus(u64::from(bytes) * i as u64)
-                        .store(bytes, get(&self.registers, src, lane));
+                    let (place, value) = (
+                        place.plus(u64::from(bytes) * i as u64),
+                        get(&self.registers, src, lane),
+                    );
+                    if watched && place.load(bytes) != value & ones(bytes) {
+                        touched.changed |= 1 << lane;
+                    }
+                    place.store(bytes, value);
                 }
-                cta.stats.global_written_bytes += u64::from(total);
                 continue;
             }
             let data = match space {
-                Space::Shared => {
-                    any_shared = true;
-                    cta.shared.write(at, total)
-                }
+                Space::Shared => cta.shared.write(at, total),
                 Space::Param => Err(ErrorKind::ReadOnly { space, address: at }),
                 _ => match self.local.get_mut(lane) {
                     Some(local) => local.write(at, total),
@@ -209,13 +213,14 @@ impl Warp {
             let data = data.map_err(fault_at(lane))?;
             for (chunk, &src) in data.chunks_exact_mut(bytes as usize).zip(srcs) {
                 let value = get(&self.registers, src, lane).to_le_bytes();
-                chunk.copy_from_slice(&value[..bytes as usize]);
+                let value = &value[..bytes as usize];
+                if watched && chunk != value {
+                    touched.changed |= 1 << lane;
+                }
+                chunk.copy_from_slice(value);
             }
         }
-        if any_shared {
-            cta.count_shared(&addresses, total, mask);
-        }
-        Ok(())
+        touched.report(cta, Act::Write, order, &addresses, total)
     }
 
     /// `atom`, `red`: lane after lane.
@@ -228,18 +233,21 @@ impl Warp {
         bytes: u32,
         [b, c]: [Src; 2],
         f: fn(u64, u64, u64) -> u64,
+        order: Order,
         mask: u32,
     ) -> Result<(), Fault> {
-        let addresses = self.addresses(address);
-        let (b, c) = (self.registers.wides_of(b), self.registers.wides_of(c));
-        let ones = if bytes == 8 {
-            u64::MAX
-        } else {
-            (1 << (8 * bytes)) - 1
+        let mut addresses = self.addresses(address);
+        let mut touched = Touched {
+            changed: u32::MAX,
+            ..Touched::default()
         };
+        let (b, c) = (self.registers.wides_of(b), self.registers.wides_of(c));
+        let ones = ones(bytes);
         for lane in lanes(mask) {
             let (b, c) = (b[lane] & ones, c[lane] & ones);
             let (space, at) = resolve(address.space, addresses[lane]);
+            touched.add(space, lane);
+            addresses[lane] = at;
             let old = match space {
                 Space::Global => {
                     let place = cta
@@ -249,8 +257,6 @@ impl Warp {
                         .map_err(fault_at(lane))?;
                     let old = place.load(bytes);
                     place.store(bytes, f(old, b, c));
-                    cta.stats.global_read_bytes += u64::from(bytes);
-                    cta.stats.global_written_bytes += u64::from(bytes);
                     old
                 }
                 Space::Shared => {
@@ -271,6 +277,56 @@ impl Warp {
                 }
             };
             put(&mut self.registers, dst, lane, old);
+        }
+        touched.report(cta, Act::Update, order, &addresses, bytes)
+    }
+}
+
+/// All bits of so many bytes.
+fn ones(bytes: u32) -> u64 {
+    match bytes {
+        8 => u64::MAX,
+        _ => (1 << (8 * bytes)) - 1,
+    }
+}
+
+/// Which lanes of an access went to which memory.
+#[derive(Default)]
+struct Touched {
+    shared: u32,
+    global: u32,
+    changed: u32,
+}
+
+impl Touched {
+    #[inline]
+    fn add(&mut self, space: Space, lane: usize) {
+        match space {
+            Space::Shared => self.shared |= 1 << lane,
+            Space::Global => self.global |= 1 << lane,
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn report(
+        self,
+        cta: &mut Cta<'_>,
+        act: Act,
+        order: Order,
+        addresses: &Wides,
+        bytes: u32,
+    ) -> Result<(), Fault> {
+        for (space, mask) in [(Space::Shared, self.shared), (Space::Global, self.global)] {
+            cta.touch(&Touch {
+                space,
+                act,
+                order,
+                addresses,
+                bytes,
+                mask,
+                changed: self.changed,
+            })?;
         }
         Ok(())
     }

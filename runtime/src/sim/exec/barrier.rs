@@ -109,6 +109,9 @@ impl Warp {
         }
         cta.barriers[id as usize] = state;
         cta.arrivals = true;
+        if let Some(races) = &mut cta.races {
+            races.arrive(self.index, mask, id as usize);
+        }
         debug_assert!(group.mask & mask == mask);
         Ok(match barrier.kind {
             BarrierKind::Arrive => Next::Advance,
@@ -157,6 +160,22 @@ impl Cta<'_> {
                 continue;
             }
             self.barriers[id] = BarrierState::default();
+            if let Some(races) = &mut self.races {
+                let at_barrier = |warp: &Warp| {
+                    let groups = warp.groups.iter();
+                    let waiting = groups.filter(|g| g.wait == Wait::Barrier(id as u32));
+                    waiting.fold(0, |mask, group| mask | group.mask)
+                };
+                let waiting: Vec<(u32, u32)> = warps
+                    .iter()
+                    .map(|warp| (warp.index, at_barrier(warp)))
+                    .collect();
+                let all = warps
+                    .iter()
+                    .zip(&waiting)
+                    .all(|(w, (_, mask))| w.live == *mask);
+                races.open(id, &waiting, all);
+            }
             for warp in &mut *warps {
                 if let Some(reduced) = state.reduced {
                     warp.receive(self, id as u32, reduced);

@@ -1,60 +1,13 @@
 //! A CTA: its warps in turn, its shared memory, its barriers.
 
 use super::barrier::{BARRIERS, BarrierState};
+use super::race::{Actor, Races};
+use super::schedule::Schedule;
 use super::shared::Bytes;
 use super::warp::{Group, Warp};
-use super::{Fault, Launch, access};
+use super::{Fault, Launch};
 use crate::sim::error::{ErrorKind, Location, SimError, Waiter};
-use crate::sim::lane::Wides;
 use crate::sim::{Space, Stats};
-
-/// Instructions a warp runs before the next has its turn, unless it has to wait earlier.
-const SLICE: u64 = 1 << 14;
-
-/// Longest turn of a random schedule.
-const SHORT_SLICE: u64 = 128;
-
-/// In which order warps have their turns, and how long these are.
-#[derive(Debug)]
-struct Schedule {
-    /// State of a xorshift generator; 0, where it stays, is the fixed schedule.
-    state: u64,
-}
-
-impl Schedule {
-    fn new(seed: u64, ctaid: [u32; 3]) -> Schedule {
-        let mix = |state: u64, value: u32| {
-            (state ^ u64::from(value))
-                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-                .rotate_left(29)
-        };
-        let state = match seed {
-            0 => 0,
-            _ => ctaid.into_iter().fold(seed, mix) | 1,
-        };
-        Schedule { state }
-    }
-
-    fn next(&mut self) -> u64 {
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        self.state >> 16
-    }
-
-    /// The warp that begins a round.
-    fn first(&mut self, warps: usize) -> usize {
-        self.next() as usize % warps.max(1)
-    }
-
-    /// Instructions of a turn.
-    fn slice(&mut self) -> u64 {
-        match self.state {
-            0 => SLICE,
-            _ => 1 + self.next() % SHORT_SLICE,
-        }
-    }
-}
 
 /// What the warps of a CTA share.
 #[derive(Debug)]
@@ -65,7 +18,13 @@ pub(crate) struct Cta<'a> {
     /// Whether somebody arrived at a barrier since barriers were last opened.
     pub arrivals: bool,
     pub stats: Stats,
-    /// Host copy of which block runs, for errors.
+    pub schedule: Schedule,
+    /// The check for races, where it is on.
+    pub races: Option<Box<Races>>,
+    /// The warp and the instruction that run.
+    pub actor: Actor,
+    /// The block that runs.
+    pub number: u32,
     ctaid: [u32; 3],
 }
 
@@ -80,15 +39,6 @@ impl<'a> Cta<'a> {
     /// Threads of a block.
     pub fn threads(&self) -> u32 {
         self.launch.block.iter().product()
-    }
-
-    /// Counts the bank conflicts of a shared access.
-    pub fn count_shared(&mut self, addresses: &Wides, bytes: u32, mask: u32) {
-        if self.launch.options.counters {
-            let (passes, ideal) = access::wavefronts(addresses, bytes, mask);
-            self.stats.shared_wavefronts += passes;
-            self.stats.shared_wavefronts_ideal += ideal;
-        }
     }
 
     /// A group that waits, as errors name it.
@@ -106,7 +56,6 @@ impl<'a> Cta<'a> {
     /// The one place where an error learns where it happened.
     fn locate(&self, fault: Fault) -> SimError {
         let instr = &self.launch.kernel.code[fault.pc as usize];
-        let [x, y, _] = self.launch.block;
         let thread = fault.warp * 32 + fault.lane;
         SimError {
             kind: fault.kind,
@@ -116,7 +65,7 @@ impl<'a> Cta<'a> {
                 source: instr.source.clone(),
                 entry: Some(self.launch.entry.to_owned()),
                 block: Some(self.ctaid),
-                thread: Some([thread % x, thread / x % y, thread / x / y]),
+                thread: Some(self.launch.tid(thread)),
             })),
         }
     }
@@ -133,6 +82,10 @@ impl<'a> Block<'a> {
                 barriers: [BarrierState::default(); BARRIERS],
                 arrivals: false,
                 stats: Stats::default(),
+                schedule: Schedule::new(launch.options, [0; 3]),
+                races: launch.options.races.then(|| Box::new(Races::new(threads))),
+                actor: Actor { warp: 0, pc: 0 },
+                number: 0,
                 ctaid: [0; 3],
             },
             warps: (0..threads.div_ceil(32))
@@ -142,13 +95,19 @@ impl<'a> Block<'a> {
     }
 
     /// Runs one block to its end.
-    pub fn run(&mut self, ctaid: [u32; 3]) -> Result<Stats, SimError> {
+    pub fn run(&mut self, number: u64) -> Result<Stats, SimError> {
         let Block { cta, warps } = self;
+        let ctaid = cta.launch.ctaid(number);
         cta.ctaid = ctaid;
+        cta.number = number as u32;
+        if let Some(races) = &mut cta.races {
+            races.start(cta.number);
+        }
         cta.stats = Stats::default();
         cta.shared.reset();
         cta.barriers = [BarrierState::default(); BARRIERS];
         cta.arrivals = false;
+        cta.schedule = Schedule::new(cta.launch.options, ctaid);
         warps
             .iter_mut()
             .for_each(|warp| warp.reset(cta.launch, ctaid));
@@ -158,11 +117,10 @@ impl<'a> Block<'a> {
 
     fn run_warps(cta: &mut Cta<'a>, warps: &mut [Warp]) -> Result<(), Fault> {
         let limit = cta.launch.options.step_limit;
-        let mut schedule = Schedule::new(cta.launch.options.seed, cta.ctaid);
         let mut steps = 0;
         loop {
             let mut progress = false;
-            let first = schedule.first(warps.len());
+            let first = cta.schedule.first(warps.len());
             for turn in 0..warps.len() {
                 let index = (first + turn) % warps.len();
                 let warp = &mut warps[index];
@@ -171,7 +129,7 @@ impl<'a> Block<'a> {
                 }
                 progress = true;
                 let lived = warp.live;
-                let budget = schedule.slice().min(limit.saturating_sub(steps) + 1);
+                let budget = cta.schedule.slice().min(limit.saturating_sub(steps) + 1);
                 steps += warp.run(cta, budget)?;
                 if steps > limit {
                     let pc = warp.groups.first().map_or(0, |g| g.pc);

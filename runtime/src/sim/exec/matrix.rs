@@ -12,10 +12,11 @@ use super::Fault;
 use super::cta::Cta;
 use super::fault_at;
 use super::shared::value;
+use super::touch::Touch;
 use super::warp::Warp;
 use crate::sim::Space;
-use crate::sim::error::ErrorKind;
-use crate::sim::isa::{Address, Mma, MmaAccumulator, MmaType, SHARED_WINDOW};
+use crate::sim::error::{Act, ErrorKind};
+use crate::sim::isa::{Address, Mma, MmaAccumulator, MmaType, Order, SHARED_WINDOW};
 use crate::sim::lane::{Dst, Registers, Src, WARP, Words};
 use crate::sim::number::{E4M3, E5M2, F16, Rounding, bf16_to_f32, canonical, f16_to_f32, round};
 
@@ -62,17 +63,6 @@ impl Warp {
             .collect()
     }
 
-    fn count_rows(cta: &mut Cta<'_>, rows: &[(usize, u64)]) {
-        // Each tile is a pass of its own when its rows lie in different banks.
-        for tile in rows.chunks(8) {
-            let mut addresses = [0; WARP];
-            for (i, &(_, at)) in tile.iter().enumerate() {
-                addresses[i] = at;
-            }
-            cta.count_shared(&addresses, ROW, 0xff);
-        }
-    }
-
     pub(super) fn load_matrix(
         &mut self,
         cta: &mut Cta<'_>,
@@ -81,7 +71,7 @@ impl Warp {
         transpose: bool,
     ) -> Result<(), Fault> {
         let rows = self.row_addresses(address, dsts.len())?;
-        Self::count_rows(cta, &rows);
+        touch_rows(cta, Act::Read, &rows)?;
         for (tile, &dst) in rows.chunks_exact(8).zip(dsts) {
             let mut elements = [[0u16; 8]; 8];
             for (row, &(lane, at)) in elements.iter_mut().zip(tile) {
@@ -108,7 +98,7 @@ impl Warp {
         transpose: bool,
     ) -> Result<(), Fault> {
         let rows = self.row_addresses(address, srcs.len())?;
-        Self::count_rows(cta, &rows);
+        touch_rows(cta, Act::Write, &rows)?;
         for (tile, &src) in rows.chunks_exact(8).zip(srcs) {
             let fragment = self.registers.words_of(src);
             let mut elements = [[0u16; 8]; 8];
@@ -222,6 +212,26 @@ impl Warp {
             self.registers.set_wides(dst, u32::MAX, &fragment);
         }
     }
+}
+
+/// Each tile is a pass of its own when its rows lie in different banks, as are eight lanes of any
+/// access of 16 bytes.
+fn touch_rows(cta: &mut Cta<'_>, act: Act, rows: &[(usize, u64)]) -> Result<(), Fault> {
+    let mut addresses = [0; WARP];
+    let mut mask = 0;
+    for &(lane, at) in rows {
+        addresses[lane] = at;
+        mask |= 1 << lane;
+    }
+    cta.touch(&Touch {
+        space: Space::Shared,
+        act,
+        order: Order::WEAK,
+        addresses: &addresses,
+        bytes: ROW,
+        mask,
+        changed: u32::MAX,
+    })
 }
 
 /// Row and column of an element of C or D.

@@ -1,7 +1,10 @@
 //! Running a launch: blocks in parallel, each by one [`cta::Block`] at a time.
 //!
 //! - [`cta`]: a block's warps in turn. [`warp`]: groups of lanes, and the big match.
+//! - [`schedule`]: whose turn it is, and when asynchronous copies arrive.
 //! - [`access`]: loads, stores, atomics. [`shared`]: byte memory with states. [`copy`]: `cp.async`.
+//! - [`touch`]: where each of these accesses is counted and checked against the others; [`race`]:
+//!   that check.
 //! - [`collective`]: shuffles and the like. [`barrier`]: CTA barriers and what a standstill means.
 //! - [`matrix`]: `ldmatrix`, `stmatrix`, `mma`.
 //!
@@ -14,7 +17,10 @@ mod collective;
 mod copy;
 mod cta;
 mod matrix;
+mod race;
+mod schedule;
 mod shared;
+mod touch;
 mod warp;
 
 use std::sync::Arc;
@@ -39,6 +45,20 @@ pub(super) struct Launch<'a> {
     pub memory: &'a Memory,
     pub variables: Arc<[u64]>,
     pub options: &'a Options,
+}
+
+impl Launch<'_> {
+    /// `%ctaid` of a block by its number.
+    fn ctaid(&self, block: u64) -> [u32; 3] {
+        let [x, y, _] = self.grid.map(u64::from);
+        [block % x, block / x % y, block / x / y].map(|n| n as u32)
+    }
+
+    /// `%tid` of a thread by its number in its block.
+    fn tid(&self, thread: u32) -> [u32; 3] {
+        let [x, y, _] = self.block;
+        [thread % x, thread / x % y, thread / x / y]
+    }
 }
 
 /// An error on its way out of the executor.
@@ -73,26 +93,20 @@ fn fault_at(lane: usize) -> impl Fn(ErrorKind) -> Fault {
 
 /// Runs every block. Of several errors the one of the first block is returned.
 pub(super) fn run(launch: &Launch<'_>) -> Result<Stats, SimError> {
-    let [x, y, _] = launch.grid.map(u64::from);
     let blocks: u64 = launch.grid.iter().map(|&n| u64::from(n)).product();
-    let ctaid = |index: u64| {
-        [
-            (index % x) as u32,
-            (index / x % y) as u32,
-            (index / x / y) as u32,
-        ]
-    };
-    if launch.kernel.has_global_atomics || blocks == 1 || launch.options.threads == 1 {
+    let options = launch.options;
+    let one_by_one = launch.kernel.has_global_atomics || options.races || options.threads == 1;
+    if one_by_one || blocks == 1 {
         let mut block = cta::Block::new(launch);
-        return (0..blocks).try_fold(Stats::default(), |stats, index| {
-            Ok(stats.merge(block.run(ctaid(index))?))
+        return (0..blocks).try_fold(Stats::default(), |stats, number| {
+            Ok(stats.merge(block.run(number)?))
         });
     }
     // Blocks before the first failing one all run, so that it is the first.
     let failed = AtomicU64::new(u64::MAX);
     let one = |block: &mut cta::Block<'_>, index: u64| match index > failed.load(Relaxed) {
         true => Ok(Stats::default()),
-        false => block.run(ctaid(index)).map_err(|error| {
+        false => block.run(index).map_err(|error| {
             failed.fetch_min(index, Relaxed);
             (index, error)
         }),

@@ -154,14 +154,18 @@ impl Bytes {
         Ok(())
     }
 
-    /// Completes a `cp.async` that was announced.
-    pub fn complete(&mut self, address: u64, data: &[u8]) {
+    /// The bytes of a `cp.async` that was announced arrive; nobody may rely on it yet.
+    pub fn deposit(&mut self, address: u64, data: &[u8]) {
         let at = address.wrapping_sub(BASE) as usize;
-        if let (Some(bytes), Some(state)) = (
-            self.data.get_mut(at..at + data.len()),
-            self.state.get_mut(at..at + data.len()),
-        ) {
+        if let Some(bytes) = self.data.get_mut(at..at + data.len()) {
             bytes.copy_from_slice(data);
+        }
+    }
+
+    /// A `cp.async` whose bytes have arrived is waited for.
+    pub fn complete(&mut self, address: u64, size: u32) {
+        let at = address.wrapping_sub(BASE) as usize;
+        if let Some(state) = self.state.get_mut(at..at + size as usize) {
             state.fill(WRITTEN);
         }
     }

@@ -2,6 +2,7 @@
 
 use super::copy::Copies;
 use super::cta::Cta;
+use super::race::Actor;
 use super::shared::Bytes;
 use super::{Fault, Launch};
 use crate::sim::Space;
@@ -137,14 +138,24 @@ impl Warp {
     /// Runs until no group can go on, or for `budget` instructions. Returns how many it ran.
     pub fn run(&mut self, cta: &mut Cta<'_>, budget: u64) -> Result<u64, Fault> {
         let rank = &cta.launch.kernel.rank[..];
+        self.copies
+            .drift(cta)
+            .map_err(|fault| fault.at(self.index, self.groups[0].pc))?;
         let mut steps = 0;
         let mut patience = PATIENCE;
         while steps < budget {
             let ready = self.groups.iter().enumerate();
             let ready = ready.filter(|(_, group)| group.wait == Wait::Ready);
             let place = |(_, group): &(usize, &Group)| rank[group.pc as usize];
-            let chosen = match patience {
-                0 => ready.max_by_key(place),
+            let stray = match self.groups.len() {
+                0 | 1 => None,
+                groups => cta.schedule.stray_group(groups),
+            };
+            let chosen = match (patience, stray) {
+                (0, _) => ready.max_by_key(place),
+                (_, Some(stray)) if self.groups[stray].wait == Wait::Ready => {
+                    Some((stray, &self.groups[stray]))
+                }
                 _ => ready.min_by_key(place),
             };
             match chosen {
@@ -189,6 +200,10 @@ impl Warp {
         let mask = match instr.guard {
             None => group.mask,
             Some(guard) => group.mask & self.registers.pred(guard),
+        };
+        cta.actor = Actor {
+            warp: self.index,
+            pc: group.pc,
         };
         cta.stats.warp_instructions += 1;
         cta.stats.thread_instructions += u64::from(mask.count_ones());
@@ -304,12 +319,14 @@ impl Warp {
                 address,
                 bytes,
                 extend,
-            } => self.load(cta, dsts, address, *bytes, *extend, mask)?,
+                order,
+            } => self.load(cta, dsts, address, *bytes, *extend, *order, mask)?,
             Op::Store {
                 srcs,
                 address,
                 bytes,
-            } => self.store(cta, srcs, address, *bytes, mask)?,
+                order,
+            } => self.store(cta, srcs, address, *bytes, *order, mask)?,
             Op::Mma(mma) => {
                 if mask != u32::MAX {
                     return Ok(Next::Gather(mask, u32::MAX));
@@ -354,8 +371,11 @@ impl Warp {
                     mask,
                 )?;
             }
-            Op::CommitGroup => self.copies.commit(mask),
-            Op::WaitGroup(groups) => self.copies.wait(mask, *groups, &mut cta.shared),
+            Op::CommitGroup => {
+                self.copies.commit(mask);
+                self.copies.drift(cta)?;
+            }
+            Op::WaitGroup(groups) => self.copies.wait(cta, mask, *groups)?,
             Op::Atomic {
                 dst,
                 address,
@@ -363,11 +383,23 @@ impl Warp {
                 b,
                 c,
                 f,
+                order,
             } => {
-                self.atomic(cta, *dst, address, *bytes, [*b, *c], *f, mask)?;
+                self.atomic(cta, *dst, address, *bytes, [*b, *c], *f, *order, mask)?;
             }
             Op::Barrier(barrier) => return self.barrier(cta, barrier, group, mask),
-            Op::Exit => return Ok(Next::Exit(mask)),
+            Op::Exit => {
+                if let Some(races) = &mut cta.races {
+                    races.exit(self.index, mask);
+                    self.copies.check_exit(cta, mask)?;
+                }
+                return Ok(Next::Exit(mask));
+            }
+            Op::Fence(order) => {
+                if let Some(races) = &mut cta.races {
+                    races.fence(self.index, mask, *order);
+                }
+            }
             Op::BranchIndexed { index, targets } => {
                 return self.branch_indexed(*index, targets, mask);
             }
@@ -380,9 +412,14 @@ impl Warp {
             | Op::Reduce { members, .. }
             | Op::Elect { members, .. }
             | Op::WarpBarrier { members } => match self.rendezvous(*members, mask)? {
-                Ok(sets) => sets
-                    .into_iter()
-                    .for_each(|set| self.collective(&instr.op, set)),
+                Ok(sets) => {
+                    for set in sets {
+                        if let (Op::WarpBarrier { .. }, Some(races)) = (&instr.op, &mut cta.races) {
+                            races.meet(self.index, set);
+                        }
+                        self.collective(&instr.op, set);
+                    }
+                }
                 Err(next) => return Ok(next),
             },
         }

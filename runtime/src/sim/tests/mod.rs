@@ -5,6 +5,8 @@
 //! - [`flow`]: divergence, barriers, deadlocks. [`divergence`]: random jumps.
 //! - [`checks`]: each check with a fault and a clean twin.
 //! - [`kernels`]: what LLVM emits for whole kernels.
+//! - [`schedules`]: what depends on the order of things, and what must not.
+//! - [`races`]: each way to order accesses, with and without.
 //! - [`robust`]: garbled text.
 
 mod arithmetic;
@@ -15,7 +17,9 @@ mod floats;
 mod flow;
 mod fragments;
 mod kernels;
+mod races;
 mod robust;
+mod schedules;
 
 use super::{ErrorKind, Memory, Module, Options, SimError, Stats};
 

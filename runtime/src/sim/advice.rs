@@ -1,0 +1,132 @@
+//! What there is to say about an error beyond its first line: other places, facts, the usual fix.
+
+use super::error::{Act, ErrorKind, Party, SourceLoc, Waiter};
+
+impl ErrorKind {
+    /// Other places that belong to the error, and what is to be seen there.
+    pub(super) fn places(&self) -> Vec<(&SourceLoc, String)> {
+        let waiting = |waiters: &'_ [Waiter]| -> Vec<(SourceLoc, u32)> {
+            let mut places: Vec<(SourceLoc, u32)> = Vec::new();
+            for waiter in waiters {
+                let Some(source) = &waiter.source else {
+                    continue;
+                };
+                match places.iter_mut().find(|(place, _)| place == source) {
+                    Some((_, threads)) => *threads += waiter.lanes.count_ones(),
+                    None => places.push((source.clone(), waiter.lanes.count_ones())),
+                }
+            }
+            places
+        };
+        match self {
+            ErrorKind::Race { first, .. } => place(first, format!("the earlier {}", first.act)),
+            ErrorKind::CopiesInFlight { copy, .. } => place(copy, "the copy".to_owned()),
+            ErrorKind::Deadlock { waiters, .. } | ErrorKind::BarrierDivergence { waiters } => {
+                let threads = waiting(waiters);
+                let sources = waiters.iter().filter_map(|waiter| waiter.source.as_ref());
+                let mut places: Vec<(&SourceLoc, String)> = Vec::new();
+                for source in sources {
+                    if places.iter().any(|(known, _)| *known == source) {
+                        continue;
+                    }
+                    let count = threads.iter().find(|(place, _)| place == source);
+                    let count = count.map_or(0, |(_, count)| *count);
+                    places.push((source, format!("{count} threads wait here")));
+                }
+                places
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// More about it, a line each.
+    pub(super) fn notes(&self) -> Vec<String> {
+        match self {
+            ErrorKind::Race { first, second, .. } => {
+                vec![format!("the {second}"), format!("the earlier {first}")]
+            }
+            ErrorKind::CopiesInFlight { copy, .. } => vec![format!("the copy is the {copy}")],
+            _ => Vec::new(),
+        }
+    }
+
+    /// What usually mends it.
+    pub(super) fn help(&self) -> Option<String> {
+        let text = match self {
+            ErrorKind::Race {
+                first,
+                second,
+                in_flight,
+                ..
+            } => return Some(race_help(first, second, *in_flight)),
+            ErrorKind::PendingCopy { .. } => {
+                "wait for the group of the copy with `cp_async_wait(n)`, where n groups may stay under \
+                 way, and then at a `barrier()` where other threads made the copy"
+            }
+            ErrorKind::CopiesInFlight {
+                committed: true, ..
+            } => "end with `cp_async_wait(0)`, or do not start copies that nobody reads",
+            ErrorKind::CopiesInFlight { .. } => {
+                "`cp_async_commit()` closes a group, `cp_async_wait(0)` waits for all of them"
+            }
+            ErrorKind::Uninitialised { .. } => {
+                "write it before it is read, and where another thread writes it, wait for that at a \
+                 `barrier()`; what the edge of a tensor leaves unwritten, fill with zeros"
+            }
+            ErrorKind::OutOfBounds { .. } => {
+                "guard the access: a predicate of coordinates, as `in_bounds` gives, or an `if`"
+            }
+            ErrorKind::Misaligned { .. } => {
+                "an access as wide as this needs its address to be a multiple of its size: promise the \
+                 divisibility of strides and offsets in `where`, or take narrower accesses"
+            }
+            ErrorKind::BarrierDivergence { .. } => {
+                "a barrier is for all threads of a warp: move it out of the branch"
+            }
+            ErrorKind::Deadlock { .. } => {
+                "every thread that a barrier waits for must come to it: look at what the others wait for, \
+                 and for threads that have left"
+            }
+            ErrorKind::LaneDivergence { .. } => {
+                "all lanes that the instruction names must come to it: move it out of the branch"
+            }
+            _ => return None,
+        };
+        Some(text.to_owned())
+    }
+}
+
+fn place(party: &Party, text: String) -> Vec<(&SourceLoc, String)> {
+    party
+        .source
+        .iter()
+        .map(|source| (source, text.clone()))
+        .collect()
+}
+
+fn race_help(first: &Party, second: &Party, in_flight: bool) -> String {
+    let copies = |party: &Party| matches!(party.act, Act::CopyRead | Act::CopyWrite);
+    let text = match () {
+        _ if in_flight => {
+            "wait for the copy with `cp_async_wait(n)` in the thread that made it, and then, where another \
+             thread uses the bytes, at a `barrier()`"
+        }
+        _ if first.block != second.block => {
+            "blocks run in any order and do not wait for each other: give each block elements of its own, \
+             update with atomics, or launch a second kernel"
+        }
+        _ if copies(first) => {
+            "`cp_async_wait` makes a copy visible to the thread that made it; others need a `barrier()` \
+             after it"
+        }
+        _ if copies(second) => {
+            "the copy may overwrite what others still use: put a `barrier()` between their last use and \
+             the copy"
+        }
+        _ if first.warp == second.warp => {
+            "lanes of a warp do not run in lockstep: put `warp_barrier()` between the two"
+        }
+        () => "put a `barrier()` between the two",
+    };
+    text.to_owned()
+}

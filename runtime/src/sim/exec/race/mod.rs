@@ -1,0 +1,280 @@
+//! Data races: two accesses to a byte, one of them a write, that nothing orders.
+//!
+//! In reading order: [`clocks`] (what is ordered before what), [`shadow`] (who touched a byte last),
+//! and here, where an access is compared with those before it.
+//!
+//! The check follows FastTrack (Flanagan and Freund, 2009): of the writes to a byte only the last is
+//! remembered, of the reads those since then that are not ordered among themselves. What it reports
+//! is a race of the run at hand, whichever order the simulator happened to choose; a race in a
+//! branch that was not taken is not seen. Blocks run one after another while it is on.
+
+mod clocks;
+mod shadow;
+
+use clocks::{Clocks, IN_FLIGHT};
+use shadow::{Cell, Lists, Mark, PAGE, Shadow};
+
+use super::touch::Touch;
+use crate::sim::Space;
+use crate::sim::error::Act;
+use crate::sim::isa::{BASE, Order, Scope};
+use crate::sim::lane::{WARP, Wides, lanes};
+
+/// Pages of global memory that are remembered at most: 2 GiB of marks, for 256 MiB of memory.
+const MAX_PAGES: usize = 1 << 18;
+
+/// log2 of the addresses that belong to one object of global memory.
+const OBJECT_BITS: u32 = 32;
+
+/// The state of the check.
+#[derive(Debug)]
+pub(crate) struct Races {
+    clocks: Clocks,
+    shadows: Shadows,
+}
+
+/// What is remembered of all memory.
+#[derive(Debug, Default)]
+struct Shadows {
+    shared: Shadow,
+    /// Objects of global memory by the upper bits of their addresses.
+    global: Vec<(u64, Shadow)>,
+    /// The object that was touched last.
+    last: usize,
+    global_pages: usize,
+}
+
+/// An access that is not ordered after an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Meeting {
+    /// The later access.
+    pub lane: u32,
+    /// A byte of both, in its space.
+    pub address: u64,
+    /// The earlier access.
+    pub other: Other,
+}
+
+/// An earlier access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Other {
+    /// Number of its block.
+    pub block: u32,
+    /// Its thread.
+    pub thread: u32,
+    /// Its instruction.
+    pub pc: u32,
+    /// Whether it reads, where its instruction reads and writes.
+    pub reads: bool,
+    /// Whether it is a copy that was not waited for.
+    pub in_flight: bool,
+}
+
+/// Who makes an access.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Actor {
+    pub warp: u32,
+    pub pc: u32,
+}
+
+impl Races {
+    /// For blocks of so many threads.
+    pub fn new(threads: u32) -> Races {
+        Races {
+            clocks: Clocks::new(threads as usize),
+            shadows: Shadows::default(),
+        }
+    }
+
+    /// Begins a block; the blocks before it are not forgotten.
+    pub fn start(&mut self, block: u32) {
+        self.clocks.start(block);
+        self.shadows.shared.clear();
+    }
+
+    /// Compares an access with those before it, and remembers it. `changed` has the lanes that
+    /// wrote another value than was there.
+    pub fn touch(&mut self, touch: &Touch<'_>, actor: Actor) -> Result<(), Meeting> {
+        let clock = match touch.act {
+            Act::CopyRead | Act::CopyWrite => IN_FLIGHT,
+            _ => self.clocks.now(actor.warp),
+        };
+        let order = touch.order;
+        let mark = Mark::new(
+            self.clocks.block(),
+            clock,
+            actor.warp,
+            actor.pc,
+            order.strong,
+            order.scope == Scope::Cta,
+        );
+        let writes = matches!(touch.act, Act::Write | Act::Update | Act::CopyWrite);
+        for lane in lanes(touch.mask) {
+            let address = touch.addresses[lane];
+            let Some((shadow, at)) = self.shadows.find(touch.space, address) else {
+                continue;
+            };
+            let (cells, lists) = shadow.cells(at, touch.bytes);
+            let mark = mark.of(lane as u32);
+            let thread = actor.warp * WARP as u32 + lane as u32;
+            let changed = touch.changed >> lane & 1 == 1;
+            let bytes = u64::from(touch.bytes) / cells.len().max(1) as u64;
+            let clocks = &self.clocks;
+            for (i, cell) in cells.iter_mut().enumerate() {
+                let met = match writes {
+                    true => meet_write(cell, lists, clocks, mark, thread, changed),
+                    false => meet_read(cell, lists, clocks, mark, thread),
+                };
+                if let Some((other, reads)) = met {
+                    let lane_of = other.lanes.trailing_zeros();
+                    return Err(Meeting {
+                        lane: lane as u32,
+                        address: address + i as u64 * bytes,
+                        other: Other {
+                            block: other.block,
+                            thread: other.warp() * WARP as u32 + lane_of,
+                            pc: other.pc(),
+                            reads,
+                            in_flight: other.clock == IN_FLIGHT,
+                        },
+                    });
+                }
+            }
+            if order.strong {
+                let reads = touch.act != Act::Write;
+                self.clocks
+                    .synchronize(thread, (touch.space, address), order, reads, writes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies of lanes have arrived, and were waited for.
+    pub fn settle(&mut self, space: Space, addresses: &Wides, bytes: u32, mask: u32, actor: Actor) {
+        let clock = self.clocks.now(actor.warp);
+        let block = self.clocks.block();
+        let flying = Mark::new(block, IN_FLIGHT, actor.warp, actor.pc, false, false);
+        for lane in lanes(mask) {
+            if let Some((shadow, at)) = self.shadows.find(space, addresses[lane]) {
+                let (cells, lists) = shadow.cells(at, bytes);
+                for cell in cells {
+                    cell.settle(flying.of(lane as u32), clock, lists);
+                }
+            }
+        }
+    }
+
+    /// `bar.warp.sync`.
+    pub fn meet(&mut self, warp: u32, mask: u32) {
+        self.clocks.meet(warp, mask);
+    }
+
+    /// Lanes arrive at a barrier.
+    pub fn arrive(&mut self, warp: u32, mask: u32, barrier: usize) {
+        self.clocks.arrive(warp, mask, barrier);
+    }
+
+    /// A barrier opens for the lanes of each warp that wait at it.
+    pub fn open(&mut self, barrier: usize, waiting: &[(u32, u32)], whole: bool) {
+        self.clocks.open(barrier, waiting, whole);
+    }
+
+    /// Lanes leave.
+    pub fn exit(&mut self, warp: u32, mask: u32) {
+        self.clocks.exit(warp, mask);
+    }
+
+    /// `fence`, `membar`.
+    pub fn fence(&mut self, warp: u32, mask: u32, order: Order) {
+        self.clocks.fence(warp, mask, order);
+    }
+}
+
+impl Shadows {
+    /// What is remembered of a byte's object, and the byte's place in it; nothing where there is no
+    /// room for more.
+    #[inline]
+    fn find(&mut self, space: Space, address: u64) -> Option<(&mut Shadow, u64)> {
+        if space == Space::Shared {
+            return Some((&mut self.shared, address.wrapping_sub(BASE)));
+        }
+        let key = address >> OBJECT_BITS;
+        if self
+            .global
+            .get(self.last)
+            .is_none_or(|(last, _)| *last != key)
+        {
+            let known = self.global.iter().position(|(other, _)| *other == key);
+            self.last = known.unwrap_or_else(|| {
+                self.global.push((key, Shadow::default()));
+                self.global.len() - 1
+            });
+        }
+        let (_, shadow) = &mut self.global[self.last];
+        let at = address & ((1 << OBJECT_BITS) - 1);
+        if !shadow.has(at) {
+            if self.global_pages == MAX_PAGES {
+                return None;
+            }
+            self.global_pages += 1;
+        }
+        Some((shadow, at))
+    }
+}
+
+#[inline]
+fn is_unordered(clocks: &Clocks, earlier: &Mark, mark: &Mark, thread: u32) -> bool {
+    earlier.lanes != 0 && !earlier.may_meet(mark) && !clocks.is_before(earlier, thread)
+}
+
+/// Compares a read with the last write. Gives the other access, and whether that reads.
+#[inline]
+fn meet_read(
+    cell: &mut Cell,
+    lists: &mut Lists,
+    clocks: &Clocks,
+    mark: Mark,
+    thread: u32,
+) -> Option<(Mark, bool)> {
+    if is_unordered(clocks, &cell.write, &mark, thread) {
+        return Some((cell.write, false));
+    }
+    cell.add_reader(mark, lists, |reader| clocks.is_before(reader, thread));
+    None
+}
+
+/// Compares a write with the last write and the reads since.
+#[inline]
+fn meet_write(
+    cell: &mut Cell,
+    lists: &mut Lists,
+    clocks: &Clocks,
+    mark: Mark,
+    thread: u32,
+    changed: bool,
+) -> Option<(Mark, bool)> {
+    // Several threads may store one value with one instruction, as to set a flag.
+    let same = !changed && cell.write.pc() == mark.pc();
+    if !same && is_unordered(clocks, &cell.write, &mark, thread) {
+        return Some((cell.write, false));
+    }
+    let readers = cell.readers(lists).iter();
+    if let Some(reader) = readers
+        .filter(|reader| is_unordered(clocks, reader, &mark, thread))
+        .copied()
+        .next()
+    {
+        return Some((unordered_part(reader, clocks, thread), true));
+    }
+    cell.overwrite(mark, lists);
+    None
+}
+
+/// Of several lanes that read, one that is not ordered before the thread.
+fn unordered_part(reader: Mark, clocks: &Clocks, thread: u32) -> Mark {
+    let single = lanes(reader.lanes).map(|lane| reader.of(lane as u32));
+    let mut unordered = single.filter(|mark| !clocks.is_before(mark, thread));
+    unordered.next().unwrap_or(reader)
+}
+
+const _: () = assert!(PAGE.is_multiple_of(32), "no access crosses a page");

@@ -1,0 +1,112 @@
+//! The one place through which every access to shared and global memory passes, whatever
+//! instruction makes it: here accesses are counted and checked against each other.
+//!
+//! An instruction resolves its addresses, moves the bytes (which checks bounds, alignment and that
+//! they were written), and calls [`Cta::touch`] once for each space that its lanes touch.
+
+use super::Fault;
+use super::access;
+use super::cta::Cta;
+use super::race::Meeting;
+use crate::sim::Space;
+use crate::sim::error::{Act, ErrorKind, Party};
+use crate::sim::isa::{BASE, Op, Order};
+use crate::sim::lane::Wides;
+
+/// An access of a warp to one space.
+#[derive(Debug)]
+pub(super) struct Touch<'a> {
+    pub space: Space,
+    pub act: Act,
+    pub order: Order,
+    /// First byte of each lane, in the space.
+    pub addresses: &'a Wides,
+    /// Bytes of each lane.
+    pub bytes: u32,
+    /// The lanes.
+    pub mask: u32,
+    /// Lanes whose write is another value than was there.
+    pub changed: u32,
+}
+
+impl Cta<'_> {
+    /// Takes note of an access.
+    #[inline]
+    pub fn touch(&mut self, touch: &Touch<'_>) -> Result<(), Fault> {
+        if touch.mask == 0 {
+            return Ok(());
+        }
+        match touch.space {
+            Space::Shared if self.launch.options.counters => {
+                let (passes, ideal) = access::wavefronts(touch.addresses, touch.bytes, touch.mask);
+                self.stats.shared_wavefronts += passes;
+                self.stats.shared_wavefronts_ideal += ideal;
+            }
+            Space::Global => {
+                let bytes = u64::from(touch.bytes) * u64::from(touch.mask.count_ones());
+                let reads = !matches!(touch.act, Act::Write | Act::CopyWrite);
+                let writes = !matches!(touch.act, Act::Read | Act::CopyRead);
+                self.stats.global_read_bytes += if reads { bytes } else { 0 };
+                self.stats.global_written_bytes += if writes { bytes } else { 0 };
+            }
+            _ => {}
+        }
+        if let Some(races) = &mut self.races
+            && let Err(meeting) = races.touch(touch, self.actor)
+        {
+            return Err(self.race(touch, meeting));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn race(&self, touch: &Touch<'_>, meeting: Meeting) -> Fault {
+        let Meeting {
+            lane,
+            address,
+            other,
+        } = meeting;
+        let object = match touch.space {
+            Space::Shared => format!("byte {} of shared memory", address.wrapping_sub(BASE)),
+            _ => self.launch.memory.byte_name(address),
+        };
+        let thread = self.actor.warp * 32 + lane;
+        let second = self.party(touch.act, self.number, thread, self.actor.pc);
+        let first_act = self.act_of(other.pc, other.reads);
+        let first = self.party(first_act, other.block, other.thread, other.pc);
+        let kind = ErrorKind::Race {
+            space: touch.space,
+            address,
+            object,
+            first: Box::new(first),
+            second: Box::new(second),
+            in_flight: other.in_flight,
+        };
+        Fault::new(kind, lane)
+    }
+
+    /// What an instruction does when it reads, or when it writes.
+    fn act_of(&self, pc: u32, reads: bool) -> Act {
+        match (&self.launch.kernel.code[pc as usize].op, reads) {
+            (Op::CopyAsync { .. }, true) => Act::CopyRead,
+            (Op::CopyAsync { .. }, false) => Act::CopyWrite,
+            (Op::Atomic { .. }, _) => Act::Update,
+            (_, true) => Act::Read,
+            (_, false) => Act::Write,
+        }
+    }
+
+    /// An instruction of a thread, as reports name it.
+    pub fn party(&self, act: Act, block: u32, thread: u32, pc: u32) -> Party {
+        let instr = &self.launch.kernel.code[pc as usize];
+        Party {
+            act,
+            block: self.launch.ctaid(block.into()),
+            thread: self.launch.tid(thread),
+            warp: thread / 32,
+            ptx_line: instr.line,
+            source: instr.source.clone(),
+            instruction: instr.text.clone(),
+        }
+    }
+}
