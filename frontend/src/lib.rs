@@ -6,7 +6,7 @@
 //! - [`lexer`], tokens.
 //! - `grammar.lalrpop` and [`parser`], syntax, error recovery.
 //! - [`ast`], the syntax tree. Its module page says how each part of the language looks in it.
-//! - [`program`], a file with all that it imports.
+//! - [`program`], a file with all that it imports; [`stdlib`], files that need no disk.
 //!
 //! Invariants: no I/O; no input makes it panic; every error is a [`diagnostics::Diagnostic`] with a
 //! code and a span; all errors of a file are found in one run. Time is linear in the text, but for
@@ -19,6 +19,7 @@ pub mod lexer;
 pub mod parser;
 pub mod program;
 pub mod source;
+pub mod stdlib;
 
 lalrpop_util::lalrpop_mod!(
     #[allow(clippy::all, clippy::pedantic, missing_docs, unused, rustdoc::all)]

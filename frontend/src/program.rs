@@ -8,6 +8,7 @@ use crate::ast::{File, Item, ItemKind};
 use crate::diagnostics::{Code, Diagnostic, Label, Problem, codes};
 use crate::parser::parse_file;
 use crate::source::{FileId, SourceLoader, SourceMap, Span};
+use crate::stdlib;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -101,7 +102,11 @@ pub fn load_program(
                 continue;
             };
             let importer = map.file(id).name().to_owned();
-            match loader.load(&importer, &import.path.node) {
+            let loaded = match stdlib::load(&import.path.node) {
+                Some(found) => found,
+                None => loader.load(&importer, &import.path.node),
+            };
+            match loaded {
                 Ok(loaded) if map.find(&loaded.name).is_some() => {}
                 Ok(loaded) => queue.push(map.add(loaded.name, loaded.text)),
                 Err(reason) => {

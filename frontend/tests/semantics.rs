@@ -80,7 +80,7 @@ fn parameters_from_the_command_line_change_the_kernel() {
         .unwrap();
     for defines in [
         [("bk", "32"), ("stages", "4")],
-        [("bm", "64"), ("bn", "64")],
+        [("bm", "64"), ("bn", "128")],
     ] {
         let (ir, diagnostics) = lower("gemm.cute", &text, "sm_80", &defines, Some("gemm"));
         let ir = ir.unwrap_or_else(|| panic!("{diagnostics}"));

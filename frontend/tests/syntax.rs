@@ -173,7 +173,7 @@ fn imports_come_in_once_and_names_are_shared() {
             "import \"a.cute\"; const F = 1; fn g() { } test t { }",
         ),
     ]);
-    let root = "import \"a.cute\";\nimport \"b.cute\";\nimport \"none.cute\";\nfn f() { }\n";
+    let root = "import \"a.cute\";\nimport \"b.cute\";\nimport \"none.cute\";\nimport \"std/none.cute\";\nfn f() { }\n";
     let mut map = SourceMap::new();
     let mut diagnostics = Vec::new();
     let program = load_program(&mut map, "main.cute", root, &files, &mut diagnostics);

@@ -227,12 +227,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         function: &'a Function,
         call: &Call<'c, 'a>,
     ) -> Result<Value<'c, 'a>> {
-        if self.calls >= MAX_CALLS {
+        if self.calls.len() >= MAX_CALLS {
             let message = format!("functions call each other more than {MAX_CALLS} deep");
             self.report(problem::budget(call.span, message));
             return Err(Stop::GiveUp);
         }
-        self.calls += 1;
+        self.calls.push((call.name.clone(), call.span));
         let result = self.nested(call.span, |this| {
             if this.ir.is_some() && call.args.iter().all(|arg| is_known(&arg.value)) {
                 let reported = this.diagnostics.len();
@@ -243,7 +243,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
             this.inline(function, call)
         });
-        self.calls -= 1;
+        self.calls.pop();
         result
     }
 

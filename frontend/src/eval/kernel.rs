@@ -119,7 +119,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     fn kernel(&mut self, kernel: &'a Kernel, into: IrBlock<'c>) -> Result<()> {
         self.frame = Frame::new();
-        (self.steps, self.ops, self.calls, self.nesting) = (0, 0, 0, 0);
+        (self.steps, self.ops, self.nesting) = (0, 0, 0);
+        self.calls.clear();
         let mut defines = Vec::new();
         for param in &kernel.static_params {
             let value = self.static_param(kernel, param)?;

@@ -62,6 +62,8 @@ pub const MAX_PARTS: usize = 1 << 16;
 const MAX_TUPLE_NESTING: usize = 64;
 /// How deep evaluation may nest, through expressions, blocks and calls.
 const MAX_NESTING: usize = 600;
+/// Calls around an error that a message shows.
+const MAX_CALLS_SHOWN: usize = 3;
 /// Errors after which a kernel is given up.
 const MAX_ERRORS: usize = 40;
 
@@ -136,7 +138,8 @@ struct Evaluator<'c, 'a> {
     runtime_loops: usize,
     steps: u64,
     ops: u64,
-    calls: usize,
+    /// Calls of functions that are being evaluated: name and place.
+    calls: Vec<(Arc<str>, Span)>,
     nesting: usize,
 }
 
@@ -167,7 +170,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             runtime_loops: 0,
             steps: 0,
             ops: 0,
-            calls: 0,
+            calls: Vec::new(),
             nesting: 0,
         }
     }
@@ -179,12 +182,25 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if self.diagnostics.iter().any(known) {
             return Stop::Reported;
         }
+        let diagnostic = self.with_calls(diagnostic);
         self.diagnostics.push(diagnostic);
         if self.diagnostics.len() >= MAX_ERRORS {
             Stop::GiveUp
         } else {
             Stop::Reported
         }
+    }
+
+    /// Says in which calls an error inside of functions came up, innermost first.
+    fn with_calls(&self, mut diagnostic: Diagnostic) -> Diagnostic {
+        let span = diagnostic.span();
+        let around = self.calls.iter().rev().filter(|(_, call)| {
+            !(call.file == span.file && call.start <= span.start && span.end <= call.end)
+        });
+        for (name, call) in around.take(MAX_CALLS_SHOWN) {
+            diagnostic = diagnostic.with_label(*call, format!("in this call of `{name}`"));
+        }
+        diagnostic
     }
 
     /// Reports an error put together here.

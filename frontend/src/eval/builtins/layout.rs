@@ -37,7 +37,8 @@ pub(super) const NAMES: [&str; 16] = {
     }
     names
 };
-pub(super) const OTHERS: [&str; 7] = [
+pub(super) const OTHERS: [&str; 8] = [
+    "is_static",
     "size",
     "rank",
     "shape",
@@ -57,6 +58,7 @@ pub(super) fn call<'c, 'a>(
     }
     Some(match name {
         "size" | "shape" | "get" | "stride" => accessor(ev, name, call),
+        "is_static" => is_static(ev, call),
         "rank" => rank(ev, call),
         "layout" => layout(ev, call),
         "group_modes" => modes_of(ev, name, call),
@@ -193,6 +195,19 @@ fn ordered<'c, 'a>(
             call.span,
         ),
     }
+}
+
+fn is_static<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    ev.check_args(call, 1..=1, &[], 0..=0, &[])?;
+    fn known(value: &Value) -> bool {
+        match value {
+            Value::Tuple(parts) | Value::Array(parts) => parts.iter().all(known),
+            Value::Range(parts) => parts.iter().all(known),
+            Value::Scalar(_) | Value::Cute(_) | Value::Vector(_) | Value::Slot(_) => false,
+            _ => true,
+        }
+    }
+    Ok(Value::Bool(call.positional().iter().all(known)))
 }
 
 fn rank<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {

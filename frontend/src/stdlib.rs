@@ -1,0 +1,34 @@
+//! The standard library: files of the language that are part of the compiler, `import "std/…"`.
+
+use crate::source::LoadedSource;
+use std::sync::Arc;
+
+/// Where the library lies in the paths of imports.
+const FOLDER: &str = "std/";
+
+/// Every file: its path as imported, and its text.
+pub const FILES: [(&str, &str); 2] = [
+    ("std/gemm_sm80.cute", include_str!("../std/gemm_sm80.cute")),
+    ("std/raster.cute", include_str!("../std/raster.cute")),
+];
+
+/// The file of an import; `None` where the path is not one of the library.
+///
+/// # Errors
+/// One line with the files that there are, where the library has none of this name.
+pub fn load(path: &str) -> Option<Result<LoadedSource, String>> {
+    if !path.starts_with(FOLDER) {
+        return None;
+    }
+    let found = FILES.iter().find(|(name, _)| *name == path);
+    Some(match found {
+        Some((name, text)) => Ok(LoadedSource {
+            name: (*name).to_owned(),
+            text: Arc::from(*text),
+        }),
+        None => {
+            let names: Vec<&str> = FILES.iter().map(|(name, _)| *name).collect();
+            Err(format!("the standard library has {}", names.join(", ")))
+        }
+    })
+}
