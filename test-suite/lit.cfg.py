@@ -1,10 +1,10 @@
 # lit: one behaviour a file, `.cute` or `.mlir`, with its RUN and CHECK lines inside.
 #
-#   CUTEC_PROGRAMS  folder of cutec and cute-opt; without it the newest of target/{release,debug}
+#   CUTEC_PROGRAMS  folder of cutec, cute-opt and cute-lsp-server; without it the newest of target/{release,debug}
 #   CUTEC_CUDA      folder with bin/ptxas; without it .local/cuda, CUDA_HOME, /usr/local/cuda, PATH
 #
-# Substitutions: %cutec %cute-opt %ptxas FileCheck not split-file
-# Features: `ptxas`, `nvdisasm`, `cubin` where NVIDIA's tools are to be had (REQUIRES: ptxas)
+# Substitutions: %cutec %cute-opt %cute-lsp-server %ptxas FileCheck not split-file
+# Features: `ptxas`, `nvdisasm`, `cubin` where NVIDIA's tools are to be had (REQUIRES: ptxas); `node`
 import glob
 import os
 import shutil
@@ -59,6 +59,7 @@ config.test_exec_root = os.path.join(os.path.dirname(programs), "lit")
 config.substitutions += [
     ("%cutec", os.path.join(programs, "cutec")),
     ("%cute-opt", os.path.join(programs, "cute-opt")),
+    ("%cute-lsp-server", os.path.join(programs, "cute-lsp-server")),
     ("%ptxas", cuda_program("ptxas") or "ptxas-is-missing"),
 ]
 for name in ("FileCheck", "not", "split-file"):
@@ -67,6 +68,8 @@ for name in ("FileCheck", "not", "split-file"):
 for name in ("ptxas", "nvdisasm"):
     if cuda_program(name):
         config.available_features.add(name)
+if shutil.which("node"):
+    config.available_features.add("node")
 libraries = [path for root in cuda_roots() for path in glob.glob(os.path.join(root, "lib*", "libnvJitLink.so*"))]
 if libraries or os.environ.get("CUTEC_NVJITLINK") or cuda_program("ptxas"):
     config.available_features.add("cubin")

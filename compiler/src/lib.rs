@@ -7,7 +7,7 @@
 //! - [`passes`]: the passes of this project;
 //! - [`codegen`]: LLVM dialect → PTX → cubin → SASS;
 //! - [`report`]: what went wrong, as text;
-//! - [`driver`]: the programs `cutec` and `cute-opt`.
+//! - [`driver`]: the programs `cutec`, `cute-opt` and `cute-lsp-server`.
 
 pub mod codegen;
 pub mod compile;

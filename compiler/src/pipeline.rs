@@ -14,6 +14,7 @@ use melior::ir::operation::OperationPrintingFlags;
 use melior::ir::{Location, Module, Operation};
 use melior::pass::{PassIrPrintingOptions, PassManager};
 use melior::{Context, StringRef};
+use std::ffi::CString;
 use std::path::PathBuf;
 
 /// How deep the brackets of MLIR text may nest: MLIR's parser recurses.
@@ -53,11 +54,13 @@ fn unreadable(text: &str) -> Option<(usize, String)> {
 }
 
 fn parse_single_operation<'c>(context: &'c Context, name: &str, text: &str) -> Option<Module<'c>> {
+    // MLIR's lexer looks for a NUL behind the text.
+    let text = CString::new(text).ok()?;
     // SAFETY: MLIR copies text and name; the operation is owned by the module made of it.
     let operation = unsafe {
         let operation = mlir_sys::mlirOperationCreateParse(
             context.to_raw(),
-            StringRef::new(text).to_raw(),
+            StringRef::from_c_str(&text).to_raw(),
             StringRef::new(name).to_raw(),
         );
         if operation.ptr.is_null() {
@@ -184,4 +187,19 @@ fn print_ir_after_all(context: &Context, manager: &PassManager) {
         flags: OperationPrintingFlags::new(),
         tree_printing_path: PathBuf::new(),
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use melior::ir::operation::OperationLike;
+
+    #[test]
+    fn nothing_behind_the_text_is_read() {
+        let context = cutec_dialects::context();
+        let text = "module {}@";
+        let module = parse_mlir(&context, "part.mlir", &text[..text.len() - 1]).expect("a module");
+        let place = messages::place(module.as_operation().location()).expect("a place");
+        assert_eq!(place.file, "part.mlir");
+    }
 }

@@ -1,5 +1,5 @@
 // What a cutec process registers: the dialects it reads and writes, the
-// conversions to LLVM, the translation to LLVM IR, and the opt driver. Listing
+// conversions to LLVM, the translation to LLVM IR, the opt driver and the language server. Listing
 // them (rather than everything that MLIR has) halves the size of the programs.
 #include "Cute.h"
 
@@ -38,6 +38,7 @@
 #include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -98,5 +99,11 @@ int cutec_opt_main(int argc, char **argv) {
   registerConvertGpuOpsToNVVMOpsPass();
   registerReconcileUnrealizedCastsPass();
   return asMainReturnCode(MlirOptMain(argc, argv, "cute-opt: runs cutec's passes on MLIR\n", registry));
+}
+
+int cutec_lsp_main(int argc, char **argv) {
+  DialectRegistry registry;
+  insertDialects(registry);
+  return asMainReturnCode(MlirLspServerMain(argc, argv, registry));
 }
 }

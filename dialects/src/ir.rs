@@ -16,6 +16,7 @@ unsafe extern "C" {
     fn cutec_add_gpu_to_llvm(manager: MlirPassManager);
     fn cutec_register_pass(make: extern "C" fn() -> MlirPass);
     fn cutec_opt_main(argc: c_int, argv: *mut *mut c_char) -> c_int;
+    fn cutec_lsp_main(argc: c_int, argv: *mut *mut c_char) -> c_int;
 }
 
 /// A context that knows every dialect that cutec reads and writes, and the translation to LLVM IR.
@@ -44,13 +45,22 @@ pub fn register_pass(make: extern "C" fn() -> MlirPass) {
 
 /// MLIR's `opt` driver over cutec's dialects and the registered passes; returns the exit code.
 pub fn opt_main(args: &[String]) -> i32 {
+    c_main(args, cutec_opt_main)
+}
+
+/// MLIR's language server over cutec's dialects, on standard input and output; returns the exit code.
+pub fn lsp_main(args: &[String]) -> i32 {
+    c_main(args, cutec_lsp_main)
+}
+
+fn c_main(args: &[String], main: unsafe extern "C" fn(c_int, *mut *mut c_char) -> c_int) -> i32 {
     let args: Vec<CString> = args
         .iter()
         .filter_map(|arg| CString::new(arg.as_str()).ok())
         .collect();
     let mut raw: Vec<*mut c_char> = args.iter().map(|arg| arg.as_ptr().cast_mut()).collect();
     // SAFETY: the driver reads the arguments while `args` lives.
-    unsafe { cutec_opt_main(raw.len() as c_int, raw.as_mut_ptr()) }
+    unsafe { main(raw.len() as c_int, raw.as_mut_ptr()) }
 }
 
 /// The name of an operation of the `cute` dialect, without the prefix.

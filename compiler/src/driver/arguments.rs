@@ -46,6 +46,8 @@ pub enum Command {
     Layout(LayoutArguments),
     /// Explain the code of a diagnostic
     Explain(ExplainArguments),
+    /// Serve an editor: errors of .cute files by the language server protocol
+    Lsp(LspArguments),
 }
 
 /// When to use colours.
@@ -219,6 +221,18 @@ pub struct RunArguments {
     /// What to look for.
     #[command(flatten)]
     pub check: CheckArguments,
+}
+
+/// `cutec lsp`
+#[derive(Debug, Args)]
+pub struct LspArguments {
+    /// Options of every compilation.
+    #[command(flatten)]
+    pub compile: CompileArguments,
+
+    /// Standard input and output, which is the only way; editors like to say it
+    #[arg(long, hide = true)]
+    pub stdio: bool,
 }
 
 /// `cutec test`

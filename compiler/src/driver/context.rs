@@ -157,17 +157,29 @@ pub fn read_source(path: &Path) -> Result<Source, CommandError> {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FileLoader;
 
+impl FileLoader {
+    /// The name of the file that an import means.
+    pub fn name(importer: &str, path: &str) -> String {
+        normalized(&beside(importer, path)).display().to_string()
+    }
+}
+
 impl SourceLoader for FileLoader {
     fn load(&self, importer: &str, path: &str) -> Result<LoadedSource, String> {
-        let folder = Path::new(importer).parent().unwrap_or(Path::new(""));
-        let path: PathBuf = folder.join(path);
-        let text = std::fs::read_to_string(&path)
-            .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        let file = beside(importer, path);
+        let text = std::fs::read_to_string(&file)
+            .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
         Ok(LoadedSource {
-            name: normalized(&path).display().to_string(),
+            name: Self::name(importer, path),
             text: Arc::from(text),
         })
     }
+}
+
+/// The path as seen from the folder of the importing file.
+fn beside(importer: &str, path: &str) -> PathBuf {
+    let folder = Path::new(importer).parent().unwrap_or(Path::new(""));
+    folder.join(path)
 }
 
 /// The path without `.` and without `..` where a folder name stands before it, so that two spellings

@@ -1,11 +1,13 @@
-//! The program `cutec`.
+//! The program `cutec`, and what is common to `cute-opt` and `cute-lsp-server`.
 //!
 //! In reading order:
 //! - [`arguments`]: the command line;
 //! - [`context`]: what every command shares: colours, reading files, reporting errors, exit codes;
 //! - [`output`]: writing results, all or nothing;
-//! - one file per command: [`emit`] (compile), [`run`], [`test`], [`bench`], [`layout`], [`explain`];
-//! - [`testing`]: `test` blocks, evaluated on the host; [`fault`]: what went wrong on the device.
+//! - one file per command: [`emit`] (compile), [`run`], [`test`], [`bench`], [`layout`], [`explain`],
+//!   [`lsp`];
+//! - [`testing`]: `test` blocks, evaluated on the host; [`fault`]: what went wrong on the device;
+//! - [`mlir_tool`]: the programs that are MLIR's own drivers.
 //!
 //! Exit codes: 0 done, 1 errors were reported, 2 the command line is wrong. No file is left behind by
 //! a failed command.
@@ -17,6 +19,8 @@ pub mod emit;
 pub mod explain;
 pub mod fault;
 pub mod layout;
+pub mod lsp;
+pub mod mlir_tool;
 pub mod output;
 pub mod run;
 pub mod test;
@@ -49,6 +53,7 @@ fn dispatch() -> ExitCode {
         Some(Command::Bench(command)) => bench::run(command, &reporter),
         Some(Command::Layout(command)) => layout::run(command, &reporter),
         Some(Command::Explain(command)) => explain::run(command, &reporter),
+        Some(Command::Lsp(command)) => lsp::run(command, &reporter),
     };
     context::exit_code(result)
 }

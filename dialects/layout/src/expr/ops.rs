@@ -19,7 +19,18 @@ pub struct Operation {
 
 impl Operation {
     pub(super) fn apply(&self, args: &Args) -> Result<Value, ExprError> {
-        (self.apply)(args)
+        within_range((self.apply)(args)?, self.name, &args.span)
+    }
+}
+
+/// The value of an operation, unless it is beyond the integers that a text may have.
+fn within_range(value: Value, op: &'static str, span: &Range<usize>) -> Result<Value, ExprError> {
+    match value.fits() {
+        true => Ok(value),
+        false => Err(ExprError::Layout {
+            span: span.clone(),
+            error: Box::new(LayoutError::Overflow { op }),
+        }),
     }
 }
 
@@ -117,7 +128,7 @@ pub(super) fn compose(
         }
     };
     match composed {
-        Ok(layout) => Ok(Value::Layout(layout)),
+        Ok(layout) => within_range(Value::Layout(layout), "composition", span),
         Err(error) => Err(ExprError::Layout {
             span: span.clone(),
             error: Box::new(error),
@@ -205,8 +216,7 @@ impl Args {
     }
 
     fn plain(&self, result: Result<Layout, LayoutError>) -> Result<Value, ExprError> {
-        let layout = self.ok(result.and_then(|layout| layout.check("result")))?;
-        Ok(Value::Layout(AnyLayout::Plain(layout)))
+        Ok(Value::Layout(AnyLayout::Plain(self.ok(result)?)))
     }
 
     /// A unary operation on the inner layout.
@@ -214,7 +224,7 @@ impl Args {
         &self,
         f: impl FnOnce(&Layout) -> Result<Layout, LayoutError>,
     ) -> Result<Value, ExprError> {
-        let mapped = self.any(0)?.map_inner(|layout| f(layout)?.check("result"));
+        let mapped = self.any(0)?.map_inner(f);
         Ok(Value::Layout(self.ok(mapped)?))
     }
 

@@ -418,6 +418,14 @@ impl<'a> Cursor<'a> {
             let stride = self.int_tuple()?;
             return Ok(Tiler::Layout(self.make_layout(begin, shape, stride)?));
         }
+        if let Some(basis) = shape.leaves().iter().find(|leaf| !leaf.path().is_empty()) {
+            let error = LayoutError::Unsupported {
+                op: "tile",
+                expected: "an extent",
+                found: basis.to_string(),
+            };
+            return Err(self.invalid(begin, error));
+        }
         Ok(Tiler::from_shape(&shape))
     }
 }

@@ -57,6 +57,10 @@ fn bad_text_is_refused_at_its_place() {
         assert_eq!(error.span(), span, "{text}: {error}");
     }
     assert!(parse_swizzle("S<3,3,2>").is_err());
+    assert_eq!(
+        parse_tiler("[4:1;(2,65@3)]").expect_err("a basis").span(),
+        5..13
+    );
     assert!(parse_swizzle("S<3,60,3>").is_err());
     assert!(parse_layout(&"(".repeat(100_000)).is_err());
     assert!(eval(&"size(".repeat(100_000)).is_err());

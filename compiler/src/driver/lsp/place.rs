@@ -1,0 +1,97 @@
+//! Files and positions as the protocol has them: percent-encoded URIs, lines from 0, columns in UTF-16
+//! units.
+
+use cutec_frontend::source::{SourceMap, Span};
+use lsp_types::{Position, Range, Uri};
+use std::fmt::Write;
+
+/// The file that a URI names. One that is no file is its own name.
+pub fn file_name(uri: &Uri) -> String {
+    let text = uri.as_str();
+    let Some(path) = text.strip_prefix("file://") else {
+        return text.to_owned();
+    };
+    let mut bytes = Vec::new();
+    let mut rest = path.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let hex = after
+            .get(..2)
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match (first, hex) {
+            (b'%', Some(byte)) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            _ => {
+                bytes.push(first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The URI of a file; `None` where there is none.
+pub fn uri_of(name: &str) -> Option<Uri> {
+    if !name.starts_with('/') {
+        return name.parse().ok();
+    }
+    let mut uri = "file://".to_owned();
+    for byte in name.bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' | b'~' => uri.push(char::from(byte)),
+            _ if byte.is_ascii_alphanumeric() => uri.push(char::from(byte)),
+            _ => {
+                let _ = write!(uri, "%{byte:02X}");
+            }
+        }
+    }
+    uri.parse().ok()
+}
+
+/// A span as lines and columns.
+pub fn range_of(span: Span, sources: &SourceMap) -> Range {
+    let text = sources.file(span.file).text();
+    Range {
+        start: position(text, span.start as usize),
+        end: position(text, span.end as usize),
+    }
+}
+
+fn position(text: &str, offset: usize) -> Position {
+    let before = text.get(..offset).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    let column: usize = before[line_start..].chars().map(char::len_utf16).sum();
+    Position {
+        line: before.matches('\n').count() as u32,
+        character: column as u32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_and_uris_are_each_others_inverse() {
+        for (name, uri) in [
+            ("/a/b c.cute", "file:///a/b%20c.cute"),
+            ("/é/ü.cute", "file:///%C3%A9/%C3%BC.cute"),
+        ] {
+            assert_eq!(uri_of(name).expect("a URI").as_str(), uri);
+            assert_eq!(file_name(&uri.parse().expect("a URI")), name);
+        }
+        let untitled: Uri = "untitled:Untitled-1".parse().expect("a URI");
+        assert_eq!(uri_of(&file_name(&untitled)).as_ref(), Some(&untitled));
+    }
+
+    #[test]
+    fn columns_are_utf_16_units() {
+        let text = "é𝄞x\n𝄞y";
+        let at = |needle: &str| position(text, text.find(needle).expect("there"));
+        assert_eq!(at("x"), Position::new(0, 3));
+        assert_eq!(at("y"), Position::new(1, 2));
+        assert_eq!(position(text, text.len()), Position::new(1, 3));
+    }
+}

@@ -1,0 +1,4 @@
+//! `.cute` sources in the front end.
+#![no_main]
+
+cutec_fuzz::program!(cute_source);

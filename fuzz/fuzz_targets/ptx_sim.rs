@@ -1,0 +1,4 @@
+//! PTX text in the simulator.
+#![no_main]
+
+cutec_fuzz::program!(ptx_sim);

@@ -1,0 +1,67 @@
+//! MLIR text of the `cute` dialect.
+
+use cutec::passes::{fold_static, root};
+use cutec::pipeline::parse_mlir;
+use cutec_dialects::target::TARGETS;
+use melior::Context;
+use melior::ir::operation::{OperationLike, OperationPrintingFlags};
+use std::cell::RefCell;
+
+/// Types and attributes stay in a context for ever: after so many texts it is made anew.
+const TEXTS_OF_A_CONTEXT: usize = 2000;
+
+/// Runs `work` in a context that lasts over many texts, its diagnostics dropped.
+pub(crate) fn with_context<T>(work: impl FnOnce(&Context) -> T) -> T {
+    thread_local! {
+        static CONTEXT: RefCell<(usize, Context)> = RefCell::new((0, new_context()));
+    }
+    CONTEXT.with_borrow_mut(|(uses, context)| {
+        *uses += 1;
+        if *uses > TEXTS_OF_A_CONTEXT {
+            (*uses, *context) = (0, new_context());
+        }
+        work(context)
+    })
+}
+
+fn new_context() -> Context {
+    let context = cutec_dialects::context();
+    context.attach_diagnostic_handler(|_| true);
+    context
+}
+
+/// Parses and verifies a text, prints it, parses that, and prints the same; then folds it.
+///
+/// # Panics
+/// Where what is printed does not parse back as the same, or folding leaves what does not verify.
+pub fn mlir_text(data: &[u8]) {
+    let Some(text) = crate::text(data) else {
+        return;
+    };
+    with_context(|context| {
+        let Some(module) = parse_mlir(context, "fuzz.mlir", text) else {
+            return;
+        };
+        for generic in [false, true] {
+            let printed = print(&module.as_operation(), generic);
+            let Some(again) = parse_mlir(context, "fuzz.mlir", &printed) else {
+                panic!("what is printed does not parse:\n{printed}");
+            };
+            let twice = print(&again.as_operation(), generic);
+            assert_eq!(printed, twice, "printed, parsed and printed again");
+        }
+        if fold_static::fold_static(context, root(&module), &TARGETS[0]).is_ok() {
+            let folded = print(&module.as_operation(), true);
+            assert!(module.as_operation().verify(), "folded:\n{folded}");
+        }
+    });
+}
+
+fn print<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>, generic: bool) -> String {
+    let flags = OperationPrintingFlags::new();
+    let flags = match generic {
+        true => flags.print_generic_operation_form(),
+        false => flags,
+    };
+    op.to_string_with_flags(flags).unwrap_or_default()
+}
