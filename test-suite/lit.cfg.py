@@ -3,8 +3,9 @@
 #   CUTEC_PROGRAMS  folder of cutec, cute-opt and cute-lsp-server; without it the newest of target/{release,debug}
 #   CUTEC_CUDA      folder with bin/ptxas; without it .local/cuda, CUDA_HOME, /usr/local/cuda, PATH
 #
-# Substitutions: %cutec %cute-opt %cute-lsp-server %ptxas FileCheck not split-file
-# Features: `ptxas`, `nvdisasm`, `cubin` where NVIDIA's tools are to be had (REQUIRES: ptxas); `node`
+# Substitutions: %cutec %cute-opt %cute-lsp-server %ptxas %mlir-opt %mlir-runner FileCheck not split-file
+# Features: `ptxas`, `nvdisasm`, `cubin` where NVIDIA's tools are to be had (REQUIRES: ptxas); `node`;
+#   `mlir-runner` where LLVM's JIT for MLIR is installed
 import glob
 import os
 import shutil
@@ -31,10 +32,14 @@ def programs_folder():
     return os.path.dirname(max(built, key=os.path.getmtime))
 
 
-def llvm_program(name):
+def find_llvm_program(name):
     prefix = os.environ.get("MLIR_SYS_220_PREFIX", "/usr/lib/llvm-22")
     path = os.path.join(prefix, "bin", name)
-    found = path if os.path.exists(path) else shutil.which(name + "-22") or shutil.which(name)
+    return path if os.path.exists(path) else shutil.which(name + "-22") or shutil.which(name)
+
+
+def llvm_program(name):
+    found = find_llvm_program(name)
     if not found:
         lit_config.fatal(name + " is missing: install llvm-22-tools, or set MLIR_SYS_220_PREFIX")
     return found
@@ -64,6 +69,11 @@ config.substitutions += [
 ]
 for name in ("FileCheck", "not", "split-file"):
     config.substitutions.append((r"(?<![\w/.-])%s(?![\w.-])" % name, llvm_program(name)))
+
+jit = {name: find_llvm_program(name) for name in ("mlir-opt", "mlir-runner")}
+config.substitutions += [("%" + name, path or name + "-is-missing") for name, path in jit.items()]
+if all(jit.values()):
+    config.available_features.add("mlir-runner")
 
 for name in ("ptxas", "nvdisasm"):
     if cuda_program(name):

@@ -124,5 +124,15 @@ void CuteDialect::initialize() {
       >();
 }
 
+// The type of a static value says all of it: as a constant it is that type.
+OpFoldResult StaticOp::fold(FoldAdaptor) { return TypeAttr::get(getResult().getType()); }
+
+Operation *CuteDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location location) {
+  auto constant = dyn_cast<TypeAttr>(value);
+  if (!constant || constant.getValue() != type)
+    return nullptr;
+  return StaticOp::create(builder, location, type);
+}
+
 #include "CuteVerifiers.inc"
 } // namespace cutec::cute

@@ -22,6 +22,7 @@ def Cute_Dialect : Dialect {
   let cppNamespace = "::cutec::cute";
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
+  let hasConstantMaterializer = 1;
 }
 
 def CuteNvgpu_Dialect : Dialect {
@@ -173,9 +174,10 @@ class Cute_EffectOp<string mn, list<Trait> traits = []> : Cute_Op<mn, traits> {
   let assemblyFormat = "`(` $operands `)` attr-dict `:` type($operands)";
 }
 
-def Cute_StaticOp : Cute_Op<"static", [Pure]> {
+def Cute_StaticOp : Cute_Op<"static", [Pure, ConstantLike]> {
   let summary = "Materializes a fully static value";
   let arguments = (ins);
+  let hasFolder = 1;
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 

@@ -4,7 +4,7 @@
 //! `cute.static` for each result whose type says it all, `arith.constant` for
 //! comparisons of static operands; operations that nothing uses any more are
 //! gone. Operations with effects and memory stay.
-use super::walk::{all_inside, name_of, operand_value};
+use super::walk::{all_inside, name_of, operand_value, replace};
 use super::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
 use cutec_dialects::semantics::compare;
@@ -18,23 +18,29 @@ use melior::ir::{ValueLike, operation::OperationLike};
 pub fn fold_static(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
     // SAFETY: the context outlives the pass.
     let context: &Context = unsafe { &*std::ptr::from_ref(context) };
-    let algebra = || {
-        let mut operations = Vec::new();
-        all_inside(module, &mut operations);
-        operations.retain(|op| is_algebra(&name_of(*op)));
-        operations
-    };
-    for op in algebra() {
+    for op in algebra(module) {
         fold(context, op)?;
     }
-    for op in algebra().into_iter().rev() {
+    erase_unused(module);
+    Ok(())
+}
+
+/// Erases operations of the algebra that nothing uses.
+pub(super) fn erase_unused(module: IrOp) {
+    for op in algebra(module).into_iter().rev() {
         let unused = (0..op.result_count()).all(|index| is_unused(op, index));
         if unused {
             // SAFETY: nothing uses its results, and it has no effects.
             unsafe { mlir_sys::mlirOperationDestroy(op.to_raw()) };
         }
     }
-    Ok(())
+}
+
+fn algebra(module: IrOp) -> Vec<IrOp> {
+    let mut operations = Vec::new();
+    all_inside(module, &mut operations);
+    operations.retain(|op| is_algebra(&name_of(*op)));
+    operations
 }
 
 /// Operations that only compute: what creates or touches memory has a dotted
@@ -83,7 +89,7 @@ fn fold<'c>(context: &'c Context, op: IrOp<'c>) -> Result<(), Reported> {
                 &[("value", ir.attr(if answer { "true" } else { "false" }))],
                 ir.ty("i1"),
             );
-            replace(op, 0, constant.to_raw());
+            replace(result_of(op, 0), constant);
         }
         return Ok(());
     }
@@ -98,13 +104,8 @@ fn fold<'c>(context: &'c Context, op: IrOp<'c>) -> Result<(), Reported> {
         };
         if val.is_ok_and(|val| algebraic(&val) && val.is_static()) && !is_unused(op, index) {
             let constant = ir.value("cute.static", &[], &[], ir.ty(&text));
-            replace(op, index, constant.to_raw());
+            replace(result_of(op, index), constant);
         }
     }
     Ok(())
-}
-
-fn replace(op: IrOp, index: usize, new: mlir_sys::MlirValue) {
-    // SAFETY: both values are alive and of one type.
-    unsafe { mlir_sys::mlirValueReplaceAllUsesOfWith(result_of(op, index).to_raw(), new) };
 }

@@ -4,6 +4,8 @@
 //! |---|---|---|
 //! | [`allocate_smem`] | cute level | cute level, each buffer at its offset |
 //! | [`fold_static`](mod@fold_static) | cute level | cute level, static results as `cute.static`; for readers of IR, in `cute-opt` |
+//! | [`expand_ops`](mod@expand_ops) | layout algebra on any function | arith and constructors; in `cute-opt` |
+//! | [`to_base`](mod@to_base) | constructors | llvm structs and `printf`; in `cute-opt` |
 //! | [`convert_cute_to_gpu`](mod@convert_cute_to_gpu) | cute level | arith, llvm, nvvm, scf inside `gpu.func` |
 //! | upstream | gpu, nvvm, scf, arith, vector | LLVM dialect with line scopes |
 //!
@@ -11,7 +13,14 @@
 //! location, and then returns [`Reported`].
 pub mod allocate_smem;
 pub mod convert_cute_to_gpu;
+mod emit;
+pub mod expand_ops;
+mod facts;
 pub mod fold_static;
+mod printf;
+mod rebuild;
+pub mod to_base;
+mod typed;
 mod walk;
 
 use cutec_dialects::builder::{IrOp, integer_value};
@@ -62,16 +71,28 @@ pub const PASSES: [PassEntry; 2] = [
 ];
 
 /// Passes of `cute-opt` that the pipeline has no need of: the front end folds as it evaluates.
-const MORE: [PassEntry; 1] = [PassEntry {
-    name: "cute-fold-static",
-    summary: "Replaces what is known at compile time by cute.static",
-    run: fold_static::fold_static,
-}];
+const MORE: [PassEntry; 3] = [
+    PassEntry {
+        name: "cute-fold-static",
+        summary: "Replaces what is known at compile time by cute.static",
+        run: fold_static::fold_static,
+    },
+    PassEntry {
+        name: "cute-expand-ops",
+        summary: "Expands the layout algebra to arith and constructors",
+        run: expand_ops::expand_ops,
+    },
+    PassEntry {
+        name: "cute-to-base",
+        summary: "Lowers constructors and types of the layout algebra to LLVM structs",
+        run: to_base::to_base,
+    },
+];
 
 /// The pass of that number: those of the pipeline first.
 fn entry(index: usize) -> &'static PassEntry {
     static PIPELINE: [PassEntry; 2] = PASSES;
-    static OTHERS: [PassEntry; 1] = MORE;
+    static OTHERS: [PassEntry; 3] = MORE;
     match PIPELINE.get(index) {
         Some(entry) => entry,
         None => &OTHERS[index - PIPELINE.len()],
@@ -90,6 +111,8 @@ pub fn opt_main(args: &[String]) -> i32 {
     cutec_dialects::ir::register_pass(make_pass::<0>);
     cutec_dialects::ir::register_pass(make_pass::<1>);
     cutec_dialects::ir::register_pass(make_pass::<2>);
+    cutec_dialects::ir::register_pass(make_pass::<3>);
+    cutec_dialects::ir::register_pass(make_pass::<4>);
     cutec_dialects::ir::opt_main(args)
 }
 
@@ -109,6 +132,16 @@ extern "C" fn make_pass<const INDEX: usize>() -> MlirPass {
         }
     };
     let id = TypeId::create(&IDS[INDEX]);
+    // SAFETY: the handles are constants of MLIR. What passes create is loaded before they run.
+    let dialects = unsafe {
+        [
+            mlir_sys::mlirGetDialectHandle__arith__(),
+            mlir_sys::mlirGetDialectHandle__cf__(),
+            mlir_sys::mlirGetDialectHandle__llvm__(),
+            mlir_sys::mlirGetDialectHandle__ub__(),
+        ]
+        .map(|handle| DialectHandle::from_raw(handle))
+    };
     create_external(
         run,
         id,
@@ -116,8 +149,7 @@ extern "C" fn make_pass<const INDEX: usize>() -> MlirPass {
         entry.name,
         entry.summary,
         "builtin.module",
-        // SAFETY: the handle is a constant of MLIR. What passes create is loaded before they run.
-        &[unsafe { DialectHandle::from_raw(mlir_sys::mlirGetDialectHandle__arith__()) }],
+        &dialects,
     )
     .to_raw()
 }

@@ -22,6 +22,20 @@ pub(super) fn operand_value<'c>(op: IrOp<'c>, index: usize) -> Option<IrValue<'c
     Some(unsafe { Value::from_raw(operand.to_raw()) })
 }
 
+/// The operation that a value is a result of; a block argument has none.
+pub(super) fn definition<'c>(value: IrValue<'c>) -> Option<IrOp<'c>> {
+    value.is_operation_result().then(|| {
+        // SAFETY: the value is an operation's result.
+        unsafe { OperationRef::from_raw(mlir_sys::mlirOpResultGetOwner(value.to_raw())) }
+    })
+}
+
+/// Lets what uses one value use another.
+pub(super) fn replace<'c>(old: IrValue<'c>, new: IrValue<'c>) {
+    // SAFETY: both values are alive.
+    unsafe { mlir_sys::mlirValueReplaceAllUsesOfWith(old.to_raw(), new.to_raw()) };
+}
+
 pub(super) fn operations<'c>(block: IrBlock<'c>) -> Vec<IrOp<'c>> {
     // SAFETY: see the module's comment.
     let first: Option<IrOp<'c>> = block

@@ -81,6 +81,27 @@ impl Condition {
         }
     }
 
+    /// The condition with variables replaced by what `f` gives for them.
+    pub fn substitute(&self, f: &dyn Fn(u32) -> Option<Int>) -> Condition {
+        match self {
+            Condition::Divides { divisor, value } => Condition::Divides {
+                divisor: divisor.substitute(f),
+                value: value.substitute(f),
+            },
+            Condition::AtMost { left, right } => Condition::AtMost {
+                left: left.substitute(f),
+                right: right.substitute(f),
+            },
+            Condition::Equal { left, right } => Condition::Equal {
+                left: left.substitute(f),
+                right: right.substitute(f),
+            },
+            Condition::Either(a, b) => {
+                Condition::Either(Box::new(a.substitute(f)), Box::new(b.substitute(f)))
+            }
+        }
+    }
+
     /// Whether the condition holds when each variable has the value that `env` gives it.
     pub fn eval(&self, env: &dyn Fn(u32) -> i64) -> bool {
         match self {

@@ -18,7 +18,7 @@ pub use effects::{
     CopyPlan, CopySide, GemmPlan, Predicate, check, copy_plan, gemm_plan, offsets_of,
 };
 pub use rules::check_operands;
-pub use tuples::compare;
+pub use tuples::{compare, leaves_of};
 pub use view::element_offset;
 
 use crate::types::TypeError;

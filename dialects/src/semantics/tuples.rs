@@ -112,8 +112,7 @@ pub(super) fn evaluate_many(
             _ => operand_error("a tile", x),
         },
         "get_scalars" => {
-            let mut found = Vec::new();
-            scalars(x, &mut found);
+            let mut found = scalars(x);
             found.retain(|int| attrs.mode.is_empty() || !int.is_static());
             Ok(found.into_iter().map(Val::Scalar).collect())
         }
@@ -268,20 +267,13 @@ fn leaves(x: &Val) -> Result<Vec<Val>, SemError> {
     })
 }
 
-/// Every integer of a value, from left to right; the path of a scaled basis after its scale.
-fn scalars(x: &Val, out: &mut Vec<Int>) {
-    let mut tree = |tree: &IntTuple| {
-        tree.visit(&mut |leaf| {
-            out.push(leaf.value().clone());
-            out.extend(leaf.path().iter().map(|mode| Int::Static(*mode as i64)));
-        })
-    };
+/// Every integer of a value, from left to right, with its basis.
+pub fn leaves_of(x: &Val) -> Vec<Int> {
+    let mut out = Vec::new();
+    let mut tree = |tree: &IntTuple| tree.visit(&mut |leaf| out.push(leaf.clone()));
     match x {
-        Val::Tuple(_, x) => x
-            .leaves()
-            .into_iter()
-            .flatten()
-            .for_each(|leaf| tree(&Tree::Leaf(leaf.clone()))),
+        Val::Scalar(int) => out.push(int.clone()),
+        Val::Tuple(_, x) => out.extend(x.leaves().into_iter().flatten().cloned()),
         Val::Layout(AnyLayout::Plain(x)) => {
             tree(x.shape());
             tree(x.stride());
@@ -299,7 +291,7 @@ fn scalars(x: &Val, out: &mut Vec<Int>) {
             let mut found = Vec::new();
             tile_leaves(tiler, &mut found);
             found.retain(|leaf| matches!(leaf, Val::Layout(_)));
-            found.iter().for_each(|leaf| scalars(leaf, out));
+            out.extend(found.iter().flat_map(leaves_of));
         }
         Val::Swizzle(x) => {
             let numbers = [x.bits().into(), x.base().into(), x.shift().into()];
@@ -307,6 +299,17 @@ fn scalars(x: &Val, out: &mut Vec<Int>) {
         }
         _ => {}
     }
+    out
+}
+
+/// Every integer of a value; the path of a scaled basis after its scale.
+fn scalars(x: &Val) -> Vec<Int> {
+    let mut out = Vec::new();
+    for leaf in leaves_of(x) {
+        out.push(leaf.value().clone());
+        out.extend(leaf.path().iter().map(|mode| Int::Static(*mode as i64)));
+    }
+    out
 }
 
 /// The modes of a tuple at the `_` of a coordinate, or at its integers.

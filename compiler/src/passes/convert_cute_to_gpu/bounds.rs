@@ -4,8 +4,8 @@
 //! a row or a predicate in a register over the whole main loop. So the bound
 //! changes sides: one limit `m - row` for all, and `16 * i < limit` for each.
 //! What all vectors share (is this block of k inside?) becomes part of the limit.
-use super::emit::split_constant;
-use super::{LESS, Lowering};
+use super::super::emit::{LESS, split_constant};
+use super::Lowering;
 use cutec_dialects::builder::IrValue;
 use cutec_layout::{Int, IntTuple, Width};
 use std::collections::HashMap;
@@ -30,8 +30,8 @@ impl<'c> Lowering<'c> {
             .partition(|leaf| leaves.iter().all(|other| other[*leaf] == leaves[0][*leaf]));
         let mut shared = None;
         for leaf in same.into_iter().filter(|_| !leaves.is_empty()) {
-            let inside = self.holds(leaves[0][leaf], bounds[leaf], LESS);
-            shared = Some(self.both(shared, inside));
+            let inside = self.emitter.compare(LESS, leaves[0][leaf], bounds[leaf]);
+            shared = Some(self.emitter.and(shared, inside));
         }
         Bounds {
             shape: shape.clone(),
@@ -60,8 +60,8 @@ impl<'c> Lowering<'c> {
                 }
             };
             let constant = self.emitter.constant(constant, wide);
-            let less = self.compared([constant, limit], LESS);
-            inside = Some(self.both(inside, less));
+            let less = self.emitter.cmpi(LESS, constant, limit);
+            inside = Some(self.emitter.and(inside, less));
         }
         inside
             .or(bounds.shared)

@@ -1,5 +1,5 @@
 //! Storage, loads and stores.
-use super::emit::Emitter;
+use super::super::emit::Emitter;
 use super::split::PART;
 use super::{Lowering, SMEM_SYMBOL};
 use cutec_dialects::builder::{Insertion, IrValue, OpBuilder, value_key};

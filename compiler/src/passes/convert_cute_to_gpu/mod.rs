@@ -12,14 +12,14 @@
 mod atomic;
 mod bounds;
 mod copy;
-mod emit;
-mod facts;
 mod gemm;
 mod guarded;
 mod memory;
 mod split;
 
-use super::walk::{blocks, kernels, operand_value, operations, set_attribute};
+use super::emit::{EQUAL, Emitter, LESS, Signs};
+use super::printf::{printf, quoted};
+use super::walk::{blocks, kernels, operand_value, operations, replace, set_attribute};
 use super::{Reported, report};
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, integer_value, result_of, value_key,
@@ -30,8 +30,7 @@ use cutec_dialects::semantics::{AtomicKind, SemError, evaluate, evaluate_all};
 use cutec_dialects::target::Target;
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::{Val, without_underscore};
-use cutec_layout::{Int, IntTuple, SymInfo, Tree, Width};
-use emit::Emitter;
+use cutec_layout::{IntTuple, SymInfo, Tree, Width};
 use melior::Context;
 use melior::ir::{BlockLike, OperationRef, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
@@ -107,7 +106,7 @@ fn lower_kernel(context: &Context, function: IrOp, target: &Target) -> Result<bo
         return Ok(false);
     };
     let mut lowering = Lowering {
-        emitter: Emitter::new(context, entry),
+        emitter: Emitter::new(context, entry, Signs::Known),
         target: *target,
         entry,
         vals: HashMap::new(),
@@ -197,7 +196,7 @@ impl<'c> Lowering<'c> {
             "gemm" => return self.gemm(&operands),
             "memref.store" => return self.store(&operands, first_operand(op)?),
             "memref.store_vec" => return self.store_vec(&operands, first_operand(op)?),
-            "print" => return Err(SemError::Illegal("printing has no lowering yet".into())),
+            "print" => return self.print(&operands),
             "get_leaves" | "get_scalars" | "get_layouts_from_tile" => {
                 let attrs = attrs_of(&op, &mut Vars::default())?;
                 let results = evaluate_all(name, &operands, &attrs)?;
@@ -271,14 +270,14 @@ impl<'c> Lowering<'c> {
         }
         let text = value.r#type().to_string();
         match text.as_str() {
-            "i32" | "i64" => Ok(Val::Scalar(self.integer(value))),
+            "i32" | "i64" => Ok(Val::Scalar(self.emitter.integer(value))),
             "index" => {
                 let i64_type = self.emitter.ir.ty("i64");
                 let value = self
                     .emitter
                     .ir
                     .value("arith.index_cast", &[value], &[], i64_type);
-                Ok(Val::Scalar(self.integer(value)))
+                Ok(Val::Scalar(self.emitter.integer(value)))
             }
             _ if text.starts_with("!cute") => Err(SemError::Illegal(format!(
                 "uses a value of {text} that no operation of this kernel defines; block arguments and casts carry none"
@@ -351,6 +350,22 @@ impl<'c> Lowering<'c> {
         }
     }
 
+    /// Prints the numbers of a value on the device.
+    fn print(&mut self, operands: &[Val]) -> Result<(), SemError> {
+        let [val] = operands else {
+            return Err(SemError::Illegal("print takes one value".into()));
+        };
+        let (format, integers) = printf(val)?;
+        let integers: Vec<IrValue<'c>> = integers
+            .iter()
+            .map(|int| self.emitter.int(int, int.width() == Width::I64))
+            .collect();
+        let ir = &self.emitter.ir;
+        let format = [("format", ir.attr(&quoted(&format)))];
+        ir.op("gpu.printf", &integers, &format, &[]);
+        Ok(())
+    }
+
     /// Whether every leaf of a tuple is smaller than that of another, or equal to it.
     fn compare(&mut self, name: &str, operands: &[Val]) -> Result<IrValue<'c>, SemError> {
         let [a, b] = operands else {
@@ -386,32 +401,13 @@ impl<'c> Lowering<'c> {
     }
 
     /// Whether a predicate of `arith.cmpi` holds at every leaf.
-    fn every(&mut self, a: &IntTuple, b: &IntTuple, predicate: &str) -> IrValue<'c> {
+    fn every(&mut self, coord: &IntTuple, bound: &IntTuple, predicate: &str) -> IrValue<'c> {
         let mut all = None;
-        for (a, b) in a.leaves().into_iter().zip(b.leaves()) {
-            let holds = self.holds(a, b, predicate);
-            all = Some(self.both(all, holds));
+        for (coord, bound) in coord.leaves().into_iter().zip(bound.leaves()) {
+            let holds = self.emitter.compare(predicate, coord, bound);
+            all = Some(self.emitter.and(all, holds));
         }
         all.unwrap_or_else(|| self.emitter.ir.constant(1, "i1"))
-    }
-
-    /// Compares two integers in the wider of their widths.
-    fn holds(&mut self, a: &Int, b: &Int, predicate: &str) -> IrValue<'c> {
-        let wide = a.width() == Width::I64 || b.width() == Width::I64;
-        let operands = [self.emitter.int(a, wide), self.emitter.int(b, wide)];
-        self.compared(operands, predicate)
-    }
-
-    fn compared(&mut self, operands: [IrValue<'c>; 2], predicate: &str) -> IrValue<'c> {
-        let ir = &self.emitter.ir;
-        let attrs = [("predicate", ir.attr(predicate))];
-        ir.value("arith.cmpi", &operands, &attrs, ir.ty("i1"))
-    }
-
-    fn both(&mut self, a: Option<IrValue<'c>>, b: IrValue<'c>) -> IrValue<'c> {
-        let Some(a) = a else { return b };
-        let ir = &self.emitter.ir;
-        ir.value("arith.andi", &[a, b], &[], ir.ty("i1"))
     }
 
     fn error(&self, op: IrOp<'c>, message: impl ToString) -> Reported {
@@ -432,13 +428,4 @@ impl<'c> Lowering<'c> {
 
 fn first_operand<'c>(op: IrOp<'c>) -> Result<IrValue<'c>, SemError> {
     operand_value(op, 0).ok_or_else(|| SemError::Illegal("an operand is missing".into()))
-}
-
-/// Predicates of `arith.cmpi`.
-const EQUAL: &str = "0 : i64";
-const LESS: &str = "2 : i64";
-
-fn replace<'c>(old: IrValue<'c>, new: IrValue<'c>) {
-    // SAFETY: both values are alive and of one type.
-    unsafe { mlir_sys::mlirValueReplaceAllUsesOfWith(old.to_raw(), new.to_raw()) };
 }

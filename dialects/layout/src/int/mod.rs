@@ -278,7 +278,9 @@ impl Facts {
             }
         } else if self.min >= 0 && (!self.zero & (i64::MAX as u64)) < i64::MAX as u64 {
             let max = (!self.zero & (i64::MAX as u64)) as i64;
-            if max < i64::MAX / 2 {
+            // 32 bits bound a 32-bit value better; it is left unbounded, as a variable is.
+            let tells = self.width == Width::I64 || max <= i64::from(i32::MAX);
+            if max < i64::MAX / 2 && tells {
                 self.max = Some(max - max % self.div);
             }
         }

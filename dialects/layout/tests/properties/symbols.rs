@@ -1,7 +1,7 @@
 //! The simplifier of run-time integers: values never change, and facts hold for every value.
 
 use super::Random;
-use cutec_layout::{Expr, Int, SymInfo};
+use cutec_layout::{Expr, Int, SymInfo, Width};
 
 fn thread(max: i64) -> Int {
     let info = SymInfo {
@@ -140,4 +140,12 @@ fn facts_hold() {
             pool.push((int, value));
         }
     }
+}
+
+#[test]
+fn quotients_of_32_bits_stay_32_bits() {
+    let x = Int::unknown(0);
+    let quotient = x.add(&Int::Static(128)).floor_div(&Int::Static(128));
+    assert_eq!(quotient.formula(), "((v0 / 128) + 1)");
+    assert_eq!(quotient.width(), Width::I32);
 }

@@ -1,6 +1,6 @@
 //! What is known of an SSA integer of another dialect, as an expression.
-use super::super::walk::{name_of, operand_value};
-use super::Lowering;
+use super::emit::Emitter;
+use super::walk::{definition, name_of, operand_value};
 use cutec_dialects::builder::{IrOp, IrValue, integer_value};
 use cutec_layout::{Int, SymInfo, Width};
 use melior::ir::{OperationRef, ValueLike, operation::OperationLike};
@@ -8,18 +8,18 @@ use melior::ir::{OperationRef, ValueLike, operation::OperationLike};
 /// How far a chain of definitions is followed.
 const DEPTH: usize = 8;
 
-impl<'c> Lowering<'c> {
+impl<'c> Emitter<'c> {
     /// The expression of an SSA integer. Thread and block indices, loop
     /// counters and what `arith` makes of them keep their bounds and divisors;
     /// anything else is a variable without facts.
-    pub(super) fn integer(&mut self, value: IrValue<'c>) -> Int {
+    pub fn integer(&mut self, value: IrValue<'c>) -> Int {
         self.non_negative(value, DEPTH).unwrap_or_else(|| {
             let info = SymInfo {
                 width: width_of(value),
                 div: 1,
                 max: None,
             };
-            self.emitter.variable(value, info)
+            self.variable(value, info)
         })
     }
 
@@ -34,7 +34,7 @@ impl<'c> Lowering<'c> {
         let name = name_of(op);
         if let Some(register) = name.strip_prefix("nvvm.read.ptx.sreg.") {
             let max = register.starts_with("tid").then(|| range_of(op)).flatten();
-            return Some(self.emitter.variable(
+            return Some(self.variable(
                 value,
                 SymInfo {
                     width: Width::I32,
@@ -87,7 +87,7 @@ impl<'c> Lowering<'c> {
         };
         let parent: IrOp<'c> = unsafe { OperationRef::from_raw(parent.to_raw()) };
         match name_of(parent).as_str() {
-            "gpu.func" => Some(self.emitter.variable(value, info)),
+            "gpu.func" => Some(self.variable(value, info)),
             "scf.for" if index == 0 => {
                 let lower = constant_of(operand_value(parent, 0)?)?;
                 let upper = constant_of(operand_value(parent, 1)?);
@@ -97,7 +97,7 @@ impl<'c> Lowering<'c> {
                 }
                 let div = if lower == 0 { step } else { 1 };
                 let max = upper.map(|upper| (upper - 1).max(0));
-                Some(self.emitter.variable(value, SymInfo { div, max, ..info }))
+                Some(self.variable(value, SymInfo { div, max, ..info }))
             }
             _ => None,
         }
@@ -110,13 +110,6 @@ fn width_of(value: IrValue) -> Width {
     } else {
         Width::I32
     }
-}
-
-fn definition<'c>(value: IrValue<'c>) -> Option<IrOp<'c>> {
-    value.is_operation_result().then(|| {
-        // SAFETY: the value is an operation's result.
-        unsafe { OperationRef::from_raw(mlir_sys::mlirOpResultGetOwner(value.to_raw())) }
-    })
 }
 
 fn constant_of(value: IrValue) -> Option<i64> {

@@ -2,13 +2,28 @@
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, value_key};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::value::View;
-use cutec_layout::{AnyLayout, Expr, Int, Sym, SymInfo, Tree, Width};
+use cutec_layout::{AnyLayout, Condition, Expr, Int, Sym, SymInfo, Tree, Width};
 use melior::Context;
 use melior::ir::ValueLike;
 use std::collections::HashMap;
 
+/// Predicates of `arith.cmpi`.
+pub const EQUAL: &str = "0 : i64";
+/// See [`EQUAL`]; signed.
+pub const LESS: &str = "2 : i64";
+const AT_MOST: &str = "3 : i64";
+
 /// Depth of the innermost region in which an expression can be computed.
 type Depth = usize;
+
+/// How integers are divided and widened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signs {
+    /// As unsigned where the algebra knows that they are not negative, with `llvm`'s flags.
+    Known,
+    /// As signed, in `arith` alone.
+    Signed,
+}
 
 struct Variable<'c> {
     value: IrValue<'c>,
@@ -19,6 +34,7 @@ struct Variable<'c> {
 pub struct Emitter<'c> {
     /// Creates the operations.
     pub ir: OpBuilder<'c>,
+    signs: Signs,
     variables: Vec<Variable<'c>>,
     variable_of: HashMap<usize, u32>,
     /// Values already computed, by region depth: an inner region sees the outer ones.
@@ -29,9 +45,10 @@ pub struct Emitter<'c> {
 
 impl<'c> Emitter<'c> {
     /// An emitter before `anchor`, in the outermost region.
-    pub fn new(context: &'c Context, anchor: IrOp<'c>) -> Self {
+    pub fn new(context: &'c Context, anchor: IrOp<'c>, signs: Signs) -> Self {
         Emitter {
             ir: OpBuilder::new(context, Insertion::Before(anchor)),
+            signs,
             variables: Vec::new(),
             variable_of: HashMap::new(),
             computed: vec![HashMap::new()],
@@ -107,6 +124,14 @@ impl<'c> Emitter<'c> {
         non_negative: bool,
     ) -> IrValue<'c> {
         match (from_wide, wide) {
+            (false, true) if self.signs == Signs::Signed => {
+                self.ir
+                    .value("arith.extsi", &[value], &[], self.ir.ty("i64"))
+            }
+            (true, false) if self.signs == Signs::Signed => {
+                self.ir
+                    .value("arith.trunci", &[value], &[], self.ir.ty("i32"))
+            }
             (false, true) if non_negative => {
                 let flags = [("nonNeg", self.ir.attr("unit"))];
                 self.ir
@@ -135,17 +160,32 @@ impl<'c> Emitter<'c> {
                 let terms = self.outermost_first(terms);
                 let mut sum: Option<IrValue<'c>> = None;
                 for term in &terms {
-                    let term = self.int(term, wide);
-                    sum = Some(match sum {
-                        None => term,
-                        Some(sum) => self.arith("arith.addi", sum, term, wide, true),
+                    sum = Some(match (sum, negated(term)) {
+                        (None, _) => self.int(term, wide),
+                        (Some(sum), Some(less)) => {
+                            let less = self.int(&less, wide);
+                            self.arith("arith.subi", sum, less, wide, true)
+                        }
+                        (Some(sum), None) => {
+                            let term = self.int(term, wide);
+                            self.arith("arith.addi", sum, term, wide, true)
+                        }
                     });
                 }
                 sum.unwrap_or_else(|| self.constant(0, wide))
             }
             Expr::Mul(a, b) => self.binary("arith.muli", a, b, wide, true),
-            Expr::FloorDiv(a, b) if a.lower() >= 0 => self.binary("arith.divui", a, b, wide, false),
+            Expr::FloorDiv(a, b) if a.lower() >= 0 => self.binary(
+                self.by_sign("arith.divui", "arith.divsi"),
+                a,
+                b,
+                wide,
+                false,
+            ),
             Expr::FloorDiv(a, b) => self.binary("arith.floordivsi", a, b, wide, false),
+            Expr::CeilDiv(a, b) if self.signs == Signs::Signed => {
+                self.binary("arith.ceildivsi", a, b, wide, false)
+            }
             Expr::CeilDiv(a, b) => {
                 let padded = a.add(b).sub(&Int::Static(1));
                 let name = if a.lower() >= 0 {
@@ -155,7 +195,13 @@ impl<'c> Emitter<'c> {
                 };
                 self.binary(name, &padded, b, wide, false)
             }
-            Expr::Mod(a, b) if a.lower() >= 0 => self.binary("arith.remui", a, b, wide, false),
+            Expr::Mod(a, b) if a.lower() >= 0 => self.binary(
+                self.by_sign("arith.remui", "arith.remsi"),
+                a,
+                b,
+                wide,
+                false,
+            ),
             Expr::Mod(a, b) => {
                 let quotient = a.floor_div(b).mul(b);
                 self.binary("arith.subi", a, &quotient, wide, false)
@@ -169,6 +215,72 @@ impl<'c> Emitter<'c> {
             .expect("a scope")
             .insert(key, value);
         value
+    }
+
+    fn by_sign(&self, known: &'static str, signed: &'static str) -> &'static str {
+        match self.signs {
+            Signs::Known => known,
+            Signs::Signed => signed,
+        }
+    }
+
+    /// Whether a condition holds, as an `i1`.
+    pub fn condition(&mut self, condition: &Condition) -> IrValue<'c> {
+        match condition {
+            Condition::Divides { divisor, value } => {
+                let wide = divisor.width() == Width::I64 || value.width() == Width::I64;
+                let (value, zero) = (self.int(value, wide), self.constant(0, wide));
+                let mut by = self.int(divisor, wide);
+                if divisor.as_static().is_none_or(|divisor| divisor == 0) {
+                    // To divide by zero is undefined; nothing may depend on an extent of zero.
+                    let one = self.constant(1, wide);
+                    by = self.arith("arith.maxsi", by, one, wide, false);
+                }
+                let rest = self.arith("arith.remsi", value, by, wide, false);
+                self.cmpi(EQUAL, rest, zero)
+            }
+            Condition::AtMost { left, right } => self.compare(AT_MOST, left, right),
+            Condition::Equal { left, right } => self.compare(EQUAL, left, right),
+            Condition::Either(a, b) => {
+                let (a, b) = (self.condition(a), self.condition(b));
+                self.ir.value("arith.ori", &[a, b], &[], self.ir.ty("i1"))
+            }
+        }
+    }
+
+    /// A predicate of `arith.cmpi` on two expressions.
+    pub fn compare(&mut self, predicate: &str, a: &Int, b: &Int) -> IrValue<'c> {
+        let wide = a.width() == Width::I64 || b.width() == Width::I64;
+        let (a, b) = (self.int(a, wide), self.int(b, wide));
+        self.cmpi(predicate, a, b)
+    }
+
+    /// A predicate of `arith.cmpi` on two values of one type.
+    pub fn cmpi(&self, predicate: &str, a: IrValue<'c>, b: IrValue<'c>) -> IrValue<'c> {
+        let predicate = [("predicate", self.ir.attr(predicate))];
+        self.ir
+            .value("arith.cmpi", &[a, b], &predicate, self.ir.ty("i1"))
+    }
+
+    /// As [`Emitter::cmpi`], of `i32` and `i64`.
+    pub fn cmpi_widened(&self, predicate: &str, a: IrValue<'c>, b: IrValue<'c>) -> IrValue<'c> {
+        if a.r#type() == b.r#type() {
+            return self.cmpi(predicate, a, b);
+        }
+        let wide = self.ir.ty("i64");
+        let [a, b] = [a, b].map(|value| match value.r#type() == wide {
+            true => value,
+            false => self.ir.value("arith.extsi", &[value], &[], wide),
+        });
+        self.cmpi(predicate, a, b)
+    }
+
+    /// Whether both hold; `all` is `None` before the first.
+    pub fn and(&self, all: Option<IrValue<'c>>, holds: IrValue<'c>) -> IrValue<'c> {
+        all.map_or(holds, |all| {
+            let i1 = self.ir.ty("i1");
+            self.ir.value("arith.andi", &[all, holds], &[], i1)
+        })
     }
 
     fn binary(&mut self, name: &str, a: &Int, b: &Int, wide: bool, wraps: bool) -> IrValue<'c> {
@@ -332,6 +444,18 @@ fn swizzled_bytes(swizzle: cutec_layout::Swizzle, offset: &Int, elem: Elem) -> I
     far.mul(&bytes)
         .add(&low)
         .add(&Int::Static(whole * elem.bytes()))
+}
+
+/// What is subtracted where a term of a sum has a negative factor.
+fn negated(term: &Int) -> Option<Int> {
+    let factor = match term {
+        Int::Static(value) => *value,
+        _ => match term.as_sym()?.expr() {
+            Expr::Mul(_, factor) => factor.as_static()?,
+            _ => return None,
+        },
+    };
+    (factor < 0 && factor != i64::MIN).then(|| term.mul(&Int::Static(-1)))
 }
 
 /// Whether a sum or product of 32-bit values may not fit in 32 bits: offsets in

@@ -1,0 +1,318 @@
+//! `cute-expand-ops`: the layout algebra becomes `arith` and constructors.
+//!
+//! Before: operations of the algebra on tuples, layouts, tiles and swizzles.
+//! After: `cute.static` where the result's type says it all; else
+//! `cute.get_scalars` of operands of which nothing is known, `arith` on their
+//! run-time integers, and the constructors `cute.make_*`. What remains of the
+//! dialect are constructors, `static`, `get_scalars`, `assume` and `print`,
+//! which `cute-to-base` lowers, and the operations on memory. Precondition: the
+//! module verifies.
+//!
+//! Which integers of a result are known is settled by its type, as the verifier
+//! inferred it; the pass computes the others. What the algebra needs and cannot
+//! prove becomes a `cf.assert`.
+use super::emit::{EQUAL, Emitter, LESS, Signs};
+use super::rebuild::{map_ints, rebuild, variable_of};
+use super::typed::{Typed, is_leaf, operand};
+use super::walk::{blocks, definition, operations, replace};
+use super::{Reported, fold_static, report};
+use cutec_dialects::builder::{Insertion, IrBlock, IrOp, IrValue, result_of, value_key};
+use cutec_dialects::ir::cute_name;
+use cutec_dialects::semantics::{SemError, compare, evaluate, evaluate_all, leaves_of};
+use cutec_dialects::target::Target;
+use cutec_dialects::value::Val;
+use cutec_layout::{Condition, Int, SymInfo, Width, assuming};
+use melior::Context;
+use melior::ir::{ValueLike, operation::OperationLike};
+use std::collections::HashMap;
+
+/// Expands every operation of a module that the algebra knows.
+pub fn expand_ops(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
+    // SAFETY: the context outlives the pass.
+    let context: &Context = unsafe { &*std::ptr::from_ref(context) };
+    let mut expansion = Expansion {
+        emitter: Emitter::new(context, module, Signs::Signed),
+        results: HashMap::new(),
+        seen: Vec::new(),
+        dead: Vec::new(),
+    };
+    let done = expansion.regions(module);
+    for op in expansion.dead.into_iter().rev() {
+        // SAFETY: its results were replaced, and what used it before was expanded or is erased.
+        unsafe { mlir_sys::mlirOperationDestroy(op.to_raw()) };
+    }
+    done?;
+    fold_static::erase_unused(module);
+    Ok(())
+}
+
+struct Expansion<'c> {
+    emitter: Emitter<'c>,
+    /// What the results of expanded operations are, in variables of the emitter.
+    results: HashMap<usize, Val>,
+    /// What other values are, by region depth: their integers were read there.
+    seen: Vec<HashMap<usize, Val>>,
+    dead: Vec<IrOp<'c>>,
+}
+
+impl<'c> Expansion<'c> {
+    fn regions(&mut self, op: IrOp<'c>) -> Result<(), Reported> {
+        for region in 0..op.region_count() {
+            for block in blocks(op, region) {
+                self.block(block)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a block computes is reused in the regions inside of it, not in other blocks.
+    fn block(&mut self, block: IrBlock<'c>) -> Result<(), Reported> {
+        self.emitter.enter();
+        self.seen.push(HashMap::new());
+        let done = operations(block)
+            .into_iter()
+            .try_for_each(|op| self.operation(op));
+        self.seen.pop();
+        self.emitter.leave();
+        done
+    }
+
+    fn operation(&mut self, op: IrOp<'c>) -> Result<(), Reported> {
+        let Some(name) = cute_name(&op) else {
+            return self.regions(op);
+        };
+        if is_leaf(&name, op) {
+            return Ok(());
+        }
+        self.emitter.ir.insertion = Insertion::Before(op);
+        self.emitter.ir.location = op.location();
+        let typed = Typed::of(op).map_err(|error| report(op.location(), error))?;
+        if !typed.is_algebra() {
+            return Ok(());
+        }
+        let done = match name.as_str() {
+            "equal" | "elem_less" => self.compare(&name, op, &typed),
+            _ => self.expand(&name, op, &typed),
+        };
+        done.map_err(|error| report(op.location(), error))?;
+        self.dead.push(op);
+        Ok(())
+    }
+
+    fn expand(&mut self, name: &str, op: IrOp<'c>, typed: &Typed) -> Result<(), SemError> {
+        let (results, conditions) = assuming(|| evaluate_all(name, &typed.operands, &typed.attrs));
+        let results = results?;
+        let mut known = HashMap::new();
+        if !conditions.is_empty() || !typed.results.iter().all(Val::is_static) {
+            for (index, declared) in typed.operands.iter().enumerate() {
+                let val = self.value(operand(op, index)?, declared)?;
+                for (leaf, int) in leaves_of(declared).iter().zip(leaves_of(&val)) {
+                    if let Some(id) = variable_of(leaf) {
+                        known.insert(id, int.value().clone());
+                    }
+                }
+            }
+        }
+        let known = |id: u32| known.get(&id).cloned();
+        for condition in conditions {
+            self.assert(name, &condition.substitute(&known))?;
+        }
+        for (index, (result, declared)) in results.iter().zip(&typed.results).enumerate() {
+            let val = map_ints(result, &|int| int.substitute(&known))?;
+            let value = rebuild(&mut self.emitter, declared, &val);
+            replace(result_of(op, index), value);
+            self.results.insert(value_key(value), val);
+        }
+        Ok(())
+    }
+
+    /// What a value of a type is: as this pass computed it or its constructor says, else by its scalars.
+    fn value(&mut self, value: IrValue<'c>, typed: &Val) -> Result<Val, SemError> {
+        let key = value_key(value);
+        let mut places = std::iter::once(&self.results).chain(self.seen.iter().rev());
+        if let Some(found) = places.find_map(|place| place.get(&key)) {
+            return Ok(found.clone());
+        }
+        let val = match (typed, definition(value)) {
+            _ if typed.is_static() => return Ok(typed.clone()),
+            (Val::Scalar(int), _) => Val::Scalar(self.scalar(value, int)),
+            (_, Some(op)) if is_constructor(op) => self.constructed(op)?,
+            _ => self.read(value, typed)?,
+        };
+        if let Some(here) = self.seen.last_mut() {
+            here.insert(key, val.clone());
+        }
+        Ok(val)
+    }
+
+    fn scalar(&mut self, value: IrValue<'c>, typed: &Int) -> Int {
+        if value.r#type().to_string() != "index" {
+            return self.emitter.integer(value);
+        }
+        let ir = &self.emitter.ir;
+        let cast = ir.value("arith.index_cast", &[value], &[], ir.ty("i64"));
+        self.emitter.variable(cast, info(typed))
+    }
+
+    /// What a constructor makes of its operands.
+    fn constructed(&mut self, op: IrOp<'c>) -> Result<Val, SemError> {
+        let typed = Typed::of(op)?;
+        let operands: Vec<Val> = (0..op.operand_count())
+            .map(|index| self.value(operand(op, index)?, &typed.operands[index]))
+            .collect::<Result<_, _>>()?;
+        let name = cute_name(&op).unwrap_or_default();
+        if name != "assume" {
+            return evaluate(&name, &operands, &typed.attrs);
+        }
+        let int = leaves_of(&operands[0]).remove(0);
+        let promised = leaves_of(&typed.results[0]).remove(0);
+        if int.is_static() {
+            return map_ints(&typed.results[0], &|_| int.clone());
+        }
+        let value = self.emitter.int(&int, promised.width() == Width::I64);
+        let int = self.emitter.variable(value, info(&promised));
+        map_ints(&typed.results[0], &|_| int.clone())
+    }
+
+    /// Reads the run-time integers of a value.
+    fn read(&mut self, value: IrValue<'c>, typed: &Val) -> Result<Val, SemError> {
+        let leaves = leaves_of(typed);
+        let dynamic: Vec<Int> = leaves
+            .iter()
+            .map(|leaf| leaf.value().clone())
+            .filter(|leaf| !leaf.is_static())
+            .collect();
+        let scalars = self.get_scalars(value, &dynamic, true);
+        let mut variables = HashMap::new();
+        for (leaf, scalar) in dynamic.iter().zip(scalars) {
+            if let Some(id) = variable_of(leaf) {
+                variables.insert(id, self.emitter.variable(scalar, info(leaf)));
+            }
+        }
+        map_ints(typed, &|int| {
+            int.substitute(&|id| variables.get(&id).cloned())
+        })
+    }
+
+    fn get_scalars(
+        &self,
+        value: IrValue<'c>,
+        ints: &[Int],
+        only_dynamic: bool,
+    ) -> Vec<IrValue<'c>> {
+        let ir = &self.emitter.ir;
+        let types: Vec<_> = ints
+            .iter()
+            .map(|int| ir.ty(&Val::Scalar(int.clone()).to_string()))
+            .collect();
+        let attrs = [("only_dynamic", ir.attr("unit"))];
+        let attrs = if only_dynamic { &attrs[..] } else { &[] };
+        let op = ir.op("cute.get_scalars", &[value], attrs, &types);
+        (0..types.len()).map(|index| result_of(op, index)).collect()
+    }
+
+    /// `equal` and `elem_less`: a constant where the types say, else leaf by leaf.
+    fn compare(&mut self, name: &str, op: IrOp<'c>, typed: &Typed) -> Result<(), SemError> {
+        let [a, b] = typed.operands.as_slice() else {
+            return Err(SemError::Illegal(format!("{name} takes two values")));
+        };
+        let answer = match name == "equal" && !same_form(a, b) {
+            true => Some(false),
+            false => compare(name, &typed.operands),
+        };
+        let value = match answer {
+            Some(answer) => {
+                let ir = &self.emitter.ir;
+                let answer = ir.attr(if answer { "true" } else { "false" });
+                ir.value("arith.constant", &[], &[("value", answer)], ir.ty("i1"))
+            }
+            None => {
+                let predicate = if name == "equal" { EQUAL } else { LESS };
+                let sides = [
+                    self.every_integer(operand(op, 0)?, a)?,
+                    self.every_integer(operand(op, 1)?, b)?,
+                ];
+                let mut all = None;
+                for (a, b) in sides[0].iter().zip(&sides[1]) {
+                    let holds = self.emitter.cmpi_widened(predicate, *a, *b);
+                    all = Some(self.emitter.and(all, holds));
+                }
+                all.unwrap_or_else(|| self.emitter.ir.constant(1, "i1"))
+            }
+        };
+        replace(result_of(op, 0), value);
+        Ok(())
+    }
+
+    /// Every integer of a value, known ones included.
+    fn every_integer(
+        &mut self,
+        value: IrValue<'c>,
+        typed: &Val,
+    ) -> Result<Vec<IrValue<'c>>, SemError> {
+        if self.results.contains_key(&value_key(value)) || matches!(typed, Val::Scalar(_)) {
+            let leaves = leaves_of(&self.value(value, typed)?);
+            let wide = |int: &Int| int.width() == Width::I64;
+            return Ok(leaves
+                .iter()
+                .map(|leaf| self.emitter.int(leaf, wide(leaf)))
+                .collect());
+        }
+        let (mut ints, mut places) = (Vec::new(), Vec::new());
+        for leaf in leaves_of(typed) {
+            places.push(ints.len());
+            ints.push(leaf.value().clone());
+            ints.extend(leaf.path().iter().map(|mode| Int::Static(*mode as i64)));
+        }
+        let scalars = self.get_scalars(value, &ints, false);
+        Ok(places.into_iter().map(|place| scalars[place]).collect())
+    }
+
+    fn assert(&mut self, name: &str, condition: &Condition) -> Result<(), SemError> {
+        match condition.decide() {
+            Some(true) => return Ok(()),
+            Some(false) => {
+                return Err(SemError::Illegal(format!(
+                    "needs {condition}, which does not hold"
+                )));
+            }
+            None => {}
+        }
+        let holds = self.emitter.condition(condition);
+        let ir = &self.emitter.ir;
+        let message = format!("\"{name} needs {}\"", unnamed(condition));
+        ir.op("cf.assert", &[holds], &[("msg", ir.attr(&message))], &[]);
+        Ok(())
+    }
+}
+
+fn is_constructor(op: IrOp) -> bool {
+    cute_name(&op).is_some_and(|name| name != "get_scalars" && is_leaf(&name, op))
+}
+
+fn info(typed: &Int) -> SymInfo {
+    SymInfo {
+        width: typed.width(),
+        div: typed.div(),
+        max: None,
+    }
+}
+
+/// Whether two values differ at most in integers.
+fn same_form(a: &Val, b: &Val) -> bool {
+    let form = |val: &Val| {
+        let ones = map_ints(val, &|_| Int::ONE).ok()?.to_string();
+        Some(ones.split_once('"')?.1.to_string())
+    };
+    form(a) == form(b)
+}
+
+/// A condition with `?` for what is known at run time.
+fn unnamed(condition: &Condition) -> String {
+    match condition {
+        Condition::Divides { divisor, value } => format!("{value} % {divisor} == 0"),
+        Condition::AtMost { left, right } => format!("{left} <= {right}"),
+        Condition::Equal { left, right } => format!("{left} == {right}"),
+        Condition::Either(a, b) => format!("{} or {}", unnamed(a), unnamed(b)),
+    }
+}

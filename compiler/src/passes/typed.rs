@@ -1,0 +1,68 @@
+//! An operation as its types describe it.
+use super::walk::operand_value;
+use cutec_dialects::builder::{IrOp, IrValue, result_of};
+use cutec_dialects::ir::{attrs_of, values_of};
+use cutec_dialects::semantics::{Attrs, SemError};
+use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::value::Val;
+use melior::ir::{ValueLike, operation::OperationLike};
+
+/// Operands and results by their types: each run-time integer is a variable of its own.
+pub struct Typed {
+    /// The operands.
+    pub operands: Vec<Val>,
+    /// The attributes.
+    pub attrs: Attrs,
+    /// The results, as declared.
+    pub results: Vec<Val>,
+}
+
+impl Typed {
+    /// Reads the types of an operation.
+    pub fn of(op: IrOp) -> Result<Typed, SemError> {
+        let mut vars = Vars::default();
+        let operands = values_of(&op, &mut vars)?;
+        let attrs = attrs_of(&op, &mut vars)?;
+        let results = (0..op.result_count())
+            .map(|index| parse_type(&result_of(op, index).r#type().to_string(), &mut vars))
+            .collect::<Result<_, _>>()?;
+        Ok(Typed {
+            operands,
+            attrs,
+            results,
+        })
+    }
+
+    /// Whether only integers, tuples, layouts, tiles and swizzles come in and go out.
+    pub fn is_algebra(&self) -> bool {
+        let values = self.operands.iter().chain(&self.results);
+        values.into_iter().all(|val| match val {
+            Val::Scalar(_) | Val::Tuple(..) | Val::Layout(_) => true,
+            Val::Swizzle(_) | Val::Tile(_) => true,
+            Val::Opaque(ty) => ty == "i1",
+            _ => false,
+        })
+    }
+}
+
+/// Operand `index` of an operation.
+pub fn operand<'c>(op: IrOp<'c>, index: usize) -> Result<IrValue<'c>, SemError> {
+    operand_value(op, index).ok_or_else(|| SemError::Illegal("an operand is missing".into()))
+}
+
+/// Operations of the algebra that `cute-expand-ops` leaves and `cute-to-base` lowers: they
+/// compute nothing.
+pub fn is_leaf(name: &str, op: IrOp) -> bool {
+    match name {
+        "static" | "get_scalars" | "assume" | "print" => true,
+        // Of a shape alone it computes the strides.
+        "make_layout" => op.operand_count() == 2,
+        "make_int_tuple"
+        | "make_shape"
+        | "make_stride"
+        | "make_coord"
+        | "make_tile"
+        | "make_composed_layout" => true,
+        _ => false,
+    }
+}
