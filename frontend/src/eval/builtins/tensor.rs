@@ -11,7 +11,7 @@ use cutec_dialects::value::{Ptr, Val, View};
 use cutec_layout::tv::Operand;
 use cutec_layout::{AnyLayout, Int, Layout};
 
-pub(super) const NAMES: [&str; 8] = [
+pub(super) const NAMES: [&str; 9] = [
     "local_tile",
     "identity",
     "in_bounds",
@@ -20,6 +20,7 @@ pub(super) const NAMES: [&str; 8] = [
     "fragment_like",
     "smem",
     "slice",
+    "view",
 ];
 const COPY_METHODS: [&str; 1] = ["slice"];
 const MMA_METHODS: [&str; 4] = ["slice", "fragment_A", "fragment_B", "fragment_C"];
@@ -58,11 +59,40 @@ pub(super) fn call<'c, 'a>(
         "elem_less" => elem_less(ev, call),
         "slice" => two(ev, call)
             .and_then(|operands| ev.op("slice", "slice", &operands, &OpA::default(), call.span)),
+        "view" => view_as(ev, call),
         "fragment" => allocate(ev, call, Space::Rmem, "memref.alloca"),
         "smem" => allocate(ev, call, Space::Smem, "memref.alloc_smem"),
         "fragment_like" => fragment_like(ev, call),
         _ => return None,
     })
+}
+
+/// `view(tensor, layout)`: what begins where the tensor does, under another layout.
+fn view_as<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let operands = two(ev, call)?;
+    let (tensor, layout) = (operands[0].clone(), operands[1].clone());
+    let Value::Cute(Cute {
+        val: Val::View(_),
+        readonly,
+        ..
+    }) = &tensor
+    else {
+        return ev.expected("a tensor", &tensor, call.args[0].expr.span);
+    };
+    let readonly = readonly.clone();
+    let layout = ev.layout_of(&layout, call.args[1].expr.span)?;
+    let start = ev.op("get_iter", "view", &[tensor], &OpA::default(), call.span)?;
+    let mut made = ev.op(
+        "make_view",
+        "view",
+        &[start, layout],
+        &OpA::default(),
+        call.span,
+    )?;
+    if let Value::Cute(cute) = &mut made {
+        cute.readonly = readonly;
+    }
+    Ok(made)
 }
 
 /// The methods of a value, for messages.
