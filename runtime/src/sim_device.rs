@@ -7,7 +7,7 @@ use crate::artifact::Code;
 use crate::device::{
     Buffer, Device, DeviceError, DeviceSpec, Geometry, LaunchReport, ModuleId, ParamValue,
 };
-use crate::sim::{Memory, Module, Options};
+use crate::sim::{Memory, Module, Options, Profile};
 
 /// The PTX simulator with its memory and its modules.
 #[derive(Debug, Default)]
@@ -17,6 +17,8 @@ pub struct SimDevice {
     next_module: u64,
     options: Options,
     schedule: u64,
+    /// Of the launches since they were taken, where they are asked for.
+    profiles: Option<Vec<Profile>>,
 }
 
 impl SimDevice {
@@ -36,6 +38,19 @@ impl SimDevice {
     /// The options, for changes between launches.
     pub fn options_mut(&mut self) -> &mut Options {
         &mut self.options
+    }
+
+    /// Profiles later launches, for [`SimDevice::take_profiles`].
+    pub fn profile_launches(&mut self) {
+        self.profiles.get_or_insert_default();
+    }
+
+    /// What the launches since the last call did.
+    pub fn take_profiles(&mut self) -> Vec<Profile> {
+        self.profiles
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
     }
 
     /// Which of the legal schedules later launches have; see [`Options::schedule`].
@@ -114,15 +129,39 @@ impl Device for SimDevice {
             Some(entry) => entry.pack(&values)?,
             None => Vec::new(),
         };
-        let stats = module.launch(
-            &geometry.entry,
-            geometry.grid,
-            geometry.block,
-            geometry.smem_bytes,
-            &block,
-            &mut self.memory,
-            &self.options.schedule(self.schedule),
-        )?;
+        let options = self.options.schedule(self.schedule);
+        let Geometry {
+            entry,
+            grid,
+            block: threads,
+            smem_bytes,
+        } = geometry;
+        let memory = &mut self.memory;
+        let stats = match &mut self.profiles {
+            None => module.launch(
+                entry,
+                *grid,
+                *threads,
+                *smem_bytes,
+                &block,
+                memory,
+                &options,
+            )?,
+            Some(profiles) => {
+                let profile = module.profile(
+                    entry,
+                    *grid,
+                    *threads,
+                    *smem_bytes,
+                    &block,
+                    memory,
+                    &options,
+                )?;
+                let stats = profile.stats;
+                profiles.push(profile);
+                stats
+            }
+        };
         Ok(LaunchReport { stats: Some(stats) })
     }
 

@@ -42,6 +42,8 @@ pub enum Command {
     Test(TestArguments),
     /// Run the `bench` blocks of files
     Bench(BenchArguments),
+    /// Run kernels in the simulator and show what each line of the source costs
+    Profile(ProfileArguments),
     /// Evaluate layout expressions
     Layout(LayoutArguments),
     /// Explain the code of a diagnostic
@@ -279,6 +281,42 @@ pub struct BenchArguments {
     pub compile: CompileArguments,
 
     /// Where to run.
+    #[command(flatten)]
+    pub device: DeviceArguments,
+}
+
+/// `cutec profile`
+#[derive(Debug, Args)]
+pub struct ProfileArguments {
+    /// Source; its `bench` blocks are run, or its `test` blocks where it has no others
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Launch this kernel instead, on the data that --arg describes
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+
+    /// An argument of that kernel, as in `cutec run`
+    #[arg(long = "arg", value_name = "NAME=VALUE")]
+    pub arguments: Vec<ArgumentSpec>,
+
+    /// Only blocks whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    pub filter: Option<String>,
+
+    /// Print everything that was counted as JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// Write a page with the source, the figures and the counts; `-` for standard output
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub html: Option<PathBuf>,
+
+    /// Options of every compilation.
+    #[command(flatten)]
+    pub compile: CompileArguments,
+
+    /// Where to run; only the simulator profiles.
     #[command(flatten)]
     pub device: DeviceArguments,
 }

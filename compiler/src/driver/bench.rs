@@ -24,6 +24,9 @@ pub fn run(arguments: &BenchArguments, reporter: &Reporter) -> CommandResult {
         .device
         .open()
         .map_err(CommandError::message)?;
+    if let Some(simulator) = device.as_sim() {
+        simulator.options_mut().counters = true;
+    }
     let compiler = Compiler::new();
     let mut failed = false;
     for file in &arguments.files {

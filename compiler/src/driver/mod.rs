@@ -4,8 +4,8 @@
 //! - [`arguments`]: the command line;
 //! - [`context`]: what every command shares: colours, reading files, reporting errors, exit codes;
 //! - [`output`]: writing results, all or nothing;
-//! - one file per command: [`emit`] (compile), [`run`], [`test`], [`bench`], [`layout`], [`explain`],
-//!   [`lsp`];
+//! - one file per command: [`emit`] (compile), [`run`], [`test`], [`bench`], [`profile`], [`layout`],
+//!   [`explain`], [`lsp`];
 //! - [`testing`]: `test` blocks, evaluated on the host; [`fault`]: what went wrong on the device;
 //! - [`mlir_tool`]: the programs that are MLIR's own drivers.
 //!
@@ -22,6 +22,7 @@ pub mod layout;
 pub mod lsp;
 pub mod mlir_tool;
 pub mod output;
+pub mod profile;
 pub mod run;
 pub mod test;
 pub mod testing;
@@ -51,6 +52,7 @@ fn dispatch() -> ExitCode {
         Some(Command::Run(command)) => run::run(command, &reporter),
         Some(Command::Test(command)) => test::run(command, &reporter),
         Some(Command::Bench(command)) => bench::run(command, &reporter),
+        Some(Command::Profile(command)) => profile::run(command, &reporter),
         Some(Command::Layout(command)) => layout::run(command, &reporter),
         Some(Command::Explain(command)) => explain::run(command, &reporter),
         Some(Command::Lsp(command)) => lsp::run(command, &reporter),

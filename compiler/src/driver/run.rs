@@ -112,7 +112,11 @@ fn compare(kernel: &KernelAbi, number: u64, first: &[Value], again: &[Value]) ->
     Ok(())
 }
 
-fn choose<'a>(artifact: &'a Artifact, name: Option<&str>) -> Result<&'a KernelAbi, CommandError> {
+/// The kernel that is meant.
+pub(super) fn choose<'a>(
+    artifact: &'a Artifact,
+    name: Option<&str>,
+) -> Result<&'a KernelAbi, CommandError> {
     let kernels = &artifact.abi.kernels;
     match (name, kernels.as_slice()) {
         (None, [only]) => Ok(only),

@@ -34,7 +34,7 @@ pub struct Location {
 }
 
 /// A position in the source that a `.loc` directive names.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct SourceLoc {
     /// Path as given by `.file`.
     pub file: String,

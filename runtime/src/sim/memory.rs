@@ -10,6 +10,7 @@
 //! and a megabyte before it. Number 0 holds the generic windows of the other state spaces.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::Space;
@@ -38,6 +39,8 @@ struct Allocation {
     words: Box<[AtomicU32]>,
     /// One bit a byte.
     written: Box<[AtomicU32]>,
+    /// One bit a sector of 32 bytes that a kernel read, and one that it wrote, while it is profiled.
+    noted: [OnceLock<Box<[AtomicU32]>>; 2],
 }
 
 /// A resolved, bounds-checked access: which allocation, which byte.
@@ -87,6 +90,7 @@ impl Memory {
             writable,
             words: filled(bytes.div_ceil(4), u32::MAX),
             written: filled(bytes.div_ceil(32), 0),
+            noted: Default::default(),
         }));
         Ok((slot << SLOT_BITS) + SLOT_BASE)
     }
@@ -251,6 +255,40 @@ impl Memory {
             object: self.describe(address, size),
         }
         .into()
+    }
+
+    /// Takes note of the sectors that an access touches.
+    pub(crate) fn note(&self, address: u64, size: u32, reads: bool, writes: bool) {
+        let Ok(place) = self.place(address, size, Access::Read) else {
+            return;
+        };
+        let allocation = place.allocation;
+        let words = allocation.bytes.div_ceil(32 * 32);
+        for (noted, wanted) in allocation.noted.iter().zip([reads, writes]) {
+            if !wanted {
+                continue;
+            }
+            let bits = noted.get_or_init(|| (0..words).map(|_| AtomicU32::new(0)).collect());
+            for sector in place.offset / 32..=(place.offset + u64::from(size) - 1) / 32 {
+                let (word, bit) = (&bits[sector as usize / 32], 1 << (sector % 32));
+                if word.load(Relaxed) & bit == 0 {
+                    word.fetch_or(bit, Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Bytes of the sectors that were read and written since the last call.
+    pub(crate) fn take_noted(&self) -> (u64, u64) {
+        let mut bytes = [0; 2];
+        for allocation in self.slots.iter().flatten() {
+            for (noted, bytes) in allocation.noted.iter().zip(&mut bytes) {
+                for word in noted.get().into_iter().flatten() {
+                    *bytes += 32 * u64::from(word.swap(0, Relaxed).count_ones());
+                }
+            }
+        }
+        (bytes[0], bytes[1])
     }
 
     /// A byte by the name of its allocation.

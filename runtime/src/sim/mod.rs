@@ -37,6 +37,7 @@
 //! - `flow`: the order in which groups of diverged lanes are run, so that they meet again.
 //! - [`module`]: what a module is, and [`Module::launch`].
 //! - `memory`: global memory. `exec`: warps, CTAs, shared memory, barriers, `cp.async`, matrices.
+//! - [`profile`]: what each instruction did, and what limits a kernel.
 //! - `number`: floating-point formats and roundings that Rust does not have.
 //! - [`error`]: every error, with data. `advice`: what else there is to say about one.
 //!
@@ -75,12 +76,14 @@ pub mod memory;
 pub mod module;
 mod number;
 mod parse;
+pub mod profile;
 #[cfg(test)]
 mod tests;
 
 pub use error::{Access, Act, ErrorKind, Location, Party, SimError, SourceLoc, Waiter};
 pub use memory::Memory;
 pub use module::{Entry, Module, Param};
+pub use profile::Profile;
 
 use std::fmt;
 
@@ -123,7 +126,8 @@ pub struct Options {
     /// Report data races in shared and global memory, and copies that nobody waits for. Blocks run
     /// one after another then.
     pub races: bool,
-    /// Count bank conflicts of shared accesses; costs about a tenth of the speed.
+    /// Count what each instruction does, bank conflicts included; costs about a fifth of the speed.
+    /// [`Module::profile`] gives the counts.
     pub counters: bool,
     /// Another value, another order of the turns of warps and of diverged lanes, to bring races to
     /// light; 0 is the plain order. The same seed always gives the same run.
@@ -185,7 +189,7 @@ impl Options {
 }
 
 /// What a launch did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Stats {
     /// Instructions issued, one for each warp (or part of one) that executed it.
     pub warp_instructions: u64,

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::error::{ErrorKind, SimError};
 use super::isa::Kernel;
+use super::profile::Profile;
 use super::{Memory, Options, Space, Stats, exec};
 
 /// A kernel parameter as declared.
@@ -228,6 +229,44 @@ impl Module {
         memory: &mut Memory,
         options: &Options,
     ) -> Result<Stats, SimError> {
+        let geometry = (grid, block, dynamic_shared);
+        let launch = self.prepare(entry, geometry, params, memory, options)?;
+        exec::run(&launch)
+    }
+
+    /// Runs a kernel to its end, as [`Module::launch`] does, and counts what each instruction did.
+    ///
+    /// # Errors
+    /// As those of [`Module::launch`].
+    #[allow(clippy::too_many_arguments)]
+    pub fn profile(
+        &self,
+        entry: &str,
+        grid: [u32; 3],
+        block: [u32; 3],
+        dynamic_shared: u32,
+        params: &[u8],
+        memory: &mut Memory,
+        options: &Options,
+    ) -> Result<Profile, SimError> {
+        let options = Options {
+            counters: true,
+            ..options.clone()
+        };
+        let geometry = (grid, block, dynamic_shared);
+        let launch = self.prepare(entry, geometry, params, memory, &options)?;
+        let stats = exec::run(&launch)?;
+        Ok(launch.profile(stats))
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        entry: &str,
+        (grid, block, dynamic_shared): ([u32; 3], [u32; 3], u32),
+        params: &[u8],
+        memory: &'a mut Memory,
+        options: &'a Options,
+    ) -> Result<exec::Launch<'a>, SimError> {
         let Some(entry) = self.entry(entry) else {
             let entries = self.entries.iter().map(|e| e.name.clone()).collect();
             return Err(ErrorKind::NoSuchEntry {
@@ -238,7 +277,7 @@ impl Module {
         };
         entry.check_launch(grid, block, dynamic_shared, params, options)?;
         let variables = memory.module_variables(self.number, &self.variables)?;
-        exec::run(&exec::Launch {
+        Ok(exec::Launch {
             entry: &entry.name,
             kernel: &entry.kernel,
             grid,
@@ -248,6 +287,7 @@ impl Module {
             memory,
             variables: variables.into(),
             options,
+            counters: Default::default(),
         })
     }
 }

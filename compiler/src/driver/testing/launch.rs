@@ -68,6 +68,8 @@ pub struct Measurement {
     pub defines: Vec<(String, String)>,
     /// Times of the repeated launches; none on a device that has no clock.
     pub times: Vec<Duration>,
+    /// The code.
+    pub artifact: Rc<Artifact>,
     /// What the simulator counted.
     pub stats: Option<cutec_runtime::sim::Stats>,
 }
@@ -209,6 +211,7 @@ impl Launcher for DeviceLauncher<'_> {
             kernel: call.kernel.to_owned(),
             defines: call.defines.clone(),
             times: report.times,
+            artifact: Rc::clone(&artifact),
             stats: report.report.stats,
         });
         for ((argument, value), abi) in call.arguments.iter().zip(values).zip(&kernel.args) {

@@ -8,9 +8,9 @@ use super::{Fault, fault_at};
 use crate::sim::Space;
 use crate::sim::error::{Access, Act, ErrorKind};
 use crate::sim::isa::{
-    Address, BASE, Extend, LOCAL_WINDOW, Order, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES,
+    Address, Extend, LOCAL_WINDOW, Order, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES,
 };
-use crate::sim::lane::{Dst, Registers, Src, WARP, Wides, lanes};
+use crate::sim::lane::{Dst, Registers, Src, Wides, lanes};
 use crate::sim::memory::Place;
 
 /// The error for a read of bytes that nobody wrote.
@@ -341,51 +341,5 @@ fn no_local(address: u64, size: u32, access: Access) -> ErrorKind {
         address,
         size,
         object,
-    }
-}
-
-/// Passes over the 32 banks of 4 bytes that an access takes, and the fewest it could take.
-///
-/// Lanes are served in groups whose accesses add up to 128 bytes at most; within a group each
-/// pass reads one word of every bank, any number of lanes sharing a word.
-pub(super) fn wavefronts(addresses: &Wides, bytes: u32, mask: u32) -> (u64, u64) {
-    let words = bytes.div_ceil(4) as usize;
-    let group = WARP / words.max(1);
-    let (mut passes, mut ideal) = (0, 0);
-    for first in (0..WARP).step_by(group) {
-        let mut seen: Vec<u64> = Vec::with_capacity(WARP);
-        for lane in lanes(mask).filter(|lane| (first..first + group).contains(lane)) {
-            let start = addresses[lane].wrapping_sub(BASE) / 4;
-            seen.extend((0..words as u64).map(|i| start.wrapping_add(i)));
-        }
-        seen.sort_unstable();
-        seen.dedup();
-        let mut banks = [0u64; WARP];
-        for word in &seen {
-            banks[(word % WARP as u64) as usize] += 1;
-        }
-        passes += banks.into_iter().max().unwrap_or(0);
-        ideal += seen.len().div_ceil(WARP) as u64;
-    }
-    (passes, ideal)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn strided(stride: u64) -> Wides {
-        std::array::from_fn(|lane| BASE + lane as u64 * stride)
-    }
-
-    #[test]
-    fn bank_conflicts() {
-        assert_eq!(wavefronts(&strided(4), 4, u32::MAX), (1, 1));
-        assert_eq!(wavefronts(&strided(8), 4, u32::MAX), (2, 1));
-        assert_eq!(wavefronts(&strided(128), 4, u32::MAX), (32, 1));
-        assert_eq!(wavefronts(&strided(0), 4, u32::MAX), (1, 1));
-        assert_eq!(wavefronts(&strided(16), 16, u32::MAX), (4, 4));
-        assert_eq!(wavefronts(&strided(128), 16, u32::MAX), (32, 4));
-        assert_eq!(wavefronts(&strided(128), 4, 1), (1, 1));
     }
 }

@@ -1,6 +1,7 @@
 //! A CTA: its warps in turn, its shared memory, its barriers.
 
 use super::barrier::{BARRIERS, BarrierState};
+use super::count::Counters;
 use super::race::{Actor, Races};
 use super::schedule::Schedule;
 use super::shared::Bytes;
@@ -19,6 +20,8 @@ pub(crate) struct Cta<'a> {
     pub arrivals: bool,
     pub stats: Stats,
     pub schedule: Schedule,
+    /// Counts of each instruction, where they are asked for.
+    pub counters: Option<Box<Counters>>,
     /// The check for races, where it is on.
     pub races: Option<Box<Races>>,
     /// The warp and the instruction that run.
@@ -83,6 +86,10 @@ impl<'a> Block<'a> {
                 arrivals: false,
                 stats: Stats::default(),
                 schedule: Schedule::new(launch.options, [0; 3]),
+                counters: launch
+                    .options
+                    .counters
+                    .then(|| Box::new(Counters::new(launch.kernel.code.len()))),
                 races: launch.options.races.then(|| Box::new(Races::new(threads))),
                 actor: Actor { warp: 0, pc: 0 },
                 number: 0,
@@ -113,6 +120,20 @@ impl<'a> Block<'a> {
             .for_each(|warp| warp.reset(cta.launch, ctaid));
         Self::run_warps(cta, warps).map_err(|fault| cta.locate(fault))?;
         Ok(cta.stats)
+    }
+
+    /// Hands its counts over.
+    fn finish(&mut self) {
+        if let Some(counters) = self.cta.counters.take() {
+            let mut all = match self.cta.launch.counters.lock() {
+                Ok(all) => all,
+                Err(poisoned) => poisoned.into_inner(),
+            };
+            match &mut *all {
+                Some(all) => all.add(*counters),
+                none => *none = Some(counters),
+            }
+        }
     }
 
     fn run_warps(cta: &mut Cta<'a>, warps: &mut [Warp]) -> Result<(), Fault> {
@@ -147,5 +168,11 @@ impl<'a> Block<'a> {
                 };
             }
         }
+    }
+}
+
+impl Drop for Block<'_> {
+    fn drop(&mut self) {
+        self.finish();
     }
 }

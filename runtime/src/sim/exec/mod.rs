@@ -4,7 +4,7 @@
 //! - [`schedule`]: whose turn it is, and when asynchronous copies arrive.
 //! - [`access`]: loads, stores, atomics. [`shared`]: byte memory with states. [`copy`]: `cp.async`.
 //! - [`touch`]: where each of these accesses is counted and checked against the others; [`race`]:
-//!   that check.
+//!   that check; [`count`]: those counts.
 //! - [`collective`]: shuffles and the like. [`barrier`]: CTA barriers and what a standstill means.
 //! - [`matrix`]: `ldmatrix`, `stmatrix`, `mma`.
 //!
@@ -15,6 +15,7 @@ mod access;
 mod barrier;
 mod collective;
 mod copy;
+mod count;
 mod cta;
 mod matrix;
 mod race;
@@ -23,14 +24,15 @@ mod shared;
 mod touch;
 mod warp;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 use rayon::prelude::*;
 
 pub(super) use self::shared::Bytes;
 use super::error::{ErrorKind, SimError};
 use super::isa::Kernel;
+use super::profile::{Instruction, Profile};
 use super::{Memory, Options, Stats};
 
 /// Everything a launch fixes.
@@ -45,6 +47,8 @@ pub(super) struct Launch<'a> {
     pub memory: &'a Memory,
     pub variables: Arc<[u64]>,
     pub options: &'a Options,
+    /// The counts of the blocks that are done.
+    pub counters: Mutex<Option<Box<count::Counters>>>,
 }
 
 impl Launch<'_> {
@@ -83,6 +87,44 @@ impl Fault {
     /// Adds the warp and the instruction.
     fn at(self, warp: u32, pc: u32) -> Fault {
         Fault { warp, pc, ..self }
+    }
+}
+
+impl Launch<'_> {
+    /// What the launch did, once it is done.
+    pub fn profile(self, stats: Stats) -> Profile {
+        let (memory, kernel) = (self.memory, self.kernel);
+        let counters = match self.counters.into_inner() {
+            Ok(counters) => counters,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        let counters = *counters.unwrap_or_default();
+        let (read, written) = memory.take_noted();
+        let mut counts = counters.counts.into_iter();
+        let mut samples = counters.samples.into_iter();
+        let instructions = kernel.code.iter().map(|instr| {
+            let counts = counts.next().unwrap_or_default();
+            let [shared, global] = samples.next().unwrap_or_default();
+            let samples = [shared.as_deref(), global.as_deref()];
+            Instruction::new(
+                instr.line,
+                &instr.text,
+                instr.source.clone(),
+                counts,
+                samples,
+            )
+        });
+        Profile {
+            entry: self.entry.to_owned(),
+            grid: self.grid,
+            block: self.block,
+            shared_bytes: kernel.dynamic_shared + self.dynamic_shared,
+            stats,
+            instructions: instructions.collect(),
+            distinct_read_bytes: read,
+            distinct_written_bytes: written,
+            banks: counters.banks,
+        }
     }
 }
 

@@ -5,13 +5,12 @@
 //! they were written), and calls [`Cta::touch`] once for each space that its lanes touch.
 
 use super::Fault;
-use super::access;
 use super::cta::Cta;
 use super::race::Meeting;
 use crate::sim::Space;
 use crate::sim::error::{Act, ErrorKind, Party};
 use crate::sim::isa::{BASE, Op, Order};
-use crate::sim::lane::Wides;
+use crate::sim::lane::{Wides, lanes};
 
 /// An access of a warp to one space.
 #[derive(Debug)]
@@ -37,10 +36,13 @@ impl Cta<'_> {
             return Ok(());
         }
         match touch.space {
-            Space::Shared if self.launch.options.counters => {
-                let (passes, ideal) = access::wavefronts(touch.addresses, touch.bytes, touch.mask);
-                self.stats.shared_wavefronts += passes;
-                self.stats.shared_wavefronts_ideal += ideal;
+            Space::Shared => {
+                if let Some(counters) = &mut self.counters {
+                    let (addresses, pc) = (touch.addresses, self.actor.pc);
+                    let (passes, ideal) = counters.shared(pc, addresses, touch.bytes, touch.mask);
+                    self.stats.shared_wavefronts += passes;
+                    self.stats.shared_wavefronts_ideal += ideal;
+                }
             }
             Space::Global => {
                 let bytes = u64::from(touch.bytes) * u64::from(touch.mask.count_ones());
@@ -48,6 +50,13 @@ impl Cta<'_> {
                 let writes = !matches!(touch.act, Act::Read | Act::CopyRead);
                 self.stats.global_read_bytes += if reads { bytes } else { 0 };
                 self.stats.global_written_bytes += if writes { bytes } else { 0 };
+                if let Some(counters) = &mut self.counters {
+                    counters.global(self.actor.pc, touch.addresses, touch.bytes, touch.mask);
+                    for lane in lanes(touch.mask) {
+                        let at = touch.addresses[lane];
+                        self.launch.memory.note(at, touch.bytes, reads, writes);
+                    }
+                }
             }
             _ => {}
         }

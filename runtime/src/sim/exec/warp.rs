@@ -206,6 +206,9 @@ impl Warp {
             pc: group.pc,
         };
         cta.stats.warp_instructions += 1;
+        if let Some(counters) = &mut cta.counters {
+            counters.step(group.pc, mask, group.mask != self.live);
+        }
         cta.stats.thread_instructions += u64::from(mask.count_ones());
         self.registers.specials.clock += 1;
         match mask {

@@ -7,6 +7,7 @@
 //! - [`kernels`]: what LLVM emits for whole kernels.
 //! - [`schedules`]: what depends on the order of things, and what must not.
 //! - [`races`]: each way to order accesses, with and without.
+//! - [`profiles`]: counts of whole kernels against counts by hand.
 //! - [`robust`]: garbled text.
 
 mod arithmetic;
@@ -17,6 +18,7 @@ mod floats;
 mod flow;
 mod fragments;
 mod kernels;
+mod profiles;
 mod races;
 mod robust;
 mod schedules;
