@@ -138,6 +138,8 @@ enum Param {
 pub struct LaunchReport {
     /// What the simulator counted.
     pub stats: Option<Stats>,
+    /// How long the simulator took; says nothing about a GPU.
+    pub simulated: Option<Duration>,
 }
 
 /// Which device: `sim` or `cuda:0`.

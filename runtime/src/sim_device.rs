@@ -1,7 +1,7 @@
 //! The simulator as a device.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::artifact::Code;
 use crate::device::{
@@ -137,6 +137,7 @@ impl Device for SimDevice {
             smem_bytes,
         } = geometry;
         let memory = &mut self.memory;
+        let start = Instant::now();
         let stats = match &mut self.profiles {
             None => module.launch(
                 entry,
@@ -162,7 +163,10 @@ impl Device for SimDevice {
                 stats
             }
         };
-        Ok(LaunchReport { stats: Some(stats) })
+        Ok(LaunchReport {
+            stats: Some(stats),
+            simulated: Some(start.elapsed()),
+        })
     }
 
     fn synchronize(&mut self) -> Result<(), DeviceError> {

@@ -155,6 +155,12 @@ impl DeviceName {
             Self::Auto => cutec_runtime::open(None),
             Self::Named(spec) => cutec_runtime::open(Some(&spec.to_string())),
         }
+        .map(|mut device| {
+            if let Some(simulator) = device.as_sim() {
+                simulator.options_mut().progress = sim::Progress::terminal();
+            }
+            device
+        })
     }
 
     /// Opens the device, or the simulator where it is to check something.
@@ -171,6 +177,7 @@ impl DeviceName {
             ))),
             _ => Ok(Box::new(SimDevice::with_options(sim::Options {
                 races: check.check,
+                progress: sim::Progress::terminal(),
                 ..sim::Options::default()
             }))),
         }

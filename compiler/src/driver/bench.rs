@@ -110,10 +110,11 @@ fn describe(measurement: &Measurement) -> String {
             times.len()
         ));
     }
-    if let Some(stats) = &measurement.stats {
+    if let (Some(stats), Some(time)) = (&measurement.stats, measurement.simulated) {
+        let rate = stats.warp_instructions as f64 / time.as_secs_f64().max(1e-9) / 1e6;
         text.push_str(&format!(
-            "  {} warp instructions, {} mma, {} bytes read, {} bytes written, {} shared wavefronts \
-             ({} without bank conflicts)",
+            "  {} warp instructions ({rate:.1} million a second simulated), {} mma, {} bytes read, {} bytes \
+             written, {} shared wavefronts ({} without bank conflicts)",
             stats.warp_instructions,
             stats.mma_instructions,
             stats.global_read_bytes,

@@ -37,7 +37,7 @@
 //! - `flow`: the order in which groups of diverged lanes are run, so that they meet again.
 //! - [`module`]: what a module is, and [`Module::launch`].
 //! - `memory`: global memory. `exec`: warps, CTAs, shared memory, barriers, `cp.async`, matrices.
-//! - [`profile`]: what each instruction did, and what limits a kernel.
+//! - `progress`: how far a launch is. [`profile`]: what each instruction did, and what limits a kernel.
 //! - `number`: floating-point formats and roundings that Rust does not have.
 //! - [`error`]: every error, with data. `advice`: what else there is to say about one.
 //!
@@ -77,6 +77,7 @@ pub mod module;
 mod number;
 mod parse;
 pub mod profile;
+mod progress;
 #[cfg(test)]
 mod tests;
 
@@ -84,6 +85,7 @@ pub use error::{Access, Act, ErrorKind, Location, Party, SimError, SourceLoc, Wa
 pub use memory::Memory;
 pub use module::{Entry, Module, Param};
 pub use profile::Profile;
+pub use progress::Progress;
 
 use std::fmt;
 
@@ -138,6 +140,8 @@ pub struct Options {
     pub step_limit: u64,
     /// CPU threads that run CTAs; 0 takes as many as there are cores.
     pub threads: usize,
+    /// Is told how far a launch is.
+    pub progress: Option<Progress>,
     /// Shared memory that a CTA may use, static and dynamic together, in bytes.
     pub shared_limit: u32,
 }
@@ -152,6 +156,7 @@ impl Default for Options {
             copies: CopyMoment::Latest,
             step_limit: 1 << 28,
             threads: 0,
+            progress: None,
             // The opt-in maximum of sm_90.
             shared_limit: 227 << 10,
         }

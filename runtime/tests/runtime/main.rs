@@ -4,3 +4,4 @@ mod abi;
 mod bind;
 mod end_to_end;
 mod program;
+mod simulate;

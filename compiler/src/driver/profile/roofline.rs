@@ -50,9 +50,9 @@ impl Roofline {
             (part.clamp(0.0, 1.0) * (HEIGHT - 1) as f64).round() as usize
         };
         let mut cells = vec![vec![b' '; WIDTH]; HEIGHT];
-        for x in 0..WIDTH {
-            let power = LOWEST + (HIGHEST - LOWEST) * x as f64 / (WIDTH - 1) as f64;
-            let flops = self.roof(power.exp2());
+        let columns = (0..WIDTH).map(|x| (x, x as f64 / (WIDTH - 1) as f64));
+        for (x, part) in columns {
+            let flops = self.roof((LOWEST + (HIGHEST - LOWEST) * part).exp2());
             cells[row(flops)][x] = if flops < self.peak { b'/' } else { b'-' };
         }
         cells[row(self.bound)][column(self.intensity)] = b'X';

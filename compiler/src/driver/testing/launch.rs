@@ -72,6 +72,8 @@ pub struct Measurement {
     pub artifact: Rc<Artifact>,
     /// What the simulator counted.
     pub stats: Option<cutec_runtime::sim::Stats>,
+    /// How long the simulator took.
+    pub simulated: Option<Duration>,
 }
 
 impl<'a> DeviceLauncher<'a> {
@@ -213,6 +215,7 @@ impl Launcher for DeviceLauncher<'_> {
             times: report.times,
             artifact: Rc::clone(&artifact),
             stats: report.report.stats,
+            simulated: report.report.simulated,
         });
         for ((argument, value), abi) in call.arguments.iter().zip(values).zip(&kernel.args) {
             let written = abi.as_tensor().is_some_and(|tensor| tensor.mutable);

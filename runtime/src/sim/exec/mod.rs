@@ -91,6 +91,12 @@ impl Fault {
 }
 
 impl Launch<'_> {
+    fn tell(&self, done: u64, blocks: u64) {
+        if let Some(progress) = &self.options.progress {
+            progress.tell(done, blocks);
+        }
+    }
+
     /// What the launch did, once it is done.
     pub fn profile(self, stats: Stats) -> Profile {
         let (memory, kernel) = (self.memory, self.kernel);
@@ -141,17 +147,24 @@ pub(super) fn run(launch: &Launch<'_>) -> Result<Stats, SimError> {
     if one_by_one || blocks == 1 {
         let mut block = cta::Block::new(launch);
         return (0..blocks).try_fold(Stats::default(), |stats, number| {
-            Ok(stats.merge(block.run(number)?))
+            let stats = stats.merge(block.run(number)?);
+            launch.tell(number + 1, blocks);
+            Ok(stats)
         });
     }
     // Blocks before the first failing one all run, so that it is the first.
     let failed = AtomicU64::new(u64::MAX);
+    let done = AtomicU64::new(0);
     let one = |block: &mut cta::Block<'_>, index: u64| match index > failed.load(Relaxed) {
         true => Ok(Stats::default()),
-        false => block.run(index).map_err(|error| {
-            failed.fetch_min(index, Relaxed);
-            (index, error)
-        }),
+        false => {
+            let stats = block.run(index).map_err(|error| {
+                failed.fetch_min(index, Relaxed);
+                (index, error)
+            });
+            launch.tell(done.fetch_add(1, Relaxed) + 1, blocks);
+            stats
+        }
     };
     let combine = |a: Result<Stats, (u64, SimError)>, b| match (a, b) {
         (Ok(a), Ok(b)) => Ok(a.merge(b)),

@@ -122,3 +122,28 @@ fn a_kernel_of_loads_is_bound_by_memory() {
         assert!(bounds.attainable < bounds.peak && bounds.intensity < 1.0);
     }
 }
+
+#[test]
+fn progress_is_told_block_by_block() {
+    use std::sync::{Arc, Mutex};
+    for threads in [1, 3] {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let listener = Arc::clone(&told);
+        let options = Options {
+            threads,
+            progress: Some(crate::sim::Progress::new(move |done, blocks| {
+                listener.lock().unwrap().push((done, blocks));
+            })),
+            ..Options::default()
+        };
+        let module = Module::parse(&kernel("")).unwrap();
+        let (grid, block) = ([20, 1, 1], [32, 1, 1]);
+        module
+            .launch("k", grid, block, 0, &[0; 8], &mut Memory::new(), &options)
+            .unwrap();
+        let mut told = told.lock().unwrap().clone();
+        told.sort_unstable();
+        let expected: Vec<(u64, u64)> = (1..=20).map(|done| (done, 20)).collect();
+        assert_eq!(told, expected);
+    }
+}
