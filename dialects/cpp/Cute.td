@@ -112,12 +112,12 @@ class CuteNvgpu_Atom<string name, string mn, string what> : TypeDef<CuteNvgpu_Di
   let genVerifyDecl = 1;
 }
 def CuteNvgpu_UniversalCopyAtom : CuteNvgpu_Atom<"UniversalCopyAtom", "atom.universal_copy", "Load and store of N bits"> {
-  let parameters = (ins "::mlir::Type":$elem, "unsigned":$bits);
-  let assemblyFormat = "`<` $elem `,` $bits `b` `>`";
+  let parameters = (ins "::mlir::Type":$elem, "unsigned":$bits, StringRefParameter<"what it asks of the caches">:$hints);
+  let assemblyFormat = "`<` $elem `,` $bits custom<Hints>($hints) `>`";
 }
 def CuteNvgpu_AsyncCopyAtom : CuteNvgpu_Atom<"AsyncCopyAtom", "atom.simt_async_copy", "cp.async (sm_80): global to shared without registers"> {
-  let parameters = (ins "::mlir::Type":$elem, StringRefParameter<"always or global">:$cache, "unsigned":$bits);
-  let assemblyFormat = "`<` $elem `,` `cache` `=` custom<Space>($cache) `,` $bits `b` `>`";
+  let parameters = (ins "::mlir::Type":$elem, StringRefParameter<"always or global">:$cache, "unsigned":$bits, StringRefParameter<"what it asks of the caches">:$hints);
+  let assemblyFormat = "`<` $elem `,` `cache` `=` custom<Space>($cache) `,` $bits custom<Hints>($hints) `>`";
 }
 def CuteNvgpu_LdsmAtom : CuteNvgpu_Atom<"LdsmAtom", "atom.ldsm", "ldmatrix (sm_75): N 8x8 matrices of 16-bit elements, plain or transposed"> {
   let parameters = (ins "::mlir::Type":$elem, "unsigned":$num_matrices, StringRefParameter<"n or t">:$transpose);

@@ -14,12 +14,15 @@ using namespace cutec;
 #include "CuteNvgpuTypes.cpp.inc"
 
 namespace cutec::cute_nvgpu {
-LogicalResult UniversalCopyAtomType::verify(llvm::function_ref<InFlightDiagnostic()> e, Type elem, unsigned bits) {
-  return verifyText(e, "!cute_nvgpu.atom.universal_copy<" + textOf(elem) + ", " + std::to_string(bits) + " b>");
+LogicalResult UniversalCopyAtomType::verify(llvm::function_ref<InFlightDiagnostic()> e, Type elem, unsigned bits,
+                                              StringRef hints) {
+  return verifyText(e, "!cute_nvgpu.atom.universal_copy<" + textOf(elem) + ", " + std::to_string(bits) + " b" +
+                           hints.str() + ">");
 }
-LogicalResult AsyncCopyAtomType::verify(llvm::function_ref<InFlightDiagnostic()> e, Type elem, StringRef cache, unsigned bits) {
+LogicalResult AsyncCopyAtomType::verify(llvm::function_ref<InFlightDiagnostic()> e, Type elem, StringRef cache, unsigned bits,
+                                          StringRef hints) {
   return verifyText(e, "!cute_nvgpu.atom.simt_async_copy<" + textOf(elem) + ", cache = " + cache.str() + ", " +
-                           std::to_string(bits) + " b>");
+                           std::to_string(bits) + " b" + hints.str() + ">");
 }
 LogicalResult LdsmAtomType::verify(llvm::function_ref<InFlightDiagnostic()> e, Type elem, unsigned matrices, StringRef transpose) {
   return verifyText(e, "!cute_nvgpu.atom.ldsm<val_type = " + textOf(elem) + ", num_matrices = " +

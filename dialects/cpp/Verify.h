@@ -15,6 +15,23 @@ static inline mlir::ParseResult parseSpace(mlir::AsmParser &parser, std::string 
   return mlir::success();
 }
 static inline void printSpace(mlir::AsmPrinter &printer, llvm::StringRef word) { printer << word; }
+// `b`, then `, key = word` or `, key = 128`, any number of times.
+static inline mlir::ParseResult parseHints(mlir::AsmParser &parser, std::string &hints) {
+  if (parser.parseKeyword("b"))
+    return mlir::failure();
+  while (mlir::succeeded(parser.parseOptionalComma())) {
+    llvm::StringRef key, word;
+    unsigned number;
+    if (parser.parseKeyword(&key) || parser.parseEqual())
+      return mlir::failure();
+    mlir::OptionalParseResult integer = parser.parseOptionalInteger(number);
+    if (integer.has_value() ? mlir::failed(*integer) : mlir::failed(parser.parseKeyword(&word)))
+      return mlir::failure();
+    hints += ", " + key.str() + " = " + (integer.has_value() ? std::to_string(number) : word.str());
+  }
+  return mlir::success();
+}
+static inline void printHints(mlir::AsmPrinter &printer, llvm::StringRef hints) { printer << "b" << hints; }
 
 namespace cutec {
 // Rust writes its message through this and never keeps the pointer.

@@ -1,6 +1,7 @@
 //! Names of atoms for people: those of CuTe in lower case, `sm80_16x8x16_f32bf16bf16f32`.
 use crate::atoms::{Cache, CopyAtom, CopyOp, MmaAtom, MmaOp};
 use crate::elem::Elem;
+use crate::hints::Hints;
 
 /// A copy or an MMA atom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -11,18 +12,20 @@ pub enum Atom {
     Mma(MmaAtom),
 }
 
-/// Every atom with its name: MMAs, then copies. Copies are of 16-bit elements.
+/// Every atom with its name: MMAs, then copies. Copies are of 16-bit elements where they can be.
 pub fn all() -> Vec<(String, Atom)> {
     let mut atoms: Vec<(String, Atom)> = MmaAtom::all_sync()
-        .chain([Elem::F16, Elem::F32, Elem::F64].map(|elem| MmaAtom {
-            op: MmaOp::Fma,
-            a: elem,
-            b: elem,
-            c: elem,
-        }))
+        .chain(
+            [Elem::F16, Elem::BF16, Elem::F32, Elem::F64].map(|elem| MmaAtom {
+                op: MmaOp::Fma,
+                a: elem,
+                b: elem,
+                c: elem,
+            }),
+        )
         .map(|atom| (mma_name(&atom), Atom::Mma(atom)))
         .collect();
-    let universal = [16, 32, 64, 128].map(|bits| CopyOp::Universal { bits });
+    let universal = [8, 16, 32, 64, 128].map(|bits| CopyOp::Universal { bits });
     let asynchronous = [32, 64, 128].map(|bits| CopyOp::Async {
         cache: if bits == 128 {
             Cache::Global
@@ -39,8 +42,12 @@ pub fn all() -> Vec<(String, Atom)> {
     });
     let copies = universal.into_iter().chain(asynchronous).chain(ldmatrix);
     atoms.extend(copies.map(|op| {
-        let elem = Elem::F16;
-        (copy_name(op), Atom::Copy(CopyAtom { op, elem }))
+        let elem = match op {
+            CopyOp::Universal { bits: 8 } => Elem::U8,
+            _ => Elem::F16,
+        };
+        let hints = Hints::NONE;
+        (copy_name(op), Atom::Copy(CopyAtom { op, elem, hints }))
     }));
     atoms
 }
@@ -84,6 +91,7 @@ fn copy_name(op: CopyOp) -> String {
 fn elem_name(elem: Elem) -> &'static str {
     match elem {
         Elem::I8 => "s8",
+        Elem::U8 => "u8",
         Elem::I32 => "s32",
         Elem::F8E4M3 => "e4m3",
         Elem::F8E5M2 => "e5m2",
@@ -114,7 +122,10 @@ mod tests {
         for name in [
             "SM80_16x8x16_F32BF16BF16F32",
             "sm80_16x8x32_s32s8s8s32",
+            "sm80_16x8x16_s32u8s8s32",
+            "sm80_8x8x4_f64f64f64f64",
             "sm89_16x8x32_f32e4m3e4m3f32",
+            "sm89_16x8x32_f32e4m3e5m2f32",
             "ldmatrix_x4",
             "ldmatrix_x4_trans",
             "cp_async_128",

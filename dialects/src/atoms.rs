@@ -5,6 +5,7 @@
 //! instructions" (fragment figures of `mma` and `ldmatrix`), in the form of
 //! CuTe's `Copy_Traits` and `MMA_Traits`.
 use crate::elem::Elem;
+use crate::hints::Hints;
 use crate::target::Target;
 use cutec_layout::Layout;
 use std::fmt;
@@ -50,6 +51,8 @@ pub struct CopyAtom {
     pub op: CopyOp,
     /// What is copied.
     pub elem: Elem,
+    /// What its accesses to global memory ask of the caches.
+    pub hints: Hints,
 }
 
 /// Thread-value layouts of a copy atom, in elements.
@@ -111,6 +114,8 @@ pub struct MmaLayouts {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[allow(missing_docs)]
 pub enum AtomError {
+    #[error("{atom} takes no `{hint}`")]
+    Hint { atom: String, hint: String },
     #[error("no copy instruction moves {bits} bits of {elem}; expected {expected}")]
     CopyWidth {
         bits: u32,
@@ -121,7 +126,7 @@ pub enum AtomError {
     AsyncGlobalWidth { bits: u32 },
     #[error("ldmatrix loads 1, 2 or 4 matrices, not {matrices}")]
     LdsmMatrices { matrices: u32 },
-    #[error("ldmatrix loads 16-bit elements here, not {elem}")]
+    #[error("ldmatrix loads elements of 8, 16 or 32 bits, transposed of 8 or 16, not {elem}")]
     LdsmElement { elem: Elem },
     #[error(
         "no mma instruction m{m}n{n}k{k} with A {a}, B {b} and accumulator {c}; there is: {}",
@@ -135,7 +140,7 @@ pub enum AtomError {
         b: Elem,
         c: Elem,
     },
-    #[error("no fused multiply-add of {elem}; expected f16, f32 or f64")]
+    #[error("no fused multiply-add of {elem}; expected f16, bf16, f32 or f64")]
     NoFma { elem: Elem },
     #[error("{atom} needs {needs}; the target is {target}")]
     Target {
@@ -150,53 +155,75 @@ struct MmaRow {
     mnk: [u32; 3],
     a: &'static str,
     b: &'static str,
+    c: &'static str,
 }
 const MMA_C: &str = "((4,8),(2,2)):((32,1),(16,8))";
 const MMA_16_K8: MmaRow = MmaRow {
     mnk: [16, 8, 8],
     a: "((4,8),(2,2)):((32,1),(16,8))",
     b: "((4,8),2):((16,1),8)",
+    c: MMA_C,
 };
 const MMA_16_K16: MmaRow = MmaRow {
     mnk: [16, 8, 16],
     a: "((4,8),(2,2,2)):((32,1),(16,8,128))",
     b: "((4,8),(2,2)):((16,1),(8,64))",
+    c: MMA_C,
 };
 const MMA_32_K4: MmaRow = MmaRow {
     mnk: [16, 8, 4],
     a: "((4,8),2):((16,1),8)",
     b: "((4,8),1):((8,1),0)",
+    c: MMA_C,
 };
 const MMA_32_K8: MmaRow = MmaRow {
     mnk: [16, 8, 8],
     a: "((4,8),(2,2)):((16,1),(8,64))",
     b: "((4,8),2):((8,1),32)",
+    c: MMA_C,
 };
 const MMA_8_K16: MmaRow = MmaRow {
     mnk: [16, 8, 16],
     a: "((4,8),(4,2)):((64,1),(16,8))",
     b: "((4,8),4):((32,1),8)",
+    c: MMA_C,
 };
 const MMA_8_K32: MmaRow = MmaRow {
     mnk: [16, 8, 32],
     a: "((4,8),(4,2,2)):((64,1),(16,8,256))",
     b: "((4,8),(4,2)):((32,1),(8,128))",
+    c: MMA_C,
+};
+const MMA_64_K4: MmaRow = MmaRow {
+    mnk: [8, 8, 4],
+    a: "((4,8),1):((8,1),0)",
+    b: "((4,8),1):((8,1),0)",
+    c: "((4,8),2):((16,1),8)",
 };
 
-/// Every `mma.sync` that lowers: operand row, A and B, C (PTX ISA, "mma", sm_80 and later).
-const MMA_TABLE: [(&MmaRow, Elem, Elem); 12] = [
-    (&MMA_16_K8, Elem::F16, Elem::F32),
-    (&MMA_16_K8, Elem::F16, Elem::F16),
-    (&MMA_16_K8, Elem::BF16, Elem::F32),
-    (&MMA_16_K16, Elem::F16, Elem::F32),
-    (&MMA_16_K16, Elem::F16, Elem::F16),
-    (&MMA_16_K16, Elem::BF16, Elem::F32),
-    (&MMA_32_K4, Elem::TF32, Elem::F32),
-    (&MMA_32_K8, Elem::TF32, Elem::F32),
-    (&MMA_8_K16, Elem::I8, Elem::I32),
-    (&MMA_8_K32, Elem::I8, Elem::I32),
-    (&MMA_8_K32, Elem::F8E4M3, Elem::F32),
-    (&MMA_8_K32, Elem::F8E5M2, Elem::F32),
+/// Every `mma.sync` that lowers: operand row, A, B, C (PTX ISA, "mma", sm_80 and later).
+const MMA_TABLE: [(&MmaRow, Elem, Elem, Elem); 21] = [
+    (&MMA_16_K8, Elem::F16, Elem::F16, Elem::F32),
+    (&MMA_16_K8, Elem::F16, Elem::F16, Elem::F16),
+    (&MMA_16_K8, Elem::BF16, Elem::BF16, Elem::F32),
+    (&MMA_16_K16, Elem::F16, Elem::F16, Elem::F32),
+    (&MMA_16_K16, Elem::F16, Elem::F16, Elem::F16),
+    (&MMA_16_K16, Elem::BF16, Elem::BF16, Elem::F32),
+    (&MMA_32_K4, Elem::TF32, Elem::TF32, Elem::F32),
+    (&MMA_32_K8, Elem::TF32, Elem::TF32, Elem::F32),
+    (&MMA_8_K16, Elem::I8, Elem::I8, Elem::I32),
+    (&MMA_8_K16, Elem::I8, Elem::U8, Elem::I32),
+    (&MMA_8_K16, Elem::U8, Elem::I8, Elem::I32),
+    (&MMA_8_K16, Elem::U8, Elem::U8, Elem::I32),
+    (&MMA_8_K32, Elem::I8, Elem::I8, Elem::I32),
+    (&MMA_8_K32, Elem::I8, Elem::U8, Elem::I32),
+    (&MMA_8_K32, Elem::U8, Elem::I8, Elem::I32),
+    (&MMA_8_K32, Elem::U8, Elem::U8, Elem::I32),
+    (&MMA_8_K32, Elem::F8E4M3, Elem::F8E4M3, Elem::F32),
+    (&MMA_8_K32, Elem::F8E4M3, Elem::F8E5M2, Elem::F32),
+    (&MMA_8_K32, Elem::F8E5M2, Elem::F8E4M3, Elem::F32),
+    (&MMA_8_K32, Elem::F8E5M2, Elem::F8E5M2, Elem::F32),
+    (&MMA_64_K4, Elem::F64, Elem::F64, Elem::F64),
 ];
 
 fn table(text: &str) -> Layout {
@@ -206,6 +233,21 @@ fn table(text: &str) -> Layout {
 impl CopyAtom {
     /// Checks that the instruction exists.
     pub fn verify(&self) -> Result<(), AtomError> {
+        let hints = self.hints;
+        let refused = match self.op {
+            CopyOp::Universal { .. } => None,
+            // Which cache it goes through stands in the instruction.
+            CopyOp::Async { .. } => hints.cache.map(|cache| cache.name().to_owned()),
+            CopyOp::Ldsm { .. } => hints.first(),
+        };
+        if let Some(hint) = refused {
+            let plain = CopyAtom {
+                hints: Hints::NONE,
+                ..*self
+            };
+            let atom = plain.to_string();
+            return Err(AtomError::Hint { atom, hint });
+        }
         match self.op {
             CopyOp::Universal { bits } => {
                 let whole = i64::from(bits) % self.elem.bits() == 0;
@@ -231,11 +273,14 @@ impl CopyAtom {
                     return Err(AtomError::AsyncGlobalWidth { bits });
                 }
             }
-            CopyOp::Ldsm { matrices, .. } => {
+            CopyOp::Ldsm {
+                matrices,
+                transpose,
+            } => {
                 if !matches!(matrices, 1 | 2 | 4) {
                     return Err(AtomError::LdsmMatrices { matrices });
                 }
-                if self.elem.bits() != 16 {
+                if self.elem.bits() > if transpose { 16 } else { 32 } {
                     return Err(AtomError::LdsmElement { elem: self.elem });
                 }
             }
@@ -261,14 +306,14 @@ impl CopyAtom {
             CopyOp::Universal { bits } | CopyOp::Async { bits, .. } => {
                 i64::from(bits) / self.elem.bits()
             }
-            CopyOp::Ldsm { .. } => 8,
+            CopyOp::Ldsm { .. } => 128 / self.elem.bits(),
         }
     }
 
     /// Elements that one instruction moves a thread, on the destination side.
     pub fn dst_values(&self) -> i64 {
         match self.op {
-            CopyOp::Ldsm { matrices, .. } => i64::from(matrices) * 2,
+            CopyOp::Ldsm { matrices, .. } => i64::from(matrices) * 32 / self.elem.bits(),
             _ => self.src_values(),
         }
     }
@@ -288,23 +333,35 @@ impl CopyAtom {
                 matrices,
                 transpose,
             } => {
-                let src = [
-                    "((8,4),8):((8,0),1)",
-                    "((16,2),8):((8,0),1)",
-                    "(32,8):(8,1)",
-                ][matrices.ilog2() as usize];
+                // Elements of a matrix row, of a register, of the 16 bits that transposing moves.
+                let (row, register) = (self.src_values(), 32 / self.elem.bits());
+                let moved = 16 / self.elem.bits();
+                let src = match matrices {
+                    1 => format!("((8,4),{row}):(({row},0),1)"),
+                    2 => format!("((16,2),{row}):(({row},0),1)"),
+                    _ => format!("(32,{row}):({row},1)"),
+                };
                 let dst = match (matrices, transpose) {
-                    (1, false) => "(32,2):(2,1)",
-                    (2, false) => "(32,(2,2)):(2,(1,64))",
-                    (_, false) => "(32,(2,4)):(2,(1,64))",
-                    (1, true) => "((4,8),(1,2)):((16,1),(1,8))",
-                    (2, true) => "((4,8),(1,2,2)):((16,1),(1,8,64))",
-                    (_, true) => "((4,8),(1,2,4)):((16,1),(1,8,64))",
+                    (1, false) => format!("(32,{register}):({register},1)"),
+                    (_, false) => {
+                        let matrix = 32 * register;
+                        format!("(32,({register},{matrices})):({register},(1,{matrix}))")
+                    }
+                    (1, true) => {
+                        let (two, half) = (16 * moved, 8 * moved);
+                        format!("((4,8),({moved},2)):(({two},{moved}),(1,{half}))")
+                    }
+                    (_, true) => {
+                        let (two, half, matrix) = (16 * moved, 8 * moved, 64 * moved);
+                        format!(
+                            "((4,8),({moved},2,{matrices})):(({two},{moved}),(1,{half},{matrix}))"
+                        )
+                    }
                 };
                 CopyLayouts {
                     threads: 32,
-                    src: table(src),
-                    dst: table(dst),
+                    src: table(&src),
+                    dst: table(&dst),
                 }
             }
         }
@@ -314,12 +371,12 @@ impl CopyAtom {
 impl MmaAtom {
     /// Every `mma.sync` that lowers.
     pub fn all_sync() -> impl Iterator<Item = MmaAtom> {
-        MMA_TABLE.iter().map(|(row, ab, c)| {
+        MMA_TABLE.iter().map(|(row, a, b, c)| {
             let [m, n, k] = row.mnk;
             MmaAtom {
                 op: MmaOp::Sync { m, n, k },
-                a: *ab,
-                b: *ab,
+                a: *a,
+                b: *b,
                 c: *c,
             }
         })
@@ -331,15 +388,18 @@ impl MmaAtom {
         };
         MMA_TABLE
             .iter()
-            .find(|(row, ab, c)| {
-                row.mnk == [m, n, k] && *ab == self.a && *ab == self.b && *c == self.c
-            })
-            .map(|(row, _, _)| *row)
+            .find(|(row, a, b, c)| row.mnk == [m, n, k] && (*a, *b, *c) == (self.a, self.b, self.c))
+            .map(|(row, ..)| *row)
     }
 
     fn known() -> String {
-        let names = MMA_TABLE.map(|(row, ab, c)| {
-            format!("m{}n{}k{} {ab} to {c}", row.mnk[0], row.mnk[1], row.mnk[2])
+        let names = MMA_TABLE.map(|(row, a, b, c)| {
+            let [m, n, k] = row.mnk;
+            let operands = match a == b {
+                true => a.to_string(),
+                false => format!("{a} and {b}"),
+            };
+            format!("m{m}n{n}k{k} {operands} to {c}")
         });
         names.join(", ")
     }
@@ -347,7 +407,9 @@ impl MmaAtom {
     /// Checks that the instruction exists.
     pub fn verify(&self) -> Result<(), AtomError> {
         match self.op {
-            MmaOp::Fma if matches!(self.c, Elem::F16 | Elem::F32 | Elem::F64) => Ok(()),
+            MmaOp::Fma if matches!(self.c, Elem::F16 | Elem::BF16 | Elem::F32 | Elem::F64) => {
+                Ok(())
+            }
             MmaOp::Fma => Err(AtomError::NoFma { elem: self.c }),
             MmaOp::Sync { .. } if self.row().is_some() => Ok(()),
             MmaOp::Sync { m, n, k } => Err(AtomError::NoMma {
@@ -364,7 +426,7 @@ impl MmaAtom {
     /// Checks that the target has the instruction.
     pub fn legal_on(&self, target: &Target) -> Result<(), AtomError> {
         let fp8 = matches!(self.a, Elem::F8E4M3 | Elem::F8E5M2);
-        if fp8 && !target.has_fp8_mma {
+        if fp8 && !target.has_fp8 {
             return Err(AtomError::Target {
                 atom: self.to_string(),
                 needs: "sm_89 or later",
@@ -383,7 +445,7 @@ impl MmaAtom {
                 threads: 32,
                 a: table(row.a),
                 b: table(row.b),
-                c: table(MMA_C),
+                c: table(row.c),
             },
             None => {
                 let one = table("(1,1):(0,0)");
@@ -404,7 +466,11 @@ impl fmt::Display for CopyAtom {
         let elem = self.elem;
         match self.op {
             CopyOp::Universal { bits } => {
-                write!(f, "!cute_nvgpu.atom.universal_copy<{elem}, {bits} b>")
+                let hints = self.hints;
+                write!(
+                    f,
+                    "!cute_nvgpu.atom.universal_copy<{elem}, {bits} b{hints}>"
+                )
             }
             CopyOp::Async { cache, bits } => {
                 let cache = if cache == Cache::Always {
@@ -414,7 +480,8 @@ impl fmt::Display for CopyAtom {
                 };
                 write!(
                     f,
-                    "!cute_nvgpu.atom.simt_async_copy<{elem}, cache = {cache}, {bits} b>"
+                    "!cute_nvgpu.atom.simt_async_copy<{elem}, cache = {cache}, {bits} b{}>",
+                    self.hints
                 )
             }
             CopyOp::Ldsm {
@@ -484,6 +551,7 @@ mod tests {
                 let atom = CopyAtom {
                     op,
                     elem: Elem::BF16,
+                    hints: Hints::NONE,
                 };
                 atom.verify().unwrap();
                 let layouts = atom.layouts();

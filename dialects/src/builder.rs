@@ -144,6 +144,23 @@ impl<'c> OpBuilder<'c> {
         )
     }
 
+    /// An instruction as inline assembly that only computes: `cvt.rz.f16.f32 $0, $1;` with the
+    /// constraints `=h,f`.
+    pub fn assembly(
+        &self,
+        text: &str,
+        constraints: &str,
+        operands: &[IrValue<'c>],
+        result: Type<'c>,
+    ) -> IrValue<'c> {
+        let attrs = [
+            ("asm_string", self.attr(&format!("{text:?}"))),
+            ("constraints", self.attr(&format!("{constraints:?}"))),
+            ("asm_dialect", self.attr("0 : i64")),
+        ];
+        self.value("llvm.inline_asm", operands, &attrs, result)
+    }
+
     /// Inserts a finished operation.
     pub fn insert(&self, op: Operation<'c>) -> IrOp<'c> {
         // SAFETY: the block owns the operation from here on; see the module comment.

@@ -7,6 +7,7 @@ use std::fmt;
 pub enum Elem {
     I1,
     I8,
+    U8,
     I16,
     I32,
     I64,
@@ -21,9 +22,10 @@ pub enum Elem {
 
 impl Elem {
     /// Every element type with its MLIR name.
-    pub const ALL: [(Elem, &'static str); 12] = [
+    pub const ALL: [(Elem, &'static str); 13] = [
         (Elem::I1, "i1"),
         (Elem::I8, "i8"),
+        (Elem::U8, "ui8"),
         (Elem::I16, "i16"),
         (Elem::I32, "i32"),
         (Elem::I64, "i64"),
@@ -55,7 +57,7 @@ impl Elem {
     /// Bits that one element takes in memory (a predicate takes a byte).
     pub fn bits(self) -> i64 {
         match self {
-            Elem::I1 | Elem::I8 | Elem::F8E4M3 | Elem::F8E5M2 => 8,
+            Elem::I1 | Elem::I8 | Elem::U8 | Elem::F8E4M3 | Elem::F8E5M2 => 8,
             Elem::I16 | Elem::F16 | Elem::BF16 => 16,
             Elem::I32 | Elem::F32 | Elem::TF32 => 32,
             Elem::I64 | Elem::F64 => 64,
@@ -71,8 +73,23 @@ impl Elem {
     pub fn is_float(self) -> bool {
         !matches!(
             self,
-            Elem::I1 | Elem::I8 | Elem::I16 | Elem::I32 | Elem::I64
+            Elem::I1 | Elem::I8 | Elem::U8 | Elem::I16 | Elem::I32 | Elem::I64
         )
+    }
+
+    /// The type of an SSA value of one element: where the machine has no registers of a type, that
+    /// of its bits.
+    pub fn value_type(self) -> &'static str {
+        match self {
+            Elem::U8 | Elem::F8E4M3 | Elem::F8E5M2 => "i8",
+            Elem::TF32 => "f32",
+            other => other.name(),
+        }
+    }
+
+    /// Whether there is arithmetic on it; what is only stored or multiplied by an MMA has none.
+    pub fn has_arithmetic(self) -> bool {
+        self.value_type() == self.name()
     }
 }
 

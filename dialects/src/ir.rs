@@ -1,5 +1,6 @@
 //! Operations of the dialects as the semantics sees them, and the context.
 use crate::builder::{IrOp, IrValue, OpBuilder, integer_value};
+use crate::hints::Hints;
 use crate::semantics::{Attrs, SemError, check, evaluate};
 use crate::types::{TypeError, Vars, parse_type};
 use crate::value::Val;
@@ -159,6 +160,14 @@ pub fn attrs_in<'c>(
     if let Some(kind) = attribute("kind") {
         attrs.kind = Some(string_of(kind)?);
     }
+    if let Some(hints) = attribute("hints") {
+        let text = string_of(hints)?;
+        attrs.hints = Hints::parse(&text).ok_or_else(|| {
+            SemError::Illegal(format!(
+                "expects cache, prefetch or evict as `hints`, but got {text}"
+            ))
+        })?;
+    }
     Ok(attrs)
 }
 
@@ -186,6 +195,8 @@ pub struct OpAttrs<'a> {
     pub operand: Option<&'a str>,
     /// What an atomic operation does.
     pub kind: Option<&'a str>,
+    /// What accesses to global memory ask of the caches.
+    pub hints: Hints,
     /// Result type, for constructors.
     pub result: Option<&'a str>,
 }
@@ -221,6 +232,7 @@ pub fn build_op<'c>(
         proj: proj.map_err(|error| SemError::Illegal(error.to_string()))?,
         operand: attrs.operand.map(String::from),
         kind: attrs.kind.map(String::from),
+        hints: attrs.hints,
         result: attrs
             .result
             .map(|text| parse_type(text, &mut vars))
@@ -250,6 +262,11 @@ pub fn build_op<'c>(
     }
     if let Some(kind) = attrs.kind {
         ir_attrs.push(("kind", ir.attr(&format!("\"{kind}\""))));
+    }
+    if attrs.hints != Hints::NONE {
+        let text = attrs.hints.to_string();
+        let text = text.trim_start_matches(", ");
+        ir_attrs.push(("hints", ir.attr(&format!("\"{text}\""))));
     }
     let full = format!("cute.{name}");
     if EFFECTS.contains(&name) {

@@ -1,6 +1,6 @@
 //! The `cute` and `cute_nvgpu` dialects of MLIR, the atoms and the targets.
 //!
-//! Reading order: `elem` and `target` (what a GPU has), `atoms` (one
+//! Reading order: `elem`, `hints` and `target` (what a GPU has), `atoms` (one
 //! instruction with its thread-value layouts), `atom_names`, `value` (what an SSA value is),
 //! `types` (MLIR's text of it), `semantics` (what each operation computes),
 //! `ir` (operations in MLIR), `builder` (creating them), `ffi` (what C++ asks).
@@ -12,6 +12,7 @@ pub mod atoms;
 pub mod builder;
 pub mod elem;
 mod ffi;
+pub mod hints;
 pub mod ir;
 pub mod legal;
 pub mod semantics;

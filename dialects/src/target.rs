@@ -14,8 +14,8 @@ pub struct Target {
     pub max_smem: u32,
     /// `cp.async` (PTX ISA, "Non-bulk copy": sm_80).
     pub has_cp_async: bool,
-    /// `mma.sync` of f8 operands (PTX ISA: sm_89).
-    pub has_fp8_mma: bool,
+    /// `mma.sync` of f8 operands, and conversions of f8 (PTX ISA: sm_89).
+    pub has_fp8: bool,
 }
 
 /// Every target, oldest first.
@@ -26,7 +26,7 @@ pub const TARGETS: [Target; 6] = [
         ptx_isa: 83,
         max_smem: 163 * 1024,
         has_cp_async: true,
-        has_fp8_mma: false,
+        has_fp8: false,
     },
     Target {
         name: "sm_86",
@@ -34,7 +34,7 @@ pub const TARGETS: [Target; 6] = [
         ptx_isa: 83,
         max_smem: 99 * 1024,
         has_cp_async: true,
-        has_fp8_mma: false,
+        has_fp8: false,
     },
     Target {
         name: "sm_87",
@@ -42,7 +42,7 @@ pub const TARGETS: [Target; 6] = [
         ptx_isa: 83,
         max_smem: 163 * 1024,
         has_cp_async: true,
-        has_fp8_mma: false,
+        has_fp8: false,
     },
     Target {
         name: "sm_89",
@@ -50,7 +50,7 @@ pub const TARGETS: [Target; 6] = [
         ptx_isa: 84,
         max_smem: 99 * 1024,
         has_cp_async: true,
-        has_fp8_mma: true,
+        has_fp8: true,
     },
     Target {
         name: "sm_90",
@@ -58,7 +58,7 @@ pub const TARGETS: [Target; 6] = [
         ptx_isa: 84,
         max_smem: 227 * 1024,
         has_cp_async: true,
-        has_fp8_mma: true,
+        has_fp8: true,
     },
     Target {
         name: "sm_90a",
@@ -66,7 +66,7 @@ pub const TARGETS: [Target; 6] = [
         ptx_isa: 84,
         max_smem: 227 * 1024,
         has_cp_async: true,
-        has_fp8_mma: true,
+        has_fp8: true,
     },
 ];
 

@@ -1,6 +1,7 @@
 //! Reading the types of the dialects: MLIR's text to [`Val`].
 use crate::atoms::{AtomError, Cache, CopyAtom, CopyOp, MmaAtom, MmaOp};
 use crate::elem::{Elem, Space};
+use crate::hints::Hints;
 use crate::value::{CoordTensor, Ptr, TiledCopyVal, TiledMmaVal, TupleKind, Val, View};
 use cutec_layout::text::{
     TextError, parse_any_layout, parse_coord, parse_int_tuple, parse_layout, parse_swizzle,
@@ -260,13 +261,14 @@ fn atom(text: &str, mnemonic: &str, body: &str) -> Result<Val, TypeError> {
         })
         .collect();
     match (mnemonic, fields.as_slice()) {
-        ("atom.universal_copy", [elem, bits]) => copy(CopyAtom {
+        ("atom.universal_copy", [elem, bits, ..]) => copy(CopyAtom {
             op: CopyOp::Universal {
                 bits: bits_of(bits, text)?,
             },
             elem: elem_of(elem)?,
+            hints: hints(&parts[2..], text)?,
         }),
-        ("atom.simt_async_copy", [elem, cache, bits]) => {
+        ("atom.simt_async_copy", [elem, cache, bits, ..]) => {
             let cache = match *cache {
                 "always" => Cache::Always,
                 "global" => Cache::Global,
@@ -278,6 +280,7 @@ fn atom(text: &str, mnemonic: &str, body: &str) -> Result<Val, TypeError> {
                     bits: bits_of(bits, text)?,
                 },
                 elem: elem_of(elem)?,
+                hints: hints(&parts[3..], text)?,
             })
         }
         ("atom.ldsm", [elem, matrices, how]) => {
@@ -295,6 +298,7 @@ fn atom(text: &str, mnemonic: &str, body: &str) -> Result<Val, TypeError> {
                     transpose,
                 },
                 elem: elem_of(elem)?,
+                hints: Hints::NONE,
             })
         }
         ("atom.universal_fma", [elem]) => {
@@ -332,6 +336,12 @@ fn atom(text: &str, mnemonic: &str, body: &str) -> Result<Val, TypeError> {
         }
         _ => Ok(Val::Opaque(text.into())),
     }
+}
+
+/// `cache = streaming` and the like behind the rest of a copy atom.
+fn hints(parts: &[&str], text: &str) -> Result<Hints, TypeError> {
+    Hints::parse(&parts.join(","))
+        .ok_or_else(|| form("cache, prefetch or evict with a value", text))
 }
 
 fn copy(atom: CopyAtom) -> Result<Val, TypeError> {

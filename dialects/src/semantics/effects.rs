@@ -81,9 +81,17 @@ pub(super) fn evaluate(name: &str, operands: &[Val], attrs: &Attrs) -> Result<Va
         },
         ("memref.load", [Val::View(view), coord]) => {
             layout::crd2idx(&integers(coord)?, view.layout.inner())?;
-            Ok(Val::Opaque(view.ptr.elem.name().into()))
+            Ok(Val::Opaque(view.ptr.elem.value_type().into()))
         }
         ("memref.atomic", operands) => super::atomic::evaluate(operands, attrs),
+        ("memref.load_vec", [Val::View(view)])
+            if view.ptr.space != Space::Gmem && attrs.hints.first().is_some() =>
+        {
+            operand_error(
+                "a view in gmem to ask something of its caches",
+                &operands[0],
+            )
+        }
         ("memref.load_vec", [Val::View(view)]) => Ok(Val::Opaque(vector_type(view)?)),
         _ => Err(unknown(name, operands)),
     }
@@ -135,8 +143,9 @@ pub fn check(name: &str, operands: &[Val]) -> Result<(), SemError> {
     match (name, operands) {
         ("memref.store", [value, Val::View(view), coord]) => {
             let found = value.to_string();
-            if matches!(value, Val::Opaque(_)) && found != view.ptr.elem.name() {
-                return operand_error(format!("a value of {}", view.ptr.elem), value);
+            let expected = view.ptr.elem.value_type();
+            if matches!(value, Val::Opaque(_)) && found != expected {
+                return operand_error(format!("a value of {expected}"), value);
             }
             layout::crd2idx(&integers(coord)?, view.layout.inner())?;
             Ok(())
@@ -170,19 +179,15 @@ pub fn check(name: &str, operands: &[Val]) -> Result<(), SemError> {
 
 /// `vector<NxT>` of all elements of a view.
 fn vector_type(view: &View) -> Result<String, SemError> {
-    if matches!(
-        view.ptr.elem,
-        Elem::I1 | Elem::TF32 | Elem::F8E4M3 | Elem::F8E5M2
-    ) {
-        return Err(SemError::Illegal(format!(
-            "elements of {} are read one by one, not as a vector",
-            view.ptr.elem
-        )));
+    if view.ptr.elem == Elem::I1 {
+        return Err(SemError::Illegal(
+            "elements of i1 are read one by one, not as a vector".into(),
+        ));
     }
     let size = view.layout.size().as_static();
     unrollable(size, "elements")?;
     match size {
-        Some(size) => Ok(format!("vector<{size}x{}>", view.ptr.elem)),
+        Some(size) => Ok(format!("vector<{size}x{}>", view.ptr.elem.value_type())),
         None => Err(SemError::Illegal(format!(
             "a vector has a static number of elements, but the view has {}",
             view.layout.shape()
@@ -218,6 +223,14 @@ pub fn copy_plan(atom: &Val, src: &Val, dst: &Val, pred: &[Val]) -> Result<CopyP
     {
         return Err(SemError::Operand {
             expected: format!("a copy from {expected_from} to {expected_to} for {atom}"),
+            found: format!("from {} to {}", from.ptr.space, to.ptr.space),
+        });
+    }
+    if let Some(hint) = atom.hints.first()
+        && ![from, to].iter().any(|view| view.ptr.space == Space::Gmem)
+    {
+        return Err(SemError::Operand {
+            expected: format!("a side in gmem for `{hint}`"),
             found: format!("from {} to {}", from.ptr.space, to.ptr.space),
         });
     }
@@ -427,7 +440,9 @@ pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPl
         ("C", c, atom.c),
     ];
     for (name, view, elem) in expected {
-        if view.ptr.elem.bits() != elem.bits() || view.ptr.elem.is_float() != elem.is_float() {
+        // The machine takes the upper bits of an f32 as tf32.
+        let truncated = (elem, view.ptr.elem) == (Elem::TF32, Elem::F32);
+        if view.ptr.elem != elem && !truncated {
             return Err(SemError::Operand {
                 expected: format!("{name} of {elem}"),
                 found: view.ptr.elem.to_string(),

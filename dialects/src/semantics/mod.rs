@@ -21,6 +21,7 @@ pub use rules::check_operands;
 pub use tuples::{compare, leaves_of};
 pub use view::element_offset;
 
+use crate::hints::Hints;
 use crate::types::TypeError;
 use crate::value::{Val, without_underscore};
 use cutec_layout::{Coord, Int, IntTuple, LayoutError, Tiler};
@@ -37,6 +38,8 @@ pub struct Attrs {
     pub operand: Option<String>,
     /// `kind`: what an atomic operation does.
     pub kind: Option<String>,
+    /// `hints`: what accesses to global memory ask of the caches.
+    pub hints: Hints,
     /// The declared result, for constructors whose static part stands in the type.
     pub result: Option<Val>,
 }

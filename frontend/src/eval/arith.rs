@@ -153,6 +153,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 _ => (Elem::I32, None),
             },
         };
+        if !elem.has_arithmetic() {
+            let name = elem_name(elem);
+            let message = format!("`{what}` is not defined for {name}");
+            let label = format!("nothing is computed in {name}");
+            let diagnostic = Diagnostic::error(codes::WRONG_TYPE, span, message, label);
+            let wide = if elem.is_float() { "f32" } else { "i32" };
+            return Err(self.report(diagnostic.with_help(format!("convert to {wide} first"))));
+        }
         let lhs = self.spread(&left, elem, len, lhs.1)?;
         let rhs = self.spread(&right, elem, len, rhs.1)?;
         Ok(Pair {
@@ -176,7 +184,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             (Value::Int(_) | Value::Float(_) | Value::Bool(_), Some(len)) => {
                 let literal = self.literal(value, elem, span)?;
                 let number = literal.split(" : ").next().unwrap_or_default();
-                let ty = format!("vector<{len}x{elem}>");
+                let ty = type_text(elem, Some(len));
                 let ir = self.ir(span)?;
                 let attr = ir.attr(&format!("dense<{number}> : {ty}"));
                 let ty = ir.ty(&ty);
@@ -185,14 +193,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             (_, Some(len)) => {
                 let number = self.number(value, elem, span)?;
                 let ir = self.ir(span)?;
-                let ty = ir.ty(&format!("vector<{len}x{elem}>"));
+                let ty = ir.ty(&type_text(elem, Some(len)));
                 Ok(ir.value("vector.broadcast", &[number], &[], ty))
             }
             (Value::Scalar(scalar), None)
                 if scalar.elem != elem && !elem.is_float() && !scalar.elem.is_float() =>
             {
                 let ir = self.ir(span)?;
-                let ty = ir.ty(elem.name());
+                let ty = ir.ty(elem.value_type());
                 Ok(ir.value("arith.extsi", &[scalar.ir], &[], ty))
             }
             (_, None) => self.number(value, elem, span),
@@ -472,8 +480,8 @@ fn operation(op: BinaryOp, elem: Elem) -> Option<&'static str> {
 /// The MLIR type of a number or of a vector of numbers.
 pub(super) fn type_text(elem: Elem, len: Option<i64>) -> String {
     match len {
-        Some(len) => format!("vector<{len}x{elem}>"),
-        None => elem.name().into(),
+        Some(len) => format!("vector<{len}x{}>", elem.value_type()),
+        None => elem.value_type().into(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Conversions between element types: `f32(x)`.
 
 use super::arith::{number_or_vector, type_text};
-use super::values::Value;
+use super::values::{Scalar, Value, Vector};
 use super::{Evaluator, Result};
 use crate::source::Span;
 use cutec_dialects::builder::IrValue;
@@ -33,13 +33,18 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
             Value::Scalar(scalar) if scalar.elem == to => Ok(value),
             Value::Vector(vector) if vector.elem == to => Ok(value),
+            Value::Scalar(Scalar { elem: from, .. }) | Value::Vector(Vector { elem: from, .. })
+                if [*from, to]
+                    .into_iter()
+                    .any(|elem| elem.is_float() && !elem.has_arithmetic()) =>
+            {
+                self.cast_narrow(&value, *from, to, span)
+            }
             Value::Scalar(scalar) => {
                 let (div, both) = (scalar.div, !scalar.elem.is_float() && !to.is_float());
                 let ir = self.cast(scalar.ir, scalar.elem, to, None, span)?;
                 match number_or_vector(ir, to, None) {
-                    Value::Scalar(result) if both => {
-                        Ok(Value::Scalar(super::values::Scalar { div, ..result }))
-                    }
+                    Value::Scalar(result) if both => Ok(Value::Scalar(Scalar { div, ..result })),
                     other => Ok(other),
                 }
             }
@@ -51,6 +56,25 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
     }
 
+    /// As [`Evaluator::cast`], where one of both is f8 or tf32: those meet f32 alone.
+    fn cast_narrow(
+        &mut self,
+        value: &Value<'c, 'a>,
+        from: Elem,
+        to: Elem,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        let narrow = |elem: Elem| elem.is_float() && !elem.has_arithmetic();
+        let wide = match narrow(from) {
+            true => self.widened(value, from, span)?,
+            false => self.convert(Elem::F32, value, span)?,
+        };
+        match narrow(to) {
+            true => self.narrowed(&wide, to, span),
+            false => self.convert(to, &wide, span),
+        }
+    }
+
     fn cast(
         &mut self,
         ir: IrValue<'c>,
@@ -59,12 +83,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         len: Option<i64>,
         span: Span,
     ) -> Result<IrValue<'c>> {
+        if from == to {
+            return Ok(ir);
+        }
         let name = match (from.is_float(), to.is_float()) {
-            (true, true) => match (width(from), width(to)) {
+            (true, true) => match (from.bits(), to.bits()) {
                 (a, b) if a < b => "arith.extf",
                 (a, b) if a > b => "arith.truncf",
                 _ => {
-                    // f16 and bf16, and the two f8: through f32.
+                    // f16 and bf16: through f32.
                     let wide = self.cast(ir, from, Elem::F32, len, span)?;
                     return self.cast(wide, Elem::F32, to, len, span);
                 }
@@ -73,11 +100,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let wide = self.cast(ir, from, Elem::I32, len, span)?;
                 return self.cast(wide, Elem::I32, to, len, span);
             }
+            (true, false) if to == Elem::U8 => "arith.fptoui",
             (true, false) => "arith.fptosi",
-            (false, true) if from == Elem::I1 => "arith.uitofp",
+            (false, true) if matches!(from, Elem::I1 | Elem::U8) => "arith.uitofp",
             (false, true) => "arith.sitofp",
             (false, false) => match (from, to) {
                 (Elem::I1, _) => "arith.extui",
+                (Elem::U8, _) if to.bits() > 8 => "arith.extui",
+                // The same bits.
+                (Elem::U8, Elem::I8) | (Elem::I8, Elem::U8) => return Ok(ir),
                 _ if from.bits() < to.bits() => "arith.extsi",
                 _ => "arith.trunci",
             },
@@ -86,9 +117,4 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let ty = builder.ty(&type_text(to, len));
         Ok(builder.value(name, &[ir], &[], ty))
     }
-}
-
-/// Bits of a floating type as MLIR counts them.
-fn width(elem: Elem) -> i64 {
-    if elem == Elem::TF32 { 19 } else { elem.bits() }
 }

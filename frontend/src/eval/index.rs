@@ -7,6 +7,7 @@ use super::{Evaluator, Result, Stop};
 use crate::ast::Expr;
 use crate::diagnostics::codes;
 use crate::source::Span;
+use cutec_dialects::hints::Hints;
 use cutec_dialects::value::Val;
 
 impl<'c, 'a> Evaluator<'c, 'a> {
@@ -140,29 +141,37 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     pub(super) fn operand(&mut self, value: &Value<'c, 'a>, span: Span) -> Result<Value<'c, 'a>> {
         match value {
             Value::Slot(_) => self.read_slot(value, span),
-            Value::Cute(cute) => match &cute.val {
-                Val::View(view) => {
-                    let elem = view.ptr.elem;
-                    let len = view.layout.size().as_static();
-                    let loaded = self.op(
-                        "memref.load_vec",
-                        "loading a view",
-                        std::slice::from_ref(value),
-                        &OpA::default(),
-                        span,
-                    )?;
-                    match (loaded, len) {
-                        (Value::Cute(cute), Some(len)) => Ok(Value::Vector(Vector {
-                            ir: cute.ir,
-                            elem,
-                            len,
-                        })),
-                        (other, _) => Ok(other),
-                    }
-                }
-                _ => Ok(value.clone()),
-            },
+            Value::Cute(_) => self.loaded_view(value, Hints::NONE, span),
             _ => Ok(value.clone()),
+        }
+    }
+
+    /// All elements of a view; any other value as it is.
+    pub(super) fn loaded_view(
+        &mut self,
+        value: &Value<'c, 'a>,
+        hints: Hints,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        let Some((_, view)) = value.as_view() else {
+            return Ok(value.clone());
+        };
+        let (elem, len) = (view.ptr.elem, view.layout.size().as_static());
+        let attrs = OpA {
+            hints,
+            ..OpA::default()
+        };
+        let of = std::slice::from_ref(value);
+        match (
+            self.op("memref.load_vec", "loading a view", of, &attrs, span)?,
+            len,
+        ) {
+            (Value::Cute(cute), Some(len)) => Ok(Value::Vector(Vector {
+                ir: cute.ir,
+                elem,
+                len,
+            })),
+            (other, _) => Ok(other),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Values as operands of operations, and operations of the `cute` dialect on values.
 
+use super::narrow::{f8_bits, tf32_value};
 use super::problem;
 use super::values::{Leaf, Scalar, Slot, Value, dynamic_leaf, elem_name};
 use super::{Evaluator, Result, Stop};
@@ -7,6 +8,7 @@ use crate::diagnostics::codes;
 use crate::source::Span;
 use cutec_dialects::builder::{Insertion, IrValue, result_of};
 use cutec_dialects::elem::Elem;
+use cutec_dialects::hints::Hints;
 use cutec_dialects::ir::{OpAttrs, build};
 use cutec_dialects::semantics::{Attrs, SemError, evaluate};
 use cutec_dialects::types::{Vars, parse_type};
@@ -38,6 +40,7 @@ pub(super) struct OpA {
     pub proj: Option<Coord>,
     pub operand: Option<&'static str>,
     pub kind: Option<&'static str>,
+    pub hints: Hints,
     pub result: Option<Val>,
 }
 
@@ -91,6 +94,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             proj: attrs.proj.clone(),
             operand: attrs.operand.map(String::from),
             kind: attrs.kind.map(String::from),
+            hints: attrs.hints,
             result: attrs.result.clone(),
         };
         let allocates = ALLOCATIONS.contains(&name);
@@ -114,7 +118,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         } else {
             readonly.flatten()
         };
+        // What is read says in which registers it is, not of which type.
+        let elem = match (name, operands.first().and_then(Value::as_view)) {
+            ("memref.load" | "memref.atomic", Some((_, view))) => Some(view.ptr.elem),
+            _ => None,
+        };
         match self.build(name, &irs, attrs, span)? {
+            Ok(Some(ir)) if elem.is_some_and(|elem| !elem.has_arithmetic()) => Ok(
+                super::arith::number_or_vector(ir, elem.unwrap_or(Elem::I8), None),
+            ),
             Ok(Some(ir)) => self.of_ir(ir, readonly, span),
             Ok(None) => Ok(Value::Unit),
             Err(error) => Err(self.report(problem::semantic(span, what, &error, &vals))),
@@ -135,6 +147,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             proj: proj.as_deref(),
             operand: attrs.operand,
             kind: attrs.kind,
+            hints: attrs.hints,
             result: result.as_deref(),
         };
         Ok(build(self.ir(span)?, name, operands, &attrs))
@@ -147,15 +160,19 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
         let leaf = |scalar: &Scalar<'c>, vars: &mut Vars| match scalar.elem {
             Elem::I64 => Some(vars.fresh(Width::I64, scalar.div)),
-            Elem::I32 | Elem::I16 | Elem::I8 | Elem::I1 => Some(vars.fresh(Width::I32, scalar.div)),
+            Elem::I32 | Elem::I16 | Elem::I8 | Elem::U8 | Elem::I1 => {
+                Some(vars.fresh(Width::I32, scalar.div))
+            }
             _ => None,
         };
         Ok(match value {
             Value::Scalar(scalar) => match leaf(scalar, vars) {
                 Some(int) => Val::Scalar(int),
-                None => Val::Opaque(scalar.elem.name().into()),
+                None => Val::Opaque(scalar.elem.value_type().into()),
             },
-            Value::Vector(vector) => Val::Opaque(format!("vector<{}x{}>", vector.len, vector.elem)),
+            Value::Vector(vector) => {
+                Val::Opaque(super::arith::type_text(vector.elem, Some(vector.len)))
+            }
             Value::Cute(cute) => match parse_type(&cute.ir.r#type().to_string(), vars) {
                 Ok(val) => val,
                 Err(_) => cute.val.clone(),
@@ -395,7 +412,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         let coord = self.slot_coord(span)?;
         let ir = self.ir(span)?;
-        let ty = ir.ty(slot.elem.name());
+        let ty = ir.ty(slot.elem.value_type());
         let number = ir.value("cute.memref.load", &[slot.view, coord], &[], ty);
         Ok(Value::Scalar(Scalar {
             ir: number,
@@ -434,7 +451,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Int(_) | Value::Float(_) | Value::Bool(_) => {
                 let text = self.literal(value, elem, span)?;
                 let ir = self.ir(span)?;
-                let (attr, ty) = (ir.attr(&text), ir.ty(elem.name()));
+                let (attr, ty) = (ir.attr(&text), ir.ty(elem.value_type()));
                 Ok(ir.value("arith.constant", &[], &[("value", attr)], ty))
             }
             Value::Scalar(scalar) => {
@@ -460,13 +477,17 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         elem: Elem,
         span: Span,
     ) -> Result<String> {
-        let ty = elem.name();
+        let ty = elem.value_type();
         match value {
             Value::Bool(flag) if elem == Elem::I1 => Ok(flag.to_string()),
             Value::Int(value) if elem.is_float() => Ok(float_text(*value as f64, elem)),
             Value::Int(value) if elem != Elem::I1 => {
                 let bits = elem.bits();
-                if bits < 64 && !(-(1i64 << (bits - 1))..1i64 << bits).contains(value) {
+                let least = match elem {
+                    Elem::U8 => 0,
+                    _ => i64::MIN >> (64 - bits),
+                };
+                if bits < 64 && !(least..1i64 << bits).contains(value) {
                     let message = format!("{value} does not fit {}", elem_name(elem));
                     return self.error(codes::ARITHMETIC, span, message, "too large");
                 }
@@ -480,7 +501,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
 /// A floating attribute; values without a decimal form by their bits.
 fn float_text(value: f64, elem: Elem) -> String {
-    let ty = elem.name();
+    let ty = elem.value_type();
+    let value = match elem {
+        Elem::F8E4M3 | Elem::F8E5M2 => return format!("{} : {ty}", f8_bits(value, elem)),
+        Elem::TF32 => tf32_value(value),
+        _ => value,
+    };
     if value.is_finite() {
         // MLIR wants a point in the mantissa.
         let text = format!("{value:e}");
@@ -498,9 +524,6 @@ fn float_text(value: f64, elem: Elem) -> String {
         (Elem::F32 | Elem::TF32, _, negative) => 0x7f80_0000 | u64::from(negative) << 31,
         (Elem::BF16, true, _) => 0x7fc0,
         (Elem::BF16, _, negative) => 0x7f80 | u64::from(negative) << 15,
-        (Elem::F8E4M3, ..) => 0x7f,
-        (Elem::F8E5M2, true, _) => 0x7e,
-        (Elem::F8E5M2, _, negative) => 0x7c | u64::from(negative) << 7,
         (_, true, _) => 0x7e00,
         (_, _, negative) => 0x7c00 | u64::from(negative) << 15,
     };

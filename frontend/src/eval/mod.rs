@@ -7,7 +7,7 @@
 //!
 //! Reading order:
 //! - [`values`]: what an expression is.
-//! - `expr`, `index`, `arith`, `vectors`, `convert`, `rounding`, `intrinsic`:
+//! - `expr`, `index`, `arith`, `vectors`, `convert`, `rounding`, `narrow`, `intrinsic`:
 //!   expressions.
 //! - `stmt`, `control`, `loops`: statements; `if`; loops; early exits from what depends on run time.
 //! - `materialize`: values as operands of operations, and results as values.
@@ -31,6 +31,7 @@ mod intrinsic;
 mod kernel;
 mod loops;
 mod materialize;
+mod narrow;
 mod problem;
 mod rounding;
 mod signature;

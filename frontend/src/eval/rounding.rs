@@ -112,18 +112,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let ir = self.ir(span)?;
         let number = match from {
             Elem::I8 => ir.value("arith.extsi", &[number], &[], ir.ty("i16")),
+            Elem::U8 => ir.value("arith.extui", &[number], &[], ir.ty("i16")),
             _ => number,
         };
         let (result, source) = (register(to), register(from));
-        let attrs = [
-            ("asm_string", ir.attr(&format!("\"{instruction} $0, $1;\""))),
-            ("constraints", ir.attr(&format!("\"={result},{source}\""))),
-            ("asm_dialect", ir.attr("0 : i64")),
-        ];
-        let ty = ir.ty(if to == Elem::I8 { "i16" } else { to.name() });
-        let result = ir.value("llvm.inline_asm", &[number], &attrs, ty);
+        let ty = ir.ty(if to.bits() == 8 { "i16" } else { to.name() });
+        let text = format!("{instruction} $0, $1;");
+        let result = ir.assembly(&text, &format!("={result},{source}"), &[number], ty);
         Ok(match to {
-            Elem::I8 => ir.value("arith.trunci", &[result], &[], ir.ty("i8")),
+            Elem::I8 | Elem::U8 => ir.value("arith.trunci", &[result], &[], ir.ty("i8")),
             _ => result,
         })
     }
@@ -133,6 +130,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 fn instruction(to: Elem, from: Elem, round: Option<&str>, saturate: bool) -> Option<String> {
     let name = |elem: Elem| match elem {
         Elem::I8 => Some("s8"),
+        Elem::U8 => Some("u8"),
         Elem::I16 => Some("s16"),
         Elem::I32 => Some("s32"),
         Elem::I64 => Some("s64"),
@@ -155,7 +153,9 @@ fn instruction(to: Elem, from: Elem, round: Option<&str>, saturate: bool) -> Opt
         (false, true) => (to != Elem::BF16 && !saturate).then(|| float.to_owned())?,
         // The result is clamped to the range of its type in any case.
         (true, false) => format!("{}i", if round.is_none() { "rz" } else { float }),
-        (false, false) => (round.is_none() && to.bits() < from.bits()).then(|| "sat".to_owned())?,
+        (false, false) => {
+            (round.is_none() && to != from && to.bits() <= from.bits()).then(|| "sat".to_owned())?
+        }
     };
     Some(format!("cvt.{modifiers}.{to_name}.{from_name}"))
 }

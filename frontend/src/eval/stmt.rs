@@ -8,7 +8,8 @@ use crate::ast::{
 };
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::{Span, Spanned};
-use cutec_dialects::elem::Elem;
+use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::hints::Hints;
 use cutec_dialects::value::Val;
 use cutec_layout::Tree;
 
@@ -464,6 +465,18 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         value_span: Span,
         span: Span,
     ) -> Result<()> {
+        self.store_hinted(view, value, Hints::NONE, (view_span, value_span, span))
+    }
+
+    /// As [`Evaluator::store`], asking something of the caches. The places are those of the view, the
+    /// value and the whole.
+    pub(super) fn store_hinted(
+        &mut self,
+        view: &Value<'c, 'a>,
+        value: &Value<'c, 'a>,
+        hints: Hints,
+        (view_span, value_span, span): (Span, Span, Span),
+    ) -> Result<()> {
         let Some((elem, size, shape)) = view.as_view().map(|(_, view)| {
             (
                 view.ptr.elem,
@@ -474,6 +487,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return self.expected("a view to write to", view, view_span);
         };
         self.check_writable(view, view_span)?;
+        if let (Some((_, of)), Some(hint)) = (view.as_view(), hints.first())
+            && of.ptr.space != Space::Gmem
+        {
+            let what = format!("a view in global memory for `{hint}`");
+            return self.expected(&what, view, view_span);
+        }
         let value = self.operand(value, value_span)?;
         let Some(size) = size else {
             let message = format!("the view written has a run-time number of elements: {shape}");
@@ -506,11 +525,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
         let ir = self.spread(&value, elem, Some(size), value_span)?;
         let vector = super::arith::number_or_vector(ir, elem, Some(size));
+        let attrs = OpA {
+            hints,
+            ..OpA::default()
+        };
         self.op(
             "memref.store_vec",
             "=",
             &[vector, view.clone()],
-            &OpA::default(),
+            &attrs,
             span,
         )?;
         Ok(())

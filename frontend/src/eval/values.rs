@@ -256,6 +256,7 @@ pub struct Binding<'c, 'a> {
 pub fn elem_name(elem: Elem) -> &'static str {
     match elem {
         Elem::I1 => "bool",
+        Elem::U8 => "u8",
         Elem::F8E4M3 => "f8e4m3",
         Elem::F8E5M2 => "f8e5m2",
         other => other.name(),
@@ -321,10 +322,10 @@ pub fn notation(val: &Val) -> String {
 /// A copy atom as the language spells it.
 #[allow(unreachable_patterns)]
 pub fn copy_atom(atom: &CopyAtom) -> String {
-    let elem = elem_name(atom.elem);
+    let (elem, hints) = (elem_name(atom.elem), atom.hints);
     match atom.op {
-        CopyOp::Universal { bits } => format!("universal<{elem}, bits = {bits}>"),
-        CopyOp::Async { bits, .. } => format!("cp_async<{elem}, bits = {bits}>"),
+        CopyOp::Universal { bits } => format!("universal<{elem}, bits = {bits}{hints}>"),
+        CopyOp::Async { bits, .. } => format!("cp_async<{elem}, bits = {bits}{hints}>"),
         CopyOp::Ldsm {
             matrices,
             transpose: false,
@@ -340,11 +341,11 @@ pub fn mma_atom(atom: &MmaAtom) -> String {
     match atom.op {
         MmaOp::Fma => format!("fma<{}>", elem_name(atom.c)),
         MmaOp::Sync { m, n, k } => {
-            format!(
-                "sm80_{m}x{n}x{k}<{}, {}>",
-                elem_name(atom.a),
-                elem_name(atom.c)
-            )
+            let [a, b, c] = [atom.a, atom.b, atom.c].map(elem_name);
+            match a == b {
+                true => format!("sm80_{m}x{n}x{k}<{a}, {c}>"),
+                false => format!("sm80_{m}x{n}x{k}<{a}, {b}, {c}>"),
+            }
         }
         _ => atom.to_string(),
     }

@@ -26,7 +26,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     ) -> Result<IrValue<'c>> {
         let ir = self.ir(span)?;
         let position = ir.attr(&format!("array<i64: {at}>"));
-        let ty = ir.ty(vector.elem.name());
+        let ty = ir.ty(vector.elem.value_type());
         let attrs = [("static_position", position)];
         Ok(ir.value("vector.extract", &[vector.ir], &attrs, ty))
     }

@@ -3,6 +3,7 @@ use super::Lowering;
 use cutec_dialects::atoms::{Cache, CopyOp};
 use cutec_dialects::builder::{IrValue, result_of};
 use cutec_dialects::elem::Space;
+use cutec_dialects::hints::Hints;
 use cutec_dialects::semantics::{CopyPlan, Predicate, SemError, copy_plan, offsets_of};
 use cutec_dialects::value::{Val, View};
 use cutec_layout::Int;
@@ -24,6 +25,7 @@ impl<'c> Lowering<'c> {
             Some(Predicate::Inside { coords, shape }) => Some(self.bounds(coords, shape)),
             _ => None,
         };
+        self.hints = plan.atom.hints;
         for step in 0..plan.src.starts.len() {
             let pred = match (&plan.pred, pred.first()) {
                 (Some(Predicate::Mask(offsets)), Some(Val::View(mask))) => {
@@ -99,10 +101,10 @@ impl<'c> Lowering<'c> {
                 let zero = ir.value("llvm.mlir.zero", &[], &[], value.r#type());
                 ir.value("arith.select", &[pred, value, zero], &[], value.r#type())
             }
-            _ => self.load_guarded(src, from, count, pred),
+            _ => self.load_special(src, from, count, Some(pred)),
         };
         match dst.ptr.space {
-            Space::Gmem => self.store_guarded(dst, to, count, value, pred),
+            Space::Gmem => self.store_special(dst, to, count, value, Some(pred)),
             _ => self.write_vector(dst, &targets, value),
         }
         Ok(())
@@ -153,8 +155,8 @@ impl<'c> Lowering<'c> {
         to: IrValue<'c>,
         pred: Option<IrValue<'c>>,
     ) {
-        if let Some(pred) = pred {
-            return self.cp_async_guarded(cache, bytes, from, to, pred);
+        if pred.is_some() || self.hints != Hints::NONE {
+            return self.cp_async_special(cache, bytes, from, to, pred);
         }
         let ir = &self.emitter.ir;
         let modifier = match cache {
@@ -202,16 +204,21 @@ impl<'c> Lowering<'c> {
             1 => vec![loaded],
             _ => self.fields(loaded, "i32", matrices as usize),
         };
-        // Two neighbouring values of a matrix are one register.
+        // Neighbouring values of a matrix are one register.
         let targets = moved(&offsets_of(&plan.dst.vector)?, dst.1);
-        for (pair, value) in targets.chunks(2).zip(registers) {
-            if !pair[1].sub(&pair[0]).is(1) {
+        let per_register = (32 / plan.atom.elem.bits()) as usize;
+        for (values, value) in targets.chunks(per_register).zip(registers) {
+            if !values
+                .iter()
+                .enumerate()
+                .all(|(lane, at)| at.sub(&values[0]).is(lane as i64))
+            {
                 return Err(SemError::Illegal(format!(
-                    "ldmatrix writes pairs of neighbouring elements, but the registers lie as {}",
+                    "ldmatrix writes {per_register} neighbouring elements at a time, but the registers lie as {}",
                     plan.dst.vector
                 )));
             }
-            let address = self.address(dst.0, &pair[0]);
+            let address = self.address(dst.0, &values[0]);
             self.store_as(address, value, 4);
         }
         Ok(())

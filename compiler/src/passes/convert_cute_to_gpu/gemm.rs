@@ -84,6 +84,7 @@ impl<'c> Lowering<'c> {
         let ty = match (plan.atom.op, elem) {
             (MmaOp::Fma, elem) => elem.name().to_string(),
             (_, Elem::F16) => "vector<2xf16>".into(),
+            (_, Elem::F64) => "f64".into(),
             _ => "i32".into(),
         };
         let loaded = self.packed(
@@ -93,7 +94,7 @@ impl<'c> Lowering<'c> {
             if plan.atom.op == MmaOp::Fma {
                 1
             } else {
-                32 / elem.bits()
+                (32 / elem.bits()).max(1)
             },
             &ty,
         )?;
@@ -167,6 +168,9 @@ impl<'c> Lowering<'c> {
         let MmaOp::Sync { m, n, k } = plan.atom.op else {
             return Vec::new();
         };
+        if matches!(plan.atom.a, Elem::F8E4M3 | Elem::F8E5M2) {
+            return self.mma_f8(plan, [m, n, k], a, b, c);
+        }
         let ir = &self.emitter.ir;
         let segments = format!("array<i32: {}, {}, {}>", a.len(), b.len(), c.len());
         let mut attrs = vec![
@@ -178,22 +182,25 @@ impl<'c> Lowering<'c> {
                 ir.attr(&format!("#nvvm.shape<m = {m}, n = {n}, k = {k}>")),
             ),
         ];
-        let ptx = match plan.atom.a {
-            Elem::BF16 => Some("bf16"),
-            Elem::TF32 => Some("tf32"),
-            Elem::I8 => Some("s8"),
-            Elem::F8E4M3 => Some("e4m3"),
-            Elem::F8E5M2 => Some("e5m2"),
-            _ => None,
-        };
-        if let Some(ptx) = ptx {
-            let ty = ir.attr(&format!("#nvvm.mma_type<{ptx}>"));
-            attrs.extend([("multiplicandAPtxType", ty), ("multiplicandBPtxType", ty)]);
+        for (key, elem) in [
+            ("multiplicandAPtxType", plan.atom.a),
+            ("multiplicandBPtxType", plan.atom.b),
+        ] {
+            let ptx = match elem {
+                Elem::BF16 => "bf16",
+                Elem::TF32 => "tf32",
+                Elem::I8 => "s8",
+                Elem::U8 => "u8",
+                Elem::F64 => "f64",
+                // The registers say what they are.
+                _ => continue,
+            };
+            attrs.push((key, ir.attr(&format!("#nvvm.mma_type<{ptx}>"))));
         }
-        if plan.atom.a == Elem::I8 {
+        if plan.atom.c == Elem::I32 {
             attrs.push((
                 "intOverflowBehavior",
-                ir.attr("#nvvm.mma_int_overflow<satfinite>"),
+                ir.attr("#nvvm.mma_int_overflow<wrapped>"),
             ));
         }
         let (register, text) = match plan.atom.c {
@@ -202,6 +209,7 @@ impl<'c> Lowering<'c> {
                 "!llvm.struct<(vector<2xf16>, vector<2xf16>)>",
             ),
             Elem::I32 => (ir.ty("i32"), "!llvm.struct<(i32, i32, i32, i32)>"),
+            Elem::F64 => (ir.ty("f64"), "!llvm.struct<(f64, f64)>"),
             _ => (ir.ty("f32"), "!llvm.struct<(f32, f32, f32, f32)>"),
         };
         let operands: Vec<_> = a.iter().chain(b).chain(c).copied().collect();
@@ -212,5 +220,40 @@ impl<'c> Lowering<'c> {
                 ir.value("llvm.extractvalue", &[result], &position, register)
             })
             .collect()
+    }
+    /// `mma.sync` of f8, which `nvvm.mma.sync` does not know.
+    fn mma_f8(
+        &mut self,
+        plan: &GemmPlan,
+        [m, n, k]: [u32; 3],
+        a: &[IrValue<'c>],
+        b: &[IrValue<'c>],
+        c: &[IrValue<'c>],
+    ) -> Vec<IrValue<'c>> {
+        let name = |elem| match elem {
+            Elem::F8E4M3 => "e4m3",
+            _ => "e5m2",
+        };
+        let (a_name, b_name) = (name(plan.atom.a), name(plan.atom.b));
+        let mut next = 0;
+        let mut group = |count: usize| {
+            let names: Vec<_> = (next..next + count).map(|at| format!("${at}")).collect();
+            next += count;
+            format!("{{{}}}", names.join(", "))
+        };
+        let registers = [c.len(), a.len(), b.len(), c.len()]
+            .map(&mut group)
+            .join(", ");
+        let text =
+            format!("mma.sync.aligned.m{m}n{n}k{k}.row.col.f32.{a_name}.{b_name}.f32 {registers};");
+        let letters = |letter: &'static str, count: usize| std::iter::repeat_n(letter, count);
+        let constraints: Vec<_> = letters("=f", c.len())
+            .chain(letters("r", a.len() + b.len()))
+            .chain(letters("f", c.len()))
+            .collect();
+        let operands: Vec<_> = a.iter().chain(b).chain(c).copied().collect();
+        let result = "!llvm.struct<(f32, f32, f32, f32)>";
+        let sums = self.assembly(&text, &constraints.join(","), &operands, Some(result));
+        sums.map_or_else(Vec::new, |sums| self.fields(sums, "f32", c.len()))
     }
 }

@@ -1,4 +1,4 @@
-//! Accesses under a predicate, and what of them NVVM and LLVM lack.
+//! Accesses under a predicate or with hints for the caches, and what of them NVVM and LLVM lack.
 //!
 //! A branch around each access would cut an unrolled copy into hundreds of
 //! blocks. PTX predicates the instruction itself, so these are inline assembly.
@@ -49,6 +49,30 @@ impl Access {
     }
 }
 
+/// The inputs of inline assembly, which are numbered behind its outputs.
+pub(super) struct Inputs<'c> {
+    outputs: usize,
+    operands: Vec<IrValue<'c>>,
+    constraints: Vec<&'static str>,
+}
+
+impl<'c> Inputs<'c> {
+    fn after(outputs: usize) -> Self {
+        Inputs {
+            outputs,
+            operands: Vec::new(),
+            constraints: Vec::new(),
+        }
+    }
+
+    /// Adds an operand, and gives its name in the text.
+    pub(super) fn add(&mut self, operand: IrValue<'c>, constraint: &'static str) -> String {
+        self.operands.push(operand);
+        self.constraints.push(constraint);
+        format!("${}", self.outputs + self.operands.len() - 1)
+    }
+}
+
 fn space(space: Space) -> (&'static str, &'static str) {
     match space {
         Space::Smem => ("shared", "r"),
@@ -57,35 +81,51 @@ fn space(space: Space) -> (&'static str, &'static str) {
 }
 
 impl<'c> Lowering<'c> {
-    /// Loads `count` contiguous elements, or zeros where the predicate is false.
-    pub(super) fn load_guarded(
+    /// Loads `count` contiguous elements, or zeros where there is a predicate and it is false, with the
+    /// hints of the operation at hand.
+    pub(super) fn load_special(
         &mut self,
         view: &View,
         inside: &Int,
         count: i64,
-        pred: IrValue<'c>,
+        pred: Option<IrValue<'c>>,
     ) -> IrValue<'c> {
         let bytes = count * view.ptr.elem.bytes();
         let access = Access::of(bytes);
         let address = self.address(view, inside);
         let (space, pointer) = space(view.ptr.space);
         let n = access.registers;
-        let zeros: String = (0..n)
-            .map(|at| format!("mov.{} ${at}, 0; ", if bytes < 4 { "b16" } else { "b32" }))
-            .collect();
+        let mut inputs = Inputs::after(n);
+        let address = inputs.add(address, pointer);
+        let guard = pred.map(|pred| inputs.add(pred, "b"));
+        let guard = guard.map_or(String::new(), |pred| {
+            let zeros: String = (0..n)
+                .map(|at| format!("mov.{} ${at}, 0; ", if bytes < 4 { "b16" } else { "b32" }))
+                .collect();
+            format!("{zeros}@{pred} ")
+        });
+        let hints = self.hints_of_load(view, &mut inputs);
         let text = format!(
-            "{zeros}@${} ld.{space}.{} {}, [${n}];",
-            n + 1,
+            "{guard}ld.{space}{}.{} {}, [{address}]{};",
+            hints.modifiers,
             access.ptx,
-            access.operands(0)
+            access.operands(0),
+            hints.operand
         );
-        let outputs = vec![format!("=&{}", access.constraint); n].join(",");
+        // Written before the address is read.
+        let early = if pred.is_some() { "&" } else { "" };
+        let mut constraints = vec![format!("={early}{}", access.constraint); n];
+        constraints.extend(inputs.constraints.iter().map(|letter| letter.to_string()));
         let result = match n {
             1 => access.register.to_owned(),
             _ => format!("!llvm.struct<({})>", vec![access.register; n].join(", ")),
         };
-        let constraints = format!("{outputs},{pointer},b");
-        let loaded = self.assembly(&text, &constraints, &[address, pred], Some(&result));
+        let loaded = self.assembly(
+            &text,
+            &constraints.join(","),
+            &inputs.operands,
+            Some(&result),
+        );
         let registers = match (loaded, n) {
             (Some(loaded), 1) => vec![loaded],
             (Some(loaded), _) => self.fields(loaded, access.register, n),
@@ -94,54 +134,74 @@ impl<'c> Lowering<'c> {
         self.vector_of(view, count, &access, registers)
     }
 
-    /// Stores `count` contiguous elements where the predicate is true.
-    pub(super) fn store_guarded(
+    /// Stores `count` contiguous elements, where there is no predicate or it is true, with the hints of
+    /// the operation at hand.
+    pub(super) fn store_special(
         &mut self,
         view: &View,
         inside: &Int,
         count: i64,
         value: IrValue<'c>,
-        pred: IrValue<'c>,
+        pred: Option<IrValue<'c>>,
     ) {
         let access = Access::of(count * view.ptr.elem.bytes());
         let address = self.address(view, inside);
         let (space, pointer) = space(view.ptr.space);
+        let mut inputs = Inputs::after(0);
+        let address = inputs.add(address, pointer);
+        let guard = pred.map(|pred| inputs.add(pred, "b"));
+        let guard = guard.map_or(String::new(), |pred| format!("@{pred} "));
+        let first = inputs.operands.len();
+        for register in self.registers_of(view, count, &access, value) {
+            inputs.add(register, access.constraint);
+        }
+        let hints = self.hints_of_store(view, &mut inputs);
         let text = format!(
-            "@$1 st.{space}.{} [$0], {};",
+            "{guard}st.{space}{}.{} [{address}], {}{};",
+            hints.modifiers,
             access.ptx,
-            access.operands(2)
+            access.operands(first),
+            hints.operand
         );
-        let inputs = vec![access.constraint; access.registers].join(",");
-        let constraints = format!("{pointer},b,{inputs}");
-        let mut operands = vec![address, pred];
-        operands.extend(self.registers_of(view, count, &access, value));
-        self.assembly(&text, &constraints, &operands, None);
+        self.assembly(&text, &inputs.constraints.join(","), &inputs.operands, None);
     }
 
-    /// `cp.async`; where the predicate is false it writes zeros and reads nothing (PTX ISA, "cp.async": ignore-src).
+    /// `cp.async` with the hints of the operation at hand; where there is a predicate and it is false, it
+    /// writes zeros and reads nothing (PTX ISA, "cp.async": ignore-src).
     ///
     /// NVVM knows only a source size, for which ptxas keeps a register each and makes it a predicate again.
-    pub(super) fn cp_async_guarded(
+    pub(super) fn cp_async_special(
         &mut self,
         cache: Cache,
         bytes: i64,
         from: IrValue<'c>,
         to: IrValue<'c>,
-        pred: IrValue<'c>,
+        pred: Option<IrValue<'c>>,
     ) {
-        let ir = &self.emitter.ir;
-        let yes = ir.constant(1, "i1");
-        let ignore = ir.value("arith.xori", &[pred, yes], &[], ir.ty("i1"));
+        let mut inputs = Inputs::after(0);
+        let (to, from) = (inputs.add(to, "r"), inputs.add(from, "l"));
+        let ignore = pred.map(|pred| {
+            let ir = &self.emitter.ir;
+            let yes = ir.constant(1, "i1");
+            let ignore = ir.value("arith.xori", &[pred, yes], &[], ir.ty("i1"));
+            format!(", {}", inputs.add(ignore, "b"))
+        });
         let cache = match cache {
             Cache::Always => "ca",
             Cache::Global => "cg",
         };
-        let text = format!("cp.async.{cache}.shared.global [$0], [$1], {bytes}, $2;");
-        self.assembly(&text, "r,l,b", &[to, from, ignore], None);
+        let hints = self.hints_of_copy(&mut inputs);
+        let text = format!(
+            "cp.async.{cache}.shared.global{} [{to}], [{from}], {bytes}{}{};",
+            hints.modifiers,
+            ignore.unwrap_or_default(),
+            hints.operand
+        );
+        self.assembly(&text, &inputs.constraints.join(","), &inputs.operands, None);
     }
 
     /// One piece of PTX with side effects: it is neither moved nor dropped.
-    fn assembly(
+    pub(super) fn assembly(
         &mut self,
         text: &str,
         constraints: &str,

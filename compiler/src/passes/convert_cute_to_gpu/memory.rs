@@ -51,6 +51,9 @@ impl<'c> Lowering<'c> {
 
     /// Loads `count` elements that lie contiguously.
     pub(super) fn load_contiguous(&mut self, view: &View, inside: &Int, count: i64) -> IrValue<'c> {
+        if self.asks_caches(view) {
+            return self.load_special(view, inside, count, None);
+        }
         let address = self.address(view, inside);
         let ty = self.contiguous_type(view.ptr.elem, count);
         self.load_as(address, ty, count * view.ptr.elem.bytes())
@@ -64,6 +67,9 @@ impl<'c> Lowering<'c> {
         count: i64,
         value: IrValue<'c>,
     ) {
+        if self.asks_caches(view) {
+            return self.store_special(view, inside, count, value, None);
+        }
         let address = self.address(view, inside);
         self.store_as(address, value, count * view.ptr.elem.bytes());
     }
@@ -316,9 +322,7 @@ fn swizzle_keeps(view: &View, elems: i64) -> bool {
 fn storage_type(elem: Elem) -> &'static str {
     match elem {
         Elem::I1 => "i8",
-        Elem::TF32 => "f32",
-        Elem::F8E4M3 | Elem::F8E5M2 => "i8",
-        other => other.name(),
+        other => other.value_type(),
     }
 }
 

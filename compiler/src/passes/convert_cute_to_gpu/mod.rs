@@ -14,6 +14,7 @@ mod bounds;
 mod copy;
 mod gemm;
 mod guarded;
+mod hints;
 mod memory;
 mod split;
 
@@ -25,6 +26,7 @@ use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, integer_value, result_of, value_key,
 };
 use cutec_dialects::elem::Space;
+use cutec_dialects::hints::{Evict, Hints};
 use cutec_dialects::ir::{attrs_of, cute_name};
 use cutec_dialects::semantics::{AtomicKind, SemError, evaluate, evaluate_all};
 use cutec_dialects::target::Target;
@@ -54,6 +56,10 @@ struct Lowering<'c> {
     vals: HashMap<usize, Val>,
     bases: Vec<Base<'c>>,
     smem: Option<IrValue<'c>>,
+    /// What the accesses of the operation at hand ask of the caches.
+    hints: Hints,
+    /// The L2 policies that accesses ask for, made once.
+    policies: HashMap<Evict, IrValue<'c>>,
     /// Long vectors, as the parts that were computed in their place.
     parts: HashMap<usize, Vec<IrValue<'c>>>,
     dead: Vec<IrOp<'c>>,
@@ -112,6 +118,8 @@ fn lower_kernel(context: &Context, function: IrOp, target: &Target) -> Result<bo
         vals: HashMap::new(),
         bases: Vec::new(),
         smem: None,
+        hints: Hints::NONE,
+        policies: HashMap::new(),
         parts: HashMap::new(),
         dead: Vec::new(),
     };
@@ -190,6 +198,7 @@ impl<'c> Lowering<'c> {
         let operands: Vec<Val> = (0..op.operand_count())
             .map(|index| self.operand(op, index))
             .collect::<Result<_, _>>()?;
+        self.hints = hints_of(op);
         match name {
             "copy" => return self.copy(&operands),
             "autovec_copy" => return self.autovec_copy(&operands),
@@ -424,6 +433,13 @@ impl<'c> Lowering<'c> {
             }
         }
     }
+}
+
+/// What an operation on views asks of the caches; verified with the operation.
+fn hints_of(op: IrOp) -> Hints {
+    let hints = op.attribute("hints").ok();
+    let text = hints.map(|hints| hints.to_string()).unwrap_or_default();
+    Hints::parse(text.trim_matches('"')).unwrap_or(Hints::NONE)
 }
 
 fn first_operand<'c>(op: IrOp<'c>) -> Result<IrValue<'c>, SemError> {

@@ -1,24 +1,27 @@
 //! Atoms, tiled copies and tiled MMAs.
 
+use super::hints;
 use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::call::{ArgValue, Call};
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop, problem};
 use cutec_dialects::atoms::{Cache, CopyAtom, CopyOp, MmaAtom, MmaOp};
 use cutec_dialects::elem::Elem;
+use cutec_dialects::hints::Hints;
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::types;
 use cutec_dialects::value::{TiledCopyVal, Val};
 use cutec_layout::{Layout, LayoutError, Swizzle, Tiler, tv};
 use std::sync::Arc;
 
-pub(super) const NAMES: [&str; 14] = [
+pub(super) const NAMES: [&str; 15] = [
     "tiled_copy",
     "tiled_copy_A",
     "tiled_copy_B",
     "tiled_copy_C",
     "tiled_mma",
     "threads",
+    "sm80_8x8x4",
     "sm80_16x8x4",
     "sm80_16x8x8",
     "sm80_16x8x16",
@@ -129,21 +132,28 @@ fn bits_of<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>, default: i64
 }
 
 fn universal<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 0..=0, &[], 1..=1, &["bits"])?;
+    ev.check_args(
+        call,
+        0..=0,
+        &[],
+        1..=1,
+        &["bits", "cache", "prefetch", "evict"],
+    )?;
     let elem = super::elem_arg(ev, call, 0)?;
     let bits = bits_of(ev, call, elem.bits())?;
-    copy_atom(
-        ev,
-        call,
-        CopyAtom {
-            op: CopyOp::Universal { bits },
-            elem,
-        },
-    )
+    let hints = hints::of(ev, &call.generics, &["cache", "prefetch", "evict"])?;
+    let op = CopyOp::Universal { bits };
+    copy_atom(ev, call, CopyAtom { op, elem, hints })
 }
 
 fn cp_async<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 0..=0, &[], 1..=1, &["bits", "cache"])?;
+    ev.check_args(
+        call,
+        0..=0,
+        &[],
+        1..=1,
+        &["bits", "cache", "prefetch", "evict"],
+    )?;
     let elem = super::elem_arg(ev, call, 0)?;
     let bits = bits_of(ev, call, 128)?;
     let cache = match call
@@ -156,14 +166,9 @@ fn cp_async<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<V
         Some((Value::Str(text), _)) if &*text == "global" => Cache::Global,
         Some((other, span)) => return ev.expected("`always` or `global`", &other, span),
     };
-    copy_atom(
-        ev,
-        call,
-        CopyAtom {
-            op: CopyOp::Async { cache, bits },
-            elem,
-        },
-    )
+    let hints = hints::of(ev, &call.generics, &["prefetch", "evict"])?;
+    let op = CopyOp::Async { cache, bits };
+    copy_atom(ev, call, CopyAtom { op, elem, hints })
 }
 
 fn ldmatrix<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
@@ -194,6 +199,7 @@ fn ldmatrix<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<V
                 transpose,
             },
             elem,
+            hints: Hints::NONE,
         },
     )
 }
@@ -225,29 +231,23 @@ fn fma<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<
     )
 }
 
-/// `sm80_16x8x16<bf16, f32>`: operands and accumulator.
+/// `sm80_16x8x16<bf16, f32>`: operands and accumulator; `sm80_16x8x32<i8, u8, i32>`: A, B, accumulator.
 fn mma<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     call: &Call<'c, 'a>,
     [m, n, k]: [u32; 3],
 ) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 0..=0, &[], 1..=2, &[])?;
-    let operand = super::elem_arg(ev, call, 0)?;
-    let accumulator = match call.generics.len() {
-        1 if operand == Elem::I8 => Elem::I32,
-        1 => Elem::F32,
-        _ => super::elem_arg(ev, call, 1)?,
+    ev.check_args(call, 0..=0, &[], 1..=3, &[])?;
+    let a = super::elem_arg(ev, call, 0)?;
+    let (b, c) = match call.generics.len() {
+        1 if matches!(a, Elem::I8 | Elem::U8) => (a, Elem::I32),
+        1 if a == Elem::F64 => (a, Elem::F64),
+        1 => (a, Elem::F32),
+        2 => (a, super::elem_arg(ev, call, 1)?),
+        _ => (super::elem_arg(ev, call, 1)?, super::elem_arg(ev, call, 2)?),
     };
-    mma_atom(
-        ev,
-        call,
-        MmaAtom {
-            op: MmaOp::Sync { m, n, k },
-            a: operand,
-            b: operand,
-            c: accumulator,
-        },
-    )
+    let op = MmaOp::Sync { m, n, k };
+    mma_atom(ev, call, MmaAtom { op, a, b, c })
 }
 
 fn static_layout<'c, 'a>(ev: &mut Evaluator<'c, 'a>, arg: &ArgValue<'c, 'a>) -> Result<Layout> {

@@ -1,5 +1,6 @@
 //! Moving data and multiplying it: copies, gemm, barriers.
 
+use super::hints;
 use super::warp::WARP;
 use crate::diagnostics::codes;
 use crate::eval::call::Call;
@@ -77,18 +78,16 @@ fn copy<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
 
 /// `autovec_copy(src, dst)`: with the widest accesses that layouts and alignment allow.
 fn autovec_copy<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 2..=2, &[], 0..=0, &[])?;
+    ev.check_args(call, 2..=2, &hints::KEYS, 0..=0, &[])?;
     let operands = call.positional();
     if let Some(dst) = call.arg(1) {
         ev.check_writable(&operands[1], dst.expr.span)?;
     }
-    ev.op(
-        "autovec_copy",
-        "autovec_copy",
-        &operands,
-        &OpA::default(),
-        call.span,
-    )
+    let attrs = OpA {
+        hints: hints::of(ev, &call.args, &hints::KEYS)?,
+        ..OpA::default()
+    };
+    ev.op("autovec_copy", "autovec_copy", &operands, &attrs, call.span)
 }
 
 /// `gemm(mma, a, b, c)`: c += a · bᵀ; `gemm(mma, d, a, b, c)`: d = a · bᵀ + c.
@@ -104,28 +103,25 @@ fn gemm<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
     ev.op("gemm", "gemm", &operands, &OpA::default(), call.span)
 }
 
-/// `fill(view, number)`, `store(view, values)`.
+/// `fill(view, number)`, `store(view, values, cache = …)`.
 fn store<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 2..=2, &[], 0..=0, &[])?;
-    let [view, value] = call.args.as_slice() else {
+    ev.check_args(call, 2..=2, &hints::KEYS, 0..=0, &[])?;
+    let (Some(view), Some(value)) = (call.arg(0), call.arg(1)) else {
         return Err(Stop::Reported);
     };
-    ev.store(
-        &view.value,
-        &value.value,
-        view.expr.span,
-        value.expr.span,
-        call.span,
-    )?;
+    let spans = (view.expr.span, value.expr.span, call.span);
+    let hints = hints::of(ev, &call.args, &hints::KEYS)?;
+    ev.store_hinted(&view.value, &value.value, hints, spans)?;
     Ok(Value::Unit)
 }
 
-/// `load(view)`: all its elements as one value.
+/// `load(view, cache = …)`: all its elements as one value.
 fn load<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 1..=1, &[], 0..=0, &[])?;
+    ev.check_args(call, 1..=1, &hints::KEYS, 0..=0, &[])?;
     let value = call.positional().remove(0);
+    let hints = hints::of(ev, &call.args, &hints::KEYS)?;
     match value.as_view() {
-        Some(_) => ev.operand(&value, call.span),
+        Some(_) => ev.loaded_view(&value, hints, call.span),
         None => ev.expected("a view", &value, call.span),
     }
 }

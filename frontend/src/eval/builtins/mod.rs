@@ -6,6 +6,7 @@
 
 mod atomic;
 mod atoms;
+mod hints;
 mod layout;
 mod math;
 mod memory;
@@ -21,10 +22,11 @@ use super::{Evaluator, Result, Stop, rounding};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::parser::words::closest;
 use crate::source::Span;
+use cutec_dialects::hints::CacheHint;
 
 const REGISTERS: [&str; 4] = ["thread_idx", "block_idx", "block_dim", "grid_dim"];
 /// Names that stand for options.
-const WORDS: [&str; 4] = ["always", "global", "row", "col"];
+const WORDS: [&str; 3] = ["always", "row", "col"];
 /// Built-ins with generic arguments that are not called.
 const GENERICS: [&str; 4] = ["S", "universal", "cp_async", "ldmatrix"];
 
@@ -37,6 +39,8 @@ pub(super) fn lookup<'c, 'a>(name: &str) -> Option<Value<'c, 'a>> {
     if let Some(name) = find(&WORDS)
         .or_else(|| find(&reduce::WORDS))
         .or_else(|| find(&rounding::WORDS))
+        .or_else(|| find(&CacheHint::NAMES))
+        .or_else(|| find(&hints::WORDS))
     {
         return Some(Value::Str(name.into()));
     }
@@ -45,11 +49,13 @@ pub(super) fn lookup<'c, 'a>(name: &str) -> Option<Value<'c, 'a>> {
 
 /// Every built-in name.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    let lists: [&[&'static str]; 14] = [
+    let lists: [&[&'static str]; 16] = [
         &REGISTERS,
         &WORDS,
         &reduce::WORDS,
         &rounding::WORDS,
+        &CacheHint::NAMES,
+        &hints::WORDS,
         &GENERICS,
         &atomic::NAMES,
         &atoms::NAMES,

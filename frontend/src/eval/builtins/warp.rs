@@ -4,7 +4,7 @@
 //! numbers go in two parts, two 16-bit elements of a vector in one.
 
 use crate::diagnostics::codes;
-use crate::eval::arith::number_or_vector;
+use crate::eval::arith::{number_or_vector, type_text};
 use crate::eval::call::Call;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
@@ -111,7 +111,7 @@ pub(super) fn shuffled<'c, 'a>(
             let mut results = Vec::with_capacity(vector.len as usize);
             for pair in ev.elements(vector, span)?.chunks(2) {
                 let ir = ev.ir(span)?;
-                let pair_type = ir.ty(&format!("vector<2x{}>", vector.elem));
+                let pair_type = ir.ty(&type_text(vector.elem, Some(2)));
                 let (word_type, i32) = (ir.ty("vector<1xi32>"), ir.ty("i32"));
                 let first = [("static_position", ir.attr("array<i64: 0>"))];
                 let pair = ir.value("vector.from_elements", pair, &[], pair_type);
@@ -152,8 +152,8 @@ fn number_of_lane<'c, 'a>(
     width: i64,
     span: Span,
 ) -> Result<IrValue<'c>> {
-    if matches!(elem, Elem::F32 | Elem::I32) {
-        return word_of_lane(ev, kind, number, elem.name(), by, width, span);
+    if matches!(elem, Elem::F32 | Elem::TF32 | Elem::I32) {
+        return word_of_lane(ev, kind, number, elem.value_type(), by, width, span);
     }
     let integer = match elem {
         Elem::I1 => "i1".to_owned(),
@@ -164,7 +164,7 @@ fn number_of_lane<'c, 'a>(
         let ty = ir.ty(ty);
         Ok::<_, Stop>(ir.value(name, &[value], &[], ty))
     };
-    let is_float = elem.is_float();
+    let is_float = elem.is_float() && elem.has_arithmetic();
     let bits = match is_float {
         true => cast(ev, "arith.bitcast", number, &integer)?,
         false => number,

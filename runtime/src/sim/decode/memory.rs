@@ -5,7 +5,7 @@ use super::float::add_halves;
 use super::form::{Decoded, Form, Ty};
 use crate::sim::Space;
 use crate::sim::isa::{CopyBytes, Extend, Op, Order, Scope};
-use crate::sim::lane::{Dst, Src};
+use crate::sim::lane::{Dst, Src, map1};
 
 const SCOPES: [&str; 4] = ["cta", "cluster", "gpu", "sys"];
 
@@ -51,7 +51,9 @@ fn eat_ordering(form: &mut Form) -> Order {
     order
 }
 
-fn eat_hints(form: &mut Form) -> Decoded<()> {
+/// Gives whether the operand of a cache policy follows.
+fn eat_hints(form: &mut Form) -> Decoded<bool> {
+    let mut policy = false;
     form.eat_any(&["ca", "cg", "cs", "lu", "cv", "wb", "wt"]);
     form.eat("nc");
     loop {
@@ -70,11 +72,32 @@ fn eat_hints(form: &mut Form) -> Decoded<()> {
                 let hint = form.peek().unwrap_or_default();
                 form.eat(hint);
             }
-            // A cache policy operand would follow.
-            Some(hint) if hint.starts_with("L2::cache_hint") => return form.unknown(),
-            _ => return Ok(()),
+            Some("L2::cache_hint") if !policy => policy = form.eat("L2::cache_hint"),
+            _ => return Ok(policy),
         }
     }
+}
+
+/// The policy says what a cache keeps; here there is none.
+fn eat_policy(form: &mut Form, policy: bool) -> Decoded<()> {
+    if policy {
+        form.src(Ty::B64)?;
+    }
+    Ok(())
+}
+
+/// `createpolicy.fractional`: which bits a policy has is the machine's own business.
+pub(super) fn create_policy(form: &mut Form) -> Decoded<Op> {
+    let priorities = ["L2::evict_first", "L2::evict_last", "L2::evict_normal"];
+    if !form.eat("fractional") || !form.eat_any(&priorities) || !form.eat("b64") {
+        return form.bad_modifier("`.fractional`, a priority in L2 and `.b64`");
+    }
+    form.end_modifiers()?;
+    let dst = form.dst(Ty::B64)?;
+    if form.operands_left() > 0 {
+        form.src(Ty::F32)?;
+    }
+    Ok(Op::Lanes(map1(dst, Src::Imm(0), |policy: u64| policy)))
 }
 
 fn vector(form: &mut Form) -> usize {
@@ -105,11 +128,12 @@ fn element(form: &mut Form, count: usize) -> Decoded<Ty> {
 pub(super) fn load(form: &mut Form) -> Decoded<Op> {
     let order = eat_ordering(form);
     let space = form.pick(space).unwrap_or(Space::Generic);
-    eat_hints(form)?;
+    let policy = eat_hints(form)?;
     let count = vector(form);
     let ty = element(form, count)?;
     let dsts = form.dst_vector(ty, count)?;
     let address = form.address(space)?;
+    eat_policy(form, policy)?;
     let extend = if ty.is_signed() {
         Extend::Sign
     } else {
@@ -131,11 +155,12 @@ pub(super) fn store(form: &mut Form) -> Decoded<Op> {
     if matches!(space, Space::Param | Space::Const) {
         return form.unknown();
     }
-    eat_hints(form)?;
+    let policy = eat_hints(form)?;
     let count = vector(form);
     let ty = element(form, count)?;
     let address = form.address(space)?;
     let srcs = form.src_vector(ty, count)?;
+    eat_policy(form, policy)?;
     Ok(Op::Store {
         srcs,
         address,
@@ -276,6 +301,7 @@ pub(super) fn copy_async(form: &mut Form) -> Decoded<Op> {
     if !form.eat_any(&["shared", "shared::cta"]) || !form.eat("global") {
         return form.bad_modifier("`.shared.global`");
     }
+    let policy = form.eat("L2::cache_hint");
     form.eat_any(&["L2::64B", "L2::128B", "L2::256B"]);
     form.end_modifiers()?;
     let dst = form.address(Space::Shared)?;
@@ -288,13 +314,14 @@ pub(super) fn copy_async(form: &mut Form) -> Decoded<Op> {
             "16 bytes"
         });
     }
-    let src_bytes = if form.operands_left() == 0 {
+    let src_bytes = if form.operands_left() == usize::from(policy) {
         CopyBytes::All
     } else if form.is_pred() {
         CopyBytes::Ignore(form.pred_src()?)
     } else {
         CopyBytes::Count(form.src(Ty::U32)?)
     };
+    eat_policy(form, policy)?;
     Ok(Op::CopyAsync {
         dst: dst.base,
         dst_offset: dst.offset,

@@ -488,6 +488,7 @@ fn operation(form: &mut Form, instruction: &ast::Instruction<'_>) -> Decoded<Op>
         "atom" | "red" => memory::atomic(form, opcode),
         "cp" => memory::copy_async(form),
         "membar" | "fence" => memory::fence(form, opcode),
+        "createpolicy" => memory::create_policy(form),
         "prefetch" | "prefetchu" => memory::prefetch(form),
         "ldmatrix" => matrix::load(form),
         "stmatrix" => matrix::store(form),
