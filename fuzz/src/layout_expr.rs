@@ -9,6 +9,9 @@ use cutec_layout::text::{
 };
 use cutec_layout::{AnyLayout, Tree};
 
+/// Layouts of more elements take longer to draw than to compute with.
+const MOST_DRAWN: i64 = 1 << 10;
+
 /// Each line is read as every kind of text and as an expression; what is read prints to the same text
 /// again. Values are drawn, and accessed by those of the line before.
 ///
@@ -66,6 +69,13 @@ fn draw(value: &Value, before: Option<&Value>) {
     let Value::Layout(layout) = value else {
         return;
     };
+    if layout
+        .size()
+        .as_static()
+        .is_none_or(|size| size > MOST_DRAWN)
+    {
+        return;
+    }
     grid(layout);
     svg(layout, Colour::Thread);
     svg(layout, Colour::Bank { elem_bits: 16 });

@@ -41,6 +41,8 @@ pub fn parse_text(file: FileId, text: &str, diagnostics: &mut Vec<Diagnostic>) -
     let lexemes = classify(&balance(file, text, &lexed.lexemes, &mut found));
     let mut reported: Vec<Span> = found.iter().map(Diagnostic::span).collect();
     reported.sort();
+    found.sort_by_key(Diagnostic::span);
+    found.truncate(MAX_ERRORS);
     let mut parser = Parser {
         file,
         diagnostics: found,
@@ -48,6 +50,7 @@ pub fn parse_text(file: FileId, text: &str, diagnostics: &mut Vec<Diagnostic>) -
         full: false,
     };
     let mut items = Vec::new();
+    parser.is_full();
     for range in split_items(&lexemes) {
         if parser.is_full() {
             break;
