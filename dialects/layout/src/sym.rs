@@ -4,6 +4,8 @@
 //! arithmetic of [`Int`], which simplifies as it builds (`int/`), so two equal computations give
 //! structurally equal nodes in all cases that the layout algebra produces.
 
+mod walk;
+
 use crate::Int;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -145,6 +147,11 @@ impl Sym {
         self.0.facts
     }
 
+    /// What tells nodes apart that are not shared.
+    fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
     pub(crate) fn hash_value(&self) -> u64 {
         self.0.hash
     }
@@ -164,66 +171,11 @@ impl Sym {
             Expr::Xor(a, b) => value(a) ^ value(b),
         }
     }
-
-    /// The expression with variables replaced by what `f` gives for them.
-    pub fn substitute(&self, f: &dyn Fn(u32) -> Option<Int>) -> Int {
-        let go = |int: &Int| int.substitute(f);
-        match self.expr() {
-            Expr::Var(id) => f(*id).unwrap_or_else(|| Int::Dyn(self.clone())),
-            Expr::Add(terms) => Int::sum(terms.iter().map(go)),
-            Expr::Mul(a, b) => go(a).mul(&go(b)),
-            Expr::FloorDiv(a, b) => go(a).floor_div(&go(b)),
-            Expr::CeilDiv(a, b) => go(a).ceil_div(&go(b)),
-            Expr::Mod(a, b) => go(a).modulo(&go(b)),
-            Expr::Min(a, b) => go(a).min(&go(b)),
-            Expr::Max(a, b) => go(a).max(&go(b)),
-            Expr::Xor(a, b) => go(a).xor(&go(b)),
-        }
-    }
-
-    /// Calls `f` with the id of every variable in the expression, repeats included.
-    pub fn visit_vars(&self, f: &mut dyn FnMut(u32)) {
-        let mut child = |int: &Int| int.visit_vars(f);
-        match self.expr() {
-            Expr::Var(id) => f(*id),
-            Expr::Add(terms) => terms.iter().for_each(child),
-            Expr::Mul(a, b)
-            | Expr::FloorDiv(a, b)
-            | Expr::CeilDiv(a, b)
-            | Expr::Mod(a, b)
-            | Expr::Min(a, b)
-            | Expr::Max(a, b)
-            | Expr::Xor(a, b) => {
-                child(a);
-                child(b);
-            }
-        }
-    }
-
-    /// The expression spelled out, variables as `v0`, `v1`, …
-    pub fn formula(&self) -> String {
-        let go = |int: &Int| int.formula();
-        match self.expr() {
-            Expr::Var(id) => format!("v{id}"),
-            Expr::Add(terms) => {
-                let terms: Vec<_> = terms.iter().map(go).collect();
-                format!("({})", terms.join(" + "))
-            }
-            Expr::Mul(a, b) => format!("{} * {}", go(a), go(b)),
-            Expr::FloorDiv(a, b) => format!("({} / {})", go(a), go(b)),
-            Expr::CeilDiv(a, b) => format!("ceil_div({}, {})", go(a), go(b)),
-            Expr::Mod(a, b) => format!("({} % {})", go(a), go(b)),
-            Expr::Min(a, b) => format!("min({}, {})", go(a), go(b)),
-            Expr::Max(a, b) => format!("max({}, {})", go(a), go(b)),
-            Expr::Xor(a, b) => format!("({} ^ {})", go(a), go(b)),
-        }
-    }
 }
 
 impl PartialEq for Sym {
     fn eq(&self, other: &Sym) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-            || (self.0.hash == other.0.hash && self.0.expr == other.0.expr)
+        self.same(other)
     }
 }
 

@@ -185,7 +185,7 @@ impl Int {
         }
     }
 
-    /// Calls `f` with the id of every variable, repeats included.
+    /// Calls `f` with the id of every variable; one may come more than once.
     pub fn visit_vars(&self, f: &mut dyn FnMut(u32)) {
         match self {
             Int::Static(_) => {}

@@ -149,3 +149,22 @@ fn quotients_of_32_bits_stay_32_bits() {
     assert_eq!(quotient.formula(), "((v0 / 128) + 1)");
     assert_eq!(quotient.width(), Width::I32);
 }
+
+#[test]
+fn shared_parts_are_gone_through_once() {
+    // 2^60 paths lead to the variable.
+    let tall = || {
+        (0..60).fold(Int::unknown(0), |x, step| {
+            x.floor_div(&n(3)).add(&x.modulo(&n(5 + step)))
+        })
+    };
+    let (x, y) = (tall(), tall());
+    assert_eq!(x, y);
+    let mut found = 0;
+    x.visit_vars(&mut |id| found += u32::from(id == 0));
+    assert!(found > 0);
+    let other = x.substitute(&|_| Some(Int::unknown(1)));
+    assert_ne!(x, other);
+    assert_eq!(other.substitute(&|_| Some(Int::unknown(0))), x);
+    assert!(x.formula().len() < 10_000);
+}
