@@ -15,6 +15,7 @@ mod copy;
 mod gemm;
 mod guarded;
 mod hints;
+mod loops;
 mod memory;
 mod split;
 
@@ -189,6 +190,7 @@ impl<'c> Lowering<'c> {
                 self.emitter.enter();
                 self.block(block)?;
                 self.emitter.leave();
+                self.end_of_iteration(op, block);
             }
         }
         Ok(())

@@ -1,0 +1,37 @@
+//! What a loop carries in registers stays where the program loads it.
+use super::Lowering;
+use crate::passes::walk::{all_inside, name_of, operations};
+use cutec_dialects::builder::{Insertion, IrBlock, IrOp};
+
+impl Lowering<'_> {
+    /// Ends the body of a loop that has barriers with an assembly text that is empty and may write memory.
+    ///
+    /// A fragment that is loaded at the end of an iteration for the next one, and before the loop for
+    /// the first, is a phi of two loads. Where nothing writes memory between them and the phi,
+    /// instcombine makes one load of it at the head of the loop, and its latency is in the way
+    /// (`foldPHIArgLoadIntoPHI`; for it, `llvm.sideeffect` is no write). The barriers keep loads in
+    /// their iteration anyway, so nothing else is lost.
+    pub(super) fn end_of_iteration(&mut self, op: IrOp, block: IrBlock) {
+        if name_of(op) != "scf.for" && name_of(op) != "scf.while" {
+            return;
+        }
+        let mut inside = Vec::new();
+        all_inside(op, &mut inside);
+        if !inside.iter().any(|op| name_of(*op).starts_with("nvvm.barrier")) {
+            return;
+        }
+        let Some(terminator) = operations(block).pop() else {
+            return;
+        };
+        // SAFETY: the operation lives as long as the kernel that is lowered.
+        let terminator = unsafe { melior::ir::OperationRef::from_raw(terminator.to_raw()) };
+        self.emitter.ir.insertion = Insertion::Before(terminator);
+        let ir = &self.emitter.ir;
+        let attrs = [
+            ("asm_string", ir.attr("\"\"")),
+            ("constraints", ir.attr("\"~{memory}\"")),
+            ("has_side_effects", ir.attr("unit")),
+        ];
+        ir.op("llvm.inline_asm", &[], &attrs, &[]);
+    }
+}
