@@ -13,9 +13,22 @@ folder=$1
 shift
 [ $# -gt 0 ] || set -- sm_80 sm_90
 mkdir -p "$folder"
+# one NAME EXAMPLE [option of cutec …]: compiles an example to NAME.ARCH.ptx
+one() {
+    name=$1
+    example=$2
+    shift 2
+    "$cutec" "$root/examples/$example.cute" --arch "$arch" "$@" -o "$folder/$name.$arch.ptx"
+}
+
 for arch in "$@"; do
-    for kernel in relu matmul_naive sgemm_tiled gemm; do
-        "$cutec" "$root/examples/$kernel.cute" --arch "$arch" -o "$folder/$kernel.$arch.ptx"
+    for kernel in relu copy elementwise matmul_naive gemm gemm_kn gemm_mk gemm_mn gemm_1_base \
+        gemm_2_double_buffer gemm_3_raster gemm_4_stages sgemm_naive sgemm_tiled sgemm_pipelined \
+        sgemm_warptiled sgemm sgemm_kn sgemm_mk sgemm_mn; do
+        one "$kernel" "$kernel"
     done
-    "$cutec" "$root/examples/sgemm_tiled.cute" --arch "$arch" -D pad=4 -o "$folder/sgemm_padded.$arch.ptx"
+    one sgemm_padded sgemm_tiled -D pad=4
+    one copy_swizzled copy -D swizzle=true
+    one norms_4096 norms -D threads=128 -D vecs=4
+    one norms_16384 norms -D threads=512 -D vecs=4
 done

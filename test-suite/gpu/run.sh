@@ -28,4 +28,10 @@ plan=$here/plan.json
 if [ -f "$folder/plan.json" ]; then
     plan=$folder/plan.json
 fi
-exec "$bench" "$plan" --folder "$folder" --skip-missing "$@"
+status=0
+"$bench" "$plan" --folder "$folder" --skip-missing "$@" || status=$?
+# What PyTorch reaches in the memory-bound cases, where it is installed.
+if [ -z "${CUTEC_NO_TORCH:-}" ] && python3 -c 'import torch' 2>/dev/null; then
+    python3 "$here/torch_peers.py" || status=$?
+fi
+exit "$status"

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::operands::Operands;
 use super::plan::{Case, Op};
+use super::rows;
 use super::table::{Accuracy, Row, Unit};
 use super::{Bench, Failure};
 
@@ -30,7 +31,11 @@ impl Bench {
         let mut tensors = Vec::new();
         let mut output = None;
         for (index, (arg, at)) in kernel.args.iter().zip(inferred).enumerate() {
-            let at = at.ok_or("expected tensors only")?;
+            if let ArgAbi::Scalar(scalar) = arg {
+                tensors.push(case.scalar(scalar)?);
+                continue;
+            }
+            let at = at.ok_or("expected a shape")?;
             if arg.as_tensor().is_some_and(|tensor| tensor.mutable) {
                 output = Some(index);
                 tensors.push(Tensor::poison_strided(arg.dtype(), &at.shape, &at.strides)?);
@@ -47,7 +52,8 @@ impl Bench {
             .filter(|(i, _)| *i != output)
             .map(|(_, t)| t)
             .collect();
-        let expected = expected(op, &inputs, tensors[output].dtype())?;
+        let expected = rows::expected(op, &inputs)
+            .unwrap_or_else(|| expected(op, &inputs, tensors[output].dtype()))?;
         let operands = Operands::new(&mut self.device, module, kernel, &tensors)?;
         let bytes: u64 = tensors
             .iter()
@@ -60,6 +66,7 @@ impl Bench {
             &tensors[output],
             output,
             &expected,
+            rows::tolerance(op, tensors[output].dtype()),
             bytes,
             &operands,
             &mut copies,
@@ -84,6 +91,7 @@ impl Bench {
         like: &Tensor,
         output: usize,
         expected: &[f64],
+        tolerance: f64,
         bytes: u64,
         operands: &Operands,
         copies: &mut Vec<Buffer>,
@@ -116,12 +124,12 @@ impl Bench {
                 error = error.max(largest_error(&last, expected));
             }
         }
-        // The expected values are rounded as the kernel rounds: they are to be met exactly.
+        // Elementwise, the expected values are rounded as the kernel rounds: they are to be met exactly.
         let accuracy = Accuracy {
             ours: error,
             peer: None,
             difference: None,
-            tolerance: 0.0,
+            tolerance,
             compared: expected.len() as u64,
         };
         Ok(Row::new(
@@ -165,17 +173,22 @@ fn expected(op: Op, inputs: &[&Tensor], dtype: DType) -> Result<Vec<f64>, Failur
     Ok(rounded.collect())
 }
 
-/// Largest difference, relative to 1 or the expected value; infinite where one of the two is NaN.
+/// Largest difference, relative to the expected value or, where that is smaller, to the root mean
+/// square of all; infinite where one of the two is NaN.
 fn largest_error(ours: &Tensor, expected: &[f64]) -> f64 {
     let values = ours.to_f64();
     if values.len() != expected.len() {
         return f64::INFINITY;
     }
+    let squares: f64 = expected.par_iter().map(|value| value * value).sum();
+    let typical = (squares / expected.len().max(1) as f64)
+        .sqrt()
+        .max(f64::MIN_POSITIVE);
     let errors = values
         .into_par_iter()
         .zip(expected)
         .map(|(value, expected)| {
-            let error = (value - expected).abs() / expected.abs().max(1.0);
+            let error = (value - expected).abs() / expected.abs().max(typical);
             if error.is_nan() { f64::INFINITY } else { error }
         });
     errors.reduce(|| 0.0, f64::max)

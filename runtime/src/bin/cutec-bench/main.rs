@@ -6,7 +6,7 @@
 //! - `measure`: alternating rounds of ours and the peer, device events, medians.
 //! - `operands`: buffers on the device, as many sets as it takes to leave the L2 cache cold.
 //! - `cublas`: the peer and the f64 reference of matrix products.
-//! - `matmul`, `elementwise`: the two families of cases.
+//! - `matmul`, `elementwise`: the two families of cases; `rows`: what reductions of rows give.
 //! - `table`: results as Markdown and JSON.
 //!
 //! Protocol: random normal inputs; operands rotate through sets of buffers that exceed the L2 cache;
@@ -22,6 +22,7 @@ mod matmul;
 mod measure;
 mod operands;
 mod plan;
+mod rows;
 mod table;
 
 use std::io::Write;

@@ -52,7 +52,8 @@ impl Bench {
             BIs::Nk => vec![n, k],
             BIs::Kn => vec![k, n],
         };
-        let tensors = self.tensors(kernel, roles, [vec![m, k], b_shape, vec![m, n]])?;
+        let shapes = [vec![m, k], b_shape, vec![m, n]];
+        let tensors = self.tensors(case, kernel, roles, shapes)?;
         let reference = self.reference(&tensors, roles, b_is)?;
         let operands = Operands::new(&mut self.device, module, kernel, &tensors)?;
         let mut peer = Vec::new();
@@ -139,6 +140,7 @@ impl Bench {
     /// Random operands and a poisoned result, laid out as the kernel wants them.
     fn tensors(
         &self,
+        case: &Case,
         kernel: &KernelAbi,
         roles: Roles,
         shapes: [Vec<i64>; 3],
@@ -150,7 +152,11 @@ impl Bench {
         let inferred = kernel.infer_shapes(&given, &[])?;
         let mut tensors = Vec::new();
         for (index, (arg, at)) in kernel.args.iter().zip(inferred).enumerate() {
-            let at = at.ok_or("expected tensors only")?;
+            if let ArgAbi::Scalar(scalar) = arg {
+                tensors.push(case.scalar(scalar)?);
+                continue;
+            }
+            let at = at.ok_or("expected a shape")?;
             tensors.push(if index == roles.c {
                 Tensor::poison_strided(arg.dtype(), &at.shape, &at.strides)?
             } else {
@@ -227,11 +233,8 @@ impl Roles {
             .args
             .iter()
             .enumerate()
-            .map(|(index, arg)| match arg {
-                ArgAbi::Tensor(tensor) => Ok((index, tensor.mutable)),
-                ArgAbi::Scalar(scalar) => Err(format!("`{}`: expected tensors only", scalar.name)),
-            })
-            .collect::<Result<_, _>>()?;
+            .filter_map(|(index, arg)| Some((index, arg.as_tensor()?.mutable)))
+            .collect();
         let read: Vec<usize> = tensors
             .iter()
             .filter(|arg| !arg.1)

@@ -1,6 +1,6 @@
 //! Operands on the device: as many sets as it takes to leave the L2 cache cold.
 
-use cutec_runtime::abi::{Arg, Launch};
+use cutec_runtime::abi::{Arg, ArgAbi, Launch, ScalarValue};
 use cutec_runtime::cuda::CudaDevice;
 use cutec_runtime::device::{ALLOCATION_ALIGN, Buffer, Geometry, ModuleId, ParamValue};
 use cutec_runtime::launch::{geometry, params};
@@ -25,17 +25,26 @@ const L2_FACTOR: u64 = 2;
 const MAX_SETS: u64 = 64;
 
 impl Operands {
-    /// Binds the kernel and copies its arguments, all tensors, to the device; `spare_bytes` is what
-    /// the peer uses besides in each set.
+    /// Binds the kernel and copies its arguments to the device. A scalar is a tensor of one element.
     pub fn new(
         device: &mut CudaDevice,
         module: ModuleId,
         kernel: &KernelAbi,
         tensors: &[Tensor],
     ) -> Result<Operands, Failure> {
-        let args: Vec<Arg> = tensors
+        let args: Vec<Arg> = kernel
+            .args
             .iter()
-            .map(|tensor| Arg::Tensor(tensor.desc(ALLOCATION_ALIGN)))
+            .zip(tensors)
+            .map(|(abi, tensor)| match abi {
+                ArgAbi::Tensor(_) => Arg::Tensor(tensor.desc(ALLOCATION_ALIGN)),
+                ArgAbi::Scalar(scalar) => {
+                    let mut bytes = [0; 8];
+                    bytes[..tensor.bytes().len()].copy_from_slice(tensor.bytes());
+                    let dtype = scalar.dtype;
+                    Arg::Scalar(ScalarValue { dtype, bytes })
+                }
+            })
             .collect();
         let launch = kernel.bind(&args)?;
         if launch.is_empty() {

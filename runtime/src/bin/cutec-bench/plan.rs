@@ -7,9 +7,13 @@
 //! ]}
 //! ```
 //! Sizes of a matrix product are `[m, n, k]`; those of an elementwise kernel are its first input's shape.
+//! `"scalars": {"alpha": 1.0}` gives scalar arguments their values.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use cutec_runtime::Tensor;
+use cutec_runtime::abi::ScalarAbi;
 use serde::Deserialize;
 
 /// See the module.
@@ -32,6 +36,9 @@ pub struct Case {
     pub kind: Kind,
     /// Problem sizes.
     pub sizes: Vec<Vec<i64>>,
+    /// Values of the kernel's scalar arguments, by name.
+    #[serde(default)]
+    pub scalars: BTreeMap<String, f64>,
     /// Name in the table; the kernel's if none is given.
     #[serde(default)]
     pub label: Option<String>,
@@ -50,7 +57,7 @@ pub enum Kind {
         #[serde(default)]
         tf32: bool,
     },
-    /// One output element for each input element.
+    /// One output element for each element of the first input.
     Elementwise {
         /// What of them.
         op: Op,
@@ -67,9 +74,9 @@ pub enum BIs {
     Kn,
 }
 
-/// Elementwise operations.
+/// Elementwise operations and those of rows.
 #[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum Op {
     /// `max(x, 0)`.
     Relu,
@@ -79,6 +86,12 @@ pub enum Op {
     Add,
     /// `xᵀ` of a matrix.
     Transpose,
+    /// Softmax of the rows of `x`.
+    Softmax,
+    /// RMSNorm of the rows of `x` with a weight for each column.
+    RmsNorm,
+    /// LayerNorm of the rows of `x` with a weight and a bias for each column.
+    LayerNorm,
 }
 
 impl Plan {
@@ -91,6 +104,14 @@ impl Plan {
 }
 
 impl Case {
+    /// The value of a scalar argument, as a tensor of one element.
+    pub fn scalar(&self, abi: &ScalarAbi) -> Result<Tensor, String> {
+        let name = &abi.name;
+        let value = self.scalars.get(name);
+        let value = value.ok_or_else(|| format!("`{name}`: expected a value in `scalars`"))?;
+        Tensor::from_f64(abi.dtype, &[1], &[*value]).map_err(|error| error.to_string())
+    }
+
     /// Name in the table.
     pub fn label(&self) -> &str {
         self.label.as_deref().unwrap_or(&self.kernel)
