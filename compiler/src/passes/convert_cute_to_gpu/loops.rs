@@ -17,7 +17,10 @@ impl Lowering<'_> {
         }
         let mut inside = Vec::new();
         all_inside(op, &mut inside);
-        if !inside.iter().any(|op| name_of(*op).starts_with("nvvm.barrier")) {
+        if !inside
+            .iter()
+            .any(|op| name_of(*op).starts_with("nvvm.barrier"))
+        {
             return;
         }
         let Some(terminator) = operations(block).pop() else {
