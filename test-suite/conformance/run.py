@@ -6,9 +6,10 @@
 CUTLASS is a checkout of https://github.com/NVIDIA/cutlass; nothing of it is
 part of this repository. A file passes when all of its RUN lines do. A file with
 -verify-diagnostics that fails, but refuses exactly the lines that it expects to
-be refused, counts as `wording`: the text of an error is ours. A file that fails
-and is listed in differences.tsv counts as `differs`, by the class that README.md
-explains.
+be refused, counts as `wording`: the text of an error is ours. An operation that
+goes on over several lines is refused on any of them, such as the one with a type
+that is no type. A file that fails and is listed in differences.tsv counts as
+`differs`, by the class that README.md explains.
 """
 import argparse
 import concurrent.futures
@@ -65,7 +66,16 @@ def refused_lines(tools, path, line):
     """Lines on which cute-opt reports an error."""
     command = re.sub(r"--?verify-diagnostics", "", line).split("|")[0]
     output = shell(tools, path, command)[1]
-    return {(int(m.group(1)) - 1 if m.group(1) else 0) + int(m.group(2)) for m in ERROR.finditer(output)}
+    found = {(int(m.group(1)) - 1 if m.group(1) else 0) + int(m.group(2)) for m in ERROR.finditer(output)}
+    lines = path.read_text().splitlines()
+    return {operation_line(lines, number) for number in found}
+
+
+def operation_line(lines, number):
+    """The line on which the operation begins that line `number` may go on with its types."""
+    while 1 < number <= len(lines) and lines[number - 1].lstrip().startswith((":", "->")):
+        number -= 1
+    return number
 
 
 def shell(tools, path, command):

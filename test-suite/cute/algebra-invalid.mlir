@@ -120,3 +120,56 @@ func.func @rank(%a: !cute.shape<"4">) {
   %0 = cute.append_to_rank<100000000> (%a, %a) : !cute.shape<"4">, !cute.shape<"4">
   return
 }
+
+// -----
+
+func.func @no_modes(%a: !cute.layout<"(4,8):(1,4)">) {
+  // expected-error@+2 {{0 <= begin < end, but got begin=1, end=1}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = cute.group_modes<1, 1>(%a) : (!cute.layout<"(4,8):(1,4)">) -> !cute.layout<"(4,8):(1,4)">
+  return
+}
+
+// -----
+
+func.func @tile_of_layouts(%a: !cute.layout<"(4,8):(1,4)">) {
+  // expected-error@+1 {{expects operand #0 to be an integer or a !cute.int_tuple of one, but got `!cute.layout<"(4,8):(1,4)">`}}
+  %0 = cute.make_tile(%a) : (!cute.layout<"(4,8):(1,4)">) -> !cute.tile<"[(4,8):(1,4)]">
+  return
+}
+
+// -----
+
+func.func @too_many(%n: i32) {
+  // expected-error@+1 {{more operands than dynamic leaves in the result type}}
+  %0 = cute.make_tile(%n) : (i32) -> !cute.tile<"[_]">
+  return
+}
+
+// -----
+
+func.func @shape_of_shape(%s: !cute.shape<"(4,8)">) {
+  // expected-error@+2 {{expects operand #0 to be}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = cute.get_shape(%s) : !cute.shape<"(4,8)"> -> !cute.shape<"(4,8)">
+  return
+}
+
+// -----
+
+func.func @may_go_on(%a: !cute.layout<"(?,3):(1,4)">) {
+  // expected-error@+2 {{expects a layout whose run-time extents leave open no mode of the inverse}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = cute.right_inverse(%a) : (!cute.layout<"(?,3):(1,4)">) -> !cute.layout<"?:1">
+  return
+}
+
+// -----
+
+// 128 is not a multiple of 12 (NVIDIA/cutlass issue 3513).
+func.func @uneven(%l: !cute.layout<"(12,(4,8)):(7,(1,30))">, %t: !cute.layout<"128:1">) {
+  // expected-error@+2 {{extent 128 is not a multiple of 12}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %z = cute.zipped_divide(%l, %t) : (!cute.layout<"(12,(4,8)):(7,(1,30))">, !cute.layout<"128:1">) -> !cute.layout<"128:1">
+  return
+}

@@ -126,7 +126,11 @@ pub(super) fn evaluate(
         ("logical_divide", [x, by]) => divide(x, by, layout::logical_divide),
         ("zipped_divide", [x, by]) => divide(x, by, layout::zipped_divide),
         ("tiled_divide", [x, by]) => divide(x, by, layout::tiled_divide),
-        ("flat_divide", [x, by]) => divide(x, by, layout::flat_divide),
+        // CuTe IR unpacks a tile of one mode too.
+        ("flat_divide", [x, by]) => divide(x, by, |x, by| {
+            let zipped = layout::zipped_divide(x, by)?;
+            Ok(layout::unpack(&zipped, &[true, true], true))
+        }),
         ("logical_product", [x, by]) => divide(x, by, layout::logical_product),
         ("blocked_product", [x, by]) => product(x, by, layout::blocked_product),
         ("raked_product", [x, by]) => product(x, by, |x, by| {
@@ -139,20 +143,17 @@ pub(super) fn evaluate(
             layout::coalesce_profile(&raked, &modes)
         }),
         ("tile_to_shape", [Val::Layout(x), shape, order @ ..]) => tile_to_shape(x, shape, order),
-        ("group_modes", [x]) => match attrs.mode.as_slice() {
-            [begin, end] => on_layout(x, |x| {
-                layout::group_modes(x, *begin as usize, *end as usize)
-            }),
-            _ => Err(SemError::Illegal(
-                "expects `mode` to be a range [begin, end]".into(),
-            )),
-        },
+        ("group_modes", [x]) => group_modes(x, &attrs.mode),
         ("select", [x]) => {
             let modes: Vec<usize> = attrs.mode.iter().map(|mode| *mode as usize).collect();
             on_layout(x, |x| layout::select(x, &modes))
         }
         ("slice", [Val::Layout(AnyLayout::Plain(x)), coord]) => {
             coordinate(coord).and_then(|coord| Ok(plain(layout::slice(&coord, x)?)))
+        }
+        ("slice", [Val::Layout(AnyLayout::Composed(x)), coord]) if x.swizzle().is_some() => {
+            coordinate(coord)
+                .and_then(|coord| Ok(Val::Layout(layout::slice_swizzled(&coord, x)?.0)))
         }
         ("slice", [Val::Layout(AnyLayout::Composed(x)), coord]) => {
             coordinate(coord).and_then(|coord| {
@@ -279,25 +280,17 @@ fn make_tuple(operands: &[Val], attrs: &Attrs) -> Result<Val, SemError> {
     Ok(Val::Tuple(*kind, filled))
 }
 
-/// A tile of the operands' modes: layouts, integers or shapes.
+/// The declared tile, its run-time leaves filled with the operands.
 fn make_tile(operands: &[Val], attrs: &Attrs) -> Result<Val, SemError> {
-    if operands.is_empty() {
-        return static_value(attrs);
-    }
-    let integer = |operand: &Val| integers(operand).is_ok_and(|operand| operand.is_leaf());
-    if let Some(Val::Tile(declared)) = &attrs.result
-        && operands.iter().all(integer)
-    {
-        let mut filler = Filler {
-            operands: operands.iter(),
-        };
-        let filled = filler.tile(declared)?;
-        filler.done()?;
-        return Ok(Val::Tile(filled));
-    }
-    Ok(Val::Tile(Tiler::Tile(
-        operands.iter().map(tiler).collect::<Result<_, _>>()?,
-    )))
+    let Some(Val::Tile(declared)) = &attrs.result else {
+        return Err(SemError::Illegal("expects a tile type as result".into()));
+    };
+    let mut filler = Filler {
+        operands: operands.iter(),
+    };
+    let filled = filler.tile(declared)?;
+    filler.done()?;
+    Ok(Val::Tile(filled))
 }
 
 fn make_layout(shape: &Val, stride: &Val) -> Result<Val, SemError> {
@@ -369,6 +362,20 @@ fn get(x: &Val, path: &[i64]) -> Result<Val, SemError> {
         };
     }
     Ok(current)
+}
+
+fn group_modes(x: &Val, range: &[i64]) -> Result<Val, SemError> {
+    let &[begin, end] = range else {
+        return Err(SemError::Illegal(
+            "expects `mode` to be a range [begin, end]".into(),
+        ));
+    };
+    match (usize::try_from(begin), usize::try_from(end)) {
+        (Ok(from), Ok(to)) if from < to => on_layout(x, |x| layout::group_modes(x, from, to)),
+        _ => Err(SemError::Illegal(format!(
+            "expects modes from `begin` up to `end`, 0 <= begin < end, but got begin={begin}, end={end}"
+        ))),
+    }
 }
 
 fn get_scalar(x: &Val) -> Result<Val, SemError> {

@@ -1,7 +1,7 @@
 //! What the operations of the algebra accept: how many operands, and of which kinds.
 use super::SemError;
 use crate::value::{TupleKind, Val};
-use cutec_layout::AnyLayout;
+use cutec_layout::{AnyLayout, algebra as layout};
 
 /// A set of kinds of values.
 type Kinds = u16;
@@ -38,6 +38,11 @@ const NAMES: [(Kinds, &str); 10] = [
     (SCALAR, "an integer"),
 ];
 
+fn has_static_shape(layout: &AnyLayout) -> bool {
+    let extents = layout.shape().leaves();
+    extents.iter().all(|extent| extent.is_static())
+}
+
 fn kind_of(val: &Val) -> Kinds {
     match val {
         Val::Tuple(TupleKind::IntTuple, _) => INT_TUPLE,
@@ -57,7 +62,7 @@ fn kind_of(val: &Val) -> Kinds {
 /// The kinds of the operands, and how many of the last ones may be absent.
 fn signature(name: &str) -> Option<(&'static [Kinds], usize)> {
     Some(match name {
-        "get_shape" => (&[ANY_LAYOUT | TILE | LOOSE | SHAPE], 0),
+        "get_shape" => (&[ANY_LAYOUT | TILE | LOOSE], 0),
         "make_layout" => (&[SHAPE | LOOSE, STRIDE | LOOSE], 1),
         "make_layout_like" => (&[ANY_LAYOUT], 0),
         "make_ordered_layout" => (&[SHAPE, INT_TUPLE], 0),
@@ -102,8 +107,26 @@ fn signature(name: &str) -> Option<(&'static [Kinds], usize)> {
     })
 }
 
+/// Whether each operand is one integer, as what fills the run-time leaves of a tile is.
+fn single_integers(operands: &[Val]) -> Result<(), SemError> {
+    let single = |operand: &Val| match operand {
+        Val::Tuple(TupleKind::IntTuple, tuple) => tuple.is_leaf(),
+        other => kind_of(other) == SCALAR,
+    };
+    match operands.iter().enumerate().find(|(_, x)| !single(x)) {
+        None => Ok(()),
+        Some((number, operand)) => Err(SemError::Illegal(format!(
+            "expects operand #{number} to be an integer or a !cute.int_tuple of one, but got {}",
+            operand.describe()
+        ))),
+    }
+}
+
 /// Whether the operands of an operation in the IR are of kinds that it takes.
 pub fn check_operands(name: &str, operands: &[Val]) -> Result<(), SemError> {
+    if name == "make_tile" {
+        return single_integers(operands);
+    }
     let Some((kinds, optional)) = signature(name) else {
         return Ok(());
     };
@@ -141,10 +164,13 @@ pub fn check_operands(name: &str, operands: &[Val]) -> Result<(), SemError> {
         ("tuple_sub", [Val::Tuple(_, a), Val::Tuple(_, b)]) if a.is_leaf() && !b.is_leaf() => {
             refuse("expects a tuple to take a tuple from")
         }
-        ("left_inverse" | "right_inverse", [Val::Layout(x)])
-            if !x.shape().leaves().iter().all(|extent| extent.is_static()) =>
-        {
+        ("left_inverse", [Val::Layout(x)]) if !has_static_shape(x) => {
             refuse("expects a layout of static shape")
+        }
+        ("right_inverse", [Val::Layout(x)])
+            if !has_static_shape(x) && !layout::right_inverse_is_largest(x.inner()) =>
+        {
+            refuse("expects a layout whose run-time extents leave open no mode of the inverse")
         }
         ("cosize", [Val::Layout(AnyLayout::Composed(x))]) if x.swizzle().is_none() => {
             refuse("expects a layout, perhaps behind a swizzle")
@@ -153,7 +179,7 @@ pub fn check_operands(name: &str, operands: &[Val]) -> Result<(), SemError> {
             refuse("expects two operands of one kind")
         }
         (_, [Val::Layout(lhs), rhs]) if name.ends_with("_product") => {
-            let by_basis = cutec_layout::algebra::is_by_basis(lhs.inner());
+            let by_basis = layout::is_by_basis(lhs.inner());
             if !lhs.inner().is_static() || by_basis && !rhs.is_static() {
                 return refuse(
                     "expects a static layout to repeat, and static repetitions of coordinates",

@@ -3,10 +3,37 @@
 use super::transform_modes;
 use crate::{Int, IntTuple, Layout, LayoutError, Tree};
 
+/// When a mode and the next one, which begins where it ends, become one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rule {
+    /// If all of both is static but for the stride of the next one, as in CuTe: the profile is the
+    /// same for every value.
+    Static,
+    /// Also if the extent of the next one is known at run time only: the profile is still the same.
+    Extent,
+    /// Whenever it is certain; the profile depends on what is known of the values.
+    Certain,
+}
+
 /// The layout of depth at most 1 with the fewest modes that is the same function on
 /// `0 .. size`. Modes merge only where static leaves show that they do.
 pub fn coalesce(layout: &Layout) -> Layout {
-    let merged = merge(layout, false);
+    coalesce_by(layout, Rule::Static)
+}
+
+/// [`coalesce`] that merges run-time modes too, wherever one certainly begins at the end of the one
+/// before: `(192,?):(1,192)` becomes `?{div=192}:1`, and `(m,n):(1,m)` one mode of `m * n`.
+pub fn coalesce_run_time(layout: &Layout) -> Layout {
+    coalesce_by(layout, Rule::Certain)
+}
+
+/// [`coalesce_run_time`] as far as the profile does not depend on run-time values.
+pub(super) fn coalesce_extents(layout: &Layout) -> Layout {
+    coalesce_by(layout, Rule::Extent)
+}
+
+fn coalesce_by(layout: &Layout, rule: Rule) -> Layout {
+    let merged = merge(layout, false, rule);
     match merged.as_slice() {
         [(shape, _)] if shape.is(1) => Layout::unit(),
         _ => from_flat(merged),
@@ -14,8 +41,9 @@ pub fn coalesce(layout: &Layout) -> Layout {
 }
 
 /// [`coalesce`], but the same function beyond the size too: `(4,1):(1,0)` does not become `4:1`.
+/// Run-time extents merge too.
 pub(crate) fn coalesce_x(layout: &Layout) -> Layout {
-    from_flat(merge(layout, true))
+    from_flat(merge(layout, true, Rule::Extent))
 }
 
 /// Coalesces at each leaf of `profile`. Modes beyond the profile stay as they are.
@@ -23,15 +51,30 @@ pub(crate) fn coalesce_x(layout: &Layout) -> Layout {
 /// # Errors
 /// If the profile has more modes than the layout.
 pub fn coalesce_profile<T>(layout: &Layout, profile: &Tree<T>) -> Result<Layout, LayoutError> {
+    by_profile(layout, profile, Rule::Static)
+}
+
+/// [`coalesce_run_time`] at each leaf of `profile`. Modes beyond the profile stay as they are.
+///
+/// # Errors
+/// If the profile has more modes than the layout.
+pub fn coalesce_run_time_profile<T>(
+    layout: &Layout,
+    profile: &Tree<T>,
+) -> Result<Layout, LayoutError> {
+    by_profile(layout, profile, Rule::Certain)
+}
+
+fn by_profile<T>(layout: &Layout, profile: &Tree<T>, rule: Rule) -> Result<Layout, LayoutError> {
     match profile {
-        Tree::Leaf(_) => Ok(coalesce(layout)),
+        Tree::Leaf(_) => Ok(coalesce_by(layout, rule)),
         Tree::Node(profiles) => transform_modes(
             "coalesce",
             layout,
             profiles,
             || profile_text(profile),
             true,
-            |mode, profile| coalesce_profile(&mode, profile),
+            |mode, profile| by_profile(&mode, profile, rule),
         ),
     }
 }
@@ -75,7 +118,7 @@ pub fn coalesce_shape(shape: &IntTuple) -> IntTuple {
 
 /// The flat modes after merging, from left to right; never empty. With `beyond`, a last mode of
 /// extent 1 is kept as one of extent 2, which says where the function goes on.
-fn merge(layout: &Layout, beyond: bool) -> Vec<(Int, Int)> {
+fn merge(layout: &Layout, beyond: bool, rule: Rule) -> Vec<(Int, Int)> {
     let shapes = layout.shape().leaves();
     let strides = layout.stride().leaves();
     // Built from the back, as the last mode decides what lies beyond.
@@ -98,11 +141,7 @@ fn merge(layout: &Layout, beyond: bool) -> Vec<(Int, Int)> {
         };
         if only && front_shape.is(1) {
             (*front_shape, *front_stride) = (shape.clone(), stride.clone());
-        } else if front_shape.is_static()
-            && shape.is_static()
-            && stride.is_static()
-            && shape.mul(stride) == *front_stride
-        {
+        } else if merges((shape, stride), front_shape, rule) && shape.mul(stride) == *front_stride {
             *front_shape = shape.mul(front_shape);
             *front_stride = stride.clone();
         } else {
@@ -111,6 +150,16 @@ fn merge(layout: &Layout, beyond: bool) -> Vec<(Int, Int)> {
     }
     out.reverse();
     out
+}
+
+/// Whether a mode may merge with a next one of extent `next`.
+fn merges((shape, stride): (&Int, &Int), next: &Int, rule: Rule) -> bool {
+    let is_static = shape.is_static() && stride.is_static();
+    match rule {
+        Rule::Static => is_static && next.is_static(),
+        Rule::Extent => is_static,
+        Rule::Certain => true,
+    }
 }
 
 fn from_flat(mut modes: Vec<(Int, Int)>) -> Layout {

@@ -17,6 +17,23 @@ const OP: &str = "complement";
 /// If the layout is seen not to be injective, has several modes and a dynamic stride, or scaled
 /// bases.
 pub fn complement(layout: &Layout, cotarget: &IntTuple) -> Result<Layout, LayoutError> {
+    complement_by(layout, cotarget, coalesce_shape)
+}
+
+/// [`complement`] with a mode of its own for each run-time extent of `cotarget`: the rest of a
+/// division keeps them apart, as NVIDIA's IR does.
+pub(super) fn complement_apart(
+    layout: &Layout,
+    cotarget: &IntTuple,
+) -> Result<Layout, LayoutError> {
+    complement_by(layout, cotarget, IntTuple::flatten)
+}
+
+fn complement_by(
+    layout: &Layout,
+    cotarget: &IntTuple,
+    merge: fn(&IntTuple) -> IntTuple,
+) -> Result<Layout, LayoutError> {
     plain_integers(OP, cotarget)?;
     let filtered = filter(layout);
     let mut modes: Vec<(usize, Int, Int)> = filtered
@@ -28,7 +45,7 @@ pub fn complement(layout: &Layout, cotarget: &IntTuple) -> Result<Layout, Layout
         .map(|(mode, (shape, stride))| (mode, shape.clone(), stride.clone()))
         .collect();
     if let [(_, _, Int::Static(0))] = modes.as_slice() {
-        return Ok(compact(coalesce_shape(cotarget)));
+        return Ok(compact(merge(cotarget)));
     }
     for (_, _, stride) in &modes {
         if !stride.path().is_empty() {
@@ -55,7 +72,7 @@ pub fn complement(layout: &Layout, cotarget: &IntTuple) -> Result<Layout, Layout
         strides.push(Tree::Leaf(end));
         end = stride.mul(shape);
     }
-    let rest = coalesce_shape(&cover(cotarget, &end)?);
+    let rest = merge(&cover(cotarget, &end)?);
     strides.push(compact_col_major_from(&rest, &end));
     shapes.push(rest);
     Ok(coalesce(&Layout::raw(
@@ -75,11 +92,11 @@ pub fn complement_default(layout: &Layout) -> Result<Layout, LayoutError> {
 
 /// How many times `end` goes into `cotarget`, with static and dynamic parts apart as far as the
 /// modes of `cotarget` divide `end` one after the other; else as a single number, lest the parts
-/// do not cover it.
+/// do not cover it. What is left for the last mode need not divide it: it covers it, rounded up.
 fn cover(cotarget: &IntTuple, end: &Int) -> Result<IntTuple, LayoutError> {
     let mut rest = end.clone();
-    if !cotarget.is_leaf() {
-        for extent in cotarget.leaves() {
+    if let Some((_, extents)) = cotarget.leaves().split_last() {
+        for extent in extents {
             let condition = step_fits(extent, &rest);
             if !rest.is(1) && condition.decide() == Some(false) {
                 let whole = Tree::Leaf(product(cotarget));

@@ -170,6 +170,9 @@ fn by_mode(
             found: stride.to_string(),
         });
     }
+    // What a run-time extent covers of each mode is a question of values, so it gets its place in every
+    // one: the profile of the result must be that of its type, where less is known.
+    let apart = !extent.is_static();
     let mut out: Vec<(Int, Int)> = Vec::with_capacity(shapes.len());
     let mut rest = extent.clone();
     let mut step = stride.clone();
@@ -189,7 +192,11 @@ fn by_mode(
         }
         let reach = step.abs();
         check_stride(mode, shape, &reach, &rest)?;
-        let here = shape.ceil_div(&reach);
+        let over = shape.as_static().is_some_and(|shape| shape <= reach.div());
+        let here = match apart && !over {
+            true => shape.ceil_div_run_time(&reach),
+            false => shape.ceil_div(&reach),
+        };
         let next = reach.ceil_div(shape).mul(&Int::Static(step.signum()));
         if !here.is(1) && !rest.is(1) {
             check_shape(mode, shape, &reach, &here, &rest, fit)?;
@@ -213,7 +220,10 @@ fn by_mode(
                     }),
                 }
             }
-            rest = rest.floor_div(&part);
+            rest = match apart {
+                true => rest.floor_div_run_time(&part),
+                false => rest.floor_div(&part),
+            };
             out.push((part, step.mul(lhs_stride)));
         }
         step = next;
@@ -245,7 +255,7 @@ fn check_stride(mode: usize, shape: &Int, step: &Int, rest: &Int) -> Result<(), 
         };
     }
     // Every extent is a multiple of 1, and an extent of 1 steps nowhere.
-    if rest.is(1) || step.is(1) {
+    if rest.upper() == Some(1) || step.is(1) {
         return Ok(());
     }
     require(OP, step_fits(shape, step), refuse)

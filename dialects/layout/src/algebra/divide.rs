@@ -1,7 +1,10 @@
 //! Divides: a layout split into a tile and the rest.
 
 use super::{
-    coalesce, complement, composition, composition_padded, node2, rank_mismatch, transform_modes,
+    by_basis::{complement_by_basis_to, is_by_basis},
+    coalesce, complement,
+    complement::complement_apart,
+    composition, composition_padded, node2, rank_mismatch, transform_modes,
 };
 use crate::{IntTuple, Layout, LayoutError, Tiler, Tree};
 
@@ -34,7 +37,10 @@ pub fn logical_divide(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutEr
 /// # Errors
 /// As [`logical_divide`].
 pub fn logical_divide_layout(layout: &Layout, tiler: &Layout) -> Result<Layout, LayoutError> {
-    let rest = complement(tiler, coalesce(layout).shape())?;
+    let rest = match is_by_basis(tiler) {
+        true => complement_by_basis_to(tiler, layout.shape())?,
+        false => complement_apart(tiler, coalesce(layout).shape())?,
+    };
     let tile = composition(layout, tiler)?;
     Ok(Layout::concat([tile, composition_padded(layout, &rest)?]))
 }

@@ -1,25 +1,43 @@
 //! Right and left inverses.
 
 use super::coalesce;
+use super::coalesce::coalesce_extents;
 use crate::obligation::require;
 use crate::{Condition, Int, Layout, LayoutError, Tree};
 
-/// The largest layout `r` found with `layout(r(i)) == i`. Dynamic strides and scaled bases end
-/// it; a layout without stride 1 has the inverse `1:0`.
+/// The largest layout `r` found with `layout(r(i)) == i`. It ends where no mode certainly goes on:
+/// a run-time stride does if it is the end of the modes before, as that of `(m,n):(1,m)`. Scaled
+/// bases never do; a layout without stride 1 has the inverse `1:0`.
 pub fn right_inverse(layout: &Layout) -> Layout {
+    inverse_and_rest(layout).0
+}
+
+/// Whether [`right_inverse`] is as large as one can be, whatever the run-time values are.
+pub fn right_inverse_is_largest(layout: &Layout) -> bool {
+    let (_, end, rest) = inverse_and_rest(layout);
+    rest.into_iter().all(|stride| {
+        let (left, right) = (stride, end.clone());
+        Condition::Equal { left, right }.decide() == Some(false)
+    })
+}
+
+/// The inverse, the number of indices that it has, and the strides of the modes that it leaves out.
+fn inverse_and_rest(layout: &Layout) -> (Layout, Int, Vec<Int>) {
     let mut modes = modes_with_prefix(layout);
-    modes.retain(|(_, stride, _)| stride.as_static().is_some());
+    modes.retain(|(_, stride, _)| stride.path().is_empty());
     exchange_sort(&mut modes);
+    modes.retain(|(_, stride, _)| !stride.is(0));
     let (mut shapes, mut strides) = (vec![Tree::Leaf(Int::ONE)], vec![Tree::Leaf(Int::ZERO)]);
-    let mut current = Int::ONE;
-    for (shape, stride, prefix) in modes {
-        if stride == current && stride.is_static() && current.is_static() {
-            current = shape.mul(&stride);
-            shapes.push(Tree::Leaf(shape));
-            strides.push(Tree::Leaf(prefix));
-        }
+    let mut end = Int::ONE;
+    while let Some(next) = modes.iter().position(|(_, stride, _)| *stride == end) {
+        let (shape, stride, prefix) = modes.remove(next);
+        end = shape.mul(&stride);
+        shapes.push(Tree::Leaf(shape));
+        strides.push(Tree::Leaf(prefix));
     }
-    coalesce(&Layout::raw(Tree::Node(shapes), Tree::Node(strides)))
+    let found = Layout::raw(Tree::Node(shapes), Tree::Node(strides));
+    let rest = modes.into_iter().map(|(_, stride, _)| stride).collect();
+    (coalesce_extents(&found), end, rest)
 }
 
 /// A layout `l` with `layout(l(layout(i))) == layout(i)`; for an injective layout `l(layout(i))`

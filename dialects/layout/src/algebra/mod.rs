@@ -26,6 +26,7 @@ mod product;
 mod recast;
 mod size;
 mod slice;
+mod slice_swizzled;
 mod swizzled;
 mod tile_to_shape;
 
@@ -33,10 +34,12 @@ pub use alignment::{
     max_alignment, max_alignment_any, max_common_layout, max_common_vector, max_common_vector_any,
 };
 pub use by_basis::{
-    complement_by_basis, is_by_basis, left_inverse_by_basis, minimal_complement,
-    right_inverse_by_basis,
+    complement_by_basis, complement_by_basis_to, is_by_basis, left_inverse_by_basis,
+    minimal_complement, right_inverse_by_basis,
 };
-pub use coalesce::{coalesce, coalesce_profile, coalesce_shape};
+pub use coalesce::{
+    coalesce, coalesce_profile, coalesce_run_time, coalesce_run_time_profile, coalesce_shape,
+};
 pub(crate) use coalesce::{coalesce_x, coalesce_x_profile};
 pub use compact::{
     compact_col_major, compact_col_major_from, compact_order, compact_row_major,
@@ -57,7 +60,7 @@ pub use int_tuple::{
     tuple_sub,
 };
 pub(crate) use int_tuple::{plain_integer, plain_integers};
-pub use inverse::{left_inverse, right_inverse};
+pub use inverse::{left_inverse, right_inverse, right_inverse_is_largest};
 pub use modes::{
     append, append_to_rank, flatten, get, group_modes, prepend, prepend_to_rank, select, take,
     unflatten, zip,
@@ -69,6 +72,7 @@ pub use product::{
 pub use recast::{downcast, recast_layout, recast_layout_any, upcast};
 pub use size::{coshape, cosize, cosize_any, depth, rank, size};
 pub use slice::{dice, slice, slice_and_offset};
+pub use slice_swizzled::slice_swizzled;
 pub use swizzled::{compose, left_inverse_any, right_inverse_any, swizzle_through};
 pub use tile_to_shape::{domain_distribute, tile_to_shape};
 

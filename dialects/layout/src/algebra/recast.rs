@@ -42,20 +42,17 @@ pub fn upcast(layout: &Layout, n: i64) -> Result<Layout, LayoutError> {
 }
 
 /// The layout in units of an `n`-th of an element: the contiguous mode grows by `n`, strides are
-/// multiplied.
+/// multiplied. Where no static stride is 1, the only run-time one has to be.
 ///
 /// # Errors
-/// If no mode is contiguous, or a stride is a scaled basis.
+/// If no mode is contiguous, or a stride is a scaled basis. If run-time strides leave that
+/// undecided ([`assuming`](crate::assuming)).
 pub fn downcast(layout: &Layout, n: i64) -> Result<Layout, LayoutError> {
     if n <= 0 {
         return Err(bad_factor(n));
     }
     if n != 1 && !layout.stride().leaves().iter().any(|leaf| leaf.is(1)) {
-        return Err(LayoutError::Unsupported {
-            op: OP,
-            expected: "a layout with a contiguous mode",
-            found: layout.to_string(),
-        });
+        return downcast_run_time(layout, &Int::Static(n));
     }
     // Of several modes of stride 1 only one can be the contiguous one.
     let leaves = layout.shape().leaves().into_iter();
@@ -76,6 +73,30 @@ pub fn downcast(layout: &Layout, n: i64) -> Result<Layout, LayoutError> {
         }
         Int::Scaled(..) => Err(basis(layout)),
         stride => Ok((shape.clone(), stride.mul(&n))),
+    })
+}
+
+/// [`downcast`] of a layout without a static stride 1.
+fn downcast_run_time(layout: &Layout, n: &Int) -> Result<Layout, LayoutError> {
+    let refuse = || LayoutError::Unsupported {
+        op: OP,
+        expected: "a layout with a contiguous mode",
+        found: layout.to_string(),
+    };
+    let strides = layout.stride().leaves();
+    let mut run_time = strides.iter().filter(|stride| stride.as_sym().is_some());
+    let (Some(contiguous), None) = (run_time.next(), run_time.next()) else {
+        return Err(refuse());
+    };
+    let is_contiguous = Condition::Equal {
+        left: (*contiguous).clone(),
+        right: Int::ONE,
+    };
+    require(OP, is_contiguous, refuse)?;
+    by_leaf(layout, &|shape, stride| match stride {
+        Int::Dyn(_) => Ok((shape.mul(n), stride.clone())),
+        Int::Static(_) => Ok((shape.clone(), stride.mul(n))),
+        Int::Scaled(..) => Err(basis(layout)),
     })
 }
 

@@ -20,7 +20,7 @@ pub fn swizzle_through(layout: &Layout, swizzle: Swizzle) -> Result<Swizzle, Lay
     };
     let reach = swizzle.yyy_mask() | swizzle.zzz_mask();
     let size = layout.size().as_static().ok_or_else(refuse)?;
-    if !maps_bits(layout) || u64::try_from(size).is_ok_and(|size| reach >= size) {
+    if image_bits(layout).is_none() || u64::try_from(size).is_ok_and(|size| reach >= size) {
         return Err(refuse());
     }
     let image = |mask: u64| -> Result<u32, LayoutError> {
@@ -49,31 +49,33 @@ fn bits(mask: u64) -> impl Iterator<Item = u32> {
     (0..63).filter(move |bit| mask & (1 << bit) != 0)
 }
 
-/// True if the layout is exclusive-or linear: each bit of the index goes to its own bit.
-fn maps_bits(layout: &Layout) -> bool {
+/// The bits that a static layout moves, if it is exclusive-or linear: each bit of the index goes to
+/// its own bit.
+pub(super) fn image_bits(layout: &Layout) -> Option<u64> {
     let mut seen = 0u64;
-    let mut leaves = layout
-        .shape()
-        .leaves()
-        .into_iter()
-        .zip(layout.stride().leaves());
-    leaves.all(|(shape, stride)| {
-        let (Some(shape), Some(stride)) = (shape.as_static(), stride.as_static()) else {
-            return false;
-        };
-        if shape == 1 || stride == 0 {
-            return true;
+    let leaves = layout.shape().leaves().into_iter();
+    for (shape, stride) in leaves.zip(layout.stride().leaves()) {
+        let (extent, step) = (shape.as_static()?, stride.as_static()?);
+        if extent == 1 || step == 0 {
+            continue;
         }
-        if shape < 1 || stride < 1 || shape.count_ones() != 1 || stride.count_ones() != 1 {
-            return false;
+        let (count, first) = (power_bits(shape)?, power_bits(stride)?);
+        if count + first > 62 {
+            return None;
         }
-        let Some(here) = stride.checked_mul(shape - 1) else {
-            return false;
-        };
-        let fresh = seen & here as u64 == 0;
-        seen |= here as u64;
-        fresh
-    })
+        let here = ((1u64 << count) - 1) << first;
+        if seen & here != 0 {
+            return None;
+        }
+        seen |= here;
+    }
+    Some(seen)
+}
+
+/// The logarithm of a static power of two.
+pub(super) fn power_bits(int: &Int) -> Option<u32> {
+    let value = int.as_static().filter(|value| *value > 0)?;
+    (value.count_ones() == 1).then(|| value.trailing_zeros())
 }
 
 /// `lhs o rhs` where either side may be composed.

@@ -426,7 +426,7 @@ static OPERATIONS: &[Operation] = &[
     op!("coshape", "coshape(layout)", |a| { a.count(1..=1)?; Ok(Value::Tuple(a.ok(alg::coshape(&a.layout(0)?))?)) }),
     op!("rank", "rank(layout)", |a| { a.count(1..=1)?; Ok(int(shape_of(a, 0)?.rank() as i64)) }),
     op!("depth", "depth(layout)", |a| { a.count(1..=1)?; Ok(int(shape_of(a, 0)?.depth() as i64)) }),
-    op!("coalesce", "coalesce(layout, profile?)", |a| with_profile(a, alg::coalesce, alg::coalesce_profile)),
+    op!("coalesce", "coalesce(layout, profile?)", |a| with_profile(a, alg::coalesce_run_time, alg::coalesce_run_time_profile)),
     op!("flatten", "flatten(layout)", |a| { a.count(1..=1)?; a.inner(|l| Ok(alg::flatten(l))) }),
     op!("filter", "filter(layout, profile?)", |a| with_profile(a, alg::filter, alg::filter_profile)),
     op!("filter_zeros", "filter_zeros(layout, profile?)", |a| with_profile(a, alg::filter_zeros, alg::filter_zeros_with)),

@@ -217,6 +217,20 @@ impl Int {
         }
     }
 
+    /// The same value; of a run-time one only the bounds are known.
+    pub(crate) fn without_divisor(&self) -> Int {
+        match self {
+            Int::Dyn(sym) => Int::Dyn(Sym::from_parts(
+                sym.expr().clone(),
+                Facts {
+                    div: 1,
+                    ..sym.facts()
+                },
+            )),
+            other => other.clone(),
+        }
+    }
+
     /// Absolute value. A run-time value is never negative unless its expression says so, and a
     /// sum that may be negative is returned unchanged.
     pub fn abs(&self) -> Int {

@@ -1,7 +1,7 @@
 //! Division and remainder by positive numbers. Bit fields come out as `(x / 2^a) % 2^b`.
 
 use super::{Int, node};
-use crate::sym::{Expr, Facts, ceil_div, floor_div};
+use crate::sym::{Expr, Facts, Sym, ceil_div, floor_div};
 
 impl Int {
     /// `self / other` rounded down. `other` is positive.
@@ -48,6 +48,37 @@ impl Int {
             _ if exact_quotient(self, other).is_some() => Int::ZERO,
             _ if below(self, other) => self.clone(),
             _ => dynamic(Expr::Mod, self, other),
+        }
+    }
+}
+
+impl Int {
+    /// [`Int::floor_div`] that stays a run-time value if an operand is one, even where the result is
+    /// known.
+    pub(crate) fn floor_div_run_time(&self, other: &Int) -> Int {
+        if other.lower() == 1 && other.upper() == Some(1) {
+            return self.clone();
+        }
+        self.run_time(other, self.floor_div(other), Expr::FloorDiv)
+    }
+
+    /// [`Int::ceil_div`] that stays a run-time value if an operand is one, even where the result is
+    /// known.
+    pub(crate) fn ceil_div_run_time(&self, other: &Int) -> Int {
+        self.run_time(other, self.ceil_div(other), Expr::CeilDiv)
+    }
+
+    fn run_time(&self, other: &Int, result: Int, make: fn(Int, Int) -> Expr) -> Int {
+        match result {
+            Int::Static(value) if !(self.is_static() && other.is_static()) => {
+                let facts = Facts {
+                    width: self.width().max(other.width()),
+                    div: value.saturating_abs().max(1),
+                    ..Int::Static(value).facts()
+                };
+                Int::Dyn(Sym::from_parts(make(self.clone(), other.clone()), facts))
+            }
+            result => result,
         }
     }
 }

@@ -4,6 +4,7 @@ mod decay;
 mod definitions;
 mod draw;
 mod dynamic;
+mod run_time;
 mod swizzled;
 mod symbols;
 mod text;

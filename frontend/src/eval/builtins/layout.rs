@@ -5,7 +5,7 @@ use crate::eval::call::Call;
 use crate::eval::materialize::OpA;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result};
-use cutec_dialects::value::Val;
+use cutec_dialects::value::{TupleKind, Val};
 use cutec_layout::{AnyLayout, Tree};
 
 /// Operations of the layout algebra, with the number of their operands.
@@ -124,6 +124,11 @@ fn accessor<'c, 'a>(
                 value = ev.op("get", name, &[value], &OpA::mode(path), call.span)?;
             }
             if name == "shape" {
+                // A shape is its own.
+                if matches!(&value, Value::Cute(cute) if matches!(cute.val, Val::Tuple(TupleKind::Shape, _)))
+                {
+                    return Ok(value);
+                }
                 return ev.op("get_shape", "shape", &[value], &OpA::default(), call.span);
             }
             let value = layout_of(ev, &value, call)?;
