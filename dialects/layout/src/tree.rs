@@ -63,7 +63,7 @@ impl<T> Tree<T> {
 
     /// The leaves from left to right.
     pub fn leaves(&self) -> Vec<&T> {
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(self.leaf_count());
         self.visit(&mut |leaf| out.push(leaf));
         out
     }
@@ -81,6 +81,29 @@ impl<T> Tree<T> {
         match self {
             Tree::Leaf(value) => f(value),
             Tree::Node(modes) => modes.iter().for_each(|mode| mode.visit(f)),
+        }
+    }
+
+    /// Whether `f` holds at some leaf.
+    pub fn any(&self, f: &mut impl FnMut(&T) -> bool) -> bool {
+        match self {
+            Tree::Leaf(value) => f(value),
+            Tree::Node(modes) => modes.iter().any(|mode| mode.any(f)),
+        }
+    }
+
+    /// Calls `f` on the leaves of two congruent trees from right to left.
+    pub(crate) fn visit_pairs_back<'a, U>(
+        &'a self,
+        other: &'a Tree<U>,
+        f: &mut impl FnMut(&'a T, &'a U),
+    ) {
+        match (self, other) {
+            (Tree::Leaf(a), Tree::Leaf(b)) => f(a, b),
+            (a, b) => {
+                let pairs = a.modes().iter().zip(b.modes());
+                pairs.rev().for_each(|(a, b)| a.visit_pairs_back(b, f));
+            }
         }
     }
 

@@ -119,34 +119,36 @@ pub fn coalesce_shape(shape: &IntTuple) -> IntTuple {
 /// The flat modes after merging, from left to right; never empty. With `beyond`, a last mode of
 /// extent 1 is kept as one of extent 2, which says where the function goes on.
 fn merge(layout: &Layout, beyond: bool, rule: Rule) -> Vec<(Int, Int)> {
-    let shapes = layout.shape().leaves();
-    let strides = layout.stride().leaves();
     // Built from the back, as the last mode decides what lies beyond.
-    let mut out: Vec<(Int, Int)> = Vec::with_capacity(shapes.len());
-    let mut pairs = shapes.into_iter().zip(strides).rev();
-    match pairs.next() {
-        Some((shape, stride)) if beyond && shape.is(1) => {
-            out.push((Int::Static(2), stride.clone()));
-        }
-        Some((shape, stride)) => out.push((shape.clone(), stride.clone())),
-        None => out.push((Int::ONE, Int::ZERO)),
-    }
-    for (shape, stride) in pairs {
-        if shape.is(1) {
-            continue;
-        }
-        let only = out.len() == 1;
-        let Some((front_shape, front_stride)) = out.last_mut() else {
-            continue;
-        };
-        if only && front_shape.is(1) {
-            (*front_shape, *front_stride) = (shape.clone(), stride.clone());
-        } else if merges((shape, stride), front_shape, rule) && shape.mul(stride) == *front_stride {
-            *front_shape = shape.mul(front_shape);
-            *front_stride = stride.clone();
-        } else {
-            out.push((shape.clone(), stride.clone()));
-        }
+    let mut out: Vec<(Int, Int)> = Vec::with_capacity(layout.shape().leaf_count().max(1));
+    layout
+        .shape()
+        .visit_pairs_back(layout.stride(), &mut |shape, stride| {
+            let only = out.len() == 1;
+            let Some((front_shape, front_stride)) = out.last_mut() else {
+                let last = match shape.is(1) && beyond {
+                    true => Int::Static(2),
+                    false => shape.clone(),
+                };
+                out.push((last, stride.clone()));
+                return;
+            };
+            if shape.is(1) {
+                return;
+            }
+            if only && front_shape.is(1) {
+                (*front_shape, *front_stride) = (shape.clone(), stride.clone());
+            } else if merges((shape, stride), front_shape, rule)
+                && shape.mul(stride) == *front_stride
+            {
+                *front_shape = shape.mul(front_shape);
+                *front_stride = stride.clone();
+            } else {
+                out.push((shape.clone(), stride.clone()));
+            }
+        });
+    if out.is_empty() {
+        out.push((Int::ONE, Int::ZERO));
     }
     out.reverse();
     out

@@ -1,7 +1,7 @@
 //! Functional composition of layouts: `composition(a, b)(c) = a(b(c))`.
 
 use super::size::coprofile;
-use super::{coalesce_x, coalesce_x_profile, transform_modes};
+use super::{Modes, coalesce_x, coalesce_x_profile, transform_modes};
 use crate::obligation::require;
 use crate::{
     AnyLayout, ComposedLayout, Condition, Int, IntTuple, Layout, LayoutError, Outer, Tiler, Tree,
@@ -126,12 +126,11 @@ fn by_rhs(
 ) -> Result<Layout, LayoutError> {
     match (shape, stride) {
         (Tree::Node(shapes), Tree::Node(strides)) => {
-            let modes: Result<Vec<_>, _> = shapes
-                .iter()
-                .zip(strides)
-                .map(|(shape, stride)| by_rhs(lhs, shape, stride, fit, used))
-                .collect();
-            Ok(Layout::concat(modes?))
+            let mut modes = Modes::with_capacity(shapes.len());
+            for (shape, stride) in shapes.iter().zip(strides) {
+                modes.push(by_rhs(lhs, shape, stride, fit, used)?);
+            }
+            Ok(modes.finish())
         }
         (Tree::Leaf(shape), Tree::Leaf(Int::Scaled(stride, path))) => {
             let lhs = super::get(lhs, path)?;
@@ -173,7 +172,7 @@ fn by_mode(
     // What a run-time extent covers of each mode is a question of values, so it gets its place in every
     // one: the profile of the result must be that of its type, where less is known.
     let apart = !extent.is_static();
-    let mut out: Vec<(Int, Int)> = Vec::with_capacity(shapes.len());
+    let mut out = Modes::with_capacity(0);
     let mut rest = extent.clone();
     let mut step = stride.clone();
     for (mode, (shape, lhs_stride)) in shapes.iter().zip(strides).enumerate() {
@@ -186,7 +185,7 @@ fn by_mode(
         };
         if mode + 1 == shapes.len() {
             if out.is_empty() || !rest.is(1) {
-                out.push((rest.clone(), step.mul(lhs_stride)));
+                out.push(Layout::scalar(rest.clone(), step.mul(lhs_stride)));
             }
             break;
         }
@@ -224,19 +223,11 @@ fn by_mode(
                 true => rest.floor_div_run_time(&part),
                 false => rest.floor_div(&part),
             };
-            out.push((part, step.mul(lhs_stride)));
+            out.push(Layout::scalar(part, step.mul(lhs_stride)));
         }
         step = next;
     }
-    if out.len() == 1
-        && let Some((shape, stride)) = out.pop()
-    {
-        return Ok(Layout::scalar(shape, stride));
-    }
-    let modes = out
-        .into_iter()
-        .map(|(shape, stride)| Layout::scalar(shape, stride));
-    Ok(Layout::concat(modes))
+    Ok(out.finish_unwrapped())
 }
 
 /// A stride steps inside a mode, or over whole modes.
@@ -284,6 +275,13 @@ fn check_shape(
     rest: &Int,
     fit: Fit,
 ) -> Result<(), LayoutError> {
+    if let (Int::Static(step), Int::Static(extent), Int::Static(here), Int::Static(rest)) =
+        (step, shape, here, rest)
+        && (rest <= here
+            || (rest % (*here).max(1) == 0 && (fit == Fit::Padded || extent % (*step).max(1) == 0)))
+    {
+        return Ok(());
+    }
     let fits = Condition::AtMost {
         left: rest.clone(),
         right: here.clone(),

@@ -14,11 +14,12 @@ use crate::{Int, IntTuple, Layout, LayoutError, Tree};
 /// If the coordinate is nested where the shape is not, or the ranks differ.
 pub fn crd2idx(coord: &IntTuple, layout: &Layout) -> Result<IntTuple, LayoutError> {
     plain_integers("crd2idx", coord)?;
-    let value = go(coord, layout.shape(), layout.stride())?;
-    let has_basis = |leaf: &&Int| !leaf.path().is_empty();
-    if !layout.stride().leaves().iter().any(has_basis) {
-        return Ok(value);
+    if !layout.stride().any(&mut |leaf| !leaf.path().is_empty()) {
+        let mut sum = Int::ZERO;
+        add_up(coord, layout.shape(), layout.stride(), &mut sum)?;
+        return Ok(Tree::Leaf(sum));
     }
+    let value = go(coord, layout.shape(), layout.stride())?;
     Ok(spread(&value, &coprofile("crd2idx", layout.stride())?))
 }
 
@@ -38,6 +39,50 @@ fn spread(value: &IntTuple, profile: &Tree<()>) -> IntTuple {
         (Tree::Leaf(zero), profile) if zero.is(0) => profile.repeat_like(&zero),
         (value, _) => value,
     }
+}
+
+/// Adds the value of a layout of integer strides to `sum`.
+fn add_up(
+    coord: &IntTuple,
+    shape: &IntTuple,
+    stride: &IntTuple,
+    sum: &mut Int,
+) -> Result<(), LayoutError> {
+    match (coord, shape, stride) {
+        (Tree::Leaf(coord), shape, stride) => {
+            add_up_index(coord.clone(), shape, stride, sum);
+            Ok(())
+        }
+        (Tree::Node(coords), Tree::Node(shapes), Tree::Node(strides))
+            if coords.len() == shapes.len() =>
+        {
+            let modes = coords.iter().zip(shapes.iter().zip(strides));
+            modes
+                .into_iter()
+                .try_for_each(|(coord, (shape, stride))| add_up(coord, shape, stride, sum))
+        }
+        (coord, shape, _) => Err(rank_mismatch("crd2idx", shape.rank(), coord.rank(), coord)),
+    }
+}
+
+/// [`add_up`] for an index, which runs through the modes.
+fn add_up_index(index: Int, shape: &IntTuple, stride: &IntTuple, sum: &mut Int) {
+    let (Tree::Node(shapes), Tree::Node(strides)) = (shape, stride) else {
+        if let Tree::Leaf(stride) = stride {
+            *sum = sum.add(&index.mul(stride));
+        }
+        return;
+    };
+    let Some(last) = shapes.len().checked_sub(1) else {
+        return;
+    };
+    let mut rest = index;
+    for (shape, stride) in shapes[..last].iter().zip(strides) {
+        let extent = product(shape);
+        add_up_index(rest.modulo(&extent), shape, stride, sum);
+        rest = rest.floor_div(&extent);
+    }
+    add_up_index(rest, &shapes[last], &strides[last], sum);
 }
 
 fn go(coord: &IntTuple, shape: &IntTuple, stride: &IntTuple) -> Result<IntTuple, LayoutError> {

@@ -6,7 +6,7 @@ use super::{
     complement::complement_apart,
     composition, composition_padded, node2, rank_mismatch, transform_modes,
 };
-use crate::{IntTuple, Layout, LayoutError, Tiler, Tree};
+use crate::{Int, IntTuple, Layout, LayoutError, Tiler, Tree};
 
 /// Splits `layout` into `(tile, rest)` by a tiler; a tile splits mode by mode.
 ///
@@ -37,12 +37,36 @@ pub fn logical_divide(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutEr
 /// # Errors
 /// As [`logical_divide`].
 pub fn logical_divide_layout(layout: &Layout, tiler: &Layout) -> Result<Layout, LayoutError> {
+    if let Some(divided) = divide_scalar(layout, tiler) {
+        return Ok(divided);
+    }
     let rest = match is_by_basis(tiler) {
         true => complement_by_basis_to(tiler, layout.shape())?,
         false => complement_apart(tiler, coalesce(layout).shape())?,
     };
     let tile = composition(layout, tiler)?;
     Ok(Layout::concat([tile, composition_padded(layout, &rest)?]))
+}
+
+/// The division of `extent:stride` by `tile:1`, which is most of all divisions.
+fn divide_scalar(layout: &Layout, tiler: &Layout) -> Option<Layout> {
+    let (Tree::Leaf(extent), Tree::Leaf(stride)) = (layout.shape(), layout.stride()) else {
+        return None;
+    };
+    let (Tree::Leaf(tile), Tree::Leaf(Int::Static(1))) = (tiler.shape(), tiler.stride()) else {
+        return None;
+    };
+    if tile.lower_extent() < 2 {
+        return None;
+    }
+    let count = extent.ceil_div(tile);
+    let step = match count.is(1) {
+        true => Int::ZERO,
+        false => tile.mul(stride),
+    };
+    let shape = node2(tiler.shape().clone(), Tree::Leaf(count));
+    let stride = node2(layout.stride().clone(), Tree::Leaf(step));
+    Some(Layout::raw(shape, stride))
 }
 
 /// Gathers the tiles and the rests of a divided layout into `((tiles…),(rests…, other modes…))`.
@@ -133,7 +157,7 @@ pub fn ceil_div_tiler(shape: &IntTuple, tiler: &Tiler) -> Result<IntTuple, Layou
     match tiler {
         Tiler::Layout(layout) => Ok(complement(layout, shape)?.shape().clone()),
         Tiler::Int(extent) => super::ceil_div(shape, &Tree::Leaf(extent.clone())),
-        Tiler::All => Ok(Tree::Leaf(crate::Int::ONE)),
+        Tiler::All => Ok(Tree::Leaf(Int::ONE)),
         Tiler::Tile(tilers) => {
             if tilers.len() > shape.rank() {
                 return Err(LayoutError::TooManyModes {

@@ -97,7 +97,7 @@ fn transform_modes<G>(
             value: guide_text(),
         });
     }
-    let mut out = Vec::with_capacity(rank);
+    let mut out = Modes::with_capacity(rank);
     for (index, mode) in layout.modes().enumerate() {
         match guide.get(index) {
             Some(guide) => out.push(f(mode, guide)?),
@@ -105,7 +105,56 @@ fn transform_modes<G>(
             None => break,
         }
     }
-    Ok(Layout::concat(out))
+    Ok(out.finish())
+}
+
+/// A layout under construction, mode by mode; a single mode takes no memory.
+struct Modes {
+    first: Option<Layout>,
+    shapes: Vec<IntTuple>,
+    strides: Vec<IntTuple>,
+}
+
+impl Modes {
+    /// Room for `count` modes, or for one if that is 0.
+    fn with_capacity(count: usize) -> Modes {
+        Modes {
+            first: None,
+            shapes: Vec::with_capacity(count),
+            strides: Vec::with_capacity(count),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first.is_none() && self.shapes.is_empty()
+    }
+
+    fn push(&mut self, mode: Layout) {
+        if self.shapes.capacity() == 0 && self.first.is_none() {
+            self.first = Some(mode);
+            return;
+        }
+        for mode in self.first.take().into_iter().chain([mode]) {
+            self.shapes.push(mode.shape);
+            self.strides.push(mode.stride);
+        }
+    }
+
+    /// The layout of these modes.
+    fn finish(mut self) -> Layout {
+        if let Some(first) = self.first.take() {
+            return Layout::concat([first]);
+        }
+        Layout::raw(Tree::Node(self.shapes), Tree::Node(self.strides))
+    }
+
+    /// The layout of these modes, or the mode itself if it is the only one.
+    fn finish_unwrapped(mut self) -> Layout {
+        match self.first.take() {
+            Some(only) => only,
+            None => self.finish(),
+        }
+    }
 }
 
 fn node2(a: IntTuple, b: IntTuple) -> IntTuple {

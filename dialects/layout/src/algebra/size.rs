@@ -70,12 +70,11 @@ pub(crate) fn coprofile(op: &'static str, stride: &IntTuple) -> Result<Tree<()>,
         modes[mode] = insert(below, rest);
         Tree::Node(modes)
     }
-    let leaves = stride.leaves();
-    if leaves.iter().all(|leaf| leaf.path().is_empty()) {
+    if !stride.any(&mut |leaf| !leaf.path().is_empty()) {
         return Ok(Tree::Leaf(()));
     }
     let mut profile = Tree::Leaf(());
-    for leaf in leaves {
+    for leaf in stride.leaves() {
         if leaf.path().is_empty() && !leaf.is(0) {
             return Err(LayoutError::Unsupported {
                 op,

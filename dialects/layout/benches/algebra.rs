@@ -1,0 +1,54 @@
+//! How long the operations of the algebra take on layouts as kernels have them.
+//!
+//! `cargo bench -p cutec-layout`; `docs/layout.md` has the figures.
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use cutec_layout::algebra::{
+    coalesce, complement, composition, composition_any, crd2idx, right_inverse, zipped_divide,
+};
+use cutec_layout::text::{parse_any_layout, parse_int_tuple, parse_layout, parse_tiler};
+use std::hint::black_box;
+
+/// A tile of 128 by 64 in shared memory, by stages, as the operand of an MMA sees it.
+const RANK_4: &str = "((8,16),(8,8),2,3):((64,512),(1,8),8192,16384)";
+/// The same with run-time extents.
+const RUN_TIME: &str = "(?{div=128},?{div=64},2,3):(?{div=64},1,8192,16384)";
+
+fn operations(c: &mut Criterion) {
+    let layout = |text: &str| parse_layout(text).expect("a layout");
+    let rank_4 = layout(RANK_4);
+    let right = layout("((4,2),(8,2),2,3):((1,16),(128,8),8192,16384)");
+    c.bench_function("composition of rank 4", |b| {
+        b.iter(|| composition(black_box(&rank_4), black_box(&right)))
+    });
+    let tiler = parse_tiler("[32:1;16:1;2:1;1:1]").expect("a tile");
+    c.bench_function("zipped_divide of rank 4", |b| {
+        b.iter(|| zipped_divide(black_box(&rank_4), black_box(&tiler)))
+    });
+    let run_time = layout(RUN_TIME);
+    c.bench_function("zipped_divide of rank 4, run-time", |b| {
+        b.iter(|| zipped_divide(black_box(&run_time), black_box(&tiler)))
+    });
+    let sparse = layout("((4,2),(8,2)):((1,16),(128,8))");
+    let size = parse_int_tuple("16384").expect("an integer");
+    c.bench_function("complement", |b| {
+        b.iter(|| complement(black_box(&sparse), black_box(&size)))
+    });
+    c.bench_function("right_inverse of rank 4", |b| {
+        b.iter(|| right_inverse(black_box(&rank_4)))
+    });
+    c.bench_function("coalesce of rank 4", |b| {
+        b.iter(|| coalesce(black_box(&rank_4)))
+    });
+    let coord = parse_int_tuple("(77,41,1,2)").expect("a coordinate");
+    c.bench_function("crd2idx of rank 4", |b| {
+        b.iter(|| crd2idx(black_box(&coord), black_box(&rank_4)))
+    });
+    let swizzled = parse_any_layout(&format!("S<3,3,3> o 0 o {RANK_4}")).expect("a layout");
+    c.bench_function("composition behind a swizzle", |b| {
+        b.iter(|| composition_any(black_box(&swizzled), black_box(&tiler)))
+    });
+}
+
+criterion_group!(benches, operations);
+criterion_main!(benches);
