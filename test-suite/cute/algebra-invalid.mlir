@@ -28,7 +28,7 @@ func.func @mode(%a: !cute.layout<"(4,8):(1,4)">) {
 // -----
 
 func.func @divide(%a: !cute.layout<"(4,8):(1,4)">, %t: !cute.tile<"[2:1;2:1;2:1]">) {
-  // expected-error@+2 {{[2:1;2:1;2:1] has 3 modes, but there are only 2}}
+  // expected-error@+2 {{[2:1;2:1;2:1] has 3 modes; expected at most 2}}
   // expected-error@+1 {{'cute.zipped_divide' op failed to infer returned types}}
   %0 = cute.zipped_divide(%a, %t) : (!cute.layout<"(4,8):(1,4)">, !cute.tile<"[2:1;2:1;2:1]">) -> !cute.layout<"1:0">
   return
@@ -168,7 +168,7 @@ func.func @may_go_on(%a: !cute.layout<"(?,3):(1,4)">) {
 
 // 128 is not a multiple of 12 (NVIDIA/cutlass issue 3513).
 func.func @uneven(%l: !cute.layout<"(12,(4,8)):(7,(1,30))">, %t: !cute.layout<"128:1">) {
-  // expected-error@+2 {{extent 128 is not a multiple of 12}}
+  // expected-error@+2 {{128:1 on the right takes 12 elements at a time from mode 0 on the left, 12:7}}
   // expected-error@+1 {{failed to infer returned types}}
   %z = cute.zipped_divide(%l, %t) : (!cute.layout<"(12,(4,8)):(7,(1,30))">, !cute.layout<"128:1">) -> !cute.layout<"128:1">
   return

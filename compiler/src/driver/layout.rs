@@ -39,7 +39,8 @@ pub fn run(arguments: &LayoutArguments, _reporter: &Reporter) -> CommandResult {
             "--tile draws: give --grid or --svg with it".to_owned(),
         ));
     }
-    let value = eval(expression).map_err(CommandError::message)?;
+    let value =
+        eval(expression).map_err(|error| CommandError::message(error.render(expression)))?;
     let mut text = value.to_string();
     if arguments.grid {
         text = grid(&value, arguments)?;

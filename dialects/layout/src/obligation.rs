@@ -102,6 +102,46 @@ impl Condition {
         }
     }
 
+    /// What could be promised of a run-time value for the condition to be certain, in the words of a
+    /// message: `a v0 that 4 divides (`?{div=4}`)`.
+    pub fn promise(&self) -> Option<String> {
+        match self {
+            Condition::Divides { divisor, value } => {
+                let (divisor, sym) = (divisor.as_static()?, value.as_sym()?);
+                let plain = matches!(sym.expr(), crate::Expr::Var(_));
+                let notation = match plain {
+                    true => format!(" (`?{{div={divisor}}}`)"),
+                    false => String::new(),
+                };
+                Some(format!(
+                    "a {} that {divisor} divides{notation}",
+                    value.formula()
+                ))
+            }
+            Condition::Either(a, b) => a.promise().or_else(|| b.promise()),
+            Condition::AtMost { .. } | Condition::Equal { .. } => None,
+        }
+    }
+
+    /// Calls `f` with the id of every variable, repeats included.
+    pub fn visit_vars(&self, f: &mut dyn FnMut(u32)) {
+        match self {
+            Condition::Divides {
+                divisor: a,
+                value: b,
+            }
+            | Condition::AtMost { left: a, right: b }
+            | Condition::Equal { left: a, right: b } => {
+                a.visit_vars(f);
+                b.visit_vars(f);
+            }
+            Condition::Either(a, b) => {
+                a.visit_vars(f);
+                b.visit_vars(f);
+            }
+        }
+    }
+
     /// Whether the condition holds when each variable has the value that `env` gives it.
     pub fn eval(&self, env: &dyn Fn(u32) -> i64) -> bool {
         match self {
@@ -122,9 +162,10 @@ impl fmt::Display for Condition {
             Condition::Divides { divisor, value } => {
                 write!(f, "{} % {} == 0", value.formula(), divisor.formula())
             }
-            Condition::AtMost { left, right } => {
-                write!(f, "{} <= {}", left.formula(), right.formula())
-            }
+            Condition::AtMost { left, right } => match left.before_increment() {
+                Some(left) => write!(f, "{} < {}", left.formula(), right.formula()),
+                None => write!(f, "{} <= {}", left.formula(), right.formula()),
+            },
             Condition::Equal { left, right } => {
                 write!(f, "{} == {}", left.formula(), right.formula())
             }

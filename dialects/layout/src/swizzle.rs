@@ -97,10 +97,10 @@ impl Swizzle {
     /// # Errors
     /// If one width is not a power of two times the other.
     pub fn recast(self, old_bits: i64, new_bits: i64) -> Result<Swizzle, LayoutError> {
-        let refuse = || LayoutError::NotDivisible {
+        let refuse = || LayoutError::Unsupported {
             op: "recast_layout",
-            divisor: Int::Static(old_bits.min(new_bits)),
-            value: Int::Static(old_bits.max(new_bits)),
+            expected: "widths of which one is a power of two times the other",
+            found: format!("{old_bits} and {new_bits} bits"),
         };
         let (wide, narrow) = (old_bits.max(new_bits), old_bits.min(new_bits));
         if narrow <= 0 || wide % narrow != 0 || (wide / narrow).count_ones() != 1 {

@@ -36,18 +36,17 @@ fn complement_by(
 ) -> Result<Layout, LayoutError> {
     plain_integers(OP, cotarget)?;
     let filtered = filter(layout);
-    let mut modes: Vec<(usize, Int, Int)> = filtered
+    let mut modes: Vec<(Int, Int)> = filtered
         .shape()
         .leaves()
         .into_iter()
         .zip(filtered.stride().leaves())
-        .enumerate()
-        .map(|(mode, (shape, stride))| (mode, shape.clone(), stride.clone()))
+        .map(|(shape, stride)| (shape.clone(), stride.clone()))
         .collect();
-    if let [(_, _, Int::Static(0))] = modes.as_slice() {
+    if let [(_, Int::Static(0))] = modes.as_slice() {
         return Ok(compact(merge(cotarget)));
     }
-    for (_, _, stride) in &modes {
+    for (_, stride) in &modes {
         if !stride.path().is_empty() {
             return Err(LayoutError::Unsupported {
                 op: OP,
@@ -63,11 +62,11 @@ fn complement_by(
             });
         }
     }
-    modes.sort_by_key(|(_, _, stride)| stride.as_static());
+    modes.sort_by_key(|(_, stride)| stride.as_static());
     let (mut shapes, mut strides) = (Vec::new(), Vec::new());
     let mut end = Int::ONE;
-    for (mode, shape, stride) in &modes {
-        let gap = gap(layout, *mode, &end, stride)?;
+    for (shape, stride) in &modes {
+        let gap = gap(layout, (shape, stride), &end)?;
         shapes.push(Tree::Leaf(gap));
         strides.push(Tree::Leaf(end));
         end = stride.mul(shape);
@@ -116,11 +115,13 @@ fn compact(shape: IntTuple) -> Layout {
 }
 
 /// How often the modes below, which end at `end`, fit below `stride`.
-fn gap(layout: &Layout, mode: usize, end: &Int, stride: &Int) -> Result<Int, LayoutError> {
+fn gap(layout: &Layout, (shape, stride): (&Int, &Int), end: &Int) -> Result<Int, LayoutError> {
     let refuse = || LayoutError::NotInjective {
         op: OP,
         layout: layout.to_string(),
-        mode,
+        mode: Box::new(Layout::scalar(shape.clone(), stride.clone())),
+        stride: stride.clone(),
+        least: end.clone(),
     };
     let below = Condition::AtMost {
         left: end.clone(),

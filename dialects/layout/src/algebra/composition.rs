@@ -52,6 +52,7 @@ struct Use {
     path: Vec<usize>,
     mode: usize,
     shape: Int,
+    stride: Int,
     reach: Int,
     parts: usize,
 }
@@ -68,7 +69,7 @@ fn check_carries(use_of_modes: &[Use]) -> Result<(), LayoutError> {
         require(OP, below, || LayoutError::Carry {
             op: OP,
             mode: used.mode,
-            shape: used.shape.clone(),
+            left: Box::new(Layout::scalar(used.shape.clone(), used.stride.clone())),
             reach: used.reach.clone(),
         })?;
     }
@@ -190,7 +191,13 @@ fn by_mode(
             break;
         }
         let reach = step.abs();
-        check_stride(mode, shape, &reach, &rest)?;
+        let meeting = Meeting {
+            mode,
+            left: (shape, lhs_stride),
+            right: (extent, stride),
+            step: &reach,
+        };
+        meeting.check_stride(&rest)?;
         let over = shape.as_static().is_some_and(|shape| shape <= reach.div());
         let here = match apart && !over {
             true => shape.ceil_div_run_time(&reach),
@@ -198,7 +205,7 @@ fn by_mode(
         };
         let next = reach.ceil_div(shape).mul(&Int::Static(step.signum()));
         if !here.is(1) && !rest.is(1) {
-            check_shape(mode, shape, &reach, &here, &rest, fit)?;
+            meeting.check_shape(&here, &rest, fit)?;
             let part = here.min(&rest);
             if fit == Fit::Exact {
                 let reach = part.sub(&Int::ONE).mul(&reach);
@@ -214,6 +221,7 @@ fn by_mode(
                         path: path.to_vec(),
                         mode,
                         shape: shape.clone(),
+                        stride: lhs_stride.clone(),
                         reach,
                         parts: 1,
                     }),
@@ -230,26 +238,88 @@ fn by_mode(
     Ok(out.finish_unwrapped())
 }
 
-/// A stride steps inside a mode, or over whole modes.
-fn check_stride(mode: usize, shape: &Int, step: &Int, rest: &Int) -> Result<(), LayoutError> {
-    let refuse = || LayoutError::StrideDivisibility {
-        op: OP,
-        mode,
-        shape: shape.clone(),
-        stride: step.clone(),
-    };
-    if let (Int::Static(shape), Int::Static(step)) = (shape, step) {
-        return if *shape > 0 && (step % shape == 0 || step < shape) {
-            Ok(())
-        } else {
-            Err(refuse())
+/// A mode on the right that arrives at a mode on the left.
+struct Meeting<'a> {
+    mode: usize,
+    left: (&'a Int, &'a Int),
+    right: (&'a Int, &'a Int),
+    /// What is left of the stride on the right.
+    step: &'a Int,
+}
+
+impl Meeting<'_> {
+    /// A stride steps inside a mode, or over whole modes.
+    fn check_stride(&self, rest: &Int) -> Result<(), LayoutError> {
+        let (shape, step) = (self.left.0, self.step);
+        if let (Int::Static(shape), Int::Static(step)) = (shape, step) {
+            return if *shape > 0 && (step % shape == 0 || step < shape) {
+                Ok(())
+            } else {
+                Err(self.uneven_stride())
+            };
+        }
+        // Every extent is a multiple of 1, and an extent of 1 steps nowhere.
+        if rest.upper() == Some(1) || step.is(1) {
+            return Ok(());
+        }
+        require(OP, step_fits(shape, step), || self.uneven_stride())
+    }
+
+    /// What does not fit into a mode goes on in the next one, so the mode must be filled evenly: its
+    /// share divides the extent, and the stride divides the mode. C++ CuTe only tests the former.
+    fn check_shape(&self, here: &Int, rest: &Int, fit: Fit) -> Result<(), LayoutError> {
+        let (shape, step) = (self.left.0, self.step);
+        if let (Int::Static(step), Int::Static(shape), Int::Static(here), Int::Static(rest)) =
+            (step, shape, here, rest)
+            && (rest <= here
+                || (rest % (*here).max(1) == 0
+                    && (fit == Fit::Padded || shape % (*step).max(1) == 0)))
+        {
+            return Ok(());
+        }
+        let fits = Condition::AtMost {
+            left: rest.clone(),
+            right: here.clone(),
         };
+        if fits.decide() == Some(true) {
+            return Ok(());
+        }
+        let either = |condition| Condition::Either(Box::new(fits.clone()), Box::new(condition));
+        let share = either(Condition::Divides {
+            divisor: here.clone(),
+            value: rest.clone(),
+        });
+        require(OP, share, || LayoutError::ShapeDivisibility {
+            op: OP,
+            mode: self.mode,
+            left: scalar(self.left),
+            right: scalar(self.right),
+            part: here.clone(),
+            extent: rest.clone(),
+        })?;
+        if fit == Fit::Padded {
+            return Ok(());
+        }
+        let even = either(Condition::Divides {
+            divisor: step.clone(),
+            value: shape.clone(),
+        });
+        require(OP, even, || self.uneven_stride())
     }
-    // Every extent is a multiple of 1, and an extent of 1 steps nowhere.
-    if rest.upper() == Some(1) || step.is(1) {
-        return Ok(());
+
+    fn uneven_stride(&self) -> LayoutError {
+        LayoutError::StrideDivisibility {
+            op: OP,
+            mode: self.mode,
+            left: scalar(self.left),
+            right: scalar(self.right),
+            step: self.step.clone(),
+        }
     }
-    require(OP, step_fits(shape, step), refuse)
+}
+
+fn scalar((extent, stride): (&Int, &Int)) -> Box<Layout> {
+    Box::new(Layout::scalar(extent.clone(), stride.clone()))
 }
 
 /// The step is a multiple of the extent, or less than it.
@@ -263,54 +333,4 @@ pub(super) fn step_fits(shape: &Int, step: &Int) -> Condition {
         right: shape.clone(),
     };
     Condition::Either(Box::new(whole), Box::new(inside))
-}
-
-/// What does not fit into a mode goes on in the next one, so the mode must be filled evenly: its
-/// share divides the extent, and the stride divides the mode. C++ CuTe only tests the former.
-fn check_shape(
-    mode: usize,
-    shape: &Int,
-    step: &Int,
-    here: &Int,
-    rest: &Int,
-    fit: Fit,
-) -> Result<(), LayoutError> {
-    if let (Int::Static(step), Int::Static(extent), Int::Static(here), Int::Static(rest)) =
-        (step, shape, here, rest)
-        && (rest <= here
-            || (rest % (*here).max(1) == 0 && (fit == Fit::Padded || extent % (*step).max(1) == 0)))
-    {
-        return Ok(());
-    }
-    let fits = Condition::AtMost {
-        left: rest.clone(),
-        right: here.clone(),
-    };
-    if fits.decide() == Some(true) {
-        return Ok(());
-    }
-    let either = |condition| Condition::Either(Box::new(fits.clone()), Box::new(condition));
-    let share = either(Condition::Divides {
-        divisor: here.clone(),
-        value: rest.clone(),
-    });
-    require(OP, share, || LayoutError::ShapeDivisibility {
-        op: OP,
-        mode,
-        shape: here.clone(),
-        extent: rest.clone(),
-    })?;
-    if fit == Fit::Padded {
-        return Ok(());
-    }
-    let even = either(Condition::Divides {
-        divisor: step.clone(),
-        value: shape.clone(),
-    });
-    require(OP, even, || LayoutError::StrideDivisibility {
-        op: OP,
-        mode,
-        shape: shape.clone(),
-        stride: step.clone(),
-    })
 }

@@ -334,10 +334,11 @@ fn shape_div_int(a: &Int, b: &Int) -> Result<Int, LayoutError> {
         value: value.clone(),
     };
     let either = Condition::Either(Box::new(divides(&b, a)), Box::new(divides(a, &b)));
-    require("shape_div", either, || LayoutError::NotDivisible {
+    require("shape_div", either, || LayoutError::Unrelated {
         op: "shape_div",
-        divisor: b.clone(),
-        value: a.clone(),
+        what: "a divisor",
+        value: b.clone(),
+        other: a.clone(),
     })?;
     Ok(a.ceil_div(&b))
 }

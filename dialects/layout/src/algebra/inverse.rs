@@ -78,6 +78,7 @@ pub fn left_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
         if step % covered != 0 {
             return Err(LayoutError::NotDivisible {
                 op: OP,
+                what: "a stride",
                 divisor: Int::Static(covered),
                 value: stride.clone(),
             });
@@ -97,19 +98,21 @@ pub fn left_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
 
 /// The inverse reads an offset as digits, one a mode. A mode that reaches into the digit of the
 /// next one makes larger digits than that one has elements; they are only right in the last mode
-/// of the layout, which goes on beyond its extent.
+/// of the layout, which goes on beyond its extent unless modes of one element follow it.
 fn check_digits(layout: &Layout, sorted: &[(Int, Int, Int)]) -> Result<(), LayoutError> {
     let last_prefix = sorted
         .iter()
         .map(|(_, _, prefix)| prefix)
         .fold(Int::ONE, |last, prefix| last.max(prefix));
+    let leaves = layout.shape().leaves();
+    let goes_on = leaves.last().is_some_and(|extent| !extent.is(1));
     let mut reach = Int::ZERO;
     for (mode, (extent, stride, prefix)) in sorted.iter().enumerate() {
         if stride.is(0) {
             continue;
         }
         reach = reach.add(&extent.sub(&Int::ONE).mul(stride));
-        let unbounded = *prefix == last_prefix;
+        let unbounded = goes_on && *prefix == last_prefix;
         let mut digit = reach.floor_div(stride);
         if let Some((_, next, _)) = sorted.get(mode + 1) {
             digit = digit.min(&next.floor_div(stride).sub(&Int::ONE));
@@ -121,10 +124,11 @@ fn check_digits(layout: &Layout, sorted: &[(Int, Int, Int)]) -> Result<(), Layou
             left: digit.add(&Int::ONE),
             right: extent.clone(),
         };
-        require("left_inverse", fits, || LayoutError::NotInjective {
+        require("left_inverse", fits, || LayoutError::Ambiguous {
             op: "left_inverse",
             layout: layout.to_string(),
-            mode,
+            mode: Box::new(Layout::scalar(extent.clone(), stride.clone())),
+            count: digit.add(&Int::ONE),
         })?;
     }
     Ok(())

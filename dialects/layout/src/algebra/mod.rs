@@ -71,6 +71,7 @@ pub use product::{
 };
 pub use recast::{downcast, recast_layout, recast_layout_any, upcast};
 pub use size::{coshape, cosize, cosize_any, depth, rank, size};
+pub(crate) use slice::coord_text;
 pub use slice::{dice, slice, slice_and_offset};
 pub use slice_swizzled::slice_swizzled;
 pub use swizzled::{compose, left_inverse_any, right_inverse_any, swizzle_through};

@@ -45,9 +45,10 @@ pub fn select(layout: &Layout, indices: &[usize]) -> Result<Layout, LayoutError>
 /// If the range is empty or reaches beyond the last mode.
 pub fn take(layout: &Layout, begin: usize, end: usize) -> Result<Layout, LayoutError> {
     if begin >= end || end > layout.rank() {
-        return Err(LayoutError::NoSuchMode {
+        return Err(LayoutError::NoSuchModes {
             op: "take",
-            mode: end.saturating_sub(1),
+            begin,
+            end,
             rank: layout.rank(),
             value: layout.to_string(),
         });
@@ -62,9 +63,10 @@ pub fn take(layout: &Layout, begin: usize, end: usize) -> Result<Layout, LayoutE
 pub fn group_modes(layout: &Layout, begin: usize, end: usize) -> Result<Layout, LayoutError> {
     let rank = layout.rank();
     if begin > end || end > rank {
-        return Err(LayoutError::NoSuchMode {
+        return Err(LayoutError::NoSuchModes {
             op: "group_modes",
-            mode: end.saturating_sub(1),
+            begin,
+            end,
             rank,
             value: layout.to_string(),
         });

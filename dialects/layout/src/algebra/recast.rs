@@ -21,7 +21,12 @@ pub fn upcast(layout: &Layout, n: i64) -> Result<Layout, LayoutError> {
             Int::Static(step) => {
                 let size = step.saturating_abs();
                 if size % n != 0 && n % size != 0 {
-                    return Err(not_divisible(&Int::Static(n), stride));
+                    return Err(LayoutError::Unrelated {
+                        op: OP,
+                        what: "a stride",
+                        value: stride.clone(),
+                        other: Int::Static(n),
+                    });
                 }
                 let share = Int::Static(n).ceil_div(&Int::Static(size));
                 let step = Int::Static(step.signum()).mul(&stride.abs().ceil_div(&Int::Static(n)));
@@ -33,7 +38,7 @@ pub fn upcast(layout: &Layout, n: i64) -> Result<Layout, LayoutError> {
                     divisor: n.clone(),
                     value: stride.clone(),
                 };
-                require(OP, divides, || not_divisible(&n, stride))?;
+                require(OP, divides, || not_divisible("a stride", &n, stride))?;
                 Ok((shape.clone(), stride.floor_div(&n)))
             }
             Int::Scaled(..) => Err(basis(layout)),
@@ -146,7 +151,9 @@ pub fn recast_layout_any(
             divisor: Int::Static(up),
             value: scaled.clone(),
         };
-        if let Err(error) = require(OP, divides, || not_divisible(&Int::Static(up), leaf)) {
+        if let Err(error) = require(OP, divides, || {
+            not_divisible("an offset", &Int::Static(up), leaf)
+        }) {
             failed = Some(error);
         }
         scaled.floor_div(&Int::Static(up))
@@ -202,9 +209,10 @@ fn by_leaf(
     go(layout.shape(), layout.stride(), f)
 }
 
-fn not_divisible(divisor: &Int, value: &Int) -> LayoutError {
+fn not_divisible(what: &'static str, divisor: &Int, value: &Int) -> LayoutError {
     LayoutError::NotDivisible {
         op: OP,
+        what,
         divisor: divisor.clone(),
         value: value.clone(),
     }

@@ -47,6 +47,17 @@ fn pick(
     Ok(Layout::raw(Tree::Node(shapes), Tree::Node(strides)))
 }
 
+/// A coordinate as it is written.
+pub(crate) fn coord_text(coord: &Coord) -> String {
+    match coord {
+        Tree::Leaf(leaf) => leaf.as_ref().map_or("_".to_owned(), Int::to_string),
+        Tree::Node(modes) => {
+            let modes: Vec<String> = modes.iter().map(coord_text).collect();
+            format!("({})", modes.join(","))
+        }
+    }
+}
+
 fn lift(
     op: &'static str,
     coord: &Coord,
@@ -65,6 +76,9 @@ fn lift(
             .iter()
             .zip(modes)
             .try_for_each(|(coord, mode)| lift(op, coord, mode, at_underscore, out)),
-        (coord, tuple) => Err(rank_mismatch(op, tuple.rank(), coord.rank(), tuple)),
+        (coord, tuple) => {
+            let coord_text = coord_text(coord);
+            Err(rank_mismatch(op, tuple.rank(), coord.rank(), coord_text))
+        }
     }
 }

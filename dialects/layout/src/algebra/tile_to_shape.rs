@@ -35,6 +35,7 @@ pub fn tile_to_shape(
         };
         require(OP, divides, || LayoutError::NotDivisible {
             op: OP,
+            what: "an extent",
             divisor,
             value,
         })?;

@@ -62,7 +62,7 @@ pub enum ExprError {
         found: String,
     },
     /// The algebra refuses the operands.
-    #[error("{error}")]
+    #[error("{error}{}", legend(error))]
     Layout {
         /// The call.
         span: Range<usize>,
@@ -72,6 +72,19 @@ pub enum ExprError {
 }
 
 impl ExprError {
+    /// The message and, unless all of `text` is meant, the part of it that is.
+    pub fn render(&self, text: &str) -> String {
+        let span = self.span();
+        let marked = text.get(span.clone()).unwrap_or("");
+        if text.contains('\n') || marked.trim() == text.trim() {
+            return self.to_string();
+        }
+        let width = |text: &str| text.chars().count();
+        let before = width(text.get(..span.start).unwrap_or(""));
+        let marks = "^".repeat(width(marked).max(1));
+        format!("{self}\n  {text}\n  {}{marks}", " ".repeat(before))
+    }
+
     /// The byte range that the error is about.
     pub fn span(&self) -> Range<usize> {
         match self {
@@ -81,6 +94,28 @@ impl ExprError {
             | ExprError::ArgumentKind { span, .. }
             | ExprError::Layout { span, .. } => span.clone(),
         }
+    }
+}
+
+/// What the names of run-time values in an error stand for: each `?` of the expression is one.
+fn legend(error: &LayoutError) -> String {
+    let LayoutError::Undecided { condition, .. } = error else {
+        return String::new();
+    };
+    let mut vars = Vec::new();
+    condition.visit_vars(&mut |var| vars.push(var));
+    vars.sort_unstable();
+    vars.dedup();
+    let names = vars.iter().map(|var| match var {
+        0 => "v0 is the first `?`".to_owned(),
+        1 => "v1 is the second `?`".to_owned(),
+        2 => "v2 is the third `?`".to_owned(),
+        var => format!("v{var} is `?` number {}", var + 1),
+    });
+    let names: Vec<String> = names.collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", names.join(", ")),
     }
 }
 

@@ -1,5 +1,6 @@
 //! [`Value`]: what an expression can be, and its reading as an argument.
 
+use crate::algebra::coord_text;
 use crate::{AnyLayout, Coord, Int, IntTuple, Layout, Outer, Swizzle, Tiler, Tree};
 use std::fmt;
 
@@ -126,29 +127,11 @@ fn tiler_of_coord(coord: &Coord) -> Tiler {
     }
 }
 
-/// Prints a coordinate, `_` where it has none.
-pub(super) fn write_coord(coord: &Coord, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    match coord {
-        Tree::Leaf(Some(value)) => fmt::Display::fmt(value, f),
-        Tree::Leaf(None) => f.write_str("_"),
-        Tree::Node(modes) => {
-            f.write_str("(")?;
-            for (index, mode) in modes.iter().enumerate() {
-                if index > 0 {
-                    f.write_str(",")?;
-                }
-                write_coord(mode, f)?;
-            }
-            f.write_str(")")
-        }
-    }
-}
-
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Tuple(tuple) => tuple.fmt(f),
-            Value::Coord(coord) => write_coord(coord, f),
+            Value::Coord(coord) => f.write_str(&coord_text(coord)),
             Value::Layout(layout) => layout.fmt(f),
             Value::Swizzle(swizzle) => swizzle.fmt(f),
             Value::Tiler(tiler) => tiler.fmt(f),

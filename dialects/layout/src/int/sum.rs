@@ -28,6 +28,14 @@ impl Int {
         sum.finish()
     }
 
+    /// `x` of a run-time `x + 1`.
+    pub(crate) fn before_increment(&self) -> Option<Int> {
+        match self.as_sym()?.expr() {
+            Expr::Add(terms) if terms.last()?.is(1) => Some(self.sub(&Int::ONE)),
+            _ => None,
+        }
+    }
+
     /// `self` as a sum of a multiple of `unit` and a rest; `unit` is positive.
     pub fn split_multiples(&self, unit: i64) -> (Int, Int) {
         let parts = match self {

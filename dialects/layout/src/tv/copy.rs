@@ -81,13 +81,22 @@ impl TiledCopy {
     ) -> Result<TiledCopy, LayoutError> {
         const OP: &str = "make_tiled_copy";
         let pairs = [
-            (atom.threads(), mode_size(&layout_tv, 0)),
-            (atom.values(), mode_size(&layout_tv, 1)),
+            (
+                "a number of threads",
+                atom.threads(),
+                mode_size(&layout_tv, 0),
+            ),
+            (
+                "a number of values",
+                atom.values(),
+                mode_size(&layout_tv, 1),
+            ),
         ];
-        for (divisor, value) in pairs {
+        for (what, divisor, value) in pairs {
             if !value.modulo(&divisor).is(0) {
                 return Err(LayoutError::NotDivisible {
                     op: OP,
+                    what,
                     divisor,
                     value,
                 });

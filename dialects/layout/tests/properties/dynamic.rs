@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 /// Makes some leaves run-time values, and remembers what they were.
-fn loosen(random: &mut Random, layout: &Layout, values: &RefCell<Vec<i64>>) -> Layout {
+pub fn loosen(random: &mut Random, layout: &Layout, values: &RefCell<Vec<i64>>) -> Layout {
     let mut leaf = |leaf: &Int, strides: bool| {
         let value = leaf.as_static().unwrap_or(0);
         let keep = if strides { value < 2 } else { value < 1 };

@@ -4,6 +4,8 @@ mod decay;
 mod definitions;
 mod draw;
 mod dynamic;
+mod dynamic_definitions;
+mod errors;
 mod run_time;
 mod swizzled;
 mod symbols;

@@ -60,7 +60,7 @@ fn run_time_right_sides_compose() {
     let open = compose("(4,8):(8,1)", "?:1").expect_err("4 may not divide it");
     assert_eq!(
         open.to_string(),
-        "composition: cannot prove v0 <= 4 or v0 % 4 == 0"
+        "composition: cannot prove v0 <= 4 or v0 % 4 == 0; a v0 that 4 divides (`?{div=4}`) would prove it"
     );
 }
 
