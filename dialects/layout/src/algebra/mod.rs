@@ -1,7 +1,7 @@
 //! The operations of the layout algebra, one family a file.
 //!
-//! Reading order: `int_tuple` (arithmetic on nested integers), `size`, `compact` (strides made
-//! from shapes), `coord` (coordinates and offsets), `slice`, `modes` (modes as a list),
+//! Reading order: `int_tuple` (arithmetic on nested integers), `compare`, `size`, `compact` (strides made
+//! from shapes), `coord` (coordinates and offsets), `slice`, `slice_swizzled`, `modes` (modes as a list),
 //! `coalesce`, `filter`, `composition`, `complement`, `inverse`, `divide`, `product`,
 //! `tile_to_shape`, `recast`, `alignment`, `swizzled` (through swizzles).
 //!
@@ -14,6 +14,7 @@ mod alignment;
 mod by_basis;
 mod coalesce;
 mod compact;
+mod compare;
 mod complement;
 mod composition;
 mod coord;
@@ -45,6 +46,7 @@ pub use compact::{
     compact_col_major, compact_col_major_from, compact_order, compact_row_major,
     make_fragment_like, make_identity_layout, make_layout_like, make_ordered_layout,
 };
+pub use compare::{colex_less, lex_less};
 pub use complement::{complement, complement_default};
 pub(crate) use composition::composition_padded;
 pub use composition::{composition, composition_any, composition_tiler};
@@ -62,8 +64,8 @@ pub use int_tuple::{
 pub(crate) use int_tuple::{plain_integer, plain_integers};
 pub use inverse::{left_inverse, right_inverse, right_inverse_is_largest};
 pub use modes::{
-    append, append_to_rank, flatten, get, group_modes, prepend, prepend_to_rank, select, take,
-    unflatten, zip,
+    append, append_to_rank, flatten, get, group_modes, prepend, prepend_to_rank, replace, select,
+    take, unflatten, zip,
 };
 pub use product::{
     blocked_product, flat_product, logical_product, logical_product_layout, raked_product,

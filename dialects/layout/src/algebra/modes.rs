@@ -56,6 +56,26 @@ pub fn take(layout: &Layout, begin: usize, end: usize) -> Result<Layout, LayoutE
     Ok(Layout::concat(layout.modes().skip(begin).take(end - begin)))
 }
 
+/// The layout with `mode` in place of its mode `index`.
+///
+/// # Errors
+/// If there is no such mode.
+pub fn replace(layout: &Layout, index: usize, mode: &Layout) -> Result<Layout, LayoutError> {
+    if index >= layout.rank() {
+        return Err(LayoutError::NoSuchMode {
+            op: "replace",
+            mode: index,
+            rank: layout.rank(),
+            value: layout.to_string(),
+        });
+    }
+    let modes = layout.modes().enumerate();
+    Ok(Layout::concat(modes.map(|(at, old)| match at == index {
+        true => mode.clone(),
+        false => old,
+    })))
+}
+
 /// Makes one mode of the modes `begin .. end`.
 ///
 /// # Errors

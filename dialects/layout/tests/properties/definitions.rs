@@ -2,12 +2,13 @@
 
 use super::{Random, at, leaf, size, values};
 use cutec_layout::algebra::{
-    blocked_product, coalesce, coalesce_profile, complement, composition, cosize, dice, filter,
-    flatten, idx2crd, left_inverse, logical_divide, logical_product, make_layout_like,
-    max_common_vector, raked_product, recast_layout, right_inverse, slice, tile_to_shape,
-    zipped_divide,
+    blocked_product, coalesce, coalesce_profile, colex_less, complement, composition, cosize,
+    crd2crd, dice, domain_distribute, filter, filter_zeros, flatten, idx2crd, left_inverse,
+    lex_less, logical_divide, logical_product, make_layout_like, make_ordered_layout,
+    max_common_layout, max_common_vector, nullspace, raked_product, recast_layout, replace,
+    right_inverse, slice, tile_to_shape, zipped_divide,
 };
-use cutec_layout::{Coord, Int, Layout, Tiler, Tree};
+use cutec_layout::{Coord, Int, IntTuple, Layout, Tiler, Tree};
 use std::collections::BTreeSet;
 
 const ROUNDS: usize = 3000;
@@ -241,5 +242,121 @@ fn layouts_like_others_are_compact() {
             max_common_vector(&like, &like).ok(),
             Some(size(&right_inverse(&like)))
         );
+    }
+}
+
+#[test]
+fn indices_are_in_colexicographic_order() {
+    let mut random = Random(12);
+    for _ in 0..ROUNDS {
+        let shape = random.shape(2);
+        let size = cutec_layout::algebra::product(&shape)
+            .as_static()
+            .expect("static");
+        let [a, b] = [0; 2].map(|_| random.below(size as u64) as i64);
+        let [x, y] = [a, b].map(|index| idx2crd(&leaf(index), &shape).expect("an index"));
+        assert_eq!(colex_less(&x, &y), Ok(Some(a < b)), "{x} {y} in {shape}");
+        let mirror = |tuple: &IntTuple| {
+            fn go(tuple: &IntTuple) -> IntTuple {
+                match tuple {
+                    Tree::Leaf(_) => tuple.clone(),
+                    Tree::Node(modes) => Tree::Node(modes.iter().rev().map(go).collect()),
+                }
+            }
+            go(tuple)
+        };
+        assert_eq!(lex_less(&mirror(&x), &mirror(&y)), Ok(Some(a < b)));
+        let there = crd2crd(&x, &shape, &leaf(size)).expect("the same size");
+        assert_eq!(there, leaf(a));
+    }
+}
+
+#[test]
+fn modes_are_replaced() {
+    let mut random = Random(13);
+    for _ in 0..ROUNDS {
+        let (layout, other) = (random.any_layout(), random.any_layout());
+        let index = random.below(3) as usize;
+        let Ok(replaced) = replace(&layout, index, &other) else {
+            assert!(index >= layout.rank());
+            continue;
+        };
+        for at in 0..layout.rank() {
+            let wanted = if at == index {
+                Some(other.clone())
+            } else {
+                layout.mode(at)
+            };
+            assert_eq!(replaced.mode(at), wanted);
+        }
+    }
+}
+
+#[test]
+fn kernels_and_even_shares() {
+    let mut random = Random(14);
+    for _ in 0..ROUNDS {
+        let layout = random.any_layout();
+        // The kernel has every index that strides 0 alone move to.
+        let kernel = nullspace(&layout);
+        let moved: BTreeSet<i64> = values(&kernel).into_iter().collect();
+        assert_eq!(moved.len() as i64, size(&kernel), "{layout} {kernel}");
+        assert!(moved.iter().all(|index| at(&layout, *index) == 0));
+        let fixed = filter_zeros(&layout);
+        assert_eq!(
+            size(&kernel) * size(&fixed),
+            size(&layout),
+            "{layout} {kernel}"
+        );
+        // A share of the domain is injective into it and no larger than asked.
+        let count = random.pick(&[1, 2, 4, 8, 32]);
+        let share = domain_distribute(layout.shape(), count).expect("static");
+        let inside: BTreeSet<i64> = values(&share).into_iter().collect();
+        assert_eq!(inside.len() as i64, size(&share));
+        assert!(count % size(&share) == 0 && inside.iter().all(|index| *index < size(&layout)));
+        // The common layout is where both are the identity.
+        let other = random.any_layout();
+        let Ok(common) = max_common_layout(&layout, &other) else {
+            continue;
+        };
+        for index in 0..size(&common) {
+            let place = at(&common, index);
+            assert_eq!(
+                (at(&layout, place), at(&other, place)),
+                (index, index),
+                "{layout} {other}"
+            );
+        }
+        assert_eq!(max_common_vector(&layout, &other), Ok(size(&common)));
+    }
+}
+
+#[test]
+fn ordered_layouts_are_compact_in_their_order() {
+    let mut random = Random(15);
+    for _ in 0..ROUNDS {
+        let shape = random.shape(2);
+        let mut next = 0;
+        let order = shape.map(&mut |_| {
+            next += 1;
+            Int::Static(random.below(50) as i64 * 64 + next)
+        });
+        let layout = make_ordered_layout(&shape, &order).expect("congruent");
+        let all: BTreeSet<i64> = values(&layout).into_iter().collect();
+        assert_eq!(all, (0..size(&layout)).collect(), "{layout} by {order}");
+        let strides = layout.stride().leaves().into_iter().zip(shape.leaves());
+        let mut by_order: Vec<_> = order
+            .leaves()
+            .into_iter()
+            .map(|leaf| leaf.as_static())
+            .zip(strides)
+            .collect();
+        by_order.sort_by_key(|(order, _)| *order);
+        by_order.retain(|(_, (_, extent))| !extent.is(1));
+        let strides: Vec<_> = by_order
+            .iter()
+            .map(|(_, (stride, _))| stride.as_static())
+            .collect();
+        assert!(strides.is_sorted(), "{layout} by {order}");
     }
 }
