@@ -38,12 +38,11 @@ func.func @fill(%i: index, %n: i32, %t: !cute.int_tuple<"?{i64}">) -> !cute.shap
 // -----
 
 // CHECK-LABEL: func.func @tile
-// CHECK-SAME: (%[[X:.*]]: !llvm.struct<(i32, struct<()>)>, %[[S:.*]]: i32)
-// CHECK: %[[M:.*]] = llvm.extractvalue %[[X]][0]
-// CHECK: llvm.insertvalue %[[M]], %{{.*}}[0, 0]
+// CHECK-SAME: (%[[X:.*]]: i32, %[[S:.*]]: i32)
+// CHECK: llvm.insertvalue %[[X]], %{{.*}}[0, 0]
 // CHECK: llvm.insertvalue %[[S]], %{{.*}}[1, 0]
-func.func @tile(%x: !cute.layout<"(?,2):(2,1)">, %s: !cute.shape<"?">) -> !cute.tile<"[(?,2):(2,1);?:1]"> {
-  %t = cute.make_tile(%x, %s) : (!cute.layout<"(?,2):(2,1)">, !cute.shape<"?">) -> !cute.tile<"[(?,2):(2,1);?:1]">
+func.func @tile(%x: i32, %s: !cute.int_tuple<"?">) -> !cute.tile<"[(?,2):(2,1);?:1]"> {
+  %t = cute.make_tile(%x, %s) : (i32, !cute.int_tuple<"?">) -> !cute.tile<"[(?,2):(2,1);?:1]">
   return %t : !cute.tile<"[(?,2):(2,1);?:1]">
 }
 

@@ -11,7 +11,9 @@ use std::hint::black_box;
 
 /// A tile of 128 by 64 in shared memory, by stages, as the operand of an MMA sees it.
 const RANK_4: &str = "((8,16),(8,8),2,3):((64,512),(1,8),8192,16384)";
-/// The same with run-time extents.
+/// A layout without nested modes.
+const FLAT: &str = "(8,16,8,4):(1,8,256,2048)";
+/// The first one with run-time extents.
 const RUN_TIME: &str = "(?{div=128},?{div=64},2,3):(?{div=64},1,8192,16384)";
 
 fn operations(c: &mut Criterion) {
@@ -24,6 +26,14 @@ fn operations(c: &mut Criterion) {
     let tiler = parse_tiler("[32:1;16:1;2:1;1:1]").expect("a tile");
     c.bench_function("zipped_divide of rank 4", |b| {
         b.iter(|| zipped_divide(black_box(&rank_4), black_box(&tiler)))
+    });
+    let (flat, flat_right) = (layout(FLAT), layout("(4,8,2,4):(2,16,8,1024)"));
+    c.bench_function("composition of flat layouts", |b| {
+        b.iter(|| composition(black_box(&flat), black_box(&flat_right)))
+    });
+    let flat_tiler = parse_tiler("[4:1;4:1;2:1;2:1]").expect("a tile");
+    c.bench_function("zipped_divide of a flat layout", |b| {
+        b.iter(|| zipped_divide(black_box(&flat), black_box(&flat_tiler)))
     });
     let run_time = layout(RUN_TIME);
     c.bench_function("zipped_divide of rank 4, run-time", |b| {

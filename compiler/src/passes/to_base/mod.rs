@@ -201,11 +201,6 @@ impl<'c> Base<'c> {
         typed: &Typed,
         declared: &Val,
     ) -> Result<IrValue<'c>, SemError> {
-        let single = |val: &Val| match val {
-            Val::Scalar(_) => true,
-            Val::Tuple(_, tuple) => tuple.is_leaf(),
-            _ => false,
-        };
         match name {
             "make_layout" | "make_composed_layout" => {
                 let mut whole = self.poison(declared)?;
@@ -221,13 +216,6 @@ impl<'c> Base<'c> {
                     whole = self.insert(value, whole, &[index as i64]);
                 }
                 Ok(whole)
-            }
-            "make_tile" if !typed.operands.iter().all(single) => {
-                let mut integers = Vec::new();
-                for (index, val) in typed.operands.iter().enumerate() {
-                    integers.extend(self.integers(operand(op, index)?, val));
-                }
-                self.built(declared, &integers)
             }
             _ => {
                 let mut operands = typed.operands.iter().enumerate();

@@ -514,7 +514,7 @@ static OPERATIONS: &[Operation] = &[
     op!("inner_product", "inner_product(tuple, tuple)", |a| a.tuples(alg::inner_product)),
     op!("elem_scale", "elem_scale(tuple, tuple)", |a| a.tuples(alg::elem_scale)),
     op!("product_each", "product_each(tuple)", |a| { a.count(1..=1)?; Ok(Value::Tuple(alg::product_each(&a.tuple(0)?))) }),
-    op!("product_like", "product_like(tuple, profile)", |a| a.tuples(|tuple, profile| alg::product_like(tuple, profile))),
+    op!("product_like", "product_like(tuple, profile)", |a| a.tuples(alg::product_like)),
     op!("sum", "sum(tuple)", |a| { a.count(1..=1)?; Ok(Value::Tuple(a.ok(alg::sum(&a.tuple(0)?))?)) }),
     op!("lex_less", "lex_less(tuple, tuple)", |a| { a.count(2..=2)?; let less = a.ok(alg::lex_less(&a.tuple(0)?, &a.tuple(1)?))?; truth(a, less) }),
     op!("colex_less", "colex_less(tuple, tuple)", |a| { a.count(2..=2)?; let less = a.ok(alg::colex_less(&a.tuple(0)?, &a.tuple(1)?))?; truth(a, less) }),

@@ -52,7 +52,8 @@ fn cases(seed: u64, count: usize, mut f: impl FnMut(&mut Random, &Case)) {
 
 #[test]
 fn unary_operations_keep_their_function() {
-    let operations: [(&str, fn(&Layout) -> Layout); 3] = [
+    type Operation = fn(&Layout) -> Layout;
+    let operations: [(&str, Operation); 3] = [
         ("coalesce", coalesce),
         ("coalesce_run_time", coalesce_run_time),
         ("flatten", flatten),
