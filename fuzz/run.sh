@@ -26,4 +26,4 @@ artifacts=target/fuzz/artifacts/$target
 mkdir -p "$corpus" "$artifacts"
 python3 fuzz/seeds.py "$target" "target/fuzz/seeds/$target"
 exec "target/fuzz/$host/release/$target" "$corpus" "target/fuzz/seeds/$target" "fuzz/regressions/$target" \
-  -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=8192 -artifact_prefix="$artifacts/" "$@"
+  -max_total_time="$seconds" -timeout=30 -rss_limit_mb=2048 -max_len=8192 -artifact_prefix="$artifacts/" "$@"

@@ -40,6 +40,62 @@ fn layouts_round_trip() {
     assert_eq!(parse_int_tuple("(1,)").expect("a tuple").to_string(), "(1)");
 }
 
+/// A leaf of a stride, a shape or a coordinate, as its text.
+fn leaf(random: &mut Random, basis: bool) -> String {
+    let value = match random.below(4) {
+        0 => random
+            .pick(&["?", "?{div=8}", "?{i64}", "?{i64 div=16}"])
+            .to_owned(),
+        _ => random.pick(&[1, 2, 3, 8, 64]).to_string(),
+    };
+    match basis && random.below(4) == 0 {
+        true => format!("{value}@{}", random.below(3)),
+        false => value,
+    }
+}
+
+/// Two tuples of one profile.
+fn congruent(random: &mut Random, depth: usize) -> (String, String) {
+    if depth == 0 || random.below(3) == 0 {
+        return (leaf(random, false), leaf(random, true));
+    }
+    let rank = 1 + random.below(3);
+    let (shapes, strides): (Vec<_>, Vec<_>) =
+        (0..rank).map(|_| congruent(random, depth - 1)).unzip();
+    (
+        format!("({})", shapes.join(",")),
+        format!("({})", strides.join(",")),
+    )
+}
+
+#[test]
+fn every_form_round_trips() {
+    let mut random = Random(51);
+    for _ in 0..1000 {
+        let (shape, stride) = congruent(&mut random, 3);
+        let (outer, _) = congruent(&mut random, 2);
+        let layout = format!("{shape}:{stride}");
+        let composed = match random.below(2) {
+            0 => format!("S<2,4,3> o {} o {layout}", leaf(&mut random, false)),
+            _ => format!("{outer}:{outer} o {outer} o {layout}"),
+        };
+        let tile = format!("[{layout};_;[{outer}:{outer};_]]");
+        assert_eq!(
+            parse_int_tuple(&stride).expect("a tuple").to_string(),
+            stride
+        );
+        assert_eq!(parse_layout(&layout).expect("a layout").to_string(), layout);
+        assert_eq!(
+            parse_any_layout(&composed).expect("a layout").to_string(),
+            composed
+        );
+        assert_eq!(parse_tiler(&tile).expect("a tile").to_string(), tile);
+        for text in [stride, layout, composed, tile] {
+            assert_eq!(eval(&text).expect("an expression").to_string(), text);
+        }
+    }
+}
+
 #[test]
 fn bad_text_is_refused_at_its_place() {
     for (text, span) in [
