@@ -62,7 +62,11 @@ fn bench_file(
         .filter(|bench: &&Bench| bench.name.node.contains(filter));
     let header = format!("{} on {}\n", file.display(), device.name());
     write_stdout(header.as_bytes())?;
-    let repeats = arguments.repeats;
+    // The simulator has no times to take the median of.
+    let repeats = match device.as_sim() {
+        Some(_) => 0,
+        None => arguments.repeats,
+    };
     let launcher = DeviceLauncher::new(
         compiler,
         &FileLoader,

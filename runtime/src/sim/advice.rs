@@ -50,6 +50,22 @@ impl ErrorKind {
         }
     }
 
+    /// A race as a further one is named.
+    pub(super) fn in_short(&self) -> Option<String> {
+        let ErrorKind::Race { first, second, .. } = self else {
+            return None;
+        };
+        let place = |party: &Party| match &party.source {
+            Some(source) => source.to_string(),
+            None => format!("ptx line {}", party.ptx_line),
+        };
+        Some(format!(
+            "also: {self}, at {} and {}",
+            place(second),
+            place(first)
+        ))
+    }
+
     /// What usually mends it.
     pub(super) fn help(&self) -> Option<String> {
         let text = match self {

@@ -14,6 +14,8 @@ pub struct SimError {
     pub kind: ErrorKind,
     /// Where; absent only for errors of a launch call itself.
     pub location: Option<Box<Location>>,
+    /// Further errors of the same run: data races between other instructions.
+    pub others: Box<[SimError]>,
 }
 
 /// The place of an error, as precisely as it is known.
@@ -435,6 +437,7 @@ impl SimError {
                 ptx_line,
                 ..Location::default()
             })),
+            others: Box::default(),
         }
     }
 }
@@ -447,7 +450,9 @@ impl SimError {
 
     /// More about it, a line each.
     pub fn notes(&self) -> Vec<String> {
-        self.kind.notes()
+        let mut notes = self.kind.notes();
+        notes.extend(self.others.iter().filter_map(|other| other.kind.in_short()));
+        notes
     }
 
     /// What usually mends it.
@@ -461,6 +466,7 @@ impl From<ErrorKind> for SimError {
         SimError {
             kind,
             location: None,
+            others: Box::default(),
         }
     }
 }

@@ -57,7 +57,7 @@ impl<'a> Cta<'a> {
     }
 
     /// The one place where an error learns where it happened.
-    fn locate(&self, fault: Fault) -> SimError {
+    pub fn locate(&self, fault: Fault) -> SimError {
         let instr = &self.launch.kernel.code[fault.pc as usize];
         let thread = fault.warp * 32 + fault.lane;
         SimError {
@@ -70,6 +70,7 @@ impl<'a> Cta<'a> {
                 block: Some(self.ctaid),
                 thread: Some(self.launch.tid(thread)),
             })),
+            others: Box::default(),
         }
     }
 }
@@ -118,7 +119,16 @@ impl<'a> Block<'a> {
         warps
             .iter_mut()
             .for_each(|warp| warp.reset(cta.launch, ctaid));
-        Self::run_warps(cta, warps).map_err(|fault| cta.locate(fault))?;
+        let result = Self::run_warps(cta, warps).map_err(|fault| cta.locate(fault));
+        if let Some(races) = &mut cta.races {
+            // What went wrong afterwards may follow from them.
+            let mut found = std::mem::take(&mut races.found).into_iter();
+            if let Some(mut first) = found.next() {
+                first.others = found.collect();
+                return Err(first);
+            }
+        }
+        result?;
         Ok(cta.stats)
     }
 

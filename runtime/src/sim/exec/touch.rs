@@ -6,9 +6,9 @@
 
 use super::Fault;
 use super::cta::Cta;
-use super::race::Meeting;
+use super::race::{Actor, Meeting};
 use crate::sim::Space;
-use crate::sim::error::{Act, ErrorKind, Party};
+use crate::sim::error::{Act, ErrorKind, Party, SimError};
 use crate::sim::isa::{BASE, Op, Order};
 use crate::sim::lane::{Wides, lanes};
 
@@ -62,14 +62,19 @@ impl Cta<'_> {
         }
         if let Some(races) = &mut self.races
             && let Err(meeting) = races.touch(touch, self.actor)
+            && races.is_new((meeting.other.pc, self.actor.pc))
         {
-            return Err(self.race(touch, meeting));
+            // The run goes on, to find what else there is.
+            let error = self.race(touch, meeting);
+            if let Some(races) = &mut self.races {
+                races.found.push(error);
+            }
         }
         Ok(())
     }
 
     #[cold]
-    fn race(&self, touch: &Touch<'_>, meeting: Meeting) -> Fault {
+    fn race(&self, touch: &Touch<'_>, meeting: Meeting) -> SimError {
         let Meeting {
             lane,
             address,
@@ -91,7 +96,8 @@ impl Cta<'_> {
             second: Box::new(second),
             in_flight: other.in_flight,
         };
-        Fault::new(kind, lane)
+        let Actor { warp, pc } = self.actor;
+        self.locate(Fault::new(kind, lane).at(warp, pc))
     }
 
     /// What an instruction does when it reads, or when it writes.

@@ -314,3 +314,22 @@ fn a_race_is_told_in_full() {
     assert_eq!(error.places()[0].0.line, 10);
     assert!(error.help().unwrap().contains("warp_barrier"));
 }
+
+#[test]
+fn all_races_of_a_block_are_told() {
+    let body =
+        format!("{STORE}{LOAD_NEXT}bar.sync 0;\nst.shared.b32 [%r6], 1;\nst.shared.b32 [%r5], 2;");
+    let error = run(&body, 32).unwrap_err();
+    assert_eq!(error.others.len(), 1, "{error}");
+    let text = error.to_string();
+    assert!(text.contains("write, in no order"), "{text}");
+    assert!(text.contains("also: data race on byte"), "{text}");
+    // One pair of instructions is one race, however often they meet.
+    assert_eq!(
+        run(&format!("{STORE}{LOAD_NEXT}"), 128)
+            .unwrap_err()
+            .others
+            .len(),
+        0
+    );
+}

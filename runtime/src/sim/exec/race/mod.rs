@@ -16,12 +16,15 @@ use shadow::{Cell, Lists, Mark, PAGE, Shadow};
 
 use super::touch::Touch;
 use crate::sim::Space;
-use crate::sim::error::Act;
+use crate::sim::error::{Act, SimError};
 use crate::sim::isa::{BASE, Order, Scope};
 use crate::sim::lane::{WARP, Wides, lanes};
 
 /// Pages of global memory that are remembered at most: 2 GiB of marks, for 256 MiB of memory.
 const MAX_PAGES: usize = 1 << 18;
+
+/// Pairs of instructions that one run reports at most.
+const MAX_REPORTS: usize = 8;
 
 /// log2 of the addresses that belong to one object of global memory.
 const OBJECT_BITS: u32 = 32;
@@ -31,6 +34,10 @@ const OBJECT_BITS: u32 = 32;
 pub(crate) struct Races {
     clocks: Clocks,
     shadows: Shadows,
+    /// Instructions that were found to race.
+    pairs: Vec<(u32, u32)>,
+    /// What is to be reported of them.
+    pub found: Vec<SimError>,
 }
 
 /// What is remembered of all memory.
@@ -83,6 +90,8 @@ impl Races {
         Races {
             clocks: Clocks::new(threads as usize),
             shadows: Shadows::default(),
+            pairs: Vec::new(),
+            found: Vec::new(),
         }
     }
 
@@ -147,6 +156,16 @@ impl Races {
             }
         }
         Ok(())
+    }
+
+    /// Whether these two instructions are not known to race yet, and may be reported.
+    pub fn is_new(&mut self, (a, b): (u32, u32)) -> bool {
+        let pair = (a.min(b), a.max(b));
+        let new = self.pairs.len() < MAX_REPORTS && !self.pairs.contains(&pair);
+        if new {
+            self.pairs.push(pair);
+        }
+        new
     }
 
     /// Copies of lanes have arrived, and were waited for.
