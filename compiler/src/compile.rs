@@ -216,6 +216,13 @@ impl<'a> Run<'a> {
             problems,
             pipeline::tile_to_cute,
         )?;
+        if options.remarks {
+            let remarks = crate::passes::remarks::remarks(crate::passes::root(&module));
+            let placed = remarks
+                .iter()
+                .filter_map(|remark| report::diagnostic(remark, sources));
+            self.warnings.extend(placed);
+        }
         if options.emit == Emit::Cute {
             return Some(Content::Text(module_text(&module)));
         }

@@ -81,6 +81,8 @@ pub struct Options {
     pub print_ir_after_all: bool,
     /// Keep source lines in cubins.
     pub line_info: bool,
+    /// Say what was chosen for each copy and gemm, as remarks among the warnings.
+    pub remarks: bool,
 }
 
 impl Options {
@@ -94,6 +96,7 @@ impl Options {
             level: OptLevel::O3,
             print_ir_after_all: false,
             line_info: true,
+            remarks: false,
         }
     }
 }

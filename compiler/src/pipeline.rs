@@ -162,6 +162,7 @@ pub fn cute_to_llvm<'c>(
             module.as_operation()
         );
     }
+    passes::lower_printf::lower_printf(context, passes::root(module), &options.target)?;
     let manager = PassManager::new(context);
     if options.print_ir_after_all {
         print_ir_after_all(context, &manager);

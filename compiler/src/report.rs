@@ -2,7 +2,7 @@
 
 use crate::codegen::messages::Place;
 use crate::codegen::{CubinError, LlvmError, Message, SassError, Severity};
-use cutec_frontend::diagnostics::codes::MLIR_MESSAGE;
+use cutec_frontend::diagnostics::codes::{MLIR_MESSAGE, REMARK};
 use cutec_frontend::diagnostics::render::{RenderOptions, render_all};
 use cutec_frontend::diagnostics::{self, Diagnostic, Label};
 use cutec_frontend::source::{SourceMap, Span};
@@ -56,6 +56,7 @@ pub fn diagnostic(message: &Message, sources: &SourceMap) -> Option<Diagnostic> 
     let span = span_of(message.place.as_ref()?, sources)?;
     let severity = match message.severity {
         Severity::Warning => diagnostics::Severity::Warning,
+        Severity::Remark => diagnostics::Severity::Remark,
         _ => diagnostics::Severity::Error,
     };
     let mut labels = vec![Label {
@@ -77,7 +78,10 @@ pub fn diagnostic(message: &Message, sources: &SourceMap) -> Option<Diagnostic> 
         }
     }
     Some(Diagnostic {
-        code: MLIR_MESSAGE,
+        code: match severity {
+            diagnostics::Severity::Remark => REMARK,
+            _ => MLIR_MESSAGE,
+        },
         severity,
         message: message.text.clone(),
         labels,

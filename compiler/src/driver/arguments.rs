@@ -86,6 +86,10 @@ pub struct EmitArguments {
     #[arg(long, alias = "mlir-print-ir-after-all")]
     pub print_ir_after_all: bool,
 
+    /// Say what was chosen for each copy and gemm, and why nothing wider
+    #[arg(long)]
+    pub remarks: bool,
+
     /// Print how long each phase took to standard error
     #[arg(long)]
     pub time_passes: bool,

@@ -23,6 +23,7 @@ pub fn run(arguments: &EmitArguments, reporter: &Reporter) -> CommandResult {
         emit,
         kernel: arguments.kernel.clone(),
         print_ir_after_all: arguments.print_ir_after_all,
+        remarks: arguments.remarks,
         ..compile_options(&arguments.compile)?
     };
     let artifact = Compiler::new()

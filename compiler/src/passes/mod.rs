@@ -7,6 +7,7 @@
 //! | [`expand_ops`](mod@expand_ops) | layout algebra on any function | arith and constructors; in `cute-opt` |
 //! | [`to_base`](mod@to_base) | constructors | llvm structs and `printf`; in `cute-opt` |
 //! | [`convert_cute_to_gpu`](mod@convert_cute_to_gpu) | cute level | arith, llvm, nvvm, scf inside `gpu.func` |
+//! | [`lower_printf`](mod@lower_printf) | `gpu.printf` | calls of `vprintf` |
 //! | upstream | gpu, nvvm, scf, arith, vector | LLVM dialect with line scopes |
 //!
 //! A pass reports what is wrong as an MLIR diagnostic at the operation's
@@ -17,8 +18,10 @@ mod emit;
 pub mod expand_ops;
 mod facts;
 pub mod fold_static;
+pub mod lower_printf;
 mod printf;
 mod rebuild;
+pub mod remarks;
 pub mod to_base;
 mod typed;
 mod walk;
@@ -57,7 +60,7 @@ pub struct PassEntry {
 }
 
 /// Every pass of this project, in the order of the pipeline.
-pub const PASSES: [PassEntry; 2] = [
+pub const PASSES: [PassEntry; 3] = [
     PassEntry {
         name: "cute-allocate-smem",
         summary: "Places the shared-memory buffers of each kernel",
@@ -67,6 +70,11 @@ pub const PASSES: [PassEntry; 2] = [
         name: "convert-cute-to-gpu",
         summary: "Lowers the cute dialect to arith, llvm and nvvm",
         run: convert_cute_to_gpu::convert_cute_to_gpu,
+    },
+    PassEntry {
+        name: "lower-printf",
+        summary: "Lowers gpu.printf to calls of vprintf",
+        run: lower_printf::lower_printf,
     },
 ];
 
@@ -91,7 +99,7 @@ const MORE: [PassEntry; 3] = [
 
 /// The pass of that number: those of the pipeline first.
 fn entry(index: usize) -> &'static PassEntry {
-    static PIPELINE: [PassEntry; 2] = PASSES;
+    static PIPELINE: [PassEntry; 3] = PASSES;
     static OTHERS: [PassEntry; 3] = MORE;
     match PIPELINE.get(index) {
         Some(entry) => entry,
@@ -113,6 +121,7 @@ pub fn opt_main(args: &[String]) -> i32 {
     cutec_dialects::ir::register_pass(make_pass::<2>);
     cutec_dialects::ir::register_pass(make_pass::<3>);
     cutec_dialects::ir::register_pass(make_pass::<4>);
+    cutec_dialects::ir::register_pass(make_pass::<5>);
     cutec_dialects::ir::opt_main(args)
 }
 

@@ -223,6 +223,13 @@ codes! {
      with what the source became. The message is MLIR's own. In a `.cute` file the place is the\n\
      construct that the operation came from.";
 
+    REMARK = 901, "what a copy or a gemm became",
+    "With `--remarks` the compiler says of each `copy`, `autovec_copy` and `gemm` how many instructions\n\
+     of which width a thread executes, and what keeps a copy from being wider: elements that do not lie\n\
+     side by side, a swizzle, or an alignment that nothing proves. The last is mended by a promise:\n\
+     \n\
+         kernel f(x: tensor<f16, (m, n)>) where n % 8 == 0 launch …";
+
     ASSERTION_FAILED = 910, "an assertion does not hold",
     "`assert`, `assert_eq` or `assert_close` of a `test` block. Both sides are evaluated as `f64`\n\
      over the whole range of their indices; the first element that differs is shown, and how many\n\

@@ -21,6 +21,8 @@ pub enum Severity {
     Error,
     /// The program has a meaning, but perhaps not the intended one.
     Warning,
+    /// What the compiler made of it.
+    Remark,
 }
 
 /// A place in the source and what there is to say about it.

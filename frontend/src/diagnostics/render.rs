@@ -99,6 +99,7 @@ fn report(diagnostic: &Diagnostic, options: RenderOptions) -> Report<'static, Sp
     let (kind, color) = match diagnostic.severity {
         Severity::Error => (ReportKind::Error, Color::Red),
         Severity::Warning => (ReportKind::Warning, Color::Yellow),
+        Severity::Remark => (ReportKind::Advice, Color::Blue),
     };
     let config = Config::default()
         .with_color(options.color)

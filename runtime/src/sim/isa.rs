@@ -194,6 +194,12 @@ pub(crate) enum Op {
     Barrier(Box<Barrier>),
     /// `fence`, `membar`.
     Fence(Order),
+    /// `vprintf`: the generic addresses of its text and of its arguments.
+    Print {
+        result: Dst,
+        text: Src,
+        arguments: Src,
+    },
     Branch {
         target: u32,
     },

@@ -89,6 +89,7 @@ fn shown(diagnostic: &Diagnostic, root: FileId, sources: &SourceMap) -> lsp_type
         severity: Some(match diagnostic.severity {
             Severity::Error => DiagnosticSeverity::ERROR,
             Severity::Warning => DiagnosticSeverity::WARNING,
+            Severity::Remark => DiagnosticSeverity::INFORMATION,
         }),
         code: Some(NumberOrString::String(diagnostic.code.to_string())),
         source: Some("cutec".to_owned()),

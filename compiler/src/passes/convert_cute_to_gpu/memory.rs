@@ -289,7 +289,7 @@ impl<'c> Lowering<'c> {
 
 /// The largest power of two of elements, at most 16 bytes, such that every
 /// aligned group of so many is contiguous and its address a multiple of its size.
-pub(super) fn contiguous_width(view: &View, offsets: &[Int]) -> i64 {
+pub(in crate::passes) fn contiguous_width(view: &View, offsets: &[Int]) -> i64 {
     let elem = view.ptr.elem;
     let mut width = 1;
     loop {

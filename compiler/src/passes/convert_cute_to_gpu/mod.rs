@@ -19,6 +19,8 @@ mod loops;
 mod memory;
 mod split;
 
+pub(super) use memory::contiguous_width;
+
 use super::emit::{EQUAL, Emitter, LESS, Signs};
 use super::printf::{printf, quoted};
 use super::walk::{blocks, kernels, operand_value, operations, replace, set_attribute};

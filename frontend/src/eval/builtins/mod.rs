@@ -2,7 +2,7 @@
 //!
 //! Most of it is one operation of the `cute` dialect: `layout` lists these. `atoms` makes copies and
 //! MMAs, `tensor` views and fragments, `memory` moves data, `math` computes on elements, `warp` and
-//! `reduce` across threads, `atomic` on elements that other threads update too.
+//! `reduce` across threads, `atomic` on elements that other threads update too, `text` says the rest.
 
 mod atomic;
 mod atoms;
@@ -12,6 +12,7 @@ mod math;
 mod memory;
 mod reduce;
 mod tensor;
+mod text;
 mod warp;
 
 pub(super) use atomic::call as call_at_place;
@@ -49,7 +50,7 @@ pub(super) fn lookup<'c, 'a>(name: &str) -> Option<Value<'c, 'a>> {
 
 /// Every built-in name.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    let lists: [&[&'static str]; 16] = [
+    let lists: [&[&'static str]; 17] = [
         &REGISTERS,
         &WORDS,
         &reduce::WORDS,
@@ -65,6 +66,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
         &memory::NAMES,
         &reduce::NAMES,
         &tensor::NAMES,
+        &text::NAMES,
         &warp::NAMES,
     ];
     lists.into_iter().flatten().copied()
@@ -81,6 +83,7 @@ pub(super) fn call<'c, 'a>(
         .or_else(|| math::call(ev, name, call))
         .or_else(|| warp::call(ev, name, call))
         .or_else(|| reduce::call(ev, name, call))
+        .or_else(|| text::call(ev, name, call))
         .or_else(|| tensor::call(ev, name, call))
         .or_else(|| memory::call(ev, name, call))
         .or_else(|| atoms::call(ev, name, call));

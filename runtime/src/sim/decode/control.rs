@@ -19,6 +19,26 @@ pub(super) fn branch(form: &mut Form) -> Decoded<Op> {
     })
 }
 
+/// `call`: of `vprintf`, the one function that kernels know.
+pub(super) fn call(form: &mut Form) -> Decoded<Op> {
+    form.eat("uni");
+    form.end_modifiers()?;
+    let [result] = *form.dst_vector(Ty::B32, 1)? else {
+        return form.bad("one result");
+    };
+    if form.word()? != "vprintf" {
+        return form.unknown();
+    }
+    let [text, arguments] = *form.src_vector(Ty::B64, 2)? else {
+        return form.bad("two parameters");
+    };
+    Ok(Op::Print {
+        result,
+        text,
+        arguments,
+    })
+}
+
 /// `brx.idx`.
 pub(super) fn branch_indexed(form: &mut Form) -> Decoded<Op> {
     if !form.eat("idx") {

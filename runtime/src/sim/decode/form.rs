@@ -471,6 +471,14 @@ impl<'i, 'a> Form<'i, 'a> {
         }
     }
 
+    /// A name as it stands.
+    pub fn word(&mut self) -> Decoded<&'a str> {
+        match *self.next("a name")? {
+            Operand::Name(name) => Ok(name),
+            _ => self.bad("a name"),
+        }
+    }
+
     /// The targets of a `.branchtargets` list.
     pub fn table(&mut self) -> Decoded<Box<[u32]>> {
         match *self.next("a branch table")? {

@@ -134,6 +134,10 @@ pub(super) fn load(form: &mut Form) -> Decoded<Op> {
     let dsts = form.dst_vector(ty, count)?;
     let address = form.address(space)?;
     eat_policy(form, policy)?;
+    if let (Space::Param, Src::Word(_) | Src::Wide(_), [dst]) = (space, address.base, &*dsts) {
+        // What a call has left in a parameter of its own.
+        return Ok(Op::Lanes(map1(*dst, address.base, |bits: u64| bits)));
+    }
     let extend = if ty.is_signed() {
         Extend::Sign
     } else {
@@ -152,7 +156,7 @@ pub(super) fn load(form: &mut Form) -> Decoded<Op> {
 pub(super) fn store(form: &mut Form) -> Decoded<Op> {
     let order = eat_ordering(form);
     let space = form.pick(space).unwrap_or(Space::Generic);
-    if matches!(space, Space::Param | Space::Const) {
+    if space == Space::Const {
         return form.unknown();
     }
     let policy = eat_hints(form)?;
@@ -161,6 +165,18 @@ pub(super) fn store(form: &mut Form) -> Decoded<Op> {
     let address = form.address(space)?;
     let srcs = form.src_vector(ty, count)?;
     eat_policy(form, policy)?;
+    if space == Space::Param {
+        // Only the parameters of calls can be written.
+        let dst = match address.base {
+            Src::Word(slot) => Dst::Word(slot),
+            Src::Wide(slot) => Dst::Wide(slot),
+            _ => return form.unknown(),
+        };
+        return match *srcs {
+            [src] => Ok(Op::Lanes(map1(dst, src, |bits: u64| bits))),
+            _ => form.unknown(),
+        };
+    }
     Ok(Op::Store {
         srcs,
         address,

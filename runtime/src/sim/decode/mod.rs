@@ -345,7 +345,13 @@ impl<'m, 'a> Decoder<'m, 'a> {
                 )
             }
             Space::Shared => Ok(()),
-            // Parameters of calls; calls are not simulated.
+            // A parameter of a call is a register by another name.
+            Space::Param if matches!(variable.bytes, 4 | 8) => {
+                let ty = if variable.bytes == 4 { ".b32" } else { ".b64" };
+                self.names
+                    .declare_registers(ty, variable.name, None)
+                    .map_err(|kind| SimError::at_line(kind, variable.line))
+            }
             _ => {
                 let kind = ErrorKind::UnknownDirective {
                     name: format!(".param {} in a body", variable.name),
@@ -488,6 +494,7 @@ fn operation(form: &mut Form, instruction: &ast::Instruction<'_>) -> Decoded<Op>
         "atom" | "red" => memory::atomic(form, opcode),
         "cp" => memory::copy_async(form),
         "membar" | "fence" => memory::fence(form, opcode),
+        "call" => control::call(form),
         "createpolicy" => memory::create_policy(form),
         "prefetch" | "prefetchu" => memory::prefetch(form),
         "ldmatrix" => matrix::load(form),

@@ -28,7 +28,7 @@ pub(super) fn uninitialised(place: &Place<'_>, address: u64, size: u32, byte: u3
 
 /// The space of an address, and the address within it.
 #[inline]
-fn resolve(space: Space, address: u64) -> (Space, u64) {
+pub(super) fn resolve(space: Space, address: u64) -> (Space, u64) {
     match space {
         Space::Const => (Space::Global, address),
         Space::Generic if address >> 40 != 0 => (Space::Global, address),
@@ -80,7 +80,12 @@ fn get(registers: &Registers, src: Src, lane: usize) -> u64 {
 impl Cta<'_> {
     /// Checks a global access and finds it.
     #[inline]
-    fn global(&self, address: u64, size: u32, access: Access) -> Result<Place<'_>, ErrorKind> {
+    pub(super) fn global(
+        &self,
+        address: u64,
+        size: u32,
+        access: Access,
+    ) -> Result<Place<'_>, ErrorKind> {
         let place = self.launch.memory.place(address, size, access)?;
         if address & u64::from(size - 1) != 0 {
             return Err(ErrorKind::Misaligned {
@@ -333,7 +338,7 @@ impl Touched {
 }
 
 #[cold]
-fn no_local(address: u64, size: u32, access: Access) -> ErrorKind {
+pub(super) fn no_local(address: u64, size: u32, access: Access) -> ErrorKind {
     let object = "there is no local memory".to_owned();
     ErrorKind::OutOfBounds {
         space: Space::Local,

@@ -6,6 +6,7 @@
 //! - [`touch`]: where each of these accesses is counted and checked against the others; [`race`]:
 //!   that check; [`count`]: those counts.
 //! - [`collective`]: shuffles and the like. [`barrier`]: CTA barriers and what a standstill means.
+//! - [`print`]: what threads print by `vprintf`.
 //! - [`matrix`]: `ldmatrix`, `stmatrix`, `mma`.
 //!
 //! A check that fails raises a [`Fault`]: the kind and the lane. The warp adds itself and the
@@ -18,6 +19,7 @@ mod copy;
 mod count;
 mod cta;
 mod matrix;
+mod print;
 mod race;
 mod schedule;
 mod shared;

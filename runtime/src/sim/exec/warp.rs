@@ -391,6 +391,14 @@ impl Warp {
                 self.atomic(cta, *dst, address, *bytes, [*b, *c], *f, *order, mask)?;
             }
             Op::Barrier(barrier) => return self.barrier(cta, barrier, group, mask),
+            Op::Print {
+                result,
+                text,
+                arguments,
+            } => {
+                self.print(cta, *text, *arguments, mask)?;
+                self.registers.set_words(*result, mask, &[0; WARP]);
+            }
             Op::Exit => {
                 if let Some(races) = &mut cta.races {
                     races.exit(self.index, mask);

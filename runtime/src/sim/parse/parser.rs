@@ -181,6 +181,10 @@ impl<'a> Parser<'_, 'a> {
                     self.expect(b';')?;
                     module.variables.push(variable);
                 }
+                (Kind::Dotted, ".func") => {
+                    self.next();
+                    self.declaration()?;
+                }
                 (Kind::Dotted, name) => {
                     let kind = ErrorKind::UnknownDirective {
                         name: name.to_owned(),
@@ -230,6 +234,17 @@ impl<'a> Parser<'_, 'a> {
         while !self.eat(b'}') {
             if self.peek().kind == Kind::End {
                 return self.unexpected("`}`");
+            }
+            self.next();
+        }
+        Ok(())
+    }
+
+    /// A function that is elsewhere; what is called shows where it is called.
+    fn declaration(&mut self) -> Parse<()> {
+        while !self.eat(b';') {
+            if matches!(self.peek().kind, Kind::End | Kind::Punct(b'{')) {
+                return self.unexpected("`;` behind the declaration of a function");
             }
             self.next();
         }
@@ -660,13 +675,15 @@ impl<'a> Parser<'_, 'a> {
                 self.next();
                 Ok(Operand::Not(self.name("a predicate register")?))
             }
-            Kind::Punct(b'{') => {
+            // `(a, b)` are the parameters of a call.
+            Kind::Punct(open @ (b'{' | b'(')) => {
+                let close = if open == b'{' { b'}' } else { b')' };
                 self.next();
                 self.deeper()?;
                 let mut elements = Vec::new();
-                while !self.eat(b'}') {
+                while !self.eat(close) {
                     elements.push(self.operand()?);
-                    if !self.is(b'}') {
+                    if !self.is(close) {
                         self.expect(b',')?;
                     }
                 }

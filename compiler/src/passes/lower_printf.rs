@@ -1,0 +1,153 @@
+//! `lower-printf`: `gpu.printf` becomes a call of the device's `vprintf` (CUDA C++ Programming Guide,
+//! "Formatted Output").
+//!
+//! Before: `gpu.printf` of i32, i64 and f64 anywhere in a `gpu.func`. After: `llvm.call @vprintf`, with
+//! the text as a global of the module and the arguments in one slot at the start of the kernel. Upstream
+//! allocates them where the call stands, which in a loop takes new stack in each round.
+//! Precondition: none.
+use super::walk::{
+    all_inside, blocks, kernels, name_of, operand_value, operations, string_attribute,
+};
+use super::{Reported, report};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder};
+use cutec_dialects::target::Target;
+use melior::Context;
+use melior::ir::{Region, ValueLike, operation::OperationLike};
+
+/// Lowers what every kernel of the module prints.
+pub fn lower_printf(context: &Context, module: IrOp, _: &Target) -> Result<(), Reported> {
+    // SAFETY: the context outlives the module.
+    let context: &Context = unsafe { std::mem::transmute(context) };
+    for (block, functions) in kernels(module) {
+        let mut texts = Vec::new();
+        for function in functions {
+            let mut inside = Vec::new();
+            all_inside(function, &mut inside);
+            let body = blocks(function, 0).into_iter().next();
+            let Some(entry) = body.and_then(|body| operations(body).into_iter().next()) else {
+                continue;
+            };
+            for op in inside {
+                if name_of(op) == "gpu.printf" {
+                    lower(context, op, entry, &mut texts)?;
+                }
+            }
+        }
+        if let Some(first) = operations(block).first() {
+            declare(&OpBuilder::new(context, Insertion::Before(*first)), &texts);
+        }
+    }
+    Ok(())
+}
+
+fn lower<'c>(
+    context: &'c Context,
+    op: IrOp<'c>,
+    entry: IrOp<'c>,
+    texts: &mut Vec<String>,
+) -> Result<(), Reported> {
+    let Some(text) = string_attribute(op, "format") else {
+        return Err(report(op.location(), "expects `format` as a text"));
+    };
+    let at = match texts.iter().position(|known| *known == text) {
+        Some(at) => at,
+        None => {
+            texts.push(text);
+            texts.len() - 1
+        }
+    };
+    let arguments: Vec<IrValue<'c>> = (0..op.operand_count())
+        .filter_map(|index| operand_value(op, index))
+        .collect();
+    let types: Vec<String> = arguments
+        .iter()
+        .map(|argument| argument.r#type().to_string())
+        .collect();
+    let printable = |ty: &&String| matches!(ty.as_str(), "i32" | "i64" | "f64");
+    if let Some(wrong) = types.iter().find(|ty| !printable(ty)) {
+        return Err(report(
+            op.location(),
+            format!("prints i32, i64 and f64, not {wrong}"),
+        ));
+    }
+    let record = format!("!llvm.struct<({})>", types.join(", "));
+    let start = OpBuilder::new(context, Insertion::Before(entry));
+    let pointer = start.ty("!llvm.ptr");
+    let slot = match types.is_empty() {
+        true => start.value("llvm.mlir.zero", &[], &[], pointer),
+        false => {
+            let one = start.constant(1, "i32");
+            let attrs = [
+                ("elem_type", start.attr(&record)),
+                ("alignment", start.attr("8 : i64")),
+            ];
+            start.value("llvm.alloca", &[one], &attrs, pointer)
+        }
+    };
+    let mut ir = OpBuilder::new(context, Insertion::Before(op));
+    ir.location = op.location();
+    for (index, argument) in arguments.into_iter().enumerate() {
+        let attrs = [
+            (
+                "rawConstantIndices",
+                ir.attr(&format!("array<i32: 0, {index}>")),
+            ),
+            ("elem_type", ir.attr(&record)),
+        ];
+        let field = ir.value("llvm.getelementptr", &[slot], &attrs, pointer);
+        let attrs = [("ordering", ir.attr("0 : i64"))];
+        ir.op("llvm.store", &[argument, field], &attrs, &[]);
+    }
+    let name = [("global_name", ir.attr(&format!("@{}", symbol(at))))];
+    let text = ir.value("llvm.mlir.addressof", &[], &name, ir.ty("!llvm.ptr<1>"));
+    let text = ir.value("llvm.addrspacecast", &[text], &[], pointer);
+    let attrs = [
+        ("callee", ir.attr("@vprintf")),
+        ("operandSegmentSizes", ir.attr("array<i32: 2, 0>")),
+        ("op_bundle_sizes", ir.attr("array<i32>")),
+    ];
+    ir.op("llvm.call", &[text, slot], &attrs, &[ir.ty("i32")]);
+    // SAFETY: it has no results, and nothing refers to it.
+    unsafe {
+        mlir_sys::mlirOperationRemoveFromParent(op.to_raw());
+        mlir_sys::mlirOperationDestroy(op.to_raw());
+    }
+    Ok(())
+}
+
+/// Symbol of the text number `at` of a module.
+fn symbol(at: usize) -> String {
+    format!("cutec_text_{at}")
+}
+
+/// Declares the texts that the kernels of a module print, and what prints them.
+fn declare(ir: &OpBuilder, texts: &[String]) {
+    for (at, text) in texts.iter().enumerate() {
+        let bytes: String = text
+            .bytes()
+            .chain([0])
+            .map(|byte| format!("\\{byte:02X}"))
+            .collect();
+        let length = text.len() + 1;
+        let attrs = [
+            ("sym_name", ir.attr(&format!("\"{}\"", symbol(at)))),
+            (
+                "global_type",
+                ir.attr(&format!("!llvm.array<{length} x i8>")),
+            ),
+            ("value", ir.attr(&format!("\"{bytes}\""))),
+            ("linkage", ir.attr("#llvm.linkage<internal>")),
+            ("constant", ir.attr("unit")),
+            ("addr_space", ir.attr("1 : i32")),
+        ];
+        ir.op_with_regions("llvm.mlir.global", &[], &attrs, &[], vec![Region::new()]);
+    }
+    if !texts.is_empty() {
+        let attrs = [
+            ("sym_name", ir.attr("\"vprintf\"")),
+            ("function_type", ir.attr("!llvm.func<i32 (ptr, ptr)>")),
+            ("linkage", ir.attr("#llvm.linkage<external>")),
+        ];
+        ir.op_with_regions("llvm.func", &[], &attrs, &[], vec![Region::new()]);
+    }
+}

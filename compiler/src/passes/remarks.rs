@@ -1,0 +1,209 @@
+//! What was chosen for each copy and gemm of a kernel, and why not something wider: `--remarks`.
+//!
+//! Nothing is changed: what a copy is taken apart into follows from the types at the cute level, so it
+//! can be said before it is done.
+use super::convert_cute_to_gpu::contiguous_width;
+use super::walk::{all_inside, kernels};
+use crate::codegen::messages::{Message, Severity, place};
+use cutec_dialects::atoms::{CopyOp, MmaOp};
+use cutec_dialects::builder::IrOp;
+use cutec_dialects::elem::Space;
+use cutec_dialects::ir::{cute_name, values_of};
+use cutec_dialects::semantics::{copy_plan, gemm_plan, offsets_of};
+use cutec_dialects::types::Vars;
+use cutec_dialects::value::{Val, View};
+use melior::ir::operation::OperationLike;
+use std::collections::HashSet;
+
+/// Bytes of the widest access.
+const WIDEST: i64 = 16;
+
+/// A remark for each copy and gemm of the module, in order, each once for its place in the source.
+pub fn remarks(module: IrOp) -> Vec<Message> {
+    let (mut found, mut known) = (Vec::new(), HashSet::new());
+    for (_, functions) in kernels(module) {
+        for function in functions {
+            let mut inside = Vec::new();
+            all_inside(function, &mut inside);
+            for op in inside {
+                let Some(text) = remark(op) else { continue };
+                let place = place(op.location());
+                if known.insert((place.clone(), text.clone())) {
+                    found.push(Message {
+                        severity: Severity::Remark,
+                        place,
+                        text,
+                        notes: Vec::new(),
+                    });
+                }
+            }
+        }
+    }
+    found
+}
+
+fn remark(op: IrOp) -> Option<String> {
+    let name = cute_name(&op)?;
+    if !matches!(name.as_str(), "copy" | "autovec_copy" | "gemm") {
+        return None;
+    }
+    let operands = values_of(&op, &mut Vars::default()).ok()?;
+    match (name.as_str(), operands.as_slice()) {
+        ("copy", [atom, src, dst, pred @ ..]) => copy(atom, src, dst, pred),
+        ("autovec_copy", [Val::View(src), Val::View(dst)]) => autovec_copy(src, dst),
+        ("gemm", [mma, d, a, b, c]) => gemm(mma, d, a, b, c),
+        _ => None,
+    }
+}
+
+fn copy(atom: &Val, src: &Val, dst: &Val, pred: &[Val]) -> Option<String> {
+    let plan = copy_plan(atom, src, dst, pred).ok()?;
+    let (Val::View(src), Val::View(dst)) = (src, dst) else {
+        return None;
+    };
+    let count = plan.src.starts.len();
+    let guard = if pred.is_empty() {
+        ""
+    } else {
+        ", each under a predicate"
+    };
+    let spaces = format!("{} to {}", src.ptr.space, dst.ptr.space);
+    let bytes = plan.atom.src_values() * plan.atom.elem.bytes();
+    match plan.atom.op {
+        CopyOp::Ldsm { matrices, .. } => Some(format!(
+            "copy from {spaces}: {count} × ldmatrix.x{matrices}"
+        )),
+        CopyOp::Async { .. } => Some(format!(
+            "copy from {spaces}: {count} × cp.async of {bytes} bytes{guard}{}",
+            wider(src, dst, bytes)
+        )),
+        CopyOp::Universal { .. } => Some(format!(
+            "copy from {spaces}: {count} × {bytes} bytes{guard}{}",
+            wider(src, dst, bytes)
+        )),
+    }
+}
+
+/// Behind a copy by an atom: which atom would move more at a time, or what is in the way.
+fn wider(src: &View, dst: &View, bytes: i64) -> String {
+    if bytes >= WIDEST {
+        return "; the widest there is".to_owned();
+    }
+    match (chosen(src), chosen(dst)) {
+        (Some(from), Some(to)) if from.min(to) > bytes => format!(
+            "; {} bytes would be legal: `bits = {}`",
+            from.min(to),
+            8 * from.min(to)
+        ),
+        _ => reasons(src, dst, bytes),
+    }
+}
+
+fn autovec_copy(src: &View, dst: &View) -> Option<String> {
+    let bytes = chosen(src)?.min(chosen(dst)?);
+    let count = src.layout.size().as_static()? * src.ptr.elem.bytes() / bytes;
+    let why = match bytes >= WIDEST {
+        true => "; the widest there is".to_owned(),
+        false => reasons(src, dst, bytes),
+    };
+    let spaces = format!("{} to {}", src.ptr.space, dst.ptr.space);
+    Some(format!("copy from {spaces}: {count} × {bytes} bytes{why}"))
+}
+
+/// Bytes of the widest legal access to a view; registers are in nobody's way.
+fn chosen(view: &View) -> Option<i64> {
+    let elem = view.ptr.elem.bytes();
+    match view.ptr.space {
+        Space::Rmem => Some(WIDEST),
+        _ => {
+            let offsets = offsets_of(view.layout.inner()).ok()?;
+            Some(elem * contiguous_width(view, &offsets))
+        }
+    }
+}
+
+/// Why neither side allows twice as many bytes at a time.
+fn reasons(src: &View, dst: &View, bytes: i64) -> String {
+    let both = [("source", src), ("destination", dst)];
+    let found: Vec<String> = both
+        .into_iter()
+        .filter_map(|(side, view)| reason(side, view, 2 * bytes))
+        .collect();
+    match found.is_empty() {
+        true => String::new(),
+        false => format!("; not wider: {}", found.join("; ")),
+    }
+}
+
+fn reason(side: &str, view: &View, bytes: i64) -> Option<String> {
+    if view.ptr.space == Space::Rmem {
+        return None;
+    }
+    let offsets = offsets_of(view.layout.inner()).ok()?;
+    let (elem, count) = (view.ptr.elem.bytes(), offsets.len() as i64);
+    let next = bytes / elem;
+    if next < 1 || count % next != 0 {
+        return Some(format!("the {side} has {count} elements a thread"));
+    }
+    let groups = offsets.chunks(next as usize);
+    let together = |group: &[cutec_layout::Int]| {
+        let mut lanes = group.iter().enumerate();
+        lanes.all(|(lane, at)| at.sub(&group[0]).is(lane as i64))
+    };
+    if !groups.clone().all(together) {
+        let layout = &view.layout;
+        return Some(format!(
+            "{next} elements of the {side} do not lie side by side in {layout}"
+        ));
+    }
+    if let Some(swizzle) = view.layout.swizzle()
+        && next > 1 << swizzle.base()
+    {
+        return Some(format!(
+            "the swizzle {swizzle} of the {side} moves fewer elements together"
+        ));
+    }
+    let proven = view.alignment();
+    if proven < bytes || !groups.clone().all(|group| group[0].divisible_by(next)) {
+        // What it takes for the widest access that these elements could be.
+        let most = WIDEST.min(elem * (count & count.wrapping_neg()));
+        let promise = match view.ptr.space {
+            Space::Gmem => format!(
+                "; promise what {most} bytes take: `where … % {} == 0` for an extent or stride, `align(…) >= {most}` for a base",
+                most / elem
+            ),
+            _ => format!("; allocate it with `align = {most}`"),
+        };
+        return Some(format!(
+            "the {side} is proven to lie at multiples of {} bytes only{promise}",
+            proven.min(bytes / 2)
+        ));
+    }
+    None
+}
+
+fn gemm(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Option<String> {
+    let plan = gemm_plan(mma, d, a, b, c).ok()?;
+    let count = plan.steps.len();
+    let atom = plan.atom;
+    let registers = |view: &Val| match view {
+        Val::View(view) => {
+            let size = view.layout.size().as_static().unwrap_or(0);
+            (size * view.ptr.elem.bits() + 31) / 32
+        }
+        _ => 0,
+    };
+    let what = match atom.op {
+        MmaOp::Fma => format!("fma of {}", atom.c),
+        MmaOp::Sync { m, n, k } => format!(
+            "mma.sync.m{m}n{n}k{k} of {} and {} to {}",
+            atom.a, atom.b, atom.c
+        ),
+    };
+    Some(format!(
+        "gemm: {count} × {what}; {} registers of A, {} of B, {} of the accumulator",
+        registers(a),
+        registers(b),
+        registers(c)
+    ))
+}

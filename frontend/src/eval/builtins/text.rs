@@ -1,0 +1,341 @@
+//! What a kernel says in another language: `printf("…", …)` and `ptx("…", …)`.
+
+use crate::diagnostics::{Diagnostic, codes};
+use crate::eval::arith::number_or_vector;
+use crate::eval::call::{ArgValue, Call};
+use crate::eval::values::{Value, elem_name};
+use crate::eval::{Evaluator, Result, Stop};
+use cutec_dialects::builder::{IrValue, result_of};
+use cutec_dialects::elem::Elem;
+use std::sync::Arc;
+
+pub(super) const NAMES: [&str; 2] = ["printf", "ptx"];
+
+pub(super) fn call<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    name: &'static str,
+    call: &Call<'c, 'a>,
+) -> Option<Result<Value<'c, 'a>>> {
+    Some(match name {
+        "printf" => printf(ev, call),
+        "ptx" => ptx(ev, call),
+        _ => return None,
+    })
+}
+
+/// The text that is the first argument, and the others.
+fn text_and_rest<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    call: &Call<'c, 'a>,
+) -> Result<(Arc<str>, ArgValue<'c, 'a>, Vec<ArgValue<'c, 'a>>)> {
+    let mut positional = call.args.iter().filter(|arg| arg.name.is_none());
+    let Some(first) = positional.next() else {
+        return Err(Stop::Reported);
+    };
+    match &first.value {
+        Value::Str(text) => Ok((text.clone(), first.clone(), positional.cloned().collect())),
+        other => ev.expected("a text", &other.clone(), first.expr.span),
+    }
+}
+
+/// A text as a string attribute: everything beyond printable ASCII by its bytes.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' => quoted += &format!("\\{byte:02X}"),
+            b' '..=b'~' => quoted.push(char::from(byte)),
+            _ => quoted += &format!("\\{byte:02X}"),
+        }
+    }
+    quoted + "\""
+}
+
+/// What one conversion of a format takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Takes {
+    /// 32 bits.
+    Integer,
+    /// 64 bits: `%lld`.
+    Long,
+    Float,
+}
+
+/// What the conversions of a format take, or the one that is none.
+fn conversions(format: &str) -> std::result::Result<Vec<Takes>, String> {
+    let mut found = Vec::new();
+    let mut rest = format;
+    while let Some(at) = rest.find('%') {
+        let body = &rest[at + 1..];
+        let plain = |c: char| "-+ #0123456789.".contains(c);
+        let length_at = body.find(|c| !plain(c)).unwrap_or(body.len());
+        let kind_at = body[length_at..]
+            .find(|c| c != 'l')
+            .map_or(body.len(), |offset| length_at + offset);
+        let long = kind_at > length_at;
+        let end = kind_at + body[kind_at..].chars().next().map_or(0, char::len_utf8);
+        let wrong = || format!("%{}", &body[..end]);
+        match body[kind_at..].chars().next() {
+            Some('%') if kind_at == 0 => {}
+            Some('d' | 'i' | 'u' | 'x' | 'X' | 'o') if long => found.push(Takes::Long),
+            Some('d' | 'i' | 'u' | 'x' | 'X' | 'o' | 'c') if !long => found.push(Takes::Integer),
+            Some('f' | 'F' | 'e' | 'E' | 'g' | 'G') if !long => found.push(Takes::Float),
+            _ => return Err(wrong()),
+        }
+        rest = &body[end..];
+    }
+    Ok(found)
+}
+
+/// `printf("x[%d] = %f\n", i, x)`: one line of a thread's own.
+fn printf<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    ev.check_args(call, 1..=33, &[], 0..=0, &[])?;
+    let (format, first, rest) = text_and_rest(ev, call)?;
+    let wanted = match conversions(&format) {
+        Ok(wanted) => wanted,
+        Err(wrong) => {
+            let message = format!("`{wrong}` is no conversion of `printf`");
+            let diagnostic = Diagnostic::error(
+                codes::WRONG_ARGUMENTS,
+                first.expr.span,
+                message,
+                "in this text",
+            );
+            let help = "there are `%d %u %x %o %c` for integers, `%lld` and the like for i64, `%f %e %g` for floating numbers, `%%`";
+            return Err(ev.report(diagnostic.with_help(help)));
+        }
+    };
+    if format.contains('\0') {
+        let message = "a text to print has no `\\0`";
+        return ev.error(
+            codes::WRONG_ARGUMENTS,
+            first.expr.span,
+            message,
+            "in this text",
+        );
+    }
+    if wanted.len() != rest.len() {
+        let (takes, given) = (wanted.len(), rest.len());
+        let message = format!("the text takes {takes} values, but {given} are given");
+        return ev.error(
+            codes::WRONG_ARGUMENTS,
+            call.span,
+            message,
+            "they must be as many",
+        );
+    }
+    let mut operands = Vec::with_capacity(rest.len());
+    for (arg, wanted) in rest.iter().zip(wanted) {
+        operands.push(printed(ev, arg, wanted)?);
+    }
+    let ir = ev.ir(call.span)?;
+    let attrs = [("format", ir.attr(&quoted(&format)))];
+    ir.op("gpu.printf", &operands, &attrs, &[]);
+    Ok(Value::Unit)
+}
+
+/// A value as its conversion takes it.
+fn printed<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    arg: &ArgValue<'c, 'a>,
+    wanted: Takes,
+) -> Result<IrValue<'c>> {
+    let span = arg.expr.span;
+    let elem = match &arg.value {
+        Value::Int(_) | Value::Bool(_) => None,
+        Value::Float(_) => Some(Elem::F64),
+        Value::Scalar(scalar) => Some(scalar.elem),
+        other => return ev.expected("a number to print", &other.clone(), span),
+    };
+    let fits = match (wanted, elem) {
+        (_, None) => wanted != Takes::Float,
+        (Takes::Float, Some(elem)) => elem.is_float(),
+        (Takes::Long, Some(elem)) => elem == Elem::I64,
+        (Takes::Integer, Some(elem)) => !elem.is_float() && elem != Elem::I64,
+    };
+    if !fits {
+        let what = match wanted {
+            Takes::Float => "a floating number for `%f`",
+            Takes::Long => "an i64 for `%lld`",
+            Takes::Integer => "an integer of at most 32 bits for `%d`",
+        };
+        return ev.expected(what, &arg.value.clone(), span);
+    }
+    let to = match wanted {
+        Takes::Float => Elem::F64,
+        Takes::Long => Elem::I64,
+        Takes::Integer => Elem::I32,
+    };
+    let number = ev.convert(to, &arg.value, span)?;
+    ev.number(&number, to, span)
+}
+
+/// `ptx("add.s32 $0, $1, $2;", a, b, result = i32)`: inline PTX; `result` is a type, or a tuple of types.
+/// It stays where it is, unless `pure = true` says that its result depends on its operands alone.
+fn ptx<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    ev.check_args(call, 1..=31, &["result", "pure"], 0..=0, &[])?;
+    let (text, first, rest) = text_and_rest(ev, call)?;
+    let (results, is_tuple) = match call.named("result") {
+        None => (Vec::new(), false),
+        Some(arg) => match &arg.value {
+            Value::Type(elem) => (vec![*elem], false),
+            Value::Tuple(parts) => {
+                let types = parts.iter().map(|part| match part {
+                    Value::Type(elem) => Some(*elem),
+                    _ => None,
+                });
+                match types.collect::<Option<Vec<_>>>() {
+                    Some(types) => (types, true),
+                    None => {
+                        let what = "a type or a tuple of types";
+                        return ev.expected(what, &arg.value.clone(), arg.expr.span);
+                    }
+                }
+            }
+            other => {
+                let what = "a type or a tuple of types";
+                return ev.expected(what, &other.clone(), arg.expr.span);
+            }
+        },
+    };
+    let pure = match call.named("pure").map(|arg| (&arg.value, arg.expr.span)) {
+        None => false,
+        Some((Value::Bool(pure), _)) => *pure,
+        Some((other, span)) => return ev.expected("`true` or `false`", &other.clone(), span),
+    };
+    if let Err(wrong) = placeholders(&text, results.len() + rest.len()) {
+        let count = results.len() + rest.len();
+        let message = format!("`{wrong}` names no operand of {count}");
+        let diagnostic = Diagnostic::error(
+            codes::WRONG_ARGUMENTS,
+            first.expr.span,
+            message,
+            "in this text",
+        );
+        let help =
+            "`$0` is the first result, the arguments follow behind the results; `$$` is a `$`";
+        return Err(ev.report(diagnostic.with_help(help)));
+    }
+    let mut constraints = Vec::new();
+    for elem in &results {
+        let span = call.named("result").map_or(call.span, |arg| arg.expr.span);
+        match register(*elem) {
+            Some(letter) => constraints.push(format!("={letter}")),
+            None => return no_register(ev, *elem, span),
+        }
+    }
+    let mut operands = Vec::with_capacity(rest.len());
+    for arg in &rest {
+        let span = arg.expr.span;
+        let value = ev.numbers(&arg.value, span)?;
+        let Value::Scalar(scalar) = &value else {
+            return ev.expected("a number", &value, span);
+        };
+        match register(scalar.elem) {
+            Some(letter) => constraints.push(letter.to_owned()),
+            None => return no_register(ev, scalar.elem, span),
+        }
+        operands.push(scalar.ir);
+    }
+    let names: Vec<_> = results.iter().map(|elem| elem.value_type()).collect();
+    let ir = ev.ir(call.span)?;
+    let ty = match names.as_slice() {
+        [] => None,
+        [one] => Some(ir.ty(one)),
+        names => Some(ir.ty(&format!("!llvm.struct<({})>", names.join(", ")))),
+    };
+    let mut attrs = vec![
+        ("asm_string", ir.attr(&quoted(&text))),
+        ("asm_dialect", ir.attr("0 : i64")),
+    ];
+    if !pure {
+        attrs.push(("has_side_effects", ir.attr("unit")));
+        constraints.push("~{memory}".to_owned());
+    }
+    attrs.push(("constraints", ir.attr(&quoted(&constraints.join(",")))));
+    let types: Vec<_> = ty.into_iter().collect();
+    let op = ir.op("llvm.inline_asm", &operands, &attrs, &types);
+    let values: Vec<_> = match results.as_slice() {
+        [] => return Ok(Value::Unit),
+        [elem] => vec![number_or_vector(result_of(op, 0), *elem, None)],
+        results => (0..results.len())
+            .map(|at| {
+                let position = [("position", ir.attr(&format!("array<i64: {at}>")))];
+                let part = ir.ty(results[at].value_type());
+                let whole = [result_of(op, 0)];
+                let value = ir.value("llvm.extractvalue", &whole, &position, part);
+                number_or_vector(value, results[at], None)
+            })
+            .collect(),
+    };
+    match is_tuple {
+        true => Ok(Value::Tuple(values)),
+        false => values.into_iter().next().ok_or(Stop::Reported),
+    }
+}
+
+/// Checks that every `$` of a text is `$$` or names one of `count` operands.
+fn placeholders(text: &str, count: usize) -> std::result::Result<(), String> {
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        let body = &rest[at + 1..];
+        let digits = body.len() - body.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let known = body[..digits].parse::<usize>().is_ok_and(|at| at < count);
+        if !known && !body.starts_with('$') {
+            let end = digits.max(body.chars().next().map_or(0, char::len_utf8));
+            return Err(format!("${}", &body[..end]));
+        }
+        rest = &body[digits.max(1).min(body.len())..];
+    }
+    Ok(())
+}
+
+/// The letter of a register for a type.
+fn register(elem: Elem) -> Option<&'static str> {
+    Some(match elem {
+        Elem::I1 => "b",
+        Elem::I16 | Elem::F16 | Elem::BF16 => "h",
+        Elem::I32 => "r",
+        Elem::I64 => "l",
+        Elem::F32 | Elem::TF32 => "f",
+        Elem::F64 => "d",
+        _ => return None,
+    })
+}
+
+fn no_register<T>(ev: &mut Evaluator<'_, '_>, elem: Elem, span: crate::source::Span) -> Result<T> {
+    let name = elem_name(elem);
+    let message = format!("PTX has no registers of {name}");
+    let diagnostic = Diagnostic::error(codes::WRONG_TYPE, span, message, "8 bits are too few");
+    Err(ev.report(diagnostic.with_help("convert to i16 or i32")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_say_what_they_take() {
+        let takes = |format| conversions(format).map(|found| found.len());
+        assert_eq!(takes("x[%d] = %8.3f %% %lld\n"), Ok(3));
+        assert_eq!(takes("plain"), Ok(0));
+        for wrong in ["%s", "%lf", "%", "%5", "%ö", "%l"] {
+            assert!(takes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn placeholders_name_operands() {
+        assert!(placeholders("add.s32 $0, $1, $2;", 3).is_ok());
+        assert!(placeholders("$$L$1: bra $$L$1;", 2).is_ok());
+        for wrong in ["$3", "$x", "$", "${0}", "$99999999999999999999"] {
+            assert!(placeholders(wrong, 3).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn texts_are_quoted_byte_by_byte() {
+        assert_eq!(quoted("a\"\\\n"), "\"a\\22\\5C\\0A\"");
+        assert_eq!(quoted("ö"), "\"\\C3\\B6\"");
+    }
+}
