@@ -293,7 +293,8 @@ pub fn access_tv(
     };
     let threads = threads.as_static().ok_or_else(not_static)?;
     let values = values.as_static().ok_or_else(not_static)?;
-    within_limit(threads.saturating_mul(values))?;
+    // Without threads there may still be values, and the other way round.
+    within_limit(threads.max(1).saturating_mul(values.max(1)))?;
     let offsets = offsets(layout)?;
     // (element, offset) of each value of each thread
     let mut held = Vec::new();
@@ -623,6 +624,15 @@ mod tests {
         assert_eq!(tv("(4,32):(32,1)", "(32,4):(4,1)", 32).bytes, 4);
         // 64 threads: two warps.
         assert_eq!(tv("64:1", "(64,1):(1,0)", 32).instructions.len(), 2);
+    }
+
+    #[test]
+    fn many_threads_without_values_are_too_many() {
+        for text in ["(2147483648,0):(1,1)", "(0,2147483648):(1,1)"] {
+            let layout_tv = parse_layout(text).expect("a layout");
+            let found = access_tv(&any("8:1"), &layout_tv, 16);
+            assert!(matches!(found, Err(AccessError::TooLarge { .. })), "{text}");
+        }
     }
 
     #[test]
