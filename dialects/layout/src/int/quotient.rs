@@ -88,9 +88,10 @@ fn below(a: &Int, b: &Int) -> bool {
     a.lower() >= 0 && a.upper().is_some_and(|a| a < b.lower_extent())
 }
 
-/// `1 <= a <= b` for every value; a run-time extent is not zero.
+/// `1 <= a <= b` for every value; a run-time extent is not zero, nor is a multiple of one.
 fn at_most(a: &Int, b: &Int) -> bool {
-    a.lower_extent() >= 1 && a.upper().is_some_and(|a| a <= b.lower_extent())
+    let bounded = a.upper().is_some_and(|a| a <= b.lower_extent());
+    a.lower_extent() >= 1 && (bounded || exact_quotient(b, a).is_some())
 }
 
 /// The quotient where the divisor is syntactically a factor.
