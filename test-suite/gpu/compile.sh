@@ -27,6 +27,8 @@ for arch in "$@"; do
         sgemm_warptiled sgemm sgemm_kn sgemm_mk sgemm_mn; do
         one "$kernel" "$kernel"
     done
+    one gemm_f16 gemm -D t=f16
+    one gemm_small gemm -D bm=64 -D bn=128 -D wm=2 -D wn=2 -D stages=4
     one sgemm_padded sgemm_tiled -D pad=4
     one copy_swizzled copy -D swizzle=true
     one norms_4096 norms -D threads=128 -D vecs=4
