@@ -514,3 +514,49 @@ fn dynamic_algebra_prints_what_static_algebra_gives() {
         }
     }
 }
+
+/// Ten thousand operations on each other's results, and as many promises about one number.
+#[test]
+fn long_chains_are_lowered() {
+    let mut text = String::from(
+        "func.func @sum(%0: !cute.int_tuple<\"?\">, %other: !cute.int_tuple<\"?\">, %c: i1) -> !cute.int_tuple<\"?\"> {\n",
+    );
+    let leaf = "!cute.int_tuple<\"?\">";
+    for number in 1..10_000 {
+        let _ = writeln!(
+            text,
+            "  %{number} = cute.assume(%{}) : ({leaf}) -> {leaf}",
+            number - 1
+        );
+    }
+    for number in 10_000..20_000 {
+        let by = if number % 2 == 0 { "%other" } else { "%9000" };
+        let op = if number % 3 == 0 {
+            "ceil_div"
+        } else {
+            "tuple_add"
+        };
+        let _ = writeln!(
+            text,
+            "  %{number} = cute.{op}(%{}, {by}) : ({leaf}, {leaf}) -> {leaf}",
+            number - 1
+        );
+    }
+    let _ = writeln!(
+        text,
+        "  cf.cond_br %c, ^a, ^b\n^a:\n  %r = cute.tuple_add(%19999, %19998) : ({leaf}, {leaf}) -> {leaf}\n  return %r : {leaf}\n^b:\n  return %19999 : {leaf}\n}}"
+    );
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("in.mlir");
+    std::fs::write(&file, text).expect("the folder is writable");
+    let lowered = output(
+        Command::new(cutec_test_suite::program("cute-opt"))
+            .args(["--cute-expand-ops", "--cute-to-base"])
+            .arg(file),
+    );
+    assert!(!lowered.contains("!cute."));
+    // A block does not compute again what another one has.
+    let block = lowered.split("^bb1:").nth(1).unwrap_or_default();
+    let block = block.split("^bb2:").next().unwrap_or_default();
+    assert_eq!(block.matches("arith.").count(), 1, "{block}");
+}

@@ -12,6 +12,7 @@
 //! inferred it; the pass computes the others. What the algebra needs and cannot
 //! prove becomes a `cf.assert`.
 use super::emit::{EQUAL, Emitter, LESS, Signs};
+use super::facts::width_of;
 use super::rebuild::{map_ints, rebuild, variable_of};
 use super::typed::{Typed, is_leaf, operand};
 use super::walk::{blocks, definition, operations, replace};
@@ -21,10 +22,15 @@ use cutec_dialects::ir::cute_name;
 use cutec_dialects::semantics::{SemError, compare, evaluate, evaluate_all, leaves_of};
 use cutec_dialects::target::Target;
 use cutec_dialects::value::Val;
-use cutec_layout::{Condition, Int, SymInfo, Width, assuming};
+use cutec_layout::{Condition, Expr, Int, SymInfo, Width, assuming};
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashMap;
+
+/// How many constructors are looked through.
+const DEPTH: usize = 16;
+/// Operations in an expression that is carried on.
+const SIZE: usize = 32;
 
 /// Expands every operation of a module that the algebra knows.
 pub fn expand_ops(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
@@ -35,6 +41,7 @@ pub fn expand_ops(context: &Context, module: IrOp, _target: &Target) -> Result<(
         results: HashMap::new(),
         seen: Vec::new(),
         dead: Vec::new(),
+        depth: 0,
     };
     let done = expansion.regions(module);
     for op in expansion.dead.into_iter().rev() {
@@ -48,11 +55,13 @@ pub fn expand_ops(context: &Context, module: IrOp, _target: &Target) -> Result<(
 
 struct Expansion<'c> {
     emitter: Emitter<'c>,
-    /// What the results of expanded operations are, in variables of the emitter.
+    /// What the results of expanded operations are, by the SSA values of their integers.
     results: HashMap<usize, Val>,
-    /// What other values are, by region depth: their integers were read there.
+    /// What values are, by region depth: their integers were read or computed there.
     seen: Vec<HashMap<usize, Val>>,
     dead: Vec<IrOp<'c>>,
+    /// Constructors between the value that is asked for and the one at hand.
+    depth: usize,
 }
 
 impl<'c> Expansion<'c> {
@@ -102,26 +111,68 @@ impl<'c> Expansion<'c> {
     fn expand(&mut self, name: &str, op: IrOp<'c>, typed: &Typed) -> Result<(), SemError> {
         let (results, conditions) = assuming(|| evaluate_all(name, &typed.operands, &typed.attrs));
         let results = results?;
-        let mut known = HashMap::new();
-        if !conditions.is_empty() || !typed.results.iter().all(Val::is_static) {
-            for (index, declared) in typed.operands.iter().enumerate() {
-                let val = self.value(operand(op, index)?, declared)?;
-                for (leaf, int) in leaves_of(declared).iter().zip(leaves_of(&val)) {
-                    if let Some(id) = variable_of(leaf) {
-                        known.insert(id, int.value().clone());
-                    }
-                }
-            }
-        }
+        let known = match conditions.is_empty() && typed.results.iter().all(Val::is_static) {
+            true => HashMap::new(),
+            false => self.known(op, typed)?,
+        };
         let known = |id: u32| known.get(&id).cloned();
         for condition in conditions {
             self.assert(name, &condition.substitute(&known))?;
         }
         for (index, (result, declared)) in results.iter().zip(&typed.results).enumerate() {
             let val = map_ints(result, &|int| int.substitute(&known))?;
-            let value = rebuild(&mut self.emitter, declared, &val);
+            let (value, integers) = rebuild(&mut self.emitter, declared, &val);
             replace(result_of(op, index), value);
-            self.results.insert(value_key(value), val);
+            self.remember(value, &val, &integers)?;
+        }
+        Ok(())
+    }
+
+    /// What the variables of an operation's types stand for.
+    fn known(&mut self, op: IrOp<'c>, typed: &Typed) -> Result<HashMap<u32, Int>, SemError> {
+        let mut known = HashMap::new();
+        for (index, declared) in typed.operands.iter().enumerate() {
+            let val = self.value(operand(op, index)?, declared)?;
+            for (leaf, int) in leaves_of(declared).iter().zip(leaves_of(&val)) {
+                if let Some(id) = variable_of(leaf) {
+                    known.insert(id, int.value().clone());
+                }
+            }
+        }
+        Ok(known)
+    }
+
+    /// Remembers what a result is: here and further inside as expressions, elsewhere by the SSA
+    /// values of its integers. So does what has grown too large to be worth simplifying.
+    fn remember(
+        &mut self,
+        value: IrValue<'c>,
+        val: &Val,
+        integers: &[(Int, IrValue<'c>)],
+    ) -> Result<(), SemError> {
+        let mut variables = HashMap::new();
+        for (int, value) in integers.iter().filter(|(int, _)| !int.is_static()) {
+            let info = SymInfo {
+                width: width_of(*value),
+                div: int.div(),
+                max: int.upper(),
+            };
+            variables.insert(int.clone(), self.emitter.variable(*value, info));
+        }
+        let variable = |int: &Int| variables.get(int).unwrap_or(int).clone();
+        let kept = |int: &Int| match is_small(int) {
+            true => int.clone(),
+            false => variable(int),
+        };
+        // A variable is never negative: what may be stays an expression.
+        let stored = |int: &Int| match int.lower() >= 0 {
+            true => variable(int),
+            false => kept(int),
+        };
+        let key = value_key(value);
+        self.results.insert(key, map_ints(val, &stored)?);
+        if let Some(here) = self.seen.last_mut() {
+            here.insert(key, map_ints(val, &kept)?);
         }
         Ok(())
     }
@@ -129,14 +180,20 @@ impl<'c> Expansion<'c> {
     /// What a value of a type is: as this pass computed it or its constructor says, else by its scalars.
     fn value(&mut self, value: IrValue<'c>, typed: &Val) -> Result<Val, SemError> {
         let key = value_key(value);
-        let mut places = std::iter::once(&self.results).chain(self.seen.iter().rev());
-        if let Some(found) = places.find_map(|place| place.get(&key)) {
+        let mut places = self.seen.iter().rev();
+        let seen = places.find_map(|place| place.get(&key));
+        if let Some(found) = seen.or_else(|| self.results.get(&key)) {
             return Ok(found.clone());
         }
         let val = match (typed, definition(value)) {
             _ if typed.is_static() => return Ok(typed.clone()),
             (Val::Scalar(int), _) => Val::Scalar(self.scalar(value, int)),
-            (_, Some(op)) if is_constructor(op) => self.constructed(op)?,
+            (_, Some(op)) if is_constructor(op) && self.depth < DEPTH => {
+                self.depth += 1;
+                let made = self.constructed(op);
+                self.depth -= 1;
+                made?
+            }
             _ => self.read(value, typed)?,
         };
         if let Some(here) = self.seen.last_mut() {
@@ -157,20 +214,25 @@ impl<'c> Expansion<'c> {
     /// What a constructor makes of its operands.
     fn constructed(&mut self, op: IrOp<'c>) -> Result<Val, SemError> {
         let typed = Typed::of(op)?;
-        let operands: Vec<Val> = (0..op.operand_count())
-            .map(|index| self.value(operand(op, index)?, &typed.operands[index]))
-            .collect::<Result<_, _>>()?;
         let name = cute_name(&op).unwrap_or_default();
+        let made = match name.as_str() {
+            "assume" => typed.operands[0].clone(),
+            _ => evaluate(&name, &typed.operands, &typed.attrs)?,
+        };
+        let known = self.known(op, &typed)?;
+        let val = map_ints(&made, &|int| int.substitute(&|id| known.get(&id).cloned()))?;
         if name != "assume" {
-            return evaluate(&name, &operands, &typed.attrs);
+            return Ok(val);
         }
-        let int = leaves_of(&operands[0]).remove(0);
-        let promised = leaves_of(&typed.results[0]).remove(0);
+        let (ints, promises) = (leaves_of(&val), leaves_of(&typed.results[0]));
+        let ([int], [promised]) = (ints.as_slice(), promises.as_slice()) else {
+            return Err(SemError::Illegal("assume takes one integer".into()));
+        };
         if int.is_static() {
             return map_ints(&typed.results[0], &|_| int.clone());
         }
-        let value = self.emitter.int(&int, promised.width() == Width::I64);
-        let int = self.emitter.variable(value, info(&promised));
+        let value = self.emitter.int(int, promised.width() == Width::I64);
+        let int = self.emitter.variable(value, info(promised));
         map_ints(&typed.results[0], &|_| int.clone())
     }
 
@@ -296,6 +358,29 @@ fn info(typed: &Int) -> SymInfo {
         div: typed.div(),
         max: None,
     }
+}
+
+/// Whether an expression has few operations.
+fn is_small(int: &Int) -> bool {
+    fn spend(int: &Int, left: &mut usize) -> bool {
+        let Some(sym) = int.as_sym() else { return true };
+        if *left == 0 {
+            return false;
+        }
+        *left -= 1;
+        match sym.expr() {
+            Expr::Var(_) => true,
+            Expr::Add(terms) => terms.iter().all(|term| spend(term, left)),
+            Expr::Mul(a, b)
+            | Expr::FloorDiv(a, b)
+            | Expr::CeilDiv(a, b)
+            | Expr::Mod(a, b)
+            | Expr::Min(a, b)
+            | Expr::Max(a, b)
+            | Expr::Xor(a, b) => spend(a, left) && spend(b, left),
+        }
+    }
+    spend(int, &mut SIZE.clone())
 }
 
 /// Whether two values differ at most in integers.

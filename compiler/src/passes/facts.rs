@@ -104,7 +104,8 @@ impl<'c> Emitter<'c> {
     }
 }
 
-fn width_of(value: IrValue) -> Width {
+/// The width of an SSA integer.
+pub fn width_of(value: IrValue) -> Width {
     if value.r#type().to_string() == "i64" {
         Width::I64
     } else {

@@ -63,16 +63,22 @@ pub fn variable_of(int: &Int) -> Option<u32> {
     }
 }
 
-/// An SSA value of the declared type, which is a value's own or says less. Arithmetic comes first,
-/// leaf by leaf; then the constructors.
-pub fn rebuild<'c>(emitter: &mut Emitter<'c>, declared: &Val, val: &Val) -> IrValue<'c> {
-    let mut values = HashMap::new();
-    for (declared, int) in leaves_of(declared).iter().zip(leaves_of(val)) {
+/// An SSA value of the declared type, which is a value's own or says less, and the SSA values of
+/// its run-time integers. Arithmetic comes first, leaf by leaf; then the constructors.
+pub fn rebuild<'c>(
+    emitter: &mut Emitter<'c>,
+    declared: &Val,
+    val: &Val,
+) -> (IrValue<'c>, Vec<(Int, IrValue<'c>)>) {
+    let (mut values, mut integers) = (HashMap::new(), Vec::new());
+    for (declared, leaf) in leaves_of(declared).iter().zip(leaves_of(val)) {
         if let Some(id) = variable_of(declared) {
-            values.insert(id, emitter.int(&int, declared.width() == Width::I64));
+            let value = emitter.int(&leaf, declared.width() == Width::I64);
+            values.insert(id, value);
+            integers.push((leaf.value().clone(), value));
         }
     }
-    Builder { emitter, values }.build(declared)
+    (Builder { emitter, values }.build(declared), integers)
 }
 
 struct Builder<'a, 'c> {

@@ -217,6 +217,14 @@ impl<'c> Base<'c> {
                 }
                 Ok(whole)
             }
+            "assume" => match typed.operands.as_slice() {
+                [given] if places(given).len() == places(declared).len() => {
+                    self.built(declared, &self.integers(operand(op, 0)?, given))
+                }
+                _ => Err(SemError::Illegal(format!(
+                    "assume takes a value of the form of {declared}"
+                ))),
+            },
             _ => {
                 let mut operands = typed.operands.iter().enumerate();
                 let mut integers = Vec::new();
