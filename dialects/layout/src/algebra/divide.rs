@@ -40,15 +40,18 @@ pub fn logical_divide_layout(layout: &Layout, tiler: &Layout) -> Result<Layout, 
     if let Some(divided) = divide_scalar(layout, tiler) {
         return Ok(divided);
     }
-    let tile = composition(layout, tiler)?;
     if matches!(tiler.shape(), Tree::Leaf(Int::Static(1))) && !layout.is_static() {
         // All of the layout is left. Its modes, met one by one, would come out twice each.
-        return Ok(Layout::concat([tile, layout.clone()]));
+        return Ok(Layout::concat([
+            composition(layout, tiler)?,
+            layout.clone(),
+        ]));
     }
     let rest = match is_by_basis(tiler) {
         true => complement_by_basis_to(tiler, layout.shape())?,
         false => complement_apart(tiler, coalesce(layout).shape())?,
     };
+    let tile = composition(layout, tiler)?;
     Ok(Layout::concat([tile, composition_padded(layout, &rest)?]))
 }
 
