@@ -40,6 +40,29 @@ pub enum Source {
     Number(f64),
 }
 
+/// Where an argument goes after the run: `NAME=FILE.npy`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputSpec {
+    /// Name of the kernel's argument.
+    pub name: String,
+    /// The file.
+    pub path: PathBuf,
+}
+
+impl FromStr for OutputSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<OutputSpec, String> {
+        match text.split_once('=') {
+            Some((name, path)) if !name.is_empty() && path.ends_with(".npy") => Ok(OutputSpec {
+                name: name.to_string(),
+                path: path.into(),
+            }),
+            _ => Err("expected NAME=FILE.npy".to_string()),
+        }
+    }
+}
+
 /// How elements are made up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generator {

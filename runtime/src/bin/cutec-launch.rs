@@ -6,11 +6,10 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Parser;
-use cutec_runtime::argument::{ArgumentSpec, make_arguments};
+use cutec_runtime::argument::{ArgumentSpec, OutputSpec, make_arguments};
 use cutec_runtime::tensor::npy;
 use cutec_runtime::{Artifact, KernelAbi, Loaded, RunReport, Tensor, Value, open};
 
@@ -29,7 +28,7 @@ struct Options {
     args: Vec<ArgumentSpec>,
     /// Writes an argument to a file after the run.
     #[arg(long = "out", value_name = "NAME=FILE.npy")]
-    outs: Vec<Output>,
+    outs: Vec<OutputSpec>,
     /// `sim`, `cuda` or `cuda:N`; a GPU if there is one, else the simulator.
     #[arg(long)]
     device: Option<String>,
@@ -42,27 +41,6 @@ struct Options {
     /// Prints what the kernel expects, and runs nothing.
     #[arg(long)]
     show_abi: bool,
-}
-
-/// `NAME=FILE.npy`.
-#[derive(Clone, Debug)]
-struct Output {
-    name: String,
-    path: PathBuf,
-}
-
-impl FromStr for Output {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Output, String> {
-        match text.split_once('=') {
-            Some((name, path)) if !name.is_empty() && path.ends_with(".npy") => Ok(Output {
-                name: name.to_string(),
-                path: path.into(),
-            }),
-            _ => Err("expected NAME=FILE.npy".to_string()),
-        }
-    }
 }
 
 fn main() -> ExitCode {

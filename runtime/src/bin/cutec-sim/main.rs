@@ -15,7 +15,7 @@ use std::str::FromStr;
 
 use clap::Parser;
 use cutec_runtime::SimDevice;
-use cutec_runtime::argument::ArgumentSpec;
+use cutec_runtime::argument::{ArgumentSpec, OutputSpec};
 use cutec_runtime::sim;
 
 use call::{Call, CallError};
@@ -51,7 +51,7 @@ struct Options {
     params: Vec<String>,
     /// Writes an argument to a file after the run; without an ABI its name is its number, from 0.
     #[arg(long = "out", value_name = "NAME=FILE.npy")]
-    outs: Vec<Output>,
+    outs: Vec<OutputSpec>,
     /// Reports data races, and asynchronous copies that nobody waits for.
     #[arg(long)]
     check: bool,
@@ -90,27 +90,6 @@ impl FromStr for Extent {
                 .ok_or_else(|| format!("expected a number above 0, found `{part}`"))?;
         }
         Ok(Extent(extent))
-    }
-}
-
-/// `NAME=FILE.npy`.
-#[derive(Clone, Debug)]
-struct Output {
-    name: String,
-    path: PathBuf,
-}
-
-impl FromStr for Output {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Output, String> {
-        match text.split_once('=') {
-            Some((name, path)) if !name.is_empty() && path.ends_with(".npy") => Ok(Output {
-                name: name.to_string(),
-                path: path.into(),
-            }),
-            _ => Err("expected NAME=FILE.npy".to_string()),
-        }
     }
 }
 
