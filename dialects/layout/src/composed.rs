@@ -51,6 +51,15 @@ impl ComposedLayout {
         }
     }
 
+    /// Whether its numbers, and the sizes and offsets of its layouts, fit 64 bits.
+    pub fn fits(&self) -> bool {
+        let outer = match &self.outer {
+            Outer::Swizzle(_) => true,
+            Outer::Layout(outer) => outer.fits(),
+        };
+        outer && self.offset.fits() && self.inner.fits()
+    }
+
     /// The value at a coordinate.
     ///
     /// # Errors
@@ -88,6 +97,14 @@ impl AnyLayout {
         match self {
             AnyLayout::Plain(layout) => layout,
             AnyLayout::Composed(composed) => &composed.inner,
+        }
+    }
+
+    /// Whether its numbers, and the sizes and offsets of its layouts, fit 64 bits.
+    pub fn fits(&self) -> bool {
+        match self {
+            AnyLayout::Plain(layout) => layout.fits(),
+            AnyLayout::Composed(composed) => composed.fits(),
         }
     }
 

@@ -160,9 +160,12 @@ impl Layout {
         }
     }
 
-    /// Whether its size and all its offsets fit 64 bits.
+    /// Whether its numbers, its size and all its offsets fit 64 bits.
     pub fn fits(&self) -> bool {
-        let limit = 1i128 << 62;
+        if !self.shape.fits() || !self.stride.fits() {
+            return false;
+        }
+        let limit = i128::from(Int::LIMIT);
         let (mut size, mut span) = (1i128, 0i128);
         for (shape, stride) in self.shape.leaves().iter().zip(self.stride.leaves()) {
             let extent = i128::from(shape.as_static().unwrap_or(1));

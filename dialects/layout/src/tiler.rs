@@ -32,6 +32,16 @@ impl Tiler {
         Ok(Layout::contiguous(extent.clone()))
     }
 
+    /// Whether its numbers fit 64 bits.
+    pub fn fits(&self) -> bool {
+        match self {
+            Tiler::Layout(layout) => layout.fits(),
+            Tiler::Int(extent) => extent.fits(),
+            Tiler::Tile(modes) => modes.iter().all(Tiler::fits),
+            Tiler::All => true,
+        }
+    }
+
     /// Number of modes that it takes: 1 unless it is a tile.
     pub fn rank(&self) -> usize {
         match self {

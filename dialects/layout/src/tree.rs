@@ -1,5 +1,6 @@
 //! [`Tree`]: the nested tuple that shapes, strides and coordinates are made of.
 
+use crate::Int;
 use std::fmt;
 
 /// A nested tuple: a leaf, or a tuple of trees.
@@ -174,6 +175,16 @@ impl<T: Clone> Tree<T> {
     /// A tree of this profile with every leaf set to `value`.
     pub fn repeat_like<U: Clone>(&self, value: &U) -> Tree<U> {
         self.map(&mut |_| value.clone())
+    }
+}
+
+impl Tree<Int> {
+    /// Whether a text may have every integer ([`Int::fits`]).
+    pub fn fits(&self) -> bool {
+        match self {
+            Tree::Leaf(int) => int.fits(),
+            Tree::Node(modes) => modes.iter().all(Tree::fits),
+        }
     }
 }
 

@@ -76,15 +76,15 @@ pub fn evaluate(name: &str, operands: &[Val], attrs: &Attrs) -> Result<Val, SemE
     }
 }
 
-/// Whether no number of a value is saturated, as the algebra leaves what is too large; no type spells it.
+/// Whether a type can spell every number of a value; the algebra saturates what is too large.
 fn fits(val: &Val) -> bool {
-    let number = |int: &Int| !matches!(int.value(), Int::Static(i64::MAX | i64::MIN));
     match val {
-        Val::Scalar(int) => number(int),
-        Val::Tuple(_, tuple) => tuple.leaves().into_iter().flatten().all(number),
-        Val::Layout(layout) => layout.inner().fits(),
-        Val::View(view) => view.layout.inner().fits(),
-        Val::CoordTensor(tensor) => tensor.layout.fits(),
+        Val::Scalar(int) => int.fits(),
+        Val::Tuple(_, tuple) => tuple.leaves().into_iter().flatten().all(Int::fits),
+        Val::Layout(layout) => layout.fits(),
+        Val::Tile(tiler) => tiler.fits(),
+        Val::View(view) => view.layout.fits(),
+        Val::CoordTensor(tensor) => tensor.base.fits() && tensor.layout.fits(),
         _ => true,
     }
 }

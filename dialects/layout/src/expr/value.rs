@@ -1,7 +1,7 @@
 //! [`Value`]: what an expression can be, and its reading as an argument.
 
 use crate::algebra::coord_text;
-use crate::{AnyLayout, Coord, Int, IntTuple, Layout, Outer, Swizzle, Tiler, Tree};
+use crate::{AnyLayout, Coord, Int, IntTuple, Layout, Swizzle, Tiler, Tree};
 use std::fmt;
 
 /// The value of an expression.
@@ -38,25 +38,12 @@ impl Value {
 
     /// Whether it consists of integers that a text may have, and of layouts whose sizes and offsets fit.
     pub(super) fn fits(&self) -> bool {
-        let integer = |value: &Int| match value.value() {
-            Int::Static(value) => value.unsigned_abs() < 1 << 62,
-            _ => true,
-        };
-        let tuple = |tuple: &IntTuple| tuple.leaves().into_iter().all(integer);
-        let layout =
-            |layout: &Layout| tuple(layout.shape()) && tuple(layout.stride()) && layout.fits();
         match self {
-            Value::Tuple(value) => tuple(value),
-            Value::Coord(value) => value.leaves().into_iter().flatten().all(integer),
-            Value::Layout(AnyLayout::Plain(value)) => layout(value),
-            Value::Layout(AnyLayout::Composed(value)) => {
-                let outer = match &value.outer {
-                    Outer::Layout(outer) => layout(outer),
-                    Outer::Swizzle(_) => true,
-                };
-                outer && tuple(&value.offset) && layout(&value.inner)
-            }
-            Value::Swizzle(_) | Value::Tiler(_) | Value::Bool(_) => true,
+            Value::Tuple(value) => value.fits(),
+            Value::Coord(value) => value.leaves().into_iter().flatten().all(Int::fits),
+            Value::Layout(value) => value.fits(),
+            Value::Tiler(value) => value.fits(),
+            Value::Swizzle(_) | Value::Bool(_) => true,
         }
     }
 

@@ -33,6 +33,18 @@ impl Int {
     /// One.
     pub const ONE: Int = Int::Static(1);
 
+    /// Every number that a text may have is smaller than this in magnitude, so that sums of two do not overflow.
+    pub(crate) const LIMIT: i64 = 1 << 62;
+
+    /// Whether a text may have it: the number, or what divides it, is of less than 63 bits.
+    pub fn fits(&self) -> bool {
+        match self {
+            Int::Static(value) => value.unsigned_abs() < Int::LIMIT.unsigned_abs(),
+            Int::Dyn(sym) => sym.div() < Int::LIMIT,
+            Int::Scaled(value, _) => value.fits(),
+        }
+    }
+
     /// A run-time variable.
     pub fn var(id: u32, info: SymInfo) -> Int {
         if info.max == Some(0) {

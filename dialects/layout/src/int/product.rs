@@ -1,6 +1,6 @@
 //! Multiplication. A constant factor is distributed over sums and merged into products.
 
-use super::{Int, gcd, node};
+use super::{Int, node};
 use crate::sym::{Expr, Facts};
 
 impl Int {
@@ -83,12 +83,11 @@ fn mul_node(a: &Int, b: &Int) -> Int {
     } else {
         (i64::MIN, None)
     };
-    let div = x
-        .div
-        .checked_mul(y.div)
-        .unwrap_or_else(|| gcd(x.div, y.div));
+    // A divisor beyond the numbers of a text is not kept; those of the factors divide the product too.
+    let exact = x.div.checked_mul(y.div).filter(|div| *div < Int::LIMIT);
+    let div = exact.unwrap_or(x.div.max(y.div));
     let zero = match b {
-        Int::Static(c) if non_negative && *c > 0 && c.count_ones() == 1 => {
+        Int::Static(c) if exact.is_some() && non_negative && *c > 0 && c.count_ones() == 1 => {
             let shift = c.trailing_zeros();
             (x.zero << shift) | ((1u64 << shift) - 1)
         }

@@ -184,7 +184,7 @@ impl<'a> Cursor<'a> {
         }
         let text = &rest[..sign + digits];
         match text.parse::<i64>() {
-            Ok(value) if value.unsigned_abs() < 1 << 62 => {
+            Ok(value) if Int::Static(value).fits() => {
                 self.at += text.len();
                 Ok(value)
             }

@@ -168,3 +168,29 @@ fn shared_parts_are_gone_through_once() {
     assert_eq!(other.substitute(&|_| Some(Int::unknown(0))), x);
     assert!(x.formula().len() < 10_000);
 }
+
+/// What divides a product may be too large for a text; then it is what divides a factor.
+#[test]
+fn divisors_of_products_fit_a_text() {
+    let by = |id, div| {
+        let info = SymInfo {
+            width: Width::I64,
+            div,
+            ..SymInfo::default()
+        };
+        Int::var(id, info)
+    };
+    for (a, b, div) in [
+        (1 << 30, 1 << 31, 1 << 61),
+        (1 << 30, 1 << 32, 1 << 32),
+        (3 << 30, 1 << 31, 3 << 30),
+        (1 << 40, 1 << 50, 1 << 50),
+        (1, 1 << 61, 1 << 61),
+    ] {
+        let product = by(0, a).mul(&by(1, b));
+        assert_eq!(product.div(), div, "{a} * {b}");
+        assert_eq!(by(0, a).mul(&n(b)).div(), div, "{a} * {b}");
+        assert!(product.fits());
+    }
+    assert!(!by(0, 1 << 62).fits() && !n(1 << 62).fits() && !n(i64::MIN).fits());
+}
