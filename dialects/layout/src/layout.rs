@@ -47,6 +47,15 @@ impl Layout {
         Layout { shape, stride }
     }
 
+    /// [`Layout::col_major`] of a tuple that may be no shape.
+    ///
+    /// # Errors
+    /// If an integer has a basis, or the size does not fit 64 bits.
+    pub fn compact(shape: IntTuple) -> Result<Layout, LayoutError> {
+        let stride = compact_col_major(&shape);
+        Layout::new(shape, stride)
+    }
+
     /// The compact layout of `shape` whose last mode is contiguous.
     pub fn row_major(shape: IntTuple) -> Layout {
         let stride = compact_row_major(&shape);

@@ -18,7 +18,9 @@ pub(super) fn evaluate(
             make_tuple(operands, attrs)
         }
         ("make_tile", _) => make_tile(operands, attrs),
-        ("make_layout", [shape]) => integers(shape).map(|shape| plain(Layout::col_major(shape))),
+        ("make_layout", [shape]) => {
+            integers(shape).and_then(|shape| Ok(plain(Layout::compact(shape)?)))
+        }
         ("make_layout", [shape, stride]) => make_layout(shape, stride),
         ("make_composed_layout", [outer, offset, inner]) => make_composed(outer, offset, inner),
         ("get_shape", [x]) => shape_of(x).map(|shape| tuple(TupleKind::Shape, &shape)),

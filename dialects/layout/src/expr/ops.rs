@@ -485,7 +485,7 @@ static OPERATIONS: &[Operation] = &[
         let shape = a.tuple(0)?;
         match a.arguments.len() {
             2 => a.plain(Layout::new(shape, a.tuple(1)?)),
-            _ => a.plain(Ok(Layout::col_major(shape))),
+            _ => a.plain(Layout::compact(shape)),
         }
     }),
     op!("make_ordered_layout", "make_ordered_layout(shape, order)", |a| { a.count(2..=2)?; a.plain(alg::make_ordered_layout(&a.tuple(0)?, &a.tuple(1)?)) }),

@@ -12,6 +12,7 @@ const REFUSED: &[&str] = &[
     "zipped_divide((4,8):(1,4), (2,2,2))",
     // ProfileMismatch
     "make_layout((4,8), (1,(2,3)))",
+    "make_layout((32,2@8))",
     "tuple_add((1,2), 3)",
     // StrideDivisibility
     "composition((6,2):(8,2), 4:4)",
