@@ -12,6 +12,7 @@ use super::Fault;
 use super::cta::Cta;
 use super::fault_at;
 use super::shared::value;
+use super::tensor::{Factors, M, N};
 use super::touch::Touch;
 use super::warp::Warp;
 use crate::sim::Space;
@@ -22,10 +23,6 @@ use crate::sim::number::{E4M3, E5M2, F16, Rounding, bf16_to_f32, canonical, f16_
 
 /// Bytes of a row of an 8×8 tile.
 const ROW: u32 = 16;
-/// Columns of B and D.
-const N: usize = 8;
-/// Most columns of A.
-const MAX_K: usize = 32;
 
 /// Row and column of the two elements that a lane holds of an 8×8 tile, as
 /// `(row, column)` in the tile as it lies in memory.
@@ -118,16 +115,13 @@ impl Warp {
         Ok(())
     }
 
-    /// `mma`: D = A·B + C.
-    ///
-    /// Sums the exact products and C in f64 and rounds once; integers never round there.
+    /// `mma`: D = A·B + C, as [`super::tensor`] adds.
     pub(super) fn multiply(&mut self, mma: &Mma) {
         if mma.accumulate == MmaAccumulator::F64 {
             return self.multiply_f64(mma);
         }
-        let mut a = [[0f64; MAX_K]; 16];
-        let mut b = [[0f64; N]; MAX_K];
-        let mut sums = [[0f64; N]; 16];
+        let mut factors = Factors::new([mma.multiplicands, mma.b_type], mma.k);
+        let mut sums = [[0f64; N]; M];
         let packed = 32 / element_bits(mma.multiplicands);
         for (register, &src) in mma.a.iter().enumerate() {
             let words = self.registers.words_of(src);
@@ -135,7 +129,7 @@ impl Warp {
                 let values = elements(mma.multiplicands, &words, i);
                 for (lane, value) in values.into_iter().enumerate() {
                     let column = packed * (lane % 4) + 4 * packed * (register / 2) + i;
-                    a[lane / 4 + 8 * (register % 2)][column] = value;
+                    *factors.a(lane / 4 + 8 * (register % 2), column) = value;
                 }
             }
         }
@@ -144,7 +138,8 @@ impl Warp {
             for i in 0..packed {
                 let values = elements(mma.b_type, &words, i);
                 for (lane, value) in values.into_iter().enumerate() {
-                    b[packed * (lane % 4) + 4 * packed * register + i][lane / 4] = value;
+                    let row = packed * (lane % 4) + 4 * packed * register + i;
+                    *factors.b(row, lane / 4) = value;
                 }
             }
         }
@@ -165,13 +160,7 @@ impl Warp {
                 }
             }
         }
-        for (sums, a) in sums.iter_mut().zip(&a) {
-            for (a, b) in a[..mma.k].iter().zip(&b) {
-                for (sum, b) in sums.iter_mut().zip(b) {
-                    *sum += a * b;
-                }
-            }
-        }
+        factors.multiply_add(mma.accumulate, &mut sums);
         for (register, &dst) in mma.d.iter().enumerate() {
             let fragment: Words = std::array::from_fn(|lane| {
                 let sum = |i| {
@@ -206,7 +195,7 @@ impl Warp {
         for (i, &dst) in mma.d.iter().enumerate() {
             let fragment = std::array::from_fn(|lane| {
                 let (row, column) = accumulator_element(lane, i);
-                let product = |sum, k| f64::mul_add(a[4 * row + k], b[4 * column + k], sum);
+                let product = |sum, k| multiply_add(a[4 * row + k], b[4 * column + k], sum);
                 (0..mma.k).fold(c[i][lane], product).to_bits()
             });
             self.registers.set_wides(dst, u32::MAX, &fragment);
@@ -232,6 +221,15 @@ fn touch_rows(cta: &mut Cta<'_>, act: Act, rows: &[(usize, u64)]) -> Result<(), 
         mask,
         changed: u32::MAX,
     })
+}
+
+/// `fma` on f64. Of several NaN an H200 hands on that of B, else that of the sum, as quiet ones.
+fn multiply_add(a: f64, b: f64, sum: f64) -> f64 {
+    const QUIET: u64 = 1 << 51;
+    match [b, sum].into_iter().find(|value| value.is_nan()) {
+        Some(nan) => f64::from_bits(nan.to_bits() | QUIET),
+        None => f64::mul_add(a, b, sum),
+    }
 }
 
 /// Row and column of an element of C or D.

@@ -7,7 +7,7 @@
 //!   that check; [`count`]: those counts.
 //! - [`collective`]: shuffles and the like. [`barrier`]: CTA barriers and what a standstill means.
 //! - [`print`]: what threads print by `vprintf`.
-//! - [`matrix`]: `ldmatrix`, `stmatrix`, `mma`.
+//! - [`matrix`]: `ldmatrix`, `stmatrix`, `mma`; [`tensor`]: how its products are added.
 //!
 //! A check that fails raises a [`Fault`]: the kind and the lane. The warp adds itself and the
 //! instruction, the CTA turns it into a [`SimError`].
@@ -23,6 +23,7 @@ mod print;
 mod race;
 mod schedule;
 mod shared;
+mod tensor;
 mod touch;
 mod warp;
 
