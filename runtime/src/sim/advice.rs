@@ -21,7 +21,9 @@ impl ErrorKind {
         match self {
             ErrorKind::Race { first, .. } => place(first, format!("the earlier {}", first.act)),
             ErrorKind::CopiesInFlight { copy, .. } => place(copy, "the copy".to_owned()),
-            ErrorKind::Deadlock { waiters, .. } | ErrorKind::BarrierDivergence { waiters } => {
+            ErrorKind::Deadlock { waiters, .. }
+            | ErrorKind::OpenPhases { waiters, .. }
+            | ErrorKind::BarrierDivergence { waiters } => {
                 let threads = waiting(waiters);
                 let sources = waiters.iter().filter_map(|waiter| waiter.source.as_ref());
                 let mut places: Vec<(&SourceLoc, String)> = Vec::new();
@@ -103,6 +105,10 @@ impl ErrorKind {
                 "every thread that a barrier waits for must come to it: look at what the others wait for, \
                  and for threads that have left"
             }
+            ErrorKind::OpenPhases { .. } => {
+                "every arrival and every byte that a phase expects must come: look at the count of \
+                 `mbarrier.init`, at the bytes of `expect_tx`, and at the parity that is waited for"
+            }
             ErrorKind::LaneDivergence { .. } => {
                 "all lanes that the instruction names must come to it: move it out of the branch"
             }
@@ -138,6 +144,10 @@ fn race_help(first: &Party, second: &Party, in_flight: bool) -> String {
         _ if copies(second) => {
             "the copy may overwrite what others still use: put a `barrier()` between their last use and \
              the copy"
+        }
+        _ if [first.act, second.act].contains(&Act::Signal) => {
+            "make an mbarrier before others use it: put a `barrier()` after `mbarrier.init` and before \
+             `mbarrier.inval`"
         }
         _ if first.warp == second.warp => {
             "lanes of a warp do not run in lockstep: put `warp_barrier()` between the two"

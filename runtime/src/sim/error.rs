@@ -79,6 +79,8 @@ pub enum Act {
     Write,
     /// It reads and writes at once: an atomic.
     Update,
+    /// An operation on an `mbarrier`.
+    Signal,
     /// `cp.async` reads its source, at any time until it is waited for.
     CopyRead,
     /// `cp.async` writes its target, at any time until it is waited for.
@@ -91,6 +93,7 @@ impl fmt::Display for Act {
             Act::Read => "read",
             Act::Write => "write",
             Act::Update => "atomic update",
+            Act::Signal => "mbarrier operation",
             Act::CopyRead => "read by cp.async",
             Act::CopyWrite => "write by cp.async",
         })
@@ -156,6 +159,41 @@ impl fmt::Display for Waiter {
         match &self.source {
             Some(source) => write!(f, ", {source})"),
             None => f.write_str(")"),
+        }
+    }
+}
+
+/// A phase of an `mbarrier` that is not complete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenPhase {
+    /// Shared address of the object.
+    pub address: u64,
+    /// The phase, from 0.
+    pub phase: u64,
+    /// Arrivals that are missing.
+    pub missing: u32,
+    /// Arrivals of each phase.
+    pub expected: u32,
+    /// Bytes that are missing.
+    pub bytes: i64,
+}
+
+impl fmt::Display for OpenPhase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let OpenPhase {
+            address,
+            phase,
+            missing,
+            expected,
+            bytes,
+        } = self;
+        write!(
+            f,
+            "phase {phase} of the mbarrier at shared address {address:#x} lacks {missing} of {expected} arrivals"
+        )?;
+        match bytes {
+            0 => Ok(()),
+            bytes => write!(f, " and {bytes} bytes"),
         }
     }
 }
@@ -366,6 +404,38 @@ pub enum ErrorKind {
         /// Every group that waits.
         waiters: Vec<Waiter>,
     },
+    /// No thread of the CTA can go on, and some wait for phases of an `mbarrier`.
+    #[error("deadlock: {}; waiting: {}", phases_text(.phases), list(.waiters))]
+    OpenPhases {
+        /// What they wait for.
+        phases: Vec<OpenPhase>,
+        /// Every group that waits.
+        waiters: Vec<Waiter>,
+    },
+    /// An `mbarrier` that is used as the ISA does not allow.
+    #[error("mbarrier at shared address {address:#x}: {what}: expected {expected}, found {found}")]
+    Mbarrier {
+        /// The object.
+        address: u64,
+        /// The operand.
+        what: &'static str,
+        /// What is legal.
+        expected: String,
+        /// What was found.
+        found: String,
+    },
+    /// An access to the bytes of an `mbarrier` by another instruction than its own.
+    #[error(
+        "{access} of an mbarrier: {size} bytes at shared address {address:#x} are in use as one"
+    )]
+    MbarrierAccess {
+        /// Read or write.
+        access: Access,
+        /// First byte of the access.
+        address: u64,
+        /// Bytes accessed.
+        size: u32,
+    },
     /// Barrier operands that contradict the ISA or each other.
     #[error("barrier {barrier}: {what}: expected {expected}, found {found}")]
     Barrier {
@@ -417,6 +487,11 @@ pub enum ErrorKind {
         /// The nearest allocation and how far it is missed.
         object: String,
     },
+}
+
+fn phases_text(phases: &[OpenPhase]) -> String {
+    let phases: Vec<String> = phases.iter().map(OpenPhase::to_string).collect();
+    phases.join(", ")
 }
 
 fn list(waiters: &[Waiter]) -> String {

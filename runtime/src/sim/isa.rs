@@ -192,6 +192,7 @@ pub(crate) enum Op {
         members: Src,
     },
     Barrier(Box<Barrier>),
+    Mbarrier(Box<Mbarrier>),
     /// `fence`, `membar`.
     Fence(Order),
     /// `vprintf`: the generic addresses of its text and of its arguments.
@@ -279,6 +280,61 @@ pub(crate) enum BarrierReduce {
     Popc(Dst),
     And(u32),
     Or(u32),
+}
+
+/// An operation on a barrier in shared memory.
+#[derive(Debug)]
+pub(crate) struct Mbarrier {
+    pub address: Address,
+    pub order: Order,
+    pub kind: MbarrierKind,
+}
+
+/// What is done to it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum MbarrierKind {
+    /// The arrivals that it expects.
+    Init(Src),
+    Invalidate,
+    Arrive(Arrival),
+    /// More bytes are to come in this phase.
+    Expect(Src),
+    /// So many have come.
+    Complete(Src),
+    Wait {
+        /// A predicate: whether the phase is complete.
+        done: u32,
+        phase: Phase,
+        /// Whether it waits before it says no.
+        blocks: bool,
+    },
+    /// An arrival when the thread's earlier `cp.async` are complete; `counted` where the barrier was told
+    /// to expect it.
+    CopyArrive {
+        counted: bool,
+    },
+}
+
+/// `arrive` and `arrive_drop`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrival {
+    pub state: Dst,
+    pub count: Src,
+    /// Bytes to expect first.
+    pub expect: Option<Src>,
+    /// Whether it may not complete the phase.
+    pub open: bool,
+    /// Whether the following phases expect as many less.
+    pub drop: bool,
+}
+
+/// A phase to wait for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Phase {
+    /// By what an arrival gave.
+    State(Src),
+    /// By its number's lowest bit.
+    Parity(Src),
 }
 
 /// A warp-wide matrix multiply-accumulate.

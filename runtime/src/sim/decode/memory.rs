@@ -9,7 +9,7 @@ use crate::sim::lane::{Dst, Src, map1};
 
 const SCOPES: [&str; 4] = ["cta", "cluster", "gpu", "sys"];
 
-fn eat_scope(form: &mut Form) -> Option<Scope> {
+pub(super) fn eat_scope(form: &mut Form) -> Option<Scope> {
     form.pick(|m| match m {
         "cta" => Some(Scope::Cta),
         m if SCOPES.contains(&m) => Some(Scope::Device),
@@ -18,7 +18,7 @@ fn eat_scope(form: &mut Form) -> Option<Scope> {
 }
 
 /// Acquire and release semantics by name.
-fn eat_semantics(form: &mut Form) -> Option<Order> {
+pub(super) fn eat_semantics(form: &mut Form) -> Option<Order> {
     let order = |acquire, release| Order {
         strong: true,
         acquire,
@@ -296,6 +296,10 @@ pub(super) fn copy_async(form: &mut Form) -> Decoded<Op> {
         Some("commit_group") => {
             form.eat("commit_group");
             return Ok(Op::CommitGroup);
+        }
+        Some("mbarrier") => {
+            form.eat("mbarrier");
+            return super::mbarrier::copy_arrive(form);
         }
         Some("wait_group") => {
             form.eat("wait_group");

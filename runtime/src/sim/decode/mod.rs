@@ -3,7 +3,8 @@
 //! Two passes over a body: the first numbers the instructions, notes where labels stand and which
 //! names are used; the second decodes each instruction with [`form::Form`], in the file of its
 //! family:
-//! [`integer`], [`bits`], [`compare`], [`float`], [`convert`], [`memory`], [`matrix`], [`control`].
+//! [`integer`], [`bits`], [`compare`], [`float`], [`convert`], [`memory`], [`matrix`], [`control`],
+//! [`mbarrier`].
 
 mod bits;
 mod compare;
@@ -13,8 +14,11 @@ mod float;
 mod form;
 mod integer;
 mod matrix;
+mod mbarrier;
 mod memory;
 mod names;
+
+pub(super) use mbarrier::COUNT_BITS;
 
 use std::collections::{HashMap, HashSet};
 
@@ -503,6 +507,7 @@ fn operation(form: &mut Form, instruction: &ast::Instruction<'_>) -> Decoded<Op>
         "bra" => control::branch(form),
         "brx" => control::branch_indexed(form),
         "bar" | "barrier" => control::barrier(form, opcode),
+        "mbarrier" => mbarrier::mbarrier(form),
         "shfl" => control::shuffle(form),
         "vote" => control::vote(form),
         "match" => control::find_equal(form),

@@ -59,7 +59,7 @@ fn extended(value: u64, bytes: u32, extend: Extend) -> u64 {
 }
 
 #[inline]
-fn put(registers: &mut Registers, dst: Dst, lane: usize, value: u64) {
+pub(super) fn put(registers: &mut Registers, dst: Dst, lane: usize, value: u64) {
     match dst {
         Dst::Word(slot) => registers.words[slot as usize][lane] = value as u32,
         Dst::Wide(slot) => registers.wides[slot as usize][lane] = value,

@@ -220,6 +220,9 @@ impl Cta<'_> {
                 return fault_at(lane)(kind).at(warp.index, group.pc);
             }
         }
+        if let Some(fault) = self.sleepers(warps) {
+            return fault;
+        }
         let mut waiters = Vec::new();
         let mut first = None;
         for warp in warps {

@@ -6,7 +6,7 @@
 //! (PTX ISA 9.7.9.25: "per-thread").
 
 use super::cta::Cta;
-use super::race::Actor;
+use super::race::{Actor, Known};
 use super::touch::Touch;
 use super::warp::Warp;
 use super::{Fault, fault_at};
@@ -25,6 +25,8 @@ struct Batch {
     bytes: u32,
     /// The instruction.
     pc: u32,
+    /// How many batches the warp issued before.
+    serial: u64,
     /// The group of each lane's copy: how many groups the lane had committed before.
     group: Words,
     dst: Wides,
@@ -33,17 +35,36 @@ struct Batch {
     counts: Words,
 }
 
+/// Arrivals at an `mbarrier` that wait for the copies before them.
+#[derive(Debug)]
+struct Arrivals {
+    mask: u32,
+    addresses: Wides,
+    /// How many batches the warp had issued.
+    serial: u64,
+    /// What the lanes knew, and the clock of what they did.
+    known: Option<(Known, u32)>,
+}
+
+impl Arrivals {
+    /// The clock of what was done before.
+    fn clock(&self) -> u32 {
+        self.known.as_ref().map_or(0, |(_, clock)| *clock)
+    }
+}
+
 /// Copies of a warp that were not waited for.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
     batches: Vec<Batch>,
     committed: Words,
+    issued: u64,
+    arrivals: Vec<Arrivals>,
 }
 
 impl Copies {
     pub fn clear(&mut self) {
-        self.batches.clear();
-        self.committed = [0; WARP];
+        *self = Copies::default();
     }
 
     /// `cp.async.commit_group`.
@@ -62,33 +83,109 @@ impl Copies {
                     batch.group[lane] < self.committed[lane].saturating_sub(in_flight)
                 }
             });
-            let done = done.fold(0, with);
-            batch.arrive(cta, done)?;
-            for lane in lanes(done) {
-                cta.shared.complete(batch.dst[lane], batch.bytes);
+            let mut done = done.fold(0, with);
+            let warp = cta.actor.warp;
+            let serial = batch.serial;
+            // Those that an `mbarrier` is told of were done before its arrival.
+            let later = self
+                .arrivals
+                .iter()
+                .filter(|arrivals| serial < arrivals.serial);
+            for arrivals in later {
+                let told = done & arrivals.mask;
+                batch.complete(cta, warp, told, arrivals.clock())?;
+                done &= !told;
             }
-            if let Some(races) = &mut cta.races {
-                let actor = Actor {
-                    pc: batch.pc,
-                    ..cta.actor
-                };
-                races.settle(Space::Shared, &batch.dst, batch.bytes, done, actor);
-                let read = lanes(done).filter(|&lane| batch.counts[lane] > 0);
-                let read = read.fold(0, with);
-                races.settle(Space::Global, &batch.src, batch.bytes, read, actor);
-            }
-            batch.mask &= !done;
+            let clock = cta.races.as_ref().map_or(0, |races| races.now(warp));
+            batch.complete(cta, warp, done, clock)?;
         }
+        self.batches.retain(|batch| batch.mask != 0);
+        self.signal(cta, cta.actor.warp)
+    }
+
+    /// `cp.async.mbarrier.arrive`.
+    pub fn arrive_at(
+        &mut self,
+        cta: &mut Cta<'_>,
+        addresses: &Wides,
+        mask: u32,
+    ) -> Result<(), Fault> {
+        let warp = cta.actor.warp;
+        let known = cta.races.as_mut().map(|races| {
+            let clock = races.now(warp);
+            (races.depart(warp, mask), clock)
+        });
+        self.arrivals.push(Arrivals {
+            mask,
+            addresses: *addresses,
+            serial: self.issued,
+            known,
+        });
+        self.signal(cta, warp)
+    }
+
+    /// Arrives at each `mbarrier` whose copies have all arrived.
+    fn signal(&mut self, cta: &mut Cta<'_>, warp: u32) -> Result<(), Fault> {
+        for arrivals in &mut self.arrivals {
+            let before = |batch: &&mut Batch| batch.serial < arrivals.serial;
+            let absent = self.batches.iter_mut().filter(before);
+            let absent = absent.fold(0, |mask, batch| mask | batch.absent);
+            let now = arrivals.mask & !absent;
+            if now == 0 {
+                continue;
+            }
+            let clock = arrivals.clock();
+            for batch in self.batches.iter_mut().filter(before) {
+                batch.complete(cta, warp, batch.mask & now, clock)?;
+            }
+            for lane in lanes(now) {
+                let address = arrivals.addresses[lane];
+                if let (Some(races), Some((known, _))) = (&mut cta.races, &arrivals.known) {
+                    races.signal_later(address, known);
+                }
+                cta.count_arrivals(address, 1).map_err(fault_at(lane))?;
+            }
+            arrivals.mask &= !now;
+        }
+        self.arrivals.retain(|arrivals| arrivals.mask != 0);
         self.batches.retain(|batch| batch.mask != 0);
         Ok(())
     }
 
+    /// Lets the copies arrive that the first arrival at an `mbarrier` waits for; whether there is one.
+    pub fn hurry(&mut self, cta: &mut Cta<'_>, warp: u32) -> Result<bool, Fault> {
+        let Some(first) = self.arrivals.first() else {
+            return Ok(false);
+        };
+        let (mask, serial) = (first.mask, first.serial);
+        let located = |pc| move |fault: Fault| fault.at(warp, pc);
+        for batch in self
+            .batches
+            .iter_mut()
+            .filter(|batch| batch.serial < serial)
+        {
+            batch.arrive(cta, mask).map_err(located(batch.pc))?;
+        }
+        self.signal(cta, warp).map_err(located(cta.actor.pc))?;
+        Ok(true)
+    }
+
+    /// Lanes of a batch that an `mbarrier` will be told of.
+    fn announced(&self, batch: &Batch) -> u32 {
+        let later = self
+            .arrivals
+            .iter()
+            .filter(|arrivals| batch.serial < arrivals.serial);
+        later.fold(0, |mask, arrivals| mask | arrivals.mask)
+    }
+
     /// The error of lanes that leave before they have waited for all their copies.
     pub fn check_exit(&self, cta: &Cta<'_>, mask: u32) -> Result<(), Fault> {
-        let Some(batch) = self.batches.iter().find(|batch| batch.mask & mask != 0) else {
+        let left = |batch: &Batch| batch.mask & mask & !self.announced(batch);
+        let Some(batch) = self.batches.iter().find(|batch| left(batch) != 0) else {
             return Ok(());
         };
-        let lane = (batch.mask & mask).trailing_zeros();
+        let lane = left(batch).trailing_zeros();
         let thread = cta.actor.warp * WARP as u32 + lane;
         let kind = ErrorKind::CopiesInFlight {
             copy: Box::new(cta.party(Act::CopyWrite, cta.number, thread, batch.pc)),
@@ -98,18 +195,44 @@ impl Copies {
     }
 
     /// Lets some copies arrive, where the schedule wants that.
-    pub fn drift(&mut self, cta: &mut Cta<'_>) -> Result<(), Fault> {
+    pub fn drift(&mut self, cta: &mut Cta<'_>, warp: u32) -> Result<(), Fault> {
         for batch in &mut self.batches {
             if batch.absent != 0 {
                 let now = cta.schedule.arriving();
                 batch.arrive(cta, now)?;
             }
         }
-        Ok(())
+        match self.arrivals.is_empty() {
+            true => Ok(()),
+            false => self.signal(cta, warp),
+        }
     }
 }
 
 impl Batch {
+    /// The copies of lanes are waited for; they count as done at the clock.
+    fn complete(
+        &mut self,
+        cta: &mut Cta<'_>,
+        warp: u32,
+        done: u32,
+        clock: u32,
+    ) -> Result<(), Fault> {
+        self.arrive(cta, done)?;
+        for lane in lanes(done) {
+            cta.shared.complete(self.dst[lane], self.bytes);
+        }
+        if let Some(races) = &mut cta.races {
+            let actor = Actor { warp, pc: self.pc };
+            races.settle((Space::Shared, &self.dst, self.bytes), done, actor, clock);
+            let read = lanes(done).filter(|&lane| self.counts[lane] > 0);
+            let read = read.fold(0, with);
+            races.settle((Space::Global, &self.src, self.bytes), read, actor, clock);
+        }
+        self.mask &= !done;
+        Ok(())
+    }
+
     /// Moves the bytes of those of the lanes that still have to.
     fn arrive(&mut self, cta: &mut Cta<'_>, now: u32) -> Result<(), Fault> {
         for lane in lanes(self.absent & now) {
@@ -171,6 +294,7 @@ impl Warp {
             absent: mask,
             bytes,
             pc: cta.actor.pc,
+            serial: self.copies.issued,
             group: self.copies.committed,
             dst: dst_at,
             src: src_at,
@@ -179,6 +303,7 @@ impl Warp {
         if cta.schedule.arrives_at_once() {
             batch.arrive(cta, mask)?;
         }
+        self.copies.issued += 1;
         self.copies.batches.push(batch);
         Ok(())
     }

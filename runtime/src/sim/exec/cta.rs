@@ -2,6 +2,7 @@
 
 use super::barrier::{BARRIERS, BarrierState};
 use super::count::Counters;
+use super::mbarrier;
 use super::race::{Actor, Races};
 use super::schedule::Schedule;
 use super::shared::Bytes;
@@ -9,6 +10,7 @@ use super::warp::{Group, Warp};
 use super::{Fault, Launch};
 use crate::sim::error::{ErrorKind, Location, SimError, Waiter};
 use crate::sim::{Space, Stats};
+use std::collections::BTreeMap;
 
 /// What the warps of a CTA share.
 #[derive(Debug)]
@@ -18,6 +20,14 @@ pub(crate) struct Cta<'a> {
     pub barriers: [BarrierState; BARRIERS],
     /// Whether somebody arrived at a barrier since barriers were last opened.
     pub arrivals: bool,
+    /// Barriers in shared memory, by address.
+    pub mbarriers: BTreeMap<u64, mbarrier::State>,
+    /// Whether a phase of one was completed since those who wait last looked.
+    pub completed: bool,
+    /// How often they came back in vain since something last happened at one.
+    pub idle: u32,
+    /// How often `test_wait` has said no since then.
+    pub polls: u32,
     pub stats: Stats,
     pub schedule: Schedule,
     /// Counts of each instruction, where they are asked for.
@@ -85,6 +95,10 @@ impl<'a> Block<'a> {
                 shared: Bytes::new(Space::Shared, shared, launch.options.checks),
                 barriers: [BarrierState::default(); BARRIERS],
                 arrivals: false,
+                mbarriers: BTreeMap::new(),
+                completed: false,
+                idle: 0,
+                polls: 0,
                 stats: Stats::default(),
                 schedule: Schedule::new(launch.options, [0; 3]),
                 counters: launch
@@ -115,6 +129,10 @@ impl<'a> Block<'a> {
         cta.shared.reset();
         cta.barriers = [BarrierState::default(); BARRIERS];
         cta.arrivals = false;
+        cta.mbarriers.clear();
+        cta.completed = false;
+        cta.idle = 0;
+        cta.polls = 0;
         cta.schedule = Schedule::new(cta.launch.options, ctaid);
         warps
             .iter_mut()
@@ -146,6 +164,16 @@ impl<'a> Block<'a> {
         }
     }
 
+    /// Completes copies that an `mbarrier` waits for; whether there were any.
+    fn hurry(cta: &mut Cta<'a>, warps: &mut [Warp]) -> Result<bool, Fault> {
+        for warp in warps {
+            if warp.copies.hurry(cta, warp.index)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn run_warps(cta: &mut Cta<'a>, warps: &mut [Warp]) -> Result<(), Fault> {
         let limit = cta.launch.options.step_limit;
         let mut steps = 0;
@@ -168,14 +196,23 @@ impl<'a> Block<'a> {
                 }
                 if cta.arrivals || warp.live != lived {
                     cta.arrivals = false;
+                    cta.idle = 0;
                     cta.open_barriers(warps);
+                }
+                if std::mem::take(&mut cta.completed) {
+                    warps.iter_mut().for_each(Warp::wake);
                 }
             }
             if !progress {
-                return match warps.iter().all(|warp| warp.groups.is_empty()) {
-                    true => Ok(()),
-                    false => Err(cta.stall(warps)),
-                };
+                if warps.iter().all(|warp| warp.groups.is_empty()) {
+                    return Ok(());
+                }
+                // Copies take their time, and so does `try_wait`; but not for ever.
+                if Self::hurry(cta, warps)? {
+                    warps.iter_mut().for_each(Warp::wake);
+                } else if !cta.time_out(warps) {
+                    return Err(cta.stall(warps));
+                }
             }
         }
     }

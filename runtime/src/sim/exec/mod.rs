@@ -6,6 +6,7 @@
 //! - [`touch`]: where each of these accesses is counted and checked against the others; [`race`]:
 //!   that check; [`count`]: those counts.
 //! - [`collective`]: shuffles and the like. [`barrier`]: CTA barriers and what a standstill means.
+//!   [`mbarrier`]: barriers in shared memory.
 //! - [`print`]: what threads print by `vprintf`.
 //! - [`matrix`]: `ldmatrix`, `stmatrix`, `mma`; [`tensor`]: how its products are added.
 //!
@@ -19,6 +20,7 @@ mod copy;
 mod count;
 mod cta;
 mod matrix;
+mod mbarrier;
 mod print;
 mod race;
 mod schedule;

@@ -60,6 +60,11 @@ impl Schedule {
         stray.then(|| self.next() as usize % groups.max(1))
     }
 
+    /// Whether a `try_wait` comes back before it need.
+    pub fn gives_up(&mut self) -> bool {
+        self.state != 0 && self.next().is_multiple_of(8)
+    }
+
     /// Whether a copy arrives where it is issued.
     pub fn arrives_at_once(&self) -> bool {
         self.copies == CopyMoment::Earliest

@@ -9,6 +9,8 @@ use crate::sim::isa::BASE;
 const WRITTEN: u8 = 1;
 /// A `cp.async` in flight will write it.
 const PENDING: u8 = 2;
+/// It is a part of an `mbarrier`.
+const SEALED: u8 = 4;
 
 /// A window of memory that starts at [`BASE`].
 #[derive(Debug)]
@@ -103,12 +105,8 @@ impl Bytes {
 
     #[cold]
     fn unreadable(&self, address: u64, size: u32, state: &[u8]) -> ErrorKind {
-        if state.iter().any(|s| s & PENDING != 0) {
-            return ErrorKind::PendingCopy {
-                access: Access::Read,
-                address,
-                size,
-            };
+        if let Some(error) = taken(Access::Read, address, size, state) {
+            return error;
         }
         let byte = state.iter().position(|s| s & WRITTEN == 0).unwrap_or(0) as u32;
         ErrorKind::Uninitialised {
@@ -127,12 +125,8 @@ impl Bytes {
         let end = at + size as usize;
         let state = &mut self.state[at..end];
         if !all_written(state) {
-            if self.checks && state.iter().any(|s| s & PENDING != 0) {
-                return Err(ErrorKind::PendingCopy {
-                    access: Access::Write,
-                    address,
-                    size,
-                });
+            if let (true, Some(error)) = (self.checks, taken(Access::Write, address, size, state)) {
+                return Err(error);
             }
             state.fill(WRITTEN);
         }
@@ -143,15 +137,27 @@ impl Bytes {
     pub fn announce(&mut self, address: u64, size: u32) -> Result<(), ErrorKind> {
         let at = self.locate(address, size, Access::Write)?;
         let state = &mut self.state[at..at + size as usize];
-        if self.checks && state.iter().any(|s| s & PENDING != 0) {
-            return Err(ErrorKind::PendingCopy {
-                access: Access::Write,
-                address,
-                size,
-            });
+        if let (true, Some(error)) = (self.checks, taken(Access::Write, address, size, state)) {
+            return Err(error);
         }
         state.iter_mut().for_each(|s| *s |= PENDING);
         Ok(())
+    }
+
+    /// The bytes become an opaque object.
+    pub fn seal(&mut self, address: u64, size: u32) -> Result<(), ErrorKind> {
+        self.write(address, size)?;
+        let at = self.locate(address, size, Access::Write)?;
+        self.state[at..at + size as usize].fill(SEALED);
+        Ok(())
+    }
+
+    /// The object is no more, and its bytes have no value.
+    pub fn unseal(&mut self, address: u64, size: u32) {
+        let at = address.wrapping_sub(BASE) as usize;
+        if let Some(state) = self.state.get_mut(at..at + size as usize) {
+            state.fill(0);
+        }
     }
 
     /// The bytes of a `cp.async` that was announced arrive; nobody may rely on it yet.
@@ -169,6 +175,24 @@ impl Bytes {
             state.fill(WRITTEN);
         }
     }
+}
+
+/// Why bytes may not be accessed by who comes along.
+#[cold]
+fn taken(access: Access, address: u64, size: u32, state: &[u8]) -> Option<ErrorKind> {
+    if state.iter().any(|s| s & PENDING != 0) {
+        return Some(ErrorKind::PendingCopy {
+            access,
+            address,
+            size,
+        });
+    }
+    let sealed = state.iter().any(|s| s & SEALED != 0);
+    sealed.then_some(ErrorKind::MbarrierAccess {
+        access,
+        address,
+        size,
+    })
 }
 
 /// Whether every byte is written and none awaits a copy.

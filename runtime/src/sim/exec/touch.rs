@@ -36,7 +36,8 @@ impl Cta<'_> {
             return Ok(());
         }
         match touch.space {
-            Space::Shared => {
+            // How often a thread looks at an `mbarrier` is no property of the kernel.
+            Space::Shared if touch.act != Act::Signal => {
                 if let Some(counters) = &mut self.counters {
                     let (addresses, pc) = (touch.addresses, self.actor.pc);
                     let (passes, ideal) = counters.shared(pc, addresses, touch.bytes, touch.mask);
@@ -106,6 +107,7 @@ impl Cta<'_> {
             (Op::CopyAsync { .. }, true) => Act::CopyRead,
             (Op::CopyAsync { .. }, false) => Act::CopyWrite,
             (Op::Atomic { .. }, _) => Act::Update,
+            (Op::Mbarrier(_), _) => Act::Signal,
             (_, true) => Act::Read,
             (_, false) => Act::Write,
         }

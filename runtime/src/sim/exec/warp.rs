@@ -31,6 +31,8 @@ pub(crate) enum Wait {
     Lanes(u32),
     /// A CTA barrier, at which it has arrived.
     Barrier(u32),
+    /// The phase of an `mbarrier`, which it looks at again.
+    Mbarrier,
 }
 
 /// A warp.
@@ -61,6 +63,8 @@ pub(super) enum Next {
     Gather(u32, u32),
     /// The lanes of the mask wait at the barrier.
     Block(u32, u32),
+    /// The lanes of the mask wait where they are for an `mbarrier`.
+    Sleep(u32),
 }
 
 impl Warp {
@@ -139,7 +143,7 @@ impl Warp {
     pub fn run(&mut self, cta: &mut Cta<'_>, budget: u64) -> Result<u64, Fault> {
         let rank = &cta.launch.kernel.rank[..];
         self.copies
-            .drift(cta)
+            .drift(cta, self.index)
             .map_err(|fault| fault.at(self.index, self.groups[0].pc))?;
         let mut steps = 0;
         let mut patience = PATIENCE;
@@ -258,6 +262,13 @@ impl Warp {
                     (pc + 1, group.mask & !mask, Wait::Ready),
                 ],
             ),
+            Next::Sleep(mask) => self.place(
+                current,
+                &[
+                    (pc, mask, Wait::Mbarrier),
+                    (pc + 1, group.mask & !mask, Wait::Ready),
+                ],
+            ),
             Next::Block(mask, barrier) => self.place(
                 current,
                 &[
@@ -302,9 +313,14 @@ impl Warp {
             .iter()
             .position(|g| g.wait == Wait::Barrier(barrier))
         {
-            let group = self.groups[at];
-            self.place(at, &[(group.pc + 1, group.mask, Wait::Ready)]);
+            self.advance(at);
         }
+    }
+
+    /// A group that waited goes on behind its instruction.
+    pub(super) fn advance(&mut self, at: usize) {
+        let group = self.groups[at];
+        self.place(at, &[(group.pc + 1, group.mask, Wait::Ready)]);
     }
 
     fn execute(
@@ -376,7 +392,7 @@ impl Warp {
             }
             Op::CommitGroup => {
                 self.copies.commit(mask);
-                self.copies.drift(cta)?;
+                self.copies.drift(cta, self.index)?;
             }
             Op::WaitGroup(groups) => self.copies.wait(cta, mask, *groups)?,
             Op::Atomic {
@@ -391,6 +407,7 @@ impl Warp {
                 self.atomic(cta, *dst, address, *bytes, [*b, *c], *f, *order, mask)?;
             }
             Op::Barrier(barrier) => return self.barrier(cta, barrier, group, mask),
+            Op::Mbarrier(op) => return self.mbarrier(cta, op, mask),
             Op::Print {
                 result,
                 text,

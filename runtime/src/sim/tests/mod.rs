@@ -7,6 +7,7 @@
 //! - [`kernels`]: what LLVM emits for whole kernels.
 //! - [`schedules`]: what depends on the order of things, and what must not.
 //! - [`races`]: each way to order accesses, with and without.
+//! - [`mbarriers`]: barriers in shared memory, their phases, and what waits at them.
 //! - [`profiles`]: counts of whole kernels against counts by hand.
 //! - [`robust`]: garbled text.
 
@@ -18,6 +19,7 @@ mod floats;
 mod flow;
 mod fragments;
 mod kernels;
+mod mbarriers;
 mod profiles;
 mod races;
 mod robust;

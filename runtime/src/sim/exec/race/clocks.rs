@@ -22,7 +22,7 @@ pub(super) const IN_FLIGHT: u32 = u32::MAX;
 
 /// Up to which clock each thread's deeds are known.
 #[derive(Debug, Clone, Default)]
-struct Known {
+pub(in crate::sim::exec) struct Known {
     /// Threads of the own block.
     own: Vec<u32>,
     /// Threads of other blocks.
@@ -59,7 +59,8 @@ impl Known {
     }
 }
 
-fn raise(clocks: &mut [u32], by: &[u32]) {
+fn raise(clocks: &mut Vec<u32>, by: &[u32]) {
+    clocks.resize(clocks.len().max(by.len()), 0);
     for (clock, &by) in clocks.iter_mut().zip(by) {
         *clock = (*clock).max(by);
     }
@@ -96,6 +97,16 @@ pub(super) struct Clocks {
     /// What strong reads saw, for the thread's next acquire fence.
     seen: HashMap<u32, Vec<Published>>,
     published: HashMap<(Space, u64), Published>,
+    mbarriers: HashMap<u64, Phases>,
+}
+
+/// What arrivals at an `mbarrier` released.
+#[derive(Debug, Default)]
+struct Phases {
+    /// In the phase that is not complete.
+    open: Known,
+    /// In those that are.
+    complete: Known,
 }
 
 impl Clocks {
@@ -112,6 +123,7 @@ impl Clocks {
             fenced: HashMap::new(),
             seen: HashMap::new(),
             published: HashMap::new(),
+            mbarriers: HashMap::new(),
         }
     }
 
@@ -126,6 +138,7 @@ impl Clocks {
         self.gone = None;
         self.fenced.clear();
         self.seen.clear();
+        self.mbarriers.clear();
         self.published
             .retain(|(space, _), _| *space == Space::Global);
     }
@@ -241,6 +254,39 @@ impl Clocks {
         let mut gone = self.gone.take().unwrap_or_else(|| self.nothing());
         self.release(warp, mask, &mut gone);
         self.gone = Some(gone);
+    }
+
+    /// What lanes know, their own deeds up to now included.
+    pub fn depart(&mut self, warp: u32, mask: u32) -> Known {
+        let mut known = self.nothing();
+        self.release(warp, mask, &mut known);
+        known
+    }
+
+    /// An arrival at an `mbarrier` hands on what is known.
+    pub fn signal(&mut self, address: u64, known: &Known) {
+        let phases = self.mbarriers.entry(address).or_default();
+        phases.open.join(known);
+    }
+
+    /// A phase is complete.
+    pub fn complete_phase(&mut self, address: u64) {
+        if let Some(phases) = self.mbarriers.get_mut(&address) {
+            let known = std::mem::take(&mut phases.open);
+            phases.complete.join(&known);
+        }
+    }
+
+    /// A thread has seen that a phase is complete.
+    pub fn pass(&mut self, address: u64, thread: u32) {
+        if let Some(phases) = self.mbarriers.get(&address) {
+            Rc::make_mut(&mut self.known[thread as usize]).join(&phases.complete);
+        }
+    }
+
+    /// Nobody has arrived at a new `mbarrier`.
+    pub fn forget_mbarrier(&mut self, address: u64) {
+        self.mbarriers.remove(&address);
     }
 
     /// `fence` of lanes.

@@ -11,6 +11,7 @@
 mod clocks;
 mod shadow;
 
+pub(super) use clocks::Known;
 use clocks::{Clocks, IN_FLIGHT};
 use shadow::{Cell, Lists, Mark, PAGE, Shadow};
 
@@ -117,7 +118,12 @@ impl Races {
             order.strong,
             order.scope == Scope::Cta,
         );
-        let writes = matches!(touch.act, Act::Write | Act::Update | Act::CopyWrite);
+        let writes = match touch.act {
+            Act::Write | Act::Update | Act::CopyWrite => true,
+            // Arrivals and waits may meet each other, but not the making of the object.
+            Act::Signal => !order.strong,
+            Act::Read | Act::CopyRead => false,
+        };
         for lane in lanes(touch.mask) {
             let address = touch.addresses[lane];
             let Some((shadow, at)) = self.shadows.find(touch.space, address) else {
@@ -149,7 +155,8 @@ impl Races {
                     });
                 }
             }
-            if order.strong {
+            // What an `mbarrier` orders depends on its phases.
+            if order.strong && touch.act != Act::Signal {
                 let reads = touch.act != Act::Write;
                 self.clocks
                     .synchronize(thread, (touch.space, address), order, reads, writes);
@@ -168,9 +175,19 @@ impl Races {
         new
     }
 
-    /// Copies of lanes have arrived, and were waited for.
-    pub fn settle(&mut self, space: Space, addresses: &Wides, bytes: u32, mask: u32, actor: Actor) {
-        let clock = self.clocks.now(actor.warp);
+    /// The clock of what a warp does now.
+    pub fn now(&self, warp: u32) -> u32 {
+        self.clocks.now(warp)
+    }
+
+    /// Copies of lanes have arrived, and were waited for; they count as done at the clock.
+    pub fn settle(
+        &mut self,
+        (space, addresses, bytes): (Space, &Wides, u32),
+        mask: u32,
+        actor: Actor,
+        clock: u32,
+    ) {
         let block = self.clocks.block();
         let flying = Mark::new(block, IN_FLIGHT, actor.warp, actor.pc, false, false);
         for lane in lanes(mask) {
@@ -196,6 +213,37 @@ impl Races {
     /// A barrier opens for the lanes of each warp that wait at it.
     pub fn open(&mut self, barrier: usize, waiting: &[(u32, u32)], whole: bool) {
         self.clocks.open(barrier, waiting, whole);
+    }
+
+    /// Lanes arrive at an `mbarrier`, and release.
+    pub fn signal(&mut self, address: u64, warp: u32, mask: u32) {
+        let known = self.clocks.depart(warp, mask);
+        self.clocks.signal(address, &known);
+    }
+
+    /// What lanes know now, for an arrival later.
+    pub fn depart(&mut self, warp: u32, mask: u32) -> Known {
+        self.clocks.depart(warp, mask)
+    }
+
+    /// An arrival of lanes that departed earlier.
+    pub fn signal_later(&mut self, address: u64, known: &Known) {
+        self.clocks.signal(address, known);
+    }
+
+    /// A phase of an `mbarrier` is complete.
+    pub fn complete_phase(&mut self, address: u64) {
+        self.clocks.complete_phase(address);
+    }
+
+    /// A thread has seen that a phase is complete.
+    pub fn pass(&mut self, address: u64, warp: u32, lane: u32) {
+        self.clocks.pass(address, warp * WARP as u32 + lane);
+    }
+
+    /// Nobody has arrived at a new `mbarrier`.
+    pub fn forget_mbarrier(&mut self, address: u64) {
+        self.clocks.forget_mbarrier(address);
     }
 
     /// Lanes leave.
