@@ -85,12 +85,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let (then, otherwise) = match (then, otherwise) {
             (Flow::Return(value), Flow::Next(_)) if place.tail && !last => {
                 consumed = true;
-                let flow = self.in_block(else_block, |this| this.list(rest, place))?;
+                let flow = self.rest_in(else_block, rest, place)?;
                 (Flow::Return(value), flow)
             }
             (Flow::Next(_), Flow::Return(value)) if place.tail && !last => {
                 consumed = true;
-                let flow = self.in_block(then_block, |this| this.list(rest, place))?;
+                let flow = self.rest_in(then_block, rest, place)?;
                 (flow, Flow::Return(value))
             }
             flows => flows,
@@ -182,6 +182,21 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 _ => Err(Stop::Reported),
             },
         }
+    }
+
+    /// Runs what stands behind an `if` in one of its branches. After an error nothing may run behind the `if`
+    /// any more: what is bound by now is gone together with the branch.
+    fn rest_in(
+        &mut self,
+        block: IrBlock<'c>,
+        rest: Rest<'a>,
+        place: Place,
+    ) -> Result<Flow<'c, 'a>> {
+        let flow = self.in_block(block, |this| this.list(rest, place));
+        flow.map_err(|stop| match stop {
+            Stop::Reported => Stop::GiveUp,
+            other => other,
+        })
     }
 
     /// Runs `body` with operations going to the end of `block`.

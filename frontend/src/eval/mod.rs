@@ -103,7 +103,7 @@ enum Stop {
     Reported,
     /// It depends on run time, but evaluation is at compile time only.
     NeedsRuntime,
-    /// Budget or error limit: the kernel is given up.
+    /// Budget or error limit, or nothing to go on with: the kernel is given up.
     GiveUp,
 }
 
