@@ -348,9 +348,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let mut extents = Vec::new();
         for expr in &tensor.extents {
             let extent = self.expr(expr)?;
-            if let Value::Int(extent @ ..0) = extent {
+            if let Value::Int(extent @ ..=0) = extent {
                 let message = format!("an extent of `{}` is {extent}", tensor.name);
-                return self.error(codes::BAD_KERNEL, expr.span, message, "less than nothing");
+                let label = "expected a positive number, or a name for what may be nothing";
+                return self.error(codes::BAD_KERNEL, expr.span, message, label);
             }
             extents.push(extent);
         }
