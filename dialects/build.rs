@@ -1,4 +1,4 @@
-//! Runs TableGen over `cpp/Cute.td` and compiles the C++ shim.
+//! Runs TableGen over `cpp/Cute.td` and `cpp/Tile.td`, and compiles the C++ shim.
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -52,14 +52,40 @@ const OPERATIONS: [(&[&str], &str); 2] = [
     (&["-gen-op-defs"], "CuteOps.cpp.inc"),
 ];
 
+/// The same of the `tile` dialect.
+const TILE: [(&[&str], &str); 6] = [
+    (
+        &["-gen-dialect-decls", "-dialect=tile"],
+        "TileDialect.h.inc",
+    ),
+    (
+        &["-gen-dialect-defs", "-dialect=tile"],
+        "TileDialect.cpp.inc",
+    ),
+    (
+        &["-gen-attrdef-decls", "-attrdefs-dialect=tile"],
+        "TileAttrs.h.inc",
+    ),
+    (
+        &["-gen-attrdef-defs", "-attrdefs-dialect=tile"],
+        "TileAttrs.cpp.inc",
+    ),
+    (&["-gen-op-decls"], "TileOps.h.inc"),
+    (&["-gen-op-defs"], "TileOps.cpp.inc"),
+];
+
 fn main() {
     let prefix =
         PathBuf::from(env::var("MLIR_SYS_220_PREFIX").unwrap_or("/usr/lib/llvm-22".into()));
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
     for (flags, file) in GENERATED.iter().chain(&OPERATIONS) {
-        tblgen(&prefix, flags, &out.join(file));
+        tblgen(&prefix, "cpp/Cute.td", flags, &out.join(file));
+    }
+    for (flags, file) in TILE {
+        tblgen(&prefix, "cpp/Tile.td", flags, &out.join(file));
     }
     write_verifiers(&out.join("CuteOps.h.inc"), &out.join("CuteVerifiers.inc"));
+    write_verifiers(&out.join("TileOps.h.inc"), &out.join("TileVerifiers.inc"));
     cc::Build::new()
         .cpp(true)
         .std("c++17")
@@ -78,17 +104,18 @@ fn main() {
         .file("cpp/Cute.cpp")
         .file("cpp/CuteNvgpu.cpp")
         .file("cpp/Registration.cpp")
+        .file("cpp/Tile.cpp")
         .compile("cutecdialects");
     println!("cargo:rerun-if-changed=cpp");
     println!("cargo:rerun-if-env-changed=MLIR_SYS_220_PREFIX");
 }
 
-fn tblgen(prefix: &Path, flags: &[&str], out: &Path) {
+fn tblgen(prefix: &Path, file: &str, flags: &[&str], out: &Path) {
     let status = Command::new(prefix.join("bin/mlir-tblgen"))
         .args(flags)
         .arg("-I")
         .arg(prefix.join("include"))
-        .arg("cpp/Cute.td")
+        .arg(file)
         .arg("-o")
         .arg(out)
         .status();

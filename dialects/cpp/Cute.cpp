@@ -62,13 +62,6 @@ static bool compatibleTypes(TypeRange inferred, TypeRange declared) {
   return llvm::equal(inferred, declared, [](Type a, Type b) { return a == b || cutec_compatible(wrap(a), wrap(b)); });
 }
 
-static LogicalResult verifyOperation(Operation *op) {
-  Message message;
-  if (cutec_verify_op(wrap(op), &message))
-    return success();
-  return op->emitOpError() << message.text;
-}
-
 namespace cutec::cute {
 #define TEXT_TYPE(NAME, MNEMONIC)                                                                      \
   LogicalResult NAME##Type::verify(llvm::function_ref<InFlightDiagnostic()> e, StringRef text) {      \

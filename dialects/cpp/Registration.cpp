@@ -2,6 +2,7 @@
 // conversions to LLVM, the translation to LLVM IR, the opt driver and the language server. Listing
 // them (rather than everything that MLIR has) halves the size of the programs.
 #include "Cute.h"
+#include "Tile.h"
 
 #include "mlir/CAPI/IR.h"
 #include "mlir/CAPI/Pass.h"
@@ -48,7 +49,7 @@ static void insertDialects(DialectRegistry &r) {
   r.insert<arith::ArithDialect, cf::ControlFlowDialect, DLTIDialect, func::FuncDialect, gpu::GPUDialect,
            index::IndexDialect, LLVM::LLVMDialect, NVVM::NVVMDialect, math::MathDialect, memref::MemRefDialect,
            scf::SCFDialect, ub::UBDialect, vector::VectorDialect, cutec::cute::CuteDialect,
-           cutec::cute_nvgpu::CuteNvgpuDialect>();
+           cutec::cute_nvgpu::CuteNvgpuDialect, cutec::tile::TileDialect>();
   // Without these, convert-gpu-to-nvvm leaves block arguments unconverted.
   arith::registerConvertArithToLLVMInterface(r);
   cf::registerConvertControlFlowToLLVMInterface(r);

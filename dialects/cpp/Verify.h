@@ -1,4 +1,4 @@
-// Helpers of both dialects: keywords in types, and the call into Rust.
+// Helpers of all dialects: keywords in types, and the call into Rust.
 #ifndef CUTEC_VERIFY_H
 #define CUTEC_VERIFY_H
 
@@ -43,6 +43,7 @@ struct Message {
 extern "C" {
 // Implemented in Rust (src/ffi.rs). True when legal; else the message is set.
 bool cutec_verify_type(MlirStringRef text, void *message);
+bool cutec_verify_tile_layout(MlirStringRef text, void *message);
 bool cutec_verify_op(MlirOperation op, void *message);
 // Gives the text of each result type to `cutec_add_type`, in order.
 bool cutec_infer(MlirStringRef name, intptr_t count, const MlirType *operands, MlirAttribute attributes, void *message,
@@ -57,6 +58,12 @@ inline llvm::LogicalResult verifyText(llvm::function_ref<mlir::InFlightDiagnosti
   if (cutec_verify_type(mlirStringRefCreate(text.data(), text.size()), &message))
     return mlir::success();
   return emitError() << message.text;
+}
+inline llvm::LogicalResult verifyOperation(mlir::Operation *op) {
+  Message message;
+  if (cutec_verify_op(wrap(op), &message))
+    return mlir::success();
+  return op->emitOpError() << message.text;
 }
 inline std::string textOf(mlir::Type type) {
   std::string text;

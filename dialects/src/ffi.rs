@@ -2,6 +2,7 @@
 use crate::ir::{attrs_in, attrs_of, cute_name, values_of};
 use crate::legal::{check_type, compatible};
 use crate::semantics::{check, check_operands, evaluate, evaluate_all};
+use crate::tile::{self, TileLayout};
 use crate::types::{Vars, parse_type};
 use crate::value::Val;
 use melior::ir::operation::{OperationLike, OperationRef};
@@ -49,12 +50,25 @@ extern "C" fn cutec_verify_type(text: MlirStringRef, message: *mut c_void) -> bo
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn cutec_verify_tile_layout(text: MlirStringRef, message: *mut c_void) -> bool {
+    answer(message, || {
+        // SAFETY: MLIR passes a valid range of bytes.
+        let bytes = unsafe { std::slice::from_raw_parts(text.data.cast::<u8>(), text.length) };
+        let text = std::str::from_utf8(bytes).map_err(|_| "the layout is not UTF-8".to_string())?;
+        let tv = cutec_layout::text::parse_layout(text).map_err(|error| error.to_string())?;
+        TileLayout::new(tv).map(drop)
+    })
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn cutec_verify_op(op: MlirOperation, message: *mut c_void) -> bool {
     // SAFETY: MLIR verifies a live operation.
     let op = unsafe { OperationRef::from_raw(op) };
     answer(message, || {
+        let Some(name) = cute_name(&op) else {
+            return tile::check_op(&op);
+        };
         let mut vars = Vars::default();
-        let name = cute_name(&op).unwrap_or_default();
         let operands = values_of(&op, &mut vars).map_err(|error| error.to_string())?;
         let attrs = attrs_of(&op, &mut vars).map_err(|error| error.to_string())?;
         check_operands(&name, &operands).map_err(|error| error.to_string())?;

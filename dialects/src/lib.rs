@@ -1,11 +1,13 @@
-//! The `cute` and `cute_nvgpu` dialects of MLIR, the atoms and the targets.
+//! The `cute`, `cute_nvgpu` and `tile` dialects of MLIR, the atoms and the targets.
 //!
 //! Reading order: `elem`, `hints` and `target` (what a GPU has), `atoms` (one
 //! instruction with its thread-value layouts), `atom_names`, `value` (what an SSA value is),
 //! `types` (MLIR's text of it), `semantics` (what each operation computes),
 //! `ir` (operations in MLIR), `builder` (creating them), `ffi` (what C++ asks).
 //!
-//! The dialects are declared in `cpp/Cute.td`. C++ asks Rust whether a type or
+//! `tile` has the types of the `tile` dialect and its rules.
+//!
+//! The dialects are declared in `cpp/Cute.td` and `cpp/Tile.td`. C++ asks Rust whether a type or
 //! an operation is legal and decides nothing itself. No I/O here.
 pub mod atom_names;
 pub mod atoms;
@@ -17,6 +19,7 @@ pub mod ir;
 pub mod legal;
 pub mod semantics;
 pub mod target;
+pub mod tile;
 pub mod types;
 pub mod value;
 

@@ -1,0 +1,144 @@
+//===- Tile.td - the `tile` dialect ---------------------------------------===//
+//
+// What a block computes on whole tiles. A tile is a ranked tensor; how it is spread over the threads'
+// registers stands in the encoding of its type, `#tile.tv<"(thread,value):…">`, once a pass has chosen
+// it. Verifiers are Rust (src/tile). docs/tile.md says what each operation means and which pass
+// takes it away.
+//
+//===----------------------------------------------------------------------===//
+#ifndef CUTEC_TILE_TD
+#define CUTEC_TILE_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Tile_Dialect : Dialect {
+  let name = "tile";
+  let summary = "Loads, products, maps and reductions of whole tiles by a block";
+  let cppNamespace = "::cutec::tile";
+  let useDefaultAttributePrinterParser = 1;
+}
+
+def Tile_TvAttr : AttrDef<Tile_Dialect, "Tv"> {
+  let mnemonic = "tv";
+  let summary = "Layout from (thread, value) to the index in a tile, the first mode fastest";
+  let parameters = (ins StringRefParameter<"layout">:$text);
+  let assemblyFormat = "`<` $text `>`";
+  let genVerifyDecl = 1;
+}
+
+def Tile_Tile : Type<CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">, "a tile">;
+def Tile_View : Type<CPred<"::llvm::isa<::cutec::cute::MemRefType>($_self)">, "a view">;
+
+class Tile_Op<string name, list<Trait> traits = []> : Op<Tile_Dialect, name, traits> {
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// What a program says
+//===----------------------------------------------------------------------===//
+
+def Tile_IndexOp : Tile_Op<"index", [Pure]> {
+  let summary = "Which tile of the launch, along an axis, the block computes";
+  let arguments = (ins I32Attr:$axis);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$axis attr-dict";
+}
+def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
+  let summary = "The tile of a view in global memory at a coordinate counted in tiles; `fill` outside";
+  let arguments = (ins Tile_View:$view, Variadic<AnyType>:$at, OptionalAttr<AnyAttr>:$fill,
+    OptionalAttr<TypeAttr>:$copy, OptionalAttr<AnyAttr>:$swizzle);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$view `[` $at `]` attr-dict `:` type($view) `,` type($at) `->` type($result)";
+}
+def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Writes a tile to a view in global memory; nothing outside";
+  let arguments = (ins Tile_Tile:$value, Tile_View:$view, Variadic<AnyType>:$at, OptionalAttr<TypeAttr>:$copy);
+  let assemblyFormat = "$value `,` $view `[` $at `]` attr-dict `:` type($value) `,` type($view) `,` type($at)";
+}
+def Tile_SplatOp : Tile_Op<"splat", [Pure]> {
+  let summary = "A tile of one number";
+  let arguments = (ins AnyType:$value);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+}
+def Tile_IotaOp : Tile_Op<"iota", [Pure]> {
+  let summary = "The coordinate of each element along an axis";
+  let arguments = (ins I32Attr:$axis);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$axis attr-dict `:` type($result)";
+}
+def Tile_MapOp : Tile_Op<"map", [RecursiveMemoryEffects, SingleBlock]> {
+  let summary = "A function of numbers, element by element";
+  let arguments = (ins Variadic<Tile_Tile>:$inputs);
+  let results = (outs Tile_Tile:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "`(` $inputs `)` $body attr-dict `:` functional-type($inputs, $result)";
+}
+def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ParentOneOf<["MapOp"]>]> {
+  let summary = "The element that a map makes";
+  let arguments = (ins AnyType:$value);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
+}
+def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
+  let summary = "Combines along an axis, whose extent becomes 1: add, mul, min, max, and, or, xor";
+  let arguments = (ins Tile_Tile:$input, I32Attr:$axis, StrAttr:$kind);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$kind $input $axis attr-dict `:` type($input) `->` type($result)";
+}
+def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
+  let summary = "Repeats along axes of extent 1";
+  let arguments = (ins Tile_Tile:$input);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+def Tile_ReshapeOp : Tile_Op<"reshape", [Pure]> {
+  let summary = "Adds or removes axes of extent 1";
+  let arguments = (ins Tile_Tile:$input);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+def Tile_TransposeOp : Tile_Op<"transpose", [Pure]> {
+  let summary = "Exchanges the two axes";
+  let arguments = (ins Tile_Tile:$input);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+def Tile_DotOp : Tile_Op<"dot", [Pure]> {
+  let summary = "c + a · bᵀ: a of shape (m, k), b of shape (n, k), c of shape (m, n)";
+  let arguments = (ins Tile_Tile:$a, Tile_Tile:$b, Tile_Tile:$c, OptionalAttr<TypeAttr>:$mma);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `,` type($c) `->` type($result)";
+}
+
+//===----------------------------------------------------------------------===//
+// What passes put in their place, before `tile-partition`
+//===----------------------------------------------------------------------===//
+
+def Tile_ConvertLayoutOp : Tile_Op<"convert_layout", [Pure]> {
+  let summary = "The same tile, spread over the threads in another way";
+  let arguments = (ins Tile_Tile:$input);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+def Tile_CopyOp : Tile_Op<"copy", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Begins to copy a tile of global memory into a stage of a buffer; zeros outside";
+  let arguments = (ins Tile_View:$view, Variadic<AnyType>:$at, Tile_View:$buffer, I32:$stage,
+    OptionalAttr<TypeAttr>:$copy);
+  let assemblyFormat = [{ $view `[` $at `]` `,` $buffer `[` $stage `]` attr-dict `:`
+    type($view) `,` type($buffer) `,` type($at) }];
+}
+def Tile_ReadOp : Tile_Op<"read", [MemoryEffects<[MemRead]>]> {
+  let summary = "A part of a stage of a buffer, in registers; `offsets` in elements";
+  let arguments = (ins Tile_View:$buffer, I32:$stage, DenseI64ArrayAttr:$offsets, OptionalAttr<TypeAttr>:$copy);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$buffer `[` $stage `]` $offsets attr-dict `:` type($buffer) `->` type($result)";
+}
+def Tile_WriteOp : Tile_Op<"write", [MemoryEffects<[MemWrite]>]> {
+  let summary = "A tile in registers into a stage of a buffer";
+  let arguments = (ins Tile_Tile:$value, Tile_View:$buffer, I32:$stage, OptionalAttr<TypeAttr>:$copy);
+  let assemblyFormat = "$value `,` $buffer `[` $stage `]` attr-dict `:` type($value) `,` type($buffer)";
+}
+
+#endif

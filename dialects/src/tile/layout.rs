@@ -1,0 +1,255 @@
+//! How a tile is spread over the threads of a block.
+use cutec_layout::algebra::cosize;
+use cutec_layout::text::parse_layout;
+use cutec_layout::{Int, Layout, Tree};
+
+/// A layout from (thread, value) to the index in a tile, of which the first axis is the fastest.
+///
+/// A mode of stride 0 among the threads says that several threads hold the same elements.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TileLayout {
+    tv: Layout,
+}
+
+/// A leaf of a thread or value mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mode {
+    /// How many.
+    pub extent: i64,
+    /// The axis along which it goes, and how far a step goes; `None` where it repeats elements.
+    pub along: Option<(usize, i64)>,
+}
+
+impl TileLayout {
+    /// A layout of two modes, all static.
+    ///
+    /// # Errors
+    /// What is not so.
+    pub fn new(tv: Layout) -> Result<Self, String> {
+        if tv.rank() != 2 {
+            return Err(format!(
+                "expects the modes (thread, value), but got {} modes: {tv}",
+                tv.rank()
+            ));
+        }
+        let leaves = [tv.shape().leaves(), tv.stride().leaves()].concat();
+        if leaves
+            .iter()
+            .any(|leaf| leaf.as_static().is_none_or(|leaf| leaf < 0))
+        {
+            return Err(format!("expects static extents and strides, but got {tv}"));
+        }
+        Ok(TileLayout { tv })
+    }
+
+    /// From modes of threads and values.
+    pub fn of_modes(threads: &[Mode], values: &[Mode], shape: &[i64]) -> Self {
+        let side = |modes: &[Mode]| -> (Tree<Int>, Tree<Int>) {
+            let stride = |mode: &Mode| match mode.along {
+                Some((axis, step)) => shape[..axis].iter().product::<i64>() * step,
+                None => 0,
+            };
+            let leaves = modes
+                .iter()
+                .map(|mode| (Int::Static(mode.extent), Int::Static(stride(mode))));
+            let (extents, strides): (Vec<_>, Vec<_>) = leaves.unzip();
+            match extents.is_empty() {
+                true => (Tree::Leaf(Int::Static(1)), Tree::Leaf(Int::Static(0))),
+                false => (
+                    Tree::Node(extents.into_iter().map(Tree::Leaf).collect()),
+                    Tree::Node(strides.into_iter().map(Tree::Leaf).collect()),
+                ),
+            }
+        };
+        let ((t, td), (v, vd)) = (side(threads), side(values));
+        let tv = Layout::new(Tree::Node(vec![t, v]), Tree::Node(vec![td, vd]));
+        TileLayout {
+            tv: tv.expect("extents and strides have the same form"),
+        }
+    }
+
+    /// From the text of an attribute `#tile.tv<"…">`.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub fn of_attribute(text: &str) -> Result<Self, String> {
+        let inner = text
+            .strip_prefix("#tile.tv<\"")
+            .and_then(|text| text.strip_suffix("\">"))
+            .ok_or_else(|| format!("expects #tile.tv<\"…\"> as encoding, but got {text}"))?;
+        let tv = parse_layout(inner).map_err(|error| error.to_string())?;
+        TileLayout::new(tv)
+    }
+
+    /// The layout itself.
+    pub fn tv(&self) -> &Layout {
+        &self.tv
+    }
+
+    /// Threads that hold the tile.
+    pub fn threads(&self) -> i64 {
+        size_of(&self.tv, 0)
+    }
+
+    /// Elements of a thread.
+    pub fn values(&self) -> i64 {
+        size_of(&self.tv, 1)
+    }
+
+    /// The modes of the threads, the fastest first.
+    ///
+    /// # Errors
+    /// Where a mode goes beyond an axis.
+    pub fn thread_modes(&self, shape: &[i64]) -> Result<Vec<Mode>, String> {
+        modes(&self.tv, 0, shape)
+    }
+
+    /// The modes of the values, the fastest first.
+    ///
+    /// # Errors
+    /// Where a mode goes beyond an axis.
+    pub fn value_modes(&self, shape: &[i64]) -> Result<Vec<Mode>, String> {
+        modes(&self.tv, 1, shape)
+    }
+
+    /// Whether it covers a tile of a shape and nothing else.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self, shape: &[i64]) -> Result<(), String> {
+        let size: i64 = shape.iter().product();
+        let last = cosize(&self.tv)
+            .ok()
+            .and_then(|last| last.as_static())
+            .ok_or_else(|| format!("{} is too large", self.tv))?;
+        if last != size {
+            return Err(format!(
+                "{} reaches {last} elements of a tile of {size}",
+                self.tv
+            ));
+        }
+        let distinct = self
+            .tv
+            .shape()
+            .leaves()
+            .iter()
+            .zip(self.tv.stride().leaves())
+            .filter(|(_, stride)| stride.as_static() != Some(0))
+            .filter_map(|(extent, _)| extent.as_static())
+            .product::<i64>();
+        if distinct < size {
+            return Err(format!(
+                "{} has {distinct} places for a tile of {size} elements",
+                self.tv
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn size_of(tv: &Layout, side: usize) -> i64 {
+    let side = tv.mode(side).unwrap_or_else(Layout::unit);
+    side.size().as_static().unwrap_or(0)
+}
+
+/// Leaves of a layout into a tile, split where they go from one axis to the next.
+fn modes(tv: &Layout, side: usize, shape: &[i64]) -> Result<Vec<Mode>, String> {
+    let mut found = Vec::new();
+    let side = tv.mode(side).unwrap_or_else(Layout::unit);
+    let leaves = side.shape().leaves();
+    for (extent, stride) in leaves.iter().zip(side.stride().leaves()) {
+        let (Some(mut extent), Some(mut stride)) = (extent.as_static(), stride.as_static()) else {
+            return Err(format!("{side} is not static"));
+        };
+        if extent == 1 {
+            continue;
+        }
+        if stride == 0 {
+            found.push(Mode {
+                extent,
+                along: None,
+            });
+            continue;
+        }
+        let mut before = 1;
+        for (axis, length) in shape.iter().enumerate() {
+            let end = before * length;
+            if extent > 1 && stride < end {
+                let step = stride / before;
+                let fits = (length / step).min(extent);
+                if stride % before != 0
+                    || extent % fits != 0
+                    || (extent > fits && length % step != 0)
+                {
+                    return Err(format!(
+                        "the mode {extent}:{stride} of {side} does not go along an axis of the tile"
+                    ));
+                }
+                found.push(Mode {
+                    extent: fits,
+                    along: Some((axis, step)),
+                });
+                extent /= fits;
+                stride = end;
+            }
+            before = end;
+        }
+        if extent > 1 {
+            return Err(format!("{side} goes beyond the tile"));
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(text: &str) -> TileLayout {
+        TileLayout::new(parse_layout(text).expect("a layout")).expect("a tile layout")
+    }
+
+    #[test]
+    fn modes_go_along_axes() {
+        // C of mma.sync m16n8k16: a row for each four lanes, two neighbouring columns, eight rows on.
+        let c = layout("((4,8),(2,2)):((32,1),(16,8))");
+        assert_eq!(c.check(&[16, 8]), Ok(()));
+        let along = |extent, axis, step| Mode {
+            extent,
+            along: Some((axis, step)),
+        };
+        assert_eq!(
+            c.thread_modes(&[16, 8]),
+            Ok(vec![along(4, 1, 2), along(8, 0, 1)])
+        );
+        assert_eq!(
+            c.value_modes(&[16, 8]),
+            Ok(vec![along(2, 1, 1), along(2, 0, 8)])
+        );
+        let (threads, values) = (
+            c.thread_modes(&[16, 8]).expect("modes"),
+            c.value_modes(&[16, 8]).expect("modes"),
+        );
+        assert_eq!(TileLayout::of_modes(&threads, &values, &[16, 8]), c);
+    }
+
+    #[test]
+    fn a_mode_over_two_axes_is_split() {
+        let along = |extent, axis, step| Mode {
+            extent,
+            along: Some((axis, step)),
+        };
+        assert_eq!(
+            layout("(32,4):(1,32)").thread_modes(&[8, 16]),
+            Ok(vec![along(8, 0, 1), along(4, 1, 1)])
+        );
+    }
+
+    #[test]
+    fn what_does_not_cover_the_tile_is_refused() {
+        assert!(layout("(32,2):(1,32)").check(&[8, 16]).is_err());
+        assert!(layout("(32,8):(1,32)").check(&[8, 16]).is_err());
+        assert!(layout("(32,8):(0,16)").check(&[8, 16]).is_err());
+        assert!(layout("((32,2),4):((1,0),32)").check(&[8, 16]).is_ok());
+    }
+}

@@ -1,0 +1,135 @@
+//! The `tile` dialect: types of tiles, and what makes an operation legal.
+//!
+//! A tile is a ranked tensor of static shape. Once a pass has chosen how it is spread over the
+//! threads of a block, its type carries that as [`TileLayout`], in the encoding.
+mod layout;
+mod verify;
+
+pub use layout::{Mode, TileLayout};
+pub use verify::{REDUCTIONS, check_op};
+
+use crate::elem::Elem;
+use melior::Context;
+use melior::ir::{Attribute, Type, TypeLike};
+use std::fmt;
+
+/// The type of a tile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TileType {
+    /// Element type.
+    pub elem: Elem,
+    /// Extents, all static.
+    pub shape: Vec<i64>,
+    /// How it is spread over threads, once chosen.
+    pub layout: Option<TileLayout>,
+}
+
+impl TileType {
+    /// A tile that is not spread yet.
+    pub fn new(elem: Elem, shape: &[i64]) -> Self {
+        TileType {
+            elem,
+            shape: shape.to_vec(),
+            layout: None,
+        }
+    }
+
+    /// The tile that an MLIR type is; `None` for types that are no ranked tensors.
+    ///
+    /// # Errors
+    /// Why a ranked tensor is no tile.
+    pub fn of(ty: Type) -> Option<Result<TileType, String>> {
+        // SAFETY: the type is alive.
+        unsafe { mlir_sys::mlirTypeIsARankedTensor(ty.to_raw()) }.then(|| Self::read(ty))
+    }
+
+    fn read(ty: Type) -> Result<TileType, String> {
+        let raw = ty.to_raw();
+        // SAFETY: the type is a ranked tensor; an absent encoding is null.
+        let (elem, shape, encoding) = unsafe {
+            let rank = mlir_sys::mlirShapedTypeGetRank(raw);
+            let shape: Vec<i64> = (0..rank as isize)
+                .map(|axis| mlir_sys::mlirShapedTypeGetDimSize(raw, axis))
+                .collect();
+            (
+                Type::from_raw(mlir_sys::mlirShapedTypeGetElementType(raw)).to_string(),
+                shape,
+                Attribute::from_option_raw(mlir_sys::mlirRankedTensorTypeGetEncoding(raw)),
+            )
+        };
+        let Some(elem) = Elem::parse(&elem) else {
+            return Err(format!("{elem} is no element type of a tile"));
+        };
+        if let Some(extent) = shape.iter().find(|extent| **extent < 1) {
+            let found = match *extent {
+                0 => "0",
+                _ => "an extent that is not static",
+            };
+            return Err(format!("expects extents of at least 1, but got {found}"));
+        }
+        let size = shape
+            .iter()
+            .try_fold(1i64, |size, extent| size.checked_mul(*extent));
+        if size.is_none_or(|size| size > MOST_ELEMENTS) {
+            return Err(format!("a tile has at most {MOST_ELEMENTS} elements"));
+        }
+        let layout = encoding
+            .map(|encoding| TileLayout::of_attribute(&encoding.to_string()))
+            .transpose()?;
+        if let Some(layout) = &layout {
+            layout.check(&shape)?;
+        }
+        Ok(TileType {
+            elem,
+            shape,
+            layout,
+        })
+    }
+
+    /// The same, spread as told.
+    pub fn with_layout(&self, layout: TileLayout) -> TileType {
+        TileType {
+            layout: Some(layout),
+            ..self.clone()
+        }
+    }
+
+    /// The same of another element type.
+    pub fn with_elem(&self, elem: Elem) -> TileType {
+        TileType {
+            elem,
+            ..self.clone()
+        }
+    }
+
+    /// Elements.
+    pub fn size(&self) -> i64 {
+        self.shape.iter().product()
+    }
+
+    /// As an MLIR type.
+    ///
+    /// # Panics
+    /// Where the layout does not fit the shape: a mistake in cutec, not in its input.
+    pub fn ir<'c>(&self, context: &'c Context) -> Type<'c> {
+        let text = self.to_string();
+        Type::parse(context, &text).unwrap_or_else(|| panic!("internal: `{text}` is no MLIR type"))
+    }
+}
+
+/// Elements of the largest tile.
+pub const MOST_ELEMENTS: i64 = 1 << 20;
+
+impl fmt::Display for TileType {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("tensor<")?;
+        for extent in &self.shape {
+            write!(f, "{extent}x")?;
+        }
+        write!(f, "{}", self.elem)?;
+        if let Some(layout) = &self.layout {
+            write!(f, ", #tile.tv<\"{}\">", layout.tv())?;
+        }
+        f.write_str(">")
+    }
+}

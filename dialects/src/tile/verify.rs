@@ -1,0 +1,319 @@
+//! When an operation of the `tile` dialect is legal.
+use super::TileType;
+use crate::elem::{Elem, Space};
+use crate::types::{Vars, parse_type};
+use crate::value::{Val, View};
+use melior::ir::operation::OperationLike;
+use melior::ir::{BlockLike, RegionLike, Type, ValueLike};
+
+/// What `tile.reduce` can combine by.
+pub const REDUCTIONS: [&str; 7] = ["add", "mul", "min", "max", "and", "or", "xor"];
+
+/// Verifies one operation.
+///
+/// # Errors
+/// What is expected and what was found.
+pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), String> {
+    let name = op.name();
+    let name = name.as_string_ref().as_str().unwrap_or_default();
+    match name.strip_prefix("tile.").unwrap_or(name) {
+        "load" => {
+            let view = view(op, 0, Space::Gmem)?;
+            let result = tile_of(result(op)?)?;
+            let at = op.operand_count() - 1;
+            on_view(&view, at, &result)
+        }
+        "store" => {
+            let value = tile(op, 0)?;
+            let view = view(op, 1, Space::Gmem)?;
+            on_view(&view, op.operand_count() - 2, &value)
+        }
+        "copy" => {
+            let from = view(op, 0, Space::Gmem)?;
+            let count = op.operand_count();
+            let to = view(op, count - 2, Space::Smem)?;
+            let shape = buffer_shape(&to)?;
+            same("the element type of the buffer", from.ptr.elem, to.ptr.elem)?;
+            on_view(&from, count - 3, &TileType::new(to.ptr.elem, &shape))
+        }
+        "read" => {
+            let buffer = view(op, 0, Space::Smem)?;
+            part_of(op, &buffer, &tile_of(result(op)?)?)
+        }
+        "write" => {
+            let value = tile(op, 0)?;
+            let buffer = view(op, 1, Space::Smem)?;
+            let shape = buffer_shape(&buffer)?;
+            same(
+                "the element type of the buffer",
+                value.elem,
+                buffer.ptr.elem,
+            )?;
+            same_list("the shape of a stage of the buffer", &value.shape, &shape)
+        }
+        "splat" => {
+            let result = tile_of(result(op)?)?;
+            same_text(
+                "the number",
+                result.elem.value_type(),
+                &operand_type(op, 0)?.to_string(),
+            )
+        }
+        "iota" => {
+            let result = tile_of(result(op)?)?;
+            same("the element type", Elem::I32, result.elem)?;
+            axis(op, &result).map(drop)
+        }
+        "map" => map(op),
+        "reduce" => {
+            let (input, result) = (tile(op, 0)?, tile_of(result(op)?)?);
+            let kind = op.attribute("kind").map(|kind| kind.to_string());
+            let kind = kind.unwrap_or_default();
+            let kind = kind.trim_matches('"');
+            if !REDUCTIONS.contains(&kind) {
+                let all = REDUCTIONS.join(", ");
+                return Err(format!("expects one of {all}, but got {kind}"));
+            }
+            let mut shape = input.shape.clone();
+            shape[axis(op, &input)?] = 1;
+            same("the element type", input.elem, result.elem)?;
+            same_list("the shape of the result", &shape, &result.shape)
+        }
+        "broadcast" => {
+            let (input, result) = (tile(op, 0)?, tile_of(result(op)?)?);
+            same("the element type", input.elem, result.elem)?;
+            let fits = input.shape.len() == result.shape.len()
+                && std::iter::zip(&input.shape, &result.shape)
+                    .all(|(from, to)| from == to || *from == 1);
+            match fits {
+                true => Ok(()),
+                false => Err(format!(
+                    "cannot repeat {:?} to {:?}: each extent is kept or 1",
+                    input.shape, result.shape
+                )),
+            }
+        }
+        "reshape" => {
+            let (input, result) = (tile(op, 0)?, tile_of(result(op)?)?);
+            same("the element type", input.elem, result.elem)?;
+            let long = |tile: &TileType| -> Vec<i64> {
+                let extents = tile.shape.iter().copied();
+                extents.filter(|extent| *extent != 1).collect()
+            };
+            same_list("the extents other than 1", &long(&input), &long(&result))
+        }
+        "transpose" => {
+            let (input, result) = (tile(op, 0)?, tile_of(result(op)?)?);
+            same("the element type", input.elem, result.elem)?;
+            let [rows, columns] = pair(&input)?;
+            same_list("the shape of the result", &[columns, rows], &result.shape)
+        }
+        "convert_layout" => {
+            let (input, result) = (tile(op, 0)?, tile_of(result(op)?)?);
+            same("the element type", input.elem, result.elem)?;
+            same_list("the shape of the result", &input.shape, &result.shape)
+        }
+        "dot" => dot(op),
+        _ => Ok(()),
+    }
+}
+
+fn map<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), String> {
+    let result = tile_of(result(op)?)?;
+    let block = op.region(0).ok().and_then(|region| region.first_block());
+    let block = block.ok_or("expects a body")?;
+    if block.argument_count() != op.operand_count() {
+        return Err(format!(
+            "expects a body with {} arguments, but got {}",
+            op.operand_count(),
+            block.argument_count()
+        ));
+    }
+    for index in 0..op.operand_count() {
+        let input = tile(op, index)?;
+        same_list("the shape of each input", &result.shape, &input.shape)?;
+        if input.layout != result.layout {
+            return Err("expects inputs spread as the result is".into());
+        }
+        let argument = block.argument(index).map_err(|error| error.to_string())?;
+        same_text(
+            "the argument of the body",
+            input.elem.value_type(),
+            &argument.r#type().to_string(),
+        )?;
+    }
+    let last = block.terminator().ok_or("expects a body with tile.yield")?;
+    let yielded = last.operand(0).map_err(|error| error.to_string())?;
+    same_text(
+        "what the body yields",
+        result.elem.value_type(),
+        &yielded.r#type().to_string(),
+    )
+}
+
+fn dot<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), String> {
+    let [a, b, c] = [tile(op, 0)?, tile(op, 1)?, tile(op, 2)?];
+    let result = tile_of(result(op)?)?;
+    let ([m, k], [n, l]) = (pair(&a)?, pair(&b)?);
+    if k != l {
+        return Err(format!(
+            "expects a of shape (m, k) and b of shape (n, k), but k is {k} and {l}"
+        ));
+    }
+    same_list("the shape of c", &[m, n], &c.shape)?;
+    match c == result {
+        true => Ok(()),
+        false => Err(format!("expects {c} as result, but got {result}")),
+    }
+}
+
+/// A tile at a coordinate of a view.
+fn on_view(view: &View, coordinates: usize, tile: &TileType) -> Result<(), String> {
+    same("the element type of the view", tile.elem, view.ptr.elem)?;
+    let rank = view.layout.rank();
+    if rank != tile.shape.len() {
+        return Err(format!(
+            "expects a tile of {rank} axes, as the view has, but got {}",
+            tile.shape.len()
+        ));
+    }
+    match coordinates == rank {
+        true => Ok(()),
+        false => Err(format!(
+            "expects a coordinate for each of {rank} axes, but got {coordinates}"
+        )),
+    }
+}
+
+/// The shape of a stage of a buffer, of which the last mode is the stages.
+fn buffer_shape(buffer: &View) -> Result<Vec<i64>, String> {
+    let rank = buffer.layout.rank();
+    let extents: Option<Vec<i64>> = (0..rank)
+        .map(|mode| buffer.layout.inner().mode(mode)?.size().as_static())
+        .collect();
+    match extents {
+        Some(mut extents) if rank > 1 => {
+            extents.pop();
+            Ok(extents)
+        }
+        _ => Err(format!(
+            "expects a buffer of static shape with its stages as last mode, but got {}",
+            buffer.layout
+        )),
+    }
+}
+
+fn part_of<'c: 'a, 'a>(
+    op: &impl OperationLike<'c, 'a>,
+    buffer: &View,
+    part: &TileType,
+) -> Result<(), String> {
+    same("the element type of the buffer", part.elem, buffer.ptr.elem)?;
+    let shape = buffer_shape(buffer)?;
+    let offsets = offsets(op)?;
+    let inside = shape.len() == part.shape.len()
+        && shape.len() == offsets.len()
+        && std::iter::zip(&offsets, std::iter::zip(&part.shape, &shape)).all(
+            |(offset, (extent, end))| {
+                *offset >= 0 && offset % extent == 0 && offset + extent <= *end
+            },
+        );
+    match inside {
+        true => Ok(()),
+        false => Err(format!(
+            "expects a part of a stage of {shape:?} at a multiple of its shape, but got {:?} at {offsets:?}",
+            part.shape
+        )),
+    }
+}
+
+/// The integers of the attribute `offsets`.
+fn offsets<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<Vec<i64>, String> {
+    let text = op
+        .attribute("offsets")
+        .map_err(|error| error.to_string())?
+        .to_string();
+    let inner = text.trim_start_matches("array<i64").trim_end_matches('>');
+    let inner = inner.trim_start_matches(':').trim();
+    inner
+        .split(',')
+        .filter(|part| !part.trim().is_empty())
+        .map(|part| {
+            part.trim()
+                .parse::<i64>()
+                .map_err(|error| error.to_string())
+        })
+        .collect()
+}
+
+fn axis<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>, tile: &TileType) -> Result<usize, String> {
+    let attribute = op.attribute("axis").ok();
+    let axis = attribute.and_then(crate::builder::integer_value);
+    let rank = tile.shape.len();
+    match axis.and_then(|axis| usize::try_from(axis).ok()) {
+        Some(axis) if axis < rank => Ok(axis),
+        _ => Err(format!(
+            "expects an axis in [0, {rank}), but got {}",
+            axis.unwrap_or(-1)
+        )),
+    }
+}
+
+fn operand_type<'c: 'a, 'a>(
+    op: &impl OperationLike<'c, 'a>,
+    index: usize,
+) -> Result<Type<'c>, String> {
+    op.operand(index)
+        .map(|operand| operand.r#type())
+        .map_err(|error| error.to_string())
+}
+
+fn result<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<Type<'c>, String> {
+    op.result(0)
+        .map(|result| result.r#type())
+        .map_err(|error| error.to_string())
+}
+
+fn tile_of(ty: Type) -> Result<TileType, String> {
+    TileType::of(ty).unwrap_or_else(|| Err(format!("expects a tile, but got {ty}")))
+}
+
+fn tile<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>, index: usize) -> Result<TileType, String> {
+    tile_of(operand_type(op, index)?)
+}
+
+fn view<'c: 'a, 'a>(
+    op: &impl OperationLike<'c, 'a>,
+    index: usize,
+    space: Space,
+) -> Result<View, String> {
+    let text = operand_type(op, index)?.to_string();
+    match parse_type(&text, &mut Vars::default()) {
+        Ok(Val::View(view)) if view.ptr.space == space => Ok(view),
+        Ok(_) => Err(format!("expects a view in {space}, but got {text}")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn pair(tile: &TileType) -> Result<[i64; 2], String> {
+    <[i64; 2]>::try_from(tile.shape.as_slice())
+        .map_err(|_| format!("expects a tile of two axes, but got {tile}"))
+}
+
+fn same(what: &str, expected: Elem, found: Elem) -> Result<(), String> {
+    same_text(what, expected.name(), found.name())
+}
+
+fn same_text(what: &str, expected: &str, found: &str) -> Result<(), String> {
+    match expected == found {
+        true => Ok(()),
+        false => Err(format!("expects {expected} as {what}, but got {found}")),
+    }
+}
+
+fn same_list(what: &str, expected: &[i64], found: &[i64]) -> Result<(), String> {
+    match expected == found {
+        true => Ok(()),
+        false => Err(format!("expects {expected:?} as {what}, but got {found:?}")),
+    }
+}

@@ -1,0 +1,97 @@
+// Operations on tiles that make no sense say what they expect and what they got.
+// RUN: %cute-opt --split-input-file --verify-diagnostics %s
+
+func.func @extent(%a: tensor<16x8xf32>, %b: tensor<32x4xf32>, %c: tensor<16x32xf32>) {
+  // expected-error@+1 {{expects a of shape (m, k) and b of shape (n, k), but k is 8 and 4}}
+  %0 = tile.dot %a, %b, %c : tensor<16x8xf32>, tensor<32x4xf32>, tensor<16x32xf32> -> tensor<16x32xf32>
+  return
+}
+
+// -----
+
+func.func @reduced(%a: tensor<16x8xf32>) {
+  // expected-error@+1 {{expects [16, 1] as the shape of the result, but got [1, 8]}}
+  %0 = tile.reduce "add" %a 1 : tensor<16x8xf32> -> tensor<1x8xf32>
+  return
+}
+
+// -----
+
+func.func @kind(%a: tensor<16x8xf32>) {
+  // expected-error@+1 {{expects one of add, mul, min, max, and, or, xor, but got mean}}
+  %0 = tile.reduce "mean" %a 1 : tensor<16x8xf32> -> tensor<16x1xf32>
+  return
+}
+
+// -----
+
+func.func @axis(%a: tensor<16x8xf32>) {
+  // expected-error@+1 {{expects an axis in [0, 2), but got 2}}
+  %0 = tile.reduce "add" %a 2 : tensor<16x8xf32> -> tensor<16x1xf32>
+  return
+}
+
+// -----
+
+func.func @repeated(%a: tensor<16x2xf32>) {
+  // expected-error@+1 {{cannot repeat [16, 2] to [16, 8]: each extent is kept or 1}}
+  %0 = tile.broadcast %a : tensor<16x2xf32> -> tensor<16x8xf32>
+  return
+}
+
+// -----
+
+func.func @dynamic(%a: tensor<16x?xf32>) {
+  // expected-error@+1 {{expects extents of at least 1, but got an extent that is not static}}
+  %0 = tile.reduce "add" %a 1 : tensor<16x?xf32> -> tensor<16x1xf32>
+  return
+}
+
+// -----
+
+func.func @body(%a: tensor<16x8xf32>) {
+  // expected-error@+1 {{expects f32 as what the body yields, but got f16}}
+  %0 = tile.map (%a) {
+  ^bb0(%x: f32):
+    %y = arith.truncf %x : f32 to f16
+    tile.yield %y : f16
+  } : (tensor<16x8xf32>) -> tensor<16x8xf32>
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expects the modes (thread, value), but got 1 modes}}
+func.func @modes(%a: tensor<16x8xf32, #tile.tv<"(128):(1)">>) { return }
+
+// -----
+
+func.func @covered(%a: tensor<16x8xf32>) {
+  // expected-error@+1 {{(32,2):(1,32) reaches 64 elements of a tile of 128}}
+  %0 = tile.convert_layout %a : tensor<16x8xf32> -> tensor<16x8xf32, #tile.tv<"(32,2):(1,32)">>
+  return
+}
+
+// -----
+
+func.func @rank(%v: !cute.memref<f32, gmem, align<16>, "(64,64):(64,1)">, %i: i32) {
+  // expected-error@+1 {{expects a coordinate for each of 2 axes, but got 1}}
+  %0 = tile.load %v[%i] : !cute.memref<f32, gmem, align<16>, "(64,64):(64,1)">, i32 -> tensor<16x8xf32>
+  return
+}
+
+// -----
+
+func.func @space(%v: !cute.memref<f32, smem, align<16>, "(64,64):(64,1)">, %i: i32) {
+  // expected-error@+1 {{expects a view in gmem, but got !cute.memref<f32, smem}}
+  %0 = tile.load %v[%i, %i] : !cute.memref<f32, smem, align<16>, "(64,64):(64,1)">, i32, i32 -> tensor<16x8xf32>
+  return
+}
+
+// -----
+
+func.func @part(%b: !cute.memref<f32, smem, align<16>, "(64,64,2):(64,1,4096)">, %i: i32) {
+  // expected-error@+1 {{expects a part of a stage of [64, 64] at a multiple of its shape, but got [16, 8] at [0, 4]}}
+  %0 = tile.read %b[%i] [0, 4] : !cute.memref<f32, smem, align<16>, "(64,64,2):(64,1,4096)"> -> tensor<16x8xf32>
+  return
+}

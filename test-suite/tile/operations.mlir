@@ -1,0 +1,69 @@
+// Every operation of the tile dialect is read, verified and printed; what is printed reads back.
+// RUN: %cute-opt %s | %cute-opt | FileCheck %s
+// RUN: %cute-opt --mlir-print-op-generic %s | %cute-opt | FileCheck %s
+
+!view = !cute.memref<bf16, gmem, align<16>, "(?,?{div=8}):(?{i64 div=8},1)">
+!buffer = !cute.memref<bf16, smem, align<128>, "(16,32,2):(32,1,512)">
+!c = tensor<16x8xf32, #tile.tv<"((4,8),(2,2)):((32,1),(16,8))">>
+
+gpu.module @kernels {
+  // CHECK-LABEL: gpu.func @written
+  gpu.func @written(%p: !cute.ptr<bf16, gmem, align<16>>, %shape: i32) kernel {
+    %n = cute.assume(%shape) : (i32) -> !cute.int_tuple<"?{div=8}">
+    %wide = arith.extsi %shape : i32 to i64
+    %ld = cute.assume(%wide) : (i64) -> !cute.int_tuple<"?{i64 div=8}">
+    %s = cute.make_shape(%shape, %n) : (i32, !cute.int_tuple<"?{div=8}">) -> !cute.shape<"(?,?{div=8})">
+    %d = cute.make_stride(%ld) : (!cute.int_tuple<"?{i64 div=8}">) -> !cute.stride<"(?{i64 div=8},1)">
+    %l = cute.make_layout(%s, %d) : (!cute.shape<"(?,?{div=8})">, !cute.stride<"(?{i64 div=8},1)">) -> !cute.layout<"(?,?{div=8}):(?{i64 div=8},1)">
+    %x = cute.make_view(%p, %l) : (!cute.ptr<bf16, gmem, align<16>>, !cute.layout<"(?,?{div=8}):(?{i64 div=8},1)">) -> !view
+    // CHECK: %[[I:.*]] = tile.index 0
+    %i = tile.index 0
+    %j = tile.index 1
+    %zero = arith.constant 0.0 : f32
+    // CHECK: tile.splat %{{.*}} : f32 -> tensor<16x32xf32>
+    %zeros = tile.splat %zero : f32 -> tensor<16x32xf32>
+    // CHECK: tile.load %{{.*}}[%[[I]], %{{.*}}] {fill = 1.000000e+00 : bf16} : !cute.memref<{{.*}}>, i32, i32 -> tensor<16x32xbf16>
+    %a = tile.load %x[%i, %j] {fill = 1.0 : bf16} : !view, i32, i32 -> tensor<16x32xbf16>
+    %b = tile.load %x[%j, %i] : !view, i32, i32 -> tensor<32x32xbf16>
+    // CHECK: tile.dot %{{.*}} : tensor<16x32xbf16>, tensor<32x32xbf16>, tensor<16x32xf32> -> tensor<16x32xf32>
+    %c = tile.dot %a, %b, %zeros : tensor<16x32xbf16>, tensor<32x32xbf16>, tensor<16x32xf32> -> tensor<16x32xf32>
+    // CHECK: tile.reduce "max" %{{.*}} 1 : tensor<16x32xf32> -> tensor<16x1xf32>
+    %top = tile.reduce "max" %c 1 : tensor<16x32xf32> -> tensor<16x1xf32>
+    // CHECK: tile.broadcast %{{.*}} : tensor<16x1xf32> -> tensor<16x32xf32>
+    %tops = tile.broadcast %top : tensor<16x1xf32> -> tensor<16x32xf32>
+    // CHECK: tile.map(%{{.*}}, %{{.*}}) {
+    %y = tile.map (%c, %tops) {
+    ^bb0(%e: f32, %t: f32):
+      %difference = arith.subf %e, %t : f32
+      %narrow = arith.truncf %difference : f32 to bf16
+      // CHECK: tile.yield %{{.*}} : bf16
+      tile.yield %narrow : bf16
+    } : (tensor<16x32xf32>, tensor<16x32xf32>) -> tensor<16x32xbf16>
+    // CHECK: tile.transpose %{{.*}} : tensor<16x32xbf16> -> tensor<32x16xbf16>
+    %z = tile.transpose %y : tensor<16x32xbf16> -> tensor<32x16xbf16>
+    // CHECK: tile.reshape %{{.*}} : tensor<16x1xf32> -> tensor<16xf32>
+    %flat = tile.reshape %top : tensor<16x1xf32> -> tensor<16xf32>
+    // CHECK: tile.iota 1 : tensor<16x32xi32>
+    %at = tile.iota 1 : tensor<16x32xi32>
+    // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] : tensor<32x16xbf16>, !cute.memref<{{.*}}>, i32, i32
+    tile.store %z, %x[%j, %i] : tensor<32x16xbf16>, !view, i32, i32
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @staged
+  gpu.func @staged(%p: !cute.ptr<bf16, gmem, align<16>>, %c: !c, %stage: i32) {
+    %l = cute.static : !cute.layout<"(64,64):(64,1)">
+    %x = cute.make_view(%p, %l) : (!cute.ptr<bf16, gmem, align<16>>, !cute.layout<"(64,64):(64,1)">) -> !cute.memref<bf16, gmem, align<16>, "(64,64):(64,1)">
+    %buffer = cute.memref.alloc_smem() : () -> !buffer
+    // CHECK: tile.copy %{{.*}}[%{{.*}}, %{{.*}}], %{{.*}}[%{{.*}}] :
+    tile.copy %x[%stage, %stage], %buffer[%stage] : !cute.memref<bf16, gmem, align<16>, "(64,64):(64,1)">, !buffer, i32, i32
+    // CHECK: tile.read %{{.*}}[%{{.*}}] [0, 16] : {{.*}} -> tensor<16x16xbf16, #tile.tv<
+    %a = tile.read %buffer[%stage] [0, 16] : !buffer -> tensor<16x16xbf16, #tile.tv<"((4,8),(2,2,2)):((32,1),(16,8,128))">>
+    // CHECK: tile.convert_layout
+    %b = tile.convert_layout %c : !c -> tensor<16x8xf32, #tile.tv<"(32,4):(1,32)">>
+    %w = tile.load %x[%stage, %stage] : !cute.memref<bf16, gmem, align<16>, "(64,64):(64,1)">, i32, i32 -> tensor<16x32xbf16>
+    // CHECK: tile.write %{{.*}}, %{{.*}}[%{{.*}}] : tensor<16x32xbf16>
+    tile.write %w, %buffer[%stage] : tensor<16x32xbf16>, !buffer
+    gpu.return
+  }
+}
