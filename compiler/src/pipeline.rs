@@ -5,6 +5,7 @@
 use crate::codegen::{Timings, messages};
 use crate::options::{Options, Source};
 use crate::passes::{self, Reported};
+use cutec_dialects::readable::unreadable;
 use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::source::{SourceLoader, SourceMap};
 use cutec_frontend::{LowerOptions, emit_module, load_program};
@@ -17,15 +18,12 @@ use melior::{Context, StringRef};
 use std::ffi::CString;
 use std::path::PathBuf;
 
-/// How deep the brackets of MLIR text may nest: MLIR's parser recurses.
-const MAX_NESTING: usize = 1000;
-
 /// Parses MLIR text whose locations carry `name`. `None` after MLIR has reported the errors.
 ///
 /// MLIR's C API takes a name only where the text is a single operation, as what `cutec` itself writes
 /// is; in another text the file of every location is `-`.
 pub fn parse_mlir<'c>(context: &'c Context, name: &str, text: &str) -> Option<Module<'c>> {
-    if let Some((at, problem)) = unreadable(text) {
+    if let Some((at, problem)) = unreadable(text.as_bytes()) {
         let before = &text[..at];
         let line = before.matches('\n').count() + 1;
         let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
@@ -34,42 +32,6 @@ pub fn parse_mlir<'c>(context: &'c Context, name: &str, text: &str) -> Option<Mo
     }
     let (module, _) = messages::collect(context, || parse_single_operation(context, name, text));
     module.or_else(|| Module::parse(context, text))
-}
-
-/// The largest number of a result, as in `%0#1`: MLIR's parser makes place for all before it.
-const MAX_RESULT: usize = 1 << 16;
-
-/// Where MLIR would take a text for another one, which a NUL ends, or recurse or allocate without
-/// measure.
-fn unreadable(text: &str) -> Option<(usize, String)> {
-    let mut depth = 0_usize;
-    for (at, byte) in text.bytes().enumerate() {
-        match byte {
-            0 => return Some((at, "a NUL has no meaning here".into())),
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            b'#' if result_number(text, at).is_some_and(|number| number > MAX_RESULT) => {
-                return Some((at, format!("no operation has {MAX_RESULT} results")));
-            }
-            _ => {}
-        }
-        if depth > MAX_NESTING {
-            return Some((at, format!("nested more than {MAX_NESTING} levels deep")));
-        }
-    }
-    None
-}
-
-/// The number behind the `#` at `at`, where the name of a value stands before it.
-fn result_number(text: &str, at: usize) -> Option<usize> {
-    let (before, after) = (&text[..at], &text[at + 1..]);
-    let name = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || "_$.-".contains(c));
-    let end = after.find(|c: char| !c.is_ascii_digit());
-    let digits = &after[..end.unwrap_or(after.len())];
-    if !name.ends_with('%') || digits.is_empty() {
-        return None;
-    }
-    Some(digits.parse().unwrap_or(usize::MAX))
 }
 
 fn parse_single_operation<'c>(context: &'c Context, name: &str, text: &str) -> Option<Module<'c>> {
@@ -221,13 +183,5 @@ mod tests {
         let module = parse_mlir(&context, "part.mlir", &text[..text.len() - 1]).expect("a module");
         let place = messages::place(module.as_operation().location()).expect("a place");
         assert_eq!(place.file, "part.mlir");
-    }
-
-    #[test]
-    fn results_without_measure_are_refused() {
-        let place = |text| unreadable(text).map(|(at, _)| at);
-        assert_eq!(place("return %0#2147483648 : i32"), Some(9));
-        assert_eq!(place("return %a.b#99999999999999999999"), Some(11));
-        assert_eq!(place("return %0#1, %1#65536 // see #2147483648"), None);
     }
 }

@@ -3,7 +3,9 @@
 // them (rather than everything that MLIR has) halves the size of the programs.
 #include "Cute.h"
 #include "Tile.h"
+#include "Verify.h"
 
+#include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/CAPI/IR.h"
 #include "mlir/CAPI/Pass.h"
 #include "mlir/CAPI/Registration.h"
@@ -35,6 +37,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -42,6 +45,9 @@
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/ToolOutputFile.h"
 
 using namespace mlir;
 
@@ -65,6 +71,42 @@ static void insertDialects(DialectRegistry &r) {
   registerGPUDialectTranslation(r);
   registerLLVMDialectTranslation(r);
   registerNVVMDialectTranslation(r);
+}
+
+// Reports what MLIR's parser must not see of a text, in MLIR's way.
+static LogicalResult refuseUnreadable(llvm::MemoryBufferRef text) {
+  if (isBytecode(text))
+    return success();
+  cutec::Message message;
+  intptr_t at = cutec_unreadable(mlirStringRefCreate(text.getBufferStart(), text.getBufferSize()), &message);
+  if (at < 0)
+    return success();
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text), llvm::SMLoc());
+  sources.PrintMessage(llvm::SMLoc::getFromPointer(text.getBufferStart() + at), llvm::SourceMgr::DK_Error,
+                       message.text);
+  return failure();
+}
+
+// As MlirOptMain, but the text is looked at before it is parsed.
+static LogicalResult optMain(int argc, char **argv, DialectRegistry &registry) {
+  auto [inputName, outputName] =
+      registerAndParseCLIOptions(argc, argv, "cute-opt: runs cutec's passes on MLIR\n", registry);
+  MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
+  if (config.shouldShowDialects() || config.shouldListPasses())
+    return MlirOptMain(argc, argv, inputName, outputName, registry);
+  llvm::InitLLVM init(argc, argv);
+  std::string problem;
+  std::unique_ptr<llvm::MemoryBuffer> input = openInputFile(inputName, &problem);
+  std::unique_ptr<llvm::ToolOutputFile> output = input ? openOutputFile(outputName, &problem) : nullptr;
+  if (!output) {
+    llvm::errs() << problem << "\n";
+    return failure();
+  }
+  if (failed(refuseUnreadable(*input)) || failed(MlirOptMain(output->os(), std::move(input), registry, config)))
+    return failure();
+  output->keep();
+  return success();
 }
 
 extern "C" {
@@ -99,7 +141,7 @@ int cutec_opt_main(int argc, char **argv) {
   registerSCFToControlFlowPass();
   registerConvertGpuOpsToNVVMOpsPass();
   registerReconcileUnrealizedCastsPass();
-  return asMainReturnCode(MlirOptMain(argc, argv, "cute-opt: runs cutec's passes on MLIR\n", registry));
+  return asMainReturnCode(optMain(argc, argv, registry));
 }
 
 int cutec_lsp_main(int argc, char **argv) {

@@ -45,6 +45,8 @@ extern "C" {
 bool cutec_verify_type(MlirStringRef text, void *message);
 bool cutec_verify_tile_layout(MlirStringRef text, void *message);
 bool cutec_verify_op(MlirOperation op, void *message);
+// Where a text must not reach MLIR's parser, with a message; -1 where it may.
+intptr_t cutec_unreadable(MlirStringRef text, void *message);
 // Gives the text of each result type to `cutec_add_type`, in order.
 bool cutec_infer(MlirStringRef name, intptr_t count, const MlirType *operands, MlirAttribute attributes, void *message,
                  void *results);

@@ -1,6 +1,7 @@
-//! What the C++ side calls: legality of types and operations.
+//! What the C++ side calls: legality of texts, types and operations.
 use crate::ir::{attrs_in, attrs_of, cute_name, values_of};
 use crate::legal::{check_type, compatible};
+use crate::readable::unreadable;
 use crate::semantics::{check, check_operands, evaluate, evaluate_all};
 use crate::tile::{self, TileLayout};
 use crate::types::{Vars, parse_type};
@@ -36,6 +37,19 @@ fn answer(message: *mut c_void, check: impl FnOnce() -> Result<(), String>) -> b
             false
         }
     }
+}
+
+/// Where a text must not reach MLIR's parser, with a message; -1 where it may.
+#[unsafe(no_mangle)]
+extern "C" fn cutec_unreadable(text: MlirStringRef, message: *mut c_void) -> isize {
+    // SAFETY: the caller's range of bytes is valid.
+    let bytes = unsafe { std::slice::from_raw_parts(text.data.cast::<u8>(), text.length) };
+    let problem = unreadable(bytes);
+    let at = problem.as_ref().map(|(at, _)| *at);
+    answer(message, || {
+        problem.map_or(Ok(()), |(_, problem)| Err(problem))
+    });
+    at.and_then(|at| isize::try_from(at).ok()).unwrap_or(-1)
 }
 
 #[unsafe(no_mangle)]
