@@ -1,5 +1,7 @@
 //! Texts that must not reach MLIR's parser.
 
+use std::borrow::Cow;
+
 /// How deep the brackets of MLIR text may nest: MLIR's parser recurses.
 const MAX_NESTING: usize = 1000;
 
@@ -27,6 +29,26 @@ pub fn unreadable(text: &[u8]) -> Option<(usize, String)> {
     None
 }
 
+/// The text with every result number that is too large as the first such number, in as many digits: MLIR
+/// refuses that as well, at the same place.
+pub fn with_bounded_results(text: &str) -> Cow<'_, str> {
+    let mut bounded = Cow::Borrowed(text);
+    for (at, _) in text.match_indices('#') {
+        let too_large =
+            result_number(text.as_bytes(), at).is_some_and(|number| number > MAX_RESULT);
+        if !too_large {
+            continue;
+        }
+        let digits = text[at + 1..].bytes().take_while(u8::is_ascii_digit);
+        let width = digits.count();
+        let number = format!("{MAX_RESULT:0width$}");
+        bounded
+            .to_mut()
+            .replace_range(at + 1..at + 1 + width, &number);
+    }
+    bounded
+}
+
 /// The number behind the `#` at `at`, where the name of a value stands before it.
 fn result_number(text: &[u8], at: usize) -> Option<usize> {
     let (before, after) = (&text[..at], &text[at + 1..]);
@@ -51,6 +73,15 @@ mod tests {
         assert_eq!(place("return %a.b#99999999999999999999"), Some(11));
         assert_eq!(place("return %0#1, %1#65536 // see #2147483648"), None);
         assert_eq!(place("#65537 0#65537 %é#65537 %0#"), None);
+    }
+
+    #[test]
+    fn numbers_of_results_are_bounded_in_place() {
+        let bounded = |text| with_bounded_results(text).into_owned();
+        assert_eq!(
+            bounded("%0#2147483648, %a#65537 é %b#7 // #99999"),
+            "%0#0000065536, %a#65536 é %b#7 // #99999"
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! - one file per command: [`emit`] (compile), [`run`], [`test`], [`bench`], [`profile`], [`layout`],
 //!   [`explain`], [`lsp`];
 //! - [`testing`]: `test` blocks, evaluated on the host; [`fault`]: what went wrong on the device;
-//! - [`mlir_tool`]: the programs that are MLIR's own drivers.
+//! - [`mlir_tool`]: the programs that are MLIR's own drivers; [`mlir_server`]: what stands before one.
 //!
 //! Exit codes: 0 done, 1 errors were reported, 2 the command line is wrong. No file is left behind by
 //! a failed command.
@@ -20,6 +20,7 @@ pub mod explain;
 pub mod fault;
 pub mod layout;
 pub mod lsp;
+pub mod mlir_server;
 pub mod mlir_tool;
 pub mod output;
 pub mod profile;
