@@ -6,6 +6,7 @@
 //! | [`fold_static`](mod@fold_static) | cute level | cute level, static results as `cute.static`; for readers of IR, in `cute-opt` |
 //! | [`expand_ops`](mod@expand_ops) | layout algebra on any function | arith and constructors; in `cute-opt` |
 //! | [`to_base`](mod@to_base) | constructors | llvm structs and `printf`; in `cute-opt` |
+//! | [`tile`] | tile level | tiles with their layouts; in `cute-opt`, further passes are to come |
 //! | [`convert_cute_to_gpu`](mod@convert_cute_to_gpu) | cute level | arith, llvm, nvvm, scf inside `gpu.func` |
 //! | [`lower_printf`](mod@lower_printf) | `gpu.printf` | calls of `vprintf` |
 //! | upstream | gpu, nvvm, scf, arith, vector | LLVM dialect with line scopes |
@@ -22,6 +23,7 @@ pub mod lower_printf;
 mod printf;
 mod rebuild;
 pub mod remarks;
+pub mod tile;
 pub mod to_base;
 mod typed;
 mod walk;
@@ -78,8 +80,9 @@ pub const PASSES: [PassEntry; 3] = [
     },
 ];
 
-/// Passes of `cute-opt` that the pipeline has no need of: the front end folds as it evaluates.
-const MORE: [PassEntry; 3] = [
+/// Passes of `cute-opt` that the pipeline has no need of: the front end folds as it evaluates, and the
+/// tile level has not all its passes.
+const MORE: [PassEntry; 4] = [
     PassEntry {
         name: "cute-fold-static",
         summary: "Replaces what is known at compile time by cute.static",
@@ -95,12 +98,17 @@ const MORE: [PassEntry; 3] = [
         summary: "Lowers constructors and types of the layout algebra to LLVM structs",
         run: to_base::to_base,
     },
+    PassEntry {
+        name: "tile-assign-layouts",
+        summary: "Chooses how the threads of a block hold each tile",
+        run: tile::assign_layouts::assign_layouts,
+    },
 ];
 
 /// The pass of that number: those of the pipeline first.
 fn entry(index: usize) -> &'static PassEntry {
     static PIPELINE: [PassEntry; 3] = PASSES;
-    static OTHERS: [PassEntry; 3] = MORE;
+    static OTHERS: [PassEntry; 4] = MORE;
     match PIPELINE.get(index) {
         Some(entry) => entry,
         None => &OTHERS[index - PIPELINE.len()],
@@ -122,6 +130,7 @@ pub fn opt_main(args: &[String]) -> i32 {
     cutec_dialects::ir::register_pass(make_pass::<3>);
     cutec_dialects::ir::register_pass(make_pass::<4>);
     cutec_dialects::ir::register_pass(make_pass::<5>);
+    cutec_dialects::ir::register_pass(make_pass::<6>);
     cutec_dialects::ir::opt_main(args)
 }
 

@@ -36,6 +36,28 @@ pub(super) fn replace<'c>(old: IrValue<'c>, new: IrValue<'c>) {
     unsafe { mlir_sys::mlirValueReplaceAllUsesOfWith(old.to_raw(), new.to_raw()) };
 }
 
+/// Lets an operation take another operand.
+pub(super) fn set_operand<'c>(op: IrOp<'c>, index: usize, value: IrValue<'c>) {
+    // SAFETY: both are alive, and the operation has this operand.
+    unsafe { mlir_sys::mlirOperationSetOperand(op.to_raw(), index as isize, value.to_raw()) };
+}
+
+/// The operation behind one, in its block.
+pub(super) fn next_operation<'c>(op: IrOp<'c>) -> Option<IrOp<'c>> {
+    // SAFETY: see the module's comment.
+    op.next_in_block()
+        .map(|op| unsafe { OperationRef::from_raw(op.to_raw()) })
+}
+
+/// Threads of a block, where the function says how many.
+pub(super) fn function_block_size(function: IrOp) -> Option<i64> {
+    let text = function.attribute("known_block_size").ok()?.to_string();
+    let (_, list) = text.strip_suffix('>')?.split_once(':')?;
+    list.split(',')
+        .map(|extent| extent.trim().parse::<i64>().ok())
+        .product()
+}
+
 pub(super) fn operations<'c>(block: IrBlock<'c>) -> Vec<IrOp<'c>> {
     // SAFETY: see the module's comment.
     let first: Option<IrOp<'c>> = block

@@ -112,6 +112,88 @@ impl TileLayout {
         modes(&self.tv, 1, shape)
     }
 
+    /// What the threads hold of `shape` that is reduced to `to`, where some extents become 1: threads along
+    /// these axes hold the same, values along them are one.
+    ///
+    /// # Errors
+    /// Where a mode goes beyond an axis.
+    pub fn reduced(&self, shape: &[i64], to: &[i64]) -> Result<Self, String> {
+        let kept = |axis: usize| to[axis] == shape[axis];
+        let (mut threads, mut values) = (self.thread_modes(shape)?, self.value_modes(shape)?);
+        for mode in &mut threads {
+            mode.along = mode.along.filter(|(axis, _)| kept(*axis));
+        }
+        values.retain(|mode| mode.along.is_some_and(|(axis, _)| kept(axis)));
+        Ok(TileLayout::of_modes(&threads, &values, to))
+    }
+
+    /// The same with the axes of `shape` renamed, `to` being the shape then.
+    ///
+    /// # Errors
+    /// Where a mode goes beyond an axis.
+    pub fn renamed(
+        &self,
+        shape: &[i64],
+        to: &[i64],
+        name: impl Fn(usize) -> usize,
+    ) -> Result<Self, String> {
+        let renamed = |modes: Vec<Mode>| -> Vec<Mode> {
+            let rename = |mode: Mode| Mode {
+                along: mode.along.map(|(axis, step)| (name(axis), step)),
+                ..mode
+            };
+            modes.into_iter().map(rename).collect()
+        };
+        let threads = renamed(self.thread_modes(shape)?);
+        let values = renamed(self.value_modes(shape)?);
+        Ok(TileLayout::of_modes(&threads, &values, to))
+    }
+
+    /// `threads` threads side by side along the axis that is fast in memory, each with vectors of `vector`
+    /// elements where the shape allows it; what is left of the threads goes along the other axes, or
+    /// holds the same.
+    pub fn blocked(shape: &[i64], fast: usize, vector: i64, threads: i64) -> Self {
+        let size: i64 = shape.iter().product();
+        let mut vector = vector.min(power_of_two(shape[fast]));
+        while vector > 1 && size / vector < threads {
+            vector /= 2;
+        }
+        let order =
+            std::iter::once(fast).chain((0..shape.len()).rev().filter(|axis| *axis != fast));
+        let (mut thread_modes, mut value_modes, mut left) = (Vec::new(), Vec::new(), threads);
+        if vector > 1 {
+            value_modes.push(Mode {
+                extent: vector,
+                along: Some((fast, 1)),
+            });
+        }
+        for axis in order {
+            let width = if axis == fast { vector } else { 1 };
+            let vectors = shape[axis] / width;
+            let across = power_of_two(vectors).min(left);
+            if across > 1 {
+                thread_modes.push(Mode {
+                    extent: across,
+                    along: Some((axis, width)),
+                });
+            }
+            if vectors > across {
+                value_modes.push(Mode {
+                    extent: vectors / across,
+                    along: Some((axis, width * across)),
+                });
+            }
+            left /= across;
+        }
+        if left > 1 {
+            thread_modes.push(Mode {
+                extent: left,
+                along: None,
+            });
+        }
+        TileLayout::of_modes(&thread_modes, &value_modes, shape)
+    }
+
     /// Whether it covers a tile of a shape and nothing else.
     ///
     /// # Errors
@@ -145,6 +227,11 @@ impl TileLayout {
         }
         Ok(())
     }
+}
+
+/// The largest power of two that divides a number.
+fn power_of_two(number: i64) -> i64 {
+    number & number.wrapping_neg()
 }
 
 fn size_of(tv: &Layout, side: usize) -> i64 {
@@ -243,6 +330,41 @@ mod tests {
             layout("(32,4):(1,32)").thread_modes(&[8, 16]),
             Ok(vec![along(8, 0, 1), along(4, 1, 1)])
         );
+    }
+
+    #[test]
+    fn threads_stand_side_by_side_along_the_fast_axis() {
+        let text = |shape: &[i64], fast, vector, threads| {
+            let blocked = TileLayout::blocked(shape, fast, vector, threads);
+            assert_eq!(blocked.check(shape), Ok(()));
+            assert_eq!(blocked.threads(), threads);
+            blocked.tv().to_string()
+        };
+        assert_eq!(
+            text(&[64, 64], 1, 8, 128),
+            "((8,16),(8,4)):((512,1),(64,16))"
+        );
+        assert_eq!(
+            text(&[64, 64], 0, 8, 128),
+            "((8,16),(8,4)):((8,64),(1,1024))"
+        );
+        assert_eq!(text(&[1, 4096], 1, 8, 256), "((256),(8,2)):((8),(1,2048))");
+        // Fewer elements than threads: some hold the same.
+        assert_eq!(text(&[2, 8], 1, 8, 64), "((8,2,4),1):((2,1,0),0)");
+        assert_eq!(
+            text(&[3, 48], 1, 8, 32),
+            "((4,8),(4,3,3)):((12,0),(3,48,1))"
+        );
+    }
+
+    #[test]
+    fn a_reduction_leaves_the_other_axis() {
+        let c = layout("((4,8),(2,2)):((32,1),(16,8))");
+        let rows = c.reduced(&[16, 8], &[16, 1]).expect("a layout");
+        assert_eq!(rows.tv().to_string(), "((4,8),(2)):((0,1),(8))");
+        let turned = c.renamed(&[16, 8], &[8, 16], |axis| 1 - axis);
+        let turned = turned.expect("a layout");
+        assert_eq!(turned.tv().to_string(), "((4,8),(2,2)):((2,8),(1,64))");
     }
 
     #[test]

@@ -262,10 +262,15 @@ impl TiledMma {
     /// As [`TiledMma::thrfrg`].
     pub fn layout_tv(&self, operand: Operand) -> Result<Layout, LayoutError> {
         let [x, y] = operand.modes();
-        let shape = Tree::Node(vec![
-            Tree::Leaf(self.tile_size(x)),
-            Tree::Leaf(self.tile_size(y)),
-        ]);
+        self.layout_tv_over(operand, [self.tile_size(x), self.tile_size(y)])
+    }
+
+    /// The same over a matrix of several tiles, whose values are `(value, (RestX, RestY))`.
+    ///
+    /// # Errors
+    /// As [`TiledMma::thrfrg`].
+    pub fn layout_tv_over(&self, operand: Operand, shape: [Int; 2]) -> Result<Layout, LayoutError> {
+        let shape = Tree::Node(shape.map(Tree::Leaf).to_vec());
         let by_thread = self.thrfrg(operand, &AnyLayout::Plain(Layout::col_major(shape)))?;
         let mut by_thread = by_thread.inner().clone();
         let atoms = |mode: usize| mode_size(&self.thr_layout_vmnk, mode + 1);

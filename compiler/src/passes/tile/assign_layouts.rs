@@ -1,0 +1,368 @@
+//! `tile-assign-layouts`: how the threads of a block hold each tile.
+//!
+//! Before: tiles without encoding; each `tile.dot` has its `mma`. After: every tile has its layout in
+//! its type, with a `tile.convert_layout` where a consumer needs another one than the producer gives;
+//! the function has its `known_block_size`.
+//!
+//! Tiles that a map or a loop ties together share a layout. The accumulator of a product is spread as
+//! its MMA says; what a reduction leaves follows from what it takes, what is repeated from what it is
+//! repeated to. Where nothing says it, threads stand side by side along memory, 16 bytes each.
+use super::classes::Classes;
+use crate::passes::walk::{all_inside, definition, kernels, name_of, operand_value, replace};
+use crate::passes::walk::{function_block_size, set_attribute, set_operand};
+use crate::passes::{Reported, report};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
+use cutec_dialects::elem::Elem;
+use cutec_dialects::target::Target;
+use cutec_dialects::tile::{TileLayout, TileType};
+use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::value::{TiledMmaVal, Val};
+use cutec_layout::Int;
+use cutec_layout::tv::Operand;
+use melior::Context;
+use melior::ir::{ValueLike, operation::OperationLike};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Bytes that a thread accesses at once where it can.
+const VECTOR_BYTES: i64 = 16;
+/// Threads of a block where nothing says how many: enough for the tile, at most this many.
+const MOST_THREADS: i64 = 256;
+
+/// Assigns a layout to every tile of the module.
+pub fn assign_layouts(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
+    for (_, functions) in kernels(module) {
+        for function in functions {
+            let failed = |(op, message): (IrOp, String)| report(op.location(), message);
+            let classes = Classes::of(function).map_err(failed)?;
+            if classes.tiles.is_empty() {
+                continue;
+            }
+            // SAFETY: the context outlives the module.
+            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
+            let mut assignment = Assignment::of(function, classes);
+            assignment.choose().map_err(failed)?;
+            assignment.write(context).map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+type Failed<'c> = (IrOp<'c>, String);
+
+struct Assignment<'c> {
+    function: IrOp<'c>,
+    operations: Vec<IrOp<'c>>,
+    classes: Classes<'c>,
+    threads: i64,
+    layouts: HashMap<usize, TileLayout>,
+}
+
+impl<'c> Assignment<'c> {
+    fn of(function: IrOp<'c>, classes: Classes<'c>) -> Self {
+        let mut operations = Vec::new();
+        all_inside(function, &mut operations);
+        let threads = function_block_size(function).unwrap_or_else(|| {
+            let vectors = classes.tiles.iter().map(|(_, tile)| {
+                let width = VECTOR_BYTES / tile.elem.bytes();
+                tile.size() / width
+            });
+            let most = vectors.max().unwrap_or(0).min(MOST_THREADS);
+            (most / 32 * 32).max(32)
+        });
+        Assignment {
+            function,
+            operations,
+            classes,
+            threads,
+            layouts: HashMap::new(),
+        }
+    }
+
+    fn named(&self, name: &str) -> Vec<IrOp<'c>> {
+        let ops = self.operations.iter().copied();
+        ops.filter(|op| name_of(*op) == name).collect()
+    }
+
+    /// A layout for each class.
+    fn choose(&mut self) -> Result<(), Failed<'c>> {
+        for dot in self.named("tile.dot") {
+            let layout = operand_layout(dot, 2)?;
+            self.assign(result_of(dot, 0), layout);
+        }
+        for dot in self.named("tile.dot") {
+            for index in 0..2 {
+                // What is only loaded to be multiplied is loaded as the product wants it.
+                if let Some(operand) = operand_value(dot, index)
+                    && definition(operand).is_some_and(|op| name_of(op) == "tile.load")
+                {
+                    let layout = operand_layout(dot, index)?;
+                    self.assign(operand, layout);
+                }
+            }
+        }
+        let mut order: Vec<usize> = (0..self.classes.tiles.len()).collect();
+        order.sort_by_key(|index| std::cmp::Reverse(self.classes.tiles[*index].1.size()));
+        loop {
+            while self.derive()? {}
+            let open = order.iter().copied().find(|index| {
+                let value = self.classes.tiles[*index].0;
+                self.layout(value).is_none()
+            });
+            let Some(open) = open else { return Ok(()) };
+            let (value, tile) = self.classes.tiles[open].clone();
+            let (fast, bytes) = self.memory(value, &tile);
+            let layout = TileLayout::blocked(&tile.shape, fast, VECTOR_BYTES / bytes, self.threads);
+            self.assign(value, layout);
+        }
+    }
+
+    fn layout(&self, value: IrValue<'c>) -> Option<&TileLayout> {
+        self.layouts.get(&self.classes.class(value)?)
+    }
+
+    fn assign(&mut self, value: IrValue<'c>, layout: TileLayout) {
+        if let Some(class) = self.classes.class(value) {
+            self.layouts.entry(class).or_insert(layout);
+        }
+    }
+
+    /// Layouts that follow from others; whether there was one.
+    fn derive(&mut self) -> Result<bool, Failed<'c>> {
+        let mut found = false;
+        for op in self.operations.clone() {
+            let name = name_of(op);
+            let Some(input) = operand_value(op, 0).filter(|_| is_reshaping(&name)) else {
+                continue;
+            };
+            let result = result_of(op, 0);
+            let (before, after) = (self.layout(input), self.layout(result));
+            let (known, layout, wanted) = match (name.as_str(), before, after) {
+                ("tile.broadcast" | "tile.transpose" | "tile.reshape", None, Some(layout)) => {
+                    (result, layout, input)
+                }
+                ("tile.reduce" | "tile.transpose" | "tile.reshape", Some(layout), None) => {
+                    (input, layout, result)
+                }
+                _ => continue,
+            };
+            let layout = seen_from(op, known, layout, wanted)?;
+            self.assign(wanted, layout);
+            found = true;
+        }
+        Ok(found)
+    }
+
+    /// The axis of a class that is fast in memory, and the bytes of its widest element there.
+    fn memory(&self, value: IrValue<'c>, tile: &TileType) -> (usize, i64) {
+        let class = self.classes.class(value);
+        let mut fast = tile.shape.len().saturating_sub(1);
+        let mut bytes = None;
+        for op in &self.operations {
+            let (at, view) = match name_of(*op).as_str() {
+                "tile.load" => (Some(result_of(*op, 0)), operand_value(*op, 0)),
+                "tile.store" => (operand_value(*op, 0), operand_value(*op, 1)),
+                _ => continue,
+            };
+            if at.is_none_or(|at| self.classes.class(at) != class) {
+                continue;
+            }
+            let Some((axis, elem)) = view.and_then(fast_axis) else {
+                continue;
+            };
+            // A load decides before a store does.
+            if bytes.is_none() {
+                fast = axis;
+            }
+            bytes = bytes.max(Some(elem.bytes()));
+        }
+        (fast, bytes.unwrap_or(tile.elem.bytes()))
+    }
+
+    /// Writes the layouts into the types.
+    fn write(self, context: &'c Context) -> Result<(), Failed<'c>> {
+        for (value, tile) in &self.classes.tiles {
+            if let Some(layout) = self.layout(*value) {
+                value.set_type(tile.with_layout(layout.clone()).ir(context));
+            }
+        }
+        for op in &self.operations {
+            match name_of(*op).as_str() {
+                "tile.dot" => {
+                    for index in 0..2 {
+                        convert_operand(context, *op, index, operand_layout(*op, index)?)?;
+                    }
+                }
+                "tile.broadcast" => {
+                    let (input, result) = (operand(*op, 0)?, result_of(*op, 0));
+                    let wanted = follows(*op, result, input)?;
+                    convert_operand(context, *op, 0, wanted)?;
+                }
+                "tile.reduce" | "tile.transpose" | "tile.reshape" => {
+                    let (input, result) = (operand(*op, 0)?, result_of(*op, 0));
+                    let given = follows(*op, input, result)?;
+                    convert_result(context, *op, given)?;
+                }
+                _ => {}
+            }
+        }
+        let ir = OpBuilder::new(context, Insertion::Before(self.function));
+        let size = ir.attr(&format!("array<i32: {}, 1, 1>", self.threads));
+        set_attribute(self.function, "known_block_size", size);
+        Ok(())
+    }
+}
+
+/// The layout that one side of a reshaping operation has when the other has its own.
+fn seen_from<'c>(
+    op: IrOp<'c>,
+    known: IrValue<'c>,
+    layout: &TileLayout,
+    wanted: IrValue<'c>,
+) -> Result<TileLayout, Failed<'c>> {
+    let (from, to) = (tile_of(op, known)?, tile_of(op, wanted)?);
+    let result = match name_of(op).as_str() {
+        "tile.transpose" => layout.renamed(&from.shape, &to.shape, |axis| 1 - axis),
+        "tile.reshape" => {
+            // The axes longer than 1 keep their order.
+            let long = |shape: &[i64]| -> Vec<usize> {
+                let axes = 0..shape.len();
+                axes.filter(|axis| shape[*axis] != 1).collect()
+            };
+            let (before, after) = (long(&from.shape), long(&to.shape));
+            let name = |axis| {
+                let at = before.iter().position(|long| *long == axis);
+                at.and_then(|at| after.get(at).copied()).unwrap_or(axis)
+            };
+            layout.renamed(&from.shape, &to.shape, name)
+        }
+        _ => layout.reduced(&from.shape, &to.shape),
+    };
+    result.map_err(|message| (op, message))
+}
+
+/// As [`seen_from`], from a type that has its layout.
+fn follows<'c>(
+    op: IrOp<'c>,
+    known: IrValue<'c>,
+    wanted: IrValue<'c>,
+) -> Result<TileLayout, Failed<'c>> {
+    match tile_of(op, known)?.layout {
+        Some(layout) => seen_from(op, known, &layout, wanted),
+        None => Err((
+            op,
+            format!("expects a tile with a layout, but got {}", known.r#type()),
+        )),
+    }
+}
+
+fn is_reshaping(name: &str) -> bool {
+    matches!(
+        name,
+        "tile.reduce" | "tile.broadcast" | "tile.transpose" | "tile.reshape"
+    )
+}
+
+fn operand<'c>(op: IrOp<'c>, index: usize) -> Result<IrValue<'c>, Failed<'c>> {
+    operand_value(op, index).ok_or_else(|| (op, "an operand is missing".into()))
+}
+
+fn tile_of<'c>(op: IrOp<'c>, value: IrValue<'c>) -> Result<TileType, Failed<'c>> {
+    match TileType::of(value.r#type()) {
+        Some(Ok(tile)) => Ok(tile),
+        Some(Err(message)) => Err((op, message)),
+        None => Err((op, format!("expects a tile, but got {}", value.r#type()))),
+    }
+}
+
+/// The axis of a view whose elements are neighbours in memory, if one's are, and their type.
+fn fast_axis(view: IrValue) -> Option<(usize, Elem)> {
+    let Ok(Val::View(view)) = parse_type(&view.r#type().to_string(), &mut Vars::default()) else {
+        return None;
+    };
+    let layout = view.layout.inner();
+    let neighbours = |axis: &usize| {
+        let mode = layout.mode(*axis);
+        mode.is_some_and(|mode| mode.stride().leaves().first() == Some(&&Int::Static(1)))
+    };
+    let axis = (0..layout.rank()).find(neighbours)?;
+    Some((axis, view.ptr.elem))
+}
+
+/// How an operand of a product is spread: a, b and c in this order.
+fn operand_layout<'c>(dot: IrOp<'c>, index: usize) -> Result<TileLayout, Failed<'c>> {
+    let failed = |message: String| (dot, message);
+    let mma = mma_of(dot)?;
+    let tile = tile_of(dot, operand(dot, index)?)?;
+    let which = [Operand::A, Operand::B, Operand::C][index];
+    let shape = [tile.shape[0], tile.shape[1]].map(Int::Static);
+    let layout = mma
+        .tiled
+        .layout_tv_over(which, shape)
+        .map_err(|error| failed(error.to_string()))?;
+    let layout = TileLayout::new(layout).map_err(failed)?;
+    layout.check(&tile.shape).map_err(failed)?;
+    Ok(layout)
+}
+
+/// The tiled MMA of a product.
+fn mma_of<'c>(dot: IrOp<'c>) -> Result<Arc<TiledMmaVal>, Failed<'c>> {
+    let Ok(attribute) = dot.attribute("mma") else {
+        let message = "has no `mma`; run tile-select-atoms first";
+        return Err((dot, message.into()));
+    };
+    match parse_type(&attribute.to_string(), &mut Vars::default()) {
+        Ok(Val::TiledMma(mma)) => Ok(mma),
+        _ => Err((
+            dot,
+            format!("expects a !cute.tiled_mma as `mma`, but got {attribute}"),
+        )),
+    }
+}
+
+/// Lets an operation take a tile as it needs it.
+fn convert_operand<'c>(
+    context: &'c Context,
+    op: IrOp<'c>,
+    index: usize,
+    layout: TileLayout,
+) -> Result<(), Failed<'c>> {
+    let value = operand(op, index)?;
+    let tile = tile_of(op, value)?;
+    if tile.layout.as_ref() == Some(&layout) {
+        return Ok(());
+    }
+    let mut ir = OpBuilder::new(context, Insertion::Before(op));
+    ir.location = op.location();
+    let ty = tile.with_layout(layout).ir(context);
+    let converted = ir.value("tile.convert_layout", &[value], &[], ty);
+    set_operand(op, index, converted);
+    Ok(())
+}
+
+/// Lets an operation give a tile as it falls out, and what uses it take the one that it wants.
+fn convert_result<'c>(
+    context: &'c Context,
+    op: IrOp<'c>,
+    layout: TileLayout,
+) -> Result<(), Failed<'c>> {
+    let result = result_of(op, 0);
+    let tile = tile_of(op, result)?;
+    if tile.layout.as_ref() == Some(&layout) {
+        return Ok(());
+    }
+    let wanted = result.r#type();
+    result.set_type(tile.with_layout(layout).ir(context));
+    // An operation on tiles is never the last of its block.
+    let Some(next) = crate::passes::walk::next_operation(op) else {
+        return Err((op, "is the last of its block".into()));
+    };
+    let mut ir = OpBuilder::new(context, Insertion::Before(next));
+    ir.location = op.location();
+    let converted = ir.value("tile.convert_layout", &[result], &[], wanted);
+    replace(result, converted);
+    if let Some(convert) = definition(converted) {
+        set_operand(convert, 0, result);
+    }
+    Ok(())
+}

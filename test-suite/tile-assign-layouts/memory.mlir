@@ -1,0 +1,64 @@
+// Where nothing else says it, threads stand side by side along memory, 16 bytes each.
+// RUN: %cute-opt --tile-assign-layouts %s | FileCheck %s
+
+!rows = !cute.memref<f16, gmem, align<16>, "(?,?{div=8}):(?{i64 div=8},1)">
+!columns = !cute.memref<f32, gmem, align<16>, "(?{div=4},?):(1,?{i64 div=4})">
+
+gpu.module @kernels {
+  // The rows are contiguous: 8 elements of f16 along them, 8 threads a row.
+  // CHECK-LABEL: gpu.func @rows
+  // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
+  // CHECK: tile.load {{.*}} -> tensor<64x64xf16, #tile.tv<"((8,32),(8,2)):((512,1),(64,32))">>
+  // CHECK: tile.map{{.*}}
+  // CHECK: (tensor<64x64xf16, #tile.tv<"((8,32),(8,2)):((512,1),(64,32))">>) -> tensor<64x64xf16, #tile.tv<"((8,32),(8,2)):((512,1),(64,32))">>
+  // CHECK-NOT: convert_layout
+  gpu.func @rows(%x: !rows, %i: i32) {
+    %a = tile.load %x[%i, %i] : !rows, i32, i32 -> tensor<64x64xf16>
+    %b = tile.map (%a) {
+    ^bb0(%e: f16):
+      %d = arith.addf %e, %e : f16
+      tile.yield %d : f16
+    } : (tensor<64x64xf16>) -> tensor<64x64xf16>
+    tile.store %b, %x[%i, %i] : tensor<64x64xf16>, !rows, i32, i32
+    gpu.return
+  }
+
+  // Contiguous columns of f32: 4 elements along them.
+  // CHECK-LABEL: gpu.func @columns
+  // CHECK: tile.load {{.*}} -> tensor<64x64xf32, #tile.tv<"((16,8),(4,8)):((4,64),(1,512))">>
+  gpu.func @columns(%x: !columns, %i: i32) attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %a = tile.load %x[%i, %i] : !columns, i32, i32 -> tensor<64x64xf32>
+    tile.store %a, %x[%i, %i] : tensor<64x64xf32>, !columns, i32, i32
+    gpu.return
+  }
+
+  // A loop carries a tile as its body makes it.
+  // CHECK-LABEL: gpu.func @loop
+  // CHECK: %[[ZEROS:.*]] = tile.splat {{.*}} -> tensor<1x2048xf32, #tile.tv<"([[TV:.*]])">>
+  // CHECK: scf.for {{.*}} iter_args(%{{.*}} = %[[ZEROS]]) -> (tensor<1x2048xf32, #tile.tv<"([[TV]])">>)
+  // CHECK: tile.load {{.*}} -> tensor<1x2048xf16, #tile.tv<"([[TV]])">>
+  // CHECK-NOT: convert_layout
+  gpu.func @loop(%x: !rows, %y: !rows, %i: i32) {
+    %zero = arith.constant 0.0 : f32
+    %from = arith.constant 0 : i32
+    %step = arith.constant 1 : i32
+    %zeros = tile.splat %zero : f32 -> tensor<1x2048xf32>
+    %sums = scf.for %t = %from to %i step %step iter_args(%s = %zeros) -> (tensor<1x2048xf32>) : i32 {
+      %a = tile.load %x[%t, %i] : !rows, i32, i32 -> tensor<1x2048xf16>
+      %next = tile.map (%s, %a) {
+      ^bb0(%sum: f32, %e: f16):
+        %wide = arith.extf %e : f16 to f32
+        %d = arith.addf %sum, %wide : f32
+        tile.yield %d : f32
+      } : (tensor<1x2048xf32>, tensor<1x2048xf16>) -> tensor<1x2048xf32>
+      scf.yield %next : tensor<1x2048xf32>
+    }
+    %out = tile.map (%sums) {
+    ^bb0(%e: f32):
+      %d = arith.truncf %e : f32 to f16
+      tile.yield %d : f16
+    } : (tensor<1x2048xf32>) -> tensor<1x2048xf16>
+    tile.store %out, %y[%i, %i] : tensor<1x2048xf16>, !rows, i32, i32
+    gpu.return
+  }
+}
