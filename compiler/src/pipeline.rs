@@ -101,6 +101,7 @@ pub fn tile_to_cute<'c>(
     module: &mut Module<'c>,
     options: &Options,
 ) -> Result<(), Reported> {
+    passes::tile_level::refuse(passes::root(module))?;
     passes::allocate_smem::allocate_smem(context, passes::root(module), &options.target)
 }
 

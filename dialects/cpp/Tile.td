@@ -45,6 +45,11 @@ def Tile_IndexOp : Tile_Op<"index", [Pure]> {
   let results = (outs I32:$result);
   let assemblyFormat = "$axis attr-dict";
 }
+def Tile_GridOp : Tile_Op<"grid", [MemoryEffects<[MemWrite]>]> {
+  let summary = "How many tiles the launch has along each axis";
+  let arguments = (ins Variadic<I32>:$counts);
+  let assemblyFormat = "$counts attr-dict";
+}
 def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
   let summary = "The tile of a view in global memory at a coordinate counted in tiles; `fill` outside";
   let arguments = (ins Tile_View:$view, Variadic<AnyType>:$at, OptionalAttr<AnyAttr>:$fill,

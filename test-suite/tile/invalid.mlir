@@ -95,3 +95,11 @@ func.func @part(%b: !cute.memref<f32, smem, align<16>, "(64,64,2):(64,1,4096)">,
   %0 = tile.read %b[%i] [0, 4] : !cute.memref<f32, smem, align<16>, "(64,64,2):(64,1,4096)"> -> tensor<16x8xf32>
   return
 }
+
+// -----
+
+func.func @axes(%i: i32) {
+  // expected-error@+1 {{expects 1 to 3 axes, but got 4}}
+  tile.grid %i, %i, %i, %i
+  return
+}

@@ -16,6 +16,8 @@ gpu.module @kernels {
     %d = cute.make_stride(%ld) : (!cute.int_tuple<"?{i64 div=8}">) -> !cute.stride<"(?{i64 div=8},1)">
     %l = cute.make_layout(%s, %d) : (!cute.shape<"(?,?{div=8})">, !cute.stride<"(?{i64 div=8},1)">) -> !cute.layout<"(?,?{div=8}):(?{i64 div=8},1)">
     %x = cute.make_view(%p, %l) : (!cute.ptr<bf16, gmem, align<16>>, !cute.layout<"(?,?{div=8}):(?{i64 div=8},1)">) -> !view
+    // CHECK: tile.grid %{{.*}}, %{{.*}}
+    tile.grid %shape, %shape
     // CHECK: %[[I:.*]] = tile.index 0
     %i = tile.index 0
     %j = tile.index 1

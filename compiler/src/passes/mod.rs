@@ -2,6 +2,7 @@
 //!
 //! | pass | from | to |
 //! |---|---|---|
+//! | [`tile_level`] | any | the same; the tile level is refused, no pass lowers it yet |
 //! | [`allocate_smem`] | cute level | cute level, each buffer at its offset |
 //! | [`fold_static`](mod@fold_static) | cute level | cute level, static results as `cute.static`; for readers of IR, in `cute-opt` |
 //! | [`expand_ops`](mod@expand_ops) | layout algebra on any function | arith and constructors; in `cute-opt` |
@@ -24,6 +25,7 @@ mod printf;
 mod rebuild;
 pub mod remarks;
 pub mod tile;
+pub mod tile_level;
 pub mod to_base;
 mod typed;
 mod walk;

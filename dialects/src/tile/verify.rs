@@ -17,6 +17,10 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
     let name = op.name();
     let name = name.as_string_ref().as_str().unwrap_or_default();
     match name.strip_prefix("tile.").unwrap_or(name) {
+        "grid" => match op.operand_count() {
+            1..=3 => Ok(()),
+            count => Err(format!("expects 1 to 3 axes, but got {count}")),
+        },
         "load" => {
             let view = view(op, 0, Space::Gmem)?;
             let result = tile_of(result(op)?)?;

@@ -3,6 +3,7 @@
 //! The format is that of the runtime (`runtime/src/abi`), which reads it.
 
 use super::signature::{Argument, Signature, Symbol, SymbolSource};
+use super::tiles::TileLaunch;
 use super::values::{Value, abi_name};
 use super::{Evaluator, Result};
 use crate::ast::{BinaryOp, Expr, ExprKind, Kernel, UnaryOp};
@@ -15,9 +16,11 @@ use std::sync::Arc;
 const MAX_BLOCKS: i64 = 32;
 
 /// Grid and block of a kernel.
-pub(super) struct Launch {
+pub(super) struct Launch<'a> {
     pub grid: [Json; 3],
+    /// Threads; 1 for a kernel at tile level, of which a pass chooses them.
     pub block: [i64; 3],
+    pub tiles: Option<TileLaunch<'a>>,
     pub min_blocks: Option<i64>,
 }
 
@@ -47,6 +50,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     BinaryOp::Add => "add",
                     BinaryOp::Sub => "sub",
                     BinaryOp::Mul => "mul",
+                    BinaryOp::Div if self.frame.rounds_up => "ceil_div",
                     BinaryOp::Div => "floor_div",
                     BinaryOp::Rem => "mod",
                     BinaryOp::Eq => "eq",
@@ -120,13 +124,18 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         &mut self,
         kernel: &'a Kernel,
         signature: &mut Signature<'a>,
-    ) -> Result<Launch> {
+    ) -> Result<Launch<'a>> {
         let one = || json!({ "const": 1 });
         let mut launch = Launch {
             grid: [one(), one(), one()],
             block: [1; 3],
+            tiles: None,
             min_blocks: None,
         };
+        if let Some((tiles, grid)) = self.tile_launch(kernel, signature)? {
+            launch.tiles = Some(tiles);
+            launch.grid[0] = grid;
+        }
         for clause in &kernel.launch {
             if clause.args.len() > 3 {
                 return self.error(
@@ -202,7 +211,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                         );
                     }
                 },
-                "smem" => {}
+                "smem" | "tiles" | "raster" => {}
                 other => {
                     let what = format!("the launch clause `{other}`");
                     return self.unsupported(clause.span, &what, "give `grid` and `block`");
@@ -217,7 +226,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         &mut self,
         kernel: &'a Kernel,
         signature: &mut Signature<'a>,
-        launch: &Launch,
+        launch: &Launch<'a>,
         defines: &[(Arc<str>, String)],
     ) -> Result<String> {
         let mut args = Vec::new();

@@ -55,6 +55,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
             _ => {}
         }
+        if matches!(lhs.0, Value::Tile(_)) || matches!(rhs.0, Value::Tile(_)) {
+            let (left, right) = (lhs.1, rhs.1);
+            return self.map_tiles(vec![lhs, rhs], span, |this, mut elements| {
+                match (elements.pop(), elements.pop()) {
+                    (Some(b), Some(a)) => this.binary(op, (a, left), (b, right), span),
+                    _ => Err(Stop::Reported),
+                }
+            });
+        }
         let div = self.known_divisor(op, &lhs.0, &rhs.0);
         let pair = self.pair(op.symbol(), lhs, rhs, span)?;
         if op.is_comparison() {
@@ -323,6 +332,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 ),
             },
             Value::Float(value) => Ok(Value::Float(-value)),
+            Value::Tile(_) => {
+                self.map_tiles(vec![(value.clone(), span)], span, |this, elements| {
+                    this.negate(&elements[0], span)
+                })
+            }
             _ => {
                 let value = self.operand(value, span)?;
                 match &value {
@@ -373,6 +387,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         match value {
             Value::Bool(value) => Ok(Value::Bool(!value)),
             Value::Int(value) => Ok(Value::Int(!value)),
+            Value::Tile(_) => {
+                self.map_tiles(vec![(value.clone(), span)], span, |this, elements| {
+                    this.not(&elements[0], span)
+                })
+            }
             Value::Scalar(Scalar { elem: Elem::I1, .. })
             | Value::Vector(Vector { elem: Elem::I1, .. }) => self.binary(
                 BinaryOp::BitXor,

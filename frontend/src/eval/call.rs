@@ -78,6 +78,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
             ExprKind::Name(name) => {
                 let function = self.name(name, target.span);
+                if let Ok(Value::Builtin(builtin)) = function {
+                    self.check_level(builtin, target.span)?;
+                }
                 if let Ok(Value::Builtin(builtin)) = function
                     && let Some(result) = builtins::call_at_place(self, builtin, args, whole)
                 {
@@ -358,7 +361,7 @@ fn is_known(value: &Value<'_, '_>) -> bool {
         Value::Tuple(parts) | Value::Array(parts) => parts.iter().all(is_known),
         Value::Range(parts) => parts.iter().all(is_known),
         Value::Scalar(_) | Value::Cute(_) | Value::Vector(_) | Value::Slot(_) => false,
-        Value::Thread(_) | Value::Predicate(_) => false,
+        Value::Tile(_) | Value::Thread(_) | Value::Predicate(_) => false,
         _ => true,
     }
 }

@@ -192,7 +192,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         rest: Rest<'a>,
         place: Place,
     ) -> Result<Flow<'c, 'a>> {
-        let flow = self.in_block(block, |this| this.list(rest, place));
+        let flow = self.in_block(block, |this| {
+            // For variables of tiles it is as if there were no branch.
+            this.regions -= 1;
+            let flow = this.list(rest, place);
+            this.regions += 1;
+            flow
+        });
         flow.map_err(|stop| match stop {
             Stop::Reported => Stop::GiveUp,
             other => other,
@@ -209,7 +215,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return Err(Stop::NeedsRuntime);
         };
         let outside = std::mem::replace(&mut ir.insertion, Insertion::End(block));
+        self.regions += 1;
         let result = body(self);
+        self.regions -= 1;
         if let Some(ir) = &mut self.ir {
             ir.insertion = outside;
         }

@@ -76,7 +76,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 _ => {
                     // Both sides are checked even if the first one is wrong.
                     let (left, right) = (self.loaded(lhs), self.loaded(rhs));
-                    self.binary(op.node, (left?, lhs.span), (right?, rhs.span), span)
+                    let (left, right) = ((left?, lhs.span), (right?, rhs.span));
+                    match op.node == BinaryOp::Div && self.frame.rounds_up {
+                        true => self.ceil_div(left, right, span),
+                        false => self.binary(op.node, left, right, span),
+                    }
                 }
             },
             ExprKind::Field { base, name } => self.field(base, &name.node, span),
@@ -321,6 +325,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let value = self.expr(base)?;
         match &value {
             Value::Register(register) => self.register(register, name, span),
+            Value::Builtin("tile") => self.tile_index(name, span),
             Value::Error => Err(Stop::Reported),
             other => {
                 let found = other.describe();
@@ -343,6 +348,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let message = format!("`{register}` has x, y and z, not `{axis}`");
             return self.error(codes::UNKNOWN_NAME, span, message, "no such field");
         };
+        self.check_level(register, span)?;
         let block = self.block[at];
         let (name, range) = match register {
             "block_dim" => return Ok(Value::Int(block)),
@@ -411,9 +417,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             other => other?,
         };
         match value {
-            Value::Scalar(_) | Value::Slot(_) | Value::Vector(_) | Value::Cute(_) => {
-                self.static_needed(what, expr)
-            }
+            Value::Scalar(_)
+            | Value::Slot(_)
+            | Value::Vector(_)
+            | Value::Tile(_)
+            | Value::Cute(_) => self.static_needed(what, expr),
             other => Ok(other),
         }
     }

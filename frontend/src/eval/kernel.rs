@@ -120,6 +120,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     fn kernel(&mut self, kernel: &'a Kernel, into: IrBlock<'c>) -> Result<()> {
         self.frame = Frame::new();
         (self.steps, self.ops, self.nesting) = (0, 0, 0);
+        (self.tiles, self.regions) = (None, 0);
         self.calls.clear();
         let mut defines = Vec::new();
         for param in &kernel.static_params {
@@ -142,6 +143,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         let abi = self.abi_json(kernel, &mut signature, &launch, &defines)?;
         self.block = launch.block;
+        self.tiles = launch.tiles.as_ref().map(|tiles| tiles.counts.len());
         self.function(kernel, &signature, &launch, &abi, into)
     }
 
@@ -187,7 +189,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         &mut self,
         kernel: &'a Kernel,
         signature: &Signature<'a>,
-        launch: &Launch,
+        launch: &Launch<'a>,
         abi: &str,
         into: IrBlock<'c>,
     ) -> Result<()> {
@@ -220,7 +222,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         builder.insertion = Insertion::End(entry);
         self.ir = Some(builder);
         self.entry = Some(entry);
-        let result = self.body(kernel, signature, entry);
+        let result = self.body(kernel, signature, launch, entry);
         let ir = self.ir.take();
         self.entry = None;
         result?;
@@ -242,12 +244,19 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 ir.attr(&format!("({}) -> ()", texts.join(", "))),
             ),
             ("gpu.kernel", unit),
-            (
-                "known_block_size",
-                ir.attr(&format!("array<i32: {x}, {y}, {z}>")),
-            ),
             ("cute.abi", StringAttribute::new(self.context, abi).into()),
         ];
+        match &launch.tiles {
+            None => attrs.push((
+                "known_block_size",
+                ir.attr(&format!("array<i32: {x}, {y}, {z}>")),
+            )),
+            Some(tiles) => {
+                if let Some(width) = tiles.raster {
+                    attrs.push(("tile.raster", ir.attr(&format!("{width} : i32"))));
+                }
+            }
+        }
         if let Some(blocks) = launch.min_blocks {
             attrs.push(("nvvm.minctasm", ir.attr(&format!("{blocks} : i32"))));
         }
@@ -259,6 +268,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         &mut self,
         kernel: &'a Kernel,
         signature: &Signature<'a>,
+        launch: &Launch<'a>,
         entry: IrBlock<'c>,
     ) -> Result<()> {
         let tensors = signature
@@ -311,6 +321,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let pointer = argument_of(entry, at);
             let view = self.argument_view(tensor, Value::of_ir(pointer, None))?;
             self.bind(tensor.name.clone(), view, false, tensor.span);
+        }
+        if let Some(tiles) = &launch.tiles {
+            self.tile_grid(tiles, kernel.name.span)?;
         }
         let block = &kernel.body;
         self.frame.scopes.push(Default::default());

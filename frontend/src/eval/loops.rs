@@ -4,24 +4,27 @@ use super::control::exits_of;
 use super::stmt::{BREAKS, CONTINUES, Flow, Place, RETURNS};
 use super::values::{Scalar, Value, gcd};
 use super::{Evaluator, LoopFrame, Result};
-use crate::ast::{BinaryOp, Block, Expr, For};
+use crate::ast::{BinaryOp, Block, Expr, ExprKind, For};
 use crate::diagnostics::codes;
 use crate::source::Span;
-use cutec_dialects::builder::{argument_of, region_with_block};
+use cutec_dialects::builder::{argument_of, region_with_block, result_of};
 use cutec_dialects::elem::Elem;
-use melior::ir::Region;
+use melior::ir::{Region, ValueLike};
+
+/// Stages of the deepest pipeline.
+const MAX_STAGES: i64 = 16;
 
 impl<'c, 'a> Evaluator<'c, 'a> {
     pub(super) fn for_statement(&mut self, parts: &'a For, span: Span) -> Result<Flow<'c, 'a>> {
-        if let Some(clause) = &parts.clause {
-            return self.unsupported(
-                clause.span,
-                "a clause before `for`",
-                "it is for kernels at tile level",
-            );
-        }
+        let stages = match &parts.clause {
+            Some(clause) => Some(self.stages(clause, &parts.body)?),
+            None => None,
+        };
         let over = self.expr(&parts.over)?;
         match over {
+            Value::Array(_) | Value::Tuple(_) if stages.is_some() => {
+                self.expected("a range to run over in a pipeline", &over, parts.over.span)
+            }
             Value::Range(range) => {
                 let known = match &*range {
                     [Value::Int(start), Value::Int(end), Value::Int(step)] => {
@@ -50,7 +53,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     }
                     _ => {
                         let [start, end, step] = *range;
-                        self.dynamic_for(parts, [start, end, step], span)
+                        self.dynamic_for(parts, [start, end, step], stages, span)
                     }
                 }
             }
@@ -146,6 +149,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         &mut self,
         parts: &'a For,
         [start, end, step]: [Value<'c, 'a>; 3],
+        stages: Option<i64>,
         span: Span,
     ) -> Result<Flow<'c, 'a>> {
         let wide = [&start, &end, &step]
@@ -165,9 +169,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
         let body = &parts.body;
         if exits_of(body) == 0 {
+            let carried = self.carried(body);
             let ir = self.ir(span)?;
             let (ty, location) = (ir.ty(elem.name()), ir.location);
-            let (region, block) = region_with_block(&[(ty, location)]);
+            let types: Vec<_> = carried.iter().map(|(_, tile)| tile.ir.r#type()).collect();
+            let mut arguments = vec![(ty, location)];
+            arguments.extend(types.iter().map(|ty| (*ty, location)));
+            let (region, block) = region_with_block(&arguments);
             let index = Value::Scalar(Scalar {
                 ir: argument_of(block, 0),
                 elem,
@@ -177,14 +185,24 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             self.frame.loops.push(LoopFrame { exits: None });
             self.runtime_loops += 1;
             let result = self.in_block(block, |this| {
+                this.rebind(&carried, |at| argument_of(block, at + 1));
                 this.round(parts, &index)?;
-                this.terminate("scf.yield", &[], span)
+                let held = this.held(&carried);
+                this.terminate("scf.yield", &held, span)
             });
             self.runtime_loops -= 1;
             self.frame.loops.pop();
+            self.rebind(&carried, |at| carried[at].1.ir);
             result?;
-            self.ir(span)?
-                .op_with_regions("scf.for", &bounds, &[], &[], vec![region]);
+            bounds.extend(carried.iter().map(|(_, tile)| tile.ir));
+            let ir = self.ir(span)?;
+            let stages = stages.map(|stages| ir.attr(&format!("{stages} : i32")));
+            let attrs: Vec<_> = stages
+                .map(|stages| ("tile.stages", stages))
+                .into_iter()
+                .collect();
+            let op = ir.op_with_regions("scf.for", &bounds, &attrs, &types, vec![region]);
+            self.rebind(&carried, |at| result_of(op, at));
             return Ok(Flow::Next(Value::Unit));
         }
         let counter = self.slot(elem, span)?;
@@ -208,6 +226,40 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Ok(flow)
         };
         self.while_loop(&parts.body, condition, body, span)
+    }
+
+    /// `pipeline(n)` before a `for`: how many rounds are under way at a time.
+    fn stages(&mut self, clause: &'a Expr, body: &'a Block) -> Result<i64> {
+        let args = match &*clause.kind {
+            ExprKind::Call { callee, args }
+                if callee.as_name().is_some_and(|name| &**name == "pipeline") =>
+            {
+                args.as_slice()
+            }
+            _ => {
+                let message = format!("no loop clause `{}`", self.text(clause.span));
+                let label = "expected `pipeline(n)`";
+                return self.error(codes::UNKNOWN_NAME, clause.span, message, label);
+            }
+        };
+        if self.tiles.is_none() {
+            let help = "it is for kernels at tile level";
+            return self.unsupported(clause.span, "a clause before `for`", help);
+        }
+        let [arg] = args else {
+            let message = "`pipeline` takes the number of stages";
+            return self.error(codes::WRONG_ARGUMENTS, clause.span, message, "here");
+        };
+        let stages = self.static_int("the number of stages", &arg.value)?;
+        if !(1..=MAX_STAGES).contains(&stages) {
+            let message = format!("a pipeline has 1 to {MAX_STAGES} stages, not {stages}");
+            return self.error(codes::ILLEGAL_OPERATION, arg.value.span, message, "here");
+        }
+        if exits_of(body) != 0 {
+            let what = "leaving a pipelined loop early";
+            return self.unsupported(clause.span, what, "use a `for` without `pipeline`");
+        }
+        Ok(stages)
     }
 
     fn round(&mut self, parts: &'a For, index: &Value<'c, 'a>) -> Result<Flow<'c, 'a>> {

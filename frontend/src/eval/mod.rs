@@ -11,6 +11,7 @@
 //!   expressions.
 //! - `stmt`, `control`, `loops`: statements; `if`; loops; early exits from what depends on run time.
 //! - `materialize`: values as operands of operations, and results as values.
+//! - `tiles`: the tile level.
 //! - `call`, `builtins`: functions and what the language has built in.
 //! - `kernel`, `signature`, `abi`: kernels, their parameters, the kernel ABI.
 //! - `problem`: errors of the semantics as diagnostics.
@@ -36,6 +37,7 @@ mod problem;
 mod rounding;
 mod signature;
 mod stmt;
+mod tiles;
 mod values;
 mod vectors;
 
@@ -120,6 +122,8 @@ struct LoopFrame<'c> {
 struct Frame<'c, 'a> {
     scopes: Vec<Scope<'c, 'a>>,
     loops: Vec<LoopFrame<'c>>,
+    /// Whether `/` rounds up, as it does in `tiles(…)` of a launch.
+    rounds_up: bool,
     returned: Option<Slot<'c>>,
 }
 
@@ -135,6 +139,10 @@ struct Evaluator<'c, 'a> {
     frame: Frame<'c, 'a>,
     consts: HashMap<Arc<str>, Option<Value<'c, 'a>>>,
     block: [i64; 3],
+    /// Axes of the launch of a kernel at tile level.
+    tiles: Option<usize>,
+    /// Regions of the IR around the insertion point, within the kernel.
+    regions: usize,
     /// Loops of the IR around the insertion point.
     runtime_loops: usize,
     steps: u64,
@@ -168,6 +176,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             frame: Frame::new(),
             consts: HashMap::new(),
             block: [1; 3],
+            tiles: None,
+            regions: 0,
             runtime_loops: 0,
             steps: 0,
             ops: 0,
@@ -278,6 +288,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 
     fn bind(&mut self, name: Arc<str>, value: Value<'c, 'a>, mutable: bool, span: Span) {
+        let regions = self.regions;
         if let Some(scope) = self.frame.scopes.last_mut() {
             scope.insert(
                 name,
@@ -285,6 +296,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     value,
                     mutable,
                     span,
+                    regions,
                 },
             );
         }
@@ -325,6 +337,7 @@ impl Frame<'_, '_> {
         Frame {
             scopes: vec![Scope::new()],
             loops: Vec::new(),
+            rounds_up: false,
             returned: None,
         }
     }

@@ -147,6 +147,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if let Some(name) = expr.as_name() {
             let dynamic = match self.lookup(name).map(|binding| &binding.value) {
                 Some(Value::Scalar(_) | Value::Cute(_) | Value::Vector(_) | Value::Slot(_)) => true,
+                Some(Value::Tile(_)) => true,
                 Some(_) => false,
                 None => matches!(&**name, "thread_idx" | "block_idx" | "grid_dim"),
             };

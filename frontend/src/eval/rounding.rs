@@ -22,6 +22,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let Some(arg) = call.arg(0) else {
             return Err(Stop::Reported);
         };
+        if let Value::Tile(tile) = &arg.value {
+            return match tile.elem == to && call.args.len() == 1 {
+                true => Ok(arg.value.clone()),
+                false => self.map_call(call, |this, call| this.conversion(to, call)),
+            };
+        }
         let round = match call.named("round") {
             None => None,
             Some(arg) => match &arg.value {

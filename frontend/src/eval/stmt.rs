@@ -227,6 +227,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 self.bind(name.node.clone(), value, true, name.span);
                 return Ok(());
             }
+            Value::Tile(_) => {
+                self.bind(name.node.clone(), value, true, name.span);
+                return Ok(());
+            }
             other => {
                 return self.expected(
                     "a number: that is what a `var` of a kernel holds",
@@ -338,7 +342,17 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let Some(binding) = self.lookup(name).cloned() else {
                     return self.unknown_name(name, target.span);
                 };
-                let new = self.loaded(value);
+                let product = match (&binding.value, op) {
+                    (Value::Tile(sum), Some(op)) if op.node == BinaryOp::Add => {
+                        self.dot_onto(sum, value)
+                    }
+                    _ => None,
+                };
+                let added = product.is_some();
+                let new = match product {
+                    Some(sum) => sum,
+                    None => self.loaded(value),
+                };
                 if matches!(binding.value, Value::Error) {
                     return Err(Stop::Reported);
                 }
@@ -359,7 +373,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     return Err(self.report(diagnostic.with_help(help)));
                 }
                 let mut new = new?;
-                if let Some(op) = op {
+                if let Some(op) = op.filter(|_| !added) {
                     let old = self.read_slot(&binding.value, target.span)?;
                     new = self.binary(op.node, (old, target.span), (new, value.span), span)?;
                 }
@@ -371,10 +385,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     Value::Cute(_) => {
                         self.store(&binding.value, &new, target.span, value.span, span)
                     }
+                    Value::Tile(_) => self.set_tile(name, &new, (target.span, value.span)),
                     _ => self.set(name, new),
                 }
             }
             ExprKind::Index { base, indices } => {
+                self.refuse_element_write(target.span)?;
                 let view = self.expr(base);
                 let coord = self.coordinate(indices);
                 let new = self.loaded(value);
@@ -416,6 +432,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 )?;
                 Ok(())
             }
+            ExprKind::Call { callee, args }
+                if let ExprKind::Field { base, name } = &*callee.kind
+                    && &*name.node == "tile" =>
+            {
+                self.assign_tile((base, name, args), op, (value, target.span), span)
+            }
             _ => {
                 let view = self.expr(target)?;
                 let mut new = self.loaded(value)?;
@@ -432,8 +454,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
     }
 
-    /// Sets a variable of compile-time evaluation.
-    fn set(&mut self, name: &str, value: Value<'c, 'a>) -> Result<()> {
+    /// Gives a variable that no memory stands behind another value.
+    pub(super) fn set(&mut self, name: &str, value: Value<'c, 'a>) -> Result<()> {
         for scope in self.frame.scopes.iter_mut().rev() {
             if let Some(binding) = scope.get_mut(name) {
                 binding.value = value;

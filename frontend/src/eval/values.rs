@@ -46,6 +46,17 @@ pub struct Vector<'c> {
     pub len: i64,
 }
 
+/// A tile that a block computes on.
+#[derive(Clone)]
+pub struct Tile<'c> {
+    /// A ranked tensor.
+    pub ir: IrValue<'c>,
+    /// Element type.
+    pub elem: Elem,
+    /// Extents.
+    pub shape: Vec<i64>,
+}
+
 /// A variable in registers.
 #[derive(Clone, Copy)]
 pub struct Slot<'c> {
@@ -77,6 +88,7 @@ pub enum Value<'c, 'a> {
     Scalar(Scalar<'c>),
     Cute(Cute<'c>),
     Vector(Vector<'c>),
+    Tile(Tile<'c>),
     /// What `tiled.slice(thread)` gives: the tiled copy or MMA, and the thread.
     Thread(Box<(Value<'c, 'a>, Value<'c, 'a>)>),
     /// What `in_bounds` gives: coordinates, and the shape that they must lie in.
@@ -216,6 +228,10 @@ impl<'c, 'a> Value<'c, 'a> {
             Value::Scalar(scalar) => format!("a run-time {}", elem_name(scalar.elem)),
             Value::Cute(cute) => kind_and_notation(&cute.val),
             Value::Vector(vector) => format!("{} values of {}", vector.len, elem_name(vector.elem)),
+            Value::Tile(tile) => {
+                let (elem, shape) = (elem_name(tile.elem), super::tiles::shape_text(&tile.shape));
+                format!("a tile of {elem} of shape {shape}")
+            }
             Value::Thread(parts) => match &parts.0 {
                 Value::Static(Val::TiledMma(_)) => "one thread of a tiled MMA".into(),
                 _ => "one thread of a tiled copy".into(),
@@ -250,6 +266,8 @@ pub struct Binding<'c, 'a> {
     pub mutable: bool,
     /// Where it was bound.
     pub span: Span,
+    /// Regions of the IR around the place where its value was bound.
+    pub regions: usize,
 }
 
 /// The name of an element type in the language.

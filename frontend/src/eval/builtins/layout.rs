@@ -209,6 +209,7 @@ fn is_static<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<
             Value::Tuple(parts) | Value::Array(parts) => parts.iter().all(known),
             Value::Range(parts) => parts.iter().all(known),
             Value::Scalar(_) | Value::Cute(_) | Value::Vector(_) | Value::Slot(_) => false,
+            Value::Tile(_) => false,
             _ => true,
         }
     }

@@ -13,6 +13,7 @@ mod memory;
 mod reduce;
 mod tensor;
 mod text;
+mod tile;
 mod warp;
 
 pub(super) use atomic::call as call_at_place;
@@ -50,7 +51,7 @@ pub(super) fn lookup<'c, 'a>(name: &str) -> Option<Value<'c, 'a>> {
 
 /// Every built-in name.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    let lists: [&[&'static str]; 17] = [
+    let lists: [&[&'static str]; 18] = [
         &REGISTERS,
         &WORDS,
         &reduce::WORDS,
@@ -67,9 +68,33 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
         &reduce::NAMES,
         &tensor::NAMES,
         &text::NAMES,
+        &tile::NAMES,
         &warp::NAMES,
     ];
     lists.into_iter().flatten().copied()
+}
+
+/// Whether a built-in, `tile.m` or `.tile` is of the tile level alone.
+pub(super) fn of_tiles(name: &str) -> bool {
+    name == ".tile" || name.starts_with("tile.") || tile::NAMES.contains(&name)
+}
+
+/// Whether a built-in is of the thread level alone.
+pub(super) fn of_threads(name: &str) -> bool {
+    let lists: [&[&str]; 5] = [
+        &REGISTERS,
+        &atomic::NAMES,
+        &memory::NAMES,
+        &warp::NAMES,
+        &[
+            "smem",
+            "fragment",
+            "fragment_like",
+            "warp_reduce",
+            "block_reduce",
+        ],
+    ];
+    lists.into_iter().flatten().any(|known| *known == name)
 }
 
 /// `name<…>(…)`.
@@ -78,7 +103,14 @@ pub(super) fn call<'c, 'a>(
     name: &'static str,
     call: &Call<'c, 'a>,
 ) -> Result<Value<'c, 'a>> {
+    let of_tile = |arg: &super::call::ArgValue<'c, 'a>| matches!(arg.value, Value::Tile(_));
+    if math::NAMES.contains(&name) && call.args.iter().any(of_tile) {
+        return ev.map_call(call, |ev, call| {
+            math::call(ev, name, call).unwrap_or(Err(Stop::Reported))
+        });
+    }
     let result = None
+        .or_else(|| tile::call(ev, name, call))
         .or_else(|| layout::call(ev, name, call))
         .or_else(|| math::call(ev, name, call))
         .or_else(|| warp::call(ev, name, call))
@@ -129,6 +161,9 @@ pub(super) fn method<'c, 'a>(
 ) -> Result<Value<'c, 'a>> {
     if matches!(receiver, Value::Error) {
         return Err(Stop::Reported);
+    }
+    if &*call.name == "tile" && receiver.as_view().is_some() {
+        return ev.load_tile(receiver, receiver_span, call);
     }
     if let Some(result) = tensor::method(ev, receiver, call) {
         return result;

@@ -42,7 +42,7 @@ const THREAD_MMA_METHODS: [&str; 9] = [
     "partition_fragment_B",
     "partition_fragment_C",
 ];
-const VIEW_METHODS: [&str; 1] = ["fill"];
+const VIEW_METHODS: [&str; 2] = ["fill", "tile"];
 
 /// Alignment of shared memory in bytes: a line of all banks, which every swizzle up to 128 bytes keeps.
 const SMEM_ALIGN: i64 = 128;

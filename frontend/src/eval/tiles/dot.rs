@@ -1,0 +1,93 @@
+//! Products: `dot(a, b)` is a · bᵀ.
+
+use super::shape_text;
+use crate::ast::{Expr, ExprKind};
+use crate::diagnostics::{Diagnostic, codes};
+use crate::eval::call::{ArgValue, Call};
+use crate::eval::values::{Tile, Value, elem_name};
+use crate::eval::{Evaluator, Result, Stop};
+use cutec_dialects::elem::Elem;
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    /// `sum += dot(a, b)`, where `value` is that call: the product is added as it is computed. `None` where
+    /// it is something else.
+    pub(in crate::eval) fn dot_onto(
+        &mut self,
+        sum: &Tile<'c>,
+        value: &'a Expr,
+    ) -> Option<Result<Value<'c, 'a>>> {
+        let ExprKind::Call { callee, args } = &*value.kind else {
+            return None;
+        };
+        let name = callee.as_name().filter(|name| &***name == "dot")?;
+        if self.lookup("dot").is_some() || self.items.contains_key("dot") {
+            return None;
+        }
+        let call = self.arguments(name.clone(), callee.span, value.span, &[], args);
+        Some(call.and_then(|call| self.dot(&call, Some(sum))))
+    }
+
+    /// `dot(a, b)`, added to `sum` if there is one.
+    pub(in crate::eval) fn dot(
+        &mut self,
+        call: &Call<'c, 'a>,
+        sum: Option<&Tile<'c>>,
+    ) -> Result<Value<'c, 'a>> {
+        self.check_args(call, 2..=2, &[], 0..=0, &[])?;
+        let [first, second] = call.args.as_slice() else {
+            return Err(Stop::Reported);
+        };
+        let (a, b) = (self.factor(first)?, self.factor(second)?);
+        if a.elem != b.elem {
+            let (x, y) = (elem_name(a.elem), elem_name(b.elem));
+            let message = format!("`dot` has operands of different types: {x} and {y}");
+            let label = "nothing is converted silently";
+            let diagnostic = Diagnostic::error(codes::MIXED_TYPES, call.span, message, label)
+                .with_label(second.expr.span, format!("this is {y}"));
+            return Err(self.report(diagnostic));
+        }
+        if a.shape[1] != b.shape[1] {
+            let (x, y) = (shape_text(&a.shape), shape_text(&b.shape));
+            let message = format!("`dot` has operands of shapes {x} and {y}");
+            let label = "expected (m, k) and (n, k): it is a · bᵀ";
+            return self.error(codes::SHAPE_MISMATCH, call.span, message, label);
+        }
+        let Some(elem) = sums_of(a.elem) else {
+            let message = format!("`dot` is not defined for {}", elem_name(a.elem));
+            return self.error(codes::WRONG_TYPE, call.span, message, "here");
+        };
+        let shape = [a.shape[0], b.shape[0]];
+        let of = (elem, &shape[..]);
+        let sum = match sum {
+            Some(sum) if sum.elem == elem && sum.shape == shape => sum.clone(),
+            Some(sum) => {
+                let found = Value::Tile(sum.clone()).describe();
+                let (elem, shape) = (elem_name(elem), shape_text(&shape));
+                let message = format!("the product is a tile of {elem} of shape {shape}");
+                let label = format!("added to {found}");
+                return self.error(codes::SHAPE_MISMATCH, call.span, message, label);
+            }
+            None => self.as_tile(&Value::Int(0), of, call.span)?,
+        };
+        let operands = [a.ir, b.ir, sum.ir];
+        let result = self.tile_op("tile.dot", &operands, &[], of, call.span)?;
+        Ok(Value::Tile(result))
+    }
+
+    fn factor(&mut self, arg: &ArgValue<'c, 'a>) -> Result<Tile<'c>> {
+        match &arg.value {
+            Value::Tile(tile) if tile.shape.len() == 2 => Ok(tile.clone()),
+            other => self.expected("a tile of two axes", other, arg.expr.span),
+        }
+    }
+}
+
+/// In what products of these are added up.
+fn sums_of(elem: Elem) -> Option<Elem> {
+    match elem {
+        Elem::I8 | Elem::U8 => Some(Elem::I32),
+        Elem::F64 => Some(Elem::F64),
+        elem if elem.is_float() => Some(Elem::F32),
+        _ => None,
+    }
+}

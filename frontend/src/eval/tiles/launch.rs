@@ -1,0 +1,135 @@
+//! How many tiles there are, and which one a block computes.
+
+use crate::ast::{Clause, Expr, Kernel};
+use crate::diagnostics::{Diagnostic, codes};
+use crate::eval::signature::Signature;
+use crate::eval::values::{Scalar, Value};
+use crate::eval::{Evaluator, Result};
+use crate::source::Span;
+use cutec_dialects::elem::Elem;
+use serde_json::{Value as Json, json};
+
+/// Names of the axes of a launch in tiles: those of the product.
+const AXES: [&str; 3] = ["m", "n", "l"];
+/// The widest raster.
+const MAX_RASTER: i64 = 1 << 16;
+
+/// `launch tiles(…), raster(…)`.
+#[derive(Clone)]
+pub(in crate::eval) struct TileLaunch<'a> {
+    /// Tiles along each axis; `/` in them rounds up.
+    pub counts: Vec<&'a Expr>,
+    pub raster: Option<i64>,
+}
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    /// The clauses `tiles` and `raster`, and the grid: a block for each tile.
+    pub(in crate::eval) fn tile_launch(
+        &mut self,
+        kernel: &'a Kernel,
+        signature: &mut Signature<'a>,
+    ) -> Result<Option<(TileLaunch<'a>, Json)>> {
+        let clause = |name: &str| {
+            let mut clauses = kernel.launch.iter();
+            clauses.find(move |clause| &*clause.name.node == name)
+        };
+        let Some(tiles) = clause("tiles") else {
+            return match clause("raster") {
+                Some(raster) => {
+                    let message = "`raster` orders the tiles of a launch in tiles";
+                    let label = "expected `tiles(…)` beside it";
+                    self.error(codes::BAD_KERNEL, raster.span, message, label)
+                }
+                None => Ok(None),
+            };
+        };
+        for name in ["grid", "block", "smem", "cluster"] {
+            if let Some(other) = clause(name) {
+                let message = format!("`{name}` stands beside `tiles`");
+                let label = "the compiler chooses it for a kernel at tile level";
+                return self.error(codes::BAD_KERNEL, other.span, message, label);
+            }
+        }
+        if tiles.args.is_empty() {
+            let message = "`tiles` says how many tiles there are along each axis";
+            return self.error(
+                codes::BAD_KERNEL,
+                tiles.span,
+                message,
+                "expected 1 to 3 numbers",
+            );
+        }
+        let raster = match clause("raster") {
+            Some(raster) => Some(self.raster(raster)?),
+            None => None,
+        };
+        let counts: Vec<&'a Expr> = tiles.args.iter().map(|arg| &arg.value).collect();
+        let mut grid = None;
+        for expr in &counts {
+            let count = self.rounding_up(|this| this.abi_expr(expr, signature))?;
+            grid = Some(match grid {
+                None => count,
+                Some(grid) => json!({ "mul": [grid, count] }),
+            });
+        }
+        let grid = grid.unwrap_or(json!({ "const": 1 }));
+        Ok(Some((TileLaunch { counts, raster }, grid)))
+    }
+
+    fn raster(&mut self, clause: &'a Clause) -> Result<i64> {
+        let [arg] = clause.args.as_slice() else {
+            let message = "`raster` takes one number";
+            return self.error(codes::BAD_KERNEL, clause.span, message, "here");
+        };
+        let width = self.at_compile_time(|this| this.static_int("`raster`", &arg.value))?;
+        match width {
+            1..=MAX_RASTER => Ok(width),
+            _ => {
+                let message = format!("`raster` takes 1 to {MAX_RASTER} tiles, not {width}");
+                self.error(codes::BAD_KERNEL, arg.value.span, message, "here")
+            }
+        }
+    }
+
+    /// Runs `body` with `/` rounding up.
+    fn rounding_up<T>(&mut self, body: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.frame.rounds_up = true;
+        let result = body(self);
+        self.frame.rounds_up = false;
+        result
+    }
+
+    /// `tile.grid` at the start of a kernel.
+    pub(in crate::eval) fn tile_grid(&mut self, launch: &TileLaunch<'a>, span: Span) -> Result<()> {
+        let mut counts = Vec::new();
+        for expr in &launch.counts {
+            let count = self.rounding_up(|this| this.loaded(expr))?;
+            let count = self.convert(Elem::I32, &count, expr.span)?;
+            counts.push(self.number(&count, Elem::I32, expr.span)?);
+        }
+        self.ir(span)?.op("tile.grid", &counts, &[], &[]);
+        Ok(())
+    }
+
+    /// `tile.m` and the like: which tile the block computes.
+    pub(in crate::eval) fn tile_index(&mut self, axis: &str, span: Span) -> Result<Value<'c, 'a>> {
+        self.check_level(&format!("tile.{axis}"), span)?;
+        let axes = &AXES[..self.tiles.unwrap_or(0)];
+        let Some(at) = axes.iter().position(|name| *name == axis) else {
+            let known: Vec<String> = axes.iter().map(|axis| format!("`tile.{axis}`")).collect();
+            let message = format!("this launch in tiles has no axis `{axis}`");
+            let diagnostic = Diagnostic::error(codes::UNKNOWN_NAME, span, message, "no such axis");
+            let help = format!("it has {}", known.join(", "));
+            return Err(self.report(diagnostic.with_help(help)));
+        };
+        let ir = self.ir(span)?;
+        let axis = ir.attr(&format!("{at} : i32"));
+        let ty = ir.ty("i32");
+        Ok(Value::Scalar(Scalar {
+            ir: ir.value("tile.index", &[], &[("axis", axis)], ty),
+            elem: Elem::I32,
+            div: 1,
+            tuple: None,
+        }))
+    }
+}

@@ -1,0 +1,105 @@
+//! The tile level: what a block computes on whole tiles, as operations of the `tile` dialect.
+//!
+//! - `launch`: how many tiles there are, and which one a block computes.
+//! - `place`: tiles of tensors, read and written.
+//! - `shape`: tiles of constants, and tiles brought to other shapes.
+//! - `map`: what is computed element by element.
+//! - `dot`: products.
+//! - `variables`: tiles that loops carry from round to round.
+
+mod dot;
+mod launch;
+mod map;
+mod place;
+mod shape;
+mod variables;
+
+pub(super) use launch::TileLaunch;
+
+use super::values::{Tile, Value, elem_name};
+use super::{Evaluator, Result};
+use crate::diagnostics::{Diagnostic, codes};
+use crate::source::Span;
+use cutec_dialects::builder::IrValue;
+use cutec_dialects::elem::Elem;
+use cutec_dialects::tile::TileType;
+use melior::ir::{Attribute, Type};
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    /// Built-ins of the thread level stand in no kernel at tile level, and the other way round.
+    pub(super) fn check_level(&mut self, name: &str, span: Span) -> Result<()> {
+        let (level, help) = match self.tiles.is_some() {
+            true if super::builtins::of_threads(name) => (
+                "thread",
+                "a kernel launched with `tiles(…)` says what a block computes on tiles",
+            ),
+            false if super::builtins::of_tiles(name) => {
+                ("tile", "launch the kernel with `tiles(…)`")
+            }
+            _ => return Ok(()),
+        };
+        let message = format!("`{name}` is of the {level} level, this kernel is not");
+        let diagnostic = Diagnostic::error(codes::ILLEGAL_OPERATION, span, message, "here");
+        Err(self.report(diagnostic.with_help(help)))
+    }
+
+    /// An operation that gives a tile.
+    fn tile_op(
+        &mut self,
+        name: &str,
+        operands: &[IrValue<'c>],
+        attrs: &[(&str, Attribute<'c>)],
+        (elem, shape): (Elem, &[i64]),
+        span: Span,
+    ) -> Result<Tile<'c>> {
+        let ty = self.tile_type(elem, shape, span)?;
+        let ir = self.ir(span)?.value(name, operands, attrs, ty);
+        Ok(Tile {
+            ir,
+            elem,
+            shape: shape.to_vec(),
+        })
+    }
+
+    fn tile_type(&mut self, elem: Elem, shape: &[i64], span: Span) -> Result<Type<'c>> {
+        let text = TileType::new(elem, shape).to_string();
+        Ok(self.ir(span)?.ty(&text))
+    }
+
+    /// A tile, or a number repeated, as a tile of this type and shape.
+    pub(super) fn as_tile(
+        &mut self,
+        value: &Value<'c, 'a>,
+        (elem, shape): (Elem, &[i64]),
+        span: Span,
+    ) -> Result<Tile<'c>> {
+        match value {
+            Value::Tile(tile) if tile.elem != elem => {
+                let (to, from) = (elem_name(elem), elem_name(tile.elem));
+                let message = format!("expected a tile of {to}, found one of {from}");
+                let label = format!("this is {from}");
+                let diagnostic = Diagnostic::error(codes::MIXED_TYPES, span, message, label);
+                let text = self.text(span);
+                Err(self.report(diagnostic.with_help(format!("convert it: `{to}({text})`"))))
+            }
+            Value::Tile(tile) if !shape::repeats_to(&tile.shape, shape) => {
+                let (to, from) = (shape_text(shape), shape_text(&tile.shape));
+                let message = format!("expected a tile of shape {to}, found one of {from}");
+                let label = "its extents must be those, or 1";
+                self.error(codes::SHAPE_MISMATCH, span, message, label)
+            }
+            Value::Tile(tile) => self.repeated(tile, shape, span),
+            Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Scalar(_) => {
+                let number = self.number(value, elem, span)?;
+                self.tile_op("tile.splat", &[number], &[], (elem, shape), span)
+            }
+            other => self.expected("a tile or a number", other, span),
+        }
+    }
+}
+
+/// A shape as the language writes it.
+pub(super) fn shape_text(shape: &[i64]) -> String {
+    let extents: Vec<String> = shape.iter().map(i64::to_string).collect();
+    format!("({})", extents.join(", "))
+}

@@ -1,0 +1,152 @@
+//! Tiles of tensors: `x.tile((bm, bk), (i, j), fill = 0)`, read, and written on the left of `=`.
+
+use crate::ast::{Arg, BinaryOp, Expr};
+use crate::diagnostics::{Diagnostic, codes};
+use crate::eval::call::Call;
+use crate::eval::values::{Tile, Value, elem_name};
+use crate::eval::{Evaluator, Result, Stop};
+use crate::source::{Span, Spanned};
+use cutec_dialects::builder::IrValue;
+use cutec_dialects::elem::{Elem, Space};
+
+/// A tile of a tensor, neither read nor written yet.
+struct Place<'c> {
+    view: IrValue<'c>,
+    elem: Elem,
+    shape: Vec<i64>,
+    at: Vec<IrValue<'c>>,
+    fill: Option<String>,
+}
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    /// `x.tile(shape, at, fill = v)` as a value.
+    pub(in crate::eval) fn load_tile(
+        &mut self,
+        receiver: &Value<'c, 'a>,
+        receiver_span: Span,
+        call: &Call<'c, 'a>,
+    ) -> Result<Value<'c, 'a>> {
+        let place = self.place(receiver, receiver_span, call)?;
+        self.load(&place, call.span).map(Value::Tile)
+    }
+
+    fn load(&mut self, place: &Place<'c>, span: Span) -> Result<Tile<'c>> {
+        let mut operands = vec![place.view];
+        operands.extend(&place.at);
+        let fill = match &place.fill {
+            Some(fill) => Some(("fill", self.ir(span)?.attr(fill))),
+            None => None,
+        };
+        let attrs: Vec<_> = fill.into_iter().collect();
+        let of = (place.elem, &place.shape[..]);
+        self.tile_op("tile.load", &operands, &attrs, of, span)
+    }
+
+    /// `base.tile(args) = value`, or with an operator.
+    pub(in crate::eval) fn assign_tile(
+        &mut self,
+        (base, name, args): (&'a Expr, &'a Spanned<std::sync::Arc<str>>, &'a [Arg]),
+        op: Option<Spanned<BinaryOp>>,
+        (value, target): (&'a Expr, Span),
+        span: Span,
+    ) -> Result<()> {
+        let receiver = self.expr(base);
+        let call = self.arguments(name.node.clone(), name.span, target, &[], args);
+        let new = self.loaded(value);
+        let (receiver, call) = (receiver?, call?);
+        let place = self.place(&receiver, base.span, &call)?;
+        self.check_writable(&receiver, base.span)?;
+        let mut new = new?;
+        if place.fill.is_some() && op.is_none() {
+            let message = "`fill` says what is read outside of a tensor; nothing is written there";
+            return self.error(codes::WRONG_ARGUMENTS, target, message, "written here");
+        }
+        if let Some(op) = op {
+            let old = Value::Tile(self.load(&place, target)?);
+            new = self.binary(op.node, (old, target), (new, value.span), span)?;
+        }
+        let tile = self.as_tile(&new, (place.elem, &place.shape), value.span)?;
+        let mut operands = vec![tile.ir, place.view];
+        operands.extend(&place.at);
+        self.ir(span)?.op("tile.store", &operands, &[], &[]);
+        Ok(())
+    }
+
+    fn place(
+        &mut self,
+        receiver: &Value<'c, 'a>,
+        receiver_span: Span,
+        call: &Call<'c, 'a>,
+    ) -> Result<Place<'c>> {
+        self.check_level(".tile", call.name_span)?;
+        self.check_args(call, 2..=2, &["fill"], 0..=0, &[])?;
+        let (Some(shape), Some(at)) = (call.arg(0), call.arg(1)) else {
+            return Err(Stop::Reported);
+        };
+        let view = match receiver.as_view() {
+            Some((cute, view)) if view.ptr.space == Space::Gmem => {
+                (cute.ir, view.ptr.elem, view.layout.rank())
+            }
+            _ => return self.expected("a tensor in global memory", receiver, receiver_span),
+        };
+        let (view, elem, rank) = view;
+        let parts = |value: &Value<'c, 'a>| match value {
+            Value::Tuple(parts) => parts.clone(),
+            other => vec![other.clone()],
+        };
+        let extents = parts(&shape.value).into_iter();
+        let extents: Vec<_> = extents.map(|extent| (extent, shape.expr)).collect();
+        let shape_span = shape.expr.span;
+        let shape = self.tile_shape(&extents, shape_span)?;
+        let mut coordinates = Vec::new();
+        for part in parts(&at.value) {
+            coordinates.push(match &part {
+                Value::Int(_) => self.number(&part, Elem::I32, at.expr.span)?,
+                Value::Scalar(scalar) if matches!(scalar.elem, Elem::I32 | Elem::I64) => scalar.ir,
+                other => return self.expected("an integer", other, at.expr.span),
+            });
+        }
+        for (found, what, span) in [
+            (shape.len(), "extents", shape_span),
+            (coordinates.len(), "coordinates", at.expr.span),
+        ] {
+            if found != rank {
+                let message = format!("{found} {what} for a tensor of {rank} modes");
+                let label = format!("expected {rank}");
+                return self.error(codes::SHAPE_MISMATCH, span, message, label);
+            }
+        }
+        let fill = match call.named("fill") {
+            None => None,
+            Some(arg) => match &arg.value {
+                Value::Int(_) | Value::Float(_) | Value::Bool(_) => {
+                    Some(self.literal(&arg.value, elem, arg.expr.span)?)
+                }
+                Value::Scalar(_) => {
+                    return self.static_needed("what a tile is filled with", arg.expr);
+                }
+                other => {
+                    let what = format!("a number of {}", elem_name(elem));
+                    return self.expected(&what, &other.clone(), arg.expr.span);
+                }
+            },
+        };
+        Ok(Place {
+            view,
+            elem,
+            shape,
+            at: coordinates,
+            fill,
+        })
+    }
+
+    /// A kernel at tile level writes tiles, not elements.
+    pub(in crate::eval) fn refuse_element_write(&mut self, span: Span) -> Result<()> {
+        if self.tiles.is_none() {
+            return Ok(());
+        }
+        let message = "a kernel at tile level writes tiles, not elements";
+        let diagnostic = Diagnostic::error(codes::ILLEGAL_OPERATION, span, message, "written here");
+        Err(self.report(diagnostic.with_help("`x.tile(shape, coordinate) = …`")))
+    }
+}

@@ -1,0 +1,195 @@
+//! Tiles of constants, and tiles brought to other shapes.
+
+use super::shape_text;
+use crate::ast::Expr;
+use crate::diagnostics::codes;
+use crate::eval::call::Call;
+use crate::eval::values::{Tile, Value, elem_name};
+use crate::eval::{Evaluator, Result, Stop};
+use crate::source::Span;
+use cutec_dialects::elem::Elem;
+use cutec_dialects::tile::MOST_ELEMENTS;
+
+/// Whether a tile of shape `from` can be repeated to `to`: extents equal or 1, leading ones absent.
+pub(super) fn repeats_to(from: &[i64], to: &[i64]) -> bool {
+    from.len() <= to.len()
+        && std::iter::zip(from.iter().rev(), to.iter().rev()).all(|(a, b)| a == b || *a == 1)
+}
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    /// Extents of a tile, each with the expression that gives it.
+    pub(in crate::eval) fn tile_shape(
+        &mut self,
+        extents: &[(Value<'c, 'a>, &'a Expr)],
+        span: Span,
+    ) -> Result<Vec<i64>> {
+        let mut shape = Vec::new();
+        for (extent, expr) in extents {
+            match extent {
+                Value::Int(extent @ 1..) => shape.push(*extent),
+                Value::Int(extent) => {
+                    let message = format!("an extent of a tile is {extent}");
+                    let label = "expected at least 1";
+                    return self.error(codes::ILLEGAL_OPERATION, expr.span, message, label);
+                }
+                Value::Scalar(_) => return self.static_needed("the shape of a tile", expr),
+                other => return self.expected("an integer", other, expr.span),
+            }
+        }
+        let size = shape
+            .iter()
+            .try_fold(1i64, |size, extent| size.checked_mul(*extent));
+        match size {
+            Some(1..=MOST_ELEMENTS) => Ok(shape),
+            _ => {
+                let message = format!("a tile of shape {}", shape_text(&shape));
+                let label = format!("expected at most {MOST_ELEMENTS} elements");
+                self.error(codes::ILLEGAL_OPERATION, span, message, label)
+            }
+        }
+    }
+
+    /// A tile repeated to a shape that it fits.
+    pub(super) fn repeated(
+        &mut self,
+        tile: &Tile<'c>,
+        shape: &[i64],
+        span: Span,
+    ) -> Result<Tile<'c>> {
+        let mut tile = tile.clone();
+        if tile.shape.len() < shape.len() {
+            let mut longer = vec![1; shape.len() - tile.shape.len()];
+            longer.extend(&tile.shape);
+            tile = self.tile_op("tile.reshape", &[tile.ir], &[], (tile.elem, &longer), span)?;
+        }
+        if tile.shape != shape {
+            tile = self.tile_op("tile.broadcast", &[tile.ir], &[], (tile.elem, shape), span)?;
+        }
+        Ok(tile)
+    }
+
+    /// The shape to which all of the tiles are repeated.
+    pub(super) fn common_shape(
+        &mut self,
+        values: &[(Value<'c, 'a>, Span)],
+        span: Span,
+    ) -> Result<Vec<i64>> {
+        let mut shape: Vec<i64> = Vec::new();
+        for (value, _) in values {
+            let Value::Tile(tile) = value else { continue };
+            let (long, short) = match shape.len() >= tile.shape.len() {
+                true => (&shape, &tile.shape),
+                false => (&tile.shape, &shape),
+            };
+            let mut common = long.clone();
+            let mut fits = true;
+            for (a, b) in common.iter_mut().rev().zip(short.iter().rev()) {
+                fits &= a == b || *a == 1 || *b == 1;
+                *a = (*a).max(*b);
+            }
+            if !fits {
+                let (a, b) = (shape_text(&shape), shape_text(&tile.shape));
+                let message = format!("tiles of shapes {a} and {b} meet");
+                let label = "expected extents that are equal, or 1";
+                return self.error(codes::SHAPE_MISMATCH, span, message, label);
+            }
+            shape = common;
+        }
+        Ok(shape)
+    }
+
+    /// `iota(extents…, axis = a)`: the coordinate along an axis.
+    pub(in crate::eval) fn iota(&mut self, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+        self.check_args(call, 1..=usize::MAX, &["axis"], 0..=0, &[])?;
+        let extents = call.args.iter().filter(|arg| arg.name.is_none());
+        let extents: Vec<_> = extents.map(|arg| (arg.value.clone(), arg.expr)).collect();
+        let shape = self.tile_shape(&extents, call.span)?;
+        let axis = self.axis(call, &shape)?;
+        let ir = self.ir(call.span)?;
+        let attrs = [("axis", ir.attr(&format!("{axis} : i32")))];
+        let tile = self.tile_op("tile.iota", &[], &attrs, (Elem::I32, &shape), call.span)?;
+        Ok(Value::Tile(tile))
+    }
+
+    /// `reduce(op, x, axis = a)`: combines along an axis, which stays with extent 1.
+    pub(in crate::eval) fn reduce_tile(
+        &mut self,
+        call: &Call<'c, 'a>,
+        tile: &Tile<'c>,
+    ) -> Result<Value<'c, 'a>> {
+        self.check_args(call, 2..=2, &["axis"], 0..=0, &[])?;
+        let Some(how) = call.arg(0) else {
+            return Err(Stop::Reported);
+        };
+        let kind = match &how.value {
+            Value::Str(word) => word.to_string(),
+            Value::Builtin(name @ ("min" | "max")) => (*name).to_owned(),
+            _ => String::new(),
+        };
+        if !cutec_dialects::tile::REDUCTIONS.contains(&kind.as_str()) {
+            let what = "`add`, `mul`, `min`, `max`, `and`, `or` or `xor`";
+            return self.expected(what, &how.value, how.expr.span);
+        }
+        let of_bits = matches!(kind.as_str(), "and" | "or" | "xor");
+        let (numbers, bits) = (tile.elem.has_arithmetic(), !tile.elem.is_float());
+        let numbers = numbers && tile.elem != Elem::I1;
+        if !(if of_bits { bits } else { numbers }) {
+            let message = format!("`{kind}` is not defined for {}", elem_name(tile.elem));
+            return self.error(codes::WRONG_TYPE, call.span, message, "here");
+        }
+        let axis = self.axis(call, &tile.shape)?;
+        let mut shape = tile.shape.clone();
+        shape[axis] = 1;
+        let ir = self.ir(call.span)?;
+        let attrs = [
+            ("axis", ir.attr(&format!("{axis} : i32"))),
+            ("kind", ir.attr(&format!("{kind:?}"))),
+        ];
+        let operands = [tile.ir];
+        let result = self.tile_op(
+            "tile.reduce",
+            &operands,
+            &attrs,
+            (tile.elem, &shape),
+            call.span,
+        )?;
+        Ok(Value::Tile(result))
+    }
+
+    /// `axis = a`, which a tile of one axis may do without.
+    fn axis(&mut self, call: &Call<'c, 'a>, shape: &[i64]) -> Result<usize> {
+        let rank = shape.len();
+        match call.named("axis") {
+            None if rank == 1 => Ok(0),
+            None => {
+                let message = format!("`{}` of {rank} axes needs `axis = …`", call.name);
+                self.error(codes::WRONG_ARGUMENTS, call.span, message, "here")
+            }
+            Some(arg) => match &arg.value {
+                Value::Int(axis) if (0..rank as i64).contains(axis) => Ok(*axis as usize),
+                Value::Int(axis) => {
+                    let message = format!("axis {axis} of a tile of shape {}", shape_text(shape));
+                    let label = format!("expected 0 to {}", rank - 1);
+                    self.error(codes::MODE_OUT_OF_RANGE, arg.expr.span, message, label)
+                }
+                Value::Scalar(_) => self.static_needed("the axis of a tile", arg.expr),
+                other => self.expected("an integer", &other.clone(), arg.expr.span),
+            },
+        }
+    }
+
+    /// `transpose(x)`: exchanges the two axes.
+    pub(in crate::eval) fn transpose(&mut self, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+        self.check_args(call, 1..=1, &[], 0..=0, &[])?;
+        match &call.args[0].value {
+            Value::Tile(tile) if tile.shape.len() == 2 => {
+                let shape = [tile.shape[1], tile.shape[0]];
+                let operands = [tile.ir];
+                let of = (tile.elem, &shape[..]);
+                let result = self.tile_op("tile.transpose", &operands, &[], of, call.span)?;
+                Ok(Value::Tile(result))
+            }
+            other => self.expected("a tile of two axes", &other.clone(), call.args[0].expr.span),
+        }
+    }
+}
