@@ -6,6 +6,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use cutec_layout::algebra::{
     coalesce, complement, composition, composition_any, crd2idx, right_inverse, zipped_divide,
 };
+use cutec_layout::smem::{Access, Axis, Kind, Tile, legalize};
 use cutec_layout::text::{parse_any_layout, parse_int_tuple, parse_layout, parse_tiler};
 use std::hint::black_box;
 
@@ -60,5 +61,36 @@ fn operations(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, operations);
+/// A tile of 256 by 64 of 16 bits, written along rows 16 bytes at a time.
+fn shared_memory(c: &mut Criterion) {
+    let tile = Tile {
+        rows: 256,
+        columns: 64,
+        elem_bits: 16,
+        fast: Axis::Columns,
+    };
+    let access = |kind, layout_tv| Access {
+        what: String::new(),
+        kind,
+        layout_tv: parse_layout(layout_tv).expect("a layout"),
+    };
+    let vector = |bits, layout_tv| access(Kind::Vector { bits }, layout_tv);
+    let matrices = Kind::Ldmatrix {
+        matrices: 4,
+        transpose: false,
+    };
+    let written = vector(128, "((8,16),(8,16)):((2048,1),(256,16))");
+    let read = access(matrices, "((16,2),(8,16,4)):((1,2048),(256,16,4096))");
+    let operand = [written.clone(), read];
+    c.bench_function("legalize an operand", |b| {
+        b.iter(|| legalize(black_box(tile), black_box(&operand)))
+    });
+    let down = vector(16, "(128,(2,64)):(1,(128,256))");
+    let transposed = [written, down];
+    c.bench_function("legalize where all layouts conflict", |b| {
+        b.iter(|| legalize(black_box(tile), black_box(&transposed)))
+    });
+}
+
+criterion_group!(benches, operations, shared_memory);
 criterion_main!(benches);

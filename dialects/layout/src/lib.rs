@@ -13,6 +13,7 @@
 //! - [`text`]: reading layouts as CuTe IR writes them; `Display` writes them.
 //! - [`expr`]: the expression language of `cutec layout`.
 //! - [`banks`]: bank conflicts of an access to a layout in shared memory.
+//! - [`smem`]: a layout of a tile in shared memory for all accesses to it.
 //! - [`draw`]: layouts as text tables and SVG.
 //!
 //! Invariants: shape and stride of a layout have the same profile; an extent has no basis; no
@@ -27,6 +28,7 @@ pub mod expr;
 mod int;
 mod layout;
 mod obligation;
+pub mod smem;
 mod swizzle;
 mod sym;
 pub mod text;

@@ -7,6 +7,7 @@ mod dynamic;
 mod dynamic_definitions;
 mod errors;
 mod run_time;
+mod smem;
 mod swizzled;
 mod symbols;
 mod text;
