@@ -24,7 +24,7 @@ pub enum Kind {
     Ldmatrix {
         /// Matrices of an instruction: 1, 2 or 4.
         matrices: u32,
-        /// `.trans`, for elements of 16 bits.
+        /// `.trans`, for elements of at most 16 bits.
         transpose: bool,
     },
 }
@@ -151,7 +151,10 @@ fn instruction(kind: Kind, elem_bits: u32) -> Result<(u32, usize), BadAccess> {
             if !matches!(matrices, 1 | 2 | 4) {
                 return Err(BadAccess::Matrices { matrices });
             }
-            if !matches!((elem_bits, transpose), (8 | 16 | 32, false) | (16, true)) {
+            if !matches!(
+                (elem_bits, transpose),
+                (8 | 16 | 32, false) | (8 | 16, true)
+            ) {
                 return Err(BadAccess::Element {
                     elem_bits,
                     transpose,

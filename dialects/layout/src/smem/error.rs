@@ -78,7 +78,7 @@ pub enum BadAccess {
     #[error(
         "ldmatrix{} of elements of {elem_bits} bits; expected {}",
         if *transpose { ".trans" } else { "" },
-        if *transpose { "16 bits" } else { "8, 16 or 32 bits" }
+        if *transpose { "8 or 16 bits" } else { "8, 16 or 32 bits" }
     )]
     Element {
         /// Bits of an element.

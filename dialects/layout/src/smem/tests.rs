@@ -369,6 +369,13 @@ fn what_is_no_access_is_refused() {
             ..
         }
     ));
+    assert_eq!(
+        why(tile(64, 64, 64, Axis::Columns), matrices(4, false), tv).to_string(),
+        "ldmatrix of elements of 64 bits; expected 8, 16 or 32 bits"
+    );
+    // Pairs of bytes are transposed as one.
+    let bytes = tile(64, 64, 8, Axis::Rows);
+    assert!(legalize(bytes, &[ldmatrix("it", true, "(32,16):(64,1)".to_owned())]).is_ok());
     let three = why(tile16, bits(64), "(32,3):(1,64)");
     assert!(matches!(
         three,
