@@ -4,9 +4,10 @@ use super::shape_text;
 use crate::ast::{Expr, ExprKind};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::call::{ArgValue, Call};
-use crate::eval::values::{Tile, Value, elem_name};
+use crate::eval::values::{Tile, Value, elem_name, mma_atom};
 use crate::eval::{Evaluator, Result, Stop};
 use cutec_dialects::elem::Elem;
+use cutec_dialects::value::Val;
 
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// `sum += dot(a, b)`, where `value` is that call: the product is added as it is computed. `None` where
@@ -33,8 +34,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         call: &Call<'c, 'a>,
         sum: Option<&Tile<'c>>,
     ) -> Result<Value<'c, 'a>> {
-        self.check_args(call, 2..=2, &[], 0..=0, &[])?;
-        let [first, second] = call.args.as_slice() else {
+        self.check_args(call, 2..=2, &["mma"], 0..=0, &[])?;
+        let (Some(first), Some(second)) = (call.arg(0), call.arg(1)) else {
             return Err(Stop::Reported);
         };
         let (a, b) = (self.factor(first)?, self.factor(second)?);
@@ -56,6 +57,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let message = format!("`dot` is not defined for {}", elem_name(a.elem));
             return self.error(codes::WRONG_TYPE, call.span, message, "here");
         };
+        let pinned = match call.named("mma") {
+            Some(arg) => Some(self.pinned_mma(arg, (a.elem, elem))?),
+            None => None,
+        };
         let shape = [a.shape[0], b.shape[0]];
         let of = (elem, &shape[..]);
         let sum = match sum {
@@ -70,8 +75,34 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             None => self.as_tile(&Value::Int(0), of, call.span)?,
         };
         let operands = [a.ir, b.ir, sum.ir];
-        let result = self.tile_op("tile.dot", &operands, &[], of, call.span)?;
+        let attrs = match pinned {
+            Some(mma) => vec![("mma", self.ir(call.span)?.attr(&mma))],
+            None => Vec::new(),
+        };
+        let result = self.tile_op("tile.dot", &operands, &attrs, of, call.span)?;
         Ok(Value::Tile(result))
+    }
+
+    /// `mma = …`: the atom, or how warps share the tile too, as a type of the IR.
+    fn pinned_mma(&mut self, arg: &ArgValue<'c, 'a>, (of, sums): (Elem, Elem)) -> Result<String> {
+        let (atom, text) = match &arg.value {
+            Value::Static(val @ Val::MmaAtom(atom)) => (*atom, val.to_string()),
+            Value::Static(val @ Val::TiledMma(mma)) => (mma.atom, val.to_string()),
+            other => {
+                let what = "an MMA atom or a tiled MMA";
+                return self.expected(what, &other.clone(), arg.expr.span);
+            }
+        };
+        if (atom.a, atom.b, atom.c) != (of, of, sums) {
+            let (of, sums) = (elem_name(of), elem_name(sums));
+            let message = format!(
+                "`{}` does not multiply tiles of {of} and add up in {sums}",
+                mma_atom(&atom)
+            );
+            let label = format!("expected one of {of}, {of} and {sums}");
+            return self.error(codes::ILLEGAL_ATOM, arg.expr.span, message, label);
+        }
+        Ok(text)
     }
 
     fn factor(&mut self, arg: &ArgValue<'c, 'a>) -> Result<Tile<'c>> {
