@@ -10,7 +10,7 @@ use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::source::{SourceLoader, SourceMap};
 use cutec_frontend::{LowerOptions, emit_module, load_program};
 use cutec_runtime::Abi;
-use cutec_runtime::abi::KernelAbi;
+use cutec_runtime::abi::{AbiExpr, KernelAbi};
 use melior::ir::operation::OperationPrintingFlags;
 use melior::ir::{Location, Module, Operation};
 use melior::pass::{PassIrPrintingOptions, PassManager};
@@ -101,7 +101,7 @@ pub fn tile_to_cute<'c>(
     module: &mut Module<'c>,
     options: &Options,
 ) -> Result<(), Reported> {
-    passes::tile_level::refuse(passes::root(module))?;
+    passes::tile::lower(context, passes::root(module), &options.target)?;
     passes::allocate_smem::allocate_smem(context, passes::root(module), &options.target)
 }
 
@@ -144,14 +144,24 @@ pub fn cute_to_llvm<'c>(
 /// One line saying what of the module has no ABI.
 pub fn kernel_abi(module: &Module<'_>, options: &Options, file: &str) -> Result<Abi, String> {
     let mut kernels = Vec::new();
-    for (name, abi, smem_bytes) in passes::kernel_attributes(passes::root(module)) {
+    for found in passes::kernel_attributes(passes::root(module)) {
+        let name = found.name;
         // A kernel written as MLIR may have none; it can be compiled but not launched by name.
-        let Some(json) = abi else { continue };
+        let Some(json) = found.abi else { continue };
         let mut kernel: KernelAbi = serde_json::from_str(&json).map_err(|error| {
             format!("{file}: the attribute `cute.abi` of kernel `{name}` is no kernel ABI: {error}")
         })?;
         kernel.target = options.target.name.to_owned();
-        kernel.smem_bytes = smem_bytes;
+        kernel.smem_bytes = found.smem_bytes;
+        // A kernel at tile level leaves the number of its threads to the passes.
+        if kernel
+            .block
+            .iter()
+            .all(|extent| *extent == AbiExpr::Const(1))
+            && let Some(threads) = found.threads
+        {
+            kernel.block[0] = AbiExpr::Const(threads);
+        }
         kernels.push(kernel);
     }
     Ok(Abi::new(kernels))

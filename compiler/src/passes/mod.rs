@@ -2,12 +2,11 @@
 //!
 //! | pass | from | to |
 //! |---|---|---|
-//! | [`tile_level`] | any | the same; the tile level is refused, no pass lowers it yet |
+//! | [`tile`] | tile level | cute level |
 //! | [`allocate_smem`] | cute level | cute level, each buffer at its offset |
 //! | [`fold_static`](mod@fold_static) | cute level | cute level, static results as `cute.static`; for readers of IR, in `cute-opt` |
 //! | [`expand_ops`](mod@expand_ops) | layout algebra on any function | arith and constructors; in `cute-opt` |
 //! | [`to_base`](mod@to_base) | constructors | llvm structs and `printf`; in `cute-opt` |
-//! | [`tile`] | tile level | tiles with their layouts; in `cute-opt`, further passes are to come |
 //! | [`convert_cute_to_gpu`](mod@convert_cute_to_gpu) | cute level | arith, llvm, nvvm, scf inside `gpu.func` |
 //! | [`lower_printf`](mod@lower_printf) | `gpu.printf` | calls of `vprintf` |
 //! | upstream | gpu, nvvm, scf, arith, vector | LLVM dialect with line scopes |
@@ -25,7 +24,6 @@ mod printf;
 mod rebuild;
 pub mod remarks;
 pub mod tile;
-pub mod tile_level;
 pub mod to_base;
 mod typed;
 mod walk;
@@ -82,9 +80,8 @@ pub const PASSES: [PassEntry; 3] = [
     },
 ];
 
-/// Passes of `cute-opt` that the pipeline has no need of: the front end folds as it evaluates, and the
-/// tile level has not all its passes.
-const MORE: [PassEntry; 4] = [
+/// Passes of `cute-opt` that the pipeline has no need of: the front end folds as it evaluates.
+const MORE: [PassEntry; 3] = [
     PassEntry {
         name: "cute-fold-static",
         summary: "Replaces what is known at compile time by cute.static",
@@ -100,21 +97,15 @@ const MORE: [PassEntry; 4] = [
         summary: "Lowers constructors and types of the layout algebra to LLVM structs",
         run: to_base::to_base,
     },
-    PassEntry {
-        name: "tile-assign-layouts",
-        summary: "Chooses how the threads of a block hold each tile",
-        run: tile::assign_layouts::assign_layouts,
-    },
 ];
 
 /// The pass of that number: those of the pipeline first.
 fn entry(index: usize) -> &'static PassEntry {
     static PIPELINE: [PassEntry; 3] = PASSES;
-    static OTHERS: [PassEntry; 4] = MORE;
-    match PIPELINE.get(index) {
-        Some(entry) => entry,
-        None => &OTHERS[index - PIPELINE.len()],
-    }
+    static OTHERS: [PassEntry; 3] = MORE;
+    static TILES: [PassEntry; tile::PASSES.len()] = tile::PASSES;
+    let all = PIPELINE.iter().chain(&OTHERS).chain(&TILES);
+    all.into_iter().nth(index).unwrap_or(&PIPELINE[0])
 }
 
 /// The root operation of a module, as passes take it.
@@ -133,13 +124,17 @@ pub fn opt_main(args: &[String]) -> i32 {
     cutec_dialects::ir::register_pass(make_pass::<4>);
     cutec_dialects::ir::register_pass(make_pass::<5>);
     cutec_dialects::ir::register_pass(make_pass::<6>);
+    cutec_dialects::ir::register_pass(make_pass::<7>);
+    cutec_dialects::ir::register_pass(make_pass::<8>);
+    cutec_dialects::ir::register_pass(make_pass::<9>);
     cutec_dialects::ir::opt_main(args)
 }
 
 extern "C" fn make_pass<const INDEX: usize>() -> MlirPass {
     #[repr(align(8))]
     struct Id;
-    static IDS: [Id; PASSES.len() + MORE.len()] = [const { Id }; PASSES.len() + MORE.len()];
+    const COUNT: usize = PASSES.len() + MORE.len() + tile::PASSES.len();
+    static IDS: [Id; COUNT] = [const { Id }; COUNT];
     let entry = entry(INDEX);
     let run = move |operation: OperationRef, pass: ExternalPass| {
         let context = operation.context();
@@ -158,7 +153,10 @@ extern "C" fn make_pass<const INDEX: usize>() -> MlirPass {
             mlir_sys::mlirGetDialectHandle__arith__(),
             mlir_sys::mlirGetDialectHandle__cf__(),
             mlir_sys::mlirGetDialectHandle__llvm__(),
+            mlir_sys::mlirGetDialectHandle__nvvm__(),
+            mlir_sys::mlirGetDialectHandle__scf__(),
             mlir_sys::mlirGetDialectHandle__ub__(),
+            mlir_sys::mlirGetDialectHandle__vector__(),
         ]
         .map(|handle| DialectHandle::from_raw(handle))
     };
@@ -174,8 +172,20 @@ extern "C" fn make_pass<const INDEX: usize>() -> MlirPass {
     .to_raw()
 }
 
-/// Name, ABI (JSON) and bytes of shared memory of every kernel of a module at the cute level.
-pub fn kernel_attributes(module: IrOp) -> Vec<(String, Option<String>, u32)> {
+/// What the functions of a module at the cute level say of their kernels.
+pub struct KernelAttributes {
+    /// Name of the function.
+    pub name: String,
+    /// ABI as JSON, from the front end.
+    pub abi: Option<String>,
+    /// Bytes of shared memory.
+    pub smem_bytes: u32,
+    /// Threads of a block, where a pass chose them: blocks of the tile level have one dimension.
+    pub threads: Option<i64>,
+}
+
+/// See [`KernelAttributes`].
+pub fn kernel_attributes(module: IrOp) -> Vec<KernelAttributes> {
     let mut found = Vec::new();
     for (_, functions) in walk::kernels(module) {
         for function in functions {
@@ -185,7 +195,12 @@ pub fn kernel_attributes(module: IrOp) -> Vec<(String, Option<String>, u32)> {
                 .and_then(integer_value)
                 .and_then(|smem| u32::try_from(smem).ok())
                 .unwrap_or(0);
-            found.push((name, walk::string_attribute(function, "cute.abi"), smem));
+            found.push(KernelAttributes {
+                name,
+                abi: walk::string_attribute(function, "cute.abi"),
+                smem_bytes: smem,
+                threads: walk::function_block_size(function),
+            });
         }
     }
     found

@@ -41,6 +41,9 @@ pub(super) fn evaluate(
             integers(coord).and_then(|coord| Ok(tuple(TupleKind::IntTuple, &x.at(&coord)?)))
         }
         ("composition", [Val::Layout(a), b]) => composition(a, b),
+        ("composition", [x @ (Val::View(_) | Val::CoordTensor(_)), by]) => {
+            divide(x, by, layout::composition_tiler)
+        }
         ("complement", [Val::Layout(AnyLayout::Plain(x))]) => match layout::is_by_basis(x) {
             true => layout::complement_by_basis(x),
             false => layout::minimal_complement(x),

@@ -1,3 +1,55 @@
 //! Passes of the tile level, in their order; `docs/tile.md` says what each decides.
 pub mod assign_layouts;
 mod classes;
+pub mod partition;
+pub mod raster;
+pub mod select_atoms;
+
+use super::walk::{all_inside, name_of};
+use super::{PassEntry, Reported};
+use cutec_dialects::builder::IrOp;
+use cutec_dialects::target::Target;
+use melior::Context;
+
+/// The passes from the tile level to the cute level.
+pub const PASSES: [PassEntry; 4] = [
+    PassEntry {
+        name: "tile-raster",
+        summary: "Gives each block its tile, in an order that L2 likes",
+        run: raster::raster,
+    },
+    PassEntry {
+        name: "tile-select-atoms",
+        summary: "Chooses the instruction of each product and the warps that share it",
+        run: select_atoms::select_atoms,
+    },
+    PassEntry {
+        name: "tile-assign-layouts",
+        summary: "Chooses how the threads of a block hold each tile",
+        run: assign_layouts::assign_layouts,
+    },
+    PassEntry {
+        name: "tile-partition",
+        summary: "Turns operations on tiles into what each thread does",
+        run: partition::partition,
+    },
+];
+
+/// Runs them all where the module has something of the tile level.
+///
+/// # Errors
+/// When one failed; it has reported why.
+pub fn lower(context: &Context, module: IrOp, target: &Target) -> Result<(), Reported> {
+    let mut operations = Vec::new();
+    all_inside(module, &mut operations);
+    if !operations
+        .iter()
+        .any(|op| name_of(*op).starts_with("tile."))
+    {
+        return Ok(());
+    }
+    for pass in PASSES {
+        (pass.run)(context, module, target)?;
+    }
+    Ok(())
+}

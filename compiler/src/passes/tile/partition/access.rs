@@ -1,0 +1,426 @@
+//! Loads, stores and conversions: between memory and the fragment of a thread.
+use super::{Partition, Spread, operand};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, region_with_block};
+use cutec_dialects::ir::OpAttrs;
+use cutec_dialects::semantics::{Attrs, SemError, check, evaluate};
+use cutec_dialects::tile::{Mode, TileLayout};
+use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::value::{Val, View};
+use cutec_layout::algebra::composition;
+use cutec_layout::{AnyLayout, Int, Layout};
+use melior::ir::{Region, ValueLike, operation::OperationLike};
+
+/// Bytes of the widest access.
+const WIDEST: i64 = 16;
+
+/// What a thread has of a tile in memory.
+struct Part<'c> {
+    /// Its values, neighbours in memory first.
+    memory: IrValue<'c>,
+    /// Their coordinates and the bounds of these, at the edges of a tensor.
+    bounds: Option<(IrValue<'c>, IrValue<'c>)>,
+    /// The register of each value, in the order of `memory`.
+    registers: Layout,
+}
+
+impl<'c> Partition<'c> {
+    pub(super) fn load(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
+        let (view, at) = (operand(op, 0)?, coordinates_of(op, 1)?);
+        let fragment = self.fragment(to)?;
+        let part = self.global(view, &at, to)?;
+        self.copy(&part, fragment, to, true)?;
+        let loaded = self.load_vec(fragment, to)?;
+        match op.attribute("fill") {
+            Ok(fill) => self.filled(loaded, fill, view, &at, to),
+            Err(_) => Ok(loaded),
+        }
+    }
+
+    /// What lies outside of the view becomes the number that the load says.
+    fn filled(
+        &mut self,
+        loaded: IrValue<'c>,
+        fill: melior::ir::Attribute<'c>,
+        view: IrValue<'c>,
+        at: &[IrValue<'c>],
+        to: &Spread,
+    ) -> Result<IrValue<'c>, SemError> {
+        let i32_type = self.ir.ty("i32");
+        let count = to.values();
+        let vector = |elem: &str| super::vector_type(count, elem);
+        let (indices, bits) = (self.ir.ty(&vector("i32")), self.ir.ty(&vector("i1")));
+        let mut inside = None;
+        for (axis, tiles) in at.iter().enumerate() {
+            let mode = [axis as i64];
+            let attrs = OpAttrs {
+                mode: Some(&mode),
+                ..OpAttrs::default()
+            };
+            let extent = self.cute("size", &[view], &attrs)?;
+            let as_i32 = OpAttrs {
+                result: Some("i32"),
+                ..OpAttrs::default()
+            };
+            let extent = self.cute("get_scalar", &[extent], &as_i32)?;
+            let length = self.ir.constant(to.tile.shape[axis], "i32");
+            let begin = self
+                .ir
+                .value("arith.muli", &[*tiles, length], &[], i32_type);
+            let left = self.ir.value("arith.subi", &[extent, begin], &[], i32_type);
+            let left = self.ir.value("vector.broadcast", &[left], &[], indices);
+            let place = self.coordinates(to, axis)?;
+            let less = [("predicate", self.ir.attr("2 : i64"))];
+            let holds = self.ir.value("arith.cmpi", &[place, left], &less, bits);
+            inside = Some(match inside {
+                None => holds,
+                Some(so_far) => self.ir.value("arith.andi", &[so_far, holds], &[], bits),
+            });
+        }
+        let Some(inside) = inside else {
+            return Ok(loaded);
+        };
+        let elem = to.tile.elem.value_type();
+        let number = [("value", fill)];
+        let number = self
+            .ir
+            .value("arith.constant", &[], &number, self.ir.ty(elem));
+        let ty = self.ir.ty(&to.vector());
+        let number = self.ir.value("vector.broadcast", &[number], &[], ty);
+        Ok(self
+            .ir
+            .value("arith.select", &[inside, loaded, number], &[], ty))
+    }
+
+    pub(super) fn store(&mut self, op: IrOp<'c>) -> Result<(), SemError> {
+        let (vector, from) = self.of(op, 0)?;
+        let (view, at) = (operand(op, 1)?, coordinates_of(op, 2)?);
+        let fragment = self.fragment(&from)?;
+        self.store_vec(vector, fragment)?;
+        let part = self.global(view, &at, &from)?;
+        self.once(&from, |this| this.copy(&part, fragment, &from, false))
+    }
+
+    /// Through shared memory, from the layout of one tile to that of another.
+    pub(super) fn convert(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
+        let (vector, from) = self.of(op, 0)?;
+        let shape: Vec<String> = to.tile.shape.iter().map(i64::to_string).collect();
+        let mut strides = Vec::new();
+        let mut next = 1;
+        for extent in &to.tile.shape {
+            strides.push(next.to_string());
+            next *= extent;
+        }
+        let (shape, strides) = (shape.join(","), strides.join(","));
+        let layout = match to.tile.shape.len() {
+            1 => format!("{shape}:{strides}"),
+            _ => format!("({shape}):({strides})"),
+        };
+        let elem = from.tile.elem;
+        let buffer = self.alloc(
+            "memref.alloc_smem",
+            &format!("!cute.memref<{elem}, smem, align<128>, \"{layout}\">"),
+        );
+        let fragment = self.fragment(&from)?;
+        self.store_vec(vector, fragment)?;
+        let part = self.partition(buffer, None, 0, &from)?;
+        self.once(&from, |this| this.copy(&part, fragment, &from, false))?;
+        self.barrier();
+        let fragment = self.fragment(to)?;
+        let part = self.partition(buffer, None, 0, to)?;
+        self.copy(&part, fragment, to, true)?;
+        // The next tile may take the buffer only when all have read it.
+        self.barrier();
+        self.load_vec(fragment, to)
+    }
+
+    pub(super) fn alloc(&self, name: &str, ty: &str) -> IrValue<'c> {
+        let ty = self.ir.ty(ty);
+        self.ir.value(&format!("cute.{name}"), &[], &[], ty)
+    }
+
+    /// Registers for what a thread holds, in the order of its values.
+    fn fragment(&self, spread: &Spread) -> Result<IrValue<'c>, SemError> {
+        let layout = Layout::contiguous(spread.values());
+        Ok(self.registers(spread, &layout))
+    }
+
+    /// Registers of a layout.
+    pub(super) fn registers(&self, spread: &Spread, layout: &Layout) -> IrValue<'c> {
+        let elem = spread.tile.elem;
+        self.alloc(
+            "memref.alloca",
+            &format!("!cute.memref<{elem}, rmem, align<16>, \"{layout}\">"),
+        )
+    }
+
+    pub(super) fn load_vec(
+        &self,
+        fragment: IrValue<'c>,
+        spread: &Spread,
+    ) -> Result<IrValue<'c>, SemError> {
+        let ty = self.ir.ty(&spread.vector());
+        Ok(self.ir.value("cute.memref.load_vec", &[fragment], &[], ty))
+    }
+
+    pub(super) fn store_vec(
+        &self,
+        vector: IrValue<'c>,
+        fragment: IrValue<'c>,
+    ) -> Result<(), SemError> {
+        self.ir
+            .op("cute.memref.store_vec", &[vector, fragment], &[], &[]);
+        Ok(())
+    }
+
+    /// A thread's part of the tile of a view in global memory.
+    fn global(
+        &mut self,
+        view: IrValue<'c>,
+        at: &[IrValue<'c>],
+        spread: &Spread,
+    ) -> Result<Part<'c>, SemError> {
+        let extents: Vec<String> = spread.tile.shape.iter().map(i64::to_string).collect();
+        let tuple = |parts: &[String]| match parts {
+            [one] => one.clone(),
+            parts => format!("({})", parts.join(",")),
+        };
+        let tile = self.constant(&format!("!cute.int_tuple<\"{}\">", tuple(&extents)))?;
+        let unknown = vec!["?".to_string(); at.len()];
+        let coord = format!("!cute.coord<\"{}\">", tuple(&unknown));
+        let coord = self
+            .ir
+            .value("cute.make_coord", at, &[], self.ir.ty(&coord));
+        let plain = OpAttrs::default();
+        let layout = self.cute("get_layout", &[view], &plain)?;
+        let shape = self.cute("get_shape", &[layout], &plain)?;
+        let identity = self.cute("make_identity_tensor", &[shape], &plain)?;
+        let fast = fast_axis(view);
+        let memory = self.cute("local_tile", &[view, tile, coord], &plain)?;
+        let coordinates = self.cute("local_tile", &[identity, tile, coord], &plain)?;
+        self.partition(memory, Some((coordinates, shape)), fast, spread)
+    }
+
+    /// A thread's part of a tile in memory, whose neighbours lie along the axis `fast`.
+    fn partition(
+        &mut self,
+        tile: IrValue<'c>,
+        bounds: Option<(IrValue<'c>, IrValue<'c>)>,
+        fast: usize,
+        spread: &Spread,
+    ) -> Result<Part<'c>, SemError> {
+        let shape = &spread.tile.shape;
+        let modes = |found: Result<Vec<Mode>, String>| found.map_err(SemError::Illegal);
+        let threads = modes(spread.layout.thread_modes(shape))?;
+        let values = modes(spread.layout.value_modes(shape))?;
+        // Each mode with its stride in registers, those along memory first.
+        let mut next = 1;
+        let mut order: Vec<(Mode, i64)> = Vec::new();
+        for mode in values {
+            order.push((mode, next));
+            next *= mode.extent;
+        }
+        order.sort_by_key(|(mode, _)| match mode.along {
+            Some((axis, step)) if axis == fast => (0, step),
+            _ => (1, 0),
+        });
+        let along: Vec<Mode> = order.iter().map(|(mode, _)| *mode).collect();
+        let tv = TileLayout::of_modes(&threads, &along, shape);
+        let registers = Layout::concat(
+            order
+                .iter()
+                .map(|(mode, stride)| Layout::scalar(mode.extent, *stride)),
+        );
+        let registers = match order.is_empty() {
+            true => Layout::scalar(1, 0),
+            false => registers,
+        };
+        let elem = spread.tile.elem;
+        let tiler: Vec<String> = shape.iter().map(|extent| format!("{extent}:1")).collect();
+        let tiled = format!(
+            "!cute.tiled_copy<!cute_nvgpu.atom.universal_copy<{elem}, {} b>, layout_copy_tv = <\"{}\">, tiler_mn = <\"[{}]\">>",
+            elem.bits(),
+            tv.tv(),
+            tiler.join(";")
+        );
+        let tiled = self.constant(&tiled)?;
+        let thread = self.thread();
+        let first = OpAttrs {
+            mode: Some(&[0]),
+            ..OpAttrs::default()
+        };
+        let plain = OpAttrs::default();
+        let of_thread = |this: &Self, whole: IrValue<'c>| {
+            let part = this.cute("tiled.copy.partition_S", &[tiled, whole, thread], &plain)?;
+            this.cute("get", &[part], &first)
+        };
+        let memory = of_thread(self, tile)?;
+        let bounds = match bounds {
+            Some((coordinates, shape)) => Some((of_thread(self, coordinates)?, shape)),
+            None => None,
+        };
+        Ok(Part {
+            memory,
+            bounds,
+            registers,
+        })
+    }
+
+    /// Copies between memory and registers, in the widest accesses that are legal.
+    fn copy(
+        &mut self,
+        part: &Part<'c>,
+        fragment: IrValue<'c>,
+        spread: &Spread,
+        load: bool,
+    ) -> Result<(), SemError> {
+        let elem = spread.tile.elem;
+        let mut width = WIDEST / elem.bytes();
+        let mut reason = None;
+        while width >= 1 {
+            match self.copy_by(part, fragment, spread, load, width) {
+                Ok(()) => return Ok(()),
+                Err(error) => reason = Some(error),
+            }
+            width /= 2;
+        }
+        Err(reason.unwrap_or_else(|| SemError::Illegal("has nothing to copy".into())))
+    }
+
+    fn copy_by(
+        &mut self,
+        part: &Part<'c>,
+        fragment: IrValue<'c>,
+        spread: &Spread,
+        load: bool,
+        width: i64,
+    ) -> Result<(), SemError> {
+        let values = spread.values();
+        if values % width != 0 {
+            let message = format!("{values} values are no multiple of {width}");
+            return Err(SemError::Illegal(message));
+        }
+        let vectors = Layout::concat([
+            Layout::contiguous(width),
+            Layout::scalar(values / width, width),
+        ]);
+        let registers = composition(&part.registers, &vectors)?;
+        let bits = width * spread.tile.elem.bits();
+        let atom = format!(
+            "!cute_nvgpu.atom.universal_copy<{}, {bits} b>",
+            spread.tile.elem
+        );
+        // Asked on the types first, so that nothing is built that is not used.
+        let mut vars = Vars::default();
+        let mut val = |value: IrValue<'c>| parse_type(&value.r#type().to_string(), &mut vars);
+        let by = |val: Val, layout: &Layout| {
+            let layout = Val::Layout(AnyLayout::Plain(layout.clone()));
+            evaluate("composition", &[val, layout], &Attrs::default())
+        };
+        let memory = by(val(part.memory)?, &vectors)?;
+        let held = by(val(fragment)?, &registers)?;
+        let (from, to) = if load { (memory, held) } else { (held, memory) };
+        let mut operands = vec![parse_type(&atom, &mut Vars::default())?, from, to];
+        if let Some((coordinates, shape)) = part.bounds {
+            operands.push(by(val(coordinates)?, &vectors)?);
+            operands.push(val(shape)?);
+        }
+        check("copy", &operands)?;
+
+        let plain = OpAttrs::default();
+        let in_vectors = self.constant(&format!("!cute.layout<\"{vectors}\">"))?;
+        let in_registers = self.constant(&format!("!cute.layout<\"{registers}\">"))?;
+        let memory = self.cute("composition", &[part.memory, in_vectors], &plain)?;
+        let held = self.cute("composition", &[fragment, in_registers], &plain)?;
+        let atom = self.constant(&atom)?;
+        let (from, to) = if load { (memory, held) } else { (held, memory) };
+        let mut operands = vec![atom, from, to];
+        if let Some((coordinates, shape)) = part.bounds {
+            operands.push(self.cute("composition", &[coordinates, in_vectors], &plain)?);
+            operands.push(shape);
+        }
+        self.ir.op("cute.copy", &operands, &[], &[]);
+        Ok(())
+    }
+
+    /// What only one of the threads that hold the same may do.
+    pub(super) fn once(
+        &mut self,
+        spread: &Spread,
+        act: impl FnOnce(&mut Self) -> Result<(), SemError>,
+    ) -> Result<(), SemError> {
+        let modes = spread.layout.thread_modes(&spread.tile.shape);
+        let mut before = 1;
+        let mut alike = Vec::new();
+        for mode in modes.map_err(SemError::Illegal)? {
+            if mode.along.is_none() {
+                alike.push((before, mode.extent));
+            }
+            before *= mode.extent;
+        }
+        self.once_by(&alike, act)
+    }
+
+    /// What only a thread does of whose number all these parts, divisor and extent, are zero.
+    pub(super) fn once_by(
+        &mut self,
+        parts: &[(i64, i64)],
+        act: impl FnOnce(&mut Self) -> Result<(), SemError>,
+    ) -> Result<(), SemError> {
+        let mut first = None;
+        let (bit, i32_type) = (self.ir.ty("i1"), self.ir.ty("i32"));
+        for (before, extent) in parts {
+            let thread = self.thread();
+            let (before, extent) = (
+                self.ir.constant(*before, "i32"),
+                self.ir.constant(*extent, "i32"),
+            );
+            let place = self
+                .ir
+                .value("arith.divui", &[thread, before], &[], i32_type);
+            let place = self
+                .ir
+                .value("arith.remui", &[place, extent], &[], i32_type);
+            let zero = self.ir.constant(0, "i32");
+            let equal = [("predicate", self.ir.attr("0 : i64"))];
+            let holds = self.ir.value("arith.cmpi", &[place, zero], &equal, bit);
+            first = Some(match first {
+                None => holds,
+                Some(so_far) => self.ir.value("arith.andi", &[so_far, holds], &[], bit),
+            });
+        }
+        let Some(first) = first else {
+            return act(self);
+        };
+        let (region, block) = region_with_block(&[]);
+        let outside = std::mem::replace(&mut self.ir.insertion, Insertion::End(block));
+        let done = act(self);
+        self.ir.op("scf.yield", &[], &[], &[]);
+        self.ir.insertion = outside;
+        let regions = vec![region, Region::new()];
+        self.ir
+            .op_with_regions("scf.if", &[first], &[], &[], regions);
+        done
+    }
+}
+
+/// The coordinate of a tile, from an operand on.
+fn coordinates_of<'c>(op: IrOp<'c>, from: usize) -> Result<Vec<IrValue<'c>>, SemError> {
+    (from..op.operand_count())
+        .map(|index| operand(op, index))
+        .collect()
+}
+
+/// The axis of a view whose elements are neighbours in memory; the first if none's are known to be.
+fn fast_axis(view: IrValue) -> usize {
+    let Ok(Val::View(View { layout, .. })) =
+        parse_type(&view.r#type().to_string(), &mut Vars::default())
+    else {
+        return 0;
+    };
+    let layout = layout.inner();
+    let neighbours = |axis: &usize| {
+        let mode = layout.mode(*axis);
+        mode.is_some_and(|mode| mode.stride().leaves().first() == Some(&&Int::Static(1)))
+    };
+    (0..layout.rank()).find(neighbours).unwrap_or(0)
+}

@@ -1,0 +1,201 @@
+//! Maps and repetitions: arithmetic on the vectors of a thread.
+use super::place::value_places;
+use super::{Partition, Spread, operand, vector_type};
+use crate::passes::walk::{all_inside, blocks, name_of, operand_value, operations, set_operand};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, argument_of, result_of, value_key};
+use cutec_dialects::semantics::SemError;
+use melior::ir::{Attribute, Identifier, OperationRef, ValueLike, operation::OperationLike};
+use std::collections::HashMap;
+
+/// What stands for a number of the body: a vector, or a number for each value.
+#[derive(Clone)]
+enum Many<'c> {
+    Vector(IrValue<'c>),
+    Numbers(Vec<IrValue<'c>>),
+    /// The same for all.
+    One(IrValue<'c>),
+}
+
+/// The body of a map, for all values of a thread.
+struct Body<'c> {
+    many: HashMap<usize, Many<'c>>,
+    count: i64,
+}
+
+impl<'c> Partition<'c> {
+    /// The body of a map on vectors: arithmetic as such, anything else number by number.
+    pub(super) fn map(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
+        let missing = || SemError::Illegal("has no body".into());
+        let block = blocks(op, 0).into_iter().next().ok_or_else(missing)?;
+        let mut body = Body {
+            many: HashMap::new(),
+            count: to.values(),
+        };
+        for index in 0..op.operand_count() {
+            let vector = operand(op, index)?;
+            body.many
+                .insert(value_key(argument_of(block, index)), Many::Vector(vector));
+        }
+        for inner in operations(block) {
+            if name_of(inner) == "tile.yield" {
+                let value = operand(inner, 0)?;
+                return Ok(self.vector_of(&mut body, value));
+            }
+            self.body_operation(&mut body, inner);
+        }
+        Err(missing())
+    }
+
+    fn body_operation(&mut self, body: &mut Body<'c>, op: IrOp<'c>) {
+        let varies = depends(body, op);
+        if name_of(op).starts_with("arith.") && op.result_count() == 1 && varies {
+            let operands: Vec<IrValue<'c>> = (0..op.operand_count())
+                .filter_map(|index| operand_value(op, index))
+                .map(|value| self.vector_of(body, value))
+                .collect();
+            let result = result_of(op, 0);
+            let ty = self
+                .ir
+                .ty(&vector_type(body.count, &result.r#type().to_string()));
+            let attrs = attributes(op);
+            let attrs: Vec<(&str, Attribute<'c>)> = attrs
+                .iter()
+                .map(|(name, attribute)| (name.as_str(), *attribute))
+                .collect();
+            let vector = self.ir.value(&name_of(op), &operands, &attrs, ty);
+            body.many.insert(value_key(result), Many::Vector(vector));
+            return;
+        }
+        // What depends on no element is computed once.
+        let times = if varies { body.count } else { 1 };
+        let mut results = vec![Vec::new(); op.result_count()];
+        for lane in 0..times as usize {
+            let copy = self.copy_of(body, op, lane);
+            for (index, numbers) in results.iter_mut().enumerate() {
+                numbers.push(result_of(copy, index));
+            }
+        }
+        for (index, numbers) in results.into_iter().enumerate() {
+            let many = match (varies, numbers.first()) {
+                (false, Some(number)) => Many::One(*number),
+                _ => Many::Numbers(numbers),
+            };
+            body.many.insert(value_key(result_of(op, index)), many);
+        }
+    }
+
+    /// A copy of an operation for one value.
+    fn copy_of(&mut self, body: &mut Body<'c>, op: IrOp<'c>, lane: usize) -> IrOp<'c> {
+        // SAFETY: the operation is alive; the copy is inserted below.
+        let copy: IrOp<'c> =
+            unsafe { OperationRef::from_raw(mlir_sys::mlirOperationClone(op.to_raw())) };
+        let mut all = vec![copy];
+        all_inside(copy, &mut all);
+        for inner in all {
+            for index in 0..inner.operand_count() {
+                let Some(value) = operand_value(inner, index) else {
+                    continue;
+                };
+                if body.many.contains_key(&value_key(value)) {
+                    let number = self.number_of(body, value, lane);
+                    set_operand(inner, index, number);
+                }
+            }
+        }
+        if let Insertion::Before(before) = self.ir.insertion {
+            // SAFETY: the block is that of the operation before which the copy goes.
+            unsafe {
+                let block = mlir_sys::mlirOperationGetBlock(before.to_raw());
+                mlir_sys::mlirBlockInsertOwnedOperationBefore(
+                    block,
+                    before.to_raw(),
+                    copy.to_raw(),
+                );
+            }
+        }
+        copy
+    }
+
+    fn vector_of(&mut self, body: &mut Body<'c>, value: IrValue<'c>) -> IrValue<'c> {
+        let elem = value.r#type().to_string();
+        let vector = match body.many.get(&value_key(value)) {
+            Some(Many::Vector(vector)) => return *vector,
+            Some(Many::Numbers(numbers)) => self.gather(numbers, &elem),
+            other => {
+                let one = match other {
+                    Some(Many::One(one)) => *one,
+                    _ => value,
+                };
+                let ty = self.ir.ty(&vector_type(body.count, &elem));
+                self.ir.value("vector.broadcast", &[one], &[], ty)
+            }
+        };
+        // One number is made a vector where it is needed, so that it goes on being one elsewhere.
+        if let Some(Many::Numbers(_)) = body.many.get(&value_key(value)) {
+            body.many.insert(value_key(value), Many::Vector(vector));
+        }
+        vector
+    }
+
+    fn number_of(&mut self, body: &mut Body<'c>, value: IrValue<'c>, lane: usize) -> IrValue<'c> {
+        match body.many.get(&value_key(value)) {
+            Some(Many::Numbers(numbers)) => numbers[lane],
+            Some(Many::Vector(vector)) => {
+                let position = self.ir.attr(&format!("array<i64: {lane}>"));
+                let attrs = [("static_position", position)];
+                self.ir
+                    .value("vector.extract", &[*vector], &attrs, value.r#type())
+            }
+            Some(Many::One(one)) => *one,
+            None => value,
+        }
+    }
+
+    /// A tile repeated along axes: the values of a thread in another order.
+    pub(super) fn repeated(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
+        let (vector, from) = self.of(op, 0)?;
+        let kept = |axis: &usize| from.tile.shape[*axis] == to.tile.shape[*axis];
+        let axes: Vec<usize> = (0..to.tile.shape.len()).filter(kept).collect();
+        let places = |spread: &Spread| -> Result<Vec<Vec<i64>>, SemError> {
+            let along = axes.iter().map(|axis| value_places(spread, *axis));
+            let along: Vec<Vec<i64>> = along.collect::<Result<_, _>>()?;
+            let of = |value: usize| along.iter().map(|places| places[value]).collect();
+            Ok((0..spread.values() as usize).map(of).collect())
+        };
+        let (given, wanted) = (places(&from)?, places(to)?);
+        let elements = self.elements(vector, &from);
+        let repeated: Option<Vec<IrValue<'c>>> = wanted
+            .iter()
+            .map(|place| given.iter().position(|given| given == place))
+            .map(|at| at.map(|at| elements[at]))
+            .collect();
+        let repeated = repeated.ok_or_else(|| {
+            SemError::Illegal(format!(
+                "{} does not hold what {} repeats",
+                from.tile, to.tile
+            ))
+        })?;
+        Ok(self.gather(&repeated, to.tile.elem.value_type()))
+    }
+}
+
+/// Whether an operation, with what it holds, takes something that differs from element to element.
+fn depends(body: &Body, op: IrOp) -> bool {
+    let mut all = vec![op];
+    all_inside(op, &mut all);
+    all.iter().any(|inner| {
+        (0..inner.operand_count())
+            .filter_map(|index| operand_value(*inner, index))
+            .filter_map(|value| body.many.get(&value_key(value)))
+            .any(|many| !matches!(many, Many::One(_)))
+    })
+}
+
+fn attributes<'c>(op: IrOp<'c>) -> Vec<(String, Attribute<'c>)> {
+    op.attributes()
+        .map(|(name, attribute): (Identifier, Attribute<'c>)| {
+            let name = name.as_string_ref();
+            (name.as_str().unwrap_or_default().to_string(), attribute)
+        })
+        .collect()
+}

@@ -1,0 +1,245 @@
+//! `tile-partition`: operations on tiles become what each thread does.
+//!
+//! Before: every tile has its layout. After: the cute level. What a thread holds of a tile is a
+//! vector, its values in the order of the layout; loads, stores and products go through fragments
+//! and the views of one thread. Edges are predicates of the copies.
+mod access;
+mod map;
+mod place;
+mod product;
+mod reduce;
+
+use crate::passes::walk::{all_inside, blocks, kernels, name_of, operand_value, replace};
+use crate::passes::{Reported, report};
+use cutec_dialects::builder::{
+    Insertion, IrOp, IrValue, OpBuilder, argument_of, result_of, value_key,
+};
+use cutec_dialects::ir::{OpAttrs, build};
+use cutec_dialects::semantics::SemError;
+use cutec_dialects::target::Target;
+use cutec_dialects::tile::{TileLayout, TileType};
+use melior::Context;
+use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
+use std::collections::HashMap;
+
+/// Partitions every kernel of the module.
+pub fn partition(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
+    for (_, functions) in kernels(module) {
+        for function in functions {
+            // SAFETY: the context outlives the module.
+            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
+            function_of(context, function)
+                .map_err(|(op, message)| report(op.location(), message))?;
+        }
+    }
+    Ok(())
+}
+
+type Failed<'c> = (IrOp<'c>, String);
+
+/// What a tile is, now that it is spread.
+#[derive(Clone)]
+struct Spread {
+    tile: TileType,
+    layout: TileLayout,
+}
+
+impl Spread {
+    /// Elements of a thread.
+    fn values(&self) -> i64 {
+        self.layout.values()
+    }
+
+    /// The type of the vector that has them.
+    fn vector(&self) -> String {
+        vector_type(self.values(), self.tile.elem.value_type())
+    }
+}
+
+fn vector_type(count: i64, elem: &str) -> String {
+    format!("vector<{count}x{elem}>")
+}
+
+struct Partition<'c> {
+    ir: OpBuilder<'c>,
+    /// What the vectors are that stand for tiles.
+    spread: HashMap<usize, Spread>,
+    /// The number of the thread in its block.
+    thread: Option<IrValue<'c>>,
+    entry: IrOp<'c>,
+}
+
+fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>> {
+    let mut operations = Vec::new();
+    all_inside(function, &mut operations);
+    let Some(entry) = operations.first().copied() else {
+        return Ok(());
+    };
+    let mut partition = Partition {
+        ir: OpBuilder::new(context, Insertion::Before(entry)),
+        spread: HashMap::new(),
+        thread: None,
+        entry,
+    };
+    // Bodies of maps go with their map.
+    let in_map = |op: &IrOp| operations.iter().any(|map| is_inside(*op, *map));
+    let kept: Vec<IrOp> = operations
+        .iter()
+        .copied()
+        .filter(|op| !in_map(op))
+        .collect();
+    let mut dead = Vec::new();
+    for op in kept {
+        if partition.operation(op)? {
+            dead.push(op);
+        }
+    }
+    for op in dead.into_iter().rev() {
+        // SAFETY: what used its results uses vectors now, or was erased before.
+        unsafe { mlir_sys::mlirOperationDestroy(op.to_raw()) };
+    }
+    Ok(())
+}
+
+fn is_inside(op: IrOp, map: IrOp) -> bool {
+    name_of(map) == "tile.map" && {
+        // SAFETY: both operations are alive.
+        let parent = unsafe { mlir_sys::mlirOperationGetParentOperation(op.to_raw()) };
+        parent.ptr == map.to_raw().ptr
+    }
+}
+
+impl<'c> Partition<'c> {
+    /// Whether the operation is replaced.
+    fn operation(&mut self, op: IrOp<'c>) -> Result<bool, Failed<'c>> {
+        self.ir.insertion = Insertion::Before(op);
+        self.ir.location = op.location();
+        let name = name_of(op);
+        let Some(name) = name.strip_prefix("tile.") else {
+            return self.carried(op).map(|()| false);
+        };
+        let result = match op.result_count() {
+            0 => None,
+            _ => spread_of(op, result_of(op, 0))?,
+        };
+        let illegal = |error: SemError| (op, error.to_string());
+        let value = match (name, &result) {
+            ("load", Some(to)) => self.load(op, to).map_err(illegal)?,
+            ("store", None) => {
+                self.store(op).map_err(illegal)?;
+                return Ok(true);
+            }
+            ("splat", Some(to)) => {
+                let ty = self.ir.ty(&to.vector());
+                let number = operand(op, 0).map_err(illegal)?;
+                self.ir.value("vector.broadcast", &[number], &[], ty)
+            }
+            ("iota", Some(to)) => {
+                let axis = op.attribute("axis").ok();
+                let axis = axis.and_then(cutec_dialects::builder::integer_value);
+                self.coordinates(to, axis.unwrap_or(0) as usize)
+                    .map_err(illegal)?
+            }
+            ("map", Some(to)) => self.map(op, to).map_err(illegal)?,
+            ("reduce", Some(to)) => self.reduce(op, to).map_err(illegal)?,
+            ("broadcast", Some(to)) => self.repeated(op, to).map_err(illegal)?,
+            // The threads hold what they held; only the axes are named anew.
+            ("transpose" | "reshape", Some(_)) => operand(op, 0).map_err(illegal)?,
+            ("dot", Some(to)) => self.product(op, to).map_err(illegal)?,
+            ("convert_layout", Some(to)) => self.convert(op, to).map_err(illegal)?,
+            _ => {
+                let message = format!("tile.{name} cannot be partitioned yet");
+                return Err((op, message));
+            }
+        };
+        if let Some(to) = result {
+            self.spread.insert(value_key(value), to);
+        }
+        replace(result_of(op, 0), value);
+        Ok(true)
+    }
+
+    /// What a loop or a condition carries and gives is a vector as well.
+    fn carried(&mut self, op: IrOp<'c>) -> Result<(), Failed<'c>> {
+        let results = (0..op.result_count()).map(|index| result_of(op, index));
+        let inside = (0..op.region_count()).flat_map(|region| blocks(op, region));
+        let arguments = inside
+            .flat_map(|block| (0..block.argument_count()).map(move |at| argument_of(block, at)));
+        for value in results.chain(arguments).collect::<Vec<_>>() {
+            if let Some(to) = spread_of(op, value)? {
+                value.set_type(self.ir.ty(&to.vector()));
+                self.spread.insert(value_key(value), to);
+            }
+        }
+        Ok(())
+    }
+
+    /// What an operand that was a tile is.
+    fn of(&self, op: IrOp<'c>, index: usize) -> Result<(IrValue<'c>, Spread), SemError> {
+        let value = operand(op, index)?;
+        let spread = self.spread.get(&value_key(value)).cloned();
+        let spread =
+            spread.ok_or_else(|| SemError::Illegal("takes a tile that nothing defines".into()))?;
+        Ok((value, spread))
+    }
+
+    /// An operation of the `cute` dialect with a result.
+    fn cute(
+        &self,
+        name: &str,
+        operands: &[IrValue<'c>],
+        attrs: &OpAttrs,
+    ) -> Result<IrValue<'c>, SemError> {
+        build(&self.ir, name, operands, attrs)?
+            .ok_or_else(|| SemError::Illegal(format!("cute.{name} gives nothing")))
+    }
+
+    /// A value of the `cute` dialect that is known at compile time.
+    fn constant(&self, ty: &str) -> Result<IrValue<'c>, SemError> {
+        let attrs = OpAttrs {
+            result: Some(ty),
+            ..OpAttrs::default()
+        };
+        self.cute("static", &[], &attrs)
+    }
+
+    fn barrier(&self) {
+        self.ir.op("nvvm.barrier0", &[], &[], &[]);
+    }
+
+    /// The elements of a vector.
+    fn elements(&self, vector: IrValue<'c>, spread: &Spread) -> Vec<IrValue<'c>> {
+        let ty = self.ir.ty(spread.tile.elem.value_type());
+        let element = |at: i64| {
+            let position = self.ir.attr(&format!("array<i64: {at}>"));
+            let attrs = [("static_position", position)];
+            self.ir.value("vector.extract", &[vector], &attrs, ty)
+        };
+        (0..spread.values()).map(element).collect()
+    }
+
+    /// The vector of some elements.
+    fn gather(&self, elements: &[IrValue<'c>], elem: &str) -> IrValue<'c> {
+        let ty = self.ir.ty(&vector_type(elements.len() as i64, elem));
+        self.ir.value("vector.from_elements", elements, &[], ty)
+    }
+}
+
+fn operand<'c>(op: IrOp<'c>, index: usize) -> Result<IrValue<'c>, SemError> {
+    operand_value(op, index).ok_or_else(|| SemError::Illegal("an operand is missing".into()))
+}
+
+/// How a tile is spread; `None` where the value is no tile.
+fn spread_of<'c>(op: IrOp<'c>, value: IrValue<'c>) -> Result<Option<Spread>, Failed<'c>> {
+    match TileType::of(value.r#type()) {
+        None => Ok(None),
+        Some(Err(message)) => Err((op, message)),
+        Some(Ok(tile)) => match tile.layout.clone() {
+            Some(layout) => Ok(Some(Spread { tile, layout })),
+            None => Err((
+                op,
+                format!("{tile} has no layout; run tile-assign-layouts first"),
+            )),
+        },
+    }
+}

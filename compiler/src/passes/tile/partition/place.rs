@@ -1,0 +1,104 @@
+//! Where in its tile a thread's values lie.
+use super::{Partition, Spread, vector_type};
+use cutec_dialects::builder::{Insertion, IrValue};
+use cutec_dialects::semantics::SemError;
+use cutec_dialects::tile::Mode;
+
+impl<'c> Partition<'c> {
+    /// The number of the thread in its block.
+    pub(super) fn thread(&mut self) -> IrValue<'c> {
+        if let Some(thread) = self.thread {
+            return thread;
+        }
+        let before = std::mem::replace(&mut self.ir.insertion, Insertion::Before(self.entry));
+        let i32_type = self.ir.ty("i32");
+        let thread = self
+            .ir
+            .value("nvvm.read.ptx.sreg.tid.x", &[], &[], i32_type);
+        self.ir.insertion = before;
+        self.thread = Some(thread);
+        thread
+    }
+
+    /// The thread's place in each of its modes.
+    pub(super) fn thread_places(
+        &mut self,
+        spread: &Spread,
+    ) -> Result<Vec<(Mode, IrValue<'c>)>, SemError> {
+        let modes = spread
+            .layout
+            .thread_modes(&spread.tile.shape)
+            .map_err(SemError::Illegal)?;
+        let thread = self.thread();
+        let i32_type = self.ir.ty("i32");
+        let mut before = 1;
+        let mut places = Vec::with_capacity(modes.len());
+        for mode in modes {
+            let (width, extent) = (
+                self.ir.constant(before, "i32"),
+                self.ir.constant(mode.extent, "i32"),
+            );
+            let place = self
+                .ir
+                .value("arith.divui", &[thread, width], &[], i32_type);
+            let place = self
+                .ir
+                .value("arith.remui", &[place, extent], &[], i32_type);
+            places.push((mode, place));
+            before *= mode.extent;
+        }
+        Ok(places)
+    }
+
+    /// The coordinate of each value along an axis, as a vector of i32.
+    pub(super) fn coordinates(
+        &mut self,
+        spread: &Spread,
+        axis: usize,
+    ) -> Result<IrValue<'c>, SemError> {
+        let i32_type = self.ir.ty("i32");
+        let mut base = self.ir.constant(0, "i32");
+        for (mode, place) in self.thread_places(spread)? {
+            if let Some((along, step)) = mode.along
+                && along == axis
+            {
+                let step = self.ir.constant(step, "i32");
+                let part = self.ir.value("arith.muli", &[place, step], &[], i32_type);
+                base = self.ir.value("arith.addi", &[base, part], &[], i32_type);
+            }
+        }
+        let offsets = value_places(spread, axis)?;
+        let ty = self.ir.ty(&vector_type(spread.values(), "i32"));
+        let base = self.ir.value("vector.broadcast", &[base], &[], ty);
+        let list: Vec<String> = offsets.iter().map(i64::to_string).collect();
+        let dense = format!(
+            "dense<[{}]> : {}",
+            list.join(", "),
+            vector_type(spread.values(), "i32")
+        );
+        let offsets = [("value", self.ir.attr(&dense))];
+        let offsets = self.ir.value("arith.constant", &[], &offsets, ty);
+        Ok(self.ir.value("arith.addi", &[base, offsets], &[], ty))
+    }
+}
+
+/// How far along an axis each value of a thread lies from its first.
+pub(super) fn value_places(spread: &Spread, axis: usize) -> Result<Vec<i64>, SemError> {
+    let modes = spread
+        .layout
+        .value_modes(&spread.tile.shape)
+        .map_err(SemError::Illegal)?;
+    let place = |value: i64| {
+        let (mut rest, mut place) = (value, 0);
+        for mode in &modes {
+            if let Some((along, step)) = mode.along
+                && along == axis
+            {
+                place += rest % mode.extent * step;
+            }
+            rest /= mode.extent;
+        }
+        place
+    };
+    Ok((0..spread.values()).map(place).collect())
+}

@@ -1,0 +1,43 @@
+//! Products: fragments of a tiled MMA.
+use super::{Partition, Spread};
+use cutec_dialects::builder::{IrOp, IrValue};
+use cutec_dialects::semantics::SemError;
+use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::value::Val;
+use cutec_layout::{Layout, Tree};
+use melior::ir::operation::OperationLike;
+
+impl<'c> Partition<'c> {
+    pub(super) fn product(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
+        let attribute = op.attribute("mma").map(|mma| mma.to_string());
+        let text = attribute.unwrap_or_default();
+        let Val::TiledMma(mma) = parse_type(&text, &mut Vars::default())? else {
+            return Err(SemError::Illegal(format!(
+                "expects a tiled MMA, but got {text}"
+            )));
+        };
+        let mut fragments = Vec::new();
+        for (index, modes) in [[0, 2], [1, 2], [0, 1]].into_iter().enumerate() {
+            let (vector, spread) = self.of(op, index)?;
+            // How often the atoms of all warps are repeated along each axis.
+            let mut rest = [1; 2];
+            for (axis, mode) in modes.into_iter().enumerate() {
+                let atoms = mma.tiled.thr_layout_vmnk().mode(mode + 1);
+                let atoms = atoms
+                    .and_then(|atoms| atoms.size().as_static())
+                    .unwrap_or(1);
+                rest[axis] = spread.tile.shape[axis] / (mma.tiled.atom().shape_mnk[mode] * atoms);
+            }
+            let [x, y] = rest;
+            let values = spread.values() / (x * y);
+            let shape = [values, x, y].map(|extent| Tree::Leaf(extent.into()));
+            let fragment = self.registers(&spread, &Layout::col_major(Tree::Node(shape.to_vec())));
+            self.store_vec(vector, fragment)?;
+            fragments.push(fragment);
+        }
+        let tiled = self.constant(&text)?;
+        let [a, b, c] = [fragments[0], fragments[1], fragments[2]];
+        self.ir.op("cute.gemm", &[tiled, c, a, b, c], &[], &[]);
+        self.load_vec(c, to)
+    }
+}

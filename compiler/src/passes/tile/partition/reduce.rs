@@ -1,0 +1,311 @@
+//! Reductions along an axis: over the values of a thread, the lanes of a warp, the warps of a block.
+use super::place::value_places;
+use super::{Partition, Spread};
+use cutec_dialects::builder::{IrOp, IrValue, integer_value};
+use cutec_dialects::elem::Elem;
+use cutec_dialects::semantics::SemError;
+use cutec_dialects::tile::Mode;
+use melior::ir::operation::OperationLike;
+
+const WARP: i64 = 32;
+
+impl<'c> Partition<'c> {
+    pub(super) fn reduce(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
+        let (vector, from) = self.of(op, 0)?;
+        let elem = from.tile.elem;
+        let kind = op.attribute("kind").map(|kind| kind.to_string());
+        let kind = kind.unwrap_or_default();
+        let combine = combiner(kind.trim_matches('"'), elem)?;
+        let axis = op.attribute("axis").ok().and_then(integer_value);
+        let axis = axis.unwrap_or(0) as usize;
+        let mut numbers = self.within_thread(vector, &from, to, axis, combine)?;
+
+        // Modes of threads along the axis, each of lanes or of warps.
+        let modes = from
+            .layout
+            .thread_modes(&from.tile.shape)
+            .map_err(SemError::Illegal)?;
+        let (mut before, mut across_warps) = (1, Vec::new());
+        for mode in modes {
+            let mine = mode.along.is_some_and(|(along, _)| along == axis);
+            let end = before * mode.extent;
+            if mine && end.min(WARP) > before {
+                self.across_lanes(&mut numbers, elem, before, end.min(WARP), combine)?;
+            }
+            if mine && end > WARP {
+                let first = before.max(WARP);
+                across_warps.push((first, end / first));
+            }
+            before = end;
+        }
+        if !across_warps.is_empty() {
+            self.across_warps(&mut numbers, &from, to, &across_warps, combine)?;
+        }
+        Ok(self.gather(&numbers, elem.value_type()))
+    }
+
+    /// What a thread holds, combined: a number for each value that is left.
+    fn within_thread(
+        &mut self,
+        vector: IrValue<'c>,
+        from: &Spread,
+        to: &Spread,
+        axis: usize,
+        combine: &str,
+    ) -> Result<Vec<IrValue<'c>>, SemError> {
+        let others: Vec<usize> = (0..from.tile.shape.len())
+            .filter(|other| *other != axis)
+            .collect();
+        let places = |spread: &Spread| -> Result<Vec<Vec<i64>>, SemError> {
+            let along = others.iter().map(|axis| value_places(spread, *axis));
+            let along: Vec<Vec<i64>> = along.collect::<Result<_, _>>()?;
+            let of = |value: usize| along.iter().map(|places| places[value]).collect();
+            Ok((0..spread.values() as usize).map(of).collect())
+        };
+        let (given, wanted) = (places(from)?, places(to)?);
+        let elements = self.elements(vector, from);
+        let ty = self.ir.ty(from.tile.elem.value_type());
+        let mut numbers = Vec::with_capacity(wanted.len());
+        for place in &wanted {
+            let mut level: Vec<IrValue<'c>> = given
+                .iter()
+                .zip(&elements)
+                .filter(|(given, _)| *given == place)
+                .map(|(_, element)| *element)
+                .collect();
+            // Pairs of pairs: short chains, and sums of similar size meet.
+            while level.len() > 1 {
+                level = level
+                    .chunks(2)
+                    .map(|pair| match pair {
+                        [a, b] => self.ir.value(combine, &[*a, *b], &[], ty),
+                        rest => rest[0],
+                    })
+                    .collect();
+            }
+            let number = level.first().copied().ok_or_else(|| {
+                SemError::Illegal(format!("{} is not what {} leaves", to.tile, from.tile))
+            })?;
+            numbers.push(number);
+        }
+        Ok(numbers)
+    }
+
+    /// Combines with the lanes that differ in the bits from `before` to `end`, powers of two.
+    fn across_lanes(
+        &mut self,
+        numbers: &mut [IrValue<'c>],
+        elem: Elem,
+        before: i64,
+        end: i64,
+        combine: &str,
+    ) -> Result<(), SemError> {
+        if before.count_ones() != 1 || end.count_ones() != 1 {
+            return Err(SemError::Illegal(format!(
+                "reduces over lanes {before} to {end} of a warp; expected powers of two"
+            )));
+        }
+        let ty = self.ir.ty(elem.value_type());
+        let mut distance = before;
+        while distance < end {
+            for number in numbers.iter_mut() {
+                let other = self.shuffled(*number, elem, distance);
+                *number = self.ir.value(combine, &[*number, other], &[], ty);
+            }
+            distance *= 2;
+        }
+        Ok(())
+    }
+
+    /// The number of the lane whose number differs by an exclusive or.
+    fn shuffled(&mut self, number: IrValue<'c>, elem: Elem, distance: i64) -> IrValue<'c> {
+        let word = self.ir.ty("i32");
+        let bits = elem.bits();
+        let own = elem.value_type();
+        let integer = self.ir.ty(&format!("i{bits}"));
+        let plain = match elem.is_float() && elem.has_arithmetic() {
+            true => self.ir.value("arith.bitcast", &[number], &[], integer),
+            false => number,
+        };
+        let exchanged = match bits {
+            32 => self.exchange(plain, distance),
+            64 => {
+                let low = self.ir.value("arith.trunci", &[plain], &[], word);
+                let shift = self.ir.constant(32, "i64");
+                let high = self.ir.value("arith.shrui", &[plain, shift], &[], integer);
+                let high = self.ir.value("arith.trunci", &[high], &[], word);
+                let (low, high) = (self.exchange(low, distance), self.exchange(high, distance));
+                let low = self.ir.value("arith.extui", &[low], &[], integer);
+                let high = self.ir.value("arith.extui", &[high], &[], integer);
+                let high = self.ir.value("arith.shli", &[high, shift], &[], integer);
+                self.ir.value("arith.ori", &[low, high], &[], integer)
+            }
+            _ => {
+                let wide = self.ir.value("arith.extui", &[plain], &[], word);
+                let wide = self.exchange(wide, distance);
+                self.ir.value("arith.trunci", &[wide], &[], integer)
+            }
+        };
+        match elem.is_float() && elem.has_arithmetic() {
+            true => {
+                let own = self.ir.ty(own);
+                self.ir.value("arith.bitcast", &[exchanged], &[], own)
+            }
+            false => exchanged,
+        }
+    }
+
+    fn exchange(&mut self, word: IrValue<'c>, distance: i64) -> IrValue<'c> {
+        let members = self.ir.constant(-1, "i32");
+        let distance = self.ir.constant(distance, "i32");
+        let segment = self.ir.constant(31, "i32");
+        let kind = [("kind", self.ir.attr("#nvvm<shfl_kind bfly>"))];
+        let ty = self.ir.ty("i32");
+        let operands = [members, word, distance, segment];
+        self.ir.value("nvvm.shfl.sync", &operands, &kind, ty)
+    }
+
+    /// Combines what the warps have, through shared memory: a row for each warp along the axis.
+    fn across_warps(
+        &mut self,
+        numbers: &mut [IrValue<'c>],
+        from: &Spread,
+        to: &Spread,
+        warps: &[(i64, i64)],
+        combine: &str,
+    ) -> Result<(), SemError> {
+        let count: i64 = warps.iter().map(|(_, extent)| extent).product();
+        let (size, elem) = (to.tile.size(), to.tile.elem);
+        let buffer = self.alloc(
+            "memref.alloc_smem",
+            &format!("!cute.memref<{elem}, smem, align<128>, \"({size},{count}):(1,{size})\">"),
+        );
+        let i32_type = self.ir.ty("i32");
+        // Which of the warps along the axis this thread is in.
+        let thread = self.thread();
+        let mut warp = self.ir.constant(0, "i32");
+        let mut scale = 1;
+        for (first, extent) in warps {
+            let (first, modulus) = (
+                self.ir.constant(*first, "i32"),
+                self.ir.constant(*extent, "i32"),
+            );
+            let place = self
+                .ir
+                .value("arith.divui", &[thread, first], &[], i32_type);
+            let place = self
+                .ir
+                .value("arith.remui", &[place, modulus], &[], i32_type);
+            let by = self.ir.constant(scale, "i32");
+            let place = self.ir.value("arith.muli", &[place, by], &[], i32_type);
+            warp = self.ir.value("arith.addi", &[warp, place], &[], i32_type);
+            scale *= extent;
+        }
+        let rows = self.indices(to)?;
+        let written = numbers.to_vec();
+        // One lane for each number: those that hold the same along the axis within a warp do not write.
+        let lanes = lanes_that_write(from, to)?;
+        self.once_by(&lanes, |this| {
+            for (row, number) in rows.iter().zip(&written) {
+                let at = this.place_of(*row, warp);
+                this.ir
+                    .op("cute.memref.store", &[*number, buffer, at], &[], &[]);
+            }
+            Ok(())
+        })?;
+        self.barrier();
+        let ty = self.ir.ty(elem.value_type());
+        for (row, number) in rows.iter().zip(numbers.iter_mut()) {
+            let mut all = None;
+            for warp in 0..count {
+                let warp = self.ir.constant(warp, "i32");
+                let at = self.place_of(*row, warp);
+                let loaded = self.ir.value("cute.memref.load", &[buffer, at], &[], ty);
+                all = Some(match all {
+                    None => loaded,
+                    Some(so_far) => self.ir.value(combine, &[so_far, loaded], &[], ty),
+                });
+            }
+            *number = all.unwrap_or(*number);
+        }
+        // The next reduction may take the buffer only when all have read it.
+        self.barrier();
+        Ok(())
+    }
+
+    fn place_of(&self, row: IrValue<'c>, warp: IrValue<'c>) -> IrValue<'c> {
+        let ty = self.ir.ty("!cute.coord<\"(?,?)\">");
+        self.ir.value("cute.make_coord", &[row, warp], &[], ty)
+    }
+
+    /// The index in its tile of each value of a thread.
+    fn indices(&mut self, spread: &Spread) -> Result<Vec<IrValue<'c>>, SemError> {
+        let i32_type = self.ir.ty("i32");
+        let stride = |axis: usize| spread.tile.shape[..axis].iter().product::<i64>();
+        let mut base = self.ir.constant(0, "i32");
+        for (mode, place) in self.thread_places(spread)? {
+            if let Some((axis, step)) = mode.along {
+                let step = self.ir.constant(step * stride(axis), "i32");
+                let part = self.ir.value("arith.muli", &[place, step], &[], i32_type);
+                base = self.ir.value("arith.addi", &[base, part], &[], i32_type);
+            }
+        }
+        let mut offsets = vec![0; spread.values() as usize];
+        for axis in 0..spread.tile.shape.len() {
+            for (offset, place) in offsets.iter_mut().zip(value_places(spread, axis)?) {
+                *offset += place * stride(axis);
+            }
+        }
+        let index = |offset: i64| {
+            let offset = self.ir.constant(offset, "i32");
+            self.ir.value("arith.addi", &[base, offset], &[], i32_type)
+        };
+        Ok(offsets.into_iter().map(index).collect())
+    }
+}
+
+/// The parts of a thread's number, as divisor and extent, that are zero in a thread that writes for its warp.
+fn lanes_that_write(from: &Spread, to: &Spread) -> Result<Vec<(i64, i64)>, SemError> {
+    let modes = |spread: &Spread| -> Result<Vec<Mode>, SemError> {
+        let modes = spread.layout.thread_modes(&spread.tile.shape);
+        modes.map_err(SemError::Illegal)
+    };
+    let (before, after) = (modes(from)?, modes(to)?);
+    let mut found = Vec::new();
+    let mut first = 1;
+    for (mode, left) in before.iter().zip(&after) {
+        let reduced = mode.along.is_some() && left.along.is_none();
+        // Of a mode along the axis the lanes, of one that holds the same anyway all.
+        let extent = match (mode.along, reduced) {
+            (None, _) => mode.extent,
+            (_, true) => mode.extent.min((WARP / first).max(1)),
+            _ => 1,
+        };
+        if extent > 1 {
+            found.push((first, extent));
+        }
+        first *= mode.extent;
+    }
+    Ok(found)
+}
+
+/// The operation that combines two numbers.
+fn combiner(kind: &str, elem: Elem) -> Result<&'static str, SemError> {
+    let float = elem.is_float();
+    match (kind, float, elem.has_arithmetic() || kind.len() == 2) {
+        ("add", true, true) => Ok("arith.addf"),
+        ("add", false, true) => Ok("arith.addi"),
+        ("mul", true, true) => Ok("arith.mulf"),
+        ("mul", false, true) => Ok("arith.muli"),
+        ("min", true, true) => Ok("arith.minimumf"),
+        ("min", false, true) => Ok("arith.minsi"),
+        ("max", true, true) => Ok("arith.maximumf"),
+        ("max", false, true) => Ok("arith.maxsi"),
+        ("and", false, true) => Ok("arith.andi"),
+        ("or", false, true) => Ok("arith.ori"),
+        ("xor", false, true) => Ok("arith.xori"),
+        _ => Err(SemError::Illegal(format!(
+            "cannot combine {elem} by {kind}"
+        ))),
+    }
+}

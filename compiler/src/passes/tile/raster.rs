@@ -1,0 +1,102 @@
+//! `tile-raster`: which tile a block computes, from its number.
+//!
+//! Before: `tile.grid` with the number of tiles along each axis, and `tile.index`. After: arithmetic on the
+//! number of the block. With `tile.raster = w` on the function, tiles go down `w` rows before they go
+//! to the next column: blocks that run at the same time share rows and columns, which L2 then holds.
+use crate::passes::walk::{all_inside, kernels, name_of, operand_value, replace};
+use crate::passes::{Reported, report};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value, result_of};
+use cutec_dialects::target::Target;
+use melior::Context;
+use melior::ir::operation::OperationLike;
+
+/// Gives every block of every kernel its tile.
+pub fn raster(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
+    for (_, functions) in kernels(module) {
+        for function in functions {
+            // SAFETY: the context outlives the module.
+            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
+            function_of(context, function)?;
+        }
+    }
+    Ok(())
+}
+
+fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Reported> {
+    let mut operations = Vec::new();
+    all_inside(function, &mut operations);
+    let named = |name: &str| -> Vec<IrOp<'c>> {
+        let ops = operations.iter().copied();
+        ops.filter(|op| name_of(*op) == name).collect()
+    };
+    let (grids, indices) = (named("tile.grid"), named("tile.index"));
+    let grid = match (grids.as_slice(), indices.first()) {
+        ([], None) => return Ok(()),
+        ([grid], _) => *grid,
+        ([], Some(index)) => {
+            let message = "needs one tile.grid before it, which says how many tiles there are";
+            return Err(report(index.location(), message));
+        }
+        ([_, second, ..], _) => {
+            return Err(report(second.location(), "is the second of its function"));
+        }
+    };
+    let mut ir = OpBuilder::new(context, Insertion::Before(grid));
+    ir.location = grid.location();
+    let counts: Vec<IrValue<'c>> = (0..grid.operand_count())
+        .filter_map(|index| operand_value(grid, index))
+        .collect();
+    let width = function
+        .attribute("tile.raster")
+        .ok()
+        .and_then(integer_value);
+    let places = places(&ir, &counts, width);
+    for index in indices {
+        let axis = index.attribute("axis").ok().and_then(integer_value);
+        let place = axis
+            .and_then(|axis| usize::try_from(axis).ok())
+            .and_then(|axis| places.get(axis));
+        let Some(place) = place else {
+            let message = format!("expects an axis of the grid, of {} axes", counts.len());
+            return Err(report(index.location(), message));
+        };
+        replace(result_of(index, 0), *place);
+        // SAFETY: nothing uses its result any more.
+        unsafe { mlir_sys::mlirOperationDestroy(index.to_raw()) };
+    }
+    // SAFETY: it has no result.
+    unsafe { mlir_sys::mlirOperationDestroy(grid.to_raw()) };
+    Ok(())
+}
+
+/// The place of a block's tile along each axis.
+fn places<'c>(ir: &OpBuilder<'c>, counts: &[IrValue<'c>], width: Option<i64>) -> Vec<IrValue<'c>> {
+    let i32_type = ir.ty("i32");
+    let op = |name: &str, a: IrValue<'c>, b: IrValue<'c>| ir.value(name, &[a, b], &[], i32_type);
+    let (div, rem) = ("arith.divui", "arith.remui");
+    let block = ir.value("nvvm.read.ptx.sreg.ctaid.x", &[], &[], i32_type);
+    let [rows, columns, rest @ ..] = counts else {
+        return vec![block];
+    };
+    let (plane, mut places) = match rest {
+        [] => (block, Vec::new()),
+        _ => {
+            let size = op("arith.muli", *rows, *columns);
+            (op(rem, block, size), vec![op(div, block, size)])
+        }
+    };
+    let (row, column) = match width.filter(|width| *width > 1) {
+        None => (op(rem, plane, *rows), op(div, plane, *rows)),
+        Some(width) => {
+            let width = ir.constant(width, "i32");
+            let whole = op("arith.muli", width, *columns);
+            let first = op("arith.muli", op(div, plane, whole), width);
+            let height = op("arith.minui", op("arith.subi", *rows, first), width);
+            let inside = op(rem, plane, whole);
+            let row = op("arith.addi", first, op(rem, inside, height));
+            (row, op(div, inside, height))
+        }
+    };
+    places.splice(0..0, [row, column]);
+    places
+}

@@ -1,0 +1,210 @@
+//! `tile-select-atoms`: the instruction of each product, and how warps share its tile.
+//!
+//! Before: `tile.dot` without `mma`, or with the atom or the tiled MMA that the program pins. After:
+//! `mma` is a tiled MMA, and the function has its `known_block_size`. `tile.warps` on the function pins
+//! the warps along m and n.
+use crate::passes::walk::{all_inside, kernels, name_of, operand_value, set_attribute};
+use crate::passes::{Reported, report};
+use cutec_dialects::builder::{Insertion, IrOp, OpBuilder};
+use cutec_dialects::elem::Elem;
+use cutec_dialects::target::Target;
+use cutec_dialects::tile::TileType;
+use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::value::Val;
+use melior::Context;
+use melior::ir::{ValueLike, operation::OperationLike};
+
+/// Elements of a product that one warp computes where nothing says how many warps there are.
+const OF_A_WARP: i64 = 32 * 32;
+/// Warps of a block, where nothing says how many.
+const MOST_WARPS: i64 = 8;
+const WARP: i64 = 32;
+/// Warps of the largest block.
+const MOST_PINNED: i64 = 32;
+
+/// What is known of a product before the warps are.
+struct Product<'c> {
+    dot: IrOp<'c>,
+    /// Type of its atom, or of its tiled MMA where that is pinned.
+    mma: String,
+    /// Extents of the tile and of the atom, along m and n; threads of the atom.
+    extents: [i64; 2],
+    atom: [i64; 2],
+    threads: i64,
+    /// Threads of a pinned tiled MMA.
+    pinned: Option<i64>,
+}
+
+/// Chooses for every product of the module.
+pub fn select_atoms(context: &Context, module: IrOp, target: &Target) -> Result<(), Reported> {
+    for (_, functions) in kernels(module) {
+        for function in functions {
+            let mut operations = Vec::new();
+            all_inside(function, &mut operations);
+            operations.retain(|op| name_of(*op) == "tile.dot");
+            let products = operations
+                .into_iter()
+                .map(|dot| product(dot, target).map_err(|message| report(dot.location(), message)))
+                .collect::<Result<Vec<_>, _>>()?;
+            // SAFETY: the context outlives the module.
+            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
+            if !products.is_empty() {
+                select(context, function, &products)
+                    .map_err(|(dot, message)| report(dot.location(), message))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The atom of a product, pinned or chosen.
+fn product<'c>(dot: IrOp<'c>, target: &Target) -> Result<Product<'c>, String> {
+    let [a, b, c] = [tile(dot, 0)?, tile(dot, 1)?, tile(dot, 2)?];
+    let mma = match dot.attribute("mma") {
+        Ok(pinned) => pinned.to_string(),
+        Err(_) => atom_of(&a, &b, &c)?,
+    };
+    let (atom, pinned) = match parse_type(&mma, &mut Vars::default()) {
+        Ok(Val::TiledMma(tiled)) => (tiled.atom, tiled.tiled.threads().as_static()),
+        Ok(Val::MmaAtom(atom)) => (atom, None),
+        Ok(other) => return Err(format!("expects an MMA, but got {}", other.describe())),
+        Err(error) => return Err(error.to_string()),
+    };
+    atom.legal_on(target).map_err(|error| error.to_string())?;
+    let layouts = atom.layouts().map_err(|error| error.to_string())?;
+    let [m, n, k] = layouts.shape;
+    let (extents, depth) = ([c.shape[0], c.shape[1]], a.shape[1]);
+    if extents[0] % m != 0 || extents[1] % n != 0 || depth % k != 0 {
+        let [rows, columns] = extents;
+        return Err(format!(
+            "expects extents that are multiples of {m} × {n} × {k}, which the instruction multiplies, but got {rows} × {columns} × {depth}"
+        ));
+    }
+    Ok(Product {
+        dot,
+        mma,
+        extents,
+        atom: [m, n],
+        threads: if (m, n) == (1, 1) { 1 } else { WARP },
+        pinned,
+    })
+}
+
+/// Gives every product of a function its tiled MMA, all of the same number of threads.
+fn select<'c>(
+    context: &'c Context,
+    function: IrOp<'c>,
+    products: &[Product<'c>],
+) -> Result<(), (IrOp<'c>, String)> {
+    let pinned = pinned_warps(function).map_err(|message| (function, message))?;
+    let wanted = products.iter().map(|product| {
+        let warps = product.extents[0] * product.extents[1] / OF_A_WARP;
+        let warps = warps.clamp(1, MOST_WARPS);
+        1 << warps.ilog2()
+    });
+    let most = match pinned {
+        Some([rows, columns]) => rows * columns,
+        None => wanted.max().unwrap_or(1),
+    };
+    let fixed = products.iter().find_map(|product| product.pinned);
+    let mut threads = fixed.unwrap_or(most * WARP);
+    let splits = loop {
+        let split = |product: &Product| match (product.pinned, pinned) {
+            (Some(own), _) => (own == threads).then_some([1, 1]),
+            (None, Some(warps)) if product.threads == WARP => fits(product, warps).then_some(warps),
+            _ => split(product, threads / product.threads),
+        };
+        let splits: Vec<Option<[i64; 2]>> = products.iter().map(split).collect();
+        match splits.iter().position(Option::is_none) {
+            None => break splits,
+            Some(at) if fixed.is_some() || pinned.is_some() || threads <= WARP => {
+                let [rows, columns] = products[at].extents;
+                let message =
+                    format!("{threads} threads cannot share its tile of {rows} × {columns}");
+                return Err((products[at].dot, message));
+            }
+            Some(_) => threads /= 2,
+        }
+    };
+    for (product, split) in products.iter().zip(splits) {
+        let (Some([rows, columns]), None) = (split, product.pinned) else {
+            continue;
+        };
+        let tiled = format!(
+            "!cute.tiled_mma<{}, atom_layout_MNK = <\"({rows},{columns},1):(1,{rows},0)\">, permutation_MNK = <\"[_;_;_]\">>",
+            product.mma
+        );
+        let ir = OpBuilder::new(context, Insertion::Before(product.dot));
+        set_attribute(product.dot, "mma", ir.attr(&tiled));
+    }
+    let ir = OpBuilder::new(context, Insertion::Before(function));
+    let size = ir.attr(&format!("array<i32: {threads}, 1, 1>"));
+    set_attribute(function, "known_block_size", size);
+    Ok(())
+}
+
+/// Whether so many atoms side by side divide a product.
+fn fits(product: &Product, split: [i64; 2]) -> bool {
+    (0..2).all(|axis| product.extents[axis] % (product.atom[axis] * split[axis]) == 0)
+}
+
+/// How many atoms stand side by side along m and n: of all ways, the one that reads the least.
+fn split(product: &Product, atoms: i64) -> Option<[i64; 2]> {
+    let read = |split: &[i64; 2]| product.extents[0] / split[0] + product.extents[1] / split[1];
+    (1..=atoms)
+        .filter(|rows| atoms % rows == 0)
+        .map(|rows| [rows, atoms / rows])
+        .filter(|split| fits(product, *split))
+        .min_by_key(read)
+}
+
+/// The instruction for the types of a product, the longest in k that divides it.
+fn atom_of(a: &TileType, b: &TileType, c: &TileType) -> Result<String, String> {
+    let k = a.shape[1];
+    let longest = |candidates: &[i64]| candidates.iter().copied().find(|long| k % long == 0);
+    let (shape, lengths): (&str, &[i64]) = match a.elem {
+        Elem::F16 | Elem::BF16 => ("16x8", &[16, 8]),
+        Elem::TF32 => ("16x8", &[8, 4]),
+        Elem::I8 | Elem::U8 => ("16x8", &[32, 16]),
+        Elem::F8E4M3 | Elem::F8E5M2 => ("16x8", &[32]),
+        Elem::F64 => ("8x8", &[4]),
+        Elem::F32 if b.elem == Elem::F32 && c.elem == Elem::F32 => {
+            return Ok("!cute_nvgpu.atom.universal_fma<f32>".into());
+        }
+        other => return Err(format!("no instruction multiplies {other}")),
+    };
+    let length = longest(lengths).ok_or_else(|| {
+        let shortest = lengths.last().copied().unwrap_or(1);
+        format!(
+            "expects an extent along k that is a multiple of {shortest} for {}, but got {k}",
+            a.elem
+        )
+    })?;
+    let (a, b, c) = (a.elem, b.elem, c.elem);
+    Ok(format!(
+        "!cute_nvgpu.sm80.mma<\"{shape}x{length}\", elem_type = ({a}, {b}, {c})>"
+    ))
+}
+
+/// What the attribute `tile.warps` says: warps along m and n.
+fn pinned_warps(function: IrOp) -> Result<Option<[i64; 2]>, String> {
+    let Ok(pinned) = function.attribute("tile.warps") else {
+        return Ok(None);
+    };
+    let text = pinned.to_string();
+    let list = text.trim_start_matches("array<i32:").trim_end_matches('>');
+    let parts: Result<Vec<i64>, _> = list.split(',').map(|part| part.trim().parse()).collect();
+    match parts.as_deref() {
+        Ok([rows, columns]) if (1..=MOST_PINNED).contains(&(rows * columns)) && *rows > 0 => {
+            Ok(Some([*rows, *columns]))
+        }
+        _ => Err(format!(
+            "expects two numbers with a product of at most {MOST_PINNED} as `tile.warps`, but got {text}"
+        )),
+    }
+}
+
+fn tile(dot: IrOp, index: usize) -> Result<TileType, String> {
+    let value = operand_value(dot, index).ok_or("an operand is missing")?;
+    TileType::of(value.r#type()).unwrap_or_else(|| Err("expects tiles".into()))
+}

@@ -1,0 +1,57 @@
+// What a thread does: copies in the widest vectors that memory and edges allow, arithmetic on vectors.
+// RUN: %cute-opt --tile-assign-layouts --tile-partition %s -o %t.mlir
+// RUN: FileCheck %s < %t.mlir
+// RUN: %cute-opt %t.mlir -o /dev/null
+
+!rows = !cute.memref<f16, gmem, align<16>, "(?,?{div=8}):(?{i64 div=8},1)">
+!odd = !cute.memref<f16, gmem, align<2>, "(?,?):(?{i64},1)">
+
+gpu.module @kernels {
+  // CHECK-LABEL: gpu.func @scale
+  // CHECK-NOT: tile.
+  // CHECK: cute.local_tile
+  // CHECK: cute.copy({{.*}} : !cute_nvgpu.atom.universal_copy<f16, 128 b>
+  // CHECK: %[[X:.*]] = cute.memref.load_vec{{.*}} -> vector<16xf16>
+  // CHECK: %[[Y:.*]] = arith.addf %[[X]], %[[X]] : vector<16xf16>
+  // CHECK: cute.memref.store_vec(%[[Y]]
+  // CHECK: cute.copy({{.*}} : !cute_nvgpu.atom.universal_copy<f16, 128 b>
+  gpu.func @scale(%x: !rows, %i: i32) {
+    %a = tile.load %x[%i, %i] : !rows, i32, i32 -> tensor<64x64xf16>
+    %b = tile.map (%a) {
+    ^bb0(%e: f16):
+      %d = arith.addf %e, %e : f16
+      tile.yield %d : f16
+    } : (tensor<64x64xf16>) -> tensor<64x64xf16>
+    tile.store %b, %x[%i, %i] : tensor<64x64xf16>, !rows, i32, i32
+    gpu.return
+  }
+
+  // Rows of any length: one element at a time.
+  // CHECK-LABEL: gpu.func @odd
+  // CHECK-NOT: 128 b
+  // CHECK: cute.copy({{.*}} : !cute_nvgpu.atom.universal_copy<f16, 16 b>
+  gpu.func @odd(%x: !odd, %i: i32) {
+    %a = tile.load %x[%i, %i] : !odd, i32, i32 -> tensor<64x64xf16>
+    tile.store %a, %x[%i, %i] : tensor<64x64xf16>, !odd, i32, i32
+    gpu.return
+  }
+
+  // What is the same for all elements is computed once; what is no arithmetic, element by element.
+  // CHECK-LABEL: gpu.func @mixed
+  // CHECK: math.sqrt {{.*}} : f16
+  // CHECK-COUNT-4: math.exp2 {{.*}} : f16
+  // CHECK-NOT: math.exp2
+  // CHECK: arith.mulf {{.*}} : vector<4xf16>
+  gpu.func @mixed(%x: !rows, %i: i32, %s: f16) attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %a = tile.load %x[%i, %i] : !rows, i32, i32 -> tensor<8x16xf16>
+    %b = tile.map (%a) {
+    ^bb0(%e: f16):
+      %root = math.sqrt %s : f16
+      %p = math.exp2 %e : f16
+      %d = arith.mulf %p, %root : f16
+      tile.yield %d : f16
+    } : (tensor<8x16xf16>) -> tensor<8x16xf16>
+    tile.store %b, %x[%i, %i] : tensor<8x16xf16>, !rows, i32, i32
+    gpu.return
+  }
+}

@@ -1,0 +1,48 @@
+// Reductions: the values of a thread, then lanes by shuffles, then warps through shared memory.
+// RUN: %cute-opt --tile-assign-layouts --tile-partition --split-input-file --verify-diagnostics %s | FileCheck %s
+
+!rows = !cute.memref<f32, gmem, align<16>, "(?,?{div=4}):(?{i64 div=4},1)">
+
+gpu.module @kernels {
+  // Four values, four lanes: three additions and two shuffles, no shared memory.
+  // CHECK-LABEL: gpu.func @lanes
+  // CHECK-COUNT-3: arith.addf {{.*}} : f32
+  // CHECK: nvvm.shfl.sync bfly
+  // CHECK: nvvm.shfl.sync bfly
+  // CHECK-NOT: nvvm.shfl
+  // CHECK-NOT: alloc_smem
+  // CHECK-NOT: nvvm.barrier0
+  gpu.func @lanes(%x: !rows, %i: i32) attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %a = tile.load %x[%i, %i] : !rows, i32, i32 -> tensor<32x16xf32>
+    %sum = tile.reduce "add" %a 1 : tensor<32x16xf32> -> tensor<32x1xf32>
+    tile.store %sum, %x[%i, %i] : tensor<32x1xf32>, !rows, i32, i32
+    gpu.return
+  }
+
+  // A row over all four warps: one number of each in shared memory, written by its first lane.
+  // CHECK-LABEL: gpu.func @warps
+  // CHECK-COUNT-5: nvvm.shfl.sync bfly
+  // CHECK: cute.memref.alloc_smem() : () -> !cute.memref<f32, smem, align<128>, "(1,4):(1,1)">
+  // CHECK: scf.if
+  // CHECK: cute.memref.store
+  // CHECK: nvvm.barrier0
+  // CHECK-COUNT-4: cute.memref.load
+  // CHECK: nvvm.barrier0
+  gpu.func @warps(%x: !rows, %i: i32) attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %a = tile.load %x[%i, %i] : !rows, i32, i32 -> tensor<1x512xf32>
+    %top = tile.reduce "max" %a 1 : tensor<1x512xf32> -> tensor<1x1xf32>
+    tile.store %top, %x[%i, %i] : tensor<1x1xf32>, !rows, i32, i32
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @kind(%x: !cute.memref<f32, gmem, align<16>, "(64,64):(64,1)">, %i: i32) {
+    %a = tile.load %x[%i, %i] : !cute.memref<f32, gmem, align<16>, "(64,64):(64,1)">, i32, i32 -> tensor<32x16xf32>
+    // expected-error@+1 {{cannot combine f32 by xor}}
+    %sum = tile.reduce "xor" %a 1 : tensor<32x16xf32> -> tensor<32x1xf32>
+    gpu.return
+  }
+}
