@@ -3,6 +3,7 @@
 use cutec_layout::expr::eval;
 use cutec_test_suite::program;
 use flate2::read::GzDecoder;
+use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -102,4 +103,54 @@ fn a_wrong_command_line_is_two() {
             .expect("cutec runs");
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
     }
+}
+
+/// PTX without the lines that name places in the source.
+fn code(ptx: &str) -> String {
+    let lines = ptx.lines().filter(|line| {
+        let line = line.trim_start();
+        !line.starts_with(".loc") && !line.starts_with(".file")
+    });
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+#[test]
+fn examples_continue_from_the_tile_and_the_cute_level() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |name: &str, arguments: &[&OsStr]| {
+        let output = Command::new(program(name))
+            .args(arguments)
+            .output()
+            .expect("the program runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{name} {arguments:?}: {said}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let mut seen = 0;
+    for entry in std::fs::read_dir(examples).expect("the examples are there") {
+        let path = entry.expect("a file").path();
+        if path.extension() != Some(OsStr::new("cute")) {
+            continue;
+        }
+        seen += 1;
+        let direct = run("cutec", &[path.as_os_str()]);
+        assert!(direct.contains("cutec-abi-begin"), "{}", path.display());
+        for level in ["tile", "cute"] {
+            let text = folder.path().join(format!("{level}.mlir"));
+            let (file, text) = (path.as_os_str(), text.as_os_str());
+            run(
+                "cutec",
+                &[file, "--emit".as_ref(), level.as_ref(), "-o".as_ref(), text],
+            );
+            run("cute-opt", &[text, "-o".as_ref(), "/dev/null".as_ref()]);
+            let again = run("cutec", &[text]);
+            assert!(
+                code(&direct) == code(&again),
+                "{} from {level}",
+                path.display()
+            );
+        }
+    }
+    assert!(seen > 20, "{seen} examples");
 }
