@@ -8,21 +8,16 @@
 //! its MMA says; what a reduction leaves follows from what it takes, what is repeated from what it is
 //! repeated to. Where nothing says it, threads stand side by side along memory, 16 bytes each.
 use super::classes::Classes;
+use super::types::{self, Failed, fast_axis, mma_of, operand, tile_of};
 use crate::passes::walk::{all_inside, definition, kernels, name_of, operand_value, replace};
 use crate::passes::walk::{function_block_size, set_attribute, set_operand};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
-use cutec_dialects::elem::Elem;
 use cutec_dialects::target::Target;
 use cutec_dialects::tile::{TileLayout, TileType};
-use cutec_dialects::types::{Vars, parse_type};
-use cutec_dialects::value::{TiledMmaVal, Val};
-use cutec_layout::Int;
-use cutec_layout::tv::Operand;
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashMap;
-use std::sync::Arc;
 
 /// Bytes that a thread accesses at once where it can.
 const VECTOR_BYTES: i64 = 16;
@@ -47,8 +42,6 @@ pub fn assign_layouts(context: &Context, module: IrOp, _target: &Target) -> Resu
     }
     Ok(())
 }
-
-type Failed<'c> = (IrOp<'c>, String);
 
 struct Assignment<'c> {
     function: IrOp<'c>,
@@ -263,61 +256,11 @@ fn is_reshaping(name: &str) -> bool {
     )
 }
 
-fn operand<'c>(op: IrOp<'c>, index: usize) -> Result<IrValue<'c>, Failed<'c>> {
-    operand_value(op, index).ok_or_else(|| (op, "an operand is missing".into()))
-}
-
-fn tile_of<'c>(op: IrOp<'c>, value: IrValue<'c>) -> Result<TileType, Failed<'c>> {
-    match TileType::of(value.r#type()) {
-        Some(Ok(tile)) => Ok(tile),
-        Some(Err(message)) => Err((op, message)),
-        None => Err((op, format!("expects a tile, but got {}", value.r#type()))),
-    }
-}
-
-/// The axis of a view whose elements are neighbours in memory, if one's are, and their type.
-fn fast_axis(view: IrValue) -> Option<(usize, Elem)> {
-    let Ok(Val::View(view)) = parse_type(&view.r#type().to_string(), &mut Vars::default()) else {
-        return None;
-    };
-    let layout = view.layout.inner();
-    let neighbours = |axis: &usize| {
-        let mode = layout.mode(*axis);
-        mode.is_some_and(|mode| mode.stride().leaves().first() == Some(&&Int::Static(1)))
-    };
-    let axis = (0..layout.rank()).find(neighbours)?;
-    Some((axis, view.ptr.elem))
-}
-
 /// How an operand of a product is spread: a, b and c in this order.
 fn operand_layout<'c>(dot: IrOp<'c>, index: usize) -> Result<TileLayout, Failed<'c>> {
-    let failed = |message: String| (dot, message);
     let mma = mma_of(dot)?;
     let tile = tile_of(dot, operand(dot, index)?)?;
-    let which = [Operand::A, Operand::B, Operand::C][index];
-    let shape = [tile.shape[0], tile.shape[1]].map(Int::Static);
-    let layout = mma
-        .tiled
-        .layout_tv_over(which, shape)
-        .map_err(|error| failed(error.to_string()))?;
-    let layout = TileLayout::new(layout).map_err(failed)?;
-    layout.check(&tile.shape).map_err(failed)?;
-    Ok(layout)
-}
-
-/// The tiled MMA of a product.
-fn mma_of<'c>(dot: IrOp<'c>) -> Result<Arc<TiledMmaVal>, Failed<'c>> {
-    let Ok(attribute) = dot.attribute("mma") else {
-        let message = "has no `mma`; run tile-select-atoms first";
-        return Err((dot, message.into()));
-    };
-    match parse_type(&attribute.to_string(), &mut Vars::default()) {
-        Ok(Val::TiledMma(mma)) => Ok(mma),
-        _ => Err((
-            dot,
-            format!("expects a !cute.tiled_mma as `mma`, but got {attribute}"),
-        )),
-    }
+    types::operand_layout(&mma, index, &tile.shape).map_err(|message| (dot, message))
 }
 
 /// Lets an operation take a tile as it needs it.

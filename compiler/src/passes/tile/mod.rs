@@ -4,6 +4,7 @@ mod classes;
 pub mod partition;
 pub mod raster;
 pub mod select_atoms;
+mod types;
 
 use super::walk::{all_inside, name_of};
 use super::{PassEntry, Reported};

@@ -3,7 +3,8 @@
 //! Before: `tile.dot` without `mma`, or with the atom or the tiled MMA that the program pins. After:
 //! `mma` is a tiled MMA, and the function has its `known_block_size`. `tile.warps` on the function pins
 //! the warps along m and n.
-use crate::passes::walk::{all_inside, kernels, name_of, operand_value, set_attribute};
+use super::types::fast_axis;
+use crate::passes::walk::{all_inside, definition, kernels, name_of, operand_value, set_attribute};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder};
 use cutec_dialects::elem::Elem;
@@ -130,8 +131,9 @@ fn select<'c>(
         let (Some([rows, columns]), None) = (split, product.pinned) else {
             continue;
         };
+        let order = order_of_columns(product, columns);
         let tiled = format!(
-            "!cute.tiled_mma<{}, atom_layout_MNK = <\"({rows},{columns},1):(1,{rows},0)\">, permutation_MNK = <\"[_;_;_]\">>",
+            "!cute.tiled_mma<{}, atom_layout_MNK = <\"({rows},{columns},1):(1,{rows},0)\">, permutation_MNK = <\"[_;{order};_]\">>",
             product.mma
         );
         let ir = OpBuilder::new(context, Insertion::Before(product.dot));
@@ -156,6 +158,25 @@ fn split(product: &Product, atoms: i64) -> Option<[i64; 2]> {
         .map(|rows| [rows, atoms / rows])
         .filter(|split| fits(product, *split))
         .min_by_key(read)
+}
+
+/// Which columns of a product the atoms of `warps` warps side by side compute, as a tiler along n.
+///
+/// An atom of tensor cores gives a thread two neighbouring columns. Where b can be read in any order
+/// of its rows, four atoms interleave, and a thread gets eight neighbours, which it stores at once.
+/// Else a warp has two atoms side by side, the rows that one `ldmatrix` reads.
+fn order_of_columns(product: &Product, warps: i64) -> String {
+    let columns = product.extents[1];
+    let by_rows = operand_value(product.dot, 1)
+        .filter(|b| definition(*b).is_some_and(|op| name_of(op) == "tile.load"))
+        .and_then(|b| operand_value(definition(b)?, 0))
+        .and_then(fast_axis)
+        .is_some_and(|(axis, _)| axis == 1);
+    match product.atom[1] {
+        8 if by_rows && columns % (32 * warps) == 0 => format!("(2,4,{warps},4):(1,8,32,2)"),
+        8 if columns % (16 * warps) == 0 => format!("{}:1", 16 * warps),
+        _ => "_".into(),
+    }
 }
 
 /// The instruction for the types of a product, the longest in k that divides it.

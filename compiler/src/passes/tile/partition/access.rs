@@ -1,13 +1,14 @@
 //! Loads, stores and conversions: between memory and the fragment of a thread.
+use super::super::types::fast_axis;
 use super::{Partition, Spread, operand};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, region_with_block};
 use cutec_dialects::ir::OpAttrs;
 use cutec_dialects::semantics::{Attrs, SemError, check, evaluate};
 use cutec_dialects::tile::{Mode, TileLayout};
 use cutec_dialects::types::{Vars, parse_type};
-use cutec_dialects::value::{Val, View};
+use cutec_dialects::value::Val;
 use cutec_layout::algebra::composition;
-use cutec_layout::{AnyLayout, Int, Layout};
+use cutec_layout::{AnyLayout, Layout};
 use melior::ir::{Region, ValueLike, operation::OperationLike};
 
 /// Bytes of the widest access.
@@ -194,7 +195,7 @@ impl<'c> Partition<'c> {
         let layout = self.cute("get_layout", &[view], &plain)?;
         let shape = self.cute("get_shape", &[layout], &plain)?;
         let identity = self.cute("make_identity_tensor", &[shape], &plain)?;
-        let fast = fast_axis(view);
+        let fast = fast_axis(view).map_or(0, |(axis, _)| axis);
         let memory = self.cute("local_tile", &[view, tile, coord], &plain)?;
         let coordinates = self.cute("local_tile", &[identity, tile, coord], &plain)?;
         self.partition(memory, Some((coordinates, shape)), fast, spread)
@@ -408,19 +409,4 @@ fn coordinates_of<'c>(op: IrOp<'c>, from: usize) -> Result<Vec<IrValue<'c>>, Sem
     (from..op.operand_count())
         .map(|index| operand(op, index))
         .collect()
-}
-
-/// The axis of a view whose elements are neighbours in memory; the first if none's are known to be.
-fn fast_axis(view: IrValue) -> usize {
-    let Ok(Val::View(View { layout, .. })) =
-        parse_type(&view.r#type().to_string(), &mut Vars::default())
-    else {
-        return 0;
-    };
-    let layout = layout.inner();
-    let neighbours = |axis: &usize| {
-        let mode = layout.mode(*axis);
-        mode.is_some_and(|mode| mode.stride().leaves().first() == Some(&&Int::Static(1)))
-    };
-    (0..layout.rank()).find(neighbours).unwrap_or(0)
 }

@@ -9,6 +9,7 @@ mod place;
 mod product;
 mod reduce;
 
+use super::types::Failed;
 use crate::passes::walk::{all_inside, blocks, kernels, name_of, operand_value, replace};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{
@@ -34,8 +35,6 @@ pub fn partition(context: &Context, module: IrOp, _target: &Target) -> Result<()
     }
     Ok(())
 }
-
-type Failed<'c> = (IrOp<'c>, String);
 
 /// What a tile is, now that it is spread.
 #[derive(Clone)]

@@ -1,0 +1,77 @@
+//! What the types and attributes of operations on tiles say.
+use crate::passes::walk::operand_value;
+use cutec_dialects::builder::{IrOp, IrValue};
+use cutec_dialects::elem::Elem;
+use cutec_dialects::tile::{TileLayout, TileType};
+use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::value::{TiledMmaVal, Val, View};
+use cutec_layout::Int;
+use cutec_layout::tv::Operand;
+use melior::ir::{ValueLike, operation::OperationLike};
+use std::sync::Arc;
+
+/// The operation to blame, and why.
+pub(super) type Failed<'c> = (IrOp<'c>, String);
+
+/// The tile that a value is.
+pub(super) fn tile_of<'c>(op: IrOp<'c>, value: IrValue<'c>) -> Result<TileType, Failed<'c>> {
+    match TileType::of(value.r#type()) {
+        Some(Ok(tile)) => Ok(tile),
+        Some(Err(message)) => Err((op, message)),
+        None => Err((op, format!("expects a tile, but got {}", value.r#type()))),
+    }
+}
+
+/// An operand that the operation must have.
+pub(super) fn operand<'c>(op: IrOp<'c>, index: usize) -> Result<IrValue<'c>, Failed<'c>> {
+    operand_value(op, index).ok_or_else(|| (op, "an operand is missing".into()))
+}
+
+/// The view that a value is.
+pub(super) fn view_of(value: IrValue) -> Option<View> {
+    match parse_type(&value.r#type().to_string(), &mut Vars::default()) {
+        Ok(Val::View(view)) => Some(view),
+        _ => None,
+    }
+}
+
+/// The axis of a view whose elements are neighbours in memory, if one's are, and their type.
+pub(super) fn fast_axis(view: IrValue) -> Option<(usize, Elem)> {
+    let view = view_of(view)?;
+    let layout = view.layout.inner();
+    let neighbours = |axis: &usize| {
+        let mode = layout.mode(*axis);
+        mode.is_some_and(|mode| mode.stride().leaves().first() == Some(&&Int::Static(1)))
+    };
+    let axis = (0..layout.rank()).find(neighbours)?;
+    Some((axis, view.ptr.elem))
+}
+
+/// The tiled MMA of a product.
+pub(super) fn mma_of<'c>(dot: IrOp<'c>) -> Result<Arc<TiledMmaVal>, Failed<'c>> {
+    let Ok(attribute) = dot.attribute("mma") else {
+        let message = "has no `mma`; run tile-select-atoms first";
+        return Err((dot, message.into()));
+    };
+    match parse_type(&attribute.to_string(), &mut Vars::default()) {
+        Ok(Val::TiledMma(mma)) => Ok(mma),
+        _ => Err((
+            dot,
+            format!("expects a !cute.tiled_mma as `mma`, but got {attribute}"),
+        )),
+    }
+}
+
+/// How an operand of a product, or a part of it of some shape, is spread: a, b and c in this order.
+pub(super) fn operand_layout(
+    mma: &TiledMmaVal,
+    index: usize,
+    shape: &[i64],
+) -> Result<TileLayout, String> {
+    let which = [Operand::A, Operand::B, Operand::C][index];
+    let extents = [shape[0], shape[1]].map(Int::Static);
+    let layout = mma.tiled.layout_tv_over(which, extents);
+    let layout = TileLayout::new(layout.map_err(|error| error.to_string())?)?;
+    layout.check(shape)?;
+    Ok(layout)
+}
