@@ -1,4 +1,4 @@
-//! The library API: a source text goes in, an artifact comes out.
+//! The one way from a source to code, of the library and of the programs.
 //!
 //! ```text
 //! .cute ─ pipeline::lower_source ─┐
@@ -7,18 +7,19 @@
 //! ```
 //!
 //! [`Compiler`] keeps MLIR's context between compilations; [`compile`] is one compilation with a
-//! context of its own. No file is read and nothing is printed here: imports come from the caller's
-//! loader, errors are values that know how to be shown.
+//! context of its own. No file is read here and nothing is printed (but what
+//! [`Options::print_ir_after_all`] asks for): imports come from the caller's loader, errors are values that
+//! know how to be shown.
 
 use crate::codegen::{
     self, Cubin, CubinOptions, LlvmError, LlvmModule, Message, Timings, cubin, messages, sass,
 };
+use crate::compiled::{Compiled, Content, Diagnostics};
 use crate::options::{Emit, Options, Source, SourceKind};
 use crate::pipeline;
 use crate::report::{self, Failure};
 use cutec_frontend::diagnostics::Diagnostic;
-use cutec_frontend::diagnostics::render::RenderOptions;
-use cutec_frontend::source::{SourceLoader, SourceMap};
+use cutec_frontend::source::{NoImports, SourceLoader, SourceMap};
 use cutec_runtime::Abi;
 use cutec_runtime::abi::Resources;
 use melior::Context;
@@ -26,72 +27,18 @@ use melior::ir::operation::{OperationLike, OperationPrintingFlags};
 use melior::ir::{BlockLike, Module, OperationRef};
 use std::sync::Arc;
 
-/// What a compilation gives.
-#[derive(Debug, Clone)]
-pub struct Artifact {
-    /// The output of the level asked for.
-    pub content: Content,
-    /// The kernels, where compilation came as far as code.
-    pub abi: Option<Abi>,
-    /// Warnings; render them with [`Artifact::sources`].
-    pub warnings: Vec<Diagnostic>,
-    /// The texts that warnings point into.
-    pub sources: SourceMap,
-    /// Durations of the phases.
-    pub timings: Timings,
-}
+/// MLIR's parser and passes recurse over nested texts, within the limit that the parser of this project sets.
+const STACK_BYTES: usize = 64 << 20;
 
-/// Text or bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
-    /// IR, PTX, SASS, JSON.
-    Text(String),
-    /// A cubin.
-    Binary(Vec<u8>),
-}
-
-impl Content {
-    /// The bytes to write.
-    pub fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Text(text) => text.as_bytes(),
-            Self::Binary(bytes) => bytes,
-        }
-    }
-
-    /// The text, where it is one.
-    pub fn text(&self) -> Option<&str> {
-        match self {
-            Self::Text(text) => Some(text),
-            Self::Binary(_) => None,
-        }
-    }
-}
-
-/// Why there is no artifact.
-#[derive(Debug)]
-pub struct CompileError {
-    /// The texts that diagnostics point into.
-    pub sources: SourceMap,
-    /// Errors (and warnings) of the source.
-    pub diagnostics: Vec<Diagnostic>,
-    /// What failed apart from the source: MLIR's reports without a place, LLVM, the assembler.
-    pub failures: Vec<Failure>,
-}
-
-impl CompileError {
-    /// The errors as text: diagnostics with their source lines, then failures.
-    pub fn render(&self, options: RenderOptions) -> String {
-        report::render(&self.diagnostics, &self.failures, &self.sources, options)
-    }
-}
-
-/// Compiles once, with a context of its own; imports are refused.
+/// Compiles once, with a context of its own. Files of the standard library can be imported, others are
+/// refused: [`Compiler::compile`] takes a loader.
+///
+/// May be called from any number of threads at a time.
 ///
 /// # Errors
 /// Everything that is wrong with the source, or what failed behind it.
-pub fn compile(source: &Source, options: &Options) -> Result<Artifact, CompileError> {
-    Compiler::new().compile(source, &cutec_frontend::source::NoImports, options)
+pub fn compile(source: &Source, options: &Options) -> Result<Compiled, Diagnostics> {
+    Compiler::new().compile(source, &NoImports, options)
 }
 
 /// A compiler: MLIR's context, set up once.
@@ -128,7 +75,18 @@ impl Compiler {
         source: &Source,
         loader: &dyn SourceLoader,
         options: &Options,
-    ) -> Result<Artifact, CompileError> {
+    ) -> Result<Compiled, Diagnostics> {
+        stacker::maybe_grow(STACK_BYTES, STACK_BYTES, || {
+            self.compile_here(source, loader, options)
+        })
+    }
+
+    fn compile_here(
+        &self,
+        source: &Source,
+        loader: &dyn SourceLoader,
+        options: &Options,
+    ) -> Result<Compiled, Diagnostics> {
         let mut sources = SourceMap::new();
         let mut run = Run {
             context: &self.context,
@@ -136,23 +94,26 @@ impl Compiler {
             loader,
             timings: self.setup.clone(),
             warnings: Vec::new(),
+            remarks: Vec::new(),
             abi: None,
         };
         let mut problems = Problems::default();
         match run.emit(&mut sources, source, &mut problems) {
-            Some(content) if problems.is_empty() => Ok(Artifact {
+            Some(content) if problems.is_empty() => Ok(Compiled {
+                emit: options.emit,
                 content,
                 abi: run.abi,
                 warnings: run.warnings,
+                remarks: run.remarks,
                 sources,
                 timings: run.timings,
             }),
             _ => {
-                let mut diagnostics = run.warnings;
-                diagnostics.extend(problems.diagnostics);
-                Err(CompileError {
+                let mut found = run.warnings;
+                found.extend(problems.diagnostics);
+                Err(Diagnostics {
                     sources,
-                    diagnostics,
+                    problems: found,
                     failures: problems.failures,
                 })
             }
@@ -193,6 +154,7 @@ struct Run<'a> {
     loader: &'a dyn SourceLoader,
     timings: Timings,
     warnings: Vec<Diagnostic>,
+    remarks: Vec<Diagnostic>,
     abi: Option<Abi>,
 }
 
@@ -221,7 +183,7 @@ impl<'a> Run<'a> {
             let placed = remarks
                 .iter()
                 .filter_map(|remark| report::diagnostic(remark, sources));
-            self.warnings.extend(placed);
+            self.remarks.extend(placed);
         }
         if options.emit == Emit::Cute {
             return Some(Content::Text(module_text(&module)));
@@ -439,5 +401,100 @@ fn record_resources(abi: &mut Abi, cubin: &Cubin) {
             spill_loads: resources.spill_loads,
             static_smem: resources.shared,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCALE: &str = "
+        kernel scale<by = 2>(x: tensor<f32, n>, y: mut tensor<f32, n>) launch tiles(n / 128)
+        { y.tile(128, tile.m) = x.tile(128, tile.m) * f32(by); }";
+
+    fn deep(open: &str, close: &str) -> Source {
+        let text = format!(
+            "module attributes {{a = {}{}}} {{}}",
+            open.repeat(990),
+            close.repeat(990)
+        );
+        Source::mlir("deep.mlir", text)
+    }
+
+    #[test]
+    fn many_threads_compile_at_a_time_each_by_itself() {
+        let ptx = |by: usize| {
+            let mut options = Options::default();
+            options.defines.push(("by".to_owned(), by.to_string()));
+            let compiled = compile(&Source::cute("scale.cute", SCALE), &options);
+            compiled.map(|compiled| compiled.text().map(str::to_owned))
+        };
+        let alone: Vec<_> = (0..4).map(|by| ptx(by).expect("it compiles")).collect();
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..12).map(|at| scope.spawn(move || ptx(at % 4))).collect();
+            for (at, thread) in threads.into_iter().enumerate() {
+                let found = thread.join().expect("no panic").expect("it compiles");
+                assert!(found == alone[at % 4], "thread {at}");
+            }
+        });
+        assert!(alone[0] != alone[1]);
+    }
+
+    #[test]
+    fn what_goes_in_and_comes_out_may_change_threads() {
+        fn is_shared<T: Send + Sync>() {}
+        is_shared::<Source>();
+        is_shared::<Options>();
+        is_shared::<Compiled>();
+        is_shared::<Diagnostics>();
+    }
+
+    #[test]
+    fn a_deep_text_needs_no_deep_stack() {
+        let small = std::thread::Builder::new().stack_size(256 << 10);
+        let thread = small.spawn(|| {
+            for source in [deep("[", "]"), deep("{a = ", "}"), deep("(", ")")] {
+                let _ = compile(&source, &Options::default());
+            }
+            let regions = "module {".repeat(900) + &"}".repeat(900);
+            let compiled = compile(&Source::mlir("deep.mlir", regions), &Options::default());
+            compiled.map(|compiled| compiled.abi)
+        });
+        let result = thread.expect("a thread").join().expect("no panic");
+        assert!(result.is_ok() || result.is_err_and(|error| !error.to_string().is_empty()));
+    }
+
+    #[test]
+    fn what_is_no_code_cannot_be_launched() {
+        let source = Source::cute("scale.cute", SCALE);
+        let options = Options {
+            emit: Emit::Cute,
+            ..Options::default()
+        };
+        let compiled = compile(&source, &options).expect("it compiles");
+        let error = compiled.artifact().expect_err("this is IR").to_string();
+        assert!(
+            error.contains("PTX or a cubin") && error.contains("Cute"),
+            "{error}"
+        );
+        let compiled = compile(&source, &Options::default()).expect("it compiles");
+        assert!(
+            compiled
+                .artifact()
+                .is_ok_and(|artifact| artifact.kernel("scale").is_some())
+        );
+    }
+
+    #[test]
+    fn errors_are_data_and_text() {
+        let source = Source::cute("scale.cute", SCALE.replace("f32(by)", "f16(by)"));
+        let error = compile(&source, &Options::default()).expect_err("types are mixed");
+        assert_eq!(error.problems.len(), 1);
+        let text = error.to_string();
+        assert!(text.contains("scale.cute:3:"), "{text}");
+        assert!(text.contains("f32 and f16"), "{text}");
+        let import = Source::cute("x.cute", "import \"other.cute\";");
+        let error = compile(&import, &Options::default()).expect_err("nothing is read");
+        assert!(error.to_string().contains("other.cute"));
     }
 }

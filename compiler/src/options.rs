@@ -1,7 +1,7 @@
 //! What is compiled, and how: a source text, a target, compile-time parameters, what to give.
 
 use crate::codegen::OptLevel;
-use cutec_dialects::target::Target;
+use cutec_dialects::target::{TARGETS, Target, UnknownTarget};
 use std::sync::Arc;
 
 /// What language a source text is in.
@@ -37,6 +37,24 @@ impl Source {
             name,
             text: text.into(),
             kind,
+        }
+    }
+
+    /// A text of the `.cute` language, whatever its name.
+    pub fn cute(name: impl Into<String>, text: impl Into<Arc<str>>) -> Self {
+        Self {
+            name: name.into(),
+            text: text.into(),
+            kind: SourceKind::Cute,
+        }
+    }
+
+    /// A text of MLIR at the tile level, the cute level or below, whatever its name.
+    pub fn mlir(name: impl Into<String>, text: impl Into<Arc<str>>) -> Self {
+        Self {
+            name: name.into(),
+            text: text.into(),
+            kind: SourceKind::Mlir,
         }
     }
 }
@@ -81,11 +99,26 @@ pub struct Options {
     pub print_ir_after_all: bool,
     /// Keep source lines in cubins.
     pub line_info: bool,
-    /// Say what was chosen for each copy and gemm, as remarks among the warnings.
+    /// Say what was chosen for each copy and gemm: [`crate::Compiled::remarks`].
     pub remarks: bool,
 }
 
+impl Default for Options {
+    /// PTX for the oldest target, which runs on every newer GPU too.
+    fn default() -> Self {
+        Self::new(TARGETS[0])
+    }
+}
+
 impl Options {
+    /// PTX for the target of that name: `sm_80`, `sm_90a`.
+    ///
+    /// # Errors
+    /// When there is no such target.
+    pub fn for_arch(name: &str) -> Result<Self, UnknownTarget> {
+        Ok(Self::new(Target::parse(name)?))
+    }
+
     /// PTX for `target`, fully optimised.
     pub fn new(target: Target) -> Self {
         Self {

@@ -2,14 +2,12 @@
 //! simulator what it counted.
 
 use super::arguments::BenchArguments;
-use super::context::{
-    CommandError, CommandResult, FileLoader, Reporter, compile_options, read_source,
-};
+use super::context::{CommandError, CommandResult, Reporter, compile_options, read_source};
 use super::output::write_stdout;
 use super::test::report_stop;
 use super::testing::launch::{DeviceLauncher, Measurement};
 use super::testing::{Interpreter, program};
-use crate::Compiler;
+use crate::{Compiler, FileLoader};
 use cutec_frontend::ast::{Bench, ItemKind};
 use cutec_runtime::Device;
 use std::path::Path;
@@ -47,7 +45,7 @@ fn bench_file(
     reporter: &Reporter,
 ) -> Result<bool, CommandError> {
     let source = read_source(file)?;
-    let options = compile_options(&arguments.compile)?;
+    let options = compile_options(&arguments.compile);
     let (sources, program) =
         program::load(&source, &FileLoader).map_err(|error| reporter.errors(&error))?;
     let filter = arguments.filter.as_deref().unwrap_or("");

@@ -1,15 +1,11 @@
 //! What every command shares: colours, reading files, reporting errors, exit codes.
 
 use super::arguments::{Color, CompileArguments};
-use crate::report;
-use crate::{Artifact, CompileError, Options, Source};
-use cutec_dialects::target::Target;
+use crate::{Compiled, Diagnostics, Options, Source};
 use cutec_frontend::diagnostics::render::RenderOptions;
-use cutec_frontend::source::{LoadedSource, SourceLoader};
 use std::io::{self, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 /// Why a command ends early.
 #[derive(Debug, thiserror::Error)]
@@ -93,41 +89,31 @@ impl Reporter {
     }
 
     /// Reports a failed compilation.
-    pub fn errors(&self, error: &CompileError) -> CommandError {
+    pub fn errors(&self, error: &Diagnostics) -> CommandError {
         complain(&error.render(self.options));
         CommandError::Reported
     }
 
-    /// Reports the warnings of a compilation.
-    pub fn warnings(&self, artifact: &Artifact) {
-        if !artifact.warnings.is_empty() {
-            complain(&report::render(
-                &artifact.warnings,
-                &[],
-                &artifact.sources,
-                self.options,
-            ));
+    /// Reports the warnings and remarks of a compilation.
+    pub fn notices(&self, compiled: &Compiled) {
+        let text = compiled.render(self.options);
+        if !text.is_empty() {
+            complain(&text);
         }
     }
 }
 
-/// The target where `--arch` is left out. Its PTX runs on every newer GPU too.
-const DEFAULT_TARGET: &str = "sm_80";
-
 /// PTX with the options that every compilation has.
-///
-/// # Errors
-/// When there is no such target.
-pub fn compile_options(arguments: &CompileArguments) -> Result<Options, CommandError> {
-    let target = match arguments.arch {
-        Some(target) => target,
-        None => Target::parse(DEFAULT_TARGET).map_err(CommandError::message)?,
+pub fn compile_options(arguments: &CompileArguments) -> Options {
+    let options = match arguments.arch {
+        Some(target) => Options::new(target),
+        None => Options::default(),
     };
-    Ok(Options {
+    Options {
         defines: arguments.define.clone(),
         level: arguments.level,
-        ..Options::new(target)
-    })
+        ..options
+    }
 }
 
 /// Reads a source file; `-` is standard input.
@@ -151,65 +137,4 @@ pub fn read_source(path: &Path) -> Result<Source, CommandError> {
         ))
     })?;
     Ok(Source::new(name, text))
-}
-
-/// Answers imports from the file system, relative to the importing file.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct FileLoader;
-
-impl FileLoader {
-    /// The name of the file that an import means.
-    pub fn name(importer: &str, path: &str) -> String {
-        normalized(&beside(importer, path)).display().to_string()
-    }
-}
-
-impl SourceLoader for FileLoader {
-    fn load(&self, importer: &str, path: &str) -> Result<LoadedSource, String> {
-        let file = beside(importer, path);
-        let text = std::fs::read_to_string(&file)
-            .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
-        Ok(LoadedSource {
-            name: Self::name(importer, path),
-            text: Arc::from(text),
-        })
-    }
-}
-
-/// The path as seen from the folder of the importing file.
-fn beside(importer: &str, path: &str) -> PathBuf {
-    let folder = Path::new(importer).parent().unwrap_or(Path::new(""));
-    folder.join(path)
-}
-
-/// The path without `.` and without `..` where a folder name stands before it, so that two spellings
-/// of one file are one name.
-fn normalized(path: &Path) -> PathBuf {
-    use std::path::Component;
-    let mut result = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir
-                if matches!(result.components().next_back(), Some(Component::Normal(_))) =>
-            {
-                result.pop();
-            }
-            other => result.push(other),
-        }
-    }
-    result
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn two_spellings_of_a_file_are_one_name() {
-        let name = |path: &str| normalized(Path::new(path)).display().to_string();
-        assert_eq!(name("a/./b/../c.cute"), "a/c.cute");
-        assert_eq!(name("../x/c.cute"), "../x/c.cute");
-        assert_eq!(name("../../c.cute"), "../../c.cute");
-    }
 }

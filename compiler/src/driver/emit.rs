@@ -2,10 +2,10 @@
 
 use super::arguments::EmitArguments;
 use super::context::{
-    CommandError, CommandResult, FileLoader, Reporter, compile_options, complain, read_source,
+    CommandError, CommandResult, Reporter, compile_options, complain, read_source,
 };
 use super::output;
-use crate::{Compiler, Emit, Options};
+use crate::{Compiler, Emit, FileLoader, Options};
 use std::path::{Path, PathBuf};
 
 /// Runs the command.
@@ -24,14 +24,14 @@ pub fn run(arguments: &EmitArguments, reporter: &Reporter) -> CommandResult {
         kernel: arguments.kernel.clone(),
         print_ir_after_all: arguments.print_ir_after_all,
         remarks: arguments.remarks,
-        ..compile_options(&arguments.compile)?
+        ..compile_options(&arguments.compile)
     };
-    let artifact = Compiler::new()
+    let compiled = Compiler::new()
         .compile(&source, &FileLoader, &options)
         .map_err(|error| reporter.errors(&error))?;
-    reporter.warnings(&artifact);
-    output::write(&output, artifact.content.bytes())?;
-    if let (Emit::Cubin, Some(abi)) = (emit, &artifact.abi)
+    reporter.notices(&compiled);
+    output::write(&output, compiled.content.bytes())?;
+    if let (Emit::Cubin, Some(abi)) = (emit, &compiled.abi)
         && output.as_os_str() != "-"
     {
         let side = cutec_runtime::abi::embed::side_path(&output);
@@ -39,7 +39,7 @@ pub fn run(arguments: &EmitArguments, reporter: &Reporter) -> CommandResult {
         output::write(&side, json.as_bytes())?;
     }
     if arguments.time_passes {
-        complain(&artifact.timings.to_string());
+        complain(&compiled.timings.to_string());
     }
     Ok(())
 }

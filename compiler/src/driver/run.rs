@@ -2,11 +2,11 @@
 
 use super::arguments::RunArguments;
 use super::context::{
-    CommandError, CommandResult, FileLoader, Reporter, compile_options, complain, read_source,
+    CommandError, CommandResult, Reporter, compile_options, complain, read_source,
 };
 use super::fault::Fault;
 use super::output;
-use crate::{Compiler, Options};
+use crate::{Compiler, FileLoader, Options};
 use cutec_frontend::diagnostics::render::render;
 use cutec_runtime::argument::make_arguments;
 use cutec_runtime::tensor::npy;
@@ -22,14 +22,13 @@ pub fn run(arguments: &RunArguments, reporter: &Reporter) -> CommandResult {
     let source = read_source(&arguments.file)?;
     let options = Options {
         kernel: arguments.kernel.clone(),
-        ..compile_options(&arguments.compile)?
+        ..compile_options(&arguments.compile)
     };
     let compiled = Compiler::new()
         .compile(&source, &FileLoader, &options)
         .map_err(|error| reporter.errors(&error))?;
-    reporter.warnings(&compiled);
-    let ptx = compiled.content.text().unwrap_or_default();
-    let artifact = Artifact::from_ptx(ptx).map_err(CommandError::message)?;
+    reporter.notices(&compiled);
+    let artifact = compiled.artifact().map_err(CommandError::message)?;
     let kernel = choose(&artifact, arguments.kernel.as_deref())?;
 
     let mut outputs = Vec::new();

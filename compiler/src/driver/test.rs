@@ -2,13 +2,13 @@
 
 use super::arguments::TestArguments;
 use super::context::{
-    CommandError, CommandResult, FileLoader, Reporter, compile_options, complain, read_source,
+    CommandError, CommandResult, Reporter, compile_options, complain, read_source,
 };
 use super::output::write_stdout;
 use super::testing::launch::DeviceLauncher;
 use super::testing::problem::Stop;
 use super::testing::{Interpreter, program};
-use crate::Compiler;
+use crate::{Compiler, FileLoader};
 use cutec_frontend::ast::{ItemKind, Test};
 use cutec_frontend::diagnostics::render::render;
 use cutec_runtime::Device;
@@ -73,7 +73,7 @@ fn test_file(
     summary: &mut Summary,
 ) -> CommandResult {
     let source = read_source(file)?;
-    let options = compile_options(&arguments.compile)?;
+    let options = compile_options(&arguments.compile);
     let (sources, program) = match program::load(&source, &FileLoader) {
         Ok(loaded) => loaded,
         Err(error) => {

@@ -2,8 +2,7 @@
 
 use super::Documents;
 use super::place::{range_of, uri_of};
-use crate::driver::context::FileLoader;
-use crate::{Compiler, Options, Source};
+use crate::{Compiler, FileLoader, Options, Source};
 use cutec_frontend::diagnostics::{Diagnostic, Label, Severity};
 use cutec_frontend::source::{FileId, LoadedSource, SourceLoader, SourceMap};
 use lsp_types::{
@@ -20,8 +19,8 @@ pub fn check(name: &str, documents: &Documents, options: &Options) -> Vec<lsp_ty
     let source = Source::new(name, Arc::clone(&document.text));
     let compiled = Compiler::new().compile(&source, &OpenFiles(documents), options);
     let (diagnostics, failures, sources) = match compiled {
-        Ok(artifact) => (artifact.warnings, Vec::new(), artifact.sources),
-        Err(error) => (error.diagnostics, error.failures, error.sources),
+        Ok(compiled) => (compiled.warnings, Vec::new(), compiled.sources),
+        Err(error) => (error.problems, error.failures, error.sources),
     };
     let Some((root, _)) = sources.files().next() else {
         return Vec::new();

@@ -45,7 +45,7 @@ pub type Documents = BTreeMap<String, Document>;
 pub fn run(arguments: &LspArguments, _reporter: &Reporter) -> CommandResult {
     let options = Options {
         emit: Emit::Mlir,
-        ..compile_options(&arguments.compile)?
+        ..compile_options(&arguments.compile)
     };
     let (connection, threads) = Connection::stdio();
     let capabilities = ServerCapabilities {

@@ -10,7 +10,7 @@ mod text;
 
 use super::arguments::{DeviceName, ProfileArguments};
 use super::context::{
-    CommandError, CommandResult, FileLoader, Reporter, compile_options, complain, read_source,
+    CommandError, CommandResult, Reporter, compile_options, complain, read_source,
 };
 use super::fault::Fault;
 use super::output;
@@ -18,12 +18,12 @@ use super::run::choose;
 use super::test::report_stop;
 use super::testing::launch::DeviceLauncher;
 use super::testing::{Interpreter, program};
-use crate::{Compiler, Options, Source};
+use crate::{Compiler, FileLoader, Options, Source};
 use cutec_frontend::ast::{Block, ItemKind};
 use cutec_frontend::diagnostics::render::render;
 use cutec_runtime::argument::make_arguments;
 use cutec_runtime::device::DeviceSpec;
-use cutec_runtime::{Artifact, RunError, SimDevice, run_kernel};
+use cutec_runtime::{RunError, SimDevice, run_kernel};
 use report::LaunchReport;
 
 /// Runs the command.
@@ -39,7 +39,7 @@ pub fn run(arguments: &ProfileArguments, reporter: &Reporter) -> CommandResult {
     let source = read_source(&arguments.file)?;
     let options = Options {
         kernel: arguments.kernel.clone(),
-        ..compile_options(&arguments.compile)?
+        ..compile_options(&arguments.compile)
     };
     let by_name = arguments.kernel.is_some() || !arguments.arguments.is_empty();
     let launches = match by_name {
@@ -86,9 +86,8 @@ fn kernel_launch(
     let compiled = Compiler::new()
         .compile(source, &FileLoader, &options)
         .map_err(|error| reporter.errors(&error))?;
-    reporter.warnings(&compiled);
-    let ptx = compiled.content.text().unwrap_or_default();
-    let artifact = Artifact::from_ptx(ptx).map_err(CommandError::message)?;
+    reporter.notices(&compiled);
+    let artifact = compiled.artifact().map_err(CommandError::message)?;
     let kernel = choose(&artifact, arguments.kernel.as_deref())?;
     let mut values = make_arguments(kernel, &arguments.arguments, arguments.device.seed)
         .map_err(CommandError::message)?;

@@ -167,8 +167,8 @@ impl<'a> DeviceLauncher<'a> {
                 stop.cause = Some(Box::new(error));
                 stop
             })?;
-        let ptx = compiled.content.text().unwrap_or_default();
-        let artifact = Artifact::from_ptx(ptx)
+        let artifact = compiled
+            .artifact()
             .map_err(|error| refused(call, error.to_string(), Vec::new()))?;
         let artifact = Rc::new(artifact);
         self.compiled.borrow_mut().insert(key, Rc::clone(&artifact));

@@ -1,7 +1,7 @@
 //! Everything that can be wrong with a `test` or `bench` block, or fail in it.
 
 use super::value::Kind;
-use crate::CompileError;
+use crate::Diagnostics;
 use cutec_frontend::diagnostics::codes::{ASSERTION_FAILED, LAUNCH_FAILED, TEST_NOT_EVALUABLE};
 use cutec_frontend::diagnostics::{Code, Diagnostic, Problem};
 use cutec_frontend::source::Span;
@@ -15,7 +15,7 @@ pub struct Halt {
     /// What is wrong, and where in the block.
     pub diagnostic: Diagnostic,
     /// The errors of the kernel, where it does not compile.
-    pub cause: Option<Box<CompileError>>,
+    pub cause: Option<Box<Diagnostics>>,
 }
 
 /// What is wrong.

@@ -1,6 +1,6 @@
 //! The syntax tree that blocks are evaluated from.
 
-use crate::{CompileError, Source};
+use crate::{Diagnostics, Source};
 use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::source::{SourceLoader, SourceMap};
 use cutec_frontend::{Program, load_program};
@@ -12,7 +12,7 @@ use cutec_frontend::{Program, load_program};
 pub fn load(
     source: &Source,
     loader: &dyn SourceLoader,
-) -> Result<(SourceMap, Program), CompileError> {
+) -> Result<(SourceMap, Program), Diagnostics> {
     let mut sources = SourceMap::new();
     let mut diagnostics = Vec::new();
     let program = load_program(
@@ -23,9 +23,9 @@ pub fn load(
         &mut diagnostics,
     );
     if diagnostics.iter().any(Diagnostic::is_error) {
-        return Err(CompileError {
+        return Err(Diagnostics {
             sources,
-            diagnostics,
+            problems: diagnostics,
             failures: Vec::new(),
         });
     }
