@@ -127,6 +127,9 @@ pub fn opt_main(args: &[String]) -> i32 {
     cutec_dialects::ir::register_pass(make_pass::<7>);
     cutec_dialects::ir::register_pass(make_pass::<8>);
     cutec_dialects::ir::register_pass(make_pass::<9>);
+    cutec_dialects::ir::register_pass(make_pass::<10>);
+    cutec_dialects::ir::register_pass(make_pass::<11>);
+    cutec_dialects::ir::register_pass(make_pass::<12>);
     cutec_dialects::ir::opt_main(args)
 }
 

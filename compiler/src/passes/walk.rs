@@ -140,3 +140,26 @@ pub(super) fn string_attribute(op: IrOp, name: &str) -> Option<String> {
         Some(String::from_utf8_lossy(bytes).into_owned())
     }
 }
+
+/// The operations that use a value, the last in the program first; one that uses it twice stands twice.
+pub(super) fn users<'c>(value: IrValue<'c>) -> Vec<IrOp<'c>> {
+    let mut found = Vec::new();
+    // SAFETY: uses are walked while nothing is edited.
+    unsafe {
+        let mut at = mlir_sys::mlirValueGetFirstUse(value.to_raw());
+        while !mlir_sys::mlirOpOperandIsNull(at) {
+            found.push(OperationRef::from_raw(mlir_sys::mlirOpOperandGetOwner(at)));
+            at = mlir_sys::mlirOpOperandGetNextUse(at);
+        }
+    }
+    found
+}
+
+/// Whether two operations stand in one block.
+pub(super) fn same_block(one: IrOp, other: IrOp) -> bool {
+    // SAFETY: both operations are alive.
+    unsafe {
+        let one = mlir_sys::mlirOperationGetBlock(one.to_raw());
+        mlir_sys::mlirBlockEqual(one, mlir_sys::mlirOperationGetBlock(other.to_raw()))
+    }
+}

@@ -1,9 +1,12 @@
 //! Passes of the tile level, in their order; `docs/tile.md` says what each decides.
 pub mod assign_layouts;
 mod classes;
+pub mod insert_barriers;
+pub mod legalize_swizzle;
 pub mod partition;
 pub mod raster;
 pub mod select_atoms;
+pub mod stage_operands;
 mod types;
 
 use super::walk::{all_inside, name_of};
@@ -13,7 +16,7 @@ use cutec_dialects::target::Target;
 use melior::Context;
 
 /// The passes from the tile level to the cute level.
-pub const PASSES: [PassEntry; 4] = [
+pub const PASSES: [PassEntry; 7] = [
     PassEntry {
         name: "tile-raster",
         summary: "Gives each block its tile, in an order that L2 likes",
@@ -28,6 +31,21 @@ pub const PASSES: [PassEntry; 4] = [
         name: "tile-assign-layouts",
         summary: "Chooses how the threads of a block hold each tile",
         run: assign_layouts::assign_layouts,
+    },
+    PassEntry {
+        name: "tile-stage-operands",
+        summary: "Brings operands of products to shared memory, and from there to registers",
+        run: stage_operands::stage_operands,
+    },
+    PassEntry {
+        name: "tile-legalize-swizzle",
+        summary: "Finds layouts of buffers in shared memory that are free of bank conflicts",
+        run: legalize_swizzle::legalize_swizzle,
+    },
+    PassEntry {
+        name: "insert-barriers",
+        summary: "Puts barriers between accesses of different threads to one buffer",
+        run: insert_barriers::insert_barriers,
     },
     PassEntry {
         name: "tile-partition",

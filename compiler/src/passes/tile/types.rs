@@ -75,3 +75,21 @@ pub(super) fn operand_layout(
     layout.check(shape)?;
     Ok(layout)
 }
+
+/// The offsets of the part that a `tile.read` reads.
+pub(super) fn offsets_of(read: IrOp) -> Result<Vec<i64>, String> {
+    let attribute = read
+        .attribute("offsets")
+        .map_err(|error| error.to_string())?;
+    let text = attribute.to_string();
+    let inner = text.trim_start_matches("array<i64").trim_end_matches('>');
+    let numbers = inner.trim_start_matches(':').split(',');
+    numbers
+        .map(|number| {
+            number
+                .trim()
+                .parse()
+                .map_err(|_| format!("{text} are no offsets"))
+        })
+        .collect()
+}

@@ -15,7 +15,7 @@ use melior::ir::{Region, ValueLike, operation::OperationLike};
 const WIDEST: i64 = 16;
 
 /// What a thread has of a tile in memory.
-struct Part<'c> {
+pub(super) struct Part<'c> {
     /// Its values, neighbours in memory first.
     memory: IrValue<'c>,
     /// Their coordinates and the bounds of these, at the edges of a tensor.
@@ -140,7 +140,7 @@ impl<'c> Partition<'c> {
     }
 
     /// Registers for what a thread holds, in the order of its values.
-    fn fragment(&self, spread: &Spread) -> Result<IrValue<'c>, SemError> {
+    pub(super) fn fragment(&self, spread: &Spread) -> Result<IrValue<'c>, SemError> {
         let layout = Layout::contiguous(spread.values());
         Ok(self.registers(spread, &layout))
     }
@@ -180,7 +180,19 @@ impl<'c> Partition<'c> {
         at: &[IrValue<'c>],
         spread: &Spread,
     ) -> Result<Part<'c>, SemError> {
-        let extents: Vec<String> = spread.tile.shape.iter().map(i64::to_string).collect();
+        let fast = fast_axis(view).map_or(0, |(axis, _)| axis);
+        let (memory, coordinates, shape) = self.at(view, at, &spread.tile.shape)?;
+        self.partition(memory, Some((coordinates, shape)), fast, spread)
+    }
+
+    /// The tile of a shape at a coordinate of a view, its coordinates, and their bounds.
+    pub(super) fn at(
+        &mut self,
+        view: IrValue<'c>,
+        at: &[IrValue<'c>],
+        shape: &[i64],
+    ) -> Result<(IrValue<'c>, IrValue<'c>, IrValue<'c>), SemError> {
+        let extents: Vec<String> = shape.iter().map(i64::to_string).collect();
         let tuple = |parts: &[String]| match parts {
             [one] => one.clone(),
             parts => format!("({})", parts.join(",")),
@@ -193,16 +205,15 @@ impl<'c> Partition<'c> {
             .value("cute.make_coord", at, &[], self.ir.ty(&coord));
         let plain = OpAttrs::default();
         let layout = self.cute("get_layout", &[view], &plain)?;
-        let shape = self.cute("get_shape", &[layout], &plain)?;
-        let identity = self.cute("make_identity_tensor", &[shape], &plain)?;
-        let fast = fast_axis(view).map_or(0, |(axis, _)| axis);
+        let bounds = self.cute("get_shape", &[layout], &plain)?;
+        let identity = self.cute("make_identity_tensor", &[bounds], &plain)?;
         let memory = self.cute("local_tile", &[view, tile, coord], &plain)?;
         let coordinates = self.cute("local_tile", &[identity, tile, coord], &plain)?;
-        self.partition(memory, Some((coordinates, shape)), fast, spread)
+        Ok((memory, coordinates, bounds))
     }
 
     /// A thread's part of a tile in memory, whose neighbours lie along the axis `fast`.
-    fn partition(
+    pub(super) fn partition(
         &mut self,
         tile: IrValue<'c>,
         bounds: Option<(IrValue<'c>, IrValue<'c>)>,
@@ -267,7 +278,7 @@ impl<'c> Partition<'c> {
     }
 
     /// Copies between memory and registers, in the widest accesses that are legal.
-    fn copy(
+    pub(super) fn copy(
         &mut self,
         part: &Part<'c>,
         fragment: IrValue<'c>,
@@ -349,7 +360,17 @@ impl<'c> Partition<'c> {
         spread: &Spread,
         act: impl FnOnce(&mut Self) -> Result<(), SemError>,
     ) -> Result<(), SemError> {
-        let modes = spread.layout.thread_modes(&spread.tile.shape);
+        self.once_of(&spread.layout, &spread.tile.shape, act)
+    }
+
+    /// The same for a layout of a tile of a shape.
+    pub(super) fn once_of(
+        &mut self,
+        layout: &TileLayout,
+        shape: &[i64],
+        act: impl FnOnce(&mut Self) -> Result<(), SemError>,
+    ) -> Result<(), SemError> {
+        let modes = layout.thread_modes(shape);
         let mut before = 1;
         let mut alike = Vec::new();
         for mode in modes.map_err(SemError::Illegal)? {
@@ -405,7 +426,7 @@ impl<'c> Partition<'c> {
 }
 
 /// The coordinate of a tile, from an operand on.
-fn coordinates_of<'c>(op: IrOp<'c>, from: usize) -> Result<Vec<IrValue<'c>>, SemError> {
+pub(super) fn coordinates_of<'c>(op: IrOp<'c>, from: usize) -> Result<Vec<IrValue<'c>>, SemError> {
     (from..op.operand_count())
         .map(|index| operand(op, index))
         .collect()

@@ -8,6 +8,7 @@ mod map;
 mod place;
 mod product;
 mod reduce;
+mod staged;
 
 use super::types::Failed;
 use crate::passes::walk::{all_inside, blocks, kernels, name_of, operand_value, replace};
@@ -128,6 +129,15 @@ impl<'c> Partition<'c> {
                 self.store(op).map_err(illegal)?;
                 return Ok(true);
             }
+            ("copy", None) => {
+                self.begin_copy(op).map_err(illegal)?;
+                return Ok(true);
+            }
+            ("write", None) => {
+                self.write(op).map_err(illegal)?;
+                return Ok(true);
+            }
+            ("read", Some(to)) => self.read(op, to).map_err(illegal)?,
             ("splat", Some(to)) => {
                 let ty = self.ir.ty(&to.vector());
                 let number = operand(op, 0).map_err(illegal)?;

@@ -1,0 +1,210 @@
+//! `tile-legalize-swizzle`: where each element of a buffer in shared memory lies.
+//!
+//! Before: buffers of compact layouts. After: of every buffer that only operations on tiles access, the
+//! layout is legal for all of them, and without bank conflicts where there is such a layout;
+//! [`cutec_layout::smem`] looks for it and counts. `cute.accesses` on the buffer says what each access costs,
+//! for the reader and for `--remarks`. Where the program pins a `swizzle` the buffer gets that, or an error
+//! with the access that it does not serve and a layout that does.
+use super::types::{Failed, fast_axis, tile_of, view_of};
+use crate::passes::walk::{
+    all_inside, kernels, name_of, operand_value, set_attribute, string_attribute, users,
+};
+use crate::passes::{Reported, report};
+use cutec_dialects::atoms::CopyOp;
+use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
+use cutec_dialects::target::Target;
+use cutec_dialects::tile::{TileLayout, TileType};
+use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::value::{TiledCopyVal, Val, View};
+use cutec_layout::smem::{Access, Axis, Kind, Tile, legalize, verify_pinned};
+use cutec_layout::text::parse_swizzle;
+use cutec_layout::{AnyLayout, Layout, Tree};
+use melior::Context;
+use melior::ir::{ValueLike, operation::OperationLike};
+
+/// Bits of the widest access.
+const WIDEST: i64 = 128;
+/// The attribute of a buffer that says what its accesses cost.
+pub(crate) const ACCESSES: &str = "cute.accesses";
+
+/// Finds a layout for every buffer of the module.
+pub fn legalize_swizzle(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
+    for (_, functions) in kernels(module) {
+        for function in functions {
+            let mut operations = Vec::new();
+            all_inside(function, &mut operations);
+            operations.retain(|op| name_of(*op) == "cute.memref.alloc_smem");
+            // SAFETY: the context outlives the module.
+            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
+            for buffer in operations {
+                place(context, buffer).map_err(|(op, message)| report(op.location(), message))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Gives one buffer its layout.
+fn place<'c>(context: &'c Context, buffer: IrOp<'c>) -> Result<(), Failed<'c>> {
+    let value = result_of(buffer, 0);
+    let mut accessing = users(value);
+    accessing.reverse();
+    let known = |op: &IrOp| {
+        matches!(
+            name_of(*op).as_str(),
+            "tile.copy" | "tile.read" | "tile.write"
+        )
+    };
+    let (Some(view), true) = (view_of(value), accessing.iter().all(known)) else {
+        return Ok(());
+    };
+    let Some((tile, stages)) = tile_in(&view).filter(|_| !accessing.is_empty()) else {
+        return Ok(());
+    };
+    let fast = fast_axis(value).map_or(1, |(axis, _)| axis);
+    let of_tile = Tile {
+        rows: tile.shape[0],
+        columns: tile.shape[1],
+        elem_bits: tile.elem.bits() as u32,
+        fast: if fast == 0 { Axis::Rows } else { Axis::Columns },
+    };
+    let mut accesses: Vec<Access> = Vec::new();
+    for op in accessing {
+        let access = access(op, &tile, fast)?;
+        if !accesses.contains(&access) {
+            accesses.push(access);
+        }
+    }
+    let failed = |message: String| (buffer, message);
+    let chosen = match string_attribute(buffer, "swizzle") {
+        Some(pinned) => {
+            let swizzle = parse_swizzle(&pinned).map_err(|error| failed(error.to_string()))?;
+            verify_pinned(of_tile, swizzle, &accesses)
+        }
+        None => legalize(of_tile, &accesses),
+    };
+    let chosen = chosen.map_err(|error| failed(error.to_string()))?;
+    let layout = chosen.staged(stages, of_tile.elem_bits);
+    let layout = layout.map_err(|error| failed(error.to_string()))?;
+    let mut ptr = view.ptr.clone();
+    ptr.align = ptr.align.max(i64::from(chosen.align));
+    let ty = Val::View(View { ptr, layout }).to_string();
+    let ir = OpBuilder::new(context, Insertion::Before(buffer));
+    value.set_type(ir.ty(&ty));
+    let costs: Vec<String> = chosen
+        .costs
+        .iter()
+        .map(|cost| {
+            format!(
+                "{}: {} wavefronts, {} at best",
+                cost.what, cost.wavefronts, cost.ideal
+            )
+        })
+        .collect();
+    let costs = ir.attr(&format!("{:?}", costs.join("; ")));
+    set_attribute(buffer, ACCESSES, costs);
+    Ok(())
+}
+
+/// The tile of which a buffer has stages, and how many.
+fn tile_in(view: &View) -> Option<(TileType, i64)> {
+    let layout = view.layout.inner();
+    let extent = |mode: usize| layout.mode(mode)?.size().as_static();
+    if layout.rank() != 3 {
+        return None;
+    }
+    Some((
+        TileType::new(view.ptr.elem, &[extent(0)?, extent(1)?]),
+        extent(2)?,
+    ))
+}
+
+/// What an operation accesses of a stage.
+fn access<'c>(op: IrOp<'c>, tile: &TileType, fast: usize) -> Result<Access, Failed<'c>> {
+    let failed = |message: String| (op, message);
+    if let Ok(attribute) = op.attribute("copy") {
+        let text = attribute.to_string();
+        let parsed = parse_type(&text, &mut Vars::default());
+        let Ok(Val::TiledCopy(copy)) = parsed else {
+            return Err(failed(format!(
+                "expects a tiled copy as `copy`, but got {text}"
+            )));
+        };
+        return of_copy(op, &copy, tile).map_err(failed);
+    }
+    let (what, value) = match name_of(op).as_str() {
+        "tile.read" => ("read", Some(result_of(op, 0))),
+        _ => ("write", operand_value(op, 0)),
+    };
+    let held = match value {
+        Some(value) => tile_of(op, value)?,
+        None => return Err(failed("an operand is missing".into())),
+    };
+    let layout = held.layout.as_ref();
+    let layout = layout.ok_or_else(|| failed(format!("{held} has no layout")))?;
+    let (layout, run) = neighbours_first(layout, &held, fast).map_err(failed)?;
+    let most = WIDEST / tile.elem.bits();
+    let vector = run & run.wrapping_neg();
+    Ok(Access {
+        what: what.into(),
+        kind: Kind::Vector {
+            bits: (vector.min(most) * tile.elem.bits()) as u32,
+        },
+        layout_tv: layout.tv().clone(),
+    })
+}
+
+/// What the instructions of a tiled copy access on the side of the buffer, over the whole tile.
+fn of_copy(op: IrOp, copy: &TiledCopyVal, tile: &TileType) -> Result<Access, String> {
+    let shape = tile.shape.iter().map(|extent| Tree::Leaf((*extent).into()));
+    let whole = AnyLayout::Plain(Layout::col_major(Tree::Node(shape.collect())));
+    let reads = name_of(op) == "tile.read";
+    let parts = match reads {
+        true => copy.tiled.tidfrg_s(&whole),
+        false => copy.tiled.tidfrg_d(&whole),
+    };
+    let parts = parts.map_err(|error| error.to_string())?;
+    let parts = parts.inner();
+    let mode = |index: usize| parts.mode(index).unwrap_or_else(Layout::unit);
+    let (what, kind) = match copy.atom.op {
+        CopyOp::Universal { bits } => ("read", Kind::Vector { bits }),
+        CopyOp::Async { bits, .. } => ("cp.async", Kind::Vector { bits }),
+        CopyOp::Ldsm {
+            matrices,
+            transpose,
+        } => (
+            "ldmatrix",
+            Kind::Ldmatrix {
+                matrices,
+                transpose,
+            },
+        ),
+    };
+    Ok(Access {
+        what: what.into(),
+        kind,
+        layout_tv: Layout::concat([mode(0), Layout::concat([mode(1), mode(2)])]),
+    })
+}
+
+/// A layout with the values that are neighbours along an axis first, and how many are in one piece.
+fn neighbours_first(
+    layout: &TileLayout,
+    tile: &TileType,
+    fast: usize,
+) -> Result<(TileLayout, i64), String> {
+    let threads = layout.thread_modes(&tile.shape)?;
+    let mut values = layout.value_modes(&tile.shape)?;
+    values.sort_by_key(|mode| match mode.along {
+        Some((axis, step)) if axis == fast => (0, step),
+        _ => (1, 0),
+    });
+    let mut run = 1;
+    for mode in &values {
+        if mode.along != Some((fast, run)) {
+            break;
+        }
+        run *= mode.extent;
+    }
+    Ok((TileLayout::of_modes(&threads, &values, &tile.shape), run))
+}

@@ -1,0 +1,210 @@
+//! Buffers in shared memory: copies into a stage, reads of a part of one, writes.
+use super::access::coordinates_of;
+use super::{Partition, Spread, operand};
+use crate::passes::tile::types::{fast_axis, offsets_of, view_of};
+use cutec_dialects::builder::{IrOp, IrValue};
+use cutec_dialects::ir::OpAttrs;
+use cutec_dialects::semantics::SemError;
+use cutec_dialects::tile::TileLayout;
+use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::value::{TiledCopyVal, Val};
+use cutec_layout::algebra::{composition, left_inverse};
+use cutec_layout::{AnyLayout, Int, Layout, Tree};
+use melior::ir::operation::OperationLike;
+use std::sync::Arc;
+
+impl<'c> Partition<'c> {
+    /// `tile.copy`: each thread begins its part of an asynchronous copy.
+    pub(super) fn begin_copy(&mut self, op: IrOp<'c>) -> Result<(), SemError> {
+        let count = op.operand_count();
+        let (view, buffer) = (operand(op, 0)?, operand(op, count - 2)?);
+        let at: Vec<_> = coordinates_of(op, 1)?.into_iter().take(count - 3).collect();
+        let stage = operand(op, count - 1)?;
+        let (copy, text) = tiled_copy(op)?
+            .ok_or_else(|| SemError::Illegal("has no `copy`; run tile-stage-operands".into()))?;
+        let shape = copy.tiled.tile_shape()?;
+        let extents: Option<Vec<i64>> = shape
+            .modes()
+            .iter()
+            .map(|extent| cutec_layout::algebra::product(extent).as_static())
+            .collect();
+        let shape = extents.unwrap_or_default();
+        let (from, coordinates, bounds) = self.at(view, &at, &shape)?;
+        let tiled = self.constant(&text)?;
+        let from = self.of_thread("tiled.copy.partition_S", tiled, from)?;
+        let coordinates = self.of_thread("tiled.copy.partition_S", tiled, coordinates)?;
+        let to = self.of_thread("tiled.copy.partition_D", tiled, buffer)?;
+        let to = self.stage_of(to, 3, stage)?;
+        let spread = TileLayout::new(copy.tiled.layout_tv().clone()).map_err(SemError::Illegal)?;
+        self.once_of(&spread, &shape, |this| {
+            let operands = [tiled, from, to, coordinates, bounds];
+            this.ir.op("cute.copy", &operands, &[], &[]);
+            Ok(())
+        })
+    }
+
+    /// `tile.read`: a part of a stage as a vector.
+    pub(super) fn read(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
+        let (buffer, stage) = (operand(op, 0)?, operand(op, 1)?);
+        let offsets = offsets_of(op).map_err(SemError::Illegal)?;
+        let fragment = self.fragment(to)?;
+        match tiled_copy(op)? {
+            Some((copy, text)) => {
+                let tiled = self.constant(&text)?;
+                let from = self.of_thread("tiled.copy.partition_S", tiled, buffer)?;
+                let from = self.block_of(from, &copy, &offsets, to, stage)?;
+                let into = registers_of(&copy, to)?;
+                let into = self.constant(&format!("!cute.layout<\"{into}\">"))?;
+                let plain = OpAttrs::default();
+                let into = self.cute("composition", &[fragment, into], &plain)?;
+                self.ir.op("cute.copy", &[tiled, from, into], &[], &[]);
+            }
+            None => {
+                let fast = fast_axis(buffer).map_or(0, |(axis, _)| axis);
+                let part = self.part_of_stage(buffer, stage, &offsets, to)?;
+                let part = self.partition(part, None, fast, to)?;
+                self.copy(&part, fragment, to, true)?;
+            }
+        }
+        self.load_vec(fragment, to)
+    }
+
+    /// `tile.write`: what the threads hold into a stage.
+    pub(super) fn write(&mut self, op: IrOp<'c>) -> Result<(), SemError> {
+        let (vector, from) = self.of(op, 0)?;
+        let (buffer, stage) = (operand(op, 1)?, operand(op, 2)?);
+        let fragment = self.fragment(&from)?;
+        self.store_vec(vector, fragment)?;
+        let fast = fast_axis(buffer).map_or(0, |(axis, _)| axis);
+        let offsets = vec![0; from.tile.shape.len()];
+        let part = self.part_of_stage(buffer, stage, &offsets, &from)?;
+        let part = self.partition(part, None, fast, &from)?;
+        self.once(&from, |this| this.copy(&part, fragment, &from, false))
+    }
+
+    /// What one thread of a tiled copy has of a view.
+    fn of_thread(
+        &mut self,
+        how: &str,
+        tiled: IrValue<'c>,
+        whole: IrValue<'c>,
+    ) -> Result<IrValue<'c>, SemError> {
+        let thread = self.thread();
+        self.cute(how, &[tiled, whole, thread], &OpAttrs::default())
+    }
+
+    /// A stage of what has so many modes before that of the stages.
+    fn stage_of(
+        &mut self,
+        staged: IrValue<'c>,
+        modes: usize,
+        stage: IrValue<'c>,
+    ) -> Result<IrValue<'c>, SemError> {
+        self.slice(staged, &vec!["_"; modes].join(","), stage)
+    }
+
+    /// A stage, and of the modes before what `kept` says.
+    fn slice(
+        &mut self,
+        staged: IrValue<'c>,
+        kept: &str,
+        stage: IrValue<'c>,
+    ) -> Result<IrValue<'c>, SemError> {
+        let coord = self.ir.ty(&format!("!cute.coord<\"({kept},?)\">"));
+        let coord = self.ir.value("cute.make_coord", &[stage], &[], coord);
+        self.cute("slice", &[staged, coord], &OpAttrs::default())
+    }
+
+    /// A part of a stage, of the shape of a tile.
+    fn part_of_stage(
+        &mut self,
+        buffer: IrValue<'c>,
+        stage: IrValue<'c>,
+        offsets: &[i64],
+        to: &Spread,
+    ) -> Result<IrValue<'c>, SemError> {
+        let stage = self.stage_of(buffer, to.tile.shape.len(), stage)?;
+        let tuple = |numbers: &mut dyn Iterator<Item = i64>| {
+            let list: Vec<String> = numbers.map(|number| number.to_string()).collect();
+            format!("({})", list.join(","))
+        };
+        let tile = tuple(&mut to.tile.shape.iter().copied());
+        let tile = self.constant(&format!("!cute.int_tuple<\"{tile}\">"))?;
+        let numbers = offsets.iter().zip(&to.tile.shape);
+        let coord = tuple(&mut numbers.map(|(offset, extent)| offset / extent));
+        let coord = self.constant(&format!("!cute.coord<\"{coord}\">"))?;
+        self.cute("local_tile", &[stage, tile, coord], &OpAttrs::default())
+    }
+
+    /// Of a thread's part (V, M, N, stages) of a buffer, the blocks of the tiled copy that a tile needs.
+    fn block_of(
+        &mut self,
+        part: IrValue<'c>,
+        copy: &TiledCopyVal,
+        offsets: &[i64],
+        to: &Spread,
+        stage: IrValue<'c>,
+    ) -> Result<IrValue<'c>, SemError> {
+        let view = view_of(part).ok_or_else(|| SemError::Illegal("expects a view".into()))?;
+        let blocks = copy.tiled.tile_shape()?;
+        let mut kept = String::from("_");
+        for (axis, (offset, extent)) in offsets.iter().zip(&to.tile.shape).enumerate() {
+            let block = blocks
+                .modes()
+                .get(axis)
+                .and_then(|block| cutec_layout::algebra::product(block).as_static())
+                .unwrap_or(1);
+            let mode = view.layout.inner().mode(axis + 1);
+            let there = mode.and_then(|mode| mode.size().as_static());
+            if there == Some(extent / block) {
+                kept.push_str(",_");
+            } else if *extent == block {
+                kept.push_str(&format!(",{}", offset / block));
+            } else {
+                return Err(SemError::Illegal(format!(
+                    "reads {extent} elements along axis {axis}; expects all of them or the {block} of its tiled copy"
+                )));
+            }
+        }
+        self.slice(part, &kept, stage)
+    }
+}
+
+/// The registers that the instructions of a tiled copy fill, in the order of a tile's values.
+fn registers_of(copy: &TiledCopyVal, to: &Spread) -> Result<Layout, SemError> {
+    let shape = to
+        .tile
+        .shape
+        .iter()
+        .map(|extent| Tree::Leaf(Int::from(*extent)));
+    let whole = Layout::col_major(Tree::Node(shape.collect()));
+    let parts = copy.tiled.tidfrg_d(&AnyLayout::Plain(whole))?;
+    let parts = parts.inner();
+    let values = to.layout.tv().mode(1).unwrap_or_else(Layout::unit);
+    let back = left_inverse(&values)?;
+    // (thread, (value, rest), (M, N)): one thread's, as (value, M, N) without the axes that have one block.
+    let values = parts.mode(1).into_iter();
+    let blocks = parts.mode(2).into_iter().flat_map(|blocks| {
+        let modes: Vec<Layout> = blocks.modes().collect();
+        modes
+            .into_iter()
+            .filter(|mode| mode.size().as_static() != Some(1))
+    });
+    let filled = Layout::concat(values.chain(blocks));
+    Ok(composition(&back, &filled)?)
+}
+
+/// The tiled copy that the attribute `copy` asks for, and its text.
+fn tiled_copy(op: IrOp) -> Result<Option<(Arc<TiledCopyVal>, String)>, SemError> {
+    let Ok(attribute) = op.attribute("copy") else {
+        return Ok(None);
+    };
+    let text = attribute.to_string();
+    match parse_type(&text, &mut Vars::default())? {
+        Val::TiledCopy(copy) => Ok(Some((copy, text))),
+        other => Err(SemError::Illegal(format!(
+            "expects a tiled copy as `copy`, but got {}",
+            other.describe()
+        ))),
+    }
+}
