@@ -230,6 +230,9 @@ def Cute_GetLayoutsFromTileOp : Cute_InferredOp<"get_layouts_from_tile"> {
 }
 def Cute_GetLayoutOp : Cute_PureOp<"get_layout">;
 def Cute_GetIterOp : Cute_PureOp<"get_iter">;
+def Cute_RecastIterOp : Cute_PureOp<"recast_iter"> {
+  let summary = "The same place as a pointer to elements of another type";
+}
 def Cute_GetOp : Cute_InferredOp<"get"> {
   let arguments = (ins AnyType:$input, OptionalAttr<DenseI32ArrayAttr>:$mode);
   let assemblyFormat = "(`<` $mode^ `>`)? `(` $input `)` attr-dict `:` type($input) `->` type($result)";

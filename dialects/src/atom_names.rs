@@ -90,6 +90,8 @@ fn copy_name(op: CopyOp) -> String {
 /// As in CuTe's names of instructions.
 fn elem_name(elem: Elem) -> &'static str {
     match elem {
+        Elem::I4 => "s4",
+        Elem::U4 => "u4",
         Elem::I8 => "s8",
         Elem::U8 => "u8",
         Elem::I32 => "s32",
@@ -123,6 +125,8 @@ mod tests {
             "SM80_16x8x16_F32BF16BF16F32",
             "sm80_16x8x32_s32s8s8s32",
             "sm80_16x8x16_s32u8s8s32",
+            "SM80_16x8x64_S32S4S4S32",
+            "sm80_8x8x32_s32u4s4s32",
             "sm80_8x8x4_f64f64f64f64",
             "sm89_16x8x32_f32e4m3e4m3f32",
             "sm89_16x8x32_f32e4m3e5m2f32",

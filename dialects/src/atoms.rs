@@ -194,6 +194,24 @@ const MMA_8_K32: MmaRow = MmaRow {
     b: "((4,8),(4,2)):((32,1),(8,128))",
     c: MMA_C,
 };
+const MMA_8X8_K32: MmaRow = MmaRow {
+    mnk: [8, 8, 32],
+    a: "((4,8),8):((64,1),8)",
+    b: "((4,8),8):((64,1),8)",
+    c: "((4,8),2):((16,1),8)",
+};
+const MMA_4_K32: MmaRow = MmaRow {
+    mnk: [16, 8, 32],
+    a: "((4,8),(8,2)):((128,1),(16,8))",
+    b: "((4,8),8):((64,1),8)",
+    c: MMA_C,
+};
+const MMA_4_K64: MmaRow = MmaRow {
+    mnk: [16, 8, 64],
+    a: "((4,8),(8,2,2)):((128,1),(16,8,512))",
+    b: "((4,8),(8,2)):((64,1),(8,256))",
+    c: MMA_C,
+};
 const MMA_64_K4: MmaRow = MmaRow {
     mnk: [8, 8, 4],
     a: "((4,8),1):((8,1),0)",
@@ -202,7 +220,7 @@ const MMA_64_K4: MmaRow = MmaRow {
 };
 
 /// Every `mma.sync` that lowers: operand row, A, B, C (PTX ISA, "mma", sm_80 and later).
-const MMA_TABLE: [(&MmaRow, Elem, Elem, Elem); 21] = [
+const MMA_TABLE: [(&MmaRow, Elem, Elem, Elem); 33] = [
     (&MMA_16_K8, Elem::F16, Elem::F16, Elem::F32),
     (&MMA_16_K8, Elem::F16, Elem::F16, Elem::F16),
     (&MMA_16_K8, Elem::BF16, Elem::BF16, Elem::F32),
@@ -219,6 +237,18 @@ const MMA_TABLE: [(&MmaRow, Elem, Elem, Elem); 21] = [
     (&MMA_8_K32, Elem::I8, Elem::U8, Elem::I32),
     (&MMA_8_K32, Elem::U8, Elem::I8, Elem::I32),
     (&MMA_8_K32, Elem::U8, Elem::U8, Elem::I32),
+    (&MMA_8X8_K32, Elem::I4, Elem::I4, Elem::I32),
+    (&MMA_8X8_K32, Elem::I4, Elem::U4, Elem::I32),
+    (&MMA_8X8_K32, Elem::U4, Elem::I4, Elem::I32),
+    (&MMA_8X8_K32, Elem::U4, Elem::U4, Elem::I32),
+    (&MMA_4_K32, Elem::I4, Elem::I4, Elem::I32),
+    (&MMA_4_K32, Elem::I4, Elem::U4, Elem::I32),
+    (&MMA_4_K32, Elem::U4, Elem::I4, Elem::I32),
+    (&MMA_4_K32, Elem::U4, Elem::U4, Elem::I32),
+    (&MMA_4_K64, Elem::I4, Elem::I4, Elem::I32),
+    (&MMA_4_K64, Elem::I4, Elem::U4, Elem::I32),
+    (&MMA_4_K64, Elem::U4, Elem::I4, Elem::I32),
+    (&MMA_4_K64, Elem::U4, Elem::U4, Elem::I32),
     (&MMA_8_K32, Elem::F8E4M3, Elem::F8E4M3, Elem::F32),
     (&MMA_8_K32, Elem::F8E4M3, Elem::F8E5M2, Elem::F32),
     (&MMA_8_K32, Elem::F8E5M2, Elem::F8E4M3, Elem::F32),

@@ -6,6 +6,8 @@ use std::fmt;
 #[allow(missing_docs)]
 pub enum Elem {
     I1,
+    I4,
+    U4,
     I8,
     U8,
     I16,
@@ -22,8 +24,10 @@ pub enum Elem {
 
 impl Elem {
     /// Every element type with its MLIR name.
-    pub const ALL: [(Elem, &'static str); 13] = [
+    pub const ALL: [(Elem, &'static str); 15] = [
         (Elem::I1, "i1"),
+        (Elem::I4, "i4"),
+        (Elem::U4, "ui4"),
         (Elem::I8, "i8"),
         (Elem::U8, "ui8"),
         (Elem::I16, "i16"),
@@ -57,6 +61,7 @@ impl Elem {
     /// Bits that one element takes in memory (a predicate takes a byte).
     pub fn bits(self) -> i64 {
         match self {
+            Elem::I4 | Elem::U4 => 4,
             Elem::I1 | Elem::I8 | Elem::U8 | Elem::F8E4M3 | Elem::F8E5M2 => 8,
             Elem::I16 | Elem::F16 | Elem::BF16 => 16,
             Elem::I32 | Elem::F32 | Elem::TF32 => 32,
@@ -64,16 +69,34 @@ impl Elem {
         }
     }
 
-    /// Bytes that one element takes in memory.
+    /// Bytes that one element takes in memory, by itself.
     pub fn bytes(self) -> i64 {
-        self.bits() / 8
+        self.bytes_of(1)
+    }
+
+    /// Bytes that so many neighbouring elements take in memory.
+    pub fn bytes_of(self, count: i64) -> i64 {
+        count.saturating_mul(self.bits()).saturating_add(7) / 8
+    }
+
+    /// Whether a byte holds several elements, the first in its lower bits. They are moved in whole
+    /// bytes and multiplied by MMAs; there are no values of one.
+    pub fn is_packed(self) -> bool {
+        self.bits() < 8
     }
 
     /// Whether this is a floating-point type.
     pub fn is_float(self) -> bool {
         !matches!(
             self,
-            Elem::I1 | Elem::I8 | Elem::U8 | Elem::I16 | Elem::I32 | Elem::I64
+            Elem::I1
+                | Elem::I4
+                | Elem::U4
+                | Elem::I8
+                | Elem::U8
+                | Elem::I16
+                | Elem::I32
+                | Elem::I64
         )
     }
 
@@ -82,6 +105,7 @@ impl Elem {
     pub fn value_type(self) -> &'static str {
         match self {
             Elem::U8 | Elem::F8E4M3 | Elem::F8E5M2 => "i8",
+            Elem::U4 => "i4",
             Elem::TF32 => "f32",
             other => other.name(),
         }
@@ -89,7 +113,7 @@ impl Elem {
 
     /// Whether there is arithmetic on it; what is only stored or multiplied by an MMA has none.
     pub fn has_arithmetic(self) -> bool {
-        self.value_type() == self.name()
+        self.value_type() == self.name() && !self.is_packed()
     }
 }
 

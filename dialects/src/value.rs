@@ -126,7 +126,7 @@ impl View {
         let outside = self.ptr.alignment();
         match (&self.layout, self.layout.swizzle()) {
             (AnyLayout::Composed(composed), Some(swizzle)) => {
-                let chunk = self.ptr.elem.bytes() << swizzle.base();
+                let chunk = self.ptr.elem.bytes_of(1 << swizzle.base());
                 match &composed.offset {
                     Tree::Leaf(offset) => aligned(outside.min(chunk), offset, self.ptr.elem),
                     Tree::Node(_) => self.ptr.elem.bytes(),
@@ -142,12 +142,8 @@ fn aligned(align: i64, offset: &Int, elem: Elem) -> i64 {
     if offset.is(0) {
         return align;
     }
-    let bytes = offset.div().saturating_mul(elem.bytes());
-    let bytes = if bytes == 0 {
-        align
-    } else {
-        bytes & bytes.wrapping_neg()
-    };
+    let bits = offset.div().saturating_mul(elem.bits());
+    let bytes = (bits & bits.wrapping_neg()) / 8;
     align.min(bytes).max(1)
 }
 

@@ -43,6 +43,8 @@ fn mma_atoms_lie_as_in_cute() {
             continue;
         };
         let letters = |elem: Elem| match elem {
+            Elem::I4 => "S4".to_owned(),
+            Elem::U4 => "U4".to_owned(),
             Elem::I8 => "S8".to_owned(),
             Elem::I32 => "S32".to_owned(),
             Elem::F8E4M3 => "E4M3".to_owned(),

@@ -27,3 +27,29 @@ gpu.module @unplaced {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @packed {
+  gpu.func @between_bytes() kernel {
+    %atom = cute.static : !cute_nvgpu.atom.universal_copy<i4, 8 b>
+    %t = cute.memref.alloca() : () -> !cute.memref<i4, rmem, align<16>, "(2,5):(1,3)">
+    // expected-error@+1 {{i4 is moved in whole bytes of 2 elements, but (2,5):(1,3) does not consist of them}}
+    cute.copy(%atom, %t, %t) : !cute_nvgpu.atom.universal_copy<i4, 8 b>, !cute.memref<i4, rmem, align<16>, "(2,5):(1,3)">, !cute.memref<i4, rmem, align<16>, "(2,5):(1,3)">
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @shifted {
+  gpu.func @between_bytes() kernel {
+    %s = cute.memref.alloca() : () -> !cute.memref<i4, rmem, align<16>, "(2,4,3):(1,2,1)">
+    %c = cute.static : !cute.coord<"(_,_,1)">
+    %a = cute.slice(%s, %c) : !cute.memref<i4, rmem, align<16>, "(2,4,3):(1,2,1)">, !cute.coord<"(_,_,1)">
+    %atom = cute.static : !cute_nvgpu.atom.universal_copy<i4, 8 b>
+    // expected-error@+1 {{begins 1 elements of i4 behind its base; expected a multiple of 2 elements, to be seen as i8}}
+    cute.copy(%atom, %a, %a) : !cute_nvgpu.atom.universal_copy<i4, 8 b>, !cute.memref<i4, rmem, align<1>, "(2,4):(1,2)">, !cute.memref<i4, rmem, align<1>, "(2,4):(1,2)">
+    gpu.return
+  }
+}

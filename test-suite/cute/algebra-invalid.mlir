@@ -173,3 +173,27 @@ func.func @uneven(%l: !cute.layout<"(12,(4,8)):(7,(1,30))">, %t: !cute.layout<"1
   %z = cute.zipped_divide(%l, %t) : (!cute.layout<"(12,(4,8)):(7,(1,30))">, !cute.layout<"128:1">) -> !cute.layout<"128:1">
   return
 }
+
+// -----
+
+func.func @alignment(%p: !cute.ptr<ui8, gmem, align<16>>) {
+  // expected-error@+1 {{expects a pointer to gmem aligned to 32 bytes, but got `!cute.ptr<ui8, gmem, align<16>>`}}
+  %0 = cute.recast_iter(%p) : (!cute.ptr<ui8, gmem, align<16>>) -> !cute.ptr<i4, gmem, align<32>>
+  return
+}
+
+// -----
+
+func.func @space(%p: !cute.ptr<ui8, gmem, align<16>>) {
+  // expected-error@+1 {{expects a pointer to smem aligned to 16 bytes}}
+  %0 = cute.recast_iter(%p) : (!cute.ptr<ui8, gmem, align<16>>) -> !cute.ptr<i4, smem, align<16>>
+  return
+}
+
+// -----
+
+func.func @one_of_two(%v: !cute.memref<i4, smem, align<16>, "(8,4):(1,8)">, %c: !cute.coord<"(1,0)">) {
+  // expected-error@+1 {{elements of i4 are not read or written one by one}}
+  %0 = cute.memref.load(%v, %c) : (!cute.memref<i4, smem, align<16>, "(8,4):(1,8)">, !cute.coord<"(1,0)">) -> i4
+  return
+}

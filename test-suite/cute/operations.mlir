@@ -58,3 +58,12 @@ func.func @layouts(%l: !cute.layout<"(6,10):(10,1)">, %i: !cute.layout<"(6,10):(
   %3 = cute.flat_product(%l, %r) : (!cute.layout<"(6,10):(10,1)">, !cute.layout<"(3,2):(1,3)">) -> !cute.layout<"(6,10,3,2):(10,1,60,180)">
   return
 }
+
+// CHECK-LABEL: func.func @pointers
+func.func @pointers(%p: !cute.ptr<ui8, gmem, align<16>>) {
+  // CHECK: cute.recast_iter({{.*}}) : (!cute.ptr<ui8, gmem, align<16>>) -> !cute.ptr<i4, gmem, align<16>>
+  %0 = cute.recast_iter(%p) : (!cute.ptr<ui8, gmem, align<16>>) -> !cute.ptr<i4, gmem, align<16>>
+  // CHECK: cute.recast_iter({{.*}}) -> !cute.ptr<f64, gmem, align<16>>
+  %1 = cute.recast_iter(%p) : (!cute.ptr<ui8, gmem, align<16>>) -> !cute.ptr<f64, gmem, align<16>>
+  return
+}

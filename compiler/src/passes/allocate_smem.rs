@@ -49,7 +49,7 @@ pub fn allocate_smem(context: &Context, module: IrOp, target: &Target) -> Result
                 };
                 let align = view.ptr.align.max(ALIGN);
                 let start = (end + align - 1) / align * align;
-                end = start + elems * view.ptr.elem.bytes();
+                end = start + view.ptr.elem.bytes_of(elems);
                 buffers.push(format!("{} bytes at {start}: {text}", end - start));
                 // SAFETY: attributes live as long as the context, which outlives the module.
                 let offset: Attribute = IntegerAttribute::new(i64_type, start).into();

@@ -58,9 +58,7 @@ fn remark(op: IrOp) -> Option<String> {
 
 fn copy(atom: &Val, src: &Val, dst: &Val, pred: &[Val]) -> Option<String> {
     let plan = copy_plan(atom, src, dst, pred).ok()?;
-    let (Val::View(src), Val::View(dst)) = (src, dst) else {
-        return None;
-    };
+    let [src, dst] = &plan.views;
     let count = plan.src.starts.len();
     let guard = if pred.is_empty() {
         ""

@@ -1,5 +1,6 @@
 //! Operations that read, write or allocate memory: what is legal, and the
 //! instructions that a copy or a gemm of one thread consists of.
+use super::view::in_whole_bytes;
 use super::{Attrs, SemError, count_error, integers, operand_error};
 use crate::atoms::{CopyAtom, CopyOp, MmaAtom};
 use crate::elem::{Elem, Space};
@@ -26,6 +27,8 @@ pub struct CopySide {
 pub struct CopyPlan {
     /// The instruction.
     pub atom: CopyAtom,
+    /// Source and destination as the instruction sees them: packed elements as bytes.
+    pub views: [View; 2],
     /// What it reads.
     pub src: CopySide,
     /// What it writes.
@@ -53,6 +56,8 @@ pub enum Predicate {
 pub struct GemmPlan {
     /// The instruction.
     pub atom: MmaAtom,
+    /// D, A, B and C in registers; packed elements as bytes.
+    pub views: [View; 4],
     /// Layouts of one atom's values in D, A, B and C.
     pub values: [Layout; 4],
     /// Start of D, A, B and C for each instruction.
@@ -80,6 +85,7 @@ pub(super) fn evaluate(name: &str, operands: &[Val], attrs: &Attrs) -> Result<Va
             _ => Err(SemError::Illegal("expects a view as result".into())),
         },
         ("memref.load", [Val::View(view), coord]) => {
+            has_values(view)?;
             layout::crd2idx(&integers(coord)?, view.layout.inner())?;
             Ok(Val::Opaque(view.ptr.elem.value_type().into()))
         }
@@ -147,6 +153,7 @@ pub fn check(name: &str, operands: &[Val]) -> Result<(), SemError> {
             if matches!(value, Val::Opaque(_)) && found != expected {
                 return operand_error(format!("a value of {expected}"), value);
             }
+            has_values(view)?;
             layout::crd2idx(&integers(coord)?, view.layout.inner())?;
             Ok(())
         }
@@ -163,6 +170,8 @@ pub fn check(name: &str, operands: &[Val]) -> Result<(), SemError> {
         }
         ("copy", _) => count_error("3 to 5", operands.len()),
         ("autovec_copy", [Val::View(src), Val::View(dst)]) => {
+            has_values(src)?;
+            has_values(dst)?;
             let (from, to) = (src.layout.size(), dst.layout.size());
             if !from.is_static() || from != to {
                 return Err(SemError::Illegal(format!(
@@ -177,8 +186,19 @@ pub fn check(name: &str, operands: &[Val]) -> Result<(), SemError> {
     }
 }
 
+/// Whether elements can be read and written one by one.
+fn has_values(view: &View) -> Result<(), SemError> {
+    match view.ptr.elem {
+        elem if elem.is_packed() => Err(SemError::Illegal(format!(
+            "elements of {elem} are not read or written one by one; expected a copy of whole bytes by an atom, or a view recast to i8"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// `vector<NxT>` of all elements of a view.
 fn vector_type(view: &View) -> Result<String, SemError> {
+    has_values(view)?;
     if view.ptr.elem == Elem::I1 {
         return Err(SemError::Illegal(
             "elements of i1 are read one by one, not as a vector".into(),
@@ -242,8 +262,17 @@ pub fn copy_plan(atom: &Val, src: &Val, dst: &Val, pred: &[Val]) -> Result<CopyP
             });
         }
     }
-    let src = copy_side(from, atom.src_values(), "source", &atom)?;
-    let dst = copy_side(to, atom.dst_values(), "destination", &atom)?;
+    let values = atom.src_values().max(atom.dst_values());
+    let (from, to) = (in_whole_bytes(from)?, in_whole_bytes(to)?);
+    let atom = match atom.elem.is_packed() {
+        true => CopyAtom {
+            elem: Elem::I8,
+            ..atom
+        },
+        false => atom,
+    };
+    let src = copy_side(&from, atom.src_values(), "source", &atom)?;
+    let dst = copy_side(&to, atom.dst_values(), "destination", &atom)?;
     if src.starts.len() != dst.starts.len() {
         return Err(SemError::Illegal(format!(
             "source {} takes {} instructions and destination {} takes {}",
@@ -260,16 +289,14 @@ pub fn copy_plan(atom: &Val, src: &Val, dst: &Val, pred: &[Val]) -> Result<CopyP
             &src,
             &mask.layout,
         )?)),
-        [Val::CoordTensor(tensor), shape] => {
-            let values = atom.src_values().max(atom.dst_values());
-            Some(inside(tensor, &integers(shape)?, values, &src)?)
-        }
+        [Val::CoordTensor(tensor), shape] => Some(inside(tensor, &integers(shape)?, values, &src)?),
         [other, ..] => {
             return operand_error("a view of predicates, or coordinates and a shape", other);
         }
     };
     Ok(CopyPlan {
         atom,
+        views: [from, to],
         src,
         dst,
         pred,
@@ -354,7 +381,7 @@ fn copy_side(view: &View, values: i64, side: &str, atom: &CopyAtom) -> Result<Co
     let starts = offsets_of(&rest)?;
     let in_memory = view.ptr.space != Space::Rmem;
     if in_memory && values > 1 {
-        let bytes = values * view.ptr.elem.bytes();
+        let bytes = view.ptr.elem.bytes_of(values);
         let merged = layout::coalesce(&vector);
         if !(merged.rank() <= 1 && merged.stride().leaves().iter().all(|stride| stride.is(1))) {
             return Err(SemError::Illegal(format!(
@@ -366,7 +393,7 @@ fn copy_side(view: &View, values: i64, side: &str, atom: &CopyAtom) -> Result<Co
         let start = if divides == 0 {
             bytes
         } else {
-            divides * view.ptr.elem.bytes()
+            view.ptr.elem.bytes_of(divides)
         };
         let alignment = view.alignment().min(start & start.wrapping_neg());
         if alignment < bytes {
@@ -458,8 +485,7 @@ pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPl
     let layouts = atom.layouts().map_err(crate::types::TypeError::from)?;
     let wanted = [&layouts.c, &layouts.a, &layouts.b, &layouts.c]
         .map(|tv| tv.mode(1).map_or(Int::ONE, |mode| mode.size()));
-    let mut values = Vec::new();
-    let mut rests = Vec::new();
+    let (mut seen, mut values, mut rests) = (Vec::new(), Vec::new(), Vec::new());
     for ((name, view, _), wanted) in expected.into_iter().zip(wanted) {
         let inner = view.layout.inner();
         let extents: Vec<i64> = (0..inner.rank())
@@ -489,8 +515,11 @@ pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPl
                 found: view.layout.to_string(),
             });
         }
+        let view = in_whole_bytes(view)?;
+        let inner = view.layout.inner().clone();
         values.push(inner.mode(0).unwrap_or_else(Layout::unit));
         rests.push((inner, extents));
+        seen.push(view);
     }
     let extent = |which: usize, mode: usize| rests[which].1.get(mode).copied().unwrap_or(1);
     let (m, n, k) = (extent(0, 1), extent(0, 2), extent(1, 2));
@@ -517,7 +546,7 @@ pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPl
             .iter()
             .map(|c| Tree::Leaf(Int::Static(*c)))
             .collect();
-        Ok(layout::offset_at(&IntTuple::Node(modes), rests[which].0)?)
+        Ok(layout::offset_at(&IntTuple::Node(modes), &rests[which].0)?)
     };
     let mut steps = Vec::new();
     for kk in 0..k {
@@ -533,11 +562,12 @@ pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPl
             }
         }
     }
-    let Ok(values) = values.try_into() else {
+    let (Ok(views), Ok(values)) = (seen.try_into(), values.try_into()) else {
         return count_error("5", 0);
     };
     Ok(GemmPlan {
         atom,
+        views,
         values,
         steps,
     })

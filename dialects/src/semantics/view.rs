@@ -1,6 +1,7 @@
 //! Views: pointers with layouts, slices, tiles, coordinate tensors.
 use super::algebra::{on_layout, shape_of};
 use super::{Attrs, SemError, coordinate, integers, operand_error, tiler};
+use crate::elem::Elem;
 use crate::value::{CoordTensor, Ptr, TupleKind, Val, View, as_coord};
 use cutec_layout::algebra as layout;
 use cutec_layout::{AnyLayout, Coord, Int, IntTuple, Layout, Tiler, Tree};
@@ -18,6 +19,10 @@ pub(super) fn evaluate(
         ("make_identity_tensor", [shape]) => identity(shape),
         ("get_layout", [Val::View(view)]) => Ok(Val::Layout(view.layout.clone())),
         ("get_iter", [Val::View(view)]) => Ok(Val::Ptr(view.ptr.clone())),
+        ("recast_iter", [Val::Ptr(ptr)]) => match &attrs.result {
+            Some(Val::Ptr(declared)) => recast_to(ptr, declared).map(Val::Ptr),
+            _ => Err(SemError::Illegal("expects a pointer as result".into())),
+        },
         ("slice", [x @ (Val::View(_) | Val::CoordTensor(_)), coord]) => {
             coordinate(coord).and_then(|coord| slice(x, &coord))
         }
@@ -33,6 +38,109 @@ pub(super) fn evaluate(
         }
         _ => return None,
     })
+}
+
+/// The same place as a pointer to elements of another type.
+fn recast_ptr(ptr: &Ptr, elem: Elem) -> Result<Ptr, SemError> {
+    let (new, old) = (elem.bits(), ptr.elem.bits());
+    let bits = ptr.offset.mul(&Int::Static(old));
+    if !bits.divisible_by(new) {
+        return Err(SemError::Illegal(format!(
+            "begins {} elements of {} behind its base; expected a multiple of {} elements, to be seen as {elem}",
+            ptr.offset,
+            ptr.elem,
+            new / old
+        )));
+    }
+    let offset = match new > old {
+        true => ptr.offset.floor_div(&Int::Static(new / old)),
+        false => ptr.offset.mul(&Int::Static(old / new)),
+    };
+    Ok(Ptr {
+        elem,
+        offset,
+        ..ptr.clone()
+    })
+}
+
+/// As [`recast_ptr`], where the alignment and the space are declared: they claim nothing new.
+fn recast_to(ptr: &Ptr, declared: &Ptr) -> Result<Ptr, SemError> {
+    let recast = recast_ptr(ptr, declared.elem)?;
+    if declared.space != ptr.space || declared.align > recast.alignment() {
+        return operand_error(
+            format!(
+                "a pointer to {} aligned to {} bytes",
+                declared.space, declared.align
+            ),
+            &Val::Ptr(ptr.clone()),
+        );
+    }
+    Ok(recast)
+}
+
+/// A view as accesses see it: packed elements as the bytes that hold them.
+///
+/// # Errors
+/// Where elements next to each other in the order of their index do not fill whole bytes.
+pub(super) fn in_whole_bytes(view: &View) -> Result<View, SemError> {
+    let elem = view.ptr.elem;
+    if !elem.is_packed() {
+        return Ok(view.clone());
+    }
+    let per_byte = 8 / elem.bits();
+    let merged = layout::coalesce(view.layout.inner());
+    let (shape, stride) = (merged.shape().leaves(), merged.stride().leaves());
+    let mut modes = shape.iter().zip(&stride);
+    let whole = modes
+        .next()
+        .is_some_and(|(extent, step)| extent.divisible_by(per_byte) && step.is(1))
+        && modes.all(|(_, step)| step.divisible_by(per_byte));
+    if !whole || !keeps_together(&view.layout, per_byte) {
+        return Err(SemError::Illegal(format!(
+            "{elem} is moved in whole bytes of {per_byte} elements, but {} does not consist of them",
+            view.layout
+        )));
+    }
+    Ok(View {
+        ptr: recast_ptr(&view.ptr, Elem::I8)?,
+        layout: layout::recast_layout_any(&view.layout, 8, elem.bits())?,
+    })
+}
+
+/// Whether what lies outside of a layout's strides leaves so many neighbours together.
+fn keeps_together(layout: &AnyLayout, count: i64) -> bool {
+    match layout {
+        AnyLayout::Plain(_) => true,
+        composed => composed
+            .swizzle()
+            .is_some_and(|swizzle| count <= 1 << swizzle.base()),
+    }
+}
+
+/// Whether a layout of elements of `old` bits is that of whole elements of `new` bits.
+///
+/// # Errors
+/// Where an extent along neighbours is not known to hold whole ones, or a swizzle parts them.
+pub fn recastable(layout: &AnyLayout, new: i64, old: i64) -> Result<(), SemError> {
+    let count = new / old;
+    if count <= 1 {
+        return Ok(());
+    }
+    let inner = layout.inner();
+    let (extents, strides) = (inner.shape().leaves(), inner.stride().leaves());
+    let whole = extents
+        .iter()
+        .zip(strides)
+        .all(|(extent, stride)| match stride {
+            Int::Static(step @ 1..) if *step < count => extent.divisible_by(count / step),
+            _ => true,
+        });
+    match whole && keeps_together(layout, count) {
+        true => Ok(()),
+        false => Err(SemError::Illegal(format!(
+            "{count} neighbours of {old} bits become one element of {new}, but {layout} does not consist of them"
+        ))),
+    }
 }
 
 fn identity(shape: &Val) -> Result<Val, SemError> {

@@ -57,7 +57,7 @@ impl TileType {
                 Attribute::from_option_raw(mlir_sys::mlirRankedTensorTypeGetEncoding(raw)),
             )
         };
-        let Some(elem) = Elem::parse(&elem) else {
+        let Some(elem) = Elem::parse(&elem).filter(|elem| !elem.is_packed()) else {
             return Err(format!("{elem} is no element type of a tile"));
         };
         if let Some(extent) = shape.iter().find(|extent| **extent < 1) {

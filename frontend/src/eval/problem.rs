@@ -6,6 +6,7 @@ use crate::ast::Expr;
 use crate::diagnostics::{Code, Diagnostic, codes};
 use crate::source::Span;
 use cutec_dialects::atoms::AtomError;
+use cutec_dialects::elem::Elem;
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::types::TypeError;
 use cutec_dialects::value::Val;
@@ -164,6 +165,23 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 
     /// Not implemented, and said so.
+    /// Refuses a type of which a byte holds several elements where one of them is wanted.
+    pub(super) fn has_values(&mut self, elem: Elem, span: Span) -> super::Result<()> {
+        if !elem.is_packed() {
+            return Ok(());
+        }
+        let name = super::values::elem_name(elem);
+        let diagnostic = Diagnostic::error(
+            codes::WRONG_TYPE,
+            span,
+            format!("there are no single values of `{name}`"),
+            "a byte holds two of them",
+        );
+        Err(self.report(diagnostic.with_help(format!(
+            "pass and keep whole bytes as `u8`; `recast<{name}>(…)` sees them as `{name}` for copies and MMAs"
+        ))))
+    }
+
     pub(super) fn unsupported<T>(
         &mut self,
         span: Span,

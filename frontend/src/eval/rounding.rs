@@ -19,6 +19,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     /// `type(value, round = …, saturate = …)`.
     pub(super) fn conversion(&mut self, to: Elem, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
         self.check_args(call, 1..=1, &["round", "saturate"], 0..=0, &[])?;
+        self.has_values(to, call.span)?;
         let Some(arg) = call.arg(0) else {
             return Err(Stop::Reported);
         };

@@ -119,11 +119,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if &*type_name.node != "tensor" {
             let value = self.name(&type_name.node, type_name.span)?;
             return match value {
-                Value::Type(elem) if args.is_empty() => Ok(Argument::Scalar {
-                    name,
-                    elem,
-                    span: param.span,
-                }),
+                Value::Type(elem) if args.is_empty() => {
+                    self.has_values(elem, ty.span)?;
+                    Ok(Argument::Scalar {
+                        name,
+                        elem,
+                        span: param.span,
+                    })
+                }
                 _ => {
                     let message =
                         format!("the parameter `{name}` is neither a tensor nor a number");
@@ -145,7 +148,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             );
         };
         let elem = match self.static_value("the element type", &elem.value)? {
-            Value::Type(elem) => elem,
+            Value::Type(of) => {
+                self.has_values(of, elem.value.span)?;
+                of
+            }
             other => return self.expected("an element type", &other, elem.value.span),
         };
         let modes = |expr: &'a Expr| match &*expr.kind {

@@ -358,6 +358,8 @@ pub(crate) enum MmaType {
     F16,
     Bf16,
     Tf32,
+    S4,
+    U4,
     S8,
     U8,
     E4m3,

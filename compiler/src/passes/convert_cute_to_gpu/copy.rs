@@ -15,9 +15,7 @@ impl<'c> Lowering<'c> {
             return Err(SemError::Illegal("copy takes an atom and two views".into()));
         };
         let plan = copy_plan(atom, src, dst, pred)?;
-        let (Val::View(src), Val::View(dst)) = (src, dst) else {
-            return Err(SemError::Illegal("copy takes views".into()));
-        };
+        let [src, dst] = &plan.views;
         plan.atom
             .legal_on(&self.target)
             .map_err(|error| SemError::Illegal(error.to_string()))?;

@@ -23,11 +23,7 @@ impl<'c> Lowering<'c> {
         plan.atom
             .legal_on(&self.target)
             .map_err(|error| SemError::Illegal(error.to_string()))?;
-        let view = |val: &Val| match val {
-            Val::View(view) => Ok(view.clone()),
-            _ => Err(SemError::Illegal("gemm takes views".into())),
-        };
-        let views = [view(d)?, view(a)?, view(b)?, view(c)?];
+        let views = &plan.views;
         let in_place = views[0] == views[3];
         let (mut read_a, mut read_b) = (Registers::default(), Registers::default());
         let mut sums: HashMap<Int, Vec<IrValue<'c>>> = HashMap::new();
@@ -94,7 +90,7 @@ impl<'c> Lowering<'c> {
             if plan.atom.op == MmaOp::Fma {
                 1
             } else {
-                (32 / elem.bits()).max(1)
+                (32 / view.ptr.elem.bits()).max(1)
             },
             &ty,
         )?;
@@ -189,6 +185,8 @@ impl<'c> Lowering<'c> {
             let ptx = match elem {
                 Elem::BF16 => "bf16",
                 Elem::TF32 => "tf32",
+                Elem::I4 => "s4",
+                Elem::U4 => "u4",
                 Elem::I8 => "s8",
                 Elem::U8 => "u8",
                 Elem::F64 => "f64",
@@ -208,6 +206,7 @@ impl<'c> Lowering<'c> {
                 ir.ty("vector<2xf16>"),
                 "!llvm.struct<(vector<2xf16>, vector<2xf16>)>",
             ),
+            Elem::I32 if c.len() == 2 => (ir.ty("i32"), "!llvm.struct<(i32, i32)>"),
             Elem::I32 => (ir.ty("i32"), "!llvm.struct<(i32, i32, i32, i32)>"),
             Elem::F64 => (ir.ty("f64"), "!llvm.struct<(f64, f64)>"),
             _ => (ir.ty("f32"), "!llvm.struct<(f32, f32, f32, f32)>"),

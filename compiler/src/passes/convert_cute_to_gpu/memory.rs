@@ -17,12 +17,14 @@ impl<'c> Lowering<'c> {
     /// A stack slot for a view in registers.
     pub(super) fn stack_slot(&mut self, view: &View) -> usize {
         let ir = OpBuilder::new(self.emitter.ir.context(), Insertion::Before(self.entry));
+        let elem = view.ptr.elem;
         let elems = cosize(&view.layout).max(1);
+        let (count, storage) = match elem.is_packed() {
+            true => (elem.bytes_of(elems), Elem::I8),
+            false => (elems, elem),
+        };
         let one = ir.constant(1, "i32");
-        let array = ir.attr(&format!(
-            "!llvm.array<{elems} x {}>",
-            storage_type(view.ptr.elem)
-        ));
+        let array = ir.attr(&format!("!llvm.array<{count} x {}>", storage_type(storage)));
         let attrs = [("elem_type", array), ("alignment", ir.attr("16 : i64"))];
         let slot = ir.value("llvm.alloca", &[one], &attrs, ir.ty("!llvm.ptr"));
         self.add_base(slot, 0)

@@ -14,7 +14,7 @@ use cutec_dialects::value::{TiledCopyVal, Val};
 use cutec_layout::{Layout, LayoutError, Swizzle, Tiler, tv};
 use std::sync::Arc;
 
-pub(super) const NAMES: [&str; 15] = [
+pub(super) const NAMES: [&str; 17] = [
     "tiled_copy",
     "tiled_copy_A",
     "tiled_copy_B",
@@ -22,10 +22,12 @@ pub(super) const NAMES: [&str; 15] = [
     "tiled_mma",
     "threads",
     "sm80_8x8x4",
+    "sm80_8x8x32",
     "sm80_16x8x4",
     "sm80_16x8x8",
     "sm80_16x8x16",
     "sm80_16x8x32",
+    "sm80_16x8x64",
     "tile_size_m",
     "tile_size_n",
     "tile_size_k",
@@ -240,7 +242,7 @@ fn mma<'c, 'a>(
     ev.check_args(call, 0..=0, &[], 1..=3, &[])?;
     let a = super::elem_arg(ev, call, 0)?;
     let (b, c) = match call.generics.len() {
-        1 if matches!(a, Elem::I8 | Elem::U8) => (a, Elem::I32),
+        1 if matches!(a, Elem::I4 | Elem::U4 | Elem::I8 | Elem::U8) => (a, Elem::I32),
         1 if a == Elem::F64 => (a, Elem::F64),
         1 => (a, Elem::F32),
         2 => (a, super::elem_arg(ev, call, 1)?),

@@ -6,12 +6,12 @@ use crate::eval::materialize::OpA;
 use crate::eval::values::{Cute, Value};
 use crate::eval::{Evaluator, Result, Stop};
 use cutec_dialects::elem::{Elem, Space};
-use cutec_dialects::semantics::{Attrs, SemError, evaluate};
+use cutec_dialects::semantics::{Attrs, SemError, evaluate, recastable};
 use cutec_dialects::value::{Ptr, Val, View};
 use cutec_layout::tv::Operand;
 use cutec_layout::{AnyLayout, Int, Layout};
 
-pub(super) const NAMES: [&str; 9] = [
+pub(super) const NAMES: [&str; 10] = [
     "local_tile",
     "identity",
     "in_bounds",
@@ -21,6 +21,7 @@ pub(super) const NAMES: [&str; 9] = [
     "smem",
     "slice",
     "view",
+    "recast",
 ];
 const COPY_METHODS: [&str; 1] = ["slice"];
 const MMA_METHODS: [&str; 4] = ["slice", "fragment_A", "fragment_B", "fragment_C"];
@@ -60,6 +61,7 @@ pub(super) fn call<'c, 'a>(
         "slice" => two(ev, call)
             .and_then(|operands| ev.op("slice", "slice", &operands, &OpA::default(), call.span)),
         "view" => view_as(ev, call),
+        "recast" => recast(ev, call),
         "fragment" => allocate(ev, call, Space::Rmem, "memref.alloca"),
         "smem" => allocate(ev, call, Space::Smem, "memref.alloc_smem"),
         "fragment_like" => fragment_like(ev, call),
@@ -89,6 +91,45 @@ fn view_as<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Va
         &OpA::default(),
         call.span,
     )?;
+    if let Value::Cute(cute) = &mut made {
+        cute.readonly = readonly;
+    }
+    Ok(made)
+}
+
+/// `recast<i8>(tensor)`: the same memory as elements of another type.
+fn recast<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    ev.check_args(call, 1..=1, &[], 1..=1, &[])?;
+    let elem = super::elem_arg(ev, call, 0)?;
+    let tensor = call.positional().remove(0);
+    let Value::Cute(Cute {
+        val: Val::View(view),
+        readonly,
+        ..
+    }) = &tensor
+    else {
+        return ev.expected("a tensor", &tensor, call.args[0].expr.span);
+    };
+    let (view, readonly) = (view.clone(), readonly.clone());
+    let (new, old) = (elem.bits(), view.ptr.elem.bits());
+    if let Err(error) = recastable(&view.layout, new, old) {
+        let problem = crate::eval::problem::semantic(call.span, "recast", &error, &[]);
+        return Err(ev.report(problem));
+    }
+    let declared = Ptr {
+        elem,
+        align: view.ptr.align.max(elem.bytes()),
+        ..view.ptr
+    };
+    let mut op = |name, operands: &[Value<'c, 'a>], attrs: OpA| {
+        ev.op(name, "recast", operands, &attrs, call.span)
+    };
+    let of = std::slice::from_ref(&tensor);
+    let start = op("get_iter", of, OpA::default())?;
+    let start = op("recast_iter", &[start], OpA::result(Val::Ptr(declared)))?;
+    let layout = op("get_layout", of, OpA::default())?;
+    let layout = op("recast_layout", &[layout], OpA::mode(vec![new, old]))?;
+    let mut made = op("make_view", &[start, layout], OpA::default())?;
     if let Value::Cute(cute) = &mut made {
         cute.readonly = readonly;
     }

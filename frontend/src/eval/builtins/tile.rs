@@ -36,6 +36,7 @@ fn filled<'c, 'a>(
     let first = if value.is_some() { 1 } else { 0 };
     ev.check_args(call, first + 1..=usize::MAX, &[], 1..=1, &[])?;
     let elem = super::elem_arg(ev, call, 0)?;
+    ev.has_values(elem, call.span)?;
     let extents = call.args.iter().skip(first);
     let extents: Vec<_> = extents.map(|arg| (arg.value.clone(), arg.expr)).collect();
     let shape = ev.tile_shape(&extents, call.span)?;

@@ -62,6 +62,8 @@ fn multiplicand(name: &str) -> Option<MmaType> {
         "f16" => MmaType::F16,
         "bf16" => MmaType::Bf16,
         "tf32" => MmaType::Tf32,
+        "s4" => MmaType::S4,
+        "u4" => MmaType::U4,
         "s8" => MmaType::S8,
         "u8" => MmaType::U8,
         "e4m3" => MmaType::E4m3,
@@ -89,10 +91,12 @@ pub(super) fn multiply(form: &mut Form) -> Decoded<Op> {
     let (m, k) = form.need("a shape", |name| {
         Some(match name {
             "m8n8k4" => (8, 4),
+            "m8n8k32" => (8, 32),
             "m16n8k4" => (16, 4),
             "m16n8k8" => (16, 8),
             "m16n8k16" => (16, 16),
             "m16n8k32" => (16, 32),
+            "m16n8k64" => (16, 64),
             _ => return None,
         })
     })?;
@@ -106,13 +110,14 @@ pub(super) fn multiply(form: &mut Form) -> Decoded<Op> {
     let c_type = form.need("a type of C", accumulator)?;
     form.end_modifiers()?;
     use MmaAccumulator as C;
-    use MmaType::{Bf16, E4m3, E5m2, F16, F64, S8, Tf32, U8};
+    use MmaType::{Bf16, E4m3, E5m2, F16, F64, S4, S8, Tf32, U4, U8};
     let legal = c_type == accumulate
         && match (a_type, b_type) {
             (F16, F16) => m == 16 && matches!(k, 8 | 16) && matches!(accumulate, C::F16 | C::F32),
             (Bf16, Bf16) => m == 16 && matches!(k, 8 | 16) && accumulate == C::F32,
             (Tf32, Tf32) => m == 16 && matches!(k, 4 | 8) && accumulate == C::F32,
             (S8 | U8, S8 | U8) => m == 16 && matches!(k, 16 | 32) && accumulate == C::S32,
+            (S4 | U4, S4 | U4) => matches!((m, k), (8, 32) | (16, 32 | 64)) && accumulate == C::S32,
             (E4m3 | E5m2, E4m3 | E5m2) => m == 16 && k == 32 && accumulate == C::F32,
             (F64, F64) => m == 8 && k == 4 && accumulate == C::F64,
             _ => false,
@@ -125,6 +130,7 @@ pub(super) fn multiply(form: &mut Form) -> Decoded<Op> {
         F16 | Bf16 => (Ty::B32, 16),
         Tf32 => (Ty::B32, 32),
         F64 => (Ty::F64, 64),
+        S4 | U4 => (Ty::B32, 4),
         _ => (Ty::B32, 8),
     };
     let (c_register, c_bits) = match accumulate {

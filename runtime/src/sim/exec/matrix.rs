@@ -12,7 +12,7 @@ use super::Fault;
 use super::cta::Cta;
 use super::fault_at;
 use super::shared::value;
-use super::tensor::{Factors, M, N};
+use super::tensor::{Factors, LONGEST, M, N};
 use super::touch::Touch;
 use super::warp::Warp;
 use crate::sim::Space;
@@ -120,29 +120,7 @@ impl Warp {
         if mma.accumulate == MmaAccumulator::F64 {
             return self.multiply_f64(mma);
         }
-        let mut factors = Factors::new([mma.multiplicands, mma.b_type], mma.k);
         let mut sums = [[0f64; N]; M];
-        let packed = 32 / element_bits(mma.multiplicands);
-        for (register, &src) in mma.a.iter().enumerate() {
-            let words = self.registers.words_of(src);
-            for i in 0..packed {
-                let values = elements(mma.multiplicands, &words, i);
-                for (lane, value) in values.into_iter().enumerate() {
-                    let column = packed * (lane % 4) + 4 * packed * (register / 2) + i;
-                    *factors.a(lane / 4 + 8 * (register % 2), column) = value;
-                }
-            }
-        }
-        for (register, &src) in mma.b.iter().enumerate() {
-            let words = self.registers.words_of(src);
-            for i in 0..packed {
-                let values = elements(mma.b_type, &words, i);
-                for (lane, value) in values.into_iter().enumerate() {
-                    let row = packed * (lane % 4) + 4 * packed * register + i;
-                    *factors.b(row, lane / 4) = value;
-                }
-            }
-        }
         let per_register = if mma.accumulate == MmaAccumulator::F16 {
             2
         } else {
@@ -160,7 +138,13 @@ impl Warp {
                 }
             }
         }
-        factors.multiply_add(mma.accumulate, &mut sums);
+        // Only integers have a longer K, of which sums are exact in any order.
+        let parts = mma.k.div_ceil(LONGEST);
+        let registers_of_b = mma.b.chunks(mma.b.len() / parts);
+        for (a, b) in mma.a.chunks(mma.a.len() / parts).zip(registers_of_b) {
+            self.factors(mma, mma.k / parts, a, b)
+                .multiply_add(mma.accumulate, &mut sums);
+        }
         for (register, &dst) in mma.d.iter().enumerate() {
             let fragment: Words = std::array::from_fn(|lane| {
                 let sum = |i| {
@@ -178,6 +162,33 @@ impl Warp {
             });
             self.registers.set_words(dst, u32::MAX, &fragment);
         }
+    }
+
+    /// What registers hold of A and B, `k` columns of the one and rows of the other.
+    fn factors(&self, mma: &Mma, k: usize, a: &[Src], b: &[Src]) -> Factors {
+        let mut factors = Factors::new([mma.multiplicands, mma.b_type], k);
+        let packed = 32 / element_bits(mma.multiplicands);
+        for (register, &src) in a.iter().enumerate() {
+            let words = self.registers.words_of(src);
+            for i in 0..packed {
+                let values = elements(mma.multiplicands, &words, i);
+                for (lane, value) in values.into_iter().enumerate() {
+                    let column = packed * (lane % 4) + 4 * packed * (register / 2) + i;
+                    *factors.a(lane / 4 + 8 * (register % 2), column) = value;
+                }
+            }
+        }
+        for (register, &src) in b.iter().enumerate() {
+            let words = self.registers.words_of(src);
+            for i in 0..packed {
+                let values = elements(mma.b_type, &words, i);
+                for (lane, value) in values.into_iter().enumerate() {
+                    let row = packed * (lane % 4) + 4 * packed * register + i;
+                    *factors.b(row, lane / 4) = value;
+                }
+            }
+        }
+        factors
     }
 
     /// `m8n8k4`: A has an element a lane, row `group`, column `place`; B the transpose of that.
@@ -242,6 +253,7 @@ fn element_bits(ty: MmaType) -> usize {
         MmaType::F16 | MmaType::Bf16 => 16,
         MmaType::Tf32 => 32,
         MmaType::F64 => 64,
+        MmaType::S4 | MmaType::U4 => 4,
         _ => 8,
     }
 }
@@ -250,11 +262,14 @@ fn element_bits(ty: MmaType) -> usize {
 fn elements(ty: MmaType, words: &Words, i: usize) -> [f64; WARP] {
     let half = |word: u32| (word >> (16 * i)) as u16;
     let byte = |word: u32| (word >> (8 * i)) as u8;
+    let nibble = |word: u32| (word >> (4 * i)) as u8 & 0xf;
     match ty {
         MmaType::F16 => words.map(|word| f16_to_f32(half(word)).into()),
         MmaType::Bf16 => words.map(|word| bf16_to_f32(half(word)).into()),
         // The upper 19 bits of the register.
         MmaType::Tf32 => words.map(|word| f32::from_bits(word & !0x1fff).into()),
+        MmaType::S4 => words.map(|word| ((nibble(word) << 4) as i8 >> 4).into()),
+        MmaType::U4 => words.map(|word| nibble(word).into()),
         MmaType::S8 => words.map(|word| (byte(word) as i8).into()),
         MmaType::U8 => words.map(|word| byte(word).into()),
         MmaType::E4m3 => words.map(|word| E4M3.decode(byte(word).into())),

@@ -19,8 +19,10 @@ pub(super) const N: usize = 8;
 pub(super) const M: usize = 16;
 /// Most products of a group.
 const GROUP: usize = 16;
-/// Groups of the longest K.
+/// Groups of them.
 const GROUPS: usize = 2;
+/// Longest K of which the products are added at once.
+pub(super) const LONGEST: usize = GROUP * GROUPS;
 /// Bits below the largest exponent that are kept.
 const KEPT: i32 = 25;
 /// The exponent of zero: below any other, also the sum of two such.

@@ -12,7 +12,7 @@ fn small(i: usize, seed: usize) -> i32 {
 }
 
 /// Where element `i` of lane `lane` of A stands, for `bits` wide elements of 16 rows
-/// (figures "Matrix Fragment A" of m16n8k4 to m16n8k32).
+/// (figures "Matrix Fragment A" of m16n8k4 to m16n8k64).
 fn a_element(bits: usize, lane: usize, i: usize) -> (usize, usize) {
     let (group, place) = (lane >> 2, lane % 4);
     match bits {
@@ -243,6 +243,19 @@ fn every_shape_and_type() {
     run(&integer(
         "mma.sync.aligned.m16n8k16.row.col.satfinite.s32.s8.s8.s32",
         16,
+    ));
+    let nibbles = |instruction, k| Case {
+        encode_c: |v| v as u32,
+        decode_c: |bits| bits as i32,
+        ..float(instruction, 4, k, |v| v as u32 & 0xf)
+    };
+    run(&nibbles(
+        "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
+        64,
+    ));
+    run(&nibbles(
+        "mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s4.s4.s32",
+        32,
     ));
 }
 
