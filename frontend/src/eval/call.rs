@@ -1,13 +1,12 @@
 //! Calls: functions of the program, conversions, built-ins, methods.
 
-use super::control::exits_of;
-use super::stmt::{Flow, Place, RETURNS};
+use super::exits::returns_by_flag;
+use super::stmt::{Flow, Place};
 use super::values::Value;
 use super::{Evaluator, Frame, MAX_CALLS, Result, Stop, builtins, problem};
 use crate::ast::{Arg, Expr, ExprKind, Function};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
-use cutec_dialects::elem::Elem;
 use std::sync::Arc;
 
 /// An evaluated argument.
@@ -305,30 +304,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             self.bind(param.name.node.clone(), value, false, param.name.span);
         }
         // The flag must be clear at each call, also in a loop.
-        let inner = function
-            .body
-            .stmts
-            .split_last()
-            .is_some_and(|(last, rest)| {
-                let tail = std::slice::from_ref(last);
-                rest.iter()
-                    .chain(
-                        tail.iter()
-                            .filter(|stmt| !matches!(stmt.kind, crate::ast::StmtKind::Return(_))),
-                    )
-                    .any(|stmt| {
-                        matches!(
-                            stmt.kind,
-                            crate::ast::StmtKind::For(_)
-                                | crate::ast::StmtKind::While { .. }
-                                | crate::ast::StmtKind::Loop(_)
-                        )
-                    })
-            });
-        if self.ir.is_some() && inner && exits_of(&function.body) & RETURNS != 0 {
+        if self.ir.is_some() && returns_by_flag(&function.body) {
             let flag = self.return_flag(call.span)?;
-            let number = self.number(&Value::Bool(false), Elem::I1, call.span)?;
-            self.write_slot(flag, number, call.span)?;
+            self.set_flag(flag, false, call.span)?;
         }
         let body = &function.body;
         match self.list(
@@ -339,7 +317,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             },
         )? {
             Flow::Next(value) | Flow::Return(value) => self.read_slot(&value, call.span),
-            Flow::Maybe(_) => Ok(Value::Unit),
+            Flow::Maybe(_) => self.kept_result(function, call.span),
             Flow::Break | Flow::Continue => Err(Stop::Reported),
         }
     }

@@ -1,17 +1,16 @@
-//! `if` that depends on run-time values, and exits from branches and loops.
+//! `if` that depends on run-time values.
 //!
 //! A `return` in a branch at the end of a function leaves no trace: what follows goes into the other
-//! branch. Every other exit from within such a branch sets a flag, and what follows asks for it.
+//! branch. Every other exit from within such a branch sets a flag (`exits`).
 
-use super::stmt::{BREAKS, CONTINUES, Flow, Place, RETURNS, Rest};
-use super::values::{Slot, Value, elem_name};
+use super::stmt::{Flow, Place, Rest};
+use super::values::{Value, elem_name};
 use super::{Evaluator, Result, Stop};
-use crate::ast::{BinaryOp, Block, ElseBranch, Expr, ExprKind, IfExpr, StmtKind};
+use crate::ast::{BinaryOp, ElseBranch, Expr, ExprKind, IfExpr};
 use crate::diagnostics::codes;
 use crate::source::Span;
 use cutec_dialects::builder::{Insertion, IrBlock, IrValue, region_with_block, result_of};
 use cutec_dialects::elem::Elem;
-use melior::ir::operation::OperationLike;
 use melior::ir::{Region, Type};
 
 /// A value of two branches, as results of the operation say it.
@@ -239,106 +238,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         Ok(())
     }
 
-    /// Sets the flag of an exit at the end of a branch; returns what may have been left.
-    pub(super) fn leave(&mut self, flow: Flow<'c, 'a>, tail: bool, span: Span) -> Result<u8> {
-        match flow {
-            Flow::Next(_) => Ok(0),
-            Flow::Maybe(exits) => Ok(exits),
-            Flow::Return(Value::Unit) if tail => Ok(0),
-            Flow::Return(Value::Unit) => {
-                let flag = self.return_flag(span)?;
-                self.set_flag(flag, true, span)?;
-                Ok(RETURNS)
-            }
-            Flow::Return(_) => {
-                let what = "`return` of a value from within a loop or block, depending on a run-time value,";
-                self.unsupported(span, what, "set a variable and return it at the end")
-            }
-            Flow::Break | Flow::Continue => {
-                let breaks = matches!(flow, Flow::Break);
-                let Some((broke, continued)) =
-                    self.frame.loops.last().and_then(|frame| frame.exits)
-                else {
-                    return Err(Stop::Reported);
-                };
-                self.set_flag(if breaks { broke } else { continued }, true, span)?;
-                Ok(if breaks { BREAKS } else { CONTINUES })
-            }
-        }
-    }
-
-    pub(super) fn set_flag(&mut self, flag: Slot<'c>, value: bool, span: Span) -> Result<()> {
-        let number = self.number(&Value::Bool(value), Elem::I1, span)?;
-        self.write_slot(flag, number, span)
-    }
-
-    /// The flag that says whether the function has returned.
-    pub(super) fn return_flag(&mut self, span: Span) -> Result<Slot<'c>> {
-        if let Some(flag) = self.frame.returned {
-            return Ok(flag);
-        }
-        let flag = self.slot(Elem::I1, span)?;
-        // A kernel's flag is made where it is first needed, and cleared where the kernel begins.
-        let ir = self.ir(span)?;
-        let here = ir.insertion;
-        let after = owner(flag.view).next_in_block();
-        if let Some(after) = after {
-            // SAFETY: the operation stays in the entry block while the kernel is built.
-            ir.insertion =
-                Insertion::Before(unsafe { melior::ir::OperationRef::from_raw(after.to_raw()) });
-        }
-        self.set_flag(flag, false, span)?;
-        self.ir(span)?.insertion = here;
-        self.frame.returned = Some(flag);
-        Ok(flag)
-    }
-
-    /// Runs `body` unless one of the flags of `exits` is set.
-    pub(super) fn guarded(
-        &mut self,
-        exits: u8,
-        span: Span,
-        body: impl FnOnce(&mut Self) -> Result<Flow<'c, 'a>>,
-    ) -> Result<Flow<'c, 'a>> {
-        let go = self.none_set(exits, span)?;
-        let (region, block) = region_with_block(&[]);
-        let left = self.in_block(block, |this| {
-            let flow = body(this)?;
-            let left = this.leave(flow, false, span)?;
-            this.terminate("scf.yield", &[], span)?;
-            Ok(left)
-        })?;
-        self.ir(span)?
-            .op_with_regions("scf.if", &[go], &[], &[], vec![region, Region::new()]);
-        Ok(Flow::Maybe(exits | left))
-    }
-
-    /// Whether none of the flags is set, as an `i1`.
-    pub(super) fn none_set(&mut self, exits: u8, span: Span) -> Result<IrValue<'c>> {
-        let mut flags = Vec::new();
-        if exits & RETURNS != 0 {
-            flags.push(self.return_flag(span)?);
-        }
-        if let Some((broke, continued)) = self.frame.loops.last().and_then(|frame| frame.exits) {
-            if exits & BREAKS != 0 {
-                flags.push(broke);
-            }
-            if exits & CONTINUES != 0 {
-                flags.push(continued);
-            }
-        }
-        let mut set = Value::Bool(false);
-        for flag in flags {
-            let flag = self.read_slot(&Value::Slot(flag), span)?;
-            set = match set {
-                Value::Bool(_) => flag,
-                set => self.binary(BinaryOp::BitOr, (set, span), (flag, span), span)?,
-            };
-        }
-        let none = self.not(&set, span)?;
-        self.number(&none, Elem::I1, span)
-    }
-
     /// `lhs || rhs` (`decides`) or `lhs && rhs`, with `lhs` known only at run time.
     pub(super) fn lazily(
         &mut self,
@@ -479,13 +378,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 }
 
-fn owner<'c>(value: IrValue<'c>) -> cutec_dialects::builder::IrOp<'c> {
-    let result = melior::ir::operation::OperationResult::try_from(value)
-        .expect("a variable is the result of its allocation");
-    // SAFETY: the allocation stands while the kernel is built.
-    unsafe { melior::ir::OperationRef::from_raw(result.owner().to_raw()) }
-}
-
 fn rebuild<'c, 'a>(
     joined: &Joined<'c, 'a>,
     result: &mut impl FnMut(usize, Elem, Option<i64>) -> Value<'c, 'a>,
@@ -511,37 +403,4 @@ fn is_plain(expr: &Expr) -> bool {
     expr.kind
         .for_each_child(&mut |child| plain &= is_plain(child), &mut |_| blocks += 1);
     plain && blocks == 0
-}
-
-/// What leaves a block from within: `return`, and `break` and `continue` of the loop that it is.
-pub(super) fn exits_of(block: &Block) -> u8 {
-    let mut exits = 0;
-    for stmt in &block.stmts {
-        exits |= match &stmt.kind {
-            StmtKind::Return(_) => RETURNS,
-            StmtKind::Break => BREAKS,
-            StmtKind::Continue => CONTINUES,
-            StmtKind::For(parts) => exits_of(&parts.body) & RETURNS,
-            StmtKind::While { body, .. } | StmtKind::Loop(body) => exits_of(body) & RETURNS,
-            StmtKind::Expr(expr) => exits_of_expr(expr),
-            StmtKind::Let(parts) => exits_of_expr(&parts.value),
-            _ => 0,
-        };
-    }
-    exits | block.value.as_ref().map_or(0, exits_of_expr)
-}
-
-fn exits_of_expr(expr: &Expr) -> u8 {
-    match &*expr.kind {
-        ExprKind::Block(block) => exits_of(block),
-        ExprKind::If(parts) => {
-            let otherwise = match &parts.otherwise {
-                Some(ElseBranch::Block(block)) => exits_of(block),
-                Some(ElseBranch::If(expr)) => exits_of_expr(expr),
-                None => 0,
-            };
-            exits_of(&parts.then) | otherwise
-        }
-        _ => 0,
-    }
 }

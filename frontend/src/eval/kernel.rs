@@ -335,9 +335,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             },
         );
         self.frame.scopes.pop();
-        match result? {
+        let flow = result?;
+        let gives = match &flow {
+            super::stmt::Flow::Return(value) => !matches!(value, Value::Unit),
+            _ => self.frame.result.is_some(),
+        };
+        match flow {
             super::stmt::Flow::Break | super::stmt::Flow::Continue => return Err(Stop::Reported),
-            super::stmt::Flow::Return(value) if !matches!(value, Value::Unit) => {
+            _ if gives => {
                 return self.error(
                     codes::WRONG_TYPE,
                     kernel.name.span,

@@ -1,6 +1,6 @@
 //! Loops: unrolled, run while compiling, or left to run time.
 
-use super::control::exits_of;
+use super::exits::exits_of;
 use super::stmt::{BREAKS, CONTINUES, Flow, Place, RETURNS};
 use super::values::{Scalar, Value, gcd};
 use super::{Evaluator, LoopFrame, Result};
@@ -109,7 +109,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     if range.is_empty() {
                         return Ok(outer);
                     }
-                    let rest = self.guarded(exits & !CONTINUES, span, |this| {
+                    let rest = self.guarded(exits & !CONTINUES, false, span, |this| {
                         this.rounds(parts, range, item, span)
                     })?;
                     return Ok(match (rest, outer) {

@@ -9,7 +9,7 @@
 //! - [`values`]: what an expression is.
 //! - `expr`, `index`, `arith`, `vectors`, `convert`, `rounding`, `narrow`, `intrinsic`:
 //!   expressions.
-//! - `stmt`, `control`, `loops`: statements; `if`; loops; early exits from what depends on run time.
+//! - `stmt`, `control`, `loops`, `exits`: statements; `if`; loops; early exits from what depends on run time.
 //! - `materialize`: values as operands of operations, and results as values.
 //! - `tiles`: the tile level.
 //! - `call`, `builtins`: functions and what the language has built in.
@@ -26,6 +26,7 @@ mod builtins;
 mod call;
 mod control;
 mod convert;
+mod exits;
 mod expr;
 mod index;
 mod intrinsic;
@@ -125,6 +126,10 @@ struct Frame<'c, 'a> {
     /// Whether `/` rounds up, as it does in `tiles(…)` of a launch.
     rounds_up: bool,
     returned: Option<Slot<'c>>,
+    /// Where a value lies that some `return` left with by the flag: variables, or a tuple of such.
+    result: Option<Value<'c, 'a>>,
+    /// Whether some `return` left by the flag without a value.
+    returned_nothing: bool,
 }
 
 struct Evaluator<'c, 'a> {
@@ -339,6 +344,8 @@ impl Frame<'_, '_> {
             loops: Vec::new(),
             rounds_up: false,
             returned: None,
+            result: None,
+            returned_nothing: false,
         }
     }
 }

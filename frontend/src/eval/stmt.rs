@@ -103,8 +103,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     };
                 }
                 (Flow::Maybe(exits), false) if !rest.0.is_empty() || rest.1.is_some() => {
+                    let inner = if place.tail { place } else { Place::INNER };
+                    let end = rest.1.map_or(stmt.span, |value| value.span);
                     let flow =
-                        self.guarded(exits, stmt.span, |this| this.list(rest, Place::INNER))?;
+                        self.guarded(exits, inner.tail, end, |this| this.list(rest, inner))?;
                     return if failed {
                         Err(Stop::Reported)
                     } else {
