@@ -130,6 +130,7 @@ pub fn opt_main(args: &[String]) -> i32 {
     cutec_dialects::ir::register_pass(make_pass::<10>);
     cutec_dialects::ir::register_pass(make_pass::<11>);
     cutec_dialects::ir::register_pass(make_pass::<12>);
+    cutec_dialects::ir::register_pass(make_pass::<13>);
     cutec_dialects::ir::opt_main(args)
 }
 

@@ -163,3 +163,18 @@ pub(super) fn same_block(one: IrOp, other: IrOp) -> bool {
         mlir_sys::mlirBlockEqual(one, mlir_sys::mlirOperationGetBlock(other.to_raw()))
     }
 }
+
+/// Whether an operation stands in a block itself.
+pub(super) fn stands_in(op: IrOp, block: IrBlock) -> bool {
+    // SAFETY: both are alive.
+    unsafe {
+        let own = mlir_sys::mlirOperationGetBlock(op.to_raw());
+        mlir_sys::mlirBlockEqual(own, block.to_raw())
+    }
+}
+
+/// Erases an operation of which nothing uses a result.
+pub(super) fn erase(op: IrOp) {
+    // SAFETY: a pass erases only what it has collected for that, and keeps no reference.
+    unsafe { mlir_sys::mlirOperationDestroy(op.to_raw()) };
+}

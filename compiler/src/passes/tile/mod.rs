@@ -4,6 +4,7 @@ mod classes;
 pub mod insert_barriers;
 pub mod legalize_swizzle;
 pub mod partition;
+pub mod pipeline;
 pub mod raster;
 pub mod select_atoms;
 pub mod stage_operands;
@@ -16,7 +17,7 @@ use cutec_dialects::target::Target;
 use melior::Context;
 
 /// The passes from the tile level to the cute level.
-pub const PASSES: [PassEntry; 7] = [
+pub const PASSES: [PassEntry; 8] = [
     PassEntry {
         name: "tile-raster",
         summary: "Gives each block its tile, in an order that L2 likes",
@@ -41,6 +42,11 @@ pub const PASSES: [PassEntry; 7] = [
         name: "tile-legalize-swizzle",
         summary: "Finds layouts of buffers in shared memory that are free of bank conflicts",
         run: legalize_swizzle::legalize_swizzle,
+    },
+    PassEntry {
+        name: "tile-pipeline",
+        summary: "Begins the loads of a loop some rounds ahead, and reads operands one block of k ahead",
+        run: pipeline::pipeline,
     },
     PassEntry {
         name: "insert-barriers",

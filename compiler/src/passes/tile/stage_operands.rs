@@ -6,7 +6,7 @@
 //! each product its operand. `copy` says by which instruction; a read without it is one of vectors.
 use super::types::{self, Failed, fast_axis, mma_of, operand, tile_of};
 use crate::passes::walk::{all_inside, function_block_size, kernels, name_of, operand_value};
-use crate::passes::walk::{replace, same_block, set_operand, users};
+use crate::passes::walk::{erase, replace, same_block, set_operand, users};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::semantics::{Attrs, SemError, check, evaluate};
@@ -105,8 +105,7 @@ impl<'c> Staging<'c> {
             let read = self.read(&ir, (allocated, stage), &tile, None);
             replace(loaded, read);
         }
-        // SAFETY: nothing uses its result any more.
-        unsafe { mlir_sys::mlirOperationDestroy(load.to_raw()) };
+        erase(load);
         Ok(())
     }
 

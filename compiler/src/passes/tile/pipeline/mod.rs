@@ -1,0 +1,70 @@
+//! `tile-pipeline`: loads of later rounds of a loop are under way while one is computed.
+//!
+//! Before: a loop whose products read buffers that the same round fills. After: the buffers have as many
+//! stages as `tile.stages` on the loop says, or as many of [`STAGES`] as fit; before the loop the first
+//! rounds are under way; a round begins those of the last stage ahead, multiplies, and waits for its
+//! successor before its last block of k, of which the registers are read while that is multiplied. Rounds
+//! beyond the last are begun like others: outside of the view there are zeros, and nobody uses them. With
+//! that any number of rounds is right, none included.
+//!
+//! Every product, in a loop or not, is taken apart into the blocks of k of its tiled MMA, each read while
+//! the one before is multiplied.
+mod plan;
+mod rounds;
+mod slices;
+
+use super::types::Failed;
+use crate::passes::walk::{all_inside, kernels, name_of};
+use crate::passes::{Reported, report};
+use cutec_dialects::builder::IrOp;
+use cutec_dialects::target::Target;
+use melior::Context;
+use melior::ir::operation::OperationLike;
+use plan::Plan;
+use slices::Product;
+
+/// Stages of a loop of which nothing says the depth, if they fit the shared memory.
+const STAGES: i64 = 3;
+/// What a loop says of its depth.
+pub(super) const DEPTH: &str = "tile.stages";
+
+/// Pipelines the loops of the module, and takes its products apart.
+pub fn pipeline(context: &Context, module: IrOp, target: &Target) -> Result<(), Reported> {
+    for (_, functions) in kernels(module) {
+        for function in functions {
+            // SAFETY: the context outlives the module.
+            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
+            of_function(context, function, target)
+                .map_err(|(op, message)| report(op.location(), message))?;
+        }
+    }
+    Ok(())
+}
+
+fn of_function<'c>(
+    context: &'c Context,
+    function: IrOp<'c>,
+    target: &Target,
+) -> Result<(), Failed<'c>> {
+    // A loop that is rewritten keeps those inside of it, a product that is taken apart the others.
+    for of in named(function, "scf.for") {
+        if let Some(plan) = Plan::of(of, function, target)? {
+            plan.apply(context)?;
+        }
+    }
+    for dot in named(function, "tile.dot") {
+        if let Some(product) = Product::of(dot, |_| true)?
+            && product.blocks > 1
+        {
+            product.alone(context)?;
+        }
+    }
+    Ok(())
+}
+
+fn named<'c>(function: IrOp<'c>, name: &str) -> Vec<IrOp<'c>> {
+    let mut operations = Vec::new();
+    all_inside(function, &mut operations);
+    operations.retain(|op| name_of(*op) == name);
+    operations
+}

@@ -1,0 +1,175 @@
+//! Whether and how a loop is pipelined.
+use super::slices::{Factor, Product, buffer_of};
+use super::{DEPTH, STAGES};
+use crate::passes::tile::types::{Failed, view_of};
+use crate::passes::walk::{
+    all_inside, blocks, definition, name_of, operand_value, operations, stands_in, users,
+};
+use cutec_dialects::builder::{IrBlock, IrOp, IrValue, argument_of, integer_value, result_of};
+use cutec_dialects::target::Target;
+use cutec_layout::algebra::cosize_any;
+use melior::ir::{BlockLike, operation::OperationLike};
+
+/// What brings a tile to a buffer in each round.
+#[derive(Clone, Copy)]
+pub(super) enum Producer<'c> {
+    /// A `tile.copy`.
+    Copy(IrOp<'c>),
+    /// A `tile.load` and the `tile.write` of what it loaded.
+    Load(IrOp<'c>, IrOp<'c>),
+}
+
+impl<'c> Producer<'c> {
+    /// The operation that goes to global memory.
+    pub fn fetch(&self) -> IrOp<'c> {
+        match self {
+            Producer::Copy(op) | Producer::Load(op, _) => *op,
+        }
+    }
+
+    /// The operation that has the buffer.
+    pub fn fill(&self) -> IrOp<'c> {
+        match self {
+            Producer::Copy(op) | Producer::Load(_, op) => *op,
+        }
+    }
+
+    /// The coordinates of the tile.
+    pub fn at(&self) -> Vec<IrValue<'c>> {
+        let fetch = self.fetch();
+        let end = match self {
+            Producer::Copy(op) => op.operand_count().saturating_sub(2),
+            Producer::Load(op, _) => op.operand_count(),
+        };
+        (1..end)
+            .filter_map(|index| operand_value(fetch, index))
+            .collect()
+    }
+}
+
+/// A loop that is to be pipelined.
+pub(super) struct Plan<'c> {
+    pub of: IrOp<'c>,
+    pub body: IrBlock<'c>,
+    pub producers: Vec<Producer<'c>>,
+    pub products: Vec<Product<'c>>,
+    /// Reads that no product alone makes.
+    pub reads: Vec<IrOp<'c>>,
+    pub stages: i64,
+}
+
+impl<'c> Plan<'c> {
+    /// The plan of a loop; `None` where there is nothing to pipeline.
+    pub fn of(
+        of: IrOp<'c>,
+        function: IrOp<'c>,
+        target: &Target,
+    ) -> Result<Option<Self>, Failed<'c>> {
+        let Some(body) = blocks(of, 0).into_iter().next() else {
+            return Ok(None);
+        };
+        let inside = operations(body);
+        let producers: Vec<Producer> = inside.iter().filter_map(|op| producer(*op)).collect();
+        let buffers: Vec<IrValue> = producers
+            .iter()
+            .filter_map(|producer| buffer_of(producer.fill()))
+            .collect();
+        // Others may not have a part in what goes round.
+        let alone = buffers.iter().all(|buffer| {
+            let here = |op: &IrOp<'c>| stands_in(*op, body);
+            let fills = |op: &IrOp<'c>| name_of(*op) != "tile.read";
+            let using = users(*buffer);
+            using.iter().all(here) && using.iter().filter(|op| fills(op)).count() == 1
+        });
+        let again = producers
+            .iter()
+            .flat_map(Producer::at)
+            .all(|at| can_be_repeated(at, body));
+        let counts = |op: IrOp<'c>| buffer_of(op).is_some_and(|buffer| buffers.contains(&buffer));
+        let mut products = Vec::new();
+        for op in inside.iter().filter(|op| name_of(**op) == "tile.dot") {
+            products.extend(Product::of(*op, counts)?);
+        }
+        let stages = depth(of, function, &buffers, target);
+        if producers.is_empty() || products.is_empty() || !alone || !again || stages < 2 {
+            return Ok(None);
+        }
+        let of_product = |op: &IrOp<'c>| {
+            let factors = products.iter().flat_map(|product| &product.factors);
+            let mut factors = factors;
+            factors.any(|factor| matches!(factor, Factor::Read(read) if read == op))
+        };
+        let reads = inside
+            .iter()
+            .copied()
+            .filter(|op| name_of(*op) == "tile.read" && counts(*op) && !of_product(op))
+            .collect();
+        Ok(Some(Plan {
+            of,
+            body,
+            producers,
+            products,
+            reads,
+            stages,
+        }))
+    }
+}
+
+/// What brings a tile, seen from the operation that goes to global memory.
+fn producer(op: IrOp) -> Option<Producer> {
+    match name_of(op).as_str() {
+        "tile.copy" => Some(Producer::Copy(op)),
+        "tile.load" => match users(result_of(op, 0)).as_slice() {
+            [write] if name_of(*write) == "tile.write" => Some(Producer::Load(op, *write)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether a coordinate can be computed for another round: from the index of the loop and from
+/// outside, by arithmetic.
+fn can_be_repeated<'c>(value: IrValue<'c>, body: IrBlock<'c>) -> bool {
+    if value == argument_of(body, 0) {
+        return true;
+    }
+    match definition(value) {
+        Some(op) if stands_in(op, body) => {
+            name_of(op).starts_with("arith.")
+                && (0..op.operand_count())
+                    .filter_map(|index| operand_value(op, index))
+                    .all(|operand| can_be_repeated(operand, body))
+        }
+        Some(_) => true,
+        None => !(0..body.argument_count()).any(|index| argument_of(body, index) == value),
+    }
+}
+
+/// Stages of the buffers of a loop: what it says, or as many as fit.
+fn depth<'c>(of: IrOp<'c>, function: IrOp<'c>, buffers: &[IrValue<'c>], target: &Target) -> i64 {
+    if let Some(stages) = of.attribute(DEPTH).ok().and_then(integer_value) {
+        return stages;
+    }
+    let mut operations = Vec::new();
+    all_inside(function, &mut operations);
+    let (mut own, mut others) = (0, 0);
+    for op in operations {
+        if name_of(op) == "cute.memref.alloc_smem" {
+            let value = result_of(op, 0);
+            match buffers.contains(&value) {
+                true => own += bytes(value),
+                false => others += bytes(value),
+            }
+        }
+    }
+    let room = i64::from(target.max_smem) - others;
+    STAGES.min(room / own.max(1)).max(1)
+}
+
+fn bytes(buffer: IrValue) -> i64 {
+    let size = view_of(buffer).and_then(|view| {
+        let elements = cosize_any(&view.layout).ok()?.as_static()?;
+        Some(elements * view.ptr.elem.bytes())
+    });
+    size.unwrap_or(0)
+}

@@ -1,0 +1,424 @@
+//! A loop whose loads are some rounds ahead.
+use super::plan::{Plan, Producer};
+use super::slices::{At, Factor, buffer_of};
+use crate::passes::tile::insert_barriers::ROUND;
+use crate::passes::tile::types::{Failed, operand, view_of};
+use crate::passes::walk::{
+    definition, erase, name_of, operand_value, operations, replace, set_attribute, set_operand,
+    stands_in,
+};
+use cutec_dialects::builder::{
+    Insertion, IrOp, IrValue, OpBuilder, argument_of, integer_value, result_of, value_key,
+};
+use cutec_dialects::value::{Val, View};
+use cutec_layout::{AnyLayout, Int, Layout};
+use melior::Context;
+use melior::ir::operation::OperationLike;
+use melior::ir::{
+    Attribute, AttributeLike, Operation, Region, RegionLike, TypeLike, Value, ValueLike,
+};
+use std::collections::HashMap;
+
+/// Elements beyond every view.
+const OUTSIDE: i64 = 1 << 30;
+
+/// What was begun; with the tile where it is loaded and not written yet.
+type Fetched<'c> = Vec<(Producer<'c>, Option<IrValue<'c>>)>;
+
+impl<'c> Plan<'c> {
+    /// Rewrites the loop.
+    pub fn apply(self, context: &'c Context) -> Result<(), Failed<'c>> {
+        let mut ir = OpBuilder::new(context, Insertion::Before(self.of));
+        ir.location = self.of.location();
+        let [lower, upper, step] = [
+            operand(self.of, 0)?,
+            operand(self.of, 1)?,
+            operand(self.of, 2)?,
+        ];
+        let index_type = lower.r#type();
+        for producer in &self.producers {
+            if let Some(buffer) = buffer_of(producer.fill()) {
+                widen(&ir, buffer, self.stages).map_err(|message| (self.of, message))?;
+            }
+        }
+
+        // The first rounds are under way before the loop.
+        let mut index = lower;
+        for round in 0..self.stages - 1 {
+            if round > 0 {
+                index = ir.value("arith.addi", &[index, step], &[], index_type);
+            }
+            let stage = ir.constant(round, "i32");
+            let fetched = self.fetch(&ir, (index, upper), stage, round)?;
+            self.deposit(&ir, &fetched, stage, round)?;
+        }
+        self.wait(&ir, self.stages - 2);
+        let first = ir.constant(0, "i32");
+        let at = At {
+            stage: first,
+            round: Some(0),
+        };
+        let read = self.products[0].read(&ir, 0, Some(at))?;
+
+        // The loop carries the stage that is read, the one that is written, and the first block.
+        let old_count = self.of.result_count();
+        let mut operands: Vec<IrValue> = (0..old_count + 3)
+            .map(|index| operand(self.of, index))
+            .collect::<Result<_, _>>()?;
+        let carried = [first, ir.constant(self.stages - 1, "i32"), read[0], read[1]];
+        let carries: Vec<bool> = [true, true]
+            .into_iter()
+            .chain(
+                self.products[0]
+                    .factors
+                    .iter()
+                    .map(|factor| matches!(factor, Factor::Read(_))),
+            )
+            .collect();
+        let kept = || {
+            carried
+                .iter()
+                .zip(&carries)
+                .filter(|(_, carries)| **carries)
+        };
+        operands.extend(kept().map(|(value, _)| *value));
+        let types: Vec<_> = operands[3..].iter().map(|value| value.r#type()).collect();
+        let region = Region::new();
+        // SAFETY: both regions are alive; the old loop is erased below.
+        unsafe {
+            let old = self
+                .of
+                .region(0)
+                .map_err(|error| (self.of, error.to_string()))?;
+            mlir_sys::mlirRegionTakeBody(region.to_raw(), old.to_raw());
+        }
+        let new = ir.op_with_regions("scf.for", &operands, &[], &types, vec![region]);
+        let body = self.body;
+        for index in 0..old_count {
+            replace(result_of(self.of, index), result_of(new, index));
+        }
+        let mut inside = carried;
+        for (value, _) in inside
+            .iter_mut()
+            .zip(&carries)
+            .filter(|(_, carries)| **carries)
+        {
+            // SAFETY: the block and the context are alive.
+            *value = unsafe {
+                Value::from_raw(mlir_sys::mlirBlockAddArgument(
+                    body.to_raw(),
+                    value.r#type().to_raw(),
+                    self.of.location().to_raw(),
+                ))
+            };
+        }
+        let old = self.of;
+        let copies = self.copies();
+        self.round(&mut ir, new, inside, &carries)?;
+        if copies {
+            ir.insertion = Insertion::Before(old);
+            wait(&ir, 0);
+        }
+        erase(old);
+        Ok(())
+    }
+
+    /// What a round does.
+    fn round(
+        self,
+        ir: &mut OpBuilder<'c>,
+        new: IrOp<'c>,
+        [mut read_stage, write_stage, a, b]: [IrValue<'c>; 4],
+        carries: &[bool],
+    ) -> Result<(), Failed<'c>> {
+        for op in operations(self.body) {
+            let waits = ["nvvm.cp.async.commit.group", "nvvm.cp.async.wait.group"];
+            if waits.contains(&name_of(op).as_str()) {
+                erase(op);
+            }
+        }
+        for read in &self.reads {
+            set_operand(*read, 1, read_stage);
+            set_attribute(*read, ROUND, ir.attr("0 : i32"));
+        }
+        let index = argument_of(self.body, 0);
+        let (mut now, mut all_sums) = ([a, b], Vec::new());
+        let mut fetched: Fetched = Vec::new();
+        let last = self.products.len() - 1;
+        for (number, product) in self.products.iter().enumerate() {
+            let mut sums = operand(product.dot, 2)?;
+            ir.insertion = Insertion::Before(product.dot);
+            ir.location = product.dot.location();
+            for block in 0..product.blocks {
+                let begins = number == 0 && block == 0;
+                let ends = number == last && block + 1 == product.blocks;
+                if begins && ends {
+                    fetched = self.ahead(ir, new, index, write_stage)?;
+                }
+                if ends {
+                    self.deposit(ir, &fetched, write_stage, self.stages - 1)?;
+                    self.wait(ir, self.stages - 2);
+                    read_stage = self.next(ir, read_stage);
+                }
+                let at = Some(At {
+                    stage: read_stage,
+                    round: Some(i64::from(ends)),
+                });
+                let next = match (block + 1 < product.blocks, number == last) {
+                    (true, _) => product.read(ir, block + 1, at)?,
+                    (false, false) => self.products[number + 1].read(ir, 0, at)?,
+                    (false, true) => self.products[0].read(ir, 0, at)?,
+                };
+                if begins && !ends {
+                    fetched = self.ahead(ir, new, index, write_stage)?;
+                }
+                sums = product.multiply(ir, now, sums);
+                now = next;
+            }
+            all_sums.push(sums);
+        }
+        let written = self.next(ir, write_stage);
+
+        // What the loop did before goes, and it yields what it carries.
+        let Some(old) = operations(self.body).into_iter().last() else {
+            return Err((new, "has no end".into()));
+        };
+        for (product, sums) in self.products.into_iter().zip(all_sums) {
+            product.finish(sums);
+        }
+        for producer in &self.producers {
+            erase(producer.fill());
+            if let Producer::Load(load, _) = producer {
+                erase(*load);
+            }
+        }
+        let before = (0..old.operand_count()).filter_map(|index| operand_value(old, index));
+        let carried = [read_stage, written, now[0], now[1]];
+        let more = carried.iter().zip(carries).filter(|(_, carries)| **carries);
+        let yielded: Vec<IrValue> = before.chain(more.map(|(value, _)| *value)).collect();
+        ir.insertion = Insertion::Before(old);
+        ir.op("scf.yield", &yielded, &[], &[]);
+        erase(old);
+        Ok(())
+    }
+
+    /// Begins what the round needs that comes so many rounds later as there are stages ahead.
+    fn ahead(
+        &self,
+        ir: &OpBuilder<'c>,
+        new: IrOp<'c>,
+        index: IrValue<'c>,
+        stage: IrValue<'c>,
+    ) -> Result<Fetched<'c>, Failed<'c>> {
+        let (step, ty) = (operand(new, 2)?, index.r#type());
+        let rounds = ir.constant(self.stages - 1, &ty.to_string());
+        let distance = ir.value("arith.muli", &[rounds, step], &[], ty);
+        let ahead = ir.value("arith.addi", &[index, distance], &[], ty);
+        let upper = operand(new, 1)?;
+        self.fetch(ir, (ahead, upper), stage, self.stages - 1)
+    }
+
+    /// Begins to bring the tiles of the round with an index; nothing is read from beyond the last one.
+    fn fetch(
+        &self,
+        ir: &OpBuilder<'c>,
+        (index, upper): (IrValue<'c>, IrValue<'c>),
+        stage: IrValue<'c>,
+        round: i64,
+    ) -> Result<Fetched<'c>, Failed<'c>> {
+        let mut fetched = Vec::new();
+        for producer in &self.producers {
+            let fetch = producer.fetch();
+            let mut clones = HashMap::new();
+            let mut at = Vec::new();
+            for value in producer.at() {
+                at.push(self.for_index(ir, value, index, &mut clones)?);
+            }
+            if !producer.at().into_iter().all(|value| self.grows(value)) {
+                self.guard(ir, *producer, (index, upper), &mut at)?;
+            }
+            let operands = [&[operand(fetch, 0)?], &at[..]].concat();
+            fetched.push(match producer {
+                Producer::Copy(op) => {
+                    let buffer = buffer_of(*op).ok_or((*op, "has no buffer".to_string()))?;
+                    let operands = [&operands[..], &[buffer, stage]].concat();
+                    let mut attrs = kept_attributes(*op, &["copy"]);
+                    attrs.push((ROUND, ir.attr(&format!("{round} : i32"))));
+                    ir.op("tile.copy", &operands, &attrs, &[]);
+                    (*producer, None)
+                }
+                Producer::Load(op, _) => {
+                    let ty = result_of(*op, 0).r#type();
+                    let attrs = kept_attributes(*op, &["fill", "copy"]);
+                    let loaded = ir.value("tile.load", &operands, &attrs, ty);
+                    (*producer, Some(loaded))
+                }
+            });
+        }
+        if self.copies() {
+            ir.op("nvvm.cp.async.commit.group", &[], &[], &[]);
+        }
+        Ok(fetched)
+    }
+
+    /// Writes what was loaded to a stage.
+    fn deposit(
+        &self,
+        ir: &OpBuilder<'c>,
+        fetched: &Fetched<'c>,
+        stage: IrValue<'c>,
+        round: i64,
+    ) -> Result<(), Failed<'c>> {
+        for (producer, loaded) in fetched {
+            let (Producer::Load(_, write), Some(loaded)) = (producer, loaded) else {
+                continue;
+            };
+            let buffer = operand(*write, 1)?;
+            let mut attrs = kept_attributes(*write, &["copy"]);
+            attrs.push((ROUND, ir.attr(&format!("{round} : i32"))));
+            ir.op("tile.write", &[*loaded, buffer, stage], &attrs, &[]);
+        }
+        Ok(())
+    }
+
+    /// A coordinate of a round beyond the last one is put outside of the view.
+    fn guard(
+        &self,
+        ir: &OpBuilder<'c>,
+        producer: Producer<'c>,
+        (index, upper): (IrValue<'c>, IrValue<'c>),
+        at: &mut [IrValue<'c>],
+    ) -> Result<(), Failed<'c>> {
+        let buffer = buffer_of(producer.fill()).and_then(view_of);
+        let extent = buffer.and_then(|view| view.layout.inner().mode(0)?.size().as_static());
+        let Some(first) = at.first_mut() else {
+            return Ok(());
+        };
+        let outside = OUTSIDE / extent.unwrap_or(1).max(1);
+        let outside = ir.constant(outside, &first.r#type().to_string());
+        let less = [("predicate", ir.attr("2 : i64"))];
+        let there = ir.value("arith.cmpi", &[index, upper], &less, ir.ty("i1"));
+        *first = ir.value(
+            "arith.select",
+            &[there, *first, outside],
+            &[],
+            first.r#type(),
+        );
+        Ok(())
+    }
+
+    /// Whether a coordinate is never negative and grows with the index, so that beyond the last round it
+    /// is within the view or behind it.
+    fn grows(&self, value: IrValue<'c>) -> bool {
+        if value == argument_of(self.body, 0) {
+            return true;
+        }
+        let Some(op) = definition(value) else {
+            return true;
+        };
+        if !stands_in(op, self.body) {
+            return true;
+        }
+        let sides = || (0..2).filter_map(|index| operand_value(op, index));
+        let name = name_of(op);
+        (name == "arith.addi" || name == "arith.muli")
+            && sides().all(|side| self.grows(side))
+            && sides().any(|side| {
+                let number =
+                    definition(side).and_then(|op| integer_value(op.attribute("value").ok()?));
+                number.is_some_and(|number| number >= 0)
+            })
+    }
+
+    /// What a value of the loop is for another index.
+    fn for_index(
+        &self,
+        ir: &OpBuilder<'c>,
+        value: IrValue<'c>,
+        index: IrValue<'c>,
+        clones: &mut HashMap<usize, IrValue<'c>>,
+    ) -> Result<IrValue<'c>, Failed<'c>> {
+        if value == argument_of(self.body, 0) {
+            return Ok(index);
+        }
+        if let Some(clone) = clones.get(&value_key(value)) {
+            return Ok(*clone);
+        }
+        let Some(op) = definition(value).filter(|op| stands_in(*op, self.body)) else {
+            return Ok(value);
+        };
+        let mut operands = Vec::new();
+        for at in 0..op.operand_count() {
+            operands.push(self.for_index(ir, operand(op, at)?, index, clones)?);
+        }
+        // SAFETY: the builder inserts the clone, which a block owns from then on.
+        let clone =
+            ir.insert(unsafe { Operation::from_raw(mlir_sys::mlirOperationClone(op.to_raw())) });
+        for (at, operand) in operands.into_iter().enumerate() {
+            set_operand(clone, at, operand);
+        }
+        let clone = result_of(clone, 0);
+        clones.insert(value_key(value), clone);
+        Ok(clone)
+    }
+
+    /// The stage behind one.
+    fn next(&self, ir: &OpBuilder<'c>, stage: IrValue<'c>) -> IrValue<'c> {
+        let i32_type = ir.ty("i32");
+        let one = ir.constant(1, "i32");
+        let next = ir.value("arith.addi", &[stage, one], &[], i32_type);
+        let end = ir.constant(self.stages, "i32");
+        let equal = [("predicate", ir.attr("0 : i64"))];
+        let wraps = ir.value("arith.cmpi", &[next, end], &equal, ir.ty("i1"));
+        let first = ir.constant(0, "i32");
+        ir.value("arith.select", &[wraps, first, next], &[], i32_type)
+    }
+
+    fn copies(&self) -> bool {
+        let copies = |producer: &Producer| matches!(producer, Producer::Copy(_));
+        self.producers.iter().any(copies)
+    }
+
+    fn wait(&self, ir: &OpBuilder<'c>, left: i64) {
+        if self.copies() {
+            wait(ir, left);
+        }
+    }
+}
+
+/// Waits until so many groups of copies are left.
+fn wait(ir: &OpBuilder, left: i64) {
+    let left = ir.attr(&format!("{left} : i32"));
+    ir.op("nvvm.cp.async.wait.group", &[], &[("n", left)], &[]);
+}
+
+/// Gives a buffer so many stages.
+fn widen<'c>(ir: &OpBuilder<'c>, buffer: IrValue<'c>, stages: i64) -> Result<(), String> {
+    let view = view_of(buffer).ok_or("expects a view")?;
+    let layout = view.layout.map_inner(|inner| {
+        let mut modes: Vec<Layout> = inner.modes().collect();
+        if let Some(last) = modes.pop() {
+            let stride = last
+                .stride()
+                .leaves()
+                .first()
+                .map(|stride| (*stride).clone());
+            modes.push(Layout::scalar(stages, stride.unwrap_or(Int::ZERO)));
+        }
+        Ok(Layout::concat(modes))
+    });
+    let layout: AnyLayout = layout.map_err(|error: cutec_layout::LayoutError| error.to_string())?;
+    let ty = Val::View(View { layout, ..view }).to_string();
+    buffer.set_type(ir.ty(&ty));
+    Ok(())
+}
+
+/// Attributes of an operation under these names, where it has them.
+fn kept_attributes<'c, 'n>(op: IrOp<'c>, names: &[&'n str]) -> Vec<(&'n str, Attribute<'c>)> {
+    let kept = names.iter().filter_map(|name| {
+        let attribute = op.attribute(name).ok()?;
+        // SAFETY: attributes live as long as the context.
+        Some((*name, unsafe { Attribute::from_raw(attribute.to_raw()) }))
+    });
+    kept.collect()
+}
