@@ -20,6 +20,8 @@ const OF_A_WARP: i64 = 32 * 32;
 /// Warps of a block, where nothing says how many.
 const MOST_WARPS: i64 = 8;
 const WARP: i64 = 32;
+/// Neighbours of f32 that a thread accesses at once.
+const GROUP: i64 = 4;
 /// Warps of the largest block.
 const MOST_PINNED: i64 = 32;
 
@@ -131,9 +133,19 @@ fn select<'c>(
         let (Some([rows, columns]), None) = (split, product.pinned) else {
             continue;
         };
-        let order = order_of_columns(product, columns);
+        let (atoms, order) = match product.atom {
+            [1, 1] => of_lanes(product, threads),
+            _ => None,
+        }
+        .unwrap_or_else(|| {
+            let order = order_of_columns(product, columns);
+            (
+                format!("({rows},{columns},1):(1,{rows},0)"),
+                format!("_;{order}"),
+            )
+        });
         let tiled = format!(
-            "!cute.tiled_mma<{}, atom_layout_MNK = <\"({rows},{columns},1):(1,{rows},0)\">, permutation_MNK = <\"[_;{order};_]\">>",
+            "!cute.tiled_mma<{}, atom_layout_MNK = <\"{atoms}\">, permutation_MNK = <\"[{order};_]\">>",
             product.mma
         );
         let ir = OpBuilder::new(context, Insertion::Before(product.dot));
@@ -160,6 +172,57 @@ fn split(product: &Product, atoms: i64) -> Option<[i64; 2]> {
         .min_by_key(read)
 }
 
+/// How single threads share a product, so that each has groups of [`GROUP`] neighbouring rows and columns,
+/// which it reads and stores at once: the layout of the threads, and the tilers along m and n.
+///
+/// Of the lanes of a warp, two by four stand side by side: a quarter of a warp reads four vectors of
+/// one operand and two of the other. Of all ways, the one in which a thread reads the least; where two are
+/// alike, more lanes along the operand whose rows are in one piece.
+fn of_lanes(product: &Product, threads: i64) -> Option<(String, String)> {
+    let [m, n] = product.extents;
+    let lanes = match is_along_k(product.dot, 0) {
+        true => [(8, 4), (4, 8)],
+        false => [(4, 8), (8, 4)],
+    };
+    let warps = threads / WARP;
+    let ways = (0..=warps.ilog2()).map(|power| (warps >> power, 1 << power));
+    let ways = lanes
+        .iter()
+        .flat_map(|lanes| ways.clone().map(move |warps| (*lanes, warps)));
+    let groups = |((lm, ln), (wm, wn)): &((i64, i64), (i64, i64))| {
+        let (rows, columns) = (GROUP * lm * wm, GROUP * ln * wn);
+        (m % rows == 0 && n % columns == 0).then_some((m / rows, n / columns))
+    };
+    let best = ways
+        .filter_map(|way| Some((way, groups(&way)?)))
+        .min_by_key(|(_, (rows, columns))| rows + columns)?;
+    let (((lm, ln), (wm, wn)), (rows, columns)) = best;
+    let atoms = format!(
+        "((2,{},{wm}),(2,{},{wn}),1):((1,4,32),(2,{},{}),0)",
+        lm / 2,
+        ln / 2,
+        2 * lm,
+        32 * wm
+    );
+    let along = |lanes: i64, warps: i64, groups: i64| {
+        let (beside, apart) = (GROUP * lanes, GROUP * lanes * groups);
+        format!("(({lanes},{warps}),{GROUP},{groups}):(({GROUP},{apart}),1,{beside})")
+    };
+    Some((
+        atoms,
+        format!("{};{}", along(lm, wm, rows), along(ln, wn, columns)),
+    ))
+}
+
+/// Whether the rows of an operand that is loaded are in one piece.
+fn is_along_k(dot: IrOp, index: usize) -> bool {
+    operand_value(dot, index)
+        .filter(|operand| definition(*operand).is_some_and(|op| name_of(op) == "tile.load"))
+        .and_then(|operand| operand_value(definition(operand)?, 0))
+        .and_then(fast_axis)
+        .is_some_and(|(axis, _)| axis == 1)
+}
+
 /// Which columns of a product the atoms of `warps` warps side by side compute, as a tiler along n.
 ///
 /// An atom of tensor cores gives a thread two neighbouring columns. Where b can be read in any order
@@ -167,11 +230,7 @@ fn split(product: &Product, atoms: i64) -> Option<[i64; 2]> {
 /// Else a warp has two atoms side by side, the rows that one `ldmatrix` reads.
 fn order_of_columns(product: &Product, warps: i64) -> String {
     let columns = product.extents[1];
-    let by_rows = operand_value(product.dot, 1)
-        .filter(|b| definition(*b).is_some_and(|op| name_of(op) == "tile.load"))
-        .and_then(|b| operand_value(definition(b)?, 0))
-        .and_then(fast_axis)
-        .is_some_and(|(axis, _)| axis == 1);
+    let by_rows = is_along_k(product.dot, 1);
     match product.atom[1] {
         8 if by_rows && columns % (32 * warps) == 0 => format!("(2,4,{warps},4):(1,8,32,2)"),
         8 if columns % (16 * warps) == 0 => format!("{}:1", 16 * warps),

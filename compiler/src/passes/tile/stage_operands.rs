@@ -84,7 +84,14 @@ impl<'c> Staging<'c> {
         let allocated = ir.value("cute.memref.alloc_smem", &[], &[], ty);
         ir.insertion = Insertion::Before(load);
         let stage = ir.constant(0, "i32");
-        let arrives = self.fill(&ir, load, &tile, (allocated, &buffer), memory, stage);
+        let arrives = self.fill(
+            &ir,
+            load,
+            &tile,
+            (allocated, &buffer),
+            [memory, fast],
+            stage,
+        );
 
         // Read where it is multiplied, or at once where that is in a loop inside.
         for (dot, index) in taken {
@@ -116,13 +123,15 @@ impl<'c> Staging<'c> {
         load: IrOp<'c>,
         tile: &TileType,
         (buffer, buffer_type): (IrValue<'c>, &str),
-        memory: usize,
+        [memory, fast]: [usize; 2],
         stage: IrValue<'c>,
     ) -> Arrives {
         let operands: Vec<_> = (0..load.operand_count())
             .filter_map(|index| operand_value(load, index))
             .collect();
-        let asynchronous = ASYNC.iter().find_map(|(bytes, cache)| {
+        // What is transposed on the way is loaded in wide pieces, which `cp.async` could not scatter.
+        let candidates = ASYNC.iter().filter(|_| memory == fast);
+        let asynchronous = candidates.into_iter().find_map(|(bytes, cache)| {
             let copy = loader(tile, *bytes, cache, memory, self.threads)?;
             let legal = reaches(operands[0], buffer_type, &copy, &tile.shape).is_ok();
             (legal && load.attribute("fill").is_err()).then_some(copy)
