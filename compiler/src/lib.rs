@@ -59,6 +59,7 @@ pub mod report;
 
 pub use compile::{Compiler, compile};
 pub use compiled::{Compiled, Content, Diagnostics, NotLaunchable};
+pub use cutec_frontend::build;
 pub use cutec_frontend::diagnostics::render::RenderOptions;
 pub use cutec_frontend::diagnostics::{Diagnostic, Severity};
 pub use cutec_frontend::source::{LoadedSource, NoImports, SourceLoader};

@@ -2,25 +2,28 @@
 
 use crate::codegen::OptLevel;
 use cutec_dialects::target::{TARGETS, Target, UnknownTarget};
+use cutec_frontend::build::Kernel;
 use std::sync::Arc;
 
-/// What language a source text is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a source is.
+#[derive(Debug, Clone, PartialEq)]
 pub enum SourceKind {
-    /// The `.cute` language.
+    /// Text of the `.cute` language.
     Cute,
     /// MLIR text, at any level.
     Mlir,
+    /// A kernel that was built by calls; its listing is the text.
+    Built(Kernel),
 }
 
-/// A source text.
+/// What is compiled: a text, or a kernel that was built.
 #[derive(Debug, Clone)]
 pub struct Source {
     /// The name that messages and `.loc` lines show.
     pub name: String,
     /// The text.
     pub text: Arc<str>,
-    /// Its language.
+    /// What it is.
     pub kind: SourceKind,
 }
 
@@ -55,6 +58,17 @@ impl Source {
             name: name.into(),
             text: text.into(),
             kind: SourceKind::Mlir,
+        }
+    }
+}
+
+impl From<Kernel> for Source {
+    /// The kernel under its own name, as the file `NAME.cute` would have it.
+    fn from(kernel: Kernel) -> Self {
+        Self {
+            name: format!("{}.cute", kernel.name()),
+            text: Arc::clone(kernel.listing()),
+            kind: SourceKind::Built(kernel),
         }
     }
 }

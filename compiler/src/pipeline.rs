@@ -3,12 +3,13 @@
 //! [`crate::compile`] calls these in order, with MLIR's diagnostics collected around each.
 
 use crate::codegen::{Timings, messages};
-use crate::options::{Options, Source};
+use crate::options::{Options, Source, SourceKind};
 use crate::passes::{self, Reported};
 use cutec_dialects::readable::unreadable;
+use cutec_frontend::ast::File;
 use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::source::{SourceLoader, SourceMap};
-use cutec_frontend::{LowerOptions, emit_module, load_program};
+use cutec_frontend::{LowerOptions, Program, emit_module, load_program};
 use cutec_runtime::Abi;
 use cutec_runtime::abi::{AbiExpr, KernelAbi};
 use melior::ir::operation::OperationPrintingFlags;
@@ -17,6 +18,7 @@ use melior::pass::{PassIrPrintingOptions, PassManager};
 use melior::{Context, StringRef};
 use std::ffi::CString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Parses MLIR text whose locations carry `name`. `None` after MLIR has reported the errors.
 ///
@@ -67,6 +69,12 @@ pub fn lower_source<'c>(
 ) -> Result<(Module<'c>, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
     let program = timings.measure("parse", || {
+        if let SourceKind::Built(kernel) = &source.kind {
+            sources.add(source.name.clone(), Arc::clone(&source.text));
+            return Program {
+                files: vec![File::clone(kernel.file())],
+            };
+        }
         load_program(
             sources,
             &source.name,

@@ -7,17 +7,20 @@
 //! - `grammar.lalrpop` and [`parser`], syntax, error recovery.
 //! - [`ast`], the syntax tree. Its module page says how each part of the language looks in it.
 //! - [`program`], a file with all that it imports; [`stdlib`], files that need no disk.
+//! - [`eval`], from the tree to IR; [`build`], trees of kernels at tile level by calls instead of text.
 //!
 //! Invariants: no I/O; no input makes it panic; every error is a [`diagnostics::Diagnostic`] with a
 //! code and a span; all errors of a file are found in one run. Time is linear in the text, but for
 //! files with errors (each error parses its item once more, and errors are limited).
 
 pub mod ast;
+pub mod build;
 pub mod diagnostics;
 pub mod eval;
 pub mod lexer;
 pub mod parser;
 pub mod program;
+mod rules;
 pub mod source;
 pub mod stdlib;
 

@@ -211,7 +211,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                         );
                     }
                 },
-                "smem" | "tiles" | "raster" => {}
+                "smem" | "tiles" | "raster" | "warps" => {}
                 other => {
                     let what = format!("the launch clause `{other}`");
                     return self.unsupported(clause.span, &what, "give `grid` and `block`");

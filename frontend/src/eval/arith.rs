@@ -4,6 +4,7 @@ use super::values::{Scalar, Value, Vector, elem_name, gcd};
 use super::{Evaluator, Result, Stop};
 use crate::ast::{BinaryOp, Expr};
 use crate::diagnostics::{Diagnostic, codes};
+use crate::rules::{common, operation};
 use crate::source::Span;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
@@ -462,38 +463,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let sum = self.binary(BinaryOp::Add, lhs, (less, span), span)?;
         self.binary(BinaryOp::Div, (sum, span), rhs, span)
     }
-}
-
-/// The type in which two integers or floats meet, if they may.
-fn common(a: Elem, b: Elem) -> Option<Elem> {
-    match (a, b) {
-        _ if a == b => Some(a),
-        (Elem::I32, Elem::I64) | (Elem::I64, Elem::I32) => Some(Elem::I64),
-        _ => None,
-    }
-}
-
-fn operation(op: BinaryOp, elem: Elem) -> Option<&'static str> {
-    use BinaryOp::*;
-    Some(match (op, elem.is_float()) {
-        (Add, true) => "arith.addf",
-        (Sub, true) => "arith.subf",
-        (Mul, true) => "arith.mulf",
-        (Div, true) => "arith.divf",
-        (_, true) => return None,
-        (BitAnd, _) => "arith.andi",
-        (BitOr, _) => "arith.ori",
-        (BitXor, _) => "arith.xori",
-        _ if elem == Elem::I1 => return None,
-        (Add, _) => "arith.addi",
-        (Sub, _) => "arith.subi",
-        (Mul, _) => "arith.muli",
-        (Div, _) => "arith.divsi",
-        (Rem, _) => "arith.remsi",
-        (Shl, _) => "arith.shli",
-        (Shr, _) => "arith.shrsi",
-        _ => return None,
-    })
 }
 
 /// The MLIR type of a number or of a vector of numbers.

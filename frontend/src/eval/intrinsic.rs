@@ -10,6 +10,7 @@ use super::arith::{number_or_vector, type_text};
 use super::values::Value;
 use super::{Evaluator, Result};
 use crate::ast::BinaryOp;
+use crate::rules;
 use crate::source::Span;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
@@ -72,11 +73,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Some((_, elem, len)) if elem.is_float() => (elem, len),
             _ => return self.expected(&format!("a floating number for `{name}`"), value, span),
         };
-        let exact = matches!(name, "sqrt" | "floor" | "ceil" | "round" | "trunc");
         if name == "erf" && elem == Elem::F32 {
             return self.error_function(value, span);
         }
-        if elem == Elem::F64 && !exact {
+        if !rules::has_function(name, elem) {
             let help = "convert to f32: the machine has it for f32";
             return self.unsupported(span, &format!("`{name}` of f64"), help);
         }

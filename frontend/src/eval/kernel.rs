@@ -255,6 +255,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 if let Some(width) = tiles.raster {
                     attrs.push(("tile.raster", ir.attr(&format!("{width} : i32"))));
                 }
+                if let Some([rows, columns]) = tiles.warps {
+                    let warps = ir.attr(&format!("array<i32: {rows}, {columns}>"));
+                    attrs.push(("tile.warps", warps));
+                }
             }
         }
         if let Some(blocks) = launch.min_blocks {

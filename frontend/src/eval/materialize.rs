@@ -5,6 +5,7 @@ use super::problem;
 use super::values::{Leaf, Scalar, Slot, Value, dynamic_leaf, elem_name};
 use super::{Evaluator, Result, Stop};
 use crate::diagnostics::codes;
+use crate::rules;
 use crate::source::Span;
 use cutec_dialects::builder::{Insertion, IrValue, result_of};
 use cutec_dialects::elem::Elem;
@@ -482,12 +483,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Bool(flag) if elem == Elem::I1 => Ok(flag.to_string()),
             Value::Int(value) if elem.is_float() => Ok(float_text(*value as f64, elem)),
             Value::Int(value) if elem != Elem::I1 => {
-                let bits = elem.bits();
-                let least = match elem {
-                    Elem::U8 => 0,
-                    _ => i64::MIN >> (64 - bits),
-                };
-                if bits < 64 && !(least..1i64 << bits).contains(value) {
+                if !rules::fits(*value, elem) {
                     let message = format!("{value} does not fit {}", elem_name(elem));
                     return self.error(codes::ARITHMETIC, span, message, "too large");
                 }

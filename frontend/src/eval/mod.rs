@@ -54,6 +54,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use values::{Binding, Slot, Value};
 
+pub(crate) use rounding::converts;
+pub(crate) use values::elem_name;
+
+/// Whether the language gives a meaning to a name: that of a type or of a built-in.
+pub(crate) fn is_built_in(name: &str) -> bool {
+    values::elem_of(name).is_some() || builtins::lookup(name).is_some()
+}
+
 /// Expressions and statements that one kernel may take to evaluate.
 pub const MAX_STEPS: u64 = 4_000_000;
 /// Operations that one kernel may consist of.

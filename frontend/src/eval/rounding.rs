@@ -133,6 +133,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 }
 
+/// Whether there is a conversion that rounds and saturates so; what bf16 has none for goes through f32.
+pub(crate) fn converts(to: Elem, from: Elem, round: Option<&str>, saturate: bool) -> bool {
+    let from = if from == Elem::BF16 { Elem::F32 } else { from };
+    instruction(to, from, round, saturate).is_some()
+}
+
 /// The instruction, if there is one.
 fn instruction(to: Elem, from: Elem, round: Option<&str>, saturate: bool) -> Option<String> {
     let name = |elem: Elem| match elem {

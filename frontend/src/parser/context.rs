@@ -18,6 +18,7 @@ pub const LAUNCH_CLAUSES: &[&str] = &[
     "cluster",
     "tiles",
     "raster",
+    "warps",
 ];
 
 /// A construct that fits the grammar but is not allowed.

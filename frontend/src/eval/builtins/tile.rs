@@ -5,7 +5,16 @@ use crate::eval::call::{ArgValue, Call};
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result};
 
-pub(super) const NAMES: [&str; 6] = ["zeros", "full", "iota", "transpose", "dot", "tiles"];
+pub(super) const NAMES: [&str; 8] = [
+    "zeros",
+    "full",
+    "iota",
+    "transpose",
+    "reshape",
+    "broadcast",
+    "dot",
+    "tiles",
+];
 
 pub(super) fn call<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
@@ -17,6 +26,7 @@ pub(super) fn call<'c, 'a>(
         "full" => filled(ev, call, call.arg(0)),
         "iota" => ev.iota(call),
         "transpose" => ev.transpose(call),
+        "reshape" | "broadcast" => ev.reshaped(name, call),
         "dot" => ev.dot(call, None),
         "tiles" => tiles(ev, call),
         "reduce" => match call.arg(1).map(|arg| &arg.value) {

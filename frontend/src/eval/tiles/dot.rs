@@ -6,6 +6,7 @@ use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::call::{ArgValue, Call};
 use crate::eval::values::{Tile, Value, elem_name, mma_atom};
 use crate::eval::{Evaluator, Result, Stop};
+use crate::rules::sums_of;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::value::Val;
 
@@ -110,15 +111,5 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Tile(tile) if tile.shape.len() == 2 => Ok(tile.clone()),
             other => self.expected("a tile of two axes", other, arg.expr.span),
         }
-    }
-}
-
-/// In what products of these are added up.
-fn sums_of(elem: Elem) -> Option<Elem> {
-    match elem {
-        Elem::I8 | Elem::U8 => Some(Elem::I32),
-        Elem::F64 => Some(Elem::F64),
-        elem if elem.is_float() => Some(Elem::F32),
-        _ => None,
     }
 }

@@ -13,13 +13,17 @@ use serde_json::{Value as Json, json};
 const AXES: [&str; 3] = ["m", "n", "l"];
 /// The widest raster.
 const MAX_RASTER: i64 = 1 << 16;
+/// Most warps of a block.
+const MAX_WARPS: i64 = 32;
 
-/// `launch tiles(…), raster(…)`.
+/// `launch tiles(…), raster(…), warps(…)`.
 #[derive(Clone)]
 pub(in crate::eval) struct TileLaunch<'a> {
     /// Tiles along each axis; `/` in them rounds up.
     pub counts: Vec<&'a Expr>,
     pub raster: Option<i64>,
+    /// Along the two axes of a product.
+    pub warps: Option<[i64; 2]>,
 }
 
 impl<'c, 'a> Evaluator<'c, 'a> {
@@ -34,14 +38,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             clauses.find(move |clause| &*clause.name.node == name)
         };
         let Some(tiles) = clause("tiles") else {
-            return match clause("raster") {
-                Some(raster) => {
-                    let message = "`raster` orders the tiles of a launch in tiles";
-                    let label = "expected `tiles(…)` beside it";
-                    self.error(codes::BAD_KERNEL, raster.span, message, label)
-                }
-                None => Ok(None),
+            let (message, other) = match (clause("raster"), clause("warps")) {
+                (Some(raster), _) => ("`raster` orders the tiles of a launch in tiles", raster),
+                (None, Some(warps)) => ("`warps` shares tiles of a launch in tiles", warps),
+                (None, None) => return Ok(None),
             };
+            let label = "expected `tiles(…)` beside it";
+            return self.error(codes::BAD_KERNEL, other.span, message, label);
         };
         for name in ["grid", "block", "smem", "cluster"] {
             if let Some(other) = clause(name) {
@@ -63,6 +66,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Some(raster) => Some(self.raster(raster)?),
             None => None,
         };
+        let warps = match clause("warps") {
+            Some(warps) => Some(self.warps(warps)?),
+            None => None,
+        };
         let counts: Vec<&'a Expr> = tiles.args.iter().map(|arg| &arg.value).collect();
         let mut grid = None;
         for expr in &counts {
@@ -73,7 +80,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             });
         }
         let grid = grid.unwrap_or(json!({ "const": 1 }));
-        Ok(Some((TileLaunch { counts, raster }, grid)))
+        let launch = TileLaunch {
+            counts,
+            raster,
+            warps,
+        };
+        Ok(Some((launch, grid)))
     }
 
     fn raster(&mut self, clause: &'a Clause) -> Result<i64> {
@@ -87,6 +99,27 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             _ => {
                 let message = format!("`raster` takes 1 to {MAX_RASTER} tiles, not {width}");
                 self.error(codes::BAD_KERNEL, arg.value.span, message, "here")
+            }
+        }
+    }
+
+    /// `warps(rows, columns)`: how many warps share each product.
+    fn warps(&mut self, clause: &'a Clause) -> Result<[i64; 2]> {
+        let [rows, columns] = clause.args.as_slice() else {
+            let message = "`warps` takes two numbers, the warps along each axis of a product";
+            return self.error(codes::BAD_KERNEL, clause.span, message, "here");
+        };
+        let mut warps = [1; 2];
+        for (count, arg) in warps.iter_mut().zip([rows, columns]) {
+            *count = self.at_compile_time(|this| this.static_int("`warps`", &arg.value))?;
+        }
+        match warps {
+            [rows @ 1..=MAX_WARPS, columns @ 1..=MAX_WARPS] if rows * columns <= MAX_WARPS => {
+                Ok(warps)
+            }
+            [rows, columns] => {
+                let message = format!("a block has 1 to {MAX_WARPS} warps, not {rows} × {columns}");
+                self.error(codes::BAD_KERNEL, clause.span, message, "here")
             }
         }
     }

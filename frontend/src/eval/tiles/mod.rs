@@ -19,6 +19,7 @@ pub(super) use launch::TileLaunch;
 use super::values::{Tile, Value, elem_name};
 use super::{Evaluator, Result};
 use crate::diagnostics::{Diagnostic, codes};
+use crate::rules::repeats_to;
 use crate::source::Span;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
@@ -82,7 +83,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let text = self.text(span);
                 Err(self.report(diagnostic.with_help(format!("convert it: `{to}({text})`"))))
             }
-            Value::Tile(tile) if !shape::repeats_to(&tile.shape, shape) => {
+            Value::Tile(tile) if !repeats_to(&tile.shape, shape) => {
                 let (to, from) = (shape_text(shape), shape_text(&tile.shape));
                 let message = format!("expected a tile of shape {to}, found one of {from}");
                 let label = "its extents must be those, or 1";

@@ -6,15 +6,10 @@ use crate::diagnostics::codes;
 use crate::eval::call::Call;
 use crate::eval::values::{Tile, Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop};
+use crate::rules;
 use crate::source::Span;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::tile::MOST_ELEMENTS;
-
-/// Whether a tile of shape `from` can be repeated to `to`: extents equal or 1, leading ones absent.
-pub(super) fn repeats_to(from: &[i64], to: &[i64]) -> bool {
-    from.len() <= to.len()
-        && std::iter::zip(from.iter().rev(), to.iter().rev()).all(|(a, b)| a == b || *a == 1)
-}
 
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// Extents of a tile, each with the expression that gives it.
@@ -77,22 +72,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let mut shape: Vec<i64> = Vec::new();
         for (value, _) in values {
             let Value::Tile(tile) = value else { continue };
-            let (long, short) = match shape.len() >= tile.shape.len() {
-                true => (&shape, &tile.shape),
-                false => (&tile.shape, &shape),
-            };
-            let mut common = long.clone();
-            let mut fits = true;
-            for (a, b) in common.iter_mut().rev().zip(short.iter().rev()) {
-                fits &= a == b || *a == 1 || *b == 1;
-                *a = (*a).max(*b);
-            }
-            if !fits {
+            let Some(common) = rules::common_shape(&shape, &tile.shape) else {
                 let (a, b) = (shape_text(&shape), shape_text(&tile.shape));
                 let message = format!("tiles of shapes {a} and {b} meet");
                 let label = "expected extents that are equal, or 1";
                 return self.error(codes::SHAPE_MISMATCH, span, message, label);
-            }
+            };
             shape = common;
         }
         Ok(shape)
@@ -130,10 +115,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let what = "`add`, `mul`, `min`, `max`, `and`, `or` or `xor`";
             return self.expected(what, &how.value, how.expr.span);
         }
-        let of_bits = matches!(kind.as_str(), "and" | "or" | "xor");
-        let (numbers, bits) = (tile.elem.has_arithmetic(), !tile.elem.is_float());
-        let numbers = numbers && tile.elem != Elem::I1;
-        if !(if of_bits { bits } else { numbers }) {
+        if !rules::reduces(&kind, tile.elem) {
             let message = format!("`{kind}` is not defined for {}", elem_name(tile.elem));
             return self.error(codes::WRONG_TYPE, call.span, message, "here");
         }
@@ -176,6 +158,44 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 other => self.expected("an integer", &other.clone(), arg.expr.span),
             },
         }
+    }
+
+    /// `reshape(x, extents…)` adds and removes axes of extent 1, `broadcast(x, extents…)` repeats along
+    /// those.
+    pub(in crate::eval) fn reshaped(
+        &mut self,
+        name: &str,
+        call: &Call<'c, 'a>,
+    ) -> Result<Value<'c, 'a>> {
+        self.check_args(call, 2..=usize::MAX, &[], 0..=0, &[])?;
+        let (first, extents) = (&call.args[0], call.args[1..].iter());
+        let tile = match &first.value {
+            Value::Tile(tile) => tile.clone(),
+            other => return self.expected("a tile", &other.clone(), first.expr.span),
+        };
+        let extents: Vec<_> = extents.map(|arg| (arg.value.clone(), arg.expr)).collect();
+        let shape = self.tile_shape(&extents, call.span)?;
+        let (fits, label) = match name {
+            "reshape" => (
+                rules::reshapes_to(&tile.shape, &shape),
+                "only axes of extent 1 may come and go",
+            ),
+            _ => (
+                rules::repeats_to(&tile.shape, &shape),
+                "extents must be equal, or 1, or absent at the front",
+            ),
+        };
+        if !fits {
+            let (from, to) = (shape_text(&tile.shape), shape_text(&shape));
+            let message = format!("`{name}` of a tile of shape {from} to {to}");
+            return self.error(codes::SHAPE_MISMATCH, call.span, message, label);
+        }
+        if name == "broadcast" {
+            return self.repeated(&tile, &shape, call.span).map(Value::Tile);
+        }
+        let of = (tile.elem, &shape[..]);
+        let result = self.tile_op("tile.reshape", &[tile.ir], &[], of, call.span)?;
+        Ok(Value::Tile(result))
     }
 
     /// `transpose(x)`: exchanges the two axes.

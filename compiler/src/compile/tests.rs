@@ -1,0 +1,93 @@
+mod built;
+
+use super::*;
+
+const SCALE: &str = "
+    kernel scale<by = 2>(x: tensor<f32, n>, y: mut tensor<f32, n>) launch tiles(n / 128)
+    { y.tile(128, tile.m) = x.tile(128, tile.m) * f32(by); }";
+
+fn deep(open: &str, close: &str) -> Source {
+    let text = format!(
+        "module attributes {{a = {}{}}} {{}}",
+        open.repeat(990),
+        close.repeat(990)
+    );
+    Source::mlir("deep.mlir", text)
+}
+
+#[test]
+fn many_threads_compile_at_a_time_each_by_itself() {
+    let ptx = |by: usize| {
+        let mut options = Options::default();
+        options.defines.push(("by".to_owned(), by.to_string()));
+        let compiled = compile(&Source::cute("scale.cute", SCALE), &options);
+        compiled.map(|compiled| compiled.text().map(str::to_owned))
+    };
+    let alone: Vec<_> = (0..4).map(|by| ptx(by).expect("it compiles")).collect();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..12).map(|at| scope.spawn(move || ptx(at % 4))).collect();
+        for (at, thread) in threads.into_iter().enumerate() {
+            let found = thread.join().expect("no panic").expect("it compiles");
+            assert!(found == alone[at % 4], "thread {at}");
+        }
+    });
+    assert!(alone[0] != alone[1]);
+}
+
+#[test]
+fn what_goes_in_and_comes_out_may_change_threads() {
+    fn is_shared<T: Send + Sync>() {}
+    is_shared::<Source>();
+    is_shared::<Options>();
+    is_shared::<Compiled>();
+    is_shared::<Diagnostics>();
+}
+
+#[test]
+fn a_deep_text_needs_no_deep_stack() {
+    let small = std::thread::Builder::new().stack_size(256 << 10);
+    let thread = small.spawn(|| {
+        for source in [deep("[", "]"), deep("{a = ", "}"), deep("(", ")")] {
+            let _ = compile(&source, &Options::default());
+        }
+        let regions = "module {".repeat(900) + &"}".repeat(900);
+        let compiled = compile(&Source::mlir("deep.mlir", regions), &Options::default());
+        compiled.map(|compiled| compiled.abi)
+    });
+    let result = thread.expect("a thread").join().expect("no panic");
+    assert!(result.is_ok() || result.is_err_and(|error| !error.to_string().is_empty()));
+}
+
+#[test]
+fn what_is_no_code_cannot_be_launched() {
+    let source = Source::cute("scale.cute", SCALE);
+    let options = Options {
+        emit: Emit::Cute,
+        ..Options::default()
+    };
+    let compiled = compile(&source, &options).expect("it compiles");
+    let error = compiled.artifact().expect_err("this is IR").to_string();
+    assert!(
+        error.contains("PTX or a cubin") && error.contains("Cute"),
+        "{error}"
+    );
+    let compiled = compile(&source, &Options::default()).expect("it compiles");
+    assert!(
+        compiled
+            .artifact()
+            .is_ok_and(|artifact| artifact.kernel("scale").is_some())
+    );
+}
+
+#[test]
+fn errors_are_data_and_text() {
+    let source = Source::cute("scale.cute", SCALE.replace("f32(by)", "f16(by)"));
+    let error = compile(&source, &Options::default()).expect_err("types are mixed");
+    assert_eq!(error.problems.len(), 1);
+    let text = error.to_string();
+    assert!(text.contains("scale.cute:3:"), "{text}");
+    assert!(text.contains("f32 and f16"), "{text}");
+    let import = Source::cute("x.cute", "import \"other.cute\";");
+    let error = compile(&import, &Options::default()).expect_err("nothing is read");
+    assert!(error.to_string().contains("other.cute"));
+}

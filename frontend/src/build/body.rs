@@ -1,0 +1,507 @@
+//! Statements: what a block computes, call by call.
+
+use super::error::{BuildError, Problem};
+use super::signature::{Signature, Tensor, fail};
+use super::tree;
+use super::value::{Home, Kind, Literal, Place, Value};
+use crate::ast::{self, BinaryOp, Clause, Expr, ExprKind, File, ItemKind, Param, Stmt};
+use crate::parser::parse_file;
+use crate::source::{FileId, SourceMap};
+use cutec_dialects::elem::Elem;
+use cutec_dialects::tile::MOST_ELEMENTS;
+use std::sync::Arc;
+
+pub(super) type Result<T> = std::result::Result<T, BuildError>;
+
+/// Names of the axes of a launch in tiles.
+const AXES: [&str; 3] = ["m", "n", "l"];
+
+/// The body of a kernel. Every call appends to it; functions of elements take tiles, numbers and literals alike.
+#[derive(Debug)]
+pub struct Body {
+    signature: Signature,
+    params: Vec<Param>,
+    promises: Vec<Expr>,
+    launch: Vec<Clause>,
+    axes: usize,
+    /// Blocks that are open, outermost first: the number of each, and its statements.
+    pub(super) open: Vec<(usize, Vec<Stmt>)>,
+    /// Blocks so far.
+    blocks: usize,
+    /// Names so far.
+    names: usize,
+}
+
+/// A kernel at tile level that was built: plain data, which any thread may compile.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kernel {
+    name: Arc<str>,
+    listing: Arc<str>,
+    file: Arc<File>,
+}
+
+impl Kernel {
+    /// Its name, and that of its entry in PTX.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The kernel as text of the language: what messages, profiles and `.loc` lines refer to.
+    pub fn listing(&self) -> &Arc<str> {
+        &self.listing
+    }
+
+    /// The syntax tree, whose places are those of the listing as the first file of a [`SourceMap`].
+    pub fn file(&self) -> &Arc<File> {
+        &self.file
+    }
+}
+
+impl Body {
+    pub(super) fn begin(
+        signature: Signature,
+        params: Vec<Param>,
+        promises: Vec<Expr>,
+        launch: Vec<Clause>,
+        axes: usize,
+    ) -> Self {
+        Self {
+            signature,
+            params,
+            promises,
+            launch,
+            axes,
+            open: vec![(0, Vec::new())],
+            blocks: 1,
+            names: 0,
+        }
+    }
+
+    /// The kernel.
+    ///
+    /// # Errors
+    /// When it is larger than the language allows.
+    #[track_caller]
+    pub fn finish(mut self) -> Result<Kernel> {
+        let stmts = self.open.pop().map(|(_, stmts)| stmts).unwrap_or_default();
+        let name = self.signature.name.clone();
+        let item = tree::item(ItemKind::Kernel(ast::Kernel {
+            name: tree::spelled(&name),
+            static_params: Vec::new(),
+            params: self.params,
+            promises: self.promises,
+            launch: self.launch,
+            body: tree::block(stmts),
+        }));
+        let file = File {
+            id: FileId(0),
+            docs: Vec::new(),
+            items: vec![item],
+        };
+        // What is printed reads back as the same tree, now with places.
+        let listing: Arc<str> = file.to_string().into();
+        let (mut sources, mut said) = (SourceMap::new(), Vec::new());
+        let id = sources.add(&*name, listing.clone());
+        let file = parse_file(&sources, id, &mut said);
+        if let Some(diagnostic) = said.first() {
+            let said = diagnostic.message.clone();
+            return Err(fail(Problem::TooLarge { said }));
+        }
+        Ok(Kernel {
+            name,
+            listing,
+            file: Arc::new(file),
+        })
+    }
+
+    /// An extent, a stride or a number that the kernel is passed.
+    ///
+    /// # Errors
+    /// When it has none of this name.
+    #[track_caller]
+    pub fn extent(&self, name: &str) -> Result<Value> {
+        self.signature.symbol_value(name)
+    }
+
+    /// Which tile of the launch the block computes, along an axis.
+    ///
+    /// # Errors
+    /// When the launch has fewer axes.
+    #[track_caller]
+    pub fn tile_index(&self, axis: usize) -> Result<Value> {
+        let home = Home {
+            block: 0,
+            ..self.home()
+        };
+        let known = AXES.get(axis).filter(|_| axis < self.axes);
+        match known {
+            Some(axis) => Ok(Value {
+                kind: Kind::Number(Elem::I32),
+                place: Place::Axis { axis, home },
+            }),
+            None => Err(fail(Problem::Range {
+                operation: "tile_index",
+                what: "the axis",
+                least: 0,
+                most: self.axes as i64 - 1,
+                found: i64::try_from(axis).unwrap_or(i64::MAX),
+            })),
+        }
+    }
+
+    /// The tile of a tensor at a coordinate counted in tiles; zeros outside of the tensor.
+    ///
+    /// # Errors
+    /// When extents and coordinates are not as many as the tensor has modes, or no integers.
+    #[track_caller]
+    pub fn load<V: Into<Value>>(
+        &mut self,
+        from: &Tensor,
+        shape: impl IntoIterator<Item = i64>,
+        at: impl IntoIterator<Item = V>,
+    ) -> Result<Value> {
+        let shape: Vec<i64> = shape.into_iter().collect();
+        let tile = self.tile_of("load", from, &shape, at, None)?;
+        Ok(self.tile(tile, from.elem, shape))
+    }
+
+    /// [`Body::load`] with another number outside of the tensor.
+    ///
+    /// # Errors
+    /// As there, and when the number is none of the tensor's type.
+    #[track_caller]
+    pub fn load_or<V: Into<Value>>(
+        &mut self,
+        from: &Tensor,
+        shape: impl IntoIterator<Item = i64>,
+        at: impl IntoIterator<Item = V>,
+        fill: impl Into<Literal>,
+    ) -> Result<Value> {
+        let (shape, fill) = (shape.into_iter().collect::<Vec<i64>>(), fill.into());
+        check_literal("load_or", fill, from.elem)?;
+        let tile = self.tile_of("load_or", from, &shape, at, Some(fill))?;
+        Ok(self.tile(tile, from.elem, shape))
+    }
+
+    /// Writes a tile, or a number repeated, at a coordinate counted in tiles; nothing outside of the tensor.
+    ///
+    /// # Errors
+    /// When the kernel only reads the tensor, or the tile is of another type or shape.
+    #[track_caller]
+    pub fn store<V: Into<Value>>(
+        &mut self,
+        to: &Tensor,
+        shape: impl IntoIterator<Item = i64>,
+        at: impl IntoIterator<Item = V>,
+        value: impl Into<Value>,
+    ) -> Result<()> {
+        let (shape, value) = (shape.into_iter().collect::<Vec<i64>>(), value.into());
+        if !to.mutable {
+            let tensor = to.name.to_string();
+            return Err(fail(Problem::ReadOnly { tensor }));
+        }
+        let value = self.fitting("store", &value, to.elem, &shape)?;
+        let target = self.tile_of("store", to, &shape, at, None)?;
+        self.push(tree::assignment(target, None, value));
+        Ok(())
+    }
+
+    /// One element of a tensor.
+    ///
+    /// # Errors
+    /// When coordinates are not as many as the tensor has modes, or no integers.
+    #[track_caller]
+    pub fn element<V: Into<Value>>(
+        &mut self,
+        of: &Tensor,
+        at: impl IntoIterator<Item = V>,
+    ) -> Result<Value> {
+        let at = at.into_iter().map(Into::into).collect();
+        let indices = self.coordinates("element", of, at)?;
+        let base = tree::name(&of.name);
+        let value = tree::expr(ExprKind::Index { base, indices });
+        Ok(self.bound(value, Kind::Number(of.elem)))
+    }
+
+    /// A tile of zeros.
+    ///
+    /// # Errors
+    /// When it has no elements, or too many.
+    #[track_caller]
+    pub fn zeros(&mut self, elem: Elem, shape: impl IntoIterator<Item = i64>) -> Result<Value> {
+        let shape: Vec<i64> = shape.into_iter().collect();
+        check_shape("zeros", &shape)?;
+        let zeros = tree::generic("zeros", [elem_expr(elem)]);
+        let call = tree::call(zeros, shape.iter().map(|extent| tree::int(*extent)));
+        Ok(self.tile(call, elem, shape))
+    }
+
+    /// A tile of one number.
+    ///
+    /// # Errors
+    /// When the number is of another type, or the tile has no elements, or too many.
+    #[track_caller]
+    pub fn full(
+        &mut self,
+        elem: Elem,
+        value: impl Into<Value>,
+        shape: impl IntoIterator<Item = i64>,
+    ) -> Result<Value> {
+        let (shape, value) = (shape.into_iter().collect::<Vec<i64>>(), value.into());
+        check_shape("full", &shape)?;
+        if matches!(value.kind, Kind::Tile { .. }) {
+            return Err(expected("full", "a number", &value));
+        }
+        let mut args = vec![self.fitting("full", &value, elem, &shape)?];
+        args.extend(shape.iter().map(|extent| tree::int(*extent)));
+        let call = tree::call(tree::generic("full", [elem_expr(elem)]), args);
+        Ok(self.tile(call, elem, shape))
+    }
+
+    /// A tile of the coordinate along an axis, in i32.
+    ///
+    /// # Errors
+    /// When the shape has no such axis, or no elements, or too many.
+    #[track_caller]
+    pub fn iota(&mut self, shape: impl IntoIterator<Item = i64>, axis: usize) -> Result<Value> {
+        let shape: Vec<i64> = shape.into_iter().collect();
+        check_shape("iota", &shape)?;
+        let axis = self.axis("iota", axis, shape.len())?;
+        let extents = shape.iter().map(|extent| tree::arg(tree::int(*extent)));
+        let args = extents.chain([tree::named("axis", tree::int(axis))]);
+        let call = tree::call_with(tree::name("iota"), args.collect());
+        Ok(self.tile(call, Elem::I32, shape))
+    }
+
+    #[track_caller]
+    fn tile_of<V: Into<Value>>(
+        &self,
+        operation: &'static str,
+        tensor: &Tensor,
+        shape: &[i64],
+        at: impl IntoIterator<Item = V>,
+        fill: Option<Literal>,
+    ) -> Result<Expr> {
+        let at = at.into_iter().map(Into::into).collect();
+        let at = self.coordinates(operation, tensor, at)?;
+        check_shape(operation, shape)?;
+        check_count(operation, "extents", tensor.rank, shape.len())?;
+        let shape = shape.iter().map(|extent| tree::int(*extent)).collect();
+        let mut args = vec![tree::arg(tree::tuple(shape)), tree::arg(tree::tuple(at))];
+        args.extend(fill.map(|fill| tree::named("fill", fill.expr())));
+        let method = tree::field(tree::name(&tensor.name), "tile");
+        Ok(tree::call_with(method, args))
+    }
+
+    /// A coordinate in a tensor of this kernel.
+    #[track_caller]
+    fn coordinates(
+        &self,
+        operation: &'static str,
+        tensor: &Tensor,
+        at: Vec<Value>,
+    ) -> Result<Vec<Expr>> {
+        if !Arc::ptr_eq(&tensor.kernel, &self.signature.name) {
+            let what = "a tensor";
+            return Err(fail(Problem::Foreign { operation, what }));
+        }
+        check_count(operation, "coordinates", tensor.rank, at.len())?;
+        let mut coordinates = Vec::new();
+        for part in &at {
+            coordinates.push(self.operand(operation, part)?);
+            match part.kind {
+                Kind::Number(Elem::I32 | Elem::I64) | Kind::Literal(Literal::Int(_)) => {}
+                _ => return Err(expected(operation, "an integer", part)),
+            }
+        }
+        Ok(coordinates)
+    }
+
+    /// A value as an expression, where this kernel can still use it.
+    #[track_caller]
+    pub(super) fn operand(&self, operation: &'static str, value: &Value) -> Result<Expr> {
+        if let Some(home) = value.home() {
+            if !home.same_kernel(&self.signature.name) {
+                let what = "a value";
+                return Err(fail(Problem::Foreign { operation, what }));
+            }
+            if !self.open.iter().any(|(block, _)| *block == home.block) {
+                return Err(fail(Problem::Ended { operation }));
+            }
+        }
+        Ok(value.expr())
+    }
+
+    /// A tile, or a number to repeat, for a tile of this type and shape.
+    #[track_caller]
+    pub(super) fn fitting(
+        &self,
+        operation: &'static str,
+        value: &Value,
+        elem: Elem,
+        shape: &[i64],
+    ) -> Result<Expr> {
+        let expr = self.operand(operation, value)?;
+        match &value.kind {
+            Kind::Literal(literal) => check_literal(operation, *literal, elem)?,
+            Kind::Number(found) | Kind::Tile { elem: found, .. } if *found != elem => {
+                return Err(fail(Problem::Types {
+                    operation,
+                    expected: elem,
+                    found: *found,
+                }));
+            }
+            Kind::Tile { shape: found, .. } if !crate::rules::repeats_to(found, shape) => {
+                return Err(fail(Problem::Shapes {
+                    operation,
+                    rule: "extents that are equal, or 1",
+                    expected: shape.to_vec(),
+                    found: found.clone(),
+                }));
+            }
+            _ => {}
+        }
+        Ok(expr)
+    }
+
+    /// An axis of a tile of so many.
+    #[track_caller]
+    pub(super) fn axis(&self, operation: &'static str, axis: usize, rank: usize) -> Result<i64> {
+        let found = i64::try_from(axis).unwrap_or(i64::MAX);
+        if axis < rank {
+            return Ok(found);
+        }
+        Err(fail(Problem::Range {
+            operation,
+            what: "the axis",
+            least: 0,
+            most: rank as i64 - 1,
+            found,
+        }))
+    }
+
+    pub(super) fn push(&mut self, stmt: Stmt) {
+        if let Some((_, stmts)) = self.open.last_mut() {
+            stmts.push(stmt);
+        }
+    }
+
+    /// Where values of the innermost block live.
+    pub(super) fn home(&self) -> Home {
+        Home {
+            kernel: self.signature.name.clone(),
+            block: self.open.last().map_or(0, |(block, _)| *block),
+        }
+    }
+
+    /// A name that nothing else has.
+    pub(super) fn fresh(&mut self, letter: &str) -> Arc<str> {
+        loop {
+            let name = format!("{letter}{}", self.names);
+            self.names += 1;
+            if !self.signature.has(&name) {
+                return name.into();
+            }
+        }
+    }
+
+    /// Binds an expression to a name.
+    pub(super) fn bound(&mut self, expr: Expr, kind: Kind) -> Value {
+        let name = self.fresh("v");
+        self.push(tree::binding(false, &name, expr));
+        self.named(name, kind)
+    }
+
+    pub(super) fn named(&self, name: Arc<str>, kind: Kind) -> Value {
+        let home = self.home();
+        let place = Place::Name { name, home };
+        Value { kind, place }
+    }
+
+    pub(super) fn tile(&mut self, expr: Expr, elem: Elem, shape: Vec<i64>) -> Value {
+        self.bound(expr, Kind::Tile { elem, shape })
+    }
+
+    /// Opens a block, whose statements [`Body::close`] gives back.
+    pub(super) fn enter(&mut self) {
+        self.open.push((self.blocks, Vec::new()));
+        self.blocks += 1;
+    }
+
+    pub(super) fn close(&mut self) -> ast::Block {
+        let stmts = self.open.pop().map(|(_, stmts)| stmts);
+        tree::block(stmts.unwrap_or_default())
+    }
+
+    /// `value op= other`, where `value` is a tile: a new name for the result.
+    pub(super) fn updated(&mut self, value: Expr, op: BinaryOp, other: Expr, kind: Kind) -> Value {
+        let name = self.fresh("s");
+        self.push(tree::binding(true, &name, value));
+        self.push(tree::assignment(tree::name(&name), Some(op), other));
+        self.named(name, kind)
+    }
+}
+
+/// The name of an element type.
+pub(super) fn elem_expr(elem: Elem) -> Expr {
+    tree::name(crate::eval::elem_name(elem))
+}
+
+#[track_caller]
+pub(super) fn expected(
+    operation: &'static str,
+    expected: &'static str,
+    found: &Value,
+) -> BuildError {
+    fail(Problem::Expected {
+        operation,
+        expected,
+        found: found.kind.clone(),
+    })
+}
+
+#[track_caller]
+pub(super) fn check_literal(operation: &'static str, found: Literal, expected: Elem) -> Result<()> {
+    if found.can_be(expected) {
+        return Ok(());
+    }
+    Err(fail(Problem::Literal {
+        operation,
+        expected,
+        found,
+    }))
+}
+
+#[track_caller]
+pub(super) fn check_shape(operation: &'static str, shape: &[i64]) -> Result<()> {
+    let positive = shape.iter().all(|extent| *extent > 0) && !shape.is_empty();
+    let size = shape
+        .iter()
+        .try_fold(1i64, |size, extent| size.checked_mul(*extent));
+    if positive && size.is_some_and(|size| size <= MOST_ELEMENTS) {
+        return Ok(());
+    }
+    Err(fail(Problem::Elements {
+        operation,
+        shape: shape.to_vec(),
+        most: MOST_ELEMENTS,
+    }))
+}
+
+#[track_caller]
+fn check_count(
+    operation: &'static str,
+    of: &'static str,
+    expected: usize,
+    found: usize,
+) -> Result<()> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(fail(Problem::Rank {
+        operation,
+        of,
+        expected,
+        found,
+    }))
+}

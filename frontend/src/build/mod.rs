@@ -1,0 +1,62 @@
+//! Kernels at tile level by calls, without text.
+//!
+//! ```
+//! use cutec_frontend::build::{Elem, Extent, Loop, Signature};
+//!
+//! /// c = a · bᵀ
+//! let mut gemm = Signature::new("gemm")?;
+//! let a = gemm.tensor("a", Elem::BF16, ["m", "k"])?;
+//! let b = gemm.tensor("b", Elem::BF16, ["n", "k"])?;
+//! let c = gemm.tensor_mut("c", Elem::BF16, ["m", "n"])?;
+//! gemm.raster(8)?;
+//! let mut body = gemm.tiles([Extent::name("m").tiles(128), Extent::name("n").tiles(128)])?;
+//!
+//! let (i, j, k) = (body.tile_index(0)?, body.tile_index(1)?, body.extent("k")?);
+//! let zeros = body.zeros(Elem::F32, [128, 128])?;
+//! let [sums] = body.repeat(Loop::tiles(&k, 64).pipeline(3), [zeros], |body, t, [sums]| {
+//!     let x = body.load(&a, [128, 64], [&i, t])?;
+//!     let y = body.load(&b, [128, 64], [&j, t])?;
+//!     Ok([body.dot_onto(&sums, &x, &y)?])
+//! })?;
+//! let sums = body.convert(Elem::BF16, &sums)?;
+//! body.store(&c, [128, 128], [&i, &j], &sums)?;
+//! let kernel = body.finish()?;
+//!
+//! // The same kernel as text, which is what errors and profiles show lines of.
+//! assert!(kernel.listing().contains("pipeline(3) for"));
+//! # Ok::<(), cutec_frontend::build::BuildError>(())
+//! ```
+//!
+//! Names are those of the language (`docs/language.md`, "Tile level"), and so is the meaning: a kernel that
+//! is built is a syntax tree, which [`crate::emit_module`] turns into IR as it does with one that was written. Each
+//! call checks element types, shapes and scopes by the rules of the evaluator (`rules.rs`), and an error says what was
+//! expected, what was found, and which line of the host program it comes from.
+//!
+//! Reading order: [`signature`] (parameters, promises, launch), [`value`] (what calls take and give),
+//! [`body`] (statements), `elements` (functions of elements), `shapes` (tiles of other shapes),
+//! `product`, `loops`, [`error`], `tree` (nodes of the tree).
+//!
+//! Invariants: nothing here panics; a [`Kernel`] is plain data, good for any number of compilations on any thread.
+
+pub mod body;
+mod elements;
+pub mod error;
+mod loops;
+mod product;
+mod shapes;
+pub mod signature;
+mod tree;
+pub mod value;
+
+pub use body::{Body, Kernel};
+pub use cutec_dialects::elem::Elem;
+pub use elements::Round;
+pub use error::{BuildError, Problem};
+pub use loops::Loop;
+pub use product::Mma;
+pub use shapes::Reduction;
+pub use signature::{Extent, Signature, Tensor};
+pub use value::{Kind, Literal, Value};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! Reductions, and tiles of other shapes.
+
+use super::body::{Body, Result, check_shape, expected};
+use super::error::Problem;
+use super::signature::fail;
+use super::tree;
+use super::value::{Kind, Value};
+use crate::rules;
+use cutec_dialects::elem::Elem;
+
+/// How a reduction combines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Reduction {
+    Add,
+    Mul,
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,
+}
+
+impl Reduction {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Add => "add",
+            Self::Mul => "mul",
+            Self::Min => "min",
+            Self::Max => "max",
+            Self::And => "and",
+            Self::Or => "or",
+            Self::Xor => "xor",
+        }
+    }
+}
+
+impl Body {
+    /// Combines along an axis, which stays with extent 1.
+    ///
+    /// # Errors
+    /// When there is no such axis, or the type has no such operator.
+    #[track_caller]
+    pub fn reduce(&mut self, how: Reduction, x: impl Into<Value>, axis: usize) -> Result<Value> {
+        let (x, operation) = (x.into(), "reduce");
+        let (elem, mut shape) = self.shaped(operation, &x)?;
+        if !rules::reduces(how.word(), elem) {
+            return Err(fail(Problem::Undefined { operation, elem }));
+        }
+        let at = self.axis(operation, axis, shape.len())?;
+        shape[axis] = 1;
+        let args = vec![
+            tree::arg(tree::name(how.word())),
+            tree::arg(x.expr()),
+            tree::named("axis", tree::int(at)),
+        ];
+        let call = tree::call_with(tree::name(operation), args);
+        Ok(self.tile(call, elem, shape))
+    }
+
+    /// Exchanges the two axes.
+    ///
+    /// # Errors
+    /// When the tile has another number of axes.
+    #[track_caller]
+    pub fn transpose(&mut self, x: impl Into<Value>) -> Result<Value> {
+        let x = x.into();
+        let (elem, shape) = self.shaped("transpose", &x)?;
+        let [rows, columns] = shape[..] else {
+            return Err(expected("transpose", "a tile of two axes", &x));
+        };
+        let call = tree::call(tree::name("transpose"), [x.expr()]);
+        Ok(self.tile(call, elem, vec![columns, rows]))
+    }
+
+    /// Adds and removes axes of extent 1.
+    ///
+    /// # Errors
+    /// When other extents differ.
+    #[track_caller]
+    pub fn reshape(
+        &mut self,
+        x: impl Into<Value>,
+        shape: impl IntoIterator<Item = i64>,
+    ) -> Result<Value> {
+        let rule = "shapes that differ in axes of extent 1 alone";
+        self.reshaped("reshape", x.into(), shape, rules::reshapes_to, rule)
+    }
+
+    /// Repeats a tile along axes of extent 1, and of those that are absent at the front.
+    ///
+    /// # Errors
+    /// When other extents differ.
+    #[track_caller]
+    pub fn broadcast(
+        &mut self,
+        x: impl Into<Value>,
+        shape: impl IntoIterator<Item = i64>,
+    ) -> Result<Value> {
+        let rule = "extents that are equal, or 1";
+        self.reshaped("broadcast", x.into(), shape, rules::repeats_to, rule)
+    }
+
+    #[track_caller]
+    fn reshaped(
+        &mut self,
+        operation: &'static str,
+        x: Value,
+        shape: impl IntoIterator<Item = i64>,
+        fits: fn(&[i64], &[i64]) -> bool,
+        rule: &'static str,
+    ) -> Result<Value> {
+        let shape: Vec<i64> = shape.into_iter().collect();
+        let (elem, found) = self.shaped(operation, &x)?;
+        check_shape(operation, &shape)?;
+        if !fits(&found, &shape) {
+            return Err(fail(Problem::Shapes {
+                operation,
+                rule,
+                expected: shape,
+                found,
+            }));
+        }
+        let mut args = vec![x.expr()];
+        args.extend(shape.iter().map(|extent| tree::int(*extent)));
+        let call = tree::call(tree::name(operation), args);
+        Ok(self.tile(call, elem, shape))
+    }
+
+    /// The type and shape of what is a tile of this kernel.
+    #[track_caller]
+    pub(super) fn shaped(&self, operation: &'static str, x: &Value) -> Result<(Elem, Vec<i64>)> {
+        self.operand(operation, x)?;
+        match &x.kind {
+            Kind::Tile { elem, shape } => Ok((*elem, shape.clone())),
+            _ => Err(expected(operation, "a tile", x)),
+        }
+    }
+}

@@ -1,0 +1,326 @@
+use super::body::Result;
+use super::*;
+use crate::{Diagnostic, LowerOptions, Program, SourceMap, emit_module, load_program};
+use cutec_dialects::target::TARGETS;
+use melior::ir::operation::OperationLike;
+use proptest::prelude::*;
+
+/// The IR of a kernel, or what is wrong with it.
+fn ir(kernel: &Kernel, from_text: bool) -> std::result::Result<String, Vec<Diagnostic>> {
+    let context = cutec_dialects::context();
+    let (mut sources, mut diagnostics) = (SourceMap::new(), Vec::new());
+    let program = match from_text {
+        true => {
+            let (name, text) = (kernel.name(), kernel.listing());
+            let none = crate::source::NoImports;
+            load_program(&mut sources, name, text, &none, &mut diagnostics)
+        }
+        false => {
+            sources.add(kernel.name(), kernel.listing().clone());
+            Program {
+                files: vec![kernel.file().as_ref().clone()],
+            }
+        }
+    };
+    let options = LowerOptions {
+        target: TARGETS[TARGETS.len() - 1],
+        kernel: None,
+        defines: Vec::new(),
+    };
+    let module = emit_module(&context, &sources, &program, &options, &mut diagnostics);
+    match module {
+        Some(module) if module.as_operation().verify() => Ok(module.as_operation().to_string()),
+        _ => Err(diagnostics),
+    }
+}
+
+fn one_dimension() -> (Tensor, Tensor, Body) {
+    let mut signature = Signature::new("k").expect("a name");
+    let x = signature.tensor("x", Elem::F32, ["n"]).expect("a tensor");
+    let y = signature
+        .tensor_mut("y", Elem::F32, ["n"])
+        .expect("a tensor");
+    let body = signature.tiles([Extent::name("n").tiles(64)]);
+    (x, y, body.expect("a launch"))
+}
+
+fn said<T: std::fmt::Debug>(result: Result<T>) -> String {
+    let error = result.expect_err("this is wrong");
+    // The place is this file, not one of the builder's.
+    assert!(error.at.file().ends_with("build/tests.rs"), "{}", error.at);
+    error.problem.to_string()
+}
+
+#[test]
+fn a_kernel_is_plain_data() {
+    fn is_shared<T: Send + Sync + Clone>() {}
+    is_shared::<Kernel>();
+    is_shared::<Value>();
+}
+
+#[test]
+fn wrong_calls_say_what_was_expected_and_found() {
+    let (x, y, mut body) = one_dimension();
+    let at = body.tile_index(0).expect("an axis");
+    let a = body.load(&x, [64], [&at]).expect("a tile");
+    let narrow = body.convert(Elem::F16, &a).expect("a tile");
+    let short = body.zeros(Elem::F32, [32]).expect("a tile");
+    let bytes = body.zeros(Elem::F8E4M3, [16, 32]).expect("a tile");
+    let square = body.zeros(Elem::F16, [16, 16]).expect("a tile");
+    let sums = body.zeros(Elem::F32, [16, 16]).expect("a tile");
+    let mma = Mma::sync([16, 8, 16], Elem::BF16, Elem::F32).expect("an atom");
+
+    let messages = [
+        said(body.add(&a, &narrow)),
+        said(body.add(&a, &short)),
+        said(body.add(&a, true)),
+        said(body.add(1, 2.5)),
+        said(body.rem(&a, 2)),
+        said(body.and(&a, &a)),
+        said(body.add(&bytes, &bytes)),
+        said(body.exp(&at)),
+        said(body.select(&a, &a, 0.0)),
+        said(body.reduce(Reduction::And, &a, 0)),
+        said(body.reduce(Reduction::Add, &a, 1)),
+        said(body.reduce(Reduction::Add, &at, 0)),
+        said(body.transpose(&a)),
+        said(body.reshape(&a, [32, 2])),
+        said(body.broadcast(&a, [8, 32])),
+        said(body.dot(&a, &a)),
+        said(body.dot(&square, &bytes)),
+        said(body.dot_onto(&square, &square, &square)),
+        said(body.dot_onto(&a, &square, &square)),
+        said(body.dot_onto_by(&sums, &square, &square, &mma)),
+        said(body.convert(Elem::F32, 1)),
+        said(body.convert_with(Elem::BF16, &a, Some(Round::Up), false)),
+        said(body.load(&x, [64], [&at, &at])),
+        said(body.load(&x, [64, 2], [&at])),
+        said(body.load(&x, [64], [&a])),
+        said(body.load_or(&x, [64], [&at], true)),
+        said(body.store(&x, [64], [&at], &a)),
+        said(body.store(&y, [64], [&at], &narrow)),
+        said(body.zeros(Elem::F32, [0, 4])),
+        said(body.zeros(Elem::F32, [1 << 30, 1 << 40])),
+        said(body.iota([64], 1)),
+        said(body.tile_index(1)),
+        said(body.extent("m")),
+        said(body.repeat(Loop::tiles(&at, 0), [], |_, _, []| Ok([]))),
+        said(body.repeat(Loop::range(0, 4).pipeline(99), [], |_, _, []| Ok([]))),
+        said(body.repeat(Loop::range(0, &a), [], |_, _, []| Ok([]))),
+        said(body.repeat(Loop::range(0, 4), [at.clone()], |_, _, held| Ok(held))),
+        said(body.repeat(Loop::range(0, 4), [a.clone()], |_, _, [_]| {
+            Ok([narrow.clone()])
+        })),
+    ];
+    insta::assert_snapshot!(messages.join("\n"));
+}
+
+#[test]
+fn wrong_signatures_are_refused() {
+    let mut one = Signature::new("one").expect("a name");
+    let x = one.tensor("x", Elem::F32, ["m", "n"]).expect("a tensor");
+    let mut other = Signature::new("one").expect("a name");
+    let none: [Extent; 0] = [];
+    let messages = [
+        said(Signature::new("a b")),
+        said(Signature::new("kernel")),
+        said(Signature::new("é")),
+        said(one.tensor("x", Elem::F32, ["m"])),
+        said(one.tensor("exp", Elem::F32, ["m"])),
+        said(one.tensor("y", Elem::F32, ["f32"])),
+        said(one.tensor("y", Elem::F32, none)),
+        said(one.strides(&x, [1])),
+        said(other.strides(&x, [1, 1])),
+        said(one.number("s", Elem::TF32)),
+        said(one.divisible("k", 8)),
+        said(one.divisible("n", 0)),
+        said(one.aligned(&x, 24)),
+        said(one.raster(0)),
+        said(one.warps(8, 8)),
+        said(one.min_blocks(0)),
+        said(one.clone().tiles([Extent::name("k").tiles(8)])),
+        said(one.tiles(["m", "n", "m", "n"])),
+    ];
+    insta::assert_snapshot!(messages.join("\n"));
+}
+
+#[test]
+fn values_stay_in_their_kernel_and_their_loop() {
+    let (x, y, mut body) = one_dimension();
+    let (_, _, mut other) = one_dimension();
+    let at = body.tile_index(0).expect("an axis");
+    let foreign = other.zeros(Elem::F32, [64]).expect("a tile");
+    assert_eq!(
+        said(body.exp(&foreign)),
+        "`exp` got a value of another kernel"
+    );
+    let at_other = other.tile_index(0).expect("an axis");
+    assert_eq!(
+        said(other.load(&x, [64], [&at_other])),
+        "`load` got a tensor of another kernel"
+    );
+    let mut leaked = None;
+    let [] = body
+        .repeat(Loop::range(0, 3), [], |body, _, []| {
+            leaked = Some(body.load(&x, [64], [&at])?);
+            Ok([])
+        })
+        .expect("a loop");
+    let leaked = leaked.expect("the round was built");
+    let message = said(body.store(&y, [64], [&at], &leaked));
+    assert_eq!(
+        message,
+        "`store` got a value of a loop that has ended: let the loop carry it"
+    );
+}
+
+#[test]
+fn loops_carry_what_their_rounds_hold() {
+    let (x, y, mut body) = one_dimension();
+    let at = body.tile_index(0).expect("an axis");
+    let build = |body: &mut Body| -> Result<()> {
+        let (a, b) = (body.load(&x, [64], [&at])?, body.zeros(Elem::F32, [64])?);
+        let [a, _] = body.repeat(Loop::range(0, 5), [a, b], |body, _, [a, b]| {
+            let sum = body.add(&a, &b)?;
+            Ok([sum, a])
+        })?;
+        body.store(&y, [64], [&at], &a)
+    };
+    build(&mut body).expect("it is right");
+    let kernel = body.finish().expect("it is right");
+    insta::assert_snapshot!(kernel.listing());
+    let text = ir(&kernel, false).expect("it verifies");
+    // The old first one becomes the second, not the new.
+    assert!(text.contains("scf.yield"), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn literals_are_those_of_the_host() {
+    let (_, y, mut body) = one_dimension();
+    let at = body.tile_index(0).expect("an axis");
+    for value in [
+        -0.0,
+        1e-42,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+        0.1,
+        -3.5e38,
+    ] {
+        body.store(&y, [64], [&at], value).expect("a number");
+    }
+    for value in [i64::MAX, -1, 0] {
+        body.store(&y, [64], [&at], value).expect("a number");
+    }
+    let kernel = body.finish().expect("it is right");
+    assert!(ir(&kernel, false).is_ok(), "{:?}", ir(&kernel, false));
+}
+
+/// One call with operands among the values so far; what is refused leaves no trace.
+fn step(body: &mut Body, values: &mut Vec<Value>, [what, a, b, c]: [u8; 4]) {
+    const ELEMS: [Elem; 13] = [
+        Elem::I1,
+        Elem::I8,
+        Elem::U8,
+        Elem::I16,
+        Elem::I32,
+        Elem::I64,
+        Elem::F8E4M3,
+        Elem::F8E5M2,
+        Elem::F16,
+        Elem::BF16,
+        Elem::TF32,
+        Elem::F32,
+        Elem::F64,
+    ];
+    const SHAPES: [&[i64]; 6] = [&[16, 16], &[1, 16], &[16, 1], &[16], &[1], &[8, 16]];
+    let pick = |at: u8| match at {
+        0..16 => Value::from(i32::from(at) - 4),
+        16..24 => Value::from(f64::from(at) / 3.0),
+        24..28 => Value::from(at.is_multiple_of(2)),
+        _ => values[usize::from(at) % values.len()].clone(),
+    };
+    let (x, y, z) = (pick(a), pick(b), pick(c));
+    let elem = ELEMS[usize::from(b) % ELEMS.len()];
+    let shape = || SHAPES[usize::from(c) % SHAPES.len()].iter().copied();
+    let reductions = [
+        Reduction::Add,
+        Reduction::Min,
+        Reduction::Max,
+        Reduction::Xor,
+    ];
+    let rounds = [
+        None,
+        Some(Round::Nearest),
+        Some(Round::Zero),
+        Some(Round::Up),
+    ];
+    let result = match what % 40 {
+        0 => body.add(x, y),
+        1 => body.sub(x, y),
+        2 => body.mul(x, y),
+        3 => body.div(x, y),
+        4 => body.rem(x, y),
+        5 => body.shl(x, y),
+        6 => body.shr(x, y),
+        7 => body.and(x, y),
+        8 => body.or(x, y),
+        9 => body.xor(x, y),
+        10 => body.eq(x, y),
+        11 => body.lt(x, y),
+        12 => body.ge(x, y),
+        13 => body.min(x, y),
+        14 => body.max(x, y),
+        15 => body.fma(x, y, z),
+        16 => body.select(x, y, z),
+        17 => body.abs(x),
+        18 => body.neg(x),
+        19 => body.not(x),
+        20 => body.sqrt(x),
+        21 => body.exp(x),
+        22 => body.erf(x),
+        23 => body.round(x),
+        24..28 => body.convert(elem, x),
+        28 => body.convert_with(elem, x, rounds[usize::from(c) % 4], c % 8 < 2),
+        29 => body.reduce(reductions[usize::from(c) % 4], x, usize::from(b % 2)),
+        30 => body.transpose(x),
+        31 => body.reshape(x, shape()),
+        32 => body.broadcast(x, shape()),
+        33 => body.dot(&x, &y),
+        34 => body.dot_onto(&z, &x, &y),
+        35 => body.full(elem, x, shape()),
+        36 => body.iota(shape(), usize::from(b % 2)),
+        37 => body.rsqrt(x),
+        38 => body
+            .repeat(Loop::tiles(x, 8), [y], |body, _, [held]| {
+                Ok([body.add(&held, &z)?])
+            })
+            .map(|[held]| held),
+        _ => body.zeros(elem, shape()),
+    };
+    if let Ok(value) = result {
+        values.push(value);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn what_the_builder_accepts_the_front_end_emits(steps in proptest::collection::vec(any::<[u8; 4]>(), 1..60)) {
+        let (x, _, mut body) = one_dimension();
+        let at = body.tile_index(0).expect("an axis");
+        let n = body.extent("n").expect("an extent");
+        let tile = body.load(&x, [16], [&at]).expect("a tile");
+        let half = body.zeros(Elem::F16, [16, 16]).expect("a tile");
+        let mut values = vec![at, n, tile, half];
+        for call in steps {
+            step(&mut body, &mut values, call);
+        }
+        let kernel = body.finish().expect("it is not large");
+        let built = ir(&kernel, false);
+        prop_assert!(built.is_ok(), "{}\n{:?}", kernel.listing(), built.err());
+        prop_assert_eq!(built.ok(), ir(&kernel, true).ok());
+    }
+}

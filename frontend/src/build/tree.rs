@@ -1,0 +1,188 @@
+//! Nodes of the syntax tree. They have no places: [`super::Body::finish`] gives them those of the listing.
+
+use crate::ast::*;
+use crate::source::{Span, Spanned};
+use std::sync::Arc;
+
+const NOWHERE: Span = Span {
+    file: crate::source::FileId(0),
+    start: 0,
+    end: 0,
+};
+
+pub(super) fn expr(kind: ExprKind) -> Expr {
+    Expr::new(kind, NOWHERE)
+}
+
+pub(super) fn spelled(text: &str) -> Name {
+    Spanned::new(text.into(), NOWHERE)
+}
+
+pub(super) fn name(text: &str) -> Expr {
+    expr(ExprKind::Name(text.into()))
+}
+
+/// An integer, with a minus where it needs one.
+pub(super) fn int(value: i64) -> Expr {
+    let size = expr(ExprKind::Int {
+        value: value.unsigned_abs(),
+        suffix: None,
+    });
+    if value < 0 {
+        unary(UnaryOp::Neg, size)
+    } else {
+        size
+    }
+}
+
+/// A floating number; what has no digits is a quotient.
+pub(super) fn float(value: f64) -> Expr {
+    let digits = |value: f64| {
+        expr(ExprKind::Float {
+            value,
+            suffix: None,
+        })
+    };
+    let size = match value.abs() {
+        size if size.is_finite() => digits(size),
+        size if size.is_infinite() => binary(BinaryOp::Div, digits(1.0), digits(0.0)),
+        _ => binary(BinaryOp::Div, digits(0.0), digits(0.0)),
+    };
+    if value.is_sign_negative() && !value.is_nan() {
+        unary(UnaryOp::Neg, size)
+    } else {
+        size
+    }
+}
+
+pub(super) fn unary(op: UnaryOp, operand: Expr) -> Expr {
+    let op = Spanned::new(op, NOWHERE);
+    expr(ExprKind::Unary { op, operand })
+}
+
+pub(super) fn binary(op: BinaryOp, lhs: Expr, rhs: Expr) -> Expr {
+    let op = Spanned::new(op, NOWHERE);
+    expr(ExprKind::Binary { op, lhs, rhs })
+}
+
+pub(super) fn field(base: Expr, of: &str) -> Expr {
+    expr(ExprKind::Field {
+        base,
+        name: spelled(of),
+    })
+}
+
+pub(super) fn arg(value: Expr) -> Arg {
+    Arg {
+        name: None,
+        value,
+        span: NOWHERE,
+    }
+}
+
+pub(super) fn named(of: &str, value: Expr) -> Arg {
+    Arg {
+        name: Some(spelled(of)),
+        ..arg(value)
+    }
+}
+
+pub(super) fn call(callee: Expr, args: impl IntoIterator<Item = Expr>) -> Expr {
+    call_with(callee, args.into_iter().map(arg).collect())
+}
+
+pub(super) fn call_with(callee: Expr, args: Vec<Arg>) -> Expr {
+    expr(ExprKind::Call { callee, args })
+}
+
+pub(super) fn generic(base: &str, args: impl IntoIterator<Item = Expr>) -> Expr {
+    expr(ExprKind::Generic {
+        base: name(base),
+        args: args.into_iter().map(arg).collect(),
+    })
+}
+
+/// `(a, b)`, and `a` alone without parentheses.
+pub(super) fn tuple(mut parts: Vec<Expr>) -> Expr {
+    match parts.len() {
+        1 => parts.remove(0),
+        _ => expr(ExprKind::Tuple(parts)),
+    }
+}
+
+pub(super) fn statement(kind: StmtKind) -> Stmt {
+    Stmt {
+        kind,
+        span: NOWHERE,
+    }
+}
+
+/// `let x = …;`, `var x = …;`.
+pub(super) fn binding(mutable: bool, to: &Arc<str>, value: Expr) -> Stmt {
+    statement(StmtKind::Let(Let {
+        mutable,
+        pattern: pattern(to),
+        ty: None,
+        value,
+    }))
+}
+
+pub(super) fn pattern(to: &str) -> Pattern {
+    Pattern {
+        kind: PatternKind::Name(spelled(to)),
+        span: NOWHERE,
+        depth: 1,
+    }
+}
+
+pub(super) fn assignment(target: Expr, op: Option<BinaryOp>, value: Expr) -> Stmt {
+    let op = op.map(|op| Spanned::new(op, NOWHERE));
+    statement(StmtKind::Assign { target, op, value })
+}
+
+pub(super) fn block(stmts: Vec<Stmt>) -> Block {
+    let depth = 1 + stmts.iter().map(Stmt::depth).max().unwrap_or(0);
+    Block {
+        stmts,
+        value: None,
+        span: NOWHERE,
+        depth,
+    }
+}
+
+pub(super) fn ty(of: &str, args: Vec<Expr>) -> Type {
+    let depth = 1 + args.iter().map(|arg| arg.depth).max().unwrap_or(0);
+    Type {
+        kind: TypeKind::Named {
+            name: spelled(of),
+            args: args.into_iter().map(arg).collect(),
+        },
+        span: NOWHERE,
+        depth,
+    }
+}
+
+pub(super) fn param(of: &str, mutable: bool, ty: Type) -> Param {
+    Param {
+        name: spelled(of),
+        mutable,
+        ty: Some(ty),
+        span: NOWHERE,
+    }
+}
+
+pub(super) fn clause(of: &str, args: Vec<Expr>) -> Clause {
+    Clause {
+        name: spelled(of),
+        args: args.into_iter().map(arg).collect(),
+        span: NOWHERE,
+    }
+}
+
+pub(super) fn item(kind: ItemKind) -> Item {
+    Item {
+        docs: Vec::new(),
+        kind,
+        span: NOWHERE,
+    }
+}

@@ -1,0 +1,189 @@
+//! What calls take and give: tiles, numbers known when the kernel runs, and literals.
+
+use super::error::Shape;
+use super::tree;
+use crate::ast::Expr;
+use crate::eval::elem_name;
+use cutec_dialects::elem::Elem;
+use std::fmt;
+use std::sync::Arc;
+
+/// A tile, a number that the kernel computes, or a literal. A literal takes the type of what it meets, as in the
+/// language.
+#[derive(Debug, Clone)]
+pub struct Value {
+    pub(super) kind: Kind,
+    pub(super) place: Place,
+}
+
+/// What a value is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// A tile.
+    Tile {
+        /// Its element type.
+        elem: Elem,
+        /// Its extents.
+        shape: Vec<i64>,
+    },
+    /// A number known when the kernel runs.
+    Number(Elem),
+    /// A number known now.
+    Literal(Literal),
+}
+
+/// A number known while the kernel is built.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Literal {
+    /// A bool.
+    Bool(bool),
+    /// An integer; it becomes a floating number where one is wanted.
+    Int(i64),
+    /// A floating number.
+    Float(f64),
+}
+
+/// Where a value is found in the tree.
+#[derive(Debug, Clone)]
+pub(super) enum Place {
+    /// Bound to a name, within a block of a kernel.
+    Name { name: Arc<str>, home: Home },
+    /// `tile.m` and the like.
+    Axis { axis: &'static str, home: Home },
+    /// A literal, the same everywhere.
+    Everywhere,
+}
+
+/// Which block of which kernel.
+#[derive(Debug, Clone)]
+pub(super) struct Home {
+    pub kernel: Arc<str>,
+    pub block: usize,
+}
+
+impl Home {
+    /// Whether both are of one kernel, even if another has its name.
+    pub fn same_kernel(&self, kernel: &Arc<str>) -> bool {
+        Arc::ptr_eq(&self.kernel, kernel)
+    }
+}
+
+impl Value {
+    /// What it is.
+    pub fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    /// The element type; a literal has none yet.
+    pub fn elem(&self) -> Option<Elem> {
+        match self.kind {
+            Kind::Tile { elem, .. } | Kind::Number(elem) => Some(elem),
+            Kind::Literal(_) => None,
+        }
+    }
+
+    /// The extents of a tile; a number has none.
+    pub fn shape(&self) -> &[i64] {
+        match &self.kind {
+            Kind::Tile { shape, .. } => shape,
+            _ => &[],
+        }
+    }
+
+    pub(super) fn expr(&self) -> Expr {
+        match (&self.place, &self.kind) {
+            (Place::Name { name, .. }, _) => tree::name(name),
+            (Place::Axis { axis, .. }, _) => tree::field(tree::name("tile"), axis),
+            (Place::Everywhere, Kind::Literal(literal)) => literal.expr(),
+            // Only literals are everywhere.
+            (Place::Everywhere, _) => tree::int(0),
+        }
+    }
+
+    pub(super) fn home(&self) -> Option<&Home> {
+        match &self.place {
+            Place::Name { home, .. } | Place::Axis { home, .. } => Some(home),
+            Place::Everywhere => None,
+        }
+    }
+}
+
+impl Literal {
+    /// The literal as an expression.
+    pub(super) fn expr(self) -> Expr {
+        match self {
+            Self::Bool(value) => tree::expr(crate::ast::ExprKind::Bool(value)),
+            Self::Int(value) => tree::int(value),
+            Self::Float(value) => tree::float(value),
+        }
+    }
+
+    /// Whether it can be a number of the type.
+    pub(super) fn can_be(self, elem: Elem) -> bool {
+        match self {
+            Self::Bool(_) => elem == Elem::I1,
+            Self::Int(_) if elem.is_float() => true,
+            Self::Int(value) => elem != Elem::I1 && crate::rules::fits(value, elem),
+            Self::Float(_) => elem.is_float(),
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tile { elem, shape } => {
+                write!(
+                    f,
+                    "a tile of {} of shape {}",
+                    elem_name(*elem),
+                    Shape(shape)
+                )
+            }
+            Self::Number(elem) => write!(f, "a number of {}", elem_name(*elem)),
+            Self::Literal(literal) => write!(f, "the literal {literal}"),
+        }
+    }
+}
+
+impl fmt::Display for Literal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bool(value) => write!(f, "{value}"),
+            Self::Int(value) => write!(f, "{value}"),
+            Self::Float(value) => write!(f, "{value:?}"),
+        }
+    }
+}
+
+impl From<&Value> for Value {
+    fn from(value: &Value) -> Self {
+        value.clone()
+    }
+}
+
+macro_rules! literals {
+    ($($from:ty => $variant:ident($number:ty);)*) => { $(
+        impl From<$from> for Literal {
+            fn from(value: $from) -> Self {
+                Self::$variant(<$number>::from(value))
+            }
+        }
+
+        impl From<$from> for Value {
+            fn from(value: $from) -> Self {
+                Self {
+                    kind: Kind::Literal(value.into()),
+                    place: Place::Everywhere,
+                }
+            }
+        }
+    )* };
+}
+literals! {
+    bool => Bool(bool);
+    i32 => Int(i64);
+    i64 => Int(i64);
+    f32 => Float(f64);
+    f64 => Float(f64);
+}

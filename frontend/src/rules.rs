@@ -1,0 +1,100 @@
+//! Rules of numbers and tiles that hold however a kernel comes about: from text ([`crate::eval`]) or by
+//! calls ([`crate::build`]).
+
+use crate::ast::BinaryOp;
+use cutec_dialects::elem::Elem;
+
+/// The type in which two integers or floats meet, if they may.
+pub(crate) fn common(a: Elem, b: Elem) -> Option<Elem> {
+    match (a, b) {
+        _ if a == b => Some(a),
+        (Elem::I32, Elem::I64) | (Elem::I64, Elem::I32) => Some(Elem::I64),
+        _ => None,
+    }
+}
+
+/// The operation of an operator that is no comparison, where the type has it.
+pub(crate) fn operation(op: BinaryOp, elem: Elem) -> Option<&'static str> {
+    use BinaryOp::*;
+    Some(match (op, elem.is_float()) {
+        (Add, true) => "arith.addf",
+        (Sub, true) => "arith.subf",
+        (Mul, true) => "arith.mulf",
+        (Div, true) => "arith.divf",
+        (_, true) => return None,
+        (BitAnd, _) => "arith.andi",
+        (BitOr, _) => "arith.ori",
+        (BitXor, _) => "arith.xori",
+        _ if elem == Elem::I1 => return None,
+        (Add, _) => "arith.addi",
+        (Sub, _) => "arith.subi",
+        (Mul, _) => "arith.muli",
+        (Div, _) => "arith.divsi",
+        (Rem, _) => "arith.remsi",
+        (Shl, _) => "arith.shli",
+        (Shr, _) => "arith.shrsi",
+        _ => return None,
+    })
+}
+
+/// Whether an integer known at compile time is one of the type, signed or by its bits.
+pub(crate) fn fits(value: i64, elem: Elem) -> bool {
+    let bits = elem.bits();
+    let least = match elem {
+        Elem::U8 => 0,
+        _ => i64::MIN >> (64 - bits),
+    };
+    bits == 64 || (least..1i64 << bits).contains(&value)
+}
+
+/// Whether a function such as `exp` is there for a type: f64 has those alone that are correctly rounded.
+pub(crate) fn has_function(name: &str, elem: Elem) -> bool {
+    let exact = matches!(name, "sqrt" | "floor" | "ceil" | "round" | "trunc");
+    elem.is_float() && (exact || elem != Elem::F64)
+}
+
+/// Whether a tile of shape `from` can be repeated to `to`: extents equal or 1, leading ones absent.
+pub(crate) fn repeats_to(from: &[i64], to: &[i64]) -> bool {
+    from.len() <= to.len()
+        && std::iter::zip(from.iter().rev(), to.iter().rev()).all(|(a, b)| a == b || *a == 1)
+}
+
+/// Whether two shapes are the same but for axes of extent 1.
+pub(crate) fn reshapes_to(from: &[i64], to: &[i64]) -> bool {
+    let long = |shape: &[i64]| -> Vec<i64> {
+        let extents = shape.iter().copied();
+        extents.filter(|extent| *extent != 1).collect()
+    };
+    long(from) == long(to)
+}
+
+/// The shape to which tiles of two shapes are repeated, if there is one.
+pub(crate) fn common_shape(a: &[i64], b: &[i64]) -> Option<Vec<i64>> {
+    let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };
+    let mut common = long.to_vec();
+    for (a, b) in common.iter_mut().rev().zip(short.iter().rev()) {
+        if *a != *b && *a != 1 && *b != 1 {
+            return None;
+        }
+        *a = (*a).max(*b);
+    }
+    Some(common)
+}
+
+/// In what products of these are added up.
+pub(crate) fn sums_of(elem: Elem) -> Option<Elem> {
+    match elem {
+        Elem::I8 | Elem::U8 => Some(Elem::I32),
+        Elem::F64 => Some(Elem::F64),
+        elem if elem.is_float() => Some(Elem::F32),
+        _ => None,
+    }
+}
+
+/// Whether `reduce` has this operator for a type.
+pub(crate) fn reduces(kind: &str, elem: Elem) -> bool {
+    match kind {
+        "and" | "or" | "xor" => !elem.is_float(),
+        _ => elem.has_arithmetic() && elem != Elem::I1,
+    }
+}
