@@ -4,7 +4,7 @@
 gpu.module @kernels {
   // CHECK-LABEL: gpu.func @bf16
   // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
-  // CHECK: mma = !cute.tiled_mma<!cute_nvgpu.sm80.mma<"16x8x16", elem_type = (bf16, bf16, f32)>, atom_layout_MNK = <"(2,4,1):(1,2,0)">
+  // CHECK: mma = !cute.tiled_mma<!cute_nvgpu.sm80.mma<"16x8x16", elem_type = (bf16, bf16, f32)>, atom_layout_MNK = <"(4,2,1):(1,4,0)">
   gpu.func @bf16(%a: tensor<128x64xbf16>, %b: tensor<128x64xbf16>) {
     %zero = arith.constant 0.0 : f32
     %c = tile.splat %zero : f32 -> tensor<128x128xf32>
@@ -74,7 +74,7 @@ gpu.module @kernels {
 gpu.module @kernels {
   // CHECK-LABEL: gpu.func @scalar
   // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
-  // CHECK: mma = !cute.tiled_mma<!cute_nvgpu.atom.universal_fma<f32>, atom_layout_MNK = <"(16,16,1):(1,16,0)">
+  // CHECK: mma = !cute.tiled_mma<!cute_nvgpu.atom.universal_fma<f32>, atom_layout_MNK = <"((2,2,4),(2,4,2),1):((1,4,32),(2,8,128),0)">, permutation_MNK = <"[((4,4),4,2):((4,32),1,16);((8,2),4,2):((4,64),1,32);_]">
   gpu.func @scalar(%a: tensor<128x8xf32>, %b: tensor<128x8xf32>) {
     %zero = arith.constant 0.0 : f32
     %c = tile.splat %zero : f32 -> tensor<128x128xf32>

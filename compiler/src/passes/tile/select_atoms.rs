@@ -17,8 +17,9 @@ use melior::ir::{ValueLike, operation::OperationLike};
 
 /// Elements of a product that one warp computes where nothing says how many warps there are.
 const OF_A_WARP: i64 = 32 * 32;
-/// Warps of a block, where nothing says how many.
-const MOST_WARPS: i64 = 8;
+/// Warps of a block, where nothing says how many: of a product of up to so many elements, and of a larger
+/// one. Each operand is read by fewer warps where they are few.
+const MOST_WARPS: (i64, i64, i64) = (64 * 128, 4, 8);
 const WARP: i64 = 32;
 /// Neighbours of f32 that a thread accesses at once.
 const GROUP: i64 = 4;
@@ -101,8 +102,10 @@ fn select<'c>(
 ) -> Result<(), (IrOp<'c>, String)> {
     let pinned = pinned_warps(function).map_err(|message| (function, message))?;
     let wanted = products.iter().map(|product| {
-        let warps = product.extents[0] * product.extents[1] / OF_A_WARP;
-        let warps = warps.clamp(1, MOST_WARPS);
+        let size = product.extents[0] * product.extents[1];
+        let (small, few, most) = MOST_WARPS;
+        let most = if size <= small { few } else { most };
+        let warps = (size / OF_A_WARP).clamp(1, most);
         1 << warps.ilog2()
     });
     let most = match pinned {
@@ -165,7 +168,9 @@ fn fits(product: &Product, split: [i64; 2]) -> bool {
 /// How many atoms stand side by side along m and n: of all ways, the one that reads the least.
 fn split(product: &Product, atoms: i64) -> Option<[i64; 2]> {
     let read = |split: &[i64; 2]| product.extents[0] / split[0] + product.extents[1] / split[1];
+    // Of two that read the same, the one with more warps along m.
     (1..=atoms)
+        .rev()
         .filter(|rows| atoms % rows == 0)
         .map(|rows| [rows, atoms / rows])
         .filter(|split| fits(product, *split))

@@ -1,0 +1,97 @@
+// How an operand gets to shared memory and from there to registers.
+// RUN: %cute-opt --tile-select-atoms --tile-assign-layouts --tile-stage-operands %s -o %t.mlir
+// RUN: FileCheck %s < %t.mlir
+// RUN: %cute-opt %t.mlir -o /dev/null
+
+!by_rows = !cute.memref<bf16, gmem, align<16>, "(?,?{div=8}):(?{i64 div=8},1)">
+!by_columns = !cute.memref<bf16, gmem, align<16>, "(?{div=8},?):(1,?{i64 div=8})">
+!odd = !cute.memref<bf16, gmem, align<2>, "(?,?):(?{i64},1)">
+!pairs = !cute.memref<bf16, gmem, align<4>, "(?,?{div=2}):(?{i64 div=2},1)">
+!f32_by_rows = !cute.memref<f32, gmem, align<16>, "(?,?{div=4}):(?{i64 div=4},1)">
+!f32_by_columns = !cute.memref<f32, gmem, align<16>, "(?{div=4},?):(1,?{i64 div=4})">
+
+gpu.module @kernels {
+  // Rows in pieces of 16 bytes: cp.async, and ldmatrix as they lie. One wait for each operand that was begun.
+  // CHECK-LABEL: gpu.func @rows
+  // CHECK: %[[B:.*]] = cute.memref.alloc_smem() : {{.*}}"(64,32,1):(32,1,2048)"
+  // CHECK: %[[A:.*]] = cute.memref.alloc_smem() : {{.*}}"(64,32,1):(1,64,2048)"
+  // CHECK: scf.for
+  // CHECK: tile.copy {{.*}}%[[B]][{{.*}}] {copy = !cute.tiled_copy<!cute_nvgpu.atom.simt_async_copy<bf16, cache = global, 128 b>
+  // CHECK: tile.copy {{.*}}%[[A]][{{.*}}] {copy = !cute.tiled_copy<!cute_nvgpu.atom.simt_async_copy<bf16, cache = global, 128 b>
+  // CHECK: cp.async.wait.group 0
+  // CHECK: %[[X:.*]] = tile.read %[[B]][{{.*}}] [0, 0] {copy = !cute.tiled_copy<!cute_nvgpu.atom.ldsm<val_type = bf16, num_matrices = 4, n>
+  // Columns in one piece: ldmatrix transposes.
+  // CHECK: %[[Y:.*]] = tile.read %[[A]][{{.*}}] [0, 0] {copy = !cute.tiled_copy<!cute_nvgpu.atom.ldsm<val_type = bf16, num_matrices = 4, t>
+  // CHECK: tile.dot %[[X]], %[[Y]]
+  gpu.func @rows(%a: !by_rows, %b: !by_columns, %n: i32) {
+    %zero = arith.constant 0.0 : f32
+    %first = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %c = tile.splat %zero : f32 -> tensor<64x64xf32>
+    %s = scf.for %t = %first to %n step %one iter_args(%acc = %c) -> (tensor<64x64xf32>) : i32 {
+      %x = tile.load %a[%first, %t] : !by_rows, i32, i32 -> tensor<64x32xbf16>
+      %y = tile.load %b[%first, %t] : !by_columns, i32, i32 -> tensor<64x32xbf16>
+      %d = tile.dot %x, %y, %acc : tensor<64x32xbf16>, tensor<64x32xbf16>, tensor<64x64xf32> -> tensor<64x64xf32>
+      scf.yield %d : tensor<64x64xf32>
+    }
+    gpu.return
+  }
+
+  // Pieces of 4 bytes are copied as such. Single elements of 2 bytes are no piece for cp.async: they go
+  // through registers, spread along memory.
+  // CHECK-LABEL: gpu.func @narrow
+  // CHECK: tile.copy {{.*}}simt_async_copy<bf16, cache = always, 32 b>
+  // CHECK: %[[LOADED:.*]] = tile.load
+  // CHECK: tile.write %[[LOADED]]
+  // CHECK: tile.read
+  // CHECK: tile.read
+  gpu.func @narrow(%a: !pairs, %b: !odd, %i: i32) {
+    %zero = arith.constant 0.0 : f32
+    %c = tile.splat %zero : f32 -> tensor<64x64xf32>
+    %x = tile.load %a[%i, %i] : !pairs, i32, i32 -> tensor<64x32xbf16>
+    %y = tile.load %b[%i, %i] : !odd, i32, i32 -> tensor<64x32xbf16>
+    %d = tile.dot %x, %y, %c : tensor<64x32xbf16>, tensor<64x32xbf16>, tensor<64x64xf32> -> tensor<64x64xf32>
+    gpu.return
+  }
+
+  // Without tensor cores, columns lie in one piece: rows are transposed on their way, through registers.
+  // CHECK-LABEL: gpu.func @simt
+  // CHECK: cute.memref.alloc_smem() : {{.*}}"(128,8,1):(1,128,1024)"
+  // CHECK: cute.memref.alloc_smem() : {{.*}}"(128,8,1):(1,128,1024)"
+  // CHECK: tile.load
+  // CHECK: tile.write
+  // CHECK: tile.copy {{.*}}simt_async_copy<f32, cache = global, 128 b>
+  // CHECK: tile.read %{{.*}}[%{{.*}}] [0, 0] :
+  gpu.func @simt(%a: !f32_by_rows, %b: !f32_by_columns, %i: i32) {
+    %zero = arith.constant 0.0 : f32
+    %c = tile.splat %zero : f32 -> tensor<128x128xf32>
+    %x = tile.load %a[%i, %i] : !f32_by_rows, i32, i32 -> tensor<128x8xf32>
+    %y = tile.load %b[%i, %i] : !f32_by_columns, i32, i32 -> tensor<128x8xf32>
+    %d = tile.dot %x, %y, %c : tensor<128x8xf32>, tensor<128x8xf32>, tensor<128x128xf32> -> tensor<128x128xf32>
+    gpu.return
+  }
+
+  // A load that is no operand stays; one with a fill of its own goes through registers; one outside of
+  // the loop is read there.
+  // CHECK-LABEL: gpu.func @others
+  // CHECK: tile.load {{.*}}fill
+  // CHECK: tile.write
+  // CHECK: tile.read
+  // CHECK: tile.copy
+  // CHECK: tile.read
+  // CHECK: scf.for
+  // CHECK-NOT: tile.read
+  // CHECK: %[[KEPT:.*]] = tile.load {{.*}} -> tensor<64x64xf32
+  // CHECK-NEXT: tile.dot {{.*}}, %[[KEPT]]
+  gpu.func @others(%a: !by_rows, %b: !by_rows, %c: !f32_by_rows, %n: i32) {
+    %first = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %x = tile.load %a[%first, %first] {fill = 1.0 : bf16} : !by_rows, i32, i32 -> tensor<64x32xbf16>
+    %y = tile.load %b[%first, %first] : !by_rows, i32, i32 -> tensor<64x32xbf16>
+    scf.for %t = %first to %n step %one : i32 {
+      %z = tile.load %c[%t, %first] : !f32_by_rows, i32, i32 -> tensor<64x64xf32>
+      %d = tile.dot %x, %y, %z : tensor<64x32xbf16>, tensor<64x32xbf16>, tensor<64x64xf32> -> tensor<64x64xf32>
+    }
+    gpu.return
+  }
+}
