@@ -246,7 +246,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             this.inline(function, call)
         });
         self.calls.pop();
-        result
+        result.map_err(|stop| match stop {
+            Stop::Abandoned => Stop::Reported,
+            other => other,
+        })
     }
 
     fn inline(&mut self, function: &'a Function, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {

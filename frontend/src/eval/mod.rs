@@ -112,6 +112,8 @@ pub fn emit_module<'c>(
 enum Stop {
     /// An error was reported.
     Reported,
+    /// An assertion of the called function was reported: nothing else in it means anything.
+    Abandoned,
     /// It depends on run time, but evaluation is at compile time only.
     NeedsRuntime,
     /// Budget or error limit, or nothing to go on with: the kernel is given up.

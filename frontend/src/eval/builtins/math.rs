@@ -4,7 +4,7 @@ use crate::diagnostics::codes;
 use crate::eval::arith::{number_or_vector, type_text};
 use crate::eval::call::{ArgValue, Call};
 use crate::eval::values::Value;
-use crate::eval::{Evaluator, Result};
+use crate::eval::{Evaluator, Result, Stop};
 use crate::source::Span;
 use cutec_dialects::elem::Elem;
 
@@ -71,7 +71,7 @@ fn two<'c, 'a>(
     let part = |arg: &ArgValue<'c, 'a>| (arg.value.clone(), arg.expr.span);
     match call.args.as_slice() {
         [a, b] => Ok([part(a), part(b)]),
-        _ => Err(crate::eval::Stop::Reported),
+        _ => Err(Stop::Reported),
     }
 }
 
@@ -88,7 +88,7 @@ fn extreme<'c, 'a>(
         .iter()
         .map(|arg| (arg.value.clone(), arg.expr.span));
     let Some(mut result) = args.next() else {
-        return Err(crate::eval::Stop::Reported);
+        return Err(Stop::Reported);
     };
     for next in args {
         let value = extreme_of(ev, smaller, result, next, call.span)?;
@@ -147,7 +147,7 @@ fn abs<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<
 fn select<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     ev.check_args(call, 3..=3, &[], 0..=0, &[])?;
     let [condition, a, b] = call.args.as_slice() else {
-        return Err(crate::eval::Stop::Reported);
+        return Err(Stop::Reported);
     };
     let chooser = ev.operand(&condition.value, condition.expr.span)?;
     let chooser = match &chooser {
@@ -197,7 +197,7 @@ fn ceil_div_each<'c, 'a>(
 fn fma<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     ev.check_args(call, 3..=3, &[], 0..=0, &[])?;
     let [a, b, c] = call.args.as_slice() else {
-        return Err(crate::eval::Stop::Reported);
+        return Err(Stop::Reported);
     };
     let part = |arg: &ArgValue<'c, 'a>| (arg.value.clone(), arg.expr.span);
     let factors = ev.pair("fma", part(a), part(b), call.span)?;
@@ -255,7 +255,7 @@ fn function<'c, 'a>(
 fn static_assert<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     ev.check_args(call, 1..=2, &[], 0..=0, &[])?;
     let Some(condition) = call.arg(0) else {
-        return Err(crate::eval::Stop::Reported);
+        return Err(Stop::Reported);
     };
     let text = match call.arg(1).map(|arg| &arg.value) {
         Some(Value::Str(text)) => format!(": {text}"),
@@ -265,12 +265,16 @@ fn static_assert<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Res
         Value::Bool(true) => Ok(Value::Unit),
         Value::Bool(false) => {
             let message = format!("static assertion failed{text}");
-            ev.error(
+            let stop = ev.error(
                 codes::STATIC_ASSERT,
                 condition.expr.span,
                 message,
                 "this is false",
-            )
+            );
+            match ev.calls.is_empty() {
+                true => stop,
+                false => stop.map_err(|_| Stop::Abandoned),
+            }
         }
         Value::Scalar(_) => ev.static_needed("the condition of `static_assert`", condition.expr),
         other => ev.expected("a bool", &other.clone(), condition.expr.span),
