@@ -1,0 +1,138 @@
+//! From where to where in a kernel a buffer is used.
+use crate::passes::walk::{all_inside, blocks, name_of, operations, users};
+use cutec_dialects::builder::{IrOp, integer_value, result_of, value_key};
+use melior::ir::{ValueLike, operation::OperationLike};
+use std::collections::{HashMap, HashSet};
+
+/// The part of a kernel in which a buffer is used: operations of the body of the kernel by their number,
+/// the last included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Life {
+    /// From one operation to another.
+    Between {
+        first: usize,
+        last: usize,
+        /// Whether copies go there that a thread has to wait for.
+        copied_to: bool,
+    },
+    /// All of it, or nobody knows.
+    Whole,
+}
+
+/// The body of a kernel.
+pub(super) struct Kernel<'c> {
+    operations: Vec<IrOp<'c>>,
+    numbers: HashMap<usize, usize>,
+    /// Whether there are asynchronous copies at all.
+    copies: bool,
+}
+
+impl<'c> Kernel<'c> {
+    pub fn of(function: IrOp<'c>) -> Self {
+        // More than one block: ways through the kernel that are no order.
+        let operations = match blocks(function, 0).as_slice() {
+            [body] => operations(*body),
+            _ => Vec::new(),
+        };
+        let numbered = operations.iter().enumerate();
+        let numbers = numbered.map(|(number, op)| (key(*op), number)).collect();
+        let mut inside = Vec::new();
+        all_inside(function, &mut inside);
+        let waits = |op: &IrOp| name_of(*op).starts_with("nvvm.cp.async");
+        Kernel {
+            operations,
+            numbers,
+            copies: inside.iter().any(waits),
+        }
+    }
+
+    /// When a buffer is used, by itself or by a view of it.
+    pub fn life(&self, buffer: IrOp<'c>) -> Life {
+        if !self.numbers.contains_key(&key(buffer)) {
+            return Life::Whole;
+        }
+        let (mut open, mut seen) = (vec![result_of(buffer, 0)], HashSet::new());
+        let (mut numbers, mut copied_to) = (Vec::new(), false);
+        while let Some(value) = open.pop() {
+            if !seen.insert(value_key(value)) {
+                continue;
+            }
+            for user in users(value) {
+                let name = name_of(user);
+                // Where it goes from other dialects, nobody knows.
+                let (true, Some(number)) = (name.starts_with("cute."), self.number(user)) else {
+                    return Life::Whole;
+                };
+                numbers.push(number);
+                copied_to |= name == "cute.copy";
+                for index in 0..user.result_count() {
+                    let result = result_of(user, index);
+                    // Numbers that are read from it, or say how it lies, are no part of it.
+                    if result.r#type().to_string().starts_with("!cute.") {
+                        open.push(result);
+                    }
+                }
+            }
+        }
+        match (numbers.iter().min(), numbers.iter().max()) {
+            (Some(first), Some(last)) => Life::Between {
+                first: *first,
+                last: *last,
+                copied_to,
+            },
+            _ => Life::Between {
+                first: 0,
+                last: 0,
+                copied_to: false,
+            },
+        }
+    }
+
+    /// Whether what lives as `one` is not used any more when `two` begins to be, with all threads sure of it:
+    /// `Some(None)` because they meet in between, and with `meet` `Some` of the operation before which they
+    /// would have to.
+    pub fn apart(&self, one: &Life, two: &Life, meet: bool) -> Option<Option<IrOp<'c>>> {
+        let (
+            Life::Between {
+                last, copied_to, ..
+            },
+            Life::Between { first, .. },
+        ) = (one, two)
+        else {
+            return None;
+        };
+        let between = self.operations.get(last + 1..*first)?;
+        let mut arrived = !copied_to || !self.copies;
+        for op in between {
+            match name_of(*op).as_str() {
+                "nvvm.cp.async.wait.group" => {
+                    let left = op.attribute("n").ok().and_then(integer_value);
+                    arrived |= left == Some(0);
+                }
+                "nvvm.barrier0" if arrived => return Some(None),
+                _ => {}
+            }
+        }
+        let there = self.operations.get(*first)?;
+        (meet && arrived).then_some(Some(*there))
+    }
+
+    /// The operation of the body in which one stands.
+    fn number(&self, op: IrOp<'c>) -> Option<usize> {
+        let mut at = op.to_raw();
+        loop {
+            if let Some(number) = self.numbers.get(&(at.ptr as usize)) {
+                return Some(*number);
+            }
+            // SAFETY: the operation is alive.
+            at = unsafe { mlir_sys::mlirOperationGetParentOperation(at) };
+            if at.ptr.is_null() {
+                return None;
+            }
+        }
+    }
+}
+
+fn key(op: IrOp) -> usize {
+    op.to_raw().ptr as usize
+}

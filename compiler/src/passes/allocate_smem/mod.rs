@@ -1,0 +1,167 @@
+//! `cute-allocate-smem`: places the shared-memory buffers of each kernel.
+//!
+//! Before: `cute.memref.alloc_smem` operations. After: each has the attribute `offset` in bytes, and its
+//! `gpu.func` the attribute `cute.smem_bytes`. Precondition: the layouts of buffers are static, which the
+//! verifier checks.
+//!
+//! Buffers share memory where one is used no more when the other is used first, all threads have met in
+//! between, and no copy is on its way. Where the kernel needs more than the target has, a barrier is put
+//! in for them to meet.
+mod live;
+
+use super::walk::{all_inside, kernels, name_of, set_attribute};
+use super::{Reported, report};
+use cutec_dialects::builder::{Insertion, IrOp, OpBuilder};
+use cutec_dialects::ir::result_type_text;
+use cutec_dialects::target::Target;
+use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::value::Val;
+use cutec_layout::algebra::cosize_any;
+use live::{Kernel, Life};
+use melior::Context;
+use melior::ir::operation::OperationLike;
+
+/// Alignment of every buffer: 128-byte swizzles repeat within it.
+const ALIGN: i64 = 128;
+
+/// Places every buffer; more than the target has is an error that lists them.
+pub fn allocate_smem(context: &Context, module: IrOp, target: &Target) -> Result<(), Reported> {
+    for (_, functions) in kernels(module) {
+        for function in functions {
+            // SAFETY: the context outlives the module.
+            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
+            place(context, function, target)?;
+        }
+    }
+    Ok(())
+}
+
+/// A buffer: the operation that allocates it, its bytes and alignment, when it is used.
+struct Buffer<'c> {
+    op: IrOp<'c>,
+    text: String,
+    bytes: i64,
+    align: i64,
+    life: Life,
+}
+
+/// Where buffers lie, the end of the last one, and before which operations threads have to meet for it.
+#[derive(Default)]
+struct Placement<'c> {
+    offsets: Vec<i64>,
+    end: i64,
+    barriers: Vec<IrOp<'c>>,
+}
+
+fn place<'c>(context: &'c Context, function: IrOp<'c>, target: &Target) -> Result<(), Reported> {
+    let mut operations = Vec::new();
+    all_inside(function, &mut operations);
+    operations.retain(|op| name_of(*op) == "cute.memref.alloc_smem");
+    let kernel = Kernel::of(function);
+    let buffers = operations
+        .into_iter()
+        .map(|op| buffer(op, &kernel).map_err(|message| report(op.location(), message)))
+        .collect::<Result<Vec<_>, _>>()?;
+
+    let limit = i64::from(target.max_smem);
+    let mut placed = placement(&buffers, &kernel, false);
+    if placed.end > limit {
+        placed = placement(&buffers, &kernel, true);
+    }
+    let ir = OpBuilder::new(context, Insertion::Before(function));
+    for (buffer, offset) in buffers.iter().zip(&placed.offsets) {
+        let offset = ir.attr(&format!("{offset} : i64"));
+        set_attribute(buffer.op, "offset", offset);
+    }
+    let total = ir.attr(&format!("{} : i64", placed.end));
+    set_attribute(function, "cute.smem_bytes", total);
+    if placed.end > limit {
+        let list = buffers
+            .iter()
+            .zip(&placed.offsets)
+            .map(|(buffer, offset)| format!("{} bytes at {offset}: {}", buffer.bytes, buffer.text));
+        let list: Vec<String> = list.collect();
+        let message = format!(
+            "the kernel needs {} bytes of shared memory; {} has {limit}:\n  {}",
+            placed.end,
+            target.name,
+            list.join("\n  ")
+        );
+        return Err(report(function.location(), message));
+    }
+    for op in placed.barriers {
+        let mut ir = OpBuilder::new(context, Insertion::Before(op));
+        ir.location = op.location();
+        ir.op("nvvm.barrier0", &[], &[], &[]);
+    }
+    Ok(())
+}
+
+fn buffer<'c>(op: IrOp<'c>, kernel: &Kernel<'c>) -> Result<Buffer<'c>, String> {
+    let text = result_type_text(&op);
+    let Ok(Val::View(view)) = parse_type(&text, &mut Vars::default()) else {
+        return Err(format!("expects a view, but allocates {text}"));
+    };
+    let elements = cosize_any(&view.layout)
+        .ok()
+        .and_then(|size| size.as_static())
+        .ok_or_else(|| format!("expects a static layout, but allocates {text}"))?;
+    Ok(Buffer {
+        op,
+        bytes: elements * view.ptr.elem.bytes(),
+        align: view.ptr.align.max(ALIGN),
+        life: kernel.life(op),
+        text,
+    })
+}
+
+/// Each buffer at the lowest place where it does not lie in another that is used at the same time; with
+/// `meet`, buffers share also where a barrier has to be put in.
+fn placement<'c>(buffers: &[Buffer<'c>], kernel: &Kernel<'c>, meet: bool) -> Placement<'c> {
+    let mut placed = Placement::default();
+    for (index, buffer) in buffers.iter().enumerate() {
+        let beside = |other: usize| {
+            let (one, two) = (&buffers[other].life, &buffer.life);
+            kernel.apart(one, two, meet).is_none() && kernel.apart(two, one, meet).is_none()
+        };
+        let mut taken: Vec<(i64, i64)> = (0..index)
+            .filter(|other| beside(*other))
+            .map(|other| {
+                (
+                    placed.offsets[other],
+                    placed.offsets[other] + buffers[other].bytes,
+                )
+            })
+            .collect();
+        taken.sort_unstable();
+        let mut start = 0;
+        for (begin, end) in taken {
+            if start + buffer.bytes <= begin {
+                break;
+            }
+            start = start.max((end + buffer.align - 1) / buffer.align * buffer.align);
+        }
+        placed.offsets.push(start);
+        placed.end = placed.end.max(start + buffer.bytes);
+        // What shares its memory needs the barrier that was promised.
+        for other in 0..index {
+            let (begin, end) = (
+                placed.offsets[other],
+                placed.offsets[other] + buffers[other].bytes,
+            );
+            if beside(other) || end <= start || start + buffer.bytes <= begin {
+                continue;
+            }
+            let (one, two) = (&buffers[other].life, &buffer.life);
+            let between = kernel
+                .apart(one, two, meet)
+                .or_else(|| kernel.apart(two, one, meet));
+            if let Some(Some(op)) = between
+                && !placed.barriers.contains(&op)
+            {
+                placed.barriers.push(op);
+            }
+        }
+    }
+    placed
+}

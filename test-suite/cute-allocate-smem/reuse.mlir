@@ -1,0 +1,118 @@
+// Buffers share memory where all threads have met between the last use of one and the first of the other.
+// RUN: %cute-opt --cute-allocate-smem --split-input-file %s | FileCheck %s
+
+!a = !cute.memref<f32, smem, align<16>, "1024:1">
+!r = !cute.memref<f32, rmem, align<16>, "4:1">
+!s = !cute.memref<f32, smem, align<16>, "4:1">
+
+gpu.module @kernels {
+  // CHECK-LABEL: gpu.func @met
+  // CHECK-SAME: cute.smem_bytes = 4096
+  // CHECK-COUNT-2: alloc_smem() {offset = 0 : i64}
+  gpu.func @met() kernel {
+    %a = cute.memref.alloc_smem() : () -> !a
+    %b = cute.memref.alloc_smem() : () -> !a
+    %i = cute.static : !cute.int_tuple<"0">
+    %x = cute.memref.load(%a, %i) : (!a, !cute.int_tuple<"0">) -> f32
+    nvvm.barrier0
+    cute.memref.store(%x, %b, %i) : f32, !a, !cute.int_tuple<"0">
+    gpu.return
+  }
+
+  // Nobody knows whether all have read.
+  // CHECK-LABEL: gpu.func @alone
+  // CHECK-SAME: cute.smem_bytes = 8192
+  gpu.func @alone() kernel {
+    %a = cute.memref.alloc_smem() : () -> !a
+    %b = cute.memref.alloc_smem() : () -> !a
+    %i = cute.static : !cute.int_tuple<"0">
+    %x = cute.memref.load(%a, %i) : (!a, !cute.int_tuple<"0">) -> f32
+    cute.memref.store(%x, %b, %i) : f32, !a, !cute.int_tuple<"0">
+    nvvm.barrier0
+    gpu.return
+  }
+
+  // A view is a use as well, and a loop is one use.
+  // CHECK-LABEL: gpu.func @loop
+  // CHECK-SAME: cute.smem_bytes = 8192
+  gpu.func @loop(%n: i32) kernel {
+    %a = cute.memref.alloc_smem() : () -> !a
+    %b = cute.memref.alloc_smem() : () -> !a
+    %i = cute.static : !cute.int_tuple<"0">
+    %four = cute.static : !cute.layout<"4:1">
+    %part = cute.composition(%a, %four) : (!a, !cute.layout<"4:1">) -> !s
+    %x = cute.memref.load(%a, %i) : (!a, !cute.int_tuple<"0">) -> f32
+    nvvm.barrier0
+    scf.for %t = %n to %n step %n : i32 {
+      cute.memref.store(%x, %b, %i) : f32, !a, !cute.int_tuple<"0">
+      nvvm.barrier0
+      cute.memref.store(%x, %part, %i) : f32, !s, !cute.int_tuple<"0">
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!a = !cute.memref<f32, smem, align<16>, "32768:1">
+
+gpu.module @kernels {
+  // Too much for the target side by side: a barrier makes room.
+  // CHECK-LABEL: gpu.func @large
+  // CHECK-SAME: cute.smem_bytes = 131072
+  // CHECK: cute.memref.load
+  // CHECK-NEXT: nvvm.barrier0
+  // CHECK-NEXT: cute.memref.store
+  gpu.func @large() kernel {
+    %a = cute.memref.alloc_smem() : () -> !a
+    %b = cute.memref.alloc_smem() : () -> !a
+    %i = cute.static : !cute.int_tuple<"0">
+    %x = cute.memref.load(%a, %i) : (!a, !cute.int_tuple<"0">) -> f32
+    cute.memref.store(%x, %b, %i) : f32, !a, !cute.int_tuple<"0">
+    gpu.return
+  }
+}
+
+// -----
+
+!a = !cute.memref<f32, smem, align<16>, "1024:1">
+!g = !cute.memref<f32, gmem, align<16>, "4:1">
+!s = !cute.memref<f32, smem, align<16>, "4:1">
+
+gpu.module @kernels {
+  // A copy may still be on its way: threads have to have waited for it before they meet.
+  // CHECK-LABEL: gpu.func @flying
+  // CHECK-SAME: cute.smem_bytes = 8192
+  gpu.func @flying(%g: !g) kernel {
+    %a = cute.memref.alloc_smem() : () -> !a
+    %b = cute.memref.alloc_smem() : () -> !a
+    %i = cute.static : !cute.int_tuple<"0">
+    %four = cute.static : !cute.layout<"4:1">
+    %part = cute.composition(%a, %four) : (!a, !cute.layout<"4:1">) -> !s
+    %atom = cute.static : !cute_nvgpu.atom.simt_async_copy<f32, cache = global, 128 b>
+    cute.copy(%atom, %g, %part) : !cute_nvgpu.atom.simt_async_copy<f32, cache = global, 128 b>, !g, !s
+    nvvm.cp.async.commit.group
+    nvvm.barrier0
+    %x = arith.constant 0.0 : f32
+    cute.memref.store(%x, %b, %i) : f32, !a, !cute.int_tuple<"0">
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @landed
+  // CHECK-SAME: cute.smem_bytes = 4096
+  gpu.func @landed(%g: !g) kernel {
+    %a = cute.memref.alloc_smem() : () -> !a
+    %b = cute.memref.alloc_smem() : () -> !a
+    %i = cute.static : !cute.int_tuple<"0">
+    %four = cute.static : !cute.layout<"4:1">
+    %part = cute.composition(%a, %four) : (!a, !cute.layout<"4:1">) -> !s
+    %atom = cute.static : !cute_nvgpu.atom.simt_async_copy<f32, cache = global, 128 b>
+    cute.copy(%atom, %g, %part) : !cute_nvgpu.atom.simt_async_copy<f32, cache = global, 128 b>, !g, !s
+    nvvm.cp.async.commit.group
+    nvvm.cp.async.wait.group 0
+    nvvm.barrier0
+    %x = arith.constant 0.0 : f32
+    cute.memref.store(%x, %b, %i) : f32, !a, !cute.int_tuple<"0">
+    gpu.return
+  }
+}
