@@ -2,15 +2,16 @@
 // RUN: %cute-opt --tile-assign-layouts %s | FileCheck %s
 
 !rows = !cute.memref<f16, gmem, align<16>, "(?,?{div=8}):(?{i64 div=8},1)">
+!odd = !cute.memref<f16, gmem, align<2>, "(?,?):(?{i64},1)">
 !columns = !cute.memref<f32, gmem, align<16>, "(?{div=4},?):(1,?{i64 div=4})">
 
 gpu.module @kernels {
   // The rows are contiguous: 8 elements of f16 along them, 8 threads a row.
   // CHECK-LABEL: gpu.func @rows
-  // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
-  // CHECK: tile.load {{.*}} -> tensor<64x64xf16, #tile.tv<"((8,32),(8,2)):((512,1),(64,32))">>
+  // CHECK-SAME: known_block_size = array<i32: 128, 1, 1>
+  // CHECK: tile.load {{.*}} -> tensor<64x64xf16, #tile.tv<"((8,16),(8,4)):((512,1),(64,16))">>
   // CHECK: tile.map{{.*}}
-  // CHECK: (tensor<64x64xf16, #tile.tv<"((8,32),(8,2)):((512,1),(64,32))">>) -> tensor<64x64xf16, #tile.tv<"((8,32),(8,2)):((512,1),(64,32))">>
+  // CHECK: (tensor<64x64xf16, #tile.tv<"((8,16),(8,4)):((512,1),(64,16))">>) -> tensor<64x64xf16, #tile.tv<"((8,16),(8,4)):((512,1),(64,16))">>
   // CHECK-NOT: convert_layout
   gpu.func @rows(%x: !rows, %i: i32) {
     %a = tile.load %x[%i, %i] : !rows, i32, i32 -> tensor<64x64xf16>
@@ -29,6 +30,24 @@ gpu.module @kernels {
   gpu.func @columns(%x: !columns, %i: i32) attributes {known_block_size = array<i32: 128, 1, 1>} {
     %a = tile.load %x[%i, %i] : !columns, i32, i32 -> tensor<64x64xf32>
     tile.store %a, %x[%i, %i] : tensor<64x64xf32>, !columns, i32, i32
+    gpu.return
+  }
+
+  // Rows of any length: an element at a time, so that neighbours are of neighbouring threads.
+  // CHECK-LABEL: gpu.func @odd
+  // CHECK: tile.load {{.*}} -> tensor<64x64xf16, #tile.tv<"((64,2),(32)):((64,1),(2))">>
+  gpu.func @odd(%x: !odd, %i: i32) {
+    %a = tile.load %x[%i, %i] : !odd, i32, i32 -> tensor<64x64xf16>
+    tile.store %a, %x[%i, %i] : tensor<64x64xf16>, !odd, i32, i32
+    gpu.return
+  }
+
+  // Pinned: eight warps, whatever the tile is.
+  // CHECK-LABEL: gpu.func @pinned
+  // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
+  gpu.func @pinned(%x: !rows, %i: i32) attributes {tile.warps = array<i32: 8>} {
+    %a = tile.load %x[%i, %i] : !rows, i32, i32 -> tensor<64x64xf16>
+    tile.store %a, %x[%i, %i] : tensor<64x64xf16>, !rows, i32, i32
     gpu.return
   }
 

@@ -11,8 +11,8 @@ gpu.module @kernels {
   // CHECK-NOT: tile.
   // CHECK: cute.local_tile
   // CHECK: cute.copy({{.*}} : !cute_nvgpu.atom.universal_copy<f16, 128 b>
-  // CHECK: %[[X:.*]] = cute.memref.load_vec{{.*}} -> vector<16xf16>
-  // CHECK: %[[Y:.*]] = arith.addf %[[X]], %[[X]] : vector<16xf16>
+  // CHECK: %[[X:.*]] = cute.memref.load_vec{{.*}} -> vector<32xf16>
+  // CHECK: %[[Y:.*]] = arith.addf %[[X]], %[[X]] : vector<32xf16>
   // CHECK: cute.memref.store_vec(%[[Y]]
   // CHECK: cute.copy({{.*}} : !cute_nvgpu.atom.universal_copy<f16, 128 b>
   gpu.func @scale(%x: !rows, %i: i32) {

@@ -27,11 +27,35 @@ gpu.module @kernels {
   // CHECK: cute.memref.store
   // CHECK: nvvm.barrier0
   // CHECK-COUNT-4: cute.memref.load
-  // CHECK: nvvm.barrier0
+  // CHECK-NOT: nvvm.barrier0
+  // CHECK: gpu.return
   gpu.func @warps(%x: !rows, %i: i32) attributes {known_block_size = array<i32: 128, 1, 1>} {
     %a = tile.load %x[%i, %i] : !rows, i32, i32 -> tensor<1x512xf32>
     %top = tile.reduce "max" %a 1 : tensor<1x512xf32> -> tensor<1x1xf32>
     tile.store %top, %x[%i, %i] : tensor<1x1xf32>, !rows, i32, i32
+    gpu.return
+  }
+}
+
+// -----
+
+!rows = !cute.memref<f32, gmem, align<16>, "(?,?{div=4}):(?{i64 div=4},1)">
+
+gpu.module @kernels {
+  // In a loop the next round waits until all have read.
+  // CHECK-LABEL: gpu.func @rounds
+  // CHECK: scf.for
+  // CHECK: nvvm.barrier0
+  // CHECK-COUNT-4: cute.memref.load
+  // CHECK: nvvm.barrier0
+  gpu.func @rounds(%x: !rows, %n: i32) attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %from = arith.constant 0 : i32
+    %step = arith.constant 1 : i32
+    scf.for %t = %from to %n step %step : i32 {
+      %a = tile.load %x[%t, %from] : !rows, i32, i32 -> tensor<1x512xf32>
+      %top = tile.reduce "max" %a 1 : tensor<1x512xf32> -> tensor<1x1xf32>
+      tile.store %top, %x[%t, %from] : tensor<1x1xf32>, !rows, i32, i32
+    }
     gpu.return
   }
 }

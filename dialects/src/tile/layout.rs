@@ -160,7 +160,9 @@ impl TileLayout {
         }
         let order =
             std::iter::once(fast).chain((0..shape.len()).rev().filter(|axis| *axis != fast));
-        let (mut thread_modes, mut value_modes, mut left) = (Vec::new(), Vec::new(), threads);
+        let mut left = power_of_two(threads);
+        let alike = threads / left;
+        let (mut thread_modes, mut value_modes) = (Vec::new(), Vec::new());
         if vector > 1 {
             value_modes.push(Mode {
                 extent: vector,
@@ -185,9 +187,9 @@ impl TileLayout {
             }
             left /= across;
         }
-        if left > 1 {
+        if left * alike > 1 {
             thread_modes.push(Mode {
-                extent: left,
+                extent: left * alike,
                 along: None,
             });
         }
@@ -349,6 +351,11 @@ mod tests {
             "((8,16),(8,4)):((8,64),(1,1024))"
         );
         assert_eq!(text(&[1, 4096], 1, 8, 256), "((256),(8,2)):((8),(1,2048))");
+        // Three times a power of two: every third of them holds the same.
+        assert_eq!(
+            text(&[8, 64], 1, 8, 96),
+            "((16,2,3),(4,4)):((32,1,0),(8,2))"
+        );
         // Fewer elements than threads: some hold the same.
         assert_eq!(text(&[2, 8], 1, 8, 64), "((8,2,4),1):((2,1,0),0)");
         assert_eq!(

@@ -255,8 +255,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 if let Some(width) = tiles.raster {
                     attrs.push(("tile.raster", ir.attr(&format!("{width} : i32"))));
                 }
-                if let Some([rows, columns]) = tiles.warps {
-                    let warps = ir.attr(&format!("array<i32: {rows}, {columns}>"));
+                if let Some(warps) = &tiles.warps {
+                    let warps: Vec<String> = warps.iter().map(i64::to_string).collect();
+                    let warps = ir.attr(&format!("array<i32: {}>", warps.join(", ")));
                     attrs.push(("tile.warps", warps));
                 }
             }

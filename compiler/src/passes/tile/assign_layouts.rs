@@ -8,7 +8,7 @@
 //! its MMA says; what a reduction leaves follows from what it takes, what is repeated from what it is
 //! repeated to. Where nothing says it, threads stand side by side along memory, 16 bytes each.
 use super::classes::Classes;
-use super::types::{self, Failed, fast_axis, mma_of, operand, tile_of};
+use super::types::{self, Failed, fast_axis, mma_of, operand, tile_of, view_of};
 use crate::passes::walk::{all_inside, definition, kernels, name_of, operand_value, replace};
 use crate::passes::walk::{function_block_size, set_attribute, set_operand};
 use crate::passes::{Reported, report};
@@ -21,8 +21,12 @@ use std::collections::HashMap;
 
 /// Bytes that a thread accesses at once where it can.
 const VECTOR_BYTES: i64 = 16;
-/// Threads of a block where nothing says how many: enough for the tile, at most this many.
-const MOST_THREADS: i64 = 256;
+/// Elements of the largest tile that a thread has where nothing says how many threads there are: small
+/// blocks, of which several share a multiprocessor, hide each other's waiting.
+const OF_A_THREAD: i64 = 32;
+/// Threads of a block where nothing says how many.
+const MOST_THREADS: i64 = 512;
+const WARP: i64 = 32;
 
 /// Assigns a layout to every tile of the module.
 pub fn assign_layouts(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
@@ -35,7 +39,7 @@ pub fn assign_layouts(context: &Context, module: IrOp, _target: &Target) -> Resu
             }
             // SAFETY: the context outlives the module.
             let context: &Context = unsafe { &*std::ptr::from_ref(context) };
-            let mut assignment = Assignment::of(function, classes);
+            let mut assignment = Assignment::of(function, classes).map_err(failed)?;
             assignment.choose().map_err(failed)?;
             assignment.write(context).map_err(failed)?;
         }
@@ -52,24 +56,23 @@ struct Assignment<'c> {
 }
 
 impl<'c> Assignment<'c> {
-    fn of(function: IrOp<'c>, classes: Classes<'c>) -> Self {
+    fn of(function: IrOp<'c>, classes: Classes<'c>) -> Result<Self, Failed<'c>> {
         let mut operations = Vec::new();
         all_inside(function, &mut operations);
-        let threads = function_block_size(function).unwrap_or_else(|| {
-            let vectors = classes.tiles.iter().map(|(_, tile)| {
-                let width = VECTOR_BYTES / tile.elem.bytes();
-                tile.size() / width
-            });
-            let most = vectors.max().unwrap_or(0).min(MOST_THREADS);
-            (most / 32 * 32).max(32)
+        let pinned = types::pinned_warps(function).map_err(|message| (function, message))?;
+        let pinned = pinned.map(|warps| WARP * warps.iter().product::<i64>());
+        let threads = function_block_size(function).or(pinned).unwrap_or_else(|| {
+            let sizes = classes.tiles.iter().map(|(_, tile)| tile.size());
+            let threads = sizes.max().unwrap_or(0) / OF_A_THREAD;
+            1 << threads.clamp(WARP, MOST_THREADS).ilog2()
         });
-        Assignment {
+        Ok(Assignment {
             function,
             operations,
             classes,
             threads,
             layouts: HashMap::new(),
-        }
+        })
     }
 
     fn named(&self, name: &str) -> Vec<IrOp<'c>> {
@@ -104,8 +107,8 @@ impl<'c> Assignment<'c> {
             });
             let Some(open) = open else { return Ok(()) };
             let (value, tile) = self.classes.tiles[open].clone();
-            let (fast, bytes) = self.memory(value, &tile);
-            let layout = TileLayout::blocked(&tile.shape, fast, VECTOR_BYTES / bytes, self.threads);
+            let (fast, vector) = self.memory(value, &tile);
+            let layout = TileLayout::blocked(&tile.shape, fast, vector, self.threads);
             self.assign(value, layout);
         }
     }
@@ -146,30 +149,31 @@ impl<'c> Assignment<'c> {
         Ok(found)
     }
 
-    /// The axis of a class that is fast in memory, and the bytes of its widest element there.
+    /// The axis of a class that is fast in memory, where what is loaded decides before what is stored, and
+    /// the elements along it of the narrowest access.
     fn memory(&self, value: IrValue<'c>, tile: &TileType) -> (usize, i64) {
         let class = self.classes.class(value);
-        let mut fast = tile.shape.len().saturating_sub(1);
-        let mut bytes = None;
+        let mut accesses = Vec::new();
         for op in &self.operations {
-            let (at, view) = match name_of(*op).as_str() {
-                "tile.load" => (Some(result_of(*op, 0)), operand_value(*op, 0)),
-                "tile.store" => (operand_value(*op, 0), operand_value(*op, 1)),
+            let (stores, at, view) = match name_of(*op).as_str() {
+                "tile.load" => (false, Some(result_of(*op, 0)), operand_value(*op, 0)),
+                "tile.store" => (true, operand_value(*op, 0), operand_value(*op, 1)),
                 _ => continue,
             };
-            if at.is_none_or(|at| self.classes.class(at) != class) {
-                continue;
+            if at.is_some_and(|at| self.classes.class(at) == class)
+                && let Some((axis, vector)) = view.and_then(|view| vector_along(view, tile))
+            {
+                accesses.push((stores, axis, vector));
             }
-            let Some((axis, elem)) = view.and_then(fast_axis) else {
-                continue;
-            };
-            // A load decides before a store does.
-            if bytes.is_none() {
-                fast = axis;
-            }
-            bytes = bytes.max(Some(elem.bytes()));
         }
-        (fast, bytes.unwrap_or(tile.elem.bytes()))
+        accesses.sort_by_key(|(stores, ..)| *stores);
+        let Some((_, fast, _)) = accesses.first().copied() else {
+            let last = tile.shape.len().saturating_sub(1);
+            return (last, VECTOR_BYTES / tile.elem.bytes());
+        };
+        let along = accesses.iter().filter(|(_, axis, _)| *axis == fast);
+        let vector = along.map(|(.., vector)| *vector).min();
+        (fast, vector.unwrap_or(1))
     }
 
     /// Writes the layouts into the types.
@@ -247,6 +251,27 @@ fn follows<'c>(
             format!("expects a tile with a layout, but got {}", known.r#type()),
         )),
     }
+}
+
+/// The axis of a view that is fast in memory, and how many elements along it one access takes: 16 bytes,
+/// or fewer where rows of the view or of the tile are no multiples of that, or not known to be.
+fn vector_along(view: IrValue, tile: &TileType) -> Option<(usize, i64)> {
+    let (axis, elem) = fast_axis(view)?;
+    let view = view_of(view)?;
+    let layout = view.layout.inner();
+    let strides = (0..layout.rank()).filter(|other| *other != axis);
+    let strides =
+        strides.filter_map(|other| Some(layout.mode(other)?.stride().leaves().first()?.div()));
+    let extent = layout.mode(axis).map_or(1, |mode| mode.size().div());
+    let elements = view.alignment() / elem.bytes();
+    let all = strides.chain([
+        extent,
+        tile.shape[axis],
+        VECTOR_BYTES / elem.bytes(),
+        elements,
+    ]);
+    let bits = all.map(i64::trailing_zeros).min().unwrap_or(0);
+    Some((axis, 1 << bits.min(VECTOR_BYTES.ilog2())))
 }
 
 fn is_reshaping(name: &str) -> bool {

@@ -2,8 +2,8 @@
 //!
 //! Before: `tile.dot` without `mma`, or with the atom or the tiled MMA that the program pins. After:
 //! `mma` is a tiled MMA, and the function has its `known_block_size`. `tile.warps` on the function pins
-//! the warps along m and n.
-use super::types::fast_axis;
+//! how many warps there are, or how many along m and n.
+use super::types::{fast_axis, pinned_warps};
 use crate::passes::walk::{all_inside, definition, kernels, name_of, operand_value, set_attribute};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder};
@@ -23,8 +23,6 @@ const MOST_WARPS: (i64, i64, i64) = (64 * 128, 4, 8);
 const WARP: i64 = 32;
 /// Neighbours of f32 that a thread accesses at once.
 const GROUP: i64 = 4;
-/// Warps of the largest block.
-const MOST_PINNED: i64 = 32;
 
 /// What is known of a product before the warps are.
 struct Product<'c> {
@@ -108,16 +106,19 @@ fn select<'c>(
         let warps = (size / OF_A_WARP).clamp(1, most);
         1 << warps.ilog2()
     });
-    let most = match pinned {
-        Some([rows, columns]) => rows * columns,
+    let most = match &pinned {
+        Some(warps) => warps.iter().product(),
         None => wanted.max().unwrap_or(1),
     };
     let fixed = products.iter().find_map(|product| product.pinned);
     let mut threads = fixed.unwrap_or(most * WARP);
     let splits = loop {
-        let split = |product: &Product| match (product.pinned, pinned) {
+        let split = |product: &Product| match (product.pinned, pinned.as_deref()) {
             (Some(own), _) => (own == threads).then_some([1, 1]),
-            (None, Some(warps)) if product.threads == WARP => fits(product, warps).then_some(warps),
+            (None, Some([rows, columns])) if product.threads == WARP => {
+                let warps = [*rows, *columns];
+                fits(product, warps).then_some(warps)
+            }
             _ => split(product, threads / product.threads),
         };
         let splits: Vec<Option<[i64; 2]>> = products.iter().map(split).collect();
@@ -269,24 +270,6 @@ fn atom_of(a: &TileType, b: &TileType, c: &TileType) -> Result<String, String> {
     Ok(format!(
         "!cute_nvgpu.sm80.mma<\"{shape}x{length}\", elem_type = ({a}, {b}, {c})>"
     ))
-}
-
-/// What the attribute `tile.warps` says: warps along m and n.
-fn pinned_warps(function: IrOp) -> Result<Option<[i64; 2]>, String> {
-    let Ok(pinned) = function.attribute("tile.warps") else {
-        return Ok(None);
-    };
-    let text = pinned.to_string();
-    let list = text.trim_start_matches("array<i32:").trim_end_matches('>');
-    let parts: Result<Vec<i64>, _> = list.split(',').map(|part| part.trim().parse()).collect();
-    match parts.as_deref() {
-        Ok([rows, columns]) if (1..=MOST_PINNED).contains(&(rows * columns)) && *rows > 0 => {
-            Ok(Some([*rows, *columns]))
-        }
-        _ => Err(format!(
-            "expects two numbers with a product of at most {MOST_PINNED} as `tile.warps`, but got {text}"
-        )),
-    }
 }
 
 fn tile(dot: IrOp, index: usize) -> Result<TileType, String> {

@@ -10,6 +10,9 @@ use cutec_layout::tv::Operand;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::sync::Arc;
 
+/// Warps of the largest block.
+const MOST_WARPS: i64 = 32;
+
 /// The operation to blame, and why.
 pub(super) type Failed<'c> = (IrOp<'c>, String);
 
@@ -92,4 +95,24 @@ pub(super) fn offsets_of(read: IrOp) -> Result<Vec<i64>, String> {
                 .map_err(|_| format!("{text} are no offsets"))
         })
         .collect()
+}
+
+/// What the attribute `tile.warps` of a function says: how many warps, or how many along m and n.
+pub(super) fn pinned_warps(function: IrOp) -> Result<Option<Vec<i64>>, String> {
+    let Ok(pinned) = function.attribute("tile.warps") else {
+        return Ok(None);
+    };
+    let text = pinned.to_string();
+    let list = text.trim_start_matches("array<i32:").trim_end_matches('>');
+    let parts: Result<Vec<i64>, _> = list.split(',').map(|part| part.trim().parse()).collect();
+    let legal = |warps: &Vec<i64>| {
+        let each = warps.iter().all(|count| (1..=MOST_WARPS).contains(count));
+        each && warps.len() <= 2 && warps.iter().product::<i64>() <= MOST_WARPS
+    };
+    match parts.ok().filter(legal) {
+        Some(warps) => Ok(Some(warps)),
+        None => Err(format!(
+            "expects one or two numbers with a product of at most {MOST_WARPS} as `tile.warps`, but got {text}"
+        )),
+    }
 }

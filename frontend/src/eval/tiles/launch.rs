@@ -11,9 +11,8 @@ use serde_json::{Value as Json, json};
 
 /// Names of the axes of a launch in tiles: those of the product.
 const AXES: [&str; 3] = ["m", "n", "l"];
-/// The widest raster.
+/// The widest raster, and the most warps of a block.
 const MAX_RASTER: i64 = 1 << 16;
-/// Most warps of a block.
 const MAX_WARPS: i64 = 32;
 
 /// `launch tiles(…), raster(…), warps(…)`.
@@ -22,8 +21,8 @@ pub(in crate::eval) struct TileLaunch<'a> {
     /// Tiles along each axis; `/` in them rounds up.
     pub counts: Vec<&'a Expr>,
     pub raster: Option<i64>,
-    /// Along the two axes of a product.
-    pub warps: Option<[i64; 2]>,
+    /// Warps of a block, or how many along m and n of a product.
+    pub warps: Option<Vec<i64>>,
 }
 
 impl<'c, 'a> Evaluator<'c, 'a> {
@@ -38,13 +37,17 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             clauses.find(move |clause| &*clause.name.node == name)
         };
         let Some(tiles) = clause("tiles") else {
-            let (message, other) = match (clause("raster"), clause("warps")) {
-                (Some(raster), _) => ("`raster` orders the tiles of a launch in tiles", raster),
-                (None, Some(warps)) => ("`warps` shares tiles of a launch in tiles", warps),
-                (None, None) => return Ok(None),
-            };
             let label = "expected `tiles(…)` beside it";
-            return self.error(codes::BAD_KERNEL, other.span, message, label);
+            for (name, what) in [
+                ("raster", "orders the tiles of"),
+                ("warps", "says how many warps compute a tile of"),
+            ] {
+                if let Some(other) = clause(name) {
+                    let message = format!("`{name}` {what} a launch in tiles");
+                    return self.error(codes::BAD_KERNEL, other.span, message, label);
+                }
+            }
+            return Ok(None);
         };
         for name in ["grid", "block", "smem", "cluster"] {
             if let Some(other) = clause(name) {
@@ -103,22 +106,25 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
     }
 
-    /// `warps(rows, columns)`: how many warps share each product.
-    fn warps(&mut self, clause: &'a Clause) -> Result<[i64; 2]> {
-        let [rows, columns] = clause.args.as_slice() else {
-            let message = "`warps` takes two numbers, the warps along each axis of a product";
-            return self.error(codes::BAD_KERNEL, clause.span, message, "here");
-        };
-        let mut warps = [1; 2];
-        for (count, arg) in warps.iter_mut().zip([rows, columns]) {
-            *count = self.at_compile_time(|this| this.static_int("`warps`", &arg.value))?;
+    fn warps(&mut self, clause: &'a Clause) -> Result<Vec<i64>> {
+        if !(1..=2).contains(&clause.args.len()) {
+            let message = "`warps` takes the warps of a block, or those along m and n of a product";
+            let label = "expected 1 or 2 numbers";
+            return self.error(codes::BAD_KERNEL, clause.span, message, label);
         }
-        match warps {
-            [rows @ 1..=MAX_WARPS, columns @ 1..=MAX_WARPS] if rows * columns <= MAX_WARPS => {
-                Ok(warps)
+        let mut warps = Vec::new();
+        for arg in &clause.args {
+            let count = self.at_compile_time(|this| this.static_int("`warps`", &arg.value))?;
+            if !(1..=MAX_WARPS).contains(&count) {
+                let message = format!("`warps` takes 1 to {MAX_WARPS} warps, not {count}");
+                return self.error(codes::BAD_KERNEL, arg.value.span, message, "here");
             }
-            [rows, columns] => {
-                let message = format!("a block has 1 to {MAX_WARPS} warps, not {rows} × {columns}");
+            warps.push(count);
+        }
+        match warps.iter().product::<i64>() {
+            1..=MAX_WARPS => Ok(warps),
+            count => {
+                let message = format!("a block has at most {MAX_WARPS} warps, not {count}");
                 self.error(codes::BAD_KERNEL, clause.span, message, "here")
             }
         }

@@ -37,61 +37,6 @@ impl<'c> Partition<'c> {
         }
     }
 
-    /// What lies outside of the view becomes the number that the load says.
-    fn filled(
-        &mut self,
-        loaded: IrValue<'c>,
-        fill: melior::ir::Attribute<'c>,
-        view: IrValue<'c>,
-        at: &[IrValue<'c>],
-        to: &Spread,
-    ) -> Result<IrValue<'c>, SemError> {
-        let i32_type = self.ir.ty("i32");
-        let count = to.values();
-        let vector = |elem: &str| super::vector_type(count, elem);
-        let (indices, bits) = (self.ir.ty(&vector("i32")), self.ir.ty(&vector("i1")));
-        let mut inside = None;
-        for (axis, tiles) in at.iter().enumerate() {
-            let mode = [axis as i64];
-            let attrs = OpAttrs {
-                mode: Some(&mode),
-                ..OpAttrs::default()
-            };
-            let extent = self.cute("size", &[view], &attrs)?;
-            let as_i32 = OpAttrs {
-                result: Some("i32"),
-                ..OpAttrs::default()
-            };
-            let extent = self.cute("get_scalar", &[extent], &as_i32)?;
-            let length = self.ir.constant(to.tile.shape[axis], "i32");
-            let begin = self
-                .ir
-                .value("arith.muli", &[*tiles, length], &[], i32_type);
-            let left = self.ir.value("arith.subi", &[extent, begin], &[], i32_type);
-            let left = self.ir.value("vector.broadcast", &[left], &[], indices);
-            let place = self.coordinates(to, axis)?;
-            let less = [("predicate", self.ir.attr("2 : i64"))];
-            let holds = self.ir.value("arith.cmpi", &[place, left], &less, bits);
-            inside = Some(match inside {
-                None => holds,
-                Some(so_far) => self.ir.value("arith.andi", &[so_far, holds], &[], bits),
-            });
-        }
-        let Some(inside) = inside else {
-            return Ok(loaded);
-        };
-        let elem = to.tile.elem.value_type();
-        let number = [("value", fill)];
-        let number = self
-            .ir
-            .value("arith.constant", &[], &number, self.ir.ty(elem));
-        let ty = self.ir.ty(&to.vector());
-        let number = self.ir.value("vector.broadcast", &[number], &[], ty);
-        Ok(self
-            .ir
-            .value("arith.select", &[inside, loaded, number], &[], ty))
-    }
-
     pub(super) fn store(&mut self, op: IrOp<'c>) -> Result<(), SemError> {
         let (vector, from) = self.of(op, 0)?;
         let (view, at) = (operand(op, 1)?, coordinates_of(op, 2)?);
@@ -99,39 +44,6 @@ impl<'c> Partition<'c> {
         self.store_vec(vector, fragment)?;
         let part = self.global(view, &at, &from)?;
         self.once(&from, |this| this.copy(&part, fragment, &from, false))
-    }
-
-    /// Through shared memory, from the layout of one tile to that of another.
-    pub(super) fn convert(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
-        let (vector, from) = self.of(op, 0)?;
-        let shape: Vec<String> = to.tile.shape.iter().map(i64::to_string).collect();
-        let mut strides = Vec::new();
-        let mut next = 1;
-        for extent in &to.tile.shape {
-            strides.push(next.to_string());
-            next *= extent;
-        }
-        let (shape, strides) = (shape.join(","), strides.join(","));
-        let layout = match to.tile.shape.len() {
-            1 => format!("{shape}:{strides}"),
-            _ => format!("({shape}):({strides})"),
-        };
-        let elem = from.tile.elem;
-        let buffer = self.alloc(
-            "memref.alloc_smem",
-            &format!("!cute.memref<{elem}, smem, align<128>, \"{layout}\">"),
-        );
-        let fragment = self.fragment(&from)?;
-        self.store_vec(vector, fragment)?;
-        let part = self.partition(buffer, None, 0, &from)?;
-        self.once(&from, |this| this.copy(&part, fragment, &from, false))?;
-        self.barrier();
-        let fragment = self.fragment(to)?;
-        let part = self.partition(buffer, None, 0, to)?;
-        self.copy(&part, fragment, to, true)?;
-        // The next tile may take the buffer only when all have read it.
-        self.barrier();
-        self.load_vec(fragment, to)
     }
 
     pub(super) fn alloc(&self, name: &str, ty: &str) -> IrValue<'c> {

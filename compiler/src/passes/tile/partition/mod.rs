@@ -4,10 +4,13 @@
 //! vector, its values in the order of the layout; loads, stores and products go through fragments
 //! and the views of one thread. Edges are predicates of the copies.
 mod access;
+mod convert;
+mod edges;
 mod map;
 mod place;
 mod product;
 mod reduce;
+mod route;
 mod staged;
 
 use super::types::Failed;

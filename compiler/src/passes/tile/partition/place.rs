@@ -56,6 +56,16 @@ impl<'c> Partition<'c> {
         spread: &Spread,
         axis: usize,
     ) -> Result<IrValue<'c>, SemError> {
+        let first = self.first_place(spread, axis)?;
+        Ok(self.steps_from(first, &value_places(spread, axis)?))
+    }
+
+    /// The coordinate of a thread's first value along an axis.
+    pub(super) fn first_place(
+        &mut self,
+        spread: &Spread,
+        axis: usize,
+    ) -> Result<IrValue<'c>, SemError> {
         let i32_type = self.ir.ty("i32");
         let mut base = self.ir.constant(0, "i32");
         for (mode, place) in self.thread_places(spread)? {
@@ -67,18 +77,19 @@ impl<'c> Partition<'c> {
                 base = self.ir.value("arith.addi", &[base, part], &[], i32_type);
             }
         }
-        let offsets = value_places(spread, axis)?;
-        let ty = self.ir.ty(&vector_type(spread.values(), "i32"));
-        let base = self.ir.value("vector.broadcast", &[base], &[], ty);
+        Ok(base)
+    }
+
+    /// A number and an offset for each value, added, as a vector of i32.
+    pub(super) fn steps_from(&self, first: IrValue<'c>, offsets: &[i64]) -> IrValue<'c> {
+        let text = vector_type(offsets.len() as i64, "i32");
+        let ty = self.ir.ty(&text);
+        let first = self.ir.value("vector.broadcast", &[first], &[], ty);
         let list: Vec<String> = offsets.iter().map(i64::to_string).collect();
-        let dense = format!(
-            "dense<[{}]> : {}",
-            list.join(", "),
-            vector_type(spread.values(), "i32")
-        );
+        let dense = format!("dense<[{}]> : {text}", list.join(", "));
         let offsets = [("value", self.ir.attr(&dense))];
         let offsets = self.ir.value("arith.constant", &[], &offsets, ty);
-        Ok(self.ir.value("arith.addi", &[base, offsets], &[], ty))
+        self.ir.value("arith.addi", &[first, offsets], &[], ty)
     }
 }
 

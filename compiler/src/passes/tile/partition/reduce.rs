@@ -1,4 +1,5 @@
 //! Reductions along an axis: over the values of a thread, the lanes of a warp, the warps of a block.
+use super::convert::in_loop;
 use super::place::value_places;
 use super::{Partition, Spread};
 use cutec_dialects::builder::{IrOp, IrValue, integer_value};
@@ -39,7 +40,7 @@ impl<'c> Partition<'c> {
             before = end;
         }
         if !across_warps.is_empty() {
-            self.across_warps(&mut numbers, &from, to, &across_warps, combine)?;
+            self.across_warps(op, &mut numbers, (&from, to), &across_warps, combine)?;
         }
         Ok(self.gather(&numbers, elem.value_type()))
     }
@@ -156,21 +157,26 @@ impl<'c> Partition<'c> {
     }
 
     fn exchange(&mut self, word: IrValue<'c>, distance: i64) -> IrValue<'c> {
-        let members = self.ir.constant(-1, "i32");
         let distance = self.ir.constant(distance, "i32");
+        self.shuffle("bfly", word, distance)
+    }
+
+    /// A word of another lane.
+    pub(super) fn shuffle(&self, kind: &str, word: IrValue<'c>, lane: IrValue<'c>) -> IrValue<'c> {
+        let members = self.ir.constant(-1, "i32");
         let segment = self.ir.constant(31, "i32");
-        let kind = [("kind", self.ir.attr("#nvvm<shfl_kind bfly>"))];
+        let kind = [("kind", self.ir.attr(&format!("#nvvm<shfl_kind {kind}>")))];
         let ty = self.ir.ty("i32");
-        let operands = [members, word, distance, segment];
+        let operands = [members, word, lane, segment];
         self.ir.value("nvvm.shfl.sync", &operands, &kind, ty)
     }
 
     /// Combines what the warps have, through shared memory: a row for each warp along the axis.
     fn across_warps(
         &mut self,
+        op: IrOp<'c>,
         numbers: &mut [IrValue<'c>],
-        from: &Spread,
-        to: &Spread,
+        (from, to): (&Spread, &Spread),
         warps: &[(i64, i64)],
         combine: &str,
     ) -> Result<(), SemError> {
@@ -228,8 +234,10 @@ impl<'c> Partition<'c> {
             }
             *number = all.unwrap_or(*number);
         }
-        // The next reduction may take the buffer only when all have read it.
-        self.barrier();
+        // The next round may take the buffer only when all have read it.
+        if in_loop(op) {
+            self.barrier();
+        }
         Ok(())
     }
 

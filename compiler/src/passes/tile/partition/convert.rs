@@ -1,0 +1,127 @@
+//! `tile.convert_layout`: the same tile in other registers, the cheapest way that leads there.
+//!
+//! Where every thread already has what it is to have, registers are named anew. Where a warp has what
+//! its lanes need, they ask each other by shuffles if these are fewer than the accesses to shared memory.
+//! Else the tile goes through shared memory, laid out so that neither side has bank conflicts.
+use super::route::{self, Exchange, Route};
+use super::{Partition, Spread};
+use cutec_dialects::builder::{IrOp, IrValue};
+use cutec_dialects::semantics::SemError;
+
+impl<'c> Partition<'c> {
+    pub(super) fn convert(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
+        let (vector, from) = self.of(op, 0)?;
+        match route::route(&from, to)? {
+            Route::Registers(order) => {
+                let elements = self.elements(vector, &from);
+                let renamed: Vec<IrValue<'c>> = order.iter().map(|at| elements[*at]).collect();
+                Ok(self.gather(&renamed, to.tile.elem.value_type()))
+            }
+            Route::Lanes(exchange) => Ok(self.through_lanes(vector, &from, &exchange, to)),
+            Route::Memory { layout, of_warps } => {
+                let elem = from.tile.elem;
+                let ty = format!("!cute.memref<{elem}, smem, align<128>, \"{layout}\">");
+                let buffer = self.alloc("memref.alloc_smem", &ty);
+                // What the round before wrote has been read by all.
+                if in_loop(op) {
+                    self.barrier();
+                }
+                let fast = route::fast_axis(&from, to)?;
+                let fragment = self.fragment(&from)?;
+                self.store_vec(vector, fragment)?;
+                let part = self.partition(buffer, None, fast, &from)?;
+                self.once(&from, |this| this.copy(&part, fragment, &from, false))?;
+                match of_warps {
+                    true => self.warp_barrier(),
+                    false => self.barrier(),
+                }
+                let fragment = self.fragment(to)?;
+                let part = self.partition(buffer, None, fast, to)?;
+                self.copy(&part, fragment, to, true)?;
+                self.load_vec(fragment, to)
+            }
+        }
+    }
+
+    fn warp_barrier(&self) {
+        let members = self.ir.constant(-1, "i32");
+        self.ir.op("nvvm.bar.warp.sync", &[members], &[], &[]);
+    }
+
+    /// Each word of a thread from the lane that has it.
+    fn through_lanes(
+        &mut self,
+        vector: IrValue<'c>,
+        from: &Spread,
+        exchange: &Exchange,
+        to: &Spread,
+    ) -> IrValue<'c> {
+        let (word, elem) = (self.ir.ty("i32"), from.tile.elem);
+        let elements = self.elements(vector, from);
+        let thread = self.thread();
+        // The lane to ask: bits of the own lane, moved.
+        let mut lane = self.ir.constant(0, "i32");
+        for run in &exchange.bits {
+            let (first, mask) = (
+                self.ir.constant(run.first, "i32"),
+                self.ir.constant((1 << run.count) - 1, "i32"),
+            );
+            let bits = self.ir.value("arith.shrui", &[thread, first], &[], word);
+            let bits = self.ir.value("arith.andi", &[bits, mask], &[], word);
+            let by = self.ir.constant(run.weight, "i32");
+            let bits = self.ir.value("arith.muli", &[bits, by], &[], word);
+            lane = self.ir.value("arith.xori", &[lane, bits], &[], word);
+        }
+        let width = exchange.width;
+        let own = elem.value_type();
+        let (one, packed) = ("vector<1xi32>", super::vector_type(width as i64, own));
+        let mut numbers = Vec::new();
+        for (register, beside) in &exchange.words {
+            let values = self.gather(&elements[*register..register + width], own);
+            let values = self
+                .ir
+                .value("vector.bitcast", &[values], &[], self.ir.ty(one));
+            let values = self.first_of(values, word);
+            let beside = self.ir.constant(*beside, "i32");
+            let source = self.ir.value("arith.xori", &[lane, beside], &[], word);
+            let asked = self.shuffle("idx", values, source);
+            let asked = self
+                .ir
+                .value("vector.from_elements", &[asked], &[], self.ir.ty(one));
+            let asked = self
+                .ir
+                .value("vector.bitcast", &[asked], &[], self.ir.ty(&packed));
+            for at in 0..width as i64 {
+                let position = self.ir.attr(&format!("array<i64: {at}>"));
+                let position = [("static_position", position)];
+                let ty = self.ir.ty(own);
+                numbers.push(self.ir.value("vector.extract", &[asked], &position, ty));
+            }
+        }
+        self.gather(&numbers, to.tile.elem.value_type())
+    }
+
+    fn first_of(&self, vector: IrValue<'c>, ty: melior::ir::Type<'c>) -> IrValue<'c> {
+        let position = [("static_position", self.ir.attr("array<i64: 0>"))];
+        self.ir.value("vector.extract", &[vector], &position, ty)
+    }
+}
+
+/// Whether an operation stands in a loop.
+pub(super) fn in_loop(op: IrOp) -> bool {
+    // SAFETY: the operation is alive, and so are those around it.
+    unsafe {
+        let mut parent = mlir_sys::mlirOperationGetParentOperation(op.to_raw());
+        while !parent.ptr.is_null() {
+            let around = melior::ir::OperationRef::from_raw(parent);
+            if matches!(
+                crate::passes::walk::name_of(around).as_str(),
+                "scf.for" | "scf.while"
+            ) {
+                return true;
+            }
+            parent = mlir_sys::mlirOperationGetParentOperation(parent);
+        }
+    }
+    false
+}

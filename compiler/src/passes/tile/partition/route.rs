@@ -1,0 +1,326 @@
+//! Which way a tile takes from one spread to another.
+use super::Spread;
+use cutec_dialects::semantics::SemError;
+use cutec_dialects::tile::{Mode, TileLayout};
+use cutec_layout::smem::{self, Access, Axis, Kind, Tile};
+use cutec_layout::{AnyLayout, Layout};
+
+const WARP: usize = 32;
+const WARP_BITS: usize = 5;
+/// Bytes of the widest access, and bits of a register.
+const WIDEST: i64 = 16;
+const WORD_BITS: i64 = 32;
+/// What waiting for others costs, in accesses.
+const BARRIER: usize = 4;
+
+/// The way.
+#[derive(Debug, PartialEq)]
+pub(super) enum Route {
+    /// A thread has it: each value in the order wanted, by its number among those it has.
+    Registers(Vec<usize>),
+    /// A lane of the warp has it.
+    Lanes(Exchange),
+    /// Through a buffer of this layout; where each warp reads what it wrote itself, it waits for itself alone.
+    Memory { layout: AnyLayout, of_warps: bool },
+}
+
+/// What lanes tell each other.
+#[derive(Debug, PartialEq)]
+pub(super) struct Exchange {
+    /// Values in a register.
+    pub width: usize,
+    /// Bits of a lane's number that go into the number of the lane that it asks.
+    pub bits: Vec<Run>,
+    /// For each register wanted the first value of that which is asked for, and what is added, by
+    /// exclusive or, to the number of the lane.
+    pub words: Vec<(usize, i64)>,
+}
+
+/// Neighbouring bits of a number, and the weight of the first where they go.
+#[derive(Debug, PartialEq)]
+pub(super) struct Run {
+    pub first: i64,
+    pub count: i64,
+    pub weight: i64,
+}
+
+/// The cheapest way.
+pub(super) fn route(from: &Spread, to: &Spread) -> Result<Route, SemError> {
+    let (given, wanted) = (places(from)?, places(to)?);
+    if let Some(order) = registers(&given, &wanted) {
+        return Ok(Route::Registers(order));
+    }
+    let fast = fast_axis(from, to)?;
+    let accesses = instructions(from, fast)? + instructions(to, fast)?;
+    if let Some(exchange) = lanes(from, &given, &wanted)
+        && exchange.words.len() <= accesses + BARRIER
+    {
+        return Ok(Route::Lanes(exchange));
+    }
+    Ok(Route::Memory {
+        layout: buffer(from, to, fast)?,
+        of_warps: within_warps(from, &given, &wanted)?,
+    })
+}
+
+/// The axis along which elements are neighbours in the buffer: that of the fewest accesses.
+pub(super) fn fast_axis(from: &Spread, to: &Spread) -> Result<usize, SemError> {
+    let mut best = (usize::MAX, 0);
+    for axis in 0..from.tile.shape.len() {
+        let count = instructions(from, axis)? + instructions(to, axis)?;
+        best = best.min((count, axis));
+    }
+    Ok(best.1)
+}
+
+/// The index in the tile of each value of each thread.
+fn places(spread: &Spread) -> Result<Vec<Vec<i64>>, SemError> {
+    let shape = &spread.tile.shape;
+    let offsets = |modes: Result<Vec<Mode>, String>| -> Result<Vec<i64>, SemError> {
+        let mut all = vec![0];
+        for mode in modes.map_err(SemError::Illegal)? {
+            let stride = mode.along.map_or(0, |(axis, step)| {
+                shape[..axis].iter().product::<i64>() * step
+            });
+            let steps = (0..mode.extent).map(|at| at * stride);
+            all = steps
+                .flat_map(|step| all.iter().map(move |at| at + step))
+                .collect();
+        }
+        Ok(all)
+    };
+    let threads = offsets(spread.layout.thread_modes(shape))?;
+    let values = offsets(spread.layout.value_modes(shape))?;
+    let of = |thread: &i64| values.iter().map(|value| thread + value).collect();
+    Ok(threads.iter().map(of).collect())
+}
+
+/// Which value of its own each value of a thread is, the same for all threads.
+fn registers(given: &[Vec<i64>], wanted: &[Vec<i64>]) -> Option<Vec<usize>> {
+    if given.len() != wanted.len() {
+        return None;
+    }
+    let held = numbered(&given[0]);
+    let order: Option<Vec<usize>> = wanted[0].iter().map(|place| held(*place)).collect();
+    let order = order?;
+    let alike = |(given, wanted): (&Vec<i64>, &Vec<i64>)| {
+        let mut pairs = order.iter().zip(wanted);
+        pairs.all(|(at, place)| given[*at] == *place)
+    };
+    given.iter().zip(wanted).all(alike).then_some(order)
+}
+
+/// Finds a place among those of a thread.
+fn numbered(places: &[i64]) -> impl Fn(i64) -> Option<usize> {
+    let mut sorted: Vec<(i64, usize)> = places.iter().copied().zip(0..).collect();
+    sorted.sort_unstable();
+    move |place| {
+        let at = sorted.partition_point(|(held, _)| *held < place);
+        sorted
+            .get(at)
+            .filter(|(held, _)| *held == place)
+            .map(|(_, at)| *at)
+    }
+}
+
+/// What lanes ask of each other, where the register asked for is the same for all lanes, and the lane a
+/// linear function of the own.
+fn lanes(from: &Spread, given: &[Vec<i64>], wanted: &[Vec<i64>]) -> Option<Exchange> {
+    let bits = from.tile.elem.bits();
+    let width = usize::try_from(WORD_BITS / bits).ok()?;
+    let whole = (1..=4).contains(&width) && wanted[0].len().is_multiple_of(width);
+    if !whole || given.len() != wanted.len() || !given.len().is_multiple_of(WARP) {
+        return None;
+    }
+    let mut found: Option<Exchange> = None;
+    for (given, wanted) in given.chunks(WARP).zip(wanted.chunks(WARP)) {
+        let exchange = exchange_of(given, wanted, width)?;
+        match &found {
+            Some(found) if *found != exchange => return None,
+            _ => found = Some(exchange),
+        }
+    }
+    found
+}
+
+/// As [`lanes`], for one warp.
+fn exchange_of(given: &[Vec<i64>], wanted: &[Vec<i64>], width: usize) -> Option<Exchange> {
+    let mut holders: Vec<(i64, usize, usize)> = Vec::new();
+    for (lane, places) in given.iter().enumerate() {
+        holders.extend(places.iter().zip(0..).map(|(place, at)| (*place, at, lane)));
+    }
+    holders.sort_unstable();
+    // Of several lanes that have an element, the one whose number is nearest is asked.
+    let holder = |place: i64, lane: usize| {
+        let first = holders.partition_point(|(held, ..)| *held < place);
+        let have = holders[first..].iter();
+        have.take_while(|(held, ..)| *held == place)
+            .min_by_key(|(_, at, holder)| (*at, holder ^ lane))
+            .map(|(_, at, holder)| (*at, *holder))
+    };
+    let mut columns: Option<Vec<usize>> = None;
+    let mut words = Vec::new();
+    for first in (0..wanted[0].len()).step_by(width) {
+        let mut asked = Vec::with_capacity(WARP);
+        for (lane, wanted) in wanted.iter().enumerate() {
+            let (register, holder) = holder(wanted[first], lane)?;
+            let mut beside = 0..width;
+            let together =
+                beside.all(|at| given[holder].get(register + at) == Some(&wanted[first + at]));
+            if !together {
+                return None;
+            }
+            asked.push((register, holder));
+        }
+        let (register, base) = asked[0];
+        let linear: Vec<usize> = (0..WARP_BITS).map(|bit| asked[1 << bit].1 ^ base).collect();
+        let at = |lane: usize| {
+            let bits = (0..WARP_BITS).filter(|bit| lane >> bit & 1 == 1);
+            bits.fold(base, |at, bit| at ^ linear[bit])
+        };
+        let right = |(lane, asked): (usize, &(usize, usize))| *asked == (register, at(lane));
+        if !asked.iter().enumerate().all(right) {
+            return None;
+        }
+        if columns.get_or_insert_with(|| linear.clone()) != &linear {
+            return None;
+        }
+        words.push((register, base as i64));
+    }
+    Some(Exchange {
+        width,
+        bits: runs(&columns?),
+        words,
+    })
+}
+
+/// Where the bits of a number go, neighbours that stay neighbours together.
+fn runs(columns: &[usize]) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for (first, weight) in (0..).zip(columns) {
+        let weight = *weight as i64;
+        match runs.last_mut() {
+            _ if weight == 0 => {}
+            Some(run) if run.first + run.count == first && run.weight << run.count == weight => {
+                run.count += 1;
+            }
+            _ => runs.push(Run {
+                first,
+                count: 1,
+                weight,
+            }),
+        }
+    }
+    runs
+}
+
+/// Whether each warp reads only what it writes itself, of threads that have the same the first.
+fn within_warps(from: &Spread, given: &[Vec<i64>], wanted: &[Vec<i64>]) -> Result<bool, SemError> {
+    let mut writer = vec![usize::MAX; from.tile.size() as usize];
+    for (thread, places) in given.iter().enumerate() {
+        for place in places {
+            let writer = &mut writer[*place as usize];
+            *writer = (*writer).min(thread / WARP);
+        }
+    }
+    let own = |(thread, places): (usize, &Vec<i64>)| {
+        let mut places = places.iter();
+        places.all(|place| writer[*place as usize] == thread / WARP)
+    };
+    Ok(wanted.iter().enumerate().all(own))
+}
+
+/// Values that are neighbours along an axis, as far as one access goes.
+fn neighbours(spread: &Spread, fast: usize) -> Result<i64, SemError> {
+    let modes = spread.layout.value_modes(&spread.tile.shape);
+    let mut steps: Vec<(i64, i64)> = modes
+        .map_err(SemError::Illegal)?
+        .iter()
+        .filter_map(|mode| Some((mode.along.filter(|(axis, _)| *axis == fast)?.1, mode.extent)))
+        .collect();
+    steps.sort_unstable();
+    let mut width = 1;
+    for (step, extent) in steps {
+        if step == width {
+            width *= extent;
+        }
+    }
+    let most = WIDEST / spread.tile.elem.bytes();
+    Ok((width & width.wrapping_neg()).min(most))
+}
+
+/// Accesses of a thread to a buffer whose elements are neighbours along an axis.
+fn instructions(spread: &Spread, fast: usize) -> Result<usize, SemError> {
+    let count = spread.layout.values() / neighbours(spread, fast)?;
+    Ok(usize::try_from(count).unwrap_or(usize::MAX))
+}
+
+/// A layout of the buffer without bank conflicts, if there is one.
+fn buffer(from: &Spread, to: &Spread, fast: usize) -> Result<AnyLayout, SemError> {
+    let shape = &from.tile.shape;
+    let (rows, columns) = match shape.as_slice() {
+        [rows] => (*rows, 1),
+        [rows, columns] => (*rows, *columns),
+        _ => return Ok(AnyLayout::Plain(compact(shape))),
+    };
+    let tile = Tile {
+        rows,
+        columns,
+        elem_bits: u32::try_from(from.tile.elem.bytes() * 8).unwrap_or(u32::MAX),
+        fast: match fast {
+            0 => Axis::Rows,
+            _ => Axis::Columns,
+        },
+    };
+    let (mut written, mut read) = (neighbours(from, fast)?, neighbours(to, fast)?);
+    loop {
+        let accesses = [
+            access("the tile as it is", from, fast, written)?,
+            access("the tile as it is wanted", to, fast, read)?,
+        ];
+        match smem::legalize(tile, &accesses) {
+            Ok(chosen) if shape.len() == 2 => return Ok(chosen.layout),
+            Ok(chosen) => {
+                // Of a tile of one axis the other is of extent 1.
+                let first = chosen
+                    .layout
+                    .map_inner(|inner| Ok(inner.mode(0).unwrap_or_else(Layout::unit)));
+                return first.map_err(|error| SemError::Illegal(error.to_string()));
+            }
+            Err(error) if written == 1 && read == 1 => {
+                return Err(SemError::Illegal(error.to_string()));
+            }
+            Err(_) => (written, read) = ((written / 2).max(1), (read / 2).max(1)),
+        }
+    }
+}
+
+/// All elements, the first axis fastest.
+fn compact(shape: &[i64]) -> Layout {
+    let mut next = 1;
+    Layout::concat(shape.iter().map(|extent| {
+        let mode = Layout::scalar(*extent, next);
+        next *= extent;
+        mode
+    }))
+}
+
+/// How the threads access the buffer, `width` neighbours at once.
+fn access(what: &str, spread: &Spread, fast: usize, width: i64) -> Result<Access, SemError> {
+    let shape = &spread.tile.shape;
+    let modes = |found: Result<Vec<Mode>, String>| found.map_err(SemError::Illegal);
+    let threads = modes(spread.layout.thread_modes(shape))?;
+    let mut values = modes(spread.layout.value_modes(shape))?;
+    values.sort_by_key(|mode| match mode.along {
+        Some((axis, step)) if axis == fast => (0, step),
+        _ => (1, 0),
+    });
+    let bits = width * spread.tile.elem.bytes() * 8;
+    Ok(Access {
+        what: what.into(),
+        kind: Kind::Vector {
+            bits: u32::try_from(bits).unwrap_or(u32::MAX),
+        },
+        layout_tv: TileLayout::of_modes(&threads, &values, shape).tv().clone(),
+    })
+}
