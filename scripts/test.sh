@@ -12,7 +12,7 @@ target=$(cargo metadata --no-deps --format-version 1 |
 step() { printf '\n== %s\n' "$*"; }
 
 step "programs"
-cargo build --release --workspace --bins
+cargo build --release --workspace --bins --examples
 
 step "Rust tests"
 CUTEC_PROGRAMS="$target/release" cargo test --release --workspace

@@ -35,8 +35,8 @@
 //!
 //! Modules in reading order:
 //! - [`options`]: what is compiled, and how;
-//! - [`mod@compile`]: the one way from a source to code; [`imports`]: files that a source imports;
-//! - [`compiled`]: what comes out of it;
+//! - [`mod@compile`]: the one way from a source to code; [`files`]: files that a source imports;
+//! - [`compiled`]: what comes out of it; [`cache`]: what came out of it before;
 //! - [`pipeline`]: the steps between a source text and the LLVM dialect, as one list;
 //! - [`passes`]: the passes of this project;
 //! - [`codegen`]: LLVM dialect → PTX → cubin → SASS;
@@ -47,16 +47,18 @@
 //! called by many threads at a time, and one call knows nothing of another. LLVM is set up once in a process: its
 //! options and its handler for fatal errors are those of this crate from the first compilation on.
 
+pub mod cache;
 pub mod codegen;
 pub mod compile;
 pub mod compiled;
 pub mod driver;
-pub mod imports;
+pub mod files;
 pub mod options;
 pub mod passes;
 pub mod pipeline;
 pub mod report;
 
+pub use cache::Cache;
 pub use compile::{Compiler, compile};
 pub use compiled::{Compiled, Content, Diagnostics, NotLaunchable};
 pub use cutec_frontend::build;
@@ -64,6 +66,9 @@ pub use cutec_frontend::diagnostics::render::RenderOptions;
 pub use cutec_frontend::diagnostics::{Diagnostic, Severity};
 pub use cutec_frontend::source::{LoadedSource, NoImports, SourceLoader};
 pub use cutec_runtime as runtime;
-pub use imports::FileLoader;
+pub use files::FileLoader;
 pub use options::{Emit, Options, Source, SourceKind};
 pub use report::Failure;
+
+/// Which compiler this is: its version, and a hash of everything that decides what it makes of a source.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("CUTEC_SOURCES"));

@@ -1,13 +1,14 @@
-//! The checked way to run a kernel: bind, upload, launch, download.
+//! The checked way to run a kernel: bind, upload, launch, download; or, on tensors that are in a device's memory
+//! already, bind and launch.
 
 use std::time::Duration;
 
-use crate::abi::{Arg, BindError, KernelAbi, Launch, LaunchParam, ScalarValue};
+use crate::abi::{Arg, BindError, KernelAbi, Launch, LaunchParam, ScalarValue, TensorDesc};
 use crate::artifact::Artifact;
 use crate::device::{
     ALLOCATION_ALIGN, Buffer, Device, DeviceError, Geometry, LaunchReport, ModuleId, ParamValue,
 };
-use crate::tensor::Tensor;
+use crate::tensor::{DType, Tensor};
 
 /// An argument of a kernel.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +17,30 @@ pub enum Value {
     Tensor(Tensor),
     /// A number.
     Scalar(ScalarValue),
+}
+
+/// An argument that is in a device's memory already.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DeviceValue {
+    /// A tensor.
+    Tensor(DeviceTensor),
+    /// A number.
+    Scalar(ScalarValue),
+}
+
+/// A tensor in a device's memory: what a program has that keeps its data there itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceTensor {
+    /// Address of the element at coordinate 0, on the device: of [`Device::alloc`], or of CUDA's own allocation.
+    pub address: u64,
+    /// Element type.
+    pub dtype: DType,
+    /// Extents, one a mode.
+    pub shape: Vec<i64>,
+    /// Strides in elements, one a mode.
+    pub strides: Vec<i64>,
+    /// Whether the kernel may write to it.
+    pub mutable: bool,
 }
 
 /// Why a kernel did not run to its end.
@@ -118,6 +143,29 @@ impl<'a> Loaded<'a> {
         self.run_bound(device, kernel, &launch, args, repeats)
     }
 
+    /// Checks the arguments and launches the kernel on memory that the caller keeps. Work is done in the order of the
+    /// calls; [`Device::synchronize`] waits for it.
+    ///
+    /// Element types, shapes, strides, alignment and promises are checked. That the memory is there is up to the caller: the
+    /// simulator reports an access outside of it, a GPU may not.
+    pub fn launch(
+        &self,
+        device: &mut dyn Device,
+        kernel: &str,
+        args: &[DeviceValue],
+    ) -> Result<LaunchReport, RunError> {
+        let described: Vec<Arg> = args.iter().map(DeviceValue::as_arg).collect();
+        let launch = self.artifact.abi.bind(kernel, &described)?;
+        if launch.is_empty() {
+            return Ok(LaunchReport::default());
+        }
+        let params = params(device, &launch, |arg| match args.get(arg)? {
+            DeviceValue::Tensor(tensor) => Some(tensor.address),
+            DeviceValue::Scalar(_) => None,
+        })?;
+        Ok(device.launch(self.module, &geometry(&launch), &params)?)
+    }
+
     fn run_bound(
         &self,
         device: &mut dyn Device,
@@ -211,6 +259,37 @@ impl Value {
             Value::Tensor(tensor) => Some(tensor),
             Value::Scalar(_) => None,
         }
+    }
+}
+
+impl DeviceValue {
+    /// What binding checks; the alignment is that of the address.
+    pub fn as_arg(&self) -> Arg {
+        match self {
+            DeviceValue::Tensor(tensor) => Arg::Tensor(TensorDesc {
+                dtype: tensor.dtype,
+                shape: tensor.shape.clone(),
+                strides: tensor.strides.clone(),
+                align: match tensor.address {
+                    0 => ALLOCATION_ALIGN,
+                    address => 1 << address.trailing_zeros(),
+                },
+                mutable: tensor.mutable,
+            }),
+            DeviceValue::Scalar(scalar) => Arg::Scalar(*scalar),
+        }
+    }
+}
+
+impl From<DeviceTensor> for DeviceValue {
+    fn from(tensor: DeviceTensor) -> DeviceValue {
+        DeviceValue::Tensor(tensor)
+    }
+}
+
+impl From<ScalarValue> for DeviceValue {
+    fn from(scalar: ScalarValue) -> DeviceValue {
+        DeviceValue::Scalar(scalar)
     }
 }
 

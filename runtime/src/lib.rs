@@ -74,6 +74,6 @@ pub mod tensor;
 pub use abi::{Abi, Arg, BindError, KernelAbi, Launch};
 pub use artifact::{Artifact, Code};
 pub use device::{Device, DeviceError, open};
-pub use launch::{Loaded, RunError, RunReport, Value, run_kernel};
+pub use launch::{DeviceTensor, DeviceValue, Loaded, RunError, RunReport, Value, run_kernel};
 pub use sim_device::SimDevice;
 pub use tensor::{DType, Tensor};

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The path of a built program: in the folder `CUTEC_PROGRAMS`, or built by cargo beside this test.
+/// The path of a built program, or of an example as `examples/NAME`: in the folder `CUTEC_PROGRAMS`, or built by cargo beside this test.
 ///
 /// # Panics
 /// When the program can neither be found nor built.
@@ -43,6 +43,7 @@ fn build() -> PathBuf {
             "--package",
             "cutec",
             "--bins",
+            "--examples",
             "--profile",
             profile,
         ])

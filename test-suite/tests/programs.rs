@@ -154,3 +154,34 @@ fn examples_continue_from_the_tile_and_the_cute_level() {
     }
     assert!(seen > 20, "{seen} examples");
 }
+
+#[test]
+fn a_program_makes_its_kernels_and_keeps_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let start = || {
+        Command::new(program("examples/embed"))
+            .arg(folder.path())
+            .arg("sim")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the example runs")
+    };
+    let said = |child: std::process::Child| {
+        let output = child.wait_with_output().expect("it ends");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    // Several at a time on an empty folder, then one that finds what they left.
+    let children: Vec<_> = (0..6).map(|_| start()).collect();
+    for child in children {
+        let said = said(child);
+        assert!(said.contains("100 x 72 x 40: off by at most"), "{said}");
+    }
+    assert!(said(start()).contains("found in"));
+    assert_eq!(
+        std::fs::read_dir(folder.path()).expect("a folder").count(),
+        1
+    );
+}

@@ -1,15 +1,14 @@
 //! Writing results: all of a file or nothing of it.
 
 use super::context::CommandError;
+use crate::files;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
-use tempfile::Builder;
 
 /// Writes `bytes` to `path`, or to standard output where `path` is `-`.
 ///
-/// A file is written under a temporary name in its own folder and then renamed, so that a reader
-/// sees the old content or the new, and a failure leaves nothing behind. What is not a regular file
-/// (`/dev/null`, a pipe) is written in place.
+/// A reader of a file sees the old content or the new, and a failure leaves nothing behind. What is not a
+/// regular file (`/dev/null`, a pipe) is written in place.
 ///
 /// # Errors
 /// One line: which file, and what the system says.
@@ -26,24 +25,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
     {
         return std::fs::write(path, bytes).map_err(failed);
     }
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    // The system's own words for a folder that is not there; a temporary file's name those of tempfile.
-    folder.metadata().map_err(failed)?;
-    let mut builder = Builder::new();
-    builder.prefix(".cutec-");
-    #[cfg(unix)]
-    {
-        // What `open` would give: everything that the umask lets through.
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let mut file = builder.tempfile_in(folder).map_err(failed)?;
-    file.write_all(bytes).map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
+    files::replace(path, bytes).map_err(failed)
 }
 
 /// Writes to standard output.

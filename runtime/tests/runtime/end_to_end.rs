@@ -4,7 +4,8 @@ use cutec_runtime::abi::{BindError, ScalarValue};
 use cutec_runtime::argument::{ArgumentError, ArgumentSpec, make_arguments};
 use cutec_runtime::sim::ErrorKind;
 use cutec_runtime::{
-    Artifact, DType, DeviceError, Loaded, RunError, SimDevice, Tensor, Value, open, run_kernel,
+    Artifact, DType, Device, DeviceError, DeviceTensor, DeviceValue, Loaded, RunError, SimDevice,
+    Tensor, Value, open, run_kernel,
 };
 
 /// Where [`artifact`] lies, relative to the crate.
@@ -47,6 +48,69 @@ fn results_come_back() {
         let exact: Vec<f64> = exact.map(|value| f64::from(value as f32)).collect();
         assert_eq!(result(&values), exact);
     }
+}
+
+#[test]
+fn tensors_may_be_pointers_shapes_and_strides() {
+    let (artifact, mut device) = (artifact(), SimDevice::new());
+    let loaded = Loaded::load(&mut device, &artifact).unwrap();
+    // x and y lie one behind the other in one allocation.
+    let bytes: Vec<u8> = (0..400).flat_map(|at| (at as f32).to_le_bytes()).collect();
+    let buffer = device.alloc(1600, "both").unwrap();
+    device.upload(&buffer, &bytes).unwrap();
+    let tensor = |first: u64, count: i64, mutable: bool| DeviceTensor {
+        address: buffer.address + 4 * first,
+        dtype: DType::F32,
+        shape: vec![count],
+        strides: vec![1],
+        mutable,
+    };
+    let alpha = ScalarValue::new(DType::F32, 2.0);
+    let args = |x: DeviceTensor, y: DeviceTensor| [x.into(), y.into(), alpha.into()];
+    let good: [DeviceValue; 3] = args(tensor(0, 199, false), tensor(201, 199, true));
+    let report = loaded.launch(&mut device, "axpy", &good).unwrap();
+    device.synchronize().unwrap();
+    assert!(report.stats.is_some());
+    let mut found = vec![0; 1600];
+    device.download(&buffer, &mut found).unwrap();
+    let found: Vec<f32> = found
+        .chunks(4)
+        .map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()))
+        .collect();
+    for (at, value) in found.iter().enumerate() {
+        let at = at as f32;
+        let expected = if at > 200.0 {
+            2.0 * (at - 201.0) + at
+        } else {
+            at
+        };
+        assert_eq!(*value, expected, "element {at}");
+    }
+
+    let empty = args(tensor(0, 0, false), tensor(0, 0, true));
+    assert_eq!(
+        loaded.launch(&mut device, "axpy", &empty).unwrap().stats,
+        None
+    );
+    let mut refused = |args: [DeviceValue; 3]| {
+        let error = loaded.launch(&mut device, "axpy", &args).unwrap_err();
+        assert!(matches!(error, RunError::Bind(_)), "{error}");
+        error.to_string()
+    };
+    let read_only = refused(args(tensor(0, 8, true), tensor(8, 8, false)));
+    assert!(read_only.contains("`y`"), "{read_only}");
+    let mut odd = tensor(0, 8, true);
+    odd.address += 2;
+    let odd = refused(args(odd, tensor(8, 8, true)));
+    assert!(odd.contains("`x`") && odd.contains("align"), "{odd}");
+    let short = refused(args(tensor(0, 8, true), tensor(8, 7, true)));
+    assert!(short.contains("`y`"), "{short}");
+    let beyond = args(tensor(0, 300, true), tensor(201, 300, true));
+    let error = loaded.launch(&mut device, "axpy", &beyond).unwrap_err();
+    assert!(
+        matches!(error, RunError::Device(DeviceError::Sim(_))),
+        "{error}"
+    );
 }
 
 #[test]

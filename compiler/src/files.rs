@@ -1,6 +1,7 @@
-//! Imports from the file system.
+//! The file system: files that a source imports, and files that are written all or nothing.
 
 use cutec_frontend::source::{LoadedSource, SourceLoader};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -50,6 +51,32 @@ fn normalized(path: &Path) -> PathBuf {
         }
     }
     result
+}
+
+/// Puts `bytes` into a file, under a temporary name in its folder that is then renamed: a reader, in any
+/// process, sees the old content or the new, and a failure leaves nothing behind.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    // The system's own words for a folder that is not there; a temporary file's name those of tempfile.
+    folder.metadata()?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".cutec-");
+    #[cfg(unix)]
+    {
+        // What `open` would give: everything that the umask lets through.
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    let mut file = builder.tempfile_in(folder)?;
+    file.write_all(bytes)?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
 }
 
 #[cfg(test)]
