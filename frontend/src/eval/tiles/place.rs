@@ -1,4 +1,5 @@
-//! Tiles of tensors: `x.tile((bm, bk), (i, j), fill = 0)`, read, and written on the left of `=`.
+//! Tiles of tensors: `x.tile((bm, bk), (i, j), fill = 0)`, read, and written on the left of `=`; `copy` and
+//! `swizzle` pin how an operand of a product gets to shared memory and lies there.
 
 use crate::ast::{Arg, BinaryOp, Expr};
 use crate::diagnostics::{Diagnostic, codes};
@@ -8,6 +9,7 @@ use crate::eval::{Evaluator, Result, Stop};
 use crate::source::{Span, Spanned};
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::value::Val;
 
 /// A tile of a tensor, neither read nor written yet.
 struct Place<'c> {
@@ -16,6 +18,8 @@ struct Place<'c> {
     shape: Vec<i64>,
     at: Vec<IrValue<'c>>,
     fill: Option<String>,
+    /// Attributes that pin what passes else choose, as text.
+    pins: Vec<(&'static str, String)>,
 }
 
 impl<'c, 'a> Evaluator<'c, 'a> {
@@ -37,7 +41,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Some(fill) => Some(("fill", self.ir(span)?.attr(fill))),
             None => None,
         };
-        let attrs: Vec<_> = fill.into_iter().collect();
+        let mut attrs: Vec<_> = fill.into_iter().collect();
+        for (name, text) in &place.pins {
+            attrs.push((*name, self.ir(span)?.attr(text)));
+        }
         let of = (place.elem, &place.shape[..]);
         self.tile_op("tile.load", &operands, &attrs, of, span)
     }
@@ -61,6 +68,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let message = "`fill` says what is read outside of a tensor; nothing is written there";
             return self.error(codes::WRONG_ARGUMENTS, target, message, "written here");
         }
+        if let Some((name, _)) = place.pins.first() {
+            let message = format!("`{name}` is for operands of products, which are read");
+            return self.error(codes::WRONG_ARGUMENTS, target, message, "written here");
+        }
         if let Some(op) = op {
             let old = Value::Tile(self.load(&place, target)?);
             new = self.binary(op.node, (old, target), (new, value.span), span)?;
@@ -79,7 +90,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         call: &Call<'c, 'a>,
     ) -> Result<Place<'c>> {
         self.check_level(".tile", call.name_span)?;
-        self.check_args(call, 2..=2, &["fill"], 0..=0, &[])?;
+        self.check_args(call, 2..=2, &["fill", "copy", "swizzle"], 0..=0, &[])?;
         let (Some(shape), Some(at)) = (call.arg(0), call.arg(1)) else {
             return Err(Stop::Reported);
         };
@@ -131,12 +142,33 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 }
             },
         };
+        let mut pins = Vec::new();
+        if let Some(arg) = call.named("copy") {
+            match &arg.value {
+                Value::Static(pinned @ (Val::CopyAtom(_) | Val::TiledCopy(_))) => {
+                    pins.push(("copy", pinned.to_string()));
+                }
+                other => {
+                    let what = "a copy atom or a tiled copy";
+                    return self.expected(what, &other.clone(), arg.expr.span);
+                }
+            }
+        }
+        if let Some(arg) = call.named("swizzle") {
+            match &arg.value {
+                Value::Static(Val::Swizzle(swizzle)) => {
+                    pins.push(("swizzle", format!("\"{swizzle}\"")));
+                }
+                other => return self.expected("a swizzle", &other.clone(), arg.expr.span),
+            }
+        }
         Ok(Place {
             view,
             elem,
             shape,
             at: coordinates,
             fill,
+            pins,
         })
     }
 

@@ -4,23 +4,22 @@
 //! such a tile has a buffer of one stage. `tile.copy` brings it there with `cp.async`, or where memory
 //! does not lie in pieces that `cp.async` can copy, a `tile.load` and a `tile.write`; `tile.read` gives
 //! each product its operand. `copy` says by which instruction; a read without it is one of vectors.
+//! What a load pins is kept: `copy`, an atom or a tiled copy, and `swizzle`, which goes to the buffer.
+mod copies;
+
 use super::types::{self, Failed, fast_axis, mma_of, operand, tile_of};
-use crate::passes::walk::{all_inside, function_block_size, kernels, name_of, operand_value};
-use crate::passes::walk::{erase, replace, same_block, set_operand, users};
+use crate::passes::walk::{
+    all_inside, definition, erase, function_block_size, kernels, name_of, operand_value, replace,
+    same_block, set_attribute, set_operand, string_attribute, users,
+};
 use crate::passes::{Reported, report};
+use copies::{Loaders, reaches, read_atom};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
-use cutec_dialects::semantics::{Attrs, SemError, check, evaluate};
 use cutec_dialects::target::Target;
 use cutec_dialects::tile::{TileLayout, TileType};
-use cutec_dialects::types::{Vars, copy_layouts, parse_type};
-use cutec_dialects::value::{TiledCopyVal, TiledMmaVal, Val};
-use cutec_layout::tv;
 use melior::Context;
-use melior::ir::{ValueLike, operation::OperationLike};
-use std::sync::Arc;
+use melior::ir::{Attribute, AttributeLike, operation::OperationLike};
 
-/// What `cp.async` copies at once, in bytes, the best first, and where it caches it.
-const ASYNC: [(i64, &str); 3] = [(16, "global"), (8, "always"), (4, "always")];
 /// Alignment of a buffer, in bytes: swizzles repeat within it.
 const ALIGN: i64 = 128;
 
@@ -68,7 +67,17 @@ impl<'c> Staging<'c> {
         let loaded = result_of(load, 0);
         let taken = products(loaded);
         let Some((first, _)) = taken.first().copied() else {
-            return Ok(());
+            let pinned = ["copy", "swizzle"].into_iter();
+            let mut pinned = pinned.filter(|name| load.attribute(name).is_ok());
+            return match pinned.next() {
+                None => Ok(()),
+                Some(name) => {
+                    let message = format!(
+                        "pins `{name}`, but no product takes this tile as it is loaded; only operands go through shared memory"
+                    );
+                    Err((load, message))
+                }
+            };
         };
         let tile = tile_of(load, loaded)?;
         let view = operand(load, 0)?;
@@ -82,16 +91,16 @@ impl<'c> Staging<'c> {
         ir.location = load.location();
         let ty = ir.ty(&buffer);
         let allocated = ir.value("cute.memref.alloc_smem", &[], &[], ty);
+        if let (Some(pinned), Some(buffer)) =
+            (string_attribute(load, "swizzle"), definition(allocated))
+        {
+            set_attribute(buffer, "swizzle", ir.attr(&format!("{pinned:?}")));
+        }
         ir.insertion = Insertion::Before(load);
         let stage = ir.constant(0, "i32");
-        let arrives = self.fill(
-            &ir,
-            load,
-            &tile,
-            (allocated, &buffer),
-            [memory, fast],
-            stage,
-        );
+        let loaders = copies::loaders(load, &tile, [memory, fast], self.threads)?;
+        let buffer_type = (allocated, buffer.as_str());
+        let arrives = self.fill(&ir, load, &tile, buffer_type, (memory, loaders), stage)?;
 
         // Read where it is multiplied, or at once where that is in a loop inside.
         for (dot, index) in taken {
@@ -123,41 +132,44 @@ impl<'c> Staging<'c> {
         load: IrOp<'c>,
         tile: &TileType,
         (buffer, buffer_type): (IrValue<'c>, &str),
-        [memory, fast]: [usize; 2],
+        (memory, loaders): (usize, Loaders),
         stage: IrValue<'c>,
-    ) -> Arrives {
+    ) -> Result<Arrives, Failed<'c>> {
         let operands: Vec<_> = (0..load.operand_count())
             .filter_map(|index| operand_value(load, index))
             .collect();
-        // What is transposed on the way is loaded in wide pieces, which `cp.async` could not scatter.
-        let candidates = ASYNC.iter().filter(|_| memory == fast);
-        let asynchronous = candidates.into_iter().find_map(|(bytes, cache)| {
-            let copy = loader(tile, *bytes, cache, memory, self.threads)?;
-            let legal = reaches(operands[0], buffer_type, &copy, &tile.shape).is_ok();
-            (legal && load.attribute("fill").is_err()).then_some(copy)
-        });
-        match asynchronous {
-            Some(copy) => {
-                let operands = [&operands[..], &[buffer, stage]].concat();
-                let copy = ir.attr(&copy);
-                ir.op("tile.copy", &operands, &[("copy", copy)], &[]);
-                Arrives::Later
+        let filled = load.attribute("fill").is_ok();
+        let legal = |copy: &String| reaches(operands[0], buffer_type, copy, &tile.shape);
+        let asynchronous = match loaders {
+            Loaders::Pinned(_) if filled => {
+                let message = "an asynchronous copy fills with zeros, not with what `fill` says";
+                return Err((load, message.into()));
             }
-            None => {
-                let vector = 16 / tile.elem.bytes();
-                let spread = TileLayout::blocked(&tile.shape, memory, vector, self.threads);
-                let ty = tile.with_layout(spread).ir(ir.context());
-                let fill = load.attribute("fill").ok();
-                // SAFETY: attributes live as long as the context.
-                let fill = fill.map(|fill| unsafe {
-                    melior::ir::Attribute::from_raw(melior::ir::AttributeLike::to_raw(&fill))
-                });
-                let attrs: Vec<_> = fill.map(|fill| ("fill", fill)).into_iter().collect();
-                let loaded = ir.value("tile.load", &operands, &attrs, ty);
-                ir.op("tile.write", &[loaded, buffer, stage], &[], &[]);
-                Arrives::AtOnce
+            Loaders::Pinned(copy) => {
+                legal(&copy).map_err(|error| (load, error.to_string()))?;
+                Some(copy)
             }
+            Loaders::Any(loaders) => {
+                let mut loaders = loaders.into_iter().filter(|_| !filled);
+                loaders.find(|copy| legal(copy).is_ok())
+            }
+        };
+        if let Some(copy) = asynchronous {
+            let operands = [&operands[..], &[buffer, stage]].concat();
+            let copy = ir.attr(&copy);
+            ir.op("tile.copy", &operands, &[("copy", copy)], &[]);
+            return Ok(Arrives::Later);
         }
+        let vector = 16 / tile.elem.bytes();
+        let spread = TileLayout::blocked(&tile.shape, memory, vector, self.threads);
+        let ty = tile.with_layout(spread).ir(ir.context());
+        let fill = load.attribute("fill").ok();
+        // SAFETY: attributes live as long as the context.
+        let fill = fill.map(|fill| unsafe { Attribute::from_raw(fill.to_raw()) });
+        let attrs: Vec<_> = fill.map(|fill| ("fill", fill)).into_iter().collect();
+        let loaded = ir.value("tile.load", &operands, &attrs, ty);
+        ir.op("tile.write", &[loaded, buffer, stage], &[], &[]);
+        Ok(Arrives::AtOnce)
     }
 
     fn read(
@@ -225,104 +237,4 @@ fn buffer_type(tile: &TileType, fast: usize) -> String {
         tile.elem,
         rows * columns
     )
-}
-
-/// The tiled copy by which threads side by side along memory bring a tile, `bytes` at once.
-fn loader(tile: &TileType, bytes: i64, cache: &str, fast: usize, threads: i64) -> Option<String> {
-    let vector = bytes / tile.elem.bytes();
-    if vector < 1 || tile.shape[fast] % vector != 0 {
-        return None;
-    }
-    let spread = TileLayout::blocked(&tile.shape, fast, vector, threads);
-    let [rows, columns] = [tile.shape[0], tile.shape[1]];
-    Some(format!(
-        "!cute.tiled_copy<!cute_nvgpu.atom.simt_async_copy<{}, cache = {cache}, {} b>, layout_copy_tv = <\"{}\">, tiler_mn = <\"[{rows}:1;{columns}:1]\">>",
-        tile.elem,
-        bytes * 8,
-        spread.tv()
-    ))
-}
-
-/// Whether a tiled copy can bring a tile of a view to a buffer, at the edges as well.
-fn reaches(view: IrValue, buffer: &str, copy: &str, shape: &[i64]) -> Result<(), SemError> {
-    let mut vars = Vars::default();
-    let mut val = |text: &str| parse_type(text, &mut vars);
-    let of = |name: &str, operands: &[Val]| evaluate(name, operands, &Attrs::default());
-    let view = val(&view.r#type().to_string())?;
-    let (buffer, copy, thread) = (val(buffer)?, val(copy)?, val("i32")?);
-    let tile = val(&format!("!cute.int_tuple<\"({},{})\">", shape[0], shape[1]))?;
-    let coord = val("!cute.coord<\"(?,?)\">")?;
-    let extents = of("get_shape", &[of("get_layout", &[view.clone()])?])?;
-    let identity = of("make_identity_tensor", &[extents.clone()])?;
-    let part = |whole: Val| -> Result<Val, SemError> {
-        let tile = of("local_tile", &[whole, tile.clone(), coord.clone()])?;
-        of(
-            "tiled.copy.partition_S",
-            &[copy.clone(), tile, thread.clone()],
-        )
-    };
-    let stage = of("slice", &[buffer, val("!cute.coord<\"(_,_,0)\">")?])?;
-    let to = of(
-        "tiled.copy.partition_D",
-        &[copy.clone(), stage, thread.clone()],
-    )?;
-    let operands = [copy.clone(), part(view)?, to, part(identity)?, extents];
-    check("copy", &operands)
-}
-
-/// The tiled copy by which a product reads an operand; `None` where vectors serve it.
-fn read_atom(
-    mma: &Arc<TiledMmaVal>,
-    index: usize,
-    tile: &TileType,
-    buffer: &str,
-    fast: usize,
-) -> Option<String> {
-    let bits = tile.elem.bits();
-    let transpose = fast == 0;
-    if mma.tiled.atom().shape_mnk[1] == 1 || bits > 32 || (transpose && bits != 16) {
-        return None;
-    }
-    let how = if transpose { "t" } else { "n" };
-    [4, 2, 1].iter().find_map(|matrices| {
-        let atom = format!(
-            "!cute_nvgpu.atom.ldsm<val_type = {}, num_matrices = {matrices}, {how}>",
-            tile.elem
-        );
-        reads(&atom, mma, index, buffer).ok()
-    })
-}
-
-/// The tiled copy of an atom for an operand of a product, if it reads what a thread multiplies.
-fn reads(
-    atom: &str,
-    mma: &Arc<TiledMmaVal>,
-    index: usize,
-    buffer: &str,
-) -> Result<String, SemError> {
-    let mut vars = Vars::default();
-    let mut val = |text: &str| parse_type(text, &mut vars);
-    let Val::CopyAtom(atom) = val(atom)? else {
-        return Err(SemError::Illegal(format!("{atom} is no copy atom")));
-    };
-    let make = [tv::make_tiled_copy_a, tv::make_tiled_copy_b][index];
-    let tiled = make(copy_layouts(&atom), &mma.tiled)?;
-    let copy = Val::TiledCopy(Arc::new(TiledCopyVal { atom, tiled }));
-    let which = Attrs {
-        operand: Some(["A", "B"][index].into()),
-        ..Attrs::default()
-    };
-    let of = |name: &str, operands: &[Val]| evaluate(name, operands, &which);
-    let thread = val("i32")?;
-    let stage = of("slice", &[val(buffer)?, val("!cute.coord<\"(_,_,0)\">")?])?;
-    let mma = Val::TiledMma(mma.clone());
-    let held = of(
-        "tiled.mma.partition",
-        &[mma.clone(), stage.clone(), thread.clone()],
-    )?;
-    let fragment = of("mma.make_fragment", &[mma, held])?;
-    let from = of("tiled.copy.partition_S", &[copy.clone(), stage, thread])?;
-    let to = of("tiled.copy.retile", &[copy.clone(), fragment])?;
-    check("copy", &[copy.clone(), from, to])?;
-    Ok(copy.to_string())
 }
