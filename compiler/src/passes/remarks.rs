@@ -1,16 +1,18 @@
-//! What was chosen for each copy and gemm of a kernel, and why not something wider: `--remarks`.
+//! What was chosen for each copy and gemm of a kernel, and why not something wider, and how buffers that
+//! passes made lie in shared memory: `--remarks`.
 //!
 //! Nothing is changed: what a copy is taken apart into follows from the types at the cute level, so it
 //! can be said before it is done.
 use super::convert_cute_to_gpu::contiguous_width;
-use super::walk::{all_inside, kernels};
+use super::tile::legalize_swizzle::ACCESSES;
+use super::walk::{all_inside, kernels, string_attribute};
 use crate::codegen::messages::{Message, Severity, place};
 use cutec_dialects::atoms::{CopyOp, MmaOp};
 use cutec_dialects::builder::IrOp;
 use cutec_dialects::elem::Space;
-use cutec_dialects::ir::{cute_name, values_of};
+use cutec_dialects::ir::{cute_name, result_type_text, values_of};
 use cutec_dialects::semantics::{copy_plan, gemm_plan, offsets_of};
-use cutec_dialects::types::Vars;
+use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::{Val, View};
 use melior::ir::operation::OperationLike;
 use std::collections::HashSet;
@@ -44,6 +46,9 @@ pub fn remarks(module: IrOp) -> Vec<Message> {
 
 fn remark(op: IrOp) -> Option<String> {
     let name = cute_name(&op)?;
+    if name == "memref.alloc_smem" {
+        return buffer(op);
+    }
     if !matches!(name.as_str(), "copy" | "autovec_copy" | "gemm") {
         return None;
     }
@@ -54,6 +59,18 @@ fn remark(op: IrOp) -> Option<String> {
         ("gemm", [mma, d, a, b, c]) => gemm(mma, d, a, b, c),
         _ => None,
     }
+}
+
+/// A buffer whose layout a pass has chosen.
+fn buffer(op: IrOp) -> Option<String> {
+    let accesses = string_attribute(op, ACCESSES)?;
+    let Ok(Val::View(view)) = parse_type(&result_type_text(&op), &mut Vars::default()) else {
+        return None;
+    };
+    Some(format!(
+        "shared memory of {} as {}; {accesses}",
+        view.ptr.elem, view.layout
+    ))
 }
 
 fn copy(atom: &Val, src: &Val, dst: &Val, pred: &[Val]) -> Option<String> {

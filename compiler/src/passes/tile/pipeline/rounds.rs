@@ -49,7 +49,7 @@ impl<'c> Plan<'c> {
                 index = ir.value("arith.addi", &[index, step], &[], index_type);
             }
             let stage = ir.constant(round, "i32");
-            let fetched = self.fetch(&ir, (index, upper), stage, round)?;
+            let fetched = self.fetch(&mut ir, (index, upper), stage, round)?;
             self.deposit(&ir, &fetched, stage, round)?;
         }
         self.wait(&ir, self.stages - 2);
@@ -58,7 +58,7 @@ impl<'c> Plan<'c> {
             stage: first,
             round: Some(0),
         };
-        let read = self.products[0].read(&ir, 0, Some(at))?;
+        let read = self.products[0].read(&mut ir, 0, Some(at))?;
 
         // The loop carries the stage that is read, the one that is written, and the first block.
         let old_count = self.of.result_count();
@@ -205,7 +205,7 @@ impl<'c> Plan<'c> {
     /// Begins what the round needs that comes so many rounds later as there are stages ahead.
     fn ahead(
         &self,
-        ir: &OpBuilder<'c>,
+        ir: &mut OpBuilder<'c>,
         new: IrOp<'c>,
         index: IrValue<'c>,
         stage: IrValue<'c>,
@@ -221,14 +221,15 @@ impl<'c> Plan<'c> {
     /// Begins to bring the tiles of the round with an index; nothing is read from beyond the last one.
     fn fetch(
         &self,
-        ir: &OpBuilder<'c>,
+        ir: &mut OpBuilder<'c>,
         (index, upper): (IrValue<'c>, IrValue<'c>),
         stage: IrValue<'c>,
         round: i64,
     ) -> Result<Fetched<'c>, Failed<'c>> {
-        let mut fetched = Vec::new();
+        let (mut fetched, around) = (Vec::new(), ir.location);
         for producer in &self.producers {
             let fetch = producer.fetch();
+            ir.location = fetch.location();
             let mut clones = HashMap::new();
             let mut at = Vec::new();
             for value in producer.at() {
@@ -255,6 +256,7 @@ impl<'c> Plan<'c> {
                 }
             });
         }
+        ir.location = around;
         if self.copies() {
             ir.op("nvvm.cp.async.commit.group", &[], &[], &[]);
         }

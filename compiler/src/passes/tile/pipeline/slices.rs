@@ -80,15 +80,16 @@ impl<'c> Product<'c> {
     /// The operands of a block, those read that are to be.
     pub fn read(
         &self,
-        ir: &OpBuilder<'c>,
+        ir: &mut OpBuilder<'c>,
         block: i64,
         at: Option<At<'c>>,
     ) -> Result<[IrValue<'c>; 2], Failed<'c>> {
-        let mut read = [None; 2];
+        let (mut read, around) = ([None; 2], ir.location);
         for (index, factor) in self.factors.iter().enumerate() {
             read[index] = Some(match factor {
                 Factor::Held(value) => *value,
                 Factor::Read(op) => {
+                    ir.location = op.location();
                     let (stage, round) = match at {
                         Some(at) => (at.stage, at.round),
                         None => (operand(*op, 1)?, round_of(*op)),
@@ -107,6 +108,7 @@ impl<'c> Product<'c> {
                 }
             });
         }
+        ir.location = around;
         match read {
             [Some(a), Some(b)] => Ok([a, b]),
             _ => Err((self.dot, "an operand is missing".into())),
@@ -161,11 +163,11 @@ impl<'c> Product<'c> {
         let mut ir = OpBuilder::new(context, Insertion::Before(self.dot));
         ir.location = self.dot.location();
         let mut sums = operand(self.dot, 2)?;
-        let mut next = self.read(&ir, 0, None)?;
+        let mut next = self.read(&mut ir, 0, None)?;
         for block in 0..self.blocks {
             let now = next;
             if block + 1 < self.blocks {
-                next = self.read(&ir, block + 1, None)?;
+                next = self.read(&mut ir, block + 1, None)?;
             }
             sums = self.multiply(&ir, now, sums);
         }
