@@ -91,6 +91,18 @@ pub(crate) fn sums_of(elem: Elem) -> Option<Elem> {
     }
 }
 
+/// Whether there are products of two types: of one and the same, of bytes with and without sign, and of the
+/// two kinds of f8.
+pub(crate) fn multiplies(a: Elem, b: Elem) -> bool {
+    let alike = |kinds: [Elem; 2]| kinds.contains(&a) && kinds.contains(&b);
+    a == b || alike([Elem::I8, Elem::U8]) || alike([Elem::F8E4M3, Elem::F8E5M2])
+}
+
+/// Whether an instruction on one type takes tiles of another: of tf32 also f32, whose lower bits it ignores.
+pub(crate) fn taken_as(of: Elem, by: Elem) -> bool {
+    of == by || (of, by) == (Elem::F32, Elem::TF32)
+}
+
 /// Whether `reduce` has this operator for a type.
 pub(crate) fn reduces(kind: &str, elem: Elem) -> bool {
     match kind {

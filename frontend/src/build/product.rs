@@ -154,7 +154,7 @@ impl Body {
         let operation = "dot";
         let ((of, left), (found, right)) = (self.shaped(operation, a)?, self.shaped(operation, b)?);
         let ([m, k], [n, other]) = (pair(&left, a)?, pair(&right, b)?);
-        if of != found {
+        if !rules::multiplies(of, found) {
             return Err(fail(Problem::Types {
                 operation,
                 expected: of,
@@ -175,8 +175,9 @@ impl Body {
         };
         let mut args = vec![tree::arg(a.expr()), tree::arg(b.expr())];
         if let Some(mma) = mma {
-            for (expected, found) in [(of, mma.atom.a), (sums, mma.atom.c)] {
-                if expected != found {
+            let sides = [(of, mma.atom.a), (found, mma.atom.b), (sums, mma.atom.c)];
+            for (expected, found) in sides {
+                if !rules::taken_as(expected, found) {
                     return Err(fail(Problem::Types {
                         operation: "mma",
                         expected,

@@ -107,7 +107,10 @@ impl<'c> Assignment<'c> {
             });
             let Some(open) = open else { return Ok(()) };
             let (value, tile) = self.classes.tiles[open].clone();
-            let (fast, vector) = self.memory(value, &tile);
+            let last = tile.shape.len().saturating_sub(1);
+            let (fast, vector) = self
+                .memory(value, &tile)
+                .unwrap_or((last, VECTOR_BYTES / tile.elem.bytes()));
             let layout = TileLayout::blocked(&tile.shape, fast, vector, self.threads);
             self.assign(value, layout);
         }
@@ -142,6 +145,9 @@ impl<'c> Assignment<'c> {
                 }
                 _ => continue,
             };
+            if self.turned_in_memory(op, known, wanted) {
+                continue;
+            }
             let layout = seen_from(op, known, layout, wanted)?;
             self.assign(wanted, layout);
             found = true;
@@ -151,7 +157,7 @@ impl<'c> Assignment<'c> {
 
     /// The axis of a class that is fast in memory, where what is loaded decides before what is stored, and
     /// the elements along it of the narrowest access.
-    fn memory(&self, value: IrValue<'c>, tile: &TileType) -> (usize, i64) {
+    fn memory(&self, value: IrValue<'c>, tile: &TileType) -> Option<(usize, i64)> {
         let class = self.classes.class(value);
         let mut accesses = Vec::new();
         for op in &self.operations {
@@ -167,13 +173,20 @@ impl<'c> Assignment<'c> {
             }
         }
         accesses.sort_by_key(|(stores, ..)| *stores);
-        let Some((_, fast, _)) = accesses.first().copied() else {
-            let last = tile.shape.len().saturating_sub(1);
-            return (last, VECTOR_BYTES / tile.elem.bytes());
-        };
+        let (_, fast, _) = accesses.first().copied()?;
         let along = accesses.iter().filter(|(_, axis, _)| *axis == fast);
         let vector = along.map(|(.., vector)| *vector).min();
-        (fast, vector.unwrap_or(1))
+        Some((fast, vector.unwrap_or(1)))
+    }
+
+    /// Whether both sides of a transposition lie in memory, and what goes along it on one side would go
+    /// across it on the other: each gets a layout of its own.
+    fn turned_in_memory(&self, op: IrOp<'c>, one: IrValue<'c>, two: IrValue<'c>) -> bool {
+        let fast = |value| self.memory(value, &tile_of(op, value).ok()?);
+        match (name_of(op).as_str(), fast(one), fast(two)) {
+            ("tile.transpose", Some((one, _)), Some((two, _))) => one == two,
+            _ => false,
+        }
     }
 
     /// Writes the layouts into the types.

@@ -6,7 +6,7 @@ use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::call::{ArgValue, Call};
 use crate::eval::values::{Tile, Value, elem_name, mma_atom};
 use crate::eval::{Evaluator, Result, Stop};
-use crate::rules::sums_of;
+use crate::rules::{self, sums_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::value::Val;
 
@@ -40,7 +40,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return Err(Stop::Reported);
         };
         let (a, b) = (self.factor(first)?, self.factor(second)?);
-        if a.elem != b.elem {
+        if !rules::multiplies(a.elem, b.elem) {
             let (x, y) = (elem_name(a.elem), elem_name(b.elem));
             let message = format!("`dot` has operands of different types: {x} and {y}");
             let label = "nothing is converted silently";
@@ -59,7 +59,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return self.error(codes::WRONG_TYPE, call.span, message, "here");
         };
         let pinned = match call.named("mma") {
-            Some(arg) => Some(self.pinned_mma(arg, (a.elem, elem))?),
+            Some(arg) => Some(self.pinned_mma(arg, [a.elem, b.elem, elem])?),
             None => None,
         };
         let shape = [a.shape[0], b.shape[0]];
@@ -85,7 +85,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 
     /// `mma = …`: the atom, or how warps share the tile too, as a type of the IR.
-    fn pinned_mma(&mut self, arg: &ArgValue<'c, 'a>, (of, sums): (Elem, Elem)) -> Result<String> {
+    fn pinned_mma(&mut self, arg: &ArgValue<'c, 'a>, [a, b, sums]: [Elem; 3]) -> Result<String> {
         let (atom, text) = match &arg.value {
             Value::Static(val @ Val::MmaAtom(atom)) => (*atom, val.to_string()),
             Value::Static(val @ Val::TiledMma(mma)) => (mma.atom, val.to_string()),
@@ -94,13 +94,19 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 return self.expected(what, &other.clone(), arg.expr.span);
             }
         };
-        if (atom.a, atom.b, atom.c) != (of, of, sums) {
-            let (of, sums) = (elem_name(of), elem_name(sums));
+        let takes = rules::taken_as(a, atom.a) && rules::taken_as(b, atom.b);
+        if !takes || atom.c != sums {
+            let [a, b, sums] = [a, b, sums].map(elem_name);
+            let of = if a == b {
+                a.to_owned()
+            } else {
+                format!("{a} and {b}")
+            };
             let message = format!(
                 "`{}` does not multiply tiles of {of} and add up in {sums}",
                 mma_atom(&atom)
             );
-            let label = format!("expected one of {of}, {of} and {sums}");
+            let label = format!("expected one of {a}, {b} and {sums}");
             return self.error(codes::ILLEGAL_ATOM, arg.expr.span, message, label);
         }
         Ok(text)
