@@ -357,6 +357,9 @@ fn initialize() {
             // read for the next block stands before this block's products, and ptxas interleaves the two.
             // Heuristics that shorten live ranges undo that (docs/performance.md).
             c"--pre-RA-sched=source".as_ptr(),
+            // LICM compares all accesses of a loop with each other to keep one in a register: only where
+            // they are few. Fragments are in registers already.
+            c"--licm-mssa-max-acc-promotion=32".as_ptr(),
         ];
         // SAFETY: called once, before any other thread uses LLVM through this module.
         unsafe {
