@@ -216,8 +216,7 @@ impl<'c> Lowering<'c> {
                     plan.dst.vector
                 )));
             }
-            let address = self.address(dst.0, &values[0]);
-            self.store_as(address, value, 4);
+            self.store_at(dst.0, &values[0], value, 4);
         }
         Ok(())
     }

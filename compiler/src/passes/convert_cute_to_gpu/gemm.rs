@@ -57,8 +57,8 @@ impl<'c> Lowering<'c> {
                 .into_iter()
                 .zip(values.iter().step_by(step.max(1)))
             {
-                let address = self.address(&views[0], &at.add(offset));
-                self.store_as(address, value, (step as i64 * plan.atom.c.bytes()).max(1));
+                let bytes = (step as i64 * plan.atom.c.bytes()).max(1);
+                self.store_at(&views[0], &at.add(offset), value, bytes);
             }
         }
         Ok(())
@@ -133,8 +133,8 @@ impl<'c> Lowering<'c> {
                     "an operand register holds {per} neighbouring elements, but the fragment's values lie as {values}"
                 )));
             }
-            let address = self.address(view, &at.add(&group[0]));
-            loaded.push(self.load_as(address, ty, per * view.ptr.elem.bytes()));
+            let bytes = per * view.ptr.elem.bytes();
+            loaded.push(self.load_at(view, &at.add(&group[0]), ty, bytes));
         }
         Ok(loaded)
     }

@@ -2,7 +2,7 @@
 use super::super::emit::Emitter;
 use super::split::PART;
 use super::{Lowering, SMEM_SYMBOL};
-use cutec_dialects::builder::{Insertion, IrValue, OpBuilder, value_key};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, value_key};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::semantics::{SemError, element_offset, offsets_of};
 use cutec_dialects::value::{Val, View, without_underscore};
@@ -42,8 +42,14 @@ impl<'c> Lowering<'c> {
         self.add_base(symbol, offset)
     }
 
-    /// Address of the element at a layout offset of a view.
+    /// Address of the element at a layout offset of a view, through which anything may happen to it.
     pub(super) fn address(&mut self, view: &View, inside: &Int) -> IrValue<'c> {
+        self.cells.forget_slot(view.ptr.base);
+        self.address_of(view, inside)
+    }
+
+    /// The address for an access that the cells know of.
+    pub(super) fn address_of(&mut self, view: &View, inside: &Int) -> IrValue<'c> {
         let (of_view, of_element) = Emitter::byte_offsets(view, inside);
         let base = &self.bases[view.ptr.base - 1];
         let of_view = of_view.add(&Int::Static(base.bytes));
@@ -56,9 +62,8 @@ impl<'c> Lowering<'c> {
         if self.asks_caches(view) {
             return self.load_special(view, inside, count, None);
         }
-        let address = self.address(view, inside);
         let ty = self.contiguous_type(view.ptr.elem, count);
-        self.load_as(address, ty, count * view.ptr.elem.bytes())
+        self.load_at(view, inside, ty, count * view.ptr.elem.bytes())
     }
 
     /// Stores a value of `count` elements that lie contiguously.
@@ -72,8 +77,7 @@ impl<'c> Lowering<'c> {
         if self.asks_caches(view) {
             return self.store_special(view, inside, count, value, None);
         }
-        let address = self.address(view, inside);
-        self.store_as(address, value, count * view.ptr.elem.bytes());
+        self.store_at(view, inside, value, count * view.ptr.elem.bytes());
     }
 
     /// A load of a type at an address that is aligned to the whole of it.
@@ -92,13 +96,18 @@ impl<'c> Lowering<'c> {
     }
 
     /// A store of a value at an address that is aligned to the whole of it.
-    pub(super) fn store_as(&mut self, address: IrValue<'c>, value: IrValue<'c>, align: i64) {
+    pub(super) fn store_as(
+        &mut self,
+        address: IrValue<'c>,
+        value: IrValue<'c>,
+        align: i64,
+    ) -> IrOp<'c> {
         let ir = &self.emitter.ir;
         let attrs = [
             ("alignment", ir.attr(&format!("{align} : i64"))),
             ("ordering", ir.attr("0 : i64")),
         ];
-        ir.op("llvm.store", &[value, address], &attrs, &[]);
+        ir.op("llvm.store", &[value, address], &attrs, &[])
     }
 
     pub(super) fn contiguous_type(&self, elem: Elem, count: i64) -> Type<'c> {

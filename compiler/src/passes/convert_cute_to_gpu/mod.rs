@@ -11,6 +11,7 @@
 //! stands for an SSA value, and emits arithmetic where an address needs it.
 mod atomic;
 mod bounds;
+mod cells;
 mod copy;
 mod gemm;
 mod guarded;
@@ -65,6 +66,8 @@ struct Lowering<'c> {
     policies: HashMap<Evict, IrValue<'c>>,
     /// Long vectors, as the parts that were computed in their place.
     parts: HashMap<usize, Vec<IrValue<'c>>>,
+    /// What registers hold at the operation at hand.
+    cells: cells::Cells<'c>,
     dead: Vec<IrOp<'c>>,
 }
 
@@ -124,6 +127,7 @@ fn lower_kernel(context: &Context, function: IrOp, target: &Target) -> Result<bo
         hints: Hints::NONE,
         policies: HashMap::new(),
         parts: HashMap::new(),
+        cells: cells::Cells::default(),
         dead: Vec::new(),
     };
     lowering.arguments(function, body)?;
@@ -190,7 +194,9 @@ impl<'c> Lowering<'c> {
         for region in 0..op.region_count() {
             for block in blocks(op, region) {
                 self.emitter.enter();
+                self.cells.forget();
                 self.block(block)?;
+                self.cells.forget();
                 self.emitter.leave();
                 self.end_of_iteration(op, block);
             }
