@@ -108,7 +108,7 @@ fn buffer<'c>(op: IrOp<'c>, kernel: &Kernel<'c>) -> Result<Buffer<'c>, String> {
         .ok_or_else(|| format!("expects a static layout, but allocates {text}"))?;
     Ok(Buffer {
         op,
-        bytes: elements * view.ptr.elem.bytes(),
+        bytes: view.ptr.elem.bytes_of(elements),
         align: view.ptr.align.max(ALIGN),
         life: kernel.life(op),
         text,
