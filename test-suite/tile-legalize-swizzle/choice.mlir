@@ -22,10 +22,11 @@ gpu.module @kernels {
 !smem = !cute.memref<f32, smem, align<128>, "(32,32,1):(1,32,1024)">
 
 gpu.module @kernels {
-  // A thread writes a column, four numbers at once, and reads a row, number by number.
+  // A thread writes a column, four numbers at once, and reads a row, number by number. Rows are padded: no
+  // access is of matrices.
   // CHECK-LABEL: gpu.func @transposed
   // CHECK: alloc_smem() {cute.accesses = "write: 32 wavefronts, 32 at best; read: 32 wavefronts, 32 at best"}
-  // CHECK-SAME: "S<3,2,3> o 0 o (32,32,1):(1,32,1024)"
+  // CHECK-SAME: "(32,32,1):(1,36,1152)"
   gpu.func @transposed(%x: tensor<32x32xf32, #tile.tv<"(32,32):(32,1)">>, %i: i32) {
     %s = cute.memref.alloc_smem() : () -> !smem
     tile.write %x, %s[%i] : tensor<32x32xf32, #tile.tv<"(32,32):(32,1)">>, !smem

@@ -38,9 +38,9 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // Through a swizzled buffer, written in pairs and read in eights.
+  // Through a buffer without bank conflicts, written in pairs and read in eights.
   // CHECK-LABEL: gpu.func @memory
-  // CHECK: alloc_smem() : () -> !cute.memref<f16, smem, align<128>, "S<3,3,3> o 0 o (64,64):(64,1)">
+  // CHECK: alloc_smem() : () -> !cute.memref<f16, smem, align<128>, "(64,64):(72,1)">
   // CHECK-NOT: nvvm.barrier0
   // CHECK: cute.copy({{.*}} : !cute_nvgpu.atom.universal_copy<f16, 32 b>
   // CHECK: nvvm.barrier0

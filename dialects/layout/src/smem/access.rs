@@ -46,6 +46,8 @@ pub struct Access {
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) what: String,
+    /// Whether it is an `ldmatrix`.
+    pub(super) matrices: bool,
     /// Elements that a lane accesses in one piece.
     pub(super) width: usize,
     pub(super) bytes: u32,
@@ -94,6 +96,7 @@ impl Plan {
             }
         }
         Ok(Plan {
+            matrices: matches!(access.kind, Kind::Ldmatrix { .. }),
             what: access.what.clone(),
             width,
             bytes: bits / 8,

@@ -45,17 +45,18 @@ fn along(tile: Tile, plans: &[Plan]) -> Vec<Base> {
     let (fast, _) = extents(tile);
     let none = || Swizzle::new(0, 0, 0).into_iter().collect();
     let orders = orders(tile, plans);
-    let mut bases = vec![Base {
+    let bases = vec![Base {
         inner: pieces_of(tile, fast, 0),
         swizzles: none(),
     }];
     let vector = vector(tile, plans);
+    let mut swizzled = Vec::new();
     for bytes in PIECES {
         let width = bytes * 8 / elem_bits(tile);
         if width <= vector || fast % width != 0 {
             continue;
         }
-        bases.extend(orders.iter().map(|order| Base {
+        swizzled.extend(orders.iter().map(|order| Base {
             inner: pieces_of(tile, width, *order),
             swizzles: swizzles(tile, vector, width),
         }));
@@ -63,13 +64,19 @@ fn along(tile: Tile, plans: &[Plan]) -> Vec<Base> {
     let rounded = (fast + vector - 1) / vector * vector;
     let row = BANK_ROW_BITS / elem_bits(tile);
     let strides = (0..=row / vector).map(|pad| rounded + pad * vector);
+    let mut padded = Vec::new();
     for stride in strides.filter(|stride| *stride != fast) {
-        bases.extend(orders.iter().map(|order| Base {
+        padded.extend(orders.iter().map(|order| Base {
             inner: join(tile, Layout::scalar(fast, 1), slow(tile, stride, *order)),
             swizzles: none(),
         }));
     }
-    bases
+    // Places behind a swizzle are computed, those in rows of any length are at fixed distances, which
+    // instructions of vectors have room for.
+    match plans.iter().any(|plan| plan.matrices) {
+        true => bases.into_iter().chain(swizzled).chain(padded).collect(),
+        false => bases.into_iter().chain(padded).chain(swizzled).collect(),
+    }
 }
 
 /// Swizzles of pieces of `width` elements that leave `vector` of them together: the one that mixes

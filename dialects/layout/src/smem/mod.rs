@@ -176,7 +176,8 @@ type Judged = Result<Chosen, (String, Fault)>;
 /// A layout that is legal for all accesses: the first without bank conflicts, else the one with the
 /// fewest wavefronts. In this order: compact; swizzled, in pieces of 128, 64 and 32 bytes, rows that
 /// are read together moved beside each other where the swizzle needs it; padded; the same with the
-/// other axis fast.
+/// other axis fast. Where no access is an `ldmatrix`, padded comes before swizzled: its places are at fixed
+/// distances, and cost no arithmetic.
 ///
 /// # Errors
 /// If the tile or an access is none, or no layout that is tried is legal for all accesses.
