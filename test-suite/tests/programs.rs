@@ -115,7 +115,7 @@ fn code(ptx: &str) -> String {
 }
 
 #[test]
-fn examples_continue_from_the_tile_and_the_cute_level() {
+fn examples_continue_from_every_level() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
     let folder = tempfile::tempdir().expect("a folder");
     let run = |name: &str, arguments: &[&OsStr]| {
@@ -136,7 +136,7 @@ fn examples_continue_from_the_tile_and_the_cute_level() {
         seen += 1;
         let direct = run("cutec", &[path.as_os_str()]);
         assert!(direct.contains("cutec-abi-begin"), "{}", path.display());
-        for level in ["tile", "cute"] {
+        for level in ["tile", "cute", "mlir"] {
             let text = folder.path().join(format!("{level}.mlir"));
             let (file, text) = (path.as_os_str(), text.as_os_str());
             run(

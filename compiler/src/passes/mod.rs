@@ -191,21 +191,21 @@ pub struct KernelAttributes {
 /// See [`KernelAttributes`].
 pub fn kernel_attributes(module: IrOp) -> Vec<KernelAttributes> {
     let mut found = Vec::new();
-    for (_, functions) in walk::kernels(module) {
-        for function in functions {
-            let name = walk::string_attribute(function, "sym_name").unwrap_or_default();
-            let smem = function.attribute("cute.smem_bytes").ok();
-            let smem = smem
-                .and_then(integer_value)
-                .and_then(|smem| u32::try_from(smem).ok())
-                .unwrap_or(0);
-            found.push(KernelAttributes {
-                name,
-                abi: walk::string_attribute(function, "cute.abi"),
-                smem_bytes: smem,
-                threads: walk::function_block_size(function),
-            });
-        }
+    let functions = walk::kernels(module).into_iter();
+    let functions = functions.flat_map(|(_, functions)| functions);
+    for function in functions.chain(walk::lowered_kernels(module)) {
+        let name = walk::string_attribute(function, "sym_name").unwrap_or_default();
+        let smem = function.attribute("cute.smem_bytes").ok();
+        let smem = smem
+            .and_then(integer_value)
+            .and_then(|smem| u32::try_from(smem).ok())
+            .unwrap_or(0);
+        found.push(KernelAttributes {
+            name,
+            abi: walk::string_attribute(function, "cute.abi"),
+            smem_bytes: smem,
+            threads: walk::function_block_size(function),
+        });
     }
     found
 }

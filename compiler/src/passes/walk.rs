@@ -51,7 +51,12 @@ pub(super) fn next_operation<'c>(op: IrOp<'c>) -> Option<IrOp<'c>> {
 
 /// Threads of a block, where the function says how many.
 pub(super) fn function_block_size(function: IrOp) -> Option<i64> {
-    let text = function.attribute("known_block_size").ok()?.to_string();
+    // Upstream passes give it another name.
+    let names = ["known_block_size", "gpu.known_block_size"];
+    let mut found = names
+        .iter()
+        .filter_map(|name| function.attribute(name).ok());
+    let text = found.next()?.to_string();
     let (_, list) = text.strip_suffix('>')?.split_once(':')?;
     list.split(',')
         .map(|extent| extent.trim().parse::<i64>().ok())
@@ -88,6 +93,23 @@ pub(super) fn blocks<'c>(op: IrOp<'c>, region: usize) -> Vec<IrBlock<'c>> {
 
 /// The kernels of a module: each `gpu.func` with its block, by `gpu.module`.
 pub(super) fn kernels(module: IrOp) -> Vec<(IrBlock, Vec<IrOp>)> {
+    let functions = |block| {
+        let all = operations(block).into_iter();
+        all.filter(|op| name_of(*op) == "gpu.func").collect()
+    };
+    let blocks = device_blocks(module).into_iter();
+    blocks.map(|block| (block, functions(block))).collect()
+}
+
+/// The kernels of a module that upstream passes have lowered already.
+pub(super) fn lowered_kernels(module: IrOp) -> Vec<IrOp> {
+    let all = device_blocks(module).into_iter().flat_map(operations);
+    all.filter(|op| name_of(*op) == "llvm.func" && op.attribute("nvvm.kernel").is_ok())
+        .collect()
+}
+
+/// What each `gpu.module` of a module holds.
+fn device_blocks(module: IrOp) -> Vec<IrBlock> {
     let body = blocks(module, 0).into_iter().next();
     let modules = body
         .into_iter()
@@ -95,15 +117,6 @@ pub(super) fn kernels(module: IrOp) -> Vec<(IrBlock, Vec<IrOp>)> {
         .filter(|op| name_of(*op) == "gpu.module");
     modules
         .filter_map(|op| blocks(op, 0).into_iter().next())
-        .map(|block| {
-            (
-                block,
-                operations(block)
-                    .into_iter()
-                    .filter(|op| name_of(*op) == "gpu.func")
-                    .collect(),
-            )
-        })
         .collect()
 }
 

@@ -294,16 +294,20 @@ impl Signature {
         Ok(())
     }
 
-    /// Pins how many warps share each product along its two axes.
+    /// Pins how many warps a block has, `[4]`, or how many share each product along m and n, `[2, 4]`.
     ///
     /// # Errors
-    /// When there would be none, or more than a block has.
+    /// When there are no or more than two numbers, or not 1 to 32 warps.
     #[track_caller]
-    pub fn warps(&mut self, rows: i64, columns: i64) -> Result<()> {
-        self.range("warps", "the number of rows", rows, 1, MOST_WARPS)?;
-        let most = MOST_WARPS / rows;
-        self.range("warps", "the number of columns", columns, 1, most)?;
-        self.clause("warps", &[rows, columns]);
+    pub fn warps(&mut self, warps: impl IntoIterator<Item = i64>) -> Result<()> {
+        let warps: Vec<i64> = warps.into_iter().collect();
+        self.range("warps", "the number of axes", warps.len() as i64, 1, 2)?;
+        let mut most = MOST_WARPS;
+        for count in &warps {
+            self.range("warps", "the number of warps", *count, 1, most)?;
+            most /= count;
+        }
+        self.clause("warps", &warps);
         Ok(())
     }
 

@@ -26,7 +26,7 @@ fn gemm() -> Result<Kernel, BuildError> {
     let alpha = gemm.number("alpha", Elem::F32)?;
     gemm.divisible("k", 8)?;
     gemm.raster(4)?;
-    gemm.warps(2, 1)?;
+    gemm.warps([2, 1])?;
     let counts = [Extent::name("m").tiles(64), Extent::name("n").tiles(32)];
     let mut body = gemm.tiles(counts)?;
 

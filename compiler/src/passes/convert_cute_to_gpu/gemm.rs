@@ -183,8 +183,9 @@ impl<'c> Lowering<'c> {
             ("multiplicandBPtxType", plan.atom.b),
         ] {
             let ptx = match elem {
+                Elem::F16 => "f16",
                 Elem::BF16 => "bf16",
-                Elem::TF32 => "tf32",
+                Elem::TF32 | Elem::F32 => "tf32",
                 Elem::I4 => "s4",
                 Elem::U4 => "u4",
                 Elem::I8 => "s8",
