@@ -19,12 +19,12 @@ pub struct Mma {
 }
 
 impl Mma {
-    /// `mma.sync` of this shape, of elements of `of` with sums in `sums`.
+    /// `mma.sync` of this shape, of elements of both types with sums in `sums`.
     ///
     /// # Errors
     /// When there is no such instruction.
     #[track_caller]
-    pub fn sync([m, n, k]: [u32; 3], of: Elem, sums: Elem) -> Result<Self> {
+    pub fn sync([m, n, k]: [u32; 3], of: [Elem; 2], sums: Elem) -> Result<Self> {
         Self::of_atom(MmaOp::Sync { m, n, k }, of, sums)
     }
 
@@ -34,12 +34,11 @@ impl Mma {
     /// When there is none for the type.
     #[track_caller]
     pub fn fma(of: Elem) -> Result<Self> {
-        Self::of_atom(MmaOp::Fma, of, of)
+        Self::of_atom(MmaOp::Fma, [of; 2], of)
     }
 
     #[track_caller]
-    fn of_atom(op: MmaOp, of: Elem, sums: Elem) -> Result<Self> {
-        let (a, b, c) = (of, of, sums);
+    fn of_atom(op: MmaOp, [a, b]: [Elem; 2], c: Elem) -> Result<Self> {
         let atom = MmaAtom { op, a, b, c };
         match atom.verify() {
             Ok(()) => Ok(Self {
@@ -66,10 +65,15 @@ impl Mma {
     }
 
     fn expr(&self) -> Expr {
-        let of = [self.atom.a, self.atom.c].map(elem_expr);
-        let atom = match self.atom.op {
-            MmaOp::Sync { m, n, k } => tree::generic(&format!("sm80_{m}x{n}x{k}"), of),
-            MmaOp::Fma => tree::generic("fma", [elem_expr(self.atom.c)]),
+        let MmaAtom { op, a, b, c } = self.atom;
+        let atom = match op {
+            MmaOp::Sync { m, n, k } if a == b => {
+                tree::generic(&format!("sm80_{m}x{n}x{k}"), [a, c].map(elem_expr))
+            }
+            MmaOp::Sync { m, n, k } => {
+                tree::generic(&format!("sm80_{m}x{n}x{k}"), [a, b, c].map(elem_expr))
+            }
+            MmaOp::Fma => tree::generic("fma", [elem_expr(c)]),
         };
         if self.atoms.is_none() && self.permute.is_none() {
             return atom;

@@ -68,7 +68,7 @@ fn wrong_calls_say_what_was_expected_and_found() {
     let bytes = body.zeros(Elem::F8E4M3, [16, 32]).expect("a tile");
     let square = body.zeros(Elem::F16, [16, 16]).expect("a tile");
     let sums = body.zeros(Elem::F32, [16, 16]).expect("a tile");
-    let mma = Mma::sync([16, 8, 16], Elem::BF16, Elem::F32).expect("an atom");
+    let mma = Mma::sync([16, 8, 16], [Elem::BF16; 2], Elem::F32).expect("an atom");
 
     let messages = [
         said(body.add(&a, &narrow)),
@@ -216,6 +216,40 @@ fn literals_are_those_of_the_host() {
     }
     let kernel = body.finish().expect("it is right");
     assert!(ir(&kernel, false).is_ok(), "{:?}", ir(&kernel, false));
+}
+
+#[test]
+fn instructions_are_pinned_for_their_types() {
+    let (_, _, mut body) = one_dimension();
+    let mut build = |of: [Elem; 2], sums: Elem, mma: Mma| -> Result<Value> {
+        let a = body.zeros(of[0], [32, 32])?;
+        let b = body.zeros(of[1], [32, 32])?;
+        let start = body.zeros(sums, [32, 32])?;
+        body.dot_onto_by(&start, &a, &b, &mma)
+    };
+    let bytes = [Elem::U8, Elem::I8];
+    let mixed = Mma::sync([16, 8, 32], bytes, Elem::I32).expect("an atom");
+    build(bytes, Elem::I32, mixed.clone()).expect("a product");
+    let half = [Elem::F16; 2];
+    let shared = Mma::sync([16, 8, 16], half, Elem::F32).expect("an atom");
+    let shared = shared.atoms([2, 1, 1]).permute([32, 16, 16]);
+    build(half, Elem::F32, shared).expect("a product");
+    build(
+        [Elem::F32; 2],
+        Elem::F32,
+        Mma::fma(Elem::F32).expect("an atom"),
+    )
+    .expect("a product");
+    let other = said(build([Elem::I8; 2], Elem::I32, mixed));
+    assert_eq!(
+        other,
+        "`mma` expects i8, found u8: nothing is converted silently"
+    );
+    let none = said(Mma::sync([16, 8, 8], bytes, Elem::I32));
+    assert!(none.contains("m16n8k8"), "{none}");
+    let kernel = body.finish().expect("it is right");
+    let text = ir(&kernel, false).expect("it verifies");
+    assert_eq!(text.matches("tile.dot").count(), 3, "{text}");
 }
 
 /// One call with operands among the values so far; what is refused leaves no trace.

@@ -31,7 +31,7 @@ fn gemm() -> Result<Kernel, BuildError> {
     let mut body = gemm.tiles(counts)?;
 
     let (i, j, k) = (body.tile_index(0)?, body.tile_index(1)?, body.extent("k")?);
-    let mma = Mma::sync([16, 8, 16], Elem::BF16, Elem::F32)?;
+    let mma = Mma::sync([16, 8, 16], [Elem::BF16; 2], Elem::F32)?;
     let zeros = body.zeros(Elem::F32, [64, 32])?;
     let [sums] = body.repeat(
         Loop::tiles(&k, 32).pipeline(3),
