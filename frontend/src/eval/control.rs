@@ -3,20 +3,24 @@
 //! A `return` in a branch at the end of a function leaves no trace: what follows goes into the other
 //! branch. Every other exit from within such a branch sets a flag (`exits`).
 
+use super::exits::exits_of_if;
 use super::stmt::{Flow, Place, Rest};
-use super::values::{Value, elem_name};
+use super::tiles::Carried;
+use super::values::{Tile, Value, elem_name};
 use super::{Evaluator, Result, Stop};
 use crate::ast::{BinaryOp, ElseBranch, Expr, ExprKind, IfExpr};
 use crate::diagnostics::codes;
 use crate::source::Span;
 use cutec_dialects::builder::{Insertion, IrBlock, IrValue, region_with_block, result_of};
 use cutec_dialects::elem::Elem;
-use melior::ir::{Region, Type};
+use melior::ir::{Region, Type, ValueLike};
 
 /// A value of two branches, as results of the operation say it.
 enum Joined<'c, 'a> {
     Known(Box<Value<'c, 'a>>),
     Result(usize, Elem, Option<i64>),
+    /// A tile; the one of a branch says its type.
+    Tile(usize, Tile<'c>),
     Tuple(Vec<Joined<'c, 'a>>),
 }
 
@@ -76,9 +80,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let outside = self.ir(span)?.insertion;
         let (then_region, then_block) = region_with_block(&[]);
         let (else_region, else_block) = region_with_block(&[]);
-        let then = self.in_block(then_block, |this| this.block(&parts.then, inner));
-        let otherwise = self.in_block(else_block, |this| this.otherwise(parts, inner));
-        let (then, otherwise) = (then?, otherwise?);
+        // Variables of tiles that a branch assigns to are results, unless a branch is left early.
+        let carried = match exits_of_if(parts) {
+            0 => self.carried_by_if(parts),
+            _ => Vec::new(),
+        };
+        let then = self.branch(then_block, &carried, |this| this.block(&parts.then, inner));
+        let otherwise = self.branch(else_block, &carried, |this| this.otherwise(parts, inner));
+        let ((then, first), (otherwise, second)) = (then?, otherwise?);
         debug_assert!(matches!(outside, Insertion::End(_)));
         let mut consumed = false;
         let (then, otherwise) = match (then, otherwise) {
@@ -132,6 +141,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 })
             }
         };
+        let results = yields.types.len();
+        yields.first.extend(first);
+        yields.second.extend(second);
+        let tiles = carried.iter().map(|(_, tile)| tile.ir.r#type());
+        yields.types.extend(tiles);
         let Yields {
             first,
             second,
@@ -155,12 +169,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             &types,
             vec![then_region, else_region],
         );
+        self.rebind(&carried, |at| result_of(op, results + at));
         let flow = match (flow, joined) {
             (Some(flow), _) => flow,
             (None, Some(joined)) => {
-                let value = rebuild(&joined, &mut |at, elem, len| {
-                    super::arith::number_or_vector(result_of(op, at), elem, len)
-                });
+                let value = rebuild(&joined, &|at| result_of(op, at));
                 if tail {
                     Flow::Return(value)
                 } else {
@@ -170,6 +183,23 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             (None, None) => Flow::Next(Value::Unit),
         };
         Ok((flow, consumed))
+    }
+
+    /// Runs a branch; what it gives, and what it leaves in the variables of tiles.
+    fn branch(
+        &mut self,
+        block: IrBlock<'c>,
+        carried: &[Carried<'c>],
+        body: impl FnOnce(&mut Self) -> Result<Flow<'c, 'a>>,
+    ) -> Result<(Flow<'c, 'a>, Vec<IrValue<'c>>)> {
+        let before = |at: usize| carried[at].1.ir;
+        let result = self.in_block(block, |this| {
+            this.rebind(carried, before);
+            let flow = body(this)?;
+            Ok((flow, this.held(carried)))
+        });
+        self.rebind(carried, before);
+        result
     }
 
     fn otherwise(&mut self, parts: &'a IfExpr, place: Place) -> Result<Flow<'c, 'a>> {
@@ -320,6 +350,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             (Value::Cute(x), Value::Cute(y)) if x.ir == y.ir => {
                 return Ok(Joined::Known(Box::new(a.clone())));
             }
+            (Value::Tile(x), Value::Tile(y)) if (x.elem, &x.shape) == (y.elem, &y.shape) => {
+                yields.first.push(x.ir);
+                yields.second.push(y.ir);
+                yields.types.push(x.ir.r#type());
+                return Ok(Joined::Tile(yields.first.len() - 1, x.clone()));
+            }
             _ => {}
         }
         let a = self.in_block(first, |this| this.operand(a, span))?;
@@ -336,7 +372,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 codes::WRONG_TYPE,
                 span,
                 message,
-                "both must give numbers, depending on a run-time value",
+                "both must give numbers, or tiles of one type and shape, depending on a run-time value",
             );
         };
         let elem = match (x, y) {
@@ -380,11 +416,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
 fn rebuild<'c, 'a>(
     joined: &Joined<'c, 'a>,
-    result: &mut impl FnMut(usize, Elem, Option<i64>) -> Value<'c, 'a>,
+    result: &impl Fn(usize) -> IrValue<'c>,
 ) -> Value<'c, 'a> {
     match joined {
         Joined::Known(value) => (**value).clone(),
-        Joined::Result(at, elem, len) => result(*at, *elem, *len),
+        Joined::Result(at, elem, len) => super::arith::number_or_vector(result(*at), *elem, *len),
+        Joined::Tile(at, tile) => Value::Tile(Tile {
+            ir: result(*at),
+            ..tile.clone()
+        }),
         Joined::Tuple(parts) => {
             Value::Tuple(parts.iter().map(|part| rebuild(part, result)).collect())
         }

@@ -4,7 +4,7 @@
 use super::stmt::{BREAKS, CONTINUES, Flow, RETURNS};
 use super::values::{Slot, Value};
 use super::{Evaluator, Result, Stop};
-use crate::ast::{BinaryOp, Block, ElseBranch, Expr, ExprKind, Function, StmtKind};
+use crate::ast::{BinaryOp, Block, ElseBranch, Expr, ExprKind, Function, IfExpr, StmtKind};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
 use cutec_dialects::builder::{Insertion, IrValue, region_with_block};
@@ -238,16 +238,19 @@ pub(super) fn exits_of(block: &Block) -> u8 {
 fn exits_of_expr(expr: &Expr) -> u8 {
     match &*expr.kind {
         ExprKind::Block(block) => exits_of(block),
-        ExprKind::If(parts) => {
-            let otherwise = match &parts.otherwise {
-                Some(ElseBranch::Block(block)) => exits_of(block),
-                Some(ElseBranch::If(expr)) => exits_of_expr(expr),
-                None => 0,
-            };
-            exits_of(&parts.then) | otherwise
-        }
+        ExprKind::If(parts) => exits_of_if(parts),
         _ => 0,
     }
+}
+
+/// As [`exits_of`], of both branches.
+pub(super) fn exits_of_if(parts: &IfExpr) -> u8 {
+    let otherwise = match &parts.otherwise {
+        Some(ElseBranch::Block(block)) => exits_of(block),
+        Some(ElseBranch::If(expr)) => exits_of_expr(expr),
+        None => 0,
+    };
+    exits_of(&parts.then) | otherwise
 }
 
 /// Whether some `return` of a function may need a flag: all but those of its body and of the branches of an

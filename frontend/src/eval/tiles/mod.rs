@@ -15,6 +15,7 @@ mod shape;
 mod variables;
 
 pub(super) use launch::TileLaunch;
+pub(super) use variables::Carried;
 
 use super::values::{Tile, Value, elem_name};
 use super::{Evaluator, Result};

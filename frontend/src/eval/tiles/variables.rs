@@ -1,7 +1,7 @@
-//! Variables that hold a tile. There is no memory behind them: an assignment binds another tile, and
-//! a loop carries them from round to round as its iteration arguments.
+//! Variables that hold a tile. There is no memory behind them: an assignment binds another tile, a loop
+//! carries them from round to round as its iteration arguments, and branches give them as results.
 
-use crate::ast::{Block, Expr, ExprKind, StmtKind};
+use crate::ast::{Block, ElseBranch, Expr, ExprKind, IfExpr, StmtKind};
 use crate::eval::values::{Tile, Value};
 use crate::eval::{Evaluator, Result};
 use crate::source::Span;
@@ -27,9 +27,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         if binding.regions != self.regions {
             let what = format!(
-                "assigning to the tile `{name}` in a run-time branch, or in a run-time loop that is left early,"
+                "assigning to the tile `{name}` in a run-time branch or loop that is left early"
             );
-            let help = "choose with `select`, or use a `for` without `break` and `continue`";
+            let help = "use branches without `return`, and a `for` without `break` and `continue`";
             return self.unsupported(target, &what, help);
         }
         let tile = self.as_tile(new, (old.elem, &old.shape), value)?;
@@ -39,8 +39,25 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     /// Variables of tiles, bound outside of `body`, that it assigns to.
     pub(in crate::eval) fn carried(&self, body: &Block) -> Vec<Carried<'c>> {
         let mut names = Vec::new();
-        if self.tiles.is_some() {
-            assigned(body, &mut names);
+        assigned(body, &mut names);
+        self.carried_of(names)
+    }
+
+    /// The same for the branches of an `if`.
+    pub(in crate::eval) fn carried_by_if(&self, parts: &IfExpr) -> Vec<Carried<'c>> {
+        let mut names = Vec::new();
+        assigned(&parts.then, &mut names);
+        match &parts.otherwise {
+            Some(ElseBranch::Block(block)) => assigned(block, &mut names),
+            Some(ElseBranch::If(expr)) => assigned_within(expr, &mut names),
+            None => {}
+        }
+        self.carried_of(names)
+    }
+
+    fn carried_of(&self, mut names: Vec<Arc<str>>) -> Vec<Carried<'c>> {
+        if self.tiles.is_none() {
+            names.clear();
         }
         let carried = names.into_iter().filter_map(|name| {
             let binding = self.lookup(&name).filter(|binding| binding.mutable)?;

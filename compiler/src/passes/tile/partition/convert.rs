@@ -6,18 +6,42 @@
 use super::route::{self, Exchange, Route};
 use super::{Partition, Spread};
 use cutec_dialects::builder::{IrOp, IrValue};
+use cutec_dialects::elem::Elem;
 use cutec_dialects::semantics::SemError;
 
 impl<'c> Partition<'c> {
     pub(super) fn convert(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
         let (vector, from) = self.of(op, 0)?;
-        match route::route(&from, to)? {
+        if from.tile.elem != Elem::I1 {
+            return self.converted(op, vector, &from, to);
+        }
+        // Registers of lanes and shared memory have bytes: a bool goes as one.
+        let bytes = |spread: &Spread| Spread {
+            tile: spread.tile.with_elem(Elem::I8),
+            ..spread.clone()
+        };
+        let (from, wanted) = (bytes(&from), bytes(to));
+        let wide = self.ir.ty(&from.vector());
+        let vector = self.ir.value("arith.extui", &[vector], &[], wide);
+        let vector = self.converted(op, vector, &from, &wanted)?;
+        let narrow = self.ir.ty(&to.vector());
+        Ok(self.ir.value("arith.trunci", &[vector], &[], narrow))
+    }
+
+    fn converted(
+        &mut self,
+        op: IrOp<'c>,
+        vector: IrValue<'c>,
+        from: &Spread,
+        to: &Spread,
+    ) -> Result<IrValue<'c>, SemError> {
+        match route::route(from, to)? {
             Route::Registers(order) => {
-                let elements = self.elements(vector, &from);
+                let elements = self.elements(vector, from);
                 let renamed: Vec<IrValue<'c>> = order.iter().map(|at| elements[*at]).collect();
                 Ok(self.gather(&renamed, to.tile.elem.value_type()))
             }
-            Route::Lanes(exchange) => Ok(self.through_lanes(vector, &from, &exchange, to)),
+            Route::Lanes(exchange) => Ok(self.through_lanes(vector, from, &exchange, to)),
             Route::Memory { layout, of_warps } => {
                 let elem = from.tile.elem;
                 let ty = format!("!cute.memref<{elem}, smem, align<128>, \"{layout}\">");
@@ -26,11 +50,11 @@ impl<'c> Partition<'c> {
                 if in_loop(op) {
                     self.barrier();
                 }
-                let fast = route::fast_axis(&from, to)?;
-                let fragment = self.fragment(&from)?;
+                let fast = route::fast_axis(from, to)?;
+                let fragment = self.fragment(from)?;
                 self.store_vec(vector, fragment)?;
-                let part = self.partition(buffer, None, fast, &from)?;
-                self.once(&from, |this| this.copy(&part, fragment, &from, false))?;
+                let part = self.partition(buffer, None, fast, from)?;
+                self.once(from, |this| this.copy(&part, fragment, from, false))?;
                 match of_warps {
                     true => self.warp_barrier(),
                     false => self.barrier(),

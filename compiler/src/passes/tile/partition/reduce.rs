@@ -20,6 +20,11 @@ impl<'c> Partition<'c> {
         let axis = op.attribute("axis").ok().and_then(integer_value);
         let axis = axis.unwrap_or(0) as usize;
         let mut numbers = self.within_thread(vector, &from, to, axis, combine)?;
+        // Lanes exchange words, and shared memory has bytes: a bool goes as one.
+        let carried = if elem == Elem::I1 { Elem::I8 } else { elem };
+        if carried != elem {
+            self.each(&mut numbers, "arith.extui", carried);
+        }
 
         // Modes of threads along the axis, each of lanes or of warps.
         let modes = from
@@ -31,7 +36,7 @@ impl<'c> Partition<'c> {
             let mine = mode.along.is_some_and(|(along, _)| along == axis);
             let end = before * mode.extent;
             if mine && end.min(WARP) > before {
-                self.across_lanes(&mut numbers, elem, before, end.min(WARP), combine)?;
+                self.across_lanes(&mut numbers, carried, before, end.min(WARP), combine)?;
             }
             if mine && end > WARP {
                 let first = before.max(WARP);
@@ -40,9 +45,21 @@ impl<'c> Partition<'c> {
             before = end;
         }
         if !across_warps.is_empty() {
-            self.across_warps(op, &mut numbers, (&from, to), &across_warps, combine)?;
+            let spread = (&from, to, carried);
+            self.across_warps(op, &mut numbers, spread, &across_warps, combine)?;
+        }
+        if carried != elem {
+            self.each(&mut numbers, "arith.trunci", elem);
         }
         Ok(self.gather(&numbers, elem.value_type()))
+    }
+
+    /// Converts numbers to another type.
+    fn each(&self, numbers: &mut [IrValue<'c>], convert: &str, to: Elem) {
+        let ty = self.ir.ty(to.value_type());
+        for number in numbers {
+            *number = self.ir.value(convert, &[*number], &[], ty);
+        }
     }
 
     /// What a thread holds, combined: a number for each value that is left.
@@ -176,12 +193,12 @@ impl<'c> Partition<'c> {
         &mut self,
         op: IrOp<'c>,
         numbers: &mut [IrValue<'c>],
-        (from, to): (&Spread, &Spread),
+        (from, to, elem): (&Spread, &Spread, Elem),
         warps: &[(i64, i64)],
         combine: &str,
     ) -> Result<(), SemError> {
         let count: i64 = warps.iter().map(|(_, extent)| extent).product();
-        let (size, elem) = (to.tile.size(), to.tile.elem);
+        let size = to.tile.size();
         let buffer = self.alloc(
             "memref.alloc_smem",
             &format!("!cute.memref<{elem}, smem, align<128>, \"({size},{count}):(1,{size})\">"),
