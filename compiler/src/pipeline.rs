@@ -1,6 +1,6 @@
 //! What stands between a source text and the LLVM dialect, as one list of steps.
 //!
-//! [`crate::compile`] calls these in order, with MLIR's diagnostics collected around each.
+//! [`mod@crate::compile`] calls these in order, with MLIR's diagnostics collected around each.
 
 use crate::codegen::{Timings, messages};
 use crate::options::{Options, Source, SourceKind};

@@ -1,10 +1,10 @@
 //! Statements: what a block computes, call by call.
 
 use super::error::{BuildError, Problem};
-use super::signature::{Signature, Tensor, fail};
+use super::signature::{Signature, fail};
 use super::tree;
 use super::value::{Home, Kind, Literal, Place, Value};
-use crate::ast::{self, BinaryOp, Clause, Expr, ExprKind, File, ItemKind, Param, Stmt};
+use crate::ast::{self, BinaryOp, Clause, Expr, File, ItemKind, Param, Stmt};
 use crate::parser::parse_file;
 use crate::source::{FileId, SourceMap};
 use cutec_dialects::elem::Elem;
@@ -149,179 +149,16 @@ impl Body {
         }
     }
 
-    /// The tile of a tensor at a coordinate counted in tiles; zeros outside of the tensor.
-    ///
-    /// # Errors
-    /// When extents and coordinates are not as many as the tensor has modes, or no integers.
-    #[track_caller]
-    pub fn load<V: Into<Value>>(
-        &mut self,
-        from: &Tensor,
-        shape: impl IntoIterator<Item = i64>,
-        at: impl IntoIterator<Item = V>,
-    ) -> Result<Value> {
-        let shape: Vec<i64> = shape.into_iter().collect();
-        let tile = self.tile_of("load", from, &shape, at, None)?;
-        Ok(self.tile(tile, from.elem, shape))
-    }
-
-    /// [`Body::load`] with another number outside of the tensor.
-    ///
-    /// # Errors
-    /// As there, and when the number is none of the tensor's type.
-    #[track_caller]
-    pub fn load_or<V: Into<Value>>(
-        &mut self,
-        from: &Tensor,
-        shape: impl IntoIterator<Item = i64>,
-        at: impl IntoIterator<Item = V>,
-        fill: impl Into<Literal>,
-    ) -> Result<Value> {
-        let (shape, fill) = (shape.into_iter().collect::<Vec<i64>>(), fill.into());
-        check_literal("load_or", fill, from.elem)?;
-        let tile = self.tile_of("load_or", from, &shape, at, Some(fill))?;
-        Ok(self.tile(tile, from.elem, shape))
-    }
-
-    /// Writes a tile, or a number repeated, at a coordinate counted in tiles; nothing outside of the tensor.
-    ///
-    /// # Errors
-    /// When the kernel only reads the tensor, or the tile is of another type or shape.
-    #[track_caller]
-    pub fn store<V: Into<Value>>(
-        &mut self,
-        to: &Tensor,
-        shape: impl IntoIterator<Item = i64>,
-        at: impl IntoIterator<Item = V>,
-        value: impl Into<Value>,
-    ) -> Result<()> {
-        let (shape, value) = (shape.into_iter().collect::<Vec<i64>>(), value.into());
-        if !to.mutable {
-            let tensor = to.name.to_string();
-            return Err(fail(Problem::ReadOnly { tensor }));
-        }
-        let value = self.fitting("store", &value, to.elem, &shape)?;
-        let target = self.tile_of("store", to, &shape, at, None)?;
-        self.push(tree::assignment(target, None, value));
-        Ok(())
-    }
-
-    /// One element of a tensor.
-    ///
-    /// # Errors
-    /// When coordinates are not as many as the tensor has modes, or no integers.
-    #[track_caller]
-    pub fn element<V: Into<Value>>(
-        &mut self,
-        of: &Tensor,
-        at: impl IntoIterator<Item = V>,
-    ) -> Result<Value> {
-        let at = at.into_iter().map(Into::into).collect();
-        let indices = self.coordinates("element", of, at)?;
-        let base = tree::name(&of.name);
-        let value = tree::expr(ExprKind::Index { base, indices });
-        Ok(self.bound(value, Kind::Number(of.elem)))
-    }
-
-    /// A tile of zeros.
-    ///
-    /// # Errors
-    /// When it has no elements, or too many.
-    #[track_caller]
-    pub fn zeros(&mut self, elem: Elem, shape: impl IntoIterator<Item = i64>) -> Result<Value> {
-        let shape: Vec<i64> = shape.into_iter().collect();
-        check_shape("zeros", &shape)?;
-        let zeros = tree::generic("zeros", [elem_expr(elem)]);
-        let call = tree::call(zeros, shape.iter().map(|extent| tree::int(*extent)));
-        Ok(self.tile(call, elem, shape))
-    }
-
-    /// A tile of one number.
-    ///
-    /// # Errors
-    /// When the number is of another type, or the tile has no elements, or too many.
-    #[track_caller]
-    pub fn full(
-        &mut self,
-        elem: Elem,
-        value: impl Into<Value>,
-        shape: impl IntoIterator<Item = i64>,
-    ) -> Result<Value> {
-        let (shape, value) = (shape.into_iter().collect::<Vec<i64>>(), value.into());
-        check_shape("full", &shape)?;
-        if matches!(value.kind, Kind::Tile { .. }) {
-            return Err(expected("full", "a number", &value));
-        }
-        let mut args = vec![self.fitting("full", &value, elem, &shape)?];
-        args.extend(shape.iter().map(|extent| tree::int(*extent)));
-        let call = tree::call(tree::generic("full", [elem_expr(elem)]), args);
-        Ok(self.tile(call, elem, shape))
-    }
-
-    /// A tile of the coordinate along an axis, in i32.
-    ///
-    /// # Errors
-    /// When the shape has no such axis, or no elements, or too many.
-    #[track_caller]
-    pub fn iota(&mut self, shape: impl IntoIterator<Item = i64>, axis: usize) -> Result<Value> {
-        let shape: Vec<i64> = shape.into_iter().collect();
-        check_shape("iota", &shape)?;
-        let axis = self.axis("iota", axis, shape.len())?;
-        let extents = shape.iter().map(|extent| tree::arg(tree::int(*extent)));
-        let args = extents.chain([tree::named("axis", tree::int(axis))]);
-        let call = tree::call_with(tree::name("iota"), args.collect());
-        Ok(self.tile(call, Elem::I32, shape))
-    }
-
-    #[track_caller]
-    fn tile_of<V: Into<Value>>(
-        &self,
-        operation: &'static str,
-        tensor: &Tensor,
-        shape: &[i64],
-        at: impl IntoIterator<Item = V>,
-        fill: Option<Literal>,
-    ) -> Result<Expr> {
-        let at = at.into_iter().map(Into::into).collect();
-        let at = self.coordinates(operation, tensor, at)?;
-        check_shape(operation, shape)?;
-        check_count(operation, "extents", tensor.rank, shape.len())?;
-        let shape = shape.iter().map(|extent| tree::int(*extent)).collect();
-        let mut args = vec![tree::arg(tree::tuple(shape)), tree::arg(tree::tuple(at))];
-        args.extend(fill.map(|fill| tree::named("fill", fill.expr())));
-        let method = tree::field(tree::name(&tensor.name), "tile");
-        Ok(tree::call_with(method, args))
-    }
-
-    /// A coordinate in a tensor of this kernel.
-    #[track_caller]
-    fn coordinates(
-        &self,
-        operation: &'static str,
-        tensor: &Tensor,
-        at: Vec<Value>,
-    ) -> Result<Vec<Expr>> {
-        if !Arc::ptr_eq(&tensor.kernel, &self.signature.name) {
-            let what = "a tensor";
-            return Err(fail(Problem::Foreign { operation, what }));
-        }
-        check_count(operation, "coordinates", tensor.rank, at.len())?;
-        let mut coordinates = Vec::new();
-        for part in &at {
-            coordinates.push(self.operand(operation, part)?);
-            match part.kind {
-                Kind::Number(Elem::I32 | Elem::I64) | Kind::Literal(Literal::Int(_)) => {}
-                _ => return Err(expected(operation, "an integer", part)),
-            }
-        }
-        Ok(coordinates)
+    /// Whether something belongs to this kernel.
+    pub(super) fn owns(&self, kernel: &Arc<str>) -> bool {
+        Arc::ptr_eq(kernel, &self.signature.name)
     }
 
     /// A value as an expression, where this kernel can still use it.
     #[track_caller]
     pub(super) fn operand(&self, operation: &'static str, value: &Value) -> Result<Expr> {
         if let Some(home) = value.home() {
-            if !home.same_kernel(&self.signature.name) {
+            if !self.owns(&home.kernel) {
                 let what = "a value";
                 return Err(fail(Problem::Foreign { operation, what }));
             }
@@ -485,23 +322,5 @@ pub(super) fn check_shape(operation: &'static str, shape: &[i64]) -> Result<()> 
         operation,
         shape: shape.to_vec(),
         most: MOST_ELEMENTS,
-    }))
-}
-
-#[track_caller]
-fn check_count(
-    operation: &'static str,
-    of: &'static str,
-    expected: usize,
-    found: usize,
-) -> Result<()> {
-    if expected == found {
-        return Ok(());
-    }
-    Err(fail(Problem::Rank {
-        operation,
-        of,
-        expected,
-        found,
     }))
 }

@@ -33,7 +33,7 @@
 //! expected, what was found, and which line of the host program it comes from.
 //!
 //! Reading order: [`signature`] (parameters, promises, launch), [`value`] (what calls take and give),
-//! [`body`] (statements), `elements` (functions of elements), `shapes` (tiles of other shapes),
+//! [`body`] (what is open and bound), `memory` (tiles of tensors and of constants), `elements` (functions of elements), `shapes` (tiles of other shapes),
 //! `product`, `loops`, [`error`], `tree` (nodes of the tree).
 //!
 //! Invariants: nothing here panics; a [`Kernel`] is plain data, good for any number of compilations on any thread.
@@ -42,6 +42,7 @@ pub mod body;
 mod elements;
 pub mod error;
 mod loops;
+mod memory;
 mod product;
 mod shapes;
 pub mod signature;

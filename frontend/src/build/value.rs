@@ -61,13 +61,6 @@ pub(super) struct Home {
     pub block: usize,
 }
 
-impl Home {
-    /// Whether both are of one kernel, even if another has its name.
-    pub fn same_kernel(&self, kernel: &Arc<str>) -> bool {
-        Arc::ptr_eq(&self.kernel, kernel)
-    }
-}
-
 impl Value {
     /// What it is.
     pub fn kind(&self) -> &Kind {

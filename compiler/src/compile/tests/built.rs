@@ -204,3 +204,41 @@ fn shapes_selections_and_conversions_are_right() {
         assert_eq!(y.get(&[i]), Some(sum.ceil()), "row {i}");
     }
 }
+
+/// The kernel of `docs/library.md`.
+#[test]
+fn the_guide_is_right() {
+    let build = || {
+        let mut kernel = Signature::new("scale")?;
+        let x = kernel.tensor("x", Elem::F16, ["m", "n"])?;
+        let y = kernel.tensor_mut("y", Elem::F16, ["m", "n"])?;
+        let by = kernel.number("by", Elem::F32)?;
+        kernel.divisible("n", 8)?;
+        let mut body = kernel.tiles([Extent::name("m").tiles(8), Extent::name("n").tiles(256)])?;
+        let at = [body.tile_index(0)?, body.tile_index(1)?];
+        let tile = body.load(&x, [8, 256], &at)?;
+        let wide = body.convert(Elem::F32, &tile)?;
+        let scaled = body.mul(&wide, &by)?;
+        let result = body.convert(Elem::F16, &scaled)?;
+        body.store(&y, [8, 256], &at, &result)?;
+        body.finish()
+    };
+    let kernel: Kernel = build().unwrap_or_else(|error: BuildError| panic!("{error}"));
+    // Every line of the guide stands above.
+    let squeezed = |text: &str| text.split_whitespace().collect::<String>();
+    let guide = include_str!("../../../../docs/library.md");
+    let (_, block) = guide.split_once("## Building").expect("the section");
+    let (_, block) = block.split_once("```rust\n").expect("code");
+    let (block, _) = block.split_once("```").expect("its end");
+    let here = squeezed(include_str!("built.rs"));
+    for line in block.lines().filter(|line| !line.contains("Source::from")) {
+        assert!(here.contains(&squeezed(line)), "{line}");
+    }
+    let x = wave(DType::F16, &[9, 16], 0.4);
+    let by = cutec_runtime::abi::ScalarValue::new(DType::F32, 3.0);
+    let y = Tensor::poison(DType::F16, &[9, 16]).expect("a tensor");
+    let y = launch(kernel, vec![x.clone().into(), y.into(), by.into()]);
+    for (x, y) in x.to_f64().into_iter().zip(y.to_f64()) {
+        assert!((y - 3.0 * x).abs() < 2e-3, "{y}, not 3 * {x}");
+    }
+}
