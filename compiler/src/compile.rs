@@ -310,14 +310,13 @@ impl<'a> Run<'a> {
         if options.emit == Emit::LlvmRaw {
             return Some(Content::Text(llvm.ir_text()));
         }
-        let llvm = match llvm.optimize(timings) {
-            Ok(llvm) => llvm,
-            Err(error) => return give_up(problems, error),
-        };
         if options.emit == Emit::Llvm {
-            return Some(Content::Text(llvm.ir_text()));
+            return match llvm.optimize(timings) {
+                Ok(llvm) => Some(Content::Text(llvm.ir_text())),
+                Err(error) => give_up(problems, error),
+            };
         }
-        let ptx = match llvm.ptx(timings) {
+        let ptx = match llvm.optimized_ptx(timings) {
             Ok(ptx) => ptx,
             Err(error) => return give_up(problems, error),
         };

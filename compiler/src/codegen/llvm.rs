@@ -199,32 +199,14 @@ impl LlvmModule {
         unsafe { take_message(ffi::LLVMPrintModuleToString(self.module.as_ptr())) }
     }
 
-    /// Runs LLVM's standard pipeline of the module's level.
+    /// Runs LLVM's passes of the module's level.
     ///
     /// # Errors
     /// `Optimize` or `Fatal`; the module is gone then.
     pub fn optimize(self, timings: &mut Timings) -> Result<Self, LlvmError> {
         let start = Instant::now();
         let result = on_own_thread(self, |module| {
-            let pipeline = CString::new(module.level.pipeline()).expect("a pipeline has no NUL");
-            // SAFETY: module and machine are alive; options and message are disposed of here.
-            unsafe {
-                let options = ffi::LLVMCreatePassBuilderOptions();
-                let error = ffi::LLVMRunPasses(
-                    module.module.as_ptr(),
-                    pipeline.as_ptr(),
-                    module.machine.as_ptr(),
-                    options,
-                );
-                ffi::LLVMDisposePassBuilderOptions(options);
-                if !error.is_null() {
-                    let message = ffi::LLVMGetErrorMessage(error);
-                    let reason = CStr::from_ptr(message).to_string_lossy().into_owned();
-                    ffi::LLVMDisposeErrorMessage(message);
-                    return Err(LlvmError::Optimize { reason });
-                }
-            }
-            module.collected_errors()?;
+            module.run_passes()?;
             Ok(module)
         });
         timings.add("LLVM optimisation", start.elapsed());
@@ -237,36 +219,76 @@ impl LlvmModule {
     /// `Emit` with the backend's errors, or `Fatal`.
     pub fn ptx(self, timings: &mut Timings) -> Result<String, LlvmError> {
         let start = Instant::now();
-        let result = on_own_thread(self, |module| {
-            // SAFETY: module and machine are alive; the buffer is copied, then disposed of.
-            let text = unsafe {
-                let (mut error, mut buffer) = (std::ptr::null_mut(), std::ptr::null_mut());
-                let failed = ffi::LLVMTargetMachineEmitToMemoryBuffer(
-                    module.machine.as_ptr(),
-                    module.module.as_ptr(),
-                    ffi::ASSEMBLY_FILE,
-                    &mut error,
-                    &mut buffer,
-                );
-                if failed != 0 {
-                    return Err(LlvmError::Emit {
-                        chip: module.chip.name.clone(),
-                        reasons: vec![take_message(error)],
-                    });
-                }
-                let bytes = std::slice::from_raw_parts(
-                    ffi::LLVMGetBufferStart(buffer),
-                    ffi::LLVMGetBufferSize(buffer),
-                );
-                let text = String::from_utf8_lossy(bytes).into_owned();
-                ffi::LLVMDisposeMemoryBuffer(buffer);
-                text
-            };
-            module.collected_errors()?;
-            Ok(text)
-        });
+        let result = on_own_thread(self, |module| module.generate());
         timings.add("LLVM code generation", start.elapsed());
         result
+    }
+
+    /// [`LlvmModule::optimize`] and [`LlvmModule::ptx`], which share a thread, and so its memory.
+    ///
+    /// # Errors
+    /// As both.
+    pub fn optimized_ptx(self, timings: &mut Timings) -> Result<String, LlvmError> {
+        let start = Instant::now();
+        let (ptx, optimised) = on_own_thread(self, move |module| {
+            module.run_passes()?;
+            let optimised = start.elapsed();
+            Ok((module.generate()?, optimised))
+        })?;
+        timings.add("LLVM optimisation", optimised);
+        timings.add("LLVM code generation", start.elapsed() - optimised);
+        Ok(ptx)
+    }
+
+    fn run_passes(&self) -> Result<(), LlvmError> {
+        let pipeline = CString::new(self.level.pipeline()).expect("a pipeline has no NUL");
+        // SAFETY: module and machine are alive; options and message are disposed of here.
+        unsafe {
+            let options = ffi::LLVMCreatePassBuilderOptions();
+            let error = ffi::LLVMRunPasses(
+                self.module.as_ptr(),
+                pipeline.as_ptr(),
+                self.machine.as_ptr(),
+                options,
+            );
+            ffi::LLVMDisposePassBuilderOptions(options);
+            if !error.is_null() {
+                let message = ffi::LLVMGetErrorMessage(error);
+                let reason = CStr::from_ptr(message).to_string_lossy().into_owned();
+                ffi::LLVMDisposeErrorMessage(message);
+                return Err(LlvmError::Optimize { reason });
+            }
+        }
+        self.collected_errors()
+    }
+
+    fn generate(&self) -> Result<String, LlvmError> {
+        // SAFETY: module and machine are alive; the buffer is copied, then disposed of.
+        let text = unsafe {
+            let (mut error, mut buffer) = (std::ptr::null_mut(), std::ptr::null_mut());
+            let failed = ffi::LLVMTargetMachineEmitToMemoryBuffer(
+                self.machine.as_ptr(),
+                self.module.as_ptr(),
+                ffi::ASSEMBLY_FILE,
+                &mut error,
+                &mut buffer,
+            );
+            if failed != 0 {
+                return Err(LlvmError::Emit {
+                    chip: self.chip.name.clone(),
+                    reasons: vec![take_message(error)],
+                });
+            }
+            let bytes = std::slice::from_raw_parts(
+                ffi::LLVMGetBufferStart(buffer),
+                ffi::LLVMGetBufferSize(buffer),
+            );
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            ffi::LLVMDisposeMemoryBuffer(buffer);
+            text
+        };
+        self.collected_errors()?;
+        Ok(text)
     }
 
     fn verify(&self) -> Result<(), LlvmError> {
@@ -335,9 +357,13 @@ pub fn to_ptx(
 ) -> Result<LlvmOutput, LlvmError> {
     let module = LlvmModule::translate(operation, chip, level, timings)?;
     let ir = keep_ir.then(|| module.ir_text());
-    let module = module.optimize(timings)?;
-    let optimized_ir = keep_ir.then(|| module.ir_text());
-    let ptx = module.ptx(timings)?;
+    let (optimized_ir, ptx) = match keep_ir {
+        true => {
+            let module = module.optimize(timings)?;
+            (Some(module.ir_text()), module.ptx(timings)?)
+        }
+        false => (None, module.optimized_ptx(timings)?),
+    };
     Ok(LlvmOutput {
         ir,
         optimized_ir,

@@ -5,7 +5,6 @@ use crate::{Compiled, Diagnostics, Options, Source};
 use cutec_frontend::diagnostics::render::RenderOptions;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
-use std::process::ExitCode;
 
 /// Why a command ends early.
 #[derive(Debug, thiserror::Error)]
@@ -35,17 +34,17 @@ impl CommandError {
 pub type CommandResult = Result<(), CommandError>;
 
 /// The process's exit code, after saying what is still to be said.
-pub fn exit_code(result: CommandResult) -> ExitCode {
+pub fn exit_code(result: CommandResult) -> u8 {
     match result {
-        Ok(()) | Err(CommandError::BrokenPipe) => ExitCode::SUCCESS,
-        Err(CommandError::Reported) => ExitCode::from(1),
+        Ok(()) | Err(CommandError::BrokenPipe) => 0,
+        Err(CommandError::Reported) => 1,
         Err(error @ CommandError::Message(_)) => {
             complain(&format!("error: {error}"));
-            ExitCode::from(1)
+            1
         }
         Err(error @ CommandError::Usage(_)) => {
             complain(&format!("error: {error}"));
-            ExitCode::from(2)
+            2
         }
     }
 }

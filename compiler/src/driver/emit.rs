@@ -26,7 +26,9 @@ pub fn run(arguments: &EmitArguments, reporter: &Reporter) -> CommandResult {
         remarks: arguments.remarks,
         ..compile_options(&arguments.compile)
     };
-    let compiled = Compiler::new()
+    // The process ends with this command: its memory need not be given back piece by piece.
+    let compiler = std::mem::ManuallyDrop::new(Compiler::new());
+    let compiled = compiler
         .compile(&source, &FileLoader, &options)
         .map_err(|error| reporter.errors(&error))?;
     reporter.notices(&compiled);

@@ -31,21 +31,29 @@ pub mod testing;
 use arguments::{Arguments, Command};
 use clap::Parser;
 use context::Reporter;
-use std::process::ExitCode;
+use std::ffi::c_int;
+use std::io::Write;
 
 /// MLIR's parser recurses over nested text without a limit of its own.
 const STACK_BYTES: usize = 512 << 20;
 
-/// Runs the program on the process's arguments, on a thread with a deep stack.
-pub fn main() -> ExitCode {
-    let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-    match thread.spawn(dispatch) {
-        Ok(thread) => thread.join().unwrap_or(ExitCode::from(101)),
-        Err(_) => dispatch(),
-    }
+unsafe extern "C" {
+    safe fn _exit(status: c_int) -> !;
 }
 
-fn dispatch() -> ExitCode {
+/// Runs the program on the process's arguments, on a thread with a deep stack, and ends the process.
+pub fn main() -> ! {
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+    let code = match thread.spawn(dispatch) {
+        Ok(thread) => thread.join().unwrap_or(101),
+        Err(_) => dispatch(),
+    };
+    // What LLVM's libraries would tidy up at exit takes milliseconds, and the system does it anyway.
+    let _ = std::io::stdout().flush();
+    _exit(code.into())
+}
+
+fn dispatch() -> u8 {
     let arguments = Arguments::parse();
     let reporter = Reporter::new(arguments.color);
     let result = match &arguments.command {
