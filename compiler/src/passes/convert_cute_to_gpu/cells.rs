@@ -2,43 +2,32 @@
 //!
 //! A gemm reads its sums and writes them back; where several stand in one block, only the first load and
 //! the last store of each sum are emitted. LLVM would find that out too, at many times the cost. Nothing is
-//! known across the borders of regions, where other ways through the program meet.
+//! known across the borders of regions, where other ways through the program meet: what was stored until
+//! then is written there.
 use super::super::emit::Emitter;
 use super::Lowering;
-use cutec_dialects::builder::{IrOp, IrValue};
+use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Space;
 use cutec_dialects::value::View;
 use cutec_layout::Int;
 use melior::ir::{Type, ValueLike};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// What lies in some bytes of a stack slot.
 struct Cell<'c> {
     bytes: i64,
     value: IrValue<'c>,
-    /// The store that put it there, while nothing has read its memory.
-    store: Option<IrOp<'c>>,
+    /// Whether it is still to be written.
+    pending: bool,
 }
 
-/// The cells of each slot, by their first byte.
+/// The cells of each slot, by their first byte; no two overlap.
 #[derive(Default)]
 pub(super) struct Cells<'c> {
-    slots: HashMap<usize, BTreeMap<i64, Cell<'c>>>,
+    slots: BTreeMap<usize, BTreeMap<i64, Cell<'c>>>,
 }
 
-impl<'c> Cells<'c> {
-    /// Forgets everything: what follows may be reached in another way.
-    pub(super) fn forget(&mut self) {
-        self.slots.clear();
-    }
-
-    /// Forgets what one slot holds.
-    pub(super) fn forget_slot(&mut self, base: usize) {
-        self.slots.remove(&base);
-    }
-}
-
-/// The first bytes of the cells that overlap a range; no cell overlaps another.
+/// The first bytes of the cells that overlap a range.
 fn overlapping(cells: &BTreeMap<i64, Cell>, start: i64, bytes: i64) -> Vec<i64> {
     let before = cells
         .range(..start)
@@ -53,6 +42,29 @@ fn overlapping(cells: &BTreeMap<i64, Cell>, start: i64, bytes: i64) -> Vec<i64> 
 }
 
 impl<'c> Lowering<'c> {
+    /// Writes what is still to be written and forgets everything: what follows may be reached in another way.
+    pub(super) fn settle(&mut self) {
+        let slots: Vec<usize> = self.cells.slots.keys().copied().collect();
+        for slot in slots {
+            self.settle_slot(slot);
+        }
+    }
+
+    /// The same for one slot.
+    pub(super) fn settle_slot(&mut self, slot: usize) {
+        for (start, cell) in self.cells.slots.remove(&slot).unwrap_or_default() {
+            self.write(slot, start, &cell);
+        }
+    }
+
+    /// Writes a cell, if it is still to be written.
+    fn write(&mut self, slot: usize, start: i64, cell: &Cell<'c>) {
+        if cell.pending {
+            let address = self.address_in(slot, Space::Rmem, &Int::Static(start), &Int::ZERO);
+            self.store_as(address, cell.value, cell.bytes);
+        }
+    }
+
     /// The slot and the byte of an element, where it lies in registers at a known place.
     fn place(&self, view: &View, inside: &Int) -> Option<(usize, i64)> {
         if view.ptr.space != Space::Rmem {
@@ -71,70 +83,65 @@ impl<'c> Lowering<'c> {
         ty: Type<'c>,
         bytes: i64,
     ) -> IrValue<'c> {
-        let place = self.place(view, inside);
-        if let Some((slot, start)) = place
-            && let Some(known) = self.held(slot, start, ty, bytes)
-        {
+        let Some((slot, start)) = self.place(view, inside) else {
+            let address = self.address(view, inside);
+            return self.load_as(address, ty, bytes);
+        };
+        if let Some(known) = self.held(slot, start, ty, bytes) {
             return known;
         }
-        let address = self.address_of(view, inside);
+        let read = self.take_overlapping(slot, start, bytes);
+        for (at, cell) in &read {
+            self.write(slot, *at, cell);
+        }
+        let address = self.address_in(slot, Space::Rmem, &Int::Static(start), &Int::ZERO);
         let value = self.load_as(address, ty, bytes);
-        if let Some((slot, start)) = place {
+        if read.is_empty() {
+            let pending = false;
             let cells = self.cells.slots.entry(slot).or_default();
-            let read = overlapping(cells, start, bytes);
-            for at in &read {
-                if let Some(cell) = cells.get_mut(at) {
-                    cell.store = None;
-                }
-            }
-            if read.is_empty() {
-                let store = None;
-                cells.insert(
-                    start,
-                    Cell {
-                        bytes,
-                        value,
-                        store,
-                    },
-                );
-            }
+            cells.insert(
+                start,
+                Cell {
+                    bytes,
+                    value,
+                    pending,
+                },
+            );
         }
         value
     }
 
     /// Stores a value of `bytes` bytes from an element on.
     pub(super) fn store_at(&mut self, view: &View, inside: &Int, value: IrValue<'c>, bytes: i64) {
-        let place = self.place(view, inside);
-        let address = self.address_of(view, inside);
-        let store = self.store_as(address, value, bytes);
-        let Some((slot, start)) = place else {
+        let Some((slot, start)) = self.place(view, inside) else {
+            let address = self.address(view, inside);
+            self.store_as(address, value, bytes);
             return;
         };
-        let cells = self.cells.slots.entry(slot).or_default();
-        for at in overlapping(cells, start, bytes) {
-            let Some(cell) = cells.remove(&at) else {
-                continue;
-            };
-            if at == start
-                && cell.bytes == bytes
-                && let Some(unread) = cell.store
-            {
-                // SAFETY: a store has no results, and the cell was the last to know of it.
-                unsafe {
-                    mlir_sys::mlirOperationRemoveFromParent(unread.to_raw());
-                    mlir_sys::mlirOperationDestroy(unread.to_raw());
-                }
+        for (at, cell) in self.take_overlapping(slot, start, bytes) {
+            if at < start || at + cell.bytes > start.saturating_add(bytes) {
+                self.write(slot, at, &cell);
             }
         }
-        let store = Some(store);
+        let pending = true;
+        let cells = self.cells.slots.entry(slot).or_default();
         cells.insert(
             start,
             Cell {
                 bytes,
                 value,
-                store,
+                pending,
             },
         );
+    }
+
+    fn take_overlapping(&mut self, slot: usize, start: i64, bytes: i64) -> Vec<(i64, Cell<'c>)> {
+        let cells = self.cells.slots.entry(slot).or_default();
+        let found = overlapping(cells, start, bytes);
+        found
+            .into_iter()
+            .filter_map(|at| cells.remove_entry(&at))
+            .collect()
     }
 
     /// What some bytes of a slot are known to hold, as a type of their size.

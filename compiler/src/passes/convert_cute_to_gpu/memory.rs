@@ -2,8 +2,8 @@
 use super::super::emit::Emitter;
 use super::split::PART;
 use super::{Lowering, SMEM_SYMBOL};
-use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, value_key};
-use cutec_dialects::elem::Elem;
+use cutec_dialects::builder::{Insertion, IrValue, OpBuilder, value_key};
+use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::semantics::{SemError, element_offset, offsets_of};
 use cutec_dialects::value::{Val, View, without_underscore};
 use cutec_layout::algebra as layout;
@@ -44,17 +44,23 @@ impl<'c> Lowering<'c> {
 
     /// Address of the element at a layout offset of a view, through which anything may happen to it.
     pub(super) fn address(&mut self, view: &View, inside: &Int) -> IrValue<'c> {
-        self.cells.forget_slot(view.ptr.base);
-        self.address_of(view, inside)
+        self.settle_slot(view.ptr.base);
+        let (of_view, of_element) = Emitter::byte_offsets(view, inside);
+        self.address_in(view.ptr.base, view.ptr.space, &of_view, &of_element)
     }
 
-    /// The address for an access that the cells know of.
-    pub(super) fn address_of(&mut self, view: &View, inside: &Int) -> IrValue<'c> {
-        let (of_view, of_element) = Emitter::byte_offsets(view, inside);
-        let base = &self.bases[view.ptr.base - 1];
+    /// The address of a byte of a base.
+    pub(super) fn address_in(
+        &mut self,
+        base: usize,
+        space: Space,
+        of_view: &Int,
+        of_element: &Int,
+    ) -> IrValue<'c> {
+        let base = &self.bases[base - 1];
         let of_view = of_view.add(&Int::Static(base.bytes));
         self.emitter
-            .address(base.pointer, view.ptr.space, &of_view, &of_element)
+            .address(base.pointer, space, &of_view, of_element)
     }
 
     /// Loads `count` elements that lie contiguously.
@@ -96,18 +102,13 @@ impl<'c> Lowering<'c> {
     }
 
     /// A store of a value at an address that is aligned to the whole of it.
-    pub(super) fn store_as(
-        &mut self,
-        address: IrValue<'c>,
-        value: IrValue<'c>,
-        align: i64,
-    ) -> IrOp<'c> {
+    pub(super) fn store_as(&mut self, address: IrValue<'c>, value: IrValue<'c>, align: i64) {
         let ir = &self.emitter.ir;
         let attrs = [
             ("alignment", ir.attr(&format!("{align} : i64"))),
             ("ordering", ir.attr("0 : i64")),
         ];
-        ir.op("llvm.store", &[value, address], &attrs, &[])
+        ir.op("llvm.store", &[value, address], &attrs, &[]);
     }
 
     pub(super) fn contiguous_type(&self, elem: Elem, count: i64) -> Type<'c> {

@@ -182,6 +182,9 @@ impl<'c> Lowering<'c> {
     fn operation(&mut self, op: IrOp<'c>) -> Result<(), Reported> {
         self.emitter.ir.insertion = Insertion::Before(op);
         self.emitter.ir.location = op.location();
+        if op.region_count() > 0 || op.next_in_block().is_none() {
+            self.settle();
+        }
         if let Some(name) = cute_name(&op) {
             let done = self.cute(&name, op);
             self.dead.push(op);
@@ -194,9 +197,7 @@ impl<'c> Lowering<'c> {
         for region in 0..op.region_count() {
             for block in blocks(op, region) {
                 self.emitter.enter();
-                self.cells.forget();
                 self.block(block)?;
-                self.cells.forget();
                 self.emitter.leave();
                 self.end_of_iteration(op, block);
             }
