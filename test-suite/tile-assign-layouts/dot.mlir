@@ -14,7 +14,8 @@ gpu.module @kernels {
   // CHECK: (tensor<32x16xf32, #tile.tv<[[C]]>>) -> tensor<32x16xbf16, #tile.tv<[[C]]>>
   // CHECK: %[[Q:.*]] = tile.convert_layout %[[P]] : tensor<32x16xbf16, #tile.tv<[[C]]>> -> tensor<32x16xbf16, #tile.tv<[[A]]>>
   // CHECK: tile.dot %[[Q]], {{.*}}
-  // CHECK: tile.store {{.*}} : tensor<32x16xbf16, #tile.tv<[[C]]>>
+  // CHECK: tile.convert_layout {{.*}} : tensor<32x16xbf16, #tile.tv<[[C]]>> -> [[WIDE:.*>>]]
+  // CHECK: tile.store {{.*}} : [[WIDE]],
   gpu.func @product(%a: !rows, %b: !rows, %c: !rows, %i: i32) attributes {known_block_size = array<i32: 128, 1, 1>} {
     %zero = arith.constant 0.0 : f32
     %zeros = tile.splat %zero : f32 -> tensor<32x16xf32>

@@ -196,6 +196,25 @@ impl TileLayout {
         TileLayout::of_modes(&thread_modes, &value_modes, shape)
     }
 
+    /// How many of a thread's values are neighbours along an axis: a power of two.
+    ///
+    /// # Errors
+    /// Where a mode goes beyond an axis.
+    pub fn neighbours(&self, shape: &[i64], along: usize) -> Result<i64, String> {
+        let modes = self.value_modes(shape)?.into_iter();
+        let steps = modes.filter_map(|mode| match mode.along {
+            Some((axis, step)) if axis == along => Some((step, mode.extent)),
+            _ => None,
+        });
+        let mut steps: Vec<(i64, i64)> = steps.collect();
+        steps.sort_unstable();
+        let extend = |width, (step, extent): (i64, i64)| match step == width {
+            true => width * extent,
+            false => width,
+        };
+        Ok(power_of_two(steps.into_iter().fold(1, extend)))
+    }
+
     /// Whether it covers a tile of a shape and nothing else.
     ///
     /// # Errors
@@ -362,6 +381,16 @@ mod tests {
             text(&[3, 48], 1, 8, 32),
             "((4,8),(4,3,3)):((12,0),(3,48,1))"
         );
+    }
+
+    #[test]
+    fn neighbours_are_found_across_modes() {
+        let c = layout("((4,8),(2,2)):((32,1),(16,8))");
+        assert_eq!(c.neighbours(&[16, 8], 1), Ok(2));
+        assert_eq!(c.neighbours(&[16, 8], 0), Ok(1));
+        // The second mode goes on where the first ends, whatever stands between.
+        let spread = layout("(8,(2,2,2)):(1,(8,32,16))");
+        assert_eq!(spread.neighbours(&[8, 8], 1), Ok(8));
     }
 
     #[test]

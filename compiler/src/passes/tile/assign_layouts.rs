@@ -6,7 +6,9 @@
 //!
 //! Tiles that a map or a loop ties together share a layout. The accumulator of a product is spread as
 //! its MMA says; what a reduction leaves follows from what it takes, what is repeated from what it is
-//! repeated to. Where nothing says it, threads stand side by side along memory, 16 bytes each.
+//! repeated to. Where nothing says it, threads stand side by side along memory, 16 bytes each. What lies
+//! in other directions before and after a transposition, or would be stored in narrow pieces, is spread
+//! anew in between.
 use super::classes::Classes;
 use super::types::{self, Failed, fast_axis, mma_of, operand, tile_of, view_of};
 use crate::passes::walk::{all_inside, definition, kernels, name_of, operand_value, replace};
@@ -21,6 +23,8 @@ use std::collections::HashMap;
 
 /// Bytes that a thread accesses at once where it can.
 const VECTOR_BYTES: i64 = 16;
+/// Bytes of stores that are worth spreading a tile anew, so that they become wider.
+const NARROW_BYTES: i64 = 4;
 /// Elements of the largest tile that a thread has where nothing says how many threads there are: small
 /// blocks, of which several share a multiprocessor, hide each other's waiting.
 const OF_A_THREAD: i64 = 32;
@@ -189,6 +193,23 @@ impl<'c> Assignment<'c> {
         }
     }
 
+    /// How a tile is to be spread for its store, where threads have too few neighbours as it is.
+    fn wider(&self, store: IrOp<'c>) -> Result<Option<TileLayout>, Failed<'c>> {
+        let (value, view) = (operand(store, 0)?, operand(store, 1)?);
+        let tile = tile_of(store, value)?;
+        let (Some(layout), Some((axis, vector))) = (&tile.layout, vector_along(view, &tile)) else {
+            return Ok(None);
+        };
+        let wider = TileLayout::blocked(&tile.shape, axis, vector, self.threads);
+        let width = |layout: &TileLayout| {
+            let width = layout.neighbours(&tile.shape, axis);
+            width.map_err(|message| (store, message))
+        };
+        let (width, possible) = (width(layout)?, width(&wider)?);
+        let narrow = width * tile.elem.bytes() <= NARROW_BYTES && width < possible.min(vector);
+        Ok(narrow.then_some(wider))
+    }
+
     /// Writes the layouts into the types.
     fn write(self, context: &'c Context) -> Result<(), Failed<'c>> {
         for (value, tile) in &self.classes.tiles {
@@ -201,6 +222,11 @@ impl<'c> Assignment<'c> {
                 "tile.dot" => {
                     for index in 0..2 {
                         convert_operand(context, *op, index, operand_layout(*op, index)?)?;
+                    }
+                }
+                "tile.store" => {
+                    if let Some(layout) = self.wider(*op)? {
+                        convert_operand(context, *op, 0, layout)?;
                     }
                 }
                 "tile.broadcast" => {

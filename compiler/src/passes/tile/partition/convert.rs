@@ -46,8 +46,9 @@ impl<'c> Partition<'c> {
                 let elem = from.tile.elem;
                 let ty = format!("!cute.memref<{elem}, smem, align<128>, \"{layout}\">");
                 let buffer = self.alloc("memref.alloc_smem", &ty);
-                // What the round before wrote has been read by all.
-                if in_loop(op) {
+                // What the round before wrote has been read by all; behind a loop the buffer may take the
+                // place of operands.
+                if in_loop(op) || self.staged {
                     self.barrier();
                 }
                 let fast = route::fast_axis(from, to)?;

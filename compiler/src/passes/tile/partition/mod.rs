@@ -70,6 +70,8 @@ struct Partition<'c> {
     /// The number of the thread in its block.
     thread: Option<IrValue<'c>>,
     entry: IrOp<'c>,
+    /// Whether operands are staged in shared memory.
+    staged: bool,
 }
 
 fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>> {
@@ -83,6 +85,9 @@ fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
         spread: HashMap::new(),
         thread: None,
         entry,
+        staged: operations
+            .iter()
+            .any(|op| name_of(*op) == "cute.memref.alloc_smem"),
     };
     // Bodies of maps go with their map.
     let in_map = |op: &IrOp| operations.iter().any(|map| is_inside(*op, *map));

@@ -232,21 +232,9 @@ fn within_warps(from: &Spread, given: &[Vec<i64>], wanted: &[Vec<i64>]) -> Resul
 
 /// Values that are neighbours along an axis, as far as one access goes.
 fn neighbours(spread: &Spread, fast: usize) -> Result<i64, SemError> {
-    let modes = spread.layout.value_modes(&spread.tile.shape);
-    let mut steps: Vec<(i64, i64)> = modes
-        .map_err(SemError::Illegal)?
-        .iter()
-        .filter_map(|mode| Some((mode.along.filter(|(axis, _)| *axis == fast)?.1, mode.extent)))
-        .collect();
-    steps.sort_unstable();
-    let mut width = 1;
-    for (step, extent) in steps {
-        if step == width {
-            width *= extent;
-        }
-    }
+    let width = spread.layout.neighbours(&spread.tile.shape, fast);
     let most = WIDEST / spread.tile.elem.bytes();
-    Ok((width & width.wrapping_neg()).min(most))
+    Ok(width.map_err(SemError::Illegal)?.min(most))
 }
 
 /// Accesses of a thread to a buffer whose elements are neighbours along an axis.
