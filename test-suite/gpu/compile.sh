@@ -33,4 +33,21 @@ for arch in "$@"; do
     one copy_swizzled copy -D swizzle=true
     one norms_4096 norms -D threads=128 -D vecs=4
     one norms_16384 norms -D threads=512 -D vecs=4
+    one tile_gemm tile_gemm --kernel tile_gemm
+    one tile_gemm_small tile_gemm --kernel tile_gemm -D bm=64 -D bn=128 -D stages=4
+    one tile_gemm_f16 tile_gemm --kernel tile_gemm -D t=f16 -D to=f16
+    one tile_gemm_any tile_gemm --kernel tile_gemm -D align=1 -D bn=128
+    for layout in kn mk mn; do
+        one "tile_gemm_$layout" tile_gemm --kernel "tile_gemm_$layout"
+        one "tile_sgemm_$layout" tile_gemm --kernel "tile_gemm_$layout" -D t=f32 -D bn=128 -D bk=16 -D align=4 -D blocks=2
+    done
+    one tile_sgemm tile_gemm --kernel tile_gemm -D t=f32 -D to=f32 -D bn=128 -D bk=16 -D align=4
+    one tile_gemm_bias_relu tile_epilogues --kernel tile_gemm_bias_relu -D t=bf16
+    for kernel in softmax rms_norm; do
+        one "tile_${kernel}_4096" tile_rows --kernel "tile_$kernel"
+        one "tile_${kernel}_16384" tile_rows --kernel "tile_$kernel" -D bn=16384
+    done
+    one tile_layer_norm_4096 tile_rows --kernel tile_layer_norm -D align=4096
+    one tile_layer_norm_16384 tile_rows --kernel tile_layer_norm -D bn=16384 -D align=16384
+    one tile_transpose tile_rows --kernel tile_transpose
 done

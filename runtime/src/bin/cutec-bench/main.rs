@@ -215,9 +215,18 @@ impl Bench {
             )
         })?;
         match &case.kind {
-            Kind::Matmul { b_is, tf32 } => {
-                self.matmul(kernel, loaded.module(), case, size, *b_is, *tf32)
-            }
+            Kind::Matmul {
+                b_is,
+                tf32,
+                bias_relu,
+            } => self.matmul(
+                kernel,
+                loaded.module(),
+                case,
+                size,
+                *b_is,
+                (*tf32, *bias_relu),
+            ),
             Kind::Elementwise { op } => self.elementwise(kernel, loaded.module(), case, size, *op),
         }
     }

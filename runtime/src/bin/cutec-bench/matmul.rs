@@ -18,6 +18,8 @@ struct Roles {
     a: usize,
     b: usize,
     c: usize,
+    /// A bias that is added before what is negative becomes zero.
+    bias: Option<usize>,
 }
 
 /// The reference, for some rows of the result.
@@ -42,12 +44,12 @@ impl Bench {
         case: &Case,
         size: &[i64],
         b_is: BIs,
-        tf32: bool,
+        (tf32, bias_relu): (bool, bool),
     ) -> Result<Row, Failure> {
         let &[m, n, k] = size else {
             return Err("expected a size [m, n, k]".into());
         };
-        let roles = Roles::find(kernel)?;
+        let roles = Roles::find(kernel, bias_relu)?;
         let b_shape = match b_is {
             BIs::Nk => vec![n, k],
             BIs::Kn => vec![k, n],
@@ -228,7 +230,7 @@ impl Bench {
 }
 
 impl Roles {
-    fn find(kernel: &KernelAbi) -> Result<Roles, Failure> {
+    fn find(kernel: &KernelAbi, bias_relu: bool) -> Result<Roles, Failure> {
         let tensors: Vec<(usize, bool)> = kernel
             .args
             .iter()
@@ -246,13 +248,15 @@ impl Roles {
             .map(|arg| arg.0)
             .collect();
         match (read.as_slice(), written.as_slice()) {
-            ([a, b], [c]) => Ok(Roles {
+            ([a, b, bias @ ..], [c]) if bias.len() == usize::from(bias_relu) => Ok(Roles {
                 a: *a,
                 b: *b,
                 c: *c,
+                bias: bias.first().copied(),
             }),
             _ => Err(
-                "a matrix product takes two tensors that it reads and one that it writes".into(),
+                "a matrix product takes two tensors that it reads, a bias where the plan says so, and one that it writes"
+                    .into(),
             ),
         }
     }
@@ -289,6 +293,11 @@ fn compare(
     let columns = ours.shape()[1];
     let k = tensors[roles.a].shape()[1] as f64;
     let scale = k.sqrt().max(1.0);
+    let bias = roles.bias.map(|bias| &tensors[bias]);
+    let finished = |sum: f64, column: i64| match bias.and_then(|bias| bias.get(&[column])) {
+        Some(bias) => (sum + bias).max(0.0),
+        None => sum,
+    };
     let each = reference.rows.par_iter().enumerate().map(|(index, &row)| {
         let mut worst = [0f64; 3];
         for column in 0..columns {
@@ -297,6 +306,7 @@ fn compare(
             let (Some(ours), Some(theirs)) = (ours.get(&at), theirs.get(&at)) else {
                 continue;
             };
+            let (exact, theirs) = (finished(exact, column), finished(theirs, column));
             let unit = exact.abs().max(scale);
             let errors = [
                 (ours - exact) / unit,

@@ -56,6 +56,10 @@ pub enum Kind {
         /// Whether `f32` products may be rounded to tf32, in ours and in cuBLAS.
         #[serde(default)]
         tf32: bool,
+        /// Whether a third tensor that it reads is a bias (n), and `c = max(a · b + bias, 0)`. The time of
+        /// cuBLAS is that of the product alone.
+        #[serde(default)]
+        bias_relu: bool,
     },
     /// One output element for each element of the first input.
     Elementwise {
