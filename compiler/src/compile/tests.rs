@@ -1,4 +1,5 @@
 mod built;
+mod random;
 
 use super::*;
 

@@ -5,6 +5,7 @@ use super::signature::{Signature, fail};
 use super::tree;
 use super::value::{Home, Kind, Literal, Place, Value};
 use crate::ast::{self, BinaryOp, Clause, Expr, File, ItemKind, Param, Stmt};
+use crate::eval::is_built_in;
 use crate::parser::parse_file;
 use crate::source::{FileId, SourceMap};
 use cutec_dialects::elem::Elem;
@@ -236,7 +237,8 @@ impl Body {
         loop {
             let name = format!("{letter}{}", self.names);
             self.names += 1;
-            if !self.signature.has(&name) {
+            // `i8` is a type.
+            if !self.signature.has(&name) && !is_built_in(&name) {
                 return name.into();
             }
         }

@@ -197,6 +197,28 @@ fn loops_carry_what_their_rounds_hold() {
 }
 
 #[test]
+fn names_that_are_made_mean_nothing_else() {
+    for before in 0..70 {
+        let (_, y, mut body) = one_dimension();
+        for _ in 0..before {
+            body.zeros(Elem::F32, [1]).expect("a tile");
+        }
+        let at = body.tile_index(0).expect("an axis");
+        let round = |body: &mut Body, index: &Value, []: [Value; 0]| -> Result<[Value; 0]> {
+            let short = body.convert(Elem::I8, index)?;
+            let wide = body.convert(Elem::I64, &short)?;
+            let word = body.convert(Elem::I32, &wide)?;
+            let number = body.convert(Elem::F32, &word)?;
+            body.store(&y, [64], [&at], &number)?;
+            Ok([])
+        };
+        let [] = body.repeat(Loop::range(0, 3), [], round).expect("a loop");
+        let kernel = body.finish().expect("it is right");
+        assert!(ir(&kernel, false).is_ok(), "{}", kernel.listing());
+    }
+}
+
+#[test]
 fn literals_are_those_of_the_host() {
     let (_, y, mut body) = one_dimension();
     let at = body.tile_index(0).expect("an axis");
