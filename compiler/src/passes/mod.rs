@@ -131,6 +131,7 @@ pub fn opt_main(args: &[String]) -> i32 {
     cutec_dialects::ir::register_pass(make_pass::<11>);
     cutec_dialects::ir::register_pass(make_pass::<12>);
     cutec_dialects::ir::register_pass(make_pass::<13>);
+    cutec_dialects::ir::register_pass(make_pass::<14>);
     cutec_dialects::ir::opt_main(args)
 }
 

@@ -8,6 +8,7 @@ pub mod pipeline;
 pub mod raster;
 pub mod select_atoms;
 pub mod stage_operands;
+pub mod turn_loads;
 mod types;
 
 use super::walk::{all_inside, name_of};
@@ -17,11 +18,16 @@ use cutec_dialects::target::Target;
 use melior::Context;
 
 /// The passes from the tile level to the cute level.
-pub const PASSES: [PassEntry; 8] = [
+pub const PASSES: [PassEntry; 9] = [
     PassEntry {
         name: "tile-raster",
         summary: "Gives each block its tile, in an order that L2 likes",
         run: raster::raster,
+    },
+    PassEntry {
+        name: "tile-turn-loads",
+        summary: "Loads from the turned view what is loaded only to be turned",
+        run: turn_loads::turn_loads,
     },
     PassEntry {
         name: "tile-select-atoms",

@@ -3,10 +3,11 @@
 //! Before: `tile.dot` without `mma`, or with the atom or the tiled MMA that the program pins. After:
 //! `mma` is a tiled MMA, and the function has its `known_block_size`. `tile.warps` on the function pins
 //! how many warps there are, or how many along m and n.
+use super::classes::Classes;
 use super::types::{fast_axis, pinned_warps};
 use crate::passes::walk::{all_inside, definition, kernels, name_of, operand_value, set_attribute};
 use crate::passes::{Reported, report};
-use cutec_dialects::builder::{Insertion, IrOp, OpBuilder};
+use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::target::Target;
 use cutec_dialects::tile::TileType;
@@ -133,16 +134,24 @@ fn select<'c>(
             Some(_) => threads /= 2,
         }
     };
+    let classes = Classes::of(function)?;
+    let factors: Vec<Option<usize>> = products
+        .iter()
+        .flat_map(|product| [0, 1].map(|index| operand_value(product.dot, index)))
+        .map(|factor| factor.and_then(|factor| classes.class(factor)))
+        .collect();
     for (product, split) in products.iter().zip(splits) {
         let (Some([rows, columns]), None) = (split, product.pinned) else {
             continue;
         };
+        let sums = classes.class(result_of(product.dot, 0));
+        let is_factor = sums.is_some() && factors.contains(&sums);
         let (atoms, order) = match product.atom {
             [1, 1] => of_lanes(product, threads),
             _ => None,
         }
         .unwrap_or_else(|| {
-            let order = order_of_columns(product, columns);
+            let order = order_of_columns(product, columns, is_factor);
             (
                 format!("({rows},{columns},1):(1,{rows},0)"),
                 format!("_;{order}"),
@@ -233,10 +242,11 @@ fn is_along_k(dot: IrOp, index: usize) -> bool {
 ///
 /// An atom of tensor cores gives a thread two neighbouring columns. Where b can be read in any order
 /// of its rows, four atoms interleave, and a thread gets eight neighbours, which it stores at once.
-/// Else a warp has two atoms side by side, the rows that one `ldmatrix` reads.
-fn order_of_columns(product: &Product, warps: i64) -> String {
+/// Else a warp has two atoms side by side, the rows that one `ldmatrix` reads: so does one whose sums are
+/// a factor of another product, which wants them as they are then.
+fn order_of_columns(product: &Product, warps: i64, is_factor: bool) -> String {
     let columns = product.extents[1];
-    let by_rows = is_along_k(product.dot, 1);
+    let by_rows = is_along_k(product.dot, 1) && !is_factor;
     match product.atom[1] {
         8 if by_rows && columns % (32 * warps) == 0 => format!("(2,4,{warps},4):(1,8,32,2)"),
         8 if columns % (16 * warps) == 0 => format!("{}:1", 16 * warps),

@@ -1,0 +1,87 @@
+//! `tile-turn-loads`: what is loaded only to be turned is loaded from the turned view.
+//!
+//! Before: `tile.transpose` of a `tile.load`, for products alone. After: a `tile.load` of the same tile of a
+//! view with its modes exchanged, which is brought to shared memory as it lies and turned by the
+//! instructions that read it there. Where something else takes the turned tile, it stays.
+use crate::passes::Reported;
+use crate::passes::walk::{all_inside, definition, kernels, name_of, next_operation};
+use crate::passes::walk::{operand_value, replace, users};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
+use cutec_dialects::ir::{OpAttrs, build};
+use cutec_dialects::semantics::SemError;
+use cutec_dialects::target::Target;
+use melior::Context;
+use melior::ir::{Attribute, ValueLike, operation::OperationLike};
+
+/// Turns the loads of every kernel of the module.
+pub fn turn_loads(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
+    for (_, functions) in kernels(module) {
+        for function in functions {
+            // SAFETY: the context outlives the module.
+            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
+            let mut operations = Vec::new();
+            all_inside(function, &mut operations);
+            operations.retain(|op| name_of(*op) == "tile.transpose");
+            for op in operations {
+                turn(context, op);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn turn<'c>(context: &'c Context, transpose: IrOp<'c>) {
+    let turned = result_of(transpose, 0);
+    let for_products = users(turned)
+        .iter()
+        .all(|user| name_of(*user) == "tile.dot");
+    let Some(loaded) = operand_value(transpose, 0).filter(|_| for_products) else {
+        return;
+    };
+    let load = definition(loaded).filter(|op| name_of(*op) == "tile.load");
+    let Some(load) = load.filter(|_| users(loaded).len() == 1) else {
+        return;
+    };
+    let (Some(view), Some(row), Some(column)) = (
+        operand_value(load, 0),
+        operand_value(load, 1),
+        operand_value(load, 2),
+    ) else {
+        return;
+    };
+    // Beside the view, so that loops that load ahead have it before them.
+    let place = definition(view).and_then(next_operation);
+    let mut ir = OpBuilder::new(context, Insertion::Before(place.unwrap_or(load)));
+    ir.location = load.location();
+    // Of a view whose modes do not stand apart the tile is turned, not the view.
+    let Ok(view) = exchanged(&ir, view) else {
+        return;
+    };
+    ir.insertion = Insertion::Before(load);
+    let attrs = ["fill", "copy", "swizzle"];
+    let attrs = attrs.map(|name| Some((name, load.attribute(name).ok()?)));
+    let attrs: Vec<(&str, Attribute<'c>)> = attrs.into_iter().flatten().collect();
+    let tile = ir.value("tile.load", &[view, column, row], &attrs, turned.r#type());
+    replace(turned, tile);
+    for dead in [transpose, load] {
+        // SAFETY: nothing uses its result any more.
+        unsafe { mlir_sys::mlirOperationDestroy(dead.to_raw()) };
+    }
+}
+
+/// The view with its two modes exchanged.
+fn exchanged<'c>(ir: &OpBuilder<'c>, view: IrValue<'c>) -> Result<IrValue<'c>, SemError> {
+    let of = |name: &str, operands: &[IrValue<'c>], attrs: &OpAttrs| {
+        build(ir, name, operands, attrs)?
+            .ok_or_else(|| SemError::Illegal(format!("cute.{name} gives nothing")))
+    };
+    let plain = OpAttrs::default();
+    let both = OpAttrs {
+        mode: Some(&[1, 0]),
+        ..OpAttrs::default()
+    };
+    let layout = of("get_layout", &[view], &plain)?;
+    let layout = of("select", &[layout], &both)?;
+    let pointer = of("get_iter", &[view], &plain)?;
+    of("make_view", &[pointer, layout], &plain)
+}
