@@ -242,3 +242,38 @@ fn the_guide_is_right() {
         assert!((y - 3.0 * x).abs() < 2e-3, "{y}, not 3 * {x}");
     }
 }
+
+/// A tile used as it is behind its transposition, and a column used behind its reshaping.
+#[test]
+fn a_tile_stays_as_it_was_when_it_is_turned() {
+    let build = || {
+        let mut kernel = Signature::new("turned")?;
+        let x = kernel.tensor("x", Elem::F32, ["m", "n"])?;
+        let y = kernel.tensor_mut("y", Elem::F32, ["m", "n"])?;
+        let counts = [Extent::name("m").tiles(32), Extent::name("n").tiles(32)];
+        let mut body = kernel.tiles(counts)?;
+        let at = [body.tile_index(0)?, body.tile_index(1)?];
+        let tile = body.load(&x, [32, 32], &at)?;
+        let turned = body.transpose(&tile)?;
+        let of_columns = body.reduce(Reduction::Add, &turned, 1)?;
+        let of_rows = body.reduce(Reduction::Max, &tile, 1)?;
+        let flat = body.reshape(&of_columns, [32])?;
+        let below = body.sub(&tile, &of_rows)?;
+        let scaled = body.add(&below, &flat)?;
+        body.store(&y, [32, 32], &at, &scaled)?;
+        body.finish()
+    };
+    let kernel: Kernel = build().unwrap_or_else(|error: BuildError| panic!("{error}"));
+    let x = wave(DType::F32, &[32, 32], 0.7);
+    let y = Tensor::poison(DType::F32, &[32, 32]).expect("a tensor");
+    let y = launch(kernel, vec![x.clone().into(), y.into()]);
+    let at = |tensor: &Tensor, i, j| tensor.get(&[i, j]).expect("within");
+    for i in 0..32 {
+        let largest = (0..32).map(|j| at(&x, i, j)).fold(f64::MIN, f64::max);
+        for j in 0..32 {
+            let sum: f64 = (0..32).map(|l| at(&x, l, j)).sum();
+            let expected = at(&x, i, j) - largest + sum;
+            assert!((at(&y, i, j) - expected).abs() < 1e-4, "{i}, {j}");
+        }
+    }
+}

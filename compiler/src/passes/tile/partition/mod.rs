@@ -14,7 +14,7 @@ mod route;
 mod staged;
 
 use super::types::Failed;
-use crate::passes::walk::{all_inside, blocks, kernels, name_of, operand_value, replace};
+use crate::passes::walk::{all_inside, blocks, kernels, name_of, operand_value, replace, users};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, argument_of, result_of, value_key,
@@ -67,6 +67,9 @@ struct Partition<'c> {
     ir: OpBuilder<'c>,
     /// What the vectors are that stand for tiles.
     spread: HashMap<usize, Spread>,
+    /// What they are as operands of users of a tile whose axes were named anew, which share the vector
+    /// with the tile as it was: by operation and number of the operand.
+    renamed: HashMap<(usize, usize), Spread>,
     /// The number of the thread in its block.
     thread: Option<IrValue<'c>>,
     entry: IrOp<'c>,
@@ -83,6 +86,7 @@ fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
     let mut partition = Partition {
         ir: OpBuilder::new(context, Insertion::Before(entry)),
         spread: HashMap::new(),
+        renamed: HashMap::new(),
         thread: None,
         entry,
         staged: operations
@@ -115,6 +119,10 @@ fn is_inside(op: IrOp, map: IrOp) -> bool {
         let parent = unsafe { mlir_sys::mlirOperationGetParentOperation(op.to_raw()) };
         parent.ptr == map.to_raw().ptr
     }
+}
+
+fn operation_key(op: IrOp) -> usize {
+    op.to_raw().ptr as usize
 }
 
 impl<'c> Partition<'c> {
@@ -161,7 +169,19 @@ impl<'c> Partition<'c> {
             ("reduce", Some(to)) => self.reduce(op, to).map_err(illegal)?,
             ("broadcast", Some(to)) => self.repeated(op, to).map_err(illegal)?,
             // The threads hold what they held; only the axes are named anew.
-            ("transpose" | "reshape", Some(_)) => operand(op, 0).map_err(illegal)?,
+            ("transpose" | "reshape", Some(to)) => {
+                let (vector, renamed) = (operand(op, 0).map_err(illegal)?, result_of(op, 0));
+                for user in users(renamed) {
+                    let uses = (0..user.operand_count())
+                        .filter(|index| operand_value(user, *index) == Some(renamed));
+                    for index in uses {
+                        self.renamed
+                            .insert((operation_key(user), index), to.clone());
+                    }
+                }
+                replace(renamed, vector);
+                return Ok(true);
+            }
             ("dot", Some(to)) => self.product(op, to).map_err(illegal)?,
             ("convert_layout", Some(to)) => self.convert(op, to).map_err(illegal)?,
             _ => {
@@ -194,7 +214,10 @@ impl<'c> Partition<'c> {
     /// What an operand that was a tile is.
     fn of(&self, op: IrOp<'c>, index: usize) -> Result<(IrValue<'c>, Spread), SemError> {
         let value = operand(op, index)?;
-        let spread = self.spread.get(&value_key(value)).cloned();
+        let renamed = self.renamed.get(&(operation_key(op), index));
+        let spread = renamed
+            .or_else(|| self.spread.get(&value_key(value)))
+            .cloned();
         let spread =
             spread.ok_or_else(|| SemError::Illegal("takes a tile that nothing defines".into()))?;
         Ok((value, spread))
