@@ -144,18 +144,14 @@ fn placement<'c>(buffers: &[Buffer<'c>], kernel: &Kernel<'c>, meet: bool) -> Pla
         placed.offsets.push(start);
         placed.end = placed.end.max(start + buffer.bytes);
         // What shares its memory needs the barrier that was promised.
-        for other in 0..index {
-            let (begin, end) = (
-                placed.offsets[other],
-                placed.offsets[other] + buffers[other].bytes,
-            );
-            if beside(other) || end <= start || start + buffer.bytes <= begin {
+        for (other, (of, begin)) in buffers.iter().zip(&placed.offsets).take(index).enumerate() {
+            let apart = begin + of.bytes <= start || start + buffer.bytes <= *begin;
+            if beside(other) || apart {
                 continue;
             }
-            let (one, two) = (&buffers[other].life, &buffer.life);
-            let between = kernel
-                .apart(one, two, meet)
-                .or_else(|| kernel.apart(two, one, meet));
+            let (one, two) = (&of.life, &buffer.life);
+            let between = kernel.apart(one, two, meet);
+            let between = between.or_else(|| kernel.apart(two, one, meet));
             if let Some(Some(op)) = between
                 && !placed.barriers.contains(&op)
             {

@@ -96,8 +96,11 @@ pub(super) fn reaches(
     let (buffer, copy, thread) = (val(buffer)?, val(copy)?, val("i32")?);
     let tile = val(&format!("!cute.int_tuple<\"({},{})\">", shape[0], shape[1]))?;
     let coord = val("!cute.coord<\"(?,?)\">")?;
-    let extents = of("get_shape", &[of("get_layout", &[view.clone()])?])?;
-    let identity = of("make_identity_tensor", &[extents.clone()])?;
+    let extents = of(
+        "get_shape",
+        &[of("get_layout", std::slice::from_ref(&view))?],
+    )?;
+    let identity = of("make_identity_tensor", std::slice::from_ref(&extents))?;
     let part = |whole: Val| -> Result<Val, SemError> {
         let tile = of("local_tile", &[whole, tile.clone(), coord.clone()])?;
         of(
