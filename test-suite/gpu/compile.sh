@@ -41,7 +41,7 @@ for arch in "$@"; do
         one "tile_gemm_$layout" tile_gemm --kernel "tile_gemm_$layout"
         one "tile_sgemm_$layout" tile_gemm --kernel "tile_gemm_$layout" -D t=f32 -D bn=128 -D bk=16 -D align=4 -D blocks=2
     done
-    one tile_sgemm tile_gemm --kernel tile_gemm -D t=f32 -D to=f32 -D bn=128 -D bk=16 -D align=4
+    one tile_sgemm tile_gemm --kernel tile_gemm -D t=f32 -D to=f32 -D bn=128 -D bk=16 -D align=4 -D blocks=2
     one tile_gemm_bias_relu tile_epilogues --kernel tile_gemm_bias_relu -D t=bf16
     for kernel in softmax rms_norm; do
         one "tile_${kernel}_4096" tile_rows --kernel "tile_$kernel"
