@@ -121,6 +121,19 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // Groups that nobody waits for are no end of work.
+  // CHECK-LABEL: gpu.func @forever
+  // CHECK-NOT: barrier
+  // CHECK: gpu.return
+  gpu.func @forever(%v: !view, %n: i32, %one: i32) {
+    %s = cute.memref.alloc_smem() : () -> !s1
+    scf.for %t = %one to %n step %one : i32 {
+      tile.copy %v[%one, %t], %s[%one] : !view, !s1, i32, i32
+      nvvm.cp.async.commit.group
+    }
+    gpu.return
+  }
+
   // A barrier that is there counts.
   // CHECK-LABEL: gpu.func @there
   // CHECK: tile.write

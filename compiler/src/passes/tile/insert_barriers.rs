@@ -22,6 +22,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 /// The attribute of an access in a pipelined loop.
 pub(super) const ROUND: &str = "tile.round";
 
+/// Groups of copies that are told apart; of more, the oldest count as one.
+const MOST_GROUPS: usize = 32;
+
 /// Inserts the barriers of every kernel of the module.
 pub fn insert_barriers(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
     for (_, functions) in kernels(module) {
@@ -154,6 +157,11 @@ impl Walk {
             "nvvm.cp.async.commit.group" => {
                 let group = std::mem::take(&mut state.open);
                 state.groups.push(group);
+                // A loop that never waits comes to an end here as well.
+                if state.groups.len() > MOST_GROUPS {
+                    let oldest = state.groups.remove(0);
+                    state.groups[0].extend(oldest);
+                }
             }
             "nvvm.cp.async.wait.group" => {
                 let left = op.attribute("n").ok().and_then(integer_value).unwrap_or(0);
