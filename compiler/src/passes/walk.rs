@@ -168,6 +168,20 @@ pub(super) fn users<'c>(value: IrValue<'c>) -> Vec<IrOp<'c>> {
     found
 }
 
+/// Attributes of an operation under these names, where it has them, for another operation.
+pub(super) fn attributes<'c, 'n>(
+    op: IrOp<'c>,
+    names: &[&'n str],
+) -> Vec<(&'n str, melior::ir::Attribute<'c>)> {
+    use melior::ir::{Attribute, AttributeLike};
+    let kept = names.iter().filter_map(|name| {
+        let attribute = op.attribute(name).ok()?;
+        // SAFETY: attributes live as long as the context.
+        Some((*name, unsafe { Attribute::from_raw(attribute.to_raw()) }))
+    });
+    kept.collect()
+}
+
 /// Whether two operations stand in one block.
 pub(super) fn same_block(one: IrOp, other: IrOp) -> bool {
     // SAFETY: both operations are alive.

@@ -4,8 +4,8 @@ use super::slices::{At, Factor, buffer_of};
 use crate::passes::tile::insert_barriers::ROUND;
 use crate::passes::tile::types::{Failed, operand, view_of};
 use crate::passes::walk::{
-    definition, erase, name_of, operand_value, operations, replace, set_attribute, set_operand,
-    stands_in,
+    attributes, definition, erase, name_of, operand_value, operations, replace, set_attribute,
+    set_operand, stands_in,
 };
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, argument_of, integer_value, result_of, value_key,
@@ -14,9 +14,7 @@ use cutec_dialects::value::{Val, View};
 use cutec_layout::{AnyLayout, Int, Layout};
 use melior::Context;
 use melior::ir::operation::OperationLike;
-use melior::ir::{
-    Attribute, AttributeLike, Operation, Region, RegionLike, TypeLike, Value, ValueLike,
-};
+use melior::ir::{Operation, Region, RegionLike, TypeLike, Value, ValueLike};
 use std::collections::HashMap;
 
 /// Elements beyond every view.
@@ -243,14 +241,14 @@ impl<'c> Plan<'c> {
                 Producer::Copy(op) => {
                     let buffer = buffer_of(*op).ok_or((*op, "has no buffer".to_string()))?;
                     let operands = [&operands[..], &[buffer, stage]].concat();
-                    let mut attrs = kept_attributes(*op, &["copy"]);
+                    let mut attrs = attributes(*op, &["copy"]);
                     attrs.push((ROUND, ir.attr(&format!("{round} : i32"))));
                     ir.op("tile.copy", &operands, &attrs, &[]);
                     (*producer, None)
                 }
                 Producer::Load(op, _) => {
                     let ty = result_of(*op, 0).r#type();
-                    let attrs = kept_attributes(*op, &["fill", "copy"]);
+                    let attrs = attributes(*op, &["fill", "copy"]);
                     let loaded = ir.value("tile.load", &operands, &attrs, ty);
                     (*producer, Some(loaded))
                 }
@@ -276,7 +274,7 @@ impl<'c> Plan<'c> {
                 continue;
             };
             let buffer = operand(*write, 1)?;
-            let mut attrs = kept_attributes(*write, &["copy"]);
+            let mut attrs = attributes(*write, &["copy"]);
             attrs.push((ROUND, ir.attr(&format!("{round} : i32"))));
             ir.op("tile.write", &[*loaded, buffer, stage], &attrs, &[]);
         }
@@ -413,14 +411,4 @@ fn widen<'c>(ir: &OpBuilder<'c>, buffer: IrValue<'c>, stages: i64) -> Result<(),
     let ty = Val::View(View { layout, ..view }).to_string();
     buffer.set_type(ir.ty(&ty));
     Ok(())
-}
-
-/// Attributes of an operation under these names, where it has them.
-fn kept_attributes<'c, 'n>(op: IrOp<'c>, names: &[&'n str]) -> Vec<(&'n str, Attribute<'c>)> {
-    let kept = names.iter().filter_map(|name| {
-        let attribute = op.attribute(name).ok()?;
-        // SAFETY: attributes live as long as the context.
-        Some((*name, unsafe { Attribute::from_raw(attribute.to_raw()) }))
-    });
-    kept.collect()
 }

@@ -1,12 +1,14 @@
 //! A product, block by block of k.
 use super::super::insert_barriers::ROUND;
 use super::super::types::{Failed, mma_of, operand, operand_layout, tile_of};
-use crate::passes::walk::{definition, erase, name_of, operand_value, replace, same_block, users};
+use crate::passes::walk::{
+    attributes, definition, erase, name_of, operand_value, replace, same_block, users,
+};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value, result_of};
 use cutec_dialects::tile::TileType;
 use cutec_dialects::value::TiledMmaVal;
 use melior::Context;
-use melior::ir::{Attribute, AttributeLike, operation::OperationLike};
+use melior::ir::{Attribute, operation::OperationLike};
 use std::sync::Arc;
 
 /// An operand of a product.
@@ -94,11 +96,8 @@ impl<'c> Product<'c> {
                         Some(at) => (at.stage, at.round),
                         None => (operand(*op, 1)?, round_of(*op)),
                     };
-                    let mut attrs = vec![("offsets", self.offsets(ir, block))];
-                    if let Ok(copy) = op.attribute("copy") {
-                        // SAFETY: attributes live as long as the context.
-                        attrs.push(("copy", unsafe { Attribute::from_raw(copy.to_raw()) }));
-                    }
+                    let mut attrs = attributes(*op, &["copy"]);
+                    attrs.push(("offsets", self.offsets(ir, block)));
                     if let Some(round) = round {
                         attrs.push((ROUND, ir.attr(&format!("{round} : i32"))));
                     }
@@ -135,10 +134,7 @@ impl<'c> Product<'c> {
         [a, b]: [IrValue<'c>; 2],
         sums: IrValue<'c>,
     ) -> IrValue<'c> {
-        let mma = self.dot.attribute("mma").ok();
-        // SAFETY: attributes live as long as the context.
-        let mma = mma.map(|mma| unsafe { Attribute::from_raw(mma.to_raw()) });
-        let attrs: Vec<_> = mma.map(|mma| ("mma", mma)).into_iter().collect();
+        let attrs = attributes(self.dot, &["mma"]);
         ir.value(
             "tile.dot",
             &[a, b, sums],

@@ -9,8 +9,8 @@ mod copies;
 
 use super::types::{self, Failed, fast_axis, mma_of, operand, tile_of};
 use crate::passes::walk::{
-    all_inside, definition, erase, function_block_size, kernels, name_of, operand_value, replace,
-    same_block, set_attribute, set_operand, string_attribute, users,
+    all_inside, attributes, definition, erase, function_block_size, kernels, name_of,
+    operand_value, replace, same_block, set_attribute, set_operand, string_attribute, users,
 };
 use crate::passes::{Reported, report};
 use copies::{Loaders, reaches, read_atom};
@@ -18,7 +18,7 @@ use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::target::Target;
 use cutec_dialects::tile::{TileLayout, TileType};
 use melior::Context;
-use melior::ir::{Attribute, AttributeLike, operation::OperationLike};
+use melior::ir::operation::OperationLike;
 
 /// Alignment of a buffer, in bytes: swizzles repeat within it.
 const ALIGN: i64 = 128;
@@ -163,10 +163,7 @@ impl<'c> Staging<'c> {
         let vector = 16 / tile.elem.bytes();
         let spread = TileLayout::blocked(&tile.shape, memory, vector, self.threads);
         let ty = tile.with_layout(spread).ir(ir.context());
-        let fill = load.attribute("fill").ok();
-        // SAFETY: attributes live as long as the context.
-        let fill = fill.map(|fill| unsafe { Attribute::from_raw(fill.to_raw()) });
-        let attrs: Vec<_> = fill.map(|fill| ("fill", fill)).into_iter().collect();
+        let attrs = attributes(load, &["fill"]);
         let loaded = ir.value("tile.load", &operands, &attrs, ty);
         ir.op("tile.write", &[loaded, buffer, stage], &[], &[]);
         Ok(Arrives::AtOnce)
