@@ -43,11 +43,9 @@ for arch in "$@"; do
     done
     one tile_sgemm tile_gemm --kernel tile_gemm -D t=f32 -D to=f32 -D bn=128 -D bk=16 -D align=4 -D blocks=2
     one tile_gemm_bias_relu tile_epilogues --kernel tile_gemm_bias_relu -D t=bf16
-    for kernel in softmax rms_norm; do
+    for kernel in softmax rms_norm layer_norm; do
         one "tile_${kernel}_4096" tile_rows --kernel "tile_$kernel"
         one "tile_${kernel}_16384" tile_rows --kernel "tile_$kernel" -D bn=16384
     done
-    one tile_layer_norm_4096 tile_rows --kernel tile_layer_norm -D align=4096
-    one tile_layer_norm_16384 tile_rows --kernel tile_layer_norm -D bn=16384 -D align=16384
     one tile_transpose tile_rows --kernel tile_transpose
 done

@@ -54,4 +54,35 @@ gpu.module @kernels {
     tile.store %b, %x[%i, %i] : tensor<8x16xf16>, !rows, i32, i32
     gpu.return
   }
+
+  // A bound that is a multiple of eight has eight neighbours on one side: they are compared as their first. Of
+  // a bound that nothing is known of, each is.
+  // CHECK-LABEL: gpu.func @mask
+  // CHECK: %[[EACH:.*]] = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 256, 257, 258, 259, 260, 261, 262, 263]>
+  // CHECK: %[[PLACES:.*]] = arith.addi %{{.*}}, %[[EACH]]
+  // CHECK: %[[EIGHTS:.*]] = arith.constant dense<[0, 0, 0, 0, 0, 0, 0, 0, 256, 256, 256, 256, 256, 256, 256, 256]>
+  // CHECK: %[[FIRSTS:.*]] = arith.addi %{{.*}}, %[[EIGHTS]]
+  // CHECK: arith.cmpi slt, %[[FIRSTS]],
+  // CHECK: arith.cmpi slt, %[[PLACES]],
+  gpu.func @mask(%x: !rows, %y: !rows, %i: i32, %n: i32, %o: i32) attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %m = cute.assume(%n) : (i32) -> !cute.int_tuple<"?{div=8}">
+    %c = tile.iota 1 : tensor<1x512xi32>
+    %a = tile.load %x[%i, %i] : !rows, i32, i32 -> tensor<1x512xf16>
+    %p = tile.map (%c, %a) {
+    ^bb0(%k: i32, %e: f16):
+      %zero = arith.constant 0.0 : f16
+      %in = arith.cmpi slt, %k, %n : i32
+      %r = arith.select %in, %e, %zero : f16
+      tile.yield %r : f16
+    } : (tensor<1x512xi32>, tensor<1x512xf16>) -> tensor<1x512xf16>
+    %q = tile.map (%c, %p) {
+    ^bb0(%k: i32, %e: f16):
+      %zero = arith.constant 0.0 : f16
+      %in = arith.cmpi slt, %k, %o : i32
+      %r = arith.select %in, %e, %zero : f16
+      tile.yield %r : f16
+    } : (tensor<1x512xi32>, tensor<1x512xf16>) -> tensor<1x512xf16>
+    tile.store %q, %y[%i, %i] : tensor<1x512xf16>, !rows, i32, i32
+    gpu.return
+  }
 }

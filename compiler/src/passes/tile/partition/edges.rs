@@ -116,18 +116,23 @@ impl<'c> Partition<'c> {
     }
 }
 
-/// Neighbours along an axis that the end of the view does not part: the largest power of two that divides
-/// the extents of view and tile, and how far apart along it threads lie.
+/// Neighbours along an axis that the end of the view does not part.
 fn width(view: IrValue, axis: usize, to: &Spread) -> Result<i64, SemError> {
     let extent = match parse_type(&view.r#type().to_string(), &mut Vars::default())? {
         Val::View(view) => view.layout.inner().mode(axis).map(|mode| mode.size().div()),
         _ => None,
     };
+    neighbours(to, axis, extent.unwrap_or(1))
+}
+
+/// Neighbours along an axis that lie on the same side of every multiple of a number: the largest power of two
+/// that divides it, the extent of the tile, and how far apart along the axis threads lie.
+pub(super) fn neighbours(to: &Spread, axis: usize, number: i64) -> Result<i64, SemError> {
     let modes = to.layout.thread_modes(&to.tile.shape);
     let steps = modes.map_err(SemError::Illegal)?.into_iter();
     let steps = steps.filter_map(|mode| mode.along.filter(|(along, _)| *along == axis));
     let all = steps
         .map(|(_, step)| step)
-        .chain([extent.unwrap_or(1), to.tile.shape[axis]]);
+        .chain([number, to.tile.shape[axis]]);
     Ok(1 << all.map(i64::trailing_zeros).min().unwrap_or(0))
 }

@@ -1,11 +1,22 @@
 //! Maps and repetitions: arithmetic on the vectors of a thread.
+use super::edges::neighbours;
 use super::place::value_places;
 use super::{Partition, Spread, operand, vector_type};
-use crate::passes::walk::{all_inside, blocks, name_of, operand_value, operations, set_operand};
-use cutec_dialects::builder::{Insertion, IrOp, IrValue, argument_of, result_of, value_key};
+use crate::passes::walk::{
+    all_inside, blocks, definition, name_of, operand_value, operations, set_operand, users,
+};
+use cutec_dialects::builder::{
+    Insertion, IrOp, IrValue, argument_of, integer_value, result_of, value_key,
+};
 use cutec_dialects::semantics::SemError;
+use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::value::Val;
 use melior::ir::{Attribute, Identifier, OperationRef, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
+
+/// Predicates of `arith.cmpi`: signed less, and greater or equal.
+const LESS: i64 = 2;
+const NOT_LESS: i64 = 5;
 
 /// What stands for a number of the body: a vector, or a number for each value.
 #[derive(Clone)]
@@ -20,6 +31,8 @@ enum Many<'c> {
 struct Body<'c> {
     many: HashMap<usize, Many<'c>>,
     count: i64,
+    /// Arguments that are coordinates, with their axis.
+    counting: HashMap<usize, usize>,
 }
 
 impl<'c> Partition<'c> {
@@ -30,20 +43,70 @@ impl<'c> Partition<'c> {
         let mut body = Body {
             many: HashMap::new(),
             count: to.values(),
+            counting: HashMap::new(),
         };
         for index in 0..op.operand_count() {
             let vector = operand(op, index)?;
-            body.many
-                .insert(value_key(argument_of(block, index)), Many::Vector(vector));
+            let argument = value_key(argument_of(block, index));
+            if let Some(axis) = self.counting.get(&value_key(vector)) {
+                body.counting.insert(argument, *axis);
+            }
+            body.many.insert(argument, Many::Vector(vector));
         }
         for inner in operations(block) {
             if name_of(inner) == "tile.yield" {
                 let value = operand(inner, 0)?;
                 return Ok(self.vector_of(&mut body, value));
             }
+            if let Some(vector) = self.side_of_bound(&mut body, inner, to)? {
+                let result = value_key(result_of(inner, 0));
+                body.many.insert(result, Many::Vector(vector));
+                continue;
+            }
             self.body_operation(&mut body, inner);
         }
         Err(missing())
+    }
+
+    /// `coordinate < bound`, or its contrary: neighbours that lie on one side of every multiple of what divides
+    /// the bound share a comparison. `None` for anything else.
+    fn side_of_bound(
+        &mut self,
+        body: &mut Body<'c>,
+        op: IrOp<'c>,
+        to: &Spread,
+    ) -> Result<Option<IrValue<'c>>, SemError> {
+        let sides = (operand_value(op, 0), operand_value(op, 1));
+        let (true, (Some(coordinate), Some(bound))) = (name_of(op) == "arith.cmpi", sides) else {
+            return Ok(None);
+        };
+        let predicate = op.attribute("predicate").ok().and_then(integer_value);
+        let axis = body.counting.get(&value_key(coordinate)).copied();
+        let (Some(axis), Some(LESS | NOT_LESS)) = (axis, predicate) else {
+            return Ok(None);
+        };
+        let width = match body.many.contains_key(&value_key(bound)) {
+            true => 1,
+            false => neighbours(to, axis, divisor(bound))?,
+        };
+        if width == 1 {
+            return Ok(None);
+        }
+        let mut offsets = value_places(to, axis)?;
+        for offset in &mut offsets {
+            *offset -= *offset % width;
+        }
+        let first = self.first_place(to, axis)?;
+        let places = self.steps_from(first, &offsets);
+        let bound = self.vector_of(body, bound);
+        let attrs = attributes(op);
+        let attrs: Vec<(&str, Attribute<'c>)> = attrs
+            .iter()
+            .map(|(name, attribute)| (name.as_str(), *attribute))
+            .collect();
+        let ty = self.ir.ty(&vector_type(body.count, "i1"));
+        let sides = [places, bound];
+        Ok(Some(self.ir.value("arith.cmpi", &sides, &attrs, ty)))
     }
 
     fn body_operation(&mut self, body: &mut Body<'c>, op: IrOp<'c>) {
@@ -198,4 +261,22 @@ fn attributes<'c>(op: IrOp<'c>) -> Vec<(String, Attribute<'c>)> {
             (name.as_str().unwrap_or_default().to_string(), attribute)
         })
         .collect()
+}
+
+/// What divides a number, as the kernel promises or as it is constant; 1 where nothing is known.
+fn divisor(number: IrValue) -> i64 {
+    let constant = definition(number).and_then(|op| integer_value(op.attribute("value").ok()?));
+    let promised = users(number).into_iter().filter_map(|user| {
+        let assumed = name_of(user) == "cute.assume";
+        let ty = assumed.then(|| result_of(user, 0).r#type().to_string())?;
+        match parse_type(&ty, &mut Vars::default()).ok()? {
+            Val::Tuple(_, tuple) => Some(tuple.leaves().first()?.as_ref()?.div()),
+            _ => None,
+        }
+    });
+    promised
+        .chain(constant)
+        .filter(|number| *number > 0)
+        .max()
+        .unwrap_or(1)
 }

@@ -67,6 +67,8 @@ struct Partition<'c> {
     ir: OpBuilder<'c>,
     /// What the vectors are that stand for tiles.
     spread: HashMap<usize, Spread>,
+    /// Along which axis a vector of coordinates counts.
+    counting: HashMap<usize, usize>,
     /// What they are as operands of users of a tile whose axes were named anew, which share the vector
     /// with the tile as it was: by operation and number of the operand.
     renamed: HashMap<(usize, usize), Spread>,
@@ -86,6 +88,7 @@ fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
     let mut partition = Partition {
         ir: OpBuilder::new(context, Insertion::Before(entry)),
         spread: HashMap::new(),
+        counting: HashMap::new(),
         renamed: HashMap::new(),
         thread: None,
         entry,
@@ -162,8 +165,10 @@ impl<'c> Partition<'c> {
             ("iota", Some(to)) => {
                 let axis = op.attribute("axis").ok();
                 let axis = axis.and_then(cutec_dialects::builder::integer_value);
-                self.coordinates(to, axis.unwrap_or(0) as usize)
-                    .map_err(illegal)?
+                let axis = axis.unwrap_or(0) as usize;
+                let places = self.coordinates(to, axis).map_err(illegal)?;
+                self.counting.insert(value_key(places), axis);
+                places
             }
             ("map", Some(to)) => self.map(op, to).map_err(illegal)?,
             ("reduce", Some(to)) => self.reduce(op, to).map_err(illegal)?,
