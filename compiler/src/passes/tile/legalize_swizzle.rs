@@ -5,7 +5,7 @@
 //! [`cutec_layout::smem`] looks for it and counts. `cute.accesses` on the buffer says what each access costs,
 //! for the reader and for `--remarks`. Where the program pins a `swizzle` the buffer gets that, or an error
 //! with the access that it does not serve and a layout that does.
-use super::types::{Failed, fast_axis, tile_of, view_of};
+use super::types::{Failed, fast_axis, tile_of, vector_access, view_of};
 use crate::passes::walk::{
     all_inside, kernels, name_of, operand_value, set_attribute, string_attribute, users,
 };
@@ -13,7 +13,7 @@ use crate::passes::{Reported, report};
 use cutec_dialects::atoms::CopyOp;
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
 use cutec_dialects::target::Target;
-use cutec_dialects::tile::{TileLayout, TileType};
+use cutec_dialects::tile::TileType;
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::{TiledCopyVal, Val, View};
 use cutec_layout::smem::{Access, Axis, Kind, Tile, legalize, verify_pinned};
@@ -142,16 +142,9 @@ fn access<'c>(op: IrOp<'c>, tile: &TileType, fast: usize) -> Result<Access, Fail
     };
     let layout = held.layout.as_ref();
     let layout = layout.ok_or_else(|| failed(format!("{held} has no layout")))?;
-    let (layout, run) = neighbours_first(layout, &held, fast).map_err(failed)?;
-    let most = WIDEST / tile.elem.bits();
-    let vector = run & run.wrapping_neg();
-    Ok(Access {
-        what: what.into(),
-        kind: Kind::Vector {
-            bits: (vector.min(most) * tile.elem.bits()) as u32,
-        },
-        layout_tv: layout.tv().clone(),
-    })
+    let width = layout.neighbours(&held.shape, fast).map_err(failed)?;
+    let bits = WIDEST.min(width * tile.elem.bits());
+    vector_access(what, layout, &held.shape, fast, bits).map_err(failed)
 }
 
 /// What the instructions of a tiled copy access on the side of the buffer, over the whole tile.
@@ -185,26 +178,4 @@ fn of_copy(op: IrOp, copy: &TiledCopyVal, tile: &TileType) -> Result<Access, Str
         kind,
         layout_tv: Layout::concat([mode(0), Layout::concat([mode(1), mode(2)])]),
     })
-}
-
-/// A layout with the values that are neighbours along an axis first, and how many are in one piece.
-fn neighbours_first(
-    layout: &TileLayout,
-    tile: &TileType,
-    fast: usize,
-) -> Result<(TileLayout, i64), String> {
-    let threads = layout.thread_modes(&tile.shape)?;
-    let mut values = layout.value_modes(&tile.shape)?;
-    values.sort_by_key(|mode| match mode.along {
-        Some((axis, step)) if axis == fast => (0, step),
-        _ => (1, 0),
-    });
-    let mut run = 1;
-    for mode in &values {
-        if mode.along != Some((fast, run)) {
-            break;
-        }
-        run *= mode.extent;
-    }
-    Ok((TileLayout::of_modes(&threads, &values, &tile.shape), run))
 }

@@ -6,6 +6,7 @@ use cutec_dialects::tile::{TileLayout, TileType};
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::{TiledMmaVal, Val, View};
 use cutec_layout::Int;
+use cutec_layout::smem::{Access, Kind};
 use cutec_layout::tv::Operand;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::sync::Arc;
@@ -77,6 +78,29 @@ pub(super) fn operand_layout(
     let layout = TileLayout::new(layout.map_err(|error| error.to_string())?)?;
     layout.check(shape)?;
     Ok(layout)
+}
+
+/// How threads access a buffer, `bits` of neighbours along an axis at once.
+pub(super) fn vector_access(
+    what: &str,
+    layout: &TileLayout,
+    shape: &[i64],
+    fast: usize,
+    bits: i64,
+) -> Result<Access, String> {
+    let threads = layout.thread_modes(shape)?;
+    let mut values = layout.value_modes(shape)?;
+    values.sort_by_key(|mode| match mode.along {
+        Some((axis, step)) if axis == fast => (0, step),
+        _ => (1, 0),
+    });
+    Ok(Access {
+        what: what.into(),
+        kind: Kind::Vector {
+            bits: u32::try_from(bits).unwrap_or(u32::MAX),
+        },
+        layout_tv: TileLayout::of_modes(&threads, &values, shape).tv().clone(),
+    })
 }
 
 /// The offsets of the part that a `tile.read` reads.

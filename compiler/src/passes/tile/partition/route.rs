@@ -1,8 +1,9 @@
 //! Which way a tile takes from one spread to another.
 use super::Spread;
+use crate::passes::tile::types::vector_access;
 use cutec_dialects::semantics::SemError;
-use cutec_dialects::tile::{Mode, TileLayout};
-use cutec_layout::smem::{self, Access, Axis, Kind, Tile};
+use cutec_dialects::tile::Mode;
+use cutec_layout::smem::{self, Access, Axis, Tile};
 use cutec_layout::{AnyLayout, Layout};
 
 const WARP: usize = 32;
@@ -295,20 +296,7 @@ fn compact(shape: &[i64]) -> Layout {
 
 /// How the threads access the buffer, `width` neighbours at once.
 fn access(what: &str, spread: &Spread, fast: usize, width: i64) -> Result<Access, SemError> {
-    let shape = &spread.tile.shape;
-    let modes = |found: Result<Vec<Mode>, String>| found.map_err(SemError::Illegal);
-    let threads = modes(spread.layout.thread_modes(shape))?;
-    let mut values = modes(spread.layout.value_modes(shape))?;
-    values.sort_by_key(|mode| match mode.along {
-        Some((axis, step)) if axis == fast => (0, step),
-        _ => (1, 0),
-    });
     let bits = width * spread.tile.elem.bytes() * 8;
-    Ok(Access {
-        what: what.into(),
-        kind: Kind::Vector {
-            bits: u32::try_from(bits).unwrap_or(u32::MAX),
-        },
-        layout_tv: TileLayout::of_modes(&threads, &values, shape).tv().clone(),
-    })
+    let access = vector_access(what, &spread.layout, &spread.tile.shape, fast, bits);
+    access.map_err(SemError::Illegal)
 }

@@ -95,8 +95,7 @@ impl<'c> Plan<'c> {
             return Ok(None);
         }
         let of_product = |op: &IrOp<'c>| {
-            let factors = products.iter().flat_map(|product| &product.factors);
-            let mut factors = factors;
+            let mut factors = products.iter().flat_map(|product| &product.factors);
             factors.any(|factor| matches!(factor, Factor::Read(read) if read == op))
         };
         let reads = inside
@@ -169,7 +168,7 @@ fn depth<'c>(of: IrOp<'c>, function: IrOp<'c>, buffers: &[IrValue<'c>], target: 
 fn bytes(buffer: IrValue) -> i64 {
     let size = view_of(buffer).and_then(|view| {
         let elements = cosize_any(&view.layout).ok()?.as_static()?;
-        Some(elements * view.ptr.elem.bytes())
+        Some(view.ptr.elem.bytes_of(elements))
     });
     size.unwrap_or(0)
 }
