@@ -34,10 +34,15 @@ for _k in (16, 32):
 ATOMS += [(16, 8, 32, f"sm80_16x8x32<{a}, {b}, f32>" if a != b else f"sm80_16x8x32<{a}, f32>", a, b, "f32")
           for a in ("f8e4m3", "f8e5m2") for b in ("f8e4m3", "f8e5m2")]
 
+ATOMS += [(m, 8, _k, f"sm80_{m}x8x{_k}<{a}, {b}, i32>" if a != b else f"sm80_{m}x8x{_k}<{a}, i32>", a, b, "i32")
+          for m, _k in ((8, 32), (16, 32), (16, 64)) for a in ("i4", "u4") for b in ("i4", "u4")]
+
 # Bits of an element in memory, of the exponent, of the mantissa; of tf32 the low 13 bits have no meaning.
 FLOATS = {"f16": (16, 5, 10), "bf16": (16, 8, 7), "tf32": (32, 8, 23), "f32": (32, 8, 23), "f64": (64, 11, 52),
           "f8e4m3": (8, 4, 3), "f8e5m2": (8, 5, 2)}
 BITS = {"i8": 8, "u8": 8, "i32": 32} | {name: bits for name, (bits, _, _) in FLOATS.items()}
+# Two to a byte, which is what memory has.
+PACKED = ("i4", "u4")
 # What NumPy writes; the types that it has not are raw bits.
 STORED = {"f16": "<f2", "tf32": "<f4", "f32": "<f4", "f64": "<f8", "i8": "|i1", "i32": "<i4"}
 
@@ -52,19 +57,19 @@ fn multiply_add(atom, a, b, c, d) {{
     let fa = mma.fragment_A(pa);
     let fb = mma.fragment_B(pb);
     let fc = mma.fragment_C(pd);
-    autovec_copy(pa, fa);
-    autovec_copy(pb, fb);
+    {load_a}pa, fa);
+    {load_b}pb, fb);
     autovec_copy(pc, fc);
     gemm(mma, fa, fb, fc);
     autovec_copy(fc, pd);
 }}
 
-kernel {name}(a: tensor<{ta}, (blocks, {m}, {k})>, b: tensor<{tb}, (blocks, {n}, {k})>,
+kernel {name}(a: tensor<{sa}, (blocks, {m}, {ka})>, b: tensor<{sb}, (blocks, {n}, {kb})>,
     c: tensor<{tc}, (blocks, {m}, {n})>, d: mut tensor<{tc}, (blocks, {m}, {n})>)
 launch grid(blocks), block(32)
 {{
     let i = block_idx.x;
-    multiply_add({atom}, a[i, _, _], b[i, _, _], c[i, _, _], d[i, _, _]);
+    multiply_add({atom}, {a}, {b}, c[i, _, _], d[i, _, _]);
 }}
 """
 
@@ -74,13 +79,34 @@ def name_of(atom):
     return f"mma_{m}x{n}x{k}_{tc}_{ta}_{tb}"
 
 
+def operand(name, ty, k):
+    """What the kernel's text says of A or B: how it is stored, taken as a matrix, and copied."""
+    packed = ty in PACKED
+    return {f"s{name}": "u8" if packed else ty, f"k{name}": stored(ty, k),
+            name: f"recast<{ty}>({name}[i, _, _])" if packed else f"{name}[i, _, _]",
+            f"load_{name}": f"copy(universal<{ty}, bits = 32>, " if packed else "autovec_copy("}
+
+
+def stored(ty, k):
+    """Elements of memory for k of a type."""
+    return k // 2 if ty in PACKED else k
+
+
+def in_memory(atom):
+    """The atom over what memory has: bytes for packed elements, and as many of them."""
+    m, n, k, text, ta, tb, tc = atom
+    a, b = ("u8" if ty in PACKED else ty for ty in (ta, tb))
+    return m, n, stored(ta, k), text, a, b, tc
+
+
 def compile_all(folder, cutec):
     os.makedirs(folder, exist_ok=True)
     for atom in ATOMS:
         m, n, k, text, ta, tb, tc = atom
         path = os.path.join(folder, name_of(atom) + ".cute")
         with open(path, "w", encoding="utf-8") as file:
-            file.write(KERNEL.format(name=name_of(atom), m=m, n=n, k=k, atom=text, ta=ta, tb=tb, tc=tc))
+            file.write(KERNEL.format(name=name_of(atom), m=m, n=n, atom=text, tc=tc,
+                                     **operand("a", ta, k), **operand("b", tb, k)))
         subprocess.run([cutec, path, "--arch", "sm_89", "-o", path.removesuffix(".cute") + ".ptx"], check=True)
 
 
@@ -241,7 +267,7 @@ def main():
         if options.only not in name:
             continue
         ptx = os.path.join(options.folder, name + ".ptx")
-        names, arguments = Operands(np, options.seed, options.blocks, atom).all()
+        names, arguments = Operands(np, options.seed, options.blocks, in_memory(atom)).all()
         ours = result(np, [program(options.folder, "cutec-sim")], atom, ptx, arguments)
         if known is not None:
             theirs = known[name]
