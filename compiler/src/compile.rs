@@ -271,12 +271,13 @@ impl<'a> Run<'a> {
             &'a Context,
             &mut Module<'a>,
             &Options,
+            &mut Timings,
         ) -> Result<(), crate::passes::Reported>,
     ) -> Option<()> {
         let (context, options) = (self.context, self.options);
-        let (result, messages) = self.timings.measure(name, || {
-            messages::collect(context, || passes(context, module, options))
-        });
+        let timings = &mut self.timings;
+        let (result, messages) =
+            messages::collect(context, || passes(context, module, options, timings));
         if result.is_err() {
             problems.step(name, messages, sources);
             return None;

@@ -19,6 +19,7 @@ use melior::{Context, StringRef};
 use std::ffi::CString;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Parses MLIR text whose locations carry `name`. `None` after MLIR has reported the errors.
 ///
@@ -108,9 +109,13 @@ pub fn tile_to_cute<'c>(
     context: &'c Context,
     module: &mut Module<'c>,
     options: &Options,
+    timings: &mut Timings,
 ) -> Result<(), Reported> {
-    passes::tile::lower(context, passes::root(module), &options.target)?;
-    passes::allocate_smem::allocate_smem(context, passes::root(module), &options.target)
+    let (root, target) = (passes::root(module), &options.target);
+    passes::tile::lower(context, root, target, timings)?;
+    timings.measure("cute-allocate-smem", || {
+        passes::allocate_smem::allocate_smem(context, root, target)
+    })
 }
 
 /// Cute level → LLVM dialect inside `gpu.module`.
@@ -121,12 +126,12 @@ pub fn cute_to_llvm<'c>(
     context: &'c Context,
     module: &mut Module<'c>,
     options: &Options,
+    timings: &mut Timings,
 ) -> Result<(), Reported> {
-    passes::convert_cute_to_gpu::convert_cute_to_gpu(
-        context,
-        passes::root(module),
-        &options.target,
-    )?;
+    let (root, target) = (passes::root(module), &options.target);
+    timings.measure("convert-cute-to-gpu", || {
+        passes::convert_cute_to_gpu::convert_cute_to_gpu(context, root, target)
+    })?;
     if options.print_ir_after_all {
         eprintln!(
             "// -----// IR Dump After convert-cute-to-gpu //----- //\n{}",
@@ -134,6 +139,7 @@ pub fn cute_to_llvm<'c>(
         );
     }
     passes::lower_printf::lower_printf(context, passes::root(module), &options.target)?;
+    let start = Instant::now();
     let manager = PassManager::new(context);
     if options.print_ir_after_all {
         print_ir_after_all(context, &manager);
@@ -142,7 +148,9 @@ pub fn cute_to_llvm<'c>(
     // The cute level was verified when it was read or built; what upstream passes make of it is
     // verified by LLVM. In between, verification takes longer than the passes.
     manager.enable_verifier(cfg!(debug_assertions));
-    manager.run(module).map_err(|_| Reported)
+    let result = manager.run(module).map_err(|_| Reported);
+    timings.add("gpu to LLVM dialect", start.elapsed());
+    result
 }
 
 /// The ABI of the kernels in a module at the cute level: the front end leaves it on each function,

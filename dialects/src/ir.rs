@@ -86,9 +86,13 @@ pub fn values_of<'c: 'a, 'a>(
 
 /// The declared type of the first result.
 pub fn result_type_text<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> String {
-    op.result(0)
-        .map(|result| result.r#type().to_string())
-        .unwrap_or_default()
+    match op.result_count() {
+        0 => String::new(),
+        _ => op
+            .result(0)
+            .map(|result| result.r#type().to_string())
+            .unwrap_or_default(),
+    }
 }
 
 /// The attributes that the meaning of an operation depends on.

@@ -90,7 +90,7 @@ pub struct EmitArguments {
     #[arg(long)]
     pub remarks: bool,
 
-    /// Print how long each phase took to standard error
+    /// Print how long each phase and each pass took to standard error
     #[arg(long)]
     pub time_passes: bool,
 

@@ -16,8 +16,11 @@ pub(super) fn name_of(op: IrOp) -> String {
         .into()
 }
 
+/// An operand, where the operation has it. Asked for by number alone, melior answers a number too high
+/// with an error that holds the text of the whole operation.
 pub(super) fn operand_value<'c>(op: IrOp<'c>, index: usize) -> Option<IrValue<'c>> {
-    let operand = op.operand(index).ok()?;
+    let has = index < op.operand_count();
+    let operand = has.then(|| op.operand(index).ok()).flatten()?;
     // SAFETY: see the module's comment.
     Some(unsafe { Value::from_raw(operand.to_raw()) })
 }
@@ -76,6 +79,9 @@ pub(super) fn operations<'c>(block: IrBlock<'c>) -> Vec<IrOp<'c>> {
 }
 
 pub(super) fn blocks<'c>(op: IrOp<'c>, region: usize) -> Vec<IrBlock<'c>> {
+    if region >= op.region_count() {
+        return Vec::new();
+    }
     let Ok(region) = op.region(region) else {
         return Vec::new();
     };

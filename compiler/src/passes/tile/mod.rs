@@ -13,6 +13,7 @@ mod types;
 
 use super::walk::{all_inside, name_of};
 use super::{PassEntry, Reported};
+use crate::codegen::Timings;
 use cutec_dialects::builder::IrOp;
 use cutec_dialects::target::Target;
 use melior::Context;
@@ -70,7 +71,12 @@ pub const PASSES: [PassEntry; 9] = [
 ///
 /// # Errors
 /// When one failed; it has reported why.
-pub fn lower(context: &Context, module: IrOp, target: &Target) -> Result<(), Reported> {
+pub fn lower(
+    context: &Context,
+    module: IrOp,
+    target: &Target,
+    timings: &mut Timings,
+) -> Result<(), Reported> {
     let mut operations = Vec::new();
     all_inside(module, &mut operations);
     if !operations
@@ -80,7 +86,7 @@ pub fn lower(context: &Context, module: IrOp, target: &Target) -> Result<(), Rep
         return Ok(());
     }
     for pass in PASSES {
-        (pass.run)(context, module, target)?;
+        timings.measure(pass.name, || (pass.run)(context, module, target))?;
     }
     Ok(())
 }
