@@ -313,7 +313,7 @@ def Cute_LoadOp : Cute_Op<"memref.load", [MemoryEffects<[MemRead]>]>;
 def Cute_StoreOp : Cute_EffectOp<"memref.store", [MemoryEffects<[MemWrite]>]>;
 def Cute_LoadVecOp : Cute_Op<"memref.load_vec", [MemoryEffects<[MemRead]>]>;
 def Cute_AtomicOp : Cute_Op<"memref.atomic", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "Updates one element (view, coordinate, value[, expected]) and gives what it was";
+  let summary = "Updates one element (view, coordinate, value[, expected][, where]) and gives what it was";
   let arguments = (ins Variadic<AnyType>:$operands, StrAttr:$kind);
 }
 def Cute_StoreVecOp : Cute_EffectOp<"memref.store_vec", [MemoryEffects<[MemWrite]>]>;

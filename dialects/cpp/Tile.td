@@ -58,8 +58,8 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
   let assemblyFormat = "$view `[` $at `]` attr-dict `:` type($view) `,` type($at) `->` type($result)";
 }
 def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
-  let summary = "Writes a tile to a view in global memory; nothing outside";
-  let arguments = (ins Tile_Tile:$value, Tile_View:$view, Variadic<AnyType>:$at, OptionalAttr<TypeAttr>:$copy);
+  let summary = "Writes a tile to a view in global memory, or updates it by `atomic`; nothing outside";
+  let arguments = (ins Tile_Tile:$value, Tile_View:$view, Variadic<AnyType>:$at, OptionalAttr<StrAttr>:$atomic);
   let assemblyFormat = "$value `,` $view `[` $at `]` attr-dict `:` type($value) `,` type($view) `,` type($at)";
 }
 def Tile_SplatOp : Tile_Op<"splat", [Pure]> {

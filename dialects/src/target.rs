@@ -16,6 +16,8 @@ pub struct Target {
     pub has_cp_async: bool,
     /// `mma.sync` of f8 operands, and conversions of f8 (PTX ISA: sm_89).
     pub has_fp8: bool,
+    /// `atom` and `red` of bf16 (PTX ISA, "red": sm_90).
+    pub has_bf16_atomics: bool,
 }
 
 /// Every target, oldest first.
@@ -27,6 +29,7 @@ pub const TARGETS: [Target; 6] = [
         max_smem: 163 * 1024,
         has_cp_async: true,
         has_fp8: false,
+        has_bf16_atomics: false,
     },
     Target {
         name: "sm_86",
@@ -35,6 +38,7 @@ pub const TARGETS: [Target; 6] = [
         max_smem: 99 * 1024,
         has_cp_async: true,
         has_fp8: false,
+        has_bf16_atomics: false,
     },
     Target {
         name: "sm_87",
@@ -43,6 +47,7 @@ pub const TARGETS: [Target; 6] = [
         max_smem: 163 * 1024,
         has_cp_async: true,
         has_fp8: false,
+        has_bf16_atomics: false,
     },
     Target {
         name: "sm_89",
@@ -51,6 +56,7 @@ pub const TARGETS: [Target; 6] = [
         max_smem: 99 * 1024,
         has_cp_async: true,
         has_fp8: true,
+        has_bf16_atomics: false,
     },
     Target {
         name: "sm_90",
@@ -59,6 +65,7 @@ pub const TARGETS: [Target; 6] = [
         max_smem: 227 * 1024,
         has_cp_async: true,
         has_fp8: true,
+        has_bf16_atomics: true,
     },
     Target {
         name: "sm_90a",
@@ -67,6 +74,7 @@ pub const TARGETS: [Target; 6] = [
         max_smem: 227 * 1024,
         has_cp_async: true,
         has_fp8: true,
+        has_bf16_atomics: true,
     },
 ];
 

@@ -6,17 +6,34 @@
 //--- legal.mlir
 gpu.module @m {
   // CHECK-LABEL: gpu.func @updates
-  // CHECK: llvm.atomicrmw fadd {{.*}} syncscope("device") monotonic : !llvm.ptr<1>, f32
+  // What nobody asks for is not given.
+  // CHECK: llvm.inline_asm has_side_effects "red.relaxed.gpu.global.add.f32 [$0], $1;"
+  // CHECK: llvm.inline_asm has_side_effects "@$1 red.relaxed.gpu.global.add.f32 [$0], $2;"
   // CHECK: llvm.atomicrmw max {{.*}} syncscope("device") monotonic : !llvm.ptr<1>, i32
   // CHECK: llvm.cmpxchg {{.*}} syncscope("device") monotonic monotonic : !llvm.ptr<1>, i32
+  // Where the condition does not hold it is zero.
+  // CHECK: scf.if
+  // CHECK: llvm.atomicrmw fadd
+  // CHECK: else
+  // CHECK: llvm.mlir.zero : f32
+  // No instruction has the larger of two floating numbers.
+  // CHECK: %[[FIRST:.*]] = llvm.load {{.*}} atomic syncscope("device") monotonic
+  // CHECK: scf.while (%[[OLD:.*]] = %[[FIRST]])
+  // CHECK: llvm.intr.maxnum
+  // CHECK: "atom.relaxed.gpu.global.cas.b32 $0, [$1], $2, $3;"
+  // CHECK: scf.condition
   // CHECK-NOT: cute.
-  gpu.func @updates(%p: !cute.ptr<f32, gmem, align<4>>, %q: !cute.ptr<i32, gmem, align<4>>, %x: f32, %i: i32) kernel {
+  gpu.func @updates(%p: !cute.ptr<f32, gmem, align<4>>, %q: !cute.ptr<i32, gmem, align<4>>, %x: f32, %i: i32, %c: i1) kernel {
     %layout = cute.static : !cute.layout<"8:1">
     %t = cute.make_view(%p, %layout) : (!cute.ptr<f32, gmem, align<4>>, !cute.layout<"8:1">) -> !cute.memref<f32, gmem, align<4>, "8:1">
     %u = cute.make_view(%q, %layout) : (!cute.ptr<i32, gmem, align<4>>, !cute.layout<"8:1">) -> !cute.memref<i32, gmem, align<4>, "8:1">
     %0 = cute.memref.atomic(%t, %i, %x) {kind = "add"} : (!cute.memref<f32, gmem, align<4>, "8:1">, i32, f32) -> f32
+    %5 = cute.memref.atomic(%t, %i, %x, %c) {kind = "add"} : (!cute.memref<f32, gmem, align<4>, "8:1">, i32, f32, i1) -> f32
     %1 = cute.memref.atomic(%u, %i, %i) {kind = "max"} : (!cute.memref<i32, gmem, align<4>, "8:1">, i32, i32) -> i32
     %2 = cute.memref.atomic(%u, %i, %1, %i) {kind = "cas"} : (!cute.memref<i32, gmem, align<4>, "8:1">, i32, i32, i32) -> i32
+    %3 = cute.memref.atomic(%t, %i, %x, %c) {kind = "add"} : (!cute.memref<f32, gmem, align<4>, "8:1">, i32, f32, i1) -> f32
+    %6 = cute.memref.atomic(%t, %i, %3) {kind = "add"} : (!cute.memref<f32, gmem, align<4>, "8:1">, i32, f32) -> f32
+    %4 = cute.memref.atomic(%t, %i, %x) {kind = "max"} : (!cute.memref<f32, gmem, align<4>, "8:1">, i32, f32) -> f32
     gpu.return
   }
 }
@@ -47,8 +64,16 @@ func.func @value(%t: !cute.memref<f32, gmem, align<4>, "8:1">, %i: i32) {
 // -----
 
 func.func @count(%t: !cute.memref<i32, gmem, align<4>, "8:1">, %i: i32) {
-  // ERR: expects 4 operands, but got 3
+  // ERR: expects 4 or 5 operands, but got 3
   %0 = cute.memref.atomic(%t, %i, %i) {kind = "cas"} : (!cute.memref<i32, gmem, align<4>, "8:1">, i32, i32) -> i32
+  return
+}
+
+// -----
+
+func.func @condition(%t: !cute.memref<i32, gmem, align<4>, "8:1">, %i: i32) {
+  // ERR: expects an i1 that says where
+  %0 = cute.memref.atomic(%t, %i, %i, %i) {kind = "add"} : (!cute.memref<i32, gmem, align<4>, "8:1">, i32, i32, i32) -> i32
   return
 }
 

@@ -30,4 +30,18 @@ gpu.module @kernels {
     tile.store %d, %z[%i, %i] : tensor<64x64xf32>, !floats, i32, i32
     gpu.return
   }
+
+  // An atomic update is of one element: the next thread has the next.
+  // CHECK-LABEL: gpu.func @updates
+  // CHECK: %[[SUMS:.*]] = tile.dot
+  // CHECK: %[[APART:.*]] = tile.convert_layout %[[SUMS]] {{.*}} -> tensor<64x64xf32, #tile.tv<"((64,2),(32)):((64,1),(2))">>
+  // CHECK: tile.store %[[APART]], {{.*}} {atomic = "add"}
+  gpu.func @updates(%z: !floats, %a: tensor<64x16xf16>, %b: tensor<64x16xf16>, %i: i32)
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %zero = arith.constant 0.0 : f32
+    %c = tile.splat %zero : f32 -> tensor<64x64xf32>
+    %d = tile.dot %a, %b, %c {mma = !mma} : tensor<64x16xf16>, tensor<64x16xf16>, tensor<64x64xf32> -> tensor<64x64xf32>
+    tile.store %d, %z[%i, %i] {atomic = "add"} : tensor<64x64xf32>, !floats, i32, i32
+    gpu.return
+  }
 }

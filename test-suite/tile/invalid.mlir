@@ -103,3 +103,19 @@ func.func @axes(%i: i32) {
   tile.grid %i, %i, %i, %i
   return
 }
+
+// -----
+
+func.func @update(%v: !cute.memref<f16, gmem, align<16>, "(64,64):(64,1)">, %t: tensor<16x8xf16>, %i: i32) {
+  // expected-error@+1 {{no atomic max of f16; there is: add}}
+  tile.store %t, %v[%i, %i] {atomic = "max"} : tensor<16x8xf16>, !cute.memref<f16, gmem, align<16>, "(64,64):(64,1)">, i32, i32
+  return
+}
+
+// -----
+
+func.func @exchange(%v: !cute.memref<i32, gmem, align<16>, "(64,64):(64,1)">, %t: tensor<16x8xi32>, %i: i32) {
+  // expected-error@+1 {{as one of add, min, max, and, or, xor, but got "exchange"}}
+  tile.store %t, %v[%i, %i] {atomic = "exchange"} : tensor<16x8xi32>, !cute.memref<i32, gmem, align<16>, "(64,64):(64,1)">, i32, i32
+  return
+}

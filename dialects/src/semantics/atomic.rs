@@ -39,14 +39,49 @@ impl AtomicKind {
     /// # Errors
     /// Where there is none of this name.
     pub fn of(attrs: &Attrs) -> Result<AtomicKind, SemError> {
-        let name = attrs.kind.as_deref().unwrap_or_default();
-        let found = Self::ALL.iter().find(|(_, known)| *known == name);
+        Self::named(attrs.kind.as_deref().unwrap_or_default(), &Self::ALL)
+    }
+
+    fn named(name: &str, of: &[(AtomicKind, &str)]) -> Result<AtomicKind, SemError> {
+        let found = of.iter().find(|(_, known)| *known == name);
         found.map(|(kind, _)| *kind).ok_or_else(|| {
-            let known = Self::ALL.map(|(_, name)| name).join(", ");
+            let known: Vec<&str> = of.iter().map(|(_, name)| *name).collect();
+            let known = known.join(", ");
             SemError::Illegal(format!(
                 "expects `kind` as one of {known}, but got \"{name}\""
             ))
         })
+    }
+
+    /// Checks that there is an update of this name for elements of a type: one that takes a value and whose
+    /// result nobody needs.
+    ///
+    /// # Errors
+    /// Which ones there are.
+    pub fn updates(name: &str, elem: Elem) -> Result<(), SemError> {
+        let [updates @ .., _exchange, _cas] = &Self::ALL;
+        Self::named(name, updates)?.check(elem)
+    }
+
+    /// Checks that it exists for elements of a type.
+    fn check(self, elem: Elem) -> Result<(), SemError> {
+        if self.takes(elem) {
+            return Ok(());
+        }
+        let name = |(_, name): &(AtomicKind, &'static str)| *name;
+        let this = Self::ALL.iter().find(|(kind, _)| *kind == self).map(name);
+        let of = Self::ALL.iter().filter(|(kind, _)| kind.takes(elem));
+        let there = of.map(name).collect::<Vec<_>>().join(", ");
+        let there = if there.is_empty() { "none" } else { &there };
+        Err(SemError::Illegal(format!(
+            "no atomic {} of {elem}; there is: {there}",
+            this.unwrap_or_default()
+        )))
+    }
+
+    /// Values that it takes: the new one, and for `cas` the one expected.
+    pub fn values(self) -> usize {
+        if self == AtomicKind::Cas { 2 } else { 1 }
     }
 
     /// Whether it exists for elements of a type.
@@ -67,15 +102,23 @@ impl AtomicKind {
     }
 }
 
-/// `memref.atomic(view, coordinate, value[, expected])`: the element's old value.
+/// `memref.atomic(view, coordinate, value[, expected][, where])`: the element's old value.
 pub(super) fn evaluate(operands: &[Val], attrs: &Attrs) -> Result<Val, SemError> {
     let kind = AtomicKind::of(attrs)?;
-    let count = if kind == AtomicKind::Cas { 4 } else { 3 };
-    let [view, coord, values @ ..] = operands else {
-        return super::count_error(count.to_string(), operands.len());
+    let count = 2 + kind.values();
+    let wrong = || super::count_error(format!("{count} or {}", count + 1), operands.len());
+    let [view, coord, rest @ ..] = operands else {
+        return wrong();
     };
-    if operands.len() != count {
-        return super::count_error(count.to_string(), operands.len());
+    let (values, condition) = match rest.split_at_checked(kind.values()) {
+        Some((values, [])) => (values, None),
+        Some((values, [condition])) => (values, Some(condition)),
+        _ => return wrong(),
+    };
+    if let Some(condition) = condition
+        && !matches!(condition, Val::Opaque(ty) if ty == "i1")
+    {
+        return operand_error("an i1 that says where", condition);
     }
     let Val::View(view) = view else {
         return operand_error("a view", view);
@@ -86,15 +129,7 @@ pub(super) fn evaluate(operands: &[Val], attrs: &Attrs) -> Result<Val, SemError>
             "registers are one thread's own; atomics are for gmem and smem".into(),
         ));
     }
-    if !kind.takes(elem) {
-        let name = attrs.kind.as_deref().unwrap_or_default();
-        let of = AtomicKind::ALL.iter().filter(|(kind, _)| kind.takes(elem));
-        let there = of.map(|(_, name)| *name).collect::<Vec<_>>().join(", ");
-        let there = if there.is_empty() { "none" } else { &there };
-        return Err(SemError::Illegal(format!(
-            "no atomic {name} of {elem}; there is: {there}"
-        )));
-    }
+    kind.check(elem)?;
     for value in values {
         let fits = match value {
             Val::Opaque(ty) => ty == elem.name(),

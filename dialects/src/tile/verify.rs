@@ -1,6 +1,7 @@
 //! When an operation of the `tile` dialect is legal.
 use super::TileType;
 use crate::elem::{Elem, Space};
+use crate::semantics::AtomicKind;
 use crate::types::{Vars, parse_type};
 use crate::value::{Val, View};
 use melior::ir::operation::OperationLike;
@@ -30,7 +31,12 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
         "store" => {
             let value = tile(op, 0)?;
             let view = view(op, 1, Space::Gmem)?;
-            on_view(&view, op.operand_count() - 2, &value)
+            on_view(&view, op.operand_count() - 2, &value)?;
+            match op.attribute("atomic") {
+                Ok(kind) => AtomicKind::updates(kind.to_string().trim_matches('"'), value.elem)
+                    .map_err(|error| error.to_string()),
+                Err(_) => Ok(()),
+            }
         }
         "copy" => {
             let from = view(op, 0, Space::Gmem)?;

@@ -162,8 +162,8 @@ pub enum Problem {
         /// A value or a tensor.
         what: &'static str,
     },
-    /// A value of a loop, behind it.
-    #[error("`{operation}` got a value of a loop that has ended: let the loop carry it")]
+    /// A value of a loop or a branch, behind it.
+    #[error("`{operation}` got a value of a loop or a branch that has ended: let that carry it")]
     Ended {
         /// The call.
         operation: &'static str,

@@ -2,11 +2,13 @@
 
 use super::body::{Body, Result, check_literal, check_shape, elem_expr, expected};
 use super::error::Problem;
+use super::shapes::Reduction;
 use super::signature::{Tensor, fail};
 use super::tree;
 use super::value::{Kind, Literal, Value};
-use crate::ast::{Expr, ExprKind};
+use crate::ast::{Expr, ExprKind, StmtKind};
 use cutec_dialects::elem::Elem;
+use cutec_dialects::semantics::AtomicKind;
 
 impl Body {
     /// The tile of a tensor at a coordinate counted in tiles; zeros outside of the tensor.
@@ -55,14 +57,33 @@ impl Body {
         at: impl IntoIterator<Item = V>,
         value: impl Into<Value>,
     ) -> Result<()> {
-        let (shape, value) = (shape.into_iter().collect::<Vec<i64>>(), value.into());
-        if !to.mutable {
-            let tensor = to.name.to_string();
-            return Err(fail(Problem::ReadOnly { tensor }));
-        }
-        let value = self.fitting("store", &value, to.elem, &shape)?;
-        let target = self.tile_of("store", to, &shape, at, None)?;
+        let (target, value) = self.written("store", to, shape, at, value.into())?;
         self.push(tree::assignment(target, None, value));
+        Ok(())
+    }
+
+    /// Combines what is there with a tile, or a number repeated, each element by one atomic update; nothing outside of
+    /// the tensor. Blocks may update the same elements, in any order.
+    ///
+    /// # Errors
+    /// As of [`Body::store`], and when the type has no such update.
+    #[track_caller]
+    pub fn update<V: Into<Value>>(
+        &mut self,
+        how: Reduction,
+        to: &Tensor,
+        shape: impl IntoIterator<Item = i64>,
+        at: impl IntoIterator<Item = V>,
+        value: impl Into<Value>,
+    ) -> Result<()> {
+        let (operation, elem) = ("update", to.elem);
+        if AtomicKind::updates(how.word(), elem).is_err() {
+            return Err(fail(Problem::Undefined { operation, elem }));
+        }
+        let (target, value) = self.written(operation, to, shape, at, value.into())?;
+        let function = tree::name(&format!("atomic_{}", how.word()));
+        let call = tree::call(function, [target, value]);
+        self.push(tree::statement(StmtKind::Expr(call)));
         Ok(())
     }
 
@@ -131,6 +152,26 @@ impl Body {
         let args = extents.chain([tree::named("axis", tree::int(axis))]);
         let call = tree::call_with(tree::name("iota"), args.collect());
         Ok(self.tile(call, Elem::I32, shape))
+    }
+
+    /// The tile of a tensor that is written, and what is written there.
+    #[track_caller]
+    fn written<V: Into<Value>>(
+        &self,
+        operation: &'static str,
+        to: &Tensor,
+        shape: impl IntoIterator<Item = i64>,
+        at: impl IntoIterator<Item = V>,
+        value: Value,
+    ) -> Result<(Expr, Expr)> {
+        let shape = shape.into_iter().collect::<Vec<i64>>();
+        if !to.mutable {
+            let tensor = to.name.to_string();
+            return Err(fail(Problem::ReadOnly { tensor }));
+        }
+        let value = self.fitting(operation, &value, to.elem, &shape)?;
+        let target = self.tile_of(operation, to, &shape, at, None)?;
+        Ok((target, value))
     }
 
     #[track_caller]

@@ -22,7 +22,7 @@ pub enum Reduction {
 }
 
 impl Reduction {
-    fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         match self {
             Self::Add => "add",
             Self::Mul => "mul",

@@ -99,6 +99,13 @@ fn wrong_calls_say_what_was_expected_and_found() {
         said(body.load_or(&x, [64], [&at], true)),
         said(body.store(&x, [64], [&at], &a)),
         said(body.store(&y, [64], [&at], &narrow)),
+        said(body.update(Reduction::Mul, &y, [64], [&at], &a)),
+        said(body.update(Reduction::Min, &x, [64], [&at], &a)),
+        said(body.update(Reduction::Add, &x, [64], [&at], &a)),
+        said(body.update(Reduction::Add, &y, [64], [&at], &short)),
+        said(body.when(&at, [], |_, []| Ok([]))),
+        said(body.when(true, [a.clone()], |_, [_]| Ok([narrow.clone()]))),
+        said(body.branch(true, [at.clone()], |_, held| Ok(held), |_, held| Ok(held))),
         said(body.zeros(Elem::F32, [0, 4])),
         said(body.zeros(Elem::F32, [1 << 30, 1 << 40])),
         said(body.iota([64], 1)),
@@ -171,7 +178,7 @@ fn values_stay_in_their_kernel_and_their_loop() {
     let message = said(body.store(&y, [64], [&at], &leaked));
     assert_eq!(
         message,
-        "`store` got a value of a loop that has ended: let the loop carry it"
+        "`store` got a value of a loop or a branch that has ended: let that carry it"
     );
 }
 
@@ -194,6 +201,31 @@ fn loops_carry_what_their_rounds_hold() {
     // The old first one becomes the second, not the new.
     assert!(text.contains("scf.yield"), "{text}");
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn branches_change_what_they_carry() {
+    let (x, y, mut body) = one_dimension();
+    let build = |body: &mut Body| -> Result<()> {
+        let at = body.tile_index(0)?;
+        let first = body.eq(&at, 0)?;
+        let a = body.load(&x, [64], [&at])?;
+        let [a] = body.when(&first, [a], |body, [a]| Ok([body.exp(&a)?]))?;
+        let turned = |body: &mut Body, [a, b]: [Value; 2]| -> Result<[Value; 2]> {
+            body.update(Reduction::Add, &y, [64], [&at], &a)?;
+            Ok([b, a])
+        };
+        let b = body.zeros(Elem::F32, [64])?;
+        let [a, b] = body.branch(&first, [a, b], turned, |_, held| Ok(held))?;
+        let sum = body.add(&a, &b)?;
+        body.update(Reduction::Add, &y, [64], [&at], &sum)
+    };
+    build(&mut body).expect("it is right");
+    let kernel = body.finish().expect("it is right");
+    insta::assert_snapshot!(kernel.listing());
+    let text = ir(&kernel, false).expect("it verifies");
+    assert!(text.contains("scf.if"), "{text}");
+    assert!(text.contains("{atomic = \"add\"}"), "{text}");
 }
 
 #[test]

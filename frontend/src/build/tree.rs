@@ -140,6 +140,17 @@ pub(super) fn assignment(target: Expr, op: Option<BinaryOp>, value: Expr) -> Stm
     statement(StmtKind::Assign { target, op, value })
 }
 
+pub(super) fn branch(condition: Expr, then: Block, otherwise: Option<Block>) -> Stmt {
+    let otherwise = otherwise.map(ElseBranch::Block);
+    let is_static = false;
+    statement(StmtKind::Expr(expr(ExprKind::If(IfExpr {
+        is_static,
+        condition,
+        then,
+        otherwise,
+    }))))
+}
+
 pub(super) fn block(stmts: Vec<Stmt>) -> Block {
     let depth = 1 + stmts.iter().map(Stmt::depth).max().unwrap_or(0);
     Block {

@@ -1,36 +1,103 @@
-//! Atomic updates: `atomicrmw` and `cmpxchg` of the GPU's scope, relaxed.
+//! Atomic updates, relaxed, in the scope of the GPU or of the block: `red` where nobody asks what was there
+//! (PTX ISA, "red"), else `atomicrmw` and `cmpxchg`, in a loop where there is no instruction.
 use super::Lowering;
+use super::guarded::Inputs;
 use super::memory::coordinate;
-use cutec_dialects::builder::IrValue;
+use cutec_dialects::builder::{Insertion, IrValue, argument_of, region_with_block, result_of};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::semantics::{AtomicKind, SemError, element_offset};
-use cutec_dialects::value::Val;
+use cutec_dialects::target::Target;
+use cutec_dialects::value::{Val, View};
 
 /// `monotonic` of LLVM's atomic orderings.
 const RELAXED: &str = "2 : i64";
 
 impl<'c> Lowering<'c> {
-    /// What the element of a view was before the update by `values`.
+    /// What the element of a view was before its update by the values at the front of `rest`. Where the
+    /// condition behind them does not hold, nothing is updated and the result is zero.
     pub(super) fn atomic(
         &mut self,
         operands: &[Val],
         kind: AtomicKind,
-        values: &[IrValue<'c>],
+        rest: &[IrValue<'c>],
     ) -> Result<IrValue<'c>, SemError> {
+        let (view, address) = self.element(operands)?;
+        let (values, condition) = rest.split_at(kind.values());
+        let [condition] = condition else {
+            return self.update(view, kind, address, values);
+        };
+        let ty = self.emitter.ir.ty(view.ptr.elem.name());
+        let (holds, block) = region_with_block(&[]);
+        let end = Insertion::End(block);
+        let outside = std::mem::replace(&mut self.emitter.ir.insertion, end);
+        let updated = self.update(view, kind, address, values);
+        let ir = &mut self.emitter.ir;
+        if let Ok(old) = updated {
+            ir.op("scf.yield", &[old], &[], &[]);
+        }
+        let (fails, block) = region_with_block(&[]);
+        ir.insertion = Insertion::End(block);
+        let zero = ir.value("llvm.mlir.zero", &[], &[], ty);
+        ir.op("scf.yield", &[zero], &[], &[]);
+        ir.insertion = outside;
+        updated?;
+        let regions = vec![holds, fails];
+        let both = ir.op_with_regions("scf.if", &[*condition], &[], &[ty], regions);
+        Ok(result_of(both, 0))
+    }
+
+    /// An update whose result nobody needs, where its condition holds, as one instruction; whether there is one.
+    pub(super) fn reduce(
+        &mut self,
+        operands: &[Val],
+        kind: AtomicKind,
+        rest: &[IrValue<'c>],
+    ) -> Result<bool, SemError> {
+        let (values, condition) = rest.split_at(kind.values());
+        let (view, address) = self.element(operands)?;
+        let elem = view.ptr.elem;
+        let ([value], Some(form)) = (values, reduction(kind, elem, &self.target)) else {
+            return Ok(false);
+        };
+        let place = Place::of(view);
+        let mut inputs = Inputs::after(0);
+        let address = inputs.add(address, place.pointer);
+        let guard = condition.first().map(|holds| inputs.add(*holds, "b"));
+        let guard = guard.map_or(String::new(), |holds| format!("@{holds} "));
+        let (ir, bits) = (&self.emitter.ir, elem.bits());
+        let value = match elem.is_float() {
+            true => ir.value("llvm.bitcast", &[*value], &[], ir.ty(&format!("i{bits}"))),
+            false => *value,
+        };
+        let value = inputs.add(value, register(bits));
+        let Place { scope, space, .. } = place;
+        let text = format!("{guard}red.relaxed.{scope}.{space}.{form} [{address}], {value};");
+        self.assembly_of(&text, &inputs);
+        Ok(true)
+    }
+
+    /// The view of an update, and the address of the element.
+    fn element<'v>(&mut self, operands: &'v [Val]) -> Result<(&'v View, IrValue<'c>), SemError> {
         let [Val::View(view), coord, ..] = operands else {
             return Err(SemError::Illegal(
                 "an atomic update takes a view and a coordinate".into(),
             ));
         };
         let offset = element_offset(view, &coordinate(coord)?)?;
-        let address = self.address(view, &offset);
+        Ok((view, self.address(view, &offset)))
+    }
+
+    fn update(
+        &mut self,
+        view: &View,
+        kind: AtomicKind,
+        address: IrValue<'c>,
+        values: &[IrValue<'c>],
+    ) -> Result<IrValue<'c>, SemError> {
         let elem = view.ptr.elem;
         let ir = &self.emitter.ir;
-        let scope = match view.ptr.space {
-            Space::Smem => "\"block\"",
-            _ => "\"device\"",
-        };
-        let (scope, ordering) = (ir.attr(scope), ir.attr(RELAXED));
+        let scope = ir.attr(Place::of(view).syncscope);
+        let ordering = ir.attr(RELAXED);
         let ty = ir.ty(elem.name());
         match (kind, values) {
             (AtomicKind::Cas, [value, expected]) => {
@@ -44,6 +111,9 @@ impl<'c> Lowering<'c> {
                 let first = [("position", ir.attr("array<i64: 0>"))];
                 Ok(ir.value("llvm.extractvalue", &[both], &first, ty))
             }
+            (_, [value]) if !is_one_instruction(kind, elem, &self.target) => {
+                Ok(self.update_by_comparing(view, kind, address, *value))
+            }
             (_, [value]) => {
                 let operation = ir.attr(&format!("{} : i64", operation(kind, elem)));
                 let attrs = [
@@ -56,6 +126,125 @@ impl<'c> Lowering<'c> {
             _ => Err(SemError::Illegal("an atomic update takes one value".into())),
         }
     }
+
+    /// An update of floating numbers that the target has no instruction for: computed from what is there, and put
+    /// there if that is what is there still. LLVM's own loop has its first look unordered, a data race with other
+    /// updates.
+    fn update_by_comparing(
+        &mut self,
+        view: &View,
+        kind: AtomicKind,
+        address: IrValue<'c>,
+        value: IrValue<'c>,
+    ) -> IrValue<'c> {
+        let (elem, place) = (view.ptr.elem, Place::of(view));
+        let width = elem.bits();
+        let ir = &mut self.emitter.ir;
+        let (number, bits) = (ir.ty(elem.name()), ir.ty(&format!("i{width}")));
+        let look = [
+            ("ordering", ir.attr(RELAXED)),
+            ("syncscope", ir.attr(place.syncscope)),
+            ("alignment", ir.attr(&format!("{} : i64", elem.bytes()))),
+        ];
+        let first = ir.value("llvm.load", &[address], &look, bits);
+
+        let (round, block) = region_with_block(&[(bits, ir.location)]);
+        let outside = std::mem::replace(&mut ir.insertion, Insertion::End(block));
+        let expected = argument_of(block, 0);
+        let old = ir.value("llvm.bitcast", &[expected], &[], number);
+        let new = match kind {
+            AtomicKind::Min => "llvm.intr.minnum",
+            AtomicKind::Max => "llvm.intr.maxnum",
+            _ => "llvm.fadd",
+        };
+        let new = ir.value(new, &[old, value], &[], number);
+        let new = ir.value("llvm.bitcast", &[new], &[], bits);
+        let Place { scope, space, .. } = place;
+        let text = format!("atom.relaxed.{scope}.{space}.cas.b{width} $0, [$1], $2, $3;");
+        let letter = register(elem.bits());
+        let constraints = format!("={letter},{},{letter},{letter}", place.pointer);
+        let operands = [address, expected, new];
+        let found = self.assembly(&text, &constraints, &operands, Some(&format!("i{width}")));
+        let found = found.unwrap_or(expected);
+        let ir = &mut self.emitter.ir;
+        let differs = [("predicate", ir.attr("1 : i64"))];
+        let again = ir.value("llvm.icmp", &[found, expected], &differs, ir.ty("i1"));
+        ir.op("scf.condition", &[again, found], &[], &[]);
+
+        let (next, block) = region_with_block(&[(bits, ir.location)]);
+        ir.insertion = Insertion::End(block);
+        ir.op("scf.yield", &[argument_of(block, 0)], &[], &[]);
+        ir.insertion = outside;
+        let regions = vec![round, next];
+        let last = ir.op_with_regions("scf.while", &[first], &[], &[bits], regions);
+        ir.value("llvm.bitcast", &[result_of(last, 0)], &[], number)
+    }
+}
+
+/// Where an update is seen, and how PTX and LLVM say that.
+struct Place {
+    space: &'static str,
+    scope: &'static str,
+    syncscope: &'static str,
+    /// Constraint of the address in inline assembly.
+    pointer: &'static str,
+}
+
+impl Place {
+    fn of(view: &View) -> Place {
+        match view.ptr.space {
+            Space::Smem => Place {
+                space: "shared",
+                scope: "cta",
+                syncscope: "\"block\"",
+                pointer: "r",
+            },
+            _ => Place {
+                space: "global",
+                scope: "gpu",
+                syncscope: "\"device\"",
+                pointer: "l",
+            },
+        }
+    }
+}
+
+/// Constraint of a register of so many bits in inline assembly.
+fn register(bits: i64) -> &'static str {
+    match bits {
+        16 => "h",
+        64 => "l",
+        _ => "r",
+    }
+}
+
+/// Whether `atom` does it.
+fn is_one_instruction(kind: AtomicKind, elem: Elem, target: &Target) -> bool {
+    matches!(kind, AtomicKind::Exchange | AtomicKind::Cas)
+        || reduction(kind, elem, target).is_some()
+}
+
+/// Operation and type of `red`, if the target has one; others are made of `cas` in a loop.
+fn reduction(kind: AtomicKind, elem: Elem, target: &Target) -> Option<&'static str> {
+    Some(match (kind, elem) {
+        (AtomicKind::Add, Elem::F16) => "add.noftz.f16",
+        (AtomicKind::Add, Elem::BF16) if target.has_bf16_atomics => "add.noftz.bf16",
+        (AtomicKind::Add, Elem::F32) => "add.f32",
+        (AtomicKind::Add, Elem::F64) => "add.f64",
+        (AtomicKind::Add, Elem::I32) => "add.s32",
+        (AtomicKind::Add, Elem::I64) => "add.u64",
+        (AtomicKind::Min, Elem::I32) => "min.s32",
+        (AtomicKind::Max, Elem::I32) => "max.s32",
+        (AtomicKind::Min, Elem::I64) => "min.s64",
+        (AtomicKind::Max, Elem::I64) => "max.s64",
+        (AtomicKind::And, Elem::I32) => "and.b32",
+        (AtomicKind::Or, Elem::I32) => "or.b32",
+        (AtomicKind::Xor, Elem::I32) => "xor.b32",
+        (AtomicKind::And, Elem::I64) => "and.b64",
+        (AtomicKind::Or, Elem::I64) => "or.b64",
+        (AtomicKind::Xor, Elem::I64) => "xor.b64",
+        _ => return None,
+    })
 }
 
 /// The number of an operation of `llvm.atomicrmw`.

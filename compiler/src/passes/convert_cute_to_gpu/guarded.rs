@@ -57,7 +57,7 @@ pub(super) struct Inputs<'c> {
 }
 
 impl<'c> Inputs<'c> {
-    fn after(outputs: usize) -> Self {
+    pub(super) fn after(outputs: usize) -> Self {
         Inputs {
             outputs,
             operands: Vec::new(),
@@ -163,7 +163,7 @@ impl<'c> Lowering<'c> {
             access.operands(first),
             hints.operand
         );
-        self.assembly(&text, &inputs.constraints.join(","), &inputs.operands, None);
+        self.assembly_of(&text, &inputs);
     }
 
     /// `cp.async` with the hints of the operation at hand; where there is a predicate and it is false, it
@@ -197,7 +197,13 @@ impl<'c> Lowering<'c> {
             ignore.unwrap_or_default(),
             hints.operand
         );
-        self.assembly(&text, &inputs.constraints.join(","), &inputs.operands, None);
+        self.assembly_of(&text, &inputs);
+    }
+
+    /// One piece of PTX without a result.
+    pub(super) fn assembly_of(&mut self, text: &str, inputs: &Inputs<'c>) {
+        let constraints = inputs.constraints.join(",");
+        self.assembly(text, &constraints, &inputs.operands, None);
     }
 
     /// One piece of PTX with side effects: it is neither moved nor dropped.

@@ -24,7 +24,7 @@ pub(super) use memory::contiguous_width;
 
 use super::emit::{EQUAL, Emitter, LESS, Signs};
 use super::printf::{printf, quoted};
-use super::walk::{blocks, kernels, operand_value, operations, replace, set_attribute};
+use super::walk::{blocks, kernels, operand_value, operations, replace, set_attribute, users};
 use super::{Reported, report};
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, integer_value, result_of, value_key,
@@ -232,13 +232,15 @@ impl<'c> Lowering<'c> {
         let val = match name {
             "assume" => self.assume(&operands, &attrs)?,
             "memref.atomic" => {
-                let values = (2..op.operand_count()).filter_map(|index| operand_value(op, index));
-                let value = self.atomic(
-                    &operands,
-                    AtomicKind::of(&attrs)?,
-                    &values.collect::<Vec<_>>(),
-                )?;
-                replace(result, value);
+                let rest = (2..op.operand_count()).filter_map(|index| operand_value(op, index));
+                let rest: Vec<_> = rest.collect();
+                let kind = AtomicKind::of(&attrs)?;
+                if !users(result).is_empty() {
+                    let value = self.atomic(&operands, kind, &rest)?;
+                    replace(result, value);
+                } else if !self.reduce(&operands, kind, &rest)? {
+                    self.atomic(&operands, kind, &rest)?;
+                }
                 return Ok(());
             }
             "memref.load" if matches!(operands[0], Val::View(_)) => {

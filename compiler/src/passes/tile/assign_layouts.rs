@@ -51,6 +51,24 @@ pub fn assign_layouts(context: &Context, module: IrOp, _target: &Target) -> Resu
     Ok(())
 }
 
+/// What is done to memory, in the order in which it decides how a tile is spread. An atomic update is of one
+/// element, however many a thread has beside one another.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Access {
+    Load,
+    Store,
+    Atomic,
+}
+
+impl Access {
+    fn of(store: IrOp) -> Access {
+        match store.attribute("atomic") {
+            Ok(_) => Access::Atomic,
+            Err(_) => Access::Store,
+        }
+    }
+}
+
 struct Assignment<'c> {
     function: IrOp<'c>,
     operations: Vec<IrOp<'c>>,
@@ -165,20 +183,27 @@ impl<'c> Assignment<'c> {
         let class = self.classes.class(value);
         let mut accesses = Vec::new();
         for op in &self.operations {
-            let (stores, at, view) = match name_of(*op).as_str() {
-                "tile.load" => (false, Some(result_of(*op, 0)), operand_value(*op, 0)),
-                "tile.store" => (true, operand_value(*op, 0), operand_value(*op, 1)),
+            let (what, at, view) = match name_of(*op).as_str() {
+                "tile.load" => (Access::Load, Some(result_of(*op, 0)), operand_value(*op, 0)),
+                "tile.store" => (
+                    Access::of(*op),
+                    operand_value(*op, 0),
+                    operand_value(*op, 1),
+                ),
                 _ => continue,
             };
             if at.is_some_and(|at| self.classes.class(at) == class)
                 && let Some((axis, vector)) = view.and_then(|view| vector_along(view, tile))
             {
-                accesses.push((stores, axis, vector));
+                let vector = if what == Access::Atomic { 1 } else { vector };
+                accesses.push((what, axis, vector));
             }
         }
-        accesses.sort_by_key(|(stores, ..)| *stores);
-        let (_, fast, _) = accesses.first().copied()?;
-        let along = accesses.iter().filter(|(_, axis, _)| *axis == fast);
+        accesses.sort_by_key(|(what, ..)| *what);
+        let (first, fast, _) = accesses.first().copied()?;
+        let along = accesses.iter().filter(|(what, axis, _)| {
+            *axis == fast && (*what != Access::Atomic || first == Access::Atomic)
+        });
         let vector = along.map(|(.., vector)| *vector).min();
         Some((fast, vector.unwrap_or(1)))
     }
@@ -193,13 +218,18 @@ impl<'c> Assignment<'c> {
         }
     }
 
-    /// How a tile is to be spread for its store, where threads have too few neighbours as it is.
+    /// How a tile is to be spread for its store, where threads have too few neighbours as it is; for atomic
+    /// updates, where not each has one and the next thread the next.
     fn wider(&self, store: IrOp<'c>) -> Result<Option<TileLayout>, Failed<'c>> {
         let (value, view) = (operand(store, 0)?, operand(store, 1)?);
         let tile = tile_of(store, value)?;
         let (Some(layout), Some((axis, vector))) = (&tile.layout, vector_along(view, &tile)) else {
             return Ok(None);
         };
+        if Access::of(store) == Access::Atomic {
+            let side_by_side = TileLayout::blocked(&tile.shape, axis, 1, self.threads);
+            return Ok((side_by_side != *layout).then_some(side_by_side));
+        }
         let wider = TileLayout::blocked(&tile.shape, axis, vector, self.threads);
         let width = |layout: &TileLayout| {
             let width = layout.neighbours(&tile.shape, axis);

@@ -1,4 +1,5 @@
-//! Atomic updates of one element of a tensor: `atomic_add(t[i], x)`. Each gives what was there before.
+//! Atomic updates of one element of a tensor: `atomic_add(t[i], x)`. Each gives what was there before. At tile
+//! level a tile is updated, `atomic_add(t.tile(shape, at), x)`, and nothing given.
 
 use crate::ast::{Arg, Expr, ExprKind};
 use crate::diagnostics::{Diagnostic, codes};
@@ -48,16 +49,30 @@ fn update<'c, 'a>(
     whole: &'a Expr,
 ) -> Result<Value<'c, 'a>> {
     let span = whole.span;
-    let place = args.split_first().filter(|(first, _)| first.name.is_none());
-    let place = place.and_then(|(first, rest)| match &*first.value.kind {
-        ExprKind::Index { base, indices } => Some((base, indices, rest)),
-        _ => None,
-    });
-    let Some((base, indices, rest)) = place else {
-        let message = format!("`{name}` updates one element of a tensor");
-        let diagnostic = Diagnostic::error(codes::WRONG_ARGUMENTS, span, message, "here");
-        let more = if kind == "cas" { "expected, " } else { "" };
-        return Err(ev.report(diagnostic.with_help(format!("`{name}(t[i], {more}x)`"))));
+    let first = args.split_first();
+    let first = first.filter(|(first, _)| first.name.is_none());
+    let first = first.map(|(first, rest)| (&first.value, &*first.value.kind, rest));
+    let (base, indices, rest) = match first {
+        Some((place, ExprKind::Call { callee, args }, rest))
+            if let ExprKind::Field { base, name: field } = &*callee.kind
+                && &*field.node == "tile" =>
+        {
+            ev.update_tile((name, kind), (base, field, args), rest, (place.span, span))?;
+            return Ok(Value::Unit);
+        }
+        Some((_, ExprKind::Index { base, indices }, rest)) if ev.tiles.is_none() => {
+            (base, indices, rest)
+        }
+        _ => {
+            let (what, place) = match ev.tiles {
+                Some(_) => ("a tile", "t.tile(shape, coordinate)"),
+                None => ("one element", "t[i]"),
+            };
+            let message = format!("`{name}` updates {what} of a tensor");
+            let diagnostic = Diagnostic::error(codes::WRONG_ARGUMENTS, span, message, "here");
+            let more = if kind == "cas" { "expected, " } else { "" };
+            return Err(ev.report(diagnostic.with_help(format!("`{name}({place}, {more}x)`"))));
+        }
     };
     let view = ev.expr(base);
     let coord = ev.coordinate(indices);

@@ -81,12 +81,13 @@ pub(super) fn of_tiles(name: &str) -> bool {
 
 /// Whether a built-in is of the thread level alone.
 pub(super) fn of_threads(name: &str) -> bool {
-    let lists: [&[&str]; 5] = [
+    let lists: [&[&str]; 4] = [
         &REGISTERS,
-        &atomic::NAMES,
         &memory::NAMES,
         &warp::NAMES,
         &[
+            "atomic_exchange",
+            "atomic_cas",
             "smem",
             "fragment",
             "fragment_like",

@@ -9,7 +9,9 @@ use crate::eval::{Evaluator, Result, Stop};
 use crate::source::{Span, Spanned};
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::semantics::AtomicKind;
 use cutec_dialects::value::Val;
+use melior::ir::Attribute;
 
 /// A tile of a tensor, neither read nor written yet.
 struct Place<'c> {
@@ -60,11 +62,52 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let receiver = self.expr(base);
         let call = self.arguments(name.node.clone(), name.span, target, &[], args);
         let new = self.loaded(value);
-        let (receiver, call) = (receiver?, call?);
-        let place = self.place(&receiver, base.span, &call)?;
-        self.check_writable(&receiver, base.span)?;
+        let to = (&receiver?, base.span);
+        let place = self.written(to, &call?, op.is_some(), target)?;
         let mut new = new?;
-        if place.fill.is_some() && op.is_none() {
+        if let Some(op) = op {
+            let old = Value::Tile(self.load(&place, target)?);
+            new = self.binary(op.node, (old, target), (new, value.span), span)?;
+        }
+        self.write_tile(&place, (&new, value.span), &[], span)
+    }
+
+    /// `atomic_add(base.tile(args), value)` and the like, `rest` what stands behind the place.
+    pub(in crate::eval) fn update_tile(
+        &mut self,
+        (function, kind): (&'static str, &'static str),
+        (base, name, args): (&'a Expr, &'a Spanned<std::sync::Arc<str>>, &'a [Arg]),
+        rest: &'a [Arg],
+        (target, span): (Span, Span),
+    ) -> Result<()> {
+        let receiver = self.expr(base);
+        let place = self.arguments(name.node.clone(), name.span, target, &[], args);
+        let call = self.arguments(function.into(), span, span, &[], rest)?;
+        let to = (&receiver?, base.span);
+        let place = self.written(to, &place?, false, target)?;
+        self.check_args(&call, 1..=1, &[], 0..=0, &[])?;
+        let Some(value) = call.arg(0) else {
+            return Err(Stop::Reported);
+        };
+        if let Err(error) = AtomicKind::updates(kind, place.elem) {
+            return self.error(codes::WRONG_TYPE, target, error.to_string(), "updated here");
+        }
+        let new = self.read_slot(&value.value, value.expr.span)?;
+        let kind = self.ir(span)?.attr(&format!("{kind:?}"));
+        self.write_tile(&place, (&new, value.expr.span), &[("atomic", kind)], span)
+    }
+
+    /// A tile of a tensor that is to be written, or read before and written.
+    fn written(
+        &mut self,
+        (receiver, receiver_span): (&Value<'c, 'a>, Span),
+        call: &Call<'c, 'a>,
+        read: bool,
+        target: Span,
+    ) -> Result<Place<'c>> {
+        let place = self.place(receiver, receiver_span, call)?;
+        self.check_writable(receiver, receiver_span)?;
+        if place.fill.is_some() && !read {
             let message = "`fill` says what is read outside of a tensor; nothing is written there";
             return self.error(codes::WRONG_ARGUMENTS, target, message, "written here");
         }
@@ -72,14 +115,20 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let message = format!("`{name}` is for operands of products, which are read");
             return self.error(codes::WRONG_ARGUMENTS, target, message, "written here");
         }
-        if let Some(op) = op {
-            let old = Value::Tile(self.load(&place, target)?);
-            new = self.binary(op.node, (old, target), (new, value.span), span)?;
-        }
-        let tile = self.as_tile(&new, (place.elem, &place.shape), value.span)?;
+        Ok(place)
+    }
+
+    fn write_tile(
+        &mut self,
+        place: &Place<'c>,
+        (value, value_span): (&Value<'c, 'a>, Span),
+        attrs: &[(&str, Attribute<'c>)],
+        span: Span,
+    ) -> Result<()> {
+        let tile = self.as_tile(value, (place.elem, &place.shape), value_span)?;
         let mut operands = vec![tile.ir, place.view];
         operands.extend(&place.at);
-        self.ir(span)?.op("tile.store", &operands, &[], &[]);
+        self.ir(span)?.op("tile.store", &operands, attrs, &[]);
         Ok(())
     }
 

@@ -7,8 +7,8 @@ use cutec_dialects::semantics::{Attrs, SemError, check, evaluate};
 use cutec_dialects::tile::{Mode, TileLayout};
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
-use cutec_layout::algebra::composition;
-use cutec_layout::{AnyLayout, Layout};
+use cutec_layout::algebra::{composition, offset_at};
+use cutec_layout::{AnyLayout, Int, Layout, Tree};
 use melior::ir::{Region, ValueLike, operation::OperationLike};
 
 /// Bytes of the widest access.
@@ -44,6 +44,30 @@ impl<'c> Partition<'c> {
         self.store_vec(vector, fragment)?;
         let part = self.global(view, &at, &from)?;
         self.once(&from, |this| this.copy(&part, fragment, &from, false))
+    }
+
+    /// A store that combines what is there with each value, which is one atomic update.
+    pub(super) fn update(&mut self, op: IrOp<'c>, kind: &str) -> Result<(), SemError> {
+        let (vector, from) = self.of(op, 0)?;
+        let (view, at) = (operand(op, 1)?, coordinates_of(op, 2)?);
+        let part = self.global(view, &at, &from)?;
+        let inside = self.inside(view, &at, &from)?;
+        let insides = self.elements_of(inside, from.values(), "i1");
+        let values = self.elements(vector, &from);
+        let attrs = OpAttrs {
+            kind: Some(kind),
+            ..OpAttrs::default()
+        };
+        self.once(&from, |this| {
+            for place in 0..from.values() {
+                let register = offset_at(&Tree::Leaf(Int::Static(place)), &part.registers)?;
+                let register = register.as_static().unwrap_or_default() as usize;
+                let coord = this.constant(&format!("!cute.coord<\"{place}\">"))?;
+                let operands = [part.memory, coord, values[register], insides[register]];
+                this.cute("memref.atomic", &operands, &attrs)?;
+            }
+            Ok(())
+        })
     }
 
     pub(super) fn alloc(&self, name: &str, ty: &str) -> IrValue<'c> {

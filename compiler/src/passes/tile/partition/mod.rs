@@ -14,7 +14,9 @@ mod route;
 mod staged;
 
 use super::types::Failed;
-use crate::passes::walk::{all_inside, blocks, kernels, name_of, operand_value, replace, users};
+use crate::passes::walk::{
+    all_inside, blocks, kernels, name_of, operand_value, replace, string_attribute, users,
+};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, argument_of, result_of, value_key,
@@ -145,7 +147,11 @@ impl<'c> Partition<'c> {
         let value = match (name, &result) {
             ("load", Some(to)) => self.load(op, to).map_err(illegal)?,
             ("store", None) => {
-                self.store(op).map_err(illegal)?;
+                match string_attribute(op, "atomic") {
+                    Some(kind) => self.update(op, &kind),
+                    None => self.store(op),
+                }
+                .map_err(illegal)?;
                 return Ok(true);
             }
             ("copy", None) => {
@@ -254,13 +260,17 @@ impl<'c> Partition<'c> {
 
     /// The elements of a vector.
     fn elements(&self, vector: IrValue<'c>, spread: &Spread) -> Vec<IrValue<'c>> {
-        let ty = self.ir.ty(spread.tile.elem.value_type());
+        self.elements_of(vector, spread.values(), spread.tile.elem.value_type())
+    }
+
+    fn elements_of(&self, vector: IrValue<'c>, count: i64, elem: &str) -> Vec<IrValue<'c>> {
+        let ty = self.ir.ty(elem);
         let element = |at: i64| {
             let position = self.ir.attr(&format!("array<i64: {at}>"));
             let attrs = [("static_position", position)];
             self.ir.value("vector.extract", &[vector], &attrs, ty)
         };
-        (0..spread.values()).map(element).collect()
+        (0..count).map(element).collect()
     }
 
     /// The vector of some elements.
