@@ -12,7 +12,8 @@
 //! know how to be shown.
 
 use crate::codegen::{
-    self, Cubin, CubinOptions, LlvmError, LlvmModule, Message, Timings, cubin, messages, sass,
+    self, Cubin, CubinOptions, LlvmError, LlvmModule, Message, Severity, Timings, cubin, messages,
+    sass,
 };
 use crate::compiled::{Compiled, Content, Diagnostics};
 use crate::options::{Emit, Options, Source, SourceKind};
@@ -282,6 +283,11 @@ impl<'a> Run<'a> {
             problems.step(name, messages, sources);
             return None;
         }
+        let warnings = messages
+            .iter()
+            .filter(|message| message.severity == Severity::Warning);
+        let placed = warnings.filter_map(|message| report::diagnostic(message, sources));
+        self.warnings.extend(placed);
         Some(())
     }
 

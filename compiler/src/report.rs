@@ -2,7 +2,7 @@
 
 use crate::codegen::messages::Place;
 use crate::codegen::{CubinError, LlvmError, Message, SassError, Severity};
-use cutec_frontend::diagnostics::codes::{MLIR_MESSAGE, REMARK};
+use cutec_frontend::diagnostics::codes::{MLIR_MESSAGE, REMARK, SLOW};
 use cutec_frontend::diagnostics::render::{RenderOptions, render_all};
 use cutec_frontend::diagnostics::{self, Diagnostic, Label};
 use cutec_frontend::source::{SourceMap, Span};
@@ -80,6 +80,7 @@ pub fn diagnostic(message: &Message, sources: &SourceMap) -> Option<Diagnostic> 
     Some(Diagnostic {
         code: match severity {
             diagnostics::Severity::Remark => REMARK,
+            diagnostics::Severity::Warning => SLOW,
             _ => MLIR_MESSAGE,
         },
         severity,

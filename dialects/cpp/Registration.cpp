@@ -129,6 +129,8 @@ void cutec_add_gpu_to_llvm(MlirPassManager manager) {
   pm.addPass(LLVM::createDIScopeForLLVMFuncOpPass(scope));
 }
 
+void cutec_emit_warning(MlirLocation location, MlirStringRef text) { emitWarning(unwrap(location)) << unwrap(text); }
+
 // Makes a Rust pass known to the pass pipeline parser (and so to cute-opt).
 void cutec_register_pass(MlirPass (*make)()) {
   registerPass([make] { return std::unique_ptr<Pass>(unwrap(make())); });

@@ -5,16 +5,17 @@ use crate::semantics::{Attrs, SemError, check, evaluate};
 use crate::types::{TypeError, Vars, parse_type};
 use crate::value::Val;
 use melior::{
-    Context,
+    Context, StringRef,
     dialect::DialectRegistry,
-    ir::{Attribute, ValueLike, operation::OperationLike},
+    ir::{Attribute, Location, ValueLike, operation::OperationLike},
 };
-use mlir_sys::{MlirDialectRegistry, MlirPass, MlirPassManager};
+use mlir_sys::{MlirDialectRegistry, MlirLocation, MlirPass, MlirPassManager, MlirStringRef};
 use std::ffi::{CString, c_char, c_int};
 
 unsafe extern "C" {
     fn cutec_insert_dialects(registry: MlirDialectRegistry);
     fn cutec_add_gpu_to_llvm(manager: MlirPassManager);
+    fn cutec_emit_warning(location: MlirLocation, text: MlirStringRef);
     fn cutec_register_pass(make: extern "C" fn() -> MlirPass);
     fn cutec_opt_main(argc: c_int, argv: *mut *mut c_char) -> c_int;
     fn cutec_lsp_main(argc: c_int, argv: *mut *mut c_char) -> c_int;
@@ -36,6 +37,12 @@ pub fn context() -> Context {
 pub fn add_gpu_to_llvm(manager: &melior::pass::PassManager) {
     // SAFETY: the manager is alive.
     unsafe { cutec_add_gpu_to_llvm(manager.to_raw()) };
+}
+
+/// Reports a warning at a location, which MLIR's C interface has not.
+pub fn emit_warning(location: Location, text: &str) {
+    // SAFETY: the location is alive; MLIR copies the text.
+    unsafe { cutec_emit_warning(location.to_raw(), StringRef::new(text).to_raw()) };
 }
 
 /// Makes a pass known to pipelines written as text (`cute-opt --name`).

@@ -51,6 +51,11 @@ pub fn report(location: Location, message: impl ToString) -> Reported {
     Reported
 }
 
+/// Reports a warning at a location.
+pub fn warn(location: Location, message: impl ToString) {
+    cutec_dialects::ir::emit_warning(location, &message.to_string());
+}
+
 /// A pass of this project: what it is called and what it does.
 pub struct PassEntry {
     /// Name on the command line of `cute-opt`.
@@ -132,6 +137,7 @@ pub fn opt_main(args: &[String]) -> i32 {
     cutec_dialects::ir::register_pass(make_pass::<12>);
     cutec_dialects::ir::register_pass(make_pass::<13>);
     cutec_dialects::ir::register_pass(make_pass::<14>);
+    cutec_dialects::ir::register_pass(make_pass::<15>);
     cutec_dialects::ir::opt_main(args)
 }
 

@@ -1,5 +1,6 @@
 //! Passes of the tile level, in their order; `docs/tile.md` says what each decides.
 pub mod assign_layouts;
+pub mod check_registers;
 mod classes;
 pub mod insert_barriers;
 pub mod legalize_swizzle;
@@ -19,7 +20,7 @@ use cutec_dialects::target::Target;
 use melior::Context;
 
 /// The passes from the tile level to the cute level.
-pub const PASSES: [PassEntry; 9] = [
+pub const PASSES: [PassEntry; 10] = [
     PassEntry {
         name: "tile-raster",
         summary: "Gives each block its tile, in an order that L2 likes",
@@ -39,6 +40,11 @@ pub const PASSES: [PassEntry; 9] = [
         name: "tile-assign-layouts",
         summary: "Chooses how the threads of a block hold each tile",
         run: assign_layouts::assign_layouts,
+    },
+    PassEntry {
+        name: "tile-check-registers",
+        summary: "Warns of tiles that threads have to keep and have no registers for",
+        run: check_registers::check_registers,
     },
     PassEntry {
         name: "tile-stage-operands",

@@ -1,0 +1,48 @@
+// What a loop carries from round to round has to fit the registers of a thread, as many as blocks leave it.
+// RUN: %cute-opt --tile-check-registers --split-input-file --verify-diagnostics %s
+
+!small = tensor<64x64xf32, #tile.tv<"(128,32):(1,128)">>
+!large = tensor<256x128xf32, #tile.tv<"(128,256):(1,128)">>
+gpu.module @kernels {
+  gpu.func @fits(%a: !small, %b: !small, %n: i32) attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %0 = arith.constant 0 : i32
+    %1 = arith.constant 1 : i32
+    %2:2 = scf.for %i = %0 to %n step %1 iter_args(%c = %a, %d = %b) -> (!small, !small) : i32 {
+      scf.yield %d, %c : !small, !small
+    }
+    gpu.return
+  }
+  gpu.func @large(%a: !large, %n: i32) attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %0 = arith.constant 0 : i32
+    %1 = arith.constant 1 : i32
+    // expected-warning@+1 {{the tiles that this loop carries take 256 registers of each of 128 threads, which has 255}}
+    %2 = scf.for %i = %0 to %n step %1 iter_args(%c = %a) -> (!large) : i32 {
+      scf.yield %c : !large
+    }
+    gpu.return
+  }
+  gpu.func @blocks(%a: !small, %b: !small, %n: i32)
+      attributes {known_block_size = array<i32: 128, 1, 1>, nvvm.minctasm = 9 : i32} {
+    %0 = arith.constant 0 : i32
+    %1 = arith.constant 1 : i32
+    // expected-warning@+1 {{take 64 registers of each of 128 threads, which has 56}}
+    %2:2 = scf.for %i = %0 to %n step %1 iter_args(%c = %a, %d = %b) -> (!small, !small) : i32 {
+      scf.yield %d, %c : !small, !small
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @early(%a: tensor<4xf32>, %n: i32) attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %0 = arith.constant 0 : i32
+    %1 = arith.constant 1 : i32
+    // expected-error@+1 {{tensor<4xf32> has no layout; run tile-assign-layouts first}}
+    %2 = scf.for %i = %0 to %n step %1 iter_args(%c = %a) -> (tensor<4xf32>) : i32 {
+      scf.yield %c : tensor<4xf32>
+    }
+    gpu.return
+  }
+}
