@@ -174,6 +174,12 @@ pub(super) fn users<'c>(value: IrValue<'c>) -> Vec<IrOp<'c>> {
     found
 }
 
+/// The same operation once more, to be inserted.
+pub(super) fn clone<'c>(op: IrOp<'c>) -> melior::ir::Operation<'c> {
+    // SAFETY: the operation is alive; what is made is the caller's.
+    unsafe { melior::ir::Operation::from_raw(mlir_sys::mlirOperationClone(op.to_raw())) }
+}
+
 /// Attributes of an operation under these names, where it has them, for another operation.
 pub(super) fn attributes<'c, 'n>(
     op: IrOp<'c>,

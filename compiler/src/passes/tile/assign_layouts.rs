@@ -11,8 +11,10 @@
 //! anew in between.
 use super::classes::Classes;
 use super::types::{self, Failed, fast_axis, mma_of, operand, tile_of, view_of};
-use crate::passes::walk::{all_inside, definition, kernels, name_of, operand_value, replace};
-use crate::passes::walk::{function_block_size, set_attribute, set_operand};
+use crate::passes::walk::{
+    all_inside, clone, definition, function_block_size, kernels, name_of, operand_value, replace,
+    set_attribute, set_operand, users,
+};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::target::Target;
@@ -37,12 +39,13 @@ pub fn assign_layouts(context: &Context, module: IrOp, _target: &Target) -> Resu
     for (_, functions) in kernels(module) {
         for function in functions {
             let failed = |(op, message): (IrOp, String)| report(op.location(), message);
+            // SAFETY: the context outlives the module.
+            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
+            one_for_each_use(context, function);
             let classes = Classes::of(function).map_err(failed)?;
             if classes.tiles.is_empty() {
                 continue;
             }
-            // SAFETY: the context outlives the module.
-            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
             let mut assignment = Assignment::of(function, classes).map_err(failed)?;
             assignment.choose().map_err(failed)?;
             assignment.write(context).map_err(failed)?;
@@ -75,6 +78,28 @@ struct Assignment<'c> {
     classes: Classes<'c>,
     threads: i64,
     layouts: HashMap<usize, TileLayout>,
+}
+
+/// Gives every use of a tile of one number its own: what begins with the same zeros need not be spread alike.
+fn one_for_each_use<'c>(context: &'c Context, function: IrOp<'c>) {
+    let mut operations = Vec::new();
+    all_inside(function, &mut operations);
+    for op in operations {
+        if name_of(op) != "tile.splat" {
+            continue;
+        }
+        let tile = result_of(op, 0);
+        let ir = OpBuilder::new(context, Insertion::Before(op));
+        let mut first = true;
+        for user in users(tile) {
+            for index in 0..user.operand_count() {
+                if operand_value(user, index) == Some(tile) && !std::mem::take(&mut first) {
+                    let again = ir.insert(clone(op));
+                    set_operand(user, index, result_of(again, 0));
+                }
+            }
+        }
+    }
 }
 
 impl<'c> Assignment<'c> {
@@ -250,8 +275,13 @@ impl<'c> Assignment<'c> {
         for op in &self.operations {
             match name_of(*op).as_str() {
                 "tile.dot" => {
-                    for index in 0..2 {
-                        convert_operand(context, *op, index, operand_layout(*op, index)?)?;
+                    let layouts = [0, 1, 2].map(|index| operand_layout(*op, index));
+                    for (index, layout) in layouts.into_iter().enumerate() {
+                        let layout = layout?;
+                        convert_operand(context, *op, index, layout.clone())?;
+                        if index == 2 {
+                            convert_result(context, *op, layout)?;
+                        }
                     }
                 }
                 "tile.store" => {

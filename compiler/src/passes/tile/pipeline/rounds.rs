@@ -4,8 +4,8 @@ use super::slices::{At, Factor, buffer_of};
 use crate::passes::tile::insert_barriers::ROUND;
 use crate::passes::tile::types::{Failed, operand, view_of};
 use crate::passes::walk::{
-    attributes, definition, erase, name_of, operand_value, operations, replace, set_attribute,
-    set_operand, stands_in,
+    attributes, clone, definition, erase, name_of, operand_value, operations, replace,
+    set_attribute, set_operand, stands_in,
 };
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, argument_of, integer_value, result_of, value_key,
@@ -14,7 +14,7 @@ use cutec_dialects::value::{Val, View};
 use cutec_layout::{AnyLayout, Int, Layout};
 use melior::Context;
 use melior::ir::operation::OperationLike;
-use melior::ir::{Operation, Region, RegionLike, TypeLike, Value, ValueLike};
+use melior::ir::{Region, RegionLike, TypeLike, Value, ValueLike};
 use std::collections::HashMap;
 
 /// Elements beyond every view.
@@ -351,13 +351,11 @@ impl<'c> Plan<'c> {
         for at in 0..op.operand_count() {
             operands.push(self.for_index(ir, operand(op, at)?, index, clones)?);
         }
-        // SAFETY: the builder inserts the clone, which a block owns from then on.
-        let clone =
-            ir.insert(unsafe { Operation::from_raw(mlir_sys::mlirOperationClone(op.to_raw())) });
+        let again = ir.insert(clone(op));
         for (at, operand) in operands.into_iter().enumerate() {
-            set_operand(clone, at, operand);
+            set_operand(again, at, operand);
         }
-        let clone = result_of(clone, 0);
+        let clone = result_of(again, 0);
         clones.insert(value_key(value), clone);
         Ok(clone)
     }

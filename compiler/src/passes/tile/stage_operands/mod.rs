@@ -115,6 +115,11 @@ impl<'c> Staging<'c> {
             });
             set_operand(dot, index, read);
         }
+        for user in users(loaded) {
+            if name_of(user) == "tile.convert_layout" && users(result_of(user, 0)).is_empty() {
+                erase(user);
+            }
+        }
         if !users(loaded).is_empty() {
             ir.insertion = Insertion::Before(load);
             arrives.wait(&ir);
