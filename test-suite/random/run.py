@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random valid kernels, each with the reference that it is compared with.
 
-    run.py CUTEC [--seed S] [--count N] [--device sim|cuda:0] [--schedules K] [--without-barriers] [--keep FILE]
+    run.py CUTEC [--seed S] [--count N] [--level thread|tile] [--device sim|cuda:0] [--schedules K] [--without-barriers] [--keep FILE]
 
 Writes a .cute file of N kernels with a `test` block each and runs `cutec test` on it: in the simulator with
 the check for races and in K schedules, or on a GPU. The same seed is the same file everywhere, so what a GPU
@@ -13,6 +13,8 @@ import random
 import subprocess
 import sys
 import tempfile
+
+from tiles import tiles
 
 
 def sizes(rng, most, step=1):
@@ -241,14 +243,14 @@ test {name} {{
 """
 
 
-KINDS = [gemm, through, elementwise, reduction, atomics, exchange, handover]
+KINDS = {"thread": [gemm, through, elementwise, reduction, atomics, exchange, handover], "tile": [tiles]}
 
 
-def generate(seed, count):
+def generate(level, seed, count):
     rng = random.Random(seed)
     kernels = []
     for number in range(count):
-        kind = KINDS[number % len(KINDS)]
+        kind = KINDS[level][number % len(KINDS[level])]
         kernels.append(kind(rng, f"{kind.__name__}_{number}"))
     return f'// seed {seed}\nimport "std/gemm_sm80.cute";\n' + "".join(kernels)
 
@@ -258,13 +260,14 @@ def main():
     parser.add_argument("cutec")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=14)
+    parser.add_argument("--level", choices=KINDS, default="thread")
     parser.add_argument("--device", default="sim")
     parser.add_argument("--schedules", type=int, default=3)
     parser.add_argument("--without-barriers", action="store_true",
                         help="leave out `barrier()`: then most of those that exchange elements must fail")
     parser.add_argument("--keep", help="write the kernels to this file")
     options = parser.parse_args()
-    text = generate(options.seed, options.count)
+    text = generate(options.level, options.seed, options.count)
     if options.without_barriers:
         text = text.replace("    barrier();\n", "")
     with tempfile.TemporaryDirectory() as folder:

@@ -46,10 +46,10 @@ fn stage<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>>
         entry: *entry,
         threads,
     };
-    for op in operations {
-        if name_of(op) == "tile.load" {
-            staging.load(op)?;
-        }
+    // Staging one erases it and what spread it anew.
+    operations.retain(|op| name_of(*op) == "tile.load");
+    for load in operations {
+        staging.load(load)?;
     }
     Ok(())
 }

@@ -1,0 +1,229 @@
+"""Random kernels at tile level, each with what every tile of it is, element by element.
+
+A kernel is a sequence of tiles, each made of earlier ones; the reference has a tensor for each tile, in f64. Every tile
+is of some shape with elements of about the size of 1, so that what lies in the wrong place is wrong by much.
+"""
+EXTENTS = (8, 16, 32, 48, 64)
+
+
+def part(index, at, extent, count):
+    """An index of part `at` of `count`; the remainder keeps it from saying how far the index runs."""
+    return index if count == 1 else f"({index} + {at * extent}) % {extent * count}"
+
+
+class Tile:
+    """A tile of the kernel; `at(i, j)` is the text of an element in the reference."""
+
+    def __init__(self, name, shape):
+        self.name, self.shape = name, shape
+
+    def at(self, i, j):
+        i = i if self.shape[0] > 1 else "0"
+        j = j if self.shape[1] > 1 else "0"
+        return f"r_{self.name}[{i}, {j}]"
+
+
+class Program:
+    """Kernel and reference as they grow."""
+
+    def __init__(self, rng, name):
+        self.rng, self.name = rng, name
+        self.params, self.data, self.body, self.reference, self.tiles = [], [], [], [], []
+        self.checks = []
+        self.indent = "    "
+
+    def say(self, text):
+        self.body.append(self.indent + text)
+
+    def define(self, shape, kernel, element):
+        """A tile, by its text in the kernel and that of its element (i, j)."""
+        tile = Tile(f"t{len(self.tiles)}", shape)
+        self.say(f"let {tile.name} = {kernel};")
+        self.keep(tile, element)
+        return tile
+
+    def keep(self, tile, element):
+        rows, columns = tile.shape
+        self.reference.append(f"var r_{tile.name} = zeros<f64>({rows}, {columns});")
+        self.reference.append(f"r_{tile.name}[i, j] = {element};")
+        self.tiles.append(tile)
+
+    def tensor(self, shape, element="f32", mutable=False):
+        """A parameter, its rows or columns lying together, perhaps further apart than they are long."""
+        name = f"x{len(self.params)}"
+        rows, columns = shape
+        layout = self.rng.choice([f"({rows}, {columns})"] * 2 + [f"({rows}, {columns}) : (1, {rows})"])
+        mut = "mut " if mutable else ""
+        self.params.append((name, f"{name}: {mut}tensor<{element}, {layout}>"))
+        given = layout if ":" in layout else f"{rows}, {columns}"
+        self.data.append(f"var {name} = poison<{element}>({given});" if mutable
+                         else f"let {name} = random<{element}>({given});")
+        return name
+
+    def pick(self, fits=lambda shape: True):
+        found = [tile for tile in self.tiles if fits(tile.shape)]
+        return self.rng.choice(found) if found else None
+
+    # What a step may do. Each gives whether it did.
+
+    def load(self):
+        shape = (self.rng.choice(EXTENTS), self.rng.choice(EXTENTS))
+        count = [self.rng.choice([1, 1, 2, 3]) for _ in shape]
+        at = [self.rng.randrange(number) for number in count]
+        x = self.tensor([extent * number for extent, number in zip(shape, count)])
+        self.define(shape, f"{x}.tile({shape}, ({at[0]}, {at[1]}))",
+                    x + "[" + ", ".join(part("ij"[axis], at[axis], shape[axis], count[axis]) for axis in range(2)) + "]")
+        return True
+
+    def constant(self):
+        shape = (self.rng.choice(EXTENTS), self.rng.choice(EXTENTS))
+        axis = self.rng.randrange(2)
+        kernel, element = self.rng.choice([
+            (f"full<f32>(0.75, {shape[0]}, {shape[1]})", "0.75"),
+            (f"f32(iota({shape[0]}, {shape[1]}, axis = {axis})) / {shape[axis]}.0", f"f64({'ij'[axis]}) / {shape[axis]}.0"),
+        ])
+        self.define(shape, kernel, element)
+        return True
+
+    def unary(self):
+        x = self.pick()
+        kernel = self.rng.choice(["0.5 * {} + 0.25", "max({}, 0.1)", "abs({}) - 0.5", "exp(-abs({}))",
+                                  "select({0} > 0.0, {0}, -0.5 * {0})", "f32(f16({}))"])
+        element = kernel if "f16" not in kernel else "{}"
+        self.define(x.shape, kernel.format(x.name), element.format(x.at("i", "j")))
+        return True
+
+    def binary(self):
+        x = self.pick()
+        y = self.pick(lambda shape: all(a in (1, b) for a, b in zip(shape, x.shape)))
+        kernel = self.rng.choice(["0.5 * ({} + {})", "{} - 0.5 * {}", "{} * {}", "max({}, {})", "min({}, {})"])
+        pair = self.rng.sample([x, y], 2)
+        self.define(x.shape, kernel.format(*(tile.name for tile in pair)),
+                    kernel.format(*(tile.at("i", "j") for tile in pair)))
+        return True
+
+    def reduce(self):
+        x = self.pick(lambda shape: max(shape) > 1)
+        axis = self.rng.choice([axis for axis in range(2) if x.shape[axis] > 1])
+        extent = x.shape[axis]
+        shape = tuple(1 if at == axis else length for at, length in enumerate(x.shape))
+        of = x.at("l", "j") if axis == 0 else x.at("i", "l")
+        op, reference = self.rng.choice([("add", "sum"), ("max", "max"), ("min", "min")])
+        scale = f" / {extent}.0" if op == "add" else ""
+        self.define(shape, f"reduce({op}, {x.name}, axis = {axis}){scale}",
+                    f"({reference}(l in 0..{extent}) {{ {of} }}){scale}")
+        return True
+
+    def transpose(self):
+        x = self.pick()
+        self.define(x.shape[::-1], f"transpose({x.name})", x.at("j", "i"))
+        return True
+
+    def broadcast(self):
+        x = self.pick(lambda shape: 1 in shape)
+        if x is None:
+            return False
+        shape = tuple(self.rng.choice(EXTENTS) if extent == 1 else extent for extent in x.shape)
+        self.define(shape, f"broadcast({x.name}, {shape[0]}, {shape[1]})", x.at("i", "j"))
+        return True
+
+    def factors(self):
+        def whole(shape):
+            return all(extent >= 8 for extent in shape)
+        a = self.pick(whole)
+        b = a and self.pick(lambda shape: whole(shape) and shape[1] == a.shape[1])
+        return a, b
+
+    def dot(self):
+        a, b = self.factors()
+        if a is None:
+            return False
+        k = a.shape[1]
+        to = self.rng.choice(["f16", "bf16", "f16", None])
+        if to is not None and (k % 16 != 0 or a.shape[0] % 16 != 0):
+            to = None
+        x, y = (f"{to}({tile.name})" if to else tile.name for tile in (a, b))
+        self.define((a.shape[0], b.shape[0]), f"dot({x}, {y}) / {k}.0",
+                    f"(sum(l in 0..{k}) {{ {a.at('i', 'l')} * {b.at('j', 'l')} }}) / {k}.0")
+        return True
+
+    def product(self):
+        """A loop over loaded operands that adds to a tile, or to zeros."""
+        start = self.pick(lambda shape: min(shape) >= 16)
+        shape = start.shape if start else (self.rng.choice(EXTENTS[1:]), self.rng.choice(EXTENTS[1:]))
+        bk, rounds = self.rng.choice([16, 32]), self.rng.randint(0, 4)
+        t = self.rng.choice(["f16", "bf16", "f32"])
+        k = bk * rounds if self.rng.random() < 0.5 else max(0, bk * rounds - 8)
+        if k == 0:
+            return False
+        a, b = self.tensor((shape[0], k), t), self.tensor((shape[1], k), t)
+        begin, zero = (start.name, start.at("i", "j")) if start else (f"zeros<f32>({shape[0]}, {shape[1]})", "0.0")
+        tile = Tile(f"t{len(self.tiles)}", shape)
+        clause = self.rng.choice(["", "pipeline(2) ", "pipeline(3) ", "pipeline(4) "])
+        self.say(f"var {tile.name} = {begin};")
+        self.say(f"{clause}for s in tiles({k}, {bk}) {{")
+        self.say(f"    {tile.name} += dot({a}.tile(({shape[0]}, {bk}), (0, s)), {b}.tile(({shape[1]}, {bk}), (0, s)));")
+        self.say("}")
+        self.say(f"{tile.name} = {tile.name} / 4.0;")
+        self.keep(tile, f"({zero} + sum(l in 0..{k}) {{ {a}[i, l] * {b}[j, l] }}) / 4.0")
+        return True
+
+    def loop(self):
+        """A tile that is halved and added to in each round."""
+        start = self.pick(lambda shape: min(shape) >= 8)
+        if start is None:
+            return False
+        rows, columns = start.shape
+        rounds = self.rng.randint(0, 3)
+        x = self.tensor((rows * max(rounds, 1), columns))
+        tile = Tile(f"t{len(self.tiles)}", start.shape)
+        clause = self.rng.choice(["", "pipeline(2) "])
+        self.say(f"var {tile.name} = {start.name};")
+        self.say(f"{clause}for s in 0..count * {rounds} {{")
+        self.say(f"    {tile.name} = 0.5 * {tile.name} + 0.5 * {x}.tile(({rows}, {columns}), (s, 0));")
+        self.say("}")
+        element = start.at("i", "j")
+        for at in range(rounds):
+            element = f"(0.5 * {element} + 0.5 * {x}[{part('i', at, rows, rounds)}, j])"
+        self.keep(tile, element)
+        return True
+
+    def branch(self):
+        """What only happens where a number of the launch says so."""
+        x = self.pick()
+        y = self.pick(lambda shape: shape == x.shape)
+        holds = self.rng.random() < 0.5
+        tile = Tile(f"t{len(self.tiles)}", x.shape)
+        self.say(f"var {tile.name} = {x.name};")
+        self.say(f"if count {'==' if holds else '>'} 1 {{ {tile.name} = {y.name} - 0.25; }}")
+        self.keep(tile, f"{y.at('i', 'j')} - 0.25" if holds else x.at("i", "j"))
+        return True
+
+    def store(self, tile):
+        y = self.tensor(tile.shape, mutable=True)
+        self.say(f"{y}.tile({tile.shape}, (0, 0)) = {tile.name};")
+        self.checks.append(f"assert_close({y}[i, j], {tile.at('i', 'j')}, rtol = 0.03, atol = 0.03);")
+
+    def text(self):
+        params = ", ".join(param for _, param in self.params)
+        names = ", ".join(name for name, _ in self.params)
+        lines = [f"kernel {self.name}({params}, count: i32)", "launch tiles(1)", "{", *self.body, "}",
+                 f"test {self.name} {{", *("    " + line for line in self.data),
+                 f"    {self.name}({names}, 1);",
+                 *("    " + line for line in self.reference), *("    " + line for line in self.checks), "}", ""]
+        return "\n".join(lines)
+
+
+def tiles(rng, name):
+    """Tiles made of tiles."""
+    program = Program(rng, name)
+    program.load()
+    steps = [program.load, program.constant, program.unary, program.binary, program.reduce, program.transpose,
+             program.broadcast, program.dot, program.dot, program.product, program.loop, program.branch]
+    for _ in range(rng.randint(3, 9)):
+        while not rng.choice(steps)():
+            pass
+    stored = rng.sample(program.tiles, min(len(program.tiles), rng.randint(1, 2)))
+    for tile in {tile.name: tile for tile in [*stored, program.tiles[-1]]}.values():
+        program.store(tile)
+    return program.text()
