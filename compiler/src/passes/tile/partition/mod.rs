@@ -26,7 +26,7 @@ use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::Target;
 use cutec_dialects::tile::{TileLayout, TileType};
 use melior::Context;
-use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
+use melior::ir::{BlockLike, OperationRef, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 
 /// Partitions every kernel of the module.
@@ -99,11 +99,10 @@ fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
             .any(|op| name_of(*op) == "cute.memref.alloc_smem"),
     };
     // Bodies of maps go with their map.
-    let in_map = |op: &IrOp| operations.iter().any(|map| is_inside(*op, *map));
     let kept: Vec<IrOp> = operations
         .iter()
         .copied()
-        .filter(|op| !in_map(op))
+        .filter(|op| !stands_in_map(*op))
         .collect();
     let mut dead = Vec::new();
     for op in kept {
@@ -118,12 +117,13 @@ fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
     Ok(())
 }
 
-fn is_inside(op: IrOp, map: IrOp) -> bool {
-    name_of(map) == "tile.map" && {
-        // SAFETY: both operations are alive.
-        let parent = unsafe { mlir_sys::mlirOperationGetParentOperation(op.to_raw()) };
-        parent.ptr == map.to_raw().ptr
-    }
+fn stands_in_map(op: IrOp) -> bool {
+    // SAFETY: the operation is alive, and one below a function has a parent.
+    let parent: IrOp = unsafe {
+        let parent = mlir_sys::mlirOperationGetParentOperation(op.to_raw());
+        OperationRef::from_raw(parent)
+    };
+    name_of(parent) == "tile.map"
 }
 
 fn operation_key(op: IrOp) -> usize {
