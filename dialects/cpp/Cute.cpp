@@ -30,14 +30,28 @@ void cutec_set_message(void *message, MlirStringRef text) {
   static_cast<cutec::Message *>(message)->text = std::string(text.data, text.length);
 }
 void cutec_add_type(void *results, MlirStringRef text);
+const void *cutec_memo(MlirContext context);
 }
 
 namespace {
+// Holds what Rust has read of the context's types, for as long as the context lives.
+struct Memo : DialectInterface::Base<Memo> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Memo)
+  Memo(Dialect *dialect) : Base(dialect), readings(cutec_new_memo()) {}
+  ~Memo() override { cutec_drop_memo(readings); }
+  void *readings;
+};
 struct Results {
   MLIRContext *context;
   SmallVectorImpl<Type> &types;
 };
 } // namespace
+
+const void *cutec_memo(MlirContext context) {
+  Dialect *dialect = unwrap(context)->getLoadedDialect<cute::CuteDialect>();
+  auto *memo = dialect ? dialect->getRegisteredInterface<Memo>() : nullptr;
+  return memo ? memo->readings : nullptr;
+}
 
 void cutec_add_type(void *results, MlirStringRef text) {
   auto *out = static_cast<Results *>(results);
@@ -115,6 +129,7 @@ void CuteDialect::initialize() {
 #define GET_OP_LIST
 #include "CuteOps.cpp.inc"
       >();
+  addInterfaces<Memo>();
 }
 
 // The type of a static value says all of it: as a constant it is that type.

@@ -50,6 +50,9 @@ intptr_t cutec_unreadable(MlirStringRef text, void *message);
 // Gives the text of each result type to `cutec_add_type`, in order.
 bool cutec_infer(MlirStringRef name, intptr_t count, const MlirType *operands, MlirAttribute attributes, void *message,
                  void *results);
+// What Rust reads of a context's types (src/memo.rs).
+void *cutec_new_memo();
+void cutec_drop_memo(void *memo);
 // Whether a result may be declared as the second type where the first is inferred.
 bool cutec_compatible(MlirType inferred, MlirType declared);
 }

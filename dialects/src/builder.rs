@@ -7,8 +7,8 @@
 use melior::{
     Context,
     ir::{
-        Attribute, Block, BlockLike, BlockRef, Identifier, Location, Operation, OperationRef,
-        Region, RegionLike, Type, Value, ValueLike,
+        Attribute, AttributeLike, Block, BlockLike, BlockRef, Identifier, Location, Operation,
+        OperationRef, Region, RegionLike, Type, Value, ValueLike,
         operation::{OperationBuilder, OperationLike},
     },
 };
@@ -64,13 +64,18 @@ impl<'c> OpBuilder<'c> {
     /// # Panics
     /// On a text that is no type: a mistake in cutec, not in its input.
     pub fn ty(&self, text: &str) -> Type<'c> {
+        self.parsed_type(text)
+            .unwrap_or_else(|| panic!("internal: `{text}` is no MLIR type"))
+    }
+
+    /// The type of a text, where it is one.
+    pub fn parsed_type(&self, text: &str) -> Option<Type<'c>> {
         if let Some(found) = self.types.borrow().get(text) {
-            return *found;
+            return Some(*found);
         }
-        let parsed = Type::parse(self.context, text)
-            .unwrap_or_else(|| panic!("internal: `{text}` is no MLIR type"));
+        let parsed = Type::parse(self.context, text)?;
         self.types.borrow_mut().insert(text.into(), parsed);
-        parsed
+        Some(parsed)
     }
 
     /// The attribute of a text that is written in this project's source.
@@ -209,8 +214,31 @@ pub fn value_key(value: IrValue) -> usize {
     value.to_raw().ptr as usize
 }
 
-/// The number of an integer attribute, which MLIR prints as `8 : i64`.
+/// The number of an integer attribute without a sign of its own, such as `8 : i64`.
 pub fn integer_value(attribute: Attribute) -> Option<i64> {
-    let text = attribute.to_string();
-    text.split(" :").next()?.trim().parse().ok()
+    let raw = attribute.to_raw();
+    // SAFETY: the attribute is alive, and is asked for a number only where it is one of at most 64 bits.
+    unsafe {
+        if !mlir_sys::mlirAttributeIsAInteger(raw) {
+            return None;
+        }
+        let ty = mlir_sys::mlirAttributeGetType(raw);
+        let fits = mlir_sys::mlirTypeIsAIndex(ty)
+            || mlir_sys::mlirIntegerTypeIsSignless(ty)
+                && (2..=64).contains(&mlir_sys::mlirIntegerTypeGetWidth(ty));
+        fits.then(|| mlir_sys::mlirIntegerAttrGetValueInt(raw))
+    }
+}
+
+/// The text of a string attribute.
+pub fn string_value(attribute: Attribute) -> Option<String> {
+    let raw = attribute.to_raw();
+    // SAFETY: the attribute is alive, and so are the bytes of its string.
+    unsafe {
+        mlir_sys::mlirAttributeIsAString(raw).then(|| {
+            let text = mlir_sys::mlirStringAttrGetValue(raw);
+            let bytes = std::slice::from_raw_parts(text.data.cast::<u8>(), text.length);
+            String::from_utf8_lossy(bytes).into_owned()
+        })
+    }
 }

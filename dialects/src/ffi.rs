@@ -1,6 +1,7 @@
 //! What the C++ side calls: legality of texts, types and operations.
 use crate::ir::{attrs_in, attrs_of, cute_name, values_of};
 use crate::legal::{check_type, compatible};
+use crate::memo::{type_text, type_value};
 use crate::readable::unreadable;
 use crate::semantics::{check, check_operands, evaluate, evaluate_all};
 use crate::tile::{self, TileLayout};
@@ -142,8 +143,8 @@ extern "C" fn cutec_infer(
         let mut vals = Vec::with_capacity(operands.len());
         for operand in operands {
             // SAFETY: a live type of the context.
-            let text = unsafe { Type::from_raw(*operand) }.to_string();
-            vals.push(parse_type(&text, &mut vars).map_err(|error| error.to_string())?);
+            let operand = unsafe { Type::from_raw(*operand) };
+            vals.push(type_value(operand, &mut vars).map_err(|error| error.to_string())?);
         }
         // SAFETY: a live attribute of the context, or none.
         let attributes = unsafe { Attribute::from_option_raw(attributes) };
@@ -196,5 +197,5 @@ fn dictionary_element<'c>(dictionary: Option<Attribute<'c>>, key: &str) -> Optio
 extern "C" fn cutec_compatible(inferred: MlirType, declared: MlirType) -> bool {
     // SAFETY: live types of the context.
     let (inferred, declared) = unsafe { (Type::from_raw(inferred), Type::from_raw(declared)) };
-    compatible(&inferred.to_string(), &declared.to_string())
+    compatible(&type_text(inferred), &type_text(declared))
 }

@@ -1,13 +1,14 @@
 //! Operations of the dialects as the semantics sees them, and the context.
-use crate::builder::{IrOp, IrValue, OpBuilder, integer_value};
+use crate::builder::{IrOp, IrValue, OpBuilder, integer_value, string_value};
 use crate::hints::Hints;
+use crate::memo::{type_text, type_value};
 use crate::semantics::{Attrs, SemError, check, evaluate};
 use crate::types::{TypeError, Vars, parse_type};
 use crate::value::Val;
 use melior::{
     Context, StringRef,
     dialect::DialectRegistry,
-    ir::{Attribute, Location, ValueLike, operation::OperationLike},
+    ir::{Attribute, AttributeLike, Location, ValueLike, operation::OperationLike},
 };
 use mlir_sys::{MlirDialectRegistry, MlirLocation, MlirPass, MlirPassManager, MlirStringRef};
 use std::ffi::{CString, c_char, c_int};
@@ -87,7 +88,7 @@ pub fn values_of<'c: 'a, 'a>(
     vars: &mut Vars,
 ) -> Result<Vec<Val>, TypeError> {
     op.operands()
-        .map(|operand| parse_type(&operand.r#type().to_string(), vars))
+        .map(|operand| type_value(operand.r#type(), vars))
         .collect()
 }
 
@@ -97,7 +98,7 @@ pub fn result_type_text<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> String {
         0 => String::new(),
         _ => op
             .result(0)
-            .map(|result| result.r#type().to_string())
+            .map(|result| type_text(result.r#type()).to_string())
             .unwrap_or_default(),
     }
 }
@@ -109,8 +110,11 @@ pub fn attrs_of<'c: 'a, 'a>(
 ) -> Result<Attrs, SemError> {
     let name = cute_name(op).unwrap_or_default();
     let mut attrs = attrs_in(&name, |key| op.attribute(key).ok())?;
-    if op.result_count() > 0 && !MANY_RESULTS.contains(&name.as_str()) {
-        attrs.result = Some(parse_type(&result_type_text(op), vars)?);
+    if op.result_count() > 0
+        && !MANY_RESULTS.contains(&name.as_str())
+        && let Ok(result) = op.result(0)
+    {
+        attrs.result = Some(type_value(result.r#type(), vars)?);
     }
     Ok(attrs)
 }
@@ -141,19 +145,8 @@ pub fn attrs_in<'c>(
         attrs.mode.push(value);
     }
     if let Some(mode) = attribute("mode") {
-        let text = mode.to_string();
-        let inner = text
-            .trim_start_matches("array<i32")
-            .trim_start_matches(':')
-            .trim_end_matches('>');
-        let modes: Result<Vec<i64>, _> = inner
-            .split(',')
-            .map(str::trim)
-            .filter(|mode| !mode.is_empty())
-            .map(str::parse)
-            .collect();
-        attrs.mode = modes.map_err(|_| {
-            SemError::Illegal(format!("expects `mode` as array<i32: …>, but got {text}"))
+        attrs.mode = integers_of(mode).ok_or_else(|| {
+            SemError::Illegal(format!("expects `mode` as array<i32: …>, but got {mode}"))
         })?;
     }
     if name == "get_scalars" && attribute("only_dynamic").is_some() {
@@ -182,17 +175,23 @@ pub fn attrs_in<'c>(
     Ok(attrs)
 }
 
-fn string_of(attribute: Attribute) -> Result<String, SemError> {
-    let text = attribute.to_string();
-    match text
-        .strip_prefix('"')
-        .and_then(|text| text.strip_suffix('"'))
-    {
-        Some(text) => Ok(text.into()),
-        None => Err(SemError::Illegal(format!(
-            "expects a string attribute, but got {text}"
-        ))),
+/// The numbers of `array<i32: …>`.
+fn integers_of(attribute: Attribute) -> Option<Vec<i64>> {
+    let raw = attribute.to_raw();
+    // SAFETY: the attribute is alive, and is asked for elements of its own kind only.
+    unsafe {
+        mlir_sys::mlirAttributeIsADenseI32Array(raw).then(|| {
+            let elements = 0..mlir_sys::mlirDenseArrayGetNumElements(raw);
+            let element = |index| i64::from(mlir_sys::mlirDenseI32ArrayGetElement(raw, index));
+            elements.map(element).collect()
+        })
     }
+}
+
+fn string_of(attribute: Attribute) -> Result<String, SemError> {
+    string_value(attribute).ok_or_else(|| {
+        SemError::Illegal(format!("expects a string attribute, but got {attribute}"))
+    })
 }
 
 /// Attributes of an operation to build, in MLIR's text.
@@ -235,7 +234,7 @@ pub fn build_op<'c>(
     let mut vars = Vars::default();
     let vals: Vec<Val> = operands
         .iter()
-        .map(|operand| parse_type(&operand.r#type().to_string(), &mut vars))
+        .map(|operand| type_value(operand.r#type(), &mut vars))
         .collect::<Result<_, _>>()?;
     let proj = attrs.proj.map(cutec_layout::text::parse_coord).transpose();
     let meaning = Attrs {
@@ -289,7 +288,8 @@ pub fn build_op<'c>(
         Some(declared) => declared.to_string(),
         None => result.to_string(),
     };
-    let ty = melior::ir::Type::parse(ir.context(), &text)
+    let ty = ir
+        .parsed_type(&text)
         .ok_or_else(|| SemError::Illegal(format!("result type {text} is not legal")))?;
     let op = ir.op(&full, operands, &ir_attrs, &[ty]);
     Ok((op, Some(crate::builder::result_of(op, 0))))

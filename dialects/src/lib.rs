@@ -2,7 +2,7 @@
 //!
 //! Reading order: `elem`, `hints` and `target` (what a GPU has), `atoms` (one
 //! instruction with its thread-value layouts), `atom_names`, `value` (what an SSA value is),
-//! `types` (MLIR's text of it), `semantics` (what each operation computes),
+//! `types` (MLIR's text of it), `memo` (that text read once), `semantics` (what each operation computes),
 //! `ir` (operations in MLIR), `readable` (texts for MLIR's parser), `builder` (creating them), `ffi` (what C++ asks).
 //!
 //! `tile` has the types of the `tile` dialect and its rules.
@@ -17,6 +17,7 @@ mod ffi;
 pub mod hints;
 pub mod ir;
 pub mod legal;
+pub mod memo;
 pub mod readable;
 pub mod semantics;
 pub mod target;

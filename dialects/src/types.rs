@@ -69,21 +69,51 @@ impl Vars {
         }
     }
 
+    /// The same value, with a number of its own for each of its run-time integers.
+    ///
+    /// # Errors
+    /// Where the algebra refuses the layout.
+    pub fn renewed(&mut self, val: &Val) -> Result<Val, TypeError> {
+        Ok(match val {
+            Val::Scalar(int) => Val::Scalar(self.renew(int)),
+            Val::Tuple(kind, tuple) => Val::Tuple(
+                *kind,
+                tuple.map(&mut |leaf| leaf.as_ref().map(|leaf| self.renew(leaf))),
+            ),
+            _ if val.is_static() => val.clone(),
+            Val::Layout(layout) => Val::Layout(self.any(layout)?),
+            Val::Tile(tiler) => Val::Tile(self.tiler(tiler)?),
+            Val::View(view) => Val::View(View {
+                ptr: view.ptr.clone(),
+                layout: self.any(&view.layout)?,
+            }),
+            Val::CoordTensor(tensor) => Val::CoordTensor(CoordTensor {
+                base: self.tuple(&tensor.base),
+                layout: self.layout(&tensor.layout)?,
+            }),
+            _ => val.clone(),
+        })
+    }
+
     fn tuple(&mut self, tuple: &IntTuple) -> IntTuple {
         tuple.map(&mut |leaf| self.renew(leaf))
     }
 
     fn layout(&mut self, layout: &Layout) -> Result<Layout, TypeError> {
+        if layout.is_static() {
+            return Ok(layout.clone());
+        }
         Ok(Layout::new(
             self.tuple(layout.shape()),
             self.tuple(layout.stride()),
         )?)
     }
 
-    fn any(&mut self, layout: AnyLayout) -> Result<AnyLayout, TypeError> {
+    fn any(&mut self, layout: &AnyLayout) -> Result<AnyLayout, TypeError> {
         Ok(match layout {
-            AnyLayout::Plain(layout) => AnyLayout::Plain(self.layout(&layout)?),
-            AnyLayout::Composed(mut composed) => {
+            AnyLayout::Plain(layout) => AnyLayout::Plain(self.layout(layout)?),
+            AnyLayout::Composed(composed) => {
+                let mut composed = composed.clone();
                 composed.offset = self.tuple(&composed.offset);
                 composed.inner = self.layout(&composed.inner)?;
                 AnyLayout::Composed(composed)
@@ -91,13 +121,13 @@ impl Vars {
         })
     }
 
-    fn tiler(&mut self, tiler: Tiler) -> Result<Tiler, TypeError> {
+    fn tiler(&mut self, tiler: &Tiler) -> Result<Tiler, TypeError> {
         Ok(match tiler {
-            Tiler::Layout(layout) => Tiler::Layout(self.layout(&layout)?),
-            Tiler::Int(int) => Tiler::Int(self.renew(&int)),
+            Tiler::Layout(layout) => Tiler::Layout(self.layout(layout)?),
+            Tiler::Int(int) => Tiler::Int(self.renew(int)),
             Tiler::Tile(modes) => Tiler::Tile(
                 modes
-                    .into_iter()
+                    .iter()
                     .map(|mode| self.tiler(mode))
                     .collect::<Result<_, _>>()?,
             ),
@@ -109,9 +139,14 @@ impl Vars {
 /// The value that stands for any value of a type. Types of other dialects are
 /// integers (`i32`, `i64`, `index`) or opaque.
 pub fn parse_type(text: &str, vars: &mut Vars) -> Result<Val, TypeError> {
+    vars.renewed(&read_type(text)?)
+}
+
+/// As [`parse_type`], before its run-time integers have their numbers.
+pub(crate) fn read_type(text: &str) -> Result<Val, TypeError> {
     match text {
-        "i32" => return Ok(Val::Scalar(vars.fresh(Width::I32, 1))),
-        "i64" | "index" => return Ok(Val::Scalar(vars.fresh(Width::I64, 1))),
+        "i32" => return Ok(Val::Scalar(Vars::default().fresh(Width::I32, 1))),
+        "i64" | "index" => return Ok(Val::Scalar(Vars::default().fresh(Width::I64, 1))),
         _ => {}
     }
     let Some((head, body)) = text.split_once('<') else {
@@ -127,24 +162,17 @@ pub fn parse_type(text: &str, vars: &mut Vars) -> Result<Val, TypeError> {
         return Ok(Val::Opaque(text.into()));
     };
     if let Some((kind, _)) = TupleKind::ALL.iter().find(|(_, name)| *name == mnemonic) {
-        return tuple(*kind, unquoted(body)?, vars);
+        return tuple(*kind, unquoted(body)?);
     }
     match mnemonic {
-        "layout" => Ok(Val::Layout(AnyLayout::Plain(layout(
-            unquoted(body)?,
-            vars,
-        )?))),
-        "composed_layout" => Ok(Val::Layout(any_layout(unquoted(body)?, vars)?)),
+        "layout" => Ok(Val::Layout(AnyLayout::Plain(layout(unquoted(body)?)?))),
+        "composed_layout" => Ok(Val::Layout(any_layout(unquoted(body)?)?)),
         "swizzle" => Ok(Val::Swizzle(read(
             "swizzle",
             unquoted(body)?,
             parse_swizzle,
         )?)),
-        "tile" => Ok(Val::Tile(vars.tiler(read(
-            "tile",
-            unquoted(body)?,
-            parse_tiler,
-        )?)?)),
+        "tile" => Ok(Val::Tile(read("tile", unquoted(body)?, parse_tiler)?)),
         "ptr" => Ok(Val::Ptr(ptr(text, &split(body))?)),
         "memref" => {
             let parts = split(body);
@@ -154,7 +182,7 @@ pub fn parse_type(text: &str, vars: &mut Vars) -> Result<Val, TypeError> {
             let ptr = ptr(text, pointer)?;
             Ok(Val::View(View {
                 ptr,
-                layout: any_layout(unquoted(text_of_layout)?, vars)?,
+                layout: any_layout(unquoted(text_of_layout)?)?,
             }))
         }
         "coord_tensor" => {
@@ -164,8 +192,8 @@ pub fn parse_type(text: &str, vars: &mut Vars) -> Result<Val, TypeError> {
             };
             let base: IntTuple = read("coordinate", unquoted(base)?, parse_int_tuple)?;
             Ok(Val::CoordTensor(CoordTensor {
-                base: vars.tuple(&base),
-                layout: layout(unquoted(strides)?, vars)?,
+                base,
+                layout: layout(unquoted(strides)?)?,
             }))
         }
         "tiled_copy" => {
@@ -173,7 +201,7 @@ pub fn parse_type(text: &str, vars: &mut Vars) -> Result<Val, TypeError> {
             let [atom, tv, tiler] = parts.as_slice() else {
                 return Err(form("an atom, a layout and a tile", text));
             };
-            let Val::CopyAtom(atom) = parse_type(atom, vars)? else {
+            let Val::CopyAtom(atom) = read_type(atom)? else {
                 return Err(form("a copy atom", text));
             };
             let layout_tv = read("layout", named(tv, "layout_copy_tv", text)?, parse_layout)?;
@@ -185,7 +213,7 @@ pub fn parse_type(text: &str, vars: &mut Vars) -> Result<Val, TypeError> {
             let [atom, atoms, permutation] = parts.as_slice() else {
                 return Err(form("an atom, a layout and a tile", text));
             };
-            let Val::MmaAtom(atom) = parse_type(atom, vars)? else {
+            let Val::MmaAtom(atom) = read_type(atom)? else {
                 return Err(form("an MMA atom", text));
             };
             let atoms = read(
@@ -354,7 +382,7 @@ fn mma(atom: MmaAtom) -> Result<Val, TypeError> {
     Ok(Val::MmaAtom(atom))
 }
 
-fn tuple(kind: TupleKind, text: &str, vars: &mut Vars) -> Result<Val, TypeError> {
+fn tuple(kind: TupleKind, text: &str) -> Result<Val, TypeError> {
     let parsed: Coord = parse_coord(text).map_err(|error| TypeError::Text {
         what: kind.name(),
         text: text.into(),
@@ -369,20 +397,15 @@ fn tuple(kind: TupleKind, text: &str, vars: &mut Vars) -> Result<Val, TypeError>
             reason,
         });
     }
-    Ok(Val::Tuple(
-        kind,
-        parsed.map(&mut |leaf| leaf.as_ref().map(|leaf| vars.renew(leaf))),
-    ))
+    Ok(Val::Tuple(kind, parsed))
 }
 
-fn layout(text: &str, vars: &mut Vars) -> Result<Layout, TypeError> {
-    let parsed = read("layout", text, parse_layout)?;
-    vars.layout(&parsed)
+fn layout(text: &str) -> Result<Layout, TypeError> {
+    read("layout", text, parse_layout)
 }
 
-fn any_layout(text: &str, vars: &mut Vars) -> Result<AnyLayout, TypeError> {
-    let parsed = read("layout", text, parse_any_layout)?;
-    vars.any(parsed)
+fn any_layout(text: &str) -> Result<AnyLayout, TypeError> {
+    read("layout", text, parse_any_layout)
 }
 
 fn ptr(text: &str, parts: &[&str]) -> Result<Ptr, TypeError> {

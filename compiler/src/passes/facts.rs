@@ -2,6 +2,7 @@
 use super::emit::Emitter;
 use super::walk::{definition, name_of, operand_value};
 use cutec_dialects::builder::{IrOp, IrValue, integer_value};
+use cutec_dialects::memo::type_text;
 use cutec_layout::{Int, SymInfo, Width};
 use melior::ir::{OperationRef, ValueLike, operation::OperationLike};
 
@@ -106,7 +107,7 @@ impl<'c> Emitter<'c> {
 
 /// The width of an SSA integer.
 pub fn width_of(value: IrValue) -> Width {
-    if value.r#type().to_string() == "i64" {
+    if &*type_text(value.r#type()) == "i64" {
         Width::I64
     } else {
         Width::I32

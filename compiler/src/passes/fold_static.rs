@@ -7,6 +7,7 @@
 use super::walk::{all_inside, name_of, operand_value, replace};
 use super::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
+use cutec_dialects::memo::type_value;
 use cutec_dialects::semantics::compare;
 use cutec_dialects::target::Target;
 use cutec_dialects::types::{Vars, parse_type};
@@ -79,7 +80,7 @@ fn fold<'c>(context: &'c Context, op: IrOp<'c>) -> Result<(), Reported> {
         let mut vars = Vars::default();
         let operands: Result<Vec<Val>, _> = (0..op.operand_count())
             .filter_map(|index| operand_value(op, index))
-            .map(|operand| parse_type(&operand.r#type().to_string(), &mut vars))
+            .map(|operand| type_value(operand.r#type(), &mut vars))
             .collect();
         let operands = operands.map_err(|error| report(op.location(), error))?;
         if let Some(answer) = compare(&name["cute.".len()..], &operands) {

@@ -2,8 +2,9 @@
 use super::walk::operand_value;
 use cutec_dialects::builder::{IrOp, IrValue, result_of};
 use cutec_dialects::ir::{attrs_of, values_of};
+use cutec_dialects::memo::type_value;
 use cutec_dialects::semantics::{Attrs, SemError};
-use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::types::Vars;
 use cutec_dialects::value::Val;
 use melior::ir::{ValueLike, operation::OperationLike};
 
@@ -24,7 +25,7 @@ impl Typed {
         let operands = values_of(&op, &mut vars)?;
         let attrs = attrs_of(&op, &mut vars)?;
         let results = (0..op.result_count())
-            .map(|index| parse_type(&result_of(op, index).r#type().to_string(), &mut vars))
+            .map(|index| type_value(result_of(op, index).r#type(), &mut vars))
             .collect::<Result<_, _>>()?;
         Ok(Typed {
             operands,

@@ -11,6 +11,7 @@ use cutec_dialects::builder::{Insertion, IrValue, result_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::hints::Hints;
 use cutec_dialects::ir::{OpAttrs, build};
+use cutec_dialects::memo::type_value;
 use cutec_dialects::semantics::{Attrs, SemError, evaluate};
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::{CoordText, TupleKind, Val};
@@ -174,7 +175,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Vector(vector) => {
                 Val::Opaque(super::arith::type_text(vector.elem, Some(vector.len)))
             }
-            Value::Cute(cute) => match parse_type(&cute.ir.r#type().to_string(), vars) {
+            Value::Cute(cute) => match type_value(cute.ir.r#type(), vars) {
                 Ok(val) => val,
                 Err(_) => cute.val.clone(),
             },

@@ -5,7 +5,8 @@ use crate::source::Span;
 use cutec_dialects::atoms::{CopyAtom, CopyOp, MmaAtom, MmaOp};
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
-use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::memo::{type_text, type_value};
+use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TupleKind, Val};
 use cutec_layout::{AnyLayout, Coord, Int, Layout, Tiler, Tree, Width};
 use melior::ir::ValueLike;
@@ -175,7 +176,7 @@ impl<'c, 'a> Value<'c, 'a> {
 
     /// A value of the IR; static where its type says all of it.
     pub fn of_ir(ir: IrValue<'c>, readonly: Option<Arc<str>>) -> Self {
-        let text = ir.r#type().to_string();
+        let text = type_text(ir.r#type());
         if let Some(elem) = Elem::parse(&text) {
             return Value::Scalar(Scalar {
                 ir,
@@ -184,7 +185,7 @@ impl<'c, 'a> Value<'c, 'a> {
                 tuple: None,
             });
         }
-        match parse_type(&text, &mut Vars::default()) {
+        match type_value(ir.r#type(), &mut Vars::default()) {
             Ok(val) => Value::Cute(Cute { ir, val, readonly }),
             Err(_) => Value::Error,
         }

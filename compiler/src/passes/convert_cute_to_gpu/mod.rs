@@ -32,6 +32,7 @@ use cutec_dialects::builder::{
 use cutec_dialects::elem::Space;
 use cutec_dialects::hints::{Evict, Hints};
 use cutec_dialects::ir::{attrs_of, cute_name};
+use cutec_dialects::memo::type_text;
 use cutec_dialects::semantics::{AtomicKind, SemError, evaluate, evaluate_all};
 use cutec_dialects::target::Target;
 use cutec_dialects::types::{Vars, parse_type};
@@ -276,7 +277,7 @@ impl<'c> Lowering<'c> {
     /// What a result is; an integer also as an SSA value of `arith`.
     fn define(&mut self, result: IrValue<'c>, val: Val) {
         if let Val::Scalar(int) = &val {
-            let wide = result.r#type().to_string() == "i64";
+            let wide = &*type_text(result.r#type()) == "i64";
             let value = self.emitter.int(int, wide);
             replace(result, value);
         }
@@ -290,8 +291,8 @@ impl<'c> Lowering<'c> {
         if let Some(val) = self.vals.get(&value_key(value)) {
             return Ok(val.clone());
         }
-        let text = value.r#type().to_string();
-        match text.as_str() {
+        let text = type_text(value.r#type());
+        match &*text {
             "i32" | "i64" => Ok(Val::Scalar(self.emitter.integer(value))),
             "index" => {
                 let i64_type = self.emitter.ir.ty("i64");
@@ -304,7 +305,7 @@ impl<'c> Lowering<'c> {
             _ if text.starts_with("!cute") => Err(SemError::Illegal(format!(
                 "uses a value of {text} that no operation of this kernel defines; block arguments and casts carry none"
             ))),
-            _ => Ok(Val::Opaque(text)),
+            _ => Ok(Val::Opaque(text.to_string())),
         }
     }
 

@@ -8,6 +8,7 @@
 use super::super::walk::{name_of, operand_value};
 use super::Lowering;
 use cutec_dialects::builder::{IrOp, IrValue, result_of, value_key};
+use cutec_dialects::memo::type_text;
 use melior::ir::{Attribute, Identifier, OperationRef, Type, ValueLike, operation::OperationLike};
 
 /// Elements of a part: of 16-bit elements, one 16-byte access.
@@ -111,7 +112,7 @@ impl<'c> Lowering<'c> {
             .collect::<Option<_>>()?;
         let in_parts = |operand: &IrValue<'c>| {
             self.parts.contains_key(&value_key(*operand))
-                || !operand.r#type().to_string().starts_with("vector<")
+                || !type_text(operand.r#type()).starts_with("vector<")
         };
         if !operands.iter().all(in_parts) {
             return None;
@@ -155,7 +156,7 @@ impl<'c> Lowering<'c> {
 
 /// Number and type of the elements of a vector that is taken apart.
 pub(super) fn long_vector(ty: Type) -> Option<(i64, String)> {
-    let text = ty.to_string();
+    let text = type_text(ty);
     let (count, elem) = text
         .strip_prefix("vector<")?
         .strip_suffix('>')?

@@ -2,6 +2,7 @@
 use crate::passes::walk::operand_value;
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::Elem;
+use cutec_dialects::memo::type_value;
 use cutec_dialects::tile::{TileLayout, TileType};
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::{TiledMmaVal, Val, View};
@@ -33,7 +34,7 @@ pub(super) fn operand<'c>(op: IrOp<'c>, index: usize) -> Result<IrValue<'c>, Fai
 
 /// The view that a value is.
 pub(super) fn view_of(value: IrValue) -> Option<View> {
-    match parse_type(&value.r#type().to_string(), &mut Vars::default()) {
+    match type_value(value.r#type(), &mut Vars::default()) {
         Ok(Val::View(view)) => Some(view),
         _ => None,
     }
