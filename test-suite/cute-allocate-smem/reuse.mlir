@@ -77,6 +77,7 @@ gpu.module @kernels {
 
 !a = !cute.memref<f32, smem, align<16>, "1024:1">
 !g = !cute.memref<f32, gmem, align<16>, "4:1">
+!r = !cute.memref<f32, rmem, align<16>, "4:1">
 !s = !cute.memref<f32, smem, align<16>, "4:1">
 
 gpu.module @kernels {
@@ -110,6 +111,24 @@ gpu.module @kernels {
     cute.copy(%atom, %g, %part) : !cute_nvgpu.atom.simt_async_copy<f32, cache = global, 128 b>, !g, !s
     nvvm.cp.async.commit.group
     nvvm.cp.async.wait.group 0
+    nvvm.barrier0
+    %x = arith.constant 0.0 : f32
+    cute.memref.store(%x, %b, %i) : f32, !a, !cute.int_tuple<"0">
+    gpu.return
+  }
+
+  // What a thread writes itself is there, whatever else is on its way.
+  // CHECK-LABEL: gpu.func @written
+  // CHECK-SAME: cute.smem_bytes = 4096
+  gpu.func @written(%r: !r) kernel {
+    %a = cute.memref.alloc_smem() : () -> !a
+    %b = cute.memref.alloc_smem() : () -> !a
+    %i = cute.static : !cute.int_tuple<"0">
+    %four = cute.static : !cute.layout<"4:1">
+    %part = cute.composition(%a, %four) : (!a, !cute.layout<"4:1">) -> !s
+    %atom = cute.static : !cute_nvgpu.atom.universal_copy<f32, 128 b>
+    nvvm.cp.async.commit.group
+    cute.copy(%atom, %r, %part) : !cute_nvgpu.atom.universal_copy<f32, 128 b>, !r, !s
     nvvm.barrier0
     %x = arith.constant 0.0 : f32
     cute.memref.store(%x, %b, %i) : f32, !a, !cute.int_tuple<"0">

@@ -207,7 +207,8 @@ class Program:
     def text(self):
         params = ", ".join(param for _, param in self.params)
         names = ", ".join(name for name, _ in self.params)
-        lines = [f"kernel {self.name}({params}, count: i32)", "launch tiles(1)", "{", *self.body, "}",
+        launch = "launch tiles(1)" + self.rng.choice(["", "", ", warps(1)"])
+        lines = [f"kernel {self.name}({params}, count: i32)", launch, "{", *self.body, "}",
                  f"test {self.name} {{", *("    " + line for line in self.data),
                  f"    {self.name}({names}, 1);",
                  *("    " + line for line in self.reference), *("    " + line for line in self.checks), "}", ""]

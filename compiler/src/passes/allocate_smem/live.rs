@@ -1,6 +1,9 @@
 //! From where to where in a kernel a buffer is used.
-use crate::passes::walk::{all_inside, blocks, name_of, operations, users};
+use crate::passes::walk::{all_inside, blocks, name_of, operand_value, operations, users};
+use cutec_dialects::atoms::CopyOp;
 use cutec_dialects::builder::{IrOp, integer_value, result_of, value_key};
+use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::value::Val;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::{HashMap, HashSet};
 
@@ -64,7 +67,7 @@ impl<'c> Kernel<'c> {
                     return Life::Whole;
                 };
                 numbers.push(number);
-                copied_to |= name == "cute.copy";
+                copied_to |= name == "cute.copy" && is_asynchronous(user);
                 for index in 0..user.result_count() {
                     let result = result_of(user, index);
                     // Numbers that are read from it, or say how it lies, are no part of it.
@@ -131,6 +134,18 @@ impl<'c> Kernel<'c> {
             }
         }
     }
+}
+
+/// Whether a copy is under way when the thread goes on.
+fn is_asynchronous(copy: IrOp) -> bool {
+    let atom = operand_value(copy, 0).map(|atom| atom.r#type().to_string());
+    let atom = atom.and_then(|text| parse_type(&text, &mut Vars::default()).ok());
+    let op = match atom {
+        Some(Val::CopyAtom(atom)) => atom.op,
+        Some(Val::TiledCopy(copy)) => copy.atom.op,
+        _ => return true,
+    };
+    matches!(op, CopyOp::Async { .. })
 }
 
 fn key(op: IrOp) -> usize {

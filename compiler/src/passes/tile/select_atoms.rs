@@ -127,8 +127,13 @@ fn select<'c>(
             None => break splits,
             Some(at) if fixed.is_some() || pinned.is_some() || threads <= WARP => {
                 let [rows, columns] = products[at].extents;
-                let message =
-                    format!("{threads} threads cannot share its tile of {rows} × {columns}");
+                let [m, n] = products[at].atom;
+                let message = format!(
+                    "{threads} threads cannot share its tile of {rows} × {columns}: expected {} times a divisor of {} rows and one of {} columns of pieces of {m} × {n}",
+                    products[at].threads,
+                    rows / m,
+                    columns / n,
+                );
                 return Err((products[at].dot, message));
             }
             Some(_) => threads /= 2,
