@@ -35,6 +35,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/PatternMatch.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Support/FileUtilities.h"
@@ -44,6 +46,7 @@
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/SourceMgr.h"
@@ -127,6 +130,13 @@ void cutec_add_gpu_to_llvm(MlirPassManager manager) {
   LLVM::DIScopeForLLVMFuncOpPassOptions scope;
   scope.emissionKind = LLVM::DIEmissionKind::DebugDirectivesOnly;
   pm.addPass(LLVM::createDIScopeForLLVMFuncOpPass(scope));
+}
+
+// MLIR's elimination of common subexpressions in an operation, outside of a pass manager.
+void cutec_merge_equal(MlirOperation op) {
+  IRRewriter rewriter(unwrap(op)->getContext());
+  DominanceInfo dominance(unwrap(op));
+  eliminateCommonSubExpressions(rewriter, dominance, unwrap(op));
 }
 
 void cutec_emit_warning(MlirLocation location, MlirStringRef text) { emitWarning(unwrap(location)) << unwrap(text); }

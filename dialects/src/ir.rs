@@ -10,12 +10,13 @@ use melior::{
     dialect::DialectRegistry,
     ir::{Attribute, AttributeLike, Location, ValueLike, operation::OperationLike},
 };
-use mlir_sys::{MlirDialectRegistry, MlirLocation, MlirPass, MlirPassManager, MlirStringRef};
+use mlir_sys::{MlirDialectRegistry, MlirLocation, MlirOperation, MlirPass, MlirPassManager, MlirStringRef};
 use std::ffi::{CString, c_char, c_int};
 
 unsafe extern "C" {
     fn cutec_insert_dialects(registry: MlirDialectRegistry);
     fn cutec_add_gpu_to_llvm(manager: MlirPassManager);
+    fn cutec_merge_equal(op: MlirOperation);
     fn cutec_emit_warning(location: MlirLocation, text: MlirStringRef);
     fn cutec_register_pass(make: extern "C" fn() -> MlirPass);
     fn cutec_opt_main(argc: c_int, argv: *mut *mut c_char) -> c_int;
@@ -38,6 +39,12 @@ pub fn context() -> Context {
 pub fn add_gpu_to_llvm(manager: &melior::pass::PassManager) {
     // SAFETY: the manager is alive.
     unsafe { cutec_add_gpu_to_llvm(manager.to_raw()) };
+}
+
+/// Computes once what an operation computes twice inside, and loads once what is not written in between.
+pub fn merge_equal(op: IrOp) {
+    // SAFETY: the operation is alive, and nobody else reads it meanwhile.
+    unsafe { cutec_merge_equal(op.to_raw()) };
 }
 
 /// Reports a warning at a location, which MLIR's C interface has not.

@@ -138,6 +138,7 @@ pub fn opt_main(args: &[String]) -> i32 {
     cutec_dialects::ir::register_pass(make_pass::<13>);
     cutec_dialects::ir::register_pass(make_pass::<14>);
     cutec_dialects::ir::register_pass(make_pass::<15>);
+    cutec_dialects::ir::register_pass(make_pass::<16>);
     cutec_dialects::ir::opt_main(args)
 }
 

@@ -4,6 +4,7 @@ pub mod check_registers;
 mod classes;
 pub mod insert_barriers;
 pub mod legalize_swizzle;
+pub mod merge;
 pub mod partition;
 pub mod pipeline;
 pub mod raster;
@@ -20,11 +21,16 @@ use cutec_dialects::target::Target;
 use melior::Context;
 
 /// The passes from the tile level to the cute level.
-pub const PASSES: [PassEntry; 10] = [
+pub const PASSES: [PassEntry; 11] = [
     PassEntry {
         name: "tile-raster",
         summary: "Gives each block its tile, in an order that L2 likes",
         run: raster::raster,
+    },
+    PassEntry {
+        name: "tile-merge",
+        summary: "Computes and loads once what is there twice",
+        run: merge::merge,
     },
     PassEntry {
         name: "tile-turn-loads",

@@ -1,0 +1,51 @@
+// Equal loads are one, unless something is written in between.
+// RUN: %cute-opt --tile-raster --tile-merge %s | FileCheck %s
+
+!view = !cute.memref<f32, gmem, align<16>, "(?,1000):(1000,1)">
+
+gpu.module @kernels {
+  // CHECK-LABEL: gpu.func @twice
+  // CHECK: %[[X:.*]] = tile.load
+  // CHECK-NOT: tile.load
+  // CHECK: tile.map(%[[X]], %[[X]])
+  gpu.func @twice(%x: !view, %y: !view, %m: i32) {
+    tile.grid %m
+    %i = tile.index 0
+    %0 = arith.constant 0 : i32
+    %a = tile.load %x[%i, %0] : !view, i32, i32 -> tensor<4x1024xf32>
+    %j = tile.index 0
+    %1 = arith.constant 0 : i32
+    %b = tile.load %x[%j, %1] : !view, i32, i32 -> tensor<4x1024xf32>
+    %c = tile.map(%a, %b) {
+    ^bb0(%p: f32, %q: f32):
+      %s = arith.mulf %p, %q : f32
+      tile.yield %s : f32
+    } : (tensor<4x1024xf32>, tensor<4x1024xf32>) -> tensor<4x1024xf32>
+    tile.store %c, %y[%i, %0] : tensor<4x1024xf32>, !view, i32, i32
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @written
+  // CHECK: tile.load
+  // CHECK: tile.store
+  // CHECK: tile.load
+  // CHECK: tile.store
+  gpu.func @written(%x: !view, %y: !view, %i: i32) {
+    %a = tile.load %x[%i, %i] : !view, i32, i32 -> tensor<4x1024xf32>
+    tile.store %a, %y[%i, %i] : tensor<4x1024xf32>, !view, i32, i32
+    %b = tile.load %x[%i, %i] : !view, i32, i32 -> tensor<4x1024xf32>
+    tile.store %b, %x[%i, %i] : tensor<4x1024xf32>, !view, i32, i32
+    gpu.return
+  }
+
+  // What lies outside is another number.
+  // CHECK-LABEL: gpu.func @filled
+  // CHECK-COUNT-2: tile.load
+  gpu.func @filled(%x: !view, %y: !view, %i: i32) {
+    %a = tile.load %x[%i, %i] : !view, i32, i32 -> tensor<4x1024xf32>
+    %b = tile.load %x[%i, %i] {fill = 1.0 : f32} : !view, i32, i32 -> tensor<4x1024xf32>
+    tile.store %a, %y[%i, %i] : tensor<4x1024xf32>, !view, i32, i32
+    tile.store %b, %y[%i, %i] : tensor<4x1024xf32>, !view, i32, i32
+    gpu.return
+  }
+}
