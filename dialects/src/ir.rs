@@ -10,7 +10,9 @@ use melior::{
     dialect::DialectRegistry,
     ir::{Attribute, AttributeLike, Location, ValueLike, operation::OperationLike},
 };
-use mlir_sys::{MlirDialectRegistry, MlirLocation, MlirOperation, MlirPass, MlirPassManager, MlirStringRef};
+use mlir_sys::{
+    MlirDialectRegistry, MlirLocation, MlirOperation, MlirPass, MlirPassManager, MlirStringRef,
+};
 use std::ffi::{CString, c_char, c_int};
 
 unsafe extern "C" {
