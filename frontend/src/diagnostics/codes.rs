@@ -233,7 +233,8 @@ codes! {
     SLOW = 902, "correct, but slow",
     "A warning: the kernel computes what it says, but not as fast as it could. At tile level: the tiles\n\
      that threads have to keep from round to round do not fit their registers, so that some lie in local\n\
-     memory. A thread has at most 255 registers, and all threads of a multiprocessor 65536 together.";
+     memory (a thread has at most 255 registers, all threads of a multiprocessor 65536 together); or\n\
+     the extents of a tile are such that threads cannot share it, and several do the same.";
 
     ASSERTION_FAILED = 910, "an assertion does not hold",
     "`assert`, `assert_eq` or `assert_close` of a `test` block. Both sides are evaluated as `f64`\n\

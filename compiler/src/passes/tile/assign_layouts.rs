@@ -15,7 +15,7 @@ use crate::passes::walk::{
     all_inside, clone, definition, function_block_size, kernels, name_of, operand_value, replace,
     set_attribute, set_operand, users,
 };
-use crate::passes::{Reported, report};
+use crate::passes::{Reported, report, warn};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::target::Target;
 use cutec_dialects::tile::{TileLayout, TileType};
@@ -159,8 +159,27 @@ impl<'c> Assignment<'c> {
                 .memory(value, &tile)
                 .unwrap_or((last, VECTOR_BYTES / tile.elem.bytes()));
             let layout = TileLayout::blocked(&tile.shape, fast, vector, self.threads);
+            self.warn_of_copies(value, &tile, &layout);
             self.assign(value, layout);
         }
+    }
+
+    /// Warns where threads hold the same, though each could have a part of its own.
+    fn warn_of_copies(&self, value: IrValue<'c>, tile: &TileType, layout: &TileLayout) {
+        let (size, values) = (tile.size(), layout.values());
+        let holders = layout.threads() * values / size.max(1);
+        let parts = size * tile.elem.bytes() / VECTOR_BYTES;
+        if holders == 1 || parts < self.threads {
+            return;
+        }
+        let op = definition(value).unwrap_or(self.function);
+        let shape: Vec<String> = tile.shape.iter().map(i64::to_string).collect();
+        let message = format!(
+            "{holders} threads hold each element of this tile of {}: expected extents with more factors of two, for {} threads to share them; beyond the end of a tensor is nothing to load or store",
+            shape.join(" × "),
+            self.threads
+        );
+        warn(op.location(), message);
     }
 
     fn layout(&self, value: IrValue<'c>) -> Option<&TileLayout> {
