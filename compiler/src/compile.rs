@@ -12,8 +12,8 @@
 //! know how to be shown.
 
 use crate::codegen::{
-    self, Cubin, CubinOptions, LlvmError, LlvmModule, Message, Severity, Timings, cubin, messages,
-    sass,
+    self, Cubin, CubinOptions, KernelResources, LlvmError, LlvmModule, Message, Severity, Timings,
+    cubin, messages, sass,
 };
 use crate::compiled::{Compiled, Content, Diagnostics};
 use crate::options::{Emit, Options, Source, SourceKind};
@@ -345,6 +345,11 @@ impl<'a> Run<'a> {
             Err(error) => return give_up(problems, error),
         };
         record_resources(abi, &cubin);
+        let spills = spills(&cubin, module);
+        let placed = spills
+            .iter()
+            .filter_map(|message| report::diagnostic(message, sources));
+        self.warnings.extend(placed);
         if options.emit == Emit::Cubin {
             return Some(Content::Binary(cubin.bytes));
         }
@@ -392,6 +397,26 @@ fn module_text(module: &Module<'_>) -> String {
         }
         Err(_) => module.as_operation().to_string(),
     }
+}
+
+/// What the assembler had no registers for, as warnings at the kernels.
+fn spills(cubin: &Cubin, module: &Module<'_>) -> Vec<Message> {
+    let known = crate::passes::kernel_attributes(crate::passes::root(module));
+    let place = |entry: &str| {
+        let kernel = known.iter().find(|kernel| kernel.name == entry);
+        kernel.and_then(|kernel| kernel.place.clone())
+    };
+    let spilling = |kernel: &&KernelResources| kernel.spill_stores + kernel.spill_loads > 0;
+    let message = |kernel: &KernelResources| Message {
+        severity: Severity::Warning,
+        place: place(&kernel.entry),
+        text: format!(
+            "each thread stores {} bytes to local memory and loads {}, for lack of registers: it has {}",
+            kernel.spill_stores, kernel.spill_loads, kernel.registers
+        ),
+        notes: Vec::new(),
+    };
+    cubin.kernels.iter().filter(spilling).map(message).collect()
 }
 
 /// Puts what the assembler reported into the ABI.

@@ -28,6 +28,7 @@ pub mod to_base;
 mod typed;
 mod walk;
 
+use crate::codegen::messages::{Place, place};
 use cutec_dialects::builder::{IrOp, integer_value};
 use cutec_dialects::target::{TARGETS, Target};
 use melior::Context;
@@ -192,6 +193,8 @@ pub struct KernelAttributes {
     pub abi: Option<String>,
     /// Bytes of shared memory.
     pub smem_bytes: u32,
+    /// Where the source has it.
+    pub place: Option<Place>,
     /// Threads of a block, where a pass chose them: blocks of the tile level have one dimension.
     pub threads: Option<i64>,
 }
@@ -212,6 +215,7 @@ pub fn kernel_attributes(module: IrOp) -> Vec<KernelAttributes> {
             name,
             abi: walk::string_attribute(function, "cute.abi"),
             smem_bytes: smem,
+            place: place(function.location()),
             threads: walk::function_block_size(function),
         });
     }
