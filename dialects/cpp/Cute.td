@@ -297,6 +297,8 @@ def Cute_TiledDivideOp : Cute_InferredOp<"tiled_divide">;
 def Cute_FlatDivideOp : Cute_InferredOp<"flat_divide">;
 def Cute_TileToShapeOp : Cute_InferredOp<"tile_to_shape">;
 def Cute_LocalTileOp : Cute_PureOp<"local_tile">;
+// `cute.domain_offset(%x, %i, %j)`: of the same layout, from these offsets on; they may be negative.
+def Cute_DomainOffsetOp : Cute_PureOp<"domain_offset">;
 
 // Partitions.
 def Cute_TiledCopyPartitionSOp : Cute_PureOp<"tiled.copy.partition_S">;

@@ -51,15 +51,17 @@ def Tile_GridOp : Tile_Op<"grid", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = "$counts attr-dict";
 }
 def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
-  let summary = "The tile of a view in global memory at a coordinate counted in tiles; `fill` outside";
+  let summary = "The tile of a view in global memory at a coordinate; `fill` outside";
+  let description = "The coordinate counts tiles, along the axes `by_element` elements, also before the view and behind it.";
   let arguments = (ins Tile_View:$view, Variadic<AnyType>:$at, OptionalAttr<AnyAttr>:$fill,
-    OptionalAttr<TypeAttr>:$copy, OptionalAttr<AnyAttr>:$swizzle);
+    OptionalAttr<TypeAttr>:$copy, OptionalAttr<AnyAttr>:$swizzle, OptionalAttr<DenseI64ArrayAttr>:$by_element);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$view `[` $at `]` attr-dict `:` type($view) `,` type($at) `->` type($result)";
 }
 def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let summary = "Writes a tile to a view in global memory, or updates it by `atomic`; nothing outside";
-  let arguments = (ins Tile_Tile:$value, Tile_View:$view, Variadic<AnyType>:$at, OptionalAttr<StrAttr>:$atomic);
+  let arguments = (ins Tile_Tile:$value, Tile_View:$view, Variadic<AnyType>:$at, OptionalAttr<StrAttr>:$atomic,
+    OptionalAttr<DenseI64ArrayAttr>:$by_element);
   let assemblyFormat = "$value `,` $view `[` $at `]` attr-dict `:` type($value) `,` type($view) `,` type($at)";
 }
 def Tile_SplatOp : Tile_Op<"splat", [Pure]> {
@@ -128,9 +130,9 @@ def Tile_ConvertLayoutOp : Tile_Op<"convert_layout", [Pure]> {
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
 }
 def Tile_CopyOp : Tile_Op<"copy", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "Begins to copy a tile of global memory into a stage of a buffer; zeros outside";
+  let summary = "Begins to copy a tile of global memory, as `tile.load` takes it, into a stage of a buffer; zeros outside";
   let arguments = (ins Tile_View:$view, Variadic<AnyType>:$at, Tile_View:$buffer, I32:$stage,
-    OptionalAttr<TypeAttr>:$copy);
+    OptionalAttr<TypeAttr>:$copy, OptionalAttr<DenseI64ArrayAttr>:$by_element);
   let assemblyFormat = [{ $view `[` $at `]` `,` $buffer `[` $stage `]` attr-dict `:`
     type($view) `,` type($buffer) `,` type($at) }];
 }

@@ -11,6 +11,14 @@ def part(index, at, extent, count):
     return index if count == 1 else f"({index} + {at * extent}) % {extent * count}"
 
 
+def windowed(x, extents, i, r, j, c, outside):
+    """The element of a tensor at (i + r, j + c), or what lies outside."""
+    rows, columns = extents
+    inside = f"{i} + {r} >= 0 && {i} + {r} < {rows} && {j} + {c} >= 0 && {j} + {c} < {columns}"
+    # The remainders keep the indices from saying how far they run.
+    return f"(if {inside} {{ {x}[({i} + {r}) % {rows}, ({j} + {c}) % {columns}] }} else {{ {outside} }})"
+
+
 class Tile:
     """A tile of the kernel; `at(i, j)` is the text of an element in the reference."""
 
@@ -73,6 +81,26 @@ class Program:
         x = self.tensor([extent * number for extent, number in zip(shape, count)])
         self.define(shape, f"{x}.tile({shape}, ({at[0]}, {at[1]}))",
                     x + "[" + ", ".join(part("ij"[axis], at[axis], shape[axis], count[axis]) for axis in range(2)) + "]")
+        return True
+
+    def offset(self):
+        """An offset, before and behind what it is of included, and how the kernel says it."""
+        offset = self.rng.choice([1, 8]) * self.rng.randint(-7, 9)
+        return offset, self.rng.choice([f"{offset}", f"count * {offset}"])
+
+    def window(self):
+        """A part of a tensor of any extents, which may lie beyond each of its edges."""
+        shape = (self.rng.choice(EXTENTS), self.rng.choice(EXTENTS))
+        extents = [self.rng.choice([1, 7, 16, 40, 63, 64, 80]) for _ in shape]
+        element = self.rng.choice(["f32", "f16", "bf16", "f32"])
+        x = self.tensor(extents, element)
+        (r, row), (c, column) = self.offset(), self.offset()
+        fill = self.rng.choice([None, None, 2])
+        at = self.rng.choice([f"at = ({row}, {column})"] * 2 + [f"(0, _), at = (_, {column})"])
+        r = r if at.startswith("at") else 0
+        kernel = f"{x}.tile({shape}, {at}{f', fill = {fill}' if fill else ''})"
+        kernel = kernel if element == "f32" else f"f32({kernel})"
+        self.define(shape, kernel, windowed(x, extents, "i", r, "j", c, f"{fill or 0}.0"))
         return True
 
     def constant(self):
@@ -168,6 +196,34 @@ class Program:
         self.keep(tile, f"({zero} + sum(l in 0..{k}) {{ {a}[i, l] * {b}[j, l] }}) / 4.0")
         return True
 
+    def sliding(self):
+        """A loop over operands of which one slides along its rows and the other begins before k."""
+        shape = (self.rng.choice(EXTENTS[1:]), self.rng.choice(EXTENTS[1:]))
+        bk, rounds = self.rng.choice([16, 32]), self.rng.randint(1, 4)
+        t = self.rng.choice(["f16", "bf16", "f32"])
+        extents = [[self.rng.choice([16, 33, 64, 72, 100]) for _ in range(2)] for _ in range(2)]
+        a, b = (self.tensor(extents[side], t) for side in range(2))
+        (r, row), (c, column) = self.offset(), self.offset()
+        clause = self.rng.choice(["", "pipeline(2) ", "pipeline(3) ", "pipeline(4) "])
+        tile = Tile(f"t{len(self.tiles)}", shape)
+        self.say(f"var {tile.name} = zeros<f32>({shape[0]}, {shape[1]});")
+        self.say(f"{clause}for s in 0..count * {rounds} {{")
+        self.say(f"    let x = {a}.tile(({shape[0]}, {bk}), at = ({row} + s, {column} + s * {bk}));")
+        turned = self.rng.random() < 0.3
+        y = f"{b}.tile(({bk}, {shape[1]}), at = (s * {bk}, {row}))" if turned else \
+            f"{b}.tile(({shape[1]}, {bk}), (_, s), at = ({row}, _))"
+        self.say(f"    {tile.name} += dot(x, {f'transpose({y})' if turned else y});")
+        self.say("}")
+        self.say(f"{tile.name} = {tile.name} / 4.0;")
+        terms = []
+        for s in range(rounds):
+            x = windowed(a, extents[0], "i", r + s, "l", c + s * bk, "0.0")
+            y = windowed(b, extents[1], "l", s * bk, "j", r, "0.0") if turned else \
+                windowed(b, extents[1], "j", r, "l", s * bk, "0.0")
+            terms.append(f"(sum(l in 0..{bk}) {{ {x} * {y} }})")
+        self.keep(tile, f"({' + '.join(terms)}) / 4.0")
+        return True
+
     def loop(self):
         """A tile that is halved and added to in each round."""
         start = self.pick(lambda shape: min(shape) >= 8)
@@ -200,9 +256,23 @@ class Program:
         return True
 
     def store(self, tile):
+        if self.rng.random() < 0.3:
+            return self.place(tile)
         y = self.tensor(tile.shape, mutable=True)
         self.say(f"{y}.tile({tile.shape}, (0, 0)) = {tile.name};")
         self.checks.append(f"assert_close({y}[i, j], {tile.at('i', 'j')}, rtol = 0.03, atol = 0.03);")
+
+    def place(self, tile):
+        """Writes a tile somewhere in a tensor, perhaps over its edges."""
+        extents = [self.rng.choice([7, 16, 40, 64, 80]) for _ in tile.shape]
+        y = self.tensor(extents, mutable=True)
+        self.data.append(f"{y}[i, j] = 5.0;")
+        (r, row), (c, column) = self.offset(), self.offset()
+        self.say(f"{y}.tile({tile.shape}, at = ({row}, {column})) = {tile.name};")
+        rows, columns = tile.shape
+        inside = f"i >= {r} && i - {r} < {rows} && j >= {c} && j - {c} < {columns}"
+        element = tile.at(f"(i - {r}) % {rows}", f"(j - {c}) % {columns}")
+        self.checks.append(f"assert_close({y}[i, j], if {inside} {{ {element} }} else {{ 5.0 }}, rtol = 0.03, atol = 0.03);")
 
     def text(self):
         params = ", ".join(param for _, param in self.params)
@@ -220,7 +290,8 @@ def tiles(rng, name):
     program = Program(rng, name)
     program.load()
     steps = [program.load, program.constant, program.unary, program.binary, program.reduce, program.transpose,
-             program.broadcast, program.dot, program.dot, program.product, program.loop, program.branch]
+             program.broadcast, program.dot, program.dot, program.product, program.loop, program.branch, program.window, program.window,
+             program.sliding]
     for _ in range(rng.randint(3, 9)):
         while not rng.choice(steps)():
             pass

@@ -42,6 +42,28 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // From an offset on, vectors as wide as what is known to divide it: two elements of a multiple of two, one of any.
+  // Along rows the offset may be anything.
+  // CHECK-LABEL: gpu.func @pairs
+  // CHECK: tile.load {{.*}} -> tensor<64x64xf16, #tile.tv<"((32,4),(2,16)):((128,1),(64,4))">>
+  // CHECK-LABEL: gpu.func @anywhere
+  // CHECK: tile.load {{.*}} -> tensor<64x64xf16, #tile.tv<"((64,2),(32)):((64,1),(2))">>
+  // CHECK-LABEL: gpu.func @any_row
+  // CHECK: tile.load {{.*}} -> tensor<64x64xf16, #tile.tv<"((8,16),(8,4)):((512,1),(64,16))">>
+  gpu.func @pairs(%x: !rows, %i: i32) attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %o = cute.assume(%i) : (i32) -> !cute.int_tuple<"?{div=2}">
+    %a = tile.load %x[%i, %o] {by_element = array<i64: 1>} : !rows, i32, !cute.int_tuple<"?{div=2}"> -> tensor<64x64xf16>
+    gpu.return
+  }
+  gpu.func @anywhere(%x: !rows, %i: i32) attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %a = tile.load %x[%i, %i] {by_element = array<i64: 1>} : !rows, i32, i32 -> tensor<64x64xf16>
+    gpu.return
+  }
+  gpu.func @any_row(%x: !rows, %i: i32) attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %a = tile.load %x[%i, %i] {by_element = array<i64: 0>} : !rows, i32, i32 -> tensor<64x64xf16>
+    gpu.return
+  }
+
   // Pinned: eight warps, whatever the tile is.
   // CHECK-LABEL: gpu.func @pinned
   // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>

@@ -68,6 +68,37 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // At an offset there are zeros before the view as well: nothing is put behind it. A tile counted downwards beside an
+  // offset is. What is known to divide an offset is known of that of a later round.
+  // CHECK-LABEL: gpu.func @offsets
+  // CHECK: scf.for
+  // CHECK-COUNT-2: tile.read
+  // CHECK: %[[LESS:.*]] = arith.subi
+  // CHECK: %[[OFFSET:.*]] = cute.assume(%[[LESS]]) : (i32) -> !cute.int_tuple<"?{div=8}">
+  // CHECK-NOT: arith.select
+  // CHECK: tile.copy %{{.*}}[%{{.*}}, %[[OFFSET]]], {{.*}}{by_element = array<i64: 0, 1>, copy =
+  // CHECK: %[[ROW:.*]] = arith.subi
+  // CHECK: %[[AT:.*]] = arith.select %{{.*}}, %[[ROW]],
+  // CHECK: tile.copy %{{.*}}[%{{.*}}, %[[AT]]], {{.*}}{by_element = array<i64: 0>, copy =
+  gpu.func @offsets(%x: !view, %y: !view, %n: i32) {
+    %zero = arith.constant 0.0 : f32
+    %first = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %eight = arith.constant 8 : i32
+    %c = tile.splat %zero : f32 -> !c
+    %s = scf.for %t = %first to %n step %one iter_args(%acc = %c) -> (!c) : i32 {
+      %eighths = arith.muli %t, %eight : i32
+      %less = arith.subi %first, %eighths : i32
+      %offset = cute.assume(%less) : (i32) -> !cute.int_tuple<"?{div=8}">
+      %a = tile.load %x[%n, %offset] {by_element = array<i64: 0, 1>} : !view, i32, !cute.int_tuple<"?{div=8}"> -> !a
+      %row = arith.subi %n, %t : i32
+      %b = tile.load %y[%n, %row] {by_element = array<i64: 0>} : !view, i32, i32 -> !a
+      %d = tile.dot %a, %b, %acc : !a, !a, !c -> !c
+      scf.yield %d : !c
+    } {tile.stages = 2 : i32}
+    gpu.return
+  }
+
   // One stage: filled and read in each round.
   // CHECK-LABEL: gpu.func @one
   // CHECK: alloc_smem() : {{.*}}"(64,32,1)

@@ -54,6 +54,29 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // From an offset on along memory, pieces as long as what is known to divide it: eight elements, two, and one, which is
+  // none for cp.async. Rows may begin anywhere.
+  // CHECK-LABEL: gpu.func @offsets
+  // CHECK: tile.copy {{.*}}{by_element = array<i64: 0, 1>, copy = {{.*}}simt_async_copy<bf16, cache = global, 128 b>
+  // CHECK: tile.copy {{.*}}{by_element = array<i64: 1>, copy = {{.*}}simt_async_copy<bf16, cache = always, 32 b>
+  // CHECK: tile.dot
+  // CHECK: tile.copy {{.*}}{by_element = array<i64: 0>, copy = {{.*}}simt_async_copy<bf16, cache = global, 128 b>
+  // CHECK: %[[LOADED:.*]] = tile.load {{.*}}{by_element = array<i64: 1>}
+  // CHECK: tile.write %[[LOADED]]
+  gpu.func @offsets(%a: !by_rows, %i: i32) {
+    %zero = arith.constant 0.0 : f32
+    %c = tile.splat %zero : f32 -> tensor<64x64xf32>
+    %eighth = cute.assume(%i) : (i32) -> !cute.int_tuple<"?{div=8}">
+    %half = cute.static : !cute.int_tuple<"-2">
+    %x = tile.load %a[%i, %eighth] {by_element = array<i64: 0, 1>} : !by_rows, i32, !cute.int_tuple<"?{div=8}"> -> tensor<64x32xbf16>
+    %y = tile.load %a[%i, %half] {by_element = array<i64: 1>} : !by_rows, i32, !cute.int_tuple<"-2"> -> tensor<64x32xbf16>
+    %d = tile.dot %x, %y, %c : tensor<64x32xbf16>, tensor<64x32xbf16>, tensor<64x64xf32> -> tensor<64x64xf32>
+    %u = tile.load %a[%i, %i] {by_element = array<i64: 0>} : !by_rows, i32, i32 -> tensor<64x32xbf16>
+    %v = tile.load %a[%i, %i] {by_element = array<i64: 1>} : !by_rows, i32, i32 -> tensor<64x32xbf16>
+    %e = tile.dot %u, %v, %d : tensor<64x32xbf16>, tensor<64x32xbf16>, tensor<64x64xf32> -> tensor<64x64xf32>
+    gpu.return
+  }
+
   // Without tensor cores, columns lie in one piece: rows are transposed on their way, through registers.
   // CHECK-LABEL: gpu.func @simt
   // CHECK: cute.memref.alloc_smem() : {{.*}}"(128,8,1):(1,128,1024)"

@@ -16,6 +16,17 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // What counts elements along one axis does so along the other of the turned view.
+  // CHECK-LABEL: gpu.func @moved
+  // CHECK: tile.load %{{.*}}[%arg4, %arg3] {by_element = array<i64: 1>} : {{.*}} -> tensor<32x16xf16>
+  // CHECK-NOT: tile.transpose
+  gpu.func @moved(%x: !rows, %a: tensor<32x16xf16>, %c: tensor<32x32xf32>, %i: i32, %j: i32) {
+    %v = tile.load %x[%i, %j] {by_element = array<i64: 0>} : !rows, i32, i32 -> tensor<16x32xf16>
+    %b = tile.transpose %v : tensor<16x32xf16> -> tensor<32x16xf16>
+    %d = tile.dot %a, %b, %c : tensor<32x16xf16>, tensor<32x16xf16>, tensor<32x32xf32> -> tensor<32x32xf32>
+    gpu.return
+  }
+
   // CHECK-LABEL: gpu.func @stored
   // CHECK: tile.load %arg0
   // CHECK: tile.transpose

@@ -119,3 +119,35 @@ func.func @exchange(%v: !cute.memref<i32, gmem, align<16>, "(64,64):(64,1)">, %t
   tile.store %t, %v[%i, %i] {atomic = "exchange"} : tensor<16x8xi32>, !cute.memref<i32, gmem, align<16>, "(64,64):(64,1)">, i32, i32
   return
 }
+
+// -----
+
+func.func @by_element(%v: !cute.memref<f32, gmem, align<16>, "(64,64):(64,1)">, %i: i32) {
+  // expected-error@+1 {{expects axes in [0, 2) as `by_element`, but got 2}}
+  %0 = tile.load %v[%i, %i] {by_element = array<i64: 2>} : !cute.memref<f32, gmem, align<16>, "(64,64):(64,1)">, i32, i32 -> tensor<16x8xf32>
+  return
+}
+
+// -----
+
+func.func @offset(%v: !cute.memref<f32, gmem, align<16>, "(64,64):(64,1)">, %i: i32, %x: f32) {
+  // expected-error@+1 {{expects i32, i64 or a !cute.int_tuple of one integer as coordinate along axis 1, but got f32}}
+  %0 = tile.load %v[%i, %x] {by_element = array<i64: 1>} : !cute.memref<f32, gmem, align<16>, "(64,64):(64,1)">, i32, f32 -> tensor<16x8xf32>
+  return
+}
+
+// -----
+
+func.func @counted(%v: !cute.memref<f32, gmem, align<16>, "(64,64):(64,1)">, %i: !cute.int_tuple<"?">, %t: tensor<16x8xf32>) {
+  // expected-error@+1 {{expects i32 or i64 as coordinate along axis 0, but got !cute.int_tuple<"?">}}
+  tile.store %t, %v[%i, %i] {by_element = array<i64: 1>} : tensor<16x8xf32>, !cute.memref<f32, gmem, align<16>, "(64,64):(64,1)">, !cute.int_tuple<"?">, !cute.int_tuple<"?">
+  return
+}
+
+// -----
+
+func.func @nested(%v: !cute.memref<f32, gmem, align<16>, "((8,8),64):((512,64),1)">, %i: i32) {
+  // expected-error@+1 {{expects a mode of one extent to lie at an offset along, but axis 0 is (8,8)}}
+  %0 = tile.load %v[%i, %i] {by_element = array<i64: 0>} : !cute.memref<f32, gmem, align<16>, "((8,8),64):((512,64),1)">, i32, i32 -> tensor<16x8xf32>
+  return
+}

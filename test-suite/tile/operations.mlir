@@ -49,6 +49,13 @@ gpu.module @kernels {
     %at = tile.iota 1 : tensor<16x32xi32>
     // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] : tensor<32x16xbf16>, !cute.memref<{{.*}}>, i32, i32
     tile.store %z, %x[%j, %i] : tensor<32x16xbf16>, !view, i32, i32
+    // Along some axes the coordinate counts elements.
+    %before = cute.static : !cute.int_tuple<"-1">
+    // CHECK: tile.load %{{.*}}[%[[I]], %[[O:.*]]] {by_element = array<i64: 1>} : !cute.memref<{{.*}}>, i32, !cute.int_tuple<"-1"> -> tensor<16x32xbf16>
+    %halo = tile.load %x[%i, %before] {by_element = array<i64: 1>} : !view, i32, !cute.int_tuple<"-1"> -> tensor<16x32xbf16>
+    // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] {by_element = array<i64: 0, 1>} : tensor<16x32xbf16>, !cute.memref<{{.*}}>, i64, !cute.int_tuple<"?{div=8}">
+    %far = arith.extsi %i : i32 to i64
+    tile.store %halo, %x[%far, %n] {by_element = array<i64: 0, 1>} : tensor<16x32xbf16>, !view, i64, !cute.int_tuple<"?{div=8}">
     gpu.return
   }
 

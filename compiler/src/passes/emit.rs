@@ -11,6 +11,8 @@ use std::collections::HashMap;
 pub const EQUAL: &str = "0 : i64";
 /// See [`EQUAL`]; signed.
 pub const LESS: &str = "2 : i64";
+/// See [`EQUAL`]; as unsigned, where nothing negative is less than anything else.
+pub const BELOW: &str = "6 : i64";
 const AT_MOST: &str = "3 : i64";
 
 /// Depth of the innermost region in which an expression can be computed.
@@ -71,8 +73,17 @@ impl<'c> Emitter<'c> {
         self.constants.pop();
     }
 
-    /// The variable that stands for an SSA integer.
+    /// The variable that stands for an SSA integer, which is not negative.
     pub fn variable(&mut self, value: IrValue<'c>, info: SymInfo) -> Int {
+        Int::Dyn(Sym::var(self.number_of(value), info))
+    }
+
+    /// The variable that stands for an SSA integer, which may be negative.
+    pub fn signed_variable(&mut self, value: IrValue<'c>, info: SymInfo) -> Int {
+        Int::Dyn(Sym::signed(self.number_of(value), info))
+    }
+
+    fn number_of(&mut self, value: IrValue<'c>) -> u32 {
         let next = self.variables.len() as u32;
         let id = *self.variable_of.entry(value_key(value)).or_insert(next);
         if id == next {
@@ -81,7 +92,7 @@ impl<'c> Emitter<'c> {
                 depth: self.computed.len() - 1,
             });
         }
-        Int::Dyn(Sym::var(id, info))
+        id
     }
 
     /// A constant of `i32` or `i64`.

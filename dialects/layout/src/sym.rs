@@ -21,7 +21,8 @@ pub enum Width {
     I64,
 }
 
-/// What is promised about a run-time variable. Variables are never negative.
+/// What is promised about a run-time variable. Variables are never negative, but for those that
+/// [`Sym::signed`] makes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SymInfo {
     /// Machine width.
@@ -99,6 +100,21 @@ impl Sym {
                 min: 0,
                 max,
                 zero: zero_bits(0, max, div),
+            },
+        )
+    }
+
+    /// The variable `id`, which may be negative.
+    pub fn signed(id: u32, info: SymInfo) -> Sym {
+        let div = info.div.max(1);
+        Sym::from_parts(
+            Expr::Var(id),
+            Facts {
+                width: info.width,
+                div,
+                min: i64::MIN,
+                max: info.max,
+                zero: zero_bits(i64::MIN, info.max, div),
             },
         )
     }

@@ -27,6 +27,9 @@ pub(super) fn evaluate(
             coordinate(coord).and_then(|coord| slice(x, &coord))
         }
         ("local_tile", [x, by, coord]) => local_tile(x, by, coord, attrs),
+        ("domain_offset", [x @ (Val::View(_) | Val::CoordTensor(_)), by @ ..]) => {
+            domain_offset(x, by)
+        }
         ("assume", [_]) => match &attrs.result {
             Some(declared @ (Val::Tuple(..) | Val::Ptr(_))) => Ok(declared.clone()),
             _ => Err(SemError::Illegal(
@@ -210,6 +213,49 @@ pub(super) fn moved(view: &View, kept: Layout, offset: &IntTuple) -> Result<View
             }
         }
     })
+}
+
+/// A tensor of the same layout whose coordinate 0 is where that of the offsets was, one for each mode.
+fn domain_offset(x: &Val, by: &[Val]) -> Result<Val, SemError> {
+    let shape = shape_of(x)?;
+    let extents = match &shape {
+        Tree::Leaf(_) => std::slice::from_ref(&shape),
+        Tree::Node(modes) => modes,
+    };
+    if extents.len() != by.len() {
+        return super::count_error((extents.len() + 1).to_string(), by.len() + 1);
+    }
+    let mut offsets = Vec::new();
+    for (mode, (extent, by)) in extents.iter().zip(by).enumerate() {
+        match integers(by)? {
+            Tree::Leaf(by) if extent.is_leaf() || by.is(0) => offsets.push(Tree::Leaf(by)),
+            Tree::Leaf(_) => {
+                return Err(SemError::Illegal(format!(
+                    "expects a mode of one extent to go along, but mode {mode} is {extent}"
+                )));
+            }
+            Tree::Node(_) => return operand_error("an integer for each mode", by),
+        }
+    }
+    let offsets = match (&shape, offsets.as_slice()) {
+        (Tree::Leaf(_), [one]) => one.clone(),
+        _ => Tree::Node(offsets),
+    };
+    match x {
+        Val::View(view) => {
+            let inner = view.layout.inner().clone();
+            let offset = layout::crd2idx(&offsets, &inner)?;
+            Ok(Val::View(moved(view, inner, &offset)?))
+        }
+        Val::CoordTensor(tensor) => {
+            let offset = layout::crd2idx(&offsets, &tensor.layout)?;
+            Ok(Val::CoordTensor(CoordTensor {
+                base: layout::tuple_add(&tensor.base, &offset)?,
+                layout: tensor.layout.clone(),
+            }))
+        }
+        other => operand_error("a view or a coordinate tensor", other),
+    }
 }
 
 /// Offset in elements, before any swizzle, of a static coordinate of a view.

@@ -3,9 +3,11 @@
 //! A tile is a ranked tensor of static shape. Once a pass has chosen how it is spread over the
 //! threads of a block, its type carries that as [`TileLayout`], in the encoding.
 mod layout;
+mod place;
 mod verify;
 
 pub use layout::{Mode, TileLayout};
+pub use place::{BY_ELEMENT, by_element};
 pub use verify::{REDUCTIONS, check_op};
 
 use crate::elem::Elem;

@@ -1,5 +1,5 @@
 //! When an operation of the `tile` dialect is legal.
-use super::TileType;
+use super::{TileType, place};
 use crate::elem::{Elem, Space};
 use crate::semantics::AtomicKind;
 use crate::types::{Vars, parse_type};
@@ -26,12 +26,12 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
             let view = view(op, 0, Space::Gmem)?;
             let result = tile_of(result(op)?)?;
             let at = op.operand_count() - 1;
-            on_view(&view, at, &result)
+            on_view(op, &view, (1, at), &result)
         }
         "store" => {
             let value = tile(op, 0)?;
             let view = view(op, 1, Space::Gmem)?;
-            on_view(&view, op.operand_count() - 2, &value)?;
+            on_view(op, &view, (2, op.operand_count() - 2), &value)?;
             match op.attribute("atomic") {
                 Ok(kind) => AtomicKind::updates(kind.to_string().trim_matches('"'), value.elem)
                     .map_err(|error| error.to_string()),
@@ -44,7 +44,8 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
             let to = view(op, count - 2, Space::Smem)?;
             let shape = buffer_shape(&to)?;
             same("the element type of the buffer", from.ptr.elem, to.ptr.elem)?;
-            on_view(&from, count - 3, &TileType::new(to.ptr.elem, &shape))
+            let tile = TileType::new(to.ptr.elem, &shape);
+            on_view(op, &from, (1, count - 3), &tile)
         }
         "read" => {
             let buffer = view(op, 0, Space::Smem)?;
@@ -177,8 +178,13 @@ fn dot<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), String> {
     }
 }
 
-/// A tile at a coordinate of a view.
-fn on_view(view: &View, coordinates: usize, tile: &TileType) -> Result<(), String> {
+/// A tile at a coordinate of a view, which is so many operands from one on.
+fn on_view<'c: 'a, 'a>(
+    op: &impl OperationLike<'c, 'a>,
+    view: &View,
+    (first, coordinates): (usize, usize),
+    tile: &TileType,
+) -> Result<(), String> {
     same("the element type of the view", tile.elem, view.ptr.elem)?;
     let rank = view.layout.rank();
     if rank != tile.shape.len() {
@@ -187,12 +193,26 @@ fn on_view(view: &View, coordinates: usize, tile: &TileType) -> Result<(), Strin
             tile.shape.len()
         ));
     }
-    match coordinates == rank {
-        true => Ok(()),
-        false => Err(format!(
+    if coordinates != rank {
+        return Err(format!(
             "expects a coordinate for each of {rank} axes, but got {coordinates}"
-        )),
+        ));
     }
+    let by_element = place::by_element(op, rank)?;
+    for axis in (0..rank).filter(|axis| by_element[*axis]) {
+        if let Some(mode) = view
+            .layout
+            .inner()
+            .mode(axis)
+            .filter(|mode| !mode.shape().is_leaf())
+        {
+            return Err(format!(
+                "expects a mode of one extent to lie at an offset along, but axis {axis} is {}",
+                mode.shape()
+            ));
+        }
+    }
+    place::check(op, first, &by_element)
 }
 
 /// The shape of a stage of a buffer, of which the last mode is the stages.
@@ -243,6 +263,11 @@ fn offsets<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<Vec<i64>, Stri
         .attribute("offsets")
         .map_err(|error| error.to_string())?
         .to_string();
+    integers(&text)
+}
+
+/// The integers of `array<i64: …>`.
+pub(super) fn integers(text: &str) -> Result<Vec<i64>, String> {
     let inner = text.trim_start_matches("array<i64").trim_end_matches('>');
     let inner = inner.trim_start_matches(':').trim();
     inner

@@ -11,12 +11,12 @@ use cutec_dialects::elem::Elem;
 use cutec_dialects::semantics::AtomicKind;
 
 impl Body {
-    /// The tile of a tensor at a coordinate counted in tiles; zeros outside of the tensor.
+    /// The tile of a tensor at a coordinate counted in tiles, or an offset ([`At`]); zeros outside of the tensor.
     ///
     /// # Errors
     /// When extents and coordinates are not as many as the tensor has modes, or no integers.
     #[track_caller]
-    pub fn load<V: Into<Value>>(
+    pub fn load<V: Into<At>>(
         &mut self,
         from: &Tensor,
         shape: impl IntoIterator<Item = i64>,
@@ -32,7 +32,7 @@ impl Body {
     /// # Errors
     /// As there, and when the number is none of the tensor's type.
     #[track_caller]
-    pub fn load_or<V: Into<Value>>(
+    pub fn load_or<V: Into<At>>(
         &mut self,
         from: &Tensor,
         shape: impl IntoIterator<Item = i64>,
@@ -45,12 +45,13 @@ impl Body {
         Ok(self.tile(tile, from.elem, shape))
     }
 
-    /// Writes a tile, or a number repeated, at a coordinate counted in tiles; nothing outside of the tensor.
+    /// Writes a tile, or a number repeated, at a coordinate counted in tiles, or an offset ([`At`]); nothing
+    /// outside of the tensor.
     ///
     /// # Errors
     /// When the kernel only reads the tensor, or the tile is of another type or shape.
     #[track_caller]
-    pub fn store<V: Into<Value>>(
+    pub fn store<V: Into<At>>(
         &mut self,
         to: &Tensor,
         shape: impl IntoIterator<Item = i64>,
@@ -68,7 +69,7 @@ impl Body {
     /// # Errors
     /// As of [`Body::store`], and when the type has no such update.
     #[track_caller]
-    pub fn update<V: Into<Value>>(
+    pub fn update<V: Into<At>>(
         &mut self,
         how: Reduction,
         to: &Tensor,
@@ -156,7 +157,7 @@ impl Body {
 
     /// The tile of a tensor that is written, and what is written there.
     #[track_caller]
-    fn written<V: Into<Value>>(
+    fn written<V: Into<At>>(
         &self,
         operation: &'static str,
         to: &Tensor,
@@ -175,7 +176,7 @@ impl Body {
     }
 
     #[track_caller]
-    fn tile_of<V: Into<Value>>(
+    fn tile_of<V: Into<At>>(
         &self,
         operation: &'static str,
         tensor: &Tensor,
@@ -183,12 +184,28 @@ impl Body {
         at: impl IntoIterator<Item = V>,
         fill: Option<Literal>,
     ) -> Result<Expr> {
-        let at = at.into_iter().map(Into::into).collect();
-        let at = self.coordinates(operation, tensor, at)?;
+        let at: Vec<At> = at.into_iter().map(Into::into).collect();
+        let values = at.iter().map(|at| at.value.clone()).collect();
+        let values = self.coordinates(operation, tensor, values)?;
         check_shape(operation, shape)?;
         check_count(operation, "extents", tensor.rank, shape.len())?;
         let shape = shape.iter().map(|extent| tree::int(*extent)).collect();
-        let mut args = vec![tree::arg(tree::tuple(shape)), tree::arg(tree::tuple(at))];
+        let mut args = vec![tree::arg(tree::tuple(shape))];
+        // What one of the two says, the other leaves open.
+        let side = |by_element: bool| -> Expr {
+            let parts = std::iter::zip(&at, &values);
+            let parts = parts.map(|(at, value)| match at.by_element == by_element {
+                true => value.clone(),
+                false => tree::expr(ExprKind::Wildcard),
+            });
+            tree::tuple(parts.collect())
+        };
+        if at.iter().any(|at| !at.by_element) || at.is_empty() {
+            args.push(tree::arg(side(false)));
+        }
+        if at.iter().any(|at| at.by_element) {
+            args.push(tree::named("at", side(true)));
+        }
         args.extend(fill.map(|fill| tree::named("fill", fill.expr())));
         let method = tree::field(tree::name(&tensor.name), "tile");
         Ok(tree::call_with(method, args))
@@ -216,6 +233,37 @@ impl Body {
             }
         }
         Ok(coordinates)
+    }
+}
+
+/// Where along a mode of a tensor a tile lies: a number alone counts tiles, [`At::element`] elements.
+#[derive(Debug, Clone)]
+pub struct At {
+    value: Value,
+    by_element: bool,
+}
+
+impl At {
+    /// So many tiles from the first.
+    pub fn tile(tiles: impl Into<Value>) -> Self {
+        Self::from(tiles)
+    }
+
+    /// So many elements from the first, fewer than none included.
+    pub fn element(elements: impl Into<Value>) -> Self {
+        At {
+            value: elements.into(),
+            by_element: true,
+        }
+    }
+}
+
+impl<V: Into<Value>> From<V> for At {
+    fn from(tiles: V) -> Self {
+        At {
+            value: tiles.into(),
+            by_element: false,
+        }
     }
 }
 

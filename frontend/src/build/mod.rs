@@ -54,6 +54,7 @@ pub use cutec_dialects::elem::Elem;
 pub use elements::Round;
 pub use error::{BuildError, Problem};
 pub use loops::Loop;
+pub use memory::At;
 pub use product::Mma;
 pub use shapes::Reduction;
 pub use signature::{Extent, Signature, Tensor};

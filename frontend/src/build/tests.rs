@@ -52,6 +52,62 @@ fn said<T: std::fmt::Debug>(result: Result<T>) -> String {
 }
 
 #[test]
+fn a_tile_lies_at_an_offset() {
+    let (x, y, mut body) = one_dimension();
+    let at = body.tile_index(0).expect("an axis");
+    let first = body.mul(&at, 64).expect("a number");
+    let before = body.sub(&first, 1).expect("a number");
+    let a = body.load(&x, [64], [At::element(&before)]).expect("a tile");
+    let b = body
+        .load_or(&x, [64], [At::element(-64)], 1.0)
+        .expect("a tile");
+    let sum = body.add(&a, &b).expect("a tile");
+    body.store(&y, [64], [At::tile(&at)], &sum).expect("stored");
+    let half = body.load(&x, [64], [At::element(0.5)]);
+    assert_eq!(
+        said(half),
+        "`load` expects an integer, found the literal 0.5"
+    );
+    let kernel = body.finish().expect("a kernel");
+    let built = ir(&kernel, false).expect("correct");
+    assert_eq!(built, ir(&kernel, true).expect("correct"));
+    assert_eq!(
+        built.matches("by_element = array<i64: 0>").count(),
+        2,
+        "{built}"
+    );
+    assert!(built.contains("!cute.int_tuple<\"-64\">"), "{built}");
+}
+
+#[test]
+fn each_mode_has_a_tile_or_an_offset() {
+    let mut signature = Signature::new("k").expect("a name");
+    let x = signature
+        .tensor_mut("x", Elem::F32, ["m", "n"])
+        .expect("a tensor");
+    let body = signature.tiles([Extent::name("m").tiles(8)]);
+    let mut body = body.expect("a launch");
+    let at = body.tile_index(0).expect("an axis");
+    let tile = body.load(&x, [8, 64], [At::tile(&at), At::element(-3)]);
+    let tile = tile.expect("a tile");
+    body.store(&x, [8, 64], [At::element(&at), At::element(5)], &tile)
+        .expect("stored");
+    let kernel = body.finish().expect("a kernel");
+    let listing = kernel.listing();
+    assert!(
+        listing.contains("x.tile((8, 64), (tile.m, _), at = (_, -3))"),
+        "{listing}"
+    );
+    assert!(
+        listing.contains("x.tile((8, 64), at = (tile.m, 5)) ="),
+        "{listing}"
+    );
+    let built = ir(&kernel, false).expect("correct");
+    assert!(built.contains("by_element = array<i64: 1>"), "{built}");
+    assert!(built.contains("by_element = array<i64: 0, 1>"), "{built}");
+}
+
+#[test]
 fn a_kernel_is_plain_data() {
     fn is_shared<T: Send + Sync + Clone>() {}
     is_shared::<Kernel>();

@@ -304,13 +304,22 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             at += 1;
         }
         for argument in &signature.arguments {
-            if let Argument::Scalar { name, elem, span } = argument {
-                let scalar = Scalar {
+            if let Argument::Scalar {
+                name,
+                elem,
+                div,
+                span,
+            } = argument
+            {
+                let mut scalar = Scalar {
                     ir: argument_of(entry, at),
                     elem: *elem,
-                    div: 1,
+                    div: *div,
                     tuple: None,
                 };
+                if *div > 1 {
+                    scalar.tuple = Some(self.assume(&scalar, *span)?);
+                }
                 self.bind(name.clone(), Value::Scalar(scalar), false, *span);
                 at += 1;
             }

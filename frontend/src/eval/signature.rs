@@ -35,6 +35,8 @@ pub(super) enum Argument<'a> {
     Scalar {
         name: Arc<str>,
         elem: Elem,
+        /// What is promised to divide it.
+        div: i64,
         span: Span,
     },
 }
@@ -124,6 +126,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     Ok(Argument::Scalar {
                         name,
                         elem,
+                        div: 1,
                         span: param.span,
                     })
                 }
@@ -268,10 +271,16 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     rhs: by,
                 },
             ) if inner.node == BinaryOp::Rem => {
-                let Some(symbol) = value.as_name().and_then(|name| signature.symbol(name)) else {
+                let name = value.as_name();
+                let symbol = name.and_then(|name| signature.symbol(name));
+                let scalar = signature.arguments.iter().position(|argument| {
+                    matches!(argument, Argument::Scalar { name: known, elem: Elem::I32 | Elem::I64, .. } if Some(known) == name)
+                });
+                let computed = runs(rhs, signature) || runs(by, signature);
+                if symbol.is_none() && (scalar.is_none() || computed) {
                     signature.promises.push(promise);
                     return Ok(());
-                };
+                }
                 let rest = self.static_int("the remainder promised", rhs)?;
                 if rest != 0 {
                     signature.promises.push(promise);
@@ -286,8 +295,19 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                         "here",
                     );
                 }
-                let symbol = &mut signature.symbols[symbol];
-                symbol.div = symbol.div / super::values::gcd(symbol.div, by_value) * by_value;
+                let multiple = |div: i64| div / super::values::gcd(div, by_value) * by_value;
+                if let Some(Argument::Scalar { div, .. }) =
+                    scalar.and_then(|scalar| signature.arguments.get_mut(scalar))
+                {
+                    *div = multiple(*div);
+                }
+                match symbol {
+                    Some(symbol) => {
+                        let symbol = &mut signature.symbols[symbol];
+                        symbol.div = multiple(symbol.div);
+                    }
+                    None => signature.promises.push(promise),
+                }
                 Ok(())
             }
             (BinaryOp::Ge | BinaryOp::Eq, ExprKind::Call { callee, args })
@@ -328,4 +348,16 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
         }
     }
+}
+
+/// Whether an expression depends on what a host passes.
+fn runs(expr: &Expr, signature: &Signature<'_>) -> bool {
+    if let Some(name) = expr.as_name() {
+        let passed = |argument: &Argument<'_>| matches!(argument, Argument::Scalar { name: known, .. } if known == name);
+        return signature.symbol(name).is_some() || signature.arguments.iter().any(passed);
+    }
+    let mut found = false;
+    let mut child = |child: &Expr| found |= runs(child, signature);
+    expr.kind.for_each_child(&mut child, &mut |_| {});
+    found
 }

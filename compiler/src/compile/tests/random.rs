@@ -1,7 +1,7 @@
 //! Random kernels at tile level: each compiles and runs without a fault or a race, or is refused at its place.
 
 use super::*;
-use crate::build::{BuildError, Elem, Extent, Kernel, Loop, Reduction, Signature, Value};
+use crate::build::{At, BuildError, Elem, Extent, Kernel, Loop, Reduction, Signature, Value};
 use cutec_runtime::{DType, SimDevice, Tensor, run_kernel};
 
 const ELEMS: [Elem; 5] = [Elem::F16, Elem::F32, Elem::BF16, Elem::I32, Elem::I8];
@@ -44,7 +44,7 @@ fn kernel(seed: u64) -> Result<Kernel, BuildError> {
         let (to, axis) = (ELEMS[numbers.below(ELEMS.len())], numbers.below(2));
         let over = Loop::tiles(&n, shape[1]).pipeline(1 + numbers.below(3) as i64);
         let held = a.elem().unwrap_or(Elem::F32);
-        let made = match numbers.below(13) {
+        let made = match numbers.below(15) {
             0 => body.add(&a, &b),
             1 => body.mul(&a, 3),
             2 => body.max(&a, &b),
@@ -62,6 +62,28 @@ fn kernel(seed: u64) -> Result<Kernel, BuildError> {
                     Ok([body.add(&sums, &part)?])
                 })
                 .map(|[sums]| sums),
+            // From some elements before or behind a tile on, in steps of one or eight.
+            12 => {
+                let step = [1, 8][numbers.below(2)];
+                let mut from = |axis: usize| {
+                    let by = step * (numbers.below(9) as i64 - 4);
+                    let first = body.mul(&at[axis], shape[axis])?;
+                    Ok(At::element(body.add(&first, by)?))
+                };
+                let from = [from(0)?, from(1)?];
+                body.load(&x, shape, from)
+            }
+            13 => {
+                let by = numbers.below(9) as i64 - 4;
+                body.repeat(over, [a], |body, step, [sums]| {
+                    let column = body.mul(step, shape[1])?;
+                    let column = At::element(body.sub(&column, by)?);
+                    let rows = body.load(&x, shape, [At::tile(&at[0]), column.clone()])?;
+                    let columns = body.load_or(&x, shape, [At::tile(&at[1]), column], 1)?;
+                    Ok([body.dot_onto(&sums, &rows, &columns)?])
+                })
+                .map(|[sums]| sums)
+            }
             _ => body
                 .repeat(over, [a], |body, step, [sums]| {
                     let rows = body.load(&x, shape, [&at[0], step])?;

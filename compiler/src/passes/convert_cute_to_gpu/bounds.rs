@@ -4,10 +4,14 @@
 //! a row or a predicate in a register over the whole main loop. So the bound
 //! changes sides: one limit `m - row` for all, and `16 * i < limit` for each.
 //! What all vectors share (is this block of k inside?) becomes part of the limit.
-use super::super::emit::{LESS, split_constant};
+//!
+//! A coordinate that may be negative has a bound on both sides. As an unsigned number a negative one is
+//! beyond every extent, so one comparison asks for both.
+use super::super::emit::{BELOW, LESS, split_constant};
 use super::Lowering;
 use cutec_dialects::builder::IrValue;
 use cutec_layout::{Int, IntTuple, Width};
+use melior::ir::ValueLike;
 use std::collections::HashMap;
 
 /// What the coordinates of all vectors of a copy are compared with.
@@ -19,6 +23,16 @@ pub(super) struct Bounds<'c> {
     varying: Vec<usize>,
     /// Limits, by leaf and by the part of the coordinate that is not constant.
     limits: HashMap<(usize, Int), IrValue<'c>>,
+    /// Extents as coordinates that may be negative are compared with them, by leaf.
+    ends: HashMap<usize, IrValue<'c>>,
+}
+
+/// How a coordinate is compared with the extent.
+fn predicate(coord: &Int) -> &'static str {
+    match coord.lower() {
+        0.. => LESS,
+        _ => BELOW,
+    }
 }
 
 impl<'c> Lowering<'c> {
@@ -30,7 +44,8 @@ impl<'c> Lowering<'c> {
             .partition(|leaf| leaves.iter().all(|other| other[*leaf] == leaves[0][*leaf]));
         let mut shared = None;
         for leaf in same.into_iter().filter(|_| !leaves.is_empty()) {
-            let inside = self.emitter.compare(LESS, leaves[0][leaf], bounds[leaf]);
+            let coord = leaves[0][leaf];
+            let inside = self.emitter.compare(predicate(coord), coord, bounds[leaf]);
             shared = Some(self.emitter.and(shared, inside));
         }
         Bounds {
@@ -38,6 +53,7 @@ impl<'c> Lowering<'c> {
             shared,
             varying,
             limits: HashMap::new(),
+            ends: HashMap::new(),
         }
     }
 
@@ -49,11 +65,25 @@ impl<'c> Lowering<'c> {
             let (terms, constant) = split_constant(leaves[leaf]);
             let bound = shape.leaves()[leaf];
             let wide = leaves[leaf].width() == Width::I64 || bound.width() == Width::I64;
+            let shared = bounds.shared.filter(|_| nth == 0);
+            if predicate(leaves[leaf]) == BELOW {
+                let end = match bounds.ends.get(&leaf) {
+                    Some(end) => *end,
+                    None => {
+                        let end = self.end(bound, wide, shared);
+                        bounds.ends.insert(leaf, end);
+                        end
+                    }
+                };
+                let at = self.coordinate(terms, constant, wide);
+                let below = self.emitter.cmpi(BELOW, at, end);
+                inside = Some(self.emitter.and(inside, below));
+                continue;
+            }
             let key = (leaf, Int::sum(terms));
             let limit = match bounds.limits.get(&key) {
                 Some(limit) => *limit,
                 None => {
-                    let shared = bounds.shared.filter(|_| nth == 0);
                     let limit = self.limit(bound, &key.1, wide, shared);
                     bounds.limits.insert(key, limit);
                     limit
@@ -85,6 +115,31 @@ impl<'c> Lowering<'c> {
         let least = if wide { i64::MIN } else { i64::from(i32::MIN) };
         let never = self.emitter.constant(least, wide);
         let operands = [shared, limit, never];
+        self.emitter.ir.value("arith.select", &operands, &[], ty)
+    }
+
+    /// A coordinate: what all of a copy begin with, and a constant.
+    fn coordinate(&mut self, terms: Vec<Int>, constant: i64, wide: bool) -> IrValue<'c> {
+        let base = self.emitter.int(&Int::sum(terms), wide);
+        if constant == 0 {
+            return base;
+        }
+        let constant = self.emitter.constant(constant, wide);
+        let ty = base.r#type();
+        self.emitter
+            .ir
+            .value("arith.addi", &[base, constant], &[], ty)
+    }
+
+    /// The extent, or 0, below which nothing is, where `shared` does not hold.
+    fn end(&mut self, bound: &Int, wide: bool, shared: Option<IrValue<'c>>) -> IrValue<'c> {
+        let bound = self.emitter.int(bound, wide);
+        let Some(shared) = shared else {
+            return bound;
+        };
+        let none = self.emitter.constant(0, wide);
+        let ty = bound.r#type();
+        let operands = [shared, bound, none];
         self.emitter.ir.value("arith.select", &operands, &[], ty)
     }
 }

@@ -18,13 +18,16 @@ mod guarded;
 mod hints;
 mod loops;
 mod memory;
+mod signs;
 mod split;
 
 pub(super) use memory::contiguous_width;
 
 use super::emit::{EQUAL, Emitter, LESS, Signs};
 use super::printf::{printf, quoted};
-use super::walk::{blocks, kernels, operand_value, operations, replace, set_attribute, users};
+use super::walk::{
+    blocks, definition, kernels, operand_value, operations, replace, set_attribute, users,
+};
 use super::{Reported, report};
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, integer_value, result_of, value_key,
@@ -208,7 +211,10 @@ impl<'c> Lowering<'c> {
 
     fn cute(&mut self, name: &str, op: IrOp<'c>) -> Result<(), SemError> {
         let operands: Vec<Val> = (0..op.operand_count())
-            .map(|index| self.operand(op, index))
+            .map(|index| match (name, index) {
+                ("domain_offset", 1..) => self.offset(op, index),
+                _ => self.operand(op, index),
+            })
             .collect::<Result<_, _>>()?;
         self.hints = hints_of(op);
         match name {
@@ -307,6 +313,37 @@ impl<'c> Lowering<'c> {
             ))),
             _ => Ok(Val::Opaque(text.to_string())),
         }
+    }
+
+    /// An operand that may be negative; what the program asserts to divide it is kept.
+    fn offset(&mut self, op: IrOp<'c>, index: usize) -> Result<Val, SemError> {
+        let mut value = operand_value(op, index);
+        let mut divisor = 1;
+        let assumed = value.and_then(definition).filter(|op| {
+            let name = cute_name(op);
+            name.as_deref() == Some("assume")
+        });
+        if let (Some(assume), Some(declared)) = (assumed, value) {
+            let declared = parse_type(&declared.r#type().to_string(), &mut Vars::default())?;
+            if let Val::Tuple(_, Tree::Leaf(Some(declared))) = declared {
+                divisor = declared.div();
+                value = operand_value(assume, 0);
+            }
+        }
+        let integer = |value: &IrValue<'c>| {
+            let ty = value.r#type().to_string();
+            ty == "i32" || ty == "i64"
+        };
+        let Some(value) = value.filter(integer) else {
+            return self.operand(op, index);
+        };
+        let int = self.emitter.signed_integer(value);
+        if int.is(0) || divisor <= 1 || int.divisible_by(divisor) {
+            return Ok(Val::Scalar(int));
+        }
+        let negative = int.lower() < 0;
+        let int = self.emitter.offset_variable(value, divisor, negative);
+        Ok(Val::Scalar(int))
     }
 
     /// Gives storage to a view that an operation allocates.

@@ -10,6 +10,7 @@
 //! in other directions before and after a transposition, or would be stored in narrow pieces, is spread
 //! anew in between.
 use super::classes::Classes;
+use super::coordinate::Coordinate;
 use super::types::{self, Failed, fast_axis, mma_of, operand, tile_of, view_of};
 use crate::passes::walk::{
     all_inside, clone, definition, function_block_size, kernels, name_of, operand_value, replace,
@@ -227,17 +228,13 @@ impl<'c> Assignment<'c> {
         let class = self.classes.class(value);
         let mut accesses = Vec::new();
         for op in &self.operations {
-            let (what, at, view) = match name_of(*op).as_str() {
-                "tile.load" => (Access::Load, Some(result_of(*op, 0)), operand_value(*op, 0)),
-                "tile.store" => (
-                    Access::of(*op),
-                    operand_value(*op, 0),
-                    operand_value(*op, 1),
-                ),
+            let (what, held) = match name_of(*op).as_str() {
+                "tile.load" => (Access::Load, Some(result_of(*op, 0))),
+                "tile.store" => (Access::of(*op), operand_value(*op, 0)),
                 _ => continue,
             };
-            if at.is_some_and(|at| self.classes.class(at) == class)
-                && let Some((axis, vector)) = view.and_then(|view| vector_along(view, tile))
+            if held.is_some_and(|held| self.classes.class(held) == class)
+                && let Some((axis, vector)) = vector_along(*op, tile)
             {
                 let vector = if what == Access::Atomic { 1 } else { vector };
                 accesses.push((what, axis, vector));
@@ -265,9 +262,10 @@ impl<'c> Assignment<'c> {
     /// How a tile is to be spread for its store, where threads have too few neighbours as it is; for atomic
     /// updates, where not each has one and the next thread the next.
     fn wider(&self, store: IrOp<'c>) -> Result<Option<TileLayout>, Failed<'c>> {
-        let (value, view) = (operand(store, 0)?, operand(store, 1)?);
+        let value = operand(store, 0)?;
         let tile = tile_of(store, value)?;
-        let (Some(layout), Some((axis, vector))) = (&tile.layout, vector_along(view, &tile)) else {
+        let (Some(layout), Some((axis, vector))) = (&tile.layout, vector_along(store, &tile))
+        else {
             return Ok(None);
         };
         if Access::of(store) == Access::Atomic {
@@ -371,9 +369,12 @@ fn follows<'c>(
     }
 }
 
-/// The axis of a view that is fast in memory, and how many elements along it one access takes: 16 bytes,
-/// or fewer where rows of the view or of the tile are no multiples of that, or not known to be.
-fn vector_along(view: IrValue, tile: &TileType) -> Option<(usize, i64)> {
+/// The axis that is fast in the memory which a load or a store accesses, and how many elements along it one
+/// access takes: 16 bytes, or fewer where rows of the view or of the tile, or the offset at which the tile lies,
+/// are no multiples of that, or not known to be.
+fn vector_along(access: IrOp, tile: &TileType) -> Option<(usize, i64)> {
+    let view = operand_value(access, usize::from(name_of(access) == "tile.store"))?;
+    let at = Coordinate::of(access).ok()?;
     let (axis, elem) = fast_axis(view)?;
     let view = view_of(view)?;
     let layout = view.layout.inner();
@@ -387,6 +388,7 @@ fn vector_along(view: IrValue, tile: &TileType) -> Option<(usize, i64)> {
         tile.shape[axis],
         VECTOR_BYTES / elem.bytes(),
         elements,
+        at.divisor(axis),
     ]);
     let bits = all.map(i64::trailing_zeros).min().unwrap_or(0);
     Some((axis, 1 << bits.min(VECTOR_BYTES.ilog2())))

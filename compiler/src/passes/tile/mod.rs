@@ -2,6 +2,7 @@
 pub mod assign_layouts;
 pub mod check_registers;
 mod classes;
+mod coordinate;
 pub mod insert_barriers;
 pub mod legalize_swizzle;
 pub mod merge;

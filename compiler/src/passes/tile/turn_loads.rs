@@ -3,6 +3,7 @@
 //! Before: `tile.transpose` of a `tile.load`, for products alone. After: a `tile.load` of the same tile of a
 //! view with its modes exchanged, which is brought to shared memory as it lies and turned by the
 //! instructions that read it there. Where something else takes the turned tile, it stays.
+use super::coordinate::Coordinate;
 use crate::passes::Reported;
 use crate::passes::walk::{all_inside, definition, kernels, name_of, next_operation};
 use crate::passes::walk::{operand_value, replace, users};
@@ -10,6 +11,7 @@ use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::ir::{OpAttrs, build};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::Target;
+use cutec_dialects::tile::BY_ELEMENT;
 use melior::Context;
 use melior::ir::{Attribute, ValueLike, operation::OperationLike};
 
@@ -60,7 +62,15 @@ fn turn<'c>(context: &'c Context, transpose: IrOp<'c>) {
     ir.insertion = Insertion::Before(load);
     let attrs = ["fill", "copy", "swizzle"];
     let attrs = attrs.map(|name| Some((name, load.attribute(name).ok()?)));
-    let attrs: Vec<(&str, Attribute<'c>)> = attrs.into_iter().flatten().collect();
+    let mut attrs: Vec<(&str, Attribute<'c>)> = attrs.into_iter().flatten().collect();
+    if let Ok(at) = Coordinate::of(load)
+        && at.has_offsets()
+    {
+        let axes = (0..2).filter(|axis| at.is_offset(1 - axis));
+        let axes: Vec<String> = axes.map(|axis| axis.to_string()).collect();
+        let axes = ir.attr(&format!("array<i64: {}>", axes.join(", ")));
+        attrs.push((BY_ELEMENT, axes));
+    }
     let tile = ir.value("tile.load", &[view, column, row], &attrs, turned.r#type());
     replace(turned, tile);
     for dead in [transpose, load] {

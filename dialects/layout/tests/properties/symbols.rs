@@ -194,3 +194,23 @@ fn divisors_of_products_fit_a_text() {
     }
     assert!(!by(0, 1 << 62).fits() && !n(1 << 62).fits() && !n(i64::MIN).fits());
 }
+
+#[test]
+fn a_signed_variable_has_no_lower_bound() {
+    let info = SymInfo {
+        div: 8,
+        ..SymInfo::default()
+    };
+    let offset = Int::Dyn(cutec_layout::Sym::signed(7, info));
+    assert_eq!((offset.lower(), offset.div()), (i64::MIN, 8));
+    assert_eq!(offset.add(&thread(127)).lower(), i64::MIN);
+    // What is added up of the others may be known not to be negative beside it.
+    assert_eq!(thread(127).sub(&n(1)).lower(), -1);
+    assert_eq!(thread(127).add(&n(1)).lower(), 1);
+    for value in [-24, -8, 0, 16] {
+        let at = |id| if id == 7 { value } else { 5 };
+        assert_eq!(offset.mul(&n(3)).eval(&at), 3 * value);
+        assert_eq!(offset.floor_div(&n(8)).eval(&at), value / 8);
+        assert_eq!(offset.add(&n(3)).modulo(&n(8)).eval(&at), 3);
+    }
+}

@@ -2,11 +2,13 @@
 //!
 //! - `launch`: how many tiles there are, and which one a block computes.
 //! - `place`: tiles of tensors, read and written.
+//! - `coordinate`: where in a tensor they lie.
 //! - `shape`: tiles of constants, and tiles brought to other shapes.
 //! - `map`: what is computed element by element.
 //! - `dot`: products.
 //! - `variables`: tiles that loops carry from round to round.
 
+mod coordinate;
 mod dot;
 mod launch;
 mod map;
@@ -97,6 +99,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
             other => self.expected("a tile or a number", other, span),
         }
+    }
+}
+
+/// What a tuple has, or the one value.
+fn parts_of<'c, 'a>(value: &Value<'c, 'a>) -> Vec<Value<'c, 'a>> {
+    match value {
+        Value::Tuple(parts) => parts.clone(),
+        other => vec![other.clone()],
     }
 }
 

@@ -1,6 +1,8 @@
 //! Tiles of tensors: `x.tile((bm, bk), (i, j), fill = 0)`, read, and written on the left of `=`; `copy` and
 //! `swizzle` pin how an operand of a product gets to shared memory and lies there.
 
+use super::coordinate::Coordinate;
+use super::parts_of;
 use crate::ast::{Arg, BinaryOp, Expr};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::call::Call;
@@ -10,6 +12,7 @@ use crate::source::{Span, Spanned};
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::semantics::AtomicKind;
+use cutec_dialects::tile::BY_ELEMENT;
 use cutec_dialects::value::Val;
 use melior::ir::Attribute;
 
@@ -18,7 +21,7 @@ struct Place<'c> {
     view: IrValue<'c>,
     elem: Elem,
     shape: Vec<i64>,
-    at: Vec<IrValue<'c>>,
+    at: Coordinate<'c>,
     fill: Option<String>,
     /// Attributes that pin what passes else choose, as text.
     pins: Vec<(&'static str, String)>,
@@ -38,12 +41,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     fn load(&mut self, place: &Place<'c>, span: Span) -> Result<Tile<'c>> {
         let mut operands = vec![place.view];
-        operands.extend(&place.at);
-        let fill = match &place.fill {
-            Some(fill) => Some(("fill", self.ir(span)?.attr(fill))),
-            None => None,
-        };
-        let mut attrs: Vec<_> = fill.into_iter().collect();
+        operands.extend(&place.at.values);
+        let mut attrs = self.by_element(place, span)?;
+        if let Some(fill) = &place.fill {
+            attrs.push(("fill", self.ir(span)?.attr(fill)));
+        }
         for (name, text) in &place.pins {
             attrs.push((*name, self.ir(span)?.attr(text)));
         }
@@ -122,14 +124,30 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         &mut self,
         place: &Place<'c>,
         (value, value_span): (&Value<'c, 'a>, Span),
-        attrs: &[(&str, Attribute<'c>)],
+        attrs: &[(&'static str, Attribute<'c>)],
         span: Span,
     ) -> Result<()> {
         let tile = self.as_tile(value, (place.elem, &place.shape), value_span)?;
         let mut operands = vec![tile.ir, place.view];
-        operands.extend(&place.at);
-        self.ir(span)?.op("tile.store", &operands, attrs, &[]);
+        operands.extend(&place.at.values);
+        let mut all = self.by_element(place, span)?;
+        all.extend(attrs);
+        self.ir(span)?.op("tile.store", &operands, &all, &[]);
         Ok(())
+    }
+
+    /// The attribute that says along which modes the coordinate counts elements, if it does along any.
+    fn by_element(
+        &mut self,
+        place: &Place<'c>,
+        span: Span,
+    ) -> Result<Vec<(&'static str, Attribute<'c>)>> {
+        let axes: Vec<String> = place.at.by_element.iter().map(usize::to_string).collect();
+        if axes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let text = format!("array<i64: {}>", axes.join(", "));
+        Ok(vec![(BY_ELEMENT, self.ir(span)?.attr(&text))])
     }
 
     fn place(
@@ -139,43 +157,23 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         call: &Call<'c, 'a>,
     ) -> Result<Place<'c>> {
         self.check_level(".tile", call.name_span)?;
-        self.check_args(call, 2..=2, &["fill", "copy", "swizzle"], 0..=0, &[])?;
-        let (Some(shape), Some(at)) = (call.arg(0), call.arg(1)) else {
+        self.check_args(call, 1..=2, &["at", "fill", "copy", "swizzle"], 0..=0, &[])?;
+        let Some(shape) = call.arg(0) else {
             return Err(Stop::Reported);
         };
         let view = match receiver.as_view() {
             Some((cute, view)) if view.ptr.space == Space::Gmem => {
-                (cute.ir, view.ptr.elem, view.layout.rank())
+                (cute.ir, view.ptr.elem, view.layout.shape().clone())
             }
             _ => return self.expected("a tensor in global memory", receiver, receiver_span),
         };
-        let (view, elem, rank) = view;
-        let parts = |value: &Value<'c, 'a>| match value {
-            Value::Tuple(parts) => parts.clone(),
-            other => vec![other.clone()],
-        };
-        let extents = parts(&shape.value).into_iter();
+        let (view, elem, modes) = view;
+        let extents = parts_of(&shape.value).into_iter();
         let extents: Vec<_> = extents.map(|extent| (extent, shape.expr)).collect();
         let shape_span = shape.expr.span;
         let shape = self.tile_shape(&extents, shape_span)?;
-        let mut coordinates = Vec::new();
-        for part in parts(&at.value) {
-            coordinates.push(match &part {
-                Value::Int(_) => self.number(&part, Elem::I32, at.expr.span)?,
-                Value::Scalar(scalar) if matches!(scalar.elem, Elem::I32 | Elem::I64) => scalar.ir,
-                other => return self.expected("an integer", other, at.expr.span),
-            });
-        }
-        for (found, what, span) in [
-            (shape.len(), "extents", shape_span),
-            (coordinates.len(), "coordinates", at.expr.span),
-        ] {
-            if found != rank {
-                let message = format!("{found} {what} for a tensor of {rank} modes");
-                let label = format!("expected {rank}");
-                return self.error(codes::SHAPE_MISMATCH, span, message, label);
-            }
-        }
+        self.check_rank("extents", shape.len(), modes.rank(), shape_span)?;
+        let at = self.tile_coordinate(call, &modes)?;
         let fill = match call.named("fill") {
             None => None,
             Some(arg) => match &arg.value {
@@ -215,7 +213,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             view,
             elem,
             shape,
-            at: coordinates,
+            at,
             fill,
             pins,
         })

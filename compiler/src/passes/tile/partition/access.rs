@@ -1,4 +1,5 @@
 //! Loads, stores and conversions: between memory and the fragment of a thread.
+use super::super::coordinate::Coordinate;
 use super::super::types::fast_axis;
 use super::{Partition, Spread, operand};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, region_with_block};
@@ -26,7 +27,7 @@ pub(super) struct Part<'c> {
 
 impl<'c> Partition<'c> {
     pub(super) fn load(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
-        let (view, at) = (operand(op, 0)?, coordinates_of(op, 1)?);
+        let (view, at) = (operand(op, 0)?, self.coordinate_of(op)?);
         let fragment = self.fragment(to)?;
         let part = self.global(view, &at, to)?;
         self.copy(&part, fragment, to, true)?;
@@ -39,7 +40,7 @@ impl<'c> Partition<'c> {
 
     pub(super) fn store(&mut self, op: IrOp<'c>) -> Result<(), SemError> {
         let (vector, from) = self.of(op, 0)?;
-        let (view, at) = (operand(op, 1)?, coordinates_of(op, 2)?);
+        let (view, at) = (operand(op, 1)?, self.coordinate_of(op)?);
         let fragment = self.fragment(&from)?;
         self.store_vec(vector, fragment)?;
         let part = self.global(view, &at, &from)?;
@@ -49,7 +50,7 @@ impl<'c> Partition<'c> {
     /// A store that combines what is there with each value, which is one atomic update.
     pub(super) fn update(&mut self, op: IrOp<'c>, kind: &str) -> Result<(), SemError> {
         let (vector, from) = self.of(op, 0)?;
-        let (view, at) = (operand(op, 1)?, coordinates_of(op, 2)?);
+        let (view, at) = (operand(op, 1)?, self.coordinate_of(op)?);
         let part = self.global(view, &at, &from)?;
         let inside = self.inside(view, &at, &from)?;
         let insides = self.elements_of(inside, from.values(), "i1");
@@ -113,39 +114,12 @@ impl<'c> Partition<'c> {
     fn global(
         &mut self,
         view: IrValue<'c>,
-        at: &[IrValue<'c>],
+        at: &Coordinate<'c>,
         spread: &Spread,
     ) -> Result<Part<'c>, SemError> {
         let fast = fast_axis(view).map_or(0, |(axis, _)| axis);
         let (memory, coordinates, shape) = self.at(view, at, &spread.tile.shape)?;
         self.partition(memory, Some((coordinates, shape)), fast, spread)
-    }
-
-    /// The tile of a shape at a coordinate of a view, its coordinates, and their bounds.
-    pub(super) fn at(
-        &mut self,
-        view: IrValue<'c>,
-        at: &[IrValue<'c>],
-        shape: &[i64],
-    ) -> Result<(IrValue<'c>, IrValue<'c>, IrValue<'c>), SemError> {
-        let extents: Vec<String> = shape.iter().map(i64::to_string).collect();
-        let tuple = |parts: &[String]| match parts {
-            [one] => one.clone(),
-            parts => format!("({})", parts.join(",")),
-        };
-        let tile = self.constant(&format!("!cute.int_tuple<\"{}\">", tuple(&extents)))?;
-        let unknown = vec!["?".to_string(); at.len()];
-        let coord = format!("!cute.coord<\"{}\">", tuple(&unknown));
-        let coord = self
-            .ir
-            .value("cute.make_coord", at, &[], self.ir.ty(&coord));
-        let plain = OpAttrs::default();
-        let layout = self.cute("get_layout", &[view], &plain)?;
-        let bounds = self.cute("get_shape", &[layout], &plain)?;
-        let identity = self.cute("make_identity_tensor", &[bounds], &plain)?;
-        let memory = self.cute("local_tile", &[view, tile, coord], &plain)?;
-        let coordinates = self.cute("local_tile", &[identity, tile, coord], &plain)?;
-        Ok((memory, coordinates, bounds))
     }
 
     /// A thread's part of a tile in memory, whose neighbours lie along the axis `fast`.
@@ -359,11 +333,4 @@ impl<'c> Partition<'c> {
             .op_with_regions("scf.if", &[first], &[], &[], regions);
         done
     }
-}
-
-/// The coordinate of a tile, from an operand on.
-pub(super) fn coordinates_of<'c>(op: IrOp<'c>, from: usize) -> Result<Vec<IrValue<'c>>, SemError> {
-    (from..op.operand_count())
-        .map(|index| operand(op, index))
-        .collect()
 }

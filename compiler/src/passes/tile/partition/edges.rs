@@ -1,4 +1,5 @@
 //! What a load says of elements outside of its view.
+use super::super::coordinate::Coordinate;
 use super::place::value_places;
 use super::{Partition, Spread, vector_type};
 use cutec_dialects::builder::IrValue;
@@ -6,6 +7,7 @@ use cutec_dialects::ir::OpAttrs;
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
+use cutec_layout::{Tree, Width};
 use melior::ir::{Attribute, ValueLike};
 
 impl<'c> Partition<'c> {
@@ -15,7 +17,7 @@ impl<'c> Partition<'c> {
         loaded: IrValue<'c>,
         fill: Attribute<'c>,
         view: IrValue<'c>,
-        at: &[IrValue<'c>],
+        at: &Coordinate<'c>,
         to: &Spread,
     ) -> Result<IrValue<'c>, SemError> {
         let inside = self.inside(view, at, to)?;
@@ -35,47 +37,45 @@ impl<'c> Partition<'c> {
     pub(super) fn inside(
         &mut self,
         view: IrValue<'c>,
-        at: &[IrValue<'c>],
+        at: &Coordinate<'c>,
         to: &Spread,
     ) -> Result<IrValue<'c>, SemError> {
         let (bit, i32_type) = (self.ir.ty("i1"), self.ir.ty("i32"));
         let bits = self.ir.ty(&vector_type(to.values(), "i1"));
-        let less = [("predicate", self.ir.attr("2 : i64"))];
         // Axes along which all values of a thread lie at one place are asked once.
         let mut whole = None;
         let mut others = Vec::new();
-        for (axis, tiles) in at.iter().enumerate() {
-            let left = self.left(view, axis, *tiles, to.tile.shape[axis])?;
-            let first = self.first_place(to, axis)?;
+        for axis in 0..at.values.len() {
+            let (first, end, less) = self.edge(view, at, axis, to)?;
             let mut offsets = value_places(to, axis)?;
             if offsets.iter().all(|offset| *offset == 0) {
-                let holds = self.ir.value("arith.cmpi", &[first, left], &less, bit);
+                let holds = self.ir.value("arith.cmpi", &[first, end], &less, bit);
                 whole = Some(match whole {
                     None => holds,
                     Some(so_far) => self.ir.value("arith.andi", &[so_far, holds], &[], bit),
                 });
                 continue;
             }
-            // Where a step of the first place and the extent are multiples of a width, so many
-            // neighbours are inside or outside together: they share a comparison.
-            let width = width(view, axis, to)?;
+            // Where a step of the first place, the extent and the offset are multiples of a width, so
+            // many neighbours are inside or outside together: they share a comparison.
+            let width = width(view, at, axis, to)?;
             for offset in &mut offsets {
                 *offset -= *offset % width;
             }
-            others.push((left, first, offsets));
+            others.push((end, first, less, offsets));
         }
         let mut inside = None;
-        for (mut left, first, offsets) in others {
+        for (mut end, first, less, offsets) in others {
             if let Some(whole) = whole.take() {
                 let none = self.ir.constant(0, "i32");
-                left = self
+                end = self
                     .ir
-                    .value("arith.select", &[whole, left, none], &[], i32_type);
+                    .value("arith.select", &[whole, end, none], &[], i32_type);
             }
             let indices = self.ir.ty(&vector_type(to.values(), "i32"));
-            let left = self.ir.value("vector.broadcast", &[left], &[], indices);
+            let end = self.ir.value("vector.broadcast", &[end], &[], indices);
             let place = self.steps_from(first, &offsets);
-            let holds = self.ir.value("arith.cmpi", &[place, left], &less, bits);
+            let holds = self.ir.value("arith.cmpi", &[place, end], &less, bits);
             inside = Some(match inside {
                 None => holds,
                 Some(so_far) => self.ir.value("arith.andi", &[so_far, holds], &[], bits),
@@ -90,39 +90,85 @@ impl<'c> Partition<'c> {
         })
     }
 
-    /// Elements along an axis from the first of a tile to the end of the view.
-    fn left(
+    /// The place of a thread's first value along an axis, what it is to be less than, and the predicate.
+    ///
+    /// Counted in tiles it is compared with what is left of the view. From an offset on, which may be
+    /// negative, it is compared with the extent, as an unsigned number: so both sides are asked for at once.
+    fn edge(
         &mut self,
         view: IrValue<'c>,
+        at: &Coordinate<'c>,
         axis: usize,
-        tiles: IrValue<'c>,
-        length: i64,
-    ) -> Result<IrValue<'c>, SemError> {
+        to: &Spread,
+    ) -> Result<Edge<'c>, SemError> {
         let mode = [axis as i64];
         let attrs = OpAttrs {
             mode: Some(&mode),
             ..OpAttrs::default()
         };
         let extent = self.cute("size", &[view], &attrs)?;
-        let as_i32 = OpAttrs {
-            result: Some("i32"),
+        let extent = self.scalar(extent, "i32")?;
+        let i32_type = self.ir.ty("i32");
+        let begin = at.values[axis];
+        if at.is_offset(axis) {
+            let begin = self.offset(begin)?;
+            let first = self.first_place(to, axis)?;
+            let first = self.ir.value("arith.addi", &[first, begin], &[], i32_type);
+            let below = [("predicate", self.ir.attr("6 : i64"))];
+            return Ok((first, extent, below));
+        }
+        let length = self.ir.constant(to.tile.shape[axis], "i32");
+        let begin = self.ir.value("arith.muli", &[begin, length], &[], i32_type);
+        let left = self.ir.value("arith.subi", &[extent, begin], &[], i32_type);
+        let less = [("predicate", self.ir.attr("2 : i64"))];
+        Ok((self.first_place(to, axis)?, left, less))
+    }
+
+    /// An offset in 32 bits; one beyond them is beyond every extent as the last of its side.
+    fn offset(&self, offset: IrValue<'c>) -> Result<IrValue<'c>, SemError> {
+        let ty = offset.r#type().to_string();
+        let wide = match parse_type(&ty, &mut Vars::default())? {
+            Val::Tuple(_, Tree::Leaf(Some(leaf))) => leaf.width() == Width::I64,
+            _ => ty == "i64",
+        };
+        let offset = match ty.as_str() {
+            "i32" | "i64" => offset,
+            _ => self.scalar(offset, if wide { "i64" } else { "i32" })?,
+        };
+        if !wide {
+            return Ok(offset);
+        }
+        let i64_type = self.ir.ty("i64");
+        let [least, most] = [i32::MIN, i32::MAX].map(|end| self.ir.constant(end.into(), "i64"));
+        let offset = self
+            .ir
+            .value("arith.maxsi", &[offset, least], &[], i64_type);
+        let offset = self.ir.value("arith.minsi", &[offset, most], &[], i64_type);
+        Ok(self
+            .ir
+            .value("arith.trunci", &[offset], &[], self.ir.ty("i32")))
+    }
+
+    fn scalar(&self, integer: IrValue<'c>, ty: &str) -> Result<IrValue<'c>, SemError> {
+        let attrs = OpAttrs {
+            result: Some(ty),
             ..OpAttrs::default()
         };
-        let extent = self.cute("get_scalar", &[extent], &as_i32)?;
-        let i32_type = self.ir.ty("i32");
-        let length = self.ir.constant(length, "i32");
-        let begin = self.ir.value("arith.muli", &[tiles, length], &[], i32_type);
-        Ok(self.ir.value("arith.subi", &[extent, begin], &[], i32_type))
+        self.cute("get_scalar", &[integer], &attrs)
     }
 }
 
-/// Neighbours along an axis that the end of the view does not part.
-fn width(view: IrValue, axis: usize, to: &Spread) -> Result<i64, SemError> {
+/// A place, what it is compared with, and how.
+type Edge<'c> = (IrValue<'c>, IrValue<'c>, [(&'static str, Attribute<'c>); 1]);
+
+/// Neighbours along an axis that neither end of the view parts.
+fn width(view: IrValue, at: &Coordinate, axis: usize, to: &Spread) -> Result<i64, SemError> {
     let extent = match parse_type(&view.r#type().to_string(), &mut Vars::default())? {
         Val::View(view) => view.layout.inner().mode(axis).map(|mode| mode.size().div()),
         _ => None,
     };
-    neighbours(to, axis, extent.unwrap_or(1))
+    // The lowest bit that either has is that of both together.
+    neighbours(to, axis, extent.unwrap_or(1) | at.divisor(axis))
 }
 
 /// Neighbours along an axis that lie on the same side of every multiple of a number: the largest power of two

@@ -7,6 +7,7 @@ mod access;
 mod convert;
 mod edges;
 mod map;
+mod origin;
 mod place;
 mod product;
 mod reduce;

@@ -1,5 +1,4 @@
 //! Buffers in shared memory: copies into a stage, reads of a part of one, writes.
-use super::access::coordinates_of;
 use super::{Partition, Spread, operand};
 use crate::passes::tile::types::{fast_axis, offsets_of, view_of};
 use cutec_dialects::builder::{IrOp, IrValue};
@@ -18,7 +17,7 @@ impl<'c> Partition<'c> {
     pub(super) fn begin_copy(&mut self, op: IrOp<'c>) -> Result<(), SemError> {
         let count = op.operand_count();
         let (view, buffer) = (operand(op, 0)?, operand(op, count - 2)?);
-        let at: Vec<_> = coordinates_of(op, 1)?.into_iter().take(count - 3).collect();
+        let at = self.coordinate_of(op)?;
         let stage = operand(op, count - 1)?;
         let (copy, text) = tiled_copy(op)?
             .ok_or_else(|| SemError::Illegal("has no `copy`; run tile-stage-operands".into()))?;

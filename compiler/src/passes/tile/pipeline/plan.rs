@@ -1,6 +1,7 @@
 //! Whether and how a loop is pipelined.
 use super::slices::{Factor, Product, buffer_of};
 use super::{DEPTH, STAGES};
+use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::types::{Failed, view_of};
 use crate::passes::walk::{
     all_inside, blocks, definition, name_of, operand_value, operations, stands_in, users,
@@ -34,16 +35,9 @@ impl<'c> Producer<'c> {
         }
     }
 
-    /// The coordinates of the tile.
-    pub fn at(&self) -> Vec<IrValue<'c>> {
-        let fetch = self.fetch();
-        let end = match self {
-            Producer::Copy(op) => op.operand_count().saturating_sub(2),
-            Producer::Load(op, _) => op.operand_count(),
-        };
-        (1..end)
-            .filter_map(|index| operand_value(fetch, index))
-            .collect()
+    /// The coordinate of the tile.
+    pub fn at(&self) -> Result<Coordinate<'c>, String> {
+        Coordinate::of(self.fetch())
     }
 }
 
@@ -81,10 +75,13 @@ impl<'c> Plan<'c> {
             let using = users(*buffer);
             using.iter().all(here) && using.iter().filter(|op| fills(op)).count() == 1
         });
-        let again = producers
-            .iter()
-            .flat_map(Producer::at)
-            .all(|at| can_be_repeated(at, body));
+        let mut again = true;
+        for producer in &producers {
+            let at = producer
+                .at()
+                .map_err(|message| (producer.fetch(), message))?;
+            again &= at.values.iter().all(|at| can_be_repeated(*at, body));
+        }
         let counts = |op: IrOp<'c>| buffer_of(op).is_some_and(|buffer| buffers.contains(&buffer));
         let mut products = Vec::new();
         for op in inside.iter().filter(|op| name_of(**op) == "tile.dot") {
@@ -127,14 +124,17 @@ fn producer(op: IrOp) -> Option<Producer> {
 }
 
 /// Whether a coordinate can be computed for another round: from the index of the loop and from
-/// outside, by arithmetic.
+/// outside, by arithmetic and what is known of its results.
 fn can_be_repeated<'c>(value: IrValue<'c>, body: IrBlock<'c>) -> bool {
     if value == argument_of(body, 0) {
         return true;
     }
     match definition(value) {
         Some(op) if stands_in(op, body) => {
-            name_of(op).starts_with("arith.")
+            let name = name_of(op);
+            let computes =
+                name.starts_with("arith.") || name == "cute.assume" || name == "cute.static";
+            computes
                 && (0..op.operand_count())
                     .filter_map(|index| operand_value(op, index))
                     .all(|operand| can_be_repeated(operand, body))

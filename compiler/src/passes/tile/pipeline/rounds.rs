@@ -10,6 +10,7 @@ use crate::passes::walk::{
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, argument_of, integer_value, result_of, value_key,
 };
+use cutec_dialects::tile::BY_ELEMENT;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::{AnyLayout, Int, Layout};
 use melior::Context;
@@ -230,25 +231,24 @@ impl<'c> Plan<'c> {
             ir.location = fetch.location();
             let mut clones = HashMap::new();
             let mut at = Vec::new();
-            for value in producer.at() {
+            let old = producer.at().map_err(|message| (fetch, message))?;
+            for value in old.values {
                 at.push(self.for_index(ir, value, index, &mut clones)?);
             }
-            if !producer.at().into_iter().all(|value| self.grows(value)) {
-                self.guard(ir, *producer, (index, upper), &mut at)?;
-            }
+            self.guard(ir, *producer, (index, upper), &mut at)?;
             let operands = [&[operand(fetch, 0)?], &at[..]].concat();
             fetched.push(match producer {
                 Producer::Copy(op) => {
                     let buffer = buffer_of(*op).ok_or((*op, "has no buffer".to_string()))?;
                     let operands = [&operands[..], &[buffer, stage]].concat();
-                    let mut attrs = attributes(*op, &["copy"]);
+                    let mut attrs = attributes(*op, &["copy", BY_ELEMENT]);
                     attrs.push((ROUND, ir.attr(&format!("{round} : i32"))));
                     ir.op("tile.copy", &operands, &attrs, &[]);
                     (*producer, None)
                 }
                 Producer::Load(op, _) => {
                     let ty = result_of(*op, 0).r#type();
-                    let attrs = attributes(*op, &["fill", "copy"]);
+                    let attrs = attributes(*op, &["fill", "copy", BY_ELEMENT]);
                     let loaded = ir.value("tile.load", &operands, &attrs, ty);
                     (*producer, Some(loaded))
                 }
@@ -281,7 +281,8 @@ impl<'c> Plan<'c> {
         Ok(())
     }
 
-    /// A coordinate of a round beyond the last one is put outside of the view.
+    /// A coordinate of a round beyond the last one is put outside of the view, where it may be negative or
+    /// within the view; from an offset on, nothing is read before the view either.
     fn guard(
         &self,
         ir: &OpBuilder<'c>,
@@ -289,11 +290,19 @@ impl<'c> Plan<'c> {
         (index, upper): (IrValue<'c>, IrValue<'c>),
         at: &mut [IrValue<'c>],
     ) -> Result<(), Failed<'c>> {
-        let buffer = buffer_of(producer.fill()).and_then(view_of);
-        let extent = buffer.and_then(|view| view.layout.inner().mode(0)?.size().as_static());
-        let Some(first) = at.first_mut() else {
+        let old = producer
+            .at()
+            .map_err(|message| (producer.fetch(), message))?;
+        let counted: Vec<usize> = (0..at.len()).filter(|axis| !old.is_offset(*axis)).collect();
+        let Some(axis) = counted.first().copied() else {
             return Ok(());
         };
+        if counted.iter().all(|axis| self.grows(old.values[*axis])) {
+            return Ok(());
+        }
+        let buffer = buffer_of(producer.fill()).and_then(view_of);
+        let extent = buffer.and_then(|view| view.layout.inner().mode(axis)?.size().as_static());
+        let first = &mut at[axis];
         let outside = OUTSIDE / extent.unwrap_or(1).max(1);
         let outside = ir.constant(outside, &first.r#type().to_string());
         let less = [("predicate", ir.attr("2 : i64"))];

@@ -1,12 +1,13 @@
 //! Which tiled copies bring an operand to shared memory, and read it.
 use super::Failed;
+use crate::passes::tile::coordinate::Coordinate;
 use cutec_dialects::atoms::{Cache, CopyAtom, CopyOp};
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::semantics::{Attrs, SemError, check, evaluate};
 use cutec_dialects::tile::{TileLayout, TileType};
 use cutec_dialects::types::{Vars, copy_layouts, parse_type};
 use cutec_dialects::value::{TiledCopyVal, TiledMmaVal, Val};
-use cutec_layout::tv;
+use cutec_layout::{Int, tv};
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::sync::Arc;
 
@@ -84,7 +85,7 @@ fn loader(tile: &TileType, bytes: i64, cache: &str, fast: usize, threads: i64) -
 
 /// Whether a tiled copy can bring a tile of a view to a buffer, at the edges as well.
 pub(super) fn reaches(
-    view: IrValue,
+    (view, at): (IrValue, &Coordinate),
     buffer: &str,
     copy: &str,
     shape: &[i64],
@@ -95,13 +96,27 @@ pub(super) fn reaches(
     let view = val(&view.r#type().to_string())?;
     let (buffer, copy, thread) = (val(buffer)?, val(copy)?, val("i32")?);
     let tile = val(&format!("!cute.int_tuple<\"({},{})\">", shape[0], shape[1]))?;
-    let coord = val("!cute.coord<\"(?,?)\">")?;
+    // From offsets on it is the first tile.
+    let (mut offsets, mut leaves) = (Vec::new(), Vec::new());
+    for (axis, value) in at.values.iter().enumerate() {
+        let offset = at.is_offset(axis);
+        offsets.push(match offset {
+            true => val(&value.r#type().to_string())?,
+            false => Val::Scalar(Int::ZERO),
+        });
+        leaves.push(if offset { "0" } else { "?" });
+    }
+    let coord = val(&format!("!cute.coord<\"({})\">", leaves.join(",")))?;
     let extents = of(
         "get_shape",
         &[of("get_layout", std::slice::from_ref(&view))?],
     )?;
     let identity = of("make_identity_tensor", std::slice::from_ref(&extents))?;
     let part = |whole: Val| -> Result<Val, SemError> {
+        let whole = match at.has_offsets() {
+            true => of("domain_offset", &[&[whole], &offsets[..]].concat())?,
+            false => whole,
+        };
         let tile = of("local_tile", &[whole, tile.clone(), coord.clone()])?;
         of(
             "tiled.copy.partition_S",

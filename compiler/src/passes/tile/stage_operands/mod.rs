@@ -7,6 +7,7 @@
 //! What a load pins is kept: `copy`, an atom or a tiled copy, and `swizzle`, which goes to the buffer.
 mod copies;
 
+use super::coordinate::Coordinate;
 use super::types::{self, Failed, fast_axis, mma_of, operand, tile_of};
 use crate::passes::walk::{
     all_inside, attributes, definition, erase, function_block_size, kernels, name_of,
@@ -16,7 +17,7 @@ use crate::passes::{Reported, report};
 use copies::{Loaders, reaches, read_atom};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::target::Target;
-use cutec_dialects::tile::{TileLayout, TileType};
+use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
 use melior::Context;
 use melior::ir::operation::OperationLike;
 
@@ -144,7 +145,8 @@ impl<'c> Staging<'c> {
             .filter_map(|index| operand_value(load, index))
             .collect();
         let filled = load.attribute("fill").is_ok();
-        let legal = |copy: &String| reaches(operands[0], buffer_type, copy, &tile.shape);
+        let at = Coordinate::of(load).map_err(|message| (load, message))?;
+        let legal = |copy: &String| reaches((operands[0], &at), buffer_type, copy, &tile.shape);
         let asynchronous = match loaders {
             Loaders::Pinned(_) if filled => {
                 let message = "an asynchronous copy fills with zeros, not with what `fill` says";
@@ -161,14 +163,15 @@ impl<'c> Staging<'c> {
         };
         if let Some(copy) = asynchronous {
             let operands = [&operands[..], &[buffer, stage]].concat();
-            let copy = ir.attr(&copy);
-            ir.op("tile.copy", &operands, &[("copy", copy)], &[]);
+            let mut attrs = attributes(load, &[BY_ELEMENT]);
+            attrs.push(("copy", ir.attr(&copy)));
+            ir.op("tile.copy", &operands, &attrs, &[]);
             return Ok(Arrives::Later);
         }
         let vector = 16 / tile.elem.bytes();
         let spread = TileLayout::blocked(&tile.shape, memory, vector, self.threads);
         let ty = tile.with_layout(spread).ir(ir.context());
-        let attrs = attributes(load, &["fill"]);
+        let attrs = attributes(load, &["fill", BY_ELEMENT]);
         let loaded = ir.value("tile.load", &operands, &attrs, ty);
         ir.op("tile.write", &[loaded, buffer, stage], &[], &[]);
         Ok(Arrives::AtOnce)

@@ -1,0 +1,154 @@
+//! What is known of an SSA integer that may be negative.
+//!
+//! [`Emitter::integer`] takes every integer to be a coordinate within something, which is not negative.
+//! Of an offset that is to be proved.
+use crate::passes::emit::Emitter;
+use crate::passes::facts::width_of;
+use crate::passes::walk::{definition, name_of, operand_value, users};
+use cutec_dialects::builder::{IrOp, IrValue, integer_value, result_of, value_key};
+use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::value::Val;
+use cutec_layout::{Int, SymInfo, Tree};
+use melior::ir::{OperationRef, ValueLike, operation::OperationLike};
+use std::collections::HashMap;
+
+/// How far a chain of definitions is followed.
+const DEPTH: usize = 16;
+
+impl<'c> Emitter<'c> {
+    /// The expression of an SSA integer, with a lower bound only where that follows from its definition.
+    pub fn signed_integer(&mut self, value: IrValue<'c>) -> Int {
+        self.signed(value, DEPTH, &mut HashMap::new())
+    }
+
+    /// An SSA integer as a variable, of which something is known to divide it.
+    pub fn offset_variable(&mut self, value: IrValue<'c>, div: i64, negative: bool) -> Int {
+        let info = SymInfo {
+            width: width_of(value),
+            div,
+            max: None,
+        };
+        match negative {
+            true => self.signed_variable(value, info),
+            false => self.variable(value, info),
+        }
+    }
+
+    fn signed(&mut self, value: IrValue<'c>, depth: usize, known: &mut HashMap<usize, Int>) -> Int {
+        if let Some(int) = known.get(&value_key(value)) {
+            return int.clone();
+        }
+        let int = match definition(value) {
+            _ if depth == 0 => self.offset_variable(value, 1, true),
+            Some(op) => self.signed_result(op, value, depth - 1, known),
+            None => self.signed_argument(value, depth - 1, known),
+        };
+        known.insert(value_key(value), int.clone());
+        int
+    }
+
+    fn signed_result(
+        &mut self,
+        op: IrOp<'c>,
+        value: IrValue<'c>,
+        depth: usize,
+        known: &mut HashMap<usize, Int>,
+    ) -> Int {
+        let name = name_of(op);
+        if name.starts_with("nvvm.read.ptx.sreg.") {
+            return self.integer(value);
+        }
+        if name == "arith.constant" {
+            let constant = op.attribute("value").ok().and_then(integer_value);
+            return match constant {
+                Some(constant) => Int::Static(constant),
+                None => self.offset_variable(value, 1, true),
+            };
+        }
+        let mut operand = |this: &mut Self, index| match operand_value(op, index) {
+            Some(operand) => this.signed(operand, depth, known),
+            None => Int::Static(i64::MIN),
+        };
+        let mut both = |this: &mut Self| (operand(this, 0), operand(this, 1));
+        let not_negative = match name.as_str() {
+            "arith.addi" | "arith.subi" | "arith.muli" => {
+                let (a, b) = both(self);
+                return match name.as_str() {
+                    "arith.addi" => a.add(&b),
+                    "arith.subi" => a.sub(&b),
+                    _ => a.mul(&b),
+                };
+            }
+            "arith.divui" | "arith.divsi" | "arith.remui" | "arith.remsi" => {
+                let (a, b) = both(self);
+                let positive = b.as_static().is_some_and(|b| b > 0);
+                match name.as_str() {
+                    "arith.divui" | "arith.divsi" if a.lower() >= 0 && positive => {
+                        return a.floor_div(&b);
+                    }
+                    _ if a.lower() >= 0 && positive => return a.modulo(&b),
+                    "arith.divsi" => a.lower() >= 0 && b.lower() >= 0,
+                    // At most the dividend, or of its sign.
+                    _ => a.lower() >= 0,
+                }
+            }
+            "arith.minsi" => {
+                let (a, b) = both(self);
+                a.lower() >= 0 && b.lower() >= 0
+            }
+            // Compared as unsigned, the smaller is at most the one that is not negative.
+            "arith.maxsi" | "arith.minui" | "arith.andi" => {
+                let (a, b) = both(self);
+                a.lower() >= 0 || b.lower() >= 0
+            }
+            "arith.select" => operand(self, 1).lower() >= 0 && operand(self, 2).lower() >= 0,
+            "arith.extsi" | "arith.index_cast" => operand(self, 0).lower() >= 0,
+            "arith.extui" => true,
+            _ => false,
+        };
+        self.offset_variable(value, 1, !not_negative)
+    }
+
+    /// Loop counters; of an argument of the kernel only what is asserted to divide it is known.
+    fn signed_argument(
+        &mut self,
+        value: IrValue<'c>,
+        depth: usize,
+        known: &mut HashMap<usize, Int>,
+    ) -> Int {
+        // SAFETY: a block argument's owner is its block, and the block has a parent operation.
+        let (parent, index) = unsafe {
+            let block = mlir_sys::mlirBlockArgumentGetOwner(value.to_raw());
+            let parent: IrOp<'c> =
+                OperationRef::from_raw(mlir_sys::mlirBlockGetParentOperation(block));
+            (
+                parent,
+                mlir_sys::mlirBlockArgumentGetArgNumber(value.to_raw()),
+            )
+        };
+        if name_of(parent) == "gpu.func" {
+            let asserted = users(value).into_iter().filter_map(asserted_divisor);
+            let div = asserted.max().unwrap_or(1);
+            return self.offset_variable(value, div, true);
+        }
+        let counts = name_of(parent) == "scf.for" && index == 0;
+        let first = operand_value(parent, 0).filter(|_| counts);
+        let first = first.map(|first| self.signed(first, depth, known));
+        match first.is_some_and(|first| first.lower() >= 0) {
+            true => self.integer(value),
+            false => self.offset_variable(value, 1, true),
+        }
+    }
+}
+
+/// What an operation asserts to divide its operand.
+fn asserted_divisor(op: IrOp) -> Option<i64> {
+    if name_of(op) != "cute.assume" {
+        return None;
+    }
+    let ty = result_of(op, 0).r#type().to_string();
+    match parse_type(&ty, &mut Vars::default()) {
+        Ok(Val::Tuple(_, Tree::Leaf(Some(declared)))) => Some(declared.div()),
+        _ => None,
+    }
+}

@@ -1,0 +1,133 @@
+//! The part of a view that a tile is.
+use super::super::coordinate::Coordinate;
+use super::super::types::view_of;
+use super::Partition;
+use crate::passes::walk::{definition, name_of};
+use cutec_dialects::builder::{IrOp, IrValue, integer_value};
+use cutec_dialects::ir::OpAttrs;
+use cutec_dialects::semantics::SemError;
+use melior::ir::{ValueLike, operation::OperationLike};
+
+/// Where a tile begins along an axis.
+enum Origin<'c> {
+    /// Behind so many tiles.
+    Tiles(IrValue<'c>),
+    /// Behind so many elements, which may be negative.
+    Elements(IrValue<'c>),
+}
+
+impl<'c> Partition<'c> {
+    /// The coordinate of a tile that is loaded, stored or copied.
+    pub(super) fn coordinate_of(&self, op: IrOp<'c>) -> Result<Coordinate<'c>, SemError> {
+        Coordinate::of(op).map_err(SemError::Illegal)
+    }
+
+    /// The tile of a shape at a coordinate of a view, its coordinates, and their bounds.
+    pub(super) fn at(
+        &mut self,
+        view: IrValue<'c>,
+        at: &Coordinate<'c>,
+        shape: &[i64],
+    ) -> Result<(IrValue<'c>, IrValue<'c>, IrValue<'c>), SemError> {
+        let extents: Vec<String> = shape.iter().map(i64::to_string).collect();
+        let tuple = |parts: &[String]| match parts {
+            [one] => one.clone(),
+            parts => format!("({})", parts.join(",")),
+        };
+        let tile = self.constant(&format!("!cute.int_tuple<\"{}\">", tuple(&extents)))?;
+        // Along an axis with an offset it is the first tile of what begins there.
+        let (mut leaves, mut counted, mut offsets) = (Vec::new(), Vec::new(), Vec::new());
+        let mut moves = false;
+        for (axis, length) in shape.iter().enumerate() {
+            match self.origin(view, at, axis, *length)? {
+                Origin::Tiles(value) => {
+                    let wide = value.r#type().to_string() == "i64";
+                    leaves.push(if wide { "?{i64}" } else { "?" }.to_string());
+                    counted.push(value);
+                    offsets.push(None);
+                }
+                Origin::Elements(value) => {
+                    leaves.push("0".to_string());
+                    offsets.push(Some(value));
+                    moves = true;
+                }
+            }
+        }
+        let coord = format!("!cute.coord<\"{}\">", tuple(&leaves));
+        let coord = match counted.is_empty() {
+            true => self.constant(&coord)?,
+            false => {
+                let ty = self.ir.ty(&coord);
+                self.ir.value("cute.make_coord", &counted, &[], ty)
+            }
+        };
+        let plain = OpAttrs::default();
+        let layout = self.cute("get_layout", &[view], &plain)?;
+        let bounds = self.cute("get_shape", &[layout], &plain)?;
+        let identity = self.cute("make_identity_tensor", &[bounds], &plain)?;
+        let (view, identity) = match moves {
+            true => (self.moved(view, &offsets)?, self.moved(identity, &offsets)?),
+            false => (view, identity),
+        };
+        let memory = self.cute("local_tile", &[view, tile, coord], &plain)?;
+        let coordinates = self.cute("local_tile", &[identity, tile, coord], &plain)?;
+        Ok((memory, coordinates, bounds))
+    }
+
+    /// Where a tile of some length begins along an axis of a view.
+    ///
+    /// A view that is known to have one tile has no other: behind it begins what is counted in elements.
+    fn origin(
+        &mut self,
+        view: IrValue<'c>,
+        at: &Coordinate<'c>,
+        axis: usize,
+        length: i64,
+    ) -> Result<Origin<'c>, SemError> {
+        let missing = || SemError::Illegal("a coordinate is missing".into());
+        let value = at.values.get(axis).copied().ok_or_else(missing)?;
+        if at.is_offset(axis) {
+            return Ok(Origin::Elements(value));
+        }
+        let mode = view_of(view).and_then(|view| view.layout.inner().mode(axis));
+        let extent = mode.and_then(|mode| mode.size().as_static());
+        if extent.is_none_or(|extent| extent > length) || is_zero(value) {
+            return Ok(Origin::Tiles(value));
+        }
+        if length == 1 {
+            return Ok(Origin::Elements(value));
+        }
+        let ty = value.r#type();
+        let width = if ty.to_string() == "i64" { "i64 " } else { "" };
+        let declared = format!("!cute.int_tuple<\"?{{{width}div={length}}}\">");
+        let length = self.ir.constant(length, &ty.to_string());
+        let offset = self.ir.value("arith.muli", &[value, length], &[], ty);
+        let attrs = OpAttrs {
+            result: Some(&declared),
+            ..OpAttrs::default()
+        };
+        Ok(Origin::Elements(self.cute("assume", &[offset], &attrs)?))
+    }
+
+    /// A view or its coordinates from offsets on.
+    fn moved(
+        &self,
+        whole: IrValue<'c>,
+        offsets: &[Option<IrValue<'c>>],
+    ) -> Result<IrValue<'c>, SemError> {
+        let mut operands = vec![whole];
+        for offset in offsets {
+            operands.push(match offset {
+                Some(offset) => *offset,
+                None => self.constant("!cute.int_tuple<\"0\">")?,
+            });
+        }
+        self.cute("domain_offset", &operands, &OpAttrs::default())
+    }
+}
+
+fn is_zero(value: IrValue) -> bool {
+    let constant = definition(value).filter(|op| name_of(*op) == "arith.constant");
+    let attribute = constant.and_then(|op| op.attribute("value").ok());
+    attribute.and_then(integer_value) == Some(0)
+}

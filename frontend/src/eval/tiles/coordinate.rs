@@ -1,0 +1,128 @@
+//! Where in a tensor a tile lies: `x.tile(shape, (i, j))` counts tiles, `x.tile(shape, at = (r, c))` elements,
+//! and of `x.tile(shape, (i, _), at = (_, c))` each says what the other leaves open.
+
+use super::parts_of;
+use crate::diagnostics::{Diagnostic, codes};
+use crate::eval::call::{ArgValue, Call};
+use crate::eval::values::{Leaf, Value};
+use crate::eval::{Evaluator, Result};
+use crate::source::Span;
+use cutec_dialects::builder::IrValue;
+use cutec_dialects::elem::Elem;
+use cutec_layout::{IntTuple, Tree};
+
+/// The coordinate of a tile.
+pub(super) struct Coordinate<'c> {
+    /// An integer for each mode.
+    pub values: Vec<IrValue<'c>>,
+    /// The modes along which it counts elements.
+    pub by_element: Vec<usize>,
+}
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    /// The coordinate that a call of `.tile` says, in a tensor of some shape.
+    pub(super) fn tile_coordinate(
+        &mut self,
+        call: &Call<'c, 'a>,
+        shape: &IntTuple,
+    ) -> Result<Coordinate<'c>> {
+        let rank = shape.rank();
+        let (tiles, elements) = (call.arg(1), call.named("at"));
+        let Some(given) = tiles.or(elements) else {
+            let message = "`.tile` needs a coordinate";
+            let label = "expected one counted in tiles, or `at = …` in elements";
+            return self.error(codes::WRONG_ARGUMENTS, call.span, message, label);
+        };
+        let mut places: Vec<Option<IrValue<'c>>> = vec![None; rank];
+        let mut by_element = Vec::new();
+        if let Some(arg) = tiles {
+            let parts = parts_of(&arg.value);
+            self.check_rank("coordinates", parts.len(), rank, arg.expr.span)?;
+            for (mode, part) in parts.iter().enumerate() {
+                places[mode] = match part {
+                    Value::Underscore if elements.is_some() => None,
+                    Value::Int(_) => Some(self.number(part, Elem::I32, arg.expr.span)?),
+                    Value::Scalar(scalar) if matches!(scalar.elem, Elem::I32 | Elem::I64) => {
+                        Some(scalar.ir)
+                    }
+                    other => return self.expected("an integer", other, arg.expr.span),
+                };
+            }
+        }
+        if let Some(arg) = elements {
+            let offsets = self.offsets(arg)?;
+            self.check_rank("offsets", offsets.len(), rank, arg.expr.span)?;
+            for (mode, offset) in offsets.into_iter().enumerate() {
+                if let Some(offset) = offset {
+                    if let Some(nested) = shape.mode(mode).filter(|extent| !extent.is_leaf()) {
+                        let message = format!("an offset along mode {mode}, which is {nested}");
+                        let label = "expected a mode of one extent";
+                        return self.error(codes::SHAPE_MISMATCH, arg.expr.span, message, label);
+                    }
+                    if places[mode].is_some() {
+                        let message = format!("mode {mode} has a coordinate and an offset");
+                        let diagnostic = Diagnostic::error(
+                            codes::WRONG_ARGUMENTS,
+                            arg.expr.span,
+                            message,
+                            "this is the offset",
+                        );
+                        let help = "write `_` for it in one of the two";
+                        return Err(self.report(diagnostic.with_help(help)));
+                    }
+                    places[mode] = Some(offset);
+                    by_element.push(mode);
+                }
+            }
+        }
+        let open = places.iter().position(Option::is_none);
+        if let Some(mode) = open {
+            let message = format!("mode {mode} has neither a coordinate nor an offset");
+            let label = "expected an integer for it";
+            return self.error(codes::WRONG_ARGUMENTS, given.expr.span, message, label);
+        }
+        Ok(Coordinate {
+            values: places.into_iter().flatten().collect(),
+            by_element,
+        })
+    }
+
+    /// The offsets that `at = …` gives; what is known to divide one stands in its type.
+    fn offsets(&mut self, arg: &ArgValue<'c, 'a>) -> Result<Vec<Option<IrValue<'c>>>> {
+        let span = arg.expr.span;
+        let leaves = match self.leaves(&arg.value, span)? {
+            Tree::Node(modes) => modes,
+            one => vec![one],
+        };
+        let mut offsets = Vec::new();
+        for leaf in leaves {
+            offsets.push(match leaf {
+                Tree::Leaf(Leaf::Underscore) => None,
+                Tree::Leaf(Leaf::Dynamic(value, _)) => Some(value),
+                Tree::Leaf(Leaf::Static(int)) => {
+                    let ir = self.ir(span)?;
+                    let ty = ir.ty(&format!("!cute.int_tuple<\"{int}\">"));
+                    Some(ir.value("cute.static", &[], &[], ty))
+                }
+                Tree::Node(_) => return self.expected("an integer", &arg.value, span),
+            });
+        }
+        Ok(offsets)
+    }
+
+    /// Whether there are as many of something as a tensor has modes.
+    pub(super) fn check_rank(
+        &mut self,
+        what: &str,
+        found: usize,
+        rank: usize,
+        span: Span,
+    ) -> Result<()> {
+        if found == rank {
+            return Ok(());
+        }
+        let message = format!("{found} {what} for a tensor of {rank} modes");
+        let label = format!("expected {rank}");
+        self.error(codes::SHAPE_MISMATCH, span, message, label)
+    }
+}
