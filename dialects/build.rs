@@ -103,6 +103,7 @@ fn main() {
         .include("cpp")
         .file("cpp/Cute.cpp")
         .file("cpp/CuteNvgpu.cpp")
+        .file("cpp/Lowering.cpp")
         .file("cpp/Registration.cpp")
         .file("cpp/Tile.cpp")
         .compile("cutecdialects");

@@ -29,7 +29,6 @@
 #include "mlir/Dialect/Index/IR/IndexDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -114,23 +113,6 @@ static LogicalResult optMain(int argc, char **argv, DialectRegistry &registry) {
 
 extern "C" {
 void cutec_insert_dialects(MlirDialectRegistry registry) { insertDialects(*unwrap(registry)); }
-
-// The upstream half of the lowering, after `convert-cute-to-gpu`.
-void cutec_add_gpu_to_llvm(MlirPassManager manager) {
-  PassManager &pm = *unwrap(manager);
-  OpPassManager &gpuModule = pm.nest<gpu::GPUModuleOp>();
-  // No canonicalizer and no CSE: LLVM does both, and faster.
-  gpuModule.addPass(createSCFToControlFlowPass());
-  ConvertGpuOpsToNVVMOpsOptions options;
-  options.indexBitwidth = 64;
-  gpuModule.addPass(createConvertGpuOpsToNVVMOps(options));
-  gpuModule.addPass(createConvertNVVMToLLVMPass());
-  gpuModule.addPass(createReconcileUnrealizedCastsPass());
-  // `.loc` lines and nothing else of debug information.
-  LLVM::DIScopeForLLVMFuncOpPassOptions scope;
-  scope.emissionKind = LLVM::DIEmissionKind::DebugDirectivesOnly;
-  pm.addPass(LLVM::createDIScopeForLLVMFuncOpPass(scope));
-}
 
 // MLIR's elimination of common subexpressions in an operation, outside of a pass manager.
 void cutec_merge_equal(MlirOperation op) {
