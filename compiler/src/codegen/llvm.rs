@@ -59,11 +59,12 @@ impl OptLevel {
         match self {
             // What kernels need and no more: fragments into registers, loop invariants out of loops,
             // small loops unrolled. LLVM's own list of this level gives the same code for the example
-            // kernels and takes more than twice as long, most of it in repeated instcombine.
+            // kernels and takes more than twice as long, most of it in repeated instcombine. Early CSE has
+            // found the loads that repeat others before GVN looks at the arithmetic.
             Self::O3 => [
                 "function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>",
                 "loop-mssa(loop-rotate,licm),simplifycfg",
-                "loop(loop-idiom,indvars,loop-deletion,loop-unroll-full),sroa<modify-cfg>,gvn",
+                "loop(loop-idiom,indvars,loop-deletion,loop-unroll-full),sroa<modify-cfg>,gvn<no-memdep>",
                 "loop-mssa(licm),loop-unroll<O3>,instcombine<no-verify-fixpoint>,simplifycfg)",
             ]
             .join(","),

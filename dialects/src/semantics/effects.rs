@@ -541,24 +541,27 @@ pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPl
     }
     let count = m.saturating_mul(n).saturating_mul(k);
     unrollable(Some(count), "instructions")?;
-    let at = |which: usize, coord: &[i64]| -> Result<Int, SemError> {
-        let modes = coord[..rests[which].1.len()]
-            .iter()
-            .map(|c| Tree::Leaf(Int::Static(*c)))
-            .collect();
-        Ok(layout::offset_at(&IntTuple::Node(modes), &rests[which].0)?)
+    // The offset of an atom is what its rows and its columns (or its k) add, each computed once.
+    let mut parts = Vec::new();
+    for (inner, extents) in &rests {
+        let along = |mode: usize| {
+            let layout = inner.mode(mode).unwrap_or_else(Layout::unit);
+            let extent = extents.get(mode).copied().unwrap_or(1).min(count);
+            let at = |index| layout::offset_at(&Tree::Leaf(Int::Static(index)), &layout);
+            (0..extent).map(at).collect::<Result<Vec<Int>, _>>()
+        };
+        parts.push([along(1)?, along(2)?]);
+    }
+    let at = |which: usize, one: i64, other: i64| {
+        let [ones, others] = &parts[which];
+        ones[one as usize].add(&others[other as usize])
     };
     let mut steps = Vec::new();
     for kk in 0..k {
         for mm in 0..m {
             for column in 0..n {
                 let nn = if mm % 2 == 0 { column } else { n - 1 - column };
-                steps.push([
-                    at(0, &[0, mm, nn])?,
-                    at(1, &[0, mm, kk])?,
-                    at(2, &[0, nn, kk])?,
-                    at(3, &[0, mm, nn])?,
-                ]);
+                steps.push([at(0, mm, nn), at(1, mm, kk), at(2, nn, kk), at(3, mm, nn)]);
             }
         }
     }

@@ -2,6 +2,7 @@
 use crate::passes::walk::{all_inside, blocks, name_of, operand_value, operations, users};
 use cutec_dialects::atoms::CopyOp;
 use cutec_dialects::builder::{IrOp, integer_value, result_of, value_key};
+use cutec_dialects::memo::type_text;
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -71,7 +72,7 @@ impl<'c> Kernel<'c> {
                 for index in 0..user.result_count() {
                     let result = result_of(user, index);
                     // Numbers that are read from it, or say how it lies, are no part of it.
-                    if result.r#type().to_string().starts_with("!cute.") {
+                    if type_text(result.r#type()).starts_with("!cute.") {
                         open.push(result);
                     }
                 }

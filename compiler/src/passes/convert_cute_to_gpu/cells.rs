@@ -8,6 +8,7 @@ use super::super::emit::Emitter;
 use super::Lowering;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Space;
+use cutec_dialects::memo::type_text;
 use cutec_dialects::value::View;
 use cutec_layout::Int;
 use melior::ir::{Type, ValueLike};
@@ -159,7 +160,7 @@ impl<'c> Lowering<'c> {
         let lane = (start - at) / bytes;
         if !whole
             || (start - at) % bytes != 0
-            || found.to_string() != format!("vector<{}x{ty}>", size / bytes)
+            || *type_text(found) != *format!("vector<{}x{}>", size / bytes, type_text(ty))
         {
             return None;
         }
