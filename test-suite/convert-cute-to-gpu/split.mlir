@@ -18,6 +18,41 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // One part is computed to its end before the next begins; constants are there from the beginning.
+  // CHECK-LABEL: gpu.func @one_by_one
+  // CHECK-NOT: vector<16x
+  // CHECK-DAG: %[[HALF:.*]] = arith.constant dense<5.000000e-01> : vector<8xf32>
+  // CHECK-DAG: %[[ONE:.*]] = arith.constant dense<1.000000e+00> : vector<8xf32>
+  // CHECK: %[[A0:.*]] = llvm.intr.fma(%{{.*}}, %[[HALF]], %[[ONE]])
+  // CHECK-NEXT: %[[B0:.*]] = llvm.call_intrinsic "llvm.fabs"(%[[A0]]) : (vector<8xf32>) -> vector<8xf32>
+  // CHECK-NEXT: arith.truncf %[[B0]]
+  // CHECK-NEXT: %[[A1:.*]] = llvm.intr.fma(%{{.*}}, %[[HALF]], %[[ONE]])
+  // CHECK-NEXT: %[[B1:.*]] = llvm.call_intrinsic "llvm.fabs"(%[[A1]]) : (vector<8xf32>) -> vector<8xf32>
+  // CHECK-NEXT: arith.truncf %[[B1]]
+  gpu.func @one_by_one() kernel {
+    %x = cute.memref.alloca() : () -> !cute.memref<f32, rmem, align<16>, "16:1">
+    %y = cute.memref.alloca() : () -> !cute.memref<bf16, rmem, align<16>, "16:1">
+    %v = cute.memref.load_vec(%x) : (!cute.memref<f32, rmem, align<16>, "16:1">) -> vector<16xf32>
+    %half = arith.constant dense<5.0e-1> : vector<16xf32>
+    %one = arith.constant dense<1.0> : vector<16xf32>
+    %a = llvm.intr.fma(%v, %half, %one) : (vector<16xf32>, vector<16xf32>, vector<16xf32>) -> vector<16xf32>
+    %b = llvm.call_intrinsic "llvm.fabs"(%a) : (vector<16xf32>) -> vector<16xf32>
+    %c = arith.truncf %b : vector<16xf32> to vector<16xbf16>
+    cute.memref.store_vec(%c, %y) : vector<16xbf16>, !cute.memref<bf16, rmem, align<16>, "16:1">
+    gpu.return
+  }
+
+  // An operation that is not known to take lane by lane gets the whole.
+  // CHECK-LABEL: gpu.func @other
+  // CHECK-COUNT-2: llvm.intr.vector.insert
+  // CHECK: llvm.call_intrinsic "llvm.vector.reverse"
+  gpu.func @other() kernel {
+    %x = cute.memref.alloca() : () -> !cute.memref<f32, rmem, align<16>, "16:1">
+    %v = cute.memref.load_vec(%x) : (!cute.memref<f32, rmem, align<16>, "16:1">) -> vector<16xf32>
+    %r = llvm.call_intrinsic "llvm.vector.reverse"(%v) : (vector<16xf32>) -> vector<16xf32>
+    gpu.return
+  }
+
   // CHECK-LABEL: gpu.func @whole
   // CHECK-COUNT-2: llvm.intr.vector.insert
   // CHECK: vector.reduction

@@ -70,6 +70,8 @@ struct Lowering<'c> {
     policies: HashMap<Evict, IrValue<'c>>,
     /// Long vectors, as the parts that were computed in their place.
     parts: HashMap<usize, Vec<IrValue<'c>>>,
+    /// Where those stand.
+    order: split::Order<'c>,
     /// What registers hold at the operation at hand.
     cells: cells::Cells<'c>,
     dead: Vec<IrOp<'c>>,
@@ -131,6 +133,7 @@ fn lower_kernel(context: &Context, function: IrOp, target: &Target) -> Result<bo
         hints: Hints::NONE,
         policies: HashMap::new(),
         parts: HashMap::new(),
+        order: split::Order::default(),
         cells: cells::Cells::default(),
         dead: Vec::new(),
     };
@@ -259,7 +262,7 @@ impl<'c> Lowering<'c> {
                 match split::long_vector(result.r#type()) {
                     Some((count, _)) => {
                         let parts = self.load_parts(&operands, count)?;
-                        self.parts.insert(value_key(result), parts);
+                        self.keep_parts(result, parts);
                     }
                     None => {
                         let value = self.load_vec(&operands, result.r#type())?;

@@ -5,21 +5,99 @@
 //! a vector of more than [`PART`] elements never comes to be: what would
 //! compute it computes its parts, until a consumer that cannot be split wants
 //! the whole.
-use super::super::walk::{name_of, operand_value};
+//!
+//! One part is computed to its end before the next begins: what is computed of
+//! a part stands behind what it is computed from ([`Order`]). A whole fragment
+//! in every intermediate result would not fit registers.
+use super::super::walk::{definition, name_of, next_operation, operand_value, stands_in};
 use super::Lowering;
-use cutec_dialects::builder::{IrOp, IrValue, result_of, value_key};
+use cutec_dialects::builder::{
+    Insertion, IrBlock, IrOp, IrValue, result_of, string_value, value_key,
+};
 use cutec_dialects::memo::type_text;
-use melior::ir::{Attribute, Identifier, OperationRef, Type, ValueLike, operation::OperationLike};
+use melior::ir::{
+    Attribute, BlockRef, Identifier, OperationRef, Type, ValueLike, operation::OperationLike,
+};
+use std::collections::HashMap;
 
 /// Elements of a part: of 16-bit elements, one 16-byte access.
 pub(super) const PART: i64 = 8;
+
+/// Intrinsics that frontends call by name, of one operand, lane by lane.
+const BY_LANE: [&str; 10] = [
+    "llvm.ceil",
+    "llvm.cos",
+    "llvm.exp2",
+    "llvm.fabs",
+    "llvm.floor",
+    "llvm.roundeven",
+    "llvm.sin",
+    "llvm.sqrt",
+    "llvm.tanh",
+    "llvm.trunc",
+];
+
+/// Where parts stand: each at a place, in the order of the program. Constants stand at the first.
+pub(super) struct Order<'c> {
+    places: HashMap<usize, usize>,
+    /// The last operation at a place; none where a part is loaded or put together.
+    last: Vec<Option<IrOp<'c>>>,
+}
+
+impl Default for Order<'_> {
+    fn default() -> Self {
+        Order {
+            places: HashMap::new(),
+            last: vec![None],
+        }
+    }
+}
+
+impl<'c> Order<'c> {
+    /// A part that has just been made has a place of its own, behind all others; behind `at` more
+    /// may be computed of it.
+    fn add(&mut self, part: IrValue<'c>, at: Option<IrOp<'c>>) {
+        self.places
+            .entry(value_key(part))
+            .or_insert(self.last.len());
+        self.last.push(at);
+    }
+
+    /// A constant stands where the kernel begins.
+    fn begin(&mut self, constant: IrValue<'c>) {
+        self.places.insert(value_key(constant), 0);
+    }
+
+    /// A part that has just been made stands last at a place that there was.
+    fn extend(&mut self, place: usize, part: IrValue<'c>) {
+        self.places.insert(value_key(part), place);
+        self.last[place] = definition(part);
+    }
+
+    /// The last place of what a part is computed from, and the operation there, where that is no
+    /// earlier than all operands; `block` is where it is to be computed.
+    fn behind(&self, operands: &[IrValue<'c>], block: IrBlock<'c>) -> Option<(usize, IrOp<'c>)> {
+        let mut last = None;
+        for operand in operands {
+            match self.places.get(&value_key(*operand)) {
+                Some(place) => last = last.max(Some(*place)),
+                // A block's argument and what another block computed are there from the beginning.
+                None if definition(*operand).is_some_and(|op| stands_in(op, block)) => return None,
+                None => {}
+            }
+        }
+        let place = last?;
+        let op = self.last[place].filter(|op| stands_in(*op, block))?;
+        Some((place, op))
+    }
+}
 
 impl<'c> Lowering<'c> {
     /// Splits an operation of another dialect, or gives it whole what it takes in parts.
     /// True when the operation is replaced by operations on parts.
     pub(super) fn split(&mut self, op: IrOp<'c>) -> bool {
         let name = name_of(op);
-        let elementwise = name.starts_with("arith.") || name == "vector.broadcast";
+        let elementwise = by_lane(op, &name);
         let result = (op.result_count() == 1).then(|| result_of(op, 0));
         if elementwise
             && let Some(result) = result
@@ -39,7 +117,7 @@ impl<'c> Lowering<'c> {
                 .collect();
             let part = |elements: &[IrValue<'c>]| self.emitter.ir.value(&name, elements, &[], ty);
             let parts = elements.chunks(PART as usize).map(part).collect();
-            self.parts.insert(value_key(result), parts);
+            self.keep_parts(result, parts);
             return true;
         }
         if name == "vector.extract"
@@ -61,6 +139,14 @@ impl<'c> Lowering<'c> {
             }
         }
         false
+    }
+
+    /// A vector is there in parts, which were loaded or put together here.
+    pub(super) fn keep_parts(&mut self, vector: IrValue<'c>, parts: Vec<IrValue<'c>>) {
+        for part in &parts {
+            self.order.add(*part, None);
+        }
+        self.parts.insert(value_key(vector), parts);
     }
 
     /// Takes one element of a vector that is there in parts from the part that has it.
@@ -121,7 +207,11 @@ impl<'c> Lowering<'c> {
             .iter()
             .map(|(name, attr)| (name.as_str(), *attr))
             .collect();
-        let parts = (0..(count / PART) as usize).map(|part| {
+        let block = op.block()?;
+        // SAFETY: the block outlives the pass.
+        let block: IrBlock<'c> = unsafe { BlockRef::from_raw(block.to_raw()) };
+        let mut made = Vec::new();
+        for part in 0..(count / PART) as usize {
             let operands: Vec<IrValue<'c>> = operands
                 .iter()
                 .map(|operand| {
@@ -130,9 +220,26 @@ impl<'c> Lowering<'c> {
                         .map_or(*operand, |parts| parts[part])
                 })
                 .collect();
-            self.emitter.ir.value(name, &operands, &attrs, part_type)
-        });
-        Some(parts.collect())
+            let constant = operands.is_empty();
+            let behind = self.order.behind(&operands, block);
+            self.emitter.ir.insertion = match behind.and_then(|(_, op)| next_operation(op)) {
+                Some(next) => Insertion::Before(next),
+                None if constant => Insertion::Before(self.entry),
+                None => Insertion::Before(op),
+            };
+            let value = self.emitter.ir.value(name, &operands, &attrs, part_type);
+            self.emitter.ir.insertion = Insertion::Before(op);
+            if constant {
+                self.order.begin(value);
+                return Some(vec![value; (count / PART) as usize]);
+            }
+            match behind {
+                Some((place, _)) => self.order.extend(place, value),
+                None => self.order.add(value, definition(value)),
+            }
+            made.push(value);
+        }
+        Some(made)
     }
 
     /// The vector that the parts make up.
@@ -151,6 +258,19 @@ impl<'c> Lowering<'c> {
             );
         }
         whole
+    }
+}
+
+/// Whether each lane of the result is computed of the same lane of each operand.
+fn by_lane(op: IrOp, name: &str) -> bool {
+    match name {
+        "vector.broadcast" | "llvm.intr.fma" | "llvm.intr.abs" => true,
+        "llvm.call_intrinsic" => op
+            .attribute("intrin")
+            .ok()
+            .and_then(string_value)
+            .is_some_and(|called| BY_LANE.contains(&called.as_str())),
+        _ => name.starts_with("arith."),
     }
 }
 
