@@ -117,9 +117,16 @@ impl<'c> Partition<'c> {
             let below = [("predicate", self.ir.attr("6 : i64"))];
             return Ok((first, extent, below));
         }
-        let length = self.ir.constant(to.tile.shape[axis], "i32");
-        let begin = self.ir.value("arith.muli", &[begin, length], &[], i32_type);
-        let left = self.ir.value("arith.subi", &[extent, begin], &[], i32_type);
+        let ty = begin.r#type();
+        let wide = ty.to_string() == "i64";
+        let extent = match wide {
+            true => self.ir.value("arith.extsi", &[extent], &[], ty),
+            false => extent,
+        };
+        let length = self.ir.constant(to.tile.shape[axis], &ty.to_string());
+        let begin = self.ir.value("arith.muli", &[begin, length], &[], ty);
+        let left = self.ir.value("arith.subi", &[extent, begin], &[], ty);
+        let left = if wide { self.narrowed(left) } else { left };
         let less = [("predicate", self.ir.attr("2 : i64"))];
         Ok((self.first_place(to, axis)?, left, less))
     }
@@ -135,18 +142,17 @@ impl<'c> Partition<'c> {
             "i32" | "i64" => offset,
             _ => self.scalar(offset, if wide { "i64" } else { "i32" })?,
         };
-        if !wide {
-            return Ok(offset);
-        }
-        let i64_type = self.ir.ty("i64");
+        Ok(if wide { self.narrowed(offset) } else { offset })
+    }
+
+    /// A number of 64 bits in 32, the last of its side where it does not fit.
+    fn narrowed(&self, number: IrValue<'c>) -> IrValue<'c> {
+        let ty = self.ir.ty("i64");
         let [least, most] = [i32::MIN, i32::MAX].map(|end| self.ir.constant(end.into(), "i64"));
-        let offset = self
-            .ir
-            .value("arith.maxsi", &[offset, least], &[], i64_type);
-        let offset = self.ir.value("arith.minsi", &[offset, most], &[], i64_type);
-        Ok(self
-            .ir
-            .value("arith.trunci", &[offset], &[], self.ir.ty("i32")))
+        let number = self.ir.value("arith.maxsi", &[number, least], &[], ty);
+        let number = self.ir.value("arith.minsi", &[number, most], &[], ty);
+        let narrow = self.ir.ty("i32");
+        self.ir.value("arith.trunci", &[number], &[], narrow)
     }
 
     fn scalar(&self, integer: IrValue<'c>, ty: &str) -> Result<IrValue<'c>, SemError> {
