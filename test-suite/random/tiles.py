@@ -190,10 +190,18 @@ class Program:
         clause = self.rng.choice(["", "pipeline(2) ", "pipeline(3) ", "pipeline(4) "])
         self.say(f"var {tile.name} = {begin};")
         self.say(f"{clause}for s in tiles({k}, {bk}) {{")
-        self.say(f"    {tile.name} += dot({a}.tile(({shape[0]}, {bk}), (0, s)), {b}.tile(({shape[1]}, {bk}), (0, s)));")
+        # A factor may be computed from what is loaded, with a number of the round.
+        kernel, factor = self.rng.choice([
+            ("{}", "1.0"), ("{}", "1.0"), ("{} * 0.5", "0.5"), ("{} * " + t + "(1 - s % 2)", f"f64(1 - l / {bk} % 2)")])
+        factors = [f"{name}.tile(({extent}, {bk}), (0, s))" for name, extent in zip((a, b), shape)]
+        which = self.rng.randrange(2)
+        factors[which] = kernel.format(factors[which])
+        if t == "f32" and shape[0] % 16 == 0 and self.rng.random() < 0.5:
+            factors = [f"f16({text})" for text in factors]
+        self.say(f"    {tile.name} += dot({factors[0]}, {factors[1]});")
         self.say("}")
         self.say(f"{tile.name} = {tile.name} / 4.0;")
-        self.keep(tile, f"({zero} + sum(l in 0..{k}) {{ {a}[i, l] * {b}[j, l] }}) / 4.0")
+        self.keep(tile, f"({zero} + sum(l in 0..{k}) {{ {a}[i, l] * {b}[j, l] * {factor} }}) / 4.0")
         return True
 
     def sliding(self):

@@ -198,4 +198,51 @@ gpu.module @kernels {
     } {tile.stages = 2 : i32}
     gpu.return
   }
+
+  // What is computed of a load on its way to the buffer is loaded ahead and computed once it is there; but not
+  // where a number of the round has a part in it.
+  // CHECK-LABEL: gpu.func @computed
+  // CHECK: scf.for
+  // CHECK: %[[AHEAD:.*]] = tile.load
+  // CHECK: tile.dot
+  // CHECK: %[[MADE:.*]] = tile.map(%[[AHEAD]])
+  // CHECK: tile.write %[[MADE]], {{.*}}tile.round = 2
+  // CHECK: tile.dot
+  // CHECK: scf.yield
+  // CHECK: scf.for
+  // CHECK: %[[NOW:.*]] = tile.load
+  // CHECK: %[[SCALED:.*]] = tile.map(%[[NOW]])
+  // CHECK: tile.write %[[SCALED]],
+  gpu.func @computed(%x: !f32, %y: !view, %n: i32) {
+    %zero = arith.constant 0.0 : f32
+    %first = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %c = tile.splat %zero : f32 -> !c
+    %s = scf.for %t = %first to %n step %one iter_args(%acc = %c) -> (!c) : i32 {
+      %l = tile.load %x[%first, %t] : !f32, i32, i32 -> tensor<64x32xf32>
+      %a = tile.map(%l) {
+      ^bb0(%e: f32):
+        %h = arith.truncf %e : f32 to bf16
+        tile.yield %h : bf16
+      } : (tensor<64x32xf32>) -> !a
+      %b = tile.load %y[%first, %t] : !view, i32, i32 -> !a
+      %d = tile.dot %a, %b, %acc : !a, !a, !c -> !c
+      scf.yield %d : !c
+    } {tile.stages = 3 : i32}
+    %r = scf.for %t = %first to %n step %one iter_args(%acc = %s) -> (!c) : i32 {
+      %l = tile.load %x[%first, %t] : !f32, i32, i32 -> tensor<64x32xf32>
+      %w = arith.sitofp %t : i32 to f32
+      %a = tile.map(%l) {
+      ^bb0(%e: f32):
+        %p = arith.mulf %e, %w : f32
+        %h = arith.truncf %p : f32 to bf16
+        tile.yield %h : bf16
+      } : (tensor<64x32xf32>) -> !a
+      %b = tile.load %y[%first, %t] : !view, i32, i32 -> !a
+      %d = tile.dot %a, %b, %acc : !a, !a, !c -> !c
+      scf.yield %d : !c
+    } {tile.stages = 3 : i32}
+    tile.store %r, %x[%first, %first] : !c, !f32, i32, i32
+    gpu.return
+  }
 }

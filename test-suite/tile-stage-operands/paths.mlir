@@ -117,4 +117,26 @@ gpu.module @kernels {
     }
     gpu.return
   }
+
+  // What is computed of a load, element by element, goes to the buffer computed.
+  // CHECK-LABEL: gpu.func @computed
+  // CHECK: %[[X:.*]] = tile.load {{.*}} -> tensor<64x32xf32
+  // CHECK: %[[Y:.*]] = tile.map(%[[X]])
+  // CHECK: tile.write %[[Y]], %[[BUFFER:.*]][
+  // CHECK: %[[Z:.*]] = tile.read %[[BUFFER]][{{.*}} [0, 0] {copy = {{.*}}ldsm
+  // CHECK-NOT: tile.convert_layout
+  // CHECK: tile.dot %[[Z]],
+  gpu.func @computed(%a: !f32_by_rows, %b: !by_rows, %i: i32) {
+    %zero = arith.constant 0.0 : f32
+    %c = tile.splat %zero : f32 -> tensor<64x64xf32>
+    %x = tile.load %a[%i, %i] : !f32_by_rows, i32, i32 -> tensor<64x32xf32>
+    %y = tile.map(%x) {
+    ^bb0(%e: f32):
+      %h = arith.truncf %e : f32 to bf16
+      tile.yield %h : bf16
+    } : (tensor<64x32xf32>) -> tensor<64x32xbf16>
+    %z = tile.load %b[%i, %i] : !by_rows, i32, i32 -> tensor<64x32xbf16>
+    %d = tile.dot %y, %z, %c : tensor<64x32xbf16>, tensor<64x32xbf16>, tensor<64x64xf32> -> tensor<64x64xf32>
+    gpu.return
+  }
 }

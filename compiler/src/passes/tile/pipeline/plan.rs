@@ -16,7 +16,7 @@ use melior::ir::{BlockLike, operation::OperationLike};
 pub(super) enum Producer<'c> {
     /// A `tile.copy`.
     Copy(IrOp<'c>),
-    /// A `tile.load` and the `tile.write` of what it loaded.
+    /// A `tile.load` and the `tile.write` of what it loaded, or of what maps made of that.
     Load(IrOp<'c>, IrOp<'c>),
 }
 
@@ -33,6 +33,21 @@ impl<'c> Producer<'c> {
         match self {
             Producer::Copy(op) | Producer::Load(_, op) => *op,
         }
+    }
+
+    /// The maps between a load and its write, in their order.
+    pub fn maps(&self) -> Vec<IrOp<'c>> {
+        let Producer::Load(load, write) = self else {
+            return Vec::new();
+        };
+        let (loaded, mut maps) = (result_of(*load, 0), Vec::new());
+        let mut made = operand_value(*write, 0);
+        while let Some(map) = made.filter(|made| *made != loaded).and_then(definition) {
+            maps.push(map);
+            made = operand_value(map, 0);
+        }
+        maps.reverse();
+        maps
     }
 
     /// The coordinate of the tile.
@@ -63,7 +78,7 @@ impl<'c> Plan<'c> {
             return Ok(None);
         };
         let inside = operations(body);
-        let producers: Vec<Producer> = inside.iter().filter_map(|op| producer(*op)).collect();
+        let producers: Vec<Producer> = inside.iter().filter_map(|op| producer(*op, body)).collect();
         let buffers: Vec<IrValue> = producers
             .iter()
             .filter_map(|producer| buffer_of(producer.fill()))
@@ -112,15 +127,38 @@ impl<'c> Plan<'c> {
 }
 
 /// What brings a tile, seen from the operation that goes to global memory.
-fn producer(op: IrOp) -> Option<Producer> {
+fn producer<'c>(op: IrOp<'c>, body: IrBlock<'c>) -> Option<Producer<'c>> {
     match name_of(op).as_str() {
         "tile.copy" => Some(Producer::Copy(op)),
-        "tile.load" => match users(result_of(op, 0)).as_slice() {
-            [write] if name_of(*write) == "tile.write" => Some(Producer::Load(op, *write)),
-            _ => None,
-        },
+        "tile.load" => {
+            let mut at = op;
+            loop {
+                match users(result_of(at, 0)).as_slice() {
+                    [write] if name_of(*write) == "tile.write" => {
+                        return Some(Producer::Load(op, *write));
+                    }
+                    [map] if is_same_in_every_round(*map, body) => at = *map,
+                    _ => return None,
+                }
+            }
+        }
         _ => None,
     }
+}
+
+/// Whether an operation is a map of one tile whose function does not depend on the round.
+fn is_same_in_every_round<'c>(op: IrOp<'c>, body: IrBlock<'c>) -> bool {
+    let mut inside = Vec::new();
+    all_inside(op, &mut inside);
+    let of_round = |value: IrValue<'c>| match definition(value) {
+        Some(op) => stands_in(op, body),
+        None => (0..body.argument_count()).any(|index| argument_of(body, index) == value),
+    };
+    let mut used = inside.iter().flat_map(|op| {
+        let operands = (0..op.operand_count()).filter_map(|index| operand_value(*op, index));
+        operands.collect::<Vec<_>>()
+    });
+    name_of(op) == "tile.map" && op.operand_count() == 1 && !used.any(of_round)
 }
 
 /// Whether a coordinate can be computed for another round: from the index of the loop and from

@@ -186,7 +186,9 @@ impl<'c> Plan<'c> {
             product.finish(sums);
         }
         for producer in &self.producers {
+            let maps = producer.maps();
             erase(producer.fill());
+            maps.into_iter().rev().for_each(erase);
             if let Producer::Load(load, _) = producer {
                 erase(*load);
             }
@@ -276,7 +278,13 @@ impl<'c> Plan<'c> {
             let buffer = operand(*write, 1)?;
             let mut attrs = attributes(*write, &["copy"]);
             attrs.push((ROUND, ir.attr(&format!("{round} : i32"))));
-            ir.op("tile.write", &[*loaded, buffer, stage], &attrs, &[]);
+            let mut made = *loaded;
+            for map in producer.maps() {
+                let again = ir.insert(clone(map));
+                set_operand(again, 0, made);
+                made = result_of(again, 0);
+            }
+            ir.op("tile.write", &[made, buffer, stage], &attrs, &[]);
         }
         Ok(())
     }

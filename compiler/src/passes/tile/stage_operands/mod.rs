@@ -4,6 +4,7 @@
 //! such a tile has a buffer of one stage. `tile.copy` brings it there with `cp.async`, or where memory
 //! does not lie in pieces that `cp.async` can copy, a `tile.load` and a `tile.write`; `tile.read` gives
 //! each product its operand. `copy` says by which instruction; a read without it is one of vectors.
+//! An operand that is computed from a load element by element goes there once it is computed.
 //! What a load pins is kept: `copy`, an atom or a tiled copy, and `swizzle`, which goes to the buffer.
 mod copies;
 
@@ -48,9 +49,15 @@ fn stage<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>>
         threads,
     };
     // Staging one erases it and what spread it anew.
-    operations.retain(|op| name_of(*op) == "tile.load");
-    for load in operations {
-        staging.load(load)?;
+    operations.retain(|op| matches!(name_of(*op).as_str(), "tile.load" | "tile.dot"));
+    for op in operations {
+        match name_of(op).as_str() {
+            "tile.load" => staging.load(op)?,
+            _ => {
+                staging.computed(op, 0)?;
+                staging.computed(op, 1)?;
+            }
+        }
     }
     Ok(())
 }
@@ -128,6 +135,40 @@ impl<'c> Staging<'c> {
             replace(loaded, read);
         }
         erase(load);
+        Ok(())
+    }
+
+    /// Stages an operand that is computed from what a load gives, element by element: a buffer has it as it is
+    /// multiplied, so that it is computed once, and the load can be ahead.
+    fn computed(&self, dot: IrOp<'c>, index: usize) -> Result<(), Failed<'c>> {
+        let spread_anew = operand_value(dot, index).and_then(definition);
+        let Some(convert) = spread_anew.filter(|op| name_of(*op) == "tile.convert_layout") else {
+            return Ok(());
+        };
+        let made = operand(convert, 0)?;
+        let alone = users(result_of(convert, 0)).len() == 1 && same_block(convert, dot);
+        let Some(load) = loaded_for(made).filter(|load| alone && same_block(*load, dot)) else {
+            return Ok(());
+        };
+        let (tile, mma) = (tile_of(convert, made)?, mma_of(dot)?);
+        let memory = fast_axis(operand(load, 0)?).map_or(1, |(axis, _)| axis);
+        let on_tensor_cores = mma.tiled.atom().shape_mnk[1] > 1;
+        let fast = if on_tensor_cores { memory } else { 0 };
+        let buffer = buffer_type(&tile, fast);
+        let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
+        ir.location = convert.location();
+        let ty = ir.ty(&buffer);
+        let allocated = ir.value("cute.memref.alloc_smem", &[], &[], ty);
+        ir.insertion = Insertion::Before(convert);
+        let stage = ir.constant(0, "i32");
+        ir.op("tile.write", &[made, allocated, stage], &[], &[]);
+        ir.insertion = Insertion::Before(dot);
+        let spread = types::operand_layout(&mma, index, &tile.shape);
+        let spread = tile.with_layout(spread.map_err(|message| (dot, message))?);
+        let atom = read_atom(&mma, index, &tile, &buffer, fast);
+        let read = self.read(&ir, (allocated, stage), &spread, atom);
+        set_operand(dot, index, read);
+        erase(convert);
         Ok(())
     }
 
@@ -228,6 +269,19 @@ fn products(loaded: IrValue) -> Vec<(IrOp, usize)> {
         }
     }
     found
+}
+
+/// The load that a tile is computed from, by maps of one tile each that nothing else uses.
+fn loaded_for(made: IrValue) -> Option<IrOp> {
+    let mut at = definition(made)?;
+    while name_of(at) == "tile.map" && users(result_of(at, 0)).len() == 1 {
+        match at.operand_count() {
+            1 => at = definition(operand_value(at, 0)?)?,
+            _ => return None,
+        }
+    }
+    let alone = name_of(at) == "tile.load" && users(result_of(at, 0)).len() == 1;
+    alone.then_some(at)
 }
 
 /// A buffer with one stage, an axis the fast one.
