@@ -138,6 +138,7 @@ pub fn cute_to_llvm<'c>(
             module.as_operation()
         );
     }
+    passes::convert_bytes::convert_bytes(context, passes::root(module), &options.target)?;
     passes::lower_printf::lower_printf(context, passes::root(module), &options.target)?;
     let start = Instant::now();
     let manager = PassManager::new(context);

@@ -8,12 +8,14 @@
 //! | [`expand_ops`](mod@expand_ops) | layout algebra on any function | arith and constructors; in `cute-opt` |
 //! | [`to_base`](mod@to_base) | constructors | llvm structs and `printf`; in `cute-opt` |
 //! | [`convert_cute_to_gpu`](mod@convert_cute_to_gpu) | cute level | arith, llvm, nvvm, scf inside `gpu.func` |
+//! | [`convert_bytes`](mod@convert_bytes) | conversions of i8 to floating numbers | arithmetic on their bits |
 //! | [`lower_printf`](mod@lower_printf) | `gpu.printf` | calls of `vprintf` |
 //! | upstream | gpu, nvvm, scf, arith, vector | LLVM dialect with line scopes |
 //!
 //! A pass reports what is wrong as an MLIR diagnostic at the operation's
 //! location, and then returns [`Reported`].
 pub mod allocate_smem;
+pub mod convert_bytes;
 pub mod convert_cute_to_gpu;
 mod emit;
 pub mod expand_ops;
@@ -68,7 +70,7 @@ pub struct PassEntry {
 }
 
 /// Every pass of this project, in the order of the pipeline.
-pub const PASSES: [PassEntry; 3] = [
+pub const PASSES: [PassEntry; 4] = [
     PassEntry {
         name: "cute-allocate-smem",
         summary: "Places the shared-memory buffers of each kernel",
@@ -78,6 +80,11 @@ pub const PASSES: [PassEntry; 3] = [
         name: "convert-cute-to-gpu",
         summary: "Lowers the cute dialect to arith, llvm and nvvm",
         run: convert_cute_to_gpu::convert_cute_to_gpu,
+    },
+    PassEntry {
+        name: "convert-bytes",
+        summary: "Makes floating numbers of bytes by arithmetic",
+        run: convert_bytes::convert_bytes,
     },
     PassEntry {
         name: "lower-printf",
@@ -107,7 +114,7 @@ const MORE: [PassEntry; 3] = [
 
 /// The pass of that number: those of the pipeline first.
 fn entry(index: usize) -> &'static PassEntry {
-    static PIPELINE: [PassEntry; 3] = PASSES;
+    static PIPELINE: [PassEntry; 4] = PASSES;
     static OTHERS: [PassEntry; 3] = MORE;
     static TILES: [PassEntry; tile::PASSES.len()] = tile::PASSES;
     let all = PIPELINE.iter().chain(&OTHERS).chain(&TILES);
@@ -140,6 +147,7 @@ pub fn opt_main(args: &[String]) -> i32 {
     cutec_dialects::ir::register_pass(make_pass::<14>);
     cutec_dialects::ir::register_pass(make_pass::<15>);
     cutec_dialects::ir::register_pass(make_pass::<16>);
+    cutec_dialects::ir::register_pass(make_pass::<17>);
     cutec_dialects::ir::opt_main(args)
 }
 

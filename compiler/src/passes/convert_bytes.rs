@@ -1,0 +1,102 @@
+//! `convert-bytes`: integers of one byte become floating numbers by arithmetic.
+//!
+//! Before: `arith.sitofp` and `arith.uitofp` of i8, or of vectors of it, to f16, bf16 and f32. After: the byte is
+//! put into the mantissa of a power of two that is large enough, and that subtracted, which is exact. The
+//! instruction for it gives a quarter of a warp its numbers in a cycle (CUDA C++ Programming Guide, "Arithmetic
+//! Instructions": conversions from and to 8-bit integers), the arithmetic all of it, and of f16 twice as many.
+use super::Reported;
+use super::walk::{all_inside, erase, kernels, name_of, operand_value, replace};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
+use cutec_dialects::target::Target;
+use melior::Context;
+use melior::ir::{ValueLike, operation::OperationLike};
+
+/// A floating type in whose mantissa a byte is put.
+struct Form {
+    float: &'static str,
+    /// The integer of the same width.
+    bits: &'static str,
+    /// The power of two of which the lowest bit of the mantissa is 1, and its bits.
+    power: f64,
+    power_bits: i64,
+}
+
+const F16: Form = Form {
+    float: "f16",
+    bits: "i16",
+    power: 1024.0,
+    power_bits: 0x6400,
+};
+const F32: Form = Form {
+    float: "f32",
+    bits: "i32",
+    power: 8_388_608.0,
+    power_bits: 0x4B00_0000,
+};
+
+/// Expands every conversion of bytes in the kernels of the module.
+pub fn convert_bytes(context: &Context, module: IrOp, _: &Target) -> Result<(), Reported> {
+    // SAFETY: the context outlives the module.
+    let context: &Context = unsafe { &*std::ptr::from_ref(context) };
+    for (_, functions) in kernels(module) {
+        for function in functions {
+            let mut inside = Vec::new();
+            all_inside(function, &mut inside);
+            for op in inside {
+                let signed = match name_of(op).as_str() {
+                    "arith.sitofp" => true,
+                    "arith.uitofp" => false,
+                    _ => continue,
+                };
+                if let Some(bytes) = operand_value(op, 0) {
+                    expand(context, op, bytes, signed);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn expand<'c>(context: &'c Context, op: IrOp<'c>, bytes: IrValue<'c>, signed: bool) {
+    let result = result_of(op, 0);
+    let (from, to) = (bytes.r#type().to_string(), result.r#type().to_string());
+    // `vector<8xi8>` and `vector<8xf16>`, or `i8` and `f16`.
+    let Some(shape) = from.strip_suffix("i8").or(from.strip_suffix("i8>")) else {
+        return;
+    };
+    let end = if shape.is_empty() { "" } else { ">" };
+    let to = to.strip_prefix(shape).and_then(|to| to.strip_suffix(end));
+    let form = match to {
+        Some("f16") => F16,
+        Some("f32" | "bf16") => F32,
+        _ => return,
+    };
+    let mut ir = OpBuilder::new(context, Insertion::Before(op));
+    ir.location = op.location();
+    let ty = |elem: &str| ir.ty(&format!("{shape}{elem}{end}"));
+    let (bits, float) = (ty(form.bits), ty(form.float));
+    let constant = |text: String, of: &str| {
+        let text = match shape {
+            "" => format!("{text} : {of}"),
+            _ => format!("dense<{text}> : {shape}{of}{end}"),
+        };
+        ir.value("arith.constant", &[], &[("value", ir.attr(&text))], ty(of))
+    };
+    let mut number = ir.value("arith.extui", &[bytes], &[], bits);
+    if signed {
+        let sign = constant("128".into(), form.bits);
+        number = ir.value("arith.xori", &[number, sign], &[], bits);
+    }
+    let power = constant(form.power_bits.to_string(), form.bits);
+    let number = ir.value("arith.ori", &[number, power], &[], bits);
+    let number = ir.value("arith.bitcast", &[number], &[], float);
+    // A sign that is turned around is 128 more.
+    let more = form.power + if signed { 128.0 } else { 0.0 };
+    let more = constant(format!("{more:.1}"), form.float);
+    let mut number = ir.value("arith.subf", &[number, more], &[], float);
+    if number.r#type() != result.r#type() {
+        number = ir.value("arith.truncf", &[number], &[], result.r#type());
+    }
+    replace(result, number);
+    erase(op);
+}
