@@ -184,7 +184,7 @@ fn reason(side: &str, view: &View, bytes: i64) -> Option<String> {
         let most = WIDEST.min(elem * (count & count.wrapping_neg()));
         let promise = match view.ptr.space {
             Space::Gmem => format!(
-                "; promise what {most} bytes take: `where … % {} == 0` for an extent or stride, `align(…) >= {most}` for a base",
+                "; promise what {most} bytes take: `where … % {} == 0` for an extent, a stride or an offset, `align(…) >= {most}` for a base",
                 most / elem
             ),
             _ => format!("; allocate it with `align = {most}`"),

@@ -11,8 +11,9 @@ use cutec_dialects::value::{Ptr, Val, View};
 use cutec_layout::tv::Operand;
 use cutec_layout::{AnyLayout, Int, Layout};
 
-pub(super) const NAMES: [&str; 10] = [
+pub(super) const NAMES: [&str; 11] = [
     "local_tile",
+    "domain_offset",
     "identity",
     "in_bounds",
     "elem_less",
@@ -55,6 +56,7 @@ pub(super) fn call<'c, 'a>(
 ) -> Option<Result<Value<'c, 'a>>> {
     Some(match name {
         "local_tile" => local_tile(ev, call),
+        "domain_offset" => domain_offset(ev, call),
         "identity" => identity(ev, call),
         "in_bounds" => in_bounds(ev, call),
         "elem_less" => elem_less(ev, call),
@@ -300,6 +302,17 @@ fn local_tile<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result
         &attrs,
         call.span,
     )
+}
+
+/// `domain_offset(tensor, (r, c))`: the same layout from offsets on, which may be negative.
+fn domain_offset<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let operands = two(ev, call)?;
+    let (name, none) = ("domain_offset", OpA::default());
+    let operands = match operands.as_slice() {
+        [tensor, Value::Tuple(offsets)] => [std::slice::from_ref(tensor), offsets].concat(),
+        _ => operands,
+    };
+    ev.op(name, name, &operands, &none, call.span)
 }
 
 /// `identity(shape)`: the tensor whose elements are their coordinates.
