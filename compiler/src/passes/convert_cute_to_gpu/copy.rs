@@ -92,7 +92,10 @@ impl<'c> Lowering<'c> {
         let targets = moved(&offsets_of(&plan.dst.vector)?, to);
         let count = sources.len() as i64;
         let value = match (src.ptr.space, dst.ptr.space) {
-            (Space::Rmem, Space::Gmem) => self.read_vector(src, &sources),
+            (Space::Rmem, Space::Gmem) => {
+                let value = self.read_vector(src, &sources);
+                self.set_free(src, count, value)
+            }
             (Space::Rmem, _) => {
                 let value = self.read_vector(src, &sources);
                 let ir = &self.emitter.ir;
@@ -119,7 +122,10 @@ impl<'c> Lowering<'c> {
     ) -> Result<(), SemError> {
         let sources = moved(&offsets_of(&plan.src.vector)?, from);
         let targets = moved(&offsets_of(&plan.dst.vector)?, to);
-        let value = self.read_vector(src, &sources);
+        let mut value = self.read_vector(src, &sources);
+        if dst.ptr.space == Space::Gmem {
+            value = self.set_free(src, sources.len() as i64, value);
+        }
         self.write_vector(dst, &targets, value);
         Ok(())
     }

@@ -292,7 +292,10 @@ impl<'c> Lowering<'c> {
         );
         let width = contiguous_width(src, &from).min(contiguous_width(dst, &to));
         for (from, to) in from.iter().zip(&to).step_by(width as usize) {
-            let value = self.load_contiguous(src, from, width);
+            let mut value = self.load_contiguous(src, from, width);
+            if dst.ptr.space == Space::Gmem {
+                value = self.set_free(src, width, value);
+            }
             self.store_contiguous(dst, to, width, value);
         }
         Ok(())

@@ -20,6 +20,7 @@ mod loops;
 mod memory;
 mod signs;
 mod split;
+mod sums;
 
 pub(super) use memory::contiguous_width;
 
@@ -43,7 +44,7 @@ use cutec_dialects::value::{Val, without_underscore};
 use cutec_layout::{IntTuple, SymInfo, Tree, Width};
 use melior::Context;
 use melior::ir::{BlockLike, OperationRef, ValueLike, operation::OperationLike};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Name of the dynamic shared memory of every kernel.
 pub const SMEM_SYMBOL: &str = "cutec_smem";
@@ -74,6 +75,10 @@ struct Lowering<'c> {
     order: split::Order<'c>,
     /// What registers hold at the operation at hand.
     cells: cells::Cells<'c>,
+    /// Values that hold sums of `fma`.
+    holding: HashSet<usize>,
+    /// The bases of those that are fragments.
+    sums: HashSet<usize>,
     dead: Vec<IrOp<'c>>,
 }
 
@@ -135,6 +140,8 @@ fn lower_kernel(context: &Context, function: IrOp, target: &Target) -> Result<bo
         parts: HashMap::new(),
         order: split::Order::default(),
         cells: cells::Cells::default(),
+        holding: sums::holding_sums(function),
+        sums: HashSet::new(),
         dead: Vec::new(),
     };
     lowering.arguments(function, body)?;
@@ -356,7 +363,10 @@ impl<'c> Lowering<'c> {
         };
         match name {
             "memref.alloca" | "mma.make_fragment" | "make_fragment_like" => {
-                view.ptr.base = self.stack_slot(&view)
+                view.ptr.base = self.stack_slot(&view);
+                if self.holding.contains(&value_key(result_of(op, 0))) {
+                    self.sums.insert(view.ptr.base);
+                }
             }
             "memref.alloc_smem" => {
                 let offset = op.attribute("offset").ok().and_then(integer_value);

@@ -1,0 +1,123 @@
+//! Sums of `fma` that leave for global memory in vectors.
+//!
+//! A vector is stored from neighbouring registers. ptxas gives sums that are stored as they are such registers
+//! for the whole loop; then a sum is in the bank of the factor that was loaded with the same neighbours, and half
+//! of all `fma` read three registers of one bank. So each register goes through an instruction that ptxas neither
+//! drops nor merges with its operand: `prmt` that keeps every byte in its place.
+use super::super::walk::{all_inside, blocks, definition, name_of, operand_value, operations};
+use super::Lowering;
+use cutec_dialects::atoms::MmaOp;
+use cutec_dialects::builder::{IrOp, IrValue, result_of, value_key};
+use cutec_dialects::elem::Elem;
+use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::value::{Val, View};
+use melior::ir::{ValueLike, operation::OperationLike};
+use std::collections::HashSet;
+
+/// Operations that allocate registers.
+const FRAGMENTS: [&str; 3] = [
+    "cute.memref.alloca",
+    "cute.mma.make_fragment",
+    "cute.make_fragment_like",
+];
+
+/// The fragments of a kernel that hold sums of `fma` on f32, and the vectors of their elements.
+pub(super) fn holding_sums(function: IrOp) -> HashSet<usize> {
+    let mut operations = Vec::new();
+    all_inside(function, &mut operations);
+    let mut holding = HashSet::new();
+    // What a loop yields is seen behind the loop, so once more until nothing is added.
+    loop {
+        let before = holding.len();
+        for op in &operations {
+            holds_by(*op, &mut holding);
+        }
+        if holding.len() == before {
+            return holding;
+        }
+    }
+}
+
+/// Adds what an operation makes hold sums.
+fn holds_by(op: IrOp, holding: &mut HashSet<usize>) {
+    let fragment = |index: usize| operand_value(op, index).and_then(fragment_of);
+    match name_of(op).as_str() {
+        "cute.gemm" if adds_by_fma(op) => holding.extend(fragment(1).map(value_key)),
+        "cute.memref.load_vec" => {
+            let from = fragment(0).map(value_key);
+            if from.is_some_and(|from| holding.contains(&from)) {
+                holding.insert(value_key(result_of(op, 0)));
+            }
+        }
+        "cute.memref.store_vec" => {
+            let vector = operand_value(op, 0).map(value_key);
+            if vector.is_some_and(|vector| holding.contains(&vector)) {
+                holding.extend(fragment(1).map(value_key));
+            }
+        }
+        "scf.for" | "scf.if" => {
+            let ends = (0..op.region_count()).flat_map(|region| blocks(op, region));
+            for end in ends.filter_map(|block| operations(block).pop()) {
+                for index in 0..op.result_count() {
+                    let yielded = operand_value(end, index).map(value_key);
+                    if yielded.is_some_and(|value| holding.contains(&value)) {
+                        holding.insert(value_key(result_of(op, index)));
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn adds_by_fma(gemm: IrOp) -> bool {
+    let mma = operand_value(gemm, 0).map(|mma| mma.r#type().to_string());
+    let mma = mma.and_then(|text| parse_type(&text, &mut Vars::default()).ok());
+    let atom = match &mma {
+        Some(Val::TiledMma(tiled)) => &tiled.atom,
+        Some(Val::MmaAtom(atom)) => atom,
+        _ => return false,
+    };
+    atom.op == MmaOp::Fma && atom.c == Elem::F32
+}
+
+/// The fragment that a view in registers is a part of.
+fn fragment_of(view: IrValue) -> Option<IrValue> {
+    let mut view = view;
+    loop {
+        let op = definition(view)?;
+        if FRAGMENTS.contains(&name_of(op).as_str()) {
+            return Some(view);
+        }
+        view = (0..op.operand_count())
+            .filter_map(|index| operand_value(op, index))
+            .find(|operand| operand.r#type().to_string().starts_with("!cute.memref<"))?;
+    }
+}
+
+impl<'c> Lowering<'c> {
+    /// A vector that is to be stored, in registers of its own where it comes from a fragment of sums.
+    pub(super) fn set_free(&mut self, from: &View, count: i64, vector: IrValue<'c>) -> IrValue<'c> {
+        if count == 1 || !self.sums.contains(&from.ptr.base) {
+            return vector;
+        }
+        let ir = &self.emitter.ir;
+        let registers = ir.ty(&format!("vector<{count}xi32>"));
+        let i32_type = ir.ty("i32");
+        let attrs = [
+            ("asm_string", ir.attr("\"prmt.b32 $0, $1, $1, 0x3210;\"")),
+            ("constraints", ir.attr("\"=r,r\"")),
+        ];
+        let held = ir.value("llvm.bitcast", &[vector], &[], registers);
+        let mut free = ir.value("llvm.mlir.poison", &[], &[], registers);
+        for lane in 0..count {
+            let at = self.emitter.constant(lane, false);
+            let ir = &self.emitter.ir;
+            let register = ir.value("llvm.extractelement", &[held, at], &[], i32_type);
+            let register = ir.value("llvm.inline_asm", &[register], &attrs, i32_type);
+            free = ir.value("llvm.insertelement", &[free, register, at], &[], registers);
+        }
+        let ir = &self.emitter.ir;
+        ir.value("llvm.bitcast", &[free], &[], vector.r#type())
+    }
+}
