@@ -10,19 +10,19 @@
 
 gpu.module @kernels {
   // CHECK-LABEL: gpu.func @three
-  // CHECK: %[[SB:.*]] = cute.memref.alloc_smem() : {{.*}}"(64,32,3):(32,1,2048)"
   // CHECK: %[[SA:.*]] = cute.memref.alloc_smem() : {{.*}}"(64,32,3):(32,1,2048)"
+  // CHECK: %[[SB:.*]] = cute.memref.alloc_smem() : {{.*}}"(64,32,3):(32,1,2048)"
   // Two rounds are under way, and the first block is read.
   // CHECK-COUNT-2: tile.copy {{.*}}tile.round = 0 : i32
   // CHECK: commit.group
   // CHECK-COUNT-2: tile.copy {{.*}}tile.round = 1 : i32
   // CHECK: commit.group
   // CHECK: wait.group 1
-  // CHECK: %[[A0:.*]] = tile.read {{.*}} [0, 0] {{.*}}tensor<64x16xbf16
-  // CHECK: %[[B0:.*]] = tile.read {{.*}} [0, 0] {{.*}}tensor<64x16xbf16
+  // CHECK: %[[B0:.*]] = tile.read %[[SB]]{{.*}} [0, 0] {{.*}}tensor<64x16xbf16
+  // CHECK: %[[A0:.*]] = tile.read %[[SA]]{{.*}} [0, 0] {{.*}}tensor<64x16xbf16
   // CHECK: scf.for {{.*}} iter_args(%[[ACC:.*]] = %{{.*}}, %[[READ:.*]] = %{{.*}}, %[[WRITE:.*]] = %{{.*}}, %[[A:.*]] = %[[A0]], %[[B:.*]] = %[[B0]])
-  // CHECK: %[[A1:.*]] = tile.read %{{.*}}[%[[READ]]] [0, 16] {{.*}}tile.round = 0
-  // CHECK: %[[B1:.*]] = tile.read %{{.*}}[%[[READ]]] [0, 16] {{.*}}tile.round = 0
+  // CHECK: %[[B1:.*]] = tile.read %[[SB]][%[[READ]]] [0, 16] {{.*}}tile.round = 0
+  // CHECK: %[[A1:.*]] = tile.read %[[SA]][%[[READ]]] [0, 16] {{.*}}tile.round = 0
   // CHECK-COUNT-2: tile.copy %{{.*}}, %{{.*}}[%[[WRITE]]] {{.*}}tile.round = 2
   // CHECK: commit.group
   // CHECK: %[[C1:.*]] = tile.dot %[[A]], %[[B]], %[[ACC]]
@@ -146,12 +146,14 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // Through registers: loaded where copies begin, written before the round ends.
+  // Through registers: loaded where copies begin, written before the round ends. What is little is kept there.
   // CHECK-LABEL: gpu.func @registers
   // CHECK: tile.load
   // CHECK: tile.write {{.*}}tile.round = 0
   // CHECK: scf.for
   // CHECK: tile.load
+  // CHECK: tile.load
+  // CHECK: nvvm.bar.warp.sync
   // CHECK: tile.dot
   // CHECK: tile.write {{.*}}tile.round = 1
   // CHECK: tile.read {{.*}}tile.round = 1
@@ -164,6 +166,27 @@ gpu.module @kernels {
       %a = tile.load %x[%first, %t] : !f32, i32, i32 -> tensor<128x8xf32>
       %b = tile.load %y[%first, %t] : !f32, i32, i32 -> tensor<128x8xf32>
       %d = tile.dot %a, %b, %acc : tensor<128x8xf32>, tensor<128x8xf32>, tensor<128x128xf32> -> tensor<128x128xf32>
+      scf.yield %d : tensor<128x128xf32>
+    } {tile.stages = 2 : i32}
+    gpu.return
+  }
+
+  // 64 bytes for each thread are not.
+  // CHECK-LABEL: gpu.func @many
+  // CHECK: scf.for
+  // CHECK: tile.load
+  // CHECK: tile.load
+  // CHECK-NOT: nvvm.bar.warp.sync
+  // CHECK: scf.yield
+  gpu.func @many(%x: !f32, %y: !f32, %n: i32) {
+    %zero = arith.constant 0.0 : f32
+    %first = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %c = tile.splat %zero : f32 -> tensor<128x128xf32>
+    %s = scf.for %t = %first to %n step %one iter_args(%acc = %c) -> (tensor<128x128xf32>) : i32 {
+      %a = tile.load %x[%first, %t] : !f32, i32, i32 -> tensor<128x16xf32>
+      %b = tile.load %y[%first, %t] : !f32, i32, i32 -> tensor<128x16xf32>
+      %d = tile.dot %a, %b, %acc : tensor<128x16xf32>, tensor<128x16xf32>, tensor<128x128xf32> -> tensor<128x128xf32>
       scf.yield %d : tensor<128x128xf32>
     } {tile.stages = 2 : i32}
     gpu.return

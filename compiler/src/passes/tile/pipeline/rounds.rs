@@ -10,7 +10,7 @@ use crate::passes::walk::{
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, argument_of, integer_value, result_of, value_key,
 };
-use cutec_dialects::tile::BY_ELEMENT;
+use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
 use cutec_dialects::value::{Val, View};
 use cutec_layout::{AnyLayout, Int, Layout};
 use melior::Context;
@@ -18,6 +18,8 @@ use melior::ir::operation::OperationLike;
 use melior::ir::{Region, RegionLike, TypeLike, Value, ValueLike};
 use std::collections::HashMap;
 
+/// Bytes that a thread may keep waiting in registers for a round.
+const HELD: i64 = 32;
 /// Elements beyond every view.
 const OUTSIDE: i64 = 1 << 30;
 
@@ -170,6 +172,7 @@ impl<'c> Plan<'c> {
                 };
                 if begins && !ends {
                     fetched = self.ahead(ir, new, index, write_stage)?;
+                    hold(ir, &fetched);
                 }
                 sums = product.multiply(ir, now, sums);
                 now = next;
@@ -398,6 +401,24 @@ impl<'c> Plan<'c> {
         if self.copies() {
             wait(ir, left);
         }
+    }
+}
+
+/// Keeps loads that are few where they are begun, so that they have the round to arrive.
+///
+/// ptxas moves a load down to where it is used, but not across a barrier of its warp.
+fn hold(ir: &OpBuilder, fetched: &Fetched) {
+    let loaded = fetched.iter().filter_map(|(_, loaded)| *loaded);
+    let bytes = loaded.map(|loaded| match TileType::of(loaded.r#type()) {
+        Some(Ok(tile)) => {
+            let values = tile.layout.as_ref().map_or(0, TileLayout::values);
+            values * tile.elem.bytes()
+        }
+        _ => 0,
+    });
+    if (1..=HELD).contains(&bytes.sum()) {
+        let members = ir.constant(-1, "i32");
+        ir.op("nvvm.bar.warp.sync", &[members], &[], &[]);
     }
 }
 

@@ -87,7 +87,9 @@ impl<'c> Product<'c> {
         at: Option<At<'c>>,
     ) -> Result<[IrValue<'c>; 2], Failed<'c>> {
         let (mut read, around) = ([None; 2], ir.location);
-        for (index, factor) in self.factors.iter().enumerate() {
+        // A product goes through one row of sums after another: it begins with all of b.
+        for index in [1, 0] {
+            let factor = &self.factors[index];
             read[index] = Some(match factor {
                 Factor::Held(value) => *value,
                 Factor::Read(op) => {
