@@ -38,3 +38,25 @@ void TileDialect::initialize() {
 
 #include "TileVerifiers.inc"
 } // namespace cutec::tile
+
+// What a declared format generates keeps the body to itself until the end. Where the text is wrong behind it, operations
+// before it that name a value of the body are left with uses of what is freed. A body that the state has is cleaned up.
+ParseResult cutec::tile::MapOp::parse(OpAsmParser &parser, OperationState &result) {
+  Region *body = result.addRegion();
+  SmallVector<OpAsmParser::UnresolvedOperand> inputs;
+  FunctionType type;
+  SMLoc at = parser.getCurrentLocation();
+  if (parser.parseOperandList(inputs, OpAsmParser::Delimiter::Paren) || parser.parseRegion(*body) ||
+      parser.parseOptionalAttrDict(result.attributes) || parser.parseColonType(type))
+    return failure();
+  result.addTypes(type.getResults());
+  return parser.resolveOperands(inputs, type.getInputs(), at, result.operands);
+}
+
+void cutec::tile::MapOp::print(OpAsmPrinter &printer) {
+  printer << "(" << getInputs() << ") ";
+  printer.printRegion(getBody());
+  printer.printOptionalAttrDict((*this)->getAttrs());
+  printer << " : ";
+  printer.printFunctionalType(*this);
+}

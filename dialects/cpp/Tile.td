@@ -81,7 +81,8 @@ def Tile_MapOp : Tile_Op<"map", [RecursiveMemoryEffects, SingleBlock]> {
   let arguments = (ins Variadic<Tile_Tile>:$inputs);
   let results = (outs Tile_Tile:$result);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "`(` $inputs `)` $body attr-dict `:` functional-type($inputs, $result)";
+  // `(` $inputs `)` $body attr-dict `:` functional-type($inputs, $result), see Tile.cpp.
+  let hasCustomAssemblyFormat = 1;
 }
 def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ParentOneOf<["MapOp"]>]> {
   let summary = "The element that a map makes";
