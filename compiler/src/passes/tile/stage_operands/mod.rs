@@ -88,17 +88,9 @@ impl<'c> Staging<'c> {
             };
         };
         let tile = tile_of(load, loaded)?;
-        let view = operand(load, 0)?;
-        let on_tensor_cores = mma_of(first)?.tiled.atom().shape_mnk[1] > 1;
-        let memory = fast_axis(view).map_or(1, |(axis, _)| axis);
-        // Without `ldmatrix`, threads read neighbouring rows at once.
-        let fast = if on_tensor_cores { memory } else { 0 };
-        let buffer = buffer_type(&tile, fast);
-
         let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
         ir.location = load.location();
-        let ty = ir.ty(&buffer);
-        let allocated = ir.value("cute.memref.alloc_smem", &[], &[], ty);
+        let (allocated, buffer, [memory, fast]) = allocate(&ir, &tile, load, first)?;
         if let (Some(pinned), Some(buffer)) =
             (string_attribute(load, "swizzle"), definition(allocated))
         {
@@ -151,14 +143,9 @@ impl<'c> Staging<'c> {
             return Ok(());
         };
         let (tile, mma) = (tile_of(convert, made)?, mma_of(dot)?);
-        let memory = fast_axis(operand(load, 0)?).map_or(1, |(axis, _)| axis);
-        let on_tensor_cores = mma.tiled.atom().shape_mnk[1] > 1;
-        let fast = if on_tensor_cores { memory } else { 0 };
-        let buffer = buffer_type(&tile, fast);
         let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
         ir.location = convert.location();
-        let ty = ir.ty(&buffer);
-        let allocated = ir.value("cute.memref.alloc_smem", &[], &[], ty);
+        let (allocated, buffer, [_, fast]) = allocate(&ir, &tile, load, dot)?;
         ir.insertion = Insertion::Before(convert);
         let stage = ir.constant(0, "i32");
         ir.op("tile.write", &[made, allocated, stage], &[], &[]);
@@ -282,6 +269,22 @@ fn loaded_for(made: IrValue) -> Option<IrOp> {
     }
     let alone = name_of(at) == "tile.load" && users(result_of(at, 0)).len() == 1;
     alone.then_some(at)
+}
+
+/// A buffer for what a load brings to a product, its type, and the axes that are fast in memory and in the buffer.
+fn allocate<'c>(
+    ir: &OpBuilder<'c>,
+    tile: &TileType,
+    load: IrOp<'c>,
+    dot: IrOp<'c>,
+) -> Result<(IrValue<'c>, String, [usize; 2]), Failed<'c>> {
+    let on_tensor_cores = mma_of(dot)?.tiled.atom().shape_mnk[1] > 1;
+    let memory = fast_axis(operand(load, 0)?).map_or(1, |(axis, _)| axis);
+    // Without `ldmatrix`, threads read neighbouring rows at once.
+    let fast = if on_tensor_cores { memory } else { 0 };
+    let buffer = buffer_type(tile, fast);
+    let allocated = ir.value("cute.memref.alloc_smem", &[], &[], ir.ty(&buffer));
+    Ok((allocated, buffer, [memory, fast]))
 }
 
 /// A buffer with one stage, an axis the fast one.
