@@ -11,6 +11,7 @@ use cutec_dialects::builder::{Insertion, IrValue, result_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::hints::Hints;
 use cutec_dialects::ir::{OpAttrs, build};
+use cutec_dialects::legal::check_type;
 use cutec_dialects::memo::type_value;
 use cutec_dialects::semantics::{Attrs, SemError, evaluate};
 use cutec_dialects::types::{Vars, parse_type};
@@ -217,7 +218,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
     }
 
-    fn static_operand(&mut self, val: &Val, span: Span) -> Result<IrValue<'c>> {
+    /// A value known here as operand, where its type is one that the dialect accepts.
+    pub(super) fn static_operand(&mut self, val: &Val, span: Span) -> Result<IrValue<'c>> {
         let text = match val {
             Val::Scalar(int) => format!("!cute.int_tuple<\"{int}\">"),
             Val::Tuple(_, tuple) => {
@@ -235,6 +237,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let shown = super::values::notation(val);
             let message = format!("`{shown}` is beyond what the algebra computes");
             return self.error(codes::ARITHMETIC, span, message, "too large for an operand");
+        }
+        if let Err(message) = check_type(val) {
+            return self.error(codes::LAYOUT_ALGEBRA, span, message, "this value");
         }
         let ir = self.ir(span)?;
         let ty = ir.ty(&text);

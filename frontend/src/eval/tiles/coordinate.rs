@@ -9,6 +9,7 @@ use crate::eval::{Evaluator, Result};
 use crate::source::Span;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
+use cutec_dialects::value::Val;
 use cutec_layout::{IntTuple, Tree};
 
 /// The coordinate of a tile.
@@ -100,9 +101,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 Tree::Leaf(Leaf::Underscore) => None,
                 Tree::Leaf(Leaf::Dynamic(value, _)) => Some(value),
                 Tree::Leaf(Leaf::Static(int)) => {
-                    let ir = self.ir(span)?;
-                    let ty = ir.ty(&format!("!cute.int_tuple<\"{int}\">"));
-                    Some(ir.value("cute.static", &[], &[], ty))
+                    Some(self.static_operand(&Val::Scalar(int), span)?)
                 }
                 Tree::Node(_) => return self.expected("an integer", &arg.value, span),
             });
