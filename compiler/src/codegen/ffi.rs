@@ -18,7 +18,12 @@ opaque!(
     MemoryBuffer,
     PassOptions,
     Error,
-    DiagnosticInfo
+    DiagnosticInfo,
+    BasicBlock,
+    Builder,
+    Metadata,
+    Use,
+    Value
 );
 
 pub(super) type DiagnosticHandler = extern "C" fn(*mut DiagnosticInfo, *mut c_void);
@@ -30,6 +35,13 @@ pub(super) const SEVERITY_ERROR: c_int = 0;
 pub(super) const VERIFY_RETURN_STATUS: c_uint = 2;
 /// `LLVMAssemblyFile`
 pub(super) const ASSEMBLY_FILE: c_uint = 0;
+
+/// `LLVMFPTrunc`
+pub(super) const FP_TRUNC: c_uint = 37;
+/// `LLVMFPExt`
+pub(super) const FP_EXT: c_uint = 38;
+/// `LLVMPHI`
+pub(super) const PHI: c_uint = 44;
 
 unsafe extern "C" {
     pub(super) fn LLVMInitializeNVPTXTargetInfo();
@@ -102,4 +114,26 @@ unsafe extern "C" {
     ) -> *mut Error;
     pub(super) fn LLVMGetErrorMessage(error: *mut Error) -> *mut c_char;
     pub(super) fn LLVMDisposeErrorMessage(message: *mut c_char);
+
+    pub(super) fn LLVMGetModuleContext(module: *mut Module) -> *mut Context;
+    pub(super) fn LLVMGetFirstFunction(module: *mut Module) -> *mut Value;
+    pub(super) fn LLVMGetNextFunction(function: *mut Value) -> *mut Value;
+    pub(super) fn LLVMGetFirstBasicBlock(function: *mut Value) -> *mut BasicBlock;
+    pub(super) fn LLVMGetNextBasicBlock(block: *mut BasicBlock) -> *mut BasicBlock;
+    pub(super) fn LLVMGetFirstInstruction(block: *mut BasicBlock) -> *mut Value;
+    pub(super) fn LLVMGetNextInstruction(instruction: *mut Value) -> *mut Value;
+    pub(super) fn LLVMGetInstructionParent(instruction: *mut Value) -> *mut BasicBlock;
+    pub(super) fn LLVMGetInstructionOpcode(instruction: *mut Value) -> c_uint;
+    pub(super) fn LLVMIsAInstruction(value: *mut Value) -> *mut Value;
+    pub(super) fn LLVMGetOperand(value: *mut Value, index: c_uint) -> *mut Value;
+    pub(super) fn LLVMGetFirstUse(value: *mut Value) -> *mut Use;
+    pub(super) fn LLVMGetNextUse(at: *mut Use) -> *mut Use;
+    pub(super) fn LLVMGetUser(at: *mut Use) -> *mut Value;
+    pub(super) fn LLVMInstructionGetDebugLoc(instruction: *mut Value) -> *mut Metadata;
+    pub(super) fn LLVMInstructionSetDebugLoc(instruction: *mut Value, location: *mut Metadata);
+    pub(super) fn LLVMInstructionRemoveFromParent(instruction: *mut Value);
+    pub(super) fn LLVMCreateBuilderInContext(context: *mut Context) -> *mut Builder;
+    pub(super) fn LLVMDisposeBuilder(builder: *mut Builder);
+    pub(super) fn LLVMPositionBuilderBefore(builder: *mut Builder, next: *mut Value);
+    pub(super) fn LLVMInsertIntoBuilder(builder: *mut Builder, instruction: *mut Value);
 }

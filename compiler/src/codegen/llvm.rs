@@ -259,6 +259,7 @@ impl LlvmModule {
                 ffi::LLVMDisposeErrorMessage(message);
                 return Err(LlvmError::Optimize { reason });
             }
+            super::order::place_conversions(self.module.as_ptr());
         }
         self.collected_errors()
     }

@@ -2,6 +2,7 @@
 //!
 //! In reading order:
 //! - [`llvm`]: LLVM dialect → LLVM IR → PTX text, in process;
+//! - `order`: where conversions stand in a block before the backend;
 //! - [`locate`]: where NVIDIA's library and programs are looked for;
 //! - [`cubin`]: PTX → cubin by libnvJitLink, or by `ptxas` where the library is missing;
 //! - [`sass`]: cubin → SASS text by `nvdisasm` or `cuobjdump`;
@@ -20,6 +21,7 @@ mod ffi;
 pub mod llvm;
 pub mod locate;
 pub mod messages;
+mod order;
 pub mod sass;
 pub mod timings;
 

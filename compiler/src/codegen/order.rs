@@ -1,0 +1,138 @@
+//! Where conversions stand in a block; the backend keeps that order.
+//!
+//! What makes values smaller stands behind what it converts, what makes them larger before what
+//! takes them first: between the two only the smaller ones live. The order of the front end is that of the
+//! statements: with a tile's sums in registers, `c = bf16(f(sums + f32(bias)))` converted all of `bias`
+//! before the first addition and all results behind the last, which took more registers than there are.
+
+use super::ffi;
+use std::collections::HashMap;
+
+type Instruction = *mut ffi::Value;
+
+/// Moves the conversions of floating-point numbers in every block of a module.
+///
+/// # Safety
+/// `module` is alive, and nothing else uses it meanwhile.
+pub(super) unsafe fn place_conversions(module: *mut ffi::Module) {
+    // SAFETY: functions and blocks of a live module.
+    unsafe {
+        let builder = ffi::LLVMCreateBuilderInContext(ffi::LLVMGetModuleContext(module));
+        let mut function = ffi::LLVMGetFirstFunction(module);
+        while !function.is_null() {
+            let mut block = ffi::LLVMGetFirstBasicBlock(function);
+            while !block.is_null() {
+                raise_narrowing(builder, block);
+                sink_widening(builder, block);
+                block = ffi::LLVMGetNextBasicBlock(block);
+            }
+            function = ffi::LLVMGetNextFunction(function);
+        }
+        ffi::LLVMDisposeBuilder(builder);
+    }
+}
+
+/// Puts each `fptrunc` behind what it converts.
+///
+/// # Safety
+/// `block` is a block of a live module.
+unsafe fn raise_narrowing(builder: *mut ffi::Builder, block: *mut ffi::BasicBlock) {
+    // SAFETY: instructions of this block; each stays behind its operand and comes no later than it was.
+    unsafe {
+        for narrowing in of_block(block) {
+            if ffi::LLVMGetInstructionOpcode(narrowing) != ffi::FP_TRUNC {
+                continue;
+            }
+            let made = ffi::LLVMIsAInstruction(ffi::LLVMGetOperand(narrowing, 0));
+            if !made.is_null()
+                && ffi::LLVMGetInstructionParent(made) == block
+                && ffi::LLVMGetInstructionOpcode(made) != ffi::PHI
+            {
+                move_before(builder, narrowing, ffi::LLVMGetNextInstruction(made));
+            }
+        }
+    }
+}
+
+/// Puts each `fpext` before the first that takes it. What is converted again stays: its place and those
+/// of its users do not change together.
+///
+/// # Safety
+/// `block` is a block of a live module.
+unsafe fn sink_widening(builder: *mut ffi::Builder, block: *mut ffi::BasicBlock) {
+    // SAFETY: instructions of this block; each stays before its users, none of which is moved.
+    unsafe {
+        let instructions = of_block(block);
+        let places: HashMap<Instruction, usize> = instructions.iter().copied().zip(0..).collect();
+        for &widening in &instructions {
+            if ffi::LLVMGetInstructionOpcode(widening) != ffi::FP_EXT {
+                continue;
+            }
+            let users = users(widening);
+            let opcodes = || {
+                users
+                    .iter()
+                    .map(|user| ffi::LLVMGetInstructionOpcode(*user))
+            };
+            if opcodes().any(|opcode| [ffi::FP_EXT, ffi::FP_TRUNC].contains(&opcode)) {
+                continue;
+            }
+            let here = users
+                .iter()
+                .zip(opcodes())
+                .filter(|(_, opcode)| *opcode != ffi::PHI);
+            let first = here
+                .filter_map(|(user, _)| Some((places.get(user)?, *user)))
+                .min();
+            if let Some((_, first)) = first {
+                move_before(builder, widening, first);
+            }
+        }
+    }
+}
+
+/// # Safety
+/// `block` is a block of a live module.
+unsafe fn of_block(block: *mut ffi::BasicBlock) -> Vec<Instruction> {
+    // SAFETY: the caller's block.
+    let first = unsafe { ffi::LLVMGetFirstInstruction(block) };
+    let next = |at: &Instruction| {
+        // SAFETY: an instruction of that block.
+        let next = unsafe { ffi::LLVMGetNextInstruction(*at) };
+        (!next.is_null()).then_some(next)
+    };
+    std::iter::successors((!first.is_null()).then_some(first), next).collect()
+}
+
+/// # Safety
+/// `value` belongs to a live module.
+unsafe fn users(value: Instruction) -> Vec<Instruction> {
+    // SAFETY: the uses of a live value.
+    unsafe {
+        let mut users = Vec::new();
+        let mut at = ffi::LLVMGetFirstUse(value);
+        while !at.is_null() {
+            users.push(ffi::LLVMGetUser(at));
+            at = ffi::LLVMGetNextUse(at);
+        }
+        users
+    }
+}
+
+/// Moves an instruction; it keeps its place in the source.
+///
+/// # Safety
+/// Both belong to one live block.
+unsafe fn move_before(builder: *mut ffi::Builder, moved: Instruction, next: Instruction) {
+    if moved == next {
+        return;
+    }
+    // SAFETY: the caller's instructions; the moved one is in no block only in between.
+    unsafe {
+        let location = ffi::LLVMInstructionGetDebugLoc(moved);
+        ffi::LLVMInstructionRemoveFromParent(moved);
+        ffi::LLVMPositionBuilderBefore(builder, next);
+        ffi::LLVMInsertIntoBuilder(builder, moved);
+        ffi::LLVMInstructionSetDebugLoc(moved, location);
+    }
+}
