@@ -187,6 +187,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     let diagnostic =
                         Diagnostic::error(codes::WRONG_ARGUMENTS, arg.expr.span, message, "here");
                     let help = match names {
+                        [] if &**name == "axis" && matches!(&*call.name, "min" | "max") => {
+                            format!(
+                                "`reduce({}, x, axis = …)` combines along an axis",
+                                call.name
+                            )
+                        }
                         [] => "it takes no named ones".to_owned(),
                         names => format!(
                             "it takes {}",

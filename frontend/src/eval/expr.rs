@@ -244,7 +244,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 .map(|(elem, _)| elem_name(*elem).to_owned()),
         );
         let candidates = candidates.iter().map(String::as_str);
-        let help = closest(name, candidates).map(|found| format!("did you mean `{found}`?"));
+        let known = || closest(name, candidates).map(|found| format!("did you mean `{found}`?"));
+        let help = builtins::elsewhere::here(name)
+            .map(String::from)
+            .or_else(known);
         let diagnostic = Diagnostic::error(
             codes::UNKNOWN_NAME,
             span,
@@ -332,7 +335,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let message = format!("{found} has no field `{name}`");
                 let diagnostic =
                     Diagnostic::error(codes::UNKNOWN_NAME, span, message, "no such field");
-                Err(self.report(diagnostic.with_help(format!("a method is called: `.{name}(…)`"))))
+                Err(self.report(match builtins::instead_of_field(other, name) {
+                    Some(help) => diagnostic.with_help(help),
+                    None => diagnostic,
+                }))
             }
         }
     }

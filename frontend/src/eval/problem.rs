@@ -114,13 +114,18 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if matches!(found, Value::Error) {
             return Err(Stop::Reported);
         }
+        let by_element = what == "a bool" && matches!(found, Value::Tile(_) | Value::Vector(_));
         let found = found.describe();
-        self.error(
+        let diagnostic = Diagnostic::error(
             codes::WRONG_TYPE,
             span,
             format!("expected {what}, found {found}"),
             format!("this is {found}"),
-        )
+        );
+        Err(self.report(match by_element {
+            true => diagnostic.with_help("`select(condition, a, b)` chooses element by element"),
+            false => diagnostic,
+        }))
     }
 
     /// A value known at compile time was expected.

@@ -2,7 +2,7 @@
 
 use super::values::Value;
 use super::{Evaluator, Result, Stop};
-use crate::ast::{BinaryOp, Expr, ExprKind, Kernel, Param, TypeKind};
+use crate::ast::{BinaryOp, Expr, ExprKind, ItemKind, Kernel, Param, TypeKind};
 use crate::diagnostics::codes;
 use crate::source::Span;
 use cutec_dialects::elem::Elem;
@@ -234,12 +234,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let is_extent = matches!(source, SymbolSource::Extent { .. });
                 let later = !is_extent && extents.contains(name);
                 let known = symbols.iter().any(|symbol| symbol.name == *name);
-                if known
-                    || later
-                    || scalar
-                    || self.lookup(name).is_some()
-                    || self.items.contains_key(&**name)
-                {
+                // A function or a kernel of that name is no number.
+                let constant = matches!(self.items.get(&**name), Some(ItemKind::Const(_)));
+                if known || later || scalar || constant || self.lookup(name).is_some() {
                     continue;
                 }
                 symbols.push(Symbol {

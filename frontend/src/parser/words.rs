@@ -114,6 +114,9 @@ pub fn hint(before: &[Token<'_>], found: Option<Token<'_>>, expected: &[String])
                     .to_owned(),
             );
         }
+        (_, Some(Token::Where)) if expects("integer") => {
+            return Some("`select(condition, a, b)` chooses element by element".to_owned());
+        }
         (_, Some(Token::Const)) => {
             return Some("`const` stands at the top of a file; here use `let`".to_owned());
         }

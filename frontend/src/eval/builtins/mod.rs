@@ -3,9 +3,11 @@
 //! Most of it is one operation of the `cute` dialect: `layout` lists these. `atoms` makes copies and
 //! MMAs, `tensor` views and fragments, `memory` moves data, `math` computes on elements, `warp` and
 //! `reduce` across threads, `atomic` on elements that other threads update too, `text` says the rest.
+//! `elsewhere` knows what other languages call all that.
 
 mod atomic;
 mod atoms;
+pub(super) mod elsewhere;
 mod hints;
 mod layout;
 mod math;
@@ -181,13 +183,25 @@ pub(super) fn method<'c, 'a>(
     .with_label(receiver_span, format!("this is {found}"));
     let help = match closest(&call.name, known.iter().copied()) {
         Some(name) => Some(format!("did you mean `{name}`?")),
-        None if !known.is_empty() => Some(format!("it has {}", known.join(", "))),
-        None => None,
+        None => elsewhere::here(&call.name)
+            .map(String::from)
+            .or_else(|| (!known.is_empty()).then(|| format!("it has {}", known.join(", ")))),
     };
     Err(ev.report(match help {
         Some(help) => diagnostic.with_help(help),
         None => diagnostic,
     }))
+}
+
+/// What to write instead of `value.name`.
+pub(super) fn instead_of_field(value: &Value<'_, '_>, name: &str) -> Option<String> {
+    if super::values::elem_of(name).is_some() {
+        return Some(format!("conversions are calls: `{name}(x)`"));
+    }
+    if name == "tile" || tensor::methods_of(value).contains(&name) {
+        return Some(format!("a method is called: `.{name}(…)`"));
+    }
+    elsewhere::here(name).map(String::from)
 }
 
 /// A generic argument that is an element type.
