@@ -98,16 +98,7 @@ impl<'c> Lowering<'c> {
         let address = self.address_in(slot, Space::Rmem, &Int::Static(start), &Int::ZERO);
         let value = self.load_as(address, ty, bytes);
         if read.is_empty() {
-            let pending = false;
-            let cells = self.cells.slots.entry(slot).or_default();
-            cells.insert(
-                start,
-                Cell {
-                    bytes,
-                    value,
-                    pending,
-                },
-            );
+            self.keep(slot, start, bytes, value, false);
         }
         value
     }
@@ -124,16 +115,21 @@ impl<'c> Lowering<'c> {
                 self.write(slot, at, &cell);
             }
         }
-        let pending = true;
-        let cells = self.cells.slots.entry(slot).or_default();
-        cells.insert(
-            start,
-            Cell {
-                bytes,
-                value,
-                pending,
-            },
-        );
+        self.keep(slot, start, bytes, value, true);
+    }
+
+    /// From a byte of a slot on `bytes` bytes are `value`; `pending` where they are still to be written.
+    fn keep(&mut self, slot: usize, start: i64, bytes: i64, value: IrValue<'c>, pending: bool) {
+        let cell = Cell {
+            bytes,
+            value,
+            pending,
+        };
+        self.cells
+            .slots
+            .entry(slot)
+            .or_default()
+            .insert(start, cell);
     }
 
     fn take_overlapping(&mut self, slot: usize, start: i64, bytes: i64) -> Vec<(i64, Cell<'c>)> {

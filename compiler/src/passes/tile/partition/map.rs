@@ -3,11 +3,9 @@ use super::edges::neighbours;
 use super::place::value_places;
 use super::{Partition, Spread, operand, vector_type};
 use crate::passes::walk::{
-    all_inside, blocks, definition, name_of, operand_value, operations, set_operand, users,
+    self, all_inside, blocks, definition, name_of, operand_value, operations, set_operand, users,
 };
-use cutec_dialects::builder::{
-    Insertion, IrOp, IrValue, argument_of, integer_value, result_of, value_key,
-};
+use cutec_dialects::builder::{IrOp, IrValue, argument_of, integer_value, result_of, value_key};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
@@ -149,11 +147,10 @@ impl<'c> Partition<'c> {
 
     /// A copy of an operation for one value.
     fn copy_of(&mut self, body: &mut Body<'c>, op: IrOp<'c>, lane: usize) -> IrOp<'c> {
-        // SAFETY: the operation is alive; the copy is inserted below.
-        let copy: IrOp<'c> =
-            unsafe { OperationRef::from_raw(mlir_sys::mlirOperationClone(op.to_raw())) };
-        let mut all = vec![copy];
-        all_inside(copy, &mut all);
+        let copy = walk::clone(op);
+        // SAFETY: the copy outlives the references; what its operands need is inserted before it.
+        let mut all: Vec<IrOp<'c>> = vec![unsafe { OperationRef::from_raw(copy.to_raw()) }];
+        all_inside(all[0], &mut all);
         for inner in all {
             for index in 0..inner.operand_count() {
                 let Some(value) = operand_value(inner, index) else {
@@ -165,18 +162,7 @@ impl<'c> Partition<'c> {
                 }
             }
         }
-        if let Insertion::Before(before) = self.ir.insertion {
-            // SAFETY: the block is that of the operation before which the copy goes.
-            unsafe {
-                let block = mlir_sys::mlirOperationGetBlock(before.to_raw());
-                mlir_sys::mlirBlockInsertOwnedOperationBefore(
-                    block,
-                    before.to_raw(),
-                    copy.to_raw(),
-                );
-            }
-        }
-        copy
+        self.ir.insert(copy)
     }
 
     fn vector_of(&mut self, body: &mut Body<'c>, value: IrValue<'c>) -> IrValue<'c> {
