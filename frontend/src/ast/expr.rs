@@ -252,6 +252,11 @@ impl BinaryOp {
     pub fn is_comparison(self) -> bool {
         self.precedence() == 3
     }
+
+    /// Whether it combines bits, or bools of both sides.
+    pub fn is_bitwise(self) -> bool {
+        (4..=6).contains(&self.precedence())
+    }
 }
 
 impl UnaryOp {

@@ -31,6 +31,8 @@ pub enum ShapeProblem {
     ChainedComparison {
         first: &'static str,
         second: &'static str,
+        /// `&`, `|` or `^` between the two.
+        between: Option<&'static str>,
     },
     #[error("cannot assign to {found}")]
     AssignmentTarget { found: &'static str },
@@ -122,6 +124,13 @@ impl Problem for ShapeProblem {
         use ShapeProblem::*;
         match self {
             TooDeep { .. } => Some("name parts of it with `let`".to_owned()),
+            ChainedComparison {
+                first,
+                second,
+                between: Some(op),
+            } => Some(format!(
+                "`{op}` binds closer than a comparison: `(a {first} b) {op} (c {second} d)`"
+            )),
             ChainedComparison { second: ">", .. } => Some(
                 "generic arguments have no space before `<`: `size<1>(x)`; \
                  two comparisons are joined by `&&`"
@@ -285,13 +294,20 @@ impl ParseContext {
             && let ExprKind::Binary {
                 op: first,
                 lhs: inner,
-                ..
+                rhs: middle,
             } = &*lhs.kind
             && first.node.is_comparison()
             && inner.span.start == lhs.span.start
         {
-            let (first, second) = (first.node.symbol(), op.node.symbol());
-            self.report(op.span, &ShapeProblem::ChainedComparison { first, second });
+            let problem = ShapeProblem::ChainedComparison {
+                first: first.node.symbol(),
+                second: op.node.symbol(),
+                between: match &*middle.kind {
+                    ExprKind::Binary { op, .. } if op.node.is_bitwise() => Some(op.node.symbol()),
+                    _ => None,
+                },
+            };
+            self.report(op.span, &problem);
             return Expr::error(self.span(start, end));
         }
         self.expr(ExprKind::Binary { op, lhs, rhs }, start, end)
