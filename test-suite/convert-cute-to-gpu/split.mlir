@@ -42,6 +42,35 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // What the machine has for one number is called for each of a part, in its place; and where there are no parts.
+  // CHECK-LABEL: gpu.func @numbers
+  // CHECK-NOT: vector<16x
+  // CHECK: arith.mulf
+  // CHECK-NEXT: %[[N:.*]] = vector.extract %{{.*}}[0] : f32 from vector<8xf32>
+  // CHECK-NEXT: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f"(%[[N]]) : (f32) -> f32
+  // CHECK-COUNT-7: llvm.nvvm.ex2.approx.ftz.f
+  // CHECK-NEXT: %[[E:.*]] = vector.from_elements
+  // CHECK-NEXT: arith.truncf %[[E]]
+  // CHECK-NEXT: arith.mulf
+  // CHECK-COUNT-8: llvm.nvvm.ex2.approx.ftz.f
+  // CHECK-COUNT-3: "llvm.nvvm.rsqrt.approx.f"(%{{.*}}) : (f32) -> f32
+  // CHECK-NOT: llvm.nvvm
+  // CHECK: gpu.return
+  gpu.func @numbers() kernel {
+    %x = cute.memref.alloca() : () -> !cute.memref<f32, rmem, align<16>, "16:1">
+    %y = cute.memref.alloca() : () -> !cute.memref<bf16, rmem, align<16>, "16:1">
+    %v = cute.memref.load_vec(%x) : (!cute.memref<f32, rmem, align<16>, "16:1">) -> vector<16xf32>
+    %s = arith.mulf %v, %v : vector<16xf32>
+    %e = llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f"(%s) : (vector<16xf32>) -> vector<16xf32>
+    %c = arith.truncf %e : vector<16xf32> to vector<16xbf16>
+    cute.memref.store_vec(%c, %y) : vector<16xbf16>, !cute.memref<bf16, rmem, align<16>, "16:1">
+    %t = cute.memref.alloca() : () -> !cute.memref<f32, rmem, align<16>, "3:1">
+    %w = cute.memref.load_vec(%t) : (!cute.memref<f32, rmem, align<16>, "3:1">) -> vector<3xf32>
+    %r = llvm.call_intrinsic "llvm.nvvm.rsqrt.approx.f"(%w) : (vector<3xf32>) -> vector<3xf32>
+    cute.memref.store_vec(%r, %t) : vector<3xf32>, !cute.memref<f32, rmem, align<16>, "3:1">
+    gpu.return
+  }
+
   // An operation that is not known to take lane by lane gets the whole.
   // CHECK-LABEL: gpu.func @other
   // CHECK-COUNT-2: llvm.intr.vector.insert

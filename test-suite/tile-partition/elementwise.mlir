@@ -26,6 +26,26 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // Functions that take each lane for itself, of vectors.
+  // CHECK-LABEL: gpu.func @functions
+  // CHECK: %[[F:.*]] = llvm.intr.fma({{.*}} vector<32xf32>
+  // CHECK-NEXT: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f"(%[[F]]) : (vector<32xf32>) -> vector<32xf32>
+  // CHECK-NOT: llvm.call_intrinsic
+  // CHECK: gpu.return
+  gpu.func @functions(%x: !rows, %i: i32) {
+    %a = tile.load %x[%i, %i] : !rows, i32, i32 -> tensor<64x64xf16>
+    %b = tile.map (%a) {
+    ^bb0(%e: f16):
+      %d = arith.extf %e : f16 to f32
+      %f = llvm.intr.fma(%d, %d, %d) : (f32, f32, f32) -> f32
+      %g = llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f"(%f) : (f32) -> f32
+      %h = arith.truncf %g : f32 to f16
+      tile.yield %h : f16
+    } : (tensor<64x64xf16>) -> tensor<64x64xf16>
+    tile.store %b, %x[%i, %i] : tensor<64x64xf16>, !rows, i32, i32
+    gpu.return
+  }
+
   // Rows of any length: one element at a time.
   // CHECK-LABEL: gpu.func @odd
   // CHECK-NOT: 128 b

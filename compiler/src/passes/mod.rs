@@ -15,6 +15,7 @@
 //! A pass reports what is wrong as an MLIR diagnostic at the operation's
 //! location, and then returns [`Reported`].
 pub mod allocate_smem;
+mod by_lane;
 pub mod convert_bytes;
 pub mod convert_cute_to_gpu;
 mod emit;

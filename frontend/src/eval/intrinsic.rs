@@ -1,7 +1,7 @@
 //! Elementary functions as what the machine has.
 //!
 //! MLIR's `math` operations become calls of libdevice, which cutec does without. The instructions are
-//! those of the PTX ISA, "Floating Point Instructions": `ex2.approx`, `lg2.approx`, `rsqrt.approx`,
+//! those of the PTX ISA, "Floating Point Instructions": `ex2.approx.ftz`, `lg2.approx`, `rsqrt.approx`,
 //! `sin.approx`, `cos.approx`, `tanh.approx`, all of f32; 16-bit types go through f32. `sqrt`, `floor`,
 //! `ceil`, `round`, `trunc`, `fma` and `abs` are exact or correctly rounded. `erf` is made of two
 //! polynomials.
@@ -14,6 +14,12 @@ use crate::rules;
 use crate::source::Span;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
+
+/// Intrinsics of the NVPTX target, behind `llvm.`. Without `.ftz` the first is four instructions, for results
+/// below 2^-126.
+const EXP2: &str = "nvvm.ex2.approx.ftz.f";
+const LOG2: &str = "nvvm.lg2.approx.f";
+const RSQRT: &str = "nvvm.rsqrt.approx.f";
 
 /// erf(x)/x in x², for |x| < 1.
 const ERF_SMALL: [f64; 7] = [
@@ -87,18 +93,19 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
         match name {
             "round" => self.llvm("roundeven", value, false, span),
-            "sqrt" | "floor" | "ceil" | "trunc" | "exp2" => self.llvm(name, value, false, span),
+            "sqrt" | "floor" | "ceil" | "trunc" => self.llvm(name, value, false, span),
+            "exp2" => self.llvm(EXP2, value, false, span),
             "sin" | "cos" | "tanh" => self.llvm(name, value, true, span),
             "exp" => {
                 let scaled = self.times(value, std::f64::consts::LOG2_E, span)?;
-                self.llvm("exp2", &scaled, false, span)
+                self.llvm(EXP2, &scaled, false, span)
             }
             "log" => {
-                let log2 = self.each(value, "llvm.nvvm.lg2.approx.f", span)?;
+                let log2 = self.llvm(LOG2, value, false, span)?;
                 self.times(&log2, std::f64::consts::LN_2, span)
             }
-            "log2" => self.each(value, "llvm.nvvm.lg2.approx.f", span),
-            _ => self.each(value, "llvm.nvvm.rsqrt.approx.f", span),
+            "log2" => self.llvm(LOG2, value, false, span),
+            _ => self.llvm(RSQRT, value, false, span),
         }
     }
 
@@ -129,11 +136,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let pair = self.pair("erf", of(&size), number(4.0), span)?;
         let reach = self.elementwise("arith.minimumf", &pair, span)?;
         let missing = self.polynomial(&ERF_LARGE, &reach, span)?;
-        let missing = self.llvm("exp2", &missing, false, span)?;
+        let missing = self.llvm(EXP2, &missing, false, span)?;
         let large = self.binary(BinaryOp::Sub, number(1.0), of(&missing), span)?;
-        let mirrored = self.negate(&large, span)?;
-        let negative = self.binary(BinaryOp::Lt, of(value), number(0.0), span)?;
-        let large = self.choose(&negative, &mirrored, &large, span)?;
+        let pair = self.pair("erf", of(&large), of(value), span)?;
+        let ty = type_text(pair.elem, pair.len);
+        let large =
+            self.call_intrinsic("llvm.copysign", &[pair.lhs, pair.rhs], &ty, false, span)?;
+        let large = number_or_vector(large, pair.elem, pair.len);
         let near = self.binary(BinaryOp::Lt, of(&size), number(1.0), span)?;
         self.choose(&near, &small, &large, span)
     }
@@ -203,41 +212,30 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return self.expected("a number", value, span);
         };
         let ty = type_text(elem, len);
-        let result = self.call_intrinsic(&format!("llvm.{name}"), ir, &ty, approximate, span)?;
+        let result = self.call_intrinsic(&format!("llvm.{name}"), &[ir], &ty, approximate, span)?;
         Ok(number_or_vector(result, elem, len))
-    }
-
-    /// An intrinsic of the NVPTX target, which takes one f32 at a time.
-    fn each(
-        &mut self,
-        value: &Value<'c, 'a>,
-        intrinsic: &str,
-        span: Span,
-    ) -> Result<Value<'c, 'a>> {
-        self.each_number(value, Elem::F32, span, &mut |this, number| {
-            this.call_intrinsic(intrinsic, number, "f32", false, span)
-        })
     }
 
     fn call_intrinsic(
         &mut self,
         intrinsic: &str,
-        operand: IrValue<'c>,
+        operands: &[IrValue<'c>],
         ty: &str,
         approximate: bool,
         span: Span,
     ) -> Result<IrValue<'c>> {
+        let segments = format!("array<i32: {}, 0>", operands.len());
         let builder = self.ir(span)?;
         let mut attrs = vec![
             ("intrin", builder.attr(&format!("\"{intrinsic}\""))),
-            ("operandSegmentSizes", builder.attr("array<i32: 1, 0>")),
+            ("operandSegmentSizes", builder.attr(&segments)),
             ("op_bundle_sizes", builder.attr("array<i32>")),
         ];
         if approximate {
             attrs.push(("fastmathFlags", builder.attr("#llvm.fastmath<afn>")));
         }
         let ty = builder.ty(ty);
-        Ok(builder.value("llvm.call_intrinsic", &[operand], &attrs, ty))
+        Ok(builder.value("llvm.call_intrinsic", operands, &attrs, ty))
     }
 }
 

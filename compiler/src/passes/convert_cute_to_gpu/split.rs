@@ -9,11 +9,10 @@
 //! One part is computed to its end before the next begins: what is computed of
 //! a part stands behind what it is computed from ([`Order`]). A whole fragment
 //! in every intermediate result would not fit registers.
+use super::super::by_lane::{by_lane, lane_at_a_time};
 use super::super::walk::{definition, name_of, next_operation, operand_value, stands_in};
 use super::Lowering;
-use cutec_dialects::builder::{
-    Insertion, IrBlock, IrOp, IrValue, result_of, string_value, value_key,
-};
+use cutec_dialects::builder::{Insertion, IrBlock, IrOp, IrValue, result_of, value_key};
 use cutec_dialects::memo::type_text;
 use melior::ir::{
     Attribute, BlockRef, Identifier, OperationRef, Type, ValueLike, operation::OperationLike,
@@ -22,20 +21,6 @@ use std::collections::HashMap;
 
 /// Elements of a part: of 16-bit elements, one 16-byte access.
 pub(super) const PART: i64 = 8;
-
-/// Intrinsics that frontends call by name, of one operand, lane by lane.
-const BY_LANE: [&str; 10] = [
-    "llvm.ceil",
-    "llvm.cos",
-    "llvm.exp2",
-    "llvm.fabs",
-    "llvm.floor",
-    "llvm.roundeven",
-    "llvm.sin",
-    "llvm.sqrt",
-    "llvm.tanh",
-    "llvm.trunc",
-];
 
 /// Where parts stand: each at a place, in the order of the program. Constants stand at the first.
 pub(super) struct Order<'c> {
@@ -97,7 +82,7 @@ impl<'c> Lowering<'c> {
     /// True when the operation is replaced by operations on parts.
     pub(super) fn split(&mut self, op: IrOp<'c>) -> bool {
         let name = name_of(op);
-        let elementwise = by_lane(op, &name);
+        let elementwise = by_lane(op);
         let result = (op.result_count() == 1).then(|| result_of(op, 0));
         if elementwise
             && let Some(result) = result
@@ -105,6 +90,15 @@ impl<'c> Lowering<'c> {
             && let Some(parts) = self.split_elementwise(op, &name, count, &elem)
         {
             self.parts.insert(value_key(result), parts);
+            return true;
+        }
+        if let Some(result) = result
+            && lane_at_a_time(op)
+            && let Some((count, elem)) = vector(result.r#type())
+            && let Some(operand) = operand_value(op, 0)
+        {
+            let lanes = self.lanes(op, operand, count, &elem);
+            super::replace(result, lanes);
             return true;
         }
         if name == "vector.from_elements"
@@ -227,7 +221,10 @@ impl<'c> Lowering<'c> {
                 None if constant => Insertion::Before(self.entry),
                 None => Insertion::Before(op),
             };
-            let value = self.emitter.ir.value(name, &operands, &attrs, part_type);
+            let value = match lane_at_a_time(op) {
+                true => self.lanes(op, operands[0], PART, elem),
+                false => self.emitter.ir.value(name, &operands, &attrs, part_type),
+            };
             self.emitter.ir.insertion = Insertion::Before(op);
             if constant {
                 self.order.begin(value);
@@ -240,6 +237,24 @@ impl<'c> Lowering<'c> {
             made.push(value);
         }
         Some(made)
+    }
+
+    /// The vector of what an operation makes of each element of `operand`.
+    fn lanes(&mut self, op: IrOp<'c>, operand: IrValue<'c>, count: i64, elem: &str) -> IrValue<'c> {
+        let attrs = named_attributes(op);
+        let attrs: Vec<(&str, Attribute<'c>)> = attrs
+            .iter()
+            .map(|(name, attr)| (name.as_str(), *attr))
+            .collect();
+        let ir = &self.emitter.ir;
+        let (one, all) = (ir.ty(elem), ir.ty(&format!("vector<{count}x{elem}>")));
+        let lane = |lane: i64| {
+            let position = [("static_position", ir.attr(&format!("array<i64: {lane}>")))];
+            let number = ir.value("vector.extract", &[operand], &position, one);
+            ir.value(&name_of(op), &[number], &attrs, one)
+        };
+        let lanes: Vec<IrValue<'c>> = (0..count).map(lane).collect();
+        ir.value("vector.from_elements", &lanes, &[], all)
     }
 
     /// The vector that the parts make up.
@@ -261,28 +276,20 @@ impl<'c> Lowering<'c> {
     }
 }
 
-/// Whether each lane of the result is computed of the same lane of each operand.
-fn by_lane(op: IrOp, name: &str) -> bool {
-    match name {
-        "vector.broadcast" | "llvm.intr.fma" | "llvm.intr.abs" => true,
-        "llvm.call_intrinsic" => op
-            .attribute("intrin")
-            .ok()
-            .and_then(string_value)
-            .is_some_and(|called| BY_LANE.contains(&called.as_str())),
-        _ => name.starts_with("arith."),
-    }
-}
-
 /// Number and type of the elements of a vector that is taken apart.
 pub(super) fn long_vector(ty: Type) -> Option<(i64, String)> {
+    vector(ty).filter(|(count, _)| *count > PART && count % PART == 0)
+}
+
+/// Number and type of the elements of a vector of one axis.
+fn vector(ty: Type) -> Option<(i64, String)> {
     let text = type_text(ty);
     let (count, elem) = text
         .strip_prefix("vector<")?
         .strip_suffix('>')?
         .split_once('x')?;
     let count: i64 = count.parse().ok()?;
-    (count > PART && count % PART == 0 && !elem.contains('x')).then(|| (count, elem.into()))
+    (!elem.contains('x')).then(|| (count, elem.into()))
 }
 
 /// The number of `array<i64: 3>`.

@@ -2,6 +2,7 @@
 use super::edges::neighbours;
 use super::place::value_places;
 use super::{Partition, Spread, operand, vector_type};
+use crate::passes::by_lane::by_lane;
 use crate::passes::walk::{
     self, all_inside, blocks, definition, name_of, operand_value, operations, set_operand, users,
 };
@@ -109,7 +110,7 @@ impl<'c> Partition<'c> {
 
     fn body_operation(&mut self, body: &mut Body<'c>, op: IrOp<'c>) {
         let varies = depends(body, op);
-        if name_of(op).starts_with("arith.") && op.result_count() == 1 && varies {
+        if by_lane(op) && op.result_count() == 1 && varies {
             let operands: Vec<IrValue<'c>> = (0..op.operand_count())
                 .filter_map(|index| operand_value(op, index))
                 .map(|value| self.vector_of(body, value))

@@ -1,0 +1,46 @@
+//! Which operations of other dialects compute each lane of a vector for itself.
+
+use super::walk::name_of;
+use cutec_dialects::builder::{IrOp, string_value};
+use melior::ir::operation::OperationLike;
+
+/// Intrinsics called by name that LLVM knows of vectors, operands and result of one type.
+const OF_VECTORS: [&str; 11] = [
+    "llvm.ceil",
+    "llvm.copysign",
+    "llvm.cos",
+    "llvm.exp2",
+    "llvm.fabs",
+    "llvm.floor",
+    "llvm.roundeven",
+    "llvm.sin",
+    "llvm.sqrt",
+    "llvm.tanh",
+    "llvm.trunc",
+];
+/// Intrinsics of one f32. Above LLVM they may be called with vectors, which
+/// `convert-cute-to-gpu` takes apart.
+const OF_NUMBERS: [&str; 3] = [
+    "llvm.nvvm.ex2.approx.ftz.f",
+    "llvm.nvvm.lg2.approx.f",
+    "llvm.nvvm.rsqrt.approx.f",
+];
+
+/// Whether each lane of the result is computed of the same lane of each operand.
+pub(super) fn by_lane(op: IrOp) -> bool {
+    match name_of(op).as_str() {
+        "vector.broadcast" | "llvm.intr.fma" | "llvm.intr.abs" => true,
+        "llvm.call_intrinsic" => calls(op, &OF_VECTORS) || calls(op, &OF_NUMBERS),
+        name => name.starts_with("arith."),
+    }
+}
+
+/// Whether it is an intrinsic that has to be called for each lane.
+pub(super) fn lane_at_a_time(op: IrOp) -> bool {
+    name_of(op) == "llvm.call_intrinsic" && calls(op, &OF_NUMBERS)
+}
+
+fn calls(op: IrOp, names: &[&str]) -> bool {
+    let called = op.attribute("intrin").ok().and_then(string_value);
+    called.is_some_and(|called| names.contains(&called.as_str()))
+}
