@@ -7,9 +7,14 @@
 //! beyond the last are begun like others: outside of the view there are zeros, and nobody uses them. With
 //! that any number of rounds is right, none included.
 //!
+//! A loop without such products whose depth somebody asked for loads its tiles into registers so many rounds
+//! ahead (`registers.rs`).
+//!
 //! Every product, in a loop or not, is taken apart into the blocks of k of its tiled MMA, each read while
 //! the one before is multiplied.
 mod plan;
+mod registers;
+mod repeat;
 mod rounds;
 mod slices;
 
@@ -21,6 +26,7 @@ use cutec_dialects::target::Target;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use plan::Plan;
+use registers::Loads;
 use slices::Product;
 
 /// Stages of a loop of which nothing says the depth, if they fit the shared memory.
@@ -50,6 +56,8 @@ fn of_function<'c>(
     for of in named(function, "scf.for") {
         if let Some(plan) = Plan::of(of, function, target)? {
             plan.apply(context)?;
+        } else if let Some(loads) = Loads::of(of)? {
+            loads.apply(context)?;
         }
     }
     for dot in named(function, "tile.dot") {

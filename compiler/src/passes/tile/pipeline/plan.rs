@@ -1,4 +1,5 @@
 //! Whether and how a loop is pipelined.
+use super::repeat::Repeat;
 use super::slices::{Factor, Product, buffer_of};
 use super::{DEPTH, STAGES};
 use crate::passes::tile::coordinate::Coordinate;
@@ -95,7 +96,7 @@ impl<'c> Plan<'c> {
             let at = producer
                 .at()
                 .map_err(|message| (producer.fetch(), message))?;
-            again &= at.values.iter().all(|at| can_be_repeated(*at, body));
+            again &= at.values.iter().all(|at| Repeat { body }.is_possible(*at));
         }
         let counts = |op: IrOp<'c>| buffer_of(op).is_some_and(|buffer| buffers.contains(&buffer));
         let mut products = Vec::new();
@@ -159,27 +160,6 @@ fn is_same_in_every_round<'c>(op: IrOp<'c>, body: IrBlock<'c>) -> bool {
         operands.collect::<Vec<_>>()
     });
     name_of(op) == "tile.map" && op.operand_count() == 1 && !used.any(of_round)
-}
-
-/// Whether a coordinate can be computed for another round: from the index of the loop and from
-/// outside, by arithmetic and what is known of its results.
-fn can_be_repeated<'c>(value: IrValue<'c>, body: IrBlock<'c>) -> bool {
-    if value == argument_of(body, 0) {
-        return true;
-    }
-    match definition(value) {
-        Some(op) if stands_in(op, body) => {
-            let name = name_of(op);
-            let computes =
-                name.starts_with("arith.") || name == "cute.assume" || name == "cute.static";
-            computes
-                && (0..op.operand_count())
-                    .filter_map(|index| operand_value(op, index))
-                    .all(|operand| can_be_repeated(operand, body))
-        }
-        Some(_) => true,
-        None => !(0..body.argument_count()).any(|index| argument_of(body, index) == value),
-    }
 }
 
 /// Stages of the buffers of a loop: what it says, or as many as fit.

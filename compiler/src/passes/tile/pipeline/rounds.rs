@@ -1,15 +1,14 @@
 //! A loop whose loads are some rounds ahead.
 use super::plan::{Plan, Producer};
+use super::repeat::Repeat;
 use super::slices::{At, Factor, buffer_of};
 use crate::passes::tile::insert_barriers::ROUND;
 use crate::passes::tile::types::{Failed, operand, view_of};
 use crate::passes::walk::{
-    attributes, clone, definition, erase, name_of, operand_value, operations, replace,
-    set_attribute, set_operand, stands_in,
+    attributes, clone, erase, name_of, operand_value, operations, replace, set_attribute,
+    set_operand,
 };
-use cutec_dialects::builder::{
-    Insertion, IrOp, IrValue, OpBuilder, argument_of, integer_value, result_of, value_key,
-};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, argument_of, result_of};
 use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
 use cutec_dialects::value::{Val, View};
 use cutec_layout::{AnyLayout, Int, Layout};
@@ -20,8 +19,6 @@ use std::collections::HashMap;
 
 /// Bytes that a thread may keep waiting in registers for a round.
 const HELD: i64 = 32;
-/// Elements beyond every view.
-const OUTSIDE: i64 = 1 << 30;
 
 /// What was begun; with the tile where it is loaded and not written yet.
 type Fetched<'c> = Vec<(Producer<'c>, Option<IrValue<'c>>)>;
@@ -231,16 +228,27 @@ impl<'c> Plan<'c> {
         round: i64,
     ) -> Result<Fetched<'c>, Failed<'c>> {
         let (mut fetched, around) = (Vec::new(), ir.location);
+        let repeat = Repeat { body: self.body };
         for producer in &self.producers {
             let fetch = producer.fetch();
             ir.location = fetch.location();
             let mut clones = HashMap::new();
             let mut at = Vec::new();
             let old = producer.at().map_err(|message| (fetch, message))?;
-            for value in old.values {
-                at.push(self.for_index(ir, value, index, &mut clones)?);
+            for value in &old.values {
+                at.push(repeat.for_index(ir, *value, index, &mut clones)?);
             }
-            self.guard(ir, *producer, (index, upper), &mut at)?;
+            let buffer = buffer_of(producer.fill()).and_then(view_of);
+            let extent = |axis| {
+                buffer
+                    .as_ref()?
+                    .layout
+                    .inner()
+                    .mode(axis)?
+                    .size()
+                    .as_static()
+            };
+            repeat.guard(ir, &old, extent, (index, upper), &mut at);
             let operands = [&[operand(fetch, 0)?], &at[..]].concat();
             fetched.push(match producer {
                 Producer::Copy(op) => {
@@ -290,94 +298,6 @@ impl<'c> Plan<'c> {
             ir.op("tile.write", &[made, buffer, stage], &attrs, &[]);
         }
         Ok(())
-    }
-
-    /// A coordinate of a round beyond the last one is put outside of the view, where it may be negative or
-    /// within the view; from an offset on, nothing is read before the view either.
-    fn guard(
-        &self,
-        ir: &OpBuilder<'c>,
-        producer: Producer<'c>,
-        (index, upper): (IrValue<'c>, IrValue<'c>),
-        at: &mut [IrValue<'c>],
-    ) -> Result<(), Failed<'c>> {
-        let old = producer
-            .at()
-            .map_err(|message| (producer.fetch(), message))?;
-        let counted: Vec<usize> = (0..at.len()).filter(|axis| !old.is_offset(*axis)).collect();
-        let Some(axis) = counted.first().copied() else {
-            return Ok(());
-        };
-        if counted.iter().all(|axis| self.grows(old.values[*axis])) {
-            return Ok(());
-        }
-        let buffer = buffer_of(producer.fill()).and_then(view_of);
-        let extent = buffer.and_then(|view| view.layout.inner().mode(axis)?.size().as_static());
-        let first = &mut at[axis];
-        let outside = OUTSIDE / extent.unwrap_or(1).max(1);
-        let outside = ir.constant(outside, &first.r#type().to_string());
-        let less = [("predicate", ir.attr("2 : i64"))];
-        let there = ir.value("arith.cmpi", &[index, upper], &less, ir.ty("i1"));
-        *first = ir.value(
-            "arith.select",
-            &[there, *first, outside],
-            &[],
-            first.r#type(),
-        );
-        Ok(())
-    }
-
-    /// Whether a coordinate is never negative and grows with the index, so that beyond the last round it
-    /// is within the view or behind it.
-    fn grows(&self, value: IrValue<'c>) -> bool {
-        if value == argument_of(self.body, 0) {
-            return true;
-        }
-        let Some(op) = definition(value) else {
-            return true;
-        };
-        if !stands_in(op, self.body) {
-            return true;
-        }
-        let sides = || (0..2).filter_map(|index| operand_value(op, index));
-        let name = name_of(op);
-        (name == "arith.addi" || name == "arith.muli")
-            && sides().all(|side| self.grows(side))
-            && sides().any(|side| {
-                let number =
-                    definition(side).and_then(|op| integer_value(op.attribute("value").ok()?));
-                number.is_some_and(|number| number >= 0)
-            })
-    }
-
-    /// What a value of the loop is for another index.
-    fn for_index(
-        &self,
-        ir: &OpBuilder<'c>,
-        value: IrValue<'c>,
-        index: IrValue<'c>,
-        clones: &mut HashMap<usize, IrValue<'c>>,
-    ) -> Result<IrValue<'c>, Failed<'c>> {
-        if value == argument_of(self.body, 0) {
-            return Ok(index);
-        }
-        if let Some(clone) = clones.get(&value_key(value)) {
-            return Ok(*clone);
-        }
-        let Some(op) = definition(value).filter(|op| stands_in(*op, self.body)) else {
-            return Ok(value);
-        };
-        let mut operands = Vec::new();
-        for at in 0..op.operand_count() {
-            operands.push(self.for_index(ir, operand(op, at)?, index, clones)?);
-        }
-        let again = ir.insert(clone(op));
-        for (at, operand) in operands.into_iter().enumerate() {
-            set_operand(again, at, operand);
-        }
-        let clone = result_of(again, 0);
-        clones.insert(value_key(value), clone);
-        Ok(clone)
     }
 
     /// The stage behind one.

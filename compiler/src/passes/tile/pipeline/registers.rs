@@ -1,0 +1,186 @@
+//! A loop without products that says how deep it is: its tiles are loaded rounds ahead, into registers.
+use super::DEPTH;
+use super::repeat::Repeat;
+use crate::passes::tile::coordinate::Coordinate;
+use crate::passes::tile::types::{Failed, operand};
+use crate::passes::walk::{
+    all_inside, blocks, clone, definition, erase, name_of, operand_value, operations, replace,
+    set_operand, stands_in,
+};
+use cutec_dialects::builder::{
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, integer_value, result_of,
+};
+use cutec_dialects::tile::TileType;
+use melior::Context;
+use melior::ir::operation::OperationLike;
+use melior::ir::{Region, RegionLike, TypeLike, Value, ValueLike};
+use std::collections::HashMap;
+
+/// A loop of which some loads are made rounds ahead.
+pub(super) struct Loads<'c> {
+    of: IrOp<'c>,
+    body: IrBlock<'c>,
+    loads: Vec<IrOp<'c>>,
+    /// Rounds that are under way, the one computed included.
+    stages: i64,
+}
+
+impl<'c> Loads<'c> {
+    /// The loads of a loop that can be made ahead; `None` where it does not ask for it, or there are none.
+    pub fn of(of: IrOp<'c>) -> Result<Option<Self>, Failed<'c>> {
+        let stages = of.attribute(DEPTH).ok().and_then(integer_value);
+        let (Some(stages), Some(body)) = (stages, blocks(of, 0).into_iter().next()) else {
+            return Ok(None);
+        };
+        let mut inside = Vec::new();
+        all_inside(of, &mut inside);
+        let written: Vec<Option<IrValue>> = inside
+            .iter()
+            .filter(|op| name_of(**op) == "tile.store")
+            .map(|op| operand_value(*op, 1).and_then(base))
+            .collect();
+        let mut loads = Vec::new();
+        for load in operations(body) {
+            if name_of(load) != "tile.load" {
+                continue;
+            }
+            let view = operand(load, 0)?;
+            let from = base(view);
+            let stays = from.is_some() && written.iter().all(|to| to.is_some() && *to != from);
+            let outside = definition(view).is_none_or(|op| !stands_in(op, body));
+            let at = Coordinate::of(load).map_err(|message| (load, message))?;
+            let repeat = Repeat { body };
+            if stays && outside && at.values.iter().all(|at| repeat.is_possible(*at)) {
+                loads.push(load);
+            }
+        }
+        let plan = Loads {
+            of,
+            body,
+            loads,
+            stages,
+        };
+        Ok((stages > 1 && !plan.loads.is_empty()).then_some(plan))
+    }
+
+    /// Rewrites the loop: it carries the tiles of this round and of those under way.
+    pub fn apply(self, context: &'c Context) -> Result<(), Failed<'c>> {
+        let mut ir = OpBuilder::new(context, Insertion::Before(self.of));
+        ir.location = self.of.location();
+        let [lower, upper, step] = [
+            operand(self.of, 0)?,
+            operand(self.of, 1)?,
+            operand(self.of, 2)?,
+        ];
+        let index_type = lower.r#type();
+        let (mut index, mut carried) = (lower, Vec::new());
+        for round in 0..self.stages - 1 {
+            if round > 0 {
+                index = ir.value("arith.addi", &[index, step], &[], index_type);
+            }
+            carried.extend(self.fetch(&mut ir, (index, upper))?);
+        }
+
+        let old_count = self.of.result_count();
+        let mut operands: Vec<IrValue> = (0..old_count + 3)
+            .map(|index| operand(self.of, index))
+            .collect::<Result<_, _>>()?;
+        operands.extend(&carried);
+        let types: Vec<_> = operands[3..].iter().map(|value| value.r#type()).collect();
+        let region = Region::new();
+        // SAFETY: both regions are alive; the old loop is erased below.
+        unsafe {
+            let old = self
+                .of
+                .region(0)
+                .map_err(|error| (self.of, error.to_string()))?;
+            mlir_sys::mlirRegionTakeBody(region.to_raw(), old.to_raw());
+        }
+        let new = ir.op_with_regions("scf.for", &operands, &[], &types, vec![region]);
+        for index in 0..old_count {
+            replace(result_of(self.of, index), result_of(new, index));
+        }
+        let mut tiles: Vec<IrValue> = Vec::new();
+        for value in &carried {
+            // SAFETY: the block and the context are alive.
+            tiles.push(unsafe {
+                Value::from_raw(mlir_sys::mlirBlockAddArgument(
+                    self.body.to_raw(),
+                    value.r#type().to_raw(),
+                    self.of.location().to_raw(),
+                ))
+            });
+        }
+
+        let (Some(first), Some(end)) = (
+            operations(self.body).into_iter().next(),
+            operations(self.body).into_iter().last(),
+        ) else {
+            return Err((new, "has no end".into()));
+        };
+        ir.insertion = Insertion::Before(first);
+        let rounds = ir.constant(self.stages - 1, &index_type.to_string());
+        let distance = ir.value("arith.muli", &[rounds, step], &[], index_type);
+        let index = argument_of(self.body, 0);
+        let ahead = ir.value("arith.addi", &[index, distance], &[], index_type);
+        let fetched = self.fetch(&mut ir, (ahead, upper))?;
+        // ptxas moves a load down to where it is used, but not across a barrier of its warp.
+        let members = ir.constant(-1, "i32");
+        ir.op("nvvm.bar.warp.sync", &[members], &[], &[]);
+        for (load, tile) in self.loads.iter().zip(&tiles) {
+            replace(result_of(*load, 0), *tile);
+            erase(*load);
+        }
+        let before = (0..end.operand_count()).filter_map(|index| operand_value(end, index));
+        let later = tiles[self.loads.len()..].iter().copied();
+        let yielded: Vec<IrValue> = before.chain(later).chain(fetched).collect();
+        ir.insertion = Insertion::Before(end);
+        ir.op("scf.yield", &yielded, &[], &[]);
+        erase(end);
+        erase(self.of);
+        Ok(())
+    }
+
+    /// The tiles of the round with an index; nothing is read from beyond the last one.
+    fn fetch(
+        &self,
+        ir: &mut OpBuilder<'c>,
+        (index, upper): (IrValue<'c>, IrValue<'c>),
+    ) -> Result<Vec<IrValue<'c>>, Failed<'c>> {
+        let (repeat, around) = (Repeat { body: self.body }, ir.location);
+        let (mut fetched, mut clones) = (Vec::new(), HashMap::new());
+        for load in &self.loads {
+            ir.location = load.location();
+            let old = Coordinate::of(*load).map_err(|message| (*load, message))?;
+            let mut at = Vec::new();
+            for value in &old.values {
+                at.push(repeat.for_index(ir, *value, index, &mut clones)?);
+            }
+            let tile = TileType::of(result_of(*load, 0).r#type());
+            let extent = |axis: usize| match &tile {
+                Some(Ok(tile)) => tile.shape.get(axis).copied(),
+                _ => None,
+            };
+            repeat.guard(ir, &old, extent, (index, upper), &mut at);
+            let again = ir.insert(clone(*load));
+            for (axis, value) in at.into_iter().enumerate() {
+                set_operand(again, axis + 1, value);
+            }
+            fetched.push(result_of(again, 0));
+        }
+        ir.location = around;
+        Ok(fetched)
+    }
+}
+
+/// The pointer that a view is made of, where that is an argument.
+fn base(view: IrValue) -> Option<IrValue> {
+    let mut at = view;
+    while let Some(op) = definition(at) {
+        if !name_of(op).starts_with("cute.") {
+            return None;
+        }
+        at = operand_value(op, 0)?;
+    }
+    Some(at)
+}
