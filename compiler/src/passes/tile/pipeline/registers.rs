@@ -1,5 +1,6 @@
 //! A loop without products that says how deep it is: its tiles are loaded rounds ahead, into registers.
 use super::DEPTH;
+use super::carry::carrying;
 use super::repeat::Repeat;
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::types::{Failed, operand};
@@ -12,8 +13,8 @@ use cutec_dialects::builder::{
 };
 use cutec_dialects::tile::TileType;
 use melior::Context;
+use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
-use melior::ir::{Region, RegionLike, TypeLike, Value, ValueLike};
 use std::collections::HashMap;
 
 /// A loop of which some loads are made rounds ahead.
@@ -81,37 +82,7 @@ impl<'c> Loads<'c> {
             carried.extend(self.fetch(&mut ir, (index, upper))?);
         }
 
-        let old_count = self.of.result_count();
-        let mut operands: Vec<IrValue> = (0..old_count + 3)
-            .map(|index| operand(self.of, index))
-            .collect::<Result<_, _>>()?;
-        operands.extend(&carried);
-        let types: Vec<_> = operands[3..].iter().map(|value| value.r#type()).collect();
-        let region = Region::new();
-        // SAFETY: both regions are alive; the old loop is erased below.
-        unsafe {
-            let old = self
-                .of
-                .region(0)
-                .map_err(|error| (self.of, error.to_string()))?;
-            mlir_sys::mlirRegionTakeBody(region.to_raw(), old.to_raw());
-        }
-        let new = ir.op_with_regions("scf.for", &operands, &[], &types, vec![region]);
-        for index in 0..old_count {
-            replace(result_of(self.of, index), result_of(new, index));
-        }
-        let mut tiles: Vec<IrValue> = Vec::new();
-        for value in &carried {
-            // SAFETY: the block and the context are alive.
-            tiles.push(unsafe {
-                Value::from_raw(mlir_sys::mlirBlockAddArgument(
-                    self.body.to_raw(),
-                    value.r#type().to_raw(),
-                    self.of.location().to_raw(),
-                ))
-            });
-        }
-
+        let (new, tiles) = carrying(&ir, self.of, self.body, &carried)?;
         let (Some(first), Some(end)) = (
             operations(self.body).into_iter().next(),
             operations(self.body).into_iter().last(),

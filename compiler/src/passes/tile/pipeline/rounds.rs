@@ -1,20 +1,20 @@
 //! A loop whose loads are some rounds ahead.
+use super::carry::carrying;
 use super::plan::{Plan, Producer};
 use super::repeat::Repeat;
 use super::slices::{At, Factor, buffer_of};
 use crate::passes::tile::insert_barriers::ROUND;
 use crate::passes::tile::types::{Failed, operand, view_of};
 use crate::passes::walk::{
-    attributes, clone, erase, name_of, operand_value, operations, replace, set_attribute,
-    set_operand,
+    attributes, clone, erase, name_of, operand_value, operations, set_attribute, set_operand,
 };
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, argument_of, result_of};
 use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
 use cutec_dialects::value::{Val, View};
 use cutec_layout::{AnyLayout, Int, Layout};
 use melior::Context;
+use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
-use melior::ir::{Region, RegionLike, TypeLike, Value, ValueLike};
 use std::collections::HashMap;
 
 /// Bytes that a thread may keep waiting in registers for a round.
@@ -59,10 +59,6 @@ impl<'c> Plan<'c> {
         let read = self.products[0].read(&mut ir, 0, Some(at))?;
 
         // The loop carries the stage that is read, the one that is written, and the first block.
-        let old_count = self.of.result_count();
-        let mut operands: Vec<IrValue> = (0..old_count + 3)
-            .map(|index| operand(self.of, index))
-            .collect::<Result<_, _>>()?;
         let carried = [first, ir.constant(self.stages - 1, "i32"), read[0], read[1]];
         let carries: Vec<bool> = [true, true]
             .into_iter()
@@ -73,42 +69,19 @@ impl<'c> Plan<'c> {
                     .map(|factor| matches!(factor, Factor::Read(_))),
             )
             .collect();
-        let kept = || {
-            carried
-                .iter()
-                .zip(&carries)
-                .filter(|(_, carries)| **carries)
-        };
-        operands.extend(kept().map(|(value, _)| *value));
-        let types: Vec<_> = operands[3..].iter().map(|value| value.r#type()).collect();
-        let region = Region::new();
-        // SAFETY: both regions are alive; the old loop is erased below.
-        unsafe {
-            let old = self
-                .of
-                .region(0)
-                .map_err(|error| (self.of, error.to_string()))?;
-            mlir_sys::mlirRegionTakeBody(region.to_raw(), old.to_raw());
-        }
-        let new = ir.op_with_regions("scf.for", &operands, &[], &types, vec![region]);
-        let body = self.body;
-        for index in 0..old_count {
-            replace(result_of(self.of, index), result_of(new, index));
-        }
-        let mut inside = carried;
+        let kept = carried.iter().zip(&carries);
+        let kept: Vec<IrValue> = kept
+            .filter(|(_, carries)| **carries)
+            .map(|(value, _)| *value)
+            .collect();
+        let (new, arguments) = carrying(&ir, self.of, self.body, &kept)?;
+        let (mut inside, mut arguments) = (carried, arguments.into_iter());
         for (value, _) in inside
             .iter_mut()
             .zip(&carries)
             .filter(|(_, carries)| **carries)
         {
-            // SAFETY: the block and the context are alive.
-            *value = unsafe {
-                Value::from_raw(mlir_sys::mlirBlockAddArgument(
-                    body.to_raw(),
-                    value.r#type().to_raw(),
-                    self.of.location().to_raw(),
-                ))
-            };
+            *value = arguments.next().unwrap_or(*value);
         }
         let old = self.of;
         let copies = self.copies();
