@@ -71,6 +71,18 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // A call whose operands are of other types than its result is left as it is.
+  // CHECK-LABEL: gpu.func @other_types
+  // CHECK: llvm.call_intrinsic "llvm.nvvm.rsqrt.approx.f"() : () -> vector<16xf32>
+  // CHECK: llvm.call_intrinsic "llvm.fabs"(%{{.*}}) : (vector<16xf32>) -> vector<32xf32>
+  gpu.func @other_types() kernel {
+    %x = cute.memref.alloca() : () -> !cute.memref<f32, rmem, align<16>, "16:1">
+    %v = cute.memref.load_vec(%x) : (!cute.memref<f32, rmem, align<16>, "16:1">) -> vector<16xf32>
+    %r = llvm.call_intrinsic "llvm.nvvm.rsqrt.approx.f"() : () -> vector<16xf32>
+    %s = llvm.call_intrinsic "llvm.fabs"(%v) : (vector<16xf32>) -> vector<32xf32>
+    gpu.return
+  }
+
   // An operation that is not known to take lane by lane gets the whole.
   // CHECK-LABEL: gpu.func @other
   // CHECK-COUNT-2: llvm.intr.vector.insert

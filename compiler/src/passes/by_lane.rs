@@ -1,8 +1,8 @@
 //! Which operations of other dialects compute each lane of a vector for itself.
 
-use super::walk::name_of;
-use cutec_dialects::builder::{IrOp, string_value};
-use melior::ir::operation::OperationLike;
+use super::walk::{name_of, operand_value};
+use cutec_dialects::builder::{IrOp, IrValue, result_of, string_value};
+use melior::ir::{ValueLike, operation::OperationLike};
 
 /// Intrinsics called by name that LLVM knows of vectors, operands and result of one type.
 const OF_VECTORS: [&str; 11] = [
@@ -40,7 +40,15 @@ pub(super) fn lane_at_a_time(op: IrOp) -> bool {
     name_of(op) == "llvm.call_intrinsic" && calls(op, &OF_NUMBERS)
 }
 
+/// Whether it calls one of these, with operands of the type of its result.
 fn calls(op: IrOp, names: &[&str]) -> bool {
     let called = op.attribute("intrin").ok().and_then(string_value);
+    let operands = (0..op.operand_count()).map(|index| operand_value(op, index));
+    let types = |result: IrValue| {
+        let mut types = operands.map(|operand| operand.map(|operand| operand.r#type()));
+        op.operand_count() > 0 && types.all(|ty| ty == Some(result.r#type()))
+    };
     called.is_some_and(|called| names.contains(&called.as_str()))
+        && op.result_count() == 1
+        && types(result_of(op, 0))
 }
