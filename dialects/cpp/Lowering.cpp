@@ -1,4 +1,5 @@
-// The upstream half of the lowering: a kernel after `convert-cute-to-gpu` to the LLVM dialect.
+// The upstream half of the lowering: a kernel after `convert-cute-to-gpu` to the LLVM dialect, and to LLVM IR.
+#include "mlir/CAPI/IR.h"
 #include "mlir/CAPI/Pass.h"
 #include "mlir/Conversion/ConvertToLLVM/ToLLVMInterface.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
@@ -13,8 +14,11 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
 
 using namespace mlir;
 
@@ -81,4 +85,11 @@ extern "C" void cutec_add_gpu_to_llvm(MlirPassManager manager) {
   LLVM::DIScopeForLLVMFuncOpPassOptions scope;
   scope.emissionKind = LLVM::DIEmissionKind::DebugDirectivesOnly;
   pm.addPass(LLVM::createDIScopeForLLVMFuncOpPass(scope));
+}
+
+// As mlirTranslateModuleToLLVMIR without its verification: who calls verifies, and has what is wrong as text.
+extern "C" LLVMModuleRef cutec_translate_to_llvm_ir(MlirOperation module, LLVMContextRef context) {
+  auto translated = translateModuleToLLVMIR(unwrap(module), *llvm::unwrap(context), "LLVMDialectModule",
+                                            /*disableVerification=*/true);
+  return llvm::wrap(translated.release());
 }

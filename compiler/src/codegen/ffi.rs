@@ -44,6 +44,12 @@ pub(super) const FP_EXT: c_uint = 38;
 pub(super) const PHI: c_uint = 44;
 
 unsafe extern "C" {
+    /// Of `dialects/cpp/Lowering.cpp`; null where MLIR has said why not.
+    pub(super) fn cutec_translate_to_llvm_ir(
+        module: mlir_sys::MlirOperation,
+        context: *mut Context,
+    ) -> *mut Module;
+
     pub(super) fn LLVMInitializeNVPTXTargetInfo();
     pub(super) fn LLVMInitializeNVPTXTarget();
     pub(super) fn LLVMInitializeNVPTXTargetMC();

@@ -169,9 +169,8 @@ impl LlvmModule {
                 collect_diagnostic,
                 (&raw const *errors).cast_mut().cast::<c_void>(),
             );
-            let module =
-                mlir_sys::mlirTranslateModuleToLLVMIR(operation.to_raw(), context.as_ptr().cast());
-            let Some(module) = NonNull::new(module.cast::<ffi::Module>()) else {
+            let module = ffi::cutec_translate_to_llvm_ir(operation.to_raw(), context.as_ptr());
+            let Some(module) = NonNull::new(module) else {
                 ffi::LLVMContextDispose(context.as_ptr());
                 ffi::LLVMDisposeTargetMachine(machine.as_ptr());
                 return Err(LlvmError::Translate);
