@@ -46,6 +46,23 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // A vector inside of the body is made for each element.
+  // CHECK-LABEL: gpu.func @vectors
+  // CHECK-COUNT-32: vector.broadcast {{.*}} : f16 to vector<4xf16>
+  // CHECK: gpu.return
+  gpu.func @vectors(%x: !rows, %i: i32) {
+    %a = tile.load %x[%i, %i] : !rows, i32, i32 -> tensor<64x64xf16>
+    %b = tile.map (%a) {
+    ^bb0(%e: f16):
+      %v = vector.broadcast %e : f16 to vector<4xf16>
+      %w = arith.addf %v, %v : vector<4xf16>
+      %d = vector.extract %w[1] : f16 from vector<4xf16>
+      tile.yield %d : f16
+    } : (tensor<64x64xf16>) -> tensor<64x64xf16>
+    tile.store %b, %x[%i, %i] : tensor<64x64xf16>, !rows, i32, i32
+    gpu.return
+  }
+
   // Rows of any length: one element at a time.
   // CHECK-LABEL: gpu.func @odd
   // CHECK-NOT: 128 b

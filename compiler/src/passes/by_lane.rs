@@ -1,6 +1,6 @@
 //! Which operations of other dialects compute each lane of a vector for itself.
 
-use super::walk::{name_of, operand_value};
+use super::walk::operand_value;
 use cutec_dialects::builder::{IrOp, IrValue, result_of, string_value};
 use melior::ir::{ValueLike, operation::OperationLike};
 
@@ -27,17 +27,17 @@ const OF_NUMBERS: [&str; 3] = [
 ];
 
 /// Whether each lane of the result is computed of the same lane of each operand.
-pub(super) fn by_lane(op: IrOp) -> bool {
-    match name_of(op).as_str() {
+pub(super) fn by_lane(op: IrOp, name: &str) -> bool {
+    match name {
         "vector.broadcast" | "llvm.intr.fma" | "llvm.intr.abs" => true,
         "llvm.call_intrinsic" => calls(op, &OF_VECTORS) || calls(op, &OF_NUMBERS),
-        name => name.starts_with("arith."),
+        _ => name.starts_with("arith."),
     }
 }
 
 /// Whether it is an intrinsic that has to be called for each lane.
-pub(super) fn lane_at_a_time(op: IrOp) -> bool {
-    name_of(op) == "llvm.call_intrinsic" && calls(op, &OF_NUMBERS)
+pub(super) fn lane_at_a_time(op: IrOp, name: &str) -> bool {
+    name == "llvm.call_intrinsic" && calls(op, &OF_NUMBERS)
 }
 
 /// Whether it calls one of these, with operands of the type of its result.

@@ -82,7 +82,7 @@ impl<'c> Lowering<'c> {
     /// True when the operation is replaced by operations on parts.
     pub(super) fn split(&mut self, op: IrOp<'c>) -> bool {
         let name = name_of(op);
-        let elementwise = by_lane(op);
+        let elementwise = by_lane(op, &name);
         let result = (op.result_count() == 1).then(|| result_of(op, 0));
         if elementwise
             && let Some(result) = result
@@ -93,11 +93,12 @@ impl<'c> Lowering<'c> {
             return true;
         }
         if let Some(result) = result
-            && lane_at_a_time(op)
+            && lane_at_a_time(op, &name)
             && let Some((count, elem)) = vector(result.r#type())
             && let Some(operand) = operand_value(op, 0)
         {
-            let lanes = self.lanes(op, operand, count, &elem);
+            let attrs = named_attributes(op);
+            let lanes = self.lanes(&name, operand, &borrowed(&attrs), count, &elem);
             super::replace(result, lanes);
             return true;
         }
@@ -197,10 +198,8 @@ impl<'c> Lowering<'c> {
         if !operands.iter().all(in_parts) {
             return None;
         }
-        let attrs: Vec<(&str, Attribute<'c>)> = attrs
-            .iter()
-            .map(|(name, attr)| (name.as_str(), *attr))
-            .collect();
+        let attrs = borrowed(&attrs);
+        let by_number = lane_at_a_time(op, name);
         let block = op.block()?;
         // SAFETY: the block outlives the pass.
         let block: IrBlock<'c> = unsafe { BlockRef::from_raw(block.to_raw()) };
@@ -221,8 +220,8 @@ impl<'c> Lowering<'c> {
                 None if constant => Insertion::Before(self.entry),
                 None => Insertion::Before(op),
             };
-            let value = match lane_at_a_time(op) {
-                true => self.lanes(op, operands[0], PART, elem),
+            let value = match by_number {
+                true => self.lanes(name, operands[0], &attrs, PART, elem),
                 false => self.emitter.ir.value(name, &operands, &attrs, part_type),
             };
             self.emitter.ir.insertion = Insertion::Before(op);
@@ -240,18 +239,20 @@ impl<'c> Lowering<'c> {
     }
 
     /// The vector of what an operation makes of each element of `operand`.
-    fn lanes(&mut self, op: IrOp<'c>, operand: IrValue<'c>, count: i64, elem: &str) -> IrValue<'c> {
-        let attrs = named_attributes(op);
-        let attrs: Vec<(&str, Attribute<'c>)> = attrs
-            .iter()
-            .map(|(name, attr)| (name.as_str(), *attr))
-            .collect();
+    fn lanes(
+        &self,
+        name: &str,
+        operand: IrValue<'c>,
+        attrs: &[(&str, Attribute<'c>)],
+        count: i64,
+        elem: &str,
+    ) -> IrValue<'c> {
         let ir = &self.emitter.ir;
         let (one, all) = (ir.ty(elem), ir.ty(&format!("vector<{count}x{elem}>")));
         let lane = |lane: i64| {
             let position = [("static_position", ir.attr(&format!("array<i64: {lane}>")))];
             let number = ir.value("vector.extract", &[operand], &position, one);
-            ir.value(&name_of(op), &[number], &attrs, one)
+            ir.value(name, &[number], attrs, one)
         };
         let lanes: Vec<IrValue<'c>> = (0..count).map(lane).collect();
         ir.value("vector.from_elements", &lanes, &[], all)
@@ -314,4 +315,9 @@ fn named_attributes<'c>(op: IrOp<'c>) -> Vec<(String, Attribute<'c>)> {
             )
         })
         .collect()
+}
+
+fn borrowed<'n, 'c>(attrs: &'n [(String, Attribute<'c>)]) -> Vec<(&'n str, Attribute<'c>)> {
+    let attrs = attrs.iter();
+    attrs.map(|(name, attr)| (name.as_str(), *attr)).collect()
 }

@@ -110,7 +110,10 @@ impl<'c> Partition<'c> {
 
     fn body_operation(&mut self, body: &mut Body<'c>, op: IrOp<'c>) {
         let varies = depends(body, op);
-        if by_lane(op) && op.result_count() == 1 && varies {
+        // A vector in the body has no vector of them.
+        let number = |result: IrValue| !result.r#type().to_string().starts_with("vector<");
+        if varies && op.result_count() == 1 && by_lane(op, &name_of(op)) && number(result_of(op, 0))
+        {
             let operands: Vec<IrValue<'c>> = (0..op.operand_count())
                 .filter_map(|index| operand_value(op, index))
                 .map(|value| self.vector_of(body, value))
