@@ -63,11 +63,12 @@ unsafe fn sink_widening(builder: *mut ffi::Builder, block: *mut ffi::BasicBlock)
     // SAFETY: instructions of this block; each stays before its users, none of which is moved.
     unsafe {
         let instructions = of_block(block);
+        let widens = |at: &Instruction| ffi::LLVMGetInstructionOpcode(*at) == ffi::FP_EXT;
+        if !instructions.iter().any(widens) {
+            return;
+        }
         let places: HashMap<Instruction, usize> = instructions.iter().copied().zip(0..).collect();
-        for &widening in &instructions {
-            if ffi::LLVMGetInstructionOpcode(widening) != ffi::FP_EXT {
-                continue;
-            }
+        for widening in instructions.iter().copied().filter(widens) {
             let users = users(widening);
             let opcodes = || {
                 users

@@ -423,7 +423,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Bool(value) if *value == decides => return Ok(left),
             Value::Bool(_) => return self.condition_value(rhs),
             Value::Scalar(scalar) if scalar.elem == Elem::I1 => scalar.ir,
-            other => return self.expected("a bool", other, lhs.span),
+            other => return self.expected_bool(other, lhs.span),
         };
         self.lazily(condition, decides, rhs, span)
     }
@@ -435,7 +435,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Bool(_) => Ok(value),
             Value::Scalar(scalar) if scalar.elem == Elem::I1 => Ok(value),
             Value::Error => Err(Stop::Reported),
-            other => self.expected("a bool", other, expr.span),
+            other => self.expected_bool(other, expr.span),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Calls: functions of the program, conversions, built-ins, methods.
 
+use super::builtins::elsewhere::argument_here;
 use super::exits::returns_by_flag;
 use super::stmt::{Flow, Place};
 use super::values::Value;
@@ -187,13 +188,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     let diagnostic =
                         Diagnostic::error(codes::WRONG_ARGUMENTS, arg.expr.span, message, "here");
                     let help = match names {
-                        [] if &**name == "axis" && matches!(&*call.name, "min" | "max") => {
-                            format!(
-                                "`reduce({}, x, axis = …)` combines along an axis",
-                                call.name
-                            )
-                        }
-                        [] => "it takes no named ones".to_owned(),
+                        [] => argument_here(&call.name, name)
+                            .unwrap_or("it takes no named ones")
+                            .to_owned(),
                         names => format!(
                             "it takes {}",
                             names

@@ -412,7 +412,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     pub(super) fn static_bool(&mut self, what: &str, expr: &'a Expr) -> Result<bool> {
         match self.static_value(what, expr)? {
             Value::Bool(value) => Ok(value),
-            other => self.expected("a bool", &other, expr.span),
+            other => self.expected_bool(&other, expr.span),
         }
     }
 

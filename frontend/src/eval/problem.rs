@@ -114,18 +114,21 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if matches!(found, Value::Error) {
             return Err(Stop::Reported);
         }
-        let by_element = what == "a bool" && matches!(found, Value::Tile(_) | Value::Vector(_));
-        let found = found.describe();
-        let diagnostic = Diagnostic::error(
-            codes::WRONG_TYPE,
-            span,
-            format!("expected {what}, found {found}"),
-            format!("this is {found}"),
-        );
-        Err(self.report(match by_element {
-            true => diagnostic.with_help("`select(condition, a, b)` chooses element by element"),
-            false => diagnostic,
-        }))
+        Err(self.report(not_expected(what, &found.describe(), span)))
+    }
+
+    /// A bool was expected, as where something is decided for all elements at once.
+    pub(super) fn expected_bool<T>(
+        &mut self,
+        found: &Value<'c, 'a>,
+        span: Span,
+    ) -> super::Result<T> {
+        if !matches!(found, Value::Tile(_) | Value::Vector(_)) {
+            return self.expected("a bool", found, span);
+        }
+        let diagnostic = not_expected("a bool", &found.describe(), span);
+        let help = "`select(condition, a, b)` chooses element by element";
+        Err(self.report(diagnostic.with_help(help)))
     }
 
     /// A value known at compile time was expected.
@@ -205,4 +208,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             diagnostic.with_help(help)
         }))
     }
+}
+
+fn not_expected(what: &str, found: &str, span: Span) -> Diagnostic {
+    let message = format!("expected {what}, found {found}");
+    Diagnostic::error(codes::WRONG_TYPE, span, message, format!("this is {found}"))
 }

@@ -190,7 +190,7 @@ fn ldmatrix<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<V
     {
         None => false,
         Some((Value::Bool(flag), _)) => flag,
-        Some((other, span)) => return ev.expected("a bool", &other, span),
+        Some((other, span)) => return ev.expected_bool(&other, span),
     };
     copy_atom(
         ev,

@@ -51,3 +51,12 @@ pub(in crate::eval) fn here(name: &str) -> Option<&'static str> {
         _ => return None,
     })
 }
+
+/// How to write here a call that has this argument elsewhere.
+pub(in crate::eval) fn argument_here(call: &str, argument: &str) -> Option<&'static str> {
+    Some(match (call, argument) {
+        ("max", "axis") => "`reduce(max, x, axis = …)` combines along an axis",
+        ("min", "axis") => "`reduce(min, x, axis = …)` combines along an axis",
+        _ => return None,
+    })
+}

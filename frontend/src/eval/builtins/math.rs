@@ -155,7 +155,7 @@ fn select<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Val
         Value::Bool(false) => return Ok(b.value.clone()),
         Value::Scalar(scalar) if scalar.elem == Elem::I1 => scalar.ir,
         Value::Vector(vector) if vector.elem == Elem::I1 => vector.ir,
-        other => return ev.expected("a bool", &other.clone(), condition.expr.span),
+        other => return ev.expected_bool(&other.clone(), condition.expr.span),
     };
     let pair = ev.pair(
         "select",
@@ -277,6 +277,6 @@ fn static_assert<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Res
             }
         }
         Value::Scalar(_) => ev.static_needed("the condition of `static_assert`", condition.expr),
-        other => ev.expected("a bool", &other.clone(), condition.expr.span),
+        other => ev.expected_bool(&other.clone(), condition.expr.span),
     }
 }

@@ -231,7 +231,7 @@ fn vote<'c, 'a>(
     let condition = match &arg.value {
         Value::Bool(_) => ev.number(&arg.value, Elem::I1, arg.expr.span)?,
         Value::Scalar(scalar) if scalar.elem == Elem::I1 => scalar.ir,
-        other => return ev.expected("a bool", &other.clone(), arg.expr.span),
+        other => return ev.expected_bool(&other.clone(), arg.expr.span),
     };
     let elem = if name == "ballot" {
         Elem::I32

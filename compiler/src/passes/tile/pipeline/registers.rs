@@ -1,7 +1,7 @@
 //! A loop without products that says how deep it is: its tiles are loaded rounds ahead, into registers.
 use super::DEPTH;
 use super::carry::carrying;
-use super::repeat::Repeat;
+use super::repeat::{Bounds, Repeat};
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::types::{Failed, operand};
 use crate::passes::walk::{
@@ -68,18 +68,13 @@ impl<'c> Loads<'c> {
     pub fn apply(self, context: &'c Context) -> Result<(), Failed<'c>> {
         let mut ir = OpBuilder::new(context, Insertion::Before(self.of));
         ir.location = self.of.location();
-        let [lower, upper, step] = [
-            operand(self.of, 0)?,
-            operand(self.of, 1)?,
-            operand(self.of, 2)?,
-        ];
-        let index_type = lower.r#type();
-        let (mut index, mut carried) = (lower, Vec::new());
+        let bounds = Bounds::of(self.of)?;
+        let (mut index, mut carried) = (bounds.lower, Vec::new());
         for round in 0..self.stages - 1 {
             if round > 0 {
-                index = ir.value("arith.addi", &[index, step], &[], index_type);
+                index = bounds.next(&ir, index);
             }
-            carried.extend(self.fetch(&mut ir, (index, upper))?);
+            carried.extend(self.fetch(&mut ir, (index, bounds.upper))?);
         }
 
         let (new, tiles) = carrying(&ir, self.of, self.body, &carried)?;
@@ -90,11 +85,8 @@ impl<'c> Loads<'c> {
             return Err((new, "has no end".into()));
         };
         ir.insertion = Insertion::Before(first);
-        let rounds = ir.constant(self.stages - 1, &index_type.to_string());
-        let distance = ir.value("arith.muli", &[rounds, step], &[], index_type);
-        let index = argument_of(self.body, 0);
-        let ahead = ir.value("arith.addi", &[index, distance], &[], index_type);
-        let fetched = self.fetch(&mut ir, (ahead, upper))?;
+        let ahead = bounds.ahead(&ir, argument_of(self.body, 0), self.stages - 1);
+        let fetched = self.fetch(&mut ir, (ahead, bounds.upper))?;
         // ptxas moves a load down to where it is used, but not across a barrier of its warp.
         let members = ir.constant(-1, "i32");
         ir.op("nvvm.bar.warp.sync", &[members], &[], &[]);
@@ -112,27 +104,23 @@ impl<'c> Loads<'c> {
         Ok(())
     }
 
-    /// The tiles of the round with an index; nothing is read from beyond the last one.
+    /// The tiles of the round with an index, of a loop up to a bound; nothing is read from beyond the last one.
     fn fetch(
         &self,
         ir: &mut OpBuilder<'c>,
-        (index, upper): (IrValue<'c>, IrValue<'c>),
+        round: (IrValue<'c>, IrValue<'c>),
     ) -> Result<Vec<IrValue<'c>>, Failed<'c>> {
         let (repeat, around) = (Repeat { body: self.body }, ir.location);
         let (mut fetched, mut clones) = (Vec::new(), HashMap::new());
         for load in &self.loads {
             ir.location = load.location();
             let old = Coordinate::of(*load).map_err(|message| (*load, message))?;
-            let mut at = Vec::new();
-            for value in &old.values {
-                at.push(repeat.for_index(ir, *value, index, &mut clones)?);
-            }
             let tile = TileType::of(result_of(*load, 0).r#type());
             let extent = |axis: usize| match &tile {
                 Some(Ok(tile)) => tile.shape.get(axis).copied(),
                 _ => None,
             };
-            repeat.guard(ir, &old, extent, (index, upper), &mut at);
+            let at = repeat.coordinate(ir, &old, extent, round, &mut clones)?;
             let again = ir.insert(clone(*load));
             for (axis, value) in at.into_iter().enumerate() {
                 set_operand(again, axis + 1, value);

@@ -3,13 +3,45 @@ use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::types::{Failed, operand};
 use crate::passes::walk::{clone, definition, name_of, operand_value, set_operand, stands_in};
 use cutec_dialects::builder::{
-    IrBlock, IrValue, OpBuilder, argument_of, integer_value, result_of, value_key,
+    IrBlock, IrOp, IrValue, OpBuilder, argument_of, integer_value, result_of, value_key,
 };
 use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 
 /// Elements beyond every view.
 const OUTSIDE: i64 = 1 << 30;
+
+/// What the index of a loop goes through.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds<'c> {
+    pub lower: IrValue<'c>,
+    pub upper: IrValue<'c>,
+    step: IrValue<'c>,
+}
+
+impl<'c> Bounds<'c> {
+    /// Of a `scf.for`.
+    pub fn of(of: IrOp<'c>) -> Result<Self, Failed<'c>> {
+        Ok(Bounds {
+            lower: operand(of, 0)?,
+            upper: operand(of, 1)?,
+            step: operand(of, 2)?,
+        })
+    }
+
+    /// The index of the next round.
+    pub fn next(self, ir: &OpBuilder<'c>, index: IrValue<'c>) -> IrValue<'c> {
+        ir.value("arith.addi", &[index, self.step], &[], index.r#type())
+    }
+
+    /// The index so many rounds later.
+    pub fn ahead(self, ir: &OpBuilder<'c>, index: IrValue<'c>, rounds: i64) -> IrValue<'c> {
+        let ty = index.r#type();
+        let rounds = ir.constant(rounds, &ty.to_string());
+        let distance = ir.value("arith.muli", &[rounds, self.step], &[], ty);
+        ir.value("arith.addi", &[index, distance], &[], ty)
+    }
+}
 
 /// The body of a loop, of which other rounds repeat some computations.
 #[derive(Clone, Copy)]
@@ -41,8 +73,26 @@ impl<'c> Repeat<'c> {
         }
     }
 
+    /// A coordinate of the loop for another index, outside of the view beyond the last round. `extent` is that
+    /// of a tile along an axis.
+    pub fn coordinate(
+        self,
+        ir: &OpBuilder<'c>,
+        old: &Coordinate<'c>,
+        extent: impl Fn(usize) -> Option<i64>,
+        (index, upper): (IrValue<'c>, IrValue<'c>),
+        clones: &mut HashMap<usize, IrValue<'c>>,
+    ) -> Result<Vec<IrValue<'c>>, Failed<'c>> {
+        let values = old.values.iter();
+        let mut at = values
+            .map(|value| self.for_index(ir, *value, index, clones))
+            .collect::<Result<Vec<_>, _>>()?;
+        self.guard(ir, old, extent, (index, upper), &mut at);
+        Ok(at)
+    }
+
     /// What a value of the loop is for another index.
-    pub fn for_index(
+    fn for_index(
         self,
         ir: &OpBuilder<'c>,
         value: IrValue<'c>,
@@ -72,9 +122,8 @@ impl<'c> Repeat<'c> {
     }
 
     /// Puts the coordinate of a round beyond the last one outside of the view, where it may be negative or
-    /// within the view; from an offset on, nothing is read before the view either. `extent` is that of a
-    /// tile along an axis, `old` the coordinate in the loop, `at` that for `index`.
-    pub fn guard(
+    /// within the view; from an offset on, nothing is read before the view either.
+    fn guard(
         self,
         ir: &OpBuilder<'c>,
         old: &Coordinate<'c>,

@@ -1,7 +1,7 @@
 //! A loop whose loads are some rounds ahead.
 use super::carry::carrying;
 use super::plan::{Plan, Producer};
-use super::repeat::Repeat;
+use super::repeat::{Bounds, Repeat};
 use super::slices::{At, Factor, buffer_of};
 use crate::passes::tile::insert_barriers::ROUND;
 use crate::passes::tile::types::{Failed, operand, view_of};
@@ -28,12 +28,7 @@ impl<'c> Plan<'c> {
     pub fn apply(self, context: &'c Context) -> Result<(), Failed<'c>> {
         let mut ir = OpBuilder::new(context, Insertion::Before(self.of));
         ir.location = self.of.location();
-        let [lower, upper, step] = [
-            operand(self.of, 0)?,
-            operand(self.of, 1)?,
-            operand(self.of, 2)?,
-        ];
-        let index_type = lower.r#type();
+        let bounds = Bounds::of(self.of)?;
         for producer in &self.producers {
             if let Some(buffer) = buffer_of(producer.fill()) {
                 widen(&ir, buffer, self.stages).map_err(|message| (self.of, message))?;
@@ -41,13 +36,13 @@ impl<'c> Plan<'c> {
         }
 
         // The first rounds are under way before the loop.
-        let mut index = lower;
+        let mut index = bounds.lower;
         for round in 0..self.stages - 1 {
             if round > 0 {
-                index = ir.value("arith.addi", &[index, step], &[], index_type);
+                index = bounds.next(&ir, index);
             }
             let stage = ir.constant(round, "i32");
-            let fetched = self.fetch(&mut ir, (index, upper), stage, round)?;
+            let fetched = self.fetch(&mut ir, (index, bounds.upper), stage, round)?;
             self.deposit(&ir, &fetched, stage, round)?;
         }
         self.wait(&ir, self.stages - 2);
@@ -184,19 +179,16 @@ impl<'c> Plan<'c> {
         index: IrValue<'c>,
         stage: IrValue<'c>,
     ) -> Result<Fetched<'c>, Failed<'c>> {
-        let (step, ty) = (operand(new, 2)?, index.r#type());
-        let rounds = ir.constant(self.stages - 1, &ty.to_string());
-        let distance = ir.value("arith.muli", &[rounds, step], &[], ty);
-        let ahead = ir.value("arith.addi", &[index, distance], &[], ty);
-        let upper = operand(new, 1)?;
-        self.fetch(ir, (ahead, upper), stage, self.stages - 1)
+        let bounds = Bounds::of(new)?;
+        let ahead = bounds.ahead(ir, index, self.stages - 1);
+        self.fetch(ir, (ahead, bounds.upper), stage, self.stages - 1)
     }
 
-    /// Begins to bring the tiles of the round with an index; nothing is read from beyond the last one.
+    /// Begins to bring the tiles of the round with an index, of a loop up to a bound; nothing is read from beyond the last one.
     fn fetch(
         &self,
         ir: &mut OpBuilder<'c>,
-        (index, upper): (IrValue<'c>, IrValue<'c>),
+        index: (IrValue<'c>, IrValue<'c>),
         stage: IrValue<'c>,
         round: i64,
     ) -> Result<Fetched<'c>, Failed<'c>> {
@@ -205,12 +197,7 @@ impl<'c> Plan<'c> {
         for producer in &self.producers {
             let fetch = producer.fetch();
             ir.location = fetch.location();
-            let mut clones = HashMap::new();
-            let mut at = Vec::new();
             let old = producer.at().map_err(|message| (fetch, message))?;
-            for value in &old.values {
-                at.push(repeat.for_index(ir, *value, index, &mut clones)?);
-            }
             let buffer = buffer_of(producer.fill()).and_then(view_of);
             let extent = |axis| {
                 buffer
@@ -221,7 +208,7 @@ impl<'c> Plan<'c> {
                     .size()
                     .as_static()
             };
-            repeat.guard(ir, &old, extent, (index, upper), &mut at);
+            let at = repeat.coordinate(ir, &old, extent, index, &mut HashMap::new())?;
             let operands = [&[operand(fetch, 0)?], &at[..]].concat();
             fetched.push(match producer {
                 Producer::Copy(op) => {
