@@ -75,6 +75,14 @@ static void insertDialects(DialectRegistry &r) {
   registerNVVMDialectTranslation(r);
 }
 
+// Those of MLIR; `cutec_register_pass` adds our own.
+static void registerPasses() {
+  registerTransformsPasses();
+  registerSCFToControlFlowPass();
+  registerConvertGpuOpsToNVVMOpsPass();
+  registerReconcileUnrealizedCastsPass();
+}
+
 // Reports what MLIR's parser must not see of a text, in MLIR's way.
 static LogicalResult refuseUnreadable(llvm::MemoryBufferRef text) {
   if (isBytecode(text))
@@ -112,6 +120,12 @@ static LogicalResult optMain(int argc, char **argv, DialectRegistry &registry) {
 }
 
 extern "C" {
+// "All" of a process that links cutec. MLIR's own lists would link the LLVM backends of all processors,
+// whose constructors run at every start.
+void mlirRegisterAllDialects(MlirDialectRegistry registry) { insertDialects(*unwrap(registry)); }
+void mlirRegisterAllLLVMTranslations(MlirContext) {}
+void mlirRegisterAllPasses() { registerPasses(); }
+
 void cutec_insert_dialects(MlirDialectRegistry registry) { insertDialects(*unwrap(registry)); }
 
 // MLIR's elimination of common subexpressions in an operation, outside of a pass manager.
@@ -131,10 +145,7 @@ void cutec_register_pass(MlirPass (*make)()) {
 int cutec_opt_main(int argc, char **argv) {
   DialectRegistry registry;
   insertDialects(registry);
-  registerTransformsPasses();
-  registerSCFToControlFlowPass();
-  registerConvertGpuOpsToNVVMOpsPass();
-  registerReconcileUnrealizedCastsPass();
+  registerPasses();
   return asMainReturnCode(optMain(argc, argv, registry));
 }
 
