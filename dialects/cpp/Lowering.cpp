@@ -10,15 +10,17 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/BinaryFormat/Dwarf.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/OptBisect.h"
+#include "llvm/Support/Path.h"
 
 using namespace mlir;
 
@@ -69,6 +71,66 @@ struct ConvertGpuToLLVM : PassWrapper<ConvertGpuToLLVM, OperationPass<gpu::GPUMo
       signalPassFailure();
   }
 };
+
+// `.loc` lines and nothing else of debug information, as of upstream's ensure-debug-info-scope-on-llvm-func. That
+// makes the file of each operation anew; a kernel has thousands of operations, and a hundred places.
+struct LineScopes : PassWrapper<LineScopes, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LineScopes)
+  StringRef getArgument() const override { return "line-scopes"; }
+
+  LLVM::DIFileAttr file(StringRef path) {
+    return LLVM::DIFileAttr::get(&getContext(), llvm::sys::path::filename(path), llvm::sys::path::parent_path(path));
+  }
+
+  LLVM::DISubprogramAttr programOf(LLVM::LLVMFuncOp function, LLVM::DIFileAttr home, unsigned line,
+                                   LLVM::DICompileUnitAttr unit) {
+    MLIRContext *context = &getContext();
+    auto flags = LLVM::DISubprogramFlags::Optimized;
+    if (function.isExternal())
+      unit = {};
+    else
+      flags = flags | LLVM::DISubprogramFlags::Definition;
+    auto id = unit ? DistinctAttr::create(UnitAttr::get(context)) : DistinctAttr();
+    auto type = LLVM::DISubroutineTypeAttr::get(context, llvm::dwarf::DW_CC_normal, {});
+    StringAttr name = function.getNameAttr();
+    return LLVM::DISubprogramAttr::get(context, id, unit, home, name, name, home, line, line, flags, type,
+                                       /*retainedNodes=*/{}, /*annotations=*/{});
+  }
+
+  // A place in another file than `home` says in which.
+  Location scoped(Location location, StringRef home, LLVM::DISubprogramAttr program) {
+    if (auto call = dyn_cast<CallSiteLoc>(location))
+      return CallSiteLoc::get(scoped(call.getCallee(), home, program), call.getCaller());
+    auto place = location->findInstanceOf<FileLineColLoc>();
+    if (!place || place.getFilename() == home)
+      return location;
+    auto block = LLVM::DILexicalBlockFileAttr::get(program, file(place.getFilename()), /*discriminator=*/0);
+    return FusedLoc::get(&getContext(), {location}, block);
+  }
+
+  void runOnOperation() override {
+    MLIRContext *context = &getContext();
+    constexpr StringLiteral unknown = "<unknown>";
+    auto unit = LLVM::DICompileUnitAttr::get(DistinctAttr::create(UnitAttr::get(context)), llvm::dwarf::DW_LANG_C,
+                                             file(unknown), StringAttr::get(context, "cutec"), /*isOptimized=*/true,
+                                             LLVM::DIEmissionKind::DebugDirectivesOnly);
+    getOperation().walk([&](LLVM::LLVMFuncOp function) {
+      if (function.getLoc()->findInstanceOf<FusedLocWith<LLVM::DISubprogramAttr>>())
+        return;
+      auto place = function.getLoc()->findInstanceOf<FileLineColLoc>();
+      StringRef home = place ? place.getFilename().getValue() : StringRef(unknown);
+      LLVM::DISubprogramAttr program = programOf(function, file(home), place ? place.getLine() : 1, unit);
+      function->setLoc(FusedLoc::get(context, {function.getLoc()}, program));
+      DenseMap<Location, Location> known;
+      function.getBody().walk([&](Operation *op) {
+        auto [entry, isNew] = known.try_emplace(op->getLoc(), op->getLoc());
+        if (isNew)
+          entry->second = scoped(op->getLoc(), home, program);
+        op->setLoc(entry->second);
+      });
+    });
+  }
+};
 } // namespace
 
 extern "C" void cutec_add_gpu_to_llvm(MlirPassManager manager) {
@@ -81,10 +143,7 @@ extern "C" void cutec_add_gpu_to_llvm(MlirPassManager manager) {
   gpuModule.addPass(std::make_unique<ConvertGpuToLLVM>());
   gpuModule.addPass(createConvertNVVMToLLVMPass());
   gpuModule.addPass(createReconcileUnrealizedCastsPass());
-  // `.loc` lines and nothing else of debug information.
-  LLVM::DIScopeForLLVMFuncOpPassOptions scope;
-  scope.emissionKind = LLVM::DIEmissionKind::DebugDirectivesOnly;
-  pm.addPass(LLVM::createDIScopeForLLVMFuncOpPass(scope));
+  pm.addPass(std::make_unique<LineScopes>());
 }
 
 // As mlirTranslateModuleToLLVMIR without its verification: who calls verifies, and has what is wrong as text.
@@ -92,4 +151,25 @@ extern "C" LLVMModuleRef cutec_translate_to_llvm_ir(MlirOperation module, LLVMCo
   auto translated = translateModuleToLLVMIR(unwrap(module), *llvm::unwrap(context), "LLVMDialectModule",
                                             /*disableVerification=*/true);
   return llvm::wrap(translated.release());
+}
+
+namespace {
+// Leaves out what finds nothing in a kernel: n-ary reassociation, and the elimination of common subexpressions
+// around it, which the backend does once more at the end.
+struct NoRepetitions : llvm::OptPassGate {
+  bool isEnabled() const override { return true; }
+  bool shouldRunPass(StringRef pass, StringRef) const override {
+    // All passes of a function run one after the other, on one thread.
+    static thread_local StringRef before;
+    bool around = pass == "early-cse" && (before == "slsr" || before == "nary-reassociate");
+    before = pass;
+    return !around && pass != "nary-reassociate";
+  }
+};
+} // namespace
+
+// For code generation from here on.
+extern "C" void cutec_skip_repetitions(LLVMContextRef context) {
+  static NoRepetitions gate;
+  llvm::unwrap(context)->setOptPassGate(gate);
 }

@@ -49,6 +49,8 @@ unsafe extern "C" {
         module: mlir_sys::MlirOperation,
         context: *mut Context,
     ) -> *mut Module;
+    /// Of `dialects/cpp/Lowering.cpp`.
+    pub(super) fn cutec_skip_repetitions(context: *mut Context);
 
     pub(super) fn LLVMInitializeNVPTXTargetInfo();
     pub(super) fn LLVMInitializeNVPTXTarget();

@@ -9,9 +9,8 @@
 //! - [`messages`]: what MLIR reports, collected as data;
 //! - [`timings`]: durations of the phases.
 //!
-//! For `.loc` lines in the PTX, run `ensure-debug-info-scope-on-llvm-func` with
-//! `emission-kind=DebugDirectivesOnly` on the whole module before translating: line directives only,
-//! no debug sections, no `.target …, debug`.
+//! PTX has `.loc` lines where functions have line scopes (`LineScopes` in `dialects/cpp/Lowering.cpp`): line
+//! directives only, no debug sections, no `.target …, debug`.
 //!
 //! Invariants: nothing here ends the process or prints; every failure is an error value. Unsafe code
 //! is confined to `llvm` (with its declarations in `ffi`) and `cubin`.

@@ -10,7 +10,8 @@
 //! | [`convert_cute_to_gpu`](mod@convert_cute_to_gpu) | cute level | arith, llvm, nvvm, scf inside `gpu.func` |
 //! | [`convert_bytes`](mod@convert_bytes) | conversions of i8 to floating numbers | arithmetic on their bits |
 //! | [`lower_printf`](mod@lower_printf) | `gpu.printf` | calls of `vprintf` |
-//! | upstream | gpu, nvvm, scf, arith, vector | LLVM dialect with line scopes |
+//! | upstream | gpu, nvvm, scf, arith, vector | LLVM dialect |
+//! | `LineScopes` (C++) | places in files | debug information for `.loc` lines |
 //!
 //! A pass reports what is wrong as an MLIR diagnostic at the operation's
 //! location, and then returns [`Reported`].
