@@ -1,9 +1,9 @@
 //! The one way from a source to code, of the library and of the programs.
 //!
 //! ```text
-//! .cute ─ pipeline::lower_source ─┐
-//! .mlir ─ MLIR's parser ──────────┴ tile_to_cute ─ cute_to_llvm ─ LLVM ─ PTX ─ cubin ─ SASS
-//!          --emit tile                     cute           mlir    llvm   ptx   cubin   sass
+//! .cute ─ pipeline::{parse_source, lower_program} ─┐
+//! .mlir ─ pipeline::parse_mlir ────────────────────┴ tile_to_cute ─ cute_to_llvm ─ LLVM ─ PTX ─ cubin ─ SASS
+//!                           --emit tile                     cute           mlir    llvm   ptx   cubin   sass
 //! ```
 //!
 //! [`Compiler`] keeps MLIR's context between compilations; [`compile`] is one compilation with a
@@ -26,7 +26,9 @@ use cutec_runtime::abi::Resources;
 use melior::Context;
 use melior::ir::operation::{OperationLike, OperationPrintingFlags};
 use melior::ir::{BlockLike, Module, OperationRef};
-use std::sync::Arc;
+use std::panic::resume_unwind;
+use std::sync::{Arc, LazyLock};
+use std::thread::{self, JoinHandle};
 
 /// MLIR's parser and passes recurse over nested texts, within the limit that the parser of this project sets.
 const STACK_BYTES: usize = 64 << 20;
@@ -42,11 +44,16 @@ pub fn compile(source: &Source, options: &Options) -> Result<Compiled, Diagnosti
     Compiler::new().compile(source, &NoImports, options)
 }
 
-/// A compiler: MLIR's context, set up once.
+/// A compiler: MLIR's context, set up once, on a thread of its own while the first source is parsed.
 pub struct Compiler {
-    context: Context,
-    setup: Timings,
+    context: LazyLock<Movable, Box<dyn FnOnce() -> Movable>>,
 }
+
+/// A context made on another thread.
+struct Movable(Context);
+
+// SAFETY: MLIR's contexts may be used from any thread, one at a time.
+unsafe impl Send for Movable {}
 
 impl Default for Compiler {
     fn default() -> Self {
@@ -54,17 +61,31 @@ impl Default for Compiler {
     }
 }
 
+impl Drop for Compiler {
+    /// No thread may be at work in MLIR when the process ends.
+    fn drop(&mut self) {
+        LazyLock::force(&self.context);
+    }
+}
+
 impl Compiler {
-    /// Registers dialects and passes.
+    /// Begins to register dialects and operations.
     pub fn new() -> Self {
-        let mut setup = Timings::new();
-        let context = setup.measure("set up MLIR", cutec_dialects::context);
-        Self { context, setup }
+        let set_up = || Movable(cutec_dialects::context());
+        let under_way = thread::Builder::new().spawn(set_up);
+        Self {
+            context: LazyLock::new(Box::new(move || match under_way.map(JoinHandle::join) {
+                Ok(Ok(context)) => context,
+                Ok(Err(panic)) => resume_unwind(panic),
+                // No thread to be had.
+                Err(_) => set_up(),
+            })),
+        }
     }
 
     /// MLIR's context.
     pub fn context(&self) -> &Context {
-        &self.context
+        &self.context.0
     }
 
     /// Compiles `source`; `loader` answers its imports.
@@ -90,10 +111,10 @@ impl Compiler {
     ) -> Result<Compiled, Diagnostics> {
         let mut sources = SourceMap::new();
         let mut run = Run {
-            context: &self.context,
+            compiler: self,
             options,
             loader,
-            timings: self.setup.clone(),
+            timings: Timings::new(),
             warnings: Vec::new(),
             remarks: Vec::new(),
             abi: None,
@@ -150,7 +171,7 @@ impl Problems {
 
 /// One compilation under way.
 struct Run<'a> {
-    context: &'a Context,
+    compiler: &'a Compiler,
     options: &'a Options,
     loader: &'a dyn SourceLoader,
     timings: Timings,
@@ -218,47 +239,57 @@ impl<'a> Run<'a> {
         source: &Source,
         problems: &mut Problems,
     ) -> Option<Module<'a>> {
-        let context = self.context;
-        match &source.kind {
-            SourceKind::Mlir => {
-                sources.add(source.name.clone(), Arc::clone(&source.text));
-                let (module, messages) = self.timings.measure("parse", || {
-                    messages::collect(context, || {
-                        pipeline::parse_mlir(context, &source.name, &source.text)
-                    })
-                });
-                if module.is_none() {
-                    problems.step("parsing", messages, sources);
-                }
-                module
+        let program = match &source.kind {
+            SourceKind::Mlir => return self.parse_mlir(sources, source, problems),
+            SourceKind::Cute | SourceKind::Built(_) => self.timings.measure("parse", || {
+                pipeline::parse_source(sources, source, self.loader)
+            }),
+        };
+        let context = self.context();
+        let (result, messages) = messages::collect(context, || {
+            let (program, warnings) = program?;
+            let (options, timings) = (self.options, &mut self.timings);
+            pipeline::lower_program(context, sources, &program, warnings, options, timings)
+        });
+        match result {
+            Ok((module, warnings)) => {
+                self.warnings.extend(warnings);
+                Some(module)
             }
-            SourceKind::Cute | SourceKind::Built(_) => {
-                let (result, messages) = messages::collect(context, || {
-                    pipeline::lower_source(
-                        context,
-                        sources,
-                        source,
-                        self.loader,
-                        self.options,
-                        &mut self.timings,
-                    )
-                });
-                match result {
-                    Ok((module, warnings)) => {
-                        self.warnings.extend(warnings);
-                        Some(module)
-                    }
-                    Err(diagnostics) if diagnostics.is_empty() => {
-                        problems.step("lowering the source", messages, sources);
-                        None
-                    }
-                    Err(diagnostics) => {
-                        problems.diagnostics.extend(diagnostics);
-                        None
-                    }
-                }
+            Err(diagnostics) if diagnostics.is_empty() => {
+                problems.step("lowering the source", messages, sources);
+                None
+            }
+            Err(diagnostics) => {
+                problems.diagnostics.extend(diagnostics);
+                None
             }
         }
+    }
+
+    fn parse_mlir(
+        &mut self,
+        sources: &mut SourceMap,
+        source: &Source,
+        problems: &mut Problems,
+    ) -> Option<Module<'a>> {
+        let context = self.context();
+        sources.add(source.name.clone(), Arc::clone(&source.text));
+        let (module, messages) = self.timings.measure("parse", || {
+            messages::collect(context, || {
+                pipeline::parse_mlir(context, &source.name, &source.text)
+            })
+        });
+        if module.is_none() {
+            problems.step("parsing", messages, sources);
+        }
+        module
+    }
+
+    /// MLIR's context, when it is there.
+    fn context(&mut self) -> &'a Context {
+        let compiler = self.compiler;
+        self.timings.measure("set up MLIR", || compiler.context())
     }
 
     /// Runs one list of passes.
@@ -275,7 +306,7 @@ impl<'a> Run<'a> {
             &mut Timings,
         ) -> Result<(), crate::passes::Reported>,
     ) -> Option<()> {
-        let (context, options) = (self.context, self.options);
+        let (context, options) = (self.compiler.context(), self.options);
         let timings = &mut self.timings;
         let (result, messages) =
             messages::collect(context, || passes(context, module, options, timings));
@@ -303,7 +334,7 @@ impl<'a> Run<'a> {
             ptx_isa: options.target.ptx_isa,
         };
         let timings = &mut self.timings;
-        let (translated, messages) = messages::collect(self.context, || {
+        let (translated, messages) = messages::collect(self.compiler.context(), || {
             LlvmModule::translate(device_module(module), &chip, options.level, timings)
         });
         let llvm = match translated {

@@ -55,45 +55,49 @@ fn parse_single_operation<'c>(context: &'c Context, name: &str, text: &str) -> O
     Module::from_operation(operation)
 }
 
-/// Parses the file with its imports, and emits IR for the kernels that `options` asks for. Returns the
-/// module and warnings, or the errors; no errors at all where MLIR has reported them.
+/// Parses the file with its imports. Returns it with warnings, or the errors.
 ///
 /// # Errors
-/// Everything that is wrong with the source.
-pub fn lower_source<'c>(
-    context: &'c Context,
+/// Everything that is wrong with the text.
+pub fn parse_source(
     sources: &mut SourceMap,
     source: &Source,
     loader: &dyn SourceLoader,
-    options: &Options,
-    timings: &mut Timings,
-) -> Result<(Module<'c>, Vec<Diagnostic>), Vec<Diagnostic>> {
+) -> Result<(Program, Vec<Diagnostic>), Vec<Diagnostic>> {
+    if let SourceKind::Built(kernel) = &source.kind {
+        sources.add(source.name.clone(), Arc::clone(&source.text));
+        let files = vec![File::clone(kernel.file())];
+        return Ok((Program { files }, Vec::new()));
+    }
     let mut diagnostics = Vec::new();
-    let program = timings.measure("parse", || {
-        if let SourceKind::Built(kernel) = &source.kind {
-            sources.add(source.name.clone(), Arc::clone(&source.text));
-            return Program {
-                files: vec![File::clone(kernel.file())],
-            };
-        }
-        load_program(
-            sources,
-            &source.name,
-            &source.text,
-            loader,
-            &mut diagnostics,
-        )
-    });
+    let (name, text) = (&source.name, &source.text);
+    let program = load_program(sources, name, text, loader, &mut diagnostics);
     if diagnostics.iter().any(Diagnostic::is_error) {
         return Err(diagnostics);
     }
+    Ok((program, diagnostics))
+}
+
+/// Emits IR for the kernels that `options` asks for. Returns the module, and `diagnostics` with the warnings
+/// added, or with the errors; no errors at all where MLIR has reported them.
+///
+/// # Errors
+/// Everything that is wrong with the source.
+pub fn lower_program<'c>(
+    context: &'c Context,
+    sources: &SourceMap,
+    program: &Program,
+    mut diagnostics: Vec<Diagnostic>,
+    options: &Options,
+    timings: &mut Timings,
+) -> Result<(Module<'c>, Vec<Diagnostic>), Vec<Diagnostic>> {
     let lower = LowerOptions {
         target: options.target,
         kernel: options.kernel.clone(),
         defines: options.defines.clone(),
     };
     let module = timings.measure("evaluate and check", || {
-        emit_module(context, sources, &program, &lower, &mut diagnostics)
+        emit_module(context, sources, program, &lower, &mut diagnostics)
     });
     match module {
         Some(module) if !diagnostics.iter().any(Diagnostic::is_error) => Ok((module, diagnostics)),
