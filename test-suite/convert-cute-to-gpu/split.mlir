@@ -108,3 +108,28 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// Elements of 16 bits that lie in pieces become one vector by shuffles, and go back the same way; what is made of a
+// number is the same vector in every part.
+// CHECK-LABEL: gpu.func @pieces
+gpu.module @joined {
+  gpu.func @pieces(%s: bf16) kernel {
+    // CHECK: llvm.shufflevector %{{.*}}, %{{.*}} [0, 1, 2, 3] : vector<2xbf16>
+    // CHECK: llvm.shufflevector %{{.*}}, %{{.*}} [0, 1, 2, 3, 4, 5, 6, 7] : vector<4xbf16>
+    // CHECK: %[[SAME:.*]] = vector.broadcast %{{.*}} : bf16 to vector<8xbf16>
+    // CHECK-NOT: vector.broadcast
+    // CHECK: %[[A:.*]] = arith.addf %{{.*}}, %[[SAME]] : vector<8xbf16>
+    // CHECK: %[[B:.*]] = arith.addf %{{.*}}, %[[SAME]] : vector<8xbf16>
+    // CHECK-DAG: llvm.shufflevector %[[A]], %[[A]] [0, 1] : vector<8xbf16>
+    // CHECK-DAG: llvm.shufflevector %[[A]], %[[A]] [6, 7] : vector<8xbf16>
+    // CHECK-DAG: llvm.shufflevector %[[B]], %[[B]] [4, 5] : vector<8xbf16>
+    // CHECK-NOT: insertelement
+    // CHECK: gpu.return
+    %x = cute.memref.alloca() : () -> !cute.memref<bf16, rmem, align<16>, "(2,8):(1,4)">
+    %v = cute.memref.load_vec(%x) : (!cute.memref<bf16, rmem, align<16>, "(2,8):(1,4)">) -> vector<16xbf16>
+    %same = vector.broadcast %s : bf16 to vector<16xbf16>
+    %sum = arith.addf %v, %same : vector<16xbf16>
+    cute.memref.store_vec(%sum, %x) : vector<16xbf16>, !cute.memref<bf16, rmem, align<16>, "(2,8):(1,4)">
+    gpu.return
+  }
+}

@@ -9,6 +9,7 @@ use cutec_dialects::value::{Val, View, without_underscore};
 use cutec_layout::algebra as layout;
 use cutec_layout::{AnyLayout, Int, IntTuple, Tree};
 use melior::ir::Type;
+use std::ops::Range;
 
 /// Bytes of the widest load or store (PTX ISA, "ld": .v4.b32).
 const WIDEST: i64 = 16;
@@ -198,25 +199,69 @@ impl<'c> Lowering<'c> {
         if width == offsets.len() as i64 && width > 1 {
             return self.load_contiguous(view, &offsets[0], width);
         }
+        let elem = view.ptr.elem;
+        let starts = offsets.iter().step_by(width as usize);
+        let mut pieces: Vec<_> = starts
+            .map(|start| self.load_contiguous(view, start, width))
+            .collect();
+        // Not of 32 bits and more: LLVM would carry the halves through loops in another order, and a product of
+        // f32 tiles be slower by one part in a hundred.
+        let mut width = width;
+        while elem.bytes() < 4 && width > 1 && pieces.len() > 1 && pieces.len() % 2 == 0 {
+            let pairs = pieces.chunks_exact(2);
+            pieces = pairs
+                .map(|pair| self.lanes_of(pair[0], pair[1], elem, 0..2 * width))
+                .collect();
+            width *= 2;
+        }
+        match pieces[..] {
+            [whole] if width > 1 => whole,
+            _ => self.joined(&pieces, width, elem, ty),
+        }
+    }
+
+    /// The vector that pieces of `width` lanes make up, lane by lane.
+    fn joined(
+        &mut self,
+        pieces: &[IrValue<'c>],
+        width: i64,
+        elem: Elem,
+        ty: Type<'c>,
+    ) -> IrValue<'c> {
         let mut vector = self.emitter.ir.value("llvm.mlir.poison", &[], &[], ty);
-        for (index, start) in offsets.iter().enumerate().step_by(width as usize) {
-            let piece = self.load_contiguous(view, start, width);
+        for (index, piece) in pieces.iter().enumerate() {
             for lane in 0..width {
-                let value = if width == 1 {
-                    piece
-                } else {
-                    self.extract(piece, lane, view.ptr.elem)
+                let value = match width {
+                    1 => *piece,
+                    _ => self.extract(*piece, lane, elem),
                 };
-                let position = self.emitter.constant(index as i64 + lane, false);
-                vector = self.emitter.ir.value(
-                    "llvm.insertelement",
-                    &[vector, value, position],
-                    &[],
-                    ty,
-                );
+                let position = self.emitter.constant(index as i64 * width + lane, false);
+                let operands = [vector, value, position];
+                let ir = &self.emitter.ir;
+                vector = ir.value("llvm.insertelement", &operands, &[], ty);
             }
         }
         vector
+    }
+
+    /// Neighbouring lanes of two vectors that stand side by side.
+    fn lanes_of(
+        &mut self,
+        first: IrValue<'c>,
+        second: IrValue<'c>,
+        elem: Elem,
+        lanes: Range<i64>,
+    ) -> IrValue<'c> {
+        let ty = self.contiguous_type(elem, lanes.end - lanes.start);
+        let mask: Vec<String> = lanes.map(|lane| lane.to_string()).collect();
+        let ir = &self.emitter.ir;
+        let mask = ir.attr(&format!("array<i32: {}>", mask.join(", ")));
+        ir.value(
+            "llvm.shufflevector",
+            &[first, second],
+            &[("mask", mask)],
+            ty,
+        )
     }
 
     /// Writes a vector to all elements of a view.
@@ -249,10 +294,11 @@ impl<'c> Lowering<'c> {
             return;
         }
         for (index, start) in offsets.iter().enumerate().step_by(width as usize) {
-            let lanes: Vec<_> = (0..width)
-                .map(|lane| self.extract(value, index as i64 + lane, view.ptr.elem))
-                .collect();
-            let piece = self.pack(&lanes, view.ptr.elem);
+            let first = index as i64;
+            let piece = match width {
+                1 => self.extract(value, first, view.ptr.elem),
+                _ => self.lanes_of(value, value, view.ptr.elem, first..first + width),
+            };
             self.store_contiguous(view, start, width, piece);
         }
     }
@@ -263,22 +309,6 @@ impl<'c> Lowering<'c> {
         self.emitter
             .ir
             .value("llvm.extractelement", &[vector, position], &[], ty)
-    }
-
-    fn pack(&mut self, lanes: &[IrValue<'c>], elem: Elem) -> IrValue<'c> {
-        if let [single] = lanes {
-            return *single;
-        }
-        let ty = self.contiguous_type(elem, lanes.len() as i64);
-        let mut vector = self.emitter.ir.value("llvm.mlir.poison", &[], &[], ty);
-        for (lane, value) in lanes.iter().enumerate() {
-            let position = self.emitter.constant(lane as i64, false);
-            vector =
-                self.emitter
-                    .ir
-                    .value("llvm.insertelement", &[vector, *value, position], &[], ty);
-        }
-        vector
     }
 
     /// Copies by the widest vectors that both layouts and alignments allow.

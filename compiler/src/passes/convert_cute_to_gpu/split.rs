@@ -199,6 +199,12 @@ impl<'c> Lowering<'c> {
             return None;
         }
         let attrs = borrowed(&attrs);
+        let of_parts = |operand: &IrValue<'c>| self.parts.contains_key(&value_key(*operand));
+        if !operands.is_empty() && !operands.iter().any(of_parts) {
+            // What is made of numbers is the same in each part.
+            let part = self.emitter.ir.value(name, &operands, &attrs, part_type);
+            return Some(vec![part; (count / PART) as usize]);
+        }
         let by_number = lane_at_a_time(op, name);
         let block = op.block()?;
         // SAFETY: the block outlives the pass.
