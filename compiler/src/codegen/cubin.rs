@@ -192,10 +192,13 @@ impl NvJitLink {
         let text = CString::new(ptx).map_err(|_| CubinError::NulByte)?;
         let mut arguments = vec![
             format!("-arch={}", options.arch),
-            // It knows 0 and 3 alone.
             format!("-O{}", if options.level == 0 { 0 } else { 3 }),
             "-verbose".to_owned(),
         ];
+        // It knows 0 and 3 alone, but the assembler in it knows those between.
+        if let 1 | 2 = options.level {
+            arguments.push(format!("-Xptxas=-O{}", options.level));
+        }
         if options.line_info {
             arguments.push("-lineinfo".to_owned());
         }
