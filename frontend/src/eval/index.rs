@@ -7,6 +7,7 @@ use super::{Evaluator, Result, Stop};
 use crate::ast::Expr;
 use crate::diagnostics::codes;
 use crate::source::Span;
+use cutec_dialects::elem::Elem;
 use cutec_dialects::hints::Hints;
 use cutec_dialects::value::Val;
 
@@ -83,12 +84,25 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     pub(super) fn coordinate(&mut self, indices: &'a [Expr]) -> Result<Value<'c, 'a>> {
         let mut parts = Vec::new();
         for part in self.exprs(indices)?.iter().zip(indices) {
-            parts.push(self.read_slot(part.0, part.1.span)?);
+            let index = self.read_slot(part.0, part.1.span)?;
+            self.expect_index(&index, part.1.span)?;
+            parts.push(index);
         }
         Ok(match parts.len() {
             1 => parts.remove(0),
             _ => Value::Tuple(parts),
         })
+    }
+
+    /// Refuses numbers that cannot be an index.
+    fn expect_index(&mut self, index: &Value<'c, 'a>, span: Span) -> Result<()> {
+        match index {
+            Value::Scalar(scalar) if !matches!(scalar.elem, Elem::I32 | Elem::I64) => {
+                self.expected_index(index, span)
+            }
+            Value::Float(_) => self.expected("an integer as index", index, span),
+            _ => Ok(()),
+        }
     }
 
     /// Whether a coordinate keeps a mode.

@@ -131,6 +131,17 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         Err(self.report(diagnostic.with_help(help)))
     }
 
+    /// An index was expected, and a number of another type found.
+    pub(super) fn expected_index<T>(
+        &mut self,
+        found: &Value<'c, 'a>,
+        span: Span,
+    ) -> super::Result<T> {
+        let diagnostic = not_expected("an index of i32 or i64", &found.describe(), span);
+        let help = format!("`i32({})` converts", self.text(span));
+        Err(self.report(diagnostic.with_help(help)))
+    }
+
     /// A value known at compile time was expected.
     pub(super) fn static_needed<T>(&mut self, what: &str, expr: &Expr) -> super::Result<T> {
         let mut names = Vec::new();
