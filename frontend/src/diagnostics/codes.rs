@@ -236,6 +236,15 @@ codes! {
      memory (a thread has at most 255 registers, all threads of a multiprocessor 65536 together); or\n\
      the extents of a tile are such that threads cannot share it, and several do the same.";
 
+    HIDDEN_VARIABLE = 903, "a variable is hidden by what is not read",
+    "A warning: a `let` in a block has the name of a variable around it, and nothing reads it. The\n\
+     variable keeps its value.\n\
+     \n\
+         var top = 0.0;\n\
+         for i in 0..n { let top = max(top, x[i]); }     // meant: top = max(top, x[i]);\n\
+     \n\
+     A name that begins with `_` is not read on purpose.";
+
     ASSERTION_FAILED = 910, "an assertion does not hold",
     "`assert`, `assert_eq` or `assert_close` of a `test` block. Both sides are evaluated as `f64`\n\
      over the whole range of their indices; the first element that differs is shown, and how many\n\

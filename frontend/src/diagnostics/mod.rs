@@ -113,6 +113,19 @@ impl Diagnostic {
         }
     }
 
+    /// A warning put together by hand.
+    pub fn warning(
+        code: Code,
+        span: Span,
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) -> Self {
+        Diagnostic {
+            severity: Severity::Warning,
+            ..Diagnostic::error(code, span, message, label)
+        }
+    }
+
     /// Adds another place.
     pub fn with_label(mut self, span: Span, text: impl Into<String>) -> Self {
         self.labels.push(Label {

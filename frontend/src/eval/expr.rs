@@ -162,6 +162,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     fn meaning(&mut self, name: &Arc<str>, span: Span) -> Result<Value<'c, 'a>> {
         if let Some(binding) = self.lookup(name) {
+            binding.read.set(true);
             return match &binding.value {
                 Value::Error => Err(Stop::Reported),
                 Value::Slot(_) => {

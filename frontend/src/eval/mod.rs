@@ -50,6 +50,7 @@ use cutec_dialects::builder::{IrBlock, OpBuilder};
 use cutec_dialects::target::Target;
 use melior::Context;
 use melior::ir::{Location, Module};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 use values::{Binding, Slot, Value};
@@ -312,6 +313,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     mutable,
                     span,
                     regions,
+                    read: Cell::new(false),
                 },
             );
         }
@@ -321,7 +323,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     fn scoped<T>(&mut self, body: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.frame.scopes.push(Scope::new());
         let result = body(self);
-        self.frame.scopes.pop();
+        if let Some(scope) = self.frame.scopes.pop()
+            && result.is_ok()
+        {
+            self.warn_of_hidden(&scope);
+        }
         result
     }
 

@@ -1,7 +1,7 @@
 //! Errors of the semantics, and those that several places raise, as diagnostics.
 
 use super::values::{Value, copy_atom, kind_and_notation, mma_atom, notation};
-use super::{Evaluator, Stop};
+use super::{Evaluator, Scope, Stop};
 use crate::ast::Expr;
 use crate::diagnostics::{Code, Diagnostic, codes};
 use crate::source::Span;
@@ -140,6 +140,27 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let diagnostic = not_expected("an index of i32 or i64", &found.describe(), span);
         let help = format!("`i32({})` converts", self.text(span));
         Err(self.report(diagnostic.with_help(help)))
+    }
+
+    /// A `let` that hides a variable around it and is never read was perhaps meant as an assignment.
+    pub(super) fn warn_of_hidden(&mut self, scope: &Scope<'c, 'a>) {
+        let mut hidden = Vec::new();
+        for (name, binding) in scope {
+            let unread = !binding.read.get() && !binding.mutable && !name.starts_with('_');
+            if let Some(outer) = self.lookup(name).filter(|outer| unread && outer.mutable) {
+                hidden.push((binding.span, name, outer.span));
+            }
+        }
+        hidden.sort_by_key(|(span, ..)| *span);
+        for (span, name, outer) in hidden {
+            let message = format!("`{name}` is not read, and hides the variable `{name}`");
+            let warning = Diagnostic::warning(codes::HIDDEN_VARIABLE, span, message, "never read")
+                .with_label(outer, "this keeps its value")
+                .with_help(format!("`{name} = …` gives the variable a new value"));
+            if !self.diagnostics.contains(&warning) {
+                self.diagnostics.push(warning);
+            }
+        }
     }
 
     /// A value known at compile time was expected.

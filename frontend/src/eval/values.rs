@@ -10,6 +10,7 @@ use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TupleKind, Val};
 use cutec_layout::{AnyLayout, Coord, Int, Layout, Tiler, Tree, Width};
 use melior::ir::ValueLike;
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// A run-time number.
@@ -269,6 +270,8 @@ pub struct Binding<'c, 'a> {
     pub span: Span,
     /// Regions of the IR around the place where its value was bound.
     pub regions: usize,
+    /// Whether an expression has named it.
+    pub read: Cell<bool>,
 }
 
 /// The name of an element type in the language.
