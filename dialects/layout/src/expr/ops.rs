@@ -24,7 +24,11 @@ impl Operation {
 }
 
 /// The value of an operation, unless it is beyond the integers that a text may have.
-fn within_range(value: Value, op: &'static str, span: &Range<usize>) -> Result<Value, ExprError> {
+pub(super) fn within_range(
+    value: Value,
+    op: &'static str,
+    span: &Range<usize>,
+) -> Result<Value, ExprError> {
     match value.fits() {
         true => Ok(value),
         false => Err(ExprError::Layout {
@@ -117,7 +121,8 @@ pub(super) fn compose(
     let usage = "A o B";
     if let Value::Swizzle(swizzle) = outer.0 {
         let inner = layout_argument(inner, usage)?;
-        return Ok(Value::Layout(ComposedLayout::swizzle_of(swizzle, inner)));
+        let composed = Value::Layout(ComposedLayout::swizzle_of(swizzle, inner));
+        return within_range(composed, "composition", span);
     }
     let lhs = convert(outer, usage, "a layout or a swizzle", Value::to_any_layout)?;
     let composed = match &inner.0 {

@@ -36,7 +36,8 @@ fn expression(cursor: &mut Cursor<'_>, depth: usize) -> Result<Spanned, ExprErro
         [outer, inner] => ops::compose(outer, inner, &span)?,
         [outer, offset, inner, ..] => {
             let offset = ops::tuple_argument(offset, "A o offset o B")?;
-            compose_at(outer, offset, inner)?
+            let composed = compose_at(outer, offset, inner)?;
+            ops::within_range(composed, "composition", &span)?
         }
         [] => return Err(cursor.error(begin, "an expression").into()),
     };
