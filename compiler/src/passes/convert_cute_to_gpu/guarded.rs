@@ -259,13 +259,7 @@ impl<'c> Lowering<'c> {
             return ir.value("llvm.bitcast", &[single], &[], ty);
         }
         let whole = ir.ty(&format!("vector<{}x{}>", access.registers, access.register));
-        let mut vector = ir.value("llvm.mlir.poison", &[], &[], whole);
-        for (lane, register) in registers.into_iter().enumerate() {
-            let position = self.emitter.constant(lane as i64, false);
-            let operands = [vector, register, position];
-            let ir = &self.emitter.ir;
-            vector = ir.value("llvm.insertelement", &operands, &[], whole);
-        }
+        let vector = self.joined(&registers, 1, view.ptr.elem, whole);
         let ir = &self.emitter.ir;
         ir.value("llvm.bitcast", &[vector], &[], ty)
     }

@@ -221,7 +221,7 @@ impl<'c> Lowering<'c> {
     }
 
     /// The vector that pieces of `width` lanes make up, lane by lane.
-    fn joined(
+    pub(super) fn joined(
         &mut self,
         pieces: &[IrValue<'c>],
         width: i64,
