@@ -22,6 +22,10 @@ pub struct CubinOptions {
     pub line_info: bool,
 }
 
+/// Kernels are assembled on as many threads as there are processors. Every assembler that reads PTX as new as
+/// ours knows the option, and the code is that of one thread.
+const ON_ALL_PROCESSORS: &str = "--split-compile=0";
+
 /// An assembled module.
 #[derive(Debug, Clone)]
 pub struct Cubin {
@@ -194,6 +198,7 @@ impl NvJitLink {
             format!("-arch={}", options.arch),
             format!("-O{}", if options.level == 0 { 0 } else { 3 }),
             "-verbose".to_owned(),
+            format!("-Xptxas={ON_ALL_PROCESSORS}"),
         ];
         // It knows 0 and 3 alone, but the assembler in it knows those between.
         if let 1 | 2 = options.level {
@@ -320,6 +325,7 @@ fn run_ptxas(program: PathBuf, ptx: &str, options: &CubinOptions) -> Result<Cubi
         .arg(format!("-arch={}", options.arch))
         .arg(format!("-O{}", options.level))
         .arg("-v")
+        .arg(ON_ALL_PROCESSORS)
         .args(options.line_info.then_some("-lineinfo"))
         .arg(&input)
         .arg("-o")
