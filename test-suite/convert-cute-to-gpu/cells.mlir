@@ -1,4 +1,5 @@
-// Within a block a load from registers is what was stored there; what is left is stored where the block ends.
+// A load from registers is what was stored there. What a region may change is stored before it and where it ends;
+// what it only reads, or leaves alone, stays known.
 // RUN: %cute-opt --convert-cute-to-gpu %s | FileCheck %s
 
 gpu.module @kernels {
@@ -7,8 +8,8 @@ gpu.module @kernels {
   // CHECK: %[[SUM:.*]] = llvm.load
   // CHECK-NOT: llvm.load
   // CHECK: %[[ONCE:.*]] = llvm.intr.fma(%{{.*}}, %{{.*}}, %[[SUM]])
-  // CHECK-NEXT: %[[TWICE:.*]] = llvm.intr.fma(%{{.*}}, %{{.*}}, %[[ONCE]])
-  // CHECK-NEXT: llvm.store %[[TWICE]]
+  // CHECK-NEXT: llvm.intr.fma(%{{.*}}, %{{.*}}, %[[ONCE]])
+  // Nothing comes behind that could read it.
   // CHECK-NEXT: gpu.return
   gpu.func @straight() kernel {
     %mma = cute.static : !cute_nvgpu.atom.universal_fma<f32>
@@ -36,17 +37,55 @@ gpu.module @kernels {
     %zero = arith.constant 0.0 : f32
     %one = arith.constant 1.0 : f32
     %at = cute.static : !cute.coord<"0">
-    %x = cute.memref.alloca() : () -> !cute.memref<f32, rmem, align<16>, "1:0">
-    cute.memref.store(%zero, %x, %at) : f32, !cute.memref<f32, rmem, align<16>, "1:0">, !cute.coord<"0">
+    %x = cute.memref.alloca() : () -> !cute.memref<f32, rmem, align<16>, "2:1">
+    cute.memref.store(%zero, %x, %at) : f32, !cute.memref<f32, rmem, align<16>, "2:1">, !cute.coord<"0">
     scf.for %i = %from to %n step %step : i32 {
-      %v = cute.memref.load(%x, %at) : (!cute.memref<f32, rmem, align<16>, "1:0">, !cute.coord<"0">) -> f32
+      %v = cute.memref.load(%x, %at) : (!cute.memref<f32, rmem, align<16>, "2:1">, !cute.coord<"0">) -> f32
       %w = arith.addf %v, %one : f32
-      cute.memref.store(%w, %x, %at) : f32, !cute.memref<f32, rmem, align<16>, "1:0">, !cute.coord<"0">
+      cute.memref.store(%w, %x, %at) : f32, !cute.memref<f32, rmem, align<16>, "2:1">, !cute.coord<"0">
     }
-    %v = cute.memref.load(%x, %at) : (!cute.memref<f32, rmem, align<16>, "1:0">, !cute.coord<"0">) -> f32
+    %v = cute.memref.load(%x, %at) : (!cute.memref<f32, rmem, align<16>, "2:1">, !cute.coord<"0">) -> f32
     %layout = cute.static : !cute.layout<"1:0">
     %o = cute.make_view(%out, %layout) : (!cute.ptr<f32, gmem, align<16>>, !cute.layout<"1:0">) -> !cute.memref<f32, gmem, align<16>, "1:0">
     cute.memref.store(%v, %o, %at) : f32, !cute.memref<f32, gmem, align<16>, "1:0">, !cute.coord<"0">
+    gpu.return
+  }
+
+  // A loop that reads a fragment finds in it what was there before; one that does not leaves it as it was. Read in
+  // another shape, it is stored first, and again behind the loop where it is read so there.
+  // CHECK-LABEL: gpu.func @around
+  // CHECK: %[[X:.*]] = arith.constant 2.0
+  // CHECK: scf.for
+  // CHECK-NEXT: llvm.store %[[X]], %[[PLACE:.*]] {{.*}} : f32, !llvm.ptr<1>
+  // CHECK-NEXT: }
+  // CHECK: scf.for
+  // CHECK: llvm.store %[[X]], {{.*}} : f32, !llvm.ptr
+  // CHECK: llvm.load {{.*}} -> vector<2xf32>
+  // CHECK: }
+  // CHECK: llvm.store %[[X]], %{{.*}} {{.*}} : f32, !llvm.ptr<1>
+  // CHECK: llvm.store %[[X]], {{.*}} : f32, !llvm.ptr
+  // CHECK: llvm.load {{.*}} -> vector<2xf32>
+  gpu.func @around(%out: !cute.ptr<f32, gmem, align<16>>, %n: i32) kernel {
+    %from = arith.constant 0 : i32
+    %step = arith.constant 1 : i32
+    %two = arith.constant 2.0 : f32
+    %at = cute.static : !cute.coord<"0">
+    %one = cute.static : !cute.layout<"1:0">
+    %both = cute.static : !cute.layout<"2:1">
+    %o = cute.make_view(%out, %one) : (!cute.ptr<f32, gmem, align<16>>, !cute.layout<"1:0">) -> !cute.memref<f32, gmem, align<16>, "1:0">
+    %p = cute.make_view(%out, %both) : (!cute.ptr<f32, gmem, align<16>>, !cute.layout<"2:1">) -> !cute.memref<f32, gmem, align<16>, "2:1">
+    %x = cute.memref.alloca() : () -> !cute.memref<f32, rmem, align<16>, "2:1">
+    cute.memref.store(%two, %x, %at) : f32, !cute.memref<f32, rmem, align<16>, "2:1">, !cute.coord<"0">
+    scf.for %i = %from to %n step %step : i32 {
+      %v = cute.memref.load(%x, %at) : (!cute.memref<f32, rmem, align<16>, "2:1">, !cute.coord<"0">) -> f32
+      cute.memref.store(%v, %o, %at) : f32, !cute.memref<f32, gmem, align<16>, "1:0">, !cute.coord<"0">
+    }
+    scf.for %i = %from to %n step %step : i32 {
+      cute.autovec_copy(%x, %p) : !cute.memref<f32, rmem, align<16>, "2:1">, !cute.memref<f32, gmem, align<16>, "2:1">
+    }
+    %v = cute.memref.load(%x, %at) : (!cute.memref<f32, rmem, align<16>, "2:1">, !cute.coord<"0">) -> f32
+    cute.memref.store(%v, %o, %at) : f32, !cute.memref<f32, gmem, align<16>, "1:0">, !cute.coord<"0">
+    cute.autovec_copy(%x, %p) : !cute.memref<f32, rmem, align<16>, "2:1">, !cute.memref<f32, gmem, align<16>, "2:1">
     gpu.return
   }
 

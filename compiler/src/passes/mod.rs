@@ -17,6 +17,7 @@
 //! location, and then returns [`Reported`].
 pub mod allocate_smem;
 mod by_lane;
+mod carry;
 pub mod convert_bytes;
 pub mod convert_cute_to_gpu;
 mod emit;

@@ -1,31 +1,50 @@
-//! What registers hold: within a block, a load from a stack slot is what was stored there.
+//! What registers hold: a load from a stack slot is what was stored there.
 //!
 //! A gemm reads its sums and writes them back; where several stand in one block, only the first load and
-//! the last store of each sum are emitted. LLVM would find that out too, at many times the cost. Nothing is
-//! known across the borders of regions, where other ways through the program meet: what was stored until
-//! then is written there.
+//! the last store of each sum are emitted. LLVM would find that out too, at many times the cost. What a region
+//! writes is not known across its borders, where other ways through the program meet: what was stored until
+//! then is written there. What it only reads, or leaves alone, stays known, in it and behind it.
 use super::super::emit::Emitter;
 use super::Lowering;
-use cutec_dialects::builder::IrValue;
+use super::carried::Slot;
+use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::Space;
 use cutec_dialects::memo::type_text;
 use cutec_dialects::value::View;
 use cutec_layout::Int;
 use melior::ir::{Type, ValueLike};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// What lies in some bytes of a stack slot.
+#[derive(Clone)]
 struct Cell<'c> {
     bytes: i64,
     value: IrValue<'c>,
-    /// Whether it is still to be written.
-    pending: bool,
+    memory: Memory,
+}
+
+/// What the memory of a cell holds.
+#[derive(Clone, Copy, PartialEq)]
+enum Memory {
+    /// Its value.
+    Current,
+    /// Something older: it is to be written in this block.
+    Behind,
+    /// Something older, perhaps: it is to be written behind the region at hand, in which no other value takes
+    /// its place.
+    BehindOutside,
 }
 
 /// The cells of each slot, by their first byte; no two overlap.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Cells<'c> {
     slots: BTreeMap<usize, BTreeMap<i64, Cell<'c>>>,
+}
+
+/// What is known inside an operation with regions, and behind it.
+pub(super) struct Known<'c> {
+    pub(super) inside: Cells<'c>,
+    pub(super) behind: Cells<'c>,
 }
 
 /// The first bytes of the cells that overlap a range.
@@ -43,24 +62,64 @@ fn overlapping(cells: &BTreeMap<i64, Cell>, start: i64, bytes: i64) -> Vec<i64> 
 }
 
 impl<'c> Lowering<'c> {
-    /// Writes what is still to be written and forgets everything: what follows may be reached in another way.
+    /// Before an operation with regions: writes what may become another value inside, but for what it carries.
+    pub(super) fn enter_regions(&mut self, op: IrOp, carried: &[Slot]) -> Known<'c> {
+        for slot in carried {
+            self.forget(slot.base);
+        }
+        let bases = |fragments: &HashSet<usize>| -> HashSet<usize> {
+            let slots = fragments
+                .iter()
+                .filter_map(|fragment| self.slots.get(fragment));
+            slots.map(|slot| slot.base).collect()
+        };
+        let inside = self.accesses.inside(op);
+        let read = inside.map(|inside| bases(&inside.read)).unwrap_or_default();
+        let written = inside
+            .map(|inside| bases(&inside.written))
+            .unwrap_or_default();
+        let mut written: Vec<usize> = written.into_iter().collect();
+        written.sort_unstable();
+        for base in written {
+            self.settle_slot(base);
+        }
+        let behind = std::mem::take(&mut self.cells);
+        let mut inside = behind.clone();
+        inside.slots.retain(|base, _| read.contains(base));
+        for cell in inside.slots.values_mut().flat_map(BTreeMap::values_mut) {
+            if cell.memory == Memory::Behind {
+                cell.memory = Memory::BehindOutside;
+            }
+        }
+        Known { inside, behind }
+    }
+
+    /// Writes what is to be written in this block and forgets everything.
     pub(super) fn settle(&mut self) {
-        let slots: Vec<usize> = self.cells.slots.keys().copied().collect();
-        for slot in slots {
-            self.settle_slot(slot);
+        for (slot, cells) in std::mem::take(&mut self.cells.slots) {
+            for (start, cell) in cells {
+                if cell.memory == Memory::Behind {
+                    self.write(slot, start, &cell);
+                }
+            }
         }
     }
 
-    /// The same for one slot.
+    /// Nothing is known of a slot, and nothing of it is to be written.
+    pub(super) fn forget(&mut self, slot: usize) {
+        self.cells.slots.remove(&slot);
+    }
+
+    /// Writes what is to be written of a slot and forgets it.
     pub(super) fn settle_slot(&mut self, slot: usize) {
         for (start, cell) in self.cells.slots.remove(&slot).unwrap_or_default() {
             self.write(slot, start, &cell);
         }
     }
 
-    /// Writes a cell, if it is still to be written.
+    /// Writes a cell where memory is not as it is.
     fn write(&mut self, slot: usize, start: i64, cell: &Cell<'c>) {
-        if cell.pending {
+        if cell.memory != Memory::Current {
             let address = self.address_in(slot, Space::Rmem, &Int::Static(start), &Int::ZERO);
             self.store_as(address, cell.value, cell.bytes);
         }
@@ -88,7 +147,19 @@ impl<'c> Lowering<'c> {
             let address = self.address(view, inside);
             return self.load_as(address, ty, bytes);
         };
-        if let Some(known) = self.held(slot, start, ty, bytes) {
+        self.load_cell(slot, start, ty, bytes)
+    }
+
+    /// Loads `bytes` bytes of a slot.
+    pub(super) fn load_cell(
+        &mut self,
+        slot: usize,
+        start: i64,
+        ty: Type<'c>,
+        bytes: i64,
+    ) -> IrValue<'c> {
+        let held = self.held(slot, start, ty, bytes);
+        if let Some(known) = held.or_else(|| self.held_in_lanes(slot, start, ty, bytes)) {
             return known;
         }
         let read = self.take_overlapping(slot, start, bytes);
@@ -98,7 +169,7 @@ impl<'c> Lowering<'c> {
         let address = self.address_in(slot, Space::Rmem, &Int::Static(start), &Int::ZERO);
         let value = self.load_as(address, ty, bytes);
         if read.is_empty() {
-            self.keep(slot, start, bytes, value, false);
+            self.keep(slot, start, bytes, value, Memory::Current);
         }
         value
     }
@@ -110,20 +181,24 @@ impl<'c> Lowering<'c> {
             self.store_as(address, value, bytes);
             return;
         };
+        self.store_cell(slot, start, value, bytes);
+    }
+
+    /// From a byte of a slot on `bytes` bytes are `value`.
+    pub(super) fn store_cell(&mut self, slot: usize, start: i64, value: IrValue<'c>, bytes: i64) {
         for (at, cell) in self.take_overlapping(slot, start, bytes) {
             if at < start || at + cell.bytes > start.saturating_add(bytes) {
                 self.write(slot, at, &cell);
             }
         }
-        self.keep(slot, start, bytes, value, true);
+        self.keep(slot, start, bytes, value, Memory::Behind);
     }
 
-    /// From a byte of a slot on `bytes` bytes are `value`; `pending` where they are still to be written.
-    fn keep(&mut self, slot: usize, start: i64, bytes: i64, value: IrValue<'c>, pending: bool) {
+    fn keep(&mut self, slot: usize, start: i64, bytes: i64, value: IrValue<'c>, memory: Memory) {
         let cell = Cell {
             bytes,
             value,
-            pending,
+            memory,
         };
         self.cells
             .slots
@@ -163,5 +238,29 @@ impl<'c> Lowering<'c> {
         let position = self.emitter.constant(lane, false);
         let ir = &self.emitter.ir;
         Some(ir.value("llvm.extractelement", &[value, position], &[], ty))
+    }
+
+    /// The vector whose lanes some cells of a slot hold, each a whole one.
+    fn held_in_lanes(
+        &mut self,
+        slot: usize,
+        start: i64,
+        ty: Type<'c>,
+        bytes: i64,
+    ) -> Option<IrValue<'c>> {
+        let text = type_text(ty);
+        let (lanes, elem) = text
+            .strip_prefix("vector<")?
+            .strip_suffix('>')?
+            .split_once('x')?;
+        let lanes: i64 = lanes.parse().ok()?;
+        let cells = self.cells.slots.get(&slot)?;
+        let width = bytes / lanes;
+        let lane = |lane: i64| {
+            let cell = cells.get(&(start + lane * width))?;
+            (cell.bytes == width && *type_text(cell.value.r#type()) == *elem).then_some(cell.value)
+        };
+        let values: Vec<IrValue<'c>> = (0..lanes).map(lane).collect::<Option<_>>()?;
+        Some(self.joined_lanes(&values, ty))
     }
 }

@@ -1,5 +1,6 @@
 //! Storage, loads and stores.
 use super::super::emit::Emitter;
+use super::carried::Slot;
 use super::split::PART;
 use super::{Lowering, SMEM_SYMBOL};
 use cutec_dialects::builder::{Insertion, IrValue, OpBuilder, value_key};
@@ -16,7 +17,7 @@ const WIDEST: i64 = 16;
 
 impl<'c> Lowering<'c> {
     /// A stack slot for a view in registers.
-    pub(super) fn stack_slot(&mut self, view: &View) -> usize {
+    pub(super) fn stack_slot(&mut self, view: &View) -> Slot {
         let ir = OpBuilder::new(self.emitter.ir.context(), Insertion::Before(self.entry));
         let elem = view.ptr.elem;
         let elems = cosize(&view.layout).max(1);
@@ -28,7 +29,8 @@ impl<'c> Lowering<'c> {
         let array = ir.attr(&format!("!llvm.array<{count} x {}>", storage_type(storage)));
         let attrs = [("elem_type", array), ("alignment", ir.attr("16 : i64"))];
         let slot = ir.value("llvm.alloca", &[one], &attrs, ir.ty("!llvm.ptr"));
-        self.add_base(slot, 0)
+        let base = self.add_base(slot, 0);
+        Slot { base, elem, elems }
     }
 
     /// The part of shared memory that begins at an offset in bytes.
@@ -228,18 +230,26 @@ impl<'c> Lowering<'c> {
         elem: Elem,
         ty: Type<'c>,
     ) -> IrValue<'c> {
+        if width == 1 {
+            return self.joined_lanes(pieces, ty);
+        }
+        let lanes = pieces
+            .iter()
+            .flat_map(|piece| (0..width).map(|lane| (*piece, lane)));
+        let lanes: Vec<_> = lanes
+            .map(|(piece, lane)| self.extract(piece, lane, elem))
+            .collect();
+        self.joined_lanes(&lanes, ty)
+    }
+
+    /// The vector of some values.
+    pub(super) fn joined_lanes(&mut self, lanes: &[IrValue<'c>], ty: Type<'c>) -> IrValue<'c> {
         let mut vector = self.emitter.ir.value("llvm.mlir.poison", &[], &[], ty);
-        for (index, piece) in pieces.iter().enumerate() {
-            for lane in 0..width {
-                let value = match width {
-                    1 => *piece,
-                    _ => self.extract(*piece, lane, elem),
-                };
-                let position = self.emitter.constant(index as i64 * width + lane, false);
-                let operands = [vector, value, position];
-                let ir = &self.emitter.ir;
-                vector = ir.value("llvm.insertelement", &operands, &[], ty);
-            }
+        for (lane, value) in lanes.iter().enumerate() {
+            let position = self.emitter.constant(lane as i64, false);
+            let operands = [vector, *value, position];
+            let ir = &self.emitter.ir;
+            vector = ir.value("llvm.insertelement", &operands, &[], ty);
         }
         vector
     }

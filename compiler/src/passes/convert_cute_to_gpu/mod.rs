@@ -9,8 +9,10 @@
 //! A value of the `cute` dialect is not lowered when it is defined: the pass
 //! carries its [`Val`], in which every run-time integer is a variable that
 //! stands for an SSA value, and emits arithmetic where an address needs it.
+mod accesses;
 mod atomic;
 mod bounds;
+mod carried;
 mod cells;
 mod copy;
 mod gemm;
@@ -30,6 +32,8 @@ use super::walk::{
     blocks, definition, kernels, operand_value, operations, replace, set_attribute, users,
 };
 use super::{Reported, report};
+use accesses::Accesses;
+use carried::Slot;
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, integer_value, result_of, value_key,
 };
@@ -73,6 +77,10 @@ struct Lowering<'c> {
     parts: HashMap<usize, Vec<IrValue<'c>>>,
     /// Where those stand.
     order: split::Order<'c>,
+    /// Which fragments are read and written where.
+    accesses: Accesses,
+    /// The stack slots of the fragments.
+    slots: HashMap<usize, Slot>,
     /// What registers hold at the operation at hand.
     cells: cells::Cells<'c>,
     /// Values that hold sums of `fma`.
@@ -128,6 +136,7 @@ fn lower_kernel(context: &Context, function: IrOp, target: &Target) -> Result<bo
     let Some(entry) = operations(body).into_iter().next() else {
         return Ok(false);
     };
+    let accesses = Accesses::of(function);
     let mut lowering = Lowering {
         emitter: Emitter::new(context, entry, Signs::Known),
         target: *target,
@@ -139,8 +148,10 @@ fn lower_kernel(context: &Context, function: IrOp, target: &Target) -> Result<bo
         policies: HashMap::new(),
         parts: HashMap::new(),
         order: split::Order::default(),
+        holding: sums::holding_sums(function, &accesses),
+        accesses,
+        slots: HashMap::new(),
         cells: cells::Cells::default(),
-        holding: sums::holding_sums(function),
         sums: HashSet::new(),
         dead: Vec::new(),
     };
@@ -196,9 +207,6 @@ impl<'c> Lowering<'c> {
     fn operation(&mut self, op: IrOp<'c>) -> Result<(), Reported> {
         self.emitter.ir.insertion = Insertion::Before(op);
         self.emitter.ir.location = op.location();
-        if op.region_count() > 0 || op.next_in_block().is_none() {
-            self.settle();
-        }
         if let Some(name) = cute_name(&op) {
             let done = self.cute(&name, op);
             self.dead.push(op);
@@ -208,15 +216,10 @@ impl<'c> Lowering<'c> {
             self.dead.push(op);
             return Ok(());
         }
-        for region in 0..op.region_count() {
-            for block in blocks(op, region) {
-                self.emitter.enter();
-                self.block(block)?;
-                self.emitter.leave();
-                self.end_of_iteration(op, block);
-            }
+        if op.region_count() == 0 {
+            return Ok(());
         }
-        Ok(())
+        self.regions(op)
     }
 
     fn cute(&mut self, name: &str, op: IrOp<'c>) -> Result<(), SemError> {
@@ -363,8 +366,11 @@ impl<'c> Lowering<'c> {
         };
         match name {
             "memref.alloca" | "mma.make_fragment" | "make_fragment_like" => {
-                view.ptr.base = self.stack_slot(&view);
-                if self.holding.contains(&value_key(result_of(op, 0))) {
+                let fragment = value_key(result_of(op, 0));
+                let slot = self.stack_slot(&view);
+                view.ptr.base = slot.base;
+                self.slots.insert(fragment, slot);
+                if self.holding.contains(&fragment) {
                     self.sums.insert(view.ptr.base);
                 }
             }

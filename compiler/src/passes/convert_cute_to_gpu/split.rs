@@ -308,7 +308,7 @@ fn one_integer(array: &str) -> Option<i64> {
         .ok()
 }
 
-fn named_attributes<'c>(op: IrOp<'c>) -> Vec<(String, Attribute<'c>)> {
+pub(super) fn named_attributes<'c>(op: IrOp<'c>) -> Vec<(String, Attribute<'c>)> {
     let op: OperationRef<'c, 'c> = op;
     op.attributes()
         .map(|(name, attribute): (Identifier, Attribute<'c>)| {

@@ -4,8 +4,9 @@
 //! for the whole loop; then a sum is in the bank of the factor that was loaded with the same neighbours, and half
 //! of all `fma` read three registers of one bank. So each register goes through an instruction that ptxas neither
 //! drops nor merges with its operand: `prmt` that keeps every byte in its place.
-use super::super::walk::{all_inside, blocks, definition, name_of, operand_value, operations};
+use super::super::walk::{all_inside, blocks, name_of, operand_value, operations};
 use super::Lowering;
+use super::accesses::Accesses;
 use cutec_dialects::atoms::MmaOp;
 use cutec_dialects::builder::{IrOp, IrValue, result_of, value_key};
 use cutec_dialects::elem::Elem;
@@ -14,15 +15,8 @@ use cutec_dialects::value::{Val, View};
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashSet;
 
-/// Operations that allocate registers.
-const FRAGMENTS: [&str; 3] = [
-    "cute.memref.alloca",
-    "cute.mma.make_fragment",
-    "cute.make_fragment_like",
-];
-
 /// The fragments of a kernel that hold sums of `fma` on f32, and the vectors of their elements.
-pub(super) fn holding_sums(function: IrOp) -> HashSet<usize> {
+pub(super) fn holding_sums(function: IrOp, accesses: &Accesses) -> HashSet<usize> {
     let mut operations = Vec::new();
     all_inside(function, &mut operations);
     let mut holding = HashSet::new();
@@ -30,7 +24,7 @@ pub(super) fn holding_sums(function: IrOp) -> HashSet<usize> {
     loop {
         let before = holding.len();
         for op in &operations {
-            holds_by(*op, &mut holding);
+            holds_by(*op, accesses, &mut holding);
         }
         if holding.len() == before {
             return holding;
@@ -39,20 +33,17 @@ pub(super) fn holding_sums(function: IrOp) -> HashSet<usize> {
 }
 
 /// Adds what an operation makes hold sums.
-fn holds_by(op: IrOp, holding: &mut HashSet<usize>) {
-    let fragment = |index: usize| operand_value(op, index).and_then(fragment_of);
+fn holds_by(op: IrOp, accesses: &Accesses, holding: &mut HashSet<usize>) {
+    let fragment = |index: usize| operand_value(op, index).and_then(|view| accesses.fragment(view));
     match name_of(op).as_str() {
-        "cute.gemm" if adds_by_fma(op) => holding.extend(fragment(1).map(value_key)),
-        "cute.memref.load_vec" => {
-            let from = fragment(0).map(value_key);
-            if from.is_some_and(|from| holding.contains(&from)) {
-                holding.insert(value_key(result_of(op, 0)));
-            }
+        "cute.gemm" if adds_by_fma(op) => holding.extend(fragment(1)),
+        "cute.memref.load_vec" if fragment(0).is_some_and(|from| holding.contains(&from)) => {
+            holding.insert(value_key(result_of(op, 0)));
         }
         "cute.memref.store_vec" => {
             let vector = operand_value(op, 0).map(value_key);
             if vector.is_some_and(|vector| holding.contains(&vector)) {
-                holding.extend(fragment(1).map(value_key));
+                holding.extend(fragment(1));
             }
         }
         "scf.for" | "scf.if" => {
@@ -79,20 +70,6 @@ fn adds_by_fma(gemm: IrOp) -> bool {
         _ => return false,
     };
     atom.op == MmaOp::Fma && atom.c == Elem::F32
-}
-
-/// The fragment that a view in registers is a part of.
-fn fragment_of(view: IrValue) -> Option<IrValue> {
-    let mut view = view;
-    loop {
-        let op = definition(view)?;
-        if FRAGMENTS.contains(&name_of(op).as_str()) {
-            return Some(view);
-        }
-        view = (0..op.operand_count())
-            .filter_map(|index| operand_value(op, index))
-            .find(|operand| operand.r#type().to_string().starts_with("!cute.memref<"))?;
-    }
 }
 
 impl<'c> Lowering<'c> {

@@ -12,7 +12,7 @@
 //!
 //! Every product, in a loop or not, is taken apart into the blocks of k of its tiled MMA, each read while
 //! the one before is multiplied.
-mod carry;
+
 mod plan;
 mod registers;
 mod repeat;

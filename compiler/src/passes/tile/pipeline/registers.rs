@@ -1,7 +1,7 @@
 //! A loop without products that says how deep it is: its tiles are loaded rounds ahead, into registers.
 use super::DEPTH;
-use super::carry::carrying;
 use super::repeat::{Bounds, Repeat};
+use crate::passes::carry::carrying;
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::types::{Failed, operand};
 use crate::passes::walk::{
@@ -77,7 +77,7 @@ impl<'c> Loads<'c> {
             carried.extend(self.fetch(&mut ir, (index, bounds.upper))?);
         }
 
-        let (new, tiles) = carrying(&ir, self.of, self.body, &carried)?;
+        let (new, tiles) = carrying(&ir, self.of, &[], &carried);
         let (Some(first), Some(end)) = (
             operations(self.body).into_iter().next(),
             operations(self.body).into_iter().last(),

@@ -1,8 +1,8 @@
 //! A loop whose loads are some rounds ahead.
-use super::carry::carrying;
 use super::plan::{Plan, Producer};
 use super::repeat::{Bounds, Repeat};
 use super::slices::{At, Factor, buffer_of};
+use crate::passes::carry::carrying;
 use crate::passes::tile::insert_barriers::ROUND;
 use crate::passes::tile::types::{Failed, operand, view_of};
 use crate::passes::walk::{
@@ -69,7 +69,7 @@ impl<'c> Plan<'c> {
             .filter(|(_, carries)| **carries)
             .map(|(value, _)| *value)
             .collect();
-        let (new, arguments) = carrying(&ir, self.of, self.body, &kept)?;
+        let (new, arguments) = carrying(&ir, self.of, &[], &kept);
         let (mut inside, mut arguments) = (carried, arguments.into_iter());
         for (value, _) in inside
             .iter_mut()

@@ -1,0 +1,53 @@
+//! Loops and branches that carry more than they did.
+use super::walk::{blocks, name_of, operand_value, replace};
+use cutec_dialects::builder::{IrOp, IrValue, OpBuilder, result_of};
+use melior::ir::operation::OperationLike;
+use melior::ir::{Attribute, Region, RegionLike, TypeLike, Value, ValueLike};
+
+/// The `scf.for` or `scf.if` `of` with more results, of the types of `more`; a loop begins with these values.
+/// Returns it, and what they are in the body of a loop. What is inside moves over as it is; each end is to yield
+/// them too. The old operation has nothing inside then and is to be erased.
+pub(super) fn carrying<'c>(
+    ir: &OpBuilder<'c>,
+    of: IrOp<'c>,
+    attrs: &[(&str, Attribute<'c>)],
+    more: &[IrValue<'c>],
+) -> (IrOp<'c>, Vec<IrValue<'c>>) {
+    let name = name_of(of);
+    let old_count = of.result_count();
+    let operands = (0..of.operand_count()).filter_map(|index| operand_value(of, index));
+    let begins = if name == "scf.for" { more } else { &[] };
+    let operands: Vec<IrValue> = operands.chain(begins.iter().copied()).collect();
+    let results = (0..old_count).map(|index| result_of(of, index));
+    let types: Vec<_> = results
+        .chain(more.iter().copied())
+        .map(|value| value.r#type())
+        .collect();
+    let moved = |index: usize| {
+        let region = Region::new();
+        if let Ok(old) = of.region(index) {
+            // SAFETY: both regions are alive.
+            unsafe { mlir_sys::mlirRegionTakeBody(region.to_raw(), old.to_raw()) };
+        }
+        region
+    };
+    let regions: Vec<Region> = (0..of.region_count()).map(moved).collect();
+    let new = ir.op_with_regions(&name, &operands, attrs, &types, regions);
+    for index in 0..old_count {
+        replace(result_of(of, index), result_of(new, index));
+    }
+    let mut arguments = Vec::new();
+    for body in blocks(new, 0) {
+        arguments.extend(begins.iter().map(|value| {
+            // SAFETY: the block and the context are alive.
+            unsafe {
+                Value::from_raw(mlir_sys::mlirBlockAddArgument(
+                    body.to_raw(),
+                    value.r#type().to_raw(),
+                    of.location().to_raw(),
+                ))
+            }
+        }));
+    }
+    (new, arguments)
+}

@@ -1,0 +1,133 @@
+//! Which fragments a kernel reads and writes where.
+use super::super::walk::{blocks, name_of, operand_value, operations};
+use cutec_dialects::builder::{IrOp, IrValue, result_of, value_key};
+use cutec_dialects::memo::type_text;
+use melior::ir::{ValueLike, operation::OperationLike};
+use std::collections::{HashMap, HashSet};
+
+/// Operations that allocate registers.
+const FRAGMENTS: [&str; 3] = [
+    "cute.memref.alloca",
+    "cute.mma.make_fragment",
+    "cute.make_fragment_like",
+];
+
+/// Operations that go through all of a view, whatever else they take.
+const WHOLE: [&str; 3] = ["cute.copy", "cute.autovec_copy", "cute.gemm"];
+
+/// The fragments of a kernel, and what its operations do with them. A fragment goes by the key of the value
+/// that allocates it.
+#[derive(Default)]
+pub(super) struct Accesses {
+    /// The fragment that a view or a pointer is into.
+    fragments: HashMap<usize, usize>,
+    /// Those of which some part is chosen at run time.
+    dynamic: HashSet<usize>,
+    /// What happens inside each operation that has regions.
+    inside: HashMap<usize, Accessed>,
+}
+
+/// The fragments that some operations read and write.
+#[derive(Default)]
+pub(super) struct Accessed {
+    pub(super) read: HashSet<usize>,
+    pub(super) written: HashSet<usize>,
+    /// What gemms add to.
+    pub(super) summed: HashSet<usize>,
+}
+
+impl Accesses {
+    /// Those of all operations of a kernel.
+    pub(super) fn of(function: IrOp) -> Self {
+        let mut accesses = Accesses::default();
+        accesses.enter(function);
+        accesses
+    }
+
+    /// The fragment that a view or a pointer is into; none where that is other memory.
+    pub(super) fn fragment(&self, view: IrValue) -> Option<usize> {
+        self.fragments.get(&value_key(view)).copied()
+    }
+
+    /// Whether some part of a fragment is chosen at run time.
+    pub(super) fn chosen_at_run_time(&self, fragment: usize) -> bool {
+        self.dynamic.contains(&fragment)
+    }
+
+    /// What happens inside an operation that has regions.
+    pub(super) fn inside(&self, op: IrOp) -> Option<&Accessed> {
+        self.inside.get(&key(op))
+    }
+
+    /// Goes through the operations inside of one.
+    fn enter(&mut self, op: IrOp) {
+        let mut accessed = Accessed::default();
+        for region in 0..op.region_count() {
+            for inner in blocks(op, region).into_iter().flat_map(operations) {
+                self.add(inner, &mut accessed);
+                if inner.region_count() > 0 {
+                    self.enter(inner);
+                    let deeper = &self.inside[&key(inner)];
+                    accessed.read.extend(&deeper.read);
+                    accessed.written.extend(&deeper.written);
+                    accessed.summed.extend(&deeper.summed);
+                }
+            }
+        }
+        self.inside.insert(key(op), accessed);
+    }
+
+    fn add(&mut self, op: IrOp, accessed: &mut Accessed) {
+        let name = name_of(op);
+        if FRAGMENTS.contains(&name.as_str()) {
+            let fragment = value_key(result_of(op, 0));
+            self.fragments.insert(fragment, fragment);
+            return;
+        }
+        for index in 0..op.operand_count() {
+            let Some(fragment) = operand_value(op, index).and_then(|view| self.fragment(view))
+            else {
+                continue;
+            };
+            if !WHOLE.contains(&name.as_str())
+                && (index + 1..op.operand_count())
+                    .any(|index| operand_value(op, index).is_some_and(at_run_time))
+            {
+                self.dynamic.insert(fragment);
+            }
+            match (name.as_str(), index) {
+                ("cute.memref.load" | "cute.memref.load_vec", _)
+                | ("cute.gemm", 2..)
+                | ("cute.copy", 1 | 3..)
+                | ("cute.autovec_copy", 0) => {
+                    accessed.read.insert(fragment);
+                }
+                _ if points(op) => {
+                    self.fragments.insert(value_key(result_of(op, 0)), fragment);
+                }
+                _ => {
+                    accessed.written.insert(fragment);
+                    if name == "cute.gemm" {
+                        accessed.summed.insert(fragment);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether an operation makes a view or a pointer of what it takes.
+fn points(op: IrOp) -> bool {
+    let of_result = |ty: &str| ty.starts_with("!cute.memref<") || ty.starts_with("!cute.ptr<");
+    op.result_count() == 1 && of_result(&type_text(result_of(op, 0).r#type()))
+}
+
+/// Whether a value is a number, or has numbers, that are known at run time.
+fn at_run_time(value: IrValue) -> bool {
+    let text = type_text(value.r#type());
+    ["i32", "i64", "index"].contains(&&*text) || text.contains('?')
+}
+
+fn key(op: IrOp) -> usize {
+    op.to_raw().ptr as usize
+}
