@@ -7,6 +7,7 @@
 #      is found; without them everything works but cubin and SASS output
 #
 # Variables: CUTEC_SKIP_CUDA=1 leaves out step 3.
+# Arguments: --bolt installs BOLT 22 too, which scripts/release.sh needs and nothing else does.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -40,6 +41,8 @@ llvm_complete() {
   [ -f "$LLVM_PREFIX/include/mlir-c/IR.h" ] && [ -x "$LLVM_PREFIX/bin/mlir-tblgen" ] &&
     [ -x "$LLVM_PREFIX/bin/FileCheck" ] && [ -x "$LLVM_PREFIX/bin/llvm-config" ]
 }
+
+bolt_complete() { [ -x "$LLVM_PREFIX/bin/llvm-bolt" ] && [ -x "$LLVM_PREFIX/bin/merge-fdata" ]; }
 
 by_hand() {
   die "$1
@@ -77,6 +80,7 @@ install_packages() {
   command -v curl >/dev/null || wanted+=(curl ca-certificates)
   command -v python3 >/dev/null || wanted+=(python3)
   python3 -m pip --version >/dev/null 2>&1 || wanted+=(python3-pip)
+  [ "$with_bolt" = 0 ] || bolt_complete || wanted+=(bolt-22)
 
   local missing=()
   if command -v dpkg-query >/dev/null; then
@@ -181,6 +185,12 @@ install_cuda_tools() {
   rm -rf "$folder"
 }
 
+case ${1:-} in
+  '') with_bolt=0 ;;
+  --bolt) with_bolt=1 ;;
+  *) die "unknown argument $1" ;;
+esac
 install_packages
+[ "$with_bolt" = 0 ] || bolt_complete || by_hand "BOLT 22 is not in $LLVM_PREFIX."
 install_rust
 install_cuda_tools
