@@ -30,6 +30,6 @@ lalrpop_util::lalrpop_mod!(
 );
 
 pub use diagnostics::{Diagnostic, Severity};
-pub use eval::{LowerOptions, emit_module};
+pub use eval::{LowerOptions, chosen_kernels, emit_kernels, emit_module};
 pub use program::{Program, load_program};
 pub use source::{FileId, SourceLoader, SourceMap, Span, Spanned};

@@ -155,6 +155,11 @@ impl Diagnostic {
             .unwrap_or_default()
     }
 
+    /// Whether `earlier` has said it: what is wrong at a place is wrong in every kernel that comes to it.
+    pub fn repeats(&self, earlier: &Diagnostic) -> bool {
+        self.code == earlier.code && self.span() == earlier.span()
+    }
+
     /// Whether it stops compilation.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error

@@ -6,10 +6,8 @@ use super::signature::{Argument, Signature, SymbolSource, TensorArgument};
 use super::stmt::Place;
 use super::values::{Cute, Scalar, Value, elem_of};
 use super::{Evaluator, Frame, Result, Stop};
-use crate::Program;
-use crate::ast::{BinaryOp, ItemKind, Kernel};
+use crate::ast::{BinaryOp, Kernel};
 use crate::diagnostics::{Diagnostic, codes};
-use crate::parser::words::closest;
 use crate::source::Span;
 use cutec_dialects::builder::{Insertion, IrBlock, OpBuilder, argument_of, region_with_block};
 use cutec_dialects::elem::Elem;
@@ -18,10 +16,8 @@ use melior::ir::operation::OperationMutLike;
 use melior::ir::{Attribute, BlockRef, Location, Module};
 
 impl<'c, 'a> Evaluator<'c, 'a> {
-    /// Emits the kernels of a program; `None` after errors.
-    pub(super) fn program(&mut self, program: &'a Program) -> Option<Module<'c>> {
-        let kernels = self.chosen(program)?;
-        self.check_defines(&kernels)?;
+    /// Emits kernels; `None` after errors.
+    pub(super) fn kernels(&mut self, kernels: &[&'a Kernel]) -> Option<Module<'c>> {
         let context = self.context;
         let mut module = Module::new(Location::unknown(context));
         let (region, kernels_block) = region_with_block(&[]);
@@ -55,66 +51,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             .as_operation_mut()
             .set_attribute("gpu.container_module", Attribute::unit(context));
         Some(module)
-    }
-
-    /// The kernels that were asked for.
-    fn chosen(&mut self, program: &'a Program) -> Option<Vec<&'a Kernel>> {
-        let root = program.root()?;
-        let all = |program: &'a Program| {
-            program.items().filter_map(|item| match &item.kind {
-                ItemKind::Kernel(kernel) => Some(kernel),
-                _ => None,
-            })
-        };
-        let Some(wanted) = &self.options.kernel else {
-            let of_root = all(program).filter(|kernel| kernel.name.span.file == root.id);
-            return Some(of_root.collect());
-        };
-        if let Some(kernel) = all(program).find(|kernel| *kernel.name.node == **wanted) {
-            return Some(vec![kernel]);
-        }
-        let span = Span::new(root.id, 0, 0);
-        let diagnostic = Diagnostic::error(
-            codes::UNKNOWN_NAME,
-            span,
-            format!("there is no kernel `{wanted}`"),
-            "in this file",
-        );
-        let names: Vec<&str> = all(program).map(|kernel| &*kernel.name.node).collect();
-        let help = match closest(wanted, names.iter().copied()) {
-            Some(name) => format!("did you mean `{name}`?"),
-            None => format!("there is {}", names.join(", ")),
-        };
-        self.report(diagnostic.with_help(help));
-        None
-    }
-
-    /// Every `-D` names a compile-time parameter.
-    fn check_defines(&mut self, kernels: &[&'a Kernel]) -> Option<()> {
-        let params: Vec<&str> = kernels
-            .iter()
-            .flat_map(|kernel| &kernel.static_params)
-            .map(|param| &*param.name.node)
-            .collect();
-        let mut failed = false;
-        for (name, _) in &self.options.defines {
-            if params.contains(&name.as_str()) {
-                continue;
-            }
-            failed = true;
-            let span = kernels
-                .first()
-                .map_or(Span::default(), |kernel| kernel.name.span);
-            let message = format!("`-D {name}=…` names no compile-time parameter");
-            let diagnostic = Diagnostic::error(codes::BAD_DEFINE, span, message, "of this kernel");
-            let help = match closest(name, params.iter().copied()) {
-                Some(found) => format!("did you mean `{found}`?"),
-                None if params.is_empty() => "it has none".into(),
-                None => format!("there is {}", params.join(", ")),
-            };
-            self.report(diagnostic.with_help(help));
-        }
-        (!failed).then_some(())
     }
 
     fn kernel(&mut self, kernel: &'a Kernel, into: IrBlock<'c>) -> Result<()> {

@@ -13,7 +13,7 @@
 //! - `materialize`: values as operands of operations, and results as values.
 //! - `tiles`: the tile level.
 //! - `call`, `builtins`: functions and what the language has built in.
-//! - `kernel`, `signature`, `abi`: kernels, their parameters, the kernel ABI.
+//! - `chosen`, `kernel`, `signature`, `abi`: which kernels; one of them, its parameters, the kernel ABI.
 //! - `problem`: errors of the semantics as diagnostics.
 //!
 //! Invariants: nothing that was reported wrong is reported twice ([`Stop::Reported`] and
@@ -24,6 +24,7 @@ mod abi;
 mod arith;
 mod builtins;
 mod call;
+mod chosen;
 mod control;
 mod convert;
 mod exits;
@@ -43,7 +44,7 @@ mod values;
 mod vectors;
 
 use crate::Program;
-use crate::ast::ItemKind;
+use crate::ast::{ItemKind, Kernel};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::{SourceMap, Span};
 use cutec_dialects::builder::{IrBlock, OpBuilder};
@@ -55,6 +56,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use values::{Binding, Slot, Value};
 
+pub use chosen::chosen_kernels;
 pub(crate) use rounding::converts;
 pub(crate) use values::elem_name;
 
@@ -91,8 +93,8 @@ pub struct LowerOptions {
     pub defines: Vec<(String, String)>,
 }
 
-/// Evaluates and checks the program and emits its kernels. `None` if there are errors, which are added
-/// to `diagnostics`.
+/// Evaluates and checks the program and emits the kernels that `options` asks for. `None` if there are errors,
+/// which are added to `diagnostics`.
 pub fn emit_module<'c>(
     context: &'c Context,
     sources: &SourceMap,
@@ -100,11 +102,29 @@ pub fn emit_module<'c>(
     options: &LowerOptions,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Module<'c>> {
-    let before = diagnostics.len();
+    match chosen_kernels(program, options) {
+        Ok(kernels) => emit_kernels(context, sources, program, &kernels, options, diagnostics),
+        Err(error) => {
+            diagnostics.push(error);
+            None
+        }
+    }
+}
+
+/// Evaluates, checks and emits some kernels of the program, whatever others [`LowerOptions::kernel`] names. `None`
+/// if there are errors, which are added to `diagnostics`.
+pub fn emit_kernels<'c>(
+    context: &'c Context,
+    sources: &SourceMap,
+    program: &Program,
+    kernels: &[&Kernel],
+    options: &LowerOptions,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Module<'c>> {
     let mut evaluator = Evaluator::new(context, sources, program, options);
-    let module = evaluator.program(program);
+    let module = evaluator.kernels(kernels);
+    let failed = evaluator.diagnostics.iter().any(Diagnostic::is_error);
     diagnostics.append(&mut evaluator.diagnostics);
-    let failed = diagnostics[before..].iter().any(Diagnostic::is_error);
     module.filter(|_| !failed)
 }
 
@@ -204,9 +224,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     /// Reports an error.
     fn report(&mut self, diagnostic: Diagnostic) -> Stop {
-        let known =
-            |old: &Diagnostic| old.code == diagnostic.code && old.span() == diagnostic.span();
-        if self.diagnostics.iter().any(known) {
+        if self.diagnostics.iter().any(|old| diagnostic.repeats(old)) {
             return Stop::Reported;
         }
         let diagnostic = self.with_calls(diagnostic);

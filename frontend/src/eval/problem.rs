@@ -157,7 +157,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let warning = Diagnostic::warning(codes::HIDDEN_VARIABLE, span, message, "never read")
                 .with_label(outer, "this keeps its value")
                 .with_help(format!("`{name} = …` gives the variable a new value"));
-            if !self.diagnostics.contains(&warning) {
+            if !self.diagnostics.iter().any(|old| warning.repeats(old)) {
                 self.diagnostics.push(warning);
             }
         }

@@ -1,0 +1,72 @@
+//! Which kernels of a program are emitted.
+
+use super::LowerOptions;
+use crate::Program;
+use crate::ast::{ItemKind, Kernel};
+use crate::diagnostics::{Diagnostic, codes};
+use crate::parser::words::closest;
+use crate::source::Span;
+
+/// The kernels that `options` asks for: one of any file, or all of the root file.
+///
+/// # Errors
+/// When there is none of that name, or a `-D` names no compile-time parameter of any of them.
+pub fn chosen_kernels<'a>(
+    program: &'a Program,
+    options: &LowerOptions,
+) -> Result<Vec<&'a Kernel>, Diagnostic> {
+    let kernels = named(program, options.kernel.as_deref())?;
+    match wrong_define(&kernels, options) {
+        None => Ok(kernels),
+        Some(wrong) => Err(wrong),
+    }
+}
+
+fn named<'a>(program: &'a Program, wanted: Option<&str>) -> Result<Vec<&'a Kernel>, Diagnostic> {
+    let root = program.root().map(|root| root.id).unwrap_or_default();
+    let all = program.items().filter_map(|item| match &item.kind {
+        ItemKind::Kernel(kernel) => Some(kernel),
+        _ => None,
+    });
+    let Some(wanted) = wanted else {
+        return Ok(all.filter(|kernel| kernel.name.span.file == root).collect());
+    };
+    let all: Vec<&Kernel> = all.collect();
+    if let Some(kernel) = all.iter().find(|kernel| *kernel.name.node == *wanted) {
+        return Ok(vec![kernel]);
+    }
+    let diagnostic = Diagnostic::error(
+        codes::UNKNOWN_NAME,
+        Span::new(root, 0, 0),
+        format!("there is no kernel `{wanted}`"),
+        "in this file",
+    );
+    let names: Vec<&str> = all.iter().map(|kernel| &*kernel.name.node).collect();
+    let help = match closest(wanted, names.iter().copied()) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => format!("there is {}", names.join(", ")),
+    };
+    Err(diagnostic.with_help(help))
+}
+
+/// The first `-D` that names no compile-time parameter.
+fn wrong_define(kernels: &[&Kernel], options: &LowerOptions) -> Option<Diagnostic> {
+    let params: Vec<&str> = kernels
+        .iter()
+        .flat_map(|kernel| &kernel.static_params)
+        .map(|param| &*param.name.node)
+        .collect();
+    let known = |name: &str| params.contains(&name);
+    let (name, _) = options.defines.iter().find(|(name, _)| !known(name))?;
+    let span = kernels
+        .first()
+        .map_or(Span::default(), |kernel| kernel.name.span);
+    let message = format!("`-D {name}=…` names no compile-time parameter");
+    let diagnostic = Diagnostic::error(codes::BAD_DEFINE, span, message, "of this kernel");
+    let help = match closest(name, params.iter().copied()) {
+        Some(found) => format!("did you mean `{found}`?"),
+        None if params.is_empty() => "it has none".into(),
+        None => format!("there is {}", params.join(", ")),
+    };
+    Some(diagnostic.with_help(help))
+}
