@@ -2,7 +2,7 @@
 //! "Formatted Output").
 //!
 //! Before: `gpu.printf` of i32, i64 and f64 anywhere in a `gpu.func`. After: `llvm.call @vprintf`, with
-//! the text as a global of the module and the arguments in one slot at the start of the kernel. Upstream
+//! the text as a global of the kernel's and the arguments in one slot at the start of the kernel. Upstream
 //! allocates them where the call stands, which in a loop takes new stack in each round.
 //! Precondition: none.
 use super::walk::{
@@ -12,50 +12,81 @@ use super::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder};
 use cutec_dialects::target::Target;
 use melior::Context;
-use melior::ir::{Region, ValueLike, operation::OperationLike};
+use melior::ir::attribute::{FlatSymbolRefAttribute, StringAttribute};
+use melior::ir::{Attribute, Region, ValueLike, operation::OperationLike};
 
 /// Lowers what every kernel of the module prints.
 pub fn lower_printf(context: &Context, module: IrOp, _: &Target) -> Result<(), Reported> {
     // SAFETY: the context outlives the module.
     let context: &Context = unsafe { std::mem::transmute(context) };
     for (block, functions) in kernels(module) {
-        let mut texts = Vec::new();
+        let mut all = Vec::new();
         for function in functions {
+            let mut texts = Texts {
+                kernel: string_attribute(function, "sym_name").unwrap_or_default(),
+                texts: Vec::new(),
+            };
             let mut inside = Vec::new();
             all_inside(function, &mut inside);
             let body = blocks(function, 0).into_iter().next();
             let Some(entry) = body.and_then(|body| operations(body).into_iter().next()) else {
                 continue;
             };
+            inside.retain(|op| name_of(*op) == "gpu.printf");
+            for op in &inside {
+                lower(context, *op, entry, &mut texts)?;
+            }
+            // Only now: the first operation of the kernel may be one of them.
             for op in inside {
-                if name_of(op) == "gpu.printf" {
-                    lower(context, op, entry, &mut texts)?;
+                // SAFETY: it has no results, and nothing refers to it.
+                unsafe {
+                    mlir_sys::mlirOperationRemoveFromParent(op.to_raw());
+                    mlir_sys::mlirOperationDestroy(op.to_raw());
                 }
             }
+            all.push(texts);
         }
         if let Some(first) = operations(block).first() {
-            declare(&OpBuilder::new(context, Insertion::Before(*first)), &texts);
+            let ir = OpBuilder::new(context, Insertion::Before(*first));
+            declare(context, &ir, &all);
         }
     }
     Ok(())
+}
+
+/// What one kernel prints.
+struct Texts {
+    kernel: String,
+    texts: Vec<String>,
+}
+
+impl Texts {
+    /// The symbol of a text.
+    fn of(&mut self, text: String) -> String {
+        let known = self.texts.iter().position(|known| *known == text);
+        let at = known.unwrap_or_else(|| {
+            self.texts.push(text);
+            self.texts.len() - 1
+        });
+        self.symbol(at)
+    }
+
+    /// Symbol of the text number `at`. The kernel's name is in it: kernels become modules that are joined.
+    fn symbol(&self, at: usize) -> String {
+        format!("cutec_text_{}_{at}", self.kernel)
+    }
 }
 
 fn lower<'c>(
     context: &'c Context,
     op: IrOp<'c>,
     entry: IrOp<'c>,
-    texts: &mut Vec<String>,
+    texts: &mut Texts,
 ) -> Result<(), Reported> {
     let Some(text) = string_attribute(op, "format") else {
         return Err(report(op.location(), "expects `format` as a text"));
     };
-    let at = match texts.iter().position(|known| *known == text) {
-        Some(at) => at,
-        None => {
-            texts.push(text);
-            texts.len() - 1
-        }
-    };
+    let symbol = texts.of(text);
     let arguments: Vec<IrValue<'c>> = (0..op.operand_count())
         .filter_map(|index| operand_value(op, index))
         .collect();
@@ -98,7 +129,8 @@ fn lower<'c>(
         let attrs = [("ordering", ir.attr("0 : i64"))];
         ir.op("llvm.store", &[argument, field], &attrs, &[]);
     }
-    let name = [("global_name", ir.attr(&format!("@{}", symbol(at))))];
+    let symbol: Attribute = FlatSymbolRefAttribute::new(context, &symbol).into();
+    let name = [("global_name", symbol)];
     let text = ir.value("llvm.mlir.addressof", &[], &name, ir.ty("!llvm.ptr<1>"));
     let text = ir.value("llvm.addrspacecast", &[text], &[], pointer);
     let attrs = [
@@ -107,22 +139,16 @@ fn lower<'c>(
         ("op_bundle_sizes", ir.attr("array<i32>")),
     ];
     ir.op("llvm.call", &[text, slot], &attrs, &[ir.ty("i32")]);
-    // SAFETY: it has no results, and nothing refers to it.
-    unsafe {
-        mlir_sys::mlirOperationRemoveFromParent(op.to_raw());
-        mlir_sys::mlirOperationDestroy(op.to_raw());
-    }
     Ok(())
 }
 
-/// Symbol of the text number `at` of a module.
-fn symbol(at: usize) -> String {
-    format!("cutec_text_{at}")
-}
-
 /// Declares the texts that the kernels of a module print, and what prints them.
-fn declare(ir: &OpBuilder, texts: &[String]) {
-    for (at, text) in texts.iter().enumerate() {
+fn declare<'c>(context: &'c Context, ir: &OpBuilder<'c>, all: &[Texts]) {
+    let texts = all.iter().flat_map(|kernel| {
+        let symbols = (0..kernel.texts.len()).map(|at| kernel.symbol(at));
+        kernel.texts.iter().zip(symbols)
+    });
+    for (text, symbol) in texts {
         let bytes: String = text
             .bytes()
             .chain([0])
@@ -130,7 +156,7 @@ fn declare(ir: &OpBuilder, texts: &[String]) {
             .collect();
         let length = text.len() + 1;
         let attrs = [
-            ("sym_name", ir.attr(&format!("\"{}\"", symbol(at)))),
+            ("sym_name", StringAttribute::new(context, &symbol).into()),
             (
                 "global_type",
                 ir.attr(&format!("!llvm.array<{length} x i8>")),
@@ -142,7 +168,7 @@ fn declare(ir: &OpBuilder, texts: &[String]) {
         ];
         ir.op_with_regions("llvm.mlir.global", &[], &attrs, &[], vec![Region::new()]);
     }
-    if !texts.is_empty() {
+    if all.iter().any(|kernel| !kernel.texts.is_empty()) {
         let attrs = [
             ("sym_name", ir.attr("\"vprintf\"")),
             ("function_type", ir.attr("!llvm.func<i32 (ptr, ptr)>")),
