@@ -3,6 +3,7 @@
 //! In reading order:
 //! - [`llvm`]: LLVM dialect → LLVM IR → PTX text, in process;
 //! - `order`: where conversions stand in a block before the backend;
+//! - [`join`]: PTX of several kernels as one text;
 //! - [`locate`]: where NVIDIA's library and programs are looked for;
 //! - [`cubin`]: PTX → cubin by libnvJitLink, or by `ptxas` where the library is missing;
 //! - [`sass`]: cubin → SASS text by `nvdisasm` or `cuobjdump`;
@@ -17,6 +18,7 @@
 
 pub mod cubin;
 mod ffi;
+pub mod join;
 pub mod llvm;
 pub mod locate;
 pub mod messages;
