@@ -6,26 +6,27 @@
 //!                           --emit tile                     cute           mlir    llvm   ptx   cubin   sass
 //! ```
 //!
+//! To PTX and what follows, each kernel of a file with several goes from `lower_program` to PTX in a module of its
+//! own, on several threads, and [`crate::codegen::join`] makes one text of theirs. In reading order: `run`, one module
+//! on its way; `kernels`, the threads; `assemble`, what follows PTX; `outcome`, what there is to say.
+//!
 //! [`Compiler`] keeps MLIR's context between compilations; [`compile`] is one compilation with a
 //! context of its own. No file is read here and nothing is printed (but what
 //! [`Options::print_ir_after_all`] asks for): imports come from the caller's loader, errors are values that
 //! know how to be shown.
 
-use crate::codegen::{
-    self, Cubin, CubinOptions, KernelResources, LlvmError, LlvmModule, Message, Severity, Timings,
-    cubin, messages, sass,
-};
+mod assemble;
+mod kernels;
+mod outcome;
+mod run;
+
 use crate::compiled::{Compiled, Content, Diagnostics};
 use crate::options::{Emit, Options, Source, SourceKind};
 use crate::pipeline;
-use crate::report::{self, Failure};
-use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::source::{NoImports, SourceLoader, SourceMap};
-use cutec_runtime::Abi;
-use cutec_runtime::abi::Resources;
 use melior::Context;
-use melior::ir::operation::{OperationLike, OperationPrintingFlags};
-use melior::ir::{BlockLike, Module, OperationRef};
+use outcome::{Outcome, Step};
+use run::Run;
 use std::panic::resume_unwind;
 use std::sync::{Arc, LazyLock};
 use std::thread::{self, JoinHandle};
@@ -110,359 +111,99 @@ impl Compiler {
         options: &Options,
     ) -> Result<Compiled, Diagnostics> {
         let mut sources = SourceMap::new();
-        let mut run = Run {
-            compiler: self,
-            options,
-            loader,
-            timings: Timings::new(),
-            warnings: Vec::new(),
-            remarks: Vec::new(),
-            abi: None,
-        };
-        let mut problems = Problems::default();
-        match run.emit(&mut sources, source, &mut problems) {
-            Some(content) if problems.is_empty() => Ok(Compiled {
+        let mut outcome = Outcome::default();
+        let content = self.content(source, loader, options, &mut sources, &mut outcome);
+        let failed = outcome.failed();
+        let diagnostics = outcome.diagnostics.into_iter();
+        let diagnostics = diagnostics.map(|(_, diagnostic)| diagnostic).collect();
+        let failures = outcome.failures.into_iter();
+        match content {
+            Some(content) if !failed => Ok(Compiled {
                 emit: options.emit,
                 content,
-                abi: run.abi,
-                warnings: run.warnings,
-                remarks: run.remarks,
+                abi: outcome.abi,
+                warnings: diagnostics,
+                remarks: outcome.remarks,
                 sources,
-                timings: run.timings,
+                timings: outcome.timings,
             }),
-            _ => {
-                let mut found = run.warnings;
-                found.extend(problems.diagnostics);
-                Err(Diagnostics {
-                    sources,
-                    problems: found,
-                    failures: problems.failures,
-                })
-            }
+            _ => Err(Diagnostics {
+                sources,
+                problems: diagnostics,
+                failures: failures.map(|(_, failure)| failure).collect(),
+            }),
         }
     }
-}
 
-/// Errors met so far.
-#[derive(Default)]
-struct Problems {
-    diagnostics: Vec<Diagnostic>,
-    failures: Vec<Failure>,
-}
-
-impl Problems {
-    fn is_empty(&self) -> bool {
-        self.diagnostics.is_empty() && self.failures.is_empty()
-    }
-
-    fn failure(&mut self, failure: impl Into<Failure>) {
-        self.failures.push(failure.into());
-    }
-
-    /// Takes over what MLIR reported during `step`, which failed.
-    fn step(&mut self, step: &'static str, messages: Vec<Message>, sources: &SourceMap) {
-        let before = (self.diagnostics.len(), self.failures.len());
-        report::sort_messages(messages, sources, &mut self.diagnostics, &mut self.failures);
-        if before == (self.diagnostics.len(), self.failures.len()) {
-            self.failures.push(Failure::Step(step));
-        }
-    }
-}
-
-/// One compilation under way.
-struct Run<'a> {
-    compiler: &'a Compiler,
-    options: &'a Options,
-    loader: &'a dyn SourceLoader,
-    timings: Timings,
-    warnings: Vec<Diagnostic>,
-    remarks: Vec<Diagnostic>,
-    abi: Option<Abi>,
-}
-
-impl<'a> Run<'a> {
-    /// `None` when there is something in `problems`.
-    fn emit(
-        &mut self,
-        sources: &mut SourceMap,
+    /// `None` where `outcome` says why.
+    fn content(
+        &self,
         source: &Source,
-        problems: &mut Problems,
+        loader: &dyn SourceLoader,
+        options: &Options,
+        sources: &mut SourceMap,
+        outcome: &mut Outcome,
     ) -> Option<Content> {
-        let options = self.options;
-        let mut module = self.parse(sources, source, problems)?;
-        if options.emit == Emit::Tile {
-            return Some(Content::Text(module_text(&module)));
+        let text = match &source.kind {
+            SourceKind::Cute | SourceKind::Built(_) => {
+                self.cute(source, loader, options, sources, outcome)?
+            }
+            SourceKind::Mlir => {
+                sources.add(source.name.clone(), Arc::clone(&source.text));
+                let context = outcome.timings.measure("set up MLIR", || self.context());
+                let mut run = Run::new(context, options, sources);
+                let text = run.mlir(source);
+                outcome.take([run.outcome]);
+                text?
+            }
+        };
+        match options.emit {
+            Emit::Ptx | Emit::Cubin | Emit::Sass => {
+                assemble::assemble(&text, options, sources, outcome)
+            }
+            _ => Some(Content::Text(text)),
         }
-        self.passes(
-            "tile to cute",
-            &mut module,
-            sources,
-            problems,
-            pipeline::tile_to_cute,
-        )?;
-        if options.remarks {
-            let remarks = crate::passes::remarks::remarks(crate::passes::root(&module));
-            let placed = remarks
-                .iter()
-                .filter_map(|remark| report::diagnostic(remark, sources));
-            self.remarks.extend(placed);
-        }
-        if options.emit == Emit::Cute {
-            return Some(Content::Text(module_text(&module)));
-        }
-        match pipeline::kernel_abi(&module, options, &source.name) {
-            Ok(abi) => self.abi = Some(abi),
+    }
+
+    /// From the language to the level that was asked for, or to PTX.
+    fn cute(
+        &self,
+        source: &Source,
+        loader: &dyn SourceLoader,
+        options: &Options,
+        sources: &mut SourceMap,
+        outcome: &mut Outcome,
+    ) -> Option<String> {
+        let parsed = outcome
+            .timings
+            .measure("parse", || pipeline::parse_source(sources, source, loader));
+        let program = match parsed {
+            Ok((program, warnings)) => {
+                outcome.say(Step::Parse, warnings);
+                program
+            }
+            Err(errors) => {
+                outcome.say(Step::Parse, errors);
+                return None;
+            }
+        };
+        let kernels = match pipeline::kernels(&program, options) {
+            Ok(kernels) => kernels,
             Err(error) => {
-                problems.failure(Failure::Abi(error));
+                outcome.say(Step::Lower, [error]);
                 return None;
             }
-        }
-        if options.emit == Emit::Abi {
-            return Some(Content::Text(self.abi_json()));
-        }
-        self.passes(
-            "cute to LLVM",
-            &mut module,
-            sources,
-            problems,
-            pipeline::cute_to_llvm,
-        )?;
-        if options.emit == Emit::Mlir {
-            return Some(Content::Text(module_text(&module)));
-        }
-        self.generate(&module, sources, problems)
-    }
-
-    fn parse(
-        &mut self,
-        sources: &mut SourceMap,
-        source: &Source,
-        problems: &mut Problems,
-    ) -> Option<Module<'a>> {
-        let program = match &source.kind {
-            SourceKind::Mlir => return self.parse_mlir(sources, source, problems),
-            SourceKind::Cute | SourceKind::Built(_) => self.timings.measure("parse", || {
-                pipeline::parse_source(sources, source, self.loader)
-            }),
         };
-        let context = self.context();
-        let (result, messages) = messages::collect(context, || {
-            let (program, warnings) = program?;
-            let (options, timings) = (self.options, &mut self.timings);
-            pipeline::lower_program(context, sources, &program, warnings, options, timings)
-        });
-        match result {
-            Ok((module, warnings)) => {
-                self.warnings.extend(warnings);
-                Some(module)
-            }
-            Err(diagnostics) if diagnostics.is_empty() => {
-                problems.step("lowering the source", messages, sources);
-                None
-            }
-            Err(diagnostics) => {
-                problems.diagnostics.extend(diagnostics);
-                None
-            }
+        let context = outcome.timings.measure("set up MLIR", || self.context());
+        // What is asked for above PTX is one module; printed while it changes, it is read as one.
+        let code = matches!(options.emit, Emit::Ptx | Emit::Cubin | Emit::Sass);
+        if code && kernels.len() > 1 && !options.print_ir_after_all {
+            return kernels::compile(context, options, sources, &program, &kernels, outcome);
         }
-    }
-
-    fn parse_mlir(
-        &mut self,
-        sources: &mut SourceMap,
-        source: &Source,
-        problems: &mut Problems,
-    ) -> Option<Module<'a>> {
-        let context = self.context();
-        sources.add(source.name.clone(), Arc::clone(&source.text));
-        let (module, messages) = self.timings.measure("parse", || {
-            messages::collect(context, || {
-                pipeline::parse_mlir(context, &source.name, &source.text)
-            })
-        });
-        if module.is_none() {
-            problems.step("parsing", messages, sources);
-        }
-        module
-    }
-
-    /// MLIR's context, when it is there.
-    fn context(&mut self) -> &'a Context {
-        let compiler = self.compiler;
-        self.timings.measure("set up MLIR", || compiler.context())
-    }
-
-    /// Runs one list of passes.
-    fn passes(
-        &mut self,
-        name: &'static str,
-        module: &mut Module<'a>,
-        sources: &SourceMap,
-        problems: &mut Problems,
-        passes: impl FnOnce(
-            &'a Context,
-            &mut Module<'a>,
-            &Options,
-            &mut Timings,
-        ) -> Result<(), crate::passes::Reported>,
-    ) -> Option<()> {
-        let (context, options) = (self.compiler.context(), self.options);
-        let timings = &mut self.timings;
-        let (result, messages) =
-            messages::collect(context, || passes(context, module, options, timings));
-        if result.is_err() {
-            problems.step(name, messages, sources);
-            return None;
-        }
-        let warnings = messages
-            .iter()
-            .filter(|message| message.severity == Severity::Warning);
-        let placed = warnings.filter_map(|message| report::diagnostic(message, sources));
-        self.warnings.extend(placed);
-        Some(())
-    }
-
-    fn generate(
-        &mut self,
-        module: &Module<'a>,
-        sources: &SourceMap,
-        problems: &mut Problems,
-    ) -> Option<Content> {
-        let options = self.options;
-        let chip = codegen::Chip {
-            name: options.target.name.to_owned(),
-            ptx_isa: options.target.ptx_isa,
-        };
-        let timings = &mut self.timings;
-        let (translated, messages) = messages::collect(self.compiler.context(), || {
-            LlvmModule::translate(device_module(module), &chip, options.level, timings)
-        });
-        let llvm = match translated {
-            Ok(llvm) => llvm,
-            Err(LlvmError::Translate) => {
-                problems.step("translation to LLVM IR", messages, sources);
-                return None;
-            }
-            Err(error) => return give_up(problems, error),
-        };
-        if options.emit == Emit::LlvmRaw {
-            return Some(Content::Text(llvm.ir_text()));
-        }
-        if options.emit == Emit::Llvm {
-            return match llvm.optimize(timings) {
-                Ok(llvm) => Some(Content::Text(llvm.ir_text())),
-                Err(error) => give_up(problems, error),
-            };
-        }
-        let ptx = match llvm.optimized_ptx(timings) {
-            Ok(ptx) => ptx,
-            Err(error) => return give_up(problems, error),
-        };
-        let abi = self.abi.get_or_insert_with(|| Abi::new(Vec::new()));
-        if options.emit == Emit::Ptx {
-            return Some(Content::Text(cutec_runtime::abi::embed(&ptx, abi)));
-        }
-        let assembled = cubin::assemble(
-            &ptx,
-            &CubinOptions {
-                arch: options.target.name.to_owned(),
-                level: options.level.digit(),
-                line_info: options.line_info,
-            },
-            timings,
-        );
-        let cubin = match assembled {
-            Ok(cubin) => cubin,
-            Err(error) => return give_up(problems, error),
-        };
-        record_resources(abi, &cubin);
-        let spills = spills(&cubin, module);
-        let placed = spills
-            .iter()
-            .filter_map(|message| report::diagnostic(message, sources));
-        self.warnings.extend(placed);
-        if options.emit == Emit::Cubin {
-            return Some(Content::Binary(cubin.bytes));
-        }
-        match timings.measure("disassemble", || sass::disassemble(&cubin.bytes)) {
-            Ok(text) => Some(Content::Text(text)),
-            Err(error) => give_up(problems, error),
-        }
-    }
-
-    fn abi_json(&self) -> String {
-        self.abi
-            .as_ref()
-            .map(|abi| cutec_runtime::abi::embed::to_json(abi) + "\n")
-            .unwrap_or_default()
-    }
-}
-
-fn give_up<T>(problems: &mut Problems, failure: impl Into<Failure>) -> Option<T> {
-    problems.failure(failure);
-    None
-}
-
-/// The part of a module that runs on the device: its `gpu.module`, or all of it where it has none.
-fn device_module<'c, 'a>(module: &'a Module<'c>) -> OperationRef<'c, 'a> {
-    let mut operation = module.body().first_operation();
-    while let Some(candidate) = operation {
-        if candidate.name().as_string_ref().as_str() == Ok("gpu.module") {
-            // SAFETY: the operation lives in `module`, which is borrowed for 'a.
-            return unsafe { OperationRef::from_raw(candidate.to_raw()) };
-        }
-        operation = candidate.next_in_block();
-    }
-    module.as_operation()
-}
-
-/// The module as text that parses back, in the pretty form, without locations.
-fn module_text(module: &Module<'_>) -> String {
-    let flags = OperationPrintingFlags::new();
-    match module.as_operation().to_string_with_flags(flags) {
-        Ok(mut text) => {
-            if !text.ends_with('\n') {
-                text.push('\n');
-            }
-            text
-        }
-        Err(_) => module.as_operation().to_string(),
-    }
-}
-
-/// What the assembler had no registers for, as warnings at the kernels.
-fn spills(cubin: &Cubin, module: &Module<'_>) -> Vec<Message> {
-    let known = crate::passes::kernel_attributes(crate::passes::root(module));
-    let place = |entry: &str| {
-        let kernel = known.iter().find(|kernel| kernel.name == entry);
-        kernel.and_then(|kernel| kernel.place.clone())
-    };
-    let spilling = |kernel: &&KernelResources| kernel.spill_stores + kernel.spill_loads > 0;
-    let message = |kernel: &KernelResources| Message {
-        severity: Severity::Warning,
-        place: place(&kernel.entry),
-        text: format!(
-            "each thread stores {} bytes to local memory and loads {}, for lack of registers: it has {}",
-            kernel.spill_stores, kernel.spill_loads, kernel.registers
-        ),
-        notes: Vec::new(),
-    };
-    cubin.kernels.iter().filter(spilling).map(message).collect()
-}
-
-/// Puts what the assembler reported into the ABI.
-fn record_resources(abi: &mut Abi, cubin: &Cubin) {
-    for kernel in &mut abi.kernels {
-        let found = cubin
-            .kernels
-            .iter()
-            .find(|resources| resources.entry == kernel.entry);
-        kernel.resources = found.map(|resources| Resources {
-            registers: resources.registers,
-            spill_stores: resources.spill_stores,
-            spill_loads: resources.spill_loads,
-            static_smem: resources.shared,
-        });
+        let mut run = Run::new(context, options, sources);
+        let text = run.kernels(&program, &kernels);
+        outcome.take([run.outcome]);
+        text
     }
 }
 

@@ -115,6 +115,9 @@ pub struct Options {
     pub line_info: bool,
     /// Say what was chosen for each copy and gemm: [`crate::Compiled::remarks`].
     pub remarks: bool,
+    /// Threads that the kernels of a file share on their way to PTX, 0 for one a processor. What comes out does not
+    /// depend on it. The assembler uses all processors.
+    pub threads: usize,
 }
 
 impl Default for Options {
@@ -144,6 +147,7 @@ impl Options {
             print_ir_after_all: false,
             line_info: true,
             remarks: false,
+            threads: 0,
         }
     }
 }

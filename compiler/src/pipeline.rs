@@ -6,10 +6,10 @@ use crate::codegen::{Timings, messages};
 use crate::options::{Options, Source, SourceKind};
 use crate::passes::{self, Reported};
 use cutec_dialects::readable::unreadable;
-use cutec_frontend::ast::File;
+use cutec_frontend::ast::{File, Kernel};
 use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::source::{SourceLoader, SourceMap};
-use cutec_frontend::{LowerOptions, Program, emit_module, load_program};
+use cutec_frontend::{LowerOptions, Program, chosen_kernels, emit_kernels, load_program};
 use cutec_runtime::Abi;
 use cutec_runtime::abi::{AbiExpr, KernelAbi};
 use melior::ir::operation::OperationPrintingFlags;
@@ -78,30 +78,36 @@ pub fn parse_source(
     Ok((program, diagnostics))
 }
 
-/// Emits IR for the kernels that `options` asks for. Returns the module, and `diagnostics` with the warnings
-/// added, or with the errors; no errors at all where MLIR has reported them.
+/// The kernels that `options` asks for.
 ///
 /// # Errors
-/// Everything that is wrong with the source.
+/// When there is no such kernel, or a compile-time parameter that none of them has.
+pub fn kernels<'a>(program: &'a Program, options: &Options) -> Result<Vec<&'a Kernel>, Diagnostic> {
+    chosen_kernels(program, &lower_options(options))
+}
+
+/// Emits IR for `kernels`. Returns the module, and warnings or errors; neither where MLIR has reported the errors.
 pub fn lower_program<'c>(
     context: &'c Context,
     sources: &SourceMap,
     program: &Program,
-    mut diagnostics: Vec<Diagnostic>,
+    kernels: &[&Kernel],
     options: &Options,
     timings: &mut Timings,
-) -> Result<(Module<'c>, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let lower = LowerOptions {
+) -> (Option<Module<'c>>, Vec<Diagnostic>) {
+    let lower = lower_options(options);
+    let mut diagnostics = Vec::new();
+    let module = timings.measure("evaluate and check", || {
+        emit_kernels(context, sources, program, kernels, &lower, &mut diagnostics)
+    });
+    (module, diagnostics)
+}
+
+fn lower_options(options: &Options) -> LowerOptions {
+    LowerOptions {
         target: options.target,
         kernel: options.kernel.clone(),
         defines: options.defines.clone(),
-    };
-    let module = timings.measure("evaluate and check", || {
-        emit_module(context, sources, program, &lower, &mut diagnostics)
-    });
-    match module {
-        Some(module) if !diagnostics.iter().any(Diagnostic::is_error) => Ok((module, diagnostics)),
-        _ => Err(diagnostics),
     }
 }
 

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// Durations of the phases of one or several compilations, in the order in which they first ran.
+/// Durations of the phases of one or several compilations, in the order in which they first ran. Kernels that
+/// threads compile at the same time count each for itself: the sum is work, not time that passed.
 #[derive(Debug, Clone, Default)]
 pub struct Timings {
     phases: Vec<(String, Duration)>,

@@ -36,6 +36,36 @@ fn many_threads_compile_at_a_time_each_by_itself() {
 }
 
 #[test]
+fn kernels_of_a_file_are_the_same_on_any_number_of_threads() {
+    let kernel = |name: &str, loops: usize| {
+        let body = "for i in 0..n { if x[i] > 0.0 { printf(\"%f\\n\", x[i]); } }".repeat(loops);
+        format!("kernel {name}(x: tensor<f32, n>) launch grid(1), block(32) {{ {body} }}\n")
+    };
+    let kernels = [("one", 1), ("two", 9), ("three", 2), ("four", 1)];
+    let text: String = kernels.map(|(name, loops)| kernel(name, loops)).concat();
+    let ptx = |threads: usize| {
+        let options = Options {
+            threads,
+            ..Options::default()
+        };
+        let compiled = compile(&Source::cute("many.cute", text.as_str()), &options);
+        let compiled = compiled.expect("it compiles");
+        let names = compiled
+            .abi
+            .map(|abi| abi.kernels.into_iter().map(|kernel| kernel.name));
+        assert_eq!(
+            names.map(Vec::from_iter),
+            Some(kernels.map(|(name, _)| name.into()).into())
+        );
+        compiled.content
+    };
+    let one = ptx(1);
+    for threads in [0, 2, 3, 9] {
+        assert!(ptx(threads) == one, "{threads} threads");
+    }
+}
+
+#[test]
 fn what_goes_in_and_comes_out_may_change_threads() {
     fn is_shared<T: Send + Sync>() {}
     is_shared::<Source>();

@@ -90,13 +90,17 @@ pub struct EmitArguments {
     #[arg(long)]
     pub remarks: bool,
 
-    /// Print how long each phase and each pass took to standard error
+    /// Print how long each phase and each pass took, on all threads together, to standard error
     #[arg(long)]
     pub time_passes: bool,
 
     /// Only this kernel
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
+
+    /// Threads that the kernels of a file share on their way to PTX, 0 for one a processor
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub threads: usize,
 }
 
 /// Options of every compilation.

@@ -24,6 +24,7 @@ pub fn run(arguments: &EmitArguments, reporter: &Reporter) -> CommandResult {
         kernel: arguments.kernel.clone(),
         print_ir_after_all: arguments.print_ir_after_all,
         remarks: arguments.remarks,
+        threads: arguments.threads,
         ..compile_options(&arguments.compile)
     };
     // The process ends with this command: its memory need not be given back piece by piece.
