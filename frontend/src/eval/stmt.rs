@@ -221,7 +221,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             );
         };
         let elem = match &value {
-            Value::Int(_) => Elem::I32,
+            Value::Int(_) => self.written_type(parts)?.unwrap_or(Elem::I32),
             Value::Float(_) => Elem::F32,
             Value::Bool(_) => Elem::I1,
             Value::Scalar(scalar) => scalar.elem,
@@ -255,29 +255,51 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         ty: &'a Type,
         span: Span,
     ) -> Result<Value<'c, 'a>> {
-        let TypeKind::Named { name, args } = &ty.kind else {
+        let Some(elem) = self.declared(ty)? else {
             return Ok(value.clone());
-        };
-        let elem = match self.lookup(&name.node).map(|binding| &binding.value) {
-            Some(Value::Type(elem)) => Some(*elem),
-            _ => elem_of(&name.node),
-        };
-        let Some(elem) = elem.filter(|_| args.is_empty()) else {
-            return match &*name.node {
-                "tensor" | "int" | "dtype" | "layout" | "float" | "str" | "atom" => {
-                    Ok(value.clone())
-                }
-                other => self.unknown_name(other, name.span),
-            };
         };
         match value {
             Value::Scalar(scalar) if scalar.elem == elem => Ok(value.clone()),
             Value::Scalar(_) => self.number(value, elem, span).map(|_| Value::Unit),
             Value::Bool(_) if elem == Elem::I1 => Ok(value.clone()),
             Value::Int(_) if elem.is_float() => self.convert(elem, value, span),
-            Value::Int(_) => Ok(value.clone()),
+            Value::Int(_) => self.literal(value, elem, span).map(|_| value.clone()),
             Value::Float(_) if elem.is_float() => self.convert(elem, value, span),
             other => self.expected(elem_name(elem), other, span),
+        }
+    }
+
+    /// The type that a `var` says its integer has: its own, or that of the conversion which it begins with. A
+    /// number that is known while compiling has none.
+    fn written_type(&mut self, parts: &'a Let) -> Result<Option<Elem>> {
+        if let Some(ty) = &parts.ty {
+            return self.declared(ty);
+        }
+        let name = match &*parts.value.kind {
+            ExprKind::Call { callee, .. } => callee.as_name(),
+            _ => None,
+        };
+        Ok(name.and_then(|name| self.named_element(name)))
+    }
+
+    /// The element that a type names; none where it names a kind of values.
+    fn declared(&mut self, ty: &'a Type) -> Result<Option<Elem>> {
+        let TypeKind::Named { name, args } = &ty.kind else {
+            return Ok(None);
+        };
+        let elem = self.named_element(&name.node).filter(|_| args.is_empty());
+        match (elem, &*name.node) {
+            (None, "tensor" | "int" | "dtype" | "layout" | "float" | "str" | "atom") => Ok(None),
+            (None, other) => self.unknown_name(other, name.span),
+            (elem, _) => Ok(elem),
+        }
+    }
+
+    /// The element that a name stands for.
+    fn named_element(&self, name: &str) -> Option<Elem> {
+        match self.lookup(name).map(|binding| &binding.value) {
+            Some(Value::Type(elem)) => Some(*elem),
+            _ => elem_of(name),
         }
     }
 

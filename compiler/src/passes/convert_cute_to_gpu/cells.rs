@@ -7,6 +7,7 @@
 use super::super::emit::Emitter;
 use super::Lowering;
 use super::carried::Slot;
+use super::split::vector;
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::Space;
 use cutec_dialects::memo::type_text;
@@ -248,17 +249,12 @@ impl<'c> Lowering<'c> {
         ty: Type<'c>,
         bytes: i64,
     ) -> Option<IrValue<'c>> {
-        let text = type_text(ty);
-        let (lanes, elem) = text
-            .strip_prefix("vector<")?
-            .strip_suffix('>')?
-            .split_once('x')?;
-        let lanes: i64 = lanes.parse().ok()?;
+        let (lanes, elem) = vector(ty)?;
         let cells = self.cells.slots.get(&slot)?;
         let width = bytes / lanes;
         let lane = |lane: i64| {
             let cell = cells.get(&(start + lane * width))?;
-            (cell.bytes == width && *type_text(cell.value.r#type()) == *elem).then_some(cell.value)
+            (cell.bytes == width && *type_text(cell.value.r#type()) == elem).then_some(cell.value)
         };
         let values: Vec<IrValue<'c>> = (0..lanes).map(lane).collect::<Option<_>>()?;
         Some(self.joined_lanes(&values, ty))

@@ -289,7 +289,7 @@ pub(super) fn long_vector(ty: Type) -> Option<(i64, String)> {
 }
 
 /// Number and type of the elements of a vector of one axis.
-fn vector(ty: Type) -> Option<(i64, String)> {
+pub(super) fn vector(ty: Type) -> Option<(i64, String)> {
     let text = type_text(ty);
     let (count, elem) = text
         .strip_prefix("vector<")?
