@@ -6,10 +6,10 @@ use cutec_frontend::source::{NoImports, SourceMap};
 use cutec_frontend::{LowerOptions, emit_module, load_program};
 use melior::ir::operation::OperationLike;
 
-/// Parses, evaluates, emits IR, and renders what is wrong.
+/// Parses, evaluates, emits IR, lowers it, and renders what is wrong.
 ///
 /// # Panics
-/// Where there is neither a module that verifies nor an error.
+/// Where there is neither a module that verifies nor an error, or where it does not verify once lowered.
 pub fn cute_source(data: &[u8]) {
     let Some(text) = crate::text(data) else {
         return;
@@ -28,7 +28,11 @@ pub fn cute_source(data: &[u8]) {
         let module = emit_module(context, &map, &program, &options, &mut diagnostics);
         let wrong = diagnostics.iter().any(|diagnostic| diagnostic.is_error());
         match module {
-            Some(module) => assert!(wrong || module.as_operation().verify(), "invalid IR"),
+            Some(mut module) if !wrong => {
+                assert!(module.as_operation().verify(), "invalid IR");
+                crate::mlir_text::lower(context, &mut module);
+            }
+            Some(_) => {}
             None => assert!(wrong, "neither IR nor an error"),
         }
     });

@@ -1,9 +1,15 @@
 //! MLIR text of the `cute` dialect.
 
+use cutec::Options;
+use cutec::codegen::Timings;
+use cutec::passes::convert_bytes::convert_bytes;
+use cutec::passes::convert_cute_to_gpu::convert_cute_to_gpu;
+use cutec::passes::lower_printf::lower_printf;
 use cutec::passes::{fold_static, root};
-use cutec::pipeline::parse_mlir;
+use cutec::pipeline::{parse_mlir, tile_to_cute};
 use cutec_dialects::target::TARGETS;
 use melior::Context;
+use melior::ir::Module;
 use melior::ir::operation::{OperationLike, OperationPrintingFlags};
 use std::cell::RefCell;
 
@@ -30,7 +36,7 @@ fn new_context() -> Context {
     context
 }
 
-/// Parses and verifies a text, prints it, parses that, and prints the same; then folds it.
+/// Parses and verifies a text, prints it, parses that, and prints the same; then folds it, and lowers it.
 ///
 /// # Panics
 /// Where what is printed does not parse back as the same, or folding leaves what does not verify.
@@ -54,7 +60,28 @@ pub fn mlir_text(data: &[u8]) {
             let folded = print(&module.as_operation(), true);
             assert!(module.as_operation().verify(), "folded:\n{folded}");
         }
+        if let Some(mut module) = parse_mlir(context, "fuzz.mlir", text) {
+            lower(context, &mut module);
+        }
     });
+}
+
+/// Runs the passes of this project, down to where upstream's begin. A pass may refuse a module; what it makes of one
+/// must verify.
+///
+/// # Panics
+/// Where it does not.
+pub(crate) fn lower<'c>(context: &'c Context, module: &mut Module<'c>) {
+    let options = Options::new(TARGETS[0]);
+    let lowered = tile_to_cute(context, module, &options, &mut Timings::new())
+        .and_then(|()| convert_cute_to_gpu(context, root(module), &options.target))
+        .and_then(|()| convert_bytes(context, root(module), &options.target))
+        .and_then(|()| lower_printf(context, root(module), &options.target));
+    assert!(
+        lowered.is_err() || module.as_operation().verify(),
+        "lowered:\n{}",
+        print(&module.as_operation(), true)
+    );
 }
 
 fn print<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>, generic: bool) -> String {

@@ -53,3 +53,15 @@ gpu.module @shifted {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @level {
+  gpu.func @tiles(%a: !cute.ptr<f32, gmem, align<16>>, %i: i32) kernel {
+    %layout = cute.static : !cute.layout<"(64,64):(64,1)">
+    %v = cute.make_view(%a, %layout) : (!cute.ptr<f32, gmem, align<16>>, !cute.layout<"(64,64):(64,1)">) -> !cute.memref<f32, gmem, align<16>, "(64,64):(64,1)">
+    // expected-error@+1 {{`tile.load` uses a value of `cute`, which only operations of `cute` can}}
+    %x = tile.load %v[%i, %i] : !cute.memref<f32, gmem, align<16>, "(64,64):(64,1)">, i32, i32 -> tensor<64x64xf32>
+    gpu.return
+  }
+}

@@ -7,6 +7,7 @@ use cutec_dialects::builder::{IrBlock, IrOp, IrValue};
 use melior::ir::{
     BlockLike, BlockRef, OperationRef, RegionLike, Value, ValueLike, operation::OperationLike,
 };
+use std::ops::RangeInclusive;
 
 pub(super) fn name_of(op: IrOp) -> String {
     op.name()
@@ -52,8 +53,17 @@ pub(super) fn next_operation<'c>(op: IrOp<'c>) -> Option<IrOp<'c>> {
         .map(|op| unsafe { OperationRef::from_raw(op.to_raw()) })
 }
 
-/// Threads of a block, where the function says how many.
+/// Threads of a block, where the function says how many and a block can have so many.
 pub(super) fn function_block_size(function: IrOp) -> Option<i64> {
+    declared_block_size(function).filter(|threads| BLOCK_SIZES.contains(threads))
+}
+
+/// Numbers of threads that a block can have (CUDA C++ Programming Guide, "Technical Specifications per Compute
+/// Capability").
+pub(super) const BLOCK_SIZES: RangeInclusive<i64> = 1..=1024;
+
+/// What the function says about the threads of a block, right or wrong.
+pub(super) fn declared_block_size(function: IrOp) -> Option<i64> {
     // Upstream passes give it another name.
     let names = ["known_block_size", "gpu.known_block_size"];
     let mut found = names
@@ -61,9 +71,10 @@ pub(super) fn function_block_size(function: IrOp) -> Option<i64> {
         .filter_map(|name| function.attribute(name).ok());
     let text = found.next()?.to_string();
     let (_, list) = text.strip_suffix('>')?.split_once(':')?;
-    list.split(',')
-        .map(|extent| extent.trim().parse::<i64>().ok())
-        .product()
+    list.split(',').try_fold(1_i64, |threads, extent| {
+        let extent: i64 = extent.trim().parse().ok()?;
+        Some(threads.saturating_mul(extent))
+    })
 }
 
 pub(super) fn operations<'c>(block: IrBlock<'c>) -> Vec<IrOp<'c>> {

@@ -110,7 +110,7 @@ impl<'c> Lowering<'c> {
                 self.emitter.ir.insertion = before;
             }
         }
-        self.dead.push(of);
+        self.bury(of);
         (new, arguments)
     }
 
@@ -135,9 +135,14 @@ impl<'c> Lowering<'c> {
         let yielded = (0..end.operand_count()).filter_map(|index| operand_value(end, index));
         let yielded: Vec<IrValue<'c>> = yielded.chain(more).collect();
         self.emitter.ir.op(&name_of(end), &yielded, &[], &[]);
-        // SAFETY: it ends no block any more; it is erased with what else has been lowered.
-        unsafe { mlir_sys::mlirOperationRemoveFromParent(end.to_raw()) };
-        self.dead.push(end);
+        self.bury(end);
+    }
+
+    /// Takes an operation that another has replaced out of its block, to be erased with what has been lowered.
+    fn bury(&mut self, op: IrOp<'c>) {
+        // SAFETY: it stands in a block, and is kept until nothing refers to it.
+        unsafe { mlir_sys::mlirOperationRemoveFromParent(op.to_raw()) };
+        self.dead.push(op);
     }
 
     /// What a register holds.

@@ -29,7 +29,7 @@ pub(super) use memory::contiguous_width;
 use super::emit::{EQUAL, Emitter, LESS, Signs};
 use super::printf::{printf, quoted};
 use super::walk::{
-    blocks, definition, kernels, operand_value, operations, replace, set_attribute, users,
+    blocks, definition, kernels, name_of, operand_value, operations, replace, set_attribute, users,
 };
 use super::{Reported, report};
 use accesses::Accesses;
@@ -47,6 +47,8 @@ use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::{Val, without_underscore};
 use cutec_layout::{IntTuple, SymInfo, Tree, Width};
 use melior::Context;
+use melior::ir::attribute::TypeAttribute;
+use melior::ir::r#type::FunctionType;
 use melior::ir::{BlockLike, OperationRef, ValueLike, operation::OperationLike};
 use std::collections::{HashMap, HashSet};
 
@@ -158,7 +160,7 @@ fn lower_kernel(context: &Context, function: IrOp, target: &Target) -> Result<bo
     lowering.arguments(function, body)?;
     lowering.block(body)?;
     let uses_smem = lowering.smem.is_some();
-    lowering.erase_dead();
+    lowering.erase_dead()?;
     Ok(uses_smem)
 }
 
@@ -182,13 +184,10 @@ impl<'c> Lowering<'c> {
             }
             types.push(argument.r#type().to_string());
         }
-        set_attribute(
-            func,
-            "function_type",
-            self.emitter
-                .ir
-                .attr(&format!("({}) -> ()", types.join(", "))),
-        );
+        let taken = types.join(", ");
+        let given = results(func).join(", ");
+        let ty = self.emitter.ir.attr(&format!("({taken}) -> ({given})"));
+        set_attribute(func, "function_type", ty);
         Ok(())
     }
 
@@ -493,16 +492,36 @@ impl<'c> Lowering<'c> {
         report(op.location(), message)
     }
 
-    /// Erases what was lowered: users first.
-    fn erase_dead(self) {
+    /// Erases what was lowered: users first. What another dialect takes of it is an error there.
+    fn erase_dead(self) -> Result<(), Reported> {
         for op in self.dead.into_iter().rev() {
-            // SAFETY: every use of its results was lowered after it and is erased before it.
+            let results = (0..op.result_count()).map(|index| result_of(op, index));
+            if let Some(user) = results.flat_map(users).next() {
+                let message = format!(
+                    "`{}` uses a value of `cute`, which only operations of `cute` can",
+                    name_of(user)
+                );
+                return Err(report(user.location(), message));
+            }
+            // SAFETY: nothing uses its results.
             unsafe {
                 mlir_sys::mlirOperationRemoveFromParent(op.to_raw());
                 mlir_sys::mlirOperationDestroy(op.to_raw());
             }
         }
+        Ok(())
     }
+}
+
+/// The types of what a function gives back; a kernel gives nothing.
+fn results(func: IrOp) -> Vec<String> {
+    let ty = func.attribute("function_type").ok();
+    let ty = ty.and_then(|ty| TypeAttribute::try_from(ty).ok());
+    let ty = ty.and_then(|ty| FunctionType::try_from(ty.value()).ok());
+    let result = |index| ty.and_then(|ty| ty.result(index).ok());
+    (0..ty.map_or(0, |ty| ty.result_count()))
+        .filter_map(|index| Some(result(index)?.to_string()))
+        .collect()
 }
 
 /// What an operation on views asks of the caches; verified with the operation.

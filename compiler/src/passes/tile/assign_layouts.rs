@@ -13,8 +13,8 @@ use super::classes::Classes;
 use super::coordinate::Coordinate;
 use super::types::{self, Failed, fast_axis, mma_of, operand, tile_of, view_of};
 use crate::passes::walk::{
-    all_inside, clone, definition, function_block_size, kernels, name_of, operand_value, replace,
-    set_attribute, set_operand, users,
+    BLOCK_SIZES, all_inside, clone, declared_block_size, definition, kernels, name_of,
+    operand_value, replace, set_attribute, set_operand, users,
 };
 use crate::passes::{Reported, report, warn};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
@@ -109,11 +109,16 @@ impl<'c> Assignment<'c> {
         all_inside(function, &mut operations);
         let pinned = types::pinned_warps(function).map_err(|message| (function, message))?;
         let pinned = pinned.map(|warps| WARP * warps.iter().product::<i64>());
-        let threads = function_block_size(function).or(pinned).unwrap_or_else(|| {
+        let threads = declared_block_size(function).or(pinned).unwrap_or_else(|| {
             let sizes = classes.tiles.iter().map(|(_, tile)| tile.size());
             let threads = sizes.max().unwrap_or(0) / OF_A_THREAD;
             1 << threads.clamp(WARP, MOST_THREADS).ilog2()
         });
+        if !BLOCK_SIZES.contains(&threads) {
+            let (least, most) = BLOCK_SIZES.into_inner();
+            let message = format!("expects {least} to {most} threads a block, but says {threads}");
+            return Err((function, message));
+        }
         Ok(Assignment {
             function,
             operations,
