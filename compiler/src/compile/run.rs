@@ -11,7 +11,7 @@ use cutec_frontend::ast::Kernel;
 use cutec_frontend::source::SourceMap;
 use melior::Context;
 use melior::ir::operation::{OperationLike, OperationPrintingFlags};
-use melior::ir::{BlockLike, Module, OperationRef};
+use melior::ir::{BlockLike, Module, OperationRef, RegionLike};
 
 /// One module on its way.
 pub(super) struct Run<'c, 'a> {
@@ -130,7 +130,9 @@ impl<'c, 'a> Run<'c, 'a> {
         };
         let timings = &mut self.outcome.timings;
         let (translated, messages) = messages::collect(self.context, || {
-            LlvmModule::translate(device_module(module), &chip, options.level, timings)
+            let device = device_module(module);
+            outside_functions(device).map_err(|Reported| LlvmError::Translate)?;
+            LlvmModule::translate(device, &chip, options.level, timings)
         });
         let text = match (translated, options.emit) {
             (Err(LlvmError::Translate), _) => {
@@ -187,6 +189,31 @@ fn device_module<'c, 'a>(module: &'a Module<'c>) -> OperationRef<'c, 'a> {
     }
     module.as_operation()
 }
+
+/// An error at what stands in a module and in no function of it: MLIR's translation has no place for its result.
+fn outside_functions(device: OperationRef<'_, '_>) -> Result<(), Reported> {
+    let body = device.region(0).ok().and_then(|region| region.first_block());
+    let mut next = body.and_then(|body| body.first_operation());
+    while let Some(operation) = next {
+        let symbol = operation.attribute("sym_name").is_ok();
+        let name = operation.name();
+        let name = name.as_string_ref().as_str().unwrap_or_default();
+        if !symbol && !OF_MODULES.contains(&name) {
+            let message = format!("`{name}` stands in no function");
+            return Err(passes::report(operation.location(), message));
+        }
+        next = operation.next_in_block();
+    }
+    Ok(())
+}
+
+/// Operations of a module that name nothing.
+const OF_MODULES: [&str; 4] = [
+    "llvm.linker_options",
+    "llvm.mlir.global_ctors",
+    "llvm.mlir.global_dtors",
+    "llvm.module_flags",
+];
 
 /// The module as text that parses back, in the pretty form, without locations.
 fn module_text(module: &Module<'_>) -> String {

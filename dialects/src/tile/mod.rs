@@ -14,6 +14,7 @@ use crate::elem::Elem;
 use melior::Context;
 use melior::ir::{Attribute, Type, TypeLike};
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// The type of a tile.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,6 +122,9 @@ impl TileType {
 
 /// Elements of the largest tile.
 pub const MOST_ELEMENTS: i64 = 1 << 20;
+
+/// Rounds of a loop that may be under way at a time.
+pub const STAGES: RangeInclusive<i64> = 1..=16;
 
 impl fmt::Display for TileType {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {

@@ -9,10 +9,10 @@ use crate::diagnostics::codes;
 use crate::source::Span;
 use cutec_dialects::builder::{argument_of, region_with_block, result_of};
 use cutec_dialects::elem::Elem;
+use cutec_dialects::tile::STAGES;
 use melior::ir::{Region, ValueLike};
 
 /// Stages of the deepest pipeline.
-const MAX_STAGES: i64 = 16;
 
 impl<'c, 'a> Evaluator<'c, 'a> {
     pub(super) fn for_statement(&mut self, parts: &'a For, span: Span) -> Result<Flow<'c, 'a>> {
@@ -251,8 +251,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return self.error(codes::WRONG_ARGUMENTS, clause.span, message, "here");
         };
         let stages = self.static_int("the number of stages", &arg.value)?;
-        if !(1..=MAX_STAGES).contains(&stages) {
-            let message = format!("a pipeline has 1 to {MAX_STAGES} stages, not {stages}");
+        if !STAGES.contains(&stages) {
+            let (least, most) = STAGES.into_inner();
+            let message = format!("a pipeline has {least} to {most} stages, not {stages}");
             return self.error(codes::ILLEGAL_OPERATION, arg.value.span, message, "here");
         }
         if exits_of(body) != 0 {

@@ -22,8 +22,9 @@ mod slices;
 use super::types::Failed;
 use crate::passes::walk::{all_inside, kernels, name_of};
 use crate::passes::{Reported, report};
-use cutec_dialects::builder::IrOp;
+use cutec_dialects::builder::{IrOp, integer_value};
 use cutec_dialects::target::Target;
+use cutec_dialects::tile;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use plan::Plan;
@@ -34,6 +35,21 @@ use slices::Product;
 const STAGES: i64 = 3;
 /// What a loop says of its depth.
 pub(super) const DEPTH: &str = "tile.stages";
+
+/// The depth that a loop asks for.
+fn depth_of(of: IrOp<'_>) -> Result<Option<i64>, Failed<'_>> {
+    let Ok(depth) = of.attribute(DEPTH) else {
+        return Ok(None);
+    };
+    match integer_value(depth).filter(|depth| tile::STAGES.contains(depth)) {
+        Some(depth) => Ok(Some(depth)),
+        None => {
+            let (least, most) = tile::STAGES.into_inner();
+            let message = format!("expects {least} to {most} as `{DEPTH}`, but got {depth}");
+            Err((of, message))
+        }
+    }
+}
 
 /// Pipelines the loops of the module, and takes its products apart.
 pub fn pipeline(context: &Context, module: IrOp, target: &Target) -> Result<(), Reported> {

@@ -1,13 +1,13 @@
 //! Whether and how a loop is pipelined.
 use super::repeat::Repeat;
 use super::slices::{Factor, Product, buffer_of};
-use super::{DEPTH, STAGES};
+use super::{STAGES, depth_of};
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::types::{Failed, view_of};
 use crate::passes::walk::{
     all_inside, blocks, definition, name_of, operand_value, operations, stands_in, users,
 };
-use cutec_dialects::builder::{IrBlock, IrOp, IrValue, argument_of, integer_value, result_of};
+use cutec_dialects::builder::{IrBlock, IrOp, IrValue, argument_of, result_of};
 use cutec_dialects::target::Target;
 use cutec_layout::algebra::cosize_any;
 use melior::ir::{BlockLike, operation::OperationLike};
@@ -103,7 +103,7 @@ impl<'c> Plan<'c> {
         for op in inside.iter().filter(|op| name_of(**op) == "tile.dot") {
             products.extend(Product::of(*op, counts)?);
         }
-        let stages = depth(of, function, &buffers, target);
+        let stages = depth(of, function, &buffers, target)?;
         if producers.is_empty() || products.is_empty() || !alone || !again || stages < 2 {
             return Ok(None);
         }
@@ -163,9 +163,14 @@ fn is_same_in_every_round<'c>(op: IrOp<'c>, body: IrBlock<'c>) -> bool {
 }
 
 /// Stages of the buffers of a loop: what it says, or as many as fit.
-fn depth<'c>(of: IrOp<'c>, function: IrOp<'c>, buffers: &[IrValue<'c>], target: &Target) -> i64 {
-    if let Some(stages) = of.attribute(DEPTH).ok().and_then(integer_value) {
-        return stages;
+fn depth<'c>(
+    of: IrOp<'c>,
+    function: IrOp<'c>,
+    buffers: &[IrValue<'c>],
+    target: &Target,
+) -> Result<i64, Failed<'c>> {
+    if let Some(stages) = depth_of(of)? {
+        return Ok(stages);
     }
     let mut operations = Vec::new();
     all_inside(function, &mut operations);
@@ -180,7 +185,7 @@ fn depth<'c>(of: IrOp<'c>, function: IrOp<'c>, buffers: &[IrValue<'c>], target: 
         }
     }
     let room = i64::from(target.max_smem) - others;
-    STAGES.min(room / own.max(1)).max(1)
+    Ok(STAGES.min(room / own.max(1)).max(1))
 }
 
 fn bytes(buffer: IrValue) -> i64 {

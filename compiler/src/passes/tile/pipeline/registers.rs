@@ -1,5 +1,5 @@
 //! A loop without products that says how deep it is: its tiles are loaded rounds ahead, into registers.
-use super::DEPTH;
+use super::depth_of;
 use super::repeat::{Bounds, Repeat};
 use crate::passes::carry::carrying;
 use crate::passes::tile::coordinate::Coordinate;
@@ -9,7 +9,7 @@ use crate::passes::walk::{
     set_operand, stands_in,
 };
 use cutec_dialects::builder::{
-    Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, integer_value, result_of,
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, result_of,
 };
 use cutec_dialects::tile::TileType;
 use melior::Context;
@@ -29,7 +29,7 @@ pub(super) struct Loads<'c> {
 impl<'c> Loads<'c> {
     /// The loads of a loop that can be made ahead; `None` where it does not ask for it, or there are none.
     pub fn of(of: IrOp<'c>) -> Result<Option<Self>, Failed<'c>> {
-        let stages = of.attribute(DEPTH).ok().and_then(integer_value);
+        let stages = depth_of(of)?;
         let (Some(stages), Some(body)) = (stages, blocks(of, 0).into_iter().next()) else {
             return Ok(None);
         };
