@@ -192,7 +192,10 @@ fn device_module<'c, 'a>(module: &'a Module<'c>) -> OperationRef<'c, 'a> {
 
 /// An error at what stands in a module and in no function of it: MLIR's translation has no place for its result.
 fn outside_functions(device: OperationRef<'_, '_>) -> Result<(), Reported> {
-    let body = device.region(0).ok().and_then(|region| region.first_block());
+    let body = device
+        .region(0)
+        .ok()
+        .and_then(|region| region.first_block());
     let mut next = body.and_then(|body| body.first_operation());
     while let Some(operation) = next {
         let symbol = operation.attribute("sym_name").is_ok();
