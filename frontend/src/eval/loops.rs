@@ -12,8 +12,6 @@ use cutec_dialects::elem::Elem;
 use cutec_dialects::tile::STAGES;
 use melior::ir::{Region, ValueLike};
 
-/// Stages of the deepest pipeline.
-
 impl<'c, 'a> Evaluator<'c, 'a> {
     pub(super) fn for_statement(&mut self, parts: &'a For, span: Span) -> Result<Flow<'c, 'a>> {
         let stages = match &parts.clause {
