@@ -214,6 +214,11 @@ pub fn value_key(value: IrValue) -> usize {
     value.to_raw().ptr as usize
 }
 
+/// A key for maps of operations.
+pub fn operation_key(op: IrOp) -> usize {
+    op.to_raw().ptr as usize
+}
+
 /// The number of an integer attribute without a sign of its own, such as `8 : i64`.
 pub fn integer_value(attribute: Attribute) -> Option<i64> {
     let raw = attribute.to_raw();

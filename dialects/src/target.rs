@@ -1,5 +1,9 @@
 //! What a GPU architecture has. Nowhere else does a number of an SM appear.
+use std::ops::RangeInclusive;
 use thiserror::Error;
+
+/// Numbers of threads that a block can have (CUDA C++ Programming Guide, "Compute Capabilities").
+pub const BLOCK_SIZES: RangeInclusive<i64> = 1..=1024;
 
 /// A GPU architecture that cutec compiles for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,10 +4,10 @@
 //! passes keep operations across edits. An operation stays valid until it is
 //! erased, and a pass erases only what it has collected for that.
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue};
+use cutec_dialects::target::BLOCK_SIZES;
 use melior::ir::{
     BlockLike, BlockRef, OperationRef, RegionLike, Value, ValueLike, operation::OperationLike,
 };
-use std::ops::RangeInclusive;
 
 pub(super) fn name_of(op: IrOp) -> String {
     op.name()
@@ -57,10 +57,6 @@ pub(super) fn next_operation<'c>(op: IrOp<'c>) -> Option<IrOp<'c>> {
 pub(super) fn function_block_size(function: IrOp) -> Option<i64> {
     declared_block_size(function).filter(|threads| BLOCK_SIZES.contains(threads))
 }
-
-/// Numbers of threads that a block can have (CUDA C++ Programming Guide, "Technical Specifications per Compute
-/// Capability").
-pub(super) const BLOCK_SIZES: RangeInclusive<i64> = 1..=1024;
 
 /// What the function says about the threads of a block, right or wrong.
 pub(super) fn declared_block_size(function: IrOp) -> Option<i64> {

@@ -9,6 +9,7 @@ use super::{Evaluator, Result};
 use crate::ast::{BinaryOp, Expr, ExprKind, Kernel, UnaryOp};
 use crate::diagnostics::codes;
 use cutec_dialects::elem::Elem;
+use cutec_dialects::target::BLOCK_SIZES;
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
 
@@ -164,12 +165,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                         let extent = self.at_compile_time(|this| {
                             this.static_int("the size of a block", &arg.value)
                         })?;
-                        if !(1..=1024).contains(&extent) {
+                        let (least, most) = BLOCK_SIZES.into_inner();
+                        if !BLOCK_SIZES.contains(&extent) {
                             return self.error(
                                 codes::BAD_KERNEL,
                                 arg.span,
                                 format!(
-                                    "a block has 1 to 1024 threads in a dimension, not {extent}"
+                                    "a block has {least} to {most} threads in a dimension, not {extent}"
                                 ),
                                 "here",
                             );
@@ -177,11 +179,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                         launch.block[at] = extent;
                     }
                     let threads: i64 = launch.block.iter().product();
-                    if threads > 1024 {
+                    let most = *BLOCK_SIZES.end();
+                    if threads > most {
                         return self.error(
                             codes::BAD_KERNEL,
                             clause.span,
-                            format!("a block has at most 1024 threads, not {threads}"),
+                            format!("a block has at most {most} threads, not {threads}"),
                             "here",
                         );
                     }

@@ -1,7 +1,7 @@
 //! From where to where in a kernel a buffer is used.
 use crate::passes::walk::{all_inside, blocks, name_of, operand_value, operations, users};
 use cutec_dialects::atoms::CopyOp;
-use cutec_dialects::builder::{IrOp, integer_value, result_of, value_key};
+use cutec_dialects::builder::{IrOp, integer_value, operation_key, result_of, value_key};
 use cutec_dialects::memo::type_text;
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
@@ -39,7 +39,9 @@ impl<'c> Kernel<'c> {
             _ => Vec::new(),
         };
         let numbered = operations.iter().enumerate();
-        let numbers = numbered.map(|(number, op)| (key(*op), number)).collect();
+        let numbers = numbered
+            .map(|(number, op)| (operation_key(*op), number))
+            .collect();
         let mut inside = Vec::new();
         all_inside(function, &mut inside);
         let waits = |op: &IrOp| name_of(*op).starts_with("nvvm.cp.async");
@@ -52,7 +54,7 @@ impl<'c> Kernel<'c> {
 
     /// When a buffer is used, by itself or by a view of it.
     pub fn life(&self, buffer: IrOp<'c>) -> Life {
-        if !self.numbers.contains_key(&key(buffer)) {
+        if !self.numbers.contains_key(&operation_key(buffer)) {
             return Life::Whole;
         }
         let (mut open, mut seen) = (vec![result_of(buffer, 0)], HashSet::new());
@@ -147,8 +149,4 @@ fn is_asynchronous(copy: IrOp) -> bool {
         _ => return true,
     };
     matches!(op, CopyOp::Async { .. })
-}
-
-fn key(op: IrOp) -> usize {
-    op.to_raw().ptr as usize
 }

@@ -1,6 +1,6 @@
 //! Which fragments a kernel reads and writes where.
 use super::super::walk::{blocks, name_of, operand_value, operations};
-use cutec_dialects::builder::{IrOp, IrValue, result_of, value_key};
+use cutec_dialects::builder::{IrOp, IrValue, operation_key, result_of, value_key};
 use cutec_dialects::memo::type_text;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::{HashMap, HashSet};
@@ -56,7 +56,7 @@ impl Accesses {
 
     /// What happens inside an operation that has regions.
     pub(super) fn inside(&self, op: IrOp) -> Option<&Accessed> {
-        self.inside.get(&key(op))
+        self.inside.get(&operation_key(op))
     }
 
     /// Goes through the operations inside of one.
@@ -67,14 +67,14 @@ impl Accesses {
                 self.add(inner, &mut accessed);
                 if inner.region_count() > 0 {
                     self.enter(inner);
-                    let deeper = &self.inside[&key(inner)];
+                    let deeper = &self.inside[&operation_key(inner)];
                     accessed.read.extend(&deeper.read);
                     accessed.written.extend(&deeper.written);
                     accessed.summed.extend(&deeper.summed);
                 }
             }
         }
-        self.inside.insert(key(op), accessed);
+        self.inside.insert(operation_key(op), accessed);
     }
 
     fn add(&mut self, op: IrOp, accessed: &mut Accessed) {
@@ -126,8 +126,4 @@ fn points(op: IrOp) -> bool {
 fn at_run_time(value: IrValue) -> bool {
     let text = type_text(value.r#type());
     ["i32", "i64", "index"].contains(&&*text) || text.contains('?')
-}
-
-fn key(op: IrOp) -> usize {
-    op.to_raw().ptr as usize
 }

@@ -47,10 +47,11 @@ impl<'c> Lowering<'c> {
             true => (op, Vec::new()),
             false => self.with_more(op, &before),
         };
-        let entering = if name_of(op) == "scf.for" {
-            &arguments
-        } else {
+        // A branch has no arguments.
+        let entering = if arguments.is_empty() {
             &before
+        } else {
+            &arguments
         };
         for region in 0..op.region_count() {
             for block in blocks(op, region) {

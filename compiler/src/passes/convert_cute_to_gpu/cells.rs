@@ -14,7 +14,7 @@ use cutec_dialects::memo::type_text;
 use cutec_dialects::value::View;
 use cutec_layout::Int;
 use melior::ir::{Type, ValueLike};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// What lies in some bytes of a stack slot.
 #[derive(Clone)]
@@ -68,25 +68,24 @@ impl<'c> Lowering<'c> {
         for slot in carried {
             self.forget(slot.base);
         }
-        let bases = |fragments: &HashSet<usize>| -> HashSet<usize> {
+        let bases = |fragments: &HashSet<usize>| -> BTreeSet<usize> {
             let slots = fragments
                 .iter()
                 .filter_map(|fragment| self.slots.get(fragment));
             slots.map(|slot| slot.base).collect()
         };
-        let inside = self.accesses.inside(op);
-        let read = inside.map(|inside| bases(&inside.read)).unwrap_or_default();
-        let written = inside
-            .map(|inside| bases(&inside.written))
-            .unwrap_or_default();
-        let mut written: Vec<usize> = written.into_iter().collect();
-        written.sort_unstable();
+        let (read, written) = match self.accesses.inside(op) {
+            Some(inside) => (bases(&inside.read), bases(&inside.written)),
+            None => Default::default(),
+        };
         for base in written {
             self.settle_slot(base);
         }
         let behind = std::mem::take(&mut self.cells);
-        let mut inside = behind.clone();
-        inside.slots.retain(|base, _| read.contains(base));
+        let kept = behind.slots.iter().filter(|(base, _)| read.contains(base));
+        let mut inside = Cells {
+            slots: kept.map(|(base, cells)| (*base, cells.clone())).collect(),
+        };
         for cell in inside.slots.values_mut().flat_map(BTreeMap::values_mut) {
             if cell.memory == Memory::Behind {
                 cell.memory = Memory::BehindOutside;

@@ -13,12 +13,12 @@ use super::classes::Classes;
 use super::coordinate::Coordinate;
 use super::types::{self, Failed, fast_axis, mma_of, operand, tile_of, view_of};
 use crate::passes::walk::{
-    BLOCK_SIZES, all_inside, clone, declared_block_size, definition, kernels, name_of,
-    operand_value, replace, set_attribute, set_operand, users,
+    all_inside, clone, declared_block_size, definition, kernels, name_of, operand_value, replace,
+    set_attribute, set_operand, users,
 };
 use crate::passes::{Reported, report, warn};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
-use cutec_dialects::target::Target;
+use cutec_dialects::target::{BLOCK_SIZES, Target};
 use cutec_dialects::tile::{TileLayout, TileType};
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};

@@ -12,7 +12,7 @@ use super::types::{Failed, operand, view_of};
 use crate::passes::walk::{all_inside, blocks, kernels, name_of, operations};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{
-    Insertion, IrBlock, IrOp, IrValue, OpBuilder, integer_value, value_key,
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, integer_value, operation_key, value_key,
 };
 use cutec_dialects::target::Target;
 use melior::Context;
@@ -39,7 +39,7 @@ pub fn insert_barriers(context: &Context, module: IrOp, _target: &Target) -> Res
             // SAFETY: the context outlives the module.
             let context: &Context = unsafe { &*std::ptr::from_ref(context) };
             for op in operations {
-                if walk.before.contains(&key(op)) {
+                if walk.before.contains(&operation_key(op)) {
                     let mut ir = OpBuilder::new(context, Insertion::Before(op));
                     ir.location = op.location();
                     ir.op("nvvm.barrier0", &[], &[], &[]);
@@ -216,8 +216,8 @@ impl Walk {
     /// Asks for a barrier where an access collides with one that came before.
     fn separate(&mut self, op: IrOp, slot: &Slot, write: bool, state: &mut State) {
         let collides = |(other, wrote): &(Slot, bool)| (write || *wrote) && slot.meets(other);
-        if self.before.contains(&key(op)) || state.since.iter().any(collides) {
-            self.before.insert(key(op));
+        if self.before.contains(&operation_key(op)) || state.since.iter().any(collides) {
+            self.before.insert(operation_key(op));
             state.since.clear();
         }
     }
@@ -248,8 +248,4 @@ fn limited(state: State) -> State {
         Some(round) if round < -2 * slot.stages => slot.any_round(),
         _ => *slot,
     })
-}
-
-fn key(op: IrOp) -> usize {
-    op.to_raw().ptr as usize
 }

@@ -20,7 +20,7 @@ use crate::passes::walk::{
 };
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{
-    Insertion, IrOp, IrValue, OpBuilder, argument_of, result_of, value_key,
+    Insertion, IrOp, IrValue, OpBuilder, argument_of, operation_key, result_of, value_key,
 };
 use cutec_dialects::ir::{OpAttrs, build};
 use cutec_dialects::semantics::SemError;
@@ -125,10 +125,6 @@ fn stands_in_map(op: IrOp) -> bool {
         OperationRef::from_raw(parent)
     };
     name_of(parent) == "tile.map"
-}
-
-fn operation_key(op: IrOp) -> usize {
-    op.to_raw().ptr as usize
 }
 
 impl<'c> Partition<'c> {
