@@ -3,7 +3,7 @@
 //!
 //! Nothing is changed: what a copy is taken apart into follows from the types at the cute level, so it
 //! can be said before it is done.
-use super::convert_cute_to_gpu::contiguous_width;
+use super::convert_cute_to_gpu::{Vectors, common_vectors, contiguous_width};
 use super::tile::legalize_swizzle::ACCESSES;
 use super::walk::{all_inside, kernels, string_attribute};
 use crate::codegen::messages::{Message, Severity, place};
@@ -14,6 +14,7 @@ use cutec_dialects::ir::{cute_name, result_type_text, values_of};
 use cutec_dialects::semantics::{copy_plan, gemm_plan, offsets_of};
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::{Val, View};
+use cutec_layout::Int;
 use melior::ir::operation::OperationLike;
 use std::collections::HashSet;
 
@@ -110,16 +111,23 @@ fn wider(src: &View, dst: &View, bytes: i64) -> String {
             from.min(to),
             8 * from.min(to)
         ),
-        _ => reasons(src, dst, bytes),
+        _ => {
+            let offsets = [src, dst].map(|view| offsets_of(view.layout.inner()));
+            match offsets {
+                [Ok(from), Ok(to)] => reasons((src, &from), (dst, &to), bytes),
+                _ => String::new(),
+            }
+        }
     }
 }
 
 fn autovec_copy(src: &View, dst: &View) -> Option<String> {
-    let bytes = chosen(src)?.min(chosen(dst)?);
-    let count = src.layout.size().as_static()? * src.ptr.elem.bytes() / bytes;
+    let Vectors { from, to, width } = common_vectors(src, dst).ok()?;
+    let bytes = width * src.ptr.elem.bytes();
+    let count = from.len() as i64 / width;
     let why = match bytes >= WIDEST {
         true => "; the widest there is".to_owned(),
-        false => reasons(src, dst, bytes),
+        false => reasons((src, &from), (dst, &to), bytes),
     };
     let spaces = format!("{} to {}", src.ptr.space, dst.ptr.space);
     Some(format!("copy from {spaces}: {count} × {bytes} bytes{why}"))
@@ -138,11 +146,11 @@ fn chosen(view: &View) -> Option<i64> {
 }
 
 /// Why neither side allows twice as many bytes at a time.
-fn reasons(src: &View, dst: &View, bytes: i64) -> String {
+fn reasons(src: (&View, &[Int]), dst: (&View, &[Int]), bytes: i64) -> String {
     let both = [("source", src), ("destination", dst)];
     let found: Vec<String> = both
         .into_iter()
-        .filter_map(|(side, view)| reason(side, view, 2 * bytes))
+        .filter_map(|(side, (view, offsets))| reason(side, view, offsets, 2 * bytes))
         .collect();
     match found.is_empty() {
         true => String::new(),
@@ -150,18 +158,17 @@ fn reasons(src: &View, dst: &View, bytes: i64) -> String {
     }
 }
 
-fn reason(side: &str, view: &View, bytes: i64) -> Option<String> {
+fn reason(side: &str, view: &View, offsets: &[Int], bytes: i64) -> Option<String> {
     if view.ptr.space == Space::Rmem {
         return None;
     }
-    let offsets = offsets_of(view.layout.inner()).ok()?;
     let (elem, count) = (view.ptr.elem.bytes(), offsets.len() as i64);
     let next = bytes / elem;
     if next < 1 || count % next != 0 {
         return Some(format!("the {side} has {count} elements a thread"));
     }
     let groups = offsets.chunks(next as usize);
-    let together = |group: &[cutec_layout::Int]| {
+    let together = |group: &[Int]| {
         let mut lanes = group.iter().enumerate();
         lanes.all(|(lane, at)| at.sub(&group[0]).is(lane as i64))
     };

@@ -94,7 +94,7 @@ impl<'c> Lowering<'c> {
         let value = match (src.ptr.space, dst.ptr.space) {
             (Space::Rmem, Space::Gmem) => {
                 let value = self.read_vector(src, &sources);
-                self.set_free(src, count, value)
+                self.set_free(src, dst, count, value)
             }
             (Space::Rmem, _) => {
                 let value = self.read_vector(src, &sources);
@@ -122,10 +122,8 @@ impl<'c> Lowering<'c> {
     ) -> Result<(), SemError> {
         let sources = moved(&offsets_of(&plan.src.vector)?, from);
         let targets = moved(&offsets_of(&plan.dst.vector)?, to);
-        let mut value = self.read_vector(src, &sources);
-        if dst.ptr.space == Space::Gmem {
-            value = self.set_free(src, sources.len() as i64, value);
-        }
+        let value = self.read_vector(src, &sources);
+        let value = self.set_free(src, dst, sources.len() as i64, value);
         self.write_vector(dst, &targets, value);
         Ok(())
     }

@@ -321,25 +321,74 @@ impl<'c> Lowering<'c> {
             .value("llvm.extractelement", &[vector, position], &[], ty)
     }
 
-    /// Copies by the widest vectors that both layouts and alignments allow.
+    /// Copies by the widest vectors that both sides allow.
     pub(super) fn autovec_copy(&mut self, operands: &[Val]) -> Result<(), SemError> {
         let [Val::View(src), Val::View(dst)] = operands else {
             return Err(SemError::Illegal("autovec_copy takes two views".into()));
         };
-        let (from, to) = (
-            offsets_of(src.layout.inner())?,
-            offsets_of(dst.layout.inner())?,
-        );
-        let width = contiguous_width(src, &from).min(contiguous_width(dst, &to));
-        for (from, to) in from.iter().zip(&to).step_by(width as usize) {
-            let mut value = self.load_contiguous(src, from, width);
-            if dst.ptr.space == Space::Gmem {
-                value = self.set_free(src, width, value);
+        let Vectors { from, to, width } = common_vectors(src, dst)?;
+        let ty = self.contiguous_type(src.ptr.elem, width);
+        let groups = |offsets| <[Int]>::chunks(offsets, width as usize);
+        for (from, to) in groups(&from).zip(groups(&to)) {
+            let value = match from {
+                [one] => self.load_contiguous(src, one, 1),
+                _ => self.load_elements(src, from, ty),
+            };
+            let value = self.set_free(src, dst, width, value);
+            match to {
+                [one] => self.store_contiguous(dst, one, 1, value),
+                _ => self.store_elements(dst, to, value),
             }
-            self.store_contiguous(dst, to, width, value);
         }
         Ok(())
     }
+}
+
+/// How a copy that may choose goes: the offsets of both sides in its order, and how many elements it moves at a
+/// time.
+pub(in crate::passes) struct Vectors {
+    pub(in crate::passes) from: Vec<Int>,
+    pub(in crate::passes) to: Vec<Int>,
+    pub(in crate::passes) width: i64,
+}
+
+/// The widest vectors that lie side by side in both views, in whatever order that takes the elements. Registers are
+/// in nobody's way: a vector is put together from wherever its elements are.
+pub(in crate::passes) fn common_vectors(src: &View, dst: &View) -> Result<Vectors, SemError> {
+    let from = offsets_of(src.layout.inner())?;
+    let to = offsets_of(dst.layout.inner())?;
+    let limit = |view: &View, other: &View, offsets: &[Int]| {
+        let gathered = view.ptr.space == Space::Rmem && other.ptr.space != Space::Rmem;
+        match gathered {
+            true => i64::MAX,
+            false => contiguous_width(view, offsets),
+        }
+    };
+    let vectors = |from: Vec<Int>, to: Vec<Int>| Vectors {
+        width: limit(src, dst, &from).min(limit(dst, src, &to)),
+        from,
+        to,
+    };
+    // As the elements are numbered, or as they lie on one of the sides.
+    let orders = [ascending(&from), ascending(&to)];
+    let mut best = vectors(from.clone(), to.clone());
+    for order in orders.into_iter().flatten() {
+        let take = |offsets: &[Int]| order.iter().map(|&at| offsets[at].clone()).collect();
+        let found = vectors(take(&from), take(&to));
+        if found.width > best.width {
+            best = found;
+        }
+    }
+    Ok(best)
+}
+
+/// In which order offsets ascend, if what lies between them is known and they are not in order.
+fn ascending(offsets: &[Int]) -> Option<Vec<usize>> {
+    let apart = offsets.iter().map(|at| at.sub(&offsets[0]).as_static());
+    let apart: Vec<i64> = apart.collect::<Option<_>>()?;
+    let mut order: Vec<usize> = (0..apart.len()).collect();
+    order.sort_by_key(|&at| apart[at]);
+    (!apart.is_sorted()).then_some(order)
 }
 
 /// The largest power of two of elements, at most 16 bytes, such that every

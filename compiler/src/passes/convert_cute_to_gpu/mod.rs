@@ -24,7 +24,7 @@ mod signs;
 mod split;
 mod sums;
 
-pub(super) use memory::contiguous_width;
+pub(super) use memory::{Vectors, common_vectors, contiguous_width};
 
 use super::emit::{EQUAL, Emitter, LESS, Signs};
 use super::printf::{printf, quoted};

@@ -1,4 +1,4 @@
-//! Sums of `fma` that leave for global memory in vectors.
+//! Sums of `fma` that leave for memory in vectors.
 //!
 //! A vector is stored from neighbouring registers. ptxas gives sums that are stored as they are such registers
 //! for the whole loop; then a sum is in the bank of the factor that was loaded with the same neighbours, and half
@@ -9,7 +9,7 @@ use super::Lowering;
 use super::accesses::Accesses;
 use cutec_dialects::atoms::MmaOp;
 use cutec_dialects::builder::{IrOp, IrValue, result_of, value_key};
-use cutec_dialects::elem::Elem;
+use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::{Val, View};
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -74,8 +74,15 @@ fn adds_by_fma(gemm: IrOp) -> bool {
 
 impl<'c> Lowering<'c> {
     /// A vector that is to be stored, in registers of its own where it comes from a fragment of sums.
-    pub(super) fn set_free(&mut self, from: &View, count: i64, vector: IrValue<'c>) -> IrValue<'c> {
-        if count == 1 || !self.sums.contains(&from.ptr.base) {
+    pub(super) fn set_free(
+        &mut self,
+        from: &View,
+        to: &View,
+        count: i64,
+        vector: IrValue<'c>,
+    ) -> IrValue<'c> {
+        let leaves = to.ptr.space != Space::Rmem && count > 1;
+        if !leaves || !self.sums.contains(&from.ptr.base) {
             return vector;
         }
         let ir = &self.emitter.ir;
