@@ -496,20 +496,16 @@ pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPl
                     .unwrap_or(-1)
             })
             .collect();
-        let ranks = if matches!(name, "D" | "C") {
-            3..=3
+        // Modes that are left out have one atom.
+        let (ranks, modes): (&[usize], _) = if matches!(name, "D" | "C") {
+            (&[1, 3], "(V) or (V, M, N)")
         } else {
-            2..=3
+            (&[1, 2, 3], "(V[, M or N[, K]])")
         };
         if !ranks.contains(&extents.len())
             || extents.contains(&-1)
             || !Int::Static(extents[0]).eq(&wanted)
         {
-            let modes = if matches!(name, "D" | "C") {
-                "(V, M, N)"
-            } else {
-                "(V, M or N[, K])"
-            };
             return Err(SemError::Operand {
                 expected: format!("{name} as {modes} with {wanted} values an atom"),
                 found: view.layout.to_string(),
