@@ -7,9 +7,13 @@ use std::sync::Arc;
 const FOLDER: &str = "std/";
 
 /// Every file: its path as imported, and its text.
-pub const FILES: [(&str, &str); 3] = [
+pub const FILES: [(&str, &str); 4] = [
     ("std/gemm_sm80.cute", include_str!("../std/gemm_sm80.cute")),
     ("std/gemm_simt.cute", include_str!("../std/gemm_simt.cute")),
+    (
+        "std/activations.cute",
+        include_str!("../std/activations.cute"),
+    ),
     ("std/raster.cute", include_str!("../std/raster.cute")),
 ];
 
