@@ -199,11 +199,6 @@ fn has_values(view: &View) -> Result<(), SemError> {
 /// `vector<NxT>` of all elements of a view.
 fn vector_type(view: &View) -> Result<String, SemError> {
     has_values(view)?;
-    if view.ptr.elem == Elem::I1 {
-        return Err(SemError::Illegal(
-            "elements of i1 are read one by one, not as a vector".into(),
-        ));
-    }
     let size = view.layout.size().as_static();
     unrollable(size, "elements")?;
     match size {

@@ -11,7 +11,7 @@ use crate::source::{Span, Spanned};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::hints::Hints;
 use cutec_dialects::value::Val;
-use cutec_layout::Tree;
+use cutec_layout::{AnyLayout, Layout, Tree};
 
 /// How a list of statements ends.
 pub(super) enum Flow<'c, 'a> {
@@ -233,9 +233,16 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 self.bind(name.node.clone(), value, true, name.span);
                 return Ok(());
             }
+            Value::Vector(vector) => {
+                let layout = AnyLayout::Plain(Layout::contiguous(vector.len));
+                let held = self.registers(vector.elem, layout, ("var", name.span))?;
+                self.store(&held, &value, name.span, span, span)?;
+                self.bind(name.node.clone(), held, true, name.span);
+                return Ok(());
+            }
             other => {
                 return self.expected(
-                    "a number: that is what a `var` of a kernel holds",
+                    "a number or values of a view: that is what a `var` of a kernel holds",
                     other,
                     span,
                 );

@@ -131,13 +131,39 @@ impl<'c> Lowering<'c> {
         };
         let offset = element_offset(view, &coordinate(coord)?)?;
         let loaded = self.load_contiguous(view, &offset, 1);
-        if view.ptr.elem != Elem::I1 {
-            return Ok(loaded);
+        let ty = self.emitter.ir.ty(view.ptr.elem.value_type());
+        Ok(self.from_storage(view.ptr.elem, loaded, ty))
+    }
+
+    /// What is stored for values: a byte for a predicate. `count` is that of a vector's elements.
+    fn to_storage(&mut self, elem: Elem, value: IrValue<'c>, count: Option<usize>) -> IrValue<'c> {
+        if elem != Elem::I1 {
+            return value;
         }
-        Ok(self
-            .emitter
-            .ir
-            .value("arith.trunci", &[loaded], &[], self.emitter.ir.ty("i1")))
+        let ir = &self.emitter.ir;
+        let ty = match count {
+            Some(count) => ir.ty(&format!("vector<{count}xi8>")),
+            None => ir.ty("i8"),
+        };
+        ir.value("arith.extui", &[value], &[], ty)
+    }
+
+    /// The values, of type `ty`, that stand for what is stored.
+    fn from_storage(&mut self, elem: Elem, stored: IrValue<'c>, ty: Type<'c>) -> IrValue<'c> {
+        match elem {
+            Elem::I1 => self.emitter.ir.value("arith.trunci", &[stored], &[], ty),
+            _ => stored,
+        }
+    }
+
+    /// A vector of the elements at some offsets.
+    fn load_values(&mut self, view: &View, offsets: &[Int]) -> IrValue<'c> {
+        let (elem, count) = (view.ptr.elem, offsets.len());
+        let of = |elem: &str| format!("vector<{count}x{elem}>");
+        let (stored, values) = (of(storage_type(elem)), of(elem.value_type()));
+        let (stored, values) = (self.emitter.ir.ty(&stored), self.emitter.ir.ty(&values));
+        let loaded = self.load_elements(view, offsets, stored);
+        self.from_storage(elem, loaded, values)
     }
 
     pub(super) fn store(&mut self, operands: &[Val], value: IrValue<'c>) -> Result<(), SemError> {
@@ -147,29 +173,18 @@ impl<'c> Lowering<'c> {
             ));
         };
         let offset = element_offset(view, &coordinate(coord)?)?;
-        let value = match view.ptr.elem {
-            Elem::I1 => {
-                self.emitter
-                    .ir
-                    .value("arith.extui", &[value], &[], self.emitter.ir.ty("i8"))
-            }
-            _ => value,
-        };
+        let value = self.to_storage(view.ptr.elem, value, None);
         self.store_contiguous(view, &offset, 1, value);
         Ok(())
     }
 
     /// All elements of a view as a vector.
-    pub(super) fn load_vec(
-        &mut self,
-        operands: &[Val],
-        ty: Type<'c>,
-    ) -> Result<IrValue<'c>, SemError> {
+    pub(super) fn load_vec(&mut self, operands: &[Val]) -> Result<IrValue<'c>, SemError> {
         let [Val::View(view)] = operands else {
             return Err(SemError::Illegal("load_vec takes a view".into()));
         };
         let offsets = offsets_of(view.layout.inner())?;
-        Ok(self.load_elements(view, &offsets, ty))
+        Ok(self.load_values(view, &offsets))
     }
 
     /// All elements of a view as vectors of [`PART`] elements.
@@ -183,11 +198,8 @@ impl<'c> Lowering<'c> {
         };
         let offsets = offsets_of(view.layout.inner())?;
         debug_assert_eq!(offsets.len() as i64, count);
-        let ty = self.contiguous_type(view.ptr.elem, PART);
         let parts = offsets.chunks(PART as usize);
-        Ok(parts
-            .map(|part| self.load_elements(view, part, ty))
-            .collect())
+        Ok(parts.map(|part| self.load_values(view, part)).collect())
     }
 
     /// A vector of the elements at some offsets, read as widely as they lie together.
@@ -289,12 +301,17 @@ impl<'c> Lowering<'c> {
         match self.parts.get(&value_key(value)).cloned() {
             Some(parts) => {
                 for (part, offsets) in parts.into_iter().zip(offsets.chunks(PART as usize)) {
-                    self.store_elements(view, offsets, part);
+                    self.store_values(view, offsets, part);
                 }
             }
-            None => self.store_elements(view, &offsets, value),
+            None => self.store_values(view, &offsets, value),
         }
         Ok(())
+    }
+
+    fn store_values(&mut self, view: &View, offsets: &[Int], value: IrValue<'c>) {
+        let value = self.to_storage(view.ptr.elem, value, Some(offsets.len()));
+        self.store_elements(view, offsets, value);
     }
 
     pub(super) fn store_elements(&mut self, view: &View, offsets: &[Int], value: IrValue<'c>) {

@@ -274,7 +274,7 @@ impl<'c> Lowering<'c> {
                         self.keep_parts(result, parts);
                     }
                     None => {
-                        let value = self.load_vec(&operands, result.r#type())?;
+                        let value = self.load_vec(&operands)?;
                         replace(result, value);
                     }
                 }

@@ -5,6 +5,7 @@ use crate::eval::call::Call;
 use crate::eval::materialize::OpA;
 use crate::eval::values::{Cute, Value};
 use crate::eval::{Evaluator, Result, Stop};
+use crate::source::Span;
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::semantics::{Attrs, SemError, evaluate, recastable};
 use cutec_dialects::value::{Ptr, Val, View};
@@ -453,18 +454,6 @@ fn allocate<'c, 'a>(
     if !Val::Layout(layout.clone()).is_static() {
         return ev.static_needed("what is allocated", arg.expr);
     }
-    view(ev, elem, space, align, layout, op, call)
-}
-
-fn view<'c, 'a>(
-    ev: &mut Evaluator<'c, 'a>,
-    elem: Elem,
-    space: Space,
-    align: i64,
-    layout: AnyLayout,
-    op: &str,
-    call: &Call<'c, 'a>,
-) -> Result<Value<'c, 'a>> {
     let ptr = Ptr {
         elem,
         space,
@@ -472,13 +461,35 @@ fn view<'c, 'a>(
         base: 0,
         offset: Int::Static(0),
     };
-    ev.op(
-        op,
-        &call.name,
-        &[],
-        &OpA::result(Val::View(View { ptr, layout })),
-        call.span,
-    )
+    ev.allocation(op, View { ptr, layout }, (&call.name, call.span))
+}
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    /// Registers for elements that lie as `layout` says.
+    pub(in crate::eval) fn registers(
+        &mut self,
+        elem: Elem,
+        layout: AnyLayout,
+        place: (&str, Span),
+    ) -> Result<Value<'c, 'a>> {
+        let ptr = Ptr {
+            elem,
+            space: Space::Rmem,
+            align: 16,
+            base: 0,
+            offset: Int::Static(0),
+        };
+        self.allocation("memref.alloca", View { ptr, layout }, place)
+    }
+
+    fn allocation(
+        &mut self,
+        op: &str,
+        view: View,
+        (name, span): (&str, Span),
+    ) -> Result<Value<'c, 'a>> {
+        self.op(op, name, &[], &OpA::result(Val::View(view)), span)
+    }
 }
 
 /// `fragment_like(view)`, `fragment_like<bf16>(view)`: registers of the same shape.
@@ -500,15 +511,7 @@ fn fragment_like<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Res
     };
     let like = std::slice::from_ref(&cute.val);
     match evaluate("make_fragment_like", like, &Attrs::default()) {
-        Ok(Val::View(like)) => view(
-            ev,
-            elem,
-            Space::Rmem,
-            16,
-            like.layout,
-            "memref.alloca",
-            call,
-        ),
+        Ok(Val::View(like)) => ev.registers(elem, like.layout, (&call.name, call.span)),
         Ok(_) => Err(Stop::Reported),
         Err(error) => {
             let like = like.to_vec();
