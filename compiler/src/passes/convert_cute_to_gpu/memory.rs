@@ -131,39 +131,41 @@ impl<'c> Lowering<'c> {
         };
         let offset = element_offset(view, &coordinate(coord)?)?;
         let loaded = self.load_contiguous(view, &offset, 1);
-        let ty = self.emitter.ir.ty(view.ptr.elem.value_type());
-        Ok(self.from_storage(view.ptr.elem, loaded, ty))
+        Ok(self.as_values(view.ptr.elem, loaded, None))
     }
 
-    /// What is stored for values: a byte for a predicate. `count` is that of a vector's elements.
-    fn to_storage(&mut self, elem: Elem, value: IrValue<'c>, count: Option<usize>) -> IrValue<'c> {
-        if elem != Elem::I1 {
-            return value;
-        }
-        let ir = &self.emitter.ir;
-        let ty = match count {
-            Some(count) => ir.ty(&format!("vector<{count}xi8>")),
-            None => ir.ty("i8"),
-        };
-        ir.value("arith.extui", &[value], &[], ty)
-    }
-
-    /// The values, of type `ty`, that stand for what is stored.
-    fn from_storage(&mut self, elem: Elem, stored: IrValue<'c>, ty: Type<'c>) -> IrValue<'c> {
+    /// What is stored for a value, or a vector of `count`: a byte for a predicate.
+    fn stored(&self, elem: Elem, value: IrValue<'c>, count: Option<usize>) -> IrValue<'c> {
         match elem {
-            Elem::I1 => self.emitter.ir.value("arith.trunci", &[stored], &[], ty),
+            Elem::I1 => self.resized("arith.extui", value, "i8", count),
+            _ => value,
+        }
+    }
+
+    /// The value, or the vector of `count`, that stands for what is stored.
+    fn as_values(&self, elem: Elem, stored: IrValue<'c>, count: Option<usize>) -> IrValue<'c> {
+        match elem {
+            Elem::I1 => self.resized("arith.trunci", stored, "i1", count),
             _ => stored,
         }
+    }
+
+    fn resized(&self, op: &str, of: IrValue<'c>, to: &str, count: Option<usize>) -> IrValue<'c> {
+        let ir = &self.emitter.ir;
+        let ty = match count {
+            Some(count) => ir.ty(&format!("vector<{count}x{to}>")),
+            None => ir.ty(to),
+        };
+        ir.value(op, &[of], &[], ty)
     }
 
     /// A vector of the elements at some offsets.
     fn load_values(&mut self, view: &View, offsets: &[Int]) -> IrValue<'c> {
         let (elem, count) = (view.ptr.elem, offsets.len());
-        let of = |elem: &str| format!("vector<{count}x{elem}>");
-        let (stored, values) = (of(storage_type(elem)), of(elem.value_type()));
-        let (stored, values) = (self.emitter.ir.ty(&stored), self.emitter.ir.ty(&values));
-        let loaded = self.load_elements(view, offsets, stored);
-        self.from_storage(elem, loaded, values)
+        let ty = format!("vector<{count}x{}>", storage_type(elem));
+        let ty = self.emitter.ir.ty(&ty);
+        let loaded = self.load_elements(view, offsets, ty);
+        self.as_values(elem, loaded, Some(count))
     }
 
     pub(super) fn store(&mut self, operands: &[Val], value: IrValue<'c>) -> Result<(), SemError> {
@@ -173,7 +175,7 @@ impl<'c> Lowering<'c> {
             ));
         };
         let offset = element_offset(view, &coordinate(coord)?)?;
-        let value = self.to_storage(view.ptr.elem, value, None);
+        let value = self.stored(view.ptr.elem, value, None);
         self.store_contiguous(view, &offset, 1, value);
         Ok(())
     }
@@ -310,7 +312,7 @@ impl<'c> Lowering<'c> {
     }
 
     fn store_values(&mut self, view: &View, offsets: &[Int], value: IrValue<'c>) {
-        let value = self.to_storage(view.ptr.elem, value, Some(offsets.len()));
+        let value = self.stored(view.ptr.elem, value, Some(offsets.len()));
         self.store_elements(view, offsets, value);
     }
 
