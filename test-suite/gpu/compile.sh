@@ -22,7 +22,7 @@ one() {
 }
 
 for arch in "$@"; do
-    for kernel in relu copy elementwise matmul_naive gemm gemm_kn gemm_mk gemm_mn gemm_1_base \
+    for kernel in relu copy elementwise matmul_naive gemm gemm_kn gemm_mk gemm_mn gemm_tf32 gemm_1_base \
         gemm_2_double_buffer gemm_3_raster gemm_4_stages sgemm_naive sgemm_tiled sgemm_pipelined \
         sgemm_warptiled sgemm sgemm_kn sgemm_mk sgemm_mn; do
         one "$kernel" "$kernel"
