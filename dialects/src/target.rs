@@ -2,6 +2,9 @@
 use std::ops::RangeInclusive;
 use thiserror::Error;
 
+/// Bytes of the widest load or store of a thread (PTX ISA, "ld": `.v4.b32`).
+pub const WIDEST_ACCESS: i64 = 16;
+
 /// Numbers of threads that a block can have (CUDA C++ Programming Guide, "Compute Capabilities").
 pub const BLOCK_SIZES: RangeInclusive<i64> = 1..=1024;
 

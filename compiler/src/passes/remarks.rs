@@ -12,14 +12,12 @@ use cutec_dialects::builder::IrOp;
 use cutec_dialects::elem::Space;
 use cutec_dialects::ir::{cute_name, result_type_text, values_of};
 use cutec_dialects::semantics::{copy_plan, gemm_plan, offsets_of};
+use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::{Val, View};
 use cutec_layout::Int;
 use melior::ir::operation::OperationLike;
 use std::collections::HashSet;
-
-/// Bytes of the widest access.
-const WIDEST: i64 = 16;
 
 /// A remark for each copy and gemm of the module, in order, each once for its place in the source.
 pub fn remarks(module: IrOp) -> Vec<Message> {
@@ -102,7 +100,7 @@ fn copy(atom: &Val, src: &Val, dst: &Val, pred: &[Val]) -> Option<String> {
 
 /// Behind a copy by an atom: which atom would move more at a time, or what is in the way.
 fn wider(src: &View, dst: &View, bytes: i64) -> String {
-    if bytes >= WIDEST {
+    if bytes >= WIDEST_ACCESS {
         return "; the widest there is".to_owned();
     }
     match (chosen(src), chosen(dst)) {
@@ -125,7 +123,7 @@ fn autovec_copy(src: &View, dst: &View) -> Option<String> {
     let Vectors { from, to, width } = common_vectors(src, dst).ok()?;
     let bytes = width * src.ptr.elem.bytes();
     let count = from.len() as i64 / width;
-    let why = match bytes >= WIDEST {
+    let why = match bytes >= WIDEST_ACCESS {
         true => "; the widest there is".to_owned(),
         false => reasons((src, &from), (dst, &to), bytes),
     };
@@ -137,7 +135,7 @@ fn autovec_copy(src: &View, dst: &View) -> Option<String> {
 fn chosen(view: &View) -> Option<i64> {
     let elem = view.ptr.elem.bytes();
     match view.ptr.space {
-        Space::Rmem => Some(WIDEST),
+        Space::Rmem => Some(WIDEST_ACCESS),
         _ => {
             let offsets = offsets_of(view.layout.inner()).ok()?;
             Some(elem * contiguous_width(view, &offsets))
@@ -188,7 +186,7 @@ fn reason(side: &str, view: &View, offsets: &[Int], bytes: i64) -> Option<String
     let proven = view.alignment();
     if proven < bytes || !groups.clone().all(|group| group[0].divisible_by(next)) {
         // What it takes for the widest access that these elements could be.
-        let most = WIDEST.min(elem * (count & count.wrapping_neg()));
+        let most = WIDEST_ACCESS.min(elem * (count & count.wrapping_neg()));
         let promise = match view.ptr.space {
             Space::Gmem => format!(
                 "; promise what {most} bytes take: `where … % {} == 0` for an extent, a stride or an offset, `align(…) >= {most}` for a base",

@@ -2,6 +2,7 @@
 use super::super::emit::Emitter;
 use super::carried::Slot;
 use super::split::PART;
+use super::vectors::{Vectors, common_vectors, contiguous_width};
 use super::{Lowering, SMEM_SYMBOL};
 use cutec_dialects::builder::{Insertion, IrValue, OpBuilder, value_key};
 use cutec_dialects::elem::{Elem, Space};
@@ -11,9 +12,6 @@ use cutec_layout::algebra as layout;
 use cutec_layout::{AnyLayout, Int, IntTuple, Tree};
 use melior::ir::Type;
 use std::ops::Range;
-
-/// Bytes of the widest load or store (PTX ISA, "ld": .v4.b32).
-const WIDEST: i64 = 16;
 
 impl<'c> Lowering<'c> {
     /// A stack slot for a view in registers.
@@ -361,84 +359,6 @@ impl<'c> Lowering<'c> {
         }
         Ok(())
     }
-}
-
-/// How a copy that may choose goes: the offsets of both sides in its order, and how many elements it moves at a
-/// time.
-pub(in crate::passes) struct Vectors {
-    pub(in crate::passes) from: Vec<Int>,
-    pub(in crate::passes) to: Vec<Int>,
-    pub(in crate::passes) width: i64,
-}
-
-/// The widest vectors that lie side by side in both views, in whatever order that takes the elements. Registers are
-/// in nobody's way: a vector is put together from wherever its elements are.
-pub(in crate::passes) fn common_vectors(src: &View, dst: &View) -> Result<Vectors, SemError> {
-    let from = offsets_of(src.layout.inner())?;
-    let to = offsets_of(dst.layout.inner())?;
-    let limit = |view: &View, other: &View, offsets: &[Int]| {
-        let gathered = view.ptr.space == Space::Rmem && other.ptr.space != Space::Rmem;
-        match gathered {
-            true => i64::MAX,
-            false => contiguous_width(view, offsets),
-        }
-    };
-    let vectors = |from: Vec<Int>, to: Vec<Int>| Vectors {
-        width: limit(src, dst, &from).min(limit(dst, src, &to)),
-        from,
-        to,
-    };
-    // As the elements are numbered, or as they lie on one of the sides.
-    let orders = [ascending(&from), ascending(&to)];
-    let mut best = vectors(from.clone(), to.clone());
-    for order in orders.into_iter().flatten() {
-        let take = |offsets: &[Int]| order.iter().map(|&at| offsets[at].clone()).collect();
-        let found = vectors(take(&from), take(&to));
-        if found.width > best.width {
-            best = found;
-        }
-    }
-    Ok(best)
-}
-
-/// In which order offsets ascend, if what lies between them is known and they are not in order.
-fn ascending(offsets: &[Int]) -> Option<Vec<usize>> {
-    let apart = offsets.iter().map(|at| at.sub(&offsets[0]).as_static());
-    let apart: Vec<i64> = apart.collect::<Option<_>>()?;
-    let mut order: Vec<usize> = (0..apart.len()).collect();
-    order.sort_by_key(|&at| apart[at]);
-    (!apart.is_sorted()).then_some(order)
-}
-
-/// The largest power of two of elements, at most 16 bytes, such that every
-/// aligned group of so many is contiguous and its address a multiple of its size.
-pub(in crate::passes) fn contiguous_width(view: &View, offsets: &[Int]) -> i64 {
-    let elem = view.ptr.elem;
-    let mut width = 1;
-    loop {
-        let next = width * 2;
-        let fits = next * elem.bytes() <= WIDEST && offsets.len() as i64 % next == 0;
-        if !fits || view.alignment() < next * elem.bytes() || !swizzle_keeps(view, next) {
-            return width;
-        }
-        let groups = offsets.chunks(next as usize).all(|group| {
-            group[0].divisible_by(next)
-                && group
-                    .iter()
-                    .enumerate()
-                    .all(|(lane, at)| at.sub(&group[0]).is(lane as i64))
-        });
-        if !groups {
-            return width;
-        }
-        width = next;
-    }
-}
-
-fn swizzle_keeps(view: &View, elems: i64) -> bool {
-    view.layout
-        .swizzle()
-        .is_none_or(|swizzle| elems <= 1 << swizzle.base())
 }
 
 /// The type in memory: a predicate takes a byte.

@@ -23,8 +23,9 @@ mod memory;
 mod signs;
 mod split;
 mod sums;
+mod vectors;
 
-pub(super) use memory::{Vectors, common_vectors, contiguous_width};
+pub(super) use vectors::{Vectors, common_vectors, contiguous_width};
 
 use super::emit::{EQUAL, Emitter, LESS, Signs};
 use super::printf::{printf, quoted};

@@ -12,7 +12,7 @@ use crate::passes::walk::{
 use crate::passes::{Reported, report};
 use cutec_dialects::atoms::CopyOp;
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
-use cutec_dialects::target::Target;
+use cutec_dialects::target::{Target, WIDEST_ACCESS};
 use cutec_dialects::tile::TileType;
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::{TiledCopyVal, Val, View};
@@ -22,8 +22,6 @@ use cutec_layout::{AnyLayout, Layout, Tree};
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 
-/// Bits of the widest access.
-const WIDEST: i64 = 128;
 /// The attribute of a buffer that says what its accesses cost.
 pub(crate) const ACCESSES: &str = "cute.accesses";
 
@@ -143,7 +141,7 @@ fn access<'c>(op: IrOp<'c>, tile: &TileType, fast: usize) -> Result<Access, Fail
     let layout = held.layout.as_ref();
     let layout = layout.ok_or_else(|| failed(format!("{held} has no layout")))?;
     let width = layout.neighbours(&held.shape, fast).map_err(failed)?;
-    let bits = WIDEST.min(width * tile.elem.bits());
+    let bits = (8 * WIDEST_ACCESS).min(width * tile.elem.bits());
     vector_access(what, layout, &held.shape, fast, bits).map_err(failed)
 }
 

@@ -5,15 +5,13 @@ use super::{Partition, Spread, operand};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, region_with_block};
 use cutec_dialects::ir::OpAttrs;
 use cutec_dialects::semantics::{Attrs, SemError, check, evaluate};
+use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::{Mode, TileLayout};
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
 use cutec_layout::algebra::{composition, offset_at};
 use cutec_layout::{AnyLayout, Int, Layout, Tree};
 use melior::ir::{Region, ValueLike, operation::OperationLike};
-
-/// Bytes of the widest access.
-const WIDEST: i64 = 16;
 
 /// What a thread has of a tile in memory.
 pub(super) struct Part<'c> {
@@ -196,7 +194,7 @@ impl<'c> Partition<'c> {
         load: bool,
     ) -> Result<(), SemError> {
         let elem = spread.tile.elem;
-        let mut width = WIDEST / elem.bytes();
+        let mut width = WIDEST_ACCESS / elem.bytes();
         let mut reason = None;
         while width >= 1 {
             match self.copy_by(part, fragment, spread, load, width) {

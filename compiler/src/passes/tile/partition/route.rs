@@ -2,14 +2,14 @@
 use super::Spread;
 use crate::passes::tile::types::vector_access;
 use cutec_dialects::semantics::SemError;
+use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::Mode;
 use cutec_layout::smem::{self, Access, Axis, Tile};
 use cutec_layout::{AnyLayout, Layout};
 
 const WARP: usize = 32;
 const WARP_BITS: usize = 5;
-/// Bytes of the widest access, and bits of a register.
-const WIDEST: i64 = 16;
+/// Bits of a register.
 const WORD_BITS: i64 = 32;
 /// What waiting for others costs, in accesses.
 const BARRIER: usize = 4;
@@ -234,7 +234,7 @@ fn within_warps(from: &Spread, given: &[Vec<i64>], wanted: &[Vec<i64>]) -> Resul
 /// Values that are neighbours along an axis, as far as one access goes.
 fn neighbours(spread: &Spread, fast: usize) -> Result<i64, SemError> {
     let width = spread.layout.neighbours(&spread.tile.shape, fast);
-    let most = WIDEST / spread.tile.elem.bytes();
+    let most = WIDEST_ACCESS / spread.tile.elem.bytes();
     Ok(width.map_err(SemError::Illegal)?.min(most))
 }
 
