@@ -17,6 +17,18 @@ pub const FILES: [(&str, &str); 4] = [
     ("std/raster.cute", include_str!("../std/raster.cute")),
 ];
 
+/// The file that has a function of this name.
+pub fn file_of(function: &str) -> Option<&'static str> {
+    let defines = |line: &str| {
+        let rest = line
+            .strip_prefix("fn ")
+            .and_then(|rest| rest.strip_prefix(function));
+        rest.is_some_and(|rest| rest.starts_with(['(', '<']))
+    };
+    let found = FILES.iter().find(|(_, text)| text.lines().any(defines));
+    found.map(|(name, _)| *name)
+}
+
 /// The file of an import; `None` where the path is not one of the library.
 ///
 /// # Errors

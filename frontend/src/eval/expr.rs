@@ -7,6 +7,7 @@ use crate::ast::{Arg, BinaryOp, Expr, ExprKind, ItemKind, UnaryOp};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::parser::words::closest;
 use crate::source::Span;
+use crate::stdlib;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::value::{TupleKind, Val};
 use cutec_layout::{Int, Tree};
@@ -246,8 +247,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         );
         let candidates = candidates.iter().map(String::as_str);
         let known = || closest(name, candidates).map(|found| format!("did you mean `{found}`?"));
-        let help = builtins::elsewhere::here(name)
-            .map(String::from)
+        let library = || {
+            let file = stdlib::file_of(name)?;
+            Some(format!(
+                "it is in the standard library: `import \"{file}\";`"
+            ))
+        };
+        let help = library()
+            .or_else(|| builtins::elsewhere::here(name).map(String::from))
             .or_else(known);
         let diagnostic = Diagnostic::error(
             codes::UNKNOWN_NAME,
