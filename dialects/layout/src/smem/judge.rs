@@ -26,29 +26,15 @@ impl Default for Scratch {
     }
 }
 
-/// What a layout is worth.
-pub(super) enum Judgement {
-    /// The access of this index is illegal.
-    Illegal(usize, Fault),
-    /// It takes at least as many wavefronts as the best so far.
-    Worse,
-    /// It takes fewer; `free` if none is due to a conflict.
-    Better { wavefronts: usize, free: bool },
-}
-
-/// Judges a layout of these offsets; `limit` are the wavefronts of the best so far.
+/// What a legal layout of these offsets is worth: its wavefronts, and whether none of them is due to a conflict.
+/// `None` if it takes as many as the best so far, `limit`.
 pub(super) fn judge(
     tile: Tile,
     plans: &[Plan],
     offsets: &[i64],
     limit: Option<usize>,
     scratch: &mut Scratch,
-) -> Judgement {
-    for (index, plan) in plans.iter().enumerate() {
-        if let Some(fault) = fault(tile, plan, offsets) {
-            return Judgement::Illegal(index, fault);
-        }
-    }
+) -> Option<(usize, bool)> {
     // Each phase takes one wavefront at least, so that a bad layout shows early.
     let least: usize = plans.iter().map(|plan| plan.phases().count()).sum();
     let mut wavefronts = least;
@@ -58,12 +44,11 @@ pub(super) fn judge(
             let addresses = pieces.map(|offset| offset * i64::from(tile.elem_bits) / 8);
             wavefronts += scratch.wavefronts(addresses, i64::from(plan.bytes)) - 1;
             if limit.is_some_and(|limit| wavefronts >= limit) {
-                return Judgement::Worse;
+                return None;
             }
         }
     }
-    let free = wavefronts == least;
-    Judgement::Better { wavefronts, free }
+    Some((wavefronts, wavefronts == least))
 }
 
 impl Scratch {
@@ -87,8 +72,16 @@ impl Scratch {
     }
 }
 
+/// The first access that is illegal, by its index, and why.
+pub(super) fn first_fault(tile: Tile, plans: &[Plan], offsets: &[i64]) -> Option<(usize, Fault)> {
+    let faults = plans.iter().map(|plan| fault(tile, plan, offsets));
+    faults
+        .enumerate()
+        .find_map(|(index, fault)| Some((index, fault?)))
+}
+
 /// Why an access is illegal: a piece that is not aligned, or not one piece.
-pub(super) fn fault(tile: Tile, plan: &Plan, offsets: &[i64]) -> Option<Fault> {
+fn fault(tile: Tile, plan: &Plan, offsets: &[i64]) -> Option<Fault> {
     if plan.width == 1 {
         return None;
     }

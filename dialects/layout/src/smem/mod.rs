@@ -54,7 +54,7 @@ use crate::banks::Phase;
 use crate::{AnyLayout, ComposedLayout, Int, Layout, LayoutError, Outer, Swizzle};
 use access::{Plan, enumerate};
 use candidates::Base;
-use judge::Judgement;
+use std::cell::OnceCell;
 use std::fmt;
 
 /// Elements of the largest tile.
@@ -217,11 +217,8 @@ pub fn verify_pinned(
 pub fn verify(tile: Tile, layout: &AnyLayout, accesses: &[Access]) -> Result<Chosen, SmemError> {
     let plans = plans(tile, accesses)?;
     let offsets = judge::own_places(tile, layout)?;
-    let fault = plans
-        .iter()
-        .find_map(|plan| Some((plan.what.clone(), judge::fault(tile, plan, &offsets)?)));
-    let found = match fault {
-        Some(fault) => Err(fault),
+    let found = match judge::first_fault(tile, &plans, &offsets) {
+        Some((plan, fault)) => Err((plans[plan].what.clone(), fault)),
         None => Ok(chosen(tile, layout.clone(), &offsets, &plans)),
     };
     accept(tile, layout.clone(), found, accesses)
@@ -291,24 +288,33 @@ fn search(tile: Tile, bases: &[Base], plans: &[Plan]) -> Result<Judged, SmemErro
     let mut best: Option<(usize, &Base, Swizzle)> = None;
     let mut first_fault = None;
     let mut scratch = judge::Scratch::default();
+    let widest = plans.iter().map(|plan| plan.width).max().unwrap_or(1);
+    let kept = widest.next_power_of_two().trailing_zeros();
     'bases: for base in bases {
         let plain = enumerate(&base.inner, MAX_ELEMENTS).ok_or(SmemError::Tile(tile))?;
+        let behind_none = OnceCell::new();
         let mut offsets = plain.clone();
         for swizzle in &base.swizzles {
             for (to, from) in offsets.iter_mut().zip(&plain) {
                 *to = swizzle.apply(*from);
             }
+            // A swizzle that keeps the widest piece together changes nothing of what is legal.
+            let fault = match swizzle.base() >= kept {
+                true => behind_none
+                    .get_or_init(|| judge::first_fault(tile, plans, &plain))
+                    .clone(),
+                false => judge::first_fault(tile, plans, &offsets),
+            };
+            if let Some((plan, fault)) = fault {
+                first_fault.get_or_insert_with(|| (plans[plan].what.clone(), fault));
+                continue;
+            }
             let limit = best.map(|(total, ..)| total);
-            match judge::judge(tile, plans, &offsets, limit, &mut scratch) {
-                Judgement::Illegal(plan, fault) => {
-                    first_fault.get_or_insert_with(|| (plans[plan].what.clone(), fault));
-                }
-                Judgement::Worse => {}
-                Judgement::Better { wavefronts, free } => {
-                    best = Some((wavefronts, base, *swizzle));
-                    if free {
-                        break 'bases;
-                    }
+            let judged = judge::judge(tile, plans, &offsets, limit, &mut scratch);
+            if let Some((wavefronts, free)) = judged {
+                best = Some((wavefronts, base, *swizzle));
+                if free {
+                    break 'bases;
                 }
             }
         }
