@@ -25,22 +25,26 @@ pub(in crate::passes) fn common_vectors(src: &View, dst: &View) -> Result<Vector
             false => contiguous_width(view, offsets),
         }
     };
-    let vectors = |from: Vec<Int>, to: Vec<Int>| Vectors {
-        width: limit(src, dst, &from).min(limit(dst, src, &to)),
+    let width = |from: &[Int], to: &[Int]| limit(src, dst, from).min(limit(dst, src, to));
+    let mut best = Vectors {
+        width: width(&from, &to),
         from,
         to,
     };
-    // As the elements are numbered, or as they lie on one of the sides.
-    let orders = [ascending(&from), ascending(&to)];
-    let mut best = vectors(from.clone(), to.clone());
     if best.width * src.ptr.elem.bytes() >= WIDEST_ACCESS {
         return Ok(best);
     }
-    for order in orders.into_iter().flatten() {
+    // Not as the elements are numbered, but as they lie on one of the sides.
+    for by_source in [true, false] {
+        let side = if by_source { &best.from } else { &best.to };
+        let Some(order) = ascending(side) else {
+            continue;
+        };
         let take = |offsets: &[Int]| order.iter().map(|&at| offsets[at].clone()).collect();
-        let found = vectors(take(&from), take(&to));
-        if found.width > best.width {
-            best = found;
+        let (from, to): (Vec<Int>, Vec<Int>) = (take(&best.from), take(&best.to));
+        let width = width(&from, &to);
+        if width > best.width {
+            best = Vectors { from, to, width };
         }
     }
     Ok(best)
