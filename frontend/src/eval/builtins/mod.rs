@@ -12,6 +12,7 @@ mod hints;
 mod layout;
 mod math;
 mod memory;
+mod partition;
 mod reduce;
 mod tensor;
 mod text;

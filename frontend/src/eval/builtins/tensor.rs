@@ -10,10 +10,11 @@ use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::semantics::{Attrs, SemError, evaluate, recastable};
 use cutec_dialects::value::{Ptr, Val, View};
 use cutec_layout::tv::Operand;
-use cutec_layout::{AnyLayout, Int, Layout};
+use cutec_layout::{AnyLayout, Coord, Int, Layout};
 
-pub(super) const NAMES: [&str; 11] = [
+pub(super) const NAMES: [&str; 12] = [
     "local_tile",
+    "local_partition",
     "domain_offset",
     "identity",
     "in_bounds",
@@ -57,6 +58,7 @@ pub(super) fn call<'c, 'a>(
 ) -> Option<Result<Value<'c, 'a>>> {
     Some(match name {
         "local_tile" => local_tile(ev, call),
+        "local_partition" => super::partition::local_partition(ev, call),
         "domain_offset" => domain_offset(ev, call),
         "identity" => identity(ev, call),
         "in_bounds" => in_bounds(ev, call),
@@ -285,17 +287,10 @@ fn two<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Vec<Va
 /// `local_tile(tensor, tile, coordinate, proj = (1, _, 1))`.
 fn local_tile<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     ev.check_args(call, 3..=3, &["proj"], 0..=0, &[])?;
-    let mut attrs = OpA::default();
-    if let Some(proj) = call.named("proj") {
-        let Some(Val::Tuple(_, modes)) = proj.value.as_static() else {
-            return ev.expected(
-                "a projection such as `(1, _, 1)`",
-                &proj.value.clone(),
-                proj.expr.span,
-            );
-        };
-        attrs.proj = Some(modes);
-    }
+    let attrs = OpA {
+        proj: projection(ev, call)?,
+        ..OpA::default()
+    };
     ev.op(
         "local_tile",
         "local_tile",
@@ -303,6 +298,24 @@ fn local_tile<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result
         &attrs,
         call.span,
     )
+}
+
+/// Which modes `proj = (1, _, 1)` takes.
+pub(super) fn projection<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    call: &Call<'c, 'a>,
+) -> Result<Option<Coord>> {
+    let Some(proj) = call.named("proj") else {
+        return Ok(None);
+    };
+    match proj.value.as_static() {
+        Some(Val::Tuple(_, modes)) => Ok(Some(modes)),
+        _ => ev.expected(
+            "a projection such as `(1, _, 1)`",
+            &proj.value.clone(),
+            proj.expr.span,
+        ),
+    }
 }
 
 /// `domain_offset(tensor, (r, c))`: the same layout from offsets on, which may be negative.
