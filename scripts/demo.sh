@@ -8,7 +8,7 @@ scripts/setup.sh
 [ -f "$HOME/.cargo/env" ] && . "$HOME/.cargo/env"
 target=$(cargo metadata --no-deps --format-version 1 |
   python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
-cargo build --release -p cutec --bins
+cargo build --release -p cutec-driver --bins
 
 run() {
   printf '\n$ cutec %s\n' "$*"

@@ -32,9 +32,9 @@ compile() { (cd "$4" && "$1" "$2" --arch "$3" -o out.ptx); }
 step "programs"
 # BOLT moves functions by the linker's relocations. Cargo keeps the two links apart, and the second
 # command leaves the ordinary program in target/release.
-cargo rustc --release -p cutec --bin cutec -- -C link-arg=-Wl,--emit-relocs -C strip=none
+cargo rustc --release -p cutec-driver --bin cutec -- -C link-arg=-Wl,--emit-relocs -C strip=none
 cp "$target/release/cutec" "$work/linked"
-cargo build --release -p cutec -p cutec-runtime --bins
+cargo build --release -p cutec-driver -p cutec-runtime --bins
 
 step "instrumented program"
 # cutec ends by _exit, where what BOLT writes at exit is not written. With an interval BOLT starts a

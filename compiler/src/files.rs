@@ -58,7 +58,7 @@ fn normalized(path: &Path) -> PathBuf {
 ///
 /// # Errors
 /// What the system says.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

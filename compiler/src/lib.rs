@@ -40,8 +40,10 @@
 //! - [`pipeline`]: the steps between a source text and the LLVM dialect, as one list;
 //! - [`passes`]: the passes of this project;
 //! - [`codegen`]: LLVM dialect → PTX → cubin → SASS;
-//! - [`report`]: what MLIR says, as diagnostics of the source;
-//! - [`driver`]: the programs `cutec`, `cute-opt` and `cute-lsp-server`.
+//! - [`report`]: what MLIR says, as diagnostics of the source; [`fault`]: what a device says.
+//!
+//! The programs are the crate `driver` in this folder, `test` and `bench` blocks the crate `testing`: a host that
+//! embeds the compiler links neither them nor what they need (an allocator, a command line, a language server).
 //!
 //! Invariants: nothing that a user passes makes this crate panic or end the process; [`compile()`] may be
 //! called by many threads at a time, and one call knows nothing of another. LLVM is set up once in a process: its
@@ -51,7 +53,7 @@ pub mod cache;
 pub mod codegen;
 pub mod compile;
 pub mod compiled;
-pub mod driver;
+pub mod fault;
 pub mod files;
 pub mod options;
 pub mod passes;

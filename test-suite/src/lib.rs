@@ -41,6 +41,8 @@ fn build() -> PathBuf {
         .args([
             "build",
             "--package",
+            "cutec-driver",
+            "--package",
             "cutec",
             "--bins",
             "--examples",

@@ -1,0 +1,481 @@
+//! The command line of `cutec`.
+
+use super::context::CommandError;
+use clap::builder::PossibleValue;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use cutec::Emit;
+use cutec::codegen::OptLevel;
+use cutec_dialects::target::Target;
+use cutec_runtime::argument::ArgumentSpec;
+use cutec_runtime::device::{Device, DeviceError, DeviceSpec};
+use cutec_runtime::{SimDevice, sim};
+use std::path::PathBuf;
+
+/// Compiles .cute kernels to PTX and cubin, and runs them on a GPU or in a simulator.
+#[derive(Debug, Parser)]
+#[command(
+    name = "cutec",
+    version,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
+pub struct Arguments {
+    /// Compile.
+    #[command(flatten)]
+    pub emit: EmitArguments,
+
+    /// Another command.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+
+    /// Colours in messages
+    #[arg(long, value_enum, default_value_t = Color::Auto, global = true, value_name = "WHEN")]
+    pub color: Color,
+}
+
+/// Commands other than compiling.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Launch one kernel on given or random data
+    Run(RunArguments),
+    /// Run the `test` blocks of files
+    Test(TestArguments),
+    /// Run the `bench` blocks of files
+    Bench(BenchArguments),
+    /// Run kernels in the simulator and show what each line of the source costs
+    Profile(ProfileArguments),
+    /// Evaluate layout expressions
+    Layout(LayoutArguments),
+    /// Explain the code of a diagnostic
+    Explain(ExplainArguments),
+    /// Serve an editor: errors of .cute files by the language server protocol
+    Lsp(LspArguments),
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal.
+    Auto,
+    /// Everywhere.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
+/// `cutec FILE`: compile.
+#[derive(Debug, Args)]
+pub struct EmitArguments {
+    /// Source: .cute, or .mlir at any level
+    #[arg(required = true, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+
+    /// Output file, `-` for standard output; its extension says what to emit
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// What to emit [default: by the output's extension, else ptx]
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub emit: Option<Emit>,
+
+    /// Options of every compilation.
+    #[command(flatten)]
+    pub compile: CompileArguments,
+
+    /// Print the IR after every MLIR pass to standard error
+    #[arg(long, alias = "mlir-print-ir-after-all")]
+    pub print_ir_after_all: bool,
+
+    /// Say what was chosen for each copy and gemm, and why nothing wider
+    #[arg(long)]
+    pub remarks: bool,
+
+    /// Print how long each phase and each pass took, on all threads together, to standard error
+    #[arg(long)]
+    pub time_passes: bool,
+
+    /// Only this kernel
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+
+    /// Threads that the kernels of a file share on their way to PTX, 0 for one a processor
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub threads: usize,
+}
+
+/// Options of every compilation.
+#[derive(Debug, Clone, Args)]
+pub struct CompileArguments {
+    /// Target architecture [default: sm_80]
+    #[arg(long, value_parser = parse_target, value_name = "ARCH")]
+    pub arch: Option<Target>,
+
+    /// Set a compile-time parameter
+    #[arg(short = 'D', value_parser = parse_define, value_name = "NAME=VALUE")]
+    pub define: Vec<(String, String)>,
+
+    /// Optimisation level of LLVM and the assembler, 0 to 3
+    #[arg(short = 'O', value_parser = parse_level, default_value = "3", value_name = "LEVEL")]
+    pub level: OptLevel,
+}
+
+/// Where kernels run.
+#[derive(Debug, Clone, Args)]
+pub struct DeviceArguments {
+    /// Where to run: `sim`, `cuda:0`, or `auto` for the first GPU, else the simulator
+    #[arg(long, default_value = "auto", value_name = "DEVICE")]
+    pub device: DeviceName,
+
+    /// Seed of random data
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub seed: u64,
+}
+
+/// What the simulator looks for.
+#[derive(Debug, Clone, Args)]
+pub struct CheckArguments {
+    /// Run in the simulator, and report data races and asynchronous copies that nobody waits for
+    #[arg(long)]
+    pub check: bool,
+
+    /// Run in the simulator in N legal schedules: orders of warps, moments at which asynchronous
+    /// copies arrive
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub schedules: u64,
+}
+
+/// A device by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeviceName {
+    /// The first GPU, else the simulator.
+    Auto,
+    /// This one.
+    Named(DeviceSpec),
+}
+
+impl DeviceName {
+    /// Opens the device.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub fn open(self) -> Result<Box<dyn Device>, DeviceError> {
+        match self {
+            Self::Auto => cutec_runtime::open(None),
+            Self::Named(spec) => cutec_runtime::open(Some(&spec.to_string())),
+        }
+        .map(|mut device| {
+            if let Some(simulator) = device.as_sim() {
+                simulator.options_mut().progress = sim::Progress::terminal();
+            }
+            device
+        })
+    }
+
+    /// Opens the device, or the simulator where it is to check something.
+    ///
+    /// # Errors
+    /// When it is not there, or a GPU is to check something.
+    pub fn open_for(self, check: &CheckArguments) -> Result<Box<dyn Device>, CommandError> {
+        if !check.check && check.schedules == 1 {
+            return self.open().map_err(CommandError::message);
+        }
+        match self {
+            Self::Named(spec @ DeviceSpec::Cuda(_)) => Err(CommandError::Usage(format!(
+                "--check and --schedules are of the simulator, not of {spec}"
+            ))),
+            _ => Ok(Box::new(SimDevice::with_options(sim::Options {
+                races: check.check,
+                progress: sim::Progress::terminal(),
+                ..sim::Options::default()
+            }))),
+        }
+    }
+}
+
+impl std::str::FromStr for DeviceName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            _ => text
+                .parse()
+                .map(Self::Named)
+                .map_err(|_| "expected `auto`, `sim` or `cuda:N`".to_owned()),
+        }
+    }
+}
+
+/// `cutec run`
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// Source, .cute or .mlir
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// The kernel; may be left out where the file has one
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+
+    /// An argument: NAME=FILE.npy, NAME=NUMBER, or NAME=GENERATOR:SHAPE[:DTYPE] with the generators
+    /// normal, uniform, zeros and poison (x=normal:1000x4096). Tensors that the kernel writes may be
+    /// left out
+    #[arg(long = "arg", value_name = "NAME=VALUE")]
+    pub arguments: Vec<ArgumentSpec>,
+
+    /// Write an argument after the launch: NAME=FILE.npy
+    #[arg(long = "out", value_parser = parse_define, value_name = "NAME=FILE")]
+    pub outputs: Vec<(String, String)>,
+
+    /// Options of every compilation.
+    #[command(flatten)]
+    pub compile: CompileArguments,
+
+    /// Where to run.
+    #[command(flatten)]
+    pub device: DeviceArguments,
+
+    /// What to look for.
+    #[command(flatten)]
+    pub check: CheckArguments,
+}
+
+/// `cutec lsp`
+#[derive(Debug, Args)]
+pub struct LspArguments {
+    /// Options of every compilation.
+    #[command(flatten)]
+    pub compile: CompileArguments,
+
+    /// Standard input and output, which is the only way; editors like to say it
+    #[arg(long, hide = true)]
+    pub stdio: bool,
+}
+
+/// `cutec test`
+#[derive(Debug, Args)]
+pub struct TestArguments {
+    /// Sources with `test` blocks
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Only tests whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    pub filter: Option<String>,
+
+    /// Options of every compilation.
+    #[command(flatten)]
+    pub compile: CompileArguments,
+
+    /// Where to run.
+    #[command(flatten)]
+    pub device: DeviceArguments,
+
+    /// What to look for.
+    #[command(flatten)]
+    pub check: CheckArguments,
+}
+
+/// `cutec bench`
+#[derive(Debug, Args)]
+pub struct BenchArguments {
+    /// Sources with `bench` blocks
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Only benches whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    pub filter: Option<String>,
+
+    /// Launch each kernel this many times more, and report the median (GPU only)
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    pub repeats: usize,
+
+    /// Options of every compilation.
+    #[command(flatten)]
+    pub compile: CompileArguments,
+
+    /// Where to run.
+    #[command(flatten)]
+    pub device: DeviceArguments,
+}
+
+/// `cutec profile`
+#[derive(Debug, Args)]
+pub struct ProfileArguments {
+    /// Source; its `bench` blocks are run, or its `test` blocks where it has no others
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Launch this kernel instead, on the data that --arg describes
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+
+    /// An argument of that kernel, as in `cutec run`
+    #[arg(long = "arg", value_name = "NAME=VALUE")]
+    pub arguments: Vec<ArgumentSpec>,
+
+    /// Only blocks whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    pub filter: Option<String>,
+
+    /// Print everything that was counted as JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// Write a page with the source, the figures and the counts; `-` for standard output
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub html: Option<PathBuf>,
+
+    /// Options of every compilation.
+    #[command(flatten)]
+    pub compile: CompileArguments,
+
+    /// Where to run; only the simulator profiles.
+    #[command(flatten)]
+    pub device: DeviceArguments,
+}
+
+/// `cutec layout`
+#[derive(Debug, Args)]
+pub struct LayoutArguments {
+    /// An expression such as `composition((8,8):(8,1), 4:2)`; `-` reads one a line from standard input
+    #[arg(
+        value_name = "EXPRESSION",
+        allow_hyphen_values = true,
+        required_unless_present = "atom"
+    )]
+    pub expression: Option<String>,
+
+    /// Show a copy or MMA instruction instead: who holds which elements. `ldmatrix_x4`,
+    /// `sm80_16x8x16_f32bf16bf16f32`; `list` names them all
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["expression", "grid", "bits", "tile", "access"])]
+    pub atom: Option<String>,
+
+    /// Draw the layout as a grid of characters
+    #[arg(long)]
+    pub grid: bool,
+
+    /// Draw the layout into an SVG file
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+
+    /// Bits of an element in shared memory: colour the drawing by banks
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=128))]
+    pub bits: Option<u32>,
+
+    /// The layout maps (thread, value) to a place in a tile of this shape: draw that tile
+    #[arg(long, value_name = "SHAPE", conflicts_with = "bits")]
+    pub tile: Option<String>,
+
+    /// Count the bank conflicts of an access to the layout in shared memory: `ldmatrix`,
+    /// `ldmatrix_trans`, or a layout from (thread, value) to a place in it. Elements have 16 bits
+    /// unless --bits says otherwise
+    #[arg(long, value_name = "ACCESS", conflicts_with = "tile")]
+    pub access: Option<String>,
+}
+
+/// `cutec explain`
+#[derive(Debug, Args)]
+pub struct ExplainArguments {
+    /// The code: E0123
+    #[arg(value_name = "CODE")]
+    pub code: String,
+}
+
+impl Emit {
+    const ALL: [(Self, &'static str, &'static str); 9] = [
+        (Self::Tile, "tile", "IR as the front end makes it"),
+        (Self::Cute, "cute", "IR at the cute level"),
+        (Self::Mlir, "mlir", "MLIR in upstream dialects"),
+        (Self::LlvmRaw, "llvm-raw", "LLVM IR as translated"),
+        (Self::Llvm, "llvm", "LLVM IR, optimised"),
+        (Self::Ptx, "ptx", "PTX text"),
+        (Self::Cubin, "cubin", "machine code"),
+        (Self::Sass, "sass", "machine code as text"),
+        (Self::Abi, "abi", "the kernel ABI as JSON"),
+    ];
+
+    /// What a file of this extension holds.
+    pub fn from_extension(extension: &str) -> Option<Self> {
+        match extension {
+            "mlir" => Some(Self::Mlir),
+            "ll" => Some(Self::Llvm),
+            "ptx" => Some(Self::Ptx),
+            "cubin" => Some(Self::Cubin),
+            "sass" => Some(Self::Sass),
+            "json" => Some(Self::Abi),
+            _ => None,
+        }
+    }
+}
+
+impl ValueEnum for Emit {
+    fn value_variants<'a>() -> &'a [Self] {
+        const VARIANTS: [Emit; Emit::ALL.len()] = {
+            let mut variants = [Emit::Tile; Emit::ALL.len()];
+            let mut index = 0;
+            while index < variants.len() {
+                variants[index] = Emit::ALL[index].0;
+                index += 1;
+            }
+            variants
+        };
+        &VARIANTS
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (_, name, help) = Self::ALL.iter().find(|(emit, ..)| emit == self)?;
+        Some(PossibleValue::new(*name).help(*help))
+    }
+}
+
+fn parse_target(text: &str) -> Result<Target, String> {
+    Target::parse(text).map_err(|error| error.to_string())
+}
+
+fn parse_level(text: &str) -> Result<OptLevel, String> {
+    text.parse()
+        .ok()
+        .and_then(OptLevel::from_digit)
+        .ok_or_else(|| "expected 0, 1, 2 or 3".to_owned())
+}
+
+fn parse_define(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() && !value.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err("expected NAME=VALUE".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_define_may_stand_in_one_word_or_two() {
+        let arguments =
+            Arguments::try_parse_from(["cutec", "a.cute", "-Dbm=64", "-D", "bn = 32", "-O1"]);
+        let compile = arguments.expect("a right command line").emit.compile;
+        let define = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(compile.define, [define("bm", "64"), define("bn", "32")]);
+        assert_eq!(compile.level, OptLevel::O1);
+    }
+
+    #[test]
+    fn a_file_is_required_unless_there_is_a_command() {
+        assert!(Arguments::try_parse_from(["cutec"]).is_err());
+        assert!(Arguments::try_parse_from(["cutec", "layout", "8:1"]).is_ok());
+        assert!(Arguments::try_parse_from(["cutec", "layout", "--atom", "fma_f32"]).is_ok());
+        assert!(Arguments::try_parse_from(["cutec", "layout"]).is_err());
+        assert!(Arguments::try_parse_from(["cutec", "a.cute", "--arch", "sm_1"]).is_err());
+    }
+}

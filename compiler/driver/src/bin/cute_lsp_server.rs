@@ -1,0 +1,5 @@
+//! The program `cute-lsp-server`: MLIR's own language server over cutec's dialects.
+
+fn main() {
+    cutec_driver::mlir_server::run(cutec_dialects::ir::lsp_main)
+}

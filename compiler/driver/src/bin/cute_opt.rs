@@ -1,0 +1,5 @@
+//! The program `cute-opt`: MLIR's own driver over cutec's dialects and passes.
+
+fn main() {
+    cutec_driver::mlir_tool::run(cutec::passes::opt_main)
+}

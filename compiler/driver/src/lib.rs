@@ -1,0 +1,69 @@
+//! The program `cutec`, and what is common to `cute-opt` and `cute-lsp-server`.
+//!
+//! In reading order:
+//! - [`arguments`]: the command line;
+//! - [`context`]: what every command shares: colours, reading files, reporting errors, exit codes;
+//! - [`output`]: writing results, all or nothing;
+//! - one file per command: [`emit`] (compile), [`run`], [`test`], [`bench`], [`profile`], [`layout`],
+//!   [`explain`], [`lsp`];
+//! - [`mlir_tool`]: the programs that are MLIR's own drivers; [`mlir_server`]: what stands before one.
+//!
+//! `test` and `bench` blocks are evaluated by `cutec_testing`; everything about compiling is the library's, `cutec`.
+//!
+//! Exit codes: 0 done, 1 errors were reported, 2 the command line is wrong. No file is left behind by
+//! a failed command.
+
+pub mod arguments;
+pub mod bench;
+pub mod context;
+pub mod emit;
+pub mod explain;
+pub mod layout;
+pub mod lsp;
+pub mod mlir_server;
+pub mod mlir_tool;
+pub mod output;
+pub mod profile;
+pub mod run;
+pub mod test;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use context::Reporter;
+use std::ffi::c_int;
+use std::io::Write;
+
+/// MLIR's parser recurses over nested text without a limit of its own.
+const STACK_BYTES: usize = 512 << 20;
+
+unsafe extern "C" {
+    safe fn _exit(status: c_int) -> !;
+}
+
+/// Runs the program on the process's arguments, on a thread with a deep stack, and ends the process.
+pub fn main() -> ! {
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+    let code = match thread.spawn(dispatch) {
+        Ok(thread) => thread.join().unwrap_or(101),
+        Err(_) => dispatch(),
+    };
+    // What LLVM's libraries would tidy up at exit takes milliseconds, and the system does it anyway.
+    let _ = std::io::stdout().flush();
+    _exit(code.into())
+}
+
+fn dispatch() -> u8 {
+    let arguments = Arguments::parse();
+    let reporter = Reporter::new(arguments.color);
+    let result = match &arguments.command {
+        None => emit::run(&arguments.emit, &reporter),
+        Some(Command::Run(command)) => run::run(command, &reporter),
+        Some(Command::Test(command)) => test::run(command, &reporter),
+        Some(Command::Bench(command)) => bench::run(command, &reporter),
+        Some(Command::Profile(command)) => profile::run(command, &reporter),
+        Some(Command::Layout(command)) => layout::run(command, &reporter),
+        Some(Command::Explain(command)) => explain::run(command, &reporter),
+        Some(Command::Lsp(command)) => lsp::run(command, &reporter),
+    };
+    context::exit_code(result)
+}

@@ -1,0 +1,161 @@
+//! `cutec test`: the `test` blocks of files.
+
+use super::arguments::TestArguments;
+use super::context::{
+    CommandError, CommandResult, Reporter, compile_options, complain, read_source,
+};
+use super::output::write_stdout;
+use cutec::{Compiler, FileLoader};
+use cutec_frontend::ast::{ItemKind, Test};
+use cutec_frontend::diagnostics::render::render;
+use cutec_runtime::Device;
+use cutec_testing::launch::DeviceLauncher;
+use cutec_testing::problem::Stop;
+use cutec_testing::{Interpreter, program};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Runs the command.
+///
+/// # Errors
+/// When a file cannot be read, is wrong, or has a test that fails.
+pub fn run(arguments: &TestArguments, reporter: &Reporter) -> CommandResult {
+    let mut device = arguments.device.device.open_for(&arguments.check)?;
+    let compiler = Compiler::new();
+    let start = Instant::now();
+    let mut summary = Summary::default();
+    for file in &arguments.files {
+        test_file(
+            arguments,
+            file,
+            &compiler,
+            device.as_mut(),
+            reporter,
+            &mut summary,
+        )?;
+    }
+    let verdict = match summary.failed + summary.broken {
+        0 => "ok",
+        _ => "FAILED",
+    };
+    let mut line = format!(
+        "\ntest result: {verdict}. {} passed; {} failed; {} filtered out; finished in {}\n",
+        summary.passed,
+        summary.failed,
+        summary.filtered,
+        seconds(start.elapsed())
+    );
+    if summary.broken > 0 {
+        line.push_str(&format!("{} of the files do not parse\n", summary.broken));
+    }
+    write_stdout(line.as_bytes())?;
+    match verdict {
+        "ok" => Ok(()),
+        _ => Err(CommandError::Reported),
+    }
+}
+
+#[derive(Default)]
+struct Summary {
+    passed: u64,
+    failed: u64,
+    filtered: u64,
+    /// Files that do not parse.
+    broken: u64,
+}
+
+fn test_file(
+    arguments: &TestArguments,
+    file: &Path,
+    compiler: &Compiler,
+    device: &mut dyn Device,
+    reporter: &Reporter,
+    summary: &mut Summary,
+) -> CommandResult {
+    let source = read_source(file)?;
+    let options = compile_options(&arguments.compile);
+    let (sources, program) = match program::load(&source, &FileLoader) {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            let _ = reporter.errors(&error);
+            summary.broken += 1;
+            return Ok(());
+        }
+    };
+    let all: Vec<&Test> = program
+        .root()
+        .into_iter()
+        .flat_map(|root| &root.items)
+        .filter_map(|item| match &item.kind {
+            ItemKind::Test(test) => Some(test),
+            _ => None,
+        })
+        .collect();
+    let filter = arguments.filter.as_deref().unwrap_or("");
+    let tests: Vec<&&Test> = all
+        .iter()
+        .filter(|test| test.name.node.contains(filter))
+        .collect();
+    summary.filtered += (all.len() - tests.len()) as u64;
+
+    let plural = if tests.len() == 1 { "" } else { "s" };
+    let header = format!(
+        "running {} test{plural} of {} on {}\n",
+        tests.len(),
+        file.display(),
+        device.name()
+    );
+    write_stdout(header.as_bytes())?;
+    let launcher = DeviceLauncher::new(
+        compiler,
+        &FileLoader,
+        &source,
+        &sources,
+        &options,
+        device,
+        0,
+    );
+    let interpreter = Interpreter::new(&sources, program.items(), &launcher);
+    for test in tests {
+        write_stdout(format!("test {} ... ", test.name.node).as_bytes())?;
+        let start = Instant::now();
+        let schedules = arguments.check.schedules;
+        let result = (0..schedules).try_for_each(|number| {
+            launcher.set_schedule(number);
+            let result = interpreter.run(&test.name.node, &test.body, arguments.device.seed);
+            result.map(|_| ()).map_err(|mut stop| {
+                if number > 0 {
+                    let note = format!("in schedule {number}; the schedules before it went well");
+                    stop.diagnostic.notes.push(note);
+                }
+                stop
+            })
+        });
+        let elapsed = seconds(start.elapsed());
+        match result {
+            Ok(()) => {
+                summary.passed += 1;
+                write_stdout(format!("ok ({elapsed})\n").as_bytes())?;
+            }
+            Err(stop) => {
+                summary.failed += 1;
+                write_stdout(format!("FAILED ({elapsed})\n").as_bytes())?;
+                report_stop(&stop, &sources, reporter);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Shows why a block ended, and the errors of a kernel that does not compile.
+pub fn report_stop(stop: &Stop, sources: &cutec_frontend::source::SourceMap, reporter: &Reporter) {
+    if let Some(cause) = &stop.cause {
+        complain(&cause.render(reporter.options()));
+    }
+    complain(&render(&stop.diagnostic, sources, reporter.options()));
+}
+
+/// `0.12 s`
+pub fn seconds(duration: Duration) -> String {
+    format!("{:.2} s", duration.as_secs_f64())
+}

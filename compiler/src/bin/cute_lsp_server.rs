@@ -1,5 +1,0 @@
-//! The program `cute-lsp-server`: MLIR's own language server over cutec's dialects.
-
-fn main() {
-    cutec::driver::mlir_server::run(cutec_dialects::ir::lsp_main)
-}

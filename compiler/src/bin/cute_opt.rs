@@ -1,5 +1,0 @@
-//! The program `cute-opt`: MLIR's own driver over cutec's dialects and passes.
-
-fn main() {
-    cutec::driver::mlir_tool::run(cutec::passes::opt_main)
-}

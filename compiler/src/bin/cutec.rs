@@ -1,9 +1,0 @@
-//! The program `cutec`; everything is in the library.
-
-/// MLIR and LLVM make and drop many small objects; this allocator, which takes C++'s `malloc` too, is quicker at it.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-fn main() {
-    cutec::driver::main()
-}

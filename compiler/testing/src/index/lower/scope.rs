@@ -1,0 +1,305 @@
+//! What has names or branches of its own: calls, reductions, `if`, blocks.
+
+use super::super::{Node, Operation, Reduction};
+use super::{
+    Binding, Lowered, Lowerer, MAX_FREE, MAX_INLINING, MAX_VARIABLES, Unranged, combine, wrap,
+};
+use crate::builtin;
+use crate::problem::{Stop, TestProblem};
+use crate::value::Value;
+use cutec_frontend::ast::{
+    Arg, Block, ElseBranch, Expr, Function, IfExpr, IndexVar, Name, PatternKind, StmtKind,
+};
+use cutec_frontend::source::Span;
+use std::sync::Arc;
+
+impl Lowerer<'_> {
+    pub(super) fn call(
+        &mut self,
+        expr: &Expr,
+        callee: &Expr,
+        args: &[Arg],
+    ) -> Result<Lowered, Stop> {
+        let Some(name) = callee.as_name() else {
+            return self.scalar(expr);
+        };
+        if let Some(function) = self.names.function(name) {
+            return self.inline(&function, args, expr.span);
+        }
+        if let Some(named) = args.iter().find_map(|arg| arg.name.as_ref()) {
+            return Err(TestProblem::NoSuchArgument {
+                function: name.to_string(),
+                argument: named.node.to_string(),
+            }
+            .at(named.span));
+        }
+        let operation = match &**name {
+            "max" => Some(Operation::Max),
+            "min" => Some(Operation::Min),
+            _ => None,
+        };
+        if operation.is_none() && builtin::number_function(name).is_none() {
+            return self.scalar(expr);
+        }
+        let mut arguments = Vec::with_capacity(args.len());
+        for arg in args {
+            arguments.push(self.expr(&arg.value)?);
+        }
+        let found = arguments.len();
+        let count = |expected: String| {
+            TestProblem::Count {
+                function: name.to_string(),
+                expected,
+                found,
+            }
+            .at(expr.span)
+        };
+        if let Some(operation) = operation {
+            return arguments
+                .into_iter()
+                .reduce(|lhs, rhs| combine(operation, lhs, rhs))
+                .filter(|_| found >= 2)
+                .ok_or_else(|| count("2 arguments or more".to_owned()));
+        }
+        let Some((arity, function)) = builtin::number_function(name) else {
+            return self.scalar(expr);
+        };
+        if arity != found {
+            return Err(count(builtin::arguments(arity)));
+        }
+        let depends_on = arguments
+            .iter()
+            .fold(0, |set, argument| set | argument.depends_on);
+        let integer = builtin::keeps_integers(name) && arguments.iter().all(|a| a.integer);
+        Ok(Lowered {
+            node: Node::Call {
+                function,
+                arguments: arguments
+                    .into_iter()
+                    .map(|argument| argument.node)
+                    .collect(),
+            },
+            affine: None,
+            integer,
+            depends_on,
+        })
+    }
+
+    /// A call of a function of the language: its body, with the arguments as `let`s around it.
+    fn inline(&mut self, function: &Function, args: &[Arg], span: Span) -> Result<Lowered, Stop> {
+        if self.inlined == MAX_INLINING {
+            return Err(TestProblem::Budget {
+                limit: u64::from(MAX_INLINING),
+                unit: "nested calls",
+            }
+            .at(span));
+        }
+        if function.params.len() != args.len() || args.iter().any(|arg| arg.name.is_some()) {
+            return Err(TestProblem::Count {
+                function: function.name.node.to_string(),
+                expected: builtin::arguments(function.params.len()),
+                found: args.len(),
+            }
+            .at(span));
+        }
+        let mut lets = Vec::new();
+        let mut bound = Vec::new();
+        for (param, arg) in function.params.iter().zip(args) {
+            let binding = match self.whole_tensor(&arg.value)? {
+                Some(value) => Binding::Value(value),
+                None => {
+                    let value = self.expr(&arg.value)?;
+                    self.let_slot(value, &mut lets)
+                }
+            };
+            bound.push((Arc::clone(&param.name.node), binding));
+        }
+        let bottom = self.scopes.len();
+        self.hidden.push(bottom);
+        self.scopes.extend(bound);
+        self.inlined += 1;
+        let body = self.block(&function.body);
+        self.inlined -= 1;
+        self.scopes.truncate(bottom);
+        self.hidden.pop();
+        Ok(wrap(lets, body?))
+    }
+
+    /// A tensor that is passed as a whole.
+    fn whole_tensor(&mut self, expr: &Expr) -> Result<Option<Value>, Stop> {
+        let Some(name) = expr.as_name() else {
+            return Ok(None);
+        };
+        Ok(match self.resolve(name, expr.span)? {
+            Binding::Value(value @ Value::Tensor(_)) => Some(value),
+            _ => None,
+        })
+    }
+
+    fn let_slot(&mut self, value: Lowered, lets: &mut Vec<(usize, Node)>) -> Binding {
+        // Constants and variables are cheaper than a slot, and stay affine.
+        match value.node {
+            Node::Constant(number) if value.integer => {
+                return Binding::Value(Value::Int(number as i64));
+            }
+            Node::Constant(number) => return Binding::Value(Value::Float(number)),
+            Node::Variable(variable) => return Binding::Variable(variable),
+            _ => {}
+        }
+        let slot = self.slots;
+        self.slots += 1;
+        lets.push((slot, value.node));
+        Binding::Slot {
+            slot,
+            depends_on: value.depends_on,
+            integer: value.integer,
+        }
+    }
+
+    pub(super) fn reduce(
+        &mut self,
+        op: &Name,
+        vars: &[IndexVar],
+        body: &Block,
+    ) -> Result<Lowered, Stop> {
+        let Some(reduction) = Reduction::by_name(&op.node) else {
+            let name = op.node.to_string();
+            return Err(TestProblem::UnknownFunction { name }.at(op.span));
+        };
+        let bottom = self.scopes.len();
+        let mut variables = Vec::new();
+        for var in vars {
+            let number = MAX_FREE + self.reduced.len();
+            if number == MAX_VARIABLES {
+                return Err(TestProblem::Budget {
+                    limit: (MAX_VARIABLES - MAX_FREE) as u64,
+                    unit: "reduced indices in one expression",
+                }
+                .at(var.name.span));
+            }
+            let (start, extent) = match &var.range {
+                None => (0, None),
+                Some(range) => match self.names.scalar(range)? {
+                    Value::Range {
+                        start,
+                        end,
+                        step: 1,
+                    } => (start, Some(end.saturating_sub(start).max(0))),
+                    other => {
+                        return Err(TestProblem::WrongKind {
+                            expected: "a range of step 1",
+                            found: other.kind(),
+                        }
+                        .at(range.span));
+                    }
+                },
+            };
+            self.reduced.push(Unranged {
+                name: var.name.node.to_string(),
+                span: var.name.span,
+                start,
+                extent,
+                explicit: extent.is_some(),
+            });
+            variables.push(number);
+            let name = Arc::clone(&var.name.node);
+            self.scopes.push((name, Binding::Variable(number)));
+        }
+        self.innermost.extend(variables.last());
+        let body = self.block(body);
+        self.innermost.pop();
+        self.scopes.truncate(bottom);
+        let body = body?;
+        let own = variables
+            .iter()
+            .fold(0, |set, variable| set | 1 << variable);
+        let depends_on = body.depends_on & !own;
+        Ok(Lowered {
+            node: Node::Reduce {
+                reduction,
+                variables,
+                depends_on,
+                body: Box::new(body.node),
+            },
+            affine: None,
+            integer: body.integer,
+            depends_on,
+        })
+    }
+
+    pub(super) fn select(&mut self, parts: &IfExpr, span: Span) -> Result<Lowered, Stop> {
+        let condition = self.expr(&parts.condition)?;
+        self.guards += 1;
+        let then = self.block(&parts.then);
+        let otherwise = match &parts.otherwise {
+            Some(ElseBranch::Block(block)) => self.block(block),
+            Some(ElseBranch::If(expr)) => self.expr(expr),
+            None => Err(TestProblem::NotHere {
+                what: "an `if` without `else` as a number",
+            }
+            .at(span)),
+        };
+        self.guards -= 1;
+        let (then, otherwise) = (then?, otherwise?);
+        Ok(Lowered {
+            integer: then.integer && otherwise.integer,
+            depends_on: condition.depends_on | then.depends_on | otherwise.depends_on,
+            affine: None,
+            node: Node::Select {
+                condition: Box::new(condition.node),
+                then: Box::new(then.node),
+                otherwise: Box::new(otherwise.node),
+            },
+        })
+    }
+
+    /// A block of `let`s and a value.
+    pub(super) fn block(&mut self, block: &Block) -> Result<Lowered, Stop> {
+        let bottom = self.scopes.len();
+        let mut lets = Vec::new();
+        let result = self.block_inside(block, &mut lets);
+        self.scopes.truncate(bottom);
+        Ok(wrap(lets, result?))
+    }
+
+    fn block_inside(
+        &mut self,
+        block: &Block,
+        lets: &mut Vec<(usize, Node)>,
+    ) -> Result<Lowered, Stop> {
+        for stmt in &block.stmts {
+            match &stmt.kind {
+                StmtKind::Let(parts) => {
+                    let PatternKind::Name(name) = &parts.pattern.kind else {
+                        return Err(TestProblem::NotHere {
+                            what: "a pattern in index notation",
+                        }
+                        .at(parts.pattern.span));
+                    };
+                    let binding = match self.whole_tensor(&parts.value)? {
+                        Some(value) => Binding::Value(value),
+                        None => {
+                            let value = self.expr(&parts.value)?;
+                            self.let_slot(value, lets)
+                        }
+                    };
+                    self.scopes.push((Arc::clone(&name.node), binding));
+                }
+                StmtKind::Return(Some(value)) => return self.expr(value),
+                _ => {
+                    return Err(TestProblem::NotHere {
+                        what: "this statement in index notation",
+                    }
+                    .at(stmt.span));
+                }
+            }
+        }
+        match &block.value {
+            Some(value) => self.expr(value),
+            None => Err(TestProblem::NotHere {
+                what: "a block without a value as a number",
+            }
+            .at(block.span)),
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Scalar expressions, and elements of tensors as numbers.
+
+use super::{Flow, Interpreter, wrong_kind};
+use crate::index::lower::{self, Names};
+use crate::problem::{Stop, TestProblem};
+use crate::value::{Kind, Value};
+use cutec_frontend::ast::{BinaryOp, Expr, ExprKind, Name, UnaryOp};
+use cutec_frontend::source::Span;
+use std::sync::Arc;
+
+impl Interpreter<'_> {
+    /// Evaluates an expression without index variables.
+    pub(in super::super) fn expr(&self, expr: &Expr) -> Result<Value, Stop> {
+        let span = expr.span;
+        match &*expr.kind {
+            ExprKind::Int { value, .. } => i64::try_from(*value)
+                .map(Value::Int)
+                .map_err(|_| TestProblem::Overflow.at(span)),
+            ExprKind::Float { value, .. } => Ok(Value::Float(*value)),
+            ExprKind::Bool(value) => Ok(Value::Bool(*value)),
+            ExprKind::Str(text) => Ok(Value::Text(Arc::clone(text))),
+            ExprKind::Name(name) => self.name(name, span),
+            ExprKind::Tuple(parts) | ExprKind::Array(parts) => {
+                let parts: Result<Vec<Value>, Stop> =
+                    parts.iter().map(|part| self.expr(part)).collect();
+                parts.map(Value::Tuple)
+            }
+            ExprKind::Range { start, end, step } => {
+                let step = match step {
+                    Some(step) => self.integer(step)?,
+                    None => 1,
+                };
+                if step == 0 {
+                    let what = "a range of step 0";
+                    return Err(TestProblem::NotHere { what }.at(span));
+                }
+                Ok(Value::Range {
+                    start: self.integer(start)?,
+                    end: self.integer(end)?,
+                    step,
+                })
+            }
+            ExprKind::Unary { op, operand } => match (op.node, self.expr(operand)?) {
+                (UnaryOp::Neg, Value::Int(value)) => value
+                    .checked_neg()
+                    .map(Value::Int)
+                    .ok_or_else(|| TestProblem::Overflow.at(span)),
+                (UnaryOp::Neg, Value::Float(value)) => Ok(Value::Float(-value)),
+                (UnaryOp::Not, Value::Bool(value)) => Ok(Value::Bool(!value)),
+                (UnaryOp::Not, other) => Err(wrong_kind("a condition", &other, operand.span)),
+                (UnaryOp::Neg, other) => Err(wrong_kind("a number", &other, operand.span)),
+            },
+            ExprKind::Binary { op, lhs, rhs } => self.binary(op.node, lhs, rhs, span),
+            ExprKind::If(parts) => self.valued(self.branch(parts)?, span),
+            ExprKind::Block(block) => self.valued(self.block(block)?, span),
+            ExprKind::Field { base, name } => self.field(base, name),
+            ExprKind::Index { base, indices } => self.index(expr, base, indices),
+            ExprKind::Call { callee, args } => self.call(callee, args, span),
+            ExprKind::Reduce { .. } => self.number(expr),
+            ExprKind::Wildcard => Err(TestProblem::NotHere { what: "`_`" }.at(span)),
+            ExprKind::Layout { .. } | ExprKind::Compose(_) | ExprKind::ScaledBasis { .. } => {
+                let what = "a layout as a value";
+                Err(TestProblem::NotHere { what }.at(span))
+            }
+            ExprKind::Generic { .. } => {
+                let what = "compile-time arguments without a call";
+                Err(TestProblem::NotHere { what }.at(span))
+            }
+            ExprKind::Error => {
+                let what = "what could not be read";
+                Err(TestProblem::NotHere { what }.at(span))
+            }
+        }
+    }
+
+    fn valued(&self, result: (Flow, Option<Value>), span: Span) -> Result<Value, Stop> {
+        match result {
+            (Flow::Next, Some(value)) => Ok(value),
+            _ => Err(TestProblem::WrongKind {
+                expected: "a value",
+                found: Kind::Nothing,
+            }
+            .at(span)),
+        }
+    }
+
+    fn name(&self, name: &Arc<str>, span: Span) -> Result<Value, Stop> {
+        if let Some(value) = self.value(name) {
+            self.weigh(&value, span)?;
+            return Ok(value);
+        }
+        let name = name.to_string();
+        Err(TestProblem::UnknownName { name }.at(span))
+    }
+
+    pub(super) fn integer(&self, expr: &Expr) -> Result<i64, Stop> {
+        match self.expr(expr)? {
+            Value::Int(value) => Ok(value),
+            other => Err(wrong_kind("an integer", &other, expr.span)),
+        }
+    }
+
+    fn binary(&self, op: BinaryOp, lhs: &Expr, rhs: &Expr, span: Span) -> Result<Value, Stop> {
+        if matches!(op, BinaryOp::And | BinaryOp::Or) {
+            let lhs = self.condition(lhs)?;
+            return match (op, lhs) {
+                (BinaryOp::And, false) | (BinaryOp::Or, true) => Ok(Value::Bool(lhs)),
+                _ => self.condition(rhs).map(Value::Bool),
+            };
+        }
+        binary(op, self.expr(lhs)?, self.expr(rhs)?, span)
+    }
+
+    fn field(&self, base: &Expr, name: &Name) -> Result<Value, Stop> {
+        let base_value = self.expr(base)?;
+        match (&*name.node, &base_value) {
+            ("shape", Value::Tensor(tensor)) => {
+                let tensor = tensor.borrow();
+                let shape = tensor.shape().iter().copied();
+                Ok(Value::Tuple(shape.map(Value::Int).collect()))
+            }
+            ("dtype", Value::Tensor(tensor)) => Ok(Value::DType(tensor.borrow().dtype())),
+            (other, _) => {
+                let name = other.to_owned();
+                Err(TestProblem::UnknownName { name }.at(base.span))
+            }
+        }
+    }
+
+    /// An element of a tuple, or of a tensor.
+    fn index(&self, expr: &Expr, base: &Expr, indices: &[Expr]) -> Result<Value, Stop> {
+        let value = self.expr(base)?;
+        let Value::Tuple(parts) = value else {
+            return self.number(expr);
+        };
+        let [index] = indices else {
+            return Err(TestProblem::Rank {
+                tensor: "the tuple".to_owned(),
+                expected: 1,
+                found: indices.len(),
+            }
+            .at(expr.span));
+        };
+        let at = self.integer(index)?;
+        let found = usize::try_from(at).ok().and_then(|at| parts.get(at));
+        found.cloned().ok_or_else(|| {
+            TestProblem::OutOfRange {
+                tensor: "the tuple".to_owned(),
+                mode: 0,
+                extent: parts.len() as i64,
+                low: at,
+                high: at,
+            }
+            .at(index.span)
+        })
+    }
+
+    /// An expression of index notation without indices of its own: one number.
+    fn number(&self, expr: &Expr) -> Result<Value, Stop> {
+        let program = lower::lower(self, &[expr], &[])?;
+        if let Some(index) = program.variables[..program.free].first() {
+            let name = index.name.clone();
+            return Err(TestProblem::UnknownName { name }.at(expr.span));
+        }
+        let number = program.fold(
+            || f64::NAN,
+            |_, block| block.roots[0][0],
+            |a, b| if a.is_nan() { b } else { a },
+        );
+        Ok(Value::Float(number))
+    }
+}
+
+pub(super) fn binary(op: BinaryOp, lhs: Value, rhs: Value, span: Span) -> Result<Value, Stop> {
+    use BinaryOp::*;
+    let overflow = || TestProblem::Overflow.at(span);
+    match (lhs, rhs) {
+        (Value::Int(a), Value::Int(b)) => {
+            if matches!(op, Div | Rem) && b == 0 {
+                return Err(TestProblem::DivisionByZero.at(span));
+            }
+            let shift = u32::try_from(b).ok();
+            let value = match op {
+                Add => a.checked_add(b),
+                Sub => a.checked_sub(b),
+                Mul => a.checked_mul(b),
+                Div => a.checked_div(b),
+                Rem => a.checked_rem(b),
+                BitAnd => Some(a & b),
+                BitOr => Some(a | b),
+                BitXor => Some(a ^ b),
+                Shl => shift.and_then(|shift| a.checked_shl(shift)),
+                Shr => shift.and_then(|shift| a.checked_shr(shift)),
+                _ => return Ok(Value::Bool(compare(op, &a, &b))),
+            };
+            value.map(Value::Int).ok_or_else(overflow)
+        }
+        (Value::Bool(a), Value::Bool(b)) => match op {
+            Eq => Ok(Value::Bool(a == b)),
+            Ne => Ok(Value::Bool(a != b)),
+            _ => Err(wrong_kind("a number", &Value::Bool(a), span)),
+        },
+        (Value::DType(a), Value::DType(b)) if matches!(op, Eq | Ne) => {
+            Ok(Value::Bool((a == b) == (op == Eq)))
+        }
+        (lhs, rhs) => {
+            let a = lhs
+                .number()
+                .ok_or_else(|| wrong_kind("a number", &lhs, span))?;
+            let b = rhs
+                .number()
+                .ok_or_else(|| wrong_kind("a number", &rhs, span))?;
+            let value = match op {
+                Add => a + b,
+                Sub => a - b,
+                Mul => a * b,
+                Div => a / b,
+                Rem => a % b,
+                BitAnd | BitOr | BitXor | Shl | Shr => {
+                    let wrong = if matches!(lhs, Value::Int(_)) {
+                        &rhs
+                    } else {
+                        &lhs
+                    };
+                    return Err(wrong_kind("an integer", wrong, span));
+                }
+                _ => return Ok(Value::Bool(compare(op, &a, &b))),
+            };
+            Ok(Value::Float(value))
+        }
+    }
+}
+
+fn compare<T: PartialOrd>(op: BinaryOp, a: &T, b: &T) -> bool {
+    match op {
+        BinaryOp::Eq => a == b,
+        BinaryOp::Ne => a != b,
+        BinaryOp::Lt => a < b,
+        BinaryOp::Le => a <= b,
+        BinaryOp::Gt => a > b,
+        BinaryOp::Ge => a >= b,
+        _ => false,
+    }
+}

@@ -1,0 +1,239 @@
+//! Kernels for `test` and `bench` blocks: compiled once for each set of compile-time parameters, run
+//! on the device that the user chose.
+
+use super::problem::{Stop, TestProblem};
+use super::value::HostTensor;
+use cutec::fault::Fault;
+use cutec::{Compiler, Emit, Options, Source};
+use cutec_frontend::source::{SourceLoader, SourceMap, Span};
+use cutec_runtime::abi::{ArgAbi, ScalarValue};
+use cutec_runtime::{Artifact, Device, Loaded, RunError, Value};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// A launch as a block states it.
+pub struct KernelCall<'a> {
+    /// The kernel's name.
+    pub kernel: &'a str,
+    /// The compile-time parameters that it has.
+    pub parameters: Vec<&'a str>,
+    /// Those that the block sets, as text, in the order given.
+    pub defines: Vec<(String, String)>,
+    /// Its arguments.
+    pub arguments: Vec<LaunchArgument>,
+    /// The call.
+    pub span: Span,
+}
+
+/// An argument of a launch.
+pub enum LaunchArgument {
+    /// A tensor; the kernel's result is written to it.
+    Tensor(Rc<HostTensor>),
+    /// A number; the kernel's ABI says in which type it is passed.
+    Number(f64),
+}
+
+/// Runs kernels for the interpreter.
+pub trait Launcher {
+    /// Runs one kernel to its end.
+    ///
+    /// # Errors
+    /// Why it was not run, or what went wrong in it.
+    fn launch(&self, call: &KernelCall<'_>) -> Result<(), Stop>;
+}
+
+/// Compiles and launches.
+pub struct DeviceLauncher<'a> {
+    compiler: &'a Compiler,
+    loader: &'a dyn SourceLoader,
+    source: &'a Source,
+    sources: &'a SourceMap,
+    options: &'a Options,
+    device: RefCell<&'a mut dyn Device>,
+    compiled: RefCell<HashMap<Key, Rc<Artifact>>>,
+    repeats: usize,
+    measured: RefCell<Vec<Measurement>>,
+}
+
+type Key = (String, Vec<(String, String)>);
+
+/// What is known about one launch.
+#[derive(Debug, Clone)]
+pub struct Measurement {
+    /// The kernel.
+    pub kernel: String,
+    /// Its compile-time parameters.
+    pub defines: Vec<(String, String)>,
+    /// Times of the repeated launches; none on a device that has no clock.
+    pub times: Vec<Duration>,
+    /// The code.
+    pub artifact: Rc<Artifact>,
+    /// What the simulator counted.
+    pub stats: Option<cutec_runtime::sim::Stats>,
+    /// How long the simulator took.
+    pub simulated: Option<Duration>,
+}
+
+impl<'a> DeviceLauncher<'a> {
+    /// A launcher for the kernels of `source`; `sources` holds it as the blocks were parsed. Each launch is repeated `repeats` times for its time.
+    pub fn new(
+        compiler: &'a Compiler,
+        loader: &'a dyn SourceLoader,
+        source: &'a Source,
+        sources: &'a SourceMap,
+        options: &'a Options,
+        device: &'a mut dyn Device,
+        repeats: usize,
+    ) -> Self {
+        Self {
+            compiler,
+            loader,
+            source,
+            sources,
+            options,
+            device: RefCell::new(device),
+            compiled: RefCell::new(HashMap::new()),
+            repeats,
+            measured: RefCell::new(Vec::new()),
+        }
+    }
+
+    /// The launches since the last call.
+    pub fn take_measurements(&self) -> Vec<Measurement> {
+        self.measured.take()
+    }
+
+    /// The error of a run: its first line is the reason, the rest are notes; the line of the kernel is
+    /// shown where the simulator knows it.
+    fn failure(&self, call: &KernelCall<'_>, error: &RunError) -> Stop {
+        let mut defines = Vec::new();
+        if !call.defines.is_empty() {
+            let pairs = call.defines.iter();
+            let pairs: Vec<String> = pairs
+                .map(|(name, value)| format!("{name} = {value}"))
+                .collect();
+            defines.push(format!("compiled with {}", pairs.join(", ")));
+        }
+        let RunError::Device(error) = error else {
+            let text = error.to_string();
+            let mut lines = text.lines();
+            let reason = lines.next().unwrap_or("it failed").to_owned();
+            let mut notes: Vec<String> = lines.map(|line| line.trim().to_owned()).collect();
+            notes.extend(defines);
+            return refused(call, reason, notes);
+        };
+        let mut fault = Fault::of(error, self.sources);
+        fault.notes.extend(defines);
+        let mut stop = TestProblem::Run {
+            kernel: call.kernel.to_owned(),
+            reason: fault.reason,
+            notes: fault.notes,
+        }
+        .at(call.span);
+        // Where it happened comes first, so that the report leads there.
+        stop.diagnostic.labels.splice(0..0, fault.labels);
+        stop.diagnostic.help = fault.help;
+        stop
+    }
+
+    /// Which of the legal schedules later launches have, where the simulator runs them.
+    pub fn set_schedule(&self, number: u64) {
+        if let Some(simulator) = self.device.borrow_mut().as_sim() {
+            simulator.set_schedule(number);
+        }
+    }
+
+    fn artifact(&self, call: &KernelCall<'_>) -> Result<Rc<Artifact>, Stop> {
+        let key = (call.kernel.to_owned(), call.defines.clone());
+        if let Some(artifact) = self.compiled.borrow().get(&key) {
+            return Ok(Rc::clone(artifact));
+        }
+        let mut options = self.options.clone();
+        options.emit = Emit::Ptx;
+        options.kernel = Some(call.kernel.to_owned());
+        // `-D` is for those kernels of the file that have the parameter, and what the block says wins.
+        options.defines.retain(|(name, _)| {
+            call.parameters.contains(&name.as_str())
+                && !call.defines.iter().any(|(given, _)| given == name)
+        });
+        options.defines.extend(call.defines.iter().cloned());
+        let compiled = self
+            .compiler
+            .compile(self.source, self.loader, &options)
+            .map_err(|error| {
+                let mut stop = refused(call, "it does not compile".to_owned(), Vec::new());
+                stop.cause = Some(Box::new(error));
+                stop
+            })?;
+        let artifact = compiled
+            .artifact()
+            .map_err(|error| refused(call, error.to_string(), Vec::new()))?;
+        let artifact = Rc::new(artifact);
+        self.compiled.borrow_mut().insert(key, Rc::clone(&artifact));
+        Ok(artifact)
+    }
+}
+
+impl Launcher for DeviceLauncher<'_> {
+    fn launch(&self, call: &KernelCall<'_>) -> Result<(), Stop> {
+        let artifact = self.artifact(call)?;
+        let Some(kernel) = artifact.kernel(call.kernel) else {
+            let reason = "the compiler made no code for it".to_owned();
+            return Err(refused(call, reason, Vec::new()));
+        };
+        let mut values: Vec<Value> = call
+            .arguments
+            .iter()
+            .enumerate()
+            .map(|(position, argument)| match argument {
+                LaunchArgument::Tensor(tensor) => Value::Tensor(tensor.borrow().clone()),
+                LaunchArgument::Number(number) => {
+                    let dtype = match kernel.args.get(position) {
+                        Some(ArgAbi::Scalar(scalar)) => scalar.dtype,
+                        // Binding reports the wrong kind.
+                        _ => cutec_runtime::DType::F64,
+                    };
+                    Value::Scalar(ScalarValue::new(dtype, *number))
+                }
+            })
+            .collect();
+
+        let mut device = self.device.borrow_mut();
+        let device: &mut dyn Device = &mut **device;
+        let failed = |error: RunError| self.failure(call, &error);
+        let loaded = Loaded::load(device, &artifact).map_err(|error| failed(error.into()))?;
+        let result = loaded.run_timed(device, call.kernel, &mut values, self.repeats);
+        let unloaded = loaded.unload(device);
+        let report = result.map_err(failed)?;
+        unloaded.map_err(|error| failed(error.into()))?;
+
+        self.measured.borrow_mut().push(Measurement {
+            kernel: call.kernel.to_owned(),
+            defines: call.defines.clone(),
+            times: report.times,
+            artifact: Rc::clone(&artifact),
+            stats: report.report.stats,
+            simulated: report.report.simulated,
+        });
+        for ((argument, value), abi) in call.arguments.iter().zip(values).zip(&kernel.args) {
+            let written = abi.as_tensor().is_some_and(|tensor| tensor.mutable);
+            if let (LaunchArgument::Tensor(tensor), Value::Tensor(result), true) =
+                (argument, value, written)
+            {
+                *tensor.borrow_mut() = result;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn refused(call: &KernelCall<'_>, reason: String, notes: Vec<String>) -> Stop {
+    TestProblem::Launch {
+        kernel: call.kernel.to_owned(),
+        reason,
+        notes,
+    }
+    .at(call.span)
+}

@@ -1,0 +1,250 @@
+//! Everything that can be wrong with a `test` or `bench` block, or fail in it.
+
+use super::value::Kind;
+use cutec::Diagnostics;
+use cutec_frontend::diagnostics::codes::{ASSERTION_FAILED, LAUNCH_FAILED, TEST_NOT_EVALUABLE};
+use cutec_frontend::diagnostics::{Code, Diagnostic, Problem};
+use cutec_frontend::source::Span;
+
+/// Why a block ends early.
+pub type Stop = Box<Halt>;
+
+/// See [`Stop`].
+#[derive(Debug)]
+pub struct Halt {
+    /// What is wrong, and where in the block.
+    pub diagnostic: Diagnostic,
+    /// The errors of the kernel, where it does not compile.
+    pub cause: Option<Box<Diagnostics>>,
+}
+
+/// What is wrong.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum TestProblem {
+    /// A tensor has other elements than expected.
+    #[error("{count} of {total} elements are wrong")]
+    Mismatch {
+        /// Elements that differ.
+        count: u64,
+        /// Elements compared.
+        total: u64,
+        /// The first that differs: names of indices and their values.
+        at: Vec<(String, i64)>,
+        /// What it should be.
+        expected: f64,
+        /// What it is.
+        found: f64,
+        /// The largest difference, and how far it may be.
+        tolerance: Option<Tolerance>,
+    },
+    /// A condition does not hold.
+    #[error("the condition does not hold")]
+    Condition,
+    /// A name that nothing has.
+    #[error("`{name}` is not known here")]
+    UnknownName {
+        /// The name.
+        name: String,
+    },
+    /// A function that a block cannot call.
+    #[error("a test cannot call `{name}`")]
+    UnknownFunction {
+        /// Its name.
+        name: String,
+    },
+    /// A construct of kernels that has no meaning in a block.
+    #[error("{what} cannot stand in a test")]
+    NotHere {
+        /// What it is.
+        what: &'static str,
+    },
+    /// Another kind of value is needed.
+    #[error("expected {expected}, found {found}")]
+    WrongKind {
+        /// What is needed.
+        expected: &'static str,
+        /// What there is.
+        found: Kind,
+    },
+    /// Too few or too many arguments.
+    #[error("`{function}` takes {expected}, found {found}")]
+    Count {
+        /// The function.
+        function: String,
+        /// What it takes.
+        expected: String,
+        /// How many there are.
+        found: usize,
+    },
+    /// An argument that the function does not have.
+    #[error("`{function}` has no argument `{argument}`")]
+    NoSuchArgument {
+        /// The function.
+        function: String,
+        /// The name.
+        argument: String,
+    },
+    /// A tensor that cannot be.
+    #[error("{reason}")]
+    Shape {
+        /// Why.
+        reason: String,
+    },
+    /// An index that does not fit its tensor.
+    #[error("`{tensor}` has {expected} modes, found {found} indices")]
+    Rank {
+        /// The tensor.
+        tensor: String,
+        /// Its rank.
+        expected: usize,
+        /// Number of indices.
+        found: usize,
+    },
+    /// An index that leaves its tensor.
+    #[error("index {low}..={high} leaves mode {mode} of `{tensor}`, which has {extent} elements")]
+    OutOfRange {
+        /// The tensor.
+        tensor: String,
+        /// The mode.
+        mode: usize,
+        /// Its extent.
+        extent: i64,
+        /// The smallest index.
+        low: i64,
+        /// The largest index.
+        high: i64,
+    },
+    /// An index name that stands for two ranges.
+    #[error("`{name}` runs over {first} in one place and over {second} in another")]
+    TwoRanges {
+        /// The name.
+        name: String,
+        /// One extent.
+        first: i64,
+        /// The other extent.
+        second: i64,
+    },
+    /// An index name whose range follows from nothing.
+    #[error("nothing says what `{name}` runs over")]
+    NoRange {
+        /// The name.
+        name: String,
+    },
+    /// Integer division by zero.
+    #[error("division by zero")]
+    DivisionByZero,
+    /// A number that does not fit.
+    #[error("the number does not fit into 64 bits")]
+    Overflow,
+    /// The budget is used up.
+    #[error("the test takes more than {limit} {unit}")]
+    Budget {
+        /// The limit.
+        limit: u64,
+        /// Of what.
+        unit: &'static str,
+    },
+    /// The kernel did not run to its end.
+    #[error("`{kernel}` failed: {reason}")]
+    Run {
+        /// The kernel.
+        kernel: String,
+        /// Why.
+        reason: String,
+        /// More about it.
+        notes: Vec<String>,
+    },
+    /// The kernel was refused.
+    #[error("`{kernel}` was not launched: {reason}")]
+    Launch {
+        /// The kernel.
+        kernel: String,
+        /// Why.
+        reason: String,
+        /// More about it.
+        notes: Vec<String>,
+    },
+}
+
+/// How close is close enough.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tolerance {
+    /// Relative.
+    pub relative: f64,
+    /// Absolute.
+    pub absolute: f64,
+    /// The largest difference that was found.
+    pub worst: f64,
+}
+
+impl TestProblem {
+    /// The diagnostic for this problem at `span`.
+    pub fn at(self, span: Span) -> Stop {
+        Box::new(Halt {
+            diagnostic: Diagnostic::of(span, &self),
+            cause: None,
+        })
+    }
+}
+
+impl Problem for TestProblem {
+    fn code(&self) -> Code {
+        match self {
+            Self::Mismatch { .. } | Self::Condition => ASSERTION_FAILED,
+            Self::Launch { .. } | Self::Run { .. } => LAUNCH_FAILED,
+            _ => TEST_NOT_EVALUABLE,
+        }
+    }
+
+    fn label(&self) -> String {
+        match self {
+            Self::Mismatch {
+                at,
+                expected,
+                found,
+                ..
+            } if at.is_empty() => format!("expected {expected}, found {found}"),
+            Self::Mismatch {
+                at,
+                expected,
+                found,
+                ..
+            } => {
+                let names: Vec<&str> = at.iter().map(|(name, _)| name.as_str()).collect();
+                let values: Vec<String> = at.iter().map(|(_, value)| value.to_string()).collect();
+                format!(
+                    "first at ({}) = ({}): expected {expected}, found {found}",
+                    names.join(", "),
+                    values.join(", ")
+                )
+            }
+            Self::Launch { .. } | Self::Run { .. } => "launched here".to_owned(),
+            Self::NoRange { .. } | Self::TwoRanges { .. } => "this index".to_owned(),
+            Self::WrongKind { expected, .. } => format!("this should be {expected}"),
+            _ => "here".to_owned(),
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        match self {
+            Self::Mismatch {
+                tolerance: Some(tolerance),
+                ..
+            } => vec![format!(
+                "the largest difference is {:.6e}; {:.3e} relative and {:.3e} absolute are allowed",
+                tolerance.worst, tolerance.relative, tolerance.absolute
+            )],
+            Self::Launch { notes, .. } | Self::Run { notes, .. } => notes.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn help(&self) -> Option<String> {
+        match self {
+            Self::NoRange { name } => Some(format!(
+                "use `{name}` alone as an index of a tensor, or give its range: `sum({name} in 0..n)`"
+            )),
+            _ => None,
+        }
+    }
+}
