@@ -16,25 +16,40 @@
 //! ```
 //!
 //! An entry is a PTX file with its kernel ABI, `KEY.ptx`, which `cutec-launch` runs as well; its first line has the hash of
-//! the rest. The key is a hash of [`crate::VERSION`], the source with all that it imports, and the options that change PTX.
+//! the rest, its second line the warnings and remarks of the compilation. The key is a hash of [`crate::VERSION`], the
+//! source with all that it imports, and the options that change an entry. Imports are loaded once: what is hashed is what
+//! is compiled.
 //!
 //! Any number of threads and processes may share a folder. An entry appears whole or not at all; two that compile the same
 //! source write the same entry. One that is damaged counts as absent and is written anew. Entries are never removed: to make
 //! room, delete any of them at any time.
 
+mod notices;
+
 use crate::compile::Compiler;
 use crate::compiled::{Diagnostics, NotLaunchable};
 use crate::files;
 use crate::options::{Emit, Options, Source, SourceKind};
+use crate::report;
+use cutec_frontend::diagnostics::Diagnostic;
+use cutec_frontend::diagnostics::render::RenderOptions;
 use cutec_frontend::load_program;
-use cutec_frontend::source::{NoImports, SourceLoader, SourceMap};
+use cutec_frontend::source::{LoadedSource, NoImports, SourceLoader, SourceMap};
 use cutec_runtime::artifact::Artifact;
+use cutec_runtime::regular_file;
+use notices::Notices;
 use sha2::{Digest, Sha256};
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// What an entry begins with; the number changes with what follows.
-const HEADER: &str = "// cutec-cache 1 ";
+const HEADER: &str = "// cutec-cache 2 ";
+/// What its second line begins with.
+const NOTICES: &str = "// ";
+/// The largest entry that is read, in bytes; PTX of the examples takes some 100 KiB.
+const MAX_ENTRY_BYTES: u64 = 256 << 20;
 
 /// A folder of compiled kernels.
 #[derive(Debug, Clone)]
@@ -47,10 +62,24 @@ pub struct Cache {
 pub struct Cached {
     /// PTX with its ABI.
     pub artifact: Artifact,
+    /// What looks wrong in the source, as [`crate::Compiled::warnings`].
+    pub warnings: Vec<Diagnostic>,
+    /// What each copy and gemm became, where [`Options::remarks`] asks for it.
+    pub remarks: Vec<Diagnostic>,
+    /// The texts that warnings and remarks point into.
+    pub sources: SourceMap,
     /// Whether it was there; otherwise it was compiled now.
     pub found: bool,
     /// Why it could not be kept, where it could not: the artifact is good all the same.
     pub unsaved: Option<io::Error>,
+}
+
+impl Cached {
+    /// Warnings and remarks as text, with the lines of the source; empty where there are none.
+    pub fn render(&self, options: RenderOptions) -> String {
+        let notices: Vec<Diagnostic> = self.warnings.iter().chain(&self.remarks).cloned().collect();
+        report::render(&notices, &[], &self.sources, options)
+    }
 }
 
 /// Why a cache gives nothing.
@@ -93,10 +122,15 @@ impl Cache {
         loader: &dyn SourceLoader,
         options: &Options,
     ) -> Result<Cached, CacheError> {
-        let path = self.folder.join(key(source, loader, options) + ".ptx");
-        if let Some(artifact) = read(&path) {
+        let loader = Snapshot::new(loader);
+        let sources = sources(source, &loader);
+        let path = self.folder.join(key(source, &sources, options) + ".ptx");
+        if let Some((artifact, notices)) = read(&path, &sources) {
             return Ok(Cached {
                 artifact,
+                warnings: notices.warnings,
+                remarks: notices.remarks,
+                sources,
                 found: true,
                 unsaved: None,
             });
@@ -105,44 +139,92 @@ impl Cache {
             emit: Emit::Ptx,
             ..options.clone()
         };
-        let compiled = Compiler::new().compile(source, loader, &options)?;
+        let compiled = Compiler::new().compile(source, &loader, &options)?;
         let artifact = compiled.artifact()?;
-        let ptx = compiled.text().unwrap_or_default();
-        let entry = format!("{HEADER}{}\n{ptx}", hash([ptx.as_bytes()]));
+        let notices = Notices {
+            warnings: compiled.warnings.clone(),
+            remarks: compiled.remarks.clone(),
+        };
+        let unsaved = write(&path, compiled.text().unwrap_or_default(), &notices).err();
         Ok(Cached {
             artifact,
+            warnings: notices.warnings,
+            remarks: notices.remarks,
+            sources: compiled.sources,
             found: false,
-            unsaved: files::replace(&path, entry.as_bytes()).err(),
+            unsaved,
         })
     }
 }
 
-/// The artifact of an entry that is there and whole.
-fn read(path: &Path) -> Option<Artifact> {
-    let text = std::fs::read_to_string(path).ok()?;
-    let (known, ptx) = text.strip_prefix(HEADER)?.split_once('\n')?;
-    if hash([ptx.as_bytes()]) != known {
+/// The artifact of an entry that is there and whole, and what it says about `sources`.
+fn read(path: &Path, sources: &SourceMap) -> Option<(Artifact, Notices)> {
+    let bytes = regular_file::read(path, MAX_ENTRY_BYTES).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    let (known, rest) = text.strip_prefix(HEADER)?.split_once('\n')?;
+    if hash([rest.as_bytes()]) != known {
         return None;
     }
-    Artifact::from_ptx(ptx).ok()
+    let (notices, ptx) = rest.strip_prefix(NOTICES)?.split_once('\n')?;
+    let notices = Notices::from_line(notices, sources)?;
+    Some((Artifact::from_ptx(ptx).ok()?, notices))
 }
 
-/// What decides the PTX, as a name of a file.
-fn key(source: &Source, loader: &dyn SourceLoader, options: &Options) -> String {
+fn write(path: &Path, ptx: &str, notices: &Notices) -> io::Result<()> {
+    let rest = format!("{NOTICES}{}\n{ptx}", notices.to_line()?);
+    let entry = format!("{HEADER}{}\n{rest}", hash([rest.as_bytes()]));
+    files::replace(path, entry.as_bytes())
+}
+
+/// A loader that asks another one once for each import and gives the same answer ever after, whatever becomes of
+/// the files.
+struct Snapshot<'a> {
+    loader: &'a dyn SourceLoader,
+    answers: RefCell<HashMap<(String, String), Result<LoadedSource, String>>>,
+}
+
+impl<'a> Snapshot<'a> {
+    fn new(loader: &'a dyn SourceLoader) -> Self {
+        let answers = RefCell::default();
+        Self { loader, answers }
+    }
+}
+
+impl SourceLoader for Snapshot<'_> {
+    fn load(&self, importer: &str, path: &str) -> Result<LoadedSource, String> {
+        let import = (importer.to_owned(), path.to_owned());
+        let known = self.answers.borrow().get(&import).cloned();
+        known.unwrap_or_else(|| {
+            let answer = self.loader.load(importer, path);
+            self.answers.borrow_mut().insert(import, answer.clone());
+            answer
+        })
+    }
+}
+
+/// The texts of a source with all that it imports.
+fn sources(source: &Source, loader: &dyn SourceLoader) -> SourceMap {
     let mut sources = SourceMap::new();
-    let kind = match source.kind {
+    match source.kind {
         SourceKind::Cute => {
             let (name, text) = (&source.name, &source.text);
             // What is wrong with the texts is said when they are compiled.
             load_program(&mut sources, name, text, loader, &mut Vec::new());
-            "cute"
         }
+        SourceKind::Mlir | SourceKind::Built(_) => {
+            sources.add(source.name.clone(), source.text.clone());
+        }
+    }
+    sources
+}
+
+/// What decides an entry, as a name of a file.
+fn key(source: &Source, sources: &SourceMap, options: &Options) -> String {
+    let kind = match source.kind {
+        SourceKind::Cute => "cute",
         SourceKind::Mlir => "mlir",
         SourceKind::Built(_) => "built",
     };
-    if kind != "cute" {
-        sources.add(source.name.clone(), source.text.clone());
-    }
     let level = options.level.digit().to_string();
     let kernel = options.kernel.as_deref();
     let mut parts = vec![
@@ -150,6 +232,7 @@ fn key(source: &Source, loader: &dyn SourceLoader, options: &Options) -> String 
         kind,
         options.target.name,
         &level,
+        if options.remarks { "remarks" } else { "" },
         if kernel.is_some() { "kernel" } else { "" },
         kernel.unwrap_or_default(),
     ];

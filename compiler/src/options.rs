@@ -96,6 +96,64 @@ pub enum Emit {
     Abi,
 }
 
+impl Emit {
+    /// All of them, from the source downwards.
+    pub const ALL: [Self; 9] = [
+        Self::Tile,
+        Self::Cute,
+        Self::Mlir,
+        Self::LlvmRaw,
+        Self::Llvm,
+        Self::Ptx,
+        Self::Cubin,
+        Self::Sass,
+        Self::Abi,
+    ];
+
+    /// The name by which a command line asks for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tile => "tile",
+            Self::Cute => "cute",
+            Self::Mlir => "mlir",
+            Self::LlvmRaw => "llvm-raw",
+            Self::Llvm => "llvm",
+            Self::Ptx => "ptx",
+            Self::Cubin => "cubin",
+            Self::Sass => "sass",
+            Self::Abi => "abi",
+        }
+    }
+
+    /// What it is, in a few words.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Tile => "IR as the front end makes it",
+            Self::Cute => "IR at the cute level",
+            Self::Mlir => "MLIR in upstream dialects",
+            Self::LlvmRaw => "LLVM IR as translated",
+            Self::Llvm => "LLVM IR, optimised",
+            Self::Ptx => "PTX text",
+            Self::Cubin => "machine code",
+            Self::Sass => "machine code as text",
+            Self::Abi => "the kernel ABI as JSON",
+        }
+    }
+
+    /// What a file of this extension holds.
+    pub fn from_extension(extension: &str) -> Option<Self> {
+        match extension {
+            "mlir" => Some(Self::Mlir),
+            "ll" => Some(Self::Llvm),
+            "ptx" => Some(Self::Ptx),
+            "cubin" => Some(Self::Cubin),
+            "sass" => Some(Self::Sass),
+            "json" => Some(Self::Abi),
+            _ => None,
+        }
+    }
+}
+
 /// How to compile.
 #[derive(Debug, Clone)]
 pub struct Options {

@@ -9,7 +9,7 @@
 //!   against it before anything is launched.
 //! - [`artifact`]: PTX or a cubin, with its ABI.
 //! - [`launch`]: the checked way to run a kernel; begin here to use the crate.
-//! - [`argument`]: arguments as they are written on a command line.
+//! - [`argument`]: arguments as they are written on a command line; [`regular_file`]: files that somebody else named.
 //! - [`device`]: what a device can do, and how one is chosen.
 //! - [`sim_device`] and [`cuda`]: the devices.
 //! - [`sim`]: the simulator of PTX.
@@ -67,6 +67,7 @@ pub mod artifact;
 pub mod cuda;
 pub mod device;
 pub mod launch;
+pub mod regular_file;
 pub mod sim;
 pub mod sim_device;
 pub mod tensor;

@@ -1,7 +1,7 @@
 //! The command line of `cutec`.
 
 use super::context::CommandError;
-use clap::builder::PossibleValue;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cutec::Emit;
 use cutec::codegen::OptLevel;
@@ -75,7 +75,7 @@ pub struct EmitArguments {
     pub output: Option<PathBuf>,
 
     /// What to emit [default: by the output's extension, else ptx]
-    #[arg(long, value_enum, value_name = "KIND")]
+    #[arg(long, value_parser = emit_kinds(), value_name = "KIND")]
     pub emit: Option<Emit>,
 
     /// Options of every compilation.
@@ -383,51 +383,13 @@ pub struct ExplainArguments {
     pub code: String,
 }
 
-impl Emit {
-    const ALL: [(Self, &'static str, &'static str); 9] = [
-        (Self::Tile, "tile", "IR as the front end makes it"),
-        (Self::Cute, "cute", "IR at the cute level"),
-        (Self::Mlir, "mlir", "MLIR in upstream dialects"),
-        (Self::LlvmRaw, "llvm-raw", "LLVM IR as translated"),
-        (Self::Llvm, "llvm", "LLVM IR, optimised"),
-        (Self::Ptx, "ptx", "PTX text"),
-        (Self::Cubin, "cubin", "machine code"),
-        (Self::Sass, "sass", "machine code as text"),
-        (Self::Abi, "abi", "the kernel ABI as JSON"),
-    ];
-
-    /// What a file of this extension holds.
-    pub fn from_extension(extension: &str) -> Option<Self> {
-        match extension {
-            "mlir" => Some(Self::Mlir),
-            "ll" => Some(Self::Llvm),
-            "ptx" => Some(Self::Ptx),
-            "cubin" => Some(Self::Cubin),
-            "sass" => Some(Self::Sass),
-            "json" => Some(Self::Abi),
-            _ => None,
-        }
-    }
-}
-
-impl ValueEnum for Emit {
-    fn value_variants<'a>() -> &'a [Self] {
-        const VARIANTS: [Emit; Emit::ALL.len()] = {
-            let mut variants = [Emit::Tile; Emit::ALL.len()];
-            let mut index = 0;
-            while index < variants.len() {
-                variants[index] = Emit::ALL[index].0;
-                index += 1;
-            }
-            variants
-        };
-        &VARIANTS
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let (_, name, help) = Self::ALL.iter().find(|(emit, ..)| emit == self)?;
-        Some(PossibleValue::new(*name).help(*help))
-    }
+/// What `--emit` takes.
+fn emit_kinds() -> impl TypedValueParser<Value = Emit> {
+    let kinds = Emit::ALL.map(|emit| PossibleValue::new(emit.name()).help(emit.description()));
+    PossibleValuesParser::new(kinds).try_map(|name| {
+        let kind = Emit::ALL.into_iter().find(|emit| emit.name() == name);
+        kind.ok_or_else(|| format!("there is no kind {name}"))
+    })
 }
 
 fn parse_target(text: &str) -> Result<Target, String> {

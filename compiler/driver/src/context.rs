@@ -1,8 +1,12 @@
 //! What every command shares: colours, reading files, reporting errors, exit codes.
 
 use super::arguments::{Color, CompileArguments};
+use cutec::files::{self, MAX_SOURCE_BYTES};
 use cutec::{Compiled, Diagnostics, Options, Source};
 use cutec_frontend::diagnostics::render::RenderOptions;
+use cutec_runtime::regular_file::{self, RegularFileError};
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
@@ -15,12 +19,12 @@ pub enum CommandError {
     /// One line for the user.
     #[error("{0}")]
     Message(String),
+    /// The command line makes no sense, and its parser has said why.
+    #[error("the command line is wrong")]
+    Misused,
     /// The command line makes no sense, in a way that the parser cannot see.
     #[error("{0}")]
     Usage(String),
-    /// Nobody reads standard output any more.
-    #[error("standard output is closed")]
-    BrokenPipe,
 }
 
 impl CommandError {
@@ -36,8 +40,9 @@ pub type CommandResult = Result<(), CommandError>;
 /// The process's exit code, after saying what is still to be said.
 pub fn exit_code(result: CommandResult) -> u8 {
     match result {
-        Ok(()) | Err(CommandError::BrokenPipe) => 0,
+        Ok(()) => 0,
         Err(CommandError::Reported) => 1,
+        Err(CommandError::Misused) => 2,
         Err(error @ CommandError::Message(_)) => {
             complain(&format!("error: {error}"));
             1
@@ -117,23 +122,40 @@ pub fn compile_options(arguments: &CompileArguments) -> Options {
 
 /// Reads a source file; `-` is standard input.
 ///
+/// A file is called `.cute` or `.mlir`: messages show lines of it. What is no file, such as a pipe that a shell gives a
+/// name to, may be called anything.
+///
 /// # Errors
-/// One line: which file, and what the system says.
+/// One line: which file, and what the system says; or how a source is called.
 pub fn read_source(path: &Path) -> Result<Source, CommandError> {
     let name = path.display().to_string();
+    let unreadable =
+        |reason: String| CommandError::Message(format!("cannot read {name}: {reason}"));
     let bytes = if name == "-" {
-        let mut bytes = Vec::new();
-        io::Read::read_to_end(&mut io::stdin(), &mut bytes).map(|_| bytes)
+        regular_file::read_bounded(io::stdin().lock(), MAX_SOURCE_BYTES)
     } else {
-        std::fs::read(path)
+        let metadata = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
+        if metadata.is_dir() {
+            return Err(unreadable("it is a directory".to_owned()));
+        }
+        if !metadata.is_file() {
+            File::open(path)
+                .map_err(RegularFileError::Io)
+                .and_then(|file| regular_file::read_bounded(file, MAX_SOURCE_BYTES))
+        } else if is_source(path) {
+            regular_file::read(path, MAX_SOURCE_BYTES)
+        } else {
+            return Err(CommandError::Usage(format!(
+                "`{name}` is no source by its name: expected .cute or .mlir"
+            )));
+        }
     };
-    let bytes =
-        bytes.map_err(|error| CommandError::Message(format!("cannot read {name}: {error}")))?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        CommandError::Message(format!(
-            "{name} is not UTF-8: a wrong byte at offset {}",
-            error.utf8_error().valid_up_to()
-        ))
-    })?;
+    let bytes = bytes.map_err(|error| unreadable(error.to_string()))?;
+    let text = files::text(bytes).map_err(unreadable)?;
     Ok(Source::new(name, text))
+}
+
+fn is_source(path: &Path) -> bool {
+    let extension = path.extension().and_then(OsStr::to_str);
+    matches!(extension, Some("cute" | "mlir"))
 }

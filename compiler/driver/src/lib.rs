@@ -3,7 +3,7 @@
 //! In reading order:
 //! - [`arguments`]: the command line;
 //! - [`context`]: what every command shares: colours, reading files, reporting errors, exit codes;
-//! - [`output`]: writing results, all or nothing;
+//! - [`output`]: writing results, all or nothing; [`signals`]: what is left behind when a signal ends the program;
 //! - one file per command: [`emit`] (compile), [`run`], [`test`], [`bench`], [`profile`], [`layout`],
 //!   [`explain`], [`lsp`];
 //! - [`mlir_tool`]: the programs that are MLIR's own drivers; [`mlir_server`]: what stands before one.
@@ -25,11 +25,12 @@ pub mod mlir_tool;
 pub mod output;
 pub mod profile;
 pub mod run;
+pub mod signals;
 pub mod test;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
-use context::Reporter;
+use context::{CommandError, CommandResult, Reporter};
 use std::ffi::c_int;
 use std::io::Write;
 
@@ -52,8 +53,22 @@ pub fn main() -> ! {
     _exit(code.into())
 }
 
+/// What the command line's parser says: help, a version, or an error with its own words.
+fn usage(error: &clap::Error) -> CommandResult {
+    let text = error.render().to_string();
+    if error.use_stderr() {
+        context::complain(&text);
+        return Err(CommandError::Misused);
+    }
+    output::write_stdout(text.as_bytes())
+}
+
 fn dispatch() -> u8 {
-    let arguments = Arguments::parse();
+    signals::leave_nothing_behind();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return context::exit_code(usage(&error)),
+    };
     let reporter = Reporter::new(arguments.color);
     let result = match &arguments.command {
         None => emit::run(&arguments.emit, &reporter),

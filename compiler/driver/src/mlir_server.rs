@@ -4,6 +4,7 @@
 //!
 //! The server gets whole texts instead of changes: a number may become too large by one digit more.
 
+use super::lsp::transport;
 use super::mlir_tool;
 use cutec_dialects::readable::with_bounded_results;
 use lsp_server::{Message, Notification};
@@ -42,26 +43,26 @@ fn converse(args: &[String]) -> std::io::Result<i32> {
         .args(args)
         .stdin(Stdio::piped())
         .spawn()?;
-    // A server that ended says by its code why.
-    let _ = hand_on(&mut server);
-    Ok(server.wait()?.code().unwrap_or(1))
+    let said = hand_on(&mut server);
+    let code = server.wait()?.code().unwrap_or(1);
+    said.map(|()| code)
 }
 
+/// Until the conversation ends, or the server does: its code says why.
 fn hand_on(server: &mut Child) -> std::io::Result<()> {
     let Some(mut to) = server.stdin.take() else {
         return Ok(());
     };
     let mut documents = Documents::default();
     let mut from = std::io::stdin().lock();
-    while let Some(message) = Message::read(&mut from)? {
+    while let Some(message) = transport::read(&mut from)? {
         let last = matches!(&message, Message::Notification(said) if said.method == "exit");
-        match message {
+        let told = match message {
             Message::Notification(said) => Message::Notification(documents.take(said)),
-            other => other,
-        }
-        .write(&mut to)?;
-        to.flush()?;
-        if last {
+            Message::Request(_) | Message::Response(_) => message,
+        };
+        let taken = told.write(&mut to).and_then(|()| to.flush());
+        if last || taken.is_err() {
             break;
         }
     }

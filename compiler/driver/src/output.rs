@@ -2,7 +2,7 @@
 
 use super::context::CommandError;
 use cutec::files;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Writes `bytes` to `path`, or to standard output where `path` is `-`.
@@ -31,17 +31,14 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
 /// Writes to standard output.
 ///
 /// # Errors
-/// `BrokenPipe` when nobody reads any more, which commands pass on and the program does not count as
-/// a failure.
+/// When not everything could be written: nobody reads any more, or the disk is full. Whoever asked for the output
+/// did not get it.
 pub fn write_stdout(bytes: &[u8]) -> Result<(), CommandError> {
     let mut stdout = io::stdout().lock();
     stdout
         .write_all(bytes)
         .and_then(|()| stdout.flush())
-        .map_err(|error| match error.kind() {
-            ErrorKind::BrokenPipe => CommandError::BrokenPipe,
-            _ => CommandError::Message(format!("cannot write to standard output: {error}")),
-        })
+        .map_err(|error| CommandError::Message(format!("cannot write to standard output: {error}")))
 }
 
 #[cfg(test)]

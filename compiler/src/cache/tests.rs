@@ -4,11 +4,19 @@ use cutec_dialects::target::Target;
 use cutec_frontend::source::LoadedSource;
 use cutec_runtime::Code;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const KERNEL: &str = "
 kernel scale<by = 2>(x: mut tensor<f32, n>) launch tiles(n / 64)
 { x.tile(64, tile.m) = x.tile(64, tile.m) * f32(by); }";
+
+/// A doc comment that belongs to nothing is a warning.
+const LOOKS_WRONG: &str = "
+kernel looks(x: mut tensor<f32, n>) launch tiles(n / 64)
+{
+    /// twice
+    x.tile(64, tile.m) = x.tile(64, tile.m) * 2.0;
+}";
 
 fn source() -> Source {
     Source::cute("scale.cute", KERNEL)
@@ -47,6 +55,10 @@ fn everything_that_changes_ptx_changes_the_key() {
         kernel: Some("scale".to_owned()),
         ..Options::default()
     };
+    let remarks = Options {
+        remarks: true,
+        ..Options::default()
+    };
     let other = Source::cute("other.cute", KERNEL);
     let spaced = Source::cute("scale.cute", format!("{KERNEL} "));
     let all = [
@@ -54,6 +66,7 @@ fn everything_that_changes_ptx_changes_the_key() {
         (source(), sm_90),
         (source(), low),
         (source(), one),
+        (source(), remarks),
         (source(), by(3)),
         (other, Options::default()),
         (spaced, Options::default()),
@@ -66,7 +79,7 @@ fn everything_that_changes_ptx_changes_the_key() {
         }
     }
     let unchanged = Options {
-        remarks: true,
+        threads: 1,
         emit: Emit::Cubin,
         ..Options::default()
     };
@@ -211,4 +224,68 @@ fn threads_and_processes_share_a_folder_that_is_being_damaged() {
     // Nothing but entries is left.
     let all = std::fs::read_dir(folder.path()).expect("a folder").count();
     assert_eq!(all, entries(folder.path()).len());
+}
+
+#[test]
+fn what_is_hashed_is_what_is_compiled() {
+    /// A file that somebody writes to: each time that it is read it has another text.
+    struct Changing(AtomicUsize);
+    impl SourceLoader for Changing {
+        fn load(&self, _importer: &str, path: &str) -> Result<LoadedSource, String> {
+            let by = self.0.fetch_add(1, Ordering::Relaxed);
+            let (name, text) = (path.to_owned(), format!("const BY = {by}.0;").into());
+            Ok(LoadedSource { name, text })
+        }
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let cache = Cache::open(folder.path()).expect("a cache");
+    let text = format!("import \"by.cute\";\n{}", KERNEL.replace("f32(by)", "BY"));
+    let source = Source::cute("scale.cute", text);
+    let loader = Changing(AtomicUsize::new(2));
+    let cached = cache.ptx_with(&source, &loader, &Options::default());
+    let cached = cached.expect("it compiles");
+    assert_eq!(loader.0.load(Ordering::Relaxed), 3, "read once");
+    let (_, imported) = cached.sources.files().nth(1).expect("the import");
+    assert_eq!(&**imported.text(), "const BY = 2.0;");
+    let again = Changing(AtomicUsize::new(2));
+    let again = cache.ptx_with(&source, &again, &Options::default());
+    let again = again.expect("it is there");
+    assert!(again.found);
+    assert_eq!(again.artifact, cached.artifact);
+}
+
+#[test]
+fn an_entry_keeps_what_was_said_about_the_source() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cache = Cache::open(folder.path()).expect("a cache");
+    let source = Source::cute("looks.cute", LOOKS_WRONG);
+    let options = Options {
+        remarks: true,
+        ..Options::default()
+    };
+    let first = cache.ptx(&source, &options).expect("it compiles");
+    let again = cache.ptx(&source, &options).expect("it is there");
+    assert!(!first.found && again.found);
+    assert!(!first.warnings.is_empty() && !first.remarks.is_empty());
+    assert_eq!(first.warnings, again.warnings);
+    assert_eq!(first.remarks, again.remarks);
+    let text = again.render(RenderOptions::PLAIN);
+    assert!(text.contains("looks.cute:"), "{text}");
+    assert_eq!(text, first.render(RenderOptions::PLAIN));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_entry_that_is_no_file_counts_as_absent() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cache = Cache::open(folder.path()).expect("a cache");
+    let good = cache.ptx(&source(), &by(2)).expect("it compiles").artifact;
+    let path = entries(folder.path()).pop().expect("an entry");
+    std::fs::remove_file(&path).expect("removed");
+    let made = Command::new("mkfifo").arg(&path).status();
+    assert!(made.expect("mkfifo runs").success());
+    let cached = cache.ptx(&source(), &by(2)).expect("it compiles");
+    assert!(!cached.found && cached.unsaved.is_none());
+    assert_eq!(cached.artifact, good);
+    assert!(cache.ptx(&source(), &by(2)).expect("it is there").found);
 }

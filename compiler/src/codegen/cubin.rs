@@ -5,6 +5,7 @@
 
 use super::locate::{self, NotFound, Program};
 use super::timings::Timings;
+use crate::files::temporary::Folder;
 use libloading::Library;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::PathBuf;
@@ -316,7 +317,7 @@ fn run_ptxas(program: PathBuf, ptx: &str, options: &CubinOptions) -> Result<Cubi
         program: program.clone(),
         reason,
     };
-    let folder = tempfile::tempdir().map_err(failed)?;
+    let folder = Folder::new().map_err(failed)?;
     let input = folder.path().join("kernel.ptx");
     let output = folder.path().join("kernel.cubin");
     std::fs::write(&input, ptx).map_err(failed)?;

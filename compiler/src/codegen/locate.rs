@@ -3,9 +3,12 @@
 //! 1. the environment variable of the very file (`CUTEC_NVJITLINK`, `CUTEC_PTXAS`, …);
 //! 2. the folder `CUTEC_CUDA` (with `lib/` and `bin/`);
 //! 3. beside the running program: `<exe folder>/../{lib,bin}`;
-//! 4. `.local/cuda` of the checkout that the program was built in (`scripts/setup.sh` fills it);
+//! 4. `.local/cuda` of the checkout (`scripts/setup.sh` fills it), where the program lies as cargo puts it there:
+//!    `CHECKOUT/target/PROFILE/cutec`;
 //! 5. `CUDA_HOME`, `CUDA_PATH`, `/usr/local/cuda`;
 //! 6. `PATH` for programs, the system's library search for libraries.
+//!
+//! Nowhere else: a folder above the program, or the one that the user happens to stand in, may be anybody's.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -76,7 +79,8 @@ impl Program {
         roots()
             .into_iter()
             .map(|root| root.join("bin"))
-            .chain(std::env::split_paths(&on_path))
+            // The empty entry and `.` are the folder that the user stands in.
+            .chain(std::env::split_paths(&on_path).filter(|folder| folder.is_absolute()))
             .map(|folder| folder.join(self.name()))
             .find(|path| path.is_file())
             .ok_or_else(not_found)
@@ -124,16 +128,8 @@ pub fn nvjitlink_not_found() -> NotFound {
 fn roots() -> Vec<PathBuf> {
     let mut roots: Vec<PathBuf> = variable("CUTEC_CUDA").into_iter().collect();
     if let Ok(program) = std::env::current_exe() {
-        let folders: Vec<&Path> = program.ancestors().skip(1).collect();
-        if let Some(prefix) = folders.get(1) {
-            roots.push(prefix.to_path_buf());
-        }
-        // target/release/cutec, target/debug/deps/test: the checkout is a few folders up.
-        let checkout = folders
-            .iter()
-            .map(|folder| folder.join(".local/cuda"))
-            .find(|folder| folder.is_dir());
-        roots.extend(checkout);
+        roots.extend(program.ancestors().nth(2).map(Path::to_path_buf));
+        roots.extend(checkout(&program).map(|checkout| checkout.join(".local/cuda")));
     }
     roots.extend(variable("CUDA_HOME"));
     roots.extend(variable("CUDA_PATH"));
@@ -141,8 +137,49 @@ fn roots() -> Vec<PathBuf> {
     roots
 }
 
+/// The checkout of a program that lies in `CHECKOUT/target/PROFILE`, or as a test or an example in a folder of that.
+fn checkout(program: &Path) -> Option<&Path> {
+    let mut profile = program.parent()?;
+    if profile.ends_with("deps") || profile.ends_with("examples") {
+        profile = profile.parent()?;
+    }
+    let target = profile.parent()?;
+    if target.ends_with("target") {
+        target.parent()
+    } else {
+        None
+    }
+}
+
 fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name)
         .filter(|value: &OsString| !value.is_empty())
         .map(PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkout_is_where_cargo_puts_programs_and_nowhere_else() {
+        for (program, expected) in [
+            ("/src/cutec/target/release/cutec", Some("/src/cutec")),
+            ("/src/cutec/target/debug/deps/cutec-12", Some("/src/cutec")),
+            (
+                "/src/cutec/target/release/examples/embed",
+                Some("/src/cutec"),
+            ),
+            ("/home/me/.cargo/bin/cutec", None),
+            ("/tmp/cutec", None),
+            ("/tmp/a/b/c/cutec", None),
+            ("/tmp/target/cutec", None),
+        ] {
+            assert_eq!(
+                checkout(Path::new(program)),
+                expected.map(Path::new),
+                "{program}"
+            );
+        }
+    }
 }

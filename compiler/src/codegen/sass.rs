@@ -1,6 +1,7 @@
 //! cubin → SASS text, by `nvdisasm` or, where that is missing, `cuobjdump -sass`.
 
 use super::locate::{NotFound, Program};
+use crate::files::temporary::Folder;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -47,7 +48,7 @@ fn run(program: &Path, arguments: &[&str], cubin: &[u8]) -> Result<String, SassE
         program: program.to_path_buf(),
         reason,
     };
-    let folder = tempfile::tempdir().map_err(failed)?;
+    let folder = Folder::new().map_err(failed)?;
     let input = folder.path().join("kernel.cubin");
     std::fs::write(&input, cubin).map_err(failed)?;
     let result = Command::new(program)

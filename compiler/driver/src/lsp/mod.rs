@@ -1,11 +1,12 @@
 //! `cutec lsp`: a language server for `.cute` files on standard input and output. It publishes what
 //! compiling a file reports, at each change of the text.
 //!
-//! Modules: this one, the protocol; [`check`], from a text to its diagnostics; [`place`], files and
-//! positions as the protocol has them.
+//! Modules: this one, the protocol; [`transport`], its messages, of bounded size; [`check`], from a text to its
+//! diagnostics; [`place`], files and positions as the protocol has them.
 
 pub mod check;
 pub mod place;
+pub mod transport;
 
 use super::arguments::LspArguments;
 use super::context::{CommandError, CommandResult, Reporter, compile_options};
@@ -47,7 +48,7 @@ pub fn run(arguments: &LspArguments, _reporter: &Reporter) -> CommandResult {
         emit: Emit::Mlir,
         ..compile_options(&arguments.compile)
     };
-    let (connection, threads) = Connection::stdio();
+    let (connection, threads) = transport::stdio().map_err(CommandError::message)?;
     let capabilities = ServerCapabilities {
         text_document_sync: Some(TextDocumentSyncCapability::Kind(TextDocumentSyncKind::FULL)),
         ..ServerCapabilities::default()
@@ -172,5 +173,5 @@ fn send(connection: &Connection, message: impl Into<Message>) -> CommandResult {
     connection
         .sender
         .send(message.into())
-        .map_err(|_| CommandError::BrokenPipe)
+        .map_err(|_| CommandError::message("nobody reads standard output any more"))
 }
