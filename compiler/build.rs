@@ -15,7 +15,7 @@ const SOURCES: [&str; 8] = [
     "../dialects/src",
     "../frontend/src",
     "../frontend/std",
-    "../runtime/src/abi",
+    "../runtime/abi/src",
 ];
 
 fn main() {

@@ -3,11 +3,11 @@
 use crate::codegen::Timings;
 use crate::options::Emit;
 use crate::report::{self, Failure};
+use cutec_abi::embed::to_json;
+use cutec_abi::{Abi, AbiError};
 use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::diagnostics::render::RenderOptions;
 use cutec_frontend::source::SourceMap;
-use cutec_runtime::abi::embed::to_json;
-use cutec_runtime::abi::{Abi, AbiError};
 use cutec_runtime::artifact::Artifact;
 use std::fmt;
 

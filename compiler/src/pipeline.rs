@@ -5,13 +5,12 @@
 use crate::codegen::{Timings, messages};
 use crate::options::{Options, Source, SourceKind};
 use crate::passes::{self, Reported};
+use cutec_abi::{Abi, AbiExpr, KernelAbi};
 use cutec_dialects::readable::unreadable;
 use cutec_frontend::ast::{File, Kernel};
 use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::source::{SourceLoader, SourceMap};
 use cutec_frontend::{LowerOptions, Program, chosen_kernels, emit_kernels, load_program};
-use cutec_runtime::Abi;
-use cutec_runtime::abi::{AbiExpr, KernelAbi};
 use melior::ir::operation::OperationPrintingFlags;
 use melior::ir::{Location, Module, Operation};
 use melior::pass::{PassIrPrintingOptions, PassManager};

@@ -1,12 +1,12 @@
 //! Runs what `cutec` compiles: on a GPU, or on the CPU in a simulator of PTX.
 //!
 //! This crate links neither MLIR nor LLVM, and it builds and starts without CUDA. It knows a kernel
-//! only by its ABI, which the compiler writes into the artifact.
+//! only by its ABI ([`cutec_abi`]), which the compiler writes into the artifact.
 //!
 //! Modules in reading order:
-//! - [`tensor`]: element types, host tensors, random and poisoned data, `.npy` files.
 //! - [`abi`]: what the compiler says about a kernel, how it travels, and how arguments are checked
-//!   against it before anything is launched.
+//!   against it before anything is launched; a crate of its own.
+//! - [`tensor`]: host tensors, random and poisoned data, `.npy` files.
 //! - [`artifact`]: PTX or a cubin, with its ABI.
 //! - [`launch`]: the checked way to run a kernel; begin here to use the crate.
 //! - [`argument`]: arguments as they are written on a command line; [`regular_file`]: files that somebody else named.
@@ -60,7 +60,6 @@
 //! Invariants: no argument reaches a device unless it was bound against the ABI; nothing that a user
 //! passes (files, arguments, artifacts) makes this crate panic.
 
-pub mod abi;
 pub mod argument;
 pub mod artifact;
 #[cfg(feature = "cuda")]
@@ -72,8 +71,9 @@ pub mod sim;
 pub mod sim_device;
 pub mod tensor;
 
-pub use abi::{Abi, Arg, BindError, KernelAbi, Launch};
 pub use artifact::{Artifact, Code};
+pub use cutec_abi as abi;
+pub use cutec_abi::{Abi, Arg, BindError, KernelAbi, Launch};
 pub use device::{Device, DeviceError, open};
 pub use launch::{DeviceTensor, DeviceValue, Loaded, RunError, RunReport, Value, run_kernel};
 pub use sim_device::SimDevice;

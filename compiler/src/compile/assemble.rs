@@ -6,9 +6,9 @@ use crate::codegen::{Cubin, CubinOptions, KernelResources, Message, Severity, cu
 use crate::compiled::Content;
 use crate::options::{Emit, Options};
 use crate::report;
+use cutec_abi::{Resources, embed};
 use cutec_frontend::source::SourceMap;
 use cutec_runtime::Abi;
-use cutec_runtime::abi::{Resources, embed};
 
 /// PTX with the kernel ABI in front, a cubin, or its SASS.
 pub(super) fn assemble(

@@ -103,7 +103,7 @@ impl<'c, 'a> Run<'c, 'a> {
             Ok(abi) => {
                 let abi = self.outcome.abi.insert(abi);
                 if options.emit == Emit::Abi {
-                    let json = cutec_runtime::abi::embed::to_json(abi);
+                    let json = cutec_abi::embed::to_json(abi);
                     return Some(Reached::Asked(json + "\n"));
                 }
             }

@@ -1,6 +1,6 @@
 //! The kernel ABI, as JSON: what a host needs to launch the kernel.
 //!
-//! The format is that of the runtime (`runtime/src/abi`), which reads it.
+//! The format is that of the runtime (`runtime/abi`), which reads it.
 
 use super::signature::{Argument, Signature, Symbol, SymbolSource};
 use super::tiles::TileLaunch;

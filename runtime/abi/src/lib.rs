@@ -1,6 +1,11 @@
 //! The kernel ABI: everything a host needs to launch a compiled kernel.
 //!
+//! The compiler writes it, the runtime reads it; neither is needed to use this crate, which links
+//! no MLIR, does no I/O and knows no device.
+//!
 //! Modules in reading order:
+//! - [`dtype`]: element types, their names, sizes and conversions from and to `f64`;
+//! - [`minifloat`]: the 8-bit floating-point formats;
 //! - this file: the types, as they stand in JSON ([`Abi`], [`KernelAbi`], [`ArgAbi`], …);
 //! - [`expr`]: integer expressions over a kernel's run-time values, and their evaluation;
 //! - [`mod@embed`]: how the ABI travels, in a PTX comment block or in a file beside a cubin;
@@ -11,11 +16,15 @@
 //!
 //! JSON form: `{"cutec_abi": 1, "kernels": [ … ]}`. Unknown fields are ignored, so that fields may be
 //! added without a new version; the version changes when an old reader would launch wrongly.
+//!
+//! Invariant: [`embed::from_json`] and [`extract`] give validated ABIs only.
 
 pub mod bind;
+pub mod dtype;
 pub mod embed;
 pub mod expr;
 pub mod infer;
+pub mod minifloat;
 pub mod tensor_map;
 pub mod validate;
 
@@ -24,9 +33,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::tensor::DType;
-
 pub use bind::{Arg, BindError, Launch, LaunchParam, Place, ScalarValue, TensorDesc};
+pub use dtype::{DType, UnknownDType};
 pub use embed::{embed, extract};
 pub use expr::{AbiExpr, ExprError};
 pub use tensor_map::TensorMapAbi;

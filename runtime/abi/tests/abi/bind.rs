@@ -1,12 +1,12 @@
 //! Each way in which a launch is refused, and what is accepted.
 
-use cutec_runtime::abi::bind::{LaunchParam, Part, Place, RangeReason, ScalarValue};
-use cutec_runtime::abi::tensor_map::{L2Promotion, MapProblem, MapSwizzle, TensorMapAbi};
-use cutec_runtime::abi::{
+use cutec_abi::bind::{LaunchParam, Part, Place, RangeReason, ScalarValue};
+use cutec_abi::tensor_map::{L2Promotion, MapProblem, MapSwizzle, TensorMapAbi};
+use cutec_abi::{Abi, DType};
+use cutec_abi::{
     AbiExpr, Arg, ArgAbi, BindError, Dim, ExprError, KernelAbi, ParamAbi, Promise, ScalarAbi,
     SymbolAbi, SymbolSource, TensorAbi, TensorDesc, Width,
 };
-use cutec_runtime::{Abi, DType};
 
 fn tensor(name: &str, dtype: DType, extents: Vec<Dim>, strides: Vec<AbiExpr>) -> TensorAbi {
     TensorAbi {

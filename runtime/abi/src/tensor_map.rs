@@ -8,7 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::bind::TensorDesc;
-use crate::tensor::DType;
+use crate::DType;
 
 /// A tensor map that a kernel is passed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,11 +5,11 @@
 
 mod error;
 
-use crate::abi::tensor_map::TensorMap;
-use crate::abi::{
+use crate::DType;
+use crate::tensor_map::TensorMap;
+use crate::{
     AbiExpr, ArgAbi, Dim, KernelAbi, ParamAbi, ScalarAbi, SymbolAbi, SymbolSource, TensorAbi, Width,
 };
-use crate::tensor::DType;
 
 pub use error::{BindError, Part, Place, RangeReason};
 

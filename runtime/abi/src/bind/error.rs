@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::abi::tensor_map::MapProblem;
-use crate::abi::{ExprError, Width};
-use crate::tensor::DType;
+use crate::DType;
+use crate::tensor_map::MapProblem;
+use crate::{ExprError, Width};
 
 /// An extent or a stride of an argument, for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -257,7 +257,7 @@ pub enum BindError {
         /// Number of threads.
         found: u64,
     },
-    /// The ABI refers to something it does not have; [`Abi::validate`](crate::abi::Abi::validate) would say what.
+    /// The ABI refers to something it does not have; [`Abi::validate`](crate::Abi::validate) would say what.
     #[error("`{kernel}`: the ABI is inconsistent: {what}")]
     Inconsistent {
         /// Name of the kernel.

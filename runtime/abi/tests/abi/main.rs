@@ -1,0 +1,5 @@
+//! Tests of the kernel ABI through its public interface.
+
+mod bind;
+mod infer;
+mod text;
