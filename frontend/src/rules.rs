@@ -2,6 +2,7 @@
 //! calls ([`crate::build`]).
 
 use crate::ast::BinaryOp;
+use crate::eval::builtins::{Elementary, Operator};
 use cutec_dialects::elem::Elem;
 
 /// The type in which two integers or floats meet, if they may.
@@ -48,9 +49,8 @@ pub(crate) fn fits(value: i64, elem: Elem) -> bool {
 }
 
 /// Whether a function such as `exp` is there for a type: f64 has those alone that are correctly rounded.
-pub(crate) fn has_function(name: &str, elem: Elem) -> bool {
-    let exact = matches!(name, "sqrt" | "floor" | "ceil" | "round" | "trunc");
-    elem.is_float() && (exact || elem != Elem::F64)
+pub(crate) fn has_function(function: Elementary, elem: Elem) -> bool {
+    elem.is_float() && (function.is_correctly_rounded() || elem != Elem::F64)
 }
 
 /// Whether a tile of shape `from` can be repeated to `to`: extents equal or 1, leading ones absent.
@@ -104,9 +104,11 @@ pub(crate) fn taken_as(of: Elem, by: Elem) -> bool {
 }
 
 /// Whether `reduce` has this operator for a type.
-pub(crate) fn reduces(kind: &str, elem: Elem) -> bool {
-    match kind {
-        "and" | "or" | "xor" => !elem.is_float(),
-        _ => elem.has_arithmetic() && elem != Elem::I1,
+pub(crate) fn reduces(operator: Operator, elem: Elem) -> bool {
+    match operator {
+        Operator::And | Operator::Or | Operator::Xor => !elem.is_float(),
+        Operator::Add | Operator::Mul | Operator::Min | Operator::Max => {
+            elem.has_arithmetic() && elem != Elem::I1
+        }
     }
 }

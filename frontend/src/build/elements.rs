@@ -7,6 +7,7 @@ use super::signature::fail;
 use super::tree;
 use super::value::{Kind, Literal, Value};
 use crate::ast::{BinaryOp, UnaryOp};
+use crate::eval::builtins::Elementary;
 use crate::rules;
 use cutec_dialects::elem::Elem;
 
@@ -82,46 +83,52 @@ operators! {
 }
 
 macro_rules! functions {
-    ($($(#[$doc:meta])* $name:ident;)*) => { impl Body { $(
-        $(#[$doc])*
-        ///
-        /// # Errors
-        /// When it is not defined for the type.
-        #[track_caller]
-        pub fn $name(&mut self, x: impl Into<Value>) -> Result<Value> {
-            self.function(stringify!($name), x.into())
-        }
-    )* } };
+    ($($(#[$doc:meta])* $name:ident: $function:ident;)*) => {
+        /// The elementary functions that have a method.
+        #[cfg(test)]
+        pub(super) const FUNCTIONS: &[Elementary] = &[$(Elementary::$function,)*];
+
+        impl Body { $(
+            $(#[$doc])*
+            ///
+            /// # Errors
+            /// When it is not defined for the type.
+            #[track_caller]
+            pub fn $name(&mut self, x: impl Into<Value>) -> Result<Value> {
+                self.function(Elementary::$function, x.into())
+            }
+        )* }
+    };
 }
 functions! {
     /// The square root, correctly rounded.
-    sqrt;
+    sqrt: Sqrt;
     /// One over the square root.
-    rsqrt;
+    rsqrt: Rsqrt;
     /// e to the power of x.
-    exp;
+    exp: Exp;
     /// 2 to the power of x.
-    exp2;
+    exp2: Exp2;
     /// The natural logarithm.
-    log;
+    log: Log;
     /// The logarithm to the base of 2.
-    log2;
+    log2: Log2;
     /// The hyperbolic tangent.
-    tanh;
+    tanh: Tanh;
     /// The error function.
-    erf;
+    erf: Erf;
     /// The sine.
-    sin;
+    sin: Sin;
     /// The cosine.
-    cos;
+    cos: Cos;
     /// The largest integer that is not above x.
-    floor;
+    floor: Floor;
     /// The smallest integer that is not below x.
-    ceil;
+    ceil: Ceil;
     /// The nearest integer, ties to even.
-    round;
+    round: Round;
     /// The integer towards zero.
-    trunc;
+    trunc: Trunc;
 }
 
 impl Body {
@@ -308,9 +315,10 @@ impl Body {
     }
 
     #[track_caller]
-    fn function(&mut self, operation: &'static str, x: Value) -> Result<Value> {
+    fn function(&mut self, function: Elementary, x: Value) -> Result<Value> {
+        let operation = function.name();
         let elem = self.computed(operation, &x)?;
-        if !rules::has_function(operation, elem) {
+        if !rules::has_function(function, elem) {
             return Err(fail(Problem::Undefined { operation, elem }));
         }
         let call = tree::call(tree::name(operation), [x.expr()]);

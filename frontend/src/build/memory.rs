@@ -78,11 +78,11 @@ impl Body {
         value: impl Into<Value>,
     ) -> Result<()> {
         let (operation, elem) = ("update", to.elem);
-        if AtomicKind::updates(how.word(), elem).is_err() {
+        if AtomicKind::updates(how.name(), elem).is_err() {
             return Err(fail(Problem::Undefined { operation, elem }));
         }
         let (target, value) = self.written(operation, to, shape, at, value.into())?;
-        let function = tree::name(&format!("atomic_{}", how.word()));
+        let function = tree::name(&format!("atomic_{}", how.name()));
         let call = tree::call(function, [target, value]);
         self.push(tree::statement(StmtKind::Expr(call)));
         Ok(())

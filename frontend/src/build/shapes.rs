@@ -9,31 +9,7 @@ use crate::rules;
 use cutec_dialects::elem::Elem;
 
 /// How a reduction combines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
-pub enum Reduction {
-    Add,
-    Mul,
-    Min,
-    Max,
-    And,
-    Or,
-    Xor,
-}
-
-impl Reduction {
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Add => "add",
-            Self::Mul => "mul",
-            Self::Min => "min",
-            Self::Max => "max",
-            Self::And => "and",
-            Self::Or => "or",
-            Self::Xor => "xor",
-        }
-    }
-}
+pub use crate::eval::builtins::Operator as Reduction;
 
 impl Body {
     /// Combines along an axis, which stays with extent 1.
@@ -44,13 +20,13 @@ impl Body {
     pub fn reduce(&mut self, how: Reduction, x: impl Into<Value>, axis: usize) -> Result<Value> {
         let (x, operation) = (x.into(), "reduce");
         let (elem, mut shape) = self.shaped(operation, &x)?;
-        if !rules::reduces(how.word(), elem) {
+        if !rules::reduces(how, elem) {
             return Err(fail(Problem::Undefined { operation, elem }));
         }
         let at = self.axis(operation, axis, shape.len())?;
         shape[axis] = 1;
         let args = vec![
-            tree::arg(tree::name(how.word())),
+            tree::arg(tree::name(how.name())),
             tree::arg(x.expr()),
             tree::named("axis", tree::int(at)),
         ];

@@ -469,3 +469,36 @@ proptest! {
         prop_assert_eq!(built.ok(), ir(&kernel, true).ok());
     }
 }
+
+/// Every built-in that computes on tiles can be built: by the method of its name, or as the comment says.
+#[test]
+fn built_ins_of_tiles_have_methods() {
+    use crate::eval::builtins::{Elementary, FAMILIES, Level};
+    assert_eq!(super::elements::FUNCTIONS, Elementary::ALL);
+    let texts = [
+        include_str!("elements.rs"),
+        include_str!("memory.rs"),
+        include_str!("product.rs"),
+        include_str!("shapes.rs"),
+    ]
+    .concat();
+    let elsewhere = [
+        // Of integers known before: `Extent::tiles`; `Loop::tiles`.
+        "ceil_div",
+        "tiles",
+        // The host's.
+        "bits",
+        "static_assert",
+    ];
+    let families = ["numbers", "reductions", "tiles"];
+    let families = FAMILIES.iter().filter(|family| families.contains(&family.name));
+    for builtin in families.flat_map(|family| family.builtins) {
+        let elementary = Elementary::parse(builtin.name).is_some();
+        if builtin.level == Level::Threads || elementary || elsewhere.contains(&builtin.name) {
+            continue;
+        }
+        let method = format!("pub fn {}", builtin.name);
+        let found = texts.contains(&format!("{method}(")) || texts.contains(&format!("{method}<"));
+        assert!(found, "`{}` has no method of `Body`", builtin.name);
+    }
+}

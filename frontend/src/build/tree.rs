@@ -1,6 +1,7 @@
 //! Nodes of the syntax tree. They have no places: [`super::Body::finish`] gives them those of the listing.
 
 use crate::ast::*;
+use crate::eval::builtins;
 use crate::source::{Span, Spanned};
 use std::sync::Arc;
 
@@ -92,7 +93,29 @@ pub(super) fn call(callee: Expr, args: impl IntoIterator<Item = Expr>) -> Expr {
 }
 
 pub(super) fn call_with(callee: Expr, args: Vec<Arg>) -> Expr {
+    debug_assert!(is_of_the_language(&callee, &args), "{callee:?}");
     expr(ExprKind::Call { callee, args })
+}
+
+/// Whether a call is one of a built-in that takes these arguments, of a method, a type, or a clause.
+fn is_of_the_language(callee: &Expr, args: &[Arg]) -> bool {
+    let name = match &*callee.kind {
+        ExprKind::Generic { base, .. } => base.as_name(),
+        ExprKind::Field { .. } => return true,
+        _ => callee.as_name(),
+    };
+    let places = args.iter().filter(|arg| arg.name.is_none()).count();
+    let names: Vec<&str> = args
+        .iter()
+        .filter_map(|arg| Some(&*arg.name.as_ref()?.node))
+        .collect();
+    name.is_some_and(|name| {
+        matches!(&**name, "pipeline" | "align")
+            || crate::eval::is_element_type(name)
+            || builtins::entries(name)
+                .iter()
+                .any(|form| form.takes_like(places, &names))
+    })
 }
 
 pub(super) fn generic(base: &str, args: impl IntoIterator<Item = Expr>) -> Expr {

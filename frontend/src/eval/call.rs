@@ -1,6 +1,5 @@
 //! Calls: functions of the program, conversions, built-ins, methods.
 
-use super::builtins::elsewhere::argument_here;
 use super::exits::returns_by_flag;
 use super::stmt::{Flow, Place};
 use super::values::Value;
@@ -78,8 +77,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
             ExprKind::Name(name) => {
                 let function = self.name(name, target.span);
-                if let Ok(Value::Builtin(builtin)) = function {
-                    self.check_level(builtin, target.span)?;
+                if let Ok(Value::Builtin(builtin)) = function
+                    && let Some(form) = builtins::table::functions(builtin).first()
+                {
+                    self.check_level(form.level, builtin, target.span)?;
                 }
                 if let Ok(Value::Builtin(builtin)) = function
                     && let Some(result) = builtins::call_at_place(self, builtin, args, whole)
@@ -188,9 +189,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     let diagnostic =
                         Diagnostic::error(codes::WRONG_ARGUMENTS, arg.expr.span, message, "here");
                     let help = match names {
-                        [] => argument_here(&call.name, name)
-                            .unwrap_or("it takes no named ones")
-                            .to_owned(),
+                        [] => "it takes no named ones".to_owned(),
                         names => format!(
                             "it takes {}",
                             names
@@ -211,8 +210,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     (a, b) => format!("{a} to {b}"),
                 };
                 let plural = if expected == "1" { "" } else { "s" };
+                let are = if found == 1 { "is" } else { "are" };
                 let message = format!(
-                    "`{}` takes {expected} {what}{plural}, but {found} are given",
+                    "`{}` takes {expected} {what}{plural}, but {found} {are} given",
                     call.name
                 );
                 return self.error(

@@ -1,5 +1,6 @@
 //! Expressions.
 
+use super::builtins::{Level, Register};
 use super::materialize::OpA;
 use super::values::{Scalar, Value, elem_name, elem_of};
 use super::{Evaluator, Result, Stop, builtins, problem};
@@ -335,8 +336,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     fn field(&mut self, base: &'a Expr, name: &Arc<str>, span: Span) -> Result<Value<'c, 'a>> {
         let value = self.expr(base)?;
         match &value {
-            Value::Register(register) => self.register(register, name, span),
-            Value::Builtin("tile") => self.tile_index(name, span),
+            Value::Register(register) => self.register(*register, name, span),
+            Value::Builtin(builtin) if builtins::has_tile_index(builtin) => {
+                self.tile_index(name, span)
+            }
             Value::Error => Err(Stop::Reported),
             other => {
                 let found = other.describe();
@@ -354,22 +357,23 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     /// `thread_idx.x` and the like.
     pub(super) fn register(
         &mut self,
-        register: &str,
+        register: Register,
         axis: &str,
         span: Span,
     ) -> Result<Value<'c, 'a>> {
+        let register_name = register.name();
         let Some(at) = ["x", "y", "z"].iter().position(|name| *name == axis) else {
-            let message = format!("`{register}` has x, y and z, not `{axis}`");
+            let message = format!("`{register_name}` has x, y and z, not `{axis}`");
             return self.error(codes::UNKNOWN_NAME, span, message, "no such field");
         };
-        self.check_level(register, span)?;
+        self.check_level(Level::Threads, register_name, span)?;
         let block = self.block[at];
         let (name, range) = match register {
-            "block_dim" => return Ok(Value::Int(block)),
-            "thread_idx" if block == 1 => return Ok(Value::Int(0)),
-            "thread_idx" => ("tid", Some((0, block))),
-            "block_idx" => ("ctaid", None),
-            _ => ("nctaid", None),
+            Register::BlockDim => return Ok(Value::Int(block)),
+            Register::ThreadIdx if block == 1 => return Ok(Value::Int(0)),
+            Register::ThreadIdx => ("tid", Some((0, block))),
+            Register::BlockIdx => ("ctaid", None),
+            Register::GridDim => ("nctaid", None),
         };
         let ir = self.ir(span)?;
         let mut attrs = Vec::new();

@@ -7,6 +7,7 @@
 //! polynomials.
 
 use super::arith::{number_or_vector, type_text};
+use super::builtins::Elementary;
 use super::values::Value;
 use super::{Evaluator, Result};
 use crate::ast::BinaryOp;
@@ -43,69 +44,49 @@ const ERF_LARGE: [f64; 8] = [
     -3.130279219476506e-5,
 ];
 
-/// The error function of a number known at compile time: its power series, beyond 3 its continued
-/// fraction.
-pub(super) fn erf(x: f64) -> f64 {
-    let size = x.abs();
-    let two_by_root_pi = std::f64::consts::FRAC_2_SQRT_PI;
-    if size < 3.0 {
-        let (mut term, mut sum) = (x, x);
-        for n in 1..80 {
-            term *= -x * x / f64::from(n);
-            sum += term / f64::from(2 * n + 1);
-        }
-        return two_by_root_pi * sum;
-    }
-    let fraction = (1..60)
-        .rev()
-        .fold(size, |rest, n| size + f64::from(n) / 2.0 / rest);
-    let missing = (-size * size).exp() / 2.0 * two_by_root_pi / fraction;
-    if size.is_nan() {
-        x
-    } else {
-        (1.0 - missing).copysign(x)
-    }
-}
-
 impl<'c, 'a> Evaluator<'c, 'a> {
-    /// `name(value)` of run-time floating numbers.
+    /// A function of run-time floating numbers.
     pub(super) fn elementary(
         &mut self,
-        name: &str,
+        function: Elementary,
         value: &Value<'c, 'a>,
         span: Span,
     ) -> Result<Value<'c, 'a>> {
-        let (elem, _) = match parts(value) {
-            Some((_, elem, len)) if elem.is_float() => (elem, len),
+        let name = function.name();
+        let elem = match parts(value) {
+            Some((_, elem, _)) if elem.is_float() => elem,
             _ => return self.expected(&format!("a floating number for `{name}`"), value, span),
         };
-        if name == "erf" && elem == Elem::F32 {
-            return self.error_function(value, span);
-        }
-        if !rules::has_function(name, elem) {
+        if !rules::has_function(function, elem) {
             let help = "convert to f32: the machine has it for f32";
             return self.unsupported(span, &format!("`{name}` of f64"), help);
         }
         if !matches!(elem, Elem::F32 | Elem::F64) {
             let wide = self.convert(Elem::F32, value, span)?;
-            let result = self.elementary(name, &wide, span)?;
+            let result = self.elementary(function, &wide, span)?;
             return self.convert(elem, &result, span);
         }
-        match name {
-            "round" => self.llvm("roundeven", value, false, span),
-            "sqrt" | "floor" | "ceil" | "trunc" => self.llvm(name, value, false, span),
-            "exp2" => self.llvm(EXP2, value, false, span),
-            "sin" | "cos" | "tanh" => self.llvm(name, value, true, span),
-            "exp" => {
+        match function {
+            Elementary::Round => self.llvm("roundeven", value, false, span),
+            Elementary::Sqrt => self.llvm("sqrt", value, false, span),
+            Elementary::Floor => self.llvm("floor", value, false, span),
+            Elementary::Ceil => self.llvm("ceil", value, false, span),
+            Elementary::Trunc => self.llvm("trunc", value, false, span),
+            Elementary::Exp2 => self.llvm(EXP2, value, false, span),
+            Elementary::Sin => self.llvm("sin", value, true, span),
+            Elementary::Cos => self.llvm("cos", value, true, span),
+            Elementary::Tanh => self.llvm("tanh", value, true, span),
+            Elementary::Erf => self.error_function(value, span),
+            Elementary::Exp => {
                 let scaled = self.times(value, std::f64::consts::LOG2_E, span)?;
                 self.llvm(EXP2, &scaled, false, span)
             }
-            "log" => {
+            Elementary::Log => {
                 let log2 = self.llvm(LOG2, value, false, span)?;
                 self.times(&log2, std::f64::consts::LN_2, span)
             }
-            "log2" => self.llvm(LOG2, value, false, span),
-            _ => self.llvm(RSQRT, value, false, span),
+            Elementary::Log2 => self.llvm(LOG2, value, false, span),
+            Elementary::Rsqrt => self.llvm(RSQRT, value, false, span),
         }
     }
 

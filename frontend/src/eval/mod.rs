@@ -22,7 +22,7 @@
 
 mod abi;
 mod arith;
-mod builtins;
+pub mod builtins;
 mod call;
 mod chosen;
 mod control;
@@ -62,7 +62,12 @@ pub(crate) use values::elem_name;
 
 /// Whether the language gives a meaning to a name: that of a type or of a built-in.
 pub(crate) fn is_built_in(name: &str) -> bool {
-    values::elem_of(name).is_some() || builtins::lookup(name).is_some()
+    is_element_type(name) || builtins::lookup(name).is_some()
+}
+
+/// Whether a name is that of an element type.
+pub(crate) fn is_element_type(name: &str) -> bool {
+    values::elem_of(name).is_some()
 }
 
 /// Expressions and statements that one kernel may take to evaluate.

@@ -1,7 +1,7 @@
 //! Errors of the semantics, and those that several places raise, as diagnostics.
 
 use super::values::{Value, copy_atom, kind_and_notation, mma_atom, notation};
-use super::{Evaluator, Scope, Stop};
+use super::{Evaluator, Scope, Stop, builtins};
 use crate::ast::Expr;
 use crate::diagnostics::{Code, Diagnostic, codes};
 use crate::source::Span;
@@ -190,7 +190,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 Some(Value::Scalar(_) | Value::Cute(_) | Value::Vector(_) | Value::Slot(_)) => true,
                 Some(Value::Tile(_)) => true,
                 Some(_) => false,
-                None => matches!(&**name, "thread_idx" | "block_idx" | "grid_dim"),
+                None => builtins::is_of_run_time(name),
             };
             if dynamic && !names.iter().any(|(known, _)| **known == **name) {
                 names.push((name.to_string(), expr.span));

@@ -4,6 +4,7 @@
 //! Each is one `cvt` (PTX ISA, "cvt"); LLVM has no name for most of them, so they are inline assembly.
 
 use super::arith::number_or_vector;
+use super::builtins::{self, Builtin, Kind, Lowering, arg, named};
 use super::call::Call;
 use super::values::{Value, elem_name};
 use super::{Evaluator, Result, Stop};
@@ -13,12 +14,25 @@ use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
 
 /// Names of roundings.
-pub(super) const WORDS: [&str; 4] = ["nearest", "zero", "up", "down"];
+const WORDS: [&str; 4] = ["nearest", "zero", "up", "down"];
+
+/// A conversion: the name of a type, called.
+pub(super) const CONVERSION: &Builtin = &Builtin::new(
+    "type",
+    // Reached through the type's name.
+    Lowering::Call(|_, _| Err(Stop::Reported)),
+    "The number in this type, rounded to the nearest, to an integer towards zero, or as `round` says; with `saturate` an integer takes what fits.",
+)
+.takes(&[
+    arg("x", Kind::Number),
+    named("round", Kind::Word(&WORDS), "…"),
+    named("saturate", Kind::Bool, "false"),
+]);
 
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// `type(value, round = …, saturate = …)`.
     pub(super) fn conversion(&mut self, to: Elem, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-        self.check_args(call, 1..=1, &["round", "saturate"], 0..=0, &[])?;
+        builtins::check(self, CONVERSION, call)?;
         self.has_values(to, call.span)?;
         let Some(arg) = call.arg(0) else {
             return Err(Stop::Reported);

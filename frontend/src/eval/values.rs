@@ -1,5 +1,6 @@
 //! [`Value`]: what an expression is, known at compile time or not.
 
+use super::builtins::Register;
 use crate::ast::Function;
 use crate::source::Span;
 use cutec_dialects::atoms::{CopyAtom, CopyOp, MmaAtom, MmaOp};
@@ -98,8 +99,8 @@ pub enum Value<'c, 'a> {
     /// A variable in registers.
     Slot(Slot<'c>),
     Function(&'a Function),
-    /// `thread_idx` and the like, by name.
-    Register(&'static str),
+    /// `thread_idx` and the like.
+    Register(Register),
     /// A built-in function, by name.
     Builtin(&'static str),
     /// An error was reported here.
@@ -241,7 +242,7 @@ impl<'c, 'a> Value<'c, 'a> {
             Value::Predicate(_) => "a predicate".into(),
             Value::Slot(slot) => format!("a variable of {}", elem_name(slot.elem)),
             Value::Function(function) => format!("the function `{}`", function.name.node),
-            Value::Register(name) => format!("`{name}`"),
+            Value::Register(register) => format!("`{}`", register.name()),
             Value::Builtin(name) => format!("the built-in `{name}`"),
             Value::Error => "an error".into(),
         }

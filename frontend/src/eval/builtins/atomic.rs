@@ -8,43 +8,64 @@ use crate::eval::materialize::OpA;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
 
-/// Each name with its kind in the IR.
-const KINDS: [(&str, &str); 8] = [
-    ("atomic_add", "add"),
-    ("atomic_min", "min"),
-    ("atomic_max", "max"),
-    ("atomic_and", "and"),
-    ("atomic_or", "or"),
-    ("atomic_xor", "xor"),
-    ("atomic_exchange", "exchange"),
-    ("atomic_cas", "cas"),
-];
-pub(super) const NAMES: [&str; 8] = {
-    let mut names = [""; 8];
-    let mut at = 0;
-    while at < names.len() {
-        names[at] = KINDS[at].0;
-        at += 1;
-    }
-    names
-};
+use super::builtin::{Builtin, Kind, Level, LowerPlace, Lowering, Parameter, arg};
 
-/// `atomic_add(t[i], x)`, `atomic_cas(t[i], expected, x)`; `None` for any other name. The first
-/// argument names a place: it is not evaluated.
-pub(in crate::eval) fn call<'c, 'a>(
-    ev: &mut Evaluator<'c, 'a>,
-    name: &str,
-    args: &'a [Arg],
-    whole: &'a Expr,
-) -> Option<Result<Value<'c, 'a>>> {
-    let (name, kind) = KINDS.iter().find(|(known, _)| *known == name)?;
-    Some(update(ev, name, kind, args, whole))
+const PLACE: Parameter = arg("place", Kind::Place);
+const X: Parameter = arg("x", Kind::Number);
+
+const fn atomic(name: &'static str, lower: LowerPlace, documentation: &'static str) -> Builtin {
+    Builtin::new(name, Lowering::Place(lower), documentation).takes(&[PLACE, X])
 }
+
+pub(super) const TABLE: &[Builtin] = &[
+    atomic(
+        "atomic_add",
+        |ev, args, whole| update(ev, ("atomic_add", "add"), args, whole),
+        "Adds x. Of i32, i64, f16, bf16, f32, f64.",
+    ),
+    atomic(
+        "atomic_min",
+        |ev, args, whole| update(ev, ("atomic_min", "min"), args, whole),
+        "Leaves the smaller one. Of i32, i64, f32, f64.",
+    ),
+    atomic(
+        "atomic_max",
+        |ev, args, whole| update(ev, ("atomic_max", "max"), args, whole),
+        "Leaves the larger one. Of i32, i64, f32, f64.",
+    ),
+    atomic(
+        "atomic_and",
+        |ev, args, whole| update(ev, ("atomic_and", "and"), args, whole),
+        "Leaves the bits that both have. Of i32, i64.",
+    ),
+    atomic(
+        "atomic_or",
+        |ev, args, whole| update(ev, ("atomic_or", "or"), args, whole),
+        "Leaves the bits that one of both has. Of i32, i64.",
+    ),
+    atomic(
+        "atomic_xor",
+        |ev, args, whole| update(ev, ("atomic_xor", "xor"), args, whole),
+        "Leaves the bits that just one of both has. Of i32, i64.",
+    ),
+    atomic(
+        "atomic_exchange",
+        |ev, args, whole| update(ev, ("atomic_exchange", "exchange"), args, whole),
+        "Leaves x. Of i32, i64, f32, f64.",
+    )
+    .at(Level::Threads),
+    Builtin::new(
+        "atomic_cas",
+        Lowering::Place(|ev, args, whole| update(ev, ("atomic_cas", "cas"), args, whole)),
+        "Leaves x where what is there equals `expected`. Of i32, i64.",
+    )
+    .at(Level::Threads)
+    .takes(&[PLACE, arg("expected", Kind::Number), X]),
+];
 
 fn update<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
-    name: &'static str,
-    kind: &'static str,
+    (name, kind): (&'static str, &'static str),
     args: &'a [Arg],
     whole: &'a Expr,
 ) -> Result<Value<'c, 'a>> {
@@ -78,8 +99,7 @@ fn update<'c, 'a>(
     let coord = ev.coordinate(indices);
     let call = ev.arguments(name.into(), span, span, &[], rest);
     let (view, coord, call) = (view?, coord?, call?);
-    let count = if kind == "cas" { 2 } else { 1 };
-    ev.check_args(&call, count..=count, &[], 0..=0, &[])?;
+    super::arguments::chosen(ev, &super::table::functions(name), &call, 1)?;
     let Some(elem) = view.as_view().map(|(_, view)| view.ptr.elem) else {
         return ev.expected("a tensor to update", &view, base.span);
     };

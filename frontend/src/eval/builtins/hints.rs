@@ -1,6 +1,7 @@
 //! What accesses to global memory ask of the caches: `cache = streaming`, `prefetch = 128`,
 //! `evict = first`.
 
+use super::builtin::{Kind, Parameter, named};
 use crate::eval::call::ArgValue;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result};
@@ -8,8 +9,24 @@ use cutec_dialects::hints::{CacheHint, Hints};
 
 /// Names of the arguments.
 pub(super) const KEYS: [&str; 3] = ["cache", "prefetch", "evict"];
-/// Names for the eviction priority; those for caches are [`CacheHint::NAMES`] and `always`.
-pub(super) const WORDS: [&str; 2] = ["first", "last"];
+
+/// `always`, and the names of [`CacheHint`].
+const CACHES: [&str; CacheHint::NAMES.len() + 1] = {
+    let mut words = ["always"; CacheHint::NAMES.len() + 1];
+    let mut at = 0;
+    while at < CacheHint::NAMES.len() {
+        words[at + 1] = CacheHint::NAMES[at];
+        at += 1;
+    }
+    words
+};
+
+/// `cache = …`
+pub(super) const CACHE: Parameter = named("cache", Kind::Word(&CACHES), "always");
+/// `prefetch = …`
+pub(super) const PREFETCH: Parameter = named("prefetch", Kind::Integer, "…");
+/// `evict = …`
+pub(super) const EVICT: Parameter = named("evict", Kind::Word(&["first", "last"]), "…");
 
 /// The hints among arguments, of these keys.
 pub(super) fn of<'c, 'a>(
@@ -31,7 +48,7 @@ pub(super) fn of<'c, 'a>(
         };
         if !hints.set(key, &text) {
             let what = match key {
-                "cache" => format!("`always`, `{}`", CacheHint::NAMES.join("`, `")),
+                "cache" => format!("`{}`", CACHES.join("`, `")),
                 "prefetch" => "64, 128 or 256 bytes".to_owned(),
                 _ => "`first` or `last`".to_owned(),
             };

@@ -1,6 +1,5 @@
 //! Layouts: accessors and the algebra, each one operation of the `cute` dialect.
 
-use crate::diagnostics::codes;
 use crate::eval::call::Call;
 use crate::eval::materialize::OpA;
 use crate::eval::values::Value;
@@ -8,83 +7,156 @@ use crate::eval::{Evaluator, Result};
 use cutec_dialects::value::{TupleKind, Val};
 use cutec_layout::{AnyLayout, Tree};
 
-/// Operations of the layout algebra, with the number of their operands.
-const ALGEBRA: [(&str, usize, usize); 16] = [
-    ("coalesce", 1, 1),
-    ("flatten", 1, 1),
-    ("composition", 2, 2),
-    ("complement", 2, 2),
-    ("right_inverse", 1, 1),
-    ("left_inverse", 1, 1),
-    ("logical_divide", 2, 2),
-    ("zipped_divide", 2, 2),
-    ("tiled_divide", 2, 2),
-    ("flat_divide", 2, 2),
-    ("logical_product", 2, 2),
-    ("blocked_product", 2, 2),
-    ("raked_product", 2, 2),
-    ("tile_to_shape", 2, 2),
-    ("cosize", 1, 1),
-    ("crd2idx", 2, 2),
+use super::builtin::{Builtin, Kind, Lowering, Parameter, arg, rest};
+
+/// Modes as generic arguments: a path that goes inward.
+const PATH: &[Parameter] = &[rest("modes", Kind::Integer)];
+/// One argument that has modes.
+const OF: &[Parameter] = &[arg("x", Kind::Shaped)];
+
+pub(super) const TABLE: &[Builtin] = &[
+    Builtin::new("size", Lowering::Call(size), "The number of elements, of a mode where modes are given.")
+        .generic(PATH)
+        .takes(OF),
+    Builtin::new("shape", Lowering::Call(shape), "The extents, of a mode where modes are given.")
+        .generic(PATH)
+        .takes(OF),
+    Builtin::new("stride", Lowering::Call(stride), "The strides, of a mode where modes are given.")
+        .generic(PATH)
+        .takes(OF),
+    Builtin::new("get", Lowering::Call(get), "A mode of a layout or a tuple; a path of modes goes inward.")
+        .generic(PATH)
+        .takes(OF),
+    Builtin::new("layout", Lowering::Call(layout), "The layout of a tensor, of a mode where modes are given.")
+        .generic(PATH)
+        .takes(OF),
+    Builtin::new(
+        "layout",
+        Lowering::Call(ordered),
+        "The layout of a shape: `row` is compact with the last mode fastest, `col` with the first; or these strides.",
+    )
+    .takes(&[arg("shape", Kind::Shape), arg("order", Kind::Order)]),
+    Builtin::new("rank", Lowering::Call(rank), "The number of modes, of a mode where modes are given.")
+        .generic(PATH)
+        .takes(OF),
+    Builtin::new("is_static", Lowering::Call(is_static), "Whether a value is known while compiling.")
+        .takes(&[arg("x", Kind::Any)]),
+    Builtin::new(
+        "cosize",
+        Lowering::Call(|ev, call| algebra(ev, call, "cosize", &[0])),
+        "One more than the largest index that the layout gives.",
+    )
+    .takes(&[arg("layout", Kind::Layout)]),
+    Builtin::new(
+        "coalesce",
+        Lowering::Call(|ev, call| algebra(ev, call, "coalesce", &[])),
+        "The same function with as few modes as possible.",
+    )
+    .takes(&[arg("layout", Kind::Shaped)]),
+    Builtin::new(
+        "flatten",
+        Lowering::Call(|ev, call| algebra(ev, call, "flatten", &[])),
+        "The same without nesting.",
+    )
+    .takes(&[arg("layout", Kind::Shaped)]),
+    Builtin::new(
+        "composition",
+        Lowering::Call(|ev, call| algebra(ev, call, "composition", &[0])),
+        "`outer o inner`: the layout that first applies the inner one.",
+    )
+    .takes(&[arg("outer", Kind::Layout), arg("inner", Kind::Layout)]),
+    Builtin::new(
+        "complement",
+        Lowering::Call(|ev, call| algebra(ev, call, "complement", &[0])),
+        "The layout of what a layout leaves out, up to a size.",
+    )
+    .takes(&[arg("layout", Kind::Layout), arg("size", Kind::Shape)]),
+    Builtin::new(
+        "right_inverse",
+        Lowering::Call(|ev, call| algebra(ev, call, "right_inverse", &[0])),
+        "The layout that gives for an index the coordinate that has it.",
+    )
+    .takes(&[arg("layout", Kind::Layout)]),
+    Builtin::new(
+        "left_inverse",
+        Lowering::Call(|ev, call| algebra(ev, call, "left_inverse", &[0])),
+        "The layout that undoes an injective one.",
+    )
+    .takes(&[arg("layout", Kind::Layout)]),
+    Builtin::new(
+        "logical_divide",
+        Lowering::Call(|ev, call| algebra(ev, call, "logical_divide", &[])),
+        "Each mode as (within a tile, tiles).",
+    )
+    .takes(&[arg("x", Kind::Shaped), arg("tiler", Kind::Tiler)]),
+    Builtin::new(
+        "zipped_divide",
+        Lowering::Call(|ev, call| algebra(ev, call, "zipped_divide", &[])),
+        "A tile in the first mode, the tiles in the second: `((tile), (tiles))`.",
+    )
+    .takes(&[arg("x", Kind::Shaped), arg("tiler", Kind::Tiler)]),
+    Builtin::new(
+        "tiled_divide",
+        Lowering::Call(|ev, call| algebra(ev, call, "tiled_divide", &[])),
+        "A tile in the first mode, then a mode of tiles for each of the layout.",
+    )
+    .takes(&[arg("x", Kind::Shaped), arg("tiler", Kind::Tiler)]),
+    Builtin::new(
+        "flat_divide",
+        Lowering::Call(|ev, call| algebra(ev, call, "flat_divide", &[])),
+        "The modes of a tile, then those of the tiles.",
+    )
+    .takes(&[arg("x", Kind::Shaped), arg("tiler", Kind::Tiler)]),
+    Builtin::new(
+        "logical_product",
+        Lowering::Call(|ev, call| algebra(ev, call, "logical_product", &[0])),
+        "The block, repeated as the tiler says: `(block, tiles)`.",
+    )
+    .takes(&[arg("block", Kind::Layout), arg("tiler", Kind::Layout)]),
+    Builtin::new(
+        "blocked_product",
+        Lowering::Call(|ev, call| algebra(ev, call, "blocked_product", &[0, 1])),
+        "The block, repeated, mode by mode, with the blocks side by side.",
+    )
+    .takes(&[arg("block", Kind::Layout), arg("tiler", Kind::Layout)]),
+    Builtin::new(
+        "raked_product",
+        Lowering::Call(|ev, call| algebra(ev, call, "raked_product", &[0, 1])),
+        "The block, repeated, mode by mode, with the blocks interleaved.",
+    )
+    .takes(&[arg("block", Kind::Layout), arg("tiler", Kind::Layout)]),
+    Builtin::new(
+        "tile_to_shape",
+        Lowering::Call(|ev, call| algebra(ev, call, "tile_to_shape", &[0])),
+        "The block, repeated until it fills a shape.",
+    )
+    .takes(&[arg("block", Kind::Layout), arg("shape", Kind::Shape)]),
+    Builtin::new(
+        "crd2idx",
+        Lowering::Call(|ev, call| algebra(ev, call, "crd2idx", &[1])),
+        "The index of a coordinate; also `layout[coordinate]`.",
+    )
+    .takes(&[arg("coordinate", Kind::Coordinate), arg("layout", Kind::Layout)]),
+    Builtin::new(
+        "group_modes",
+        Lowering::Call(group_modes),
+        "The modes from the first up to the last, which is not among them, as one.",
+    )
+    .generic(&[arg("first", Kind::Integer), arg("last", Kind::Integer)])
+    .takes(OF),
+    Builtin::new("select", Lowering::Call(select), "These modes of a layout or a tuple.")
+        .generic(&[arg("mode", Kind::Integer), rest("modes", Kind::Integer)])
+        .takes(OF),
 ];
 
-pub(super) const NAMES: [&str; 16] = {
-    let mut names = [""; 16];
-    let mut at = 0;
-    while at < 16 {
-        names[at] = ALGEBRA[at].0;
-        at += 1;
-    }
-    names
-};
-pub(super) const OTHERS: [&str; 8] = [
-    "is_static",
-    "size",
-    "rank",
-    "shape",
-    "stride",
-    "layout",
-    "get",
-    "group_modes",
-];
-
-pub(super) fn call<'c, 'a>(
-    ev: &mut Evaluator<'c, 'a>,
-    name: &'static str,
-    call: &Call<'c, 'a>,
-) -> Option<Result<Value<'c, 'a>>> {
-    if let Some((_, least, most)) = ALGEBRA.iter().find(|(known, ..)| *known == name) {
-        return Some(algebra(ev, name, call, *least, *most));
-    }
-    Some(match name {
-        "size" | "shape" | "get" | "stride" => accessor(ev, name, call),
-        "is_static" => is_static(ev, call),
-        "rank" => rank(ev, call),
-        "layout" => layout(ev, call),
-        "group_modes" => modes_of(ev, name, call),
-        "select" if !call.generics.is_empty() => modes_of(ev, name, call),
-        _ => return None,
-    })
-}
-
+/// An operation of the layout algebra. Where it wants a layout, a shape stands for the compact layout of it.
 fn algebra<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
-    name: &str,
     call: &Call<'c, 'a>,
-    least: usize,
-    most: usize,
+    operation: &'static str,
+    wants_layout: &[usize],
 ) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, least..=most, &[], 0..=0, &[])?;
     let mut operands = call.positional();
-    // Where the algebra wants a layout, a shape stands for the compact layout of it.
-    let wants_layout: &[usize] = match name {
-        "logical_product" => &[0],
-        "blocked_product" | "raked_product" => &[0, 1],
-        "composition" | "complement" | "right_inverse" | "left_inverse" | "cosize"
-        | "tile_to_shape" => &[0],
-        "crd2idx" => &[1],
-        _ => &[],
-    };
     for at in wants_layout {
         if let (Value::Int(_) | Value::Tuple(_) | Value::Scalar(_), Some(arg)) =
             (&operands[*at], call.arg(*at))
@@ -92,7 +164,7 @@ fn algebra<'c, 'a>(
             operands[*at] = ev.layout_of(&operands[*at].clone(), arg.expr.span)?;
         }
     }
-    ev.op(name, name, &operands, &OpA::default(), call.span)
+    ev.op(operation, operation, &operands, &OpA::default(), call.span)
 }
 
 /// The generic arguments as modes.
@@ -107,33 +179,50 @@ fn modes<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Vec<
     Ok(modes)
 }
 
-fn accessor<'c, 'a>(
-    ev: &mut Evaluator<'c, 'a>,
-    name: &str,
-    call: &Call<'c, 'a>,
-) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 1..=1, &[], 0..=usize::MAX, &[])?;
+fn size<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     let path = modes(ev, call)?;
-    let operands = call.positional();
-    match name {
-        "size" => ev.op("size", "size", &operands, &OpA::mode(path), call.span),
-        "get" => ev.op("get", "get", &operands, &OpA::mode(path), call.span),
-        _ => {
-            let mut value = operands.into_iter().next().unwrap_or(Value::Error);
-            if !path.is_empty() {
-                value = ev.op("get", name, &[value], &OpA::mode(path), call.span)?;
-            }
-            if name == "shape" {
-                // A shape is its own.
-                if matches!(&value, Value::Cute(cute) if matches!(cute.val, Val::Tuple(TupleKind::Shape, _)))
-                {
-                    return Ok(value);
-                }
-                return ev.op("get_shape", "shape", &[value], &OpA::default(), call.span);
-            }
-            let value = layout_of(ev, &value, call)?;
-            ev.op("get_stride", "stride", &[value], &OpA::default(), call.span)
-        }
+    ev.op(
+        "size",
+        "size",
+        &call.positional(),
+        &OpA::mode(path),
+        call.span,
+    )
+}
+
+fn get<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let path = modes(ev, call)?;
+    ev.op(
+        "get",
+        "get",
+        &call.positional(),
+        &OpA::mode(path),
+        call.span,
+    )
+}
+
+fn shape<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let value = part(ev, call)?;
+    // A shape is its own.
+    if matches!(&value, Value::Cute(cute) if matches!(cute.val, Val::Tuple(TupleKind::Shape, _))) {
+        return Ok(value);
+    }
+    ev.op("get_shape", "shape", &[value], &OpA::default(), call.span)
+}
+
+fn stride<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let value = part(ev, call)?;
+    let value = layout_of(ev, &value, call)?;
+    ev.op("get_stride", "stride", &[value], &OpA::default(), call.span)
+}
+
+/// The argument, or the part of it to which a path of modes leads.
+fn part<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let path = modes(ev, call)?;
+    let value = call.positional().remove(0);
+    match path.is_empty() {
+        true => Ok(value),
+        false => ev.op("get", &call.name, &[value], &OpA::mode(path), call.span),
     }
 }
 
@@ -156,26 +245,14 @@ fn layout_of<'c, 'a>(
 }
 
 fn layout<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 1..=2, &[], 0..=usize::MAX, &[])?;
-    let path = modes(ev, call)?;
-    let mut operands = call.positional();
-    if let [shape, order] = operands.as_slice() {
-        return ordered(ev, &shape.clone(), &order.clone(), call);
-    }
-    let mut value = operands.remove(0);
-    if !path.is_empty() {
-        value = ev.op("get", "layout", &[value], &OpA::mode(path), call.span)?;
-    }
+    let value = part(ev, call)?;
     layout_of(ev, &value, call)
 }
 
 /// `layout(shape, row)`, `layout(shape, col)`, `layout(shape, stride)`.
-fn ordered<'c, 'a>(
-    ev: &mut Evaluator<'c, 'a>,
-    shape: &Value<'c, 'a>,
-    order: &Value<'c, 'a>,
-    call: &Call<'c, 'a>,
-) -> Result<Value<'c, 'a>> {
+fn ordered<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let operands = call.positional();
+    let (shape, order) = (&operands[0], &operands[1]);
     match order {
         Value::Str(text) if &**text == "col" => ev.layout_of(shape, call.span),
         Value::Str(text) if &**text == "row" => {
@@ -202,8 +279,7 @@ fn ordered<'c, 'a>(
     }
 }
 
-fn is_static<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 1..=1, &[], 0..=0, &[])?;
+fn is_static<'c, 'a>(_: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     fn known(value: &Value) -> bool {
         match value {
             Value::Tuple(parts) | Value::Array(parts) => parts.iter().all(known),
@@ -217,12 +293,7 @@ fn is_static<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<
 }
 
 fn rank<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 1..=1, &[], 0..=usize::MAX, &[])?;
-    let path = modes(ev, call)?;
-    let mut value = call.positional().remove(0);
-    if !path.is_empty() {
-        value = ev.op("get", "rank", &[value], &OpA::mode(path), call.span)?;
-    }
+    let value = part(ev, call)?;
     let rank = match &value {
         Value::Int(_) | Value::Scalar(_) => 1,
         Value::Tuple(parts) => parts.len(),
@@ -239,20 +310,24 @@ fn rank<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
     Ok(Value::Int(rank as i64))
 }
 
-fn modes_of<'c, 'a>(
-    ev: &mut Evaluator<'c, 'a>,
-    name: &str,
-    call: &Call<'c, 'a>,
-) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 1..=1, &[], 1..=usize::MAX, &[])?;
+fn group_modes<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     let path = modes(ev, call)?;
-    if name == "group_modes" && path.len() != 2 {
-        return ev.error(
-            codes::WRONG_ARGUMENTS,
-            call.span,
-            "`group_modes<first, last>` takes a range of modes",
-            "here",
-        );
-    }
-    ev.op(name, name, &call.positional(), &OpA::mode(path), call.span)
+    ev.op(
+        "group_modes",
+        "group_modes",
+        &call.positional(),
+        &OpA::mode(path),
+        call.span,
+    )
+}
+
+fn select<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let path = modes(ev, call)?;
+    ev.op(
+        "select",
+        "select",
+        &call.positional(),
+        &OpA::mode(path),
+        call.span,
+    )
 }

@@ -8,66 +8,170 @@ use crate::eval::{Evaluator, Result, Stop};
 use crate::source::Span;
 use cutec_dialects::elem::Elem;
 
-pub(super) const NAMES: [&str; 22] = [
-    "min",
-    "max",
-    "abs",
-    "select",
-    "ceil_div",
-    "sqrt",
-    "rsqrt",
-    "exp",
-    "exp2",
-    "log",
-    "log2",
-    "tanh",
-    "erf",
-    "sin",
-    "cos",
-    "floor",
-    "ceil",
-    "round",
-    "trunc",
-    "fma",
-    "bits",
-    "static_assert",
-];
+use super::builtin::{Builtin, Kind, LowerCall, Lowering, Parameter, arg, optional, rest};
+use super::elementary::Elementary;
 
-pub(super) fn call<'c, 'a>(
-    ev: &mut Evaluator<'c, 'a>,
-    name: &'static str,
-    call: &Call<'c, 'a>,
-) -> Option<Result<Value<'c, 'a>>> {
-    Some(match name {
-        "min" | "max" => extreme(ev, name, call),
-        "abs" => abs(ev, call),
-        "select" => select(ev, call),
-        "ceil_div" => ceil_div(ev, call),
-        "fma" => fma(ev, call),
-        "bits" => super::elem_arg(ev, &as_generic(call), 0).map(|elem| Value::Int(elem.bits())),
-        "static_assert" => static_assert(ev, call),
-        "sqrt" | "rsqrt" | "exp" | "exp2" | "log" | "log2" | "tanh" | "erf" | "sin" | "cos"
-        | "floor" | "ceil" | "round" | "trunc" => function(ev, name, call),
-        _ => return None,
-    })
+/// A function of one floating number.
+const fn elementary(
+    function: Elementary,
+    lower: LowerCall,
+    documentation: &'static str,
+) -> Builtin {
+    Builtin::new(function.name(), Lowering::Elementwise(lower), documentation).takes(X)
 }
 
-/// `bits(f16)` is `bits<f16>`.
-fn as_generic<'c, 'a>(call: &Call<'c, 'a>) -> Call<'c, 'a> {
-    Call {
-        name: call.name.clone(),
-        name_span: call.name_span,
-        span: call.span,
-        generics: call.generics.iter().chain(&call.args).cloned().collect(),
-        args: Vec::new(),
+const X: &[Parameter] = &[arg("x", Kind::Number)];
+
+pub(super) const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "min",
+        Lowering::Elementwise(|ev, call| extreme(ev, true, call)),
+        "The smallest; NaN where an operand is NaN.",
+    )
+    .takes(&[
+        arg("a", Kind::Number),
+        arg("b", Kind::Number),
+        rest("more", Kind::Number),
+    ]),
+    Builtin::new(
+        "max",
+        Lowering::Elementwise(|ev, call| extreme(ev, false, call)),
+        "The largest; NaN where an operand is NaN.",
+    )
+    .takes(&[
+        arg("a", Kind::Number),
+        arg("b", Kind::Number),
+        rest("more", Kind::Number),
+    ]),
+    Builtin::new("abs", Lowering::Elementwise(abs), "The absolute value.")
+        .takes(&[arg("x", Kind::Number)]),
+    Builtin::new(
+        "select",
+        Lowering::Elementwise(select),
+        "`a` where the condition holds, else `b`; both are evaluated.",
+    )
+    .takes(&[
+        arg("condition", Kind::Bool),
+        arg("a", Kind::Number),
+        arg("b", Kind::Number),
+    ]),
+    Builtin::new(
+        "ceil_div",
+        Lowering::Elementwise(ceil_div),
+        "The quotient of integers, rounded up; also of tuples, part by part.",
+    )
+    .takes(&[arg("a", Kind::Integer), arg("b", Kind::Integer)]),
+    Builtin::new(
+        "fma",
+        Lowering::Elementwise(fma),
+        "`a * b + c` of floating numbers, rounded once.",
+    )
+    .takes(&[
+        arg("a", Kind::Number),
+        arg("b", Kind::Number),
+        arg("c", Kind::Number),
+    ]),
+    elementary(
+        Elementary::Sqrt,
+        |ev, call| function(ev, Elementary::Sqrt, call),
+        "The square root, correctly rounded.",
+    ),
+    elementary(
+        Elementary::Rsqrt,
+        |ev, call| function(ev, Elementary::Rsqrt, call),
+        "One over the square root, by `rsqrt.approx.f32`.",
+    ),
+    elementary(
+        Elementary::Exp,
+        |ev, call| function(ev, Elementary::Exp, call),
+        "e to the power of x, by `ex2.approx.ftz.f32`: 0 for what is below 2⁻¹²⁶.",
+    ),
+    elementary(
+        Elementary::Exp2,
+        |ev, call| function(ev, Elementary::Exp2, call),
+        "2 to the power of x, by `ex2.approx.ftz.f32`: 0 for what is below 2⁻¹²⁶.",
+    ),
+    elementary(
+        Elementary::Log,
+        |ev, call| function(ev, Elementary::Log, call),
+        "The natural logarithm, by `lg2.approx.f32`.",
+    ),
+    elementary(
+        Elementary::Log2,
+        |ev, call| function(ev, Elementary::Log2, call),
+        "The logarithm to the base of 2, by `lg2.approx.f32`.",
+    ),
+    elementary(
+        Elementary::Tanh,
+        |ev, call| function(ev, Elementary::Tanh, call),
+        "The hyperbolic tangent, by `tanh.approx.f32`.",
+    ),
+    elementary(
+        Elementary::Erf,
+        |ev, call| function(ev, Elementary::Erf, call),
+        "The error function, within 3 units in the last place of f32.",
+    ),
+    elementary(
+        Elementary::Sin,
+        |ev, call| function(ev, Elementary::Sin, call),
+        "The sine, by `sin.approx.f32`.",
+    ),
+    elementary(
+        Elementary::Cos,
+        |ev, call| function(ev, Elementary::Cos, call),
+        "The cosine, by `cos.approx.f32`.",
+    ),
+    elementary(
+        Elementary::Floor,
+        |ev, call| function(ev, Elementary::Floor, call),
+        "The largest integer that is not above x, as a floating number.",
+    ),
+    elementary(
+        Elementary::Ceil,
+        |ev, call| function(ev, Elementary::Ceil, call),
+        "The smallest integer that is not below x, as a floating number.",
+    ),
+    elementary(
+        Elementary::Round,
+        |ev, call| function(ev, Elementary::Round, call),
+        "The nearest integer, ties to even, as a floating number.",
+    ),
+    elementary(
+        Elementary::Trunc,
+        |ev, call| function(ev, Elementary::Trunc, call),
+        "x rounded towards zero to an integer, as a floating number.",
+    ),
+    Builtin::new(
+        "bits",
+        Lowering::Call(bits),
+        "The bits of an element of a type; also `bits<type>()`.",
+    )
+    .takes(&[arg("type", Kind::ElementType)]),
+    Builtin::new(
+        "bits",
+        Lowering::Call(bits),
+        "The bits of an element of a type.",
+    )
+    .generic(&[arg("type", Kind::ElementType)]),
+    Builtin::new(
+        "static_assert",
+        Lowering::Call(static_assert),
+        "Refuses to compile where the condition, which must be known while compiling, is false.",
+    )
+    .takes(&[arg("condition", Kind::Bool), optional("text", Kind::Text)]),
+];
+
+/// `bits(f16)` or `bits<f16>()`.
+fn bits<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let given = call.generics.iter().chain(&call.args).next();
+    match given.map(|arg| (arg.value.clone(), arg.expr.span)) {
+        Some((Value::Type(elem), _)) => Ok(Value::Int(elem.bits())),
+        Some((other, span)) => ev.expected("an element type", &other, span),
+        None => Err(Stop::Reported),
     }
 }
 
-fn two<'c, 'a>(
-    ev: &mut Evaluator<'c, 'a>,
-    call: &Call<'c, 'a>,
-) -> Result<[(Value<'c, 'a>, Span); 2]> {
-    ev.check_args(call, 2..=2, &[], 0..=0, &[])?;
+fn two<'c, 'a>(call: &Call<'c, 'a>) -> Result<[(Value<'c, 'a>, Span); 2]> {
     let part = |arg: &ArgValue<'c, 'a>| (arg.value.clone(), arg.expr.span);
     match call.args.as_slice() {
         [a, b] => Ok([part(a), part(b)]),
@@ -78,11 +182,9 @@ fn two<'c, 'a>(
 /// `min(a, b, …)`, `max(a, b, …)`; of floating numbers NaN wins.
 fn extreme<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
-    name: &str,
+    smaller: bool,
     call: &Call<'c, 'a>,
 ) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 2..=usize::MAX, &[], 0..=0, &[])?;
-    let smaller = name == "min";
     let mut args = call
         .args
         .iter()
@@ -126,7 +228,6 @@ pub(super) fn extreme_of<'c, 'a>(
 }
 
 fn abs<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 1..=1, &[], 0..=0, &[])?;
     let value = ev.operand(&call.positional()[0], call.span)?;
     match &value {
         Value::Int(value) => match value.checked_abs() {
@@ -145,7 +246,6 @@ fn abs<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<
 
 /// `select(c, a, b)`: both are evaluated.
 fn select<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 3..=3, &[], 0..=0, &[])?;
     let [condition, a, b] = call.args.as_slice() else {
         return Err(Stop::Reported);
     };
@@ -171,7 +271,7 @@ fn select<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Val
 
 /// `ceil_div(a, b)`, also of tuples.
 fn ceil_div<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    let [a, b] = two(ev, call)?;
+    let [a, b] = two(call)?;
     ceil_div_each(ev, a, b, call.span)
 }
 
@@ -195,7 +295,6 @@ fn ceil_div_each<'c, 'a>(
 
 /// `fma(a, b, c)`: `a * b + c`, rounded once.
 fn fma<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 3..=3, &[], 0..=0, &[])?;
     let [a, b, c] = call.args.as_slice() else {
         return Err(Stop::Reported);
     };
@@ -221,10 +320,9 @@ fn fma<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<
 
 fn function<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
-    name: &str,
+    function: Elementary,
     call: &Call<'c, 'a>,
 ) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 1..=1, &[], 0..=0, &[])?;
     let value = ev.operand(&call.positional()[0], call.span)?;
     let known = match &value {
         Value::Int(value) => Some(*value as f64),
@@ -232,28 +330,12 @@ fn function<'c, 'a>(
         _ => None,
     };
     if let Some(x) = known {
-        return Ok(Value::Float(match name {
-            "sqrt" => x.sqrt(),
-            "rsqrt" => 1.0 / x.sqrt(),
-            "exp" => x.exp(),
-            "exp2" => x.exp2(),
-            "log" => x.ln(),
-            "log2" => x.log2(),
-            "tanh" => x.tanh(),
-            "erf" => crate::eval::intrinsic::erf(x),
-            "sin" => x.sin(),
-            "cos" => x.cos(),
-            "floor" => x.floor(),
-            "round" => x.round_ties_even(),
-            "trunc" => x.trunc(),
-            _ => x.ceil(),
-        }));
+        return Ok(Value::Float(function.evaluate(x)));
     }
-    ev.elementary(name, &value, call.span)
+    ev.elementary(function, &value, call.span)
 }
 
 fn static_assert<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 1..=2, &[], 0..=0, &[])?;
     let Some(condition) = call.arg(0) else {
         return Err(Stop::Reported);
     };

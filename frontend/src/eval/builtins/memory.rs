@@ -1,5 +1,6 @@
 //! Moving data and multiplying it: copies, gemm, barriers.
 
+use super::builtin::{Builtin, Kind, Level, LowerCall, Lowering, Parameter, arg, named};
 use super::hints;
 use super::warp::WARP;
 use crate::diagnostics::codes;
@@ -9,44 +10,41 @@ use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
 use cutec_dialects::elem::Elem;
 
-pub(super) const NAMES: [&str; 11] = [
-    "copy",
-    "autovec_copy",
-    "gemm",
-    "fill",
-    "store",
-    "load",
-    "barrier",
-    "barrier_arrive",
-    "warp_barrier",
-    "cp_async_commit",
-    "cp_async_wait",
-];
+const SOURCE: Parameter = arg("source", Kind::View);
+const DESTINATION: Parameter = arg("destination", Kind::View);
 
-pub(super) fn call<'c, 'a>(
-    ev: &mut Evaluator<'c, 'a>,
-    name: &'static str,
-    call: &Call<'c, 'a>,
-) -> Option<Result<Value<'c, 'a>>> {
-    Some(match name {
-        "copy" => copy(ev, call),
-        "autovec_copy" => autovec_copy(ev, call),
-        "gemm" => gemm(ev, call),
-        "fill" | "store" => store(ev, call),
-        "load" => load(ev, call),
-        "barrier" if call.args.is_empty() => plain(ev, call, "nvvm.barrier0"),
-        "barrier" => named_barrier(ev, call, true),
-        "barrier_arrive" => named_barrier(ev, call, false),
-        "warp_barrier" => warp_barrier(ev, call),
-        "cp_async_commit" => plain(ev, call, "nvvm.cp.async.commit.group"),
-        "cp_async_wait" => cp_async_wait(ev, call),
-        _ => return None,
-    })
+const fn of_threads(name: &'static str, lower: LowerCall, documentation: &'static str) -> Builtin {
+    Builtin::new(name, Lowering::Call(lower), documentation).at(Level::Threads)
 }
+
+pub(super) const TABLE: &[Builtin] = &[
+    of_threads("copy", copy, "Copies by an atom. Where `pred` is false, zeros go to shared memory and registers, nothing to global memory.")
+        .takes(&[arg("atom", Kind::Copier), SOURCE, DESTINATION, named("pred", Kind::Predicate, "true")]),
+    of_threads("autovec_copy", autovec_copy, "Copies with the widest accesses that are proven legal.")
+        .takes(&[SOURCE, DESTINATION, hints::CACHE, hints::PREFETCH, hints::EVICT]),
+    of_threads("gemm", gemm, "`c += a · bᵀ`, of operands (V, M, K), (V, N, K) and (V, M, N), or what slices leave of them.")
+        .takes(&[arg("mma", Kind::Multiplier), arg("a", Kind::View), arg("b", Kind::View), arg("c", Kind::View)]),
+    of_threads("gemm", gemm, "`d = a · bᵀ + c`.")
+        .takes(&[arg("mma", Kind::Multiplier), arg("d", Kind::View), arg("a", Kind::View), arg("b", Kind::View), arg("c", Kind::View)]),
+    of_threads("fill", store, "Writes a number to all elements of a view.")
+        .takes(&[arg("view", Kind::View), arg("value", Kind::Number), hints::CACHE, hints::PREFETCH, hints::EVICT]),
+    of_threads("store", store, "Writes values, or one number, to all elements of a view.")
+        .takes(&[arg("view", Kind::View), arg("values", Kind::Number), hints::CACHE, hints::PREFETCH, hints::EVICT]),
+    of_threads("load", load, "All elements of a view as one value.")
+        .takes(&[arg("view", Kind::View), hints::CACHE, hints::PREFETCH, hints::EVICT]),
+    of_threads("barrier", |ev, call| plain(ev, call, "nvvm.barrier0"), "Waits for all threads of the block."),
+    of_threads("barrier", |ev, call| named_barrier(ev, call, true), "Waits until so many threads, whole warps, have come to barrier 0 to 15.")
+        .takes(&[arg("id", Kind::Integer), arg("threads", Kind::Integer)]),
+    of_threads("barrier_arrive", |ev, call| named_barrier(ev, call, false), "Comes to a barrier and does not wait.")
+        .takes(&[arg("id", Kind::Integer), arg("threads", Kind::Integer)]),
+    of_threads("warp_barrier", warp_barrier, "Waits for all threads of the warp."),
+    of_threads("cp_async_commit", |ev, call| plain(ev, call, "nvvm.cp.async.commit.group"), "Ends a group of `cp_async` copies."),
+    of_threads("cp_async_wait", cp_async_wait, "Waits until at most the last so many groups are under way.")
+        .takes(&[arg("groups", Kind::Integer)]),
+];
 
 /// `copy(atom, src, dst, pred = predicate)`.
 fn copy<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 3..=3, &["pred"], 0..=0, &[])?;
     let mut operands = call.positional();
     if let Some(dst) = call.arg(2) {
         ev.check_writable(&operands[2], dst.expr.span)?;
@@ -78,7 +76,6 @@ fn copy<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
 
 /// `autovec_copy(src, dst)`: with the widest accesses that layouts and alignment allow.
 fn autovec_copy<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 2..=2, &hints::KEYS, 0..=0, &[])?;
     let operands = call.positional();
     if let Some(dst) = call.arg(1) {
         ev.check_writable(&operands[1], dst.expr.span)?;
@@ -92,7 +89,6 @@ fn autovec_copy<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Resu
 
 /// `gemm(mma, a, b, c)`: c += a · bᵀ; `gemm(mma, d, a, b, c)`: d = a · bᵀ + c.
 fn gemm<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 4..=5, &[], 0..=0, &[])?;
     let mut operands = call.positional();
     if operands.len() == 4 {
         operands.insert(1, operands[3].clone());
@@ -105,7 +101,6 @@ fn gemm<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
 
 /// `fill(view, number)`, `store(view, values, cache = …)`.
 fn store<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 2..=2, &hints::KEYS, 0..=0, &[])?;
     let (Some(view), Some(value)) = (call.arg(0), call.arg(1)) else {
         return Err(Stop::Reported);
     };
@@ -117,7 +112,6 @@ fn store<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Valu
 
 /// `load(view, cache = …)`: all its elements as one value.
 fn load<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 1..=1, &hints::KEYS, 0..=0, &[])?;
     let value = call.positional().remove(0);
     let hints = hints::of(ev, &call.args, &hints::KEYS)?;
     match value.as_view() {
@@ -131,7 +125,6 @@ fn plain<'c, 'a>(
     call: &Call<'c, 'a>,
     op: &str,
 ) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 0..=0, &[], 0..=0, &[])?;
     ev.ir(call.span)?.op(op, &[], &[], &[]);
     Ok(Value::Unit)
 }
@@ -143,7 +136,6 @@ fn named_barrier<'c, 'a>(
     call: &Call<'c, 'a>,
     waits: bool,
 ) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 2..=2, &[], 0..=0, &[])?;
     let [id, threads] = call.args.as_slice() else {
         return Err(Stop::Reported);
     };
@@ -181,7 +173,6 @@ fn named_barrier<'c, 'a>(
 }
 
 fn warp_barrier<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 0..=0, &[], 0..=0, &[])?;
     let ir = ev.ir(call.span)?;
     let mask = ir.constant(-1, "i32");
     ir.op("nvvm.bar.warp.sync", &[mask], &[], &[]);
@@ -190,7 +181,6 @@ fn warp_barrier<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Resu
 
 /// `cp_async_wait(n)`: until at most the last n groups are under way.
 fn cp_async_wait<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 1..=1, &[], 0..=0, &[])?;
     let Some(arg) = call.arg(0) else {
         return Err(Stop::Reported);
     };

@@ -1,104 +1,114 @@
-//! What the language has built in, by family.
+//! What the language has built in: one table, which the evaluator, the builder, messages, the reference and the
+//! language server read.
 //!
-//! Most of it is one operation of the `cute` dialect: `layout` lists these. `atoms` makes copies and
-//! MMAs, `tensor` views and fragments, `memory` moves data, `math` computes on elements, `warp` and
-//! `reduce` across threads, `atomic` on elements that other threads update too, `text` says the rest.
-//! `elsewhere` knows what other languages call all that.
+//! [`builtin`] is what an entry says: name, level, arguments, documentation, and the function that lowers a call.
+//! [`table`] lists the families and finds entries; [`arguments`] checks a call against them; [`reference`] writes the
+//! tables of `docs/language.md`. Each family is a constant list beside the functions that lower it:
+//!
+//! - `registers`: which thread, block and tile;
+//! - `math`, with [`elementary`]: functions of elements;
+//! - `layout`: layouts, each one operation of the `cute` dialect;
+//! - `tensor`, with `partition`: views and fragments;
+//! - `atoms`: instructions that copy and multiply; `tiled`: these spread over threads, and `methods` of the results;
+//! - `memory`: copies, gemm, barriers, with `hints` for caches;
+//! - `warp`, `reduce` with `operator`: values of several threads; `atomic`: elements that other threads update too;
+//! - `tile`: tiles of a kernel at tile level;
+//! - `text`: `printf` and inline PTX.
+//!
+//! `elsewhere` knows what other languages and libraries call all that.
+//!
+//! To add a built-in: an entry and its lowering function in the family's file, then
+//! `CUTEC_BLESS=1 cargo test -p cutec-frontend reference`, which writes the entry into the reference.
 
+mod arguments;
 mod atomic;
 mod atoms;
+pub mod builtin;
+pub mod elementary;
 pub(super) mod elsewhere;
 mod hints;
 mod layout;
 mod math;
 mod memory;
+mod methods;
+mod operator;
 mod partition;
 mod reduce;
+pub mod reference;
+mod registers;
+pub mod table;
 mod tensor;
 mod text;
 mod tile;
+mod tiled;
 mod warp;
 
-pub(super) use atomic::call as call_at_place;
+pub use builtin::{Builtin, Kind, Level, Parameter, Presence, Receiver};
+pub(super) use builtin::{Lowering, Register, arg, named};
+pub use elementary::Elementary;
+pub use operator::Operator;
+pub use table::{FAMILIES, Family, all, methods_of, named as entries, names};
 
 use super::call::Call;
 use super::values::{Value, elem_name};
-use super::{Evaluator, Result, Stop, rounding};
+use super::{Evaluator, Result, Stop};
+use crate::ast::{Arg, Expr};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::parser::words::closest;
 use crate::source::Span;
-use cutec_dialects::hints::CacheHint;
-
-const REGISTERS: [&str; 4] = ["thread_idx", "block_idx", "block_dim", "grid_dim"];
-/// Names that stand for options.
-const WORDS: [&str; 3] = ["always", "row", "col"];
-/// Built-ins with generic arguments that are not called.
-const GENERICS: [&str; 4] = ["S", "universal", "cp_async", "ldmatrix"];
+use cutec_dialects::elem::Elem;
 
 /// The value of a built-in name.
 pub(super) fn lookup<'c, 'a>(name: &str) -> Option<Value<'c, 'a>> {
-    let find = |list: &[&'static str]| list.iter().find(|known| **known == name).copied();
-    if let Some(name) = find(&REGISTERS) {
-        return Some(Value::Register(name));
+    match table::named(name) {
+        [] => table::word(name).map(|word| Value::Str(word.into())),
+        [first, ..] => match first.lowering {
+            Lowering::Register(register) => Some(Value::Register(register)),
+            _ => Some(Value::Builtin(first.name)),
+        },
     }
-    if let Some(name) = find(&WORDS)
-        .or_else(|| find(&reduce::WORDS))
-        .or_else(|| find(&rounding::WORDS))
-        .or_else(|| find(&CacheHint::NAMES))
-        .or_else(|| find(&hints::WORDS))
-    {
-        return Some(Value::Str(name.into()));
-    }
-    names().find(|known| *known == name).map(Value::Builtin)
 }
 
-/// Every built-in name.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    let lists: [&[&'static str]; 18] = [
-        &REGISTERS,
-        &WORDS,
-        &reduce::WORDS,
-        &rounding::WORDS,
-        &CacheHint::NAMES,
-        &hints::WORDS,
-        &GENERICS,
-        &atomic::NAMES,
-        &atoms::NAMES,
-        &layout::NAMES,
-        &layout::OTHERS,
-        &math::NAMES,
-        &memory::NAMES,
-        &reduce::NAMES,
-        &tensor::NAMES,
-        &text::NAMES,
-        &tile::NAMES,
-        &warp::NAMES,
-    ];
-    lists.into_iter().flatten().copied()
+/// Whether a built-in is the coordinate of a tile: `tile.m`.
+pub(super) fn has_tile_index(name: &str) -> bool {
+    let mut entries = table::named(name).iter();
+    entries.any(|entry| matches!(entry.lowering, Lowering::TileIndex))
 }
 
-/// Whether a built-in, `tile.m` or `.tile` is of the tile level alone.
-pub(super) fn of_tiles(name: &str) -> bool {
-    name == ".tile" || name.starts_with("tile.") || tile::NAMES.contains(&name)
+/// Whether a built-in is a register that is read at run time.
+pub(super) fn is_of_run_time(name: &str) -> bool {
+    let of_run_time = |entry: &&Builtin| match entry.lowering {
+        Lowering::Register(Register::ThreadIdx | Register::BlockIdx | Register::GridDim) => true,
+        Lowering::Register(Register::BlockDim)
+        | Lowering::Call(_)
+        | Lowering::Elementwise(_)
+        | Lowering::Place(_)
+        | Lowering::Generic(_)
+        | Lowering::Method(..)
+        | Lowering::TileIndex => false,
+    };
+    table::named(name).iter().any(of_run_time)
 }
 
-/// Whether a built-in is of the thread level alone.
-pub(super) fn of_threads(name: &str) -> bool {
-    let lists: [&[&str]; 4] = [
-        &REGISTERS,
-        &memory::NAMES,
-        &warp::NAMES,
-        &[
-            "atomic_exchange",
-            "atomic_cas",
-            "smem",
-            "fragment",
-            "fragment_like",
-            "warp_reduce",
-            "block_reduce",
-        ],
-    ];
-    lists.into_iter().flatten().any(|known| *known == name)
+/// `name(place, …)`, of which the first argument is not evaluated; `None` where the built-in has no such form.
+pub(super) fn call_at_place<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    name: &str,
+    args: &'a [Arg],
+    whole: &'a Expr,
+) -> Option<Result<Value<'c, 'a>>> {
+    let lower = table::named(name)
+        .iter()
+        .find_map(|entry| match entry.lowering {
+            Lowering::Place(lower) => Some(lower),
+            Lowering::Call(_)
+            | Lowering::Elementwise(_)
+            | Lowering::Generic(_)
+            | Lowering::Method(..)
+            | Lowering::Register(_)
+            | Lowering::TileIndex => None,
+        })?;
+    Some(lower(ev, args, whole))
 }
 
 /// `name<…>(…)`.
@@ -107,33 +117,45 @@ pub(super) fn call<'c, 'a>(
     name: &'static str,
     call: &Call<'c, 'a>,
 ) -> Result<Value<'c, 'a>> {
-    let of_tile = |arg: &super::call::ArgValue<'c, 'a>| matches!(arg.value, Value::Tile(_));
-    if math::NAMES.contains(&name) && call.args.iter().any(of_tile) {
-        return ev.map_call(call, |ev, call| {
-            math::call(ev, name, call).unwrap_or(Err(Stop::Reported))
-        });
+    let forms = table::functions(name);
+    if forms.is_empty() {
+        let message = format!("`{name}` is not called like this");
+        let diagnostic =
+            Diagnostic::error(codes::WRONG_TYPE, call.name_span, message, "not a function");
+        let written: Vec<String> = table::named(name)
+            .iter()
+            .map(|entry| format!("`{}`", entry.signature()))
+            .collect();
+        return Err(
+            ev.report(diagnostic.with_help(format!("it is written {}", written.join(" or "))))
+        );
     }
-    let result = None
-        .or_else(|| tile::call(ev, name, call))
-        .or_else(|| layout::call(ev, name, call))
-        .or_else(|| math::call(ev, name, call))
-        .or_else(|| warp::call(ev, name, call))
-        .or_else(|| reduce::call(ev, name, call))
-        .or_else(|| text::call(ev, name, call))
-        .or_else(|| tensor::call(ev, name, call))
-        .or_else(|| memory::call(ev, name, call))
-        .or_else(|| atoms::call(ev, name, call));
-    match result {
-        Some(result) => result,
-        None => {
-            let message = format!("`{name}` is not called like this");
-            let diagnostic =
-                Diagnostic::error(codes::WRONG_TYPE, call.name_span, message, "not a function");
-            Err(ev.report(
-                diagnostic.with_help(format!("it takes generic arguments alone: `{name}<…>`")),
-            ))
+    let form = arguments::chosen(ev, &forms, call, 0)?;
+    match form.lowering {
+        Lowering::Call(lower) => lower(ev, call),
+        Lowering::Elementwise(lower) => {
+            let of_tile = |arg: &super::call::ArgValue<'c, 'a>| matches!(arg.value, Value::Tile(_));
+            match call.args.iter().any(of_tile) {
+                true => ev.map_call(call, |ev, call| lower(ev, call)),
+                false => lower(ev, call),
+            }
         }
+        // Reached by `call_at_place`, and no functions.
+        Lowering::Place(_)
+        | Lowering::Generic(_)
+        | Lowering::Method(..)
+        | Lowering::Register(_)
+        | Lowering::TileIndex => Err(Stop::Reported),
     }
+}
+
+/// Checks a call of a built-in that has one form against it, without lowering it.
+pub(super) fn check<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    form: &'static Builtin,
+    call: &Call<'c, 'a>,
+) -> Result<()> {
+    arguments::chosen(ev, &[form], call, 0).map(|_| ())
 }
 
 /// `name<…>` without a call.
@@ -141,8 +163,11 @@ pub(super) fn generic<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     call: &Call<'c, 'a>,
 ) -> Result<Value<'c, 'a>> {
-    if let Some(result) = atoms::generic(ev, call) {
-        return result;
+    if let Some(form) = table::generic(&call.name)
+        && let Lowering::Generic(lower) = form.lowering
+    {
+        check(ev, form, call)?;
+        return lower(ev, call);
     }
     if lookup(&call.name).is_none() {
         return ev.unknown_name(&call.name, call.name_span);
@@ -166,14 +191,18 @@ pub(super) fn method<'c, 'a>(
     if matches!(receiver, Value::Error) {
         return Err(Stop::Reported);
     }
-    if &*call.name == "tile" && receiver.as_view().is_some() {
-        return ev.load_tile(receiver, receiver_span, call);
-    }
-    if let Some(result) = tensor::method(ev, receiver, call) {
-        return result;
+    let of = Receiver::of(receiver);
+    if let Some(form) = of.and_then(|of| table::method(of, &call.name))
+        && let Lowering::Method(_, lower) = form.lowering
+    {
+        ev.check_level(form.level, &format!(".{}", form.name), call.name_span)?;
+        check(ev, form, call)?;
+        return lower(ev, (receiver, receiver_span), call);
     }
     let found = receiver.describe();
-    let known = tensor::methods_of(receiver);
+    let known: Vec<&str> = of.map_or_else(Vec::new, |of| {
+        table::methods_of(of).map(|entry| entry.name).collect()
+    });
     let message = format!("{found} has no method `{}`", call.name);
     let diagnostic = Diagnostic::error(
         codes::UNKNOWN_NAME,
@@ -199,35 +228,23 @@ pub(super) fn instead_of_field(value: &Value<'_, '_>, name: &str) -> Option<Stri
     if super::values::elem_of(name).is_some() {
         return Some(format!("conversions are calls: `{name}(x)`"));
     }
-    if name == "tile" || tensor::methods_of(value).contains(&name) {
+    if Receiver::of(value).is_some_and(|of| table::method(of, name).is_some()) {
         return Some(format!("a method is called: `.{name}(…)`"));
     }
     elsewhere::here(name).map(String::from)
 }
 
 /// A generic argument that is an element type.
-fn elem_arg<'c, 'a>(
-    ev: &mut Evaluator<'c, 'a>,
-    call: &Call<'c, 'a>,
-    at: usize,
-) -> Result<cutec_dialects::elem::Elem> {
-    match call
-        .generics
-        .iter()
-        .filter(|arg| arg.name.is_none())
-        .nth(at)
-    {
+fn elem_arg<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>, at: usize) -> Result<Elem> {
+    let mut given = call.generics.iter().filter(|arg| arg.name.is_none());
+    match given.nth(at) {
         Some(arg) => match &arg.value {
             Value::Type(elem) => Ok(*elem),
             other => ev.expected("an element type", &other.clone(), arg.expr.span),
         },
         None => {
             let message = format!("`{}` needs an element type", call.name);
-            let help = format!(
-                "`{}<{}>`",
-                call.name,
-                elem_name(cutec_dialects::elem::Elem::F16)
-            );
+            let help = format!("`{}<{}>`", call.name, elem_name(Elem::F16));
             let diagnostic = Diagnostic::error(codes::WRONG_ARGUMENTS, call.span, message, "here");
             Err(ev.report(diagnostic.with_help(help)))
         }

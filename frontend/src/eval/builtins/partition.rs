@@ -16,7 +16,6 @@ pub(super) fn local_partition<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     call: &Call<'c, 'a>,
 ) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 3..=3, &["proj"], 0..=0, &[])?;
     let operands = call.positional();
     let [tensor, threads, index] = [0, 1, 2].map(|at| (&operands[at], call.args[at].expr.span));
     let rank = match tensor.0 {

@@ -3,10 +3,12 @@
 //!
 //! What combines two values is an operator by name, `min`, `max`, or a function of the program.
 
+use super::builtin::{Builtin, Kind, Level, Lowering, Parameter, Register, arg, named};
 use super::math::extreme_of;
+use super::operator::Operator;
 use super::warp::{Shuffle, WARP, shuffled, width_of};
 use crate::ast::{BinaryOp, Expr, Function};
-use crate::diagnostics::codes;
+use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::arith::number_or_vector;
 use crate::eval::call::{ArgValue, Call};
 use crate::eval::materialize::OpA;
@@ -19,9 +21,30 @@ use cutec_dialects::value::{Ptr, Val, View};
 use cutec_layout::{AnyLayout, Int, Layout};
 use melior::ir::Region;
 
-pub(super) const NAMES: [&str; 3] = ["reduce", "warp_reduce", "block_reduce"];
-/// Names of operators, for the first argument.
-pub(super) const WORDS: [&str; 5] = ["add", "mul", "and", "or", "xor"];
+const OPERATOR: Parameter = arg("op", Kind::Operator);
+
+pub(super) const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "reduce",
+        Lowering::Call(reduce),
+        "Combines a tile along an axis, which stays with extent 1; or the elements of a view, a tuple or an array into one.",
+    )
+    .takes(&[OPERATOR, arg("x", Kind::Number), named("axis", Kind::Integer, "…")]),
+    Builtin::new(
+        "warp_reduce",
+        Lowering::Call(warp_reduce),
+        "Combines x of the lanes of a warp; every lane gets the result.",
+    )
+    .at(Level::Threads)
+    .takes(&[OPERATOR, arg("x", Kind::Number), super::warp::WIDTH]),
+    Builtin::new(
+        "block_reduce",
+        Lowering::Call(block_reduce),
+        "Combines x of the threads of a block, all of which must come to it; every thread gets the result.",
+    )
+    .at(Level::Threads)
+    .takes(&[OPERATOR, arg("x", Kind::Number)]),
+];
 
 /// What makes one value of two.
 #[derive(Clone, Copy)]
@@ -33,19 +56,6 @@ enum Combiner<'a> {
     Function(&'a Function, &'a Expr),
 }
 
-pub(super) fn call<'c, 'a>(
-    ev: &mut Evaluator<'c, 'a>,
-    name: &'static str,
-    call: &Call<'c, 'a>,
-) -> Option<Result<Value<'c, 'a>>> {
-    Some(match name {
-        "reduce" => reduce(ev, call),
-        "warp_reduce" => warp_reduce(ev, call),
-        "block_reduce" => block_reduce(ev, call),
-        _ => return None,
-    })
-}
-
 /// The combiner and what it is applied to.
 fn operands<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
@@ -55,18 +65,17 @@ fn operands<'c, 'a>(
         return Err(Stop::Reported);
     };
     let combiner = match &how.value {
-        Value::Str(word) => match &**word {
-            "add" => Combiner::Operator(BinaryOp::Add),
-            "mul" => Combiner::Operator(BinaryOp::Mul),
-            "and" => Combiner::Operator(BinaryOp::BitAnd),
-            "or" => Combiner::Operator(BinaryOp::BitOr),
-            "xor" => Combiner::Operator(BinaryOp::BitXor),
-            _ => return not_a_combiner(ev, how),
-        },
-        Value::Builtin("min") => Combiner::Extreme(true),
-        Value::Builtin("max") => Combiner::Extreme(false),
         Value::Function(function) => Combiner::Function(function, how.expr),
-        _ => return not_a_combiner(ev, how),
+        value => match Operator::of(value) {
+            Some(Operator::Add) => Combiner::Operator(BinaryOp::Add),
+            Some(Operator::Mul) => Combiner::Operator(BinaryOp::Mul),
+            Some(Operator::And) => Combiner::Operator(BinaryOp::BitAnd),
+            Some(Operator::Or) => Combiner::Operator(BinaryOp::BitOr),
+            Some(Operator::Xor) => Combiner::Operator(BinaryOp::BitXor),
+            Some(Operator::Min) => Combiner::Extreme(true),
+            Some(Operator::Max) => Combiner::Extreme(false),
+            None => return not_a_combiner(ev, how),
+        },
     };
     Ok((combiner, value.clone()))
 }
@@ -136,7 +145,19 @@ fn combine_all<'c, 'a>(
 
 /// `reduce(op, view)`: of its elements; also of the parts of a tuple or an array.
 fn reduce<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 2..=2, &[], 0..=0, &[])?;
+    if let Some(Value::Tile(tile)) = call.arg(1).map(|arg| &arg.value) {
+        return ev.reduce_tile(call, tile);
+    }
+    if let Some(axis) = call.named("axis") {
+        let found = call
+            .arg(1)
+            .map_or("nothing".to_owned(), |arg| arg.value.describe());
+        let message = format!("`reduce` along an axis is of tiles, this is {found}");
+        let diagnostic =
+            Diagnostic::error(codes::WRONG_ARGUMENTS, axis.expr.span, message, "an axis");
+        let help = "leave out `axis`: all elements are combined into one";
+        return Err(ev.report(diagnostic.with_help(help)));
+    }
     let (combiner, arg) = operands(ev, call)?;
     let values = match ev.operand(&arg.value, arg.expr.span)? {
         Value::Vector(vector) => {
@@ -155,7 +176,6 @@ fn reduce<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Val
 
 /// `warp_reduce(op, x, width = 32)`: over the lanes of each group of so many; all of them get it.
 fn warp_reduce<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 2..=2, &["width"], 0..=0, &[])?;
     let (combiner, arg) = operands(ev, call)?;
     let width = width_of(ev, call)?;
     let value = ev.numbers(&arg.value, arg.expr.span)?;
@@ -207,7 +227,6 @@ fn one_instruction(combiner: Combiner<'_>) -> Option<&'static str> {
 ///
 /// Each warp leaves its result in shared memory, and every thread combines what the warps have left.
 fn block_reduce<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 2..=2, &[], 0..=0, &[])?;
     let (combiner, arg) = operands(ev, call)?;
     let span = call.span;
     let threads: i64 = ev.block.iter().product();
@@ -264,7 +283,7 @@ fn linear_thread<'c, 'a>(ev: &mut Evaluator<'c, 'a>, span: Span) -> Result<Value
     let mut thread = Value::Int(0);
     for (at, axis) in ["z", "y", "x"].into_iter().enumerate() {
         let extent = Value::Int(ev.block[2 - at]);
-        let index = ev.register("thread_idx", axis, span)?;
+        let index = ev.register(Register::ThreadIdx, axis, span)?;
         let rows = ev.binary(BinaryOp::Mul, (thread, span), (extent, span), span)?;
         thread = match rows {
             Value::Int(0) => index,

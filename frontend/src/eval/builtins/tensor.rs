@@ -1,5 +1,7 @@
 //! Views, coordinates, partitions and fragments.
 
+use super::builtin::{Builtin, Kind, Level, Lowering, Parameter, arg, named, optional};
+use super::partition::local_partition;
 use crate::diagnostics::codes;
 use crate::eval::call::Call;
 use crate::eval::materialize::OpA;
@@ -7,76 +9,52 @@ use crate::eval::values::{Cute, Value};
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::Span;
 use cutec_dialects::elem::{Elem, Space};
-use cutec_dialects::semantics::{Attrs, SemError, evaluate, recastable};
+use cutec_dialects::semantics::{Attrs, evaluate, recastable};
 use cutec_dialects::value::{Ptr, Val, View};
-use cutec_layout::tv::Operand;
-use cutec_layout::{AnyLayout, Coord, Int, Layout};
+use cutec_layout::{AnyLayout, Coord, Int};
 
-pub(super) const NAMES: [&str; 12] = [
-    "local_tile",
-    "local_partition",
-    "domain_offset",
-    "identity",
-    "in_bounds",
-    "elem_less",
-    "fragment",
-    "fragment_like",
-    "smem",
-    "slice",
-    "view",
-    "recast",
+const X: Parameter = arg("x", Kind::View);
+const PROJECTION: Parameter = named("proj", Kind::Projection, "…");
+const TYPE: &[Parameter] = &[arg("type", Kind::ElementType)];
+
+pub(super) const TABLE: &[Builtin] = &[
+    Builtin::new("local_tile", Lowering::Call(local_tile), "The tile at a coordinate; `_` in it keeps the tiles of that mode. `proj` leaves out modes of tile and coordinate.")
+        .takes(&[X, arg("tile", Kind::Tiler), arg("coordinate", Kind::Coordinate), PROJECTION]),
+    Builtin::new("local_partition", Lowering::Call(local_partition), "The elements of a thread: of each tile of the shape of `threads` that where this layout has the index.")
+        .takes(&[X, arg("threads", Kind::Layout), arg("index", Kind::Integer), PROJECTION]),
+    Builtin::new("domain_offset", Lowering::Call(domain_offset), "The tensor with its origin moved by offsets, which may be negative.")
+        .takes(&[X, arg("offsets", Kind::Coordinate)]),
+    Builtin::new("slice", Lowering::Call(slice), "The elements at a coordinate, as `x[coordinate]`; `_` keeps a mode.")
+        .takes(&[X, arg("coordinate", Kind::Coordinate)]),
+    Builtin::new("view", Lowering::Call(view_as), "What begins where a tensor does, under another layout.")
+        .takes(&[X, arg("layout", Kind::Layout)]),
+    Builtin::new("recast", Lowering::Call(recast), "The same memory as elements of another type.").generic(TYPE).takes(&[X]),
+    Builtin::new("identity", Lowering::Call(identity), "The tensor of coordinates: each element is its own.")
+        .takes(&[arg("shape", Kind::Shape)]),
+    Builtin::new("in_bounds", Lowering::Call(in_bounds), "The predicate of a copy: which coordinates lie within a shape.")
+        .takes(&[arg("coordinates", Kind::Coordinate), arg("shape", Kind::Shape)]),
+    Builtin::new("elem_less", Lowering::Call(elem_less), "Whether each part of one coordinate is less than that of another.")
+        .takes(&[arg("a", Kind::Coordinate), arg("b", Kind::Coordinate)]),
+    Builtin::new("fragment", Lowering::Call(|ev, call| allocate(ev, call, Space::Rmem, "memref.alloca")), "Registers of a thread for a layout or a shape.")
+        .at(Level::Threads)
+        .generic(TYPE)
+        .takes(&[arg("layout", Kind::Layout), named("align", Kind::Integer, "16")]),
+    Builtin::new("fragment_like", Lowering::Call(fragment_like), "Registers for what a view has, of its element type or another.")
+        .at(Level::Threads)
+        .generic(&[optional("type", Kind::ElementType)])
+        .takes(&[X]),
+    Builtin::new("smem", Lowering::Call(|ev, call| allocate(ev, call, Space::Smem, "memref.alloc_smem")), "Shared memory of a block for a layout or a shape.")
+        .at(Level::Threads)
+        .generic(TYPE)
+        .takes(&[arg("layout", Kind::Layout), named("align", Kind::Integer, "128")]),
 ];
-const COPY_METHODS: [&str; 1] = ["slice"];
-const MMA_METHODS: [&str; 4] = ["slice", "fragment_A", "fragment_B", "fragment_C"];
-const THREAD_COPY_METHODS: [&str; 5] = [
-    "partition_S",
-    "partition_D",
-    "retile",
-    "retile_S",
-    "retile_D",
-];
-const THREAD_MMA_METHODS: [&str; 9] = [
-    "partition_A",
-    "partition_B",
-    "partition_C",
-    "fragment_A",
-    "fragment_B",
-    "fragment_C",
-    "partition_fragment_A",
-    "partition_fragment_B",
-    "partition_fragment_C",
-];
-const VIEW_METHODS: [&str; 2] = ["fill", "tile"];
 
 /// Alignment of shared memory in bytes: a line of all banks, which every swizzle up to 128 bytes keeps.
 const SMEM_ALIGN: i64 = 128;
 
-pub(super) fn call<'c, 'a>(
-    ev: &mut Evaluator<'c, 'a>,
-    name: &'static str,
-    call: &Call<'c, 'a>,
-) -> Option<Result<Value<'c, 'a>>> {
-    Some(match name {
-        "local_tile" => local_tile(ev, call),
-        "local_partition" => super::partition::local_partition(ev, call),
-        "domain_offset" => domain_offset(ev, call),
-        "identity" => identity(ev, call),
-        "in_bounds" => in_bounds(ev, call),
-        "elem_less" => elem_less(ev, call),
-        "slice" => two(ev, call)
-            .and_then(|operands| ev.op("slice", "slice", &operands, &OpA::default(), call.span)),
-        "view" => view_as(ev, call),
-        "recast" => recast(ev, call),
-        "fragment" => allocate(ev, call, Space::Rmem, "memref.alloca"),
-        "smem" => allocate(ev, call, Space::Smem, "memref.alloc_smem"),
-        "fragment_like" => fragment_like(ev, call),
-        _ => return None,
-    })
-}
-
 /// `view(tensor, layout)`: what begins where the tensor does, under another layout.
 fn view_as<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    let operands = two(ev, call)?;
+    let operands = call.positional();
     let (tensor, layout) = (operands[0].clone(), operands[1].clone());
     let Value::Cute(Cute {
         val: Val::View(_),
@@ -104,7 +82,6 @@ fn view_as<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Va
 
 /// `recast<i8>(tensor)`: the same memory as elements of another type.
 fn recast<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 1..=1, &[], 1..=1, &[])?;
     let elem = super::elem_arg(ev, call, 0)?;
     let tensor = call.positional().remove(0);
     let Value::Cute(Cute {
@@ -141,152 +118,19 @@ fn recast<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Val
     Ok(made)
 }
 
-/// The methods of a value, for messages.
-pub(super) fn methods_of(receiver: &Value<'_, '_>) -> &'static [&'static str] {
-    match receiver {
-        Value::Static(Val::TiledCopy(_)) => &COPY_METHODS,
-        Value::Static(Val::TiledMma(_)) => &MMA_METHODS,
-        Value::Thread(parts) => match &parts.0 {
-            Value::Static(Val::TiledMma(_)) => &THREAD_MMA_METHODS,
-            _ => &THREAD_COPY_METHODS,
-        },
-        Value::Cute(Cute {
-            val: Val::View(_), ..
-        }) => &VIEW_METHODS,
-        _ => &[],
-    }
-}
-
-/// Methods; `None` where the receiver does not have it.
-pub(super) fn method<'c, 'a>(
-    ev: &mut Evaluator<'c, 'a>,
-    receiver: &Value<'c, 'a>,
-    call: &Call<'c, 'a>,
-) -> Option<Result<Value<'c, 'a>>> {
-    let name = *methods_of(receiver)
-        .iter()
-        .find(|known| **known == &*call.name)?;
-    if let Err(stop) = ev.check_args(call, 1..=1, &[], 0..=0, &[]) {
-        return Some(Err(stop));
-    }
-    let arg = call.positional().remove(0);
-    let span = call.span;
-    Some(match (name, receiver) {
-        ("slice", _) => Ok(Value::Thread(Box::new((receiver.clone(), arg)))),
-        ("fill", _) => ev
-            .store(receiver, &arg, span, call.args[0].expr.span, span)
-            .map(|()| Value::Unit),
-        (name, Value::Thread(parts)) => {
-            let (tiled, thread) = (parts.0.clone(), parts.1.clone());
-            match name {
-                "partition_S" => ev.op(
-                    "tiled.copy.partition_S",
-                    name,
-                    &[tiled, arg, thread],
-                    &OpA::default(),
-                    span,
-                ),
-                "partition_D" => ev.op(
-                    "tiled.copy.partition_D",
-                    name,
-                    &[tiled, arg, thread],
-                    &OpA::default(),
-                    span,
-                ),
-                "retile" | "retile_S" | "retile_D" => ev.op(
-                    "tiled.copy.retile",
-                    name,
-                    &[tiled, arg],
-                    &OpA::default(),
-                    span,
-                ),
-                _ => of_mma(ev, name, tiled, arg, Some(thread), call),
-            }
-        }
-        (name, tiled) => of_mma(ev, name, tiled.clone(), arg, None, call),
-    })
-}
-
-/// `partition_A`, `fragment_A` and the like.
-fn of_mma<'c, 'a>(
-    ev: &mut Evaluator<'c, 'a>,
-    name: &'static str,
-    tiled: Value<'c, 'a>,
-    arg: Value<'c, 'a>,
-    thread: Option<Value<'c, 'a>>,
-    call: &Call<'c, 'a>,
-) -> Result<Value<'c, 'a>> {
-    let operand = OpA::operand(operand_of(name));
-    let fragment = name.contains("fragment");
-    let part = match (name.starts_with("partition"), thread) {
-        (false, _) => arg,
-        (true, None) => return Err(Stop::Reported),
-        (true, Some(_)) if fragment && arg.as_layout().is_some() => {
-            of_shape(ev, name, &tiled, &arg, call)?
-        }
-        (true, Some(thread)) => {
-            let operands = [tiled.clone(), arg, thread];
-            ev.op("tiled.mma.partition", name, &operands, &operand, call.span)?
-        }
-    };
-    match fragment {
-        true => ev.op(
-            "mma.make_fragment",
-            name,
-            &[tiled, part],
-            &operand,
-            call.span,
-        ),
-        false => Ok(part),
-    }
-}
-
-/// What a thread holds of a matrix of this shape, as a compact layout.
-fn of_shape<'c, 'a>(
-    ev: &mut Evaluator<'c, 'a>,
-    name: &str,
-    tiled: &Value<'c, 'a>,
-    shape: &Value<'c, 'a>,
-    call: &Call<'c, 'a>,
-) -> Result<Value<'c, 'a>> {
-    let (Value::Static(Val::TiledMma(mma)), Some(matrix)) = (tiled, shape.as_layout()) else {
-        return Err(Stop::Reported);
-    };
-    let operand = match operand_of(name) {
-        "A" => Operand::A,
-        "B" => Operand::B,
-        _ => Operand::C,
-    };
-    match mma.tiled.partition_shape(operand, matrix.shape()) {
-        Ok(shape) => Ok(Value::Static(Val::Layout(AnyLayout::Plain(
-            Layout::col_major(shape),
-        )))),
-        Err(error) => {
-            let error = SemError::Layout(error);
-            Err(ev.report(crate::eval::problem::semantic(call.span, name, &error, &[])))
-        }
-    }
-}
-
-/// The operand that the name of a method ends in.
-fn operand_of(name: &str) -> &'static str {
-    if name.ends_with('A') {
-        "A"
-    } else if name.ends_with('B') {
-        "B"
-    } else {
-        "C"
-    }
-}
-
-fn two<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Vec<Value<'c, 'a>>> {
-    ev.check_args(call, 2..=2, &[], 0..=0, &[])?;
-    Ok(call.positional())
+/// `slice(tensor, coordinate)`.
+fn slice<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    ev.op(
+        "slice",
+        "slice",
+        &call.positional(),
+        &OpA::default(),
+        call.span,
+    )
 }
 
 /// `local_tile(tensor, tile, coordinate, proj = (1, _, 1))`.
 fn local_tile<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 3..=3, &["proj"], 0..=0, &[])?;
     let attrs = OpA {
         proj: projection(ev, call)?,
         ..OpA::default()
@@ -320,7 +164,7 @@ pub(super) fn projection<'c, 'a>(
 
 /// `domain_offset(tensor, (r, c))`: the same layout from offsets on, which may be negative.
 fn domain_offset<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    let operands = two(ev, call)?;
+    let operands = call.positional();
     let (name, none) = ("domain_offset", OpA::default());
     let operands = match operands.as_slice() {
         [tensor, Value::Tuple(offsets)] => [std::slice::from_ref(tensor), offsets].concat(),
@@ -331,7 +175,6 @@ fn domain_offset<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Res
 
 /// `identity(shape)`: the tensor whose elements are their coordinates.
 fn identity<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 1..=1, &[], 0..=0, &[])?;
     let operands = call.positional();
     // A static shape has to become an operation as well where its tensor is sliced at run time: a
     // tensor of coordinates known at compile time materializes itself.
@@ -346,7 +189,7 @@ fn identity<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<V
 
 /// `in_bounds(coordinates, shape)`: the predicate of a copy.
 fn in_bounds<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    let mut operands = two(ev, call)?;
+    let mut operands = call.positional();
     let is_tensor = match &operands[0] {
         Value::Static(Val::CoordTensor(_)) => true,
         Value::Cute(cute) => matches!(cute.val, Val::CoordTensor(_)),
@@ -361,7 +204,7 @@ fn in_bounds<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<
 
 /// `elem_less(a, b)`: whether each leaf of `a` is less than that of `b`.
 fn elem_less<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    let operands = two(ev, call)?;
+    let operands = call.positional();
     let (a, b) = (flat(ev, &operands[0], call)?, flat(ev, &operands[1], call)?);
     if a.len() != b.len() {
         let message = format!("`elem_less` compares {} integers with {}", a.len(), b.len());
@@ -438,7 +281,6 @@ fn allocate<'c, 'a>(
     space: Space,
     op: &str,
 ) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 1..=1, &["align"], 1..=1, &[])?;
     let elem = super::elem_arg(ev, call, 0)?;
     let mut align = if space == Space::Smem { SMEM_ALIGN } else { 16 };
     if let Some(arg) = call.named("align") {
@@ -507,7 +349,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
 /// `fragment_like(view)`, `fragment_like<bf16>(view)`: registers of the same shape.
 fn fragment_like<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 1..=1, &[], 0..=1, &[])?;
     let operands = call.positional();
     if call.generics.is_empty() {
         return ev.op(

@@ -1,5 +1,6 @@
 //! What a kernel says in another language: `printf("…", …)` and `ptx("…", …)`.
 
+use super::builtin::{Builtin, Kind, Lowering, arg, named, rest};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::arith::number_or_vector;
 use crate::eval::call::{ArgValue, Call};
@@ -9,29 +10,49 @@ use cutec_dialects::builder::{IrValue, result_of};
 use cutec_dialects::elem::Elem;
 use std::sync::Arc;
 
-pub(super) const NAMES: [&str; 2] = ["printf", "ptx"];
+pub(super) const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "printf",
+        Lowering::Call(printf),
+        "Prints a line of each thread that comes to it. There are `%d %u %x %o %c`, `%lld` and the like for i64, `%f %e %g`, `%%`.",
+    )
+    .takes(&[arg("text", Kind::Text), rest("values", Kind::Number)]),
+    Builtin::new(
+        "ptx",
+        Lowering::Call(ptx),
+        "Inline PTX: `$0` is the first result, the arguments follow behind the results. `result` is a type or a tuple of types; `pure` says that nothing but the operands matters.",
+    )
+    .takes(&[
+        arg("text", Kind::Text),
+        rest("operands", Kind::Number),
+        named("result", Kind::ElementType, "()"),
+        named("pure", Kind::Bool, "false"),
+    ]),
+];
 
-pub(super) fn call<'c, 'a>(
-    ev: &mut Evaluator<'c, 'a>,
-    name: &'static str,
-    call: &Call<'c, 'a>,
-) -> Option<Result<Value<'c, 'a>>> {
-    Some(match name {
-        "printf" => printf(ev, call),
-        "ptx" => ptx(ev, call),
-        _ => return None,
-    })
-}
+/// The most numbers that one line prints.
+const MOST_PRINTED: usize = 32;
+/// The most operands of inline PTX: an instruction of LLVM's inline assembly names no more.
+const MOST_OPERANDS: usize = 30;
 
 /// The text that is the first argument, and the others.
 fn text_and_rest<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     call: &Call<'c, 'a>,
+    most: usize,
 ) -> Result<(Arc<str>, ArgValue<'c, 'a>, Vec<ArgValue<'c, 'a>>)> {
     let mut positional = call.args.iter().filter(|arg| arg.name.is_none());
     let Some(first) = positional.next() else {
         return Err(Stop::Reported);
     };
+    let given = positional.clone().count();
+    if given > most {
+        let message = format!(
+            "`{}` takes at most {most} values, but {given} are given",
+            call.name
+        );
+        return ev.error(codes::WRONG_ARGUMENTS, call.span, message, "too many");
+    }
     match &first.value {
         Value::Str(text) => Ok((text.clone(), first.clone(), positional.cloned().collect())),
         other => ev.expected("a text", &other.clone(), first.expr.span),
@@ -89,8 +110,7 @@ fn conversions(format: &str) -> std::result::Result<Vec<Takes>, String> {
 
 /// `printf("x[%d] = %f\n", i, x)`: one line of a thread's own.
 fn printf<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 1..=33, &[], 0..=0, &[])?;
-    let (format, first, rest) = text_and_rest(ev, call)?;
+    let (format, first, rest) = text_and_rest(ev, call, MOST_PRINTED)?;
     let wanted = match conversions(&format) {
         Ok(wanted) => wanted,
         Err(wrong) => {
@@ -173,8 +193,7 @@ fn printed<'c, 'a>(
 /// `ptx("add.s32 $0, $1, $2;", a, b, result = i32)`: inline PTX; `result` is a type, or a tuple of types.
 /// It stays where it is, unless `pure = true` says that its result depends on its operands alone.
 fn ptx<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 1..=31, &["result", "pure"], 0..=0, &[])?;
-    let (text, first, rest) = text_and_rest(ev, call)?;
+    let (text, first, rest) = text_and_rest(ev, call, MOST_OPERANDS)?;
     let (results, is_tuple) = match call.named("result") {
         None => (Vec::new(), false),
         Some(arg) => match &arg.value {

@@ -1,41 +1,41 @@
 //! Tiles of a kernel at tile level.
 
+use super::builtin::{Builtin, Kind, Level, LowerCall, Lowering, Parameter, arg, named, rest};
 use crate::diagnostics::codes;
 use crate::eval::call::{ArgValue, Call};
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result};
 
-pub(super) const NAMES: [&str; 8] = [
-    "zeros",
-    "full",
-    "iota",
-    "transpose",
-    "reshape",
-    "broadcast",
-    "dot",
-    "tiles",
+const fn of_tiles(name: &'static str, lower: LowerCall, documentation: &'static str) -> Builtin {
+    Builtin::new(name, Lowering::Call(lower), documentation).at(Level::Tiles)
+}
+
+const EXTENT: Parameter = arg("extent", Kind::Integer);
+const EXTENTS: Parameter = rest("extents", Kind::Integer);
+const X: Parameter = arg("x", Kind::Tile);
+const TYPE: &[Parameter] = &[arg("type", Kind::ElementType)];
+
+pub(super) const TABLE: &[Builtin] = &[
+    of_tiles("zeros", |ev, call| filled(ev, call, None), "A tile of zeros.").generic(TYPE).takes(&[EXTENT, EXTENTS]),
+    of_tiles("full", |ev, call| filled(ev, call, call.arg(0)), "A tile of one number.")
+        .generic(TYPE)
+        .takes(&[arg("value", Kind::Number), EXTENT, EXTENTS]),
+    of_tiles("iota", |ev, call| ev.iota(call), "The coordinate along an axis within the tile, an i32.")
+        .takes(&[EXTENT, EXTENTS, named("axis", Kind::Integer, "…")]),
+    of_tiles("transpose", |ev, call| ev.transpose(call), "The tile with its two axes exchanged.").takes(&[X]),
+    of_tiles("reshape", |ev, call| ev.reshape(call), "The tile with axes of extent 1 added or removed.").takes(&[X, EXTENT, EXTENTS]),
+    of_tiles("broadcast", |ev, call| ev.broadcast(call), "The tile repeated along axes of extent 1.").takes(&[X, EXTENT, EXTENTS]),
+    of_tiles("dot", |ev, call| ev.dot(call, None), "`a · bᵀ` of shapes (m, k) and (n, k), added up in f32, of bytes in i32, of f64 in f64; `mma` pins the instruction.")
+        .takes(DOT),
+    of_tiles("tiles", tiles, "The range of tiles that so many elements make, the last one perhaps not whole.")
+        .takes(&[arg("elements", Kind::Integer), arg("by", Kind::Integer)]),
 ];
 
-pub(super) fn call<'c, 'a>(
-    ev: &mut Evaluator<'c, 'a>,
-    name: &'static str,
-    call: &Call<'c, 'a>,
-) -> Option<Result<Value<'c, 'a>>> {
-    Some(match name {
-        "zeros" => filled(ev, call, None),
-        "full" => filled(ev, call, call.arg(0)),
-        "iota" => ev.iota(call),
-        "transpose" => ev.transpose(call),
-        "reshape" | "broadcast" => ev.reshaped(name, call),
-        "dot" => ev.dot(call, None),
-        "tiles" => tiles(ev, call),
-        "reduce" => match call.arg(1).map(|arg| &arg.value) {
-            Some(Value::Tile(tile)) => ev.reduce_tile(call, tile),
-            _ => return None,
-        },
-        _ => return None,
-    })
-}
+const DOT: &[Parameter] = &[
+    arg("a", Kind::Tile),
+    arg("b", Kind::Tile),
+    named("mma", Kind::Multiplier, "…"),
+];
 
 /// `zeros<f32>(bm, bn)`, `full<f32>(x, bm, bn)`.
 fn filled<'c, 'a>(
@@ -44,7 +44,6 @@ fn filled<'c, 'a>(
     value: Option<&ArgValue<'c, 'a>>,
 ) -> Result<Value<'c, 'a>> {
     let first = if value.is_some() { 1 } else { 0 };
-    ev.check_args(call, first + 1..=usize::MAX, &[], 1..=1, &[])?;
     let elem = super::elem_arg(ev, call, 0)?;
     ev.has_values(elem, call.span)?;
     let extents = call.args.iter().skip(first);
@@ -62,7 +61,6 @@ fn filled<'c, 'a>(
 
 /// `tiles(k, bk)`: the tiles of so many elements, the last one perhaps not whole.
 fn tiles<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 2..=2, &[], 0..=0, &[])?;
     let [extent, by] = call.args.as_slice() else {
         return Err(crate::eval::Stop::Reported);
     };

@@ -3,6 +3,7 @@
 //! PTX ISA, "shfl.sync" and "vote.sync", with all 32 lanes as members. Registers are 32 bits: wider
 //! numbers go in two parts, two 16-bit elements of a vector in one.
 
+use super::builtin::{Builtin, Kind, Level, LowerCall, Lowering, Parameter, arg, named};
 use crate::diagnostics::codes;
 use crate::eval::arith::{number_or_vector, type_text};
 use crate::eval::call::Call;
@@ -15,15 +16,67 @@ use cutec_dialects::elem::Elem;
 /// Threads of a warp.
 pub(super) const WARP: i64 = 32;
 
-pub(super) const NAMES: [&str; 7] = [
-    "shuffle_xor",
-    "shuffle_up",
-    "shuffle_down",
-    "shuffle_idx",
-    "any",
-    "all",
-    "ballot",
+/// How many neighbouring lanes belong together.
+pub(super) const WIDTH: Parameter = named("width", Kind::Integer, "32");
+
+const fn of_lanes(name: &'static str, lower: LowerCall, documentation: &'static str) -> Builtin {
+    Builtin::new(name, Lowering::Call(lower), documentation).at(Level::Threads)
+}
+
+const VOTE: &[Parameter] = &[arg("condition", Kind::Bool)];
+
+pub(super) const TABLE: &[Builtin] = &[
+    of_lanes(
+        "shuffle_xor",
+        |ev, call| shuffle(ev, call, Shuffle::Xor),
+        "x of the lane whose number differs in these bits.",
+    )
+    .takes(&[arg("x", Kind::Number), arg("mask", Kind::Integer), WIDTH]),
+    of_lanes(
+        "shuffle_up",
+        |ev, call| shuffle(ev, call, Shuffle::Up),
+        "x of the lane so many below; its own where there is none.",
+    )
+    .takes(&[arg("x", Kind::Number), arg("delta", Kind::Integer), WIDTH]),
+    of_lanes(
+        "shuffle_down",
+        |ev, call| shuffle(ev, call, Shuffle::Down),
+        "x of the lane so many above; its own where there is none.",
+    )
+    .takes(&[arg("x", Kind::Number), arg("delta", Kind::Integer), WIDTH]),
+    of_lanes(
+        "shuffle_idx",
+        |ev, call| shuffle(ev, call, Shuffle::Index),
+        "x of the lane of this number.",
+    )
+    .takes(&[arg("x", Kind::Number), arg("lane", Kind::Integer), WIDTH]),
+    of_lanes(
+        "any",
+        |ev, call| vote(ev, call, Vote::Any),
+        "Whether the condition holds for one lane of the warp.",
+    )
+    .takes(VOTE),
+    of_lanes(
+        "all",
+        |ev, call| vote(ev, call, Vote::All),
+        "Whether the condition holds for every lane of the warp.",
+    )
+    .takes(VOTE),
+    of_lanes(
+        "ballot",
+        |ev, call| vote(ev, call, Vote::Ballot),
+        "An i32 with a bit for each lane of the warp.",
+    )
+    .takes(VOTE),
 ];
+
+/// How the lanes of a warp vote (PTX ISA, "vote.sync").
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Vote {
+    Any,
+    All,
+    Ballot,
+}
 
 /// Which lane another one reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,21 +85,6 @@ pub(super) enum Shuffle {
     Up,
     Down,
     Index,
-}
-
-pub(super) fn call<'c, 'a>(
-    ev: &mut Evaluator<'c, 'a>,
-    name: &'static str,
-    call: &Call<'c, 'a>,
-) -> Option<Result<Value<'c, 'a>>> {
-    Some(match name {
-        "shuffle_xor" => shuffle(ev, call, Shuffle::Xor),
-        "shuffle_up" => shuffle(ev, call, Shuffle::Up),
-        "shuffle_down" => shuffle(ev, call, Shuffle::Down),
-        "shuffle_idx" => shuffle(ev, call, Shuffle::Index),
-        "any" | "all" | "ballot" => vote(ev, name, call),
-        _ => return None,
-    })
 }
 
 /// `width = …`: how many neighbouring lanes belong together. All warps of the block must be made of
@@ -80,7 +118,6 @@ fn shuffle<'c, 'a>(
     call: &Call<'c, 'a>,
     kind: Shuffle,
 ) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 2..=2, &["width"], 0..=0, &[])?;
     let [value, by] = [call.arg(0), call.arg(1)];
     let (Some(value), Some(by)) = (value, by) else {
         return Err(Stop::Reported);
@@ -221,10 +258,9 @@ fn word_of_lane<'c, 'a>(
 /// `any(c)`, `all(c)`: whether one, or every lane of the warp says so; `ballot(c)`: a bit for each.
 fn vote<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
-    name: &str,
     call: &Call<'c, 'a>,
+    vote: Vote,
 ) -> Result<Value<'c, 'a>> {
-    ev.check_args(call, 1..=1, &[], 0..=0, &[])?;
     let Some(arg) = call.arg(0) else {
         return Err(Stop::Reported);
     };
@@ -233,14 +269,14 @@ fn vote<'c, 'a>(
         Value::Scalar(scalar) if scalar.elem == Elem::I1 => scalar.ir,
         other => return ev.expected_bool(&other.clone(), arg.expr.span),
     };
-    let elem = if name == "ballot" {
-        Elem::I32
-    } else {
-        Elem::I1
+    let (kind, elem) = match vote {
+        Vote::Any => ("any", Elem::I1),
+        Vote::All => ("all", Elem::I1),
+        Vote::Ballot => ("ballot", Elem::I32),
     };
     let ir = ev.ir(call.span)?;
     let members = ir.constant(-1, "i32");
-    let kind = ir.attr(&format!("#nvvm<vote_sync_kind {name}>"));
+    let kind = ir.attr(&format!("#nvvm<vote_sync_kind {kind}>"));
     let ty = ir.ty(elem.name());
     let result = ir.value(
         "nvvm.vote.sync",

@@ -3,6 +3,7 @@
 use super::shape_text;
 use crate::ast::{Expr, ExprKind};
 use crate::diagnostics::{Diagnostic, codes};
+use crate::eval::builtins;
 use crate::eval::call::{ArgValue, Call};
 use crate::eval::values::{Tile, Value, elem_name, mma_atom};
 use crate::eval::{Evaluator, Result, Stop};
@@ -26,7 +27,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return None;
         }
         let call = self.arguments(name.clone(), callee.span, value.span, &[], args);
-        Some(call.and_then(|call| self.dot(&call, Some(sum))))
+        Some(call.and_then(|call| {
+            for form in builtins::table::functions(name) {
+                builtins::check(self, form, &call)?;
+            }
+            self.dot(&call, Some(sum))
+        }))
     }
 
     /// `dot(a, b)`, added to `sum` if there is one.
@@ -35,7 +41,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         call: &Call<'c, 'a>,
         sum: Option<&Tile<'c>>,
     ) -> Result<Value<'c, 'a>> {
-        self.check_args(call, 2..=2, &["mma"], 0..=0, &[])?;
         let (Some(first), Some(second)) = (call.arg(0), call.arg(1)) else {
             return Err(Stop::Reported);
         };

@@ -2,6 +2,7 @@
 
 use crate::ast::{Clause, Expr, Kernel};
 use crate::diagnostics::{Diagnostic, codes};
+use crate::eval::builtins::Level;
 use crate::eval::signature::Signature;
 use crate::eval::values::{Scalar, Value};
 use crate::eval::{Evaluator, Result};
@@ -152,7 +153,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     /// `tile.m` and the like: which tile the block computes.
     pub(in crate::eval) fn tile_index(&mut self, axis: &str, span: Span) -> Result<Value<'c, 'a>> {
-        self.check_level(&format!("tile.{axis}"), span)?;
+        self.check_level(Level::Tiles, &format!("tile.{axis}"), span)?;
         let axes = &AXES[..self.tiles.unwrap_or(0)];
         let Some(at) = axes.iter().position(|name| *name == axis) else {
             let known: Vec<String> = axes.iter().map(|axis| format!("`tile.{axis}`")).collect();

@@ -19,6 +19,7 @@ mod variables;
 pub(super) use launch::TileLaunch;
 pub(super) use variables::Carried;
 
+use super::builtins::Level;
 use super::values::{Tile, Value, elem_name};
 use super::{Evaluator, Result};
 use crate::diagnostics::{Diagnostic, codes};
@@ -31,16 +32,14 @@ use melior::ir::{Attribute, Type};
 
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// Built-ins of the thread level stand in no kernel at tile level, and the other way round.
-    pub(super) fn check_level(&mut self, name: &str, span: Span) -> Result<()> {
-        let (level, help) = match self.tiles.is_some() {
-            true if super::builtins::of_threads(name) => (
+    pub(super) fn check_level(&mut self, level: Level, name: &str, span: Span) -> Result<()> {
+        let (level, help) = match (level, self.tiles.is_some()) {
+            (Level::Threads, true) => (
                 "thread",
                 "a kernel launched with `tiles(…)` says what a block computes on tiles",
             ),
-            false if super::builtins::of_tiles(name) => {
-                ("tile", "launch the kernel with `tiles(…)`")
-            }
-            _ => return Ok(()),
+            (Level::Tiles, false) => ("tile", "launch the kernel with `tiles(…)`"),
+            (Level::Both, _) | (Level::Threads, false) | (Level::Tiles, true) => return Ok(()),
         };
         let message = format!("`{name}` is of the {level} level, this kernel is not");
         let diagnostic = Diagnostic::error(codes::ILLEGAL_OPERATION, span, message, "here");

@@ -5,6 +5,7 @@ use super::coordinate::Coordinate;
 use super::parts_of;
 use crate::ast::{Arg, BinaryOp, Expr};
 use crate::diagnostics::{Diagnostic, codes};
+use crate::eval::builtins::{self, Level, Receiver};
 use crate::eval::call::Call;
 use crate::eval::values::{Tile, Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop};
@@ -156,8 +157,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         receiver_span: Span,
         call: &Call<'c, 'a>,
     ) -> Result<Place<'c>> {
-        self.check_level(".tile", call.name_span)?;
-        self.check_args(call, 1..=2, &["at", "fill", "copy", "swizzle"], 0..=0, &[])?;
+        self.check_level(Level::Tiles, ".tile", call.name_span)?;
+        if let Some(form) = builtins::table::method(Receiver::View, "tile") {
+            builtins::check(self, form, call)?;
+        }
         let Some(shape) = call.arg(0) else {
             return Err(Stop::Reported);
         };

@@ -3,6 +3,7 @@
 use super::shape_text;
 use crate::ast::Expr;
 use crate::diagnostics::codes;
+use crate::eval::builtins::Operator;
 use crate::eval::call::Call;
 use crate::eval::values::{Tile, Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop};
@@ -85,7 +86,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     /// `iota(extents…, axis = a)`: the coordinate along an axis.
     pub(in crate::eval) fn iota(&mut self, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-        self.check_args(call, 1..=usize::MAX, &["axis"], 0..=0, &[])?;
         let extents = call.args.iter().filter(|arg| arg.name.is_none());
         let extents: Vec<_> = extents.map(|arg| (arg.value.clone(), arg.expr)).collect();
         let shape = self.tile_shape(&extents, call.span)?;
@@ -102,20 +102,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         call: &Call<'c, 'a>,
         tile: &Tile<'c>,
     ) -> Result<Value<'c, 'a>> {
-        self.check_args(call, 2..=2, &["axis"], 0..=0, &[])?;
         let Some(how) = call.arg(0) else {
             return Err(Stop::Reported);
         };
-        let kind = match &how.value {
-            Value::Str(word) => word.to_string(),
-            Value::Builtin(name @ ("min" | "max")) => (*name).to_owned(),
-            _ => String::new(),
-        };
-        if !cutec_dialects::tile::REDUCTIONS.contains(&kind.as_str()) {
+        let Some(operator) = Operator::of(&how.value) else {
             let what = "`add`, `mul`, `min`, `max`, `and`, `or` or `xor`";
             return self.expected(what, &how.value, how.expr.span);
-        }
-        if !rules::reduces(&kind, tile.elem) {
+        };
+        let kind = operator.name();
+        if !rules::reduces(operator, tile.elem) {
             let message = format!("`{kind}` is not defined for {}", elem_name(tile.elem));
             return self.error(codes::WRONG_TYPE, call.span, message, "here");
         }
@@ -160,14 +155,41 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
     }
 
-    /// `reshape(x, extents…)` adds and removes axes of extent 1, `broadcast(x, extents…)` repeats along
-    /// those.
-    pub(in crate::eval) fn reshaped(
+    /// `reshape(x, extents…)`: adds and removes axes of extent 1.
+    pub(in crate::eval) fn reshape(&mut self, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+        let (tile, shape) = self.tile_and_shape(call)?;
+        if !rules::reshapes_to(&tile.shape, &shape) {
+            let label = "only axes of extent 1 may come and go";
+            return self.unfit_shape(call, (&tile.shape, &shape), label);
+        }
+        let of = (tile.elem, &shape[..]);
+        let result = self.tile_op("tile.reshape", &[tile.ir], &[], of, call.span)?;
+        Ok(Value::Tile(result))
+    }
+
+    /// `broadcast(x, extents…)`: repeats along axes of extent 1, and along new ones at the front.
+    pub(in crate::eval) fn broadcast(&mut self, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+        let (tile, shape) = self.tile_and_shape(call)?;
+        if !rules::repeats_to(&tile.shape, &shape) {
+            let label = "extents must be equal, or 1, or absent at the front";
+            return self.unfit_shape(call, (&tile.shape, &shape), label);
+        }
+        self.repeated(&tile, &shape, call.span).map(Value::Tile)
+    }
+
+    fn unfit_shape<T>(
         &mut self,
-        name: &str,
         call: &Call<'c, 'a>,
-    ) -> Result<Value<'c, 'a>> {
-        self.check_args(call, 2..=usize::MAX, &[], 0..=0, &[])?;
+        (from, to): (&[i64], &[i64]),
+        label: &str,
+    ) -> Result<T> {
+        let (name, from, to) = (&call.name, shape_text(from), shape_text(to));
+        let message = format!("`{name}` of a tile of shape {from} to {to}");
+        self.error(codes::SHAPE_MISMATCH, call.span, message, label)
+    }
+
+    /// A tile, and the extents behind it.
+    fn tile_and_shape(&mut self, call: &Call<'c, 'a>) -> Result<(Tile<'c>, Vec<i64>)> {
         let (first, extents) = (&call.args[0], call.args[1..].iter());
         let tile = match &first.value {
             Value::Tile(tile) => tile.clone(),
@@ -175,32 +197,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         let extents: Vec<_> = extents.map(|arg| (arg.value.clone(), arg.expr)).collect();
         let shape = self.tile_shape(&extents, call.span)?;
-        let (fits, label) = match name {
-            "reshape" => (
-                rules::reshapes_to(&tile.shape, &shape),
-                "only axes of extent 1 may come and go",
-            ),
-            _ => (
-                rules::repeats_to(&tile.shape, &shape),
-                "extents must be equal, or 1, or absent at the front",
-            ),
-        };
-        if !fits {
-            let (from, to) = (shape_text(&tile.shape), shape_text(&shape));
-            let message = format!("`{name}` of a tile of shape {from} to {to}");
-            return self.error(codes::SHAPE_MISMATCH, call.span, message, label);
-        }
-        if name == "broadcast" {
-            return self.repeated(&tile, &shape, call.span).map(Value::Tile);
-        }
-        let of = (tile.elem, &shape[..]);
-        let result = self.tile_op("tile.reshape", &[tile.ir], &[], of, call.span)?;
-        Ok(Value::Tile(result))
+        Ok((tile, shape))
     }
 
     /// `transpose(x)`: exchanges the two axes.
     pub(in crate::eval) fn transpose(&mut self, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-        self.check_args(call, 1..=1, &[], 0..=0, &[])?;
         match &call.args[0].value {
             Value::Tile(tile) if tile.shape.len() == 2 => {
                 let shape = [tile.shape[1], tile.shape[0]];

@@ -1,0 +1,223 @@
+//! Methods: parts of tensors for one thread of a tiled copy or MMA, and what tensors can do.
+
+use super::builtin::{
+    Builtin, Kind, Level, LowerMethod, Lowering, Parameter, Receiver, arg, named,
+};
+use crate::eval::call::Call;
+use crate::eval::materialize::OpA;
+use crate::eval::values::Value;
+use crate::eval::{Evaluator, Result, Stop};
+use crate::source::Span;
+use cutec_dialects::semantics::SemError;
+use cutec_dialects::value::Val;
+use cutec_layout::tv::Operand;
+use cutec_layout::{AnyLayout, Layout};
+
+const TENSOR: &[Parameter] = &[arg("tensor", Kind::View)];
+const PART: &[Parameter] = &[arg("part", Kind::View)];
+const THREAD: &[Parameter] = &[arg("thread", Kind::Integer)];
+
+const fn of(
+    receiver: Receiver,
+    name: &'static str,
+    lower: LowerMethod,
+    documentation: &'static str,
+) -> Builtin {
+    Builtin::new(name, Lowering::Method(receiver, lower), documentation)
+}
+
+/// An operand of a product.
+struct Matrix {
+    operand: Operand,
+    attribute: &'static str,
+}
+
+const A: Matrix = Matrix {
+    operand: Operand::A,
+    attribute: "A",
+};
+const B: Matrix = Matrix {
+    operand: Operand::B,
+    attribute: "B",
+};
+const C: Matrix = Matrix {
+    operand: Operand::C,
+    attribute: "C",
+};
+
+pub(super) const TABLE: &[Builtin] = &[
+    of(Receiver::View, "tile", |ev, of, call| ev.load_tile(of.0, of.1, call), "The tile of this shape at a coordinate counted in tiles, or at an element. Outside of the tensor it is `fill`. `copy` and `swizzle` pin how an operand of a product gets to shared memory and lies there.")
+        .at(Level::Tiles)
+        .takes(TILE),
+    of(Receiver::View, "fill", fill, "Writes a number to all elements; also `fill(view, number)`.")
+        .takes(&[arg("value", Kind::Number)]),
+    of(Receiver::TiledCopy, "slice", thread_of, "One thread of it.").takes(THREAD),
+    of(Receiver::CopyThread, "partition_S", |ev, of, call| partition_copy(ev, of.0, call, "tiled.copy.partition_S"), "What the thread reads of a tensor: (V, M, N, …).").takes(TENSOR),
+    of(Receiver::CopyThread, "partition_D", |ev, of, call| partition_copy(ev, of.0, call, "tiled.copy.partition_D"), "What the thread writes of a tensor: (V, M, N, …).").takes(TENSOR),
+    of(Receiver::CopyThread, "retile", retile, "A fragment, ordered as the copy takes it.").takes(FRAGMENT),
+    of(Receiver::CopyThread, "retile_S", retile, "As `retile`, of a source.").takes(FRAGMENT),
+    of(Receiver::CopyThread, "retile_D", retile, "As `retile`, of a destination.").takes(FRAGMENT),
+    of(Receiver::TiledMma, "slice", thread_of, "One thread of it.").takes(THREAD),
+    of(Receiver::TiledMma, "fragment_A", |ev, of, call| fragment(ev, of.0, call, A), "Registers for a part of operand A.").takes(PART),
+    of(Receiver::TiledMma, "fragment_B", |ev, of, call| fragment(ev, of.0, call, B), "Registers for a part of operand B.").takes(PART),
+    of(Receiver::TiledMma, "fragment_C", |ev, of, call| fragment(ev, of.0, call, C), "Registers for a part of the sums.").takes(PART),
+    of(Receiver::MmaThread, "partition_A", |ev, of, call| partition(ev, of.0, call, A), "What the thread has of operand A: (V, M, K).").takes(TENSOR),
+    of(Receiver::MmaThread, "partition_B", |ev, of, call| partition(ev, of.0, call, B), "What the thread has of operand B: (V, N, K).").takes(TENSOR),
+    of(Receiver::MmaThread, "partition_C", |ev, of, call| partition(ev, of.0, call, C), "What the thread has of the sums: (V, M, N).").takes(TENSOR),
+    of(Receiver::MmaThread, "fragment_A", |ev, of, call| fragment(ev, of.0, call, A), "Registers for a part of operand A.").takes(PART),
+    of(Receiver::MmaThread, "fragment_B", |ev, of, call| fragment(ev, of.0, call, B), "Registers for a part of operand B.").takes(PART),
+    of(Receiver::MmaThread, "fragment_C", |ev, of, call| fragment(ev, of.0, call, C), "Registers for a part of the sums.").takes(PART),
+    of(Receiver::MmaThread, "partition_fragment_A", |ev, of, call| partition_fragment(ev, of.0, call, A), "Registers for what the thread has of operand A, a tensor or a shape.").takes(TENSOR),
+    of(Receiver::MmaThread, "partition_fragment_B", |ev, of, call| partition_fragment(ev, of.0, call, B), "Registers for what the thread has of operand B, a tensor or a shape.").takes(TENSOR),
+    of(Receiver::MmaThread, "partition_fragment_C", |ev, of, call| partition_fragment(ev, of.0, call, C), "Registers for what the thread has of the sums, a tensor or a shape.").takes(TENSOR),
+];
+
+const FRAGMENT: &[Parameter] = &[arg("fragment", Kind::View)];
+const TILE: &[Parameter] = &[
+    arg("shape", Kind::Shape),
+    super::builtin::optional("coordinate", Kind::Coordinate),
+    named("at", Kind::Coordinate, "…"),
+    named("fill", Kind::Number, "0"),
+    named("copy", Kind::Copier, "…"),
+    named("swizzle", Kind::Any, "…"),
+];
+
+type Of<'x, 'c, 'a> = (&'x Value<'c, 'a>, Span);
+
+/// `tensor.fill(number)`.
+fn fill<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    (view, _): Of<'_, 'c, 'a>,
+    call: &Call<'c, 'a>,
+) -> Result<Value<'c, 'a>> {
+    let value = call.positional().remove(0);
+    let span = call.args[0].expr.span;
+    ev.store(view, &value, call.span, span, call.span)?;
+    Ok(Value::Unit)
+}
+
+/// `tiled.slice(thread)`.
+fn thread_of<'c, 'a>(
+    _: &mut Evaluator<'c, 'a>,
+    (tiled, _): Of<'_, 'c, 'a>,
+    call: &Call<'c, 'a>,
+) -> Result<Value<'c, 'a>> {
+    let thread = call.positional().remove(0);
+    Ok(Value::Thread(Box::new((tiled.clone(), thread))))
+}
+
+/// The tiled copy or MMA, the thread of it where there is one, and the argument.
+fn operands<'c, 'a>(
+    of: &Value<'c, 'a>,
+    call: &Call<'c, 'a>,
+) -> (Value<'c, 'a>, Option<Value<'c, 'a>>, Value<'c, 'a>) {
+    let arg = call.positional().remove(0);
+    match of {
+        Value::Thread(parts) => (parts.0.clone(), Some(parts.1.clone()), arg),
+        tiled => (tiled.clone(), None, arg),
+    }
+}
+
+fn partition_copy<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    of: &Value<'c, 'a>,
+    call: &Call<'c, 'a>,
+    operation: &str,
+) -> Result<Value<'c, 'a>> {
+    let (tiled, Some(thread), tensor) = operands(of, call) else {
+        return Err(Stop::Reported);
+    };
+    let operands = [tiled, tensor, thread];
+    ev.op(operation, &call.name, &operands, &OpA::default(), call.span)
+}
+
+fn retile<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    (of, _): Of<'_, 'c, 'a>,
+    call: &Call<'c, 'a>,
+) -> Result<Value<'c, 'a>> {
+    let (tiled, _, fragment) = operands(of, call);
+    let (name, operands) = ("tiled.copy.retile", [tiled, fragment]);
+    ev.op(name, &call.name, &operands, &OpA::default(), call.span)
+}
+
+fn partition<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    of: &Value<'c, 'a>,
+    call: &Call<'c, 'a>,
+    matrix: Matrix,
+) -> Result<Value<'c, 'a>> {
+    let (tiled, Some(thread), tensor) = operands(of, call) else {
+        return Err(Stop::Reported);
+    };
+    let attrs = OpA::operand(matrix.attribute);
+    let operands = [tiled, tensor, thread];
+    ev.op(
+        "tiled.mma.partition",
+        &call.name,
+        &operands,
+        &attrs,
+        call.span,
+    )
+}
+
+fn fragment<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    of: &Value<'c, 'a>,
+    call: &Call<'c, 'a>,
+    matrix: Matrix,
+) -> Result<Value<'c, 'a>> {
+    let (tiled, _, part) = operands(of, call);
+    let attrs = OpA::operand(matrix.attribute);
+    ev.op(
+        "mma.make_fragment",
+        &call.name,
+        &[tiled, part],
+        &attrs,
+        call.span,
+    )
+}
+
+fn partition_fragment<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    of: &Value<'c, 'a>,
+    call: &Call<'c, 'a>,
+    matrix: Matrix,
+) -> Result<Value<'c, 'a>> {
+    let (tiled, _, of_what) = operands(of, call);
+    let attrs = OpA::operand(matrix.attribute);
+    let part = match of_what.as_layout() {
+        Some(_) => of_shape(ev, &tiled, &of_what, call, matrix.operand)?,
+        None => partition(ev, of, call, matrix)?,
+    };
+    ev.op(
+        "mma.make_fragment",
+        &call.name,
+        &[tiled, part],
+        &attrs,
+        call.span,
+    )
+}
+
+/// What a thread holds of a matrix of this shape, as a compact layout.
+fn of_shape<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    tiled: &Value<'c, 'a>,
+    shape: &Value<'c, 'a>,
+    call: &Call<'c, 'a>,
+    operand: Operand,
+) -> Result<Value<'c, 'a>> {
+    let (Value::Static(Val::TiledMma(mma)), Some(matrix)) = (tiled, shape.as_layout()) else {
+        return Err(Stop::Reported);
+    };
+    match mma.tiled.partition_shape(operand, matrix.shape()) {
+        Ok(shape) => Ok(Value::Static(Val::Layout(AnyLayout::Plain(
+            Layout::col_major(shape),
+        )))),
+        Err(error) => {
+            let error = SemError::Layout(error);
+            let problem = crate::eval::problem::semantic(call.span, &call.name, &error, &[]);
+            Err(ev.report(problem))
+        }
+    }
+}
