@@ -491,7 +491,9 @@ fn built_ins_of_tiles_have_methods() {
         "static_assert",
     ];
     let families = ["numbers", "reductions", "tiles"];
-    let families = FAMILIES.iter().filter(|family| families.contains(&family.name));
+    let families = FAMILIES
+        .iter()
+        .filter(|family| families.contains(&family.name));
     for builtin in families.flat_map(|family| family.builtins) {
         let elementary = Elementary::parse(builtin.name).is_some();
         if builtin.level == Level::Threads || elementary || elsewhere.contains(&builtin.name) {
