@@ -91,6 +91,9 @@ impl ErrorKind {
                 "write it before it is read, and where another thread writes it, wait for that at a \
                  `barrier()`; what the edge of a tensor leaves unwritten, fill with zeros"
             }
+            ErrorKind::UnassignedRegister { .. } => {
+                "give a fragment or a `var` its value on every path before it is read"
+            }
             ErrorKind::OutOfBounds { .. } => {
                 "guard the access: a predicate of coordinates, as `in_bounds` gives, or an `if`"
             }
@@ -100,6 +103,10 @@ impl ErrorKind {
             }
             ErrorKind::BarrierDivergence { .. } => {
                 "a barrier is for all threads of a warp: move it out of the branch"
+            }
+            ErrorKind::BarrierAfterExit { .. } => {
+                "a barrier is for all threads of a warp (PTX ISA, `barrier.aligned`): let the threads that have \
+                 nothing to do come to it too, before they leave"
             }
             ErrorKind::Deadlock { .. } => {
                 "every thread that a barrier waits for must come to it: look at what the others wait for, \

@@ -330,6 +330,12 @@ pub enum ErrorKind {
         /// ` (in …)` with the object, or empty.
         object: String,
     },
+    /// A read of a register that its thread has not written.
+    #[error("read of uninitialised register `{register}`: nothing has written it")]
+    UnassignedRegister {
+        /// The register's name.
+        register: String,
+    },
     /// An access to bytes that a `cp.async` in flight will write.
     #[error(
         "{access} before cp.async wait: {size} bytes at shared address {address:#x} are the target of a cp.async that no cp.async.wait_group has completed"
@@ -391,6 +397,18 @@ pub enum ErrorKind {
     BarrierDivergence {
         /// The groups of the warp.
         waiters: Vec<Waiter>,
+    },
+    /// An aligned barrier executed by a warp of which some threads have left.
+    #[error(
+        "barrier divergence: an aligned barrier in {} of the {} threads of a warp; the others have left the kernel",
+        .here.count_ones(),
+        (.here | .left).count_ones()
+    )]
+    BarrierAfterExit {
+        /// Lanes that execute it.
+        here: u32,
+        /// Lanes that have left.
+        left: u32,
     },
     /// No thread of the CTA can go on.
     #[error("deadlock: {arrived} of {expected} threads arrived at barrier {barrier}; waiting: {}", list(.waiters))]

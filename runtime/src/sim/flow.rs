@@ -29,14 +29,15 @@ pub(crate) fn rank(code: &[Instr]) -> Vec<u32> {
     rank
 }
 
-struct Graph {
-    /// Instructions of each block.
-    blocks: Vec<std::ops::Range<usize>>,
-    successors: Vec<Vec<usize>>,
+/// The control-flow graph of a kernel.
+pub(crate) struct Graph {
+    /// Instructions of each basic block; the first is the entry.
+    pub blocks: Vec<std::ops::Range<usize>>,
+    pub successors: Vec<Vec<usize>>,
 }
 
 impl Graph {
-    fn new(code: &[Instr]) -> Graph {
+    pub fn new(code: &[Instr]) -> Graph {
         let targets = |at: usize| match &code[at].op {
             Op::Branch { target } => std::slice::from_ref(target),
             Op::BranchIndexed { targets, .. } => targets,

@@ -5,6 +5,7 @@
 use std::fmt;
 
 use super::Space;
+use super::assignment::Registers;
 use super::error::SourceLoc;
 use super::lane::{Dst, LaneFn, Pred, Src};
 
@@ -33,6 +34,8 @@ pub(crate) struct Kernel {
     pub dynamic_shared: u32,
     /// Whether it updates global memory atomically; then CTAs run in order.
     pub has_global_atomics: bool,
+    /// The registers of each instruction.
+    pub registers: Registers,
 }
 
 /// An instruction with its guard and place.

@@ -34,7 +34,8 @@
 //! - `isa`: the decoded instruction, a closed enum with resolved operands.
 //! - `decode`: syntax tree → instructions, one file a family. Here an unknown opcode, modifier or
 //!   operand becomes an error; nothing after it looks at text.
-//! - `flow`: the order in which groups of diverged lanes are run, so that they meet again.
+//! - `flow`: the control-flow graph, and the order in which groups of diverged lanes are run, so that they
+//!   meet again. `assignment`: registers that may be read before they are written.
 //! - [`module`]: what a module is, and [`Module::launch`].
 //! - `memory`: global memory. `exec`: warps, CTAs, shared memory, barriers, `cp.async`, matrices.
 //! - `progress`: how far a launch is. [`profile`]: what each instruction did, and what limits a kernel.
@@ -66,6 +67,7 @@
 //!   No PTX text makes it panic.
 
 mod advice;
+mod assignment;
 mod decode;
 pub mod error;
 mod exec;

@@ -5,6 +5,7 @@
 
 use super::names::{Names, Register, Symbol};
 use crate::sim::Space;
+use crate::sim::assignment::Role;
 use crate::sim::error::ErrorKind;
 use crate::sim::isa::{Address, BASE};
 use crate::sim::lane::{Dst, Pred, Src};
@@ -72,6 +73,16 @@ pub(super) struct Form<'i, 'a> {
     names: &'i mut Names<'a>,
     modifier: usize,
     operand: usize,
+    /// The registers that the operands name.
+    registers: Vec<Use<'a>>,
+}
+
+/// A register that an instruction reads or writes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Use<'a> {
+    pub name: &'a str,
+    pub register: Register,
+    pub role: Role,
 }
 
 pub(super) type Decoded<T> = Result<T, ErrorKind>;
@@ -83,7 +94,31 @@ impl<'i, 'a> Form<'i, 'a> {
             names,
             modifier: 0,
             operand: 0,
+            registers: Vec::new(),
         }
+    }
+
+    /// The registers of the operands that were decoded.
+    pub fn take_registers(&mut self) -> Vec<Use<'a>> {
+        std::mem::take(&mut self.registers)
+    }
+
+    /// Takes note that the instruction reads a register.
+    pub fn reads(&mut self, name: &'a str, register: Register) {
+        self.registers.push(Use {
+            name,
+            register,
+            role: Role::Read,
+        });
+    }
+
+    /// Takes note that the instruction writes a register.
+    pub fn writes(&mut self, name: &'a str, register: Register) {
+        self.registers.push(Use {
+            name,
+            register,
+            role: Role::Write,
+        });
     }
 
     /// The opcode with its modifiers.
@@ -227,6 +262,7 @@ impl<'i, 'a> Form<'i, 'a> {
             Operand::Name(name) => match self.names.lookup(name)? {
                 Symbol::Register(register) => {
                     self.check_width(register, ty, width)?;
+                    self.writes(name, register);
                     match register {
                         Register::Word(_, slot) => Ok(Dst::Word(slot)),
                         Register::Wide(slot) => Ok(Dst::Wide(slot)),
@@ -261,6 +297,7 @@ impl<'i, 'a> Form<'i, 'a> {
             Symbol::Register(_) if offset != 0 => self.bad("a variable before the offset"),
             Symbol::Register(register) => {
                 self.check_width(register, ty, width)?;
+                self.reads(name, register);
                 match register {
                     Register::Word(_, slot) => Ok(Src::Word(slot)),
                     Register::Wide(slot) => Ok(Src::Wide(slot)),
@@ -363,9 +400,15 @@ impl<'i, 'a> Form<'i, 'a> {
             .collect()
     }
 
-    fn pred_register(&mut self, name: &'a str) -> Decoded<u32> {
+    fn pred_register(&mut self, name: &'a str, writes: bool) -> Decoded<u32> {
         match self.names.lookup(name)? {
-            Symbol::Register(Register::Pred(slot)) => Ok(slot),
+            Symbol::Register(register @ Register::Pred(slot)) => {
+                match writes {
+                    true => self.writes(name, register),
+                    false => self.reads(name, register),
+                }
+                Ok(slot)
+            }
             _ => self.bad("a predicate register"),
         }
     }
@@ -373,7 +416,7 @@ impl<'i, 'a> Form<'i, 'a> {
     /// A predicate destination.
     pub fn pred_dst(&mut self) -> Decoded<u32> {
         match self.next("a predicate register")? {
-            Operand::Name(name) => self.pred_register(name),
+            Operand::Name(name) => self.pred_register(name, true),
             _ => self.bad("a predicate register"),
         }
     }
@@ -381,13 +424,13 @@ impl<'i, 'a> Form<'i, 'a> {
     /// `p` or `p|q`, each `_` allowed in a pair.
     pub fn pred_pair(&mut self) -> Decoded<(Option<u32>, Option<u32>)> {
         match *self.next("a predicate register")? {
-            Operand::Name(p) => Ok((Some(self.pred_register(p)?), None)),
+            Operand::Name(p) => Ok((Some(self.pred_register(p, true)?), None)),
             Operand::Pair(p, q) => {
                 let mut slot = |name| {
                     if name == "_" {
                         Ok(None)
                     } else {
-                        self.pred_register(name).map(Some)
+                        self.pred_register(name, true).map(Some)
                     }
                 };
                 Ok((slot(p)?, slot(q)?))
@@ -410,7 +453,7 @@ impl<'i, 'a> Form<'i, 'a> {
                 let pred = if p == "_" {
                     None
                 } else {
-                    Some(self.pred_register(p)?)
+                    Some(self.pred_register(p, true)?)
                 };
                 Ok((dst, pred))
             }
@@ -430,11 +473,11 @@ impl<'i, 'a> Form<'i, 'a> {
     pub fn pred_src(&mut self) -> Decoded<Pred> {
         match *self.next("a predicate")? {
             Operand::Name(name) => Ok(Pred::Register {
-                slot: self.pred_register(name)?,
+                slot: self.pred_register(name, false)?,
                 negated: false,
             }),
             Operand::Not(name) => Ok(Pred::Register {
-                slot: self.pred_register(name)?,
+                slot: self.pred_register(name, false)?,
                 negated: true,
             }),
             Operand::Int(value) => Ok(Pred::Const(value != 0)),
@@ -487,6 +530,14 @@ impl<'i, 'a> Form<'i, 'a> {
         }
     }
 
+    /// The base of an address is read, but for a parameter of a call, which is itself a register.
+    fn base(&mut self, name: &'a str, register: Register, space: Space) {
+        match (space, self.instruction.opcode) {
+            (Space::Param, "st") => self.writes(name, register),
+            _ => self.reads(name, register),
+        }
+    }
+
     /// `[base + offset]` in a space.
     pub fn address(&mut self, space: Space) -> Decoded<Address> {
         let Operand::Address(base, offset) = self.next("an address in brackets")? else {
@@ -500,17 +551,21 @@ impl<'i, 'a> Form<'i, 'a> {
                 offset,
             }),
             Operand::Name(name) => match self.names.lookup(name)? {
-                Symbol::Register(Register::Wide(slot)) => Ok(Address {
-                    space,
-                    base: Src::Wide(slot),
-                    offset,
-                }),
-                Symbol::Register(Register::Word(32, slot))
+                Symbol::Register(register @ Register::Wide(slot)) => {
+                    self.base(name, register, space);
+                    Ok(Address {
+                        space,
+                        base: Src::Wide(slot),
+                        offset,
+                    })
+                }
+                Symbol::Register(register @ Register::Word(32, slot))
                     if matches!(
                         space,
                         Space::Shared | Space::Local | Space::Param | Space::Const
                     ) =>
                 {
+                    self.base(name, register, space);
                     Ok(Address {
                         space,
                         base: Src::Word(slot),

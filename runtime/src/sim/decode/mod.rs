@@ -25,6 +25,7 @@ use std::collections::{HashMap, HashSet};
 use self::form::{Decoded, Form, Ty, window_address};
 use self::names::{Names, Symbol};
 use super::Space;
+use super::assignment::{Registers, Role};
 use super::error::{ErrorKind, SimError, SourceLoc};
 use super::flow;
 use super::isa::{Instr, Kernel, Op};
@@ -132,6 +133,8 @@ struct Decoder<'m, 'a> {
     module: &'m ast::Module<'a>,
     names: Names<'a>,
     code: Vec<Instr>,
+    /// The registers of the instructions.
+    registers: Registers,
     source: Option<SourceLoc>,
     shared: Stack,
     /// Dynamic shared variables: they all start where the static ones end.
@@ -152,6 +155,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
             module,
             names: Names::new(std::mem::take(&mut survey.labels)),
             code: Vec::with_capacity(survey.instructions as usize + 1),
+            registers: Registers::default(),
             source: None,
             shared: Stack::default(),
             dynamic: Vec::new(),
@@ -389,10 +393,14 @@ impl<'m, 'a> Decoder<'m, 'a> {
         let guard = match instruction.guard {
             None => None,
             Some(guard) => match self.names.lookup(guard.register) {
-                Ok(Symbol::Register(names::Register::Pred(slot))) => Some(Pred::Register {
-                    slot,
-                    negated: guard.negated,
-                }),
+                Ok(Symbol::Register(register @ names::Register::Pred(slot))) => {
+                    self.registers
+                        .add(guard.register, register.id(), Role::Guard);
+                    Some(Pred::Register {
+                        slot,
+                        negated: guard.negated,
+                    })
+                }
                 Ok(_) => {
                     let kind = ErrorKind::Operand {
                         opcode: instruction.opcode.to_owned(),
@@ -407,7 +415,12 @@ impl<'m, 'a> Decoder<'m, 'a> {
         };
         let mut form = Form::new(instruction, &mut self.names);
         let decoded = operation(&mut form, instruction).and_then(|op| form.finish().map(|()| op));
+        let registers = form.take_registers();
         let op = decoded.map_err(|kind| located(kind, &self.source))?;
+        for used in registers {
+            self.registers.add(used.name, used.register.id(), used.role);
+        }
+        self.registers.end_instruction();
         self.code.push(Instr {
             op,
             guard,
@@ -432,6 +445,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
             source: self.source,
             text: "}".to_owned(),
         });
+        self.registers.end_instruction();
         let has_global_atomics = self
             .code
             .iter()
@@ -439,6 +453,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
         Ok(Kernel {
             rank: flow::rank(&self.code),
             code: self.code,
+            registers: self.registers,
             words: self.names.words as usize,
             wides: self.names.wides as usize,
             preds: self.names.preds as usize,

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 
 use crate::sim::Space;
+use crate::sim::assignment::RegisterId;
 use crate::sim::error::ErrorKind;
 use crate::sim::lane::{LaneMask, Special, WARP};
 
@@ -15,6 +16,17 @@ pub(super) enum Register {
     Word(u32, u32),
     Wide(u32),
     Pred(u32),
+}
+
+impl Register {
+    /// The register without its width.
+    pub(super) fn id(self) -> RegisterId {
+        match self {
+            Register::Word(_, slot) => RegisterId::Word(slot),
+            Register::Wide(slot) => RegisterId::Wide(slot),
+            Register::Pred(slot) => RegisterId::Pred(slot),
+        }
+    }
 }
 
 /// What a name stands for.

@@ -39,6 +39,12 @@ impl Warp {
         if barrier.aligned && mask != self.live {
             return Ok(Next::Gather(mask, self.live));
         }
+        // Hardware from Volta on waits for those that have not left; the ISA leaves it undefined.
+        let left = self.present & !self.live;
+        if barrier.aligned && left != 0 && cta.races.is_some() {
+            let kind = ErrorKind::BarrierAfterExit { here: mask, left };
+            return Err(Fault::new(kind, mask.trailing_zeros()));
+        }
         let first = mask.trailing_zeros() as usize;
         let ids = self.registers.words_of(barrier.id);
         let counts = barrier.count.map(|count| self.registers.words_of(count));
@@ -174,7 +180,7 @@ impl Cta<'_> {
                     .iter()
                     .zip(&waiting)
                     .all(|(w, (_, mask))| w.live == *mask);
-                races.open(id, &waiting, all);
+                races.open(id, &waiting, all, state.count.is_none());
             }
             for warp in &mut *warps {
                 if let Some(reduced) = state.reduced {

@@ -8,6 +8,7 @@ use super::schedule::Schedule;
 use super::shared::Bytes;
 use super::warp::{Group, Warp};
 use super::{Fault, Launch};
+use crate::sim::assignment::Tracked;
 use crate::sim::error::{ErrorKind, Location, SimError, Waiter};
 use crate::sim::{Space, Stats};
 use std::collections::BTreeMap;
@@ -34,6 +35,8 @@ pub(crate) struct Cta<'a> {
     pub counters: Option<Box<Counters>>,
     /// The check for races, where it is on.
     pub races: Option<Box<Races>>,
+    /// Registers that may be read before they are written, where that is checked.
+    pub tracked: Option<&'a Tracked>,
     /// The warp and the instruction that run.
     pub actor: Actor,
     /// The block that runs.
@@ -106,6 +109,10 @@ impl<'a> Block<'a> {
                     .counters
                     .then(|| Box::new(Counters::new(launch.kernel.code.len()))),
                 races: launch.options.races.then(|| Box::new(Races::new(threads))),
+                tracked: match launch.options.races {
+                    true => launch.kernel.registers.tracked(&launch.kernel.code),
+                    false => None,
+                },
                 actor: Actor { warp: 0, pc: 0 },
                 number: 0,
                 ctaid: [0; 3],

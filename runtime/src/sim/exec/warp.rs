@@ -6,6 +6,7 @@ use super::race::Actor;
 use super::shared::Bytes;
 use super::{Fault, Launch};
 use crate::sim::Space;
+use crate::sim::assignment::{Role, Tracked};
 use crate::sim::error::ErrorKind;
 use crate::sim::isa::{Instr, Op};
 use crate::sim::lane::{Registers, Specials, WARP, lanes};
@@ -40,9 +41,13 @@ pub(crate) enum Wait {
 pub(crate) struct Warp {
     pub index: u32,
     pub registers: Registers,
+    /// Lanes in which each register that is tracked has been written.
+    pub assigned: Vec<u32>,
     /// Never two ready groups at one instruction.
     pub groups: Vec<Group>,
-    /// Lanes that exist and have not left.
+    /// Lanes that exist.
+    pub present: u32,
+    /// Of those, the ones that have not left.
     pub live: u32,
     pub copies: Copies,
     /// Local memory of each lane.
@@ -86,7 +91,9 @@ impl Warp {
                 specials: Specials::default(),
                 variables: launch.variables.clone(),
             },
+            assigned: Vec::new(),
             groups: Vec::new(),
+            present: 0,
             live: 0,
             copies: Copies::default(),
             local,
@@ -118,12 +125,10 @@ impl Warp {
         self.registers.wides.fill([0; WARP]);
         self.registers.preds.fill(0);
         self.registers.carry = 0;
-        let present = (threads - first).min(WARP as u32);
-        self.live = if present == 32 {
-            u32::MAX
-        } else {
-            (1 << present) - 1
-        };
+        self.assigned.clear();
+        let missing = (first + WARP as u32).saturating_sub(threads);
+        self.present = u32::MAX >> missing;
+        self.live = self.present;
         self.groups.clear();
         self.groups.push(Group {
             pc: 0,
@@ -215,12 +220,38 @@ impl Warp {
         }
         cta.stats.thread_instructions += u64::from(mask.count_ones());
         self.registers.specials.clock += 1;
+        if let Some(tracked) = cta.tracked {
+            self.check_assigned(tracked, group, mask)
+                .map_err(|fault| fault.at(self.index, group.pc))?;
+        }
         match mask {
             0 => Ok(Next::Advance),
             _ => self
                 .execute(instr, group, mask, cta)
                 .map_err(|fault| fault.at(self.index, group.pc)),
         }
+    }
+
+    /// What an instruction reads must have been written; `mask` are the lanes where its guard holds.
+    fn check_assigned(&mut self, tracked: &Tracked, group: Group, mask: u32) -> Result<(), Fault> {
+        self.assigned.resize(tracked.names.len(), 0);
+        for &(register, role) in tracked.uses(group.pc) {
+            let assigned = &mut self.assigned[register as usize];
+            let unassigned = match role {
+                Role::Guard => group.mask & !*assigned,
+                Role::Read => mask & !*assigned,
+                Role::Write => {
+                    *assigned |= mask;
+                    continue;
+                }
+            };
+            if unassigned != 0 {
+                let register = tracked.names[register as usize].clone();
+                let kind = ErrorKind::UnassignedRegister { register };
+                return Err(Fault::new(kind, unassigned.trailing_zeros()));
+            }
+        }
+        Ok(())
     }
 
     fn apply(&mut self, current: usize, next: Next) {

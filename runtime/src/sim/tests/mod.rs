@@ -3,6 +3,7 @@
 //! - [`arithmetic`], [`floats`], [`conversions`]: each instruction on edge cases, against Rust.
 //! - [`fragments`]: `ldmatrix` and `mma` against matrices, by the ISA's tables.
 //! - [`flow`]: divergence, barriers, deadlocks. [`divergence`]: random jumps.
+//! - [`assignment`]: registers that nothing has written.
 //! - [`checks`]: each check with a fault and a clean twin.
 //! - [`kernels`]: what LLVM emits for whole kernels.
 //! - [`schedules`]: what depends on the order of things, and what must not.
@@ -12,6 +13,7 @@
 //! - [`robust`]: garbled text.
 
 mod arithmetic;
+mod assignment;
 mod checks;
 mod conversions;
 mod divergence;

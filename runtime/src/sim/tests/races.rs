@@ -31,7 +31,7 @@ fn run_with(text: &str, setup: &Setup) -> Result<Vec<u32>, SimError> {
 
 /// Runs a body of one block; `%r5` is the shared address of the thread's word, `%r6` that of the
 /// next thread's, `%rd5` the address of the thread's word in global memory.
-fn run(body: &str, threads: u32) -> Result<Vec<u32>, SimError> {
+pub(super) fn run(body: &str, threads: u32) -> Result<Vec<u32>, SimError> {
     run_blocks(body, 1, threads)
 }
 
@@ -138,6 +138,55 @@ fn threads_that_left_were_waited_for() {
 }
 
 #[test]
+fn a_counted_barrier_does_not_wait_for_threads_that_left() {
+    let body = |barrier: &str| {
+        format!(
+            "setp.lt.u32 %p1, %r90, 32;\nst.shared.b32 [%r5], %r90;\n@%p1 exit;\n{barrier}\n\
+             ld.shared.b32 %r8, [%r5+-128];\nst.global.b32 [%rd5], %r8;"
+        )
+    };
+    assert_eq!(run(&body("bar.sync 0;"), 64).unwrap()[32], 0);
+    let counted = run(&body("bar.sync 1, 32;"), 64);
+    assert_eq!(race(counted), (Act::Write, Act::Read));
+}
+
+#[test]
+fn an_aligned_barrier_wants_the_whole_warp() {
+    let body = |barrier: &str, exit: &str| {
+        format!("and.b32 %r8, %r90, 63;\nsetp.ge.u32 %p1, %r8, 40;\n{exit}\n{barrier}\nend:")
+    };
+    for (barrier, exit, threads, legal) in [
+        ("bar.sync 0;", "@%p1 exit;", 64, false),
+        ("bar.sync 0;", "@%p1 bra end;", 64, false),
+        ("barrier.sync.aligned 0;", "@%p1 exit;", 128, false),
+        ("bar.red.popc.u32 %r9, 0, %p1;", "@%p1 exit;", 64, false),
+        ("bar.arrive 1, 128;", "@%p1 exit;", 64, false),
+        // Not aligned, whole warps that leave, a warp that is not whole to begin with.
+        ("barrier.sync 0;", "@%p1 exit;", 64, true),
+        (
+            "bar.sync 0;",
+            "setp.ge.u32 %p1, %r90, 32;\n@%p1 exit;",
+            64,
+            true,
+        ),
+        ("bar.sync 0;", "", 40, true),
+    ] {
+        let result = run(&body(barrier, exit), threads);
+        match legal {
+            true => assert!(result.is_ok(), "{barrier} {exit}"),
+            false => assert!(
+                matches!(
+                    result.as_ref().map_err(|error| &error.kind),
+                    Err(ErrorKind::BarrierAfterExit { here: 0xff, left })
+                        if *left == !0xff
+                ),
+                "{barrier} {exit}: {result:?}"
+            ),
+        }
+    }
+}
+
+#[test]
 fn parts_of_a_word_are_bytes_of_their_own() {
     let body = |scale: u32| {
         format!(
@@ -236,6 +285,92 @@ fn atomics_meet() {
     let narrow = "atom.relaxed.cta.global.add.u32 %r8, [%rd90], 1;";
     assert!(run_blocks(narrow, 1, 64).is_ok());
     assert_eq!(race(run_blocks(narrow, 2, 64)), (Act::Update, Act::Update));
+}
+
+/// An access of the table below: the instruction on `%r8`, whether it writes, whether it is strong.
+const ACCESSES: [(&str, bool, bool); 6] = [
+    ("ld.SPACE.b32 %r9, [ADDRESS];", false, false),
+    ("st.SPACE.b32 [ADDRESS], 5;", true, false),
+    ("ld.relaxed.SCOPE.SPACE.b32 %r9, [ADDRESS];", false, true),
+    ("st.relaxed.SCOPE.SPACE.b32 [ADDRESS], 6;", true, true),
+    (
+        "atom.relaxed.SCOPE.SPACE.add.u32 %r9, [ADDRESS], 1;",
+        true,
+        true,
+    ),
+    ("red.relaxed.SCOPE.SPACE.add.u32 [ADDRESS], 1;", true, true),
+];
+
+/// One thread makes two accesses, another thread a third: it races with either, whichever comes last, and
+/// whichever thread comes first.
+#[test]
+fn an_access_hides_no_earlier_one_of_its_thread() {
+    let conflict = |a: (&str, bool, bool), b: (&str, bool, bool)| (a.1 || b.1) && !(a.2 && b.2);
+    for (space, address) in [("shared", "s+64"), ("global", "%rd90+64")] {
+        for (first, second) in ACCESSES.iter().flat_map(|a| ACCESSES.map(|b| (*a, b))) {
+            for third in ACCESSES {
+                let text = |access: (&str, bool, bool)| {
+                    let text = access.0.replace("SPACE", space).replace("SCOPE", "cta");
+                    text.replace("ADDRESS", address)
+                };
+                let (two, one) = (text(first) + &text(second), text(third));
+                let expected = conflict(first, third) || conflict(second, third);
+                // Another lane, the earlier warp, the later warp.
+                for (who, other) in [(0, 1), (0, 32), (32, 0)] {
+                    let body = format!(
+                        "setp.ne.u32 %p1, %r90, {who};\n@%p1 bra other;\n{two}\nother:\n\
+                         setp.ne.u32 %p1, %r90, {other};\n@%p1 bra end;\n{one}\nend:"
+                    );
+                    let raced = matches!(
+                        run(&body, 64).map_err(|error| error.kind),
+                        Err(ErrorKind::Race { .. })
+                    );
+                    assert_eq!(raced, expected, "{two} against {one}, {who} and {other}");
+                }
+            }
+        }
+    }
+}
+
+/// A strong access of a wider scope hides no earlier one of a narrower scope.
+#[test]
+fn an_access_hides_no_earlier_one_of_a_narrower_scope() {
+    let add = |scope: &str| format!("red.relaxed.{scope}.global.add.u32 [%rd90], 1;\n");
+    for (first, second, races) in [
+        ("gpu", "gpu", false),
+        ("sys", "gpu", false),
+        ("cta", "gpu", true),
+        ("gpu", "cta", true),
+        ("cta", "sys", true),
+    ] {
+        let body = format!(
+            "setp.eq.u32 %p1, %r7, 1;\n@%p1 bra other;\n{}{}bra end;\nother:\n{}end:",
+            add(first),
+            add(second),
+            add("gpu")
+        );
+        let result = run_blocks(&body, 2, 1);
+        assert_eq!(result.is_err(), races, "{first} {second}");
+    }
+}
+
+/// Of strong writes that meet in no order each is remembered.
+#[test]
+fn each_of_the_atomics_counts() {
+    let body = |barrier: &str| {
+        format!(
+            "red.shared.add.u32 [s], 1;\n{barrier}\n@%p5 ld.shared.b32 %r8, [s];\n\
+             @%p5 st.global.b32 [%rd5], %r8;\nbar.sync 0;"
+        )
+    };
+    assert_eq!(run(&body("bar.sync 0;"), 96).unwrap()[0], 96);
+    // The reader is ordered after the last warp's, not after the one before it.
+    let partial = "setp.ge.u32 %p1, %r90, 64;\nsetp.lt.u32 %p2, %r90, 32;\nor.pred %p1, %p1, %p2;\n\
+                   @%p1 bar.sync 1, 64;";
+    assert_eq!(race(run(&body(partial), 96)), (Act::Update, Act::Read));
+    let store = "mov.u32 %r10, 1;\nst.shared.b32 [s], %r10;\n";
+    let stores = body(partial).replace("red.shared.add.u32 [s], 1;\n", store);
+    assert_eq!(race(run(&stores, 96)), (Act::Write, Act::Read));
 }
 
 /// The last block to come, by a counter, adds up what all blocks wrote.

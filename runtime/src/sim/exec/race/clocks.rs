@@ -228,12 +228,13 @@ impl Clocks {
     }
 
     /// A barrier opens for the lanes that wait at it, given for each warp; `whole` when no other
-    /// thread of the block is left.
-    pub fn open(&mut self, barrier: usize, waiting: &[(u32, u32)], whole: bool) {
+    /// thread of the block is left, `uncounted` when it waits for all threads, so that those that have left
+    /// count as having arrived.
+    pub fn open(&mut self, barrier: usize, waiting: &[(u32, u32)], whole: bool, uncounted: bool) {
         let mut known = self.arriving[barrier]
             .take()
             .unwrap_or_else(|| self.nothing());
-        if let Some(gone) = &self.gone {
+        if let (true, Some(gone)) = (uncounted, &self.gone) {
             known.join(gone);
         }
         if whole {
@@ -249,7 +250,7 @@ impl Clocks {
         }
     }
 
-    /// Lanes leave; whoever passes a barrier later counts as having waited for them.
+    /// Lanes leave; whoever passes a barrier of all threads later counts as having waited for them.
     pub fn exit(&mut self, warp: u32, mask: u32) {
         let mut gone = self.gone.take().unwrap_or_else(|| self.nothing());
         self.release(warp, mask, &mut gone);

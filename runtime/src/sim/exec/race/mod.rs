@@ -3,8 +3,9 @@
 //! In reading order: [`clocks`] (what is ordered before what), [`shadow`] (who touched a byte last),
 //! and here, where an access is compared with those before it.
 //!
-//! The check follows FastTrack (Flanagan and Freund, 2009): of the writes to a byte only the last is
-//! remembered, of the reads those since then that are not ordered among themselves. What it reports
+//! The check follows FastTrack (Flanagan and Freund, 2009), extended by accesses that need no order (morally
+//! strong ones, and stores of one value by one instruction): an access is forgotten for a later one that is
+//! ordered after it and subsumes it. What it reports
 //! is a race of the run at hand, whichever order the simulator happened to choose; a race in a
 //! branch that was not taken is not seen. Blocks run one after another while it is on.
 
@@ -210,9 +211,9 @@ impl Races {
         self.clocks.arrive(warp, mask, barrier);
     }
 
-    /// A barrier opens for the lanes of each warp that wait at it.
-    pub fn open(&mut self, barrier: usize, waiting: &[(u32, u32)], whole: bool) {
-        self.clocks.open(barrier, waiting, whole);
+    /// A barrier opens for the lanes of each warp that wait at it; see [`Clocks::open`].
+    pub fn open(&mut self, barrier: usize, waiting: &[(u32, u32)], whole: bool, uncounted: bool) {
+        self.clocks.open(barrier, waiting, whole, uncounted);
     }
 
     /// Lanes arrive at an `mbarrier`, and release.
@@ -290,11 +291,26 @@ impl Shadows {
 }
 
 #[inline]
-fn is_unordered(clocks: &Clocks, earlier: &Mark, mark: &Mark, thread: u32) -> bool {
-    earlier.lanes != 0 && !earlier.may_meet(mark) && !clocks.is_before(earlier, thread)
+fn races(clocks: &Clocks, earlier: &Mark, mark: &Mark, thread: u32) -> bool {
+    earlier.lanes != 0 && !earlier.morally_strong_with(mark) && !clocks.is_before(earlier, thread)
 }
 
-/// Compares a read with the last write. Gives the other access, and whether that reads.
+/// The lanes of an earlier access that a new one, by one thread, does not subsume.
+#[inline]
+fn not_subsumed(clocks: &Clocks, earlier: &Mark, mark: &Mark, thread: u32) -> u32 {
+    if !mark.subsumes(earlier) {
+        earlier.lanes
+    } else if clocks.is_before(earlier, thread) {
+        0
+    } else if earlier.is_done_by_the_warp_of(mark) {
+        // Of the lanes of a warp, the thread itself.
+        earlier.lanes & !mark.lanes
+    } else {
+        earlier.lanes
+    }
+}
+
+/// Compares a read with the writes before it. Gives the other access, and whether that reads.
 #[inline]
 fn meet_read(
     cell: &mut Cell,
@@ -303,14 +319,17 @@ fn meet_read(
     mark: Mark,
     thread: u32,
 ) -> Option<(Mark, bool)> {
-    if is_unordered(clocks, &cell.write, &mark, thread) {
-        return Some((cell.write, false));
+    let mut writes = cell.writes(lists).iter();
+    if let Some(write) = writes.find(|write| races(clocks, write, &mark, thread)) {
+        return Some((unordered_part(*write, clocks, thread), false));
     }
-    cell.add_reader(mark, lists, |reader| clocks.is_before(reader, thread));
+    cell.add_read(mark, lists, |earlier| {
+        not_subsumed(clocks, earlier, &mark, thread)
+    });
     None
 }
 
-/// Compares a write with the last write and the reads since.
+/// Compares a write with the writes and the reads before it.
 #[inline]
 fn meet_write(
     cell: &mut Cell,
@@ -321,27 +340,33 @@ fn meet_write(
     changed: bool,
 ) -> Option<(Mark, bool)> {
     // Several threads may store one value with one instruction, as to set a flag.
-    let same = !changed && cell.write.pc() == mark.pc();
-    if !same && is_unordered(clocks, &cell.write, &mark, thread) {
-        return Some((cell.write, false));
+    let mut strong_or_same = !mark.is_weak();
+    for write in cell.writes(lists) {
+        let same = !changed && write.pc() == mark.pc();
+        strong_or_same |= same;
+        if !same && races(clocks, write, &mark, thread) {
+            return Some((unordered_part(*write, clocks, thread), false));
+        }
     }
-    let readers = cell.readers(lists).iter();
-    if let Some(reader) = readers
-        .filter(|reader| is_unordered(clocks, reader, &mark, thread))
-        .copied()
-        .next()
-    {
-        return Some((unordered_part(reader, clocks, thread), true));
+    let mut reads = cell.reads(lists).iter();
+    if let Some(read) = reads.find(|read| races(clocks, read, &mark, thread)) {
+        return Some((unordered_part(*read, clocks, thread), true));
     }
-    cell.overwrite(mark, lists);
+    match strong_or_same {
+        // Everything comes before it, or it had raced.
+        false => cell.overwrite(mark, lists),
+        true => cell.add_write(mark, lists, |earlier| {
+            not_subsumed(clocks, earlier, &mark, thread)
+        }),
+    }
     None
 }
 
-/// Of several lanes that read, one that is not ordered before the thread.
-fn unordered_part(reader: Mark, clocks: &Clocks, thread: u32) -> Mark {
-    let single = lanes(reader.lanes).map(|lane| reader.of(lane as u32));
+/// Of several lanes, one that is not ordered before the thread.
+fn unordered_part(mark: Mark, clocks: &Clocks, thread: u32) -> Mark {
+    let single = lanes(mark.lanes).map(|lane| mark.of(lane as u32));
     let mut unordered = single.filter(|mark| !clocks.is_before(mark, thread));
-    unordered.next().unwrap_or(reader)
+    unordered.next().unwrap_or(mark)
 }
 
 const _: () = assert!(PAGE.is_multiple_of(32), "no access crosses a page");

@@ -1,4 +1,4 @@
-//! Who touched which bytes last.
+//! Shadow memory: which accesses to which bytes are remembered.
 //!
 //! Memory is remembered in pages of a kilobyte, made when they are first touched. A page has a cell
 //! for every four bytes, and for every two or every one from the first access on that needs it.
@@ -9,8 +9,8 @@ use super::clocks::IN_FLIGHT;
 pub(super) const PAGE: u64 = 1024;
 /// Block number of a mark that stands for a list of marks.
 const LIST: u32 = u32::MAX;
-/// Readers that one cell remembers at most; when more come, the oldest is forgotten.
-const READERS: usize = 64;
+/// Marks of a set at most; when more come, the oldest is forgotten.
+const MOST_MARKS: usize = 64;
 
 /// An access: lanes of a warp that made it with one instruction at one clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,11 +63,30 @@ impl Mark {
         self.at >> 8
     }
 
-    /// Whether two strong accesses may meet.
+    /// Whether two accesses are morally strong (PTX ISA 8.7.1), so that they need no order.
     #[inline]
-    pub fn may_meet(&self, other: &Mark) -> bool {
+    pub fn morally_strong_with(&self, other: &Mark) -> bool {
         self.at & other.at & STRONG != 0
             && (self.block == other.block || (self.at | other.at) & IN_CTA == 0)
+    }
+
+    /// Whether this access, if it is ordered after the other one, subsumes it: whatever races with the other
+    /// one, and is not ordered with it, races with this one too. So it is no stronger.
+    #[inline]
+    pub fn subsumes(&self, other: &Mark) -> bool {
+        self.is_weak() || (!other.is_weak() && other.at & IN_CTA <= self.at & IN_CTA)
+    }
+
+    /// Whether it is morally strong with no other access.
+    #[inline]
+    pub fn is_weak(&self) -> bool {
+        self.at & STRONG == 0
+    }
+
+    /// Whether this access is of the warp of another one, and complete, so that the lanes of both come after it.
+    #[inline]
+    pub fn is_done_by_the_warp_of(&self, other: &Mark) -> bool {
+        self.block == other.block && self.warp() == other.warp() && self.clock != IN_FLIGHT
     }
 
     /// Whether both are of one instruction of one warp at one time.
@@ -77,13 +96,22 @@ impl Mark {
     }
 }
 
-/// The last accesses to some bytes.
+/// The accesses to some bytes that a later one may still race with.
+///
+/// FastTrack remembers the last write alone: any two unordered accesses are a race there, so the last write is
+/// ordered after those before it, and what races with them races with it. Morally strong accesses break both
+/// parts of this: two of them need no order, and one that follows a weak access of its own thread does not race
+/// with what the weak one races with. So an access is dropped only for an ordered one that
+/// [subsumes it](Mark::subsumes).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cell {
-    pub write: Mark,
-    /// Since then; or, as [`LIST`], where the readers are listed.
-    read: Mark,
+    writes: Marks,
+    reads: Marks,
 }
+
+/// A set of marks: none, one, or a list elsewhere.
+#[derive(Debug, Clone, Copy)]
+struct Marks(Mark);
 
 #[derive(Debug)]
 struct Page {
@@ -99,7 +127,7 @@ pub(super) struct Shadow {
     lists: Lists,
 }
 
-/// Lists of readers, for cells that have more than one.
+/// Lists of marks, for sets of more than one.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
     lists: Vec<Vec<Mark>>,
@@ -120,13 +148,9 @@ impl Shadow {
             self.pages.resize_with(index + 1, || None);
         }
         let page = self.pages[index].get_or_insert_with(|| {
-            let none = Cell {
-                write: Mark::NONE,
-                read: Mark::NONE,
-            };
             Box::new(Page {
                 shift: 2,
-                cells: vec![none; PAGE as usize / 4],
+                cells: vec![Cell::UNTOUCHED; PAGE as usize / 4],
             })
         });
         let shift = (at as u32 | bytes).trailing_zeros().min(2);
@@ -143,10 +167,7 @@ impl Shadow {
     pub fn clear(&mut self) {
         self.lists = Lists::default();
         for page in self.pages.iter_mut().flatten() {
-            page.cells.fill(Cell {
-                write: Mark::NONE,
-                read: Mark::NONE,
-            });
+            page.cells.fill(Cell::UNTOUCHED);
         }
     }
 }
@@ -159,12 +180,10 @@ impl Page {
         for cell in &self.cells {
             cells.push(*cell);
             for _ in 1..parts {
-                let mut twin = *cell;
-                if cell.read.block == LIST {
-                    let readers = lists.lists[cell.read.lanes as usize].clone();
-                    twin.read = lists.add(readers);
-                }
-                cells.push(twin);
+                cells.push(Cell {
+                    writes: lists.twin(cell.writes),
+                    reads: lists.twin(cell.reads),
+                });
             }
         }
         self.cells = cells;
@@ -173,96 +192,180 @@ impl Page {
 }
 
 impl Lists {
-    fn add(&mut self, readers: Vec<Mark>) -> Mark {
+    fn add(&mut self, marks: Vec<Mark>) -> Marks {
         let index = match self.free.pop() {
             Some(index) => {
-                self.lists[index as usize] = readers;
+                self.lists[index as usize] = marks;
                 index
             }
             None => {
-                self.lists.push(readers);
+                self.lists.push(marks);
                 self.lists.len() as u32 - 1
             }
         };
-        Mark {
+        Marks(Mark {
             block: LIST,
             lanes: index,
             ..Mark::NONE
+        })
+    }
+
+    /// A copy of a set.
+    fn twin(&mut self, marks: Marks) -> Marks {
+        match marks.0.block {
+            LIST => self.add(self.lists[marks.0.lanes as usize].clone()),
+            _ => marks,
+        }
+    }
+}
+
+impl Marks {
+    const NONE: Marks = Marks(Mark::NONE);
+
+    #[inline]
+    fn get<'m>(&'m self, lists: &'m Lists) -> &'m [Mark] {
+        match self.0 {
+            Mark { block: LIST, .. } => &lists.lists[self.0.lanes as usize],
+            Mark { lanes: 0, .. } => &[],
+            _ => std::slice::from_ref(&self.0),
+        }
+    }
+
+    /// Makes this mark the only one.
+    #[inline]
+    fn set(&mut self, mark: Mark, lists: &mut Lists) {
+        if self.0.block == LIST {
+            lists.free.push(self.0.lanes);
+        }
+        self.0 = mark;
+    }
+
+    /// Keeps of each mark the lanes that `kept` gives.
+    #[inline]
+    fn retain(&mut self, lists: &mut Lists, kept: impl Fn(&Mark) -> u32) {
+        if self.0.block != LIST {
+            if self.0.lanes != 0 {
+                self.0.lanes = kept(&self.0);
+            }
+            return;
+        }
+        let marks = &mut lists.lists[self.0.lanes as usize];
+        marks.retain_mut(|mark| {
+            mark.lanes = kept(mark);
+            mark.lanes != 0
+        });
+        if marks.is_empty() {
+            self.set(Mark::NONE, lists);
+        }
+    }
+
+    /// Adds a mark, and keeps of the others the lanes that `kept` gives.
+    #[inline]
+    fn insert(&mut self, mark: Mark, lists: &mut Lists, kept: impl Fn(&Mark) -> u32) {
+        if self.0.block != LIST {
+            if self.0.is_like(&mark) {
+                self.0.lanes |= mark.lanes;
+                return;
+            }
+            let left = match self.0.lanes {
+                0 => 0,
+                _ => kept(&self.0),
+            };
+            *self = match left {
+                0 => Marks(mark),
+                lanes => lists.add(vec![Mark { lanes, ..self.0 }, mark]),
+            };
+            return;
+        }
+        let marks = &mut lists.lists[self.0.lanes as usize];
+        if let Some(like) = marks.iter_mut().find(|other| other.is_like(&mark)) {
+            like.lanes |= mark.lanes;
+            return;
+        }
+        marks.retain_mut(|other| {
+            other.lanes = kept(other);
+            other.lanes != 0
+        });
+        if marks.len() >= MOST_MARKS {
+            marks.remove(0);
+        }
+        marks.push(mark);
+    }
+
+    /// A copy of one lane that was in flight, whose marks carry `flying`, has arrived at `clock`.
+    fn settle(&mut self, flying: Mark, clock: u32, lists: &mut Lists) {
+        let marks = match self.0 {
+            Mark { block: LIST, .. } => &mut lists.lists[self.0.lanes as usize][..],
+            _ => std::slice::from_mut(&mut self.0),
+        };
+        let Some(mark) = marks.iter_mut().find(|mark| mark.is_like(&flying)) else {
+            return;
+        };
+        if mark.lanes & flying.lanes == 0 {
+            return;
+        }
+        let settled = Mark { clock, ..flying };
+        mark.lanes &= !flying.lanes;
+        if mark.lanes == 0 {
+            *mark = settled;
+        } else {
+            self.insert(settled, lists, |mark| mark.lanes);
         }
     }
 }
 
 impl Cell {
-    /// The reads since the last write.
-    pub fn readers<'c>(&'c self, lists: &'c Lists) -> &'c [Mark] {
-        match self.read {
-            Mark { block: LIST, .. } => &lists.lists[self.read.lanes as usize],
-            Mark { lanes: 0, .. } => &[],
-            _ => std::slice::from_ref(&self.read),
-        }
-    }
+    const UNTOUCHED: Cell = Cell {
+        writes: Marks::NONE,
+        reads: Marks::NONE,
+    };
 
-    /// Adds a read; those that `is_over` are forgotten, for who is ordered after this one is
-    /// ordered after them.
+    /// The writes that are remembered.
     #[inline]
-    pub fn add_reader(&mut self, mark: Mark, lists: &mut Lists, is_over: impl Fn(&Mark) -> bool) {
-        if self.read.block != LIST {
-            if self.read.is_like(&mark) {
-                self.read.lanes |= mark.lanes;
-            } else if self.read.lanes == 0 || is_over(&self.read) {
-                self.read = mark;
-            } else {
-                self.read = lists.add(vec![self.read, mark]);
-            }
-            return;
-        }
-        let readers = &mut lists.lists[self.read.lanes as usize];
-        if let Some(reader) = readers.iter_mut().find(|reader| reader.is_like(&mark)) {
-            reader.lanes |= mark.lanes;
-            return;
-        }
-        readers.retain(|reader| !is_over(reader));
-        if readers.len() >= READERS {
-            readers.remove(0);
-        }
-        readers.push(mark);
+    pub fn writes<'c>(&'c self, lists: &'c Lists) -> &'c [Mark] {
+        self.writes.get(lists)
     }
 
-    /// Makes the last write this one.
+    /// The reads that are remembered.
+    #[inline]
+    pub fn reads<'c>(&'c self, lists: &'c Lists) -> &'c [Mark] {
+        self.reads.get(lists)
+    }
+
+    /// Adds a read; of the reads before it the lanes stay that `kept` gives. Writes stay: to be ordered
+    /// after a read is not to be ordered after what it has read.
+    #[inline]
+    pub fn add_read(&mut self, mark: Mark, lists: &mut Lists, kept: impl Fn(&Mark) -> u32) {
+        self.reads.insert(mark, lists, kept);
+    }
+
+    /// Adds a write; of the accesses before it the lanes stay that `kept` gives.
+    pub fn add_write(&mut self, mark: Mark, lists: &mut Lists, kept: impl Fn(&Mark) -> u32) {
+        self.reads.retain(lists, &kept);
+        self.writes.insert(mark, lists, &kept);
+    }
+
+    /// Forgets everything for a write that stands for all of it.
     #[inline]
     pub fn overwrite(&mut self, mark: Mark, lists: &mut Lists) {
-        if self.read.block == LIST {
-            lists.free.push(self.read.lanes);
-        }
-        self.read = Mark::NONE;
-        self.write = mark;
+        self.reads.set(Mark::NONE, lists);
+        self.writes.set(mark, lists);
     }
 
     /// A copy of one lane that was in flight, whose marks carry `flying`, has arrived at `clock`.
     pub fn settle(&mut self, flying: Mark, clock: u32, lists: &mut Lists) {
-        let settled = Mark { clock, ..flying };
-        if self.write.clock == IN_FLIGHT && self.write == flying {
-            self.write = settled;
-        }
-        let readers = match self.read {
-            Mark { block: LIST, .. } => &mut lists.lists[self.read.lanes as usize][..],
-            _ => std::slice::from_mut(&mut self.read),
-        };
-        let Some(reader) = readers.iter_mut().find(|reader| reader.is_like(&flying)) else {
-            return;
-        };
-        reader.lanes &= !flying.lanes;
-        if reader.lanes == 0 {
-            *reader = settled;
-        } else {
-            self.add_reader(settled, lists, |_| false);
-        }
+        self.writes.settle(flying, clock, lists);
+        self.reads.settle(flying, clock, lists);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn all(mark: &Mark) -> u32 {
+        mark.lanes
+    }
 
     fn mark(clock: u32, lanes: u32) -> Mark {
         Mark {
@@ -277,10 +380,10 @@ mod tests {
         assert_eq!((mark.pc(), mark.warp()), ((1 << 24) - 1, 31));
         let wide = Mark::new(1, 1, 0, 0, true, false);
         assert!(
-            !mark.may_meet(&wide),
+            !mark.morally_strong_with(&wide),
             "another block, and one of them in its CTA alone"
         );
-        assert!(wide.may_meet(&wide));
+        assert!(wide.morally_strong_with(&wide));
     }
 
     #[test]
@@ -288,16 +391,17 @@ mod tests {
         let mut shadow = Shadow::default();
         let (cells, lists) = shadow.cells(2048, 16);
         assert_eq!(cells.len(), 4);
-        cells[1].add_reader(mark(1, 1), lists, |_| false);
-        cells[1].add_reader(mark(2, 2), lists, |_| false);
+        cells[1].add_read(mark(1, 1), lists, all);
+        cells[1].add_read(mark(2, 2), lists, all);
         let (cells, lists) = shadow.cells(2054, 2);
         assert_eq!(cells.len(), 1);
-        assert_eq!(cells[0].readers(lists), [mark(1, 1), mark(2, 2)]);
+        assert_eq!(cells[0].reads(lists), [mark(1, 1), mark(2, 2)]);
         cells[0].overwrite(mark(3, 4), lists);
         let (cells, lists) = shadow.cells(2052, 4);
         assert_eq!(cells.len(), 2);
-        assert_eq!(cells[0].readers(lists).len(), 2);
-        assert_eq!(cells[1].write, mark(3, 4));
+        assert_eq!(cells[0].reads(lists).len(), 2);
+        assert_eq!(cells[1].writes(lists), [mark(3, 4)]);
+        assert!(cells[1].reads(lists).is_empty());
         assert!(shadow.has(2048) && !shadow.has(0));
     }
 
@@ -306,11 +410,13 @@ mod tests {
         let mut shadow = Shadow::default();
         let (cells, lists) = shadow.cells(0, 4);
         for lane in 0..32 {
-            cells[0].add_reader(mark(1, 1 << lane), lists, |_| false);
+            cells[0].add_read(mark(1, 1 << lane), lists, all);
         }
-        assert_eq!(cells[0].readers(lists), [mark(1, u32::MAX)]);
-        cells[0].add_reader(mark(2, 1), lists, |reader| reader.clock < 2);
-        assert_eq!(cells[0].readers(lists), [mark(2, 1)]);
+        assert_eq!(cells[0].reads(lists), [mark(1, u32::MAX)]);
+        cells[0].add_read(mark(2, 1), lists, |mark| {
+            if mark.clock < 2 { 0 } else { mark.lanes }
+        });
+        assert_eq!(cells[0].reads(lists), [mark(2, 1)]);
     }
 
     #[test]
@@ -318,11 +424,39 @@ mod tests {
         let mut shadow = Shadow::default();
         let (cells, lists) = shadow.cells(0, 4);
         let flying = mark(IN_FLIGHT, 3);
-        cells[0].add_reader(flying, lists, |_| false);
+        cells[0].add_read(flying, lists, all);
         cells[0].settle(mark(IN_FLIGHT, 1), 5, lists);
-        assert_eq!(cells[0].readers(lists), [mark(IN_FLIGHT, 2), mark(5, 1)]);
+        assert_eq!(cells[0].reads(lists), [mark(IN_FLIGHT, 2), mark(5, 1)]);
         cells[0].overwrite(mark(IN_FLIGHT, 1), lists);
         cells[0].settle(mark(IN_FLIGHT, 1), 6, lists);
-        assert_eq!(cells[0].write, mark(6, 1));
+        assert_eq!(cells[0].writes(lists), [mark(6, 1)]);
+    }
+
+    #[test]
+    fn a_write_leaves_what_it_does_not_stand_for() {
+        let mut shadow = Shadow::default();
+        let (cells, lists) = shadow.cells(0, 4);
+        cells[0].add_read(mark(1, 3), lists, all);
+        cells[0].add_write(mark(2, 1), lists, all);
+        // One lane of the readers is superfluous.
+        cells[0].add_write(mark(3, 1), lists, |mark| mark.lanes & !1);
+        assert_eq!(cells[0].reads(lists), [mark(1, 2)]);
+        assert_eq!(cells[0].writes(lists), [mark(3, 1)]);
+    }
+
+    #[test]
+    fn an_access_subsumes_none_that_is_weaker() {
+        let weak = Mark::new(0, 1, 0, 0, false, false);
+        let cta = Mark::new(0, 1, 0, 0, true, true);
+        let device = Mark::new(0, 1, 0, 0, true, false);
+        for (rank, one) in [weak, cta, device].iter().enumerate() {
+            for (other_rank, other) in [weak, cta, device].iter().enumerate() {
+                assert_eq!(
+                    one.subsumes(other),
+                    rank <= other_rank,
+                    "{rank} {other_rank}"
+                );
+            }
+        }
     }
 }
