@@ -193,6 +193,16 @@ pub fn kernel_abi(module: &Module<'_>, options: &Options, file: &str) -> Result<
     Ok(Abi::new(kernels))
 }
 
+/// Adds what the lowering of the kernels in a module found out about their shared memory.
+pub fn add_smem(module: &Module<'_>, abi: &mut Abi) {
+    for found in passes::kernel_attributes(passes::root(module)) {
+        let kernel = abi.kernels.iter_mut().find(|k| k.entry == found.name);
+        if let Some(kernel) = kernel {
+            kernel.smem = found.smem;
+        }
+    }
+}
+
 /// Makes `manager` print the IR after every pass to standard error.
 fn print_ir_after_all(context: &Context, manager: &PassManager) {
     // MLIR prints whole modules only when passes run one after the other.

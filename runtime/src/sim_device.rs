@@ -7,7 +7,8 @@ use crate::artifact::Code;
 use crate::device::{
     Buffer, Device, DeviceError, DeviceSpec, Geometry, LaunchReport, ModuleId, ParamValue,
 };
-use crate::sim::{Memory, Module, Options, Profile};
+use crate::sim::{Memory, Module, Options, Profile, SharedBuffer, SharedBuffers, SourceLoc};
+use cutec_abi::{Position, SmemAbi};
 
 /// The PTX simulator with its memory and its modules.
 #[derive(Debug, Default)]
@@ -101,7 +102,14 @@ impl Device for SimDevice {
             return Err(DeviceError::CubinInSimulator);
         };
         let id = ModuleId(self.next_module);
-        self.modules.insert(id, Module::parse(ptx)?);
+        let mut module = Module::parse(ptx)?;
+        // PTX may come without an ABI, from elsewhere.
+        for kernel in cutec_abi::extract(ptx).map_or(Vec::new(), |abi| abi.kernels) {
+            if let Some(smem) = kernel.smem {
+                module.set_shared_buffers(&kernel.entry, shared_buffers(smem));
+            }
+        }
+        self.modules.insert(id, module);
         self.next_module += 1;
         Ok(id)
     }
@@ -181,5 +189,31 @@ impl Device for SimDevice {
     ) -> Result<Option<Duration>, DeviceError> {
         self.launch(module, geometry, params)?;
         Ok(None)
+    }
+}
+
+/// The buffers of a kernel, as the simulator asks for them.
+fn shared_buffers(smem: SmemAbi) -> SharedBuffers {
+    let SmemAbi {
+        files,
+        buffers,
+        accesses,
+    } = smem;
+    let position = |(file, line, column): Position| {
+        let file = files.get(file)?.clone();
+        Some(SourceLoc { file, line, column })
+    };
+    let buffers = buffers.into_iter().map(|buffer| SharedBuffer {
+        offset: buffer.offset,
+        bytes: buffer.bytes,
+        name: None,
+        source: buffer.at.and_then(position),
+    });
+    let accesses = accesses.into_iter();
+    SharedBuffers {
+        buffers: buffers.collect(),
+        accesses: accesses
+            .filter_map(|(at, buffers)| Some((position(at)?, buffers)))
+            .collect(),
     }
 }

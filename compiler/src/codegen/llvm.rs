@@ -388,6 +388,9 @@ fn initialize() {
             // LICM compares all accesses of a loop with each other to keep one in a register: only where
             // they are few. Fragments are in registers already.
             c"--licm-mssa-max-acc-promotion=32".as_ptr(),
+            // What LLVM merged or moved has a `.loc` of line 0, and does not look as if it came from where the
+            // instruction before it does: the simulator takes a position at its word.
+            c"--use-unknown-locations=Enable".as_ptr(),
         ];
         // SAFETY: called once, before any other thread uses LLVM through this module.
         unsafe {

@@ -110,6 +110,9 @@ impl<'c, 'a> Run<'c, 'a> {
             Err(error) => return self.outcome.fail(Step::Abi, Failure::Abi(error)),
         }
         self.passes(Step::CuteToLlvm, module, pipeline::cute_to_llvm)?;
+        if let Some(abi) = &mut self.outcome.abi {
+            pipeline::add_smem(module, abi);
+        }
         match options.emit {
             Emit::Mlir => Some(Reached::Asked(module_text(module))),
             _ => Some(Reached::Llvm),

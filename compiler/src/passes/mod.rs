@@ -28,12 +28,14 @@ pub mod lower_printf;
 mod printf;
 mod rebuild;
 pub mod remarks;
+mod smem_map;
 pub mod tile;
 pub mod to_base;
 mod typed;
 mod walk;
 
 use crate::codegen::messages::{Place, place};
+use cutec_abi::SmemAbi;
 use cutec_dialects::builder::{IrOp, integer_value};
 use cutec_dialects::target::{TARGETS, Target};
 use melior::Context;
@@ -204,6 +206,8 @@ pub struct KernelAttributes {
     pub abi: Option<String>,
     /// Bytes of shared memory.
     pub smem_bytes: u32,
+    /// The buffers in it and who accesses them, below the cute level.
+    pub smem: Option<SmemAbi>,
     /// Where the source has it.
     pub place: Option<Place>,
     /// Threads of a block, where a pass chose them: blocks of the tile level have one dimension.
@@ -226,6 +230,7 @@ pub fn kernel_attributes(module: IrOp) -> Vec<KernelAttributes> {
             name,
             abi: walk::string_attribute(function, "cute.abi"),
             smem_bytes: smem,
+            smem: smem_map::smem_map(function),
             place: place(function.location()),
             threads: walk::function_block_size(function),
         });

@@ -83,6 +83,9 @@ pub struct KernelAbi {
     /// Dynamic shared memory of a block, in bytes.
     #[serde(default)]
     pub smem_bytes: u32,
+    /// The buffers in it, for tools that check accesses; a launch does not need them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smem: Option<SmemAbi>,
     /// Compile-time parameters with which this kernel was instantiated, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub defines: BTreeMap<String, String>,
@@ -90,6 +93,34 @@ pub struct KernelAbi {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
 }
+
+/// The buffers of a kernel's dynamic shared memory, and the positions in the source that access them.
+///
+/// Instructions at a position access no other buffers. Positions that are not named may access all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SmemAbi {
+    /// Paths of source files, as `.file` names them.
+    pub files: Vec<String>,
+    /// The buffers. Those that are not used at the same time may share bytes.
+    pub buffers: Vec<SmemBuffer>,
+    /// Positions, with the buffers that are accessed there by their index.
+    pub accesses: Vec<(Position, Vec<usize>)>,
+}
+
+/// A buffer in shared memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SmemBuffer {
+    /// First byte, from the start of dynamic shared memory.
+    pub offset: u32,
+    /// Size in bytes.
+    pub bytes: u32,
+    /// Where it is allocated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Position>,
+}
+
+/// File by its index in [`SmemAbi::files`], line and column from 1.
+pub type Position = (usize, u32, u32);
 
 /// One argument as the source declares it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -21,6 +21,14 @@ impl ErrorKind {
         match self {
             ErrorKind::Race { first, .. } => place(first, format!("the earlier {}", first.act)),
             ErrorKind::CopiesInFlight { copy, .. } => place(copy, "the copy".to_owned()),
+            ErrorKind::OutsideOfBuffer { buffer, hit, .. } => {
+                let buffers = [(buffer, "the buffer"), (hit, "the buffer that it hits")];
+                let places = buffers.into_iter().filter_map(|(buffer, text)| {
+                    let source = buffer.as_ref()?.source.as_ref()?;
+                    Some((source, text.to_owned()))
+                });
+                places.collect()
+            }
             ErrorKind::Deadlock { waiters, .. }
             | ErrorKind::OpenPhases { waiters, .. }
             | ErrorKind::BarrierDivergence { waiters } => {
@@ -37,7 +45,32 @@ impl ErrorKind {
                 }
                 places
             }
-            _ => Vec::new(),
+            ErrorKind::Syntax { .. }
+            | ErrorKind::UnknownInstruction { .. }
+            | ErrorKind::UnknownModifier { .. }
+            | ErrorKind::UnknownDirective { .. }
+            | ErrorKind::Operand { .. }
+            | ErrorKind::Undeclared { .. }
+            | ErrorKind::Redeclared { .. }
+            | ErrorKind::Limit { .. }
+            | ErrorKind::NoSuchEntry { .. }
+            | ErrorKind::Launch { .. }
+            | ErrorKind::OutOfBounds { .. }
+            | ErrorKind::Misaligned { .. }
+            | ErrorKind::Uninitialised { .. }
+            | ErrorKind::UnassignedRegister { .. }
+            | ErrorKind::PendingCopy { .. }
+            | ErrorKind::ReadOnly { .. }
+            | ErrorKind::LaneDivergence { .. }
+            | ErrorKind::BarrierAfterExit { .. }
+            | ErrorKind::Mbarrier { .. }
+            | ErrorKind::MbarrierAccess { .. }
+            | ErrorKind::Barrier { .. }
+            | ErrorKind::Trap
+            | ErrorKind::StepLimit { .. }
+            | ErrorKind::BranchIndex { .. }
+            | ErrorKind::Value { .. }
+            | ErrorKind::HostAccess { .. } => Vec::new(),
         }
     }
 
@@ -48,7 +81,36 @@ impl ErrorKind {
                 vec![format!("the {second}"), format!("the earlier {first}")]
             }
             ErrorKind::CopiesInFlight { copy, .. } => vec![format!("the copy is the {copy}")],
-            _ => Vec::new(),
+            ErrorKind::Syntax { .. }
+            | ErrorKind::UnknownInstruction { .. }
+            | ErrorKind::UnknownModifier { .. }
+            | ErrorKind::UnknownDirective { .. }
+            | ErrorKind::Operand { .. }
+            | ErrorKind::Undeclared { .. }
+            | ErrorKind::Redeclared { .. }
+            | ErrorKind::Limit { .. }
+            | ErrorKind::NoSuchEntry { .. }
+            | ErrorKind::Launch { .. }
+            | ErrorKind::OutOfBounds { .. }
+            | ErrorKind::OutsideOfBuffer { .. }
+            | ErrorKind::Misaligned { .. }
+            | ErrorKind::Uninitialised { .. }
+            | ErrorKind::UnassignedRegister { .. }
+            | ErrorKind::PendingCopy { .. }
+            | ErrorKind::ReadOnly { .. }
+            | ErrorKind::LaneDivergence { .. }
+            | ErrorKind::BarrierDivergence { .. }
+            | ErrorKind::BarrierAfterExit { .. }
+            | ErrorKind::Deadlock { .. }
+            | ErrorKind::OpenPhases { .. }
+            | ErrorKind::Mbarrier { .. }
+            | ErrorKind::MbarrierAccess { .. }
+            | ErrorKind::Barrier { .. }
+            | ErrorKind::Trap
+            | ErrorKind::StepLimit { .. }
+            | ErrorKind::BranchIndex { .. }
+            | ErrorKind::Value { .. }
+            | ErrorKind::HostAccess { .. } => Vec::new(),
         }
     }
 
@@ -94,7 +156,7 @@ impl ErrorKind {
             ErrorKind::UnassignedRegister { .. } => {
                 "give a fragment or a `var` its value on every path before it is read"
             }
-            ErrorKind::OutOfBounds { .. } => {
+            ErrorKind::OutOfBounds { .. } | ErrorKind::OutsideOfBuffer { .. } => {
                 "guard the access: a predicate of coordinates, as `in_bounds` gives, or an `if`"
             }
             ErrorKind::Misaligned { .. } => {
@@ -119,7 +181,25 @@ impl ErrorKind {
             ErrorKind::LaneDivergence { .. } => {
                 "all lanes that the instruction names must come to it: move it out of the branch"
             }
-            _ => return None,
+            ErrorKind::Syntax { .. }
+            | ErrorKind::UnknownInstruction { .. }
+            | ErrorKind::UnknownModifier { .. }
+            | ErrorKind::UnknownDirective { .. }
+            | ErrorKind::Operand { .. }
+            | ErrorKind::Undeclared { .. }
+            | ErrorKind::Redeclared { .. }
+            | ErrorKind::Limit { .. }
+            | ErrorKind::NoSuchEntry { .. }
+            | ErrorKind::Launch { .. }
+            | ErrorKind::ReadOnly { .. }
+            | ErrorKind::Mbarrier { .. }
+            | ErrorKind::MbarrierAccess { .. }
+            | ErrorKind::Barrier { .. }
+            | ErrorKind::Trap
+            | ErrorKind::StepLimit { .. }
+            | ErrorKind::BranchIndex { .. }
+            | ErrorKind::Value { .. }
+            | ErrorKind::HostAccess { .. } => return None,
         };
         Some(text.to_owned())
     }

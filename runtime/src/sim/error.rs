@@ -6,6 +6,7 @@
 use std::fmt;
 
 use super::Space;
+use super::buffers::SharedBuffer;
 
 /// An error of the simulator together with the place it happened at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -302,6 +303,22 @@ pub enum ErrorKind {
         /// The nearest object and how far it is missed.
         object: String,
     },
+    /// An access to shared memory outside of the buffer that it is an access to.
+    #[error("out-of-bounds {access} of {size} bytes of shared memory: {}", outside_text(*.start, *.size, *.bytes, .buffer.as_deref(), .hit.as_deref()))]
+    OutsideOfBuffer {
+        /// Read or write.
+        access: Access,
+        /// First byte of the access, from the start of the buffer.
+        start: i64,
+        /// Bytes accessed.
+        size: u32,
+        /// Bytes of the buffer.
+        bytes: u32,
+        /// The buffer.
+        buffer: Option<Box<SharedBuffer>>,
+        /// The buffer that was hit instead.
+        hit: Option<Box<SharedBuffer>>,
+    },
     /// An address that is not a multiple of the access size.
     #[error("misaligned {access} at {space} address {address:#x}: expected a multiple of {align}, found remainder {}", .address % u64::from(*.align))]
     Misaligned {
@@ -505,6 +522,31 @@ pub enum ErrorKind {
         /// The nearest allocation and how far it is missed.
         object: String,
     },
+}
+
+fn outside_text(
+    start: i64,
+    size: u32,
+    bytes: u32,
+    buffer: Option<&SharedBuffer>,
+    hit: Option<&SharedBuffer>,
+) -> String {
+    let named = |buffer: Option<&SharedBuffer>| match buffer.and_then(|b| b.name.as_deref()) {
+        Some(name) => format!("`{name}`"),
+        None => "a buffer".to_owned(),
+    };
+    let place = match start {
+        ..0 => format!("it starts {} bytes before", start.unsigned_abs()),
+        _ => format!("bytes {start}..{} of", start.saturating_add(size.into())),
+    };
+    let text = format!("{place} {}, which has {bytes} bytes", named(buffer));
+    match hit {
+        Some(SharedBuffer {
+            name: Some(name), ..
+        }) => format!("{text}; it hits `{name}`"),
+        Some(_) => format!("{text}; it hits another buffer"),
+        None => text,
+    }
 }
 
 fn phases_text(phases: &[OpenPhase]) -> String {

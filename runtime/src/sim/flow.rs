@@ -11,7 +11,7 @@
 //! The order decides speed and when lanes meet, not what is correct: an instruction that needs
 //! lanes together waits for them in any order.
 
-use super::isa::{Instr, Op};
+use super::isa::{Flow, Instr};
 
 /// Loops nested deeper than this keep the order of the text.
 const MAX_NESTING: u32 = 64;
@@ -38,16 +38,13 @@ pub(crate) struct Graph {
 
 impl Graph {
     pub fn new(code: &[Instr]) -> Graph {
-        let targets = |at: usize| match &code[at].op {
-            Op::Branch { target } => std::slice::from_ref(target),
-            Op::BranchIndexed { targets, .. } => targets,
-            _ => &[],
+        let targets = |at: usize| match code[at].op.flow() {
+            Flow::Jump(targets) => targets,
+            Flow::Next | Flow::Exit => &[],
         };
-        let ends = |at: usize| {
-            matches!(
-                code[at].op,
-                Op::Branch { .. } | Op::BranchIndexed { .. } | Op::Exit
-            )
+        let ends = |at: usize| match code[at].op.flow() {
+            Flow::Jump(_) | Flow::Exit => true,
+            Flow::Next => false,
         };
         let mut starts = vec![false; code.len() + 1];
         starts[0] = true;
@@ -203,6 +200,7 @@ enum Work {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sim::isa::{Hint, Op};
 
     fn code(ops: Vec<(Op, bool)>) -> Vec<Instr> {
         use crate::sim::lane::Pred;
@@ -212,6 +210,7 @@ mod tests {
             guard: guard(guarded),
             line: 1,
             source: None,
+            has_line: false,
             text: String::new(),
         };
         ops.into_iter().map(instr).collect()
@@ -229,8 +228,8 @@ mod tests {
     fn straight_code_keeps_its_order() {
         assert_eq!(
             rank(&code(vec![
-                (Op::Nop, false),
-                (Op::Nop, false),
+                (Op::Hint(Hint::Sleep), false),
+                (Op::Hint(Hint::Sleep), false),
                 (Op::Exit, false)
             ])),
             [0, 1, 2]
@@ -244,7 +243,7 @@ mod tests {
             jump_if(3),
             jump(2),
             (Op::Exit, false),
-            (Op::Nop, false),
+            (Op::Hint(Hint::Sleep), false),
             jump(2),
         ];
         let rank = rank(&code(ops));
@@ -257,9 +256,9 @@ mod tests {
         let ops = vec![
             jump_if(2),
             jump(4),
-            (Op::Nop, false),
+            (Op::Hint(Hint::Sleep), false),
             (Op::Exit, false),
-            (Op::Nop, false),
+            (Op::Hint(Hint::Sleep), false),
             jump(0),
         ];
         let rank = rank(&code(ops));
@@ -269,7 +268,12 @@ mod tests {
     #[test]
     fn nested_loops_stay_together() {
         // 0 outer head; 1 inner: if → 1; 2 if → 0; 3 exit
-        let ops = vec![(Op::Nop, false), jump_if(1), jump_if(0), (Op::Exit, false)];
+        let ops = vec![
+            (Op::Hint(Hint::Sleep), false),
+            jump_if(1),
+            jump_if(0),
+            (Op::Exit, false),
+        ];
         assert_eq!(rank(&code(ops)), [0, 1, 2, 3]);
     }
 }

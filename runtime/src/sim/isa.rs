@@ -6,7 +6,8 @@ use std::fmt;
 
 use super::Space;
 use super::assignment::Registers;
-use super::error::SourceLoc;
+use super::buffers::BufferMap;
+use super::error::{Act, SourceLoc};
 use super::lane::{Dst, LaneFn, Pred, Src};
 
 /// First address of a variable in the shared, local and param spaces. Not 0, so that a null
@@ -32,10 +33,14 @@ pub(crate) struct Kernel {
     pub local_bytes: u32,
     /// Where dynamic shared memory starts, from the start of the window's [`BASE`].
     pub dynamic_shared: u32,
+    /// CTAs of a cluster in x, y, z; without clusters a CTA is one by itself.
+    pub cluster: [u32; 3],
     /// Whether it updates global memory atomically; then CTAs run in order.
     pub has_global_atomics: bool,
     /// The registers of each instruction.
     pub registers: Registers,
+    /// The buffers of shared memory that each instruction may access, where the compiler says so.
+    pub buffers: Option<BufferMap>,
 }
 
 /// An instruction with its guard and place.
@@ -45,6 +50,8 @@ pub(crate) struct Instr {
     pub guard: Option<Pred>,
     pub line: u32,
     pub source: Option<SourceLoc>,
+    /// Whether `source` is its own, or the last one before an instruction without a line.
+    pub has_line: bool,
     pub text: String,
 }
 
@@ -74,14 +81,46 @@ pub(crate) struct Order {
     pub scope: Scope,
 }
 
-/// Threads among which a strong operation counts as one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Threads among which a strong operation counts as one (PTX ISA 8.5), the narrowest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) enum Scope {
     /// Those of the CTA.
     Cta,
-    /// Those of the device, and beyond.
+    /// Those of the cluster.
+    Cluster,
+    /// Those of the device.
     #[default]
-    Device,
+    Gpu,
+    /// Those of the device, of other devices and of the host.
+    Sys,
+}
+
+/// A way on which an operation accesses memory (PTX ISA 8.6). Accesses of two proxies are ordered only through a
+/// proxy fence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Proxy {
+    /// Loads, stores, atomics, `cp.async`.
+    Generic,
+    /// Bulk copies, and what `wgmma` reads of shared memory.
+    #[allow(
+        dead_code,
+        reason = "no instruction of this proxy is executed yet; the check knows it"
+    )]
+    Async,
+    /// Tensor maps, when they are read by a copy.
+    #[allow(
+        dead_code,
+        reason = "no instruction of this proxy is executed yet; the check knows it"
+    )]
+    TensorMap,
+}
+
+/// `fence.proxy.async`: orders accesses of the generic proxy before later ones of the async proxy, and the other way
+/// around, in the spaces that it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ProxyFence {
+    pub global: bool,
+    pub shared: bool,
 }
 
 impl Order {
@@ -90,7 +129,7 @@ impl Order {
         strong: false,
         acquire: false,
         release: false,
-        scope: Scope::Device,
+        scope: Scope::Gpu,
     };
     /// A strong access that orders nothing else: `.relaxed`, `.volatile`, and atomics by default.
     pub const RELAXED: Order = Order {
@@ -102,14 +141,18 @@ impl Order {
         strong: true,
         acquire: true,
         release: true,
-        scope: Scope::Device,
+        scope: Scope::Gpu,
     };
 }
 
 /// What an instruction does.
 pub(crate) enum Op {
     /// Each lane alone.
-    Lanes(LaneFn),
+    Lanes {
+        f: LaneFn,
+        /// Operations on floating-point numbers of a lane, where it is arithmetic on such numbers.
+        numbers: Option<u32>,
+    },
     Load {
         dsts: Box<[Dst]>,
         address: Address,
@@ -141,9 +184,10 @@ pub(crate) enum Op {
         bytes: u32,
         src_bytes: CopyBytes,
     },
-    CommitGroup,
-    /// Waits until at most this many groups are in flight; `None`: all copies, committed or not.
-    WaitGroup(Option<u32>),
+    /// Closes a group.
+    CommitGroup(AsyncGroup),
+    /// Waits until at most this many groups are in flight; `None`: for all operations, committed or not.
+    WaitGroup(AsyncGroup, Option<u32>),
     LoadMatrix {
         dsts: Box<[Dst]>,
         address: Address,
@@ -155,49 +199,17 @@ pub(crate) enum Op {
         transpose: bool,
     },
     Mma(Box<Mma>),
-    Shuffle {
-        mode: ShuffleMode,
-        dst: Dst,
-        valid: Option<u32>,
-        a: Src,
-        b: Src,
-        c: Src,
+    /// What the lanes of a member mask do together.
+    Collective {
         members: Src,
-    },
-    Vote {
-        mode: VoteMode,
-        dst: VoteDst,
-        pred: Pred,
-        members: Src,
-    },
-    /// `match.sync`: equal lanes, or all of them.
-    Match {
-        all: bool,
-        dst: Dst,
-        valid: Option<u32>,
-        value: Src,
-        wide: bool,
-        members: Src,
-    },
-    Reduce {
-        f: fn(u32, u32) -> u32,
-        dst: Dst,
-        value: Src,
-        members: Src,
-    },
-    Elect {
-        dst: Dst,
-        pred: Option<u32>,
-        members: Src,
+        kind: Collective,
     },
     ActiveMask(Dst),
-    WarpBarrier {
-        members: Src,
-    },
     Barrier(Box<Barrier>),
     Mbarrier(Box<Mbarrier>),
     /// `fence`, `membar`.
     Fence(Order),
+    ProxyFence(ProxyFence),
     /// `vprintf`: the generic addresses of its text and of its arguments.
     Print {
         result: Dst,
@@ -213,14 +225,130 @@ pub(crate) enum Op {
     },
     Exit,
     Trap,
-    /// Prefetches and hints: without effect here.
-    Nop,
+    /// Has no effect on what a kernel computes.
+    Hint(Hint),
+}
+
+/// An instruction that changes when things happen, and nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hint {
+    /// `prefetch`, `prefetchu`: here are no caches.
+    Prefetch,
+    /// `nanosleep`.
+    Sleep,
+    /// `griddepcontrol`: launches run one after another here, so that those before are complete.
+    GridDependency,
+}
+
+/// Where an instruction may lead.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Flow<'a> {
+    /// To the next one alone.
+    Next,
+    /// To one of these, or to the next one where its guard does not hold.
+    Jump(&'a [u32]),
+    /// To the end of the thread, or to the next one where its guard does not hold.
+    Exit,
+}
+
+impl Op {
+    /// Where it may lead.
+    pub fn flow(&self) -> Flow<'_> {
+        match self {
+            Op::Branch { target } => Flow::Jump(std::slice::from_ref(target)),
+            Op::BranchIndexed { targets, .. } => Flow::Jump(targets),
+            Op::Exit => Flow::Exit,
+            Op::Lanes { .. }
+            | Op::Load { .. }
+            | Op::Store { .. }
+            | Op::Atomic { .. }
+            | Op::CopyAsync { .. }
+            | Op::CommitGroup(_)
+            | Op::WaitGroup(..)
+            | Op::LoadMatrix { .. }
+            | Op::StoreMatrix { .. }
+            | Op::Mma(_)
+            | Op::Collective { .. }
+            | Op::ActiveMask(_)
+            | Op::Barrier(_)
+            | Op::Mbarrier(_)
+            | Op::Fence(_)
+            | Op::ProxyFence(_)
+            | Op::Print { .. }
+            | Op::Trap
+            | Op::Hint(_) => Flow::Next,
+        }
+    }
+
+    /// What it does to memory where it reads, or where it writes.
+    pub fn act(&self, reads: bool) -> Act {
+        match (self, reads) {
+            (Op::CopyAsync { .. }, true) => Act::CopyRead,
+            (Op::CopyAsync { .. }, false) => Act::CopyWrite,
+            (Op::Atomic { .. }, _) => Act::Update,
+            (Op::Mbarrier(_), _) => Act::Signal,
+            (
+                Op::Load { .. }
+                | Op::Store { .. }
+                | Op::LoadMatrix { .. }
+                | Op::StoreMatrix { .. }
+                | Op::Lanes { .. }
+                | Op::CommitGroup(_)
+                | Op::WaitGroup(..)
+                | Op::Mma(_)
+                | Op::Collective { .. }
+                | Op::ActiveMask(_)
+                | Op::Barrier(_)
+                | Op::Fence(_)
+                | Op::ProxyFence(_)
+                | Op::Print { .. }
+                | Op::Branch { .. }
+                | Op::BranchIndexed { .. }
+                | Op::Exit
+                | Op::Trap
+                | Op::Hint(_),
+                _,
+            ) => match reads {
+                true => Act::Read,
+                false => Act::Write,
+            },
+        }
+    }
+
+    /// An operation that is no arithmetic on floating-point numbers.
+    pub fn lanes(f: LaneFn) -> Op {
+        Op::Lanes { f, numbers: None }
+    }
+
+    /// The same operation as one of floating-point arithmetic, with so many operations of a lane.
+    pub fn on_numbers(self, operations: u32) -> Op {
+        match self {
+            Op::Lanes { f, .. } => Op::Lanes {
+                f,
+                numbers: Some(operations),
+            },
+            other => other,
+        }
+    }
 }
 
 impl fmt::Debug for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Op")
     }
+}
+
+/// A kind of groups that asynchronous operations are committed to. Each thread counts the groups of each kind, and a
+/// wait is for one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AsyncGroup {
+    /// `cp.async.commit_group`.
+    CopyAsync,
+}
+
+impl AsyncGroup {
+    /// How many kinds there are.
+    pub const KINDS: usize = 1;
 }
 
 /// How much of a `cp.async` comes from its source; zeros fill the rest.
@@ -231,6 +359,43 @@ pub(crate) enum CopyBytes {
     Count(Src),
     /// The ignore-src operand: nothing where it holds.
     Ignore(Pred),
+}
+
+/// An operation among lanes that wait for each other.
+#[derive(Clone, Copy)]
+pub(crate) enum Collective {
+    Shuffle {
+        mode: ShuffleMode,
+        dst: Dst,
+        valid: Option<u32>,
+        a: Src,
+        b: Src,
+        c: Src,
+    },
+    Vote {
+        mode: VoteMode,
+        dst: VoteDst,
+        pred: Pred,
+    },
+    /// `match.sync`: equal lanes, or all of them.
+    Match {
+        all: bool,
+        dst: Dst,
+        valid: Option<u32>,
+        value: Src,
+        wide: bool,
+    },
+    Reduce {
+        f: fn(u32, u32) -> u32,
+        dst: Dst,
+        value: Src,
+    },
+    Elect {
+        dst: Dst,
+        pred: Option<u32>,
+    },
+    /// `bar.warp.sync`.
+    Barrier,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -311,9 +476,10 @@ pub(crate) enum MbarrierKind {
         /// Whether it waits before it says no.
         blocks: bool,
     },
-    /// An arrival when the thread's earlier `cp.async` are complete; `counted` where the barrier was told
-    /// to expect it.
-    CopyArrive {
+    /// An arrival when the thread's earlier operations of a kind of groups are complete; `counted` where the
+    /// barrier was told to expect it.
+    AsyncArrive {
+        group: AsyncGroup,
         counted: bool,
     },
 }

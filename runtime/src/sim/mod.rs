@@ -37,6 +37,7 @@
 //! - `flow`: the control-flow graph, and the order in which groups of diverged lanes are run, so that they
 //!   meet again. `assignment`: registers that may be read before they are written.
 //! - [`module`]: what a module is, and [`Module::launch`].
+//! - [`buffers`]: the buffers of shared memory, and which instruction may access which.
 //! - `memory`: global memory. `exec`: warps, CTAs, shared memory, barriers, `cp.async`, matrices.
 //! - `progress`: how far a launch is. [`profile`]: what each instruction did, and what limits a kernel.
 //! - `number`: floating-point formats and roundings that Rust does not have.
@@ -68,6 +69,7 @@
 
 mod advice;
 mod assignment;
+pub mod buffers;
 mod decode;
 pub mod error;
 mod exec;
@@ -83,6 +85,7 @@ mod progress;
 #[cfg(test)]
 mod tests;
 
+pub use buffers::{SharedBuffer, SharedBuffers};
 pub use error::{Access, Act, ErrorKind, Location, Party, SimError, SourceLoc, Waiter};
 pub use memory::Memory;
 pub use module::{Entry, Module, Param};

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::buffers::{BufferMap, SharedBuffers};
 use super::error::{ErrorKind, SimError};
 use super::isa::Kernel;
 use super::profile::Profile;
@@ -147,6 +148,14 @@ impl Entry {
                 show(block),
             );
         }
+        let cluster = self.kernel.cluster;
+        if (0..3).any(|axis| !grid[axis].is_multiple_of(cluster[axis])) {
+            return refuse(
+                "grid",
+                format!("multiples of {}, by .reqnctapercluster", show(cluster)),
+                show(grid),
+            );
+        }
         let allowed = self.maxntid.map(|max| {
             max.iter()
                 .fold(1u64, |product, &n| product.saturating_mul(n.into()))
@@ -208,6 +217,15 @@ impl Module {
     /// The kernel of this name.
     pub fn entry(&self, name: &str) -> Option<&Entry> {
         self.entries.iter().find(|e| e.name == name)
+    }
+
+    /// Says which buffers the dynamic shared memory of a kernel is made of, so that an access that leaves its
+    /// buffer for another one is an error. A name that no kernel has is ignored.
+    pub fn set_shared_buffers(&mut self, entry: &str, buffers: SharedBuffers) {
+        if let Some(entry) = self.entries.iter_mut().find(|e| e.name == entry) {
+            let kernel = &mut entry.kernel;
+            kernel.buffers = Some(BufferMap::new(buffers, &kernel.code));
+        }
     }
 
     /// Runs a kernel to its end.

@@ -31,8 +31,8 @@ impl<'c> Lowering<'c> {
         Slot { base, elem, elems }
     }
 
-    /// The part of shared memory that begins at an offset in bytes.
-    pub(super) fn shared(&mut self, offset: i64) -> usize {
+    /// The buffer of shared memory for a view, at an offset in bytes.
+    pub(super) fn shared(&mut self, view: &View, offset: i64) -> usize {
         let entry = self.entry;
         let context = self.emitter.ir.context();
         let symbol = *self.smem.get_or_insert_with(|| {
@@ -40,7 +40,12 @@ impl<'c> Lowering<'c> {
             let attrs = [("global_name", ir.attr(&format!("@{SMEM_SYMBOL}")))];
             ir.value("llvm.mlir.addressof", &[], &attrs, ir.ty("!llvm.ptr<3>"))
         });
-        self.add_base(symbol, offset)
+        let base = self.add_base(symbol, offset);
+        let bytes = view.ptr.elem.bytes_of(cosize(&view.layout));
+        let at = self.emitter.ir.location;
+        let buffer = self.smem_map.add_buffer(offset, bytes, at);
+        self.bases[base - 1].buffer = Some(buffer);
+        base
     }
 
     /// Address of the element at a layout offset of a view, through which anything may happen to it.
@@ -59,6 +64,9 @@ impl<'c> Lowering<'c> {
         of_element: &Int,
     ) -> IrValue<'c> {
         let base = &self.bases[base - 1];
+        if let Some(buffer) = base.buffer {
+            self.smem_map.add_access(self.emitter.ir.location, buffer);
+        }
         let of_view = of_view.add(&Int::Static(base.bytes));
         self.emitter
             .address(base.pointer, space, &of_view, of_element)

@@ -29,6 +29,7 @@ pub(super) use vectors::{Vectors, common_vectors, contiguous_width};
 
 use super::emit::{EQUAL, Emitter, LESS, Signs};
 use super::printf::{printf, quoted};
+use super::smem_map::SmemMap;
 use super::walk::{
     blocks, definition, kernels, name_of, operand_value, operations, replace, set_attribute, users,
 };
@@ -61,6 +62,8 @@ struct Base<'c> {
     pointer: IrValue<'c>,
     /// Bytes from `pointer` to the start.
     bytes: i64,
+    /// The buffer of shared memory that it is.
+    buffer: Option<usize>,
 }
 
 /// Lowers one kernel.
@@ -72,6 +75,8 @@ struct Lowering<'c> {
     vals: HashMap<usize, Val>,
     bases: Vec<Base<'c>>,
     smem: Option<IrValue<'c>>,
+    /// The buffers of shared memory, and which operations access them.
+    smem_map: SmemMap<'c>,
     /// What the accesses of the operation at hand ask of the caches.
     hints: Hints,
     /// The L2 policies that accesses ask for, made once.
@@ -147,6 +152,7 @@ fn lower_kernel(context: &Context, function: IrOp, target: &Target) -> Result<bo
         vals: HashMap::new(),
         bases: Vec::new(),
         smem: None,
+        smem_map: SmemMap::default(),
         hints: Hints::NONE,
         policies: HashMap::new(),
         parts: HashMap::new(),
@@ -161,7 +167,9 @@ fn lower_kernel(context: &Context, function: IrOp, target: &Target) -> Result<bo
     lowering.arguments(function, body)?;
     lowering.block(body)?;
     let uses_smem = lowering.smem.is_some();
+    let smem_map = std::mem::take(&mut lowering.smem_map);
     lowering.erase_dead()?;
+    smem_map.attach(context, function);
     Ok(uses_smem)
 }
 
@@ -193,7 +201,11 @@ impl<'c> Lowering<'c> {
     }
 
     fn add_base(&mut self, pointer: IrValue<'c>, bytes: i64) -> usize {
-        self.bases.push(Base { pointer, bytes });
+        self.bases.push(Base {
+            pointer,
+            bytes,
+            buffer: None,
+        });
         self.bases.len()
     }
 
@@ -379,7 +391,7 @@ impl<'c> Lowering<'c> {
                 let offset = offset.ok_or_else(|| {
                     SemError::Illegal("has no offset; run cute-allocate-smem first".into())
                 })?;
-                view.ptr.base = self.shared(offset);
+                view.ptr.base = self.shared(&view, offset);
             }
             _ => {}
         }

@@ -19,7 +19,7 @@ pub(super) fn logic(form: &mut Form, opcode: &str) -> Decoded<Op> {
             "not" => |a, _| !a,
             _ => return form.unknown(),
         };
-        return Ok(Op::Lanes(Box::new(
+        return Ok(Op::lanes(Box::new(
             move |registers: &mut Registers, mask| {
                 let value = f(registers.pred(a), registers.pred(b));
                 registers.set_pred(dst, mask, value);
@@ -32,7 +32,7 @@ pub(super) fn logic(form: &mut Form, opcode: &str) -> Decoded<Op> {
     let dst = form.dst(ty)?;
     if matches!(opcode, "not" | "cnot") {
         let a = form.src(ty)?;
-        return Ok(Op::Lanes(match (opcode, ty) {
+        return Ok(Op::lanes(match (opcode, ty) {
             ("not", Ty::B64) => map1(dst, a, |a: u64| !a),
             ("not", _) => map1(dst, a, |a: u32| !a),
             (_, Ty::B64) => map1(dst, a, |a: u64| u64::from(a == 0)),
@@ -41,7 +41,7 @@ pub(super) fn logic(form: &mut Form, opcode: &str) -> Decoded<Op> {
         }));
     }
     let srcs = form.srcs::<2>(ty)?;
-    Ok(Op::Lanes(match (opcode, ty) {
+    Ok(Op::lanes(match (opcode, ty) {
         ("and", Ty::B64) => map2(dst, srcs, |a: u64, b: u64| a & b),
         ("and", _) => map2(dst, srcs, |a: u32, b: u32| a & b),
         ("or", Ty::B64) => map2(dst, srcs, |a: u64, b: u64| a | b),
@@ -60,7 +60,7 @@ pub(super) fn logic_3(form: &mut Form) -> Decoded<Op> {
     let dst = form.dst(Ty::B32)?;
     let srcs = form.srcs::<3>(Ty::B32)?;
     let table = form.literal()? as u8;
-    Ok(Op::Lanes(map3(dst, srcs, move |a: u32, b: u32, c: u32| {
+    Ok(Op::lanes(map3(dst, srcs, move |a: u32, b: u32, c: u32| {
         (0..8u32)
             .filter(|row| table >> row & 1 == 1)
             .fold(0, |bits, row| {
@@ -83,7 +83,7 @@ pub(super) fn shift(form: &mut Form, opcode: &str) -> Decoded<Op> {
     {
         return form.unknown();
     }
-    Ok(Op::Lanes(match (opcode, bits, signed) {
+    Ok(Op::lanes(match (opcode, bits, signed) {
         ("shl", 64, _) => map2(dst, srcs, |a: u64, b: u32| a.checked_shl(b).unwrap_or(0)),
         ("shl", _, _) => map2(dst, srcs, |a: u32, b: u32| if b > 31 { 0 } else { a << b }),
         (_, 64, false) => map2(dst, srcs, |a: u64, b: u32| a.checked_shr(b).unwrap_or(0)),
@@ -113,7 +113,7 @@ pub(super) fn funnel_shift(form: &mut Form) -> Decoded<Op> {
     form.end_modifiers()?;
     let dst = form.dst(Ty::B32)?;
     let srcs = form.srcs::<3>(Ty::B32)?;
-    Ok(Op::Lanes(map3(dst, srcs, move |a: u32, b: u32, c: u32| {
+    Ok(Op::lanes(map3(dst, srcs, move |a: u32, b: u32, c: u32| {
         let amount = if clamp { c.min(32) } else { c & 31 };
         let both = u64::from(b) << 32 | u64::from(a);
         if left {
@@ -144,7 +144,7 @@ pub(super) fn extract(form: &mut Form) -> Decoded<Op> {
         let present = length.min(bits.saturating_sub(position));
         if fill { value | !ones(present) } else { value }
     };
-    Ok(Op::Lanes(match ty {
+    Ok(Op::lanes(match ty {
         Ty::U32 | Ty::S32 => map3(dst, srcs, move |a: u32, b: u32, c: u32| {
             field(u64::from(a), b, c, 32) as u32
         }),
@@ -170,7 +170,7 @@ pub(super) fn insert(form: &mut Form) -> Decoded<Op> {
         let mask = ones.checked_shl(position).unwrap_or(0);
         b & !mask | a.checked_shl(position).unwrap_or(0) & mask
     };
-    Ok(Op::Lanes(match ty {
+    Ok(Op::lanes(match ty {
         Ty::B32 => map4(dst, srcs, move |a: u32, b: u32, c, d| {
             put(u64::from(a), u64::from(b), c, d) as u32
         }),
@@ -191,7 +191,7 @@ pub(super) fn count(form: &mut Form, opcode: &str) -> Decoded<Op> {
         _ if shift_amount => value.leading_zeros() - (64 - bits),
         _ => 63 - value.leading_zeros(),
     };
-    Ok(Op::Lanes(match (opcode, ty) {
+    Ok(Op::lanes(match (opcode, ty) {
         ("popc", Ty::B32) => map1(dst, a, u32::count_ones),
         ("popc", Ty::B64) => map1(dst, a, u64::count_ones),
         ("clz", Ty::B32) => map1(dst, a, u32::leading_zeros),
@@ -225,7 +225,7 @@ pub(super) fn permute(form: &mut Form) -> Decoded<Op> {
     form.end_modifiers()?;
     let dst = form.dst(Ty::B32)?;
     let srcs = form.srcs::<3>(Ty::B32)?;
-    Ok(Op::Lanes(map3(dst, srcs, move |a: u32, b: u32, c: u32| {
+    Ok(Op::lanes(map3(dst, srcs, move |a: u32, b: u32, c: u32| {
         let both = u64::from(b) << 32 | u64::from(a);
         let selector = match mode {
             Some(table) => table[c as usize & 3],
@@ -257,7 +257,7 @@ pub(super) fn mask(form: &mut Form, opcode: &str) -> Decoded<Op> {
     let srcs = form.srcs::<2>(Ty::B32)?;
     let ones = |n: u32| if n >= 32 { u32::MAX } else { (1 << n) - 1 };
     let amount = move |n: u32| if clamp { n.min(32) } else { n & 31 };
-    Ok(Op::Lanes(match (opcode, ty) {
+    Ok(Op::lanes(match (opcode, ty) {
         ("szext", Ty::U32 | Ty::S32) => map2(dst, srcs, move |a: u32, b: u32| {
             let kept = amount(b);
             let low = a & ones(kept);
@@ -277,7 +277,7 @@ pub(super) fn mov(form: &mut Form) -> Decoded<Op> {
     form.end_modifiers()?;
     if ty == Ty::Pred {
         let (dst, src) = (form.pred_dst()?, form.pred_src()?);
-        return Ok(Op::Lanes(Box::new(
+        return Ok(Op::lanes(Box::new(
             move |registers: &mut Registers, mask| {
                 let value = registers.pred(src);
                 registers.set_pred(dst, mask, value);
@@ -292,7 +292,7 @@ pub(super) fn mov(form: &mut Form) -> Decoded<Op> {
         return pack(form, ty, dst);
     }
     let src = form.src(ty)?;
-    Ok(Op::Lanes(match ty.bits() {
+    Ok(Op::lanes(match ty.bits() {
         64 => map1(dst, src, |a: u64| a),
         _ => map1(dst, src, |a: u32| a),
     }))
@@ -326,7 +326,7 @@ fn pack(form: &mut Form, ty: Ty, dst: Dst) -> Decoded<Op> {
         }
         registers.set_wides(dst, mask, &packed);
     });
-    Ok(Op::Lanes(lanes))
+    Ok(Op::lanes(lanes))
 }
 
 fn unpack(form: &mut Form, ty: Ty) -> Decoded<Op> {
@@ -343,5 +343,5 @@ fn unpack(form: &mut Form, ty: Ty) -> Decoded<Op> {
             registers.set_words(dst, mask, &values);
         }
     });
-    Ok(Op::Lanes(lanes))
+    Ok(Op::lanes(lanes))
 }

@@ -184,7 +184,7 @@ pub(super) fn set_predicate(form: &mut Form) -> Decoded<Op> {
                 bf16_to_f32(bits)
             }
         };
-        return Ok(Op::Lanes(Box::new(
+        return Ok(Op::lanes(Box::new(
             move |registers: &mut Registers, mask| {
                 for (half, slot) in [p, q].into_iter().enumerate() {
                     let Some(slot) = slot else { continue };
@@ -198,7 +198,7 @@ pub(super) fn set_predicate(form: &mut Form) -> Decoded<Op> {
         )));
     }
     let holds = comparison(form, c, ftz, ty, srcs)?;
-    Ok(Op::Lanes(Box::new(
+    Ok(Op::lanes(Box::new(
         move |registers: &mut Registers, mask| {
             let value = holds(registers);
             let (first, second) = (
@@ -234,7 +234,7 @@ pub(super) fn set(form: &mut Form) -> Decoded<Op> {
         Ty::F32 => 1f32.to_bits(),
         _ => return form.unknown(),
     };
-    Ok(Op::Lanes(Box::new(
+    Ok(Op::lanes(Box::new(
         move |registers: &mut Registers, mask| {
             let value = holds(registers);
             let value = combined(combine, registers, value);
@@ -251,7 +251,7 @@ pub(super) fn select(form: &mut Form) -> Decoded<Op> {
     let dst: Dst = form.dst(ty)?;
     let [a, b] = form.srcs(ty)?;
     let pred = form.pred_src()?;
-    Ok(Op::Lanes(match ty.bits() {
+    Ok(Op::lanes(match ty.bits() {
         64 => Box::new(move |registers: &mut Registers, mask| {
             let chosen = registers.pred(pred);
             let (a, b) = (registers.wides_of(a), registers.wides_of(b));
@@ -277,7 +277,7 @@ pub(super) fn select_by_sign(form: &mut Form) -> Decoded<Op> {
     let dst = form.dst(ty)?;
     let [a, b] = form.srcs(ty)?;
     let srcs = [a, b, form.src(by)?];
-    Ok(Op::Lanes(match (ty.bits(), by) {
+    Ok(Op::lanes(match (ty.bits(), by) {
         (64, Ty::S32) => map3(
             dst,
             srcs,

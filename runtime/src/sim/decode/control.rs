@@ -1,7 +1,9 @@
 //! Branches, barriers and what lanes of a warp do together (PTX ISA 9.7.12, 9.7.13, 9.7.9.6).
 
 use super::form::{Decoded, Form, Ty};
-use crate::sim::isa::{Barrier, BarrierKind, BarrierReduce, Op, ShuffleMode, VoteDst, VoteMode};
+use crate::sim::isa::{
+    Barrier, BarrierKind, BarrierReduce, Collective, Op, ShuffleMode, VoteDst, VoteMode,
+};
 
 fn need_sync(form: &mut Form) -> Decoded<()> {
     match form.eat("sync") {
@@ -57,7 +59,8 @@ pub(super) fn barrier(form: &mut Form, opcode: &str) -> Decoded<Op> {
     if opcode == "bar" && form.eat("warp") {
         need_sync(form)?;
         form.end_modifiers()?;
-        return Ok(Op::WarpBarrier {
+        return Ok(Op::Collective {
+            kind: Collective::Barrier,
             members: form.src(Ty::B32)?,
         });
     }
@@ -137,13 +140,15 @@ pub(super) fn shuffle(form: &mut Form) -> Decoded<Op> {
     form.end_modifiers()?;
     let (dst, valid) = form.dst_with_pred()?;
     let [a, b, c, members] = form.srcs(Ty::B32)?;
-    Ok(Op::Shuffle {
-        mode,
-        dst,
-        valid,
-        a,
-        b,
-        c,
+    Ok(Op::Collective {
+        kind: Collective::Shuffle {
+            mode,
+            dst,
+            valid,
+            a,
+            b,
+            c,
+        },
         members,
     })
 }
@@ -167,10 +172,12 @@ pub(super) fn vote(form: &mut Form) -> Decoded<Op> {
         }
         _ => return form.unknown(),
     };
-    Ok(Op::Vote {
-        mode,
-        dst,
-        pred: form.pred_src()?,
+    Ok(Op::Collective {
+        kind: Collective::Vote {
+            mode,
+            dst,
+            pred: form.pred_src()?,
+        },
         members: form.src(Ty::B32)?,
     })
 }
@@ -198,12 +205,14 @@ pub(super) fn find_equal(form: &mut Form) -> Decoded<Op> {
     }
     let (dst, valid) = form.dst_with_pred()?;
     let value = form.src(ty)?;
-    Ok(Op::Match {
-        all,
-        dst,
-        valid,
-        value,
-        wide: ty == Ty::B64,
+    Ok(Op::Collective {
+        kind: Collective::Match {
+            all,
+            dst,
+            valid,
+            value,
+            wide: ty == Ty::B64,
+        },
         members: form.src(Ty::B32)?,
     })
 }
@@ -227,10 +236,12 @@ pub(super) fn reduce(form: &mut Form) -> Decoded<Op> {
         _ => return form.unknown(),
     };
     let dst = form.dst(ty)?;
-    Ok(Op::Reduce {
-        f,
-        dst,
-        value: form.src(ty)?,
+    Ok(Op::Collective {
+        kind: Collective::Reduce {
+            f,
+            dst,
+            value: form.src(ty)?,
+        },
         members: form.src(Ty::B32)?,
     })
 }
@@ -248,9 +259,8 @@ pub(super) fn elect(form: &mut Form) -> Decoded<Op> {
     need_sync(form)?;
     form.end_modifiers()?;
     let (dst, pred) = form.dst_and_pred()?;
-    Ok(Op::Elect {
-        dst,
-        pred,
+    Ok(Op::Collective {
+        kind: Collective::Elect { dst, pred },
         members: form.src(Ty::B32)?,
     })
 }

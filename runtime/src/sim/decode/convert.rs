@@ -195,9 +195,9 @@ pub(super) fn convert(form: &mut Form) -> Decoded<Op> {
     };
     let src = form.wide_src(from)?;
     if let Some(lanes) = fast(to, from, style, dst, src) {
-        return Ok(Op::Lanes(lanes));
+        return Ok(Op::lanes(lanes));
     }
-    Ok(Op::Lanes(match float_format(to) {
+    Ok(Op::lanes(match float_format(to) {
         Some(format) => map1(dst, src, move |bits: u64| {
             to_float(to, format, decode(from, bits, style.ftz), style)
         }),
@@ -329,7 +329,7 @@ fn packed(form: &mut Form, to: Ty, from: Ty, style: Style) -> Decoded<Op> {
     };
     let dst = form.dst(to)?;
     let plain = mode == Rounding::Nearest && !style.relu && !style.saturate_finite;
-    Ok(Op::Lanes(match from {
+    Ok(Op::lanes(match from {
         Ty::F32 => {
             let srcs = form.srcs::<2>(Ty::F32)?;
             match to {
@@ -395,7 +395,7 @@ pub(super) fn convert_address(form: &mut Form) -> Decoded<Op> {
     }
     let (dst, src) = (form.dst(ty)?, form.src(ty)?);
     let base = window(space);
-    Ok(Op::Lanes(match to {
+    Ok(Op::lanes(match to {
         true => map1(dst, src, move |a: u64| a.wrapping_sub(base)),
         false => map1(dst, src, move |a: u64| a.wrapping_add(base)),
     }))
@@ -408,7 +408,7 @@ pub(super) fn is_space(form: &mut Form) -> Decoded<Op> {
     let dst = form.pred_dst()?;
     let src = form.src(Ty::U64)?;
     let base = window(space);
-    Ok(Op::Lanes(Box::new(
+    Ok(Op::lanes(Box::new(
         move |registers: &mut Registers, mask| {
             let addresses = <u64 as Lane>::fetch(registers, src);
             let inside = |address: u64| match space {

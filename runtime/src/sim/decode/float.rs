@@ -184,12 +184,12 @@ pub(super) fn binary(form: &mut Form, opcode: &str) -> Decoded<Op> {
             saturate: style.saturate,
             relu: false,
         };
-        return Ok(Op::Lanes(match opcode {
+        return Ok(Op::lanes(match opcode {
             "mul" => half.lift3(ty, dst, [a, b, a], |a, b, _| a * b),
             _ => half.lift3(ty, dst, [a, b, a], move |a, b, _| add_odd(a, negate * b)),
         }));
     }
-    Ok(Op::Lanes(match (ty, opcode, mode) {
+    Ok(Op::lanes(match (ty, opcode, mode) {
         (Ty::F32, "add", Rounding::Nearest) => style.lift2(dst, [a, b], |a, b| a + b),
         (Ty::F32, "sub", Rounding::Nearest) => style.lift2(dst, [a, b], |a, b| a - b),
         (Ty::F32, "mul", Rounding::Nearest) => style.lift2(dst, [a, b], |a, b| a * b),
@@ -234,11 +234,11 @@ pub(super) fn fused(form: &mut Form) -> Decoded<Op> {
             saturate: style.saturate,
             relu,
         };
-        return Ok(Op::Lanes(
+        return Ok(Op::lanes(
             half.lift3(ty, dst, srcs, |a, b, c| add_odd(a * b, c)),
         ));
     }
-    Ok(Op::Lanes(match (ty, mode) {
+    Ok(Op::lanes(match (ty, mode) {
         _ if relu => return form.unknown(),
         (Ty::F32, Rounding::Nearest) => style.lift3(dst, srcs, fma_f32),
         (Ty::F32, _) => style.lift3(dst, srcs, move |a, b, c| {
@@ -288,14 +288,14 @@ pub(super) fn extremum(form: &mut Form, opcode: &str) -> Decoded<Op> {
                 _ => bits,
             }
         };
-        return Ok(Op::Lanes(match ty {
+        return Ok(Op::lanes(match ty {
             Ty::F16 | Ty::Bf16 => map2(dst, srcs, one),
             _ => map2(dst, srcs, move |a: Pair<u16>, b: Pair<u16>| {
                 [one(a[0], b[0]), one(a[1], b[1])]
             }),
         }));
     }
-    Ok(Op::Lanes(match ty {
+    Ok(Op::lanes(match ty {
         Ty::F32 => map2(dst, srcs, move |a: f32, b: f32| {
             let flushed = |v: f32| if ftz { flush(v) } else { v };
             let sign = (a.to_bits() ^ b.to_bits()) & 0x8000_0000;
@@ -356,12 +356,12 @@ pub(super) fn sign(form: &mut Form, opcode: &str) -> Decoded<Op> {
             0.0 => apply((a & 0x8000).into(), 0x8000) as u16,
             _ => apply(a.into(), 0x8000) as u16,
         };
-        return Ok(Op::Lanes(match ty {
+        return Ok(Op::lanes(match ty {
             Ty::F16 | Ty::Bf16 => map1(dst, a, one),
             _ => map1(dst, a, move |a: Pair<u16>| a.map(one)),
         }));
     }
-    Ok(Op::Lanes(match ty {
+    Ok(Op::lanes(match ty {
         Ty::F32 => map1(dst, a, move |a: f32| {
             let flushed = if ftz { flush(a) } else { a };
             if a.is_nan() {
@@ -390,7 +390,7 @@ pub(super) fn divide(form: &mut Form) -> Decoded<Op> {
     let ty = form.ty()?;
     form.end_modifiers()?;
     let (dst, srcs) = (form.dst(ty)?, form.srcs::<2>(ty)?);
-    Ok(Op::Lanes(match (ty, mode) {
+    Ok(Op::lanes(match (ty, mode) {
         (Ty::F32, Rounding::Nearest) => style.lift2(dst, srcs, |a, b| a / b),
         // An f64 quotient of f32 cannot be exact and on the edge of an f32 unless it is exact, so
         // rounding twice in one direction is rounding once.
@@ -423,7 +423,7 @@ pub(super) fn root(form: &mut Form, opcode: &str) -> Decoded<Op> {
         "sqrt" => f64::sqrt,
         _ => |a| 1.0 / a.sqrt(),
     };
-    Ok(Op::Lanes(match ty {
+    Ok(Op::lanes(match ty {
         Ty::F32 => style.lift1(dst, a, move |a| to_f32(f(f64::from(a)), mode)),
         Ty::F64 if mode == Rounding::Nearest => map1(dst, a, f),
         _ => return form.unknown(),
@@ -460,10 +460,10 @@ pub(super) fn transcendental(form: &mut Form, opcode: &str) -> Decoded<Op> {
             saturate: false,
             relu: false,
         };
-        return Ok(Op::Lanes(half.lift3(ty, dst, [a; 3], move |a, _, _| f(a))));
+        return Ok(Op::lanes(half.lift3(ty, dst, [a; 3], move |a, _, _| f(a))));
     }
     match ty {
-        Ty::F32 => Ok(Op::Lanes(
+        Ty::F32 => Ok(Op::lanes(
             style.lift1(dst, a, move |a| f(f64::from(a)) as f32),
         )),
         _ => form.unknown(),
@@ -475,7 +475,7 @@ pub(super) fn copy_sign(form: &mut Form) -> Decoded<Op> {
     let ty = form.ty()?;
     form.end_modifiers()?;
     let (dst, srcs) = (form.dst(ty)?, form.srcs::<2>(ty)?);
-    Ok(Op::Lanes(match ty {
+    Ok(Op::lanes(match ty {
         Ty::F32 => map2(dst, srcs, |a: f32, b: f32| b.copysign(a)),
         Ty::F64 => map2(dst, srcs, |a: f64, b: f64| b.copysign(a)),
         _ => return form.unknown(),
@@ -498,12 +498,12 @@ pub(super) fn test_property(form: &mut Form) -> Decoded<Op> {
     let dst = form.pred_dst()?;
     let a = form.src(ty)?;
     match ty {
-        Ty::F32 => Ok(Op::Lanes(Box::new(move |registers, mask| {
+        Ty::F32 => Ok(Op::lanes(Box::new(move |registers, mask| {
             let holds =
                 crate::sim::lane::test(registers, [a, a], |a: f32, _| property(f64::from(a)));
             registers.set_pred(dst, mask, holds);
         }))),
-        Ty::F64 => Ok(Op::Lanes(Box::new(move |registers, mask| {
+        Ty::F64 => Ok(Op::lanes(Box::new(move |registers, mask| {
             let holds = crate::sim::lane::test(registers, [a, a], |a: f64, _| property(a));
             registers.set_pred(dst, mask, holds);
         }))),

@@ -47,6 +47,14 @@ impl Ty {
         }
     }
 
+    /// Numbers in a register.
+    pub(super) fn numbers(self) -> u32 {
+        match self {
+            Ty::F16x2 | Ty::Bf16x2 | Ty::E4m3x2 | Ty::E5m2x2 | Ty::U16x2 | Ty::S16x2 => 2,
+            _ => 1,
+        }
+    }
+
     pub(super) fn is_signed(self) -> bool {
         matches!(self, Ty::S8 | Ty::S16 | Ty::S32 | Ty::S64)
     }

@@ -60,7 +60,7 @@ pub(super) fn binary(form: &mut Form, opcode: &str) -> Decoded<Op> {
             return form.unknown();
         }
         let (dst, srcs) = (form.dst(ty)?, form.srcs::<2>(ty)?);
-        return Ok(Op::Lanes(match opcode {
+        return Ok(Op::lanes(match opcode {
             "add" => map2(dst, srcs, i32::saturating_add),
             "sub" => map2(dst, srcs, i32::saturating_sub),
             "min" => map2(dst, srcs, |a: i32, b: i32| a.min(b).max(0)),
@@ -73,7 +73,7 @@ pub(super) fn binary(form: &mut Form, opcode: &str) -> Decoded<Op> {
     if matches!(ty, Ty::B16 | Ty::B32 | Ty::B64) {
         return form.unknown();
     }
-    Ok(Op::Lanes(match opcode {
+    Ok(Op::lanes(match opcode {
         "add" => by_type!(form, ty, map2, 2, |a, b| a.wrapping_add(b)),
         "sub" => by_type!(form, ty, map2, 2, |a, b| a.wrapping_sub(b)),
         "min" => by_type!(form, ty, map2, 2, |a, b| a.min(b)),
@@ -95,7 +95,7 @@ fn packed(form: &mut Form, opcode: &str, ty: Ty) -> Decoded<Op> {
             [f(a[0], b[0]), f(a[1], b[1])]
         })
     };
-    Ok(Op::Lanes(match (opcode, ty) {
+    Ok(Op::lanes(match (opcode, ty) {
         ("add", _) => unsigned(u16::wrapping_add),
         ("sub", _) => unsigned(u16::wrapping_sub),
         ("min", Ty::U16x2) => unsigned(|a, b| a.min(b)),
@@ -144,14 +144,14 @@ pub(super) fn multiply(form: &mut Form) -> Decoded<Op> {
             return form.unknown();
         };
         let (dst, srcs) = (form.dst(double)?, form.srcs::<2>(ty)?);
-        return Ok(Op::Lanes(match ty {
+        return Ok(Op::lanes(match ty {
             Ty::U16 => map2(dst, srcs, |a: u16, b: u16| u32::from(a) * u32::from(b)),
             Ty::S16 => map2(dst, srcs, |a: i16, b: i16| i32::from(a) * i32::from(b)),
             Ty::U32 => map2(dst, srcs, |a: u32, b: u32| u64::from(a) * u64::from(b)),
             _ => map2(dst, srcs, |a: i32, b: i32| i64::from(a) * i64::from(b)),
         }));
     }
-    Ok(Op::Lanes(match part {
+    Ok(Op::lanes(match part {
         Part::Low => by_type!(form, ty, map2, 2, |a, b| a.wrapping_mul(b)),
         _ => by_type!(form, ty, map2, 2, |a, b| a.high_product(b)),
     }))
@@ -165,7 +165,7 @@ pub(super) fn multiply_add(form: &mut Form) -> Decoded<Op> {
     form.end_modifiers()?;
     if saturate {
         let (dst, srcs) = (form.dst(Ty::S32)?, form.srcs::<3>(Ty::S32)?);
-        return Ok(Op::Lanes(map3(dst, srcs, |a: i32, b: i32, c: i32| {
+        return Ok(Op::lanes(map3(dst, srcs, |a: i32, b: i32, c: i32| {
             a.high_product(b).saturating_add(c)
         })));
     }
@@ -176,7 +176,7 @@ pub(super) fn multiply_add(form: &mut Form) -> Decoded<Op> {
         let dst = form.dst(double)?;
         let [a, b] = form.srcs(ty)?;
         let srcs = [a, b, form.src(double)?];
-        return Ok(Op::Lanes(match ty {
+        return Ok(Op::lanes(match ty {
             Ty::U16 => map3(dst, srcs, |a: u16, b: u16, c: u32| {
                 (u32::from(a) * u32::from(b)).wrapping_add(c)
             }),
@@ -191,7 +191,7 @@ pub(super) fn multiply_add(form: &mut Form) -> Decoded<Op> {
             }),
         }));
     }
-    Ok(Op::Lanes(match part {
+    Ok(Op::lanes(match part {
         Part::Low => by_type!(form, ty, map3, 3, |a, b, c| a
             .wrapping_mul(b)
             .wrapping_add(c)),
@@ -206,7 +206,7 @@ pub(super) fn unary(form: &mut Form, opcode: &str) -> Decoded<Op> {
     let ty = form.ty()?;
     form.end_modifiers()?;
     let (dst, a) = (form.dst(ty)?, form.src(ty)?);
-    Ok(Op::Lanes(match (opcode, ty) {
+    Ok(Op::lanes(match (opcode, ty) {
         ("abs", Ty::S16) => map1(dst, a, i16::wrapping_abs),
         ("abs", Ty::S32) => map1(dst, a, i32::wrapping_abs),
         ("abs", Ty::S64) => map1(dst, a, i64::wrapping_abs),
@@ -221,7 +221,7 @@ pub(super) fn unary(form: &mut Form, opcode: &str) -> Decoded<Op> {
 pub(super) fn absolute_difference(form: &mut Form) -> Decoded<Op> {
     let ty = form.ty()?;
     form.end_modifiers()?;
-    Ok(Op::Lanes(by_type!(form, ty, map3, 3, |a, b, c| c
+    Ok(Op::lanes(by_type!(form, ty, map3, 3, |a, b, c| c
         .wrapping_add(if a < b {
             b.wrapping_sub(a)
         } else {
@@ -265,7 +265,7 @@ pub(super) fn dot(form: &mut Form, opcode: &str) -> Decoded<Op> {
             i32::from(half)
         }
     };
-    Ok(Op::Lanes(match high {
+    Ok(Op::lanes(match high {
         None => map3(dst, srcs, move |a: u32, b: u32, c: i32| {
             (0..4).fold(c, |sum, i| {
                 sum.wrapping_add(byte(a, i, a_signed) * byte(b, i, b_signed))
@@ -292,7 +292,7 @@ pub(super) fn carry(form: &mut Form, opcode: &str) -> Decoded<Op> {
     }
     let (dst, [a, b]) = (form.dst(ty)?, form.srcs::<2>(ty)?);
     let ones = u64::MAX >> (64 - ty.bits());
-    Ok(Op::Lanes(Box::new(
+    Ok(Op::lanes(Box::new(
         move |registers: &mut Registers, mask| {
             let (a, b) = (registers.wides_of(a), registers.wides_of(b));
             let mut carry = 0;
@@ -344,5 +344,5 @@ pub(super) fn multiply_24(form: &mut Form, opcode: &str) -> Decoded<Op> {
             product(a, b).wrapping_add(c)
         }),
     };
-    Ok(Op::Lanes(lanes))
+    Ok(Op::lanes(lanes))
 }

@@ -3,7 +3,9 @@
 use super::form::{Decoded, Form, Ty};
 use super::memory::{eat_scope, eat_semantics};
 use crate::sim::Space;
-use crate::sim::isa::{Address, Arrival, Mbarrier, MbarrierKind, Op, Order, Phase, Scope};
+use crate::sim::isa::{
+    Address, Arrival, AsyncGroup, Mbarrier, MbarrierKind, Op, Order, Phase, Scope,
+};
 use crate::sim::lane::{Src, map1};
 
 /// Bits of a state in which it has the pending count; the others are the phase.
@@ -40,7 +42,7 @@ pub(super) fn mbarrier(form: &mut Form) -> Decoded<Op> {
             let count = form.dst(Ty::U32)?;
             let state = form.src(Ty::B64)?;
             let mask = (1 << COUNT_BITS) - 1;
-            Ok(Op::Lanes(map1(count, state, move |state: u64| {
+            Ok(Op::lanes(map1(count, state, move |state: u64| {
                 (state & mask) as u32
             })))
         }
@@ -55,7 +57,14 @@ pub(super) fn copy_arrive(form: &mut Form) -> Decoded<Op> {
     }
     let counted = form.eat("noinc");
     let address = address(form)?;
-    Ok(op(address, RELEASE, MbarrierKind::CopyArrive { counted }))
+    Ok(op(
+        address,
+        RELEASE,
+        MbarrierKind::AsyncArrive {
+            group: AsyncGroup::CopyAsync,
+            counted,
+        },
+    ))
 }
 
 const RELEASE: Order = Order {

@@ -4,15 +4,15 @@ use super::convert::space;
 use super::float::add_halves;
 use super::form::{Decoded, Form, Ty};
 use crate::sim::Space;
-use crate::sim::isa::{CopyBytes, Extend, Op, Order, Scope};
+use crate::sim::isa::{AsyncGroup, CopyBytes, Extend, Hint, Op, Order, ProxyFence, Scope};
 use crate::sim::lane::{Dst, Src, map1};
-
-const SCOPES: [&str; 4] = ["cta", "cluster", "gpu", "sys"];
 
 pub(super) fn eat_scope(form: &mut Form) -> Option<Scope> {
     form.pick(|m| match m {
         "cta" => Some(Scope::Cta),
-        m if SCOPES.contains(&m) => Some(Scope::Device),
+        "cluster" => Some(Scope::Cluster),
+        "gpu" => Some(Scope::Gpu),
+        "sys" => Some(Scope::Sys),
         _ => None,
     })
 }
@@ -23,7 +23,7 @@ pub(super) fn eat_semantics(form: &mut Form) -> Option<Order> {
         strong: true,
         acquire,
         release,
-        scope: Scope::Device,
+        scope: Scope::Gpu,
     };
     form.pick(|m| match m {
         "relaxed" => Some(Order::RELAXED),
@@ -97,7 +97,7 @@ pub(super) fn create_policy(form: &mut Form) -> Decoded<Op> {
     if form.operands_left() > 0 {
         form.src(Ty::F32)?;
     }
-    Ok(Op::Lanes(map1(dst, Src::Imm(0), |policy: u64| policy)))
+    Ok(Op::lanes(map1(dst, Src::Imm(0), |policy: u64| policy)))
 }
 
 fn vector(form: &mut Form) -> usize {
@@ -136,7 +136,7 @@ pub(super) fn load(form: &mut Form) -> Decoded<Op> {
     eat_policy(form, policy)?;
     if let (Space::Param, Src::Word(_) | Src::Wide(_), [dst]) = (space, address.base, &*dsts) {
         // What a call has left in a parameter of its own.
-        return Ok(Op::Lanes(map1(*dst, address.base, |bits: u64| bits)));
+        return Ok(Op::lanes(map1(*dst, address.base, |bits: u64| bits)));
     }
     let extend = if ty.is_signed() {
         Extend::Sign
@@ -173,7 +173,7 @@ pub(super) fn store(form: &mut Form) -> Decoded<Op> {
             _ => return form.unknown(),
         };
         return match *srcs {
-            [src] => Ok(Op::Lanes(map1(dst, src, |bits: u64| bits))),
+            [src] => Ok(Op::lanes(map1(dst, src, |bits: u64| bits))),
             _ => form.unknown(),
         };
     }
@@ -295,7 +295,7 @@ pub(super) fn copy_async(form: &mut Form) -> Decoded<Op> {
     match form.peek() {
         Some("commit_group") => {
             form.eat("commit_group");
-            return Ok(Op::CommitGroup);
+            return Ok(Op::CommitGroup(AsyncGroup::CopyAsync));
         }
         Some("mbarrier") => {
             form.eat("mbarrier");
@@ -305,11 +305,12 @@ pub(super) fn copy_async(form: &mut Form) -> Decoded<Op> {
             form.eat("wait_group");
             form.end_modifiers()?;
             let groups = form.literal()?;
-            return Ok(Op::WaitGroup(Some(groups.min(u64::from(u32::MAX)) as u32)));
+            let groups = groups.min(u64::from(u32::MAX)) as u32;
+            return Ok(Op::WaitGroup(AsyncGroup::CopyAsync, Some(groups)));
         }
         Some("wait_all") => {
             form.eat("wait_all");
-            return Ok(Op::WaitGroup(None));
+            return Ok(Op::WaitGroup(AsyncGroup::CopyAsync, None));
         }
         _ => {}
     }
@@ -357,7 +358,8 @@ pub(super) fn fence(form: &mut Form, opcode: &str) -> Decoded<Op> {
     if opcode == "membar" {
         let scope = form.need("`.cta`, `.gl` or `.sys`", |m| match m {
             "cta" => Some(Scope::Cta),
-            "gl" | "sys" => Some(Scope::Device),
+            "gl" => Some(Scope::Gpu),
+            "sys" => Some(Scope::Sys),
             _ => None,
         })?;
         return Ok(Op::Fence(Order {
@@ -366,20 +368,30 @@ pub(super) fn fence(form: &mut Form, opcode: &str) -> Decoded<Op> {
         }));
     }
     if form.eat("proxy") {
-        // The proxies of the asynchronous copies of later chips; `cp.async` needs none.
-        return match form.eat_any(&["alias", "async"]) {
-            true => {
-                form.eat_any(&["global", "shared::cta", "shared::cluster"]);
-                Ok(Op::Nop)
-            }
-            false => form.unknown(),
-        };
+        return fence_proxy(form);
     }
     let order = eat_semantics(form).unwrap_or(Order::BOTH);
     match eat_scope(form) {
         Some(scope) => Ok(Op::Fence(Order { scope, ..order })),
         None => form.unknown(),
     }
+}
+
+/// `fence.proxy`. No two addresses are aliases of one location here, so `.alias` has nothing to order.
+fn fence_proxy(form: &mut Form) -> Decoded<Op> {
+    let of = |global, shared| Op::ProxyFence(ProxyFence { global, shared });
+    let op = form.need("`.alias` or `.async`", |m| match m {
+        "alias" => Some(of(false, false)),
+        "async" => Some(of(true, true)),
+        _ => None,
+    })?;
+    let space = form.pick(|m| match m {
+        "global" => Some(of(true, false)),
+        "shared::cta" | "shared::cluster" => Some(of(false, true)),
+        _ => None,
+    });
+    form.end_modifiers()?;
+    Ok(space.unwrap_or(op))
 }
 
 /// `prefetch`, `prefetchu`: hints, whatever the address.
@@ -390,5 +402,5 @@ pub(super) fn prefetch(form: &mut Form) -> Decoded<Op> {
     }
     form.end_modifiers()?;
     form.address(space)?;
-    Ok(Op::Nop)
+    Ok(Op::Hint(Hint::Prefetch))
 }

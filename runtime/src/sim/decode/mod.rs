@@ -28,7 +28,7 @@ use super::Space;
 use super::assignment::{Registers, Role};
 use super::error::{ErrorKind, SimError, SourceLoc};
 use super::flow;
-use super::isa::{Instr, Kernel, Op};
+use super::isa::{Hint, Instr, Kernel, Op};
 use super::lane::Pred;
 use super::module::{Entry, Param, Variable};
 use super::parse::ast::{self, Operand, Statement};
@@ -136,6 +136,8 @@ struct Decoder<'m, 'a> {
     /// The registers of the instructions.
     registers: Registers,
     source: Option<SourceLoc>,
+    /// Whether the last `.loc` had a line.
+    has_line: bool,
     shared: Stack,
     /// Dynamic shared variables: they all start where the static ones end.
     dynamic: Vec<&'m ast::Variable<'a>>,
@@ -157,6 +159,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
             code: Vec::with_capacity(survey.instructions as usize + 1),
             registers: Registers::default(),
             source: None,
+            has_line: false,
             shared: Stack::default(),
             dynamic: Vec::new(),
             local: Stack::default(),
@@ -371,7 +374,8 @@ impl<'m, 'a> Decoder<'m, 'a> {
 
     fn locate(&mut self, file: u64, line: u32, column: u32) {
         let path = self.module.files.iter().find(|(number, _)| *number == file);
-        // Line 0 marks code without a source; the last real position is of more use.
+        // Line 0 marks code without a source; in messages the last real position is of more use.
+        self.has_line = line > 0;
         if let (Some((_, path)), 1..) = (path, line) {
             self.source = Some(SourceLoc {
                 file: path.clone(),
@@ -426,6 +430,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
             guard,
             line: instruction.line,
             source: self.source.clone(),
+            has_line: self.has_line,
             text: instruction
                 .text
                 .split_whitespace()
@@ -443,6 +448,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
             guard: None,
             line,
             source: self.source,
+            has_line: false,
             text: "}".to_owned(),
         });
         self.registers.end_instruction();
@@ -454,12 +460,14 @@ impl<'m, 'a> Decoder<'m, 'a> {
             rank: flow::rank(&self.code),
             code: self.code,
             registers: self.registers,
+            buffers: None,
             words: self.names.words as usize,
             wides: self.names.wides as usize,
             preds: self.names.preds as usize,
             local_bytes: self.local.bytes as u32,
             dynamic_shared,
             has_global_atomics,
+            cluster: entry.cluster.unwrap_or([1; 3]),
         })
     }
 }
@@ -469,21 +477,28 @@ fn operation(form: &mut Form, instruction: &ast::Instruction<'_>) -> Decoded<Op>
     let opcode = instruction.opcode;
     let last = instruction.modifiers.last().and_then(|m| Ty::of(m));
     let float = last.is_some_and(Ty::is_float);
+    // Arithmetic on floating-point numbers, and the operations on each.
+    let arithmetic = match opcode {
+        "add" | "sub" | "mul" if float => Some((1, float::binary(form, opcode)?)),
+        "min" | "max" if float => Some((1, float::extremum(form, opcode)?)),
+        "abs" | "neg" if float => Some((0, float::sign(form, opcode)?)),
+        "div" if float => Some((1, float::divide(form)?)),
+        "fma" => Some((2, float::fused(form)?)),
+        "mad" if float => Some((2, float::fused(form)?)),
+        "rcp" | "sqrt" | "rsqrt" => Some((1, float::root(form, opcode)?)),
+        "ex2" | "lg2" | "sin" | "cos" | "tanh" => Some((1, float::transcendental(form, opcode)?)),
+        "copysign" => Some((0, float::copy_sign(form)?)),
+        "testp" => Some((0, float::test_property(form)?)),
+        _ => None,
+    };
+    if let Some((operations, op)) = arithmetic {
+        return Ok(op.on_numbers(operations * last.map_or(1, Ty::numbers)));
+    }
     match opcode {
-        "add" | "sub" | "mul" if float => float::binary(form, opcode),
-        "min" | "max" if float => float::extremum(form, opcode),
-        "abs" | "neg" if float => float::sign(form, opcode),
-        "div" if float => float::divide(form),
         "addc" | "subc" => integer::carry(form, opcode),
         "add" | "sub" if instruction.modifiers.first() == Some(&"cc") => {
             integer::carry(form, opcode)
         }
-        "fma" => float::fused(form),
-        "mad" if float => float::fused(form),
-        "rcp" | "sqrt" | "rsqrt" => float::root(form, opcode),
-        "ex2" | "lg2" | "sin" | "cos" | "tanh" => float::transcendental(form, opcode),
-        "copysign" => float::copy_sign(form),
-        "testp" => float::test_property(form),
         "add" | "sub" | "min" | "max" | "div" | "rem" => integer::binary(form, opcode),
         "mul" => integer::multiply(form),
         "mad" => integer::multiply_add(form),
@@ -537,10 +552,10 @@ fn operation(form: &mut Form, instruction: &ast::Instruction<'_>) -> Decoded<Op>
         "nanosleep" => {
             let ty = form.ty()?;
             form.src(ty)?;
-            Ok(Op::Nop)
+            Ok(Op::Hint(Hint::Sleep))
         }
         "griddepcontrol" => match form.eat_any(&["launch_dependents", "wait"]) {
-            true => Ok(Op::Nop),
+            true => Ok(Op::Hint(Hint::GridDependency)),
             false => form.unknown(),
         },
         _ => form.unknown(),

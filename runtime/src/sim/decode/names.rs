@@ -258,13 +258,12 @@ fn special(name: &str) -> Option<Special> {
         ("%nsmid", "") => Special::Constant(1),
         ("%dynamic_smem_size", "") => Special::DynamicShared,
         ("%total_smem_size", "") => Special::TotalShared,
-        // Without clusters a CTA is its own cluster (PTX ISA 10.15 and on).
-        ("%cluster_ctarank", "") => Special::Constant(0),
-        ("%cluster_nctarank", "") => Special::Constant(1),
-        ("%cluster_ctaid", part) => axis(part).map(|_| Special::Constant(0))?,
-        ("%cluster_nctaid", part) => axis(part).map(|_| Special::Constant(1))?,
-        ("%clusterid", part) => Special::Ctaid(axis(part)?),
-        ("%nclusterid", part) => Special::Nctaid(axis(part)?),
+        ("%cluster_ctarank", "") => Special::ClusterCtarank,
+        ("%cluster_nctarank", "") => Special::ClusterNctarank,
+        ("%cluster_ctaid", part) => Special::ClusterCtaid(axis(part)?),
+        ("%cluster_nctaid", part) => Special::ClusterNctaid(axis(part)?),
+        ("%clusterid", part) => Special::Clusterid(axis(part)?),
+        ("%nclusterid", part) => Special::Nclusterid(axis(part)?),
         _ => return None,
     })
 }

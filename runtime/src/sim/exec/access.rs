@@ -8,7 +8,7 @@ use super::{Fault, fault_at};
 use crate::sim::Space;
 use crate::sim::error::{Access, Act, ErrorKind};
 use crate::sim::isa::{
-    Address, Extend, LOCAL_WINDOW, Order, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES,
+    Address, Extend, LOCAL_WINDOW, Order, PARAM_WINDOW, Proxy, SHARED_WINDOW, WINDOW_BYTES,
 };
 use crate::sim::lane::{Dst, Registers, Src, Wides, lanes};
 use crate::sim::memory::Place;
@@ -45,7 +45,7 @@ pub(super) fn resolve(space: Space, address: u64) -> (Space, u64) {
             // No window: global memory reports it.
             _ => (Space::Global, address),
         },
-        _ => (space, address),
+        Space::Global | Space::Shared | Space::Local | Space::Param => (space, address),
     }
 }
 
@@ -73,7 +73,7 @@ fn get(registers: &Registers, src: Src, lane: usize) -> u64 {
         Src::Word(slot) => u64::from(registers.words[slot as usize][lane]),
         Src::Wide(slot) => registers.wides[slot as usize][lane],
         Src::Imm(value) => value,
-        _ => registers.wides_of(src)[lane],
+        Src::Special(_) | Src::Variable(..) => registers.wides_of(src)[lane],
     }
 }
 
@@ -154,7 +154,7 @@ impl Warp {
                 }
                 Space::Shared => cta.shared.read(at, total),
                 Space::Param => cta.launch.params.read(at, total),
-                _ => match local.get(lane) {
+                Space::Local | Space::Generic | Space::Const => match local.get(lane) {
                     Some(local) => local.read(at, total),
                     None => Err(no_local(at, total, Access::Read)),
                 },
@@ -191,26 +191,26 @@ impl Warp {
             let (space, at) = resolve(address.space, addresses[lane]);
             touched.add(space, lane);
             addresses[lane] = at;
-            if space == Space::Global {
-                let place = cta
-                    .global(at, total, Access::Write)
-                    .map_err(fault_at(lane))?;
-                for (i, &src) in srcs.iter().enumerate() {
-                    let (place, value) = (
-                        place.plus(u64::from(bytes) * i as u64),
-                        get(&self.registers, src, lane),
-                    );
-                    if watched && place.load(bytes) != value & ones(bytes) {
-                        touched.changed |= 1 << lane;
-                    }
-                    place.store(bytes, value);
-                }
-                continue;
-            }
             let data = match space {
+                Space::Global => {
+                    let place = cta
+                        .global(at, total, Access::Write)
+                        .map_err(fault_at(lane))?;
+                    for (i, &src) in srcs.iter().enumerate() {
+                        let (place, value) = (
+                            place.plus(u64::from(bytes) * i as u64),
+                            get(&self.registers, src, lane),
+                        );
+                        if watched && place.load(bytes) != value & ones(bytes) {
+                            touched.changed |= 1 << lane;
+                        }
+                        place.store(bytes, value);
+                    }
+                    continue;
+                }
                 Space::Shared => cta.shared.write(at, total),
                 Space::Param => Err(ErrorKind::ReadOnly { space, address: at }),
-                _ => match self.local.get_mut(lane) {
+                Space::Local | Space::Generic | Space::Const => match self.local.get_mut(lane) {
                     Some(local) => local.write(at, total),
                     None => Err(no_local(at, total, Access::Write)),
                 },
@@ -271,7 +271,7 @@ impl Warp {
                     data.copy_from_slice(&new[..bytes as usize]);
                     old
                 }
-                _ => {
+                Space::Local | Space::Param | Space::Generic | Space::Const => {
                     let expected = "global or shared memory".to_owned();
                     let kind = ErrorKind::Value {
                         what: "address of an atomic",
@@ -309,7 +309,7 @@ impl Touched {
         match space {
             Space::Shared => self.shared |= 1 << lane,
             Space::Global => self.global |= 1 << lane,
-            _ => {}
+            Space::Local | Space::Param | Space::Generic | Space::Const => {}
         }
     }
 
@@ -327,6 +327,7 @@ impl Touched {
                 space,
                 act,
                 order,
+                proxy: Proxy::Generic,
                 addresses,
                 bytes,
                 mask,

@@ -4,7 +4,7 @@ use super::cta::Cta;
 use super::warp::{Group, Next, Wait, Warp};
 use super::{Fault, fault_at};
 use crate::sim::error::ErrorKind;
-use crate::sim::isa::{Barrier, BarrierKind, BarrierReduce};
+use crate::sim::isa::{Barrier, BarrierKind, BarrierReduce, Op};
 use crate::sim::lane::{WARP, lanes};
 
 /// Barriers of a CTA.
@@ -121,7 +121,7 @@ impl Warp {
         debug_assert!(group.mask & mask == mask);
         Ok(match barrier.kind {
             BarrierKind::Arrive => Next::Advance,
-            _ => Next::Block(mask, id),
+            BarrierKind::Sync | BarrierKind::Reduce { .. } => Next::Block(mask, id),
         })
     }
 
@@ -134,8 +134,7 @@ impl Warp {
             .copied()
             .collect();
         for group in waiting {
-            if let crate::sim::isa::Op::Barrier(barrier) =
-                &cta.launch.kernel.code[group.pc as usize].op
+            if let Op::Barrier(barrier) = &cta.launch.kernel.code[group.pc as usize].op
                 && let BarrierKind::Reduce { mode, .. } = barrier.kind
             {
                 let ones = |holds: bool| u32::from(holds).wrapping_neg();
@@ -201,25 +200,24 @@ impl Cta<'_> {
                 };
                 let instr = &code[group.pc as usize];
                 let elsewhere = || warp.groups.iter().map(|g| self.waiter(warp, g));
-                let kind = match &instr.op {
-                    crate::sim::isa::Op::Barrier(_) => ErrorKind::BarrierDivergence {
+                let kind = if let Op::Barrier(_) = &instr.op {
+                    ErrorKind::BarrierDivergence {
                         waiters: elsewhere().collect(),
-                    },
-                    _ => {
-                        let missing = needed & !group.mask;
-                        let others: Vec<String> = elsewhere().map(|w| w.to_string()).collect();
-                        let left = missing & !warp.live;
-                        let left = if left == 0 {
-                            String::new()
-                        } else {
-                            format!("; lanes {left:#010x} have left")
-                        };
-                        ErrorKind::LaneDivergence {
-                            instruction: instr.text.clone(),
-                            needed,
-                            found: group.mask,
-                            others: format!("{}{left}", others.join("; ")),
-                        }
+                    }
+                } else {
+                    let missing = needed & !group.mask;
+                    let others: Vec<String> = elsewhere().map(|w| w.to_string()).collect();
+                    let left = missing & !warp.live;
+                    let left = if left == 0 {
+                        String::new()
+                    } else {
+                        format!("; lanes {left:#010x} have left")
+                    };
+                    ErrorKind::LaneDivergence {
+                        instruction: instr.text.clone(),
+                        needed,
+                        found: group.mask,
+                        others: format!("{}{left}", others.join("; ")),
                     }
                 };
                 let lane = lanes(group.mask).next().unwrap_or(0);

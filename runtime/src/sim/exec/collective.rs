@@ -3,7 +3,7 @@
 use super::Fault;
 use super::warp::{Next, Warp};
 use crate::sim::error::ErrorKind;
-use crate::sim::isa::{Op, ShuffleMode, VoteDst, VoteMode};
+use crate::sim::isa::{Collective, ShuffleMode, VoteDst, VoteMode};
 use crate::sim::lane::{Src, WARP, lanes};
 
 impl Warp {
@@ -46,16 +46,15 @@ impl Warp {
     }
 
     /// Executes a collective whose members are all in `mask`.
-    pub(super) fn collective(&mut self, op: &Op, mask: u32) {
-        match *op {
-            Op::Shuffle {
+    pub(super) fn collective(&mut self, kind: Collective, mask: u32) {
+        match kind {
+            Collective::Shuffle {
                 mode,
                 dst,
                 valid,
                 a,
                 b,
                 c,
-                ..
             } => {
                 let (a, b, c) = (
                     self.registers.words_of(a),
@@ -74,9 +73,7 @@ impl Warp {
                     self.registers.set_pred(slot, mask, in_range);
                 }
             }
-            Op::Vote {
-                mode, dst, pred, ..
-            } => {
+            Collective::Vote { mode, dst, pred } => {
                 let ballot = self.registers.pred(pred) & mask;
                 let result = match mode {
                     VoteMode::Ballot => ballot,
@@ -89,13 +86,12 @@ impl Warp {
                     VoteDst::Word(dst) => self.registers.set_words(dst, mask, &[result; WARP]),
                 }
             }
-            Op::Match {
+            Collective::Match {
                 all,
                 dst,
                 valid,
                 value,
                 wide,
-                ..
             } => {
                 let mut values = self.registers.wides_of(value);
                 if !wide {
@@ -120,20 +116,21 @@ impl Warp {
                 }
                 self.registers.set_words(dst, mask, &result);
             }
-            Op::Reduce { f, dst, value, .. } => {
+            Collective::Reduce { f, dst, value } => {
                 let values = self.registers.words_of(value);
                 if let Some(result) = lanes(mask).map(|lane| values[lane]).reduce(f) {
                     self.registers.set_words(dst, mask, &[result; WARP]);
                 }
             }
-            Op::Elect { dst, pred, .. } => {
+            Collective::Elect { dst, pred } => {
                 let leader = mask.trailing_zeros();
                 self.registers.set_words(dst, mask, &[leader; WARP]);
                 if let Some(slot) = pred {
                     self.registers.set_pred(slot, mask, 1 << leader);
                 }
             }
-            _ => {}
+            // It computes nothing.
+            Collective::Barrier => {}
         }
     }
 }

@@ -1,241 +1,33 @@
-//! `cp.async` in flight.
+//! `cp.async` (PTX ISA 9.7.9.25.2): what is checked where it is issued, and what it does in flight.
 //!
-//! A copy reads its source and writes its target at some moment between the instruction and the
-//! wait that completes it; the schedule chooses which ([`super::schedule`]). Until the wait, the
-//! target counts as in flight wherever its bytes are. Groups are counted for each lane
-//! (PTX ISA 9.7.9.25: "per-thread").
+//! A copy reads its source and writes its target at some moment until it is complete; until then the target
+//! counts as in flight wherever its bytes are.
 
 use super::cta::Cta;
-use super::race::{Actor, Known};
+use super::in_flight::{Effect, with};
+use super::race::Actor;
 use super::touch::Touch;
 use super::warp::Warp;
 use super::{Fault, fault_at};
 use crate::sim::Space;
 use crate::sim::error::{Access, Act, ErrorKind};
-use crate::sim::isa::{CopyBytes, Order};
+use crate::sim::isa::{CopyBytes, Order, Proxy};
 use crate::sim::lane::{Src, WARP, Wides, Words, lanes};
 
-/// One instruction's copies.
+/// The copies of the lanes of a warp.
 #[derive(Debug)]
-struct Batch {
-    /// Lanes whose copy was not waited for.
-    mask: u32,
-    /// Lanes whose bytes have not arrived.
-    absent: u32,
+pub(super) struct CopyAsync {
     bytes: u32,
-    /// The instruction.
-    pc: u32,
-    /// How many batches the warp issued before.
-    serial: u64,
-    /// The group of each lane's copy: how many groups the lane had committed before.
-    group: Words,
     dst: Wides,
     src: Wides,
     /// Bytes that come from the source; zeros fill the rest.
     counts: Words,
 }
 
-/// Arrivals at an `mbarrier` that wait for the copies before them.
-#[derive(Debug)]
-struct Arrivals {
-    mask: u32,
-    addresses: Wides,
-    /// How many batches the warp had issued.
-    serial: u64,
-    /// What the lanes knew, and the clock of what they did.
-    known: Option<(Known, u32)>,
-}
-
-impl Arrivals {
-    /// The clock of what was done before.
-    fn clock(&self) -> u32 {
-        self.known.as_ref().map_or(0, |(_, clock)| *clock)
-    }
-}
-
-/// Copies of a warp that were not waited for.
-#[derive(Debug, Default)]
-pub(crate) struct Copies {
-    batches: Vec<Batch>,
-    committed: Words,
-    issued: u64,
-    arrivals: Vec<Arrivals>,
-}
-
-impl Copies {
-    pub fn clear(&mut self) {
-        *self = Copies::default();
-    }
-
-    /// `cp.async.commit_group`.
-    pub fn commit(&mut self, mask: u32) {
+impl CopyAsync {
+    /// Moves the bytes of lanes.
+    pub fn take_place(&self, cta: &mut Cta<'_>, mask: u32) -> Result<(), Fault> {
         for lane in lanes(mask) {
-            self.committed[lane] = self.committed[lane].saturating_add(1);
-        }
-    }
-
-    /// `cp.async.wait_group n`, or `wait_all`.
-    pub fn wait(&mut self, cta: &mut Cta<'_>, mask: u32, groups: Option<u32>) -> Result<(), Fault> {
-        for batch in &mut self.batches {
-            let done = lanes(batch.mask & mask).filter(|&lane| match groups {
-                None => true,
-                Some(in_flight) => {
-                    batch.group[lane] < self.committed[lane].saturating_sub(in_flight)
-                }
-            });
-            let mut done = done.fold(0, with);
-            let warp = cta.actor.warp;
-            let serial = batch.serial;
-            // Those that an `mbarrier` is told of were done before its arrival.
-            let later = self
-                .arrivals
-                .iter()
-                .filter(|arrivals| serial < arrivals.serial);
-            for arrivals in later {
-                let told = done & arrivals.mask;
-                batch.complete(cta, warp, told, arrivals.clock())?;
-                done &= !told;
-            }
-            let clock = cta.races.as_ref().map_or(0, |races| races.now(warp));
-            batch.complete(cta, warp, done, clock)?;
-        }
-        self.batches.retain(|batch| batch.mask != 0);
-        self.signal(cta, cta.actor.warp)
-    }
-
-    /// `cp.async.mbarrier.arrive`.
-    pub fn arrive_at(
-        &mut self,
-        cta: &mut Cta<'_>,
-        addresses: &Wides,
-        mask: u32,
-    ) -> Result<(), Fault> {
-        let warp = cta.actor.warp;
-        let known = cta.races.as_mut().map(|races| {
-            let clock = races.now(warp);
-            (races.depart(warp, mask), clock)
-        });
-        self.arrivals.push(Arrivals {
-            mask,
-            addresses: *addresses,
-            serial: self.issued,
-            known,
-        });
-        self.signal(cta, warp)
-    }
-
-    /// Arrives at each `mbarrier` whose copies have all arrived.
-    fn signal(&mut self, cta: &mut Cta<'_>, warp: u32) -> Result<(), Fault> {
-        for arrivals in &mut self.arrivals {
-            let before = |batch: &&mut Batch| batch.serial < arrivals.serial;
-            let absent = self.batches.iter_mut().filter(before);
-            let absent = absent.fold(0, |mask, batch| mask | batch.absent);
-            let now = arrivals.mask & !absent;
-            if now == 0 {
-                continue;
-            }
-            let clock = arrivals.clock();
-            for batch in self.batches.iter_mut().filter(before) {
-                batch.complete(cta, warp, batch.mask & now, clock)?;
-            }
-            for lane in lanes(now) {
-                let address = arrivals.addresses[lane];
-                if let (Some(races), Some((known, _))) = (&mut cta.races, &arrivals.known) {
-                    races.signal_later(address, known);
-                }
-                cta.count_arrivals(address, 1).map_err(fault_at(lane))?;
-            }
-            arrivals.mask &= !now;
-        }
-        self.arrivals.retain(|arrivals| arrivals.mask != 0);
-        self.batches.retain(|batch| batch.mask != 0);
-        Ok(())
-    }
-
-    /// Lets the copies arrive that the first arrival at an `mbarrier` waits for; whether there is one.
-    pub fn hurry(&mut self, cta: &mut Cta<'_>, warp: u32) -> Result<bool, Fault> {
-        let Some(first) = self.arrivals.first() else {
-            return Ok(false);
-        };
-        let (mask, serial) = (first.mask, first.serial);
-        let located = |pc| move |fault: Fault| fault.at(warp, pc);
-        for batch in self
-            .batches
-            .iter_mut()
-            .filter(|batch| batch.serial < serial)
-        {
-            batch.arrive(cta, mask).map_err(located(batch.pc))?;
-        }
-        self.signal(cta, warp).map_err(located(cta.actor.pc))?;
-        Ok(true)
-    }
-
-    /// Lanes of a batch that an `mbarrier` will be told of.
-    fn announced(&self, batch: &Batch) -> u32 {
-        let later = self
-            .arrivals
-            .iter()
-            .filter(|arrivals| batch.serial < arrivals.serial);
-        later.fold(0, |mask, arrivals| mask | arrivals.mask)
-    }
-
-    /// The error of lanes that leave before they have waited for all their copies.
-    pub fn check_exit(&self, cta: &Cta<'_>, mask: u32) -> Result<(), Fault> {
-        let left = |batch: &Batch| batch.mask & mask & !self.announced(batch);
-        let Some(batch) = self.batches.iter().find(|batch| left(batch) != 0) else {
-            return Ok(());
-        };
-        let lane = left(batch).trailing_zeros();
-        let thread = cta.actor.warp * WARP as u32 + lane;
-        let kind = ErrorKind::CopiesInFlight {
-            copy: Box::new(cta.party(Act::CopyWrite, cta.number, thread, batch.pc)),
-            committed: batch.group[lane as usize] < self.committed[lane as usize],
-        };
-        Err(Fault::new(kind, lane))
-    }
-
-    /// Lets some copies arrive, where the schedule wants that.
-    pub fn drift(&mut self, cta: &mut Cta<'_>, warp: u32) -> Result<(), Fault> {
-        for batch in &mut self.batches {
-            if batch.absent != 0 {
-                let now = cta.schedule.arriving();
-                batch.arrive(cta, now)?;
-            }
-        }
-        match self.arrivals.is_empty() {
-            true => Ok(()),
-            false => self.signal(cta, warp),
-        }
-    }
-}
-
-impl Batch {
-    /// The copies of lanes are waited for; they count as done at the clock.
-    fn complete(
-        &mut self,
-        cta: &mut Cta<'_>,
-        warp: u32,
-        done: u32,
-        clock: u32,
-    ) -> Result<(), Fault> {
-        self.arrive(cta, done)?;
-        for lane in lanes(done) {
-            cta.shared.complete(self.dst[lane], self.bytes);
-        }
-        if let Some(races) = &mut cta.races {
-            let actor = Actor { warp, pc: self.pc };
-            races.settle((Space::Shared, &self.dst, self.bytes), done, actor, clock);
-            let read = lanes(done).filter(|&lane| self.counts[lane] > 0);
-            let read = read.fold(0, with);
-            races.settle((Space::Global, &self.src, self.bytes), read, actor, clock);
-        }
-        self.mask &= !done;
-        Ok(())
-    }
-
-    /// Moves the bytes of those of the lanes that still have to.
-    fn arrive(&mut self, cta: &mut Cta<'_>, now: u32) -> Result<(), Fault> {
-        for lane in lanes(self.absent & now) {
             let mut data = [0; 16];
             let count = self.counts[lane];
             if count > 0 {
@@ -250,8 +42,25 @@ impl Batch {
             cta.shared
                 .deposit(self.dst[lane], &data[..self.bytes as usize]);
         }
-        self.absent &= !now;
         Ok(())
+    }
+
+    /// The bytes of lanes may be used; the copies count as done at the clock.
+    pub fn complete(&self, cta: &mut Cta<'_>, mask: u32, actor: Actor, clock: u32) {
+        for lane in lanes(mask) {
+            cta.shared.complete(self.dst[lane], self.bytes);
+        }
+        if let Some(races) = &mut cta.races {
+            let done = lanes(mask).filter(|&lane| self.counts[lane] > 0);
+            let read = done.fold(0, with);
+            for (space, addresses, mask) in [
+                (Space::Shared, &self.dst, mask),
+                (Space::Global, &self.src, read),
+            ] {
+                let place = (space, addresses, self.bytes);
+                races.settle(place, Proxy::Generic, mask, actor, clock);
+            }
+        }
     }
 }
 
@@ -289,23 +98,13 @@ impl Warp {
                 .map_err(fault_at(lane))?;
         }
         self.touch_copy(cta, &dst_at, &src_at, bytes, &counts, mask)?;
-        let mut batch = Batch {
-            mask,
-            absent: mask,
+        let effect = Effect::CopyAsync(CopyAsync {
             bytes,
-            pc: cta.actor.pc,
-            serial: self.copies.issued,
-            group: self.copies.committed,
             dst: dst_at,
             src: src_at,
             counts,
-        };
-        if cta.schedule.arrives_at_once() {
-            batch.arrive(cta, mask)?;
-        }
-        self.copies.issued += 1;
-        self.copies.batches.push(batch);
-        Ok(())
+        });
+        self.in_flight.begin(cta, effect, mask)
     }
 
     fn touch_copy(
@@ -328,6 +127,7 @@ impl Warp {
                 space: Space::Global,
                 act: Act::CopyRead,
                 order: Order::WEAK,
+                proxy: Proxy::Generic,
                 addresses: src,
                 bytes: count,
                 mask: equal,
@@ -339,16 +139,13 @@ impl Warp {
             space: Space::Shared,
             act: Act::CopyWrite,
             order: Order::WEAK,
+            proxy: Proxy::Generic,
             addresses: dst,
             bytes,
             mask,
             changed: u32::MAX,
         })
     }
-}
-
-fn with(mask: u32, lane: usize) -> u32 {
-    mask | 1 << lane
 }
 
 fn check_source(cta: &Cta<'_>, from: u64, bytes: u32, count: u32) -> Result<(), ErrorKind> {

@@ -1,15 +1,16 @@
-//! A CTA: its warps in turn, its shared memory, its barriers.
+//! A CTA: its warps in turn, its shared memory, its barriers; and the CTAs of a cluster, which run together.
 
 use super::barrier::{BARRIERS, BarrierState};
 use super::count::Counters;
 use super::mbarrier;
-use super::race::{Actor, Races};
+use super::race::{Actor, Races, Shape};
 use super::schedule::Schedule;
 use super::shared::Bytes;
 use super::warp::{Group, Warp};
 use super::{Fault, Launch};
 use crate::sim::assignment::Tracked;
 use crate::sim::error::{ErrorKind, Location, SimError, Waiter};
+use crate::sim::lane::WARP;
 use crate::sim::{Space, Stats};
 use std::collections::BTreeMap;
 
@@ -33,22 +34,32 @@ pub(crate) struct Cta<'a> {
     pub schedule: Schedule,
     /// Counts of each instruction, where they are asked for.
     pub counters: Option<Box<Counters>>,
-    /// The check for races, where it is on.
+    /// The check for races, where it is on; the CTAs of a cluster share it, and who runs has it.
     pub races: Option<Box<Races>>,
     /// Registers that may be read before they are written, where that is checked.
     pub tracked: Option<&'a Tracked>,
     /// The warp and the instruction that run.
     pub actor: Actor,
-    /// The block that runs.
+    /// The CTA that runs, by its cluster and its rank there.
     pub number: u32,
     ctaid: [u32; 3],
+    /// Instructions that its warps have executed.
+    steps: u64,
 }
 
-/// A CTA and its warps; used for one block after another.
+/// A CTA and its warps.
 #[derive(Debug)]
-pub(super) struct Block<'a> {
+struct Resident<'a> {
     cta: Cta<'a>,
     warps: Vec<Warp>,
+}
+
+/// The CTAs of a cluster, which run together; used for one cluster after another.
+#[derive(Debug)]
+pub(super) struct Cluster<'a> {
+    launch: &'a Launch<'a>,
+    ctas: Vec<Resident<'a>>,
+    races: Option<Box<Races>>,
 }
 
 impl<'a> Cta<'a> {
@@ -72,7 +83,7 @@ impl<'a> Cta<'a> {
     /// The one place where an error learns where it happened.
     pub fn locate(&self, fault: Fault) -> SimError {
         let instr = &self.launch.kernel.code[fault.pc as usize];
-        let thread = fault.warp * 32 + fault.lane;
+        let thread = fault.warp * WARP as u32 + fault.lane;
         SimError {
             kind: fault.kind,
             location: Some(Box::new(Location {
@@ -88,11 +99,11 @@ impl<'a> Cta<'a> {
     }
 }
 
-impl<'a> Block<'a> {
-    pub fn new(launch: &'a Launch<'a>) -> Block<'a> {
+impl<'a> Resident<'a> {
+    fn new(launch: &'a Launch<'a>) -> Resident<'a> {
         let threads: u32 = launch.block.iter().product();
         let shared = (launch.kernel.dynamic_shared + launch.dynamic_shared) as usize;
-        Block {
+        Resident {
             cta: Cta {
                 launch,
                 shared: Bytes::new(Space::Shared, shared, launch.options.checks),
@@ -108,7 +119,7 @@ impl<'a> Block<'a> {
                     .options
                     .counters
                     .then(|| Box::new(Counters::new(launch.kernel.code.len()))),
-                races: launch.options.races.then(|| Box::new(Races::new(threads))),
+                races: None,
                 tracked: match launch.options.races {
                     true => launch.kernel.registers.tracked(&launch.kernel.code),
                     false => None,
@@ -116,22 +127,20 @@ impl<'a> Block<'a> {
                 actor: Actor { warp: 0, pc: 0 },
                 number: 0,
                 ctaid: [0; 3],
+                steps: 0,
             },
-            warps: (0..threads.div_ceil(32))
+            warps: (0..threads.div_ceil(WARP as u32))
                 .map(|index| Warp::new(index, launch))
                 .collect(),
         }
     }
 
-    /// Runs one block to its end.
-    pub fn run(&mut self, number: u64) -> Result<Stats, SimError> {
-        let Block { cta, warps } = self;
+    /// Puts a CTA at its start.
+    fn reset(&mut self, number: u32) {
+        let Resident { cta, warps } = self;
         let ctaid = cta.launch.ctaid(number);
         cta.ctaid = ctaid;
-        cta.number = number as u32;
-        if let Some(races) = &mut cta.races {
-            races.start(cta.number);
-        }
+        cta.number = number;
         cta.stats = Stats::default();
         cta.shared.reset();
         cta.barriers = [BarrierState::default(); BARRIERS];
@@ -140,21 +149,15 @@ impl<'a> Block<'a> {
         cta.completed = false;
         cta.idle = 0;
         cta.polls = 0;
+        cta.steps = 0;
         cta.schedule = Schedule::new(cta.launch.options, ctaid);
         warps
             .iter_mut()
-            .for_each(|warp| warp.reset(cta.launch, ctaid));
-        let result = Self::run_warps(cta, warps).map_err(|fault| cta.locate(fault));
-        if let Some(races) = &mut cta.races {
-            // What went wrong afterwards may follow from them.
-            let mut found = std::mem::take(&mut races.found).into_iter();
-            if let Some(mut first) = found.next() {
-                first.others = found.collect();
-                return Err(first);
-            }
-        }
-        result?;
-        Ok(cta.stats)
+            .for_each(|warp| warp.reset(cta.launch, number));
+    }
+
+    fn is_done(&self) -> bool {
+        self.warps.iter().all(|warp| warp.groups.is_empty())
     }
 
     /// Hands its counts over.
@@ -170,63 +173,124 @@ impl<'a> Block<'a> {
             }
         }
     }
+}
 
-    /// Completes copies that an `mbarrier` waits for; whether there were any.
-    fn hurry(cta: &mut Cta<'a>, warps: &mut [Warp]) -> Result<bool, Fault> {
-        for warp in warps {
-            if warp.copies.hurry(cta, warp.index)? {
-                return Ok(true);
-            }
+/// Gives each warp that can go on a turn; whether there is one.
+fn round(cta: &mut Cta<'_>, warps: &mut [Warp]) -> Result<bool, Fault> {
+    let limit = cta.launch.options.step_limit;
+    let mut progress = false;
+    let first = cta.schedule.first(warps.len());
+    for turn in 0..warps.len() {
+        let index = (first + turn) % warps.len();
+        let warp = &mut warps[index];
+        if !warp.is_ready() {
+            continue;
         }
-        Ok(false)
+        progress = true;
+        let lived = warp.live;
+        let left = limit.saturating_sub(cta.steps);
+        let budget = cta.schedule.slice().min(left + 1);
+        cta.steps += warp.run(cta, budget)?;
+        if cta.steps > limit {
+            let pc = warp.groups.first().map_or(0, |g| g.pc);
+            return Err(Fault::new(ErrorKind::StepLimit { limit }, 0).at(warp.index, pc));
+        }
+        if cta.arrivals || warp.live != lived {
+            cta.arrivals = false;
+            cta.idle = 0;
+            cta.open_barriers(warps);
+        }
+        if std::mem::take(&mut cta.completed) {
+            warps.iter_mut().for_each(Warp::wake);
+        }
+    }
+    Ok(progress)
+}
+
+/// Completes copies that an `mbarrier` waits for, and wakes who waits; whether there were any.
+fn hurry(cta: &mut Cta<'_>, warps: &mut [Warp]) -> Result<bool, Fault> {
+    for warp in &mut *warps {
+        if warp.in_flight.hurry(cta, warp.index)? {
+            warps.iter_mut().for_each(Warp::wake);
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+impl<'a> Cluster<'a> {
+    pub fn new(launch: &'a Launch<'a>) -> Cluster<'a> {
+        let ctas = launch.ctas_of_cluster();
+        let warps = launch.block.iter().product::<u32>().div_ceil(WARP as u32);
+        let races = launch.options.races;
+        Cluster {
+            launch,
+            ctas: (0..ctas).map(|_| Resident::new(launch)).collect(),
+            races: races.then(|| Box::new(Races::new(Shape { ctas, warps }))),
+        }
     }
 
-    fn run_warps(cta: &mut Cta<'a>, warps: &mut [Warp]) -> Result<(), Fault> {
-        let limit = cta.launch.options.step_limit;
-        let mut steps = 0;
-        loop {
-            let mut progress = false;
-            let first = cta.schedule.first(warps.len());
-            for turn in 0..warps.len() {
-                let index = (first + turn) % warps.len();
-                let warp = &mut warps[index];
-                if !warp.is_ready() {
-                    continue;
-                }
-                progress = true;
-                let lived = warp.live;
-                let budget = cta.schedule.slice().min(limit.saturating_sub(steps) + 1);
-                steps += warp.run(cta, budget)?;
-                if steps > limit {
-                    let pc = warp.groups.first().map_or(0, |g| g.pc);
-                    return Err(Fault::new(ErrorKind::StepLimit { limit }, 0).at(warp.index, pc));
-                }
-                if cta.arrivals || warp.live != lived {
-                    cta.arrivals = false;
-                    cta.idle = 0;
-                    cta.open_barriers(warps);
-                }
-                if std::mem::take(&mut cta.completed) {
-                    warps.iter_mut().for_each(Warp::wake);
-                }
-            }
-            if !progress {
-                if warps.iter().all(|warp| warp.groups.is_empty()) {
-                    return Ok(());
-                }
-                // Copies take their time, and so does `try_wait`; but not for ever.
-                if Self::hurry(cta, warps)? {
-                    warps.iter_mut().for_each(Warp::wake);
-                } else if !cta.time_out(warps) {
-                    return Err(cta.stall(warps));
-                }
+    /// Runs one cluster to its end.
+    pub fn run(&mut self, number: u64) -> Result<Stats, SimError> {
+        if let Some(races) = &mut self.races {
+            races.start(number as u32);
+        }
+        let first = (number as u32).wrapping_mul(self.launch.ctas_of_cluster());
+        for (rank, resident) in (0..).zip(&mut self.ctas) {
+            resident.reset(first + rank);
+        }
+        let result = self.run_ctas();
+        if let Some(races) = &mut self.races {
+            // What went wrong afterwards may follow from them.
+            let mut found = std::mem::take(&mut races.found).into_iter();
+            if let Some(mut first) = found.next() {
+                first.others = found.collect();
+                return Err(first);
             }
         }
+        result?;
+        let stats = self.ctas.iter().map(|resident| resident.cta.stats);
+        Ok(stats.fold(Stats::default(), Stats::merge))
+    }
+
+    fn run_ctas(&mut self) -> Result<(), SimError> {
+        loop {
+            if self.any(round)? {
+                continue;
+            }
+            let Some(waiting) = self.ctas.iter().position(|resident| !resident.is_done()) else {
+                return Ok(());
+            };
+            // Copies take their time, and so does `try_wait`; but not for ever.
+            if self.any(hurry)? || self.any(|cta, warps| Ok(cta.time_out(warps)))? {
+                continue;
+            }
+            let Resident { cta, warps } = &self.ctas[waiting];
+            return Err(cta.locate(cta.stall(warps)));
+        }
+    }
+
+    /// Does something with each CTA in turn; whether it is done with one of them.
+    fn any(
+        &mut self,
+        mut f: impl FnMut(&mut Cta<'a>, &mut [Warp]) -> Result<bool, Fault>,
+    ) -> Result<bool, SimError> {
+        let mut any = false;
+        for (rank, Resident { cta, warps }) in (0..).zip(&mut self.ctas) {
+            cta.races = self.races.take();
+            if let Some(races) = &mut cta.races {
+                races.turn(rank);
+            }
+            let done = f(cta, warps).map_err(|fault| cta.locate(fault));
+            self.races = cta.races.take();
+            any |= done?;
+        }
+        Ok(any)
     }
 }
 
-impl Drop for Block<'_> {
+impl Drop for Cluster<'_> {
     fn drop(&mut self) {
-        self.finish();
+        self.ctas.iter_mut().for_each(Resident::finish);
     }
 }

@@ -17,7 +17,7 @@ use super::touch::Touch;
 use super::warp::Warp;
 use crate::sim::Space;
 use crate::sim::error::{Act, ErrorKind};
-use crate::sim::isa::{Address, Mma, MmaAccumulator, MmaType, Order, SHARED_WINDOW};
+use crate::sim::isa::{Address, Mma, MmaAccumulator, MmaType, Order, Proxy, SHARED_WINDOW};
 use crate::sim::lane::{Dst, Registers, Src, WARP, Words};
 use crate::sim::number::{E4M3, E5M2, F16, Rounding, bf16_to_f32, canonical, f16_to_f32, round};
 
@@ -133,7 +133,7 @@ impl Warp {
                     sums[row][column] = match mma.accumulate {
                         MmaAccumulator::F16 => f16_to_f32((word >> (16 * i)) as u16).into(),
                         MmaAccumulator::S32 => (word as i32).into(),
-                        _ => f32::from_bits(word).into(),
+                        MmaAccumulator::F32 | MmaAccumulator::F64 => f32::from_bits(word).into(),
                     };
                 }
             }
@@ -157,7 +157,7 @@ impl Warp {
                     // `as` saturates i32, and i64 holds every sum.
                     MmaAccumulator::S32 if mma.saturate => sum(0) as i32 as u32,
                     MmaAccumulator::S32 => sum(0) as i64 as u32,
-                    _ => canonical(sum(0) as f32).to_bits(),
+                    MmaAccumulator::F32 | MmaAccumulator::F64 => canonical(sum(0) as f32).to_bits(),
                 }
             });
             self.registers.set_words(dst, u32::MAX, &fragment);
@@ -227,6 +227,7 @@ fn touch_rows(cta: &mut Cta<'_>, act: Act, rows: &[(usize, u64)]) -> Result<(), 
         space: Space::Shared,
         act,
         order: Order::WEAK,
+        proxy: Proxy::Generic,
         addresses: &addresses,
         bytes: ROW,
         mask,
@@ -254,7 +255,7 @@ fn element_bits(ty: MmaType) -> usize {
         MmaType::Tf32 => 32,
         MmaType::F64 => 64,
         MmaType::S4 | MmaType::U4 => 4,
-        _ => 8,
+        MmaType::S8 | MmaType::U8 | MmaType::E4m3 | MmaType::E5m2 => 8,
     }
 }
 

@@ -15,7 +15,7 @@ use super::{Fault, fault_at};
 use crate::sim::Space;
 use crate::sim::decode::COUNT_BITS;
 use crate::sim::error::{Act, ErrorKind, OpenPhase};
-use crate::sim::isa::{Arrival, Mbarrier, MbarrierKind, Op, Order, Phase};
+use crate::sim::isa::{Arrival, Mbarrier, MbarrierKind, Op, Order, Phase, Proxy};
 use crate::sim::lane::{Src, WARP, Wides, lanes};
 
 /// Bytes of an object.
@@ -297,6 +297,7 @@ impl Warp {
                 },
                 false => Order::WEAK,
             },
+            proxy: Proxy::Generic,
             addresses: &addresses,
             bytes: BYTES,
             mask,
@@ -342,11 +343,11 @@ impl Warp {
                     Ok(())
                 })?;
             }
-            MbarrierKind::CopyArrive { counted } => {
+            MbarrierKind::AsyncArrive { group, counted } => {
                 if !counted {
                     each(&mut |_, at| cta.expect_arrival(at))?;
                 }
-                self.copies.arrive_at(cta, addresses, mask)?;
+                self.in_flight.arrive_at(cta, group, addresses, mask)?;
             }
             MbarrierKind::Wait {
                 done,

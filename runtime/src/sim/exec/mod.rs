@@ -1,8 +1,10 @@
-//! Running a launch: blocks in parallel, each by one [`cta::Block`] at a time.
+//! Running a launch: clusters in parallel, each by one [`cta::Cluster`] at a time. A CTA that is in no cluster is
+//! one by itself.
 //!
-//! - [`cta`]: a block's warps in turn. [`warp`]: groups of lanes, and the big match.
+//! - [`cta`]: the CTAs of a cluster and the warps of a CTA in turn. [`warp`]: groups of lanes, and the big match.
 //! - [`schedule`]: whose turn it is, and when asynchronous copies arrive.
-//! - [`access`]: loads, stores, atomics. [`shared`]: byte memory with states. [`copy`]: `cp.async`.
+//! - [`access`]: loads, stores, atomics. [`shared`]: byte memory with states.
+//! - [`in_flight`]: asynchronous operations and how they complete. [`copy`]: `cp.async`.
 //! - [`touch`]: where each of these accesses is counted and checked against the others; [`race`]:
 //!   that check; [`count`]: those counts.
 //! - [`collective`]: shuffles and the like. [`barrier`]: CTA barriers and what a standstill means.
@@ -19,6 +21,7 @@ mod collective;
 mod copy;
 mod count;
 mod cta;
+mod in_flight;
 mod matrix;
 mod mbarrier;
 mod print;
@@ -57,17 +60,46 @@ pub(super) struct Launch<'a> {
 }
 
 impl Launch<'_> {
-    /// `%ctaid` of a block by its number.
-    fn ctaid(&self, block: u64) -> [u32; 3] {
-        let [x, y, _] = self.grid.map(u64::from);
-        [block % x, block / x % y, block / x / y].map(|n| n as u32)
+    /// CTAs of a cluster in x, y, z.
+    fn cluster(&self) -> [u32; 3] {
+        self.kernel.cluster
+    }
+
+    /// CTAs of a cluster.
+    fn ctas_of_cluster(&self) -> u32 {
+        self.cluster().iter().product()
+    }
+
+    /// Clusters of the grid in x, y, z.
+    fn clusters(&self) -> [u32; 3] {
+        std::array::from_fn(|axis| self.grid[axis] / self.cluster()[axis])
+    }
+
+    /// `%cluster_ctaid` of a CTA by its number, which counts cluster by cluster.
+    fn cluster_ctaid(&self, number: u32) -> [u32; 3] {
+        position(number % self.ctas_of_cluster(), self.cluster())
+    }
+
+    /// `%clusterid` of a CTA by its number.
+    fn clusterid(&self, number: u32) -> [u32; 3] {
+        position(number / self.ctas_of_cluster(), self.clusters())
+    }
+
+    /// `%ctaid` of a CTA by its number.
+    fn ctaid(&self, number: u32) -> [u32; 3] {
+        let (cluster, inside) = (self.clusterid(number), self.cluster_ctaid(number));
+        std::array::from_fn(|axis| cluster[axis] * self.cluster()[axis] + inside[axis])
     }
 
     /// `%tid` of a thread by its number in its block.
     fn tid(&self, thread: u32) -> [u32; 3] {
-        let [x, y, _] = self.block;
-        [thread % x, thread / x % y, thread / x / y]
+        position(thread, self.block)
     }
+}
+
+/// The coordinates of a number, x first.
+fn position(number: u32, [x, y, _]: [u32; 3]) -> [u32; 3] {
+    [number % x, number / x % y, number / x / y]
 }
 
 /// An error on its way out of the executor.
@@ -117,13 +149,7 @@ impl Launch<'_> {
             let counts = counts.next().unwrap_or_default();
             let [shared, global] = samples.next().unwrap_or_default();
             let samples = [shared.as_deref(), global.as_deref()];
-            Instruction::new(
-                instr.line,
-                &instr.text,
-                instr.source.clone(),
-                counts,
-                samples,
-            )
+            Instruction::new(instr, counts, samples)
         });
         Profile {
             entry: self.entry.to_owned(),
@@ -144,30 +170,32 @@ fn fault_at(lane: usize) -> impl Fn(ErrorKind) -> Fault {
     move |kind| Fault::new(kind, lane as u32)
 }
 
-/// Runs every block. Of several errors the one of the first block is returned.
+/// Runs every cluster. Of several errors the one of the first cluster is returned.
 pub(super) fn run(launch: &Launch<'_>) -> Result<Stats, SimError> {
-    let blocks: u64 = launch.grid.iter().map(|&n| u64::from(n)).product();
+    let clusters: u64 = launch.clusters().iter().map(|&n| u64::from(n)).product();
+    let ctas = u64::from(launch.ctas_of_cluster());
+    let tell = |done: u64| launch.tell(done * ctas, clusters * ctas);
     let options = launch.options;
     let one_by_one = launch.kernel.has_global_atomics || options.races || options.threads == 1;
-    if one_by_one || blocks == 1 {
-        let mut block = cta::Block::new(launch);
-        return (0..blocks).try_fold(Stats::default(), |stats, number| {
-            let stats = stats.merge(block.run(number)?);
-            launch.tell(number + 1, blocks);
+    if one_by_one || clusters == 1 {
+        let mut cluster = cta::Cluster::new(launch);
+        return (0..clusters).try_fold(Stats::default(), |stats, number| {
+            let stats = stats.merge(cluster.run(number)?);
+            tell(number + 1);
             Ok(stats)
         });
     }
-    // Blocks before the first failing one all run, so that it is the first.
+    // Clusters before the first failing one all run, so that it is the first.
     let failed = AtomicU64::new(u64::MAX);
     let done = AtomicU64::new(0);
-    let one = |block: &mut cta::Block<'_>, index: u64| match index > failed.load(Relaxed) {
+    let one = |cluster: &mut cta::Cluster<'_>, index: u64| match index > failed.load(Relaxed) {
         true => Ok(Stats::default()),
         false => {
-            let stats = block.run(index).map_err(|error| {
+            let stats = cluster.run(index).map_err(|error| {
                 failed.fetch_min(index, Relaxed);
                 (index, error)
             });
-            launch.tell(done.fetch_add(1, Relaxed) + 1, blocks);
+            tell(done.fetch_add(1, Relaxed) + 1);
             stats
         }
     };
@@ -177,9 +205,9 @@ pub(super) fn run(launch: &Launch<'_>) -> Result<Stats, SimError> {
         (Err(e), _) | (_, Err(e)) => Err(e),
     };
     let all = || {
-        (0..blocks)
+        (0..clusters)
             .into_par_iter()
-            .map_init(|| cta::Block::new(launch), one)
+            .map_init(|| cta::Cluster::new(launch), one)
             .reduce(|| Ok(Stats::default()), combine)
     };
     let result = match launch.options.threads {

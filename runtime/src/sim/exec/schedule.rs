@@ -1,4 +1,4 @@
-//! Who goes on when: the turns of warps, and the moments at which asynchronous copies arrive.
+//! Who goes on when: the turns of warps, and the moments at which asynchronous operations take place.
 
 use crate::sim::{CopyMoment, Options};
 
@@ -65,16 +65,16 @@ impl Schedule {
         self.state != 0 && self.next().is_multiple_of(8)
     }
 
-    /// Whether a copy arrives where it is issued.
-    pub fn arrives_at_once(&self) -> bool {
+    /// Whether an asynchronous operation takes place where it is issued.
+    pub fn takes_place_at_once(&self) -> bool {
         self.copies == CopyMoment::Earliest
     }
 
-    /// The lanes whose copies arrive now, before anyone waits for them.
-    pub fn arriving(&mut self) -> u32 {
+    /// The lanes whose operations take place now, before anyone waits for them.
+    pub fn taking_place(&mut self) -> u32 {
         match self.copies {
             CopyMoment::Random => (self.next() & self.next()) as u32,
-            _ => 0,
+            CopyMoment::Earliest | CopyMoment::Latest => 0,
         }
     }
 }

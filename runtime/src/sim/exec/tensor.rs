@@ -68,7 +68,14 @@ impl Factors {
     fn place(&self, k: usize) -> (usize, usize) {
         match self.types[0] {
             MmaType::E4m3 | MmaType::E5m2 => (k / 2 % 2, k / 4 * 2 + k % 2),
-            _ => (k / GROUP, k % GROUP),
+            MmaType::F16
+            | MmaType::Bf16
+            | MmaType::Tf32
+            | MmaType::S4
+            | MmaType::U4
+            | MmaType::S8
+            | MmaType::U8
+            | MmaType::F64 => (k / GROUP, k % GROUP),
         }
     }
 
@@ -112,7 +119,9 @@ impl Factors {
         }
         let (c_exponents, store): (_, fn(f64) -> f64) = match accumulate {
             MmaAccumulator::F16 => (&OF_F16, to_f16),
-            _ => (&OF_F32, cut_to_f32),
+            MmaAccumulator::F32 | MmaAccumulator::S32 | MmaAccumulator::F64 => {
+                (&OF_F32, cut_to_f32)
+            }
         };
         for (a, c) in self.a[group].iter().zip(c) {
             let row = a.map(|a| exponent(a, a_exponents));
@@ -183,7 +192,9 @@ const fn exponents(least: i16) -> Exponents {
 fn exponents_of(ty: MmaType) -> &'static Exponents {
     match ty {
         MmaType::Bf16 | MmaType::Tf32 => &OF_F32,
-        _ => &OF_F16,
+        MmaType::F16 | MmaType::E4m3 | MmaType::E5m2 => &OF_F16,
+        // Integers and f64 are not added here.
+        MmaType::S4 | MmaType::U4 | MmaType::S8 | MmaType::U8 | MmaType::F64 => &OF_F16,
     }
 }
 

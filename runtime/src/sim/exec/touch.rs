@@ -4,13 +4,14 @@
 //! An instruction resolves its addresses, moves the bytes (which checks bounds, alignment and that
 //! they were written), and calls [`Cta::touch`] once for each space that its lanes touch.
 
-use super::Fault;
 use super::cta::Cta;
 use super::race::{Actor, Meeting};
+use super::{Fault, fault_at};
 use crate::sim::Space;
-use crate::sim::error::{Act, ErrorKind, Party, SimError};
-use crate::sim::isa::{BASE, Op, Order};
-use crate::sim::lane::{Wides, lanes};
+use crate::sim::buffers::BufferMap;
+use crate::sim::error::{Access, Act, ErrorKind, Party, SimError};
+use crate::sim::isa::{BASE, Order, Proxy};
+use crate::sim::lane::{WARP, Wides, lanes};
 
 /// An access of a warp to one space.
 #[derive(Debug)]
@@ -18,6 +19,7 @@ pub(super) struct Touch<'a> {
     pub space: Space,
     pub act: Act,
     pub order: Order,
+    pub proxy: Proxy,
     /// First byte of each lane, in the space.
     pub addresses: &'a Wides,
     /// Bytes of each lane.
@@ -34,6 +36,9 @@ impl Cta<'_> {
     pub fn touch(&mut self, touch: &Touch<'_>) -> Result<(), Fault> {
         if touch.mask == 0 {
             return Ok(());
+        }
+        if let (Space::Shared, Some(buffers)) = (touch.space, &self.launch.kernel.buffers) {
+            self.check_buffers(buffers, touch)?;
         }
         match touch.space {
             // How often a thread looks at an `mbarrier` is no property of the kernel.
@@ -59,7 +64,7 @@ impl Cta<'_> {
                     }
                 }
             }
-            _ => {}
+            Space::Shared | Space::Local | Space::Param | Space::Generic | Space::Const => {}
         }
         if let Some(races) = &mut self.races
             && let Err(meeting) = races.touch(touch, self.actor)
@@ -74,6 +79,22 @@ impl Cta<'_> {
         Ok(())
     }
 
+    /// Each lane must stay in a buffer that its instruction accesses.
+    fn check_buffers(&self, buffers: &BufferMap, touch: &Touch<'_>) -> Result<(), Fault> {
+        let start = (BASE + u64::from(self.launch.kernel.dynamic_shared)) as i64;
+        let access = match touch.act {
+            Act::Read | Act::CopyRead => Access::Read,
+            Act::Write | Act::Update | Act::Signal | Act::CopyWrite => Access::Write,
+        };
+        for lane in lanes(touch.mask) {
+            let at = touch.addresses[lane] as i64 - start;
+            buffers
+                .check(self.actor.pc, access, at, touch.bytes)
+                .map_err(fault_at(lane))?;
+        }
+        Ok(())
+    }
+
     #[cold]
     fn race(&self, touch: &Touch<'_>, meeting: Meeting) -> SimError {
         let Meeting {
@@ -83,12 +104,15 @@ impl Cta<'_> {
         } = meeting;
         let object = match touch.space {
             Space::Shared => format!("byte {} of shared memory", address.wrapping_sub(BASE)),
-            _ => self.launch.memory.byte_name(address),
+            Space::Global | Space::Local | Space::Param | Space::Generic | Space::Const => {
+                self.launch.memory.byte_name(address)
+            }
         };
-        let thread = self.actor.warp * 32 + lane;
+        let thread = self.actor.warp * WARP as u32 + lane;
         let second = self.party(touch.act, self.number, thread, self.actor.pc);
-        let first_act = self.act_of(other.pc, other.reads);
-        let first = self.party(first_act, other.block, other.thread, other.pc);
+        let code = &self.launch.kernel.code;
+        let first_act = code[other.pc as usize].op.act(other.reads);
+        let first = self.party(first_act, other.cta, other.thread, other.pc);
         let kind = ErrorKind::Race {
             space: touch.space,
             address,
@@ -101,26 +125,14 @@ impl Cta<'_> {
         self.locate(Fault::new(kind, lane).at(warp, pc))
     }
 
-    /// What an instruction does when it reads, or when it writes.
-    fn act_of(&self, pc: u32, reads: bool) -> Act {
-        match (&self.launch.kernel.code[pc as usize].op, reads) {
-            (Op::CopyAsync { .. }, true) => Act::CopyRead,
-            (Op::CopyAsync { .. }, false) => Act::CopyWrite,
-            (Op::Atomic { .. }, _) => Act::Update,
-            (Op::Mbarrier(_), _) => Act::Signal,
-            (_, true) => Act::Read,
-            (_, false) => Act::Write,
-        }
-    }
-
     /// An instruction of a thread, as reports name it.
-    pub fn party(&self, act: Act, block: u32, thread: u32, pc: u32) -> Party {
+    pub fn party(&self, act: Act, cta: u32, thread: u32, pc: u32) -> Party {
         let instr = &self.launch.kernel.code[pc as usize];
         Party {
             act,
-            block: self.launch.ctaid(block.into()),
+            block: self.launch.ctaid(cta),
             thread: self.launch.tid(thread),
-            warp: thread / 32,
+            warp: thread / WARP as u32,
             ptx_line: instr.line,
             source: instr.source.clone(),
             instruction: instr.text.clone(),

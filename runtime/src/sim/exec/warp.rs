@@ -1,14 +1,14 @@
 //! A warp: registers, and groups of lanes that stand at one instruction each.
 
-use super::copy::Copies;
 use super::cta::Cta;
+use super::in_flight::InFlight;
 use super::race::Actor;
 use super::shared::Bytes;
 use super::{Fault, Launch};
 use crate::sim::Space;
 use crate::sim::assignment::{Role, Tracked};
 use crate::sim::error::ErrorKind;
-use crate::sim::isa::{Instr, Op};
+use crate::sim::isa::{Collective, Hint, Instr, Op};
 use crate::sim::lane::{Registers, Specials, WARP, lanes};
 
 /// After so many instructions of one group, another one that could run gets a turn, so that a
@@ -49,7 +49,7 @@ pub(crate) struct Warp {
     pub present: u32,
     /// Of those, the ones that have not left.
     pub live: u32,
-    pub copies: Copies,
+    pub in_flight: InFlight,
     /// Local memory of each lane.
     pub local: Vec<Bytes>,
 }
@@ -95,27 +95,29 @@ impl Warp {
             groups: Vec::new(),
             present: 0,
             live: 0,
-            copies: Copies::default(),
+            in_flight: InFlight::default(),
             local,
         }
     }
 
-    /// Puts the warp at the kernel's start in a CTA.
-    pub fn reset(&mut self, launch: &Launch<'_>, ctaid: [u32; 3]) {
-        let [x, y, z] = launch.block;
-        let threads = x * y * z;
+    /// Puts the warp at the kernel's start in a CTA, given by its number.
+    pub fn reset(&mut self, launch: &Launch<'_>, number: u32) {
+        let threads: u32 = launch.block.iter().product();
         let first = self.index * WARP as u32;
         let specials = &mut self.registers.specials;
         for lane in 0..WARP as u32 {
-            let thread = first + lane;
-            let tid = [thread % x, thread / x % y, thread / x / y];
-            for (axis, tid) in tid.into_iter().enumerate() {
+            for (axis, tid) in launch.tid(first + lane).into_iter().enumerate() {
                 specials.tid[axis][lane as usize] = tid;
             }
         }
         specials.ntid = launch.block;
-        specials.ctaid = ctaid;
+        specials.ctaid = launch.ctaid(number);
         specials.nctaid = launch.grid;
+        specials.cluster_ctaid = launch.cluster_ctaid(number);
+        specials.cluster_nctaid = launch.cluster();
+        specials.cluster_ctarank = number % launch.ctas_of_cluster();
+        specials.clusterid = launch.clusterid(number);
+        specials.nclusterid = launch.clusters();
         specials.warp = self.index;
         specials.warps = threads.div_ceil(WARP as u32);
         specials.clock = 0;
@@ -135,7 +137,7 @@ impl Warp {
             mask: self.live,
             wait: Wait::Ready,
         });
-        self.copies.clear();
+        self.in_flight.clear();
         self.local.iter_mut().for_each(Bytes::reset);
     }
 
@@ -147,7 +149,7 @@ impl Warp {
     /// Runs until no group can go on, or for `budget` instructions. Returns how many it ran.
     pub fn run(&mut self, cta: &mut Cta<'_>, budget: u64) -> Result<u64, Fault> {
         let rank = &cta.launch.kernel.rank[..];
-        self.copies
+        self.in_flight
             .drift(cta, self.index)
             .map_err(|fault| fault.at(self.index, self.groups[0].pc))?;
         let mut steps = 0;
@@ -362,7 +364,7 @@ impl Warp {
         cta: &mut Cta<'_>,
     ) -> Result<Next, Fault> {
         match &instr.op {
-            Op::Lanes(f) => f(&mut self.registers, mask),
+            Op::Lanes { f, .. } => f(&mut self.registers, mask),
             Op::Branch { target } => return Ok(Next::Jump(*target, mask)),
             Op::Load {
                 dsts,
@@ -421,11 +423,11 @@ impl Warp {
                     mask,
                 )?;
             }
-            Op::CommitGroup => {
-                self.copies.commit(mask);
-                self.copies.drift(cta, self.index)?;
+            Op::CommitGroup(group) => {
+                self.in_flight.commit(*group, mask);
+                self.in_flight.drift(cta, self.index)?;
             }
-            Op::WaitGroup(groups) => self.copies.wait(cta, mask, *groups)?,
+            Op::WaitGroup(group, left) => self.in_flight.wait(cta, *group, mask, *left)?,
             Op::Atomic {
                 dst,
                 address,
@@ -450,7 +452,7 @@ impl Warp {
             Op::Exit => {
                 if let Some(races) = &mut cta.races {
                     races.exit(self.index, mask);
-                    self.copies.check_exit(cta, mask)?;
+                    self.in_flight.check_exit(cta, mask)?;
                 }
                 return Ok(Next::Exit(mask));
             }
@@ -459,24 +461,24 @@ impl Warp {
                     races.fence(self.index, mask, *order);
                 }
             }
+            Op::ProxyFence(fence) => {
+                if let Some(races) = &mut cta.races {
+                    races.fence_proxy(self.index, mask, *fence);
+                }
+            }
             Op::BranchIndexed { index, targets } => {
                 return self.branch_indexed(*index, targets, mask);
             }
             Op::ActiveMask(dst) => self.registers.set_words(*dst, mask, &[mask; WARP]),
             Op::Trap => return Err(Fault::new(ErrorKind::Trap, mask.trailing_zeros())),
-            Op::Nop => {}
-            Op::Shuffle { members, .. }
-            | Op::Vote { members, .. }
-            | Op::Match { members, .. }
-            | Op::Reduce { members, .. }
-            | Op::Elect { members, .. }
-            | Op::WarpBarrier { members } => match self.rendezvous(*members, mask)? {
+            Op::Hint(Hint::Prefetch | Hint::Sleep | Hint::GridDependency) => {}
+            Op::Collective { members, kind } => match self.rendezvous(*members, mask)? {
                 Ok(sets) => {
                     for set in sets {
-                        if let (Op::WarpBarrier { .. }, Some(races)) = (&instr.op, &mut cta.races) {
+                        if let (Collective::Barrier, Some(races)) = (kind, &mut cta.races) {
                             races.meet(self.index, set);
                         }
-                        self.collective(&instr.op, set);
+                        self.collective(*kind, set);
                     }
                 }
                 Err(next) => return Ok(next),

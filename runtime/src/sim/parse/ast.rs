@@ -19,6 +19,7 @@ pub(crate) struct Entry<'a> {
     pub line: u32,
     pub params: Vec<Variable<'a>>,
     pub reqntid: Option<[u32; 3]>,
+    pub cluster: Option<[u32; 3]>,
     pub maxntid: Option<[u32; 3]>,
     pub body: Vec<Statement<'a>>,
 }

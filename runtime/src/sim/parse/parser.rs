@@ -272,6 +272,7 @@ impl<'a> Parser<'_, 'a> {
             line,
             params,
             reqntid: None,
+            cluster: None,
             maxntid: None,
             body: Vec::new(),
         };
@@ -281,6 +282,21 @@ impl<'a> Parser<'_, 'a> {
                 (Kind::Dotted, ".reqntid") => {
                     self.next();
                     entry.reqntid = Some(self.extents()?);
+                }
+                (Kind::Dotted, ".reqnctapercluster") => {
+                    self.next();
+                    let cluster = self.extents()?;
+                    let ctas = cluster.iter().try_fold(1u32, |all, &n| all.checked_mul(n));
+                    // The most that CUDA allows, for kernels that ask for it.
+                    if !ctas.is_some_and(|ctas| (1..=16).contains(&ctas)) {
+                        let kind = ErrorKind::Limit {
+                            what: "CTAs of a cluster",
+                            limit: 16,
+                            found: ctas.map_or(u64::MAX, u64::from),
+                        };
+                        return Err(SimError::at_line(kind, token.line));
+                    }
+                    entry.cluster = Some(cluster);
                 }
                 (Kind::Dotted, ".maxntid") => {
                     self.next();
@@ -293,7 +309,7 @@ impl<'a> Parser<'_, 'a> {
                     self.next();
                     self.integer("a number")?;
                 }
-                (Kind::Dotted, ".noreturn" | ".abi_preserve" | ".blocksareclusters") => {
+                (Kind::Dotted, ".noreturn" | ".abi_preserve" | ".explicitcluster") => {
                     self.next();
                 }
                 (Kind::Dotted, ".pragma") => self.pragma()?,

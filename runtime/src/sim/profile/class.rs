@@ -1,8 +1,12 @@
-//! What an instruction is, by its text: which unit executes it, and how much work it is.
+//! Which unit executes an instruction, and how much work it is.
 
 use std::fmt;
 
 use serde::Serialize;
+
+use crate::sim::Space;
+use crate::sim::isa::{Collective, Hint, Instr, Mma, MmaAccumulator, MmaType, Op};
+use crate::sim::lane::WARP;
 
 /// A kind of instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -47,114 +51,115 @@ impl fmt::Display for Class {
     }
 }
 
-/// The opcode with its modifiers, without a guard.
-fn opcode(text: &str) -> &str {
-    let text = text.trim_start();
-    let text = match text.starts_with('@') {
-        true => text
-            .split_once(char::is_whitespace)
-            .map_or("", |(_, rest)| rest),
-        false => text,
+impl Instr {
+    /// Which unit executes it.
+    pub(super) fn class(&self) -> Class {
+        match &self.op {
+            Op::Lanes { numbers: None, .. } => Class::Integer,
+            Op::Lanes { .. } => Class::Float,
+            Op::Load { address, .. } | Op::Store { address, .. } | Op::Atomic { address, .. } => {
+                match address.space {
+                    Space::Shared => Class::Shared,
+                    Space::Local | Space::Param => Class::Local,
+                    Space::Generic | Space::Global | Space::Const => Class::Global,
+                }
+            }
+            Op::LoadMatrix { .. } | Op::StoreMatrix { .. } => Class::Shared,
+            Op::CopyAsync { .. } => Class::AsyncCopy,
+            Op::Mma(_) => Class::Tensor,
+            Op::CommitGroup(_)
+            | Op::WaitGroup(..)
+            | Op::Collective {
+                kind: Collective::Barrier,
+                ..
+            }
+            | Op::Barrier(_)
+            | Op::Mbarrier(_)
+            | Op::Fence(_)
+            | Op::ProxyFence(_)
+            | Op::Hint(Hint::GridDependency) => Class::Synchronize,
+            Op::Collective {
+                kind:
+                    Collective::Shuffle { .. }
+                    | Collective::Vote { .. }
+                    | Collective::Match { .. }
+                    | Collective::Reduce { .. }
+                    | Collective::Elect { .. },
+                ..
+            }
+            | Op::ActiveMask(_) => Class::Exchange,
+            Op::Print { .. }
+            | Op::Branch { .. }
+            | Op::BranchIndexed { .. }
+            | Op::Exit
+            | Op::Trap
+            | Op::Hint(Hint::Sleep) => Class::Control,
+            Op::Hint(Hint::Prefetch) => Class::Global,
+        }
+    }
+
+    /// Floating-point operations of one execution by all lanes; a fused multiply-add is two.
+    pub(super) fn flops(&self) -> u64 {
+        if let Op::Mma(mma) = &self.op {
+            2 * multiply_adds(mma)
+        } else if let Op::Lanes { numbers, .. } = self.op {
+            WARP as u64 * u64::from(numbers.unwrap_or(0))
+        } else {
+            0
+        }
+    }
+
+    /// Work of an `mma` in multiply-adds of 16-bit operands: 8-bit ones take half the time of those,
+    /// tf32 twice, f64 sixteen times.
+    pub(super) fn tensor_work(&self) -> u64 {
+        let Op::Mma(mma) = &self.op else {
+            return 0;
+        };
+        let work = multiply_adds(mma);
+        match mma.multiplicands {
+            MmaType::F16 | MmaType::Bf16 => work,
+            MmaType::S8 | MmaType::U8 | MmaType::E4m3 | MmaType::E5m2 => work / 2,
+            MmaType::S4 | MmaType::U4 => work / 4,
+            MmaType::Tf32 => 2 * work,
+            MmaType::F64 => 16 * work,
+        }
+    }
+}
+
+/// `m·n·k`.
+fn multiply_adds(mma: &Mma) -> u64 {
+    let rows = match mma.accumulate {
+        MmaAccumulator::F64 => 8,
+        MmaAccumulator::F16 | MmaAccumulator::F32 | MmaAccumulator::S32 => 16,
     };
-    text.trim_start()
-        .split(|c: char| c.is_whitespace() || c == ';')
-        .next()
-        .unwrap_or("")
-}
-
-/// Which unit executes an instruction.
-pub(super) fn class(text: &str) -> Class {
-    let opcode = opcode(text);
-    let mut parts = opcode.split('.');
-    let base = parts.next().unwrap_or("");
-    let has = |modifier: &str| opcode.split('.').any(|part| part == modifier);
-    let in_shared = || opcode.split('.').any(|part| part.starts_with("shared"));
-    match base {
-        "mma" => Class::Tensor,
-        "ldmatrix" | "stmatrix" => Class::Shared,
-        "ld" | "ldu" | "st" | "atom" | "red" if in_shared() => Class::Shared,
-        "ld" | "st" if has("param") || has("local") => Class::Local,
-        "ld" | "ldu" | "st" | "atom" | "red" | "prefetch" => Class::Global,
-        "cp" if has("commit_group") || has("wait_group") || has("wait_all") => Class::Synchronize,
-        "cp" if has("mbarrier") => Class::Synchronize,
-        "cp" => Class::AsyncCopy,
-        "bar" | "barrier" | "mbarrier" | "membar" | "fence" => Class::Synchronize,
-        "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => Class::Exchange,
-        "bra" | "brx" | "ret" | "exit" | "trap" | "call" => Class::Control,
-        "cvt" | "mov" | "selp" | "setp" | "set" | "prmt" | "cvta" => Class::Integer,
-        _ if element(opcode).is_some() => Class::Float,
-        _ => Class::Integer,
-    }
-}
-
-/// Numbers in a register of an arithmetic instruction, if they are floating-point ones.
-fn element(opcode: &str) -> Option<u64> {
-    opcode.split('.').find_map(|part| match part {
-        "f32" | "f64" | "f16" | "bf16" => Some(1),
-        "f16x2" | "bf16x2" | "f32x2" => Some(2),
-        _ => None,
-    })
-}
-
-/// `m`, `n` and `k` of an `mma`.
-fn shape(opcode: &str) -> Option<[u64; 3]> {
-    let part = opcode.split('.').find(|part| {
-        part.starts_with('m') && part.contains('n') && part.contains('k') && *part != "mma"
-    })?;
-    let (m, rest) = part[1..].split_once('n')?;
-    let (n, k) = rest.split_once('k')?;
-    Some([m.parse().ok()?, n.parse().ok()?, k.parse().ok()?])
-}
-
-/// Floating-point operations of one execution by all lanes; a fused multiply-add is two.
-pub(super) fn flops(text: &str) -> u64 {
-    let opcode = opcode(text);
-    let base = opcode.split('.').next().unwrap_or("");
-    match (base, shape(opcode), element(opcode)) {
-        ("mma", Some([m, n, k]), _) => 2 * m * n * k,
-        ("fma" | "mad", _, Some(numbers)) => 64 * numbers,
-        (
-            "add" | "sub" | "mul" | "div" | "rcp" | "sqrt" | "rsqrt" | "ex2" | "lg2" | "sin"
-            | "cos" | "tanh" | "min" | "max",
-            _,
-            Some(numbers),
-        ) => 32 * numbers,
-        _ => 0,
-    }
-}
-
-/// Work of an `mma` in multiply-adds of 16-bit operands: 8-bit ones take half the time of those,
-/// tf32 twice, f64 sixteen times.
-pub(super) fn tensor_work(text: &str) -> u64 {
-    let opcode = opcode(text);
-    let Some([m, n, k]) = shape(opcode).filter(|_| opcode.starts_with("mma")) else {
-        return 0;
-    };
-    let has = |types: &[&str]| opcode.split('.').any(|part| types.contains(&part));
-    let work = m * n * k;
-    match () {
-        _ if has(&["s8", "u8", "e4m3", "e5m2"]) => work / 2,
-        _ if has(&["s4", "u4"]) => work / 4,
-        _ if has(&["tf32"]) => work * 2,
-        _ if has(&["f64"]) => work * 16,
-        () => work,
-    }
+    rows * 8 * mma.k as u64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sim::Module;
+
+    /// Class, operations and work on the tensor cores of an instruction.
+    fn of(text: &str) -> (Class, u64, u64) {
+        let text = format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 k_0)\n{{\n\
+             .reg .pred %p<9>;\n.reg .b16 %rs<9>;\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n$L1:\n{text};\nret;\n}}\n"
+        );
+        let module = Module::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let instr = &module.entries()[0].kernel.code[0];
+        (instr.class(), instr.flops(), instr.tensor_work())
+    }
 
     #[test]
-    fn instructions_by_their_text() {
+    fn classes() {
         for (text, expected) in [
             (
-                "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {}",
-                Class::Tensor,
+                "@%p1 ld.shared.v4.b32 {%r1,%r2,%r3,%r4}, [%r2]",
+                Class::Shared,
             ),
-            ("@%p1 ld.shared.v4.b32 {%r1}, [%r2]", Class::Shared),
             (
-                "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1}, [%r2]",
+                "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1,%r2,%r3,%r4}, [%r2]",
                 Class::Shared,
             ),
             (
@@ -162,26 +167,40 @@ mod tests {
                 Class::AsyncCopy,
             ),
             ("cp.async.wait_group 0", Class::Synchronize),
-            ("ld.param.b64 %rd1, [k]", Class::Local),
+            ("fence.acq_rel.gpu", Class::Synchronize),
+            ("ld.param.b64 %rd1, [k_0]", Class::Local),
             ("red.global.add.f32 [%rd1], %r1", Class::Global),
+            ("atom.shared.add.u32 %r1, [%r2], %r1", Class::Shared),
+            ("prefetch.global.L2 [%rd1]", Class::Global),
             ("fma.rn.f32 %r1, %r2, %r3, %r4", Class::Float),
             ("cvt.rn.bf16x2.f32 %r1, %r2, %r3", Class::Integer),
             ("mad.lo.s32 %r1, %r2, %r3, %r4", Class::Integer),
+            ("shfl.sync.bfly.b32 %r1, %r2, 1, 31, -1", Class::Exchange),
             ("@!%p2 bra $L1", Class::Control),
         ] {
-            assert_eq!(class(text), expected, "{text}");
+            assert_eq!(of(text).0, expected, "{text}");
         }
     }
 
     #[test]
     fn work_of_instructions() {
-        let mma = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {}";
-        assert_eq!((flops(mma), tensor_work(mma)), (4096, 2048));
-        let bytes = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {}";
-        assert_eq!(tensor_work(bytes), 2048);
-        assert_eq!(flops("fma.rn.f32 %r1, %r2, %r3, %r4"), 64);
-        assert_eq!(flops("add.rn.bf16x2 %r1, %r2, %r3"), 64);
-        assert_eq!(flops("add.s32 %r1, %r2, %r3"), 0);
-        assert_eq!(tensor_work("fma.rn.f32 %r1, %r2, %r3, %r4"), 0);
+        let mma = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%r1,%r2,%r3,%r4}, {%r1,%r2,%r3,%r4}, {%r1,%r2}, \
+                   {%r1,%r2,%r3,%r4}";
+        assert_eq!(of(mma), (Class::Tensor, 4096, 2048));
+        let bytes = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r1,%r2,%r3,%r4}, {%r1,%r2,%r3,%r4}, {%r1,%r2}, \
+                     {%r1,%r2,%r3,%r4}";
+        assert_eq!(of(bytes).2, 2048);
+        let double = "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%rd1,%rd2}, {%rd3}, {%rd4}, {%rd1,%rd2}";
+        assert_eq!(of(double), (Class::Tensor, 512, 4096));
+        for (text, flops) in [
+            ("fma.rn.f32 %r1, %r2, %r3, %r4", 64),
+            ("add.rn.bf16x2 %r1, %r2, %r3", 64),
+            ("fma.rn.f16x2 %r1, %r2, %r3, %r4", 128),
+            ("ex2.approx.f32 %r1, %r2", 32),
+            ("neg.f32 %r1, %r2", 0),
+            ("add.s32 %r1, %r2, %r3", 0),
+        ] {
+            assert_eq!((of(text).1, of(text).2), (flops, 0), "{text}");
+        }
     }
 }

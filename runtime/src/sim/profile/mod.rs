@@ -13,6 +13,8 @@ use serde::Serialize;
 
 pub use class::Class;
 
+use super::isa::Instr;
+use super::lane::WARP;
 use super::{SourceLoc, Stats};
 
 /// Counts of one instruction over all warps of a launch.
@@ -136,7 +138,7 @@ impl Profile {
             .map(|i| match i.class {
                 Class::Tensor => i.flops * i.counts.executed,
                 // Of 32 lanes those whose guard held.
-                _ => i.flops / 32 * i.counts.threads,
+                _ => i.flops / WARP as u64 * i.counts.threads,
             })
             .sum()
     }
@@ -161,19 +163,17 @@ impl Profile {
 
 impl Instruction {
     pub(crate) fn new(
-        ptx_line: u32,
-        text: &str,
-        source: Option<SourceLoc>,
+        instr: &Instr,
         counts: Counts,
         [shared, global]: [Option<&Sample>; 2],
     ) -> Instruction {
         Instruction {
-            ptx_line,
-            text: text.to_owned(),
-            source,
-            class: class::class(text),
-            flops: class::flops(text),
-            tensor_work: class::tensor_work(text),
+            ptx_line: instr.line,
+            text: instr.text.clone(),
+            source: instr.source.clone(),
+            class: instr.class(),
+            flops: instr.flops(),
+            tensor_work: instr.tensor_work(),
             counts,
             conflict: shared.map(reason::conflict),
             uncoalesced: global.map(reason::uncoalesced),

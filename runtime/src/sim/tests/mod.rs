@@ -4,7 +4,9 @@
 //! - [`fragments`]: `ldmatrix` and `mma` against matrices, by the ISA's tables.
 //! - [`flow`]: divergence, barriers, deadlocks. [`divergence`]: random jumps.
 //! - [`assignment`]: registers that nothing has written.
+//! - [`buffers`]: accesses that leave their buffer of shared memory for another one.
 //! - [`checks`]: each check with a fault and a clean twin.
+//! - [`clusters`]: CTAs that run together.
 //! - [`kernels`]: what LLVM emits for whole kernels.
 //! - [`schedules`]: what depends on the order of things, and what must not.
 //! - [`races`]: each way to order accesses, with and without.
@@ -14,7 +16,9 @@
 
 mod arithmetic;
 mod assignment;
+mod buffers;
 mod checks;
+mod clusters;
 mod conversions;
 mod divergence;
 mod floats;

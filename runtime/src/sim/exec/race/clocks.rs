@@ -1,10 +1,14 @@
-//! Who knows of what: vector clocks of the threads of a block.
+//! Who knows of what: vector clocks of the threads of a cluster.
 //!
 //! Each warp has a clock, which advances when one of its lanes releases something. An access is
 //! stamped with the warp's clock; it is ordered before what a thread does when the thread knows of
 //! its lane up to that clock. Knowledge travels through barriers, through fences together with
 //! strong accesses that meet at one location, and through `bar.warp.sync` (PTX ISA 8.9, "axioms",
-//! of which this is the operational part: what was observed in one run).
+//! of which this is the operational part: what was observed in one run). Between accesses of two proxies
+//! only that counts which went through a proxy fence on its way ([`Known::crossed`]).
+//!
+//! The CTAs of a cluster run together and have one set of clocks; clusters run one after another. A CTA
+//! is numbered by its cluster and its rank there.
 //!
 //! Threads that passed the same barrier share one vector; it is copied when one of them learns more.
 
@@ -14,38 +18,45 @@ use std::rc::Rc;
 use super::shadow::Mark;
 use crate::sim::Space;
 use crate::sim::exec::barrier::BARRIERS;
-use crate::sim::isa::{Order, Scope};
+use crate::sim::isa::{Order, ProxyFence, Scope};
 use crate::sim::lane::{WARP, lanes};
 
 /// Clock of what is not ordered before anything, its own thread's next instruction included.
 pub(super) const IN_FLIGHT: u32 = u32::MAX;
 
+/// CTAs of a cluster, and warps of a CTA.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::sim::exec) struct Shape {
+    pub ctas: u32,
+    pub warps: u32,
+}
+
 /// Up to which clock each thread's deeds are known.
 #[derive(Debug, Clone, Default)]
-pub(in crate::sim::exec) struct Known {
-    /// Threads of the own block.
+struct View {
+    /// Threads of the own cluster.
     own: Vec<u32>,
-    /// Threads of other blocks.
+    /// Threads of other clusters.
     others: BTreeMap<u32, Rc<Vec<u32>>>,
 }
 
-impl Known {
-    fn nothing(threads: usize) -> Known {
-        Known {
+impl View {
+    fn nothing(threads: usize) -> View {
+        View {
             own: vec![0; threads],
             others: BTreeMap::new(),
         }
     }
 
-    fn join(&mut self, other: &Known) {
+    fn join(&mut self, other: &View) {
         raise(&mut self.own, &other.own);
-        for (&block, clocks) in &other.others {
-            self.join_block(block, clocks);
+        for (&cluster, clocks) in &other.others {
+            self.join_cluster(cluster, clocks);
         }
     }
 
-    fn join_block(&mut self, block: u32, clocks: &Rc<Vec<u32>>) {
-        match self.others.entry(block) {
+    fn join_cluster(&mut self, cluster: u32, clocks: &Rc<Vec<u32>>) {
+        match self.others.entry(cluster) {
             std::collections::btree_map::Entry::Vacant(entry) => {
                 entry.insert(Rc::clone(clocks));
             }
@@ -54,6 +65,61 @@ impl Known {
                     let own: &mut Vec<u32> = Rc::make_mut(entry.get_mut());
                     raise(own, clocks);
                 }
+            }
+        }
+    }
+
+    /// Learns what a thread of `cluster` knows, from the point of view of a thread of `own`.
+    fn join_from(&mut self, own: u32, cluster: u32, other: &View) {
+        let others = other.others.iter();
+        for (&cluster, clocks) in others.filter(|(cluster, _)| **cluster != own) {
+            self.join_cluster(cluster, clocks);
+        }
+        self.join_cluster(cluster, &Rc::new(other.own.clone()));
+    }
+}
+
+/// What a thread knows of.
+#[derive(Debug, Clone, Default)]
+pub(in crate::sim::exec) struct Known {
+    view: View,
+    /// What of that went through a proxy fence for global and for shared memory.
+    crossed: [Option<Box<View>>; 2],
+}
+
+impl Known {
+    fn nothing(threads: usize) -> Known {
+        Known {
+            view: View::nothing(threads),
+            crossed: [None, None],
+        }
+    }
+
+    fn join(&mut self, other: &Known) {
+        self.view.join(&other.view);
+        for (crossed, other) in self.crossed.iter_mut().zip(&other.crossed) {
+            if let Some(other) = other {
+                crossed.get_or_insert_default().join(other);
+            }
+        }
+    }
+
+    fn join_from(&mut self, own: u32, cluster: u32, other: &Known) {
+        self.view.join_from(own, cluster, &other.view);
+        for (crossed, other) in self.crossed.iter_mut().zip(&other.crossed) {
+            if let Some(other) = other {
+                crossed
+                    .get_or_insert_default()
+                    .join_from(own, cluster, other);
+            }
+        }
+    }
+
+    /// Passes everything through a proxy fence.
+    fn cross(&mut self, fence: ProxyFence) {
+        for (crossed, fenced) in self.crossed.iter_mut().zip([fence.global, fence.shared]) {
+            if fenced {
+                crossed.get_or_insert_default().join(&self.view);
             }
         }
     }
@@ -66,38 +132,43 @@ fn raise(clocks: &mut Vec<u32>, by: &[u32]) {
     }
 }
 
-fn narrower(a: Scope, b: Scope) -> Scope {
-    match (a, b) {
-        (Scope::Device, Scope::Device) => Scope::Device,
-        _ => Scope::Cta,
-    }
-}
-
 /// What a strong write left at a location for those who read it.
 #[derive(Debug, Clone)]
 struct Published {
-    block: u32,
+    cta: u32,
     scope: Scope,
     known: Rc<Known>,
 }
 
-/// The clocks of a block, and what blocks left for each other.
+/// The clocks of a cluster, and what clusters left for each other.
 #[derive(Debug)]
 pub(super) struct Clocks {
-    block: u32,
+    shape: Shape,
+    /// Number of the cluster's first CTA.
+    first: u32,
+    /// Rank of the CTA that runs.
+    rank: u32,
+    /// Of each thread, CTA by CTA.
     known: Vec<Rc<Known>>,
+    /// Of each warp.
     clock: Vec<u32>,
-    /// Up to this clock of each warp, everything is known to every thread of the block.
+    /// Up to this clock of each warp, everything is known to every thread of its CTA.
     floor: Vec<u32>,
+    ctas: Vec<CtaClocks>,
+    /// What a release fence offers to the thread's later strong writes.
+    fenced: HashMap<usize, (Rc<Known>, Scope)>,
+    /// What strong reads saw, for the thread's next acquire fence.
+    seen: HashMap<usize, Vec<Published>>,
+    published: HashMap<(Space, u64), Published>,
+    mbarriers: HashMap<u64, Phases>,
+}
+
+/// What the threads of a CTA hand on to each other.
+#[derive(Debug, Default)]
+struct CtaClocks {
     arriving: [Option<Known>; BARRIERS],
     /// What the threads that left knew and did.
     gone: Option<Known>,
-    /// What a release fence offers to the thread's later strong writes.
-    fenced: HashMap<u32, (Rc<Known>, Scope)>,
-    /// What strong reads saw, for the thread's next acquire fence.
-    seen: HashMap<u32, Vec<Published>>,
-    published: HashMap<(Space, u64), Published>,
-    mbarriers: HashMap<u64, Phases>,
 }
 
 /// What arrivals at an `mbarrier` released.
@@ -109,17 +180,21 @@ struct Phases {
     complete: Known,
 }
 
+/// Bits of an address in a window, above which the rank of a CTA tells their windows apart.
+const WINDOW_BITS: u32 = 40;
+
 impl Clocks {
-    pub fn new(threads: usize) -> Clocks {
-        let warps = threads.div_ceil(WARP);
+    pub fn new(shape: Shape) -> Clocks {
+        let warps = (shape.ctas * shape.warps) as usize;
         let nothing = Rc::new(Known::nothing(warps * WARP));
         Clocks {
-            block: 0,
+            shape,
+            first: 0,
+            rank: 0,
             known: vec![nothing; warps * WARP],
             clock: vec![1; warps],
             floor: vec![0; warps],
-            arriving: Default::default(),
-            gone: None,
+            ctas: (0..shape.ctas).map(|_| CtaClocks::default()).collect(),
             fenced: HashMap::new(),
             seen: HashMap::new(),
             published: HashMap::new(),
@@ -127,15 +202,15 @@ impl Clocks {
         }
     }
 
-    /// Begins the next block: its threads know nothing.
-    pub fn start(&mut self, block: u32) {
+    /// Begins the next cluster: its threads know nothing.
+    pub fn start(&mut self, cluster: u32) {
         let nothing = Rc::new(Known::nothing(self.known.len()));
-        self.block = block;
+        self.first = cluster.wrapping_mul(self.shape.ctas);
+        self.rank = 0;
         self.known.fill(nothing);
         self.clock.fill(1);
         self.floor.fill(0);
-        self.arriving = Default::default();
-        self.gone = None;
+        self.ctas.fill_with(CtaClocks::default);
         self.fenced.clear();
         self.seen.clear();
         self.mbarriers.clear();
@@ -143,52 +218,133 @@ impl Clocks {
             .retain(|(space, _), _| *space == Space::Global);
     }
 
-    /// The block that runs.
-    pub fn block(&self) -> u32 {
-        self.block
+    /// The CTA of this rank goes on; what follows is told of its warps and threads.
+    pub fn turn(&mut self, rank: u32) {
+        self.rank = rank;
+    }
+
+    /// Number of the CTA that runs.
+    pub fn cta(&self) -> u32 {
+        self.first + self.rank
+    }
+
+    /// The place of a warp of the CTA that runs.
+    #[inline]
+    fn warp(&self, warp: u32) -> usize {
+        (self.rank * self.shape.warps + warp) as usize
+    }
+
+    /// The place of a thread of the CTA that runs.
+    #[inline]
+    fn thread(&self, thread: u32) -> usize {
+        self.warp(0) * WARP + thread as usize
+    }
+
+    /// A location, with the CTA whose shared memory it is in.
+    fn location(&self, space: Space, address: u64) -> (Space, u64) {
+        match space {
+            Space::Shared => (space, self.in_cta(address)),
+            _ => (space, address),
+        }
+    }
+
+    fn in_cta(&self, address: u64) -> u64 {
+        address | u64::from(self.rank) << WINDOW_BITS
+    }
+
+    /// The smallest scope that holds the CTAs of two numbers.
+    #[inline]
+    fn common_scope(&self, one: u32, other: u32) -> Scope {
+        if one == other {
+            Scope::Cta
+        } else if self.shape.ctas > 1 && one / self.shape.ctas == other / self.shape.ctas {
+            Scope::Cluster
+        } else {
+            Scope::Gpu
+        }
+    }
+
+    /// Whether two accesses are morally strong (PTX ISA 8.7.1), so that they need no order: strong ones of
+    /// which each is in the scope of the other.
+    #[inline]
+    pub fn are_morally_strong(&self, one: &Mark, other: &Mark) -> bool {
+        match (one.scope(), other.scope()) {
+            (Some(a), Some(b)) => a.min(b) >= self.common_scope(one.cta, other.cta),
+            _ => false,
+        }
     }
 
     /// The clock that a warp's accesses are stamped with.
     #[inline]
     pub fn now(&self, warp: u32) -> u32 {
-        self.clock[warp as usize]
+        self.clock[self.warp(warp)]
     }
 
-    /// Whether an access is ordered before what the thread does now.
+    /// Whether an access is ordered before another one, which the thread makes now.
     #[inline]
-    pub fn is_before(&self, mark: &Mark, thread: u32) -> bool {
-        if mark.block != self.block {
-            return self.knows_of_block(mark, thread);
+    pub fn is_before(&self, mark: &Mark, next: &Mark, space: Space, thread: u32) -> bool {
+        let thread = self.thread(thread);
+        let known = &self.known[thread];
+        if mark.proxy() != next.proxy() {
+            return self.is_before_across(mark, space, known);
         }
-        let warp = mark.warp();
-        if mark.clock <= self.floor[warp as usize] {
+        let rank = mark.cta.wrapping_sub(self.first);
+        if rank >= self.shape.ctas {
+            return self.knows_of_cluster(&known.view, mark);
+        }
+        let warp = (rank * self.shape.warps + mark.warp()) as usize;
+        if rank == self.rank && mark.clock <= self.floor[warp] {
             return true;
         }
         if mark.clock == IN_FLIGHT {
             return false;
         }
-        let known = &self.known[thread as usize].own;
         lanes(mark.lanes).all(|lane| {
-            let other = warp * WARP as u32 + lane as u32;
-            other == thread || known[other as usize] >= mark.clock
+            let other = warp * WARP + lane;
+            other == thread || known.view.own[other] >= mark.clock
         })
     }
 
     #[cold]
-    fn knows_of_block(&self, mark: &Mark, thread: u32) -> bool {
-        let known = self.known[thread as usize].others.get(&mark.block);
+    fn knows_of_cluster(&self, view: &View, mark: &Mark) -> bool {
+        let (cluster, rank) = (mark.cta / self.shape.ctas, mark.cta % self.shape.ctas);
+        let first = (rank * self.shape.warps + mark.warp()) as usize * WARP;
+        let known = view.others.get(&cluster);
         known.is_some_and(|clocks| {
             lanes(mark.lanes).all(|lane| {
-                let other = mark.warp() as usize * WARP + lane;
-                clocks.get(other).is_some_and(|&clock| clock >= mark.clock)
+                let clock = clocks.get(first + lane);
+                clock.is_some_and(|&clock| clock >= mark.clock)
             })
+        })
+    }
+
+    /// The same where the two are of different proxies: not even the thread's own program order counts.
+    #[cold]
+    fn is_before_across(&self, mark: &Mark, space: Space, known: &Known) -> bool {
+        let [global, shared] = &known.crossed;
+        let crossed = match space {
+            Space::Shared => shared,
+            _ => global,
+        };
+        let Some(crossed) = crossed else {
+            return false;
+        };
+        let rank = mark.cta.wrapping_sub(self.first);
+        if rank >= self.shape.ctas {
+            return self.knows_of_cluster(crossed, mark);
+        }
+        let first = (rank * self.shape.warps + mark.warp()) as usize * WARP;
+        lanes(mark.lanes).all(|lane| {
+            let clock = crossed.own.get(first + lane);
+            clock.is_some_and(|&clock| mark.clock != IN_FLIGHT && clock >= mark.clock)
         })
     }
 
     /// What lanes of a warp know together, their own deeds up to now included; the warp's clock
     /// goes on.
     fn release(&mut self, warp: u32, mask: u32, into: &mut Known) {
-        let first = warp as usize * WARP;
+        let warp = self.warp(warp);
+        let first = warp * WARP;
         let mut last: Option<&Rc<Known>> = None;
         for lane in lanes(mask) {
             let known = &self.known[first + lane];
@@ -196,9 +352,14 @@ impl Clocks {
                 into.join(known);
                 last = Some(known);
             }
-            into.own[first + lane] = self.clock[warp as usize];
+            into.view.own[first + lane] = self.clock[warp];
         }
-        self.clock[warp as usize] += 1;
+        self.clock[warp] += 1;
+    }
+
+    /// The CTA that runs.
+    fn running(&mut self) -> &mut CtaClocks {
+        &mut self.ctas[self.rank as usize]
     }
 
     fn nothing(&self) -> Known {
@@ -213,32 +374,35 @@ impl Clocks {
     }
 
     fn tell(&mut self, warp: u32, mask: u32, known: &Rc<Known>) {
+        let first = self.warp(warp) * WARP;
         for lane in lanes(mask) {
-            self.known[warp as usize * WARP + lane] = Rc::clone(known);
+            self.known[first + lane] = Rc::clone(known);
         }
     }
 
     /// Lanes arrive at a barrier.
     pub fn arrive(&mut self, warp: u32, mask: u32, barrier: usize) {
-        let mut known = self.arriving[barrier]
+        let mut known = self.running().arriving[barrier]
             .take()
             .unwrap_or_else(|| self.nothing());
         self.release(warp, mask, &mut known);
-        self.arriving[barrier] = Some(known);
+        self.running().arriving[barrier] = Some(known);
     }
 
     /// A barrier opens for the lanes that wait at it, given for each warp; `whole` when no other
     /// thread of the block is left, `uncounted` when it waits for all threads, so that those that have left
     /// count as having arrived.
     pub fn open(&mut self, barrier: usize, waiting: &[(u32, u32)], whole: bool, uncounted: bool) {
-        let mut known = self.arriving[barrier]
+        let mut known = self.running().arriving[barrier]
             .take()
             .unwrap_or_else(|| self.nothing());
-        if let (true, Some(gone)) = (uncounted, &self.gone) {
+        if let (true, Some(gone)) = (uncounted, &self.running().gone) {
             known.join(gone);
         }
         if whole {
-            for (floor, own) in self.floor.iter_mut().zip(known.own.chunks(WARP)) {
+            let warps = self.warp(0)..self.warp(self.shape.warps);
+            let own = known.view.own.chunks(WARP).skip(warps.start);
+            for (floor, own) in self.floor[warps].iter_mut().zip(own) {
                 // Lanes that do not exist have done nothing.
                 let present = own.iter().copied().filter(|&clock| clock > 0);
                 *floor = present.min().unwrap_or(0);
@@ -252,9 +416,10 @@ impl Clocks {
 
     /// Lanes leave; whoever passes a barrier of all threads later counts as having waited for them.
     pub fn exit(&mut self, warp: u32, mask: u32) {
-        let mut gone = self.gone.take().unwrap_or_else(|| self.nothing());
-        self.release(warp, mask, &mut gone);
-        self.gone = Some(gone);
+        let mut gone = self.running().gone.take();
+        let mut known = gone.take().unwrap_or_else(|| self.nothing());
+        self.release(warp, mask, &mut known);
+        self.running().gone = Some(known);
     }
 
     /// What lanes know, their own deeds up to now included.
@@ -266,12 +431,14 @@ impl Clocks {
 
     /// An arrival at an `mbarrier` hands on what is known.
     pub fn signal(&mut self, address: u64, known: &Known) {
+        let address = self.in_cta(address);
         let phases = self.mbarriers.entry(address).or_default();
         phases.open.join(known);
     }
 
     /// A phase is complete.
     pub fn complete_phase(&mut self, address: u64) {
+        let address = self.in_cta(address);
         if let Some(phases) = self.mbarriers.get_mut(&address) {
             let known = std::mem::take(&mut phases.open);
             phases.complete.join(&known);
@@ -280,20 +447,21 @@ impl Clocks {
 
     /// A thread has seen that a phase is complete.
     pub fn pass(&mut self, address: u64, thread: u32) {
-        if let Some(phases) = self.mbarriers.get(&address) {
-            Rc::make_mut(&mut self.known[thread as usize]).join(&phases.complete);
+        let thread = self.thread(thread);
+        if let Some(phases) = self.mbarriers.get(&self.in_cta(address)) {
+            Rc::make_mut(&mut self.known[thread]).join(&phases.complete);
         }
     }
 
     /// Nobody has arrived at a new `mbarrier`.
     pub fn forget_mbarrier(&mut self, address: u64) {
-        self.mbarriers.remove(&address);
+        self.mbarriers.remove(&self.in_cta(address));
     }
 
     /// `fence` of lanes.
     pub fn fence(&mut self, warp: u32, mask: u32, order: Order) {
         for lane in lanes(mask) {
-            let thread = warp * WARP as u32 + lane as u32;
+            let thread = self.warp(warp) * WARP + lane;
             if order.acquire {
                 for published in self.seen.remove(&thread).unwrap_or_default() {
                     self.acquire(thread, &published, order.scope);
@@ -307,31 +475,46 @@ impl Clocks {
         }
     }
 
-    fn acquire(&mut self, thread: u32, published: &Published, scope: Scope) {
-        let known = Rc::make_mut(&mut self.known[thread as usize]);
-        if published.block == self.block {
-            known.join(&published.known);
+    /// `fence.proxy` of lanes: what they know and did is ordered before accesses of another proxy.
+    pub fn fence_proxy(&mut self, warp: u32, mask: u32, fence: ProxyFence) {
+        let first = self.warp(warp) * WARP;
+        let clock = self.clock[self.warp(warp)];
+        for lane in lanes(mask) {
+            let known = Rc::make_mut(&mut self.known[first + lane]);
+            known.view.own[first + lane] = clock;
+            known.cross(fence);
+        }
+        self.clock[first / WARP] += 1;
+    }
+
+    /// A thread learns what was published, as far as both scopes reach.
+    fn acquire(&mut self, thread: usize, published: &Published, scope: Scope) {
+        let (own, cta) = (self.first / self.shape.ctas, published.cta);
+        let common = self.common_scope(cta, self.cta());
+        let known = Rc::make_mut(&mut self.known[thread]);
+        if published.scope.min(scope) < common {
             return;
         }
-        if narrower(published.scope, scope) == Scope::Cta {
-            return;
+        match common {
+            Scope::Cta | Scope::Cluster => known.join(&published.known),
+            Scope::Gpu | Scope::Sys => {
+                known.join_from(own, cta / self.shape.ctas, &published.known);
+            }
         }
-        let others = published.known.others.iter();
-        for (&block, clocks) in others.filter(|(block, _)| **block != self.block) {
-            known.join_block(block, clocks);
-        }
-        known.join_block(published.block, &Rc::new(published.known.own.clone()));
     }
 
     /// A strong access of one thread to a location.
     pub fn synchronize(
         &mut self,
         thread: u32,
-        location: (Space, u64),
+        (space, address): (Space, u64),
         order: Order,
         reads: bool,
         writes: bool,
     ) {
+        let location = self.location(space, address);
+        let (warp, lane) = (thread / WARP as u32, thread % WARP as u32);
+        let thread = self.thread(thread);
         if reads && let Some(published) = self.published.get(&location).cloned() {
             if order.acquire {
                 self.acquire(thread, &published, order.scope);
@@ -342,7 +525,7 @@ impl Clocks {
         if !writes {
             return;
         }
-        let (warp, lane) = (thread / WARP as u32, thread % WARP as u32);
+        let old = self.published.remove(&location);
         let offered = if order.release {
             let mut known = self.nothing();
             self.release(warp, 1 << lane, &mut known);
@@ -350,37 +533,39 @@ impl Clocks {
         } else {
             self.fenced.get(&thread).cloned()
         };
-        let old = self.published.remove(&location);
-        let scope = offered.as_ref().map_or(order.scope, |(_, scope)| *scope);
-        let new = match (offered.map(|(known, _)| known), old) {
-            (Some(known), Some(old)) if reads && old.block == self.block => {
-                // An update continues what others released there before.
-                let mut joined = (*known).clone();
-                joined.join(&old.known);
-                Some(Rc::new(joined))
-            }
-            (Some(known), Some(old)) if reads && old.scope == Scope::Device => {
-                let mut joined = (*known).clone();
-                for (&block, clocks) in &old.known.others {
-                    joined.join_block(block, clocks);
-                }
-                joined.join_block(old.block, &Rc::new(old.known.own.clone()));
-                Some(Rc::new(joined))
-            }
-            (Some(known), _) => Some(known),
-            (None, Some(old)) if reads => {
+        let Some((known, scope)) = offered else {
+            // An update leaves what others released there before.
+            if let (true, Some(old)) = (reads, old) {
                 self.published.insert(location, old);
-                None
             }
-            (None, _) => None,
+            return;
         };
-        if let Some(known) = new {
-            let published = Published {
-                block: self.block,
-                scope: narrower(order.scope, scope),
-                known,
-            };
-            self.published.insert(location, published);
+        let known = match old {
+            Some(old) if reads => self.continued(&known, &old),
+            _ => known,
+        };
+        let published = Published {
+            cta: self.cta(),
+            scope: order.scope.min(scope),
+            known,
+        };
+        self.published.insert(location, published);
+    }
+
+    /// What an update releases together with what was released at its location before.
+    fn continued(&self, known: &Rc<Known>, old: &Published) -> Rc<Known> {
+        let common = self.common_scope(old.cta, self.cta());
+        if old.scope < common {
+            return Rc::clone(known);
         }
+        let mut joined = (**known).clone();
+        match common {
+            Scope::Cta | Scope::Cluster => joined.join(&old.known),
+            Scope::Gpu | Scope::Sys => {
+                let own = self.first / self.shape.ctas;
+                joined.join_from(own, old.cta / self.shape.ctas, &old.known);
+            }
+        }
+        Rc::new(joined)
     }
 }

@@ -7,19 +7,21 @@
 //! strong ones, and stores of one value by one instruction): an access is forgotten for a later one that is
 //! ordered after it and subsumes it. What it reports
 //! is a race of the run at hand, whichever order the simulator happened to choose; a race in a
-//! branch that was not taken is not seen. Blocks run one after another while it is on.
+//! branch that was not taken is not seen. Clusters run one after another while it is on, the CTAs of one together.
 
 mod clocks;
 mod shadow;
+#[cfg(test)]
+mod tests;
 
-pub(super) use clocks::Known;
 use clocks::{Clocks, IN_FLIGHT};
-use shadow::{Cell, Lists, Mark, PAGE, Shadow};
+pub(super) use clocks::{Known, Shape};
+use shadow::{Cell, Lists, Mark, PAGE, Shadow, Strength};
 
 use super::touch::Touch;
 use crate::sim::Space;
 use crate::sim::error::{Act, SimError};
-use crate::sim::isa::{BASE, Order, Scope};
+use crate::sim::isa::{BASE, Order, Proxy, ProxyFence};
 use crate::sim::lane::{WARP, Wides, lanes};
 
 /// Pages of global memory that are remembered at most: 2 GiB of marks, for 256 MiB of memory.
@@ -45,9 +47,12 @@ pub(crate) struct Races {
 /// What is remembered of all memory.
 #[derive(Debug, Default)]
 struct Shadows {
-    shared: Shadow,
+    /// Of each CTA of the cluster.
+    shared: Vec<Shadow>,
     /// Objects of global memory by the upper bits of their addresses.
     global: Vec<(u64, Shadow)>,
+    /// The CTA that runs.
+    rank: usize,
     /// The object that was touched last.
     last: usize,
     global_pages: usize,
@@ -67,8 +72,8 @@ pub(super) struct Meeting {
 /// An earlier access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Other {
-    /// Number of its block.
-    pub block: u32,
+    /// Number of its CTA.
+    pub cta: u32,
     /// Its thread.
     pub thread: u32,
     /// Its instruction.
@@ -87,20 +92,30 @@ pub(super) struct Actor {
 }
 
 impl Races {
-    /// For blocks of so many threads.
-    pub fn new(threads: u32) -> Races {
+    /// For clusters of a shape.
+    pub fn new(shape: Shape) -> Races {
+        let shared = (0..shape.ctas).map(|_| Shadow::default());
         Races {
-            clocks: Clocks::new(threads as usize),
-            shadows: Shadows::default(),
+            clocks: Clocks::new(shape),
+            shadows: Shadows {
+                shared: shared.collect(),
+                ..Shadows::default()
+            },
             pairs: Vec::new(),
             found: Vec::new(),
         }
     }
 
-    /// Begins a block; the blocks before it are not forgotten.
-    pub fn start(&mut self, block: u32) {
-        self.clocks.start(block);
-        self.shadows.shared.clear();
+    /// Begins a cluster; the clusters before it are not forgotten.
+    pub fn start(&mut self, cluster: u32) {
+        self.clocks.start(cluster);
+        self.shadows.shared.iter_mut().for_each(Shadow::clear);
+    }
+
+    /// The CTA of this rank in its cluster goes on; what follows is told of its warps and its shared memory.
+    pub fn turn(&mut self, rank: u32) {
+        self.clocks.turn(rank);
+        self.shadows.rank = rank as usize;
     }
 
     /// Compares an access with those before it, and remembers it. `changed` has the lanes that
@@ -111,14 +126,12 @@ impl Races {
             _ => self.clocks.now(actor.warp),
         };
         let order = touch.order;
-        let mark = Mark::new(
-            self.clocks.block(),
-            clock,
-            actor.warp,
-            actor.pc,
-            order.strong,
-            order.scope == Scope::Cta,
-        );
+        let strength = match order.strong {
+            true => Strength::Strong(order.scope),
+            false => Strength::Weak(touch.proxy),
+        };
+        let cta = self.clocks.cta();
+        let mark = Mark::new(cta, clock, actor.warp, actor.pc, strength);
         let writes = match touch.act {
             Act::Write | Act::Update | Act::CopyWrite => true,
             // Arrivals and waits may meet each other, but not the making of the object.
@@ -135,11 +148,16 @@ impl Races {
             let thread = actor.warp * WARP as u32 + lane as u32;
             let changed = touch.changed >> lane & 1 == 1;
             let bytes = u64::from(touch.bytes) / cells.len().max(1) as u64;
-            let clocks = &self.clocks;
+            let access = Access {
+                clocks: &self.clocks,
+                mark,
+                thread,
+                space: touch.space,
+            };
             for (i, cell) in cells.iter_mut().enumerate() {
                 let met = match writes {
-                    true => meet_write(cell, lists, clocks, mark, thread, changed),
-                    false => meet_read(cell, lists, clocks, mark, thread),
+                    true => access.write(cell, lists, changed),
+                    false => access.read(cell, lists),
                 };
                 if let Some((other, reads)) = met {
                     let lane_of = other.lanes.trailing_zeros();
@@ -147,7 +165,7 @@ impl Races {
                         lane: lane as u32,
                         address: address + i as u64 * bytes,
                         other: Other {
-                            block: other.block,
+                            cta: other.cta,
                             thread: other.warp() * WARP as u32 + lane_of,
                             pc: other.pc(),
                             reads,
@@ -181,16 +199,18 @@ impl Races {
         self.clocks.now(warp)
     }
 
-    /// Copies of lanes have arrived, and were waited for; they count as done at the clock.
+    /// Accesses in flight of lanes are complete, and were waited for; they count as done at the clock.
     pub fn settle(
         &mut self,
         (space, addresses, bytes): (Space, &Wides, u32),
+        proxy: Proxy,
         mask: u32,
         actor: Actor,
         clock: u32,
     ) {
-        let block = self.clocks.block();
-        let flying = Mark::new(block, IN_FLIGHT, actor.warp, actor.pc, false, false);
+        let cta = self.clocks.cta();
+        let weak = Strength::Weak(proxy);
+        let flying = Mark::new(cta, IN_FLIGHT, actor.warp, actor.pc, weak);
         for lane in lanes(mask) {
             if let Some((shadow, at)) = self.shadows.find(space, addresses[lane]) {
                 let (cells, lists) = shadow.cells(at, bytes);
@@ -252,6 +272,11 @@ impl Races {
         self.clocks.exit(warp, mask);
     }
 
+    /// `fence.proxy`.
+    pub fn fence_proxy(&mut self, warp: u32, mask: u32, fence: ProxyFence) {
+        self.clocks.fence_proxy(warp, mask, fence);
+    }
+
     /// `fence`, `membar`.
     pub fn fence(&mut self, warp: u32, mask: u32, order: Order) {
         self.clocks.fence(warp, mask, order);
@@ -264,7 +289,7 @@ impl Shadows {
     #[inline]
     fn find(&mut self, space: Space, address: u64) -> Option<(&mut Shadow, u64)> {
         if space == Space::Shared {
-            return Some((&mut self.shared, address.wrapping_sub(BASE)));
+            return Some((&mut self.shared[self.rank], address.wrapping_sub(BASE)));
         }
         let key = address >> OBJECT_BITS;
         if self
@@ -290,83 +315,85 @@ impl Shadows {
     }
 }
 
-#[inline]
-fn races(clocks: &Clocks, earlier: &Mark, mark: &Mark, thread: u32) -> bool {
-    earlier.lanes != 0 && !earlier.morally_strong_with(mark) && !clocks.is_before(earlier, thread)
-}
-
-/// The lanes of an earlier access that a new one, by one thread, does not subsume.
-#[inline]
-fn not_subsumed(clocks: &Clocks, earlier: &Mark, mark: &Mark, thread: u32) -> u32 {
-    if !mark.subsumes(earlier) {
-        earlier.lanes
-    } else if clocks.is_before(earlier, thread) {
-        0
-    } else if earlier.is_done_by_the_warp_of(mark) {
-        // Of the lanes of a warp, the thread itself.
-        earlier.lanes & !mark.lanes
-    } else {
-        earlier.lanes
-    }
-}
-
-/// Compares a read with the writes before it. Gives the other access, and whether that reads.
-#[inline]
-fn meet_read(
-    cell: &mut Cell,
-    lists: &mut Lists,
-    clocks: &Clocks,
+/// A new access by one thread.
+struct Access<'c> {
+    clocks: &'c Clocks,
     mark: Mark,
     thread: u32,
-) -> Option<(Mark, bool)> {
-    let mut writes = cell.writes(lists).iter();
-    if let Some(write) = writes.find(|write| races(clocks, write, &mark, thread)) {
-        return Some((unordered_part(*write, clocks, thread), false));
-    }
-    cell.add_read(mark, lists, |earlier| {
-        not_subsumed(clocks, earlier, &mark, thread)
-    });
-    None
+    space: Space,
 }
 
-/// Compares a write with the writes and the reads before it.
-#[inline]
-fn meet_write(
-    cell: &mut Cell,
-    lists: &mut Lists,
-    clocks: &Clocks,
-    mark: Mark,
-    thread: u32,
-    changed: bool,
-) -> Option<(Mark, bool)> {
-    // Several threads may store one value with one instruction, as to set a flag.
-    let mut strong_or_same = !mark.is_weak();
-    for write in cell.writes(lists) {
-        let same = !changed && write.pc() == mark.pc();
-        strong_or_same |= same;
-        if !same && races(clocks, write, &mark, thread) {
-            return Some((unordered_part(*write, clocks, thread), false));
+impl Access<'_> {
+    #[inline]
+    fn is_after(&self, earlier: &Mark) -> bool {
+        let (space, thread) = (self.space, self.thread);
+        self.clocks.is_before(earlier, &self.mark, space, thread)
+    }
+
+    #[inline]
+    fn races_with(&self, earlier: &Mark) -> bool {
+        earlier.lanes != 0
+            && !self.clocks.are_morally_strong(earlier, &self.mark)
+            && !self.is_after(earlier)
+    }
+
+    /// The lanes of an earlier access that this one does not subsume.
+    #[inline]
+    fn not_subsumed(&self, earlier: &Mark) -> u32 {
+        if !self.mark.subsumes(earlier) {
+            earlier.lanes
+        } else if self.is_after(earlier) {
+            0
+        } else if earlier.is_done_by_the_warp_of(&self.mark) {
+            // Of the lanes of a warp, the thread itself.
+            earlier.lanes & !self.mark.lanes
+        } else {
+            earlier.lanes
         }
     }
-    let mut reads = cell.reads(lists).iter();
-    if let Some(read) = reads.find(|read| races(clocks, read, &mark, thread)) {
-        return Some((unordered_part(*read, clocks, thread), true));
-    }
-    match strong_or_same {
-        // Everything comes before it, or it had raced.
-        false => cell.overwrite(mark, lists),
-        true => cell.add_write(mark, lists, |earlier| {
-            not_subsumed(clocks, earlier, &mark, thread)
-        }),
-    }
-    None
-}
 
-/// Of several lanes, one that is not ordered before the thread.
-fn unordered_part(mark: Mark, clocks: &Clocks, thread: u32) -> Mark {
-    let single = lanes(mark.lanes).map(|lane| mark.of(lane as u32));
-    let mut unordered = single.filter(|mark| !clocks.is_before(mark, thread));
-    unordered.next().unwrap_or(mark)
+    /// Compares a read with the writes before it. Gives the other access, and whether that reads.
+    #[inline]
+    fn read(&self, cell: &mut Cell, lists: &mut Lists) -> Option<(Mark, bool)> {
+        let mut writes = cell.writes(lists).iter();
+        if let Some(write) = writes.find(|write| self.races_with(write)) {
+            return Some((self.unordered_part(*write), false));
+        }
+        cell.add_read(self.mark, lists, |earlier| self.not_subsumed(earlier));
+        None
+    }
+
+    /// Compares a write with the writes and the reads before it; `changed` where it writes another value than
+    /// was there.
+    #[inline]
+    fn write(&self, cell: &mut Cell, lists: &mut Lists, changed: bool) -> Option<(Mark, bool)> {
+        // Several threads may store one value with one instruction, as to set a flag.
+        let mut strong_or_same = !self.mark.is_weak();
+        for write in cell.writes(lists) {
+            let same = !changed && write.pc() == self.mark.pc();
+            strong_or_same |= same;
+            if !same && self.races_with(write) {
+                return Some((self.unordered_part(*write), false));
+            }
+        }
+        let mut reads = cell.reads(lists).iter();
+        if let Some(read) = reads.find(|read| self.races_with(read)) {
+            return Some((self.unordered_part(*read), true));
+        }
+        match strong_or_same {
+            // Everything comes before it, or it had raced.
+            false => cell.overwrite(self.mark, lists),
+            true => cell.add_write(self.mark, lists, |earlier| self.not_subsumed(earlier)),
+        }
+        None
+    }
+
+    /// Of several lanes, one that is not ordered before the thread.
+    fn unordered_part(&self, mark: Mark) -> Mark {
+        let single = lanes(mark.lanes).map(|lane| mark.of(lane as u32));
+        let mut unordered = single.filter(|mark| !self.is_after(mark));
+        unordered.next().unwrap_or(mark)
+    }
 }
 
 const _: () = assert!(PAGE.is_multiple_of(32), "no access crosses a page");

@@ -4,10 +4,11 @@
 //! for every four bytes, and for every two or every one from the first access on that needs it.
 
 use super::clocks::IN_FLIGHT;
+use crate::sim::isa::{Proxy, Scope};
 
 /// Bytes of memory that a page is about.
 pub(super) const PAGE: u64 = 1024;
-/// Block number of a mark that stands for a list of marks.
+/// CTA number of a mark that stands for a list of marks.
 const LIST: u32 = u32::MAX;
 /// Marks of a set at most; when more come, the oldest is forgotten.
 const MOST_MARKS: usize = 64;
@@ -15,32 +16,58 @@ const MOST_MARKS: usize = 64;
 /// An access: lanes of a warp that made it with one instruction at one clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark {
-    pub block: u32,
+    /// Number of the CTA.
+    pub cta: u32,
     pub clock: u32,
     /// None, when there is no access.
     pub lanes: u32,
-    /// Instruction, warp and flags in 24, 5 and 3 bits.
+    /// Instruction, warp and strength in 24, 5 and 3 bits.
     at: u32,
 }
 
-const STRONG: u32 = 1;
-const IN_CTA: u32 = 2;
+/// What of an access, beside its place, decides with which others it needs an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Strength {
+    /// A weak access through a proxy.
+    Weak(Proxy),
+    /// A strong one, which is always generic, with its scope.
+    Strong(Scope),
+}
+
+/// Codes of [`Strength`]: the strong ones lie between the generic weak one and the other proxies.
+const GENERIC: u32 = 0;
+const SCOPES: [Scope; 4] = [Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys];
+const ASYNC: u32 = 5;
+const TENSOR_MAP: u32 = 6;
+
+impl Strength {
+    fn code(self) -> u32 {
+        match self {
+            Strength::Weak(Proxy::Generic) => GENERIC,
+            Strength::Strong(Scope::Cta) => 1,
+            Strength::Strong(Scope::Cluster) => 2,
+            Strength::Strong(Scope::Gpu) => 3,
+            Strength::Strong(Scope::Sys) => 4,
+            Strength::Weak(Proxy::Async) => ASYNC,
+            Strength::Weak(Proxy::TensorMap) => TENSOR_MAP,
+        }
+    }
+}
 
 impl Mark {
     const NONE: Mark = Mark {
-        block: 0,
+        cta: 0,
         clock: 0,
         lanes: 0,
         at: 0,
     };
 
-    pub fn new(block: u32, clock: u32, warp: u32, pc: u32, strong: bool, in_cta: bool) -> Mark {
-        let flags = if strong { STRONG } else { 0 } | if in_cta { IN_CTA } else { 0 };
+    pub fn new(cta: u32, clock: u32, warp: u32, pc: u32, strength: Strength) -> Mark {
         Mark {
-            block,
+            cta,
             clock,
             lanes: 0,
-            at: pc << 8 | warp << 3 | flags,
+            at: pc << 8 | warp << 3 | strength.code(),
         }
     }
 
@@ -63,36 +90,55 @@ impl Mark {
         self.at >> 8
     }
 
-    /// Whether two accesses are morally strong (PTX ISA 8.7.1), so that they need no order.
+    fn code(&self) -> u32 {
+        self.at & 7
+    }
+
+    /// The scope of a strong access.
     #[inline]
-    pub fn morally_strong_with(&self, other: &Mark) -> bool {
-        self.at & other.at & STRONG != 0
-            && (self.block == other.block || (self.at | other.at) & IN_CTA == 0)
+    pub fn scope(&self) -> Option<Scope> {
+        SCOPES.get(self.code().wrapping_sub(1) as usize).copied()
+    }
+
+    /// The proxy through which memory is accessed.
+    #[inline]
+    pub fn proxy(&self) -> Proxy {
+        match self.code() {
+            ASYNC => Proxy::Async,
+            TENSOR_MAP => Proxy::TensorMap,
+            _ => Proxy::Generic,
+        }
     }
 
     /// Whether this access, if it is ordered after the other one, subsumes it: whatever races with the other
     /// one, and is not ordered with it, races with this one too. So it is no stronger.
     #[inline]
     pub fn subsumes(&self, other: &Mark) -> bool {
-        self.is_weak() || (!other.is_weak() && other.at & IN_CTA <= self.at & IN_CTA)
+        match (self.scope(), other.scope()) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(own), Some(other)) => own <= other,
+        }
     }
 
     /// Whether it is morally strong with no other access.
     #[inline]
     pub fn is_weak(&self) -> bool {
-        self.at & STRONG == 0
+        self.scope().is_none()
     }
 
-    /// Whether this access is of the warp of another one, and complete, so that the lanes of both come after it.
+    /// Whether this access is of the warp and the proxy of another one, and complete: a lane of both has made
+    /// this one before the other.
     #[inline]
     pub fn is_done_by_the_warp_of(&self, other: &Mark) -> bool {
-        self.block == other.block && self.warp() == other.warp() && self.clock != IN_FLIGHT
+        (self.cta, self.warp(), self.proxy()) == (other.cta, other.warp(), other.proxy())
+            && self.clock != IN_FLIGHT
     }
 
     /// Whether both are of one instruction of one warp at one time.
     #[inline]
     fn is_like(&self, other: &Mark) -> bool {
-        (self.block, self.clock, self.at) == (other.block, other.clock, other.at)
+        (self.cta, self.clock, self.at) == (other.cta, other.clock, other.at)
     }
 }
 
@@ -204,7 +250,7 @@ impl Lists {
             }
         };
         Marks(Mark {
-            block: LIST,
+            cta: LIST,
             lanes: index,
             ..Mark::NONE
         })
@@ -212,7 +258,7 @@ impl Lists {
 
     /// A copy of a set.
     fn twin(&mut self, marks: Marks) -> Marks {
-        match marks.0.block {
+        match marks.0.cta {
             LIST => self.add(self.lists[marks.0.lanes as usize].clone()),
             _ => marks,
         }
@@ -225,7 +271,7 @@ impl Marks {
     #[inline]
     fn get<'m>(&'m self, lists: &'m Lists) -> &'m [Mark] {
         match self.0 {
-            Mark { block: LIST, .. } => &lists.lists[self.0.lanes as usize],
+            Mark { cta: LIST, .. } => &lists.lists[self.0.lanes as usize],
             Mark { lanes: 0, .. } => &[],
             _ => std::slice::from_ref(&self.0),
         }
@@ -234,7 +280,7 @@ impl Marks {
     /// Makes this mark the only one.
     #[inline]
     fn set(&mut self, mark: Mark, lists: &mut Lists) {
-        if self.0.block == LIST {
+        if self.0.cta == LIST {
             lists.free.push(self.0.lanes);
         }
         self.0 = mark;
@@ -243,7 +289,7 @@ impl Marks {
     /// Keeps of each mark the lanes that `kept` gives.
     #[inline]
     fn retain(&mut self, lists: &mut Lists, kept: impl Fn(&Mark) -> u32) {
-        if self.0.block != LIST {
+        if self.0.cta != LIST {
             if self.0.lanes != 0 {
                 self.0.lanes = kept(&self.0);
             }
@@ -262,7 +308,7 @@ impl Marks {
     /// Adds a mark, and keeps of the others the lanes that `kept` gives.
     #[inline]
     fn insert(&mut self, mark: Mark, lists: &mut Lists, kept: impl Fn(&Mark) -> u32) {
-        if self.0.block != LIST {
+        if self.0.cta != LIST {
             if self.0.is_like(&mark) {
                 self.0.lanes |= mark.lanes;
                 return;
@@ -295,7 +341,7 @@ impl Marks {
     /// A copy of one lane that was in flight, whose marks carry `flying`, has arrived at `clock`.
     fn settle(&mut self, flying: Mark, clock: u32, lists: &mut Lists) {
         let marks = match self.0 {
-            Mark { block: LIST, .. } => &mut lists.lists[self.0.lanes as usize][..],
+            Mark { cta: LIST, .. } => &mut lists.lists[self.0.lanes as usize][..],
             _ => std::slice::from_mut(&mut self.0),
         };
         let Some(mark) = marks.iter_mut().find(|mark| mark.is_like(&flying)) else {
@@ -370,20 +416,31 @@ mod tests {
     fn mark(clock: u32, lanes: u32) -> Mark {
         Mark {
             lanes,
-            ..Mark::new(3, clock, 1, 77, false, false)
+            ..Mark::new(3, clock, 1, 77, Strength::Weak(Proxy::Generic))
         }
     }
 
+    const ALL: [Strength; 7] = [
+        Strength::Weak(Proxy::Generic),
+        Strength::Strong(Scope::Cta),
+        Strength::Strong(Scope::Cluster),
+        Strength::Strong(Scope::Gpu),
+        Strength::Strong(Scope::Sys),
+        Strength::Weak(Proxy::Async),
+        Strength::Weak(Proxy::TensorMap),
+    ];
+
     #[test]
-    fn a_mark_holds_instruction_and_warp() {
-        let mark = Mark::new(0, 1, 31, (1 << 24) - 1, true, true);
-        assert_eq!((mark.pc(), mark.warp()), ((1 << 24) - 1, 31));
-        let wide = Mark::new(1, 1, 0, 0, true, false);
-        assert!(
-            !mark.morally_strong_with(&wide),
-            "another block, and one of them in its CTA alone"
-        );
-        assert!(wide.morally_strong_with(&wide));
+    fn a_mark_holds_instruction_warp_and_strength() {
+        for strength in ALL {
+            let mark = Mark::new(0, 1, 31, (1 << 24) - 1, strength);
+            assert_eq!((mark.pc(), mark.warp()), ((1 << 24) - 1, 31));
+            let found = match mark.scope() {
+                Some(scope) => Strength::Strong(scope),
+                None => Strength::Weak(mark.proxy()),
+            };
+            assert_eq!(found, strength);
+        }
     }
 
     #[test]
@@ -446,15 +503,17 @@ mod tests {
 
     #[test]
     fn an_access_subsumes_none_that_is_weaker() {
-        let weak = Mark::new(0, 1, 0, 0, false, false);
-        let cta = Mark::new(0, 1, 0, 0, true, true);
-        let device = Mark::new(0, 1, 0, 0, true, false);
-        for (rank, one) in [weak, cta, device].iter().enumerate() {
-            for (other_rank, other) in [weak, cta, device].iter().enumerate() {
+        let rank = |strength| match strength {
+            Strength::Weak(_) => 0,
+            Strength::Strong(scope) => 1 + scope as u32,
+        };
+        for one in ALL {
+            for other in ALL {
+                let [a, b] = [one, other].map(|strength| Mark::new(0, 1, 0, 0, strength));
                 assert_eq!(
-                    one.subsumes(other),
-                    rank <= other_rank,
-                    "{rank} {other_rank}"
+                    a.subsumes(&b),
+                    rank(one) <= rank(other),
+                    "{one:?} {other:?}"
                 );
             }
         }
