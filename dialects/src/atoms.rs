@@ -6,7 +6,7 @@
 //! CuTe's `Copy_Traits` and `MMA_Traits`.
 use crate::elem::Elem;
 use crate::hints::Hints;
-use crate::target::Target;
+use crate::target::{Feature, Target};
 use cutec_layout::Layout;
 use std::fmt;
 use thiserror::Error;
@@ -145,7 +145,7 @@ pub enum AtomError {
     #[error("{atom} needs {needs}; the target is {target}")]
     Target {
         atom: String,
-        needs: &'static str,
+        needs: String,
         target: &'static str,
     },
 }
@@ -260,6 +260,18 @@ fn table(text: &str) -> Layout {
     cutec_layout::text::parse_layout(text).expect("a layout of the tables above")
 }
 
+/// Checks that a target has what an atom needs.
+fn needs(atom: &impl fmt::Display, feature: Feature, target: &Target) -> Result<(), AtomError> {
+    match target.has(feature) {
+        true => Ok(()),
+        false => Err(AtomError::Target {
+            atom: atom.to_string(),
+            needs: feature.targets(),
+            target: target.name,
+        }),
+    }
+}
+
 impl CopyAtom {
     /// Checks that the instruction exists.
     pub fn verify(&self) -> Result<(), AtomError> {
@@ -321,12 +333,8 @@ impl CopyAtom {
     /// Checks that the target has the instruction.
     pub fn legal_on(&self, target: &Target) -> Result<(), AtomError> {
         match self.op {
-            CopyOp::Async { .. } if !target.has_cp_async => Err(AtomError::Target {
-                atom: self.to_string(),
-                needs: "sm_80 or later",
-                target: target.name,
-            }),
-            _ => Ok(()),
+            CopyOp::Async { .. } => needs(self, Feature::CpAsync, target),
+            CopyOp::Universal { .. } | CopyOp::Ldsm { .. } => Ok(()),
         }
     }
 
@@ -455,15 +463,10 @@ impl MmaAtom {
 
     /// Checks that the target has the instruction.
     pub fn legal_on(&self, target: &Target) -> Result<(), AtomError> {
-        let fp8 = matches!(self.a, Elem::F8E4M3 | Elem::F8E5M2);
-        if fp8 && !target.has_fp8 {
-            return Err(AtomError::Target {
-                atom: self.to_string(),
-                needs: "sm_89 or later",
-                target: target.name,
-            });
+        match self.a {
+            Elem::F8E4M3 | Elem::F8E5M2 => needs(self, Feature::Fp8, target),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Thread-value layouts; of an atom that [`MmaAtom::verify`] accepts.

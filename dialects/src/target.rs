@@ -8,6 +8,90 @@ pub const WIDEST_ACCESS: i64 = 16;
 /// Numbers of threads that a block can have (CUDA C++ Programming Guide, "Compute Capabilities").
 pub const BLOCK_SIZES: RangeInclusive<i64> = 1..=1024;
 
+/// Instructions that not every target has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Feature {
+    /// `cp.async` (PTX ISA, "Non-bulk copy": sm_80).
+    CpAsync,
+    /// `mbarrier` (PTX ISA, "mbarrier": sm_80).
+    Mbarrier,
+    /// `mma.sync` of f8 operands, and conversions of f8 (PTX ISA: sm_89).
+    Fp8,
+    /// `atom` and `red` of bf16 (PTX ISA, "red": sm_90).
+    Bf16Atomics,
+    /// Clusters of CTAs, distributed shared memory included (PTX ISA, "barrier.cluster": sm_90).
+    Clusters,
+    /// Bulk copies by tensor maps (PTX ISA, "cp.async.bulk.tensor": sm_90).
+    Tma,
+    /// `wgmma` (PTX ISA, "Asynchronous warpgroup-level matrix instructions": sm_90a).
+    Wgmma,
+    /// `setmaxnreg` (PTX ISA, "setmaxnreg": sm_90a).
+    Setmaxnreg,
+}
+
+impl Feature {
+    /// Every feature.
+    pub const ALL: [Feature; 8] = [
+        Feature::CpAsync,
+        Feature::Mbarrier,
+        Feature::Fp8,
+        Feature::Bf16Atomics,
+        Feature::Clusters,
+        Feature::Tma,
+        Feature::Wgmma,
+        Feature::Setmaxnreg,
+    ];
+
+    /// What it is called in the language: `target.has(cp_async)`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Feature::CpAsync => "cp_async",
+            Feature::Mbarrier => "mbarrier",
+            Feature::Fp8 => "fp8",
+            Feature::Bf16Atomics => "bf16_atomics",
+            Feature::Clusters => "clusters",
+            Feature::Tma => "tma",
+            Feature::Wgmma => "wgmma",
+            Feature::Setmaxnreg => "setmaxnreg",
+        }
+    }
+
+    /// The feature of a name.
+    pub fn find(name: &str) -> Option<Feature> {
+        Feature::ALL
+            .into_iter()
+            .find(|feature| feature.name() == name)
+    }
+
+    /// The targets that have it, for a message: `sm_89 or later`, or a list where later ones lack it.
+    pub fn targets(self) -> String {
+        let having: Vec<&Target> = TARGETS.iter().filter(|target| target.has(self)).collect();
+        let first = TARGETS.iter().position(|target| target.has(self));
+        match (first, having.as_slice()) {
+            (Some(first), [oldest, _, ..]) if TARGETS.len() - first == having.len() => {
+                format!("{} or later", oldest.name)
+            }
+            _ => {
+                let names: Vec<&str> = having.iter().map(|target| target.name).collect();
+                names.join(", ")
+            }
+        }
+    }
+}
+
+/// What targets of a generation have.
+const AMPERE: &[Feature] = &[Feature::CpAsync, Feature::Mbarrier];
+const ADA: &[Feature] = &[Feature::CpAsync, Feature::Mbarrier, Feature::Fp8];
+const HOPPER: &[Feature] = &[
+    Feature::CpAsync,
+    Feature::Mbarrier,
+    Feature::Fp8,
+    Feature::Bf16Atomics,
+    Feature::Clusters,
+    Feature::Tma,
+];
+const HOPPER_A: &[Feature] = &Feature::ALL;
+
 /// A GPU architecture that cutec compiles for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -19,12 +103,8 @@ pub struct Target {
     pub ptx_isa: u32,
     /// Largest dynamic shared memory of a CTA in bytes (CUDA C++ Programming Guide, "Compute Capabilities").
     pub max_smem: u32,
-    /// `cp.async` (PTX ISA, "Non-bulk copy": sm_80).
-    pub has_cp_async: bool,
-    /// `mma.sync` of f8 operands, and conversions of f8 (PTX ISA: sm_89).
-    pub has_fp8: bool,
-    /// `atom` and `red` of bf16 (PTX ISA, "red": sm_90).
-    pub has_bf16_atomics: bool,
+    /// The instructions that it has, of those that not every target has.
+    pub features: &'static [Feature],
 }
 
 /// Every target, oldest first.
@@ -34,54 +114,42 @@ pub const TARGETS: [Target; 6] = [
         sm: 80,
         ptx_isa: 83,
         max_smem: 163 * 1024,
-        has_cp_async: true,
-        has_fp8: false,
-        has_bf16_atomics: false,
+        features: AMPERE,
     },
     Target {
         name: "sm_86",
         sm: 86,
         ptx_isa: 83,
         max_smem: 99 * 1024,
-        has_cp_async: true,
-        has_fp8: false,
-        has_bf16_atomics: false,
+        features: AMPERE,
     },
     Target {
         name: "sm_87",
         sm: 87,
         ptx_isa: 83,
         max_smem: 163 * 1024,
-        has_cp_async: true,
-        has_fp8: false,
-        has_bf16_atomics: false,
+        features: AMPERE,
     },
     Target {
         name: "sm_89",
         sm: 89,
         ptx_isa: 84,
         max_smem: 99 * 1024,
-        has_cp_async: true,
-        has_fp8: true,
-        has_bf16_atomics: false,
+        features: ADA,
     },
     Target {
         name: "sm_90",
         sm: 90,
         ptx_isa: 84,
         max_smem: 227 * 1024,
-        has_cp_async: true,
-        has_fp8: true,
-        has_bf16_atomics: true,
+        features: HOPPER,
     },
     Target {
         name: "sm_90a",
         sm: 90,
         ptx_isa: 84,
         max_smem: 227 * 1024,
-        has_cp_async: true,
-        has_fp8: true,
-        has_bf16_atomics: true,
+        features: HOPPER_A,
     },
 ];
 
@@ -102,6 +170,11 @@ impl Target {
             .ok_or_else(|| UnknownTarget { name: name.into() })
     }
 
+    /// Whether it has the instructions of a feature.
+    pub fn has(&self, feature: Feature) -> bool {
+        self.features.contains(&feature)
+    }
+
     /// LLVM's feature string: the PTX ISA version.
     pub fn features(&self) -> String {
         format!("+ptx{}", self.ptx_isa)
@@ -111,6 +184,16 @@ impl Target {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn features_name_the_targets_that_have_them() {
+        assert_eq!(Feature::CpAsync.targets(), "sm_80 or later");
+        assert_eq!(Feature::Fp8.targets(), "sm_89 or later");
+        assert_eq!(Feature::Wgmma.targets(), "sm_90a");
+        for feature in Feature::ALL {
+            assert_eq!(Feature::find(feature.name()), Some(feature));
+        }
+    }
 
     #[test]
     fn an_unknown_target_lists_the_known_ones() {

@@ -185,3 +185,31 @@ fn a_program_makes_its_kernels_and_keeps_them() {
         1
     );
 }
+
+/// Defaults of an example suit every target: shared memory for one, which some have less of.
+#[test]
+fn every_example_compiles_for_every_target() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+    let files = std::fs::read_dir(examples).expect("the examples are there");
+    let files = files.map(|file| file.expect("an entry").path());
+    let files: Vec<_> = files
+        .filter(|file| file.extension() == Some(OsStr::new("cute")))
+        .collect();
+    assert!(files.len() > 20, "{files:?}");
+    // Of targets with the same instructions, the one with the least shared memory.
+    for target in ["sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"] {
+        for file in &files {
+            let output = Command::new(program("cutec"))
+                .arg(file)
+                .args(["--arch", target, "-o", "-"])
+                .output()
+                .expect("cutec runs");
+            let message = String::from_utf8_lossy(&output.stderr);
+            let spills = message.contains("E0902");
+            assert!(
+                output.status.success() && !spills,
+                "{target} {file:?}: {message}"
+            );
+        }
+    }
+}

@@ -70,6 +70,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             _ => (callee, &[]),
         };
         match &*target.kind {
+            ExprKind::Field { base, name } if &*name.node == "has" && self.is_target(base) => {
+                self.target_has(args, span)
+            }
             ExprKind::Field { base, name } => {
                 let receiver = self.expr(base);
                 let call = self.arguments(name.node.clone(), name.span, span, generics, args);

@@ -334,6 +334,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 
     fn field(&mut self, base: &'a Expr, name: &Arc<str>, span: Span) -> Result<Value<'c, 'a>> {
+        if self.is_target(base) {
+            return self.target_field(name, span);
+        }
         let value = self.expr(base)?;
         match &value {
             Value::Register(register) => self.register(*register, name, span),

@@ -39,6 +39,7 @@ mod problem;
 mod rounding;
 mod signature;
 mod stmt;
+mod target;
 mod tiles;
 mod values;
 mod vectors;

@@ -7,6 +7,7 @@ use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
+use cutec_dialects::target::Feature;
 
 /// Two neighbouring numbers.
 type Pair<'c> = [IrValue<'c>; 2];
@@ -84,7 +85,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     fn needs_f8(&mut self, elem: Elem, span: Span) -> Result<()> {
         let target = self.options.target;
-        if target.has_fp8 {
+        if target.has(Feature::Fp8) {
             return Ok(());
         }
         let name = elem_name(elem);

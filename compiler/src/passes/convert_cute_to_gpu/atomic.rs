@@ -6,7 +6,7 @@ use super::memory::coordinate;
 use cutec_dialects::builder::{Insertion, IrValue, argument_of, region_with_block, result_of};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::semantics::{AtomicKind, SemError, element_offset};
-use cutec_dialects::target::Target;
+use cutec_dialects::target::{Feature, Target};
 use cutec_dialects::value::{Val, View};
 
 /// `monotonic` of LLVM's atomic orderings.
@@ -228,7 +228,7 @@ fn is_one_instruction(kind: AtomicKind, elem: Elem, target: &Target) -> bool {
 fn reduction(kind: AtomicKind, elem: Elem, target: &Target) -> Option<&'static str> {
     Some(match (kind, elem) {
         (AtomicKind::Add, Elem::F16) => "add.noftz.f16",
-        (AtomicKind::Add, Elem::BF16) if target.has_bf16_atomics => "add.noftz.bf16",
+        (AtomicKind::Add, Elem::BF16) if target.has(Feature::Bf16Atomics) => "add.noftz.bf16",
         (AtomicKind::Add, Elem::F32) => "add.f32",
         (AtomicKind::Add, Elem::F64) => "add.f64",
         (AtomicKind::Add, Elem::I32) => "add.s32",

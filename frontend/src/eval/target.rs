@@ -1,0 +1,96 @@
+//! `target`: what is compiled for, as compile-time values.
+//!
+//! `target.name`, `target.sm` and `target.smem` are constants; `target.has(name)` asks for a feature of
+//! [`Feature::ALL`] or for an atom by its name, which is not evaluated. A variable, constant or function named
+//! `target` hides it.
+use super::values::Value;
+use super::{Evaluator, Result};
+use crate::ast::{Arg, Expr, ExprKind};
+use crate::diagnostics::{Diagnostic, codes};
+use crate::parser::words::closest;
+use crate::source::Span;
+use cutec_dialects::atom_names::{self, Atom};
+use cutec_dialects::target::Feature;
+
+/// What it is called.
+const NAME: &str = "target";
+const FIELDS: [&str; 3] = ["name", "sm", "smem"];
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    /// Whether an expression is the built-in `target`.
+    pub(super) fn is_target(&mut self, expr: &Expr) -> bool {
+        let ExprKind::Name(name) = &*expr.kind else {
+            return false;
+        };
+        &**name == NAME && self.lookup(name).is_none() && !self.items.contains_key(NAME)
+    }
+
+    /// `target.field`.
+    pub(super) fn target_field(&mut self, field: &str, span: Span) -> Result<Value<'c, 'a>> {
+        let target = self.options.target;
+        match field {
+            "name" => Ok(Value::Str(target.name.into())),
+            "sm" => Ok(Value::Int(i64::from(target.sm))),
+            "smem" => Ok(Value::Int(i64::from(target.max_smem))),
+            _ => {
+                let message = format!("`{NAME}` has no field `{field}`");
+                let label = "no such field";
+                let diagnostic = Diagnostic::error(codes::UNKNOWN_NAME, span, message, label);
+                let help = match field {
+                    "has" => "it is called with a name: `target.has(cp_async)`".into(),
+                    _ => format!("there are `{}`, and `has(…)`", FIELDS.join("`, `")),
+                };
+                Err(self.report(diagnostic.with_help(help)))
+            }
+        }
+    }
+
+    /// `target.has(name)`.
+    pub(super) fn target_has(&mut self, args: &'a [Arg], span: Span) -> Result<Value<'c, 'a>> {
+        let named = match args {
+            [arg] if arg.name.is_none() => match &*arg.value.kind {
+                ExprKind::Name(name) => Some((&**name, arg.value.span)),
+                _ => None,
+            },
+            _ => None,
+        };
+        let Some((name, span)) = named else {
+            let message = "`target.has` takes the name of a feature or of an atom";
+            let diagnostic = Diagnostic::error(
+                codes::WRONG_ARGUMENTS,
+                span,
+                message,
+                "expected one name, as in `target.has(cp_async)`",
+            );
+            return Err(self.report(diagnostic.with_help(features())));
+        };
+        let target = self.options.target;
+        if let Some(feature) = Feature::find(name) {
+            return Ok(Value::Bool(target.has(feature)));
+        }
+        let legal = match atom_names::find(name) {
+            Some(Atom::Copy(atom)) => atom.legal_on(&target),
+            Some(Atom::Mma(atom)) => atom.legal_on(&target),
+            None => {
+                let message = format!("no feature or atom is named `{name}`");
+                let label = "unknown feature";
+                let diagnostic = Diagnostic::error(codes::UNKNOWN_NAME, span, message, label);
+                let known = Feature::ALL.map(Feature::name);
+                let help = match closest(name, known.into_iter()) {
+                    Some(near) => format!("did you mean `{near}`? {}", features()),
+                    None => features(),
+                };
+                return Err(self.report(diagnostic.with_help(help)));
+            }
+        };
+        Ok(Value::Bool(legal.is_ok()))
+    }
+}
+
+fn features() -> String {
+    let names = Feature::ALL.map(Feature::name);
+    format!(
+        "features are {}; atoms have names such as `sm80_16x8x16_f32f16f16f32`",
+        names.join(", ")
+    )
+}
