@@ -322,7 +322,7 @@ fn scalar((extent, stride): (&Int, &Int)) -> Box<Layout> {
     Box::new(Layout::scalar(extent.clone(), stride.clone()))
 }
 
-/// The step is a multiple of the extent, or less than it.
+/// The step is a multiple of the extent, or less than it; an extent that is a multiple of the step is one or the other.
 pub(super) fn step_fits(shape: &Int, step: &Int) -> Condition {
     let whole = Condition::Divides {
         divisor: shape.clone(),
@@ -332,5 +332,10 @@ pub(super) fn step_fits(shape: &Int, step: &Int) -> Condition {
         left: step.add(&Int::ONE),
         right: shape.clone(),
     };
-    Condition::Either(Box::new(whole), Box::new(inside))
+    let multiple = Condition::Divides {
+        divisor: step.clone(),
+        value: shape.clone(),
+    };
+    let by_size = Condition::Either(Box::new(whole), Box::new(inside));
+    Condition::Either(Box::new(by_size), Box::new(multiple))
 }
