@@ -130,6 +130,12 @@ def Tile_ConvertLayoutOp : Tile_Op<"convert_layout", [Pure]> {
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
 }
+def Tile_SliceOp : Tile_Op<"slice", [Pure]> {
+  let summary = "A part of a tile in registers; `offsets` in elements, multiples of the part's extents";
+  let arguments = (ins Tile_Tile:$input, DenseI64ArrayAttr:$offsets);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$input $offsets attr-dict `:` type($input) `->` type($result)";
+}
 def Tile_CopyOp : Tile_Op<"copy", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Begins to copy a tile of global memory, as `tile.load` takes it, into a stage of a buffer; zeros outside";
   let arguments = (ins Tile_View:$view, Variadic<AnyType>:$at, Tile_View:$buffer, I32:$stage,

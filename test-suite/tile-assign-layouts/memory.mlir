@@ -33,9 +33,10 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // Rows of any length: an element at a time, so that neighbours are of neighbouring threads.
+  // Rows of any length: an element at a time, so that neighbours are of neighbouring threads, of which there are more.
   // CHECK-LABEL: gpu.func @odd
-  // CHECK: tile.load {{.*}} -> tensor<64x64xf16, #tile.tv<"((64,2),(32)):((64,1),(2))">>
+  // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
+  // CHECK: tile.load {{.*}} -> tensor<64x64xf16, #tile.tv<"((64,4),(16)):((64,1),(4))">>
   gpu.func @odd(%x: !odd, %i: i32) {
     %a = tile.load %x[%i, %i] : !odd, i32, i32 -> tensor<64x64xf16>
     tile.store %a, %x[%i, %i] : tensor<64x64xf16>, !odd, i32, i32
@@ -61,6 +62,15 @@ gpu.module @kernels {
   }
   gpu.func @any_row(%x: !rows, %i: i32) attributes {known_block_size = array<i32: 128, 1, 1>} {
     %a = tile.load %x[%i, %i] {by_element = array<i64: 0>} : !rows, i32, i32 -> tensor<64x64xf16>
+    gpu.return
+  }
+
+  // What is reduced stays with few threads.
+  // CHECK-LABEL: gpu.func @reduced
+  // CHECK-SAME: known_block_size = array<i32: 128, 1, 1>
+  gpu.func @reduced(%x: !odd, %i: i32) {
+    %a = tile.load %x[%i, %i] : !odd, i32, i32 -> tensor<64x64xf16>
+    %b = tile.reduce "add" %a 1 : tensor<64x64xf16> -> tensor<64x1xf16>
     gpu.return
   }
 

@@ -94,18 +94,19 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // A load that is no operand stays; one with a fill of its own goes through registers; one outside of
-  // the loop is read there.
+  // A load that is no operand stays; one with a fill of its own goes through registers; those outside of
+  // the loop are brought to shared memory there, and read in it.
   // CHECK-LABEL: gpu.func @others
   // CHECK: tile.load {{.*}}fill
   // CHECK: tile.write
-  // CHECK: tile.read
   // CHECK: tile.copy
-  // CHECK: tile.read
-  // CHECK: scf.for
+  // CHECK: cp.async.wait.group 0
   // CHECK-NOT: tile.read
+  // CHECK: scf.for
   // CHECK: %[[KEPT:.*]] = tile.load {{.*}} -> tensor<64x64xf32
-  // CHECK-NEXT: tile.dot {{.*}}, %[[KEPT]]
+  // CHECK-NEXT: %[[X:.*]] = tile.read
+  // CHECK-NEXT: %[[Y:.*]] = tile.read
+  // CHECK-NEXT: tile.dot %[[X]], %[[Y]], %[[KEPT]]
   gpu.func @others(%a: !by_rows, %b: !by_rows, %c: !f32_by_rows, %n: i32) {
     %first = arith.constant 0 : i32
     %one = arith.constant 1 : i32
@@ -114,6 +115,33 @@ gpu.module @kernels {
     scf.for %t = %first to %n step %one : i32 {
       %z = tile.load %c[%t, %first] : !f32_by_rows, i32, i32 -> tensor<64x64xf32>
       %d = tile.dot %x, %y, %z : tensor<64x32xbf16>, tensor<64x32xbf16>, tensor<64x64xf32> -> tensor<64x64xf32>
+    }
+    gpu.return
+  }
+
+  // What the loop does not change is written once, in front of it, whatever computes it.
+  // CHECK-LABEL: gpu.func @invariant
+  // CHECK: %[[SUM:.*]] = tile.map
+  // CHECK: tile.write %[[SUM]], %[[BUFFER:.*]][
+  // CHECK: scf.for
+  // CHECK: %[[X:.*]] = tile.read %[[BUFFER]]
+  // CHECK: tile.dot %[[X]],
+  gpu.func @invariant(%a: !by_rows, %b: !by_rows, %n: i32) {
+    %zero = arith.constant 0.0 : f32
+    %first = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %x = tile.load %a[%first, %first] : !by_rows, i32, i32 -> tensor<64x32xbf16>
+    %y = tile.load %a[%one, %first] : !by_rows, i32, i32 -> tensor<64x32xbf16>
+    %s = tile.map (%x, %y) {
+    ^bb0(%p: bf16, %q: bf16):
+      %r = arith.addf %p, %q : bf16
+      tile.yield %r : bf16
+    } : (tensor<64x32xbf16>, tensor<64x32xbf16>) -> tensor<64x32xbf16>
+    %c = tile.splat %zero : f32 -> tensor<64x64xf32>
+    %e = scf.for %t = %first to %n step %one iter_args(%acc = %c) -> (tensor<64x64xf32>) : i32 {
+      %z = tile.load %b[%t, %first] : !by_rows, i32, i32 -> tensor<64x32xbf16>
+      %d = tile.dot %s, %z, %acc : tensor<64x32xbf16>, tensor<64x32xbf16>, tensor<64x64xf32> -> tensor<64x64xf32>
+      scf.yield %d : tensor<64x64xf32>
     }
     gpu.return
   }

@@ -151,3 +151,11 @@ func.func @nested(%v: !cute.memref<f32, gmem, align<16>, "((8,8),64):((512,64),1
   %0 = tile.load %v[%i, %i] {by_element = array<i64: 0>} : !cute.memref<f32, gmem, align<16>, "((8,8),64):((512,64),1)">, i32, i32 -> tensor<16x8xf32>
   return
 }
+
+// -----
+
+func.func @slice(%a: tensor<16x32xf32>) {
+  // expected-error@+1 {{expects a part of a tile of [16, 32] at a multiple of its shape, but got [16, 16] at [0, 8]}}
+  %0 = tile.slice %a [0, 8] : tensor<16x32xf32> -> tensor<16x16xf32>
+  return
+}

@@ -71,6 +71,8 @@ gpu.module @kernels {
     // CHECK: tile.convert_layout
     %b = tile.convert_layout %c : !c -> tensor<16x8xf32, #tile.tv<"(32,4):(1,32)">>
     %w = tile.load %x[%stage, %stage] : !cute.memref<bf16, gmem, align<16>, "(64,64):(64,1)">, i32, i32 -> tensor<16x32xbf16>
+    // CHECK: tile.slice %{{.*}} [0, 16] : tensor<16x32xbf16{{.*}}> -> tensor<16x16xbf16>
+    %part = tile.slice %w [0, 16] : tensor<16x32xbf16> -> tensor<16x16xbf16>
     // CHECK: tile.write %{{.*}}, %{{.*}}[%{{.*}}] : tensor<16x32xbf16>
     tile.write %w, %buffer[%stage] : tensor<16x32xbf16>, !buffer
     gpu.return

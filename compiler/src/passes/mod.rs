@@ -153,6 +153,7 @@ pub fn opt_main(args: &[String]) -> i32 {
     cutec_dialects::ir::register_pass(make_pass::<15>);
     cutec_dialects::ir::register_pass(make_pass::<16>);
     cutec_dialects::ir::register_pass(make_pass::<17>);
+    cutec_dialects::ir::register_pass(make_pass::<18>);
     cutec_dialects::ir::opt_main(args)
 }
 

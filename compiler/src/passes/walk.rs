@@ -210,6 +210,26 @@ pub(super) fn same_block(one: IrOp, other: IrOp) -> bool {
     }
 }
 
+/// The operation around one; `None` around the module.
+pub(super) fn parent<'c>(op: IrOp<'c>) -> Option<IrOp<'c>> {
+    // SAFETY: the operation is alive, and so are those around it.
+    unsafe {
+        let parent = mlir_sys::mlirOperationGetParentOperation(op.to_raw());
+        (!parent.ptr.is_null()).then(|| OperationRef::from_raw(parent))
+    }
+}
+
+/// The first operation of the block that a value is an argument of.
+pub(super) fn first_of_block<'c>(argument: IrValue<'c>) -> Option<IrOp<'c>> {
+    if !argument.is_block_argument() {
+        return None;
+    }
+    // SAFETY: the value is an argument of a block that is alive.
+    let block: IrBlock<'c> =
+        unsafe { BlockRef::from_raw(mlir_sys::mlirBlockArgumentGetOwner(argument.to_raw())) };
+    operations(block).into_iter().next()
+}
+
 /// Whether an operation stands in a block itself.
 pub(super) fn stands_in(op: IrOp, block: IrBlock) -> bool {
     // SAFETY: both are alive.

@@ -49,7 +49,14 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
         }
         "read" => {
             let buffer = view(op, 0, Space::Smem)?;
-            part_of(op, &buffer, &tile_of(result(op)?)?)
+            let part = tile_of(result(op)?)?;
+            same("the element type of the buffer", part.elem, buffer.ptr.elem)?;
+            part_of(op, "a stage", &buffer_shape(&buffer)?, &part)
+        }
+        "slice" => {
+            let (input, result) = (tile(op, 0)?, tile_of(result(op)?)?);
+            same("the element type", input.elem, result.elem)?;
+            part_of(op, "a tile", &input.shape, &result)
         }
         "write" => {
             let value = tile(op, 0)?;
@@ -233,17 +240,17 @@ fn buffer_shape(buffer: &View) -> Result<Vec<i64>, String> {
     }
 }
 
+/// A part at the attribute `offsets` of something of a shape.
 fn part_of<'c: 'a, 'a>(
     op: &impl OperationLike<'c, 'a>,
-    buffer: &View,
+    whole: &str,
+    shape: &[i64],
     part: &TileType,
 ) -> Result<(), String> {
-    same("the element type of the buffer", part.elem, buffer.ptr.elem)?;
-    let shape = buffer_shape(buffer)?;
     let offsets = offsets(op)?;
     let inside = shape.len() == part.shape.len()
         && shape.len() == offsets.len()
-        && std::iter::zip(&offsets, std::iter::zip(&part.shape, &shape)).all(
+        && std::iter::zip(&offsets, std::iter::zip(&part.shape, shape)).all(
             |(offset, (extent, end))| {
                 *offset >= 0 && offset % extent == 0 && offset + extent <= *end
             },
@@ -251,7 +258,7 @@ fn part_of<'c: 'a, 'a>(
     match inside {
         true => Ok(()),
         false => Err(format!(
-            "expects a part of a stage of {shape:?} at a multiple of its shape, but got {:?} at {offsets:?}",
+            "expects a part of {whole} of {shape:?} at a multiple of its shape, but got {:?} at {offsets:?}",
             part.shape
         )),
     }

@@ -9,6 +9,7 @@
 //! repeated to. Where nothing says it, threads stand side by side along memory, 16 bytes each. What lies
 //! in other directions before and after a transposition, or would be stored in narrow pieces, is spread
 //! anew in between.
+use super::block_size::{self, TileAccess, WARP};
 use super::classes::Classes;
 use super::coordinate::Coordinate;
 use super::types::{self, Failed, fast_axis, mma_of, operand, tile_of, view_of};
@@ -28,12 +29,6 @@ use std::collections::HashMap;
 const VECTOR_BYTES: i64 = 16;
 /// Bytes of stores that are worth spreading a tile anew, so that they become wider.
 const NARROW_BYTES: i64 = 4;
-/// Elements of the largest tile that a thread has where nothing says how many threads there are: small
-/// blocks, of which several share a multiprocessor, hide each other's waiting.
-const OF_A_THREAD: i64 = 32;
-/// Threads of a block where nothing says how many.
-const MOST_THREADS: i64 = 512;
-const WARP: i64 = 32;
 
 /// Assigns a layout to every tile of the module.
 pub fn assign_layouts(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
@@ -111,8 +106,9 @@ impl<'c> Assignment<'c> {
         let pinned = pinned.map(|warps| WARP * warps.iter().product::<i64>());
         let threads = declared_block_size(function).or(pinned).unwrap_or_else(|| {
             let sizes = classes.tiles.iter().map(|(_, tile)| tile.size());
-            let threads = sizes.max().unwrap_or(0) / OF_A_THREAD;
-            1 << threads.clamp(WARP, MOST_THREADS).ilog2()
+            let size = sizes.max().unwrap_or(0);
+            let reduces = operations.iter().any(|op| name_of(*op) == "tile.reduce");
+            block_size::of_memory(size, &accesses_of(&operations, size), reduces)
         });
         if !BLOCK_SIZES.contains(&threads) {
             let (least, most) = BLOCK_SIZES.into_inner();
@@ -397,6 +393,26 @@ fn vector_along(access: IrOp, tile: &TileType) -> Option<(usize, i64)> {
     ]);
     let bits = all.map(i64::trailing_zeros).min().unwrap_or(0);
     Some((axis, 1 << bits.min(VECTOR_BYTES.ilog2())))
+}
+
+/// How loads and stores access the tiles of a size.
+fn accesses_of(operations: &[IrOp], size: i64) -> Vec<TileAccess> {
+    let access = |op: &IrOp| {
+        let held = match name_of(*op).as_str() {
+            "tile.load" => result_of(*op, 0),
+            "tile.store" => operand_value(*op, 0)?,
+            _ => return None,
+        };
+        let tile = tile_of(*op, held).ok().filter(|tile| tile.size() == size)?;
+        let (_, vector) = vector_along(*op, &tile)?;
+        let vector = match Access::of(*op) {
+            Access::Atomic => 1,
+            Access::Load | Access::Store => vector,
+        };
+        let elem = tile.elem.bytes();
+        Some(TileAccess { elem, vector })
+    };
+    operations.iter().filter_map(access).collect()
 }
 
 fn is_reshaping(name: &str) -> bool {

@@ -30,6 +30,16 @@ impl<'c> Coordinate<'c> {
         Ok(Coordinate { values, by_element })
     }
 
+    /// The same along some of its axes.
+    pub fn along(&self, axes: &[usize]) -> Self {
+        let values = axes.iter().map(|axis| self.values[*axis]);
+        let by_element = axes.iter().map(|axis| self.is_offset(*axis));
+        Coordinate {
+            values: values.collect(),
+            by_element: by_element.collect(),
+        }
+    }
+
     /// Whether it is an offset along an axis, in elements, which may be negative.
     pub fn is_offset(&self, axis: usize) -> bool {
         self.by_element.get(axis).copied().unwrap_or(false)

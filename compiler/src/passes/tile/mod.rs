@@ -1,14 +1,17 @@
 //! Passes of the tile level, in their order; `docs/tile.md` says what each decides.
 pub mod assign_layouts;
+mod block_size;
 pub mod check_registers;
 mod classes;
 mod coordinate;
 pub mod insert_barriers;
 pub mod legalize_swizzle;
 pub mod merge;
+mod outside;
 pub mod partition;
 pub mod pipeline;
 pub mod raster;
+pub mod reshape_loads;
 pub mod select_atoms;
 pub mod stage_operands;
 pub mod turn_loads;
@@ -22,7 +25,7 @@ use cutec_dialects::target::Target;
 use melior::Context;
 
 /// The passes from the tile level to the cute level.
-pub const PASSES: [PassEntry; 11] = [
+pub const PASSES: [PassEntry; 12] = [
     PassEntry {
         name: "tile-raster",
         summary: "Gives each block its tile, in an order that L2 likes",
@@ -32,6 +35,11 @@ pub const PASSES: [PassEntry; 11] = [
         name: "tile-merge",
         summary: "Computes and loads once what is there twice",
         run: merge::merge,
+    },
+    PassEntry {
+        name: "tile-reshape-loads",
+        summary: "Loads operands without the axes of extent 1 that a reshape leaves out",
+        run: reshape_loads::reshape_loads,
     },
     PassEntry {
         name: "tile-turn-loads",

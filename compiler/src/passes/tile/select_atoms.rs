@@ -3,6 +3,7 @@
 //! Before: `tile.dot` without `mma`, or with the atom or the tiled MMA that the program pins. After:
 //! `mma` is a tiled MMA, and the function has its `known_block_size`. `tile.warps` on the function pins
 //! how many warps there are, or how many along m and n.
+use super::block_size::{WARP, warps_of_product};
 use super::classes::Classes;
 use super::types::{fast_axis, pinned_warps};
 use crate::passes::walk::{all_inside, definition, kernels, name_of, operand_value, set_attribute};
@@ -16,12 +17,6 @@ use cutec_dialects::value::Val;
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 
-/// Elements of a product that one warp computes where nothing says how many warps there are.
-const OF_A_WARP: i64 = 32 * 32;
-/// Warps of a block, where nothing says how many: of a product of up to so many elements, and of a larger
-/// one. Each operand is read by fewer warps where they are few.
-const MOST_WARPS: (i64, i64, i64) = (64 * 128, 4, 8);
-const WARP: i64 = 32;
 /// Neighbours of f32 that a thread accesses at once.
 const GROUP: i64 = 4;
 
@@ -100,13 +95,10 @@ fn select<'c>(
     products: &[Product<'c>],
 ) -> Result<(), (IrOp<'c>, String)> {
     let pinned = pinned_warps(function).map_err(|message| (function, message))?;
-    let wanted = products.iter().map(|product| {
-        let size = product.extents[0] * product.extents[1];
-        let (small, few, most) = MOST_WARPS;
-        let most = if size <= small { few } else { most };
-        let warps = (size / OF_A_WARP).clamp(1, most);
-        1 << warps.ilog2()
-    });
+    let sizes = products
+        .iter()
+        .map(|product| product.extents.iter().product());
+    let wanted = sizes.map(warps_of_product);
     let most = match &pinned {
         Some(warps) => warps.iter().product(),
         None => wanted.max().unwrap_or(1),

@@ -3,13 +3,14 @@ use crate::passes::walk::operand_value;
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::memo::type_value;
-use cutec_dialects::tile::{TileLayout, TileType};
+use cutec_dialects::tile::{Mode, TileLayout, TileType};
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::{TiledMmaVal, Val, View};
 use cutec_layout::Int;
 use cutec_layout::smem::{Access, Kind};
 use cutec_layout::tv::Operand;
 use melior::ir::{ValueLike, operation::OperationLike};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Warps of the largest block.
@@ -104,7 +105,56 @@ pub(super) fn vector_access(
     })
 }
 
-/// The offsets of the part that a `tile.read` reads.
+/// Which of a thread's registers of a tile are those of a part of it at some offsets, in the order of the part's;
+/// `None` where that differs between threads, or a thread would need registers of others.
+pub(super) fn slice_registers(
+    whole: &TileType,
+    part: &TileType,
+    offsets: &[i64],
+) -> Result<Option<Vec<usize>>, String> {
+    let layout = |tile: &TileType| {
+        tile.layout
+            .clone()
+            .ok_or_else(|| format!("{tile} has no layout"))
+    };
+    let (from, to) = (layout(whole)?, layout(part)?);
+    if from.thread_modes(&whole.shape)? != to.thread_modes(&part.shape)? {
+        return Ok(None);
+    }
+    let held: HashMap<Vec<i64>, usize> =
+        coordinates(&from.value_modes(&whole.shape)?, whole.shape.len())
+            .into_iter()
+            .zip(0..)
+            .collect();
+    let wanted = coordinates(&to.value_modes(&part.shape)?, part.shape.len());
+    let registers = wanted.into_iter().map(|coordinate| {
+        let at: Vec<i64> = std::iter::zip(coordinate, offsets)
+            .map(|(at, offset)| at + offset)
+            .collect();
+        held.get(&at).copied()
+    });
+    Ok(registers.collect())
+}
+
+/// The coordinate, from that of the first, of each value that modes give, the first mode fastest.
+fn coordinates(modes: &[Mode], rank: usize) -> Vec<Vec<i64>> {
+    let mut all = vec![vec![0; rank]];
+    for mode in modes {
+        let steps = (0..mode.extent).flat_map(|step| {
+            all.iter().map(move |at| {
+                let mut at = at.clone();
+                if let Some((axis, stride)) = mode.along {
+                    at[axis] += step * stride;
+                }
+                at
+            })
+        });
+        all = steps.collect();
+    }
+    all
+}
+
+/// The offsets of the part that a `tile.read` reads, or a `tile.slice` takes.
 pub(super) fn offsets_of(read: IrOp) -> Result<Vec<i64>, String> {
     let attribute = read
         .attribute("offsets")

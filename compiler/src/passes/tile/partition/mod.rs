@@ -28,6 +28,7 @@ use cutec_dialects::target::Target;
 use cutec_dialects::tile::{TileLayout, TileType};
 use melior::Context;
 use melior::ir::{BlockLike, OperationRef, ValueLike, operation::OperationLike};
+use route::Route;
 use std::collections::HashMap;
 
 /// Partitions every kernel of the module.
@@ -118,6 +119,23 @@ fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
     Ok(())
 }
 
+/// Whether a tile can be spread in another way by what each thread or its warp holds, without shared memory.
+pub(super) fn is_within_warps(from: &TileType, to: &TileType) -> bool {
+    let spread = |tile: &TileType| {
+        Some(Spread {
+            tile: tile.clone(),
+            layout: tile.layout.clone()?,
+        })
+    };
+    match (spread(from), spread(to)) {
+        (Some(from), Some(to)) => matches!(
+            route::route(&from, &to),
+            Ok(Route::Registers(_) | Route::Lanes(_))
+        ),
+        _ => false,
+    }
+}
+
 fn stands_in_map(op: IrOp) -> bool {
     // SAFETY: the operation is alive, and one below a function has a parent.
     let parent: IrOp = unsafe {
@@ -190,6 +208,7 @@ impl<'c> Partition<'c> {
                 replace(renamed, vector);
                 return Ok(true);
             }
+            ("slice", Some(to)) => self.sliced(op, to).map_err(illegal)?,
             ("dot", Some(to)) => self.product(op, to).map_err(illegal)?,
             ("convert_layout", Some(to)) => self.convert(op, to).map_err(illegal)?,
             _ => {

@@ -1,5 +1,6 @@
 //! Products: fragments of a tiled MMA.
 use super::{Partition, Spread};
+use crate::passes::tile::types::{offsets_of, slice_registers};
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::types::{Vars, parse_type};
@@ -8,6 +9,31 @@ use cutec_layout::{Layout, Tree};
 use melior::ir::operation::OperationLike;
 
 impl<'c> Partition<'c> {
+    /// `tile.slice`: the registers of a part of a tile.
+    pub(super) fn sliced(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
+        let (vector, from) = self.of(op, 0)?;
+        let offsets = offsets_of(op).map_err(SemError::Illegal)?;
+        let whole = from.tile.with_layout(from.layout);
+        let part = to.tile.with_layout(to.layout.clone());
+        let registers = slice_registers(&whole, &part, &offsets).map_err(SemError::Illegal)?;
+        let registers = registers.ok_or_else(|| {
+            SemError::Illegal(format!(
+                "a thread does not hold what it needs of {whole} for {part}"
+            ))
+        })?;
+        let elem = to.tile.elem.value_type();
+        let ty = self.ir.ty(elem);
+        let elements: Vec<IrValue<'c>> = registers
+            .into_iter()
+            .map(|register| {
+                let position = self.ir.attr(&format!("array<i64: {register}>"));
+                let attrs = [("static_position", position)];
+                self.ir.value("vector.extract", &[vector], &attrs, ty)
+            })
+            .collect();
+        Ok(self.gather(&elements, elem))
+    }
+
     pub(super) fn product(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
         let attribute = op.attribute("mma").map(|mma| mma.to_string());
         let text = attribute.unwrap_or_default();

@@ -29,7 +29,7 @@ use melior::Context;
 use melior::ir::operation::OperationLike;
 use plan::Plan;
 use registers::Loads;
-use slices::Product;
+use slices::{Product, Source};
 
 /// Stages of a loop of which nothing says the depth, if they fit the shared memory.
 const STAGES: i64 = 3;
@@ -78,7 +78,8 @@ fn of_function<'c>(
         }
     }
     for dot in named(function, "tile.dot") {
-        if let Some(product) = Product::of(dot, |_| true)?
+        // Everything that it reads is there where it stands.
+        if let Some(product) = Product::of(dot, |_| Source::Resident)?
             && product.blocks > 1
         {
             product.alone(context)?;

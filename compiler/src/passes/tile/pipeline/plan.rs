@@ -1,9 +1,9 @@
 //! Whether and how a loop is pipelined.
 use super::repeat::Repeat;
-use super::slices::{Factor, Product, buffer_of};
+use super::slices::{Factor, Product, Source, buffer_of};
 use super::{STAGES, depth_of};
 use crate::passes::tile::coordinate::Coordinate;
-use crate::passes::tile::types::{Failed, view_of};
+use crate::passes::tile::types::{Failed, operand, view_of};
 use crate::passes::walk::{
     all_inside, blocks, definition, name_of, operand_value, operations, stands_in, users,
 };
@@ -96,20 +96,29 @@ impl<'c> Plan<'c> {
             let at = producer
                 .at()
                 .map_err(|message| (producer.fetch(), message))?;
-            again &= at.values.iter().all(|at| Repeat { body }.is_possible(*at));
+            let view = operand(producer.fetch(), 0)?;
+            again &= Repeat { body }.can_bring(view, &at);
         }
         let counts = |op: IrOp<'c>| buffer_of(op).is_some_and(|buffer| buffers.contains(&buffer));
         let mut products = Vec::new();
         for op in inside.iter().filter(|op| name_of(**op) == "tile.dot") {
-            products.extend(Product::of(*op, counts)?);
+            products.extend(Product::of(*op, |read| match buffer_of(read) {
+                Some(buffer) if buffers.contains(&buffer) => Source::Ring,
+                Some(buffer) if !is_written_in(of, buffer) => Source::Resident,
+                _ => Source::Written,
+            })?);
         }
+        let from_ring = products
+            .iter()
+            .flat_map(|product| &product.factors)
+            .any(|factor| matches!(factor, Factor::Read(_, Source::Ring)));
         let stages = depth(of, function, &buffers, target)?;
-        if producers.is_empty() || products.is_empty() || !alone || !again || stages < 2 {
+        if producers.is_empty() || !from_ring || !alone || !again || stages < 2 {
             return Ok(None);
         }
         let of_product = |op: &IrOp<'c>| {
             let mut factors = products.iter().flat_map(|product| &product.factors);
-            factors.any(|factor| matches!(factor, Factor::Read(read) if read == op))
+            factors.any(|factor| matches!(factor, Factor::Read(read, _) if read == op))
         };
         let reads = inside
             .iter()
@@ -125,6 +134,15 @@ impl<'c> Plan<'c> {
             stages,
         }))
     }
+}
+
+/// Whether an operation inside of a loop writes to a buffer.
+fn is_written_in<'c>(of: IrOp<'c>, buffer: IrValue<'c>) -> bool {
+    let mut inside = Vec::new();
+    all_inside(of, &mut inside);
+    users(buffer)
+        .iter()
+        .any(|user| name_of(*user) != "tile.read" && inside.contains(user))
 }
 
 /// What brings a tile, seen from the operation that goes to global memory.

@@ -120,7 +120,7 @@ impl<'c> Loads<'c> {
                 Some(Ok(tile)) => tile.shape.get(axis).copied(),
                 _ => None,
             };
-            let at = repeat.coordinate(ir, &old, extent, round, &mut clones)?;
+            let at = repeat.coordinate(ir, &old, extent, round, false, &mut clones)?;
             let again = ir.insert(clone(*load));
             for (axis, value) in at.into_iter().enumerate() {
                 set_operand(again, axis + 1, value);

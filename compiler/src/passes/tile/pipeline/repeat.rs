@@ -1,5 +1,6 @@
 //! What a round computes of its index, for the index of another round.
 use crate::passes::tile::coordinate::Coordinate;
+use crate::passes::tile::outside;
 use crate::passes::tile::types::{Failed, operand};
 use crate::passes::walk::{clone, definition, name_of, operand_value, set_operand, stands_in};
 use cutec_dialects::builder::{
@@ -7,9 +8,6 @@ use cutec_dialects::builder::{
 };
 use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
-
-/// Elements beyond every view.
-const OUTSIDE: i64 = 1 << 30;
 
 /// What the index of a loop goes through.
 #[derive(Clone, Copy)]
@@ -50,8 +48,8 @@ pub(super) struct Repeat<'c> {
 }
 
 impl<'c> Repeat<'c> {
-    /// Whether a coordinate can be computed for another round: from the index of the loop and from
-    /// outside, by arithmetic and what is known of its results.
+    /// Whether a coordinate or a view can be computed for another round: from the index of the loop and from
+    /// outside, by arithmetic and operations of the layout algebra.
     pub fn is_possible(self, value: IrValue<'c>) -> bool {
         if value == argument_of(self.body, 0) {
             return true;
@@ -59,9 +57,7 @@ impl<'c> Repeat<'c> {
         match definition(value) {
             Some(op) if stands_in(op, self.body) => {
                 let name = name_of(op);
-                let computes =
-                    name.starts_with("arith.") || name == "cute.assume" || name == "cute.static";
-                computes
+                (name.starts_with("arith.") || is_pure(&name))
                     && (0..op.operand_count())
                         .filter_map(|index| operand_value(op, index))
                         .all(|operand| self.is_possible(operand))
@@ -73,26 +69,36 @@ impl<'c> Repeat<'c> {
         }
     }
 
+    /// Whether a tile of a view can be brought in another round, and nothing of it beyond the last one.
+    pub fn can_bring(self, view: IrValue<'c>, at: &Coordinate<'c>) -> bool {
+        let stands_still = definition(view).is_none_or(|op| !stands_in(op, self.body));
+        self.is_possible(view)
+            && at.values.iter().all(|at| self.is_possible(*at))
+            && (stands_still || outside::axis_of(at).is_some())
+    }
+
     /// A coordinate of the loop for another index, outside of the view beyond the last round. `extent` is that
-    /// of a tile along an axis.
+    /// of a tile along an axis; `moves` says that the view itself is another one in each round, which beyond the
+    /// last one may lie anywhere.
     pub fn coordinate(
         self,
         ir: &OpBuilder<'c>,
         old: &Coordinate<'c>,
         extent: impl Fn(usize) -> Option<i64>,
         (index, upper): (IrValue<'c>, IrValue<'c>),
+        moves: bool,
         clones: &mut HashMap<usize, IrValue<'c>>,
     ) -> Result<Vec<IrValue<'c>>, Failed<'c>> {
         let values = old.values.iter();
         let mut at = values
             .map(|value| self.for_index(ir, *value, index, clones))
             .collect::<Result<Vec<_>, _>>()?;
-        self.guard(ir, old, extent, (index, upper), &mut at);
+        self.guard(ir, old, extent, (index, upper), moves, &mut at);
         Ok(at)
     }
 
     /// What a value of the loop is for another index.
-    fn for_index(
+    pub fn for_index(
         self,
         ir: &OpBuilder<'c>,
         value: IrValue<'c>,
@@ -129,26 +135,20 @@ impl<'c> Repeat<'c> {
         old: &Coordinate<'c>,
         extent: impl Fn(usize) -> Option<i64>,
         (index, upper): (IrValue<'c>, IrValue<'c>),
+        moves: bool,
         at: &mut [IrValue<'c>],
     ) {
         let counted: Vec<usize> = (0..at.len()).filter(|axis| !old.is_offset(*axis)).collect();
-        let Some(axis) = counted.first().copied() else {
-            return;
-        };
-        if counted.iter().all(|axis| self.grows(old.values[*axis])) {
+        let grows = counted.iter().all(|axis| self.grows(old.values[*axis]));
+        if grows && !moves {
             return;
         }
-        let first = &mut at[axis];
-        let outside = OUTSIDE / extent(axis).unwrap_or(1).max(1);
-        let outside = ir.constant(outside, &first.r#type().to_string());
+        let Some(axis) = outside::axis_of(old) else {
+            return;
+        };
         let less = [("predicate", ir.attr("2 : i64"))];
         let there = ir.value("arith.cmpi", &[index, upper], &less, ir.ty("i1"));
-        *first = ir.value(
-            "arith.select",
-            &[there, *first, outside],
-            &[],
-            first.r#type(),
-        );
+        at[axis] = outside::unless(ir, there, (old, axis), extent(axis).unwrap_or(1), at[axis]);
     }
 
     /// Whether a coordinate is never negative and grows with the index, so that beyond the last round it
@@ -172,5 +172,23 @@ impl<'c> Repeat<'c> {
                     definition(side).and_then(|op| integer_value(op.attribute("value").ok()?));
                 number.is_some_and(|number| number >= 0)
             })
+    }
+}
+
+/// Operations of the `cute` dialect that only compute with layouts, views and coordinates.
+fn is_pure(name: &str) -> bool {
+    match name.strip_prefix("cute.") {
+        Some(name) => {
+            !matches!(
+                name,
+                "copy"
+                    | "autovec_copy"
+                    | "gemm"
+                    | "print"
+                    | "make_fragment_like"
+                    | "mma.make_fragment"
+            ) && !name.starts_with("memref.")
+        }
+        None => false,
     }
 }

@@ -1,7 +1,7 @@
 //! A loop whose loads are some rounds ahead.
 use super::plan::{Plan, Producer};
 use super::repeat::{Bounds, Repeat};
-use super::slices::{At, Factor, buffer_of};
+use super::slices::{At, Operands, buffer_of};
 use crate::passes::carry::carrying;
 use crate::passes::tile::insert_barriers::ROUND;
 use crate::passes::tile::types::{Failed, operand, view_of};
@@ -51,36 +51,21 @@ impl<'c> Plan<'c> {
             stage: first,
             round: Some(0),
         };
-        let read = self.products[0].read(&mut ir, 0, Some(at))?;
+        let read = self.products[0].read_ahead(&mut ir, 0, Some(at))?;
 
         // The loop carries the stage that is read, the one that is written, and the first block.
-        let carried = [first, ir.constant(self.stages - 1, "i32"), read[0], read[1]];
-        let carries: Vec<bool> = [true, true]
+        let stages = [first, ir.constant(self.stages - 1, "i32")];
+        let kept: Vec<IrValue> = stages
             .into_iter()
-            .chain(
-                self.products[0]
-                    .factors
-                    .iter()
-                    .map(|factor| matches!(factor, Factor::Read(_))),
-            )
-            .collect();
-        let kept = carried.iter().zip(&carries);
-        let kept: Vec<IrValue> = kept
-            .filter(|(_, carries)| **carries)
-            .map(|(value, _)| *value)
+            .chain(read.into_iter().flatten())
             .collect();
         let (new, arguments) = carrying(&ir, self.of, &[], &kept);
-        let (mut inside, mut arguments) = (carried, arguments.into_iter());
-        for (value, _) in inside
-            .iter_mut()
-            .zip(&carries)
-            .filter(|(_, carries)| **carries)
-        {
-            *value = arguments.next().unwrap_or(*value);
-        }
+        let mut arguments = arguments.into_iter();
+        let stages = stages.map(|stage| arguments.next().unwrap_or(stage));
+        let read = read.map(|read| read.map(|read| arguments.next().unwrap_or(read)));
         let old = self.of;
         let copies = self.copies();
-        self.round(&mut ir, new, inside, &carries)?;
+        self.round(&mut ir, new, stages, read)?;
         if copies {
             ir.insertion = Insertion::Before(old);
             wait(&ir, 0);
@@ -94,8 +79,8 @@ impl<'c> Plan<'c> {
         self,
         ir: &mut OpBuilder<'c>,
         new: IrOp<'c>,
-        [mut read_stage, write_stage, a, b]: [IrValue<'c>; 4],
-        carries: &[bool],
+        [mut read_stage, write_stage]: [IrValue<'c>; 2],
+        first: Operands<'c>,
     ) -> Result<(), Failed<'c>> {
         for op in operations(self.body) {
             let waits = ["nvvm.cp.async.commit.group", "nvvm.cp.async.wait.group"];
@@ -108,13 +93,14 @@ impl<'c> Plan<'c> {
             set_attribute(*read, ROUND, ir.attr("0 : i32"));
         }
         let index = argument_of(self.body, 0);
-        let (mut now, mut all_sums) = ([a, b], Vec::new());
+        let (mut now, mut all_sums) = (first, Vec::new());
         let mut fetched: Fetched = Vec::new();
         let last = self.products.len() - 1;
         for (number, product) in self.products.iter().enumerate() {
             let mut sums = operand(product.dot, 2)?;
             ir.insertion = Insertion::Before(product.dot);
             ir.location = product.dot.location();
+            now = product.complete(ir, 0, now)?;
             for block in 0..product.blocks {
                 let begins = number == 0 && block == 0;
                 let ends = number == last && block + 1 == product.blocks;
@@ -132,14 +118,14 @@ impl<'c> Plan<'c> {
                 });
                 let next = match (block + 1 < product.blocks, number == last) {
                     (true, _) => product.read(ir, block + 1, at)?,
-                    (false, false) => self.products[number + 1].read(ir, 0, at)?,
-                    (false, true) => self.products[0].read(ir, 0, at)?,
+                    (false, false) => self.products[number + 1].read_ahead(ir, 0, at)?,
+                    (false, true) => self.products[0].read_ahead(ir, 0, at)?,
                 };
                 if begins && !ends {
                     fetched = self.ahead(ir, new, index, write_stage)?;
                     hold(ir, &fetched);
                 }
-                sums = product.multiply(ir, now, sums);
+                sums = product.multiply(ir, block, now, sums)?;
                 now = next;
             }
             all_sums.push(sums);
@@ -162,9 +148,10 @@ impl<'c> Plan<'c> {
             }
         }
         let before = (0..old.operand_count()).filter_map(|index| operand_value(old, index));
-        let carried = [read_stage, written, now[0], now[1]];
-        let more = carried.iter().zip(carries).filter(|(_, carries)| **carries);
-        let yielded: Vec<IrValue> = before.chain(more.map(|(value, _)| *value)).collect();
+        let more = [read_stage, written]
+            .into_iter()
+            .chain(now.into_iter().flatten());
+        let yielded: Vec<IrValue> = before.chain(more).collect();
         ir.insertion = Insertion::Before(old);
         ir.op("scf.yield", &yielded, &[], &[]);
         erase(old);
@@ -208,8 +195,11 @@ impl<'c> Plan<'c> {
                     .size()
                     .as_static()
             };
-            let at = repeat.coordinate(ir, &old, extent, index, &mut HashMap::new())?;
-            let operands = [&[operand(fetch, 0)?], &at[..]].concat();
+            let mut clones = HashMap::new();
+            let view = repeat.for_index(ir, operand(fetch, 0)?, index.0, &mut clones)?;
+            let moves = view != operand(fetch, 0)?;
+            let at = repeat.coordinate(ir, &old, extent, index, moves, &mut clones)?;
+            let operands = [&[view], &at[..]].concat();
             fetched.push(match producer {
                 Producer::Copy(op) => {
                     let buffer = buffer_of(*op).ok_or((*op, "has no buffer".to_string()))?;

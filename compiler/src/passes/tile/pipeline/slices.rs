@@ -1,6 +1,6 @@
 //! A product, block by block of k.
 use super::super::insert_barriers::ROUND;
-use super::super::types::{Failed, mma_of, operand, operand_layout, tile_of};
+use super::super::types::{Failed, mma_of, operand, operand_layout, slice_registers, tile_of};
 use crate::passes::walk::{
     attributes, definition, erase, name_of, operand_value, replace, same_block, users,
 };
@@ -15,16 +15,40 @@ use std::sync::Arc;
 #[derive(Clone, Copy)]
 pub(super) enum Factor<'c> {
     /// What a `tile.read` reads, for this product alone.
-    Read(IrOp<'c>),
-    /// Any other tile.
+    Read(IrOp<'c>, Source),
+    /// Any other tile: registers, of which a block of k is a slice.
     Held(IrValue<'c>),
 }
+
+/// The buffer that an operand is read from, as the loop of the product sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// A ring of stages that the loop fills for later iterations.
+    Ring,
+    /// One that nothing in the loop writes: an invariant operand.
+    Resident,
+    /// One that this iteration writes before the product: a computed operand. It cannot be read ahead.
+    Written,
+}
+
+impl Source {
+    /// Whether a block can be read before the operations in front of the product have run.
+    fn is_ahead(self) -> bool {
+        match self {
+            Source::Ring | Source::Resident => true,
+            Source::Written => false,
+        }
+    }
+}
+
+/// The operands of a block of k; `None` where one is read only when the block is multiplied.
+pub(super) type Operands<'c> = [Option<IrValue<'c>>; 2];
 
 /// A product of which an operand is read from a buffer.
 pub(super) struct Product<'c> {
     pub dot: IrOp<'c>,
     pub factors: [Factor<'c>; 2],
-    /// Parts along k into which it is taken apart: one, unless both operands are read.
+    /// Blocks of k that are multiplied one after the other.
     pub blocks: i64,
     mma: Arc<TiledMmaVal>,
     tiles: [TileType; 2],
@@ -38,65 +62,113 @@ pub(super) struct At<'c> {
 }
 
 impl<'c> Product<'c> {
-    /// A product, of which reads count that `counts` wants; `None` where there is none.
+    /// A product that reads an operand ahead, from where `source` says; `None` where it reads none so.
     pub fn of(
         dot: IrOp<'c>,
-        counts: impl Fn(IrOp<'c>) -> bool,
+        source: impl Fn(IrOp<'c>) -> Source,
     ) -> Result<Option<Self>, Failed<'c>> {
         let mma = mma_of(dot)?;
         let values = [operand(dot, 0)?, operand(dot, 1)?];
         let factors = values.map(|value| match definition(value) {
             Some(op)
-                if name_of(op) == "tile.read"
-                    && users(value).len() == 1
-                    && same_block(op, dot)
-                    && counts(op) =>
+                if name_of(op) == "tile.read" && users(value).len() == 1 && same_block(op, dot) =>
             {
-                Factor::Read(op)
+                Factor::Read(op, source(op))
             }
             _ => Factor::Held(value),
         });
         let tiles = [tile_of(dot, values[0])?, tile_of(dot, values[1])?];
-        let reads = factors
-            .iter()
-            .filter(|factor| matches!(factor, Factor::Read(_)));
-        let blocks = match reads.count() {
-            0 => return Ok(None),
-            1 => 1,
-            _ => match mma.tiled.tile_size(2).as_static() {
-                Some(depth) if depth > 0 && tiles[0].shape[1] % depth == 0 => {
-                    tiles[0].shape[1] / depth
-                }
-                _ => 1,
-            },
-        };
-        Ok(Some(Product {
+        if !factors.iter().any(Factor::is_ahead) {
+            return Ok(None);
+        }
+        let mut product = Product {
             dot,
             factors,
-            blocks,
+            blocks: 1,
             mma,
             tiles,
-        }))
+        };
+        let [a, _] = &product.tiles;
+        if let Some(depth) = product.mma.tiled.tile_size(2).as_static()
+            && depth > 0
+            && a.shape[1] % depth == 0
+        {
+            product.blocks = a.shape[1] / depth;
+            let (first, last) = (
+                product.can_slice(0)?,
+                product.can_slice(product.blocks - 1)?,
+            );
+            product.blocks = if first && last { product.blocks } else { 1 };
+        }
+        Ok(Some(product))
     }
 
-    /// The operands of a block, those read that are to be.
+    /// Whether the registers of each operand that is held contain those of a block.
+    fn can_slice(&self, block: i64) -> Result<bool, Failed<'c>> {
+        for index in 0..2 {
+            if matches!(self.factors[index], Factor::Held(_)) && self.blocks > 1 {
+                let part = self.part(index).map_err(|message| (self.dot, message))?;
+                let offsets = [0, self.along_k(block)];
+                let found = slice_registers(&self.tiles[index], &part, &offsets);
+                if found.map_err(|message| (self.dot, message))?.is_none() {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The operands of a block that can be read before the operations in front of the product have run.
+    pub fn read_ahead(
+        &self,
+        ir: &mut OpBuilder<'c>,
+        block: i64,
+        at: Option<At<'c>>,
+    ) -> Result<Operands<'c>, Failed<'c>> {
+        self.read_some(ir, block, at, Source::is_ahead)
+    }
+
+    /// The operands of a block, where the product stands.
     pub fn read(
         &self,
         ir: &mut OpBuilder<'c>,
         block: i64,
         at: Option<At<'c>>,
-    ) -> Result<[IrValue<'c>; 2], Failed<'c>> {
+    ) -> Result<Operands<'c>, Failed<'c>> {
+        self.read_some(ir, block, at, |_| true)
+    }
+
+    /// Operands of a block that were not read ahead.
+    pub fn complete(
+        &self,
+        ir: &mut OpBuilder<'c>,
+        block: i64,
+        ahead: Operands<'c>,
+    ) -> Result<Operands<'c>, Failed<'c>> {
+        let late = self.read_some(ir, block, None, |source| !source.is_ahead())?;
+        Ok([0, 1].map(|index| ahead[index].or(late[index])))
+    }
+
+    fn read_some(
+        &self,
+        ir: &mut OpBuilder<'c>,
+        block: i64,
+        at: Option<At<'c>>,
+        now: impl Fn(Source) -> bool,
+    ) -> Result<Operands<'c>, Failed<'c>> {
         let (mut read, around) = ([None; 2], ir.location);
         // A product goes through one row of sums after another: it begins with all of b.
         for index in [1, 0] {
             let factor = &self.factors[index];
-            read[index] = Some(match factor {
-                Factor::Held(value) => *value,
-                Factor::Read(op) => {
+            read[index] = match factor {
+                // A slice of it is taken where it is multiplied.
+                Factor::Held(_) => None,
+                Factor::Read(_, source) if !now(*source) => None,
+                Factor::Read(op, source) => {
                     ir.location = op.location();
-                    let (stage, round) = match at {
-                        Some(at) => (at.stage, at.round),
-                        None => (operand(*op, 1)?, round_of(*op)),
+                    let (stage, round) = match (source, at) {
+                        (Source::Ring, Some(at)) => (at.stage, at.round),
+                        _ => (operand(*op, 1)?, round_of(*op)),
                     };
                     let mut attrs = attributes(*op, &["copy"]);
                     attrs.push(("offsets", self.offsets(ir, block)));
@@ -105,20 +177,21 @@ impl<'c> Product<'c> {
                     }
                     let ty = self.part(index).map_err(|message| (self.dot, message))?;
                     let operands = [operand(*op, 0)?, stage];
-                    ir.value("tile.read", &operands, &attrs, ty.ir(ir.context()))
+                    Some(ir.value("tile.read", &operands, &attrs, ty.ir(ir.context())))
                 }
-            });
+            };
         }
         ir.location = around;
-        match read {
-            [Some(a), Some(b)] => Ok([a, b]),
-            _ => Err((self.dot, "an operand is missing".into())),
-        }
+        Ok(read)
+    }
+
+    /// Where a block begins along k.
+    fn along_k(&self, block: i64) -> i64 {
+        block * self.tiles[0].shape[1] / self.blocks
     }
 
     fn offsets(&self, ir: &OpBuilder<'c>, block: i64) -> Attribute<'c> {
-        let along_k = block * self.tiles[0].shape[1] / self.blocks;
-        ir.attr(&format!("array<i64: 0, {along_k}>"))
+        ir.attr(&format!("array<i64: 0, {}>", self.along_k(block)))
     }
 
     /// What is read of an operand at once.
@@ -129,27 +202,44 @@ impl<'c> Product<'c> {
         Ok(TileType::new(tile.elem, &shape).with_layout(layout))
     }
 
-    /// Adds the product of a block to the sums.
+    /// Adds the product of a block, of which these operands are read, to the sums.
     pub fn multiply(
         &self,
         ir: &OpBuilder<'c>,
-        [a, b]: [IrValue<'c>; 2],
+        block: i64,
+        read: Operands<'c>,
         sums: IrValue<'c>,
-    ) -> IrValue<'c> {
+    ) -> Result<IrValue<'c>, Failed<'c>> {
+        let mut operands = Vec::new();
+        for (index, factor) in self.factors.iter().enumerate() {
+            operands.push(match (factor, read[index]) {
+                (_, Some(read)) => read,
+                (Factor::Held(value), None) if self.blocks == 1 => *value,
+                (Factor::Held(value), None) => {
+                    let attrs = [("offsets", self.offsets(ir, block))];
+                    let part = self.part(index).map_err(|message| (self.dot, message))?;
+                    ir.value("tile.slice", &[*value], &attrs, part.ir(ir.context()))
+                }
+                (Factor::Read(..), None) => {
+                    return Err((self.dot, "an operand is missing".into()));
+                }
+            });
+        }
+        operands.push(sums);
         let attrs = attributes(self.dot, &["mma"]);
-        ir.value(
+        Ok(ir.value(
             "tile.dot",
-            &[a, b, sums],
+            &operands,
             &attrs,
             melior::ir::ValueLike::r#type(&sums),
-        )
+        ))
     }
 
     /// The product in place of its operation, which reads are erased with.
     pub fn finish(self, product: IrValue<'c>) {
         replace(result_of(self.dot, 0), product);
         let reads = self.factors.iter().filter_map(|factor| match factor {
-            Factor::Read(op) => Some(*op),
+            Factor::Read(op, _) => Some(*op),
             Factor::Held(_) => None,
         });
         // Nothing uses their results any more.
@@ -167,10 +257,20 @@ impl<'c> Product<'c> {
             if block + 1 < self.blocks {
                 next = self.read(&mut ir, block + 1, None)?;
             }
-            sums = self.multiply(&ir, now, sums);
+            sums = self.multiply(&ir, block, now, sums)?;
         }
         self.finish(sums);
         Ok(())
+    }
+}
+
+impl Factor<'_> {
+    /// Whether blocks of it are read ahead.
+    pub fn is_ahead(&self) -> bool {
+        match self {
+            Factor::Read(_, source) => source.is_ahead(),
+            Factor::Held(_) => false,
+        }
     }
 }
 

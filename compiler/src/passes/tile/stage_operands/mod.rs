@@ -4,15 +4,18 @@
 //! such a tile has a buffer of one stage. `tile.copy` brings it there with `cp.async`, or where memory
 //! does not lie in pieces that `cp.async` can copy, a `tile.load` and a `tile.write`; `tile.read` gives
 //! each product its operand. `copy` says by which instruction; a read without it is one of vectors.
-//! An operand that is computed from a load element by element goes there once it is computed.
+//! An operand that is computed goes there once it is computed, unless a warp has it in few registers; one that the
+//! loop of a product does not change stays there, and is read block by block of k like any other.
 //! What a load pins is kept: `copy`, an atom or a tiled copy, and `swizzle`, which goes to the buffer.
 mod copies;
 
 use super::coordinate::Coordinate;
+use super::partition::is_within_warps;
 use super::types::{self, Failed, fast_axis, mma_of, operand, tile_of};
 use crate::passes::walk::{
-    all_inside, attributes, definition, erase, function_block_size, kernels, name_of,
-    operand_value, replace, same_block, set_attribute, set_operand, string_attribute, users,
+    all_inside, attributes, definition, erase, first_of_block, function_block_size, kernels,
+    name_of, next_operation, operand_value, parent, replace, same_block, set_attribute,
+    set_operand, string_attribute, users,
 };
 use crate::passes::{Reported, report};
 use copies::{Loaders, reaches, read_atom};
@@ -24,6 +27,9 @@ use melior::ir::operation::OperationLike;
 
 /// Alignment of a buffer, in bytes: swizzles repeat within it.
 const ALIGN: i64 = 128;
+/// Registers that a thread keeps for a computed operand: a quarter of those it has. A larger one is read from
+/// shared memory, block by block of k.
+pub(super) const HELD_REGISTERS: i64 = 64;
 
 /// Stages the operands of every product of the module.
 pub fn stage_operands(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
@@ -90,7 +96,8 @@ impl<'c> Staging<'c> {
         let tile = tile_of(load, loaded)?;
         let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
         ir.location = load.location();
-        let (allocated, buffer, [memory, fast]) = allocate(&ir, &tile, load, first)?;
+        let [memory, fast] = fast_axes(load, first)?;
+        let (allocated, buffer) = allocate(&ir, &tile, fast);
         if let (Some(pinned), Some(buffer)) =
             (string_attribute(load, "swizzle"), definition(allocated))
         {
@@ -102,14 +109,19 @@ impl<'c> Staging<'c> {
         let buffer_type = (allocated, buffer.as_str());
         let arrives = self.fill(&ir, load, &tile, buffer_type, (memory, loaders), stage)?;
 
-        // Read where it is multiplied, or at once where that is in a loop inside.
+        // Read where it is multiplied: one that a loop inside multiplies again and again needs no registers meanwhile.
+        if taken.iter().any(|(dot, _)| !same_block(*dot, load)) {
+            ir.insertion = Insertion::Before(load);
+            arrives.wait(&ir);
+        }
         for (dot, index) in taken {
-            let anchor = if same_block(dot, load) { dot } else { load };
             let mma = mma_of(dot)?;
             let spread = types::operand_layout(&mma, index, &tile.shape)
                 .map_err(|message| (dot, message))?;
-            ir.insertion = Insertion::Before(anchor);
-            arrives.wait(&ir);
+            ir.insertion = Insertion::Before(dot);
+            if same_block(dot, load) {
+                arrives.wait(&ir);
+            }
             let read = self.read(&ir, (allocated, stage), &tile.with_layout(spread), {
                 read_atom(&mma, index, &tile, &buffer, fast)
             });
@@ -130,28 +142,42 @@ impl<'c> Staging<'c> {
         Ok(())
     }
 
-    /// Stages an operand that is computed from what a load gives, element by element: a buffer has it as it is
-    /// multiplied, so that it is computed once, and the load can be ahead.
+    /// Stages an operand that is computed, and read from registers in another layout than it is computed in.
+    ///
+    /// What maps make of a load goes to a buffer as it is multiplied: so it is computed once, and the load can be
+    /// ahead. What the loop of the product does not change is written once, in front of the loop. Of the rest
+    /// a thread keeps in registers what it or its warp has, unless that is too much; see [`HELD_REGISTERS`].
     fn computed(&self, dot: IrOp<'c>, index: usize) -> Result<(), Failed<'c>> {
         let spread_anew = operand_value(dot, index).and_then(definition);
         let Some(convert) = spread_anew.filter(|op| name_of(*op) == "tile.convert_layout") else {
             return Ok(());
         };
         let made = operand(convert, 0)?;
-        let alone = users(result_of(convert, 0)).len() == 1 && same_block(convert, dot);
-        let Some(load) = loaded_for(made).filter(|load| alone && same_block(*load, dot)) else {
+        if users(result_of(convert, 0)).len() != 1 || !same_block(convert, dot) {
             return Ok(());
-        };
+        }
         let (tile, mma) = (tile_of(convert, made)?, mma_of(dot)?);
+        let spread = types::operand_layout(&mma, index, &tile.shape);
+        let spread = tile.with_layout(spread.map_err(|message| (dot, message))?);
+        let load = loaded_for(made).filter(|load| same_block(*load, dot));
+        let place = invariant_in_loop_of(made, dot);
+        if load.is_none() && place.is_none() && stays_in_registers(&tile, &spread) {
+            return Ok(());
+        }
         let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
         ir.location = convert.location();
-        let (allocated, buffer, [_, fast]) = allocate(&ir, &tile, load, dot)?;
-        ir.insertion = Insertion::Before(convert);
+        let on_tensor_cores = mma.tiled.atom().shape_mnk[1] > 1;
+        let fast = match load {
+            Some(load) => fast_axes(load, dot)?[1],
+            // 16 bits are turned by the `ldmatrix` that reads them: along which axis they are written is free.
+            None if on_tensor_cores && tile.elem.bits() == 16 => neighbouring(&tile),
+            None => usize::from(on_tensor_cores),
+        };
+        let (allocated, buffer) = allocate(&ir, &tile, fast);
+        ir.insertion = Insertion::Before(place.unwrap_or(convert));
         let stage = ir.constant(0, "i32");
         ir.op("tile.write", &[made, allocated, stage], &[], &[]);
         ir.insertion = Insertion::Before(dot);
-        let spread = types::operand_layout(&mma, index, &tile.shape);
-        let spread = tile.with_layout(spread.map_err(|message| (dot, message))?);
         let atom = read_atom(&mma, index, &tile, &buffer, fast);
         let read = self.read(&ir, (allocated, stage), &spread, atom);
         set_operand(dot, index, read);
@@ -271,20 +297,49 @@ fn loaded_for(made: IrValue) -> Option<IrOp> {
     alone.then_some(at)
 }
 
-/// A buffer for what a load brings to a product, its type, and the axes that are fast in memory and in the buffer.
-fn allocate<'c>(
-    ir: &OpBuilder<'c>,
-    tile: &TileType,
-    load: IrOp<'c>,
-    dot: IrOp<'c>,
-) -> Result<(IrValue<'c>, String, [usize; 2]), Failed<'c>> {
+/// The operation in front of which a tile is to be written, so that it is once, if the product stands in a loop that
+/// does not change it.
+fn invariant_in_loop_of<'c>(made: IrValue<'c>, dot: IrOp<'c>) -> Option<IrOp<'c>> {
+    let first = match definition(made) {
+        Some(op) => next_operation(op)?,
+        None => first_of_block(made)?,
+    };
+    let (mut at, mut in_loop) = (dot, false);
+    while !same_block(at, first) {
+        at = parent(at)?;
+        in_loop |= matches!(name_of(at).as_str(), "scf.for" | "scf.while");
+    }
+    in_loop.then_some(first)
+}
+
+/// Whether a thread can have what it multiplies from its own registers, or by shuffles, and keep it.
+fn stays_in_registers(made: &TileType, wanted: &TileType) -> bool {
+    let values = wanted.layout.as_ref().map_or(0, TileLayout::values);
+    values * wanted.elem.bits() <= HELD_REGISTERS * 32 && is_within_warps(made, wanted)
+}
+
+/// The axis along which a thread holds more neighbours; the second where both are alike.
+fn neighbouring(tile: &TileType) -> usize {
+    let along = |axis| {
+        let layout = tile.layout.as_ref();
+        layout.and_then(|layout| layout.neighbours(&tile.shape, axis).ok())
+    };
+    usize::from(along(1) >= along(0))
+}
+
+/// The axes that are fast in the memory that a load reads for a product, and in its buffer.
+fn fast_axes<'c>(load: IrOp<'c>, dot: IrOp<'c>) -> Result<[usize; 2], Failed<'c>> {
     let on_tensor_cores = mma_of(dot)?.tiled.atom().shape_mnk[1] > 1;
     let memory = fast_axis(operand(load, 0)?).map_or(1, |(axis, _)| axis);
     // Without `ldmatrix`, threads read neighbouring rows at once.
-    let fast = if on_tensor_cores { memory } else { 0 };
+    Ok([memory, if on_tensor_cores { memory } else { 0 }])
+}
+
+/// A buffer for an operand, of which an axis is fast, and its type.
+fn allocate<'c>(ir: &OpBuilder<'c>, tile: &TileType, fast: usize) -> (IrValue<'c>, String) {
     let buffer = buffer_type(tile, fast);
     let allocated = ir.value("cute.memref.alloc_smem", &[], &[], ir.ty(&buffer));
-    Ok((allocated, buffer, [memory, fast]))
+    (allocated, buffer)
 }
 
 /// A buffer with one stage, an axis the fast one.

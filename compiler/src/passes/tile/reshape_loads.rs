@@ -1,0 +1,212 @@
+//! `tile-reshape-loads`: an operand of a product that is loaded with axes of extent 1 is loaded without them.
+//!
+//! Before: `tile.reshape` that leaves out axes of a `tile.load`, for products alone. After: a `tile.load` of the view
+//! sliced at the coordinates along these axes, which is brought to shared memory like any other. Where such a
+//! coordinate is outside of the view, the tile is put outside along another axis.
+use super::coordinate::Coordinate;
+use super::outside;
+use super::types::view_of;
+use crate::passes::Reported;
+use crate::passes::walk::{
+    all_inside, attributes, definition, erase, kernels, name_of, operand_value, replace, users,
+};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value, result_of};
+use cutec_dialects::ir::{OpAttrs, build};
+use cutec_dialects::semantics::SemError;
+use cutec_dialects::target::Target;
+use cutec_dialects::tile::{BY_ELEMENT, TileType};
+use melior::Context;
+use melior::ir::{ValueLike, operation::OperationLike};
+
+/// Reshapes the loads of every kernel of the module.
+pub fn reshape_loads(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
+    for (_, functions) in kernels(module) {
+        for function in functions {
+            // SAFETY: the context outlives the module.
+            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
+            let mut operations = Vec::new();
+            all_inside(function, &mut operations);
+            operations.retain(|op| name_of(*op) == "tile.reshape");
+            for op in operations {
+                reshape(context, op);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn reshape<'c>(context: &'c Context, reshape: IrOp<'c>) {
+    let reshaped = result_of(reshape, 0);
+    let Some(loaded) = operand_value(reshape, 0).filter(|_| is_for_products(reshaped)) else {
+        return;
+    };
+    let load = definition(loaded).filter(|op| name_of(*op) == "tile.load");
+    let Some(load) = load.filter(|_| users(loaded).len() == 1) else {
+        return;
+    };
+    let tiles = (
+        TileType::of(loaded.r#type()),
+        TileType::of(reshaped.r#type()),
+    );
+    let ((Some(Ok(from)), Some(Ok(to))), Ok(at)) = (tiles, Coordinate::of(load)) else {
+        return;
+    };
+    let Some(kept) = kept_axes(&from.shape, &to.shape) else {
+        return;
+    };
+    let mut ir = OpBuilder::new(context, Insertion::Before(load));
+    ir.location = load.location();
+    // What the type of the view does not let slice stays as it is.
+    let Ok(Some((view, coordinate))) = sliced(&ir, load, &at, (&from.shape, &kept)) else {
+        return;
+    };
+    let mut attrs = attributes(load, &["fill", "copy", "swizzle"]);
+    let offsets = (0..).zip(&kept).filter(|(_, axis)| at.is_offset(**axis));
+    let offsets: Vec<String> = offsets
+        .map(|(axis, _): (usize, _)| axis.to_string())
+        .collect();
+    if !offsets.is_empty() {
+        let axes = ir.attr(&format!("array<i64: {}>", offsets.join(", ")));
+        attrs.push((BY_ELEMENT, axes));
+    }
+    let operands = [&[view], &coordinate[..]].concat();
+    let tile = ir.value("tile.load", &operands, &attrs, reshaped.r#type());
+    replace(reshaped, tile);
+    erase(reshape);
+    erase(load);
+}
+
+/// Whether a tile is only multiplied, as it is, transposed, or after maps of it alone.
+fn is_for_products(value: IrValue) -> bool {
+    let all = users(value);
+    !all.is_empty()
+        && all.iter().all(|user| match name_of(*user).as_str() {
+            "tile.dot" => operand_value(*user, 2) != Some(value),
+            "tile.transpose" => is_for_products(result_of(*user, 0)),
+            "tile.map" => user.operand_count() == 1 && is_for_products(result_of(*user, 0)),
+            _ => false,
+        })
+}
+
+/// The axes of a shape that another one, with some of extent 1 left out, still has.
+fn kept_axes(from: &[i64], to: &[i64]) -> Option<Vec<usize>> {
+    let (mut kept, mut wanted) = (Vec::new(), to.iter().peekable());
+    let mut left = from.len();
+    for (axis, extent) in from.iter().enumerate() {
+        left -= 1;
+        // One of extent 1 is left out where enough of them follow.
+        let is_needed = *extent != 1 || to.len() - kept.len() > left;
+        if wanted.peek() == Some(&extent) && is_needed {
+            wanted.next();
+            kept.push(axis);
+        } else if *extent != 1 {
+            return None;
+        }
+    }
+    (wanted.next().is_none() && kept.len() < from.len()).then_some(kept)
+}
+
+/// The view of a load sliced along all axes but some, and the coordinate along these; `None` where no axis is left to
+/// put the tile outside along.
+#[allow(clippy::type_complexity)]
+fn sliced<'c>(
+    ir: &OpBuilder<'c>,
+    load: IrOp<'c>,
+    at: &Coordinate<'c>,
+    (shape, kept): (&[i64], &[usize]),
+) -> Result<Option<(IrValue<'c>, Vec<IrValue<'c>>)>, SemError> {
+    let (Some(view), Some(known)) = (
+        operand_value(load, 0),
+        operand_value(load, 0).and_then(view_of),
+    ) else {
+        return Ok(None);
+    };
+    let of = |name: &str, operands: &[IrValue<'c>], attrs: &OpAttrs| {
+        build(ir, name, operands, attrs)?
+            .ok_or_else(|| SemError::Illegal(format!("cute.{name} gives nothing")))
+    };
+    let (bit, below) = (ir.ty("i1"), [("predicate", ir.attr("6 : i64"))]);
+    let (mut leaves, mut taken, mut there) = (Vec::new(), Vec::new(), None);
+    for axis in 0..at.values.len() {
+        if kept.contains(&axis) {
+            leaves.push("_".to_string());
+            continue;
+        }
+        let mode = known.layout.inner().mode(axis);
+        if mode.as_ref().is_none_or(|mode| !mode.shape().is_leaf()) {
+            return Ok(None);
+        }
+        let mut place = at.values[axis];
+        let ty = place.r#type().to_string();
+        let integer = if ty.contains("i64") { "i64" } else { "i32" };
+        if ty != integer {
+            place = ir.value("cute.get_scalar", &[place], &[], ir.ty(integer));
+        }
+        leaves.push(if integer == "i64" { "?{i64}" } else { "?" }.to_string());
+        let is_all = mode.and_then(|mode| mode.size().as_static()) == Some(1) && is_zero(place);
+        if is_all {
+            taken.push(place);
+            continue;
+        }
+        let mode = [axis as i64];
+        let along = OpAttrs {
+            mode: Some(&mode),
+            ..OpAttrs::default()
+        };
+        let size = of("size", &[view], &along)?;
+        let result = OpAttrs {
+            result: Some(integer),
+            ..OpAttrs::default()
+        };
+        let size = of("get_scalar", &[size], &result)?;
+        // As an unsigned number it is asked for both ends at once.
+        let inside = ir.value("arith.cmpi", &[place, size], &below, bit);
+        // A slice is at no negative place, even where nothing is read of it.
+        let first = ir.constant(0, integer);
+        let operands = [inside, place, first];
+        taken.push(ir.value("arith.select", &operands, &[], ir.ty(integer)));
+        there = Some(match there {
+            None => inside,
+            Some(so_far) => ir.value("arith.andi", &[so_far, inside], &[], bit),
+        });
+    }
+    let coord = ir.ty(&format!("!cute.coord<\"({})\">", leaves.join(",")));
+    let coord = ir.value("cute.make_coord", &taken, &[], coord);
+    let view = of("slice", &[view, coord], &OpAttrs::default())?;
+    let rest = at.along(kept);
+    let mut coordinate = rest.values.clone();
+    if let Some(there) = there {
+        let Some(axis) = outside::axis_of(&rest) else {
+            return Ok(None);
+        };
+        coordinate[axis] = outside::unless(
+            ir,
+            there,
+            (&rest, axis),
+            shape[kept[axis]],
+            coordinate[axis],
+        );
+    }
+    Ok(Some((view, coordinate)))
+}
+
+fn is_zero(value: IrValue) -> bool {
+    let constant = definition(value).filter(|op| name_of(*op) == "arith.constant");
+    let attribute = constant.and_then(|op| op.attribute("value").ok());
+    attribute.and_then(integer_value) == Some(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kept_axes;
+
+    #[test]
+    fn axes_of_extent_one_are_left_out() {
+        assert_eq!(kept_axes(&[1, 128, 16], &[128, 16]), Some(vec![1, 2]));
+        assert_eq!(kept_axes(&[128, 1, 16], &[128, 16]), Some(vec![0, 2]));
+        assert_eq!(kept_axes(&[1, 1, 16], &[1, 16]), Some(vec![1, 2]));
+        assert_eq!(kept_axes(&[16, 1, 1], &[16, 1]), Some(vec![0, 2]));
+        assert_eq!(kept_axes(&[128, 16], &[128, 16]), None);
+        assert_eq!(kept_axes(&[128], &[128, 1]), None);
+    }
+}
