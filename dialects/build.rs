@@ -101,6 +101,7 @@ fn main() {
         .include(prefix.join("include"))
         .include(&out)
         .include("cpp")
+        .file("cpp/Aliases.cpp")
         .file("cpp/Cute.cpp")
         .file("cpp/CuteNvgpu.cpp")
         .file("cpp/Lowering.cpp")

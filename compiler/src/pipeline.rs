@@ -6,12 +6,13 @@ use crate::codegen::{Timings, messages};
 use crate::options::{Options, Source, SourceKind};
 use crate::passes::{self, Reported};
 use cutec_abi::{Abi, AbiExpr, KernelAbi};
+use cutec_dialects::printing::{print_aliases, readable_flags};
 use cutec_dialects::readable::unreadable;
 use cutec_frontend::ast::{File, Kernel};
 use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::source::{SourceLoader, SourceMap};
 use cutec_frontend::{LowerOptions, Program, chosen_kernels, emit_kernels, load_program};
-use melior::ir::operation::OperationPrintingFlags;
+use melior::ir::operation::OperationLike;
 use melior::ir::{Location, Module, Operation};
 use melior::pass::{PassIrPrintingOptions, PassManager};
 use melior::{Context, StringRef};
@@ -144,7 +145,7 @@ pub fn cute_to_llvm<'c>(
     if options.print_ir_after_all {
         eprintln!(
             "// -----// IR Dump After convert-cute-to-gpu //----- //\n{}",
-            module.as_operation()
+            module_text(module)
         );
     }
     passes::convert_bytes::convert_bytes(context, passes::root(module), &options.target)?;
@@ -203,17 +204,32 @@ pub fn add_smem(module: &Module<'_>, abi: &mut Abi) {
     }
 }
 
+/// The module as text for a reader, which parses back: in the pretty form, without locations.
+pub fn module_text(module: &Module<'_>) -> String {
+    let operation = module.as_operation();
+    // SAFETY: the module is alive for the whole call, and so is its context.
+    print_aliases(unsafe { operation.context().to_ref() });
+    let mut text = operation
+        .to_string_with_flags(readable_flags())
+        .unwrap_or_else(|_| operation.to_string());
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
 /// Makes `manager` print the IR after every pass to standard error.
 fn print_ir_after_all(context: &Context, manager: &PassManager) {
     // MLIR prints whole modules only when passes run one after the other.
     context.enable_multi_threading(false);
+    print_aliases(context);
     manager.enable_ir_printing(&PassIrPrintingOptions {
         before_all: false,
         after_all: true,
         module_scope: true,
         on_change: false,
         on_failure: false,
-        flags: OperationPrintingFlags::new(),
+        flags: readable_flags(),
         tree_printing_path: PathBuf::new(),
     });
 }

@@ -1,5 +1,6 @@
 // The C++ face of the `cute` and `cute_nvgpu` dialects. It declares what
 // TableGen generates and hands every question of meaning to Rust (src/ffi.rs).
+#include "Aliases.h"
 #include "Cute.h"
 #include "Verify.h"
 
@@ -130,6 +131,7 @@ void CuteDialect::initialize() {
 #include "CuteOps.cpp.inc"
       >();
   addInterfaces<Memo>();
+  addAliases(*this);
 }
 
 // The type of a static value says all of it: as a constant it is that type.

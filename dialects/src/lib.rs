@@ -18,6 +18,7 @@ pub mod hints;
 pub mod ir;
 pub mod legal;
 pub mod memo;
+pub mod printing;
 pub mod readable;
 pub mod semantics;
 pub mod target;

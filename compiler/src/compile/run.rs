@@ -10,7 +10,7 @@ use cutec_frontend::Program;
 use cutec_frontend::ast::Kernel;
 use cutec_frontend::source::SourceMap;
 use melior::Context;
-use melior::ir::operation::{OperationLike, OperationPrintingFlags};
+use melior::ir::operation::OperationLike;
 use melior::ir::{BlockLike, Module, OperationRef, RegionLike};
 
 /// One module on its way.
@@ -85,7 +85,7 @@ impl<'c, 'a> Run<'c, 'a> {
     pub fn lower(&mut self, module: &mut Module<'c>) -> Option<Reached> {
         let options = self.options;
         if options.emit == Emit::Tile {
-            return Some(Reached::Asked(module_text(module)));
+            return Some(Reached::Asked(pipeline::module_text(module)));
         }
         self.passes(Step::TileToCute, module, pipeline::tile_to_cute)?;
         if options.remarks {
@@ -96,7 +96,7 @@ impl<'c, 'a> Run<'c, 'a> {
             self.outcome.remarks.extend(placed);
         }
         if options.emit == Emit::Cute {
-            return Some(Reached::Asked(module_text(module)));
+            return Some(Reached::Asked(pipeline::module_text(module)));
         }
         let file = self.sources.files().next().map(|(_, file)| file.name());
         match pipeline::kernel_abi(module, options, file.unwrap_or_default()) {
@@ -114,7 +114,7 @@ impl<'c, 'a> Run<'c, 'a> {
             pipeline::add_smem(module, abi);
         }
         match options.emit {
-            Emit::Mlir => Some(Reached::Asked(module_text(module))),
+            Emit::Mlir => Some(Reached::Asked(pipeline::module_text(module))),
             _ => Some(Reached::Llvm),
         }
     }
@@ -220,17 +220,3 @@ const OF_MODULES: [&str; 4] = [
     "llvm.mlir.global_dtors",
     "llvm.module_flags",
 ];
-
-/// The module as text that parses back, in the pretty form, without locations.
-fn module_text(module: &Module<'_>) -> String {
-    let flags = OperationPrintingFlags::new();
-    match module.as_operation().to_string_with_flags(flags) {
-        Ok(mut text) => {
-            if !text.ends_with('\n') {
-                text.push('\n');
-            }
-            text
-        }
-        Err(_) => module.as_operation().to_string(),
-    }
-}

@@ -10,6 +10,7 @@ use crate::parser::words::closest;
 use crate::source::Span;
 use crate::stdlib;
 use cutec_dialects::elem::Elem;
+use cutec_dialects::printing::name_value;
 use cutec_dialects::value::{TupleKind, Val};
 use cutec_layout::{Int, Tree};
 use std::sync::Arc;
@@ -393,6 +394,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             &attrs,
             ty,
         );
+        name_value(number, &format!("{register}_{axis}"));
         Ok(Value::Scalar(Scalar {
             ir: number,
             elem: Elem::I32,

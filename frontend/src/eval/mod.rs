@@ -329,6 +329,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     fn bind(&mut self, name: Arc<str>, value: Value<'c, 'a>, mutable: bool, span: Span) {
         let regions = self.regions;
+        value.name_for_readers(&name);
         if let Some(scope) = self.frame.scopes.last_mut() {
             scope.insert(
                 name,

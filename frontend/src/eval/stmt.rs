@@ -489,6 +489,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     pub(super) fn set(&mut self, name: &str, value: Value<'c, 'a>) -> Result<()> {
         for scope in self.frame.scopes.iter_mut().rev() {
             if let Some(binding) = scope.get_mut(name) {
+                value.name_for_readers(name);
                 binding.value = value;
                 return Ok(());
             }

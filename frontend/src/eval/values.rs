@@ -7,6 +7,7 @@ use cutec_dialects::atoms::{CopyAtom, CopyOp, MmaAtom, MmaOp};
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::memo::{type_text, type_value};
+use cutec_dialects::printing::name_value;
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TupleKind, Val};
 use cutec_layout::{AnyLayout, Coord, Int, Layout, Tiler, Tree, Width};
@@ -119,6 +120,42 @@ pub enum Leaf<'c> {
 }
 
 impl<'c, 'a> Value<'c, 'a> {
+    /// Gives what is left to run time the name of the source in printed IR.
+    pub fn name_for_readers(&self, name: &str) {
+        match self {
+            Value::Scalar(scalar) => {
+                name_value(scalar.ir, name);
+                if let Some(tuple) = scalar.tuple {
+                    name_value(tuple, name);
+                }
+            }
+            Value::Cute(Cute { ir, .. })
+            | Value::Vector(Vector { ir, .. })
+            | Value::Tile(Tile { ir, .. })
+            | Value::Slot(Slot { view: ir, .. }) => name_value(*ir, name),
+            Value::Tuple(items) | Value::Array(items) => {
+                for (at, item) in items.iter().enumerate() {
+                    item.name_for_readers(&format!("{name}_{at}"));
+                }
+            }
+            Value::Unit
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Bool(_)
+            | Value::Str(_)
+            | Value::Type(_)
+            | Value::Underscore
+            | Value::Range(_)
+            | Value::Static(_)
+            | Value::Thread(_)
+            | Value::Predicate(_)
+            | Value::Function(_)
+            | Value::Register(_)
+            | Value::Builtin(_)
+            | Value::Error => {}
+        }
+    }
+
     /// What a result of the semantics is, if nothing of it is left to run time.
     pub fn of_static(val: Val) -> Self {
         match val {

@@ -8,6 +8,7 @@ use crate::eval::values::{Scalar, Value};
 use crate::eval::{Evaluator, Result};
 use crate::source::Span;
 use cutec_dialects::elem::Elem;
+use cutec_dialects::printing::name_value;
 use serde_json::{Value as Json, json};
 
 /// Names of the axes of a launch in tiles: those of the product.
@@ -163,10 +164,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return Err(self.report(diagnostic.with_help(help)));
         };
         let ir = self.ir(span)?;
-        let axis = ir.attr(&format!("{at} : i32"));
+        let number = ir.attr(&format!("{at} : i32"));
         let ty = ir.ty("i32");
+        let index = ir.value("tile.index", &[], &[("axis", number)], ty);
+        name_value(index, &format!("tile_{axis}"));
         Ok(Value::Scalar(Scalar {
-            ir: ir.value("tile.index", &[], &[("axis", axis)], ty),
+            ir: index,
             elem: Elem::I32,
             div: 1,
             tuple: None,

@@ -6,6 +6,7 @@ use crate::eval::values::{Tile, Value};
 use crate::eval::{Evaluator, Result};
 use crate::source::Span;
 use cutec_dialects::builder::IrValue;
+use cutec_dialects::printing::name_value;
 use std::sync::Arc;
 
 /// A variable of a loop, and what it holds before.
@@ -78,6 +79,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let regions = self.regions;
         for (at, (name, old)) in carried.iter().enumerate() {
             let ir = tile(at);
+            name_value(ir, name);
             let scopes = self.frame.scopes.iter_mut().rev();
             if let Some(binding) = scopes.into_iter().find_map(|scope| scope.get_mut(name)) {
                 binding.value = Value::Tile(Tile { ir, ..old.clone() });
