@@ -56,12 +56,15 @@ private:
     return AliasResult::FinalAlias;
   }
 
-  // The last part of an atom's name: `_universal_copy`, `_ldsm`, `_mma`.
+  // An atom's name in its dialect: `_universal_copy`, `_ldsm`, `_sm80_mma`.
   static std::string instruction(Type atom) {
     std::string text;
     llvm::raw_string_ostream(text) << atom;
-    StringRef name = StringRef(text).split('<').first;
-    return "_" + name.rsplit('.').second.str();
+    StringRef name = StringRef(text).split('<').first.split('.').second;
+    name.consume_front("atom.");
+    std::string words = "_" + name.str();
+    llvm::replace(words, '.', '_');
+    return words;
   }
 };
 } // namespace

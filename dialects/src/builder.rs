@@ -4,6 +4,7 @@
 //! Values of one context stay valid while their operation stands, so this
 //! module hands them out with the context's lifetime; whoever erases an
 //! operation drops its values first.
+use crate::printing::unnamed;
 use melior::{
     Context,
     ir::{
@@ -116,7 +117,7 @@ impl<'c> OpBuilder<'c> {
             .iter()
             .map(|(name, attr)| (Identifier::new(self.context, name), *attr))
             .collect();
-        let built = OperationBuilder::new(name, self.location)
+        let built = OperationBuilder::new(name, unnamed(self.location))
             .add_operands(operands)
             .add_attributes(&attrs)
             .add_results(results)

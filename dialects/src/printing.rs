@@ -6,7 +6,7 @@ use crate::builder::IrValue;
 use melior::Context;
 use melior::StringRef;
 use melior::ir::operation::OperationPrintingFlags;
-use melior::ir::ValueLike;
+use melior::ir::{Location, ValueLike};
 use mlir_sys::{MlirContext, MlirLocation};
 
 unsafe extern "C" {
@@ -48,6 +48,35 @@ unsafe fn named(location: MlirLocation, name: &str) -> Option<MlirLocation> {
         let context = mlir_sys::mlirLocationGetContext(location);
         let name = StringRef::new(name).to_raw();
         Some(mlir_sys::mlirLocationNameGet(context, name, location))
+    }
+}
+
+/// `location` without a name. What is built in the place of an operation has the operation's place, but is
+/// another value: only what replaces the named one takes its name ([`pass_name_on`]).
+pub fn unnamed<'c>(location: Location<'c>) -> Location<'c> {
+    let mut raw = location.to_raw();
+    // SAFETY: the location is alive, and its child lives as long as the context.
+    unsafe {
+        while mlir_sys::mlirLocationIsAName(raw) {
+            raw = mlir_sys::mlirLocationNameGetChildLoc(raw);
+        }
+        Location::from_raw(raw)
+    }
+}
+
+/// Gives `new` the name of `old`, which it replaces.
+pub fn pass_name_on(old: IrValue<'_>, new: IrValue<'_>) {
+    // SAFETY: the value is alive, and so are location and name for as long as its context.
+    let name = unsafe {
+        let location = mlir_sys::mlirValueGetLocation(old.to_raw());
+        if !mlir_sys::mlirLocationIsAName(location) {
+            return;
+        }
+        let name = mlir_sys::mlirIdentifierStr(mlir_sys::mlirLocationNameGetName(location));
+        StringRef::from_raw(name)
+    };
+    if let Ok(name) = name.as_str() {
+        name_value(new, name);
     }
 }
 

@@ -4,6 +4,7 @@
 //! passes keep operations across edits. An operation stays valid until it is
 //! erased, and a pass erases only what it has collected for that.
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue};
+use cutec_dialects::printing::pass_name_on;
 use cutec_dialects::target::BLOCK_SIZES;
 use melior::ir::{
     BlockLike, BlockRef, OperationRef, RegionLike, Value, ValueLike, operation::OperationLike,
@@ -34,8 +35,9 @@ pub(super) fn definition<'c>(value: IrValue<'c>) -> Option<IrOp<'c>> {
     })
 }
 
-/// Lets what uses one value use another.
+/// Replaces all uses of one value by another, which takes its name.
 pub(super) fn replace<'c>(old: IrValue<'c>, new: IrValue<'c>) {
+    pass_name_on(old, new);
     // SAFETY: both values are alive.
     unsafe { mlir_sys::mlirValueReplaceAllUsesOfWith(old.to_raw(), new.to_raw()) };
 }
