@@ -394,7 +394,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             &attrs,
             ty,
         );
-        name_value(number, &format!("{register}_{axis}"));
+        name_value(number, &format!("{}_{axis}", register.name()));
         Ok(Value::Scalar(Scalar {
             ir: number,
             elem: Elem::I32,
