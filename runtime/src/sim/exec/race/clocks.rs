@@ -148,6 +148,8 @@ pub(super) struct Clocks {
     first: u32,
     /// Rank of the CTA that runs.
     rank: u32,
+    /// The place of its first warp.
+    first_warp: usize,
     /// Of each thread, CTA by CTA.
     known: Vec<Rc<Known>>,
     /// Of each warp.
@@ -191,6 +193,7 @@ impl Clocks {
             shape,
             first: 0,
             rank: 0,
+            first_warp: 0,
             known: vec![nothing; warps * WARP],
             clock: vec![1; warps],
             floor: vec![0; warps],
@@ -206,7 +209,7 @@ impl Clocks {
     pub fn start(&mut self, cluster: u32) {
         let nothing = Rc::new(Known::nothing(self.known.len()));
         self.first = cluster.wrapping_mul(self.shape.ctas);
-        self.rank = 0;
+        self.turn(0);
         self.known.fill(nothing);
         self.clock.fill(1);
         self.floor.fill(0);
@@ -221,6 +224,7 @@ impl Clocks {
     /// The CTA of this rank goes on; what follows is told of its warps and threads.
     pub fn turn(&mut self, rank: u32) {
         self.rank = rank;
+        self.first_warp = (rank * self.shape.warps) as usize;
     }
 
     /// Number of the CTA that runs.
@@ -231,7 +235,7 @@ impl Clocks {
     /// The place of a warp of the CTA that runs.
     #[inline]
     fn warp(&self, warp: u32) -> usize {
-        (self.rank * self.shape.warps + warp) as usize
+        self.first_warp + warp as usize
     }
 
     /// The place of a thread of the CTA that runs.
@@ -268,10 +272,9 @@ impl Clocks {
     /// which each is in the scope of the other.
     #[inline]
     pub fn are_morally_strong(&self, one: &Mark, other: &Mark) -> bool {
-        match (one.scope(), other.scope()) {
-            (Some(a), Some(b)) => a.min(b) >= self.common_scope(one.cta, other.cta),
-            _ => false,
-        }
+        !one.is_weak()
+            && !other.is_weak()
+            && one.scope().min(other.scope()) >= Some(self.common_scope(one.cta, other.cta))
     }
 
     /// The clock that a warp's accesses are stamped with.
@@ -285,17 +288,21 @@ impl Clocks {
     pub fn is_before(&self, mark: &Mark, next: &Mark, space: Space, thread: u32) -> bool {
         let thread = self.thread(thread);
         let known = &self.known[thread];
-        if mark.proxy() != next.proxy() {
+        if mark.is_of_another_proxy(next) {
             return self.is_before_across(mark, space, known);
         }
         let rank = mark.cta.wrapping_sub(self.first);
-        if rank >= self.shape.ctas {
+        let warp = if rank == self.rank {
+            let warp = self.first_warp + mark.warp() as usize;
+            if mark.clock <= self.floor[warp] {
+                return true;
+            }
+            warp
+        } else if rank < self.shape.ctas {
+            (rank * self.shape.warps + mark.warp()) as usize
+        } else {
             return self.knows_of_cluster(&known.view, mark);
-        }
-        let warp = (rank * self.shape.warps + mark.warp()) as usize;
-        if rank == self.rank && mark.clock <= self.floor[warp] {
-            return true;
-        }
+        };
         if mark.clock == IN_FLIGHT {
             return false;
         }

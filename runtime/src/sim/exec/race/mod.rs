@@ -355,9 +355,8 @@ impl Access<'_> {
     /// Compares a read with the writes before it. Gives the other access, and whether that reads.
     #[inline]
     fn read(&self, cell: &mut Cell, lists: &mut Lists) -> Option<(Mark, bool)> {
-        let mut writes = cell.writes(lists).iter();
-        if let Some(write) = writes.find(|write| self.races_with(write)) {
-            return Some((self.unordered_part(*write), false));
+        if let Some(write) = cell.find_write(lists, |write| self.races_with(write)) {
+            return Some((self.unordered_part(write), false));
         }
         cell.add_read(self.mark, lists, |earlier| self.not_subsumed(earlier));
         None
@@ -368,18 +367,15 @@ impl Access<'_> {
     #[inline]
     fn write(&self, cell: &mut Cell, lists: &mut Lists, changed: bool) -> Option<(Mark, bool)> {
         // Several threads may store one value with one instruction, as to set a flag.
-        let mut strong_or_same = !self.mark.is_weak();
-        for write in cell.writes(lists) {
-            let same = !changed && write.pc() == self.mark.pc();
-            strong_or_same |= same;
-            if !same && self.races_with(write) {
-                return Some((self.unordered_part(*write), false));
-            }
+        let same = |write: &Mark| !changed && write.pc() == self.mark.pc();
+        let races = |write: &Mark| !same(write) && self.races_with(write);
+        if let Some(write) = cell.find_write(lists, races) {
+            return Some((self.unordered_part(write), false));
         }
-        let mut reads = cell.reads(lists).iter();
-        if let Some(read) = reads.find(|read| self.races_with(read)) {
-            return Some((self.unordered_part(*read), true));
+        if let Some(read) = cell.find_read(lists, |read| self.races_with(read)) {
+            return Some((self.unordered_part(read), true));
         }
+        let strong_or_same = !self.mark.is_weak() || cell.find_write(lists, same).is_some();
         match strong_or_same {
             // Everything comes before it, or it had raced.
             false => cell.overwrite(self.mark, lists),

@@ -90,8 +90,15 @@ impl Mark {
         self.at >> 8
     }
 
+    #[inline]
     fn code(&self) -> u32 {
         self.at & 7
+    }
+
+    /// Whether it and another access go through two proxies.
+    #[inline]
+    pub fn is_of_another_proxy(&self, other: &Mark) -> bool {
+        self.code().max(other.code()) >= ASYNC && self.proxy() != other.proxy()
     }
 
     /// The scope of a strong access.
@@ -114,17 +121,13 @@ impl Mark {
     /// one, and is not ordered with it, races with this one too. So it is no stronger.
     #[inline]
     pub fn subsumes(&self, other: &Mark) -> bool {
-        match (self.scope(), other.scope()) {
-            (None, _) => true,
-            (Some(_), None) => false,
-            (Some(own), Some(other)) => own <= other,
-        }
+        self.is_weak() || !other.is_weak() && self.scope() <= other.scope()
     }
 
     /// Whether it is morally strong with no other access.
     #[inline]
     pub fn is_weak(&self) -> bool {
-        self.scope().is_none()
+        self.code() == GENERIC || self.code() >= ASYNC
     }
 
     /// Whether this access is of the warp and the proxy of another one, and complete: a lane of both has made
@@ -277,6 +280,16 @@ impl Marks {
         }
     }
 
+    /// The first mark of which something holds.
+    #[inline]
+    fn find(&self, lists: &Lists, holds: impl Fn(&Mark) -> bool) -> Option<Mark> {
+        match self.0 {
+            Mark { cta: LIST, .. } => self.get(lists).iter().copied().find(holds),
+            Mark { lanes: 0, .. } => None,
+            mark => holds(&mark).then_some(mark),
+        }
+    }
+
     /// Makes this mark the only one.
     #[inline]
     fn set(&mut self, mark: Mark, lists: &mut Lists) {
@@ -366,14 +379,26 @@ impl Cell {
         reads: Marks::NONE,
     };
 
-    /// The writes that are remembered.
+    /// The first write of which something holds.
     #[inline]
+    pub fn find_write(&self, lists: &Lists, holds: impl Fn(&Mark) -> bool) -> Option<Mark> {
+        self.writes.find(lists, holds)
+    }
+
+    /// The first read of which something holds.
+    #[inline]
+    pub fn find_read(&self, lists: &Lists, holds: impl Fn(&Mark) -> bool) -> Option<Mark> {
+        self.reads.find(lists, holds)
+    }
+
+    /// The writes that are remembered.
+    #[cfg(test)]
     pub fn writes<'c>(&'c self, lists: &'c Lists) -> &'c [Mark] {
         self.writes.get(lists)
     }
 
     /// The reads that are remembered.
-    #[inline]
+    #[cfg(test)]
     pub fn reads<'c>(&'c self, lists: &'c Lists) -> &'c [Mark] {
         self.reads.get(lists)
     }
