@@ -375,9 +375,10 @@ impl<'c> Emitter<'c> {
         {
             return *found;
         }
+        // The least number of 32 bits marks an index that is an operand.
         let constant = bytes
             .as_static()
-            .filter(|bytes| i32::try_from(*bytes).is_ok());
+            .filter(|bytes| i32::try_from(*bytes).is_ok_and(|bytes| bytes != i32::MIN));
         let (operands, raw) = match constant {
             Some(constant) => (vec![base], constant.to_string()),
             None => (

@@ -21,10 +21,11 @@ pub(super) struct Bounds<'c> {
     shared: Option<IrValue<'c>>,
     /// The other modes, as numbers of leaves.
     varying: Vec<usize>,
-    /// Limits, by leaf and by the part of the coordinate that is not constant.
-    limits: HashMap<(usize, Int), IrValue<'c>>,
-    /// Extents as coordinates that may be negative are compared with them, by leaf.
-    ends: HashMap<usize, IrValue<'c>>,
+    /// Limits, by leaf, by the part of the coordinate that is not constant, and whether they have 64 bits: the
+    /// constant of one vector may need them where that of another does not.
+    limits: HashMap<(usize, Int, bool), IrValue<'c>>,
+    /// Extents as coordinates that may be negative are compared with them, by leaf and width.
+    ends: HashMap<(usize, bool), IrValue<'c>>,
 }
 
 /// How a coordinate is compared with the extent.
@@ -67,11 +68,11 @@ impl<'c> Lowering<'c> {
             let wide = leaves[leaf].width() == Width::I64 || bound.width() == Width::I64;
             let shared = bounds.shared.filter(|_| nth == 0);
             if predicate(leaves[leaf]) == BELOW {
-                let end = match bounds.ends.get(&leaf) {
+                let end = match bounds.ends.get(&(leaf, wide)) {
                     Some(end) => *end,
                     None => {
                         let end = self.end(bound, wide, shared);
-                        bounds.ends.insert(leaf, end);
+                        bounds.ends.insert((leaf, wide), end);
                         end
                     }
                 };
@@ -80,7 +81,7 @@ impl<'c> Lowering<'c> {
                 inside = Some(self.emitter.and(inside, below));
                 continue;
             }
-            let key = (leaf, Int::sum(terms));
+            let key = (leaf, Int::sum(terms), wide);
             let limit = match bounds.limits.get(&key) {
                 Some(limit) => *limit,
                 None => {
