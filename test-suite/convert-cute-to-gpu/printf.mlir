@@ -1,8 +1,8 @@
 // gpu.printf becomes a call of vprintf, its arguments in one slot at the start of the kernel.
 // RUN: %cute-opt --lower-printf %s | FileCheck %s
 
-// CHECK: llvm.mlir.global internal constant @cutec_text_printed_0("%d %f\0A\00") {addr_space = 1 : i32}
-// CHECK: llvm.mlir.global internal constant @"cutec_text_of tests_0"("%d\0A\00") {addr_space = 1 : i32}
+// CHECK: llvm.mlir.global internal constant @cutec$text_printed_0("%d %f\0A\00") {addr_space = 1 : i32}
+// CHECK: llvm.mlir.global internal constant @"cutec$text_of tests_0"("%d\0A\00") {addr_space = 1 : i32}
 // CHECK: llvm.func @vprintf(!llvm.ptr, !llvm.ptr) -> i32
 gpu.module @m {
   // CHECK-LABEL: gpu.func @printed
@@ -20,7 +20,7 @@ gpu.module @m {
     gpu.return
   }
   // CHECK-LABEL: gpu.func @"of tests"
-  // CHECK-COUNT-2: llvm.mlir.addressof @"cutec_text_of tests_0"
+  // CHECK-COUNT-2: llvm.mlir.addressof @"cutec$text_of tests_0"
   gpu.func @"of tests"(%i: i32) kernel {
     gpu.printf "%d\0A", %i : i32
     gpu.printf "%d\0A", %i : i32

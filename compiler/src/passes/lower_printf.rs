@@ -73,7 +73,7 @@ impl Texts {
 
     /// Symbol of the text number `at`. The kernel's name is in it: kernels become modules that are joined.
     fn symbol(&self, at: usize) -> String {
-        format!("cutec_text_{}_{at}", self.kernel)
+        format!("cutec$text_{}_{at}", self.kernel)
     }
 }
 

@@ -9,7 +9,7 @@ const VPRINTF: &str = "\
 )
 ;
 ";
-const SMEM: &str = ".extern .shared .align 1024 .b8 cutec_smem[];\n";
+const SMEM: &str = ".extern .shared .align 1024 .b8 cutec$smem[];\n";
 
 /// A module of one kernel.
 fn module(kernel: &str, declarations: &str, body: &str, files: &str) -> String {
@@ -39,7 +39,7 @@ fn one_module_stays_as_it_is() {
 
 #[test]
 fn what_several_declare_stands_once_before_the_functions() {
-    let text = |kernel: &str| format!(".global .align 1 .b8 cutec_text_{kernel}_0[2] = {{97}};\n");
+    let text = |kernel: &str| format!(".global .align 1 .b8 cutec$text_{kernel}_0[2] = {{97}};\n");
     let first = module("one", &format!("{VPRINTF}{}", text("one")), "\tret;\n", "");
     let second = module(
         "two",

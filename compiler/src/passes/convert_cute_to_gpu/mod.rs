@@ -54,8 +54,8 @@ use melior::ir::r#type::FunctionType;
 use melior::ir::{BlockLike, OperationRef, ValueLike, operation::OperationLike};
 use std::collections::{HashMap, HashSet};
 
-/// Name of the dynamic shared memory of every kernel.
-pub const SMEM_SYMBOL: &str = "cutec_smem";
+/// Name of the dynamic shared memory of every kernel. With `$`, which no name of the language has.
+pub const SMEM_SYMBOL: &str = "cutec$smem";
 
 /// Storage that pointers point into.
 struct Base<'c> {
