@@ -11,6 +11,7 @@ use cutec_dialects::readable::unreadable;
 use cutec_frontend::ast::{File, Kernel};
 use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::source::{SourceLoader, SourceMap};
+use cutec_frontend::unused::unused;
 use cutec_frontend::{LowerOptions, Program, chosen_kernels, emit_kernels, load_program};
 use melior::ir::operation::OperationLike;
 use melior::ir::{Location, Module, Operation};
@@ -75,6 +76,7 @@ pub fn parse_source(
     if diagnostics.iter().any(Diagnostic::is_error) {
         return Err(diagnostics);
     }
+    diagnostics.extend(unused(&program));
     Ok((program, diagnostics))
 }
 

@@ -1,6 +1,7 @@
 //! Operations of the dialects as the semantics sees them, and the context.
 use crate::builder::{IrOp, IrValue, OpBuilder, integer_value, string_value};
 use crate::hints::Hints;
+use crate::legal::check_type;
 use crate::memo::{type_text, type_value};
 use crate::semantics::{Attrs, SemError, check, evaluate};
 use crate::types::{TypeError, Vars, parse_type};
@@ -293,6 +294,8 @@ pub fn build_op<'c>(
         return Ok((ir.op(&full, operands, &ir_attrs, &[]), None));
     }
     let result = evaluate(name, &vals, &meaning)?;
+    // MLIR would refuse the type, with a message about IR.
+    check_type(&result).map_err(SemError::Illegal)?;
     let text = match attrs.result {
         Some(declared) => declared.to_string(),
         None => result.to_string(),

@@ -7,6 +7,7 @@
 //! - `grammar.lalrpop` and [`parser`], syntax, error recovery.
 //! - [`ast`], the syntax tree. Its module page says how each part of the language looks in it.
 //! - [`program`], a file with all that it imports; [`stdlib`], files that need no disk.
+//! - [`unused`], warnings about what a file says in vain.
 //! - [`eval`], from the tree to IR; [`build`], trees of kernels at tile level by calls instead of text.
 //!
 //! Invariants: no I/O; no input makes it panic; every error is a [`diagnostics::Diagnostic`] with a
@@ -23,6 +24,7 @@ pub mod program;
 mod rules;
 pub mod source;
 pub mod stdlib;
+pub mod unused;
 
 lalrpop_util::lalrpop_mod!(
     #[allow(clippy::all, clippy::pedantic, missing_docs, unused, rustdoc::all)]

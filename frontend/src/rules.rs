@@ -3,6 +3,7 @@
 
 use crate::ast::BinaryOp;
 use crate::eval::builtins::{Elementary, Operator};
+use cutec_abi::arithmetic::range;
 use cutec_dialects::elem::Elem;
 
 /// The type in which two integers or floats meet, if they may.
@@ -38,14 +39,26 @@ pub(crate) fn operation(op: BinaryOp, elem: Elem) -> Option<&'static str> {
     })
 }
 
-/// Whether an integer known at compile time is one of the type, signed or by its bits.
+/// Whether integers of a type have a result with this known right operand: nothing is divided by zero, or shifted by
+/// more bits than the type has.
+pub(crate) fn computes_by(op: BinaryOp, by: i64, elem: Elem) -> bool {
+    match op {
+        BinaryOp::Div | BinaryOp::Rem => elem.is_float() || by != 0,
+        BinaryOp::Shl | BinaryOp::Shr => (0..elem.bits()).contains(&by),
+        _ => true,
+    }
+}
+
+/// Whether an integer known at compile time is one of the type.
 pub(crate) fn fits(value: i64, elem: Elem) -> bool {
-    let bits = elem.bits();
-    let least = match elem {
-        Elem::U8 => 0,
-        _ => i64::MIN >> (64 - bits),
-    };
-    bits == 64 || (least..1i64 << bits).contains(&value)
+    let (least, most) = range(elem.bits() as u32, elem != Elem::U8);
+    (least..=most).contains(&value)
+}
+
+/// Whether an integer is the bits of one of the type: from 0 on as many as the type has.
+pub(crate) fn fits_bits(value: i64, elem: Elem) -> bool {
+    let (least, most) = range(elem.bits() as u32, false);
+    (least..=most).contains(&value)
 }
 
 /// Whether a function such as `exp` is there for a type: f64 has those alone that are correctly rounded.

@@ -1,6 +1,7 @@
 //! Functions that `test` blocks know: of numbers, and those that make tensors.
 
 use super::index::NumberFunction;
+use cutec_abi::arithmetic::{self, ArithmeticError, Operation};
 use cutec_runtime::tensor::ShapeError;
 use cutec_runtime::{DType, Tensor};
 
@@ -49,6 +50,30 @@ pub fn number_function(name: &str) -> Option<(usize, NumberFunction)> {
         _ => return None,
     };
     Some(function)
+}
+
+/// What a function gives of integers, where it computes them as the compiler does: exactly, in 64 bits. Conversions
+/// to an integer type keep its bits.
+pub fn integer_function(name: &str, x: &[i64]) -> Option<Result<i64, ArithmeticError>> {
+    let fold = |operation: Operation| {
+        let (first, rest) = x.split_first()?;
+        let mut values = rest.iter();
+        Some(values.try_fold(*first, |a, b| operation.integers(a, *b)))
+    };
+    match (name, x) {
+        ("min", [_, _, ..]) => fold(Operation::Min),
+        ("max", [_, _, ..]) => fold(Operation::Max),
+        ("ceil_div", [_, _]) => fold(Operation::CeilDiv),
+        ("abs", [value]) => Some(arithmetic::abs(*value)),
+        ("select", [condition, a, b]) => Some(Ok(if *condition != 0 { *a } else { *b })),
+        (name, [value]) => {
+            let dtype = name.parse::<DType>().ok().filter(|dtype| !dtype.is_float());
+            let bits = dtype?.size() as u32 * 8;
+            let signed = name.starts_with('i');
+            Some(Ok(arithmetic::wrapped(*value, bits, signed)))
+        }
+        _ => None,
+    }
 }
 
 /// Whether a function of integers gives an integer.

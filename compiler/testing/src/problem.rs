@@ -2,6 +2,7 @@
 
 use super::value::Kind;
 use cutec::Diagnostics;
+use cutec_abi::arithmetic::ArithmeticError;
 use cutec_frontend::diagnostics::codes::{ASSERTION_FAILED, LAUNCH_FAILED, TEST_NOT_EVALUABLE};
 use cutec_frontend::diagnostics::{Code, Diagnostic, Problem};
 use cutec_frontend::source::Span;
@@ -130,9 +131,9 @@ pub enum TestProblem {
         /// The name.
         name: String,
     },
-    /// Integer division by zero.
-    #[error("division by zero")]
-    DivisionByZero,
+    /// An operation on integers without a result.
+    #[error(transparent)]
+    Arithmetic(#[from] ArithmeticError),
     /// A number that does not fit.
     #[error("the number does not fit into 64 bits")]
     Overflow,

@@ -38,7 +38,7 @@ pub mod tv;
 
 pub use composed::{AnyLayout, ComposedLayout, Outer};
 pub use error::LayoutError;
-pub use int::Int;
+pub use int::{Int, gcd};
 pub use layout::Layout;
 pub use obligation::{Condition, assuming};
 pub use swizzle::Swizzle;

@@ -6,7 +6,7 @@ use crate::atoms::{CopyAtom, CopyOp, MmaAtom};
 use crate::elem::{Elem, Space};
 use crate::value::{CoordTensor, Val, View, is_static_tuple};
 use cutec_layout::algebra as layout;
-use cutec_layout::{AnyLayout, Int, IntTuple, Layout, Tree};
+use cutec_layout::{AnyLayout, Int, IntTuple, Layout, Tree, gcd};
 
 /// Elements that one allocation may reach over: more than registers or shared memory hold anywhere.
 const MAX_ALLOCATED: i64 = 1 << 20;
@@ -417,14 +417,6 @@ fn split_vector(layout: &Layout, values: i64) -> Option<(Layout, Layout)> {
         .filter(|mode| first.shape().rank() > 1 && mode.size().is(values))?;
     let rest = modes(1, &first).into_iter().chain(modes(1, layout));
     Some((vector, Layout::concat(rest)))
-}
-
-fn gcd(a: i64, b: i64) -> i64 {
-    let (mut a, mut b) = (a.abs(), b.abs());
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 /// Offsets of all elements of a layout with a static shape, in the order of their index.

@@ -238,10 +238,10 @@ impl BinaryOp {
         match self {
             Or => 1,
             And => 2,
-            Eq | Ne | Lt | Le | Gt | Ge => 3,
-            BitOr => 4,
-            BitXor => 5,
-            BitAnd => 6,
+            BitOr => 3,
+            BitXor => 4,
+            BitAnd => 5,
+            Eq | Ne | Lt | Le | Gt | Ge => 6,
             Shl | Shr => 7,
             Add | Sub => 8,
             Mul | Div | Rem => 9,
@@ -250,12 +250,12 @@ impl BinaryOp {
 
     /// Whether the result is a bool that says how the operands relate.
     pub fn is_comparison(self) -> bool {
-        self.precedence() == 3
+        self.precedence() == 6
     }
 
     /// Whether it combines bits, or bools of both sides.
     pub fn is_bitwise(self) -> bool {
-        (4..=6).contains(&self.precedence())
+        (3..=5).contains(&self.precedence())
     }
 }
 

@@ -301,6 +301,14 @@ impl Body {
             elem = Elem::I1;
         } else if rules::operation(op, elem).is_none() {
             return Err(fail(Problem::Undefined { operation, elem }));
+        } else if let Kind::Literal(Literal::Int(by)) = operands[1].kind
+            && !rules::computes_by(op, by, elem)
+        {
+            return Err(fail(Problem::NoResult {
+                operation,
+                elem,
+                by,
+            }));
         }
         Ok(self.bound(tree::binary(op, a, b), kind(elem, shape)))
     }

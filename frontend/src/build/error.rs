@@ -70,6 +70,16 @@ pub enum Problem {
         /// The type.
         elem: Elem,
     },
+    /// A division by zero, or a shift by more bits than there are.
+    #[error("`{operation}` of {} by {by} has no result", elem_name(*elem))]
+    NoResult {
+        /// The call.
+        operation: &'static str,
+        /// The type.
+        elem: Elem,
+        /// The right operand.
+        by: i64,
+    },
     /// A literal of another type, or too large for it.
     #[error("`{operation}` expects a number of {}, found {found}", elem_name(*expected))]
     Literal {

@@ -217,6 +217,19 @@ codes! {
     ARITHMETIC = 117, "arithmetic error at compile time",
     "Division by zero, or a result beyond 64 bits.";
 
+    OUT_OF_BOUNDS = 120, "index out of bounds",
+    "An index that is known while compiling lies outside of the extent, which is known too: of a fragment,\n\
+     of a buffer in shared memory, or of a tensor of static shape. What is behind the last element belongs\n\
+     to something else. `domain_offset(t, …)` gives a view that may be indexed around its first element.";
+
+    TOO_FEW_THREADS = 121, "fewer threads than a tiled copy or MMA has",
+    "`tiled.slice(thread_idx.x)` is the part of one thread. The block has fewer threads than the tiled copy\n\
+     or MMA, so that the parts of the others would not be copied or multiplied:\n\
+     \n\
+         kernel f(…) launch grid(1), block(128) {\n\
+             let c = tiled_copy(universal<f32>, thr = (32, 4) : (4, 1), val = (1, 1));   // 128 threads\n\
+             let mine = c.slice(thread_idx.x);";
+
     // 900–909 reports of MLIR, 910–919 `test` and `bench` blocks.
     MLIR_MESSAGE = 900, "refused by the compiler's intermediate representation",
     "A check on MLIR failed: the file is MLIR that does not parse or verify, or a pass cannot go on\n\
@@ -244,6 +257,25 @@ codes! {
          for i in 0..n { let top = max(top, x[i]); }     // meant: top = max(top, x[i]);\n\
      \n\
      A name that begins with `_` is not read on purpose.";
+
+    UNWRITTEN_FRAGMENT = 904, "a fragment is read before anything wrote it",
+    "A warning: registers of a fragment are read, and on no way through the kernel has anything written\n\
+     them before. Their value is whatever was in the registers.\n\
+     \n\
+         let f = fragment<f32>(4);\n\
+         f[0] = x[i];\n\
+         y[i] = f[1];              // nothing wrote f[1]";
+
+    UNUSED = 905, "never used",
+    "A warning: nothing uses a variable, a parameter, a function or a constant. A name that begins with\n\
+     `_` is meant to be unused:\n\
+     \n\
+         for _ in 0..4 { … }\n\
+         fn f(x, _scale) { x }";
+
+    UNREACHABLE = 906, "never reached",
+    "A warning: a statement stands behind one that always leaves the block, `return`, `break` or\n\
+     `continue`.";
 
     ASSERTION_FAILED = 910, "an assertion does not hold",
     "`assert`, `assert_eq` or `assert_close` of a `test` block. Both sides are evaluated as `f64`\n\

@@ -7,7 +7,7 @@ use super::tiles::TileLaunch;
 use super::values::{Value, abi_name};
 use super::{Evaluator, Result};
 use crate::ast::{BinaryOp, Expr, ExprKind, Kernel, UnaryOp};
-use crate::diagnostics::codes;
+use crate::diagnostics::{Diagnostic, codes};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::target::BLOCK_SIZES;
 use serde_json::{Value as Json, json};
@@ -52,8 +52,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     BinaryOp::Sub => "sub",
                     BinaryOp::Mul => "mul",
                     BinaryOp::Div if self.frame.rounds_up => "ceil_div",
-                    BinaryOp::Div => "floor_div",
-                    BinaryOp::Rem => "mod",
+                    BinaryOp::Div => "div",
+                    BinaryOp::Rem => "rem",
                     BinaryOp::Eq => "eq",
                     BinaryOp::Ne => "ne",
                     BinaryOp::Lt => "lt",
@@ -65,7 +65,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     _ => return self.not_abi(expr),
                 };
                 let (a, b) = (self.abi_expr(lhs, signature), self.abi_expr(rhs, signature));
-                Ok(pair(name, a?, b?))
+                let (a, b) = (a?, b?);
+                if matches!(op.node, BinaryOp::Div | BinaryOp::Rem) && b == json!({ "const": 0 }) {
+                    let message = format!("`{}` by zero", op.node.symbol());
+                    return self.division_by_zero(&message, expr.span);
+                }
+                Ok(pair(name, a, b))
             }
             ExprKind::Unary { op, operand } => {
                 let value = self.abi_expr(operand, signature)?;
@@ -214,7 +219,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                         );
                     }
                 },
-                "smem" | "tiles" | "raster" | "warps" => {}
+                "smem" => {
+                    let message = "`smem` in a launch means nothing";
+                    let diagnostic =
+                        Diagnostic::error(codes::BAD_KERNEL, clause.span, message, "remove it");
+                    let help = "`smem<f32>(…)` in the body allocates shared memory, and the compiler adds up how much a block has";
+                    return Err(self.report(diagnostic.with_help(help)));
+                }
+                "tiles" | "raster" | "warps" => {}
                 other => {
                     let what = format!("the launch clause `{other}`");
                     return self.unsupported(clause.span, &what, "give `grid` and `block`");
@@ -290,7 +302,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             .collect();
         let name = &*kernel.name.node;
         let abi = json!({
-            "name": name, "entry": name, "target": self.options.target.name,
+            "name": name, "entry": entry_name(name), "target": self.options.target.name,
             "source": self.sources.file(kernel.name.span.file).name(),
             "args": args, "symbols": symbols, "params": params, "promises": promises,
             "grid": launch.grid, "block": block, "smem_bytes": 0, "defines": defines,
@@ -345,4 +357,17 @@ fn mentions(expr: &Expr, signature: &Signature<'_>) -> bool {
         &mut |_| {},
     );
     found
+}
+
+/// Names that a symbol of PTX cannot have: a constant of PTX (PTX ISA, "Predefined Constants"), and functions that the
+/// code of a kernel calls or that LLVM gives a meaning of its own.
+const TAKEN: [&str; 4] = ["WARP_SZ", "vprintf", "__assertfail", "__nvvm_reflect"];
+
+/// The name of a kernel's entry in PTX: the one that the source gives it, where PTX lets it have that. No name of the
+/// language has a `$`, so it is nobody else's.
+pub(super) fn entry_name(name: &str) -> String {
+    match TAKEN.contains(&name) || name.starts_with("__local_depot") {
+        true => format!("{name}$kernel"),
+        false => name.to_owned(),
+    }
 }

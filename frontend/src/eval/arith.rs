@@ -1,13 +1,15 @@
 //! Operators and arithmetic functions, on numbers known at compile time, run-time numbers and vectors.
 
-use super::values::{Scalar, Value, Vector, elem_name, gcd};
+use super::values::{Scalar, Value, Vector, elem_name};
 use super::{Evaluator, Result, Stop};
 use crate::ast::{BinaryOp, Expr};
 use crate::diagnostics::{Diagnostic, codes};
-use crate::rules::{common, operation};
+use crate::rules::{common, computes_by, operation};
 use crate::source::Span;
+use cutec_abi::arithmetic::{self, Operation};
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
+use cutec_layout::gcd;
 
 /// Two operands brought to one form.
 pub(super) struct Pair<'c> {
@@ -27,19 +29,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         rhs: (Value<'c, 'a>, Span),
         span: Span,
     ) -> Result<Value<'c, 'a>> {
+        if let Some(value) = self.known_binary(op, (&lhs.0, lhs.1), (&rhs.0, rhs.1), span)? {
+            return Ok(value);
+        }
         match (&lhs.0, &rhs.0) {
-            (Value::Int(a), Value::Int(b)) => return self.static_ints(op, *a, *b, span),
-            (Value::Float(a), Value::Float(b)) => return self.static_floats(op, *a, *b, span),
-            (Value::Float(a), Value::Int(b)) => return self.static_floats(op, *a, *b as f64, span),
-            (Value::Int(a), Value::Float(b)) => return self.static_floats(op, *a as f64, *b, span),
-            (Value::Bool(a), Value::Bool(b)) => match op {
-                BinaryOp::Eq => return Ok(Value::Bool(a == b)),
-                BinaryOp::Ne => return Ok(Value::Bool(a != b)),
-                BinaryOp::BitAnd => return Ok(Value::Bool(a & b)),
-                BinaryOp::BitOr => return Ok(Value::Bool(a | b)),
-                BinaryOp::BitXor => return Ok(Value::Bool(a ^ b)),
-                _ => {}
-            },
             (Value::Type(a), Value::Type(b)) if op == BinaryOp::Eq => {
                 return Ok(Value::Bool(a == b));
             }
@@ -65,8 +58,22 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 }
             });
         }
+        if op.is_bitwise() && lhs.0.is_bool() != rhs.0.is_bool() {
+            let (bool, number) = match lhs.0.is_bool() {
+                true => (lhs.1, rhs.1),
+                false => (rhs.1, lhs.1),
+            };
+            return self.bits_of_bool(op, bool, number, span);
+        }
         let div = self.known_divisor(op, &lhs.0, &rhs.0);
+        let by = match &rhs.0 {
+            Value::Int(value) => Some(*value),
+            _ => None,
+        };
         let pair = self.pair(op.symbol(), lhs, rhs, span)?;
+        if let Some(by) = by.filter(|_| !pair.elem.is_float()) {
+            self.check_known_operand(op, by, pair.elem, span)?;
+        }
         if op.is_comparison() {
             return self.compare(op, pair, span);
         }
@@ -85,6 +92,27 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         })
     }
 
+    /// Reports `i & 1 == 0`, which compares before it combines bits.
+    fn bits_of_bool<T>(&mut self, op: BinaryOp, bool: Span, number: Span, span: Span) -> Result<T> {
+        let symbol = op.symbol();
+        let message = format!("`{symbol}` of a number and a bool");
+        let diagnostic = Diagnostic::error(codes::WRONG_TYPE, span, message, "two kinds of values")
+            .with_label(bool, "this is a bool")
+            .with_label(number, "this is a number");
+        Err(self.report(diagnostic.with_help(format!(
+            "comparisons bind tighter than `{symbol}`: write `(i {symbol} 1) == 0`"
+        ))))
+    }
+
+    /// Refuses a run-time integer divided by zero, or shifted by more bits than it has.
+    fn check_known_operand(&mut self, op: BinaryOp, by: i64, elem: Elem, span: Span) -> Result<()> {
+        match op {
+            _ if computes_by(op, by, elem) => Ok(()),
+            BinaryOp::Shl | BinaryOp::Shr => self.shift_too_far(by, elem.bits(), span),
+            _ => self.division_by_zero(&format!("`{}` by zero", op.symbol()), span),
+        }
+    }
+
     /// What divides the result of integer arithmetic.
     fn known_divisor(&self, op: BinaryOp, lhs: &Value<'c, 'a>, rhs: &Value<'c, 'a>) -> i64 {
         let divisor = |value: &Value<'c, 'a>| match value {
@@ -95,7 +123,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let (a, b) = (divisor(lhs), divisor(rhs));
         match op {
             BinaryOp::Mul => a.saturating_mul(b).clamp(1, 1 << 30),
-            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Rem => gcd(a, b),
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Rem => gcd(a, b).max(1),
             BinaryOp::Div => match rhs {
                 Value::Int(by) if *by > 0 && a % by == 0 && a > 0 => a / by,
                 _ => 1,
@@ -117,6 +145,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let form = |value: &Value<'c, 'a>| match value {
             Value::Scalar(scalar) => Some((scalar.elem, None)),
             Value::Vector(vector) => Some((vector.elem, Some(vector.len))),
+            Value::Typed(_, elem) => Some((*elem, None)),
             _ => None,
         };
         let literal = |value: &Value<'c, 'a>| {
@@ -130,18 +159,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let (elem, len) = match (form(&left), form(&right)) {
             (Some((a, m)), Some((b, n))) => {
                 let Some(elem) = common(a, b) else {
-                    let (a, b) = (elem_name(a), elem_name(b));
-                    let message = format!("`{what}` has operands of different types: {a} and {b}");
-                    let diagnostic = Diagnostic::error(
-                        codes::MIXED_TYPES,
-                        span,
-                        message,
-                        "nothing is converted silently",
-                    )
-                    .with_label(lhs.1, format!("this is {a}"))
-                    .with_label(rhs.1, format!("this is {b}"));
-                    let help = format!("convert one of them: `{a}({})`", self.text(rhs.1));
-                    return Err(self.report(diagnostic.with_help(help)));
+                    return self.mixed_types(what, (a, lhs.1), (b, rhs.1), span);
                 };
                 match (m, n) {
                     (Some(m), Some(n)) if m != n => {
@@ -191,7 +209,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     ) -> Result<IrValue<'c>> {
         match (value, len) {
             (Value::Vector(vector), _) => Ok(vector.ir),
-            (Value::Int(_) | Value::Float(_) | Value::Bool(_), Some(len)) => {
+            (Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Typed(..), Some(len)) => {
                 let literal = self.literal(value, elem, span)?;
                 let number = literal.split(" : ").next().unwrap_or_default();
                 let ty = type_text(elem, Some(len));
@@ -260,78 +278,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         Ok(number_or_vector(result, Elem::I1, pair.len))
     }
 
-    fn static_ints(&mut self, op: BinaryOp, a: i64, b: i64, span: Span) -> Result<Value<'c, 'a>> {
-        use BinaryOp::*;
-        let value = match op {
-            Eq => return Ok(Value::Bool(a == b)),
-            Ne => return Ok(Value::Bool(a != b)),
-            Lt => return Ok(Value::Bool(a < b)),
-            Le => return Ok(Value::Bool(a <= b)),
-            Gt => return Ok(Value::Bool(a > b)),
-            Ge => return Ok(Value::Bool(a >= b)),
-            Add => a.checked_add(b),
-            Sub => a.checked_sub(b),
-            Mul => a.checked_mul(b),
-            Div => a.checked_div(b),
-            Rem => a.checked_rem(b),
-            BitAnd => Some(a & b),
-            BitOr => Some(a | b),
-            BitXor => Some(a ^ b),
-            Shl => u32::try_from(b)
-                .ok()
-                .and_then(|by| a.checked_shl(by))
-                .filter(|shifted| shifted >> b == a),
-            Shr => u32::try_from(b).ok().and_then(|by| a.checked_shr(by)),
-            And | Or => None,
-        };
-        match value {
-            Some(value) => Ok(Value::Int(value)),
-            None if b == 0 && matches!(op, Div | Rem) => self.error(
-                codes::ARITHMETIC,
-                span,
-                format!("division of {a} by zero"),
-                "here",
-            ),
-            None => {
-                let message = format!("`{a} {} {b}` does not fit 64 bits", op.symbol());
-                self.error(codes::ARITHMETIC, span, message, "here")
-            }
-        }
-    }
-
-    fn static_floats(&mut self, op: BinaryOp, a: f64, b: f64, span: Span) -> Result<Value<'c, 'a>> {
-        use BinaryOp::*;
-        Ok(match op {
-            Eq => Value::Bool(a == b),
-            Ne => Value::Bool(a != b),
-            Lt => Value::Bool(a < b),
-            Le => Value::Bool(a <= b),
-            Gt => Value::Bool(a > b),
-            Ge => Value::Bool(a >= b),
-            Add => Value::Float(a + b),
-            Sub => Value::Float(a - b),
-            Mul => Value::Float(a * b),
-            Div => Value::Float(a / b),
-            Rem => Value::Float(a % b),
-            _ => {
-                let message = format!("`{}` is not defined for floating numbers", op.symbol());
-                return self.error(codes::WRONG_TYPE, span, message, "here");
-            }
-        })
-    }
-
     /// `-x`
     pub(super) fn negate(&mut self, value: &Value<'c, 'a>, span: Span) -> Result<Value<'c, 'a>> {
         match value {
-            Value::Int(value) => match value.checked_neg() {
-                Some(value) => Ok(Value::Int(value)),
-                None => self.error(
-                    codes::ARITHMETIC,
-                    span,
-                    "the negated number does not fit 64 bits",
-                    "here",
-                ),
+            Value::Int(value) => match arithmetic::neg(*value) {
+                Ok(value) => Ok(Value::Int(value)),
+                Err(_) => self.does_not_fit(&format!("-({value})"), "64 bits", span),
             },
+            Value::Typed(value, elem) if elem.is_float() => Ok(Value::Typed(-value, *elem)),
             Value::Float(value) => Ok(Value::Float(-value)),
             Value::Tile(_) => {
                 self.map_tiles(vec![(value.clone(), span)], span, |this, elements| {
@@ -372,6 +326,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Int(_) | Value::Float(_) => {
                 (self.number(&value, Elem::F32, span)?, Elem::F32, None)
             }
+            Value::Typed(_, elem) => (self.number(&value, *elem, span)?, *elem, None),
             other => return self.expected("a number", other, span),
         };
         let ir = self.ir(span)?;
@@ -439,29 +394,72 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
     }
 
-    /// `ceil_div(a, b)` of positive numbers.
+    /// `ceil_div(a, b)`: the quotient rounded up, of numbers of any sign. No intermediate result overflows.
     pub(super) fn ceil_div(
         &mut self,
         lhs: (Value<'c, 'a>, Span),
         rhs: (Value<'c, 'a>, Span),
         span: Span,
     ) -> Result<Value<'c, 'a>> {
-        if let (Value::Int(a), Value::Int(b)) = (&lhs.0, &rhs.0)
-            && *b != 0
-        {
-            return Ok(Value::Int(
-                a.div_euclid(*b) + i64::from(a.rem_euclid(*b) != 0),
-            ));
+        let known =
+            self.known_function(Operation::CeilDiv, (&lhs.0, lhs.1), (&rhs.0, rhs.1), span)?;
+        if let Some(value) = known {
+            return Ok(value);
         }
-        if let (Value::Scalar(a), Value::Int(b)) = (&lhs.0, &rhs.0)
-            && *b > 0
-            && a.div % b == 0
-        {
-            return self.binary(BinaryOp::Div, lhs, rhs, span);
+        let number = |value: i64| (Value::Int(value), span);
+        let by = match &rhs.0 {
+            Value::Int(by) => Some(*by),
+            _ => None,
+        };
+        match (&lhs.0, by) {
+            (_, Some(0)) => return self.division_by_zero("`ceil_div` by zero", span),
+            (_, Some(1)) => return self.operand(&lhs.0, lhs.1),
+            (Value::Scalar(a), Some(by)) if by > 0 && a.div % by == 0 => {
+                return self.binary(BinaryOp::Div, lhs, rhs, span);
+            }
+            // A shift rounds down, and the bits that it drops are the remainder.
+            (_, Some(by)) if by > 0 && by.count_ones() == 1 => {
+                let bits = number(i64::from(by.trailing_zeros()));
+                let low = self.binary(BinaryOp::BitAnd, lhs.clone(), number(by - 1), span)?;
+                let more = self.binary(BinaryOp::Ne, (low, span), number(0), span)?;
+                let quotient = self.binary(BinaryOp::Shr, lhs, bits, span)?;
+                return self.add_if(quotient, &more, span);
+            }
+            _ => {}
         }
-        let less = self.binary(BinaryOp::Sub, rhs.clone(), (Value::Int(1), span), span)?;
-        let sum = self.binary(BinaryOp::Add, lhs, (less, span), span)?;
-        self.binary(BinaryOp::Div, (sum, span), rhs, span)
+        // Division rounds towards zero: up, unless the exact quotient is positive.
+        let rest = self.binary(BinaryOp::Rem, lhs.clone(), rhs.clone(), span)?;
+        let more = match by {
+            Some(by) => {
+                let op = if by > 0 { BinaryOp::Gt } else { BinaryOp::Lt };
+                self.binary(op, (rest, span), number(0), span)?
+            }
+            None => {
+                let signs =
+                    self.binary(BinaryOp::BitXor, (rest.clone(), span), rhs.clone(), span)?;
+                let alike = self.binary(BinaryOp::Ge, (signs, span), number(0), span)?;
+                let some = self.binary(BinaryOp::Ne, (rest, span), number(0), span)?;
+                self.binary(BinaryOp::BitAnd, (some, span), (alike, span), span)?
+            }
+        };
+        let quotient = self.binary(BinaryOp::Div, lhs, rhs, span)?;
+        self.add_if(quotient, &more, span)
+    }
+
+    /// One more than an integer where a condition holds.
+    fn add_if(
+        &mut self,
+        value: Value<'c, 'a>,
+        condition: &Value<'c, 'a>,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        let elem = match &value {
+            Value::Scalar(scalar) => scalar.elem,
+            Value::Vector(vector) => vector.elem,
+            other => return self.expected("an integer", &other.clone(), span),
+        };
+        let one = self.convert(elem, condition, span)?;
+        self.binary(BinaryOp::Add, (value, span), (one, span), span)
     }
 }
 

@@ -363,6 +363,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let form = |value: &Value<'c, 'a>| match value {
             Value::Scalar(scalar) => Some((Some(scalar.elem), None)),
             Value::Vector(vector) => Some((Some(vector.elem), Some(vector.len))),
+            Value::Typed(_, elem) => Some((Some(*elem), None)),
             Value::Int(_) | Value::Float(_) | Value::Bool(_) => Some((None, None)),
             _ => None,
         };

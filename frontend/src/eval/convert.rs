@@ -17,18 +17,17 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     ) -> Result<Value<'c, 'a>> {
         let value = self.operand(value, span)?;
         match &value {
-            // Integers known at compile time stay known.
-            Value::Int(_) if matches!(to, Elem::I32 | Elem::I64) => Ok(value),
-            Value::Bool(_) if to == Elem::I1 => Ok(value),
-            Value::Bool(flag) => self.convert(to, &Value::Int(i64::from(*flag)), span),
-            Value::Float(number) if !to.is_float() => {
-                self.convert(to, &Value::Int(number.trunc() as i64), span)
-            }
-            Value::Int(_) | Value::Float(_) => {
-                if self.ir.is_none() && to.is_float() {
-                    return Ok(value);
+            Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Typed(..) => {
+                if let Some(known) = self.known_conversion(to, &value, span)? {
+                    return Ok(known);
                 }
-                let ir = self.number(&value, to, span)?;
+                let number = match value {
+                    Value::Typed(number, elem) if elem.is_float() => Value::Float(number),
+                    Value::Typed(number, _) => Value::Int(number as i64),
+                    Value::Bool(flag) => Value::Int(i64::from(flag)),
+                    other => other,
+                };
+                let ir = self.number(&number, to, span)?;
                 Ok(number_or_vector(ir, to, None))
             }
             Value::Scalar(scalar) if scalar.elem == to => Ok(value),
@@ -86,6 +85,18 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if from == to {
             return Ok(ir);
         }
+        if to == Elem::I1 {
+            let zero = self.spread(&Value::Int(0), from, len, span)?;
+            let op = match from.is_float() {
+                // Unordered or unequal, and unequal: the numbers of the predicates of both operations.
+                true => ("arith.cmpf", "13 : i64"),
+                false => ("arith.cmpi", "1 : i64"),
+            };
+            let builder = self.ir(span)?;
+            let ty = builder.ty(&type_text(to, len));
+            let predicate = builder.attr(op.1);
+            return Ok(builder.value(op.0, &[ir, zero], &[("predicate", predicate)], ty));
+        }
         let name = match (from.is_float(), to.is_float()) {
             (true, true) => match (from.bits(), to.bits()) {
                 (a, b) if a < b => "arith.extf",
@@ -96,10 +107,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     return self.cast(wide, Elem::F32, to, len, span);
                 }
             },
-            (true, false) if to == Elem::I1 => {
-                let wide = self.cast(ir, from, Elem::I32, len, span)?;
-                return self.cast(wide, Elem::I32, to, len, span);
-            }
             (true, false) if to == Elem::U8 => "arith.fptoui",
             (true, false) => "arith.fptosi",
             (false, true) if matches!(from, Elem::I1 | Elem::U8) => "arith.uitofp",

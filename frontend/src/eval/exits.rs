@@ -142,29 +142,24 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     /// A variable for a number, or a tuple of variables.
     fn variables_for(&mut self, value: &Value<'c, 'a>, span: Span) -> Result<Value<'c, 'a>> {
         let elem = match value {
-            Value::Scalar(scalar) => scalar.elem,
-            Value::Int(_) => Elem::I32,
-            Value::Float(_) => Elem::F32,
-            Value::Bool(_) => Elem::I1,
             Value::Tuple(parts) => {
                 let parts = parts.iter().map(|part| self.variables_for(part, span));
                 return Ok(Value::Tuple(parts.collect::<Result<_>>()?));
             }
-            other => {
-                let what =
-                    "a number or a tuple of numbers to return from where run-time values decide";
-                return self.expected(what, other, span);
-            }
+            other => match other.number_type() {
+                Some(elem) => elem,
+                None => {
+                    let what = "a number or a tuple of numbers to return from where run-time values decide";
+                    return self.expected(what, other, span);
+                }
+            },
         };
         self.slot(elem, span).map(Value::Slot)
     }
 
     fn keep_in(&mut self, result: &Value<'c, 'a>, value: &Value<'c, 'a>, span: Span) -> Result<()> {
         match (result, value) {
-            (
-                Value::Slot(slot),
-                Value::Scalar(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_),
-            ) => {
+            (Value::Slot(slot), value) if value.number_type().is_some() => {
                 let number = self.number(value, slot.elem, span)?;
                 self.write_slot(*slot, number, span)
             }

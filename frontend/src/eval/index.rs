@@ -100,7 +100,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Scalar(scalar) if !matches!(scalar.elem, Elem::I32 | Elem::I64) => {
                 self.expected_index(index, span)
             }
-            Value::Float(_) => self.expected("an integer as index", index, span),
+            Value::Float(_) | Value::Typed(..) => self.expected("an integer as index", index, span),
             _ => Ok(()),
         }
     }

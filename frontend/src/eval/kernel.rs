@@ -1,10 +1,10 @@
 //! Kernels: `gpu.func` with its parameters, the tensors made of them, the body.
 
-use super::abi::Launch;
+use super::abi::{Launch, entry_name};
 use super::materialize::OpA;
 use super::signature::{Argument, Signature, SymbolSource, TensorArgument};
 use super::stmt::Place;
-use super::values::{Cute, Scalar, Value, elem_of};
+use super::values::{Cute, Origin, Scalar, Value, elem_of};
 use super::{Evaluator, Frame, Result, Stop};
 use crate::ast::{BinaryOp, Kernel};
 use crate::diagnostics::{Diagnostic, codes};
@@ -57,6 +57,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         self.frame = Frame::new();
         (self.steps, self.ops, self.nesting) = (0, 0, 0);
         (self.tiles, self.regions) = (None, 0);
+        self.fragments = Default::default();
         self.calls.clear();
         let mut defines = Vec::new();
         for param in &kernel.static_params {
@@ -173,7 +174,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let mut attrs: Vec<(&str, Attribute<'c>)> = vec![
             (
                 "sym_name",
-                StringAttribute::new(self.context, &kernel.name.node).into(),
+                StringAttribute::new(self.context, &entry_name(&kernel.name.node)).into(),
             ),
             (
                 "function_type",
@@ -269,7 +270,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             });
         for (at, tensor) in views.enumerate() {
             let pointer = argument_of(entry, at);
-            let view = self.argument_view(tensor, Value::of_ir(pointer, None))?;
+            let view = self.argument_view(tensor, Value::of_ir(pointer, Origin::default()))?;
             self.bind(tensor.name.clone(), view, false, tensor.span);
         }
         if let Some(tiles) = &launch.tiles {
@@ -361,7 +362,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let stride = self.leaves(&tuple(strides), span)?;
         let shape = self.make_tuple("shape", &shape, span)?;
         let stride = self.make_tuple("stride", &stride, span)?;
-        let (shape, stride) = (Value::of_ir(shape, None), Value::of_ir(stride, None));
+        let (shape, stride) = (
+            Value::of_ir(shape, Origin::default()),
+            Value::of_ir(stride, Origin::default()),
+        );
         let layout = self.op(
             "make_layout",
             "tensor",
@@ -378,8 +382,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         )?;
         Ok(match view {
             Value::Cute(Cute { ir, val, .. }) => {
-                let readonly = (!tensor.mutable).then(|| tensor.name.clone());
-                Value::Cute(Cute { ir, val, readonly })
+                let origin = Origin {
+                    readonly: (!tensor.mutable).then(|| tensor.name.clone()),
+                    ..Origin::default()
+                };
+                Value::Cute(Cute { ir, val, origin })
             }
             other => other,
         })
@@ -444,6 +451,7 @@ fn shown(value: &Value<'_, '_>) -> String {
     match value {
         Value::Int(value) => value.to_string(),
         Value::Float(value) => format!("{value:?}"),
+        Value::Typed(value, elem) => format!("{}({value:?})", super::values::elem_name(*elem)),
         Value::Bool(value) => value.to_string(),
         Value::Str(text) => text.to_string(),
         Value::Type(elem) => super::values::elem_name(*elem).into(),

@@ -2,7 +2,7 @@
 
 use super::exits::exits_of;
 use super::stmt::{BREAKS, CONTINUES, Flow, Place, RETURNS};
-use super::values::{Scalar, Value, gcd};
+use super::values::{Scalar, Value};
 use super::{Evaluator, LoopFrame, Result};
 use crate::ast::{BinaryOp, Block, Expr, ExprKind, For};
 use crate::diagnostics::codes;
@@ -10,6 +10,7 @@ use crate::source::Span;
 use cutec_dialects::builder::{argument_of, region_with_block, result_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::tile::STAGES;
+use cutec_layout::gcd;
 use melior::ir::{Region, ValueLike};
 
 impl<'c, 'a> Evaluator<'c, 'a> {
@@ -38,11 +39,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                         "must be positive",
                     ),
                     Some((start, end, step)) if parts.is_static || self.ir.is_none() => {
-                        let count = if end > start {
-                            (end - start - 1) / step + 1
-                        } else {
-                            0
-                        };
+                        let count = iterations(start, end, step);
                         let item = |at: i64| Value::Int(start + at * step);
                         self.unrolled(parts, count, &item, span)
                     }
@@ -155,11 +152,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             .any(|value| matches!(value, Value::Scalar(s) if s.elem == Elem::I64));
         let elem = if wide { Elem::I64 } else { Elem::I32 };
         let divisor = |value: &Value<'c, 'a>| match value {
-            Value::Int(value) => value.abs(),
+            Value::Int(value) => value.saturating_abs(),
             Value::Scalar(scalar) => scalar.div,
             _ => 1,
         };
-        let div = gcd(divisor(&start), divisor(&step));
+        let div = gcd(divisor(&start), divisor(&step)).max(1);
         let over = parts.over.span;
         let mut bounds = Vec::new();
         for value in [&start, &end, &step] {
@@ -189,6 +186,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 this.terminate("scf.yield", &held, span)
             });
             self.runtime_loops -= 1;
+            self.leave_loop(self.runtime_loops);
             self.frame.loops.pop();
             self.rebind(&carried, |at| carried[at].1.ir);
             result?;
@@ -330,6 +328,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         self.runtime_loops += 1;
         let result = self.while_regions(exits, condition, round, span);
         self.runtime_loops -= 1;
+        self.leave_loop(self.runtime_loops);
         self.frame.loops.pop();
         let regions = result?;
         self.ir(span)?
@@ -372,5 +371,31 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             this.terminate("scf.yield", &[], span)
         })?;
         Ok(vec![before, after])
+    }
+}
+
+/// How many iterations a loop over a static range has. Of more than 64 bits count the budget ends it first.
+fn iterations(start: i64, end: i64, step: i64) -> i64 {
+    let (start, end, step) = (i128::from(start), i128::from(end), i128::from(step));
+    let count = (end - start).max(0) + step - 1;
+    i64::try_from(count / step).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::iterations;
+
+    #[test]
+    fn static_ranges_of_any_length_are_counted() {
+        for (range, count) in [
+            ((0, 10, 1), 10),
+            ((0, 10, 3), 4),
+            ((10, 0, 1), 0),
+            ((0, 0, i64::MAX), 0),
+            ((i64::MIN, i64::MAX, i64::MAX), 3),
+            ((i64::MIN, i64::MAX, 1), i64::MAX),
+        ] {
+            assert_eq!(iterations(range.0, range.1, range.2), count, "{range:?}");
+        }
     }
 }

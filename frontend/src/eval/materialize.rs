@@ -2,7 +2,7 @@
 
 use super::narrow::{f8_bits, tf32_value};
 use super::problem;
-use super::values::{Leaf, Scalar, Slot, Value, dynamic_leaf, elem_name};
+use super::values::{Leaf, Origin, Scalar, Slot, Value, dynamic_leaf, elem_name};
 use super::{Evaluator, Result, Stop};
 use crate::diagnostics::codes;
 use crate::rules;
@@ -18,10 +18,9 @@ use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::{CoordText, TupleKind, Val};
 use cutec_layout::{Coord, Int, Tree, Width};
 use melior::ir::{BlockLike, OperationRef, ValueLike};
-use std::sync::Arc;
 
 /// Operations that make something new each time: never folded.
-const ALLOCATIONS: [&str; 4] = [
+pub(super) const ALLOCATIONS: [&str; 4] = [
     "memref.alloca",
     "memref.alloc_smem",
     "mma.make_fragment",
@@ -100,11 +99,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             hints: attrs.hints,
             result: attrs.result.clone(),
         };
+        self.check_bounds(name, operands, &vals, span)?;
         let allocates = ALLOCATIONS.contains(&name);
+        let mut known = None;
         if !allocates && !EFFECTS.contains(&name) {
             match evaluate(name, &vals, &meaning) {
                 Ok(result) if result.is_static() => return Ok(Value::of_static(result)),
-                Ok(_) => {}
+                Ok(result) => known = Some(result),
                 Err(error) => return Err(self.report(problem::semantic(span, what, &error, &vals))),
             }
         }
@@ -112,15 +113,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         for operand in operands {
             irs.push(self.ir_of(operand, span)?);
         }
-        let readonly = operands.iter().find_map(|operand| match operand {
-            Value::Cute(cute) if matches!(cute.val, Val::View(_)) => Some(cute.readonly.clone()),
-            _ => None,
-        });
-        let readonly = if allocates || name == "memref.load" {
-            None
-        } else {
-            readonly.flatten()
-        };
+        let origin = self.origin(name, operands, known.as_ref(), attrs.result.as_ref());
+        self.track_fragments(name, operands, span);
         // What is read says in which registers it is, not of which type.
         let elem = match (name, operands.first().and_then(Value::as_view)) {
             ("memref.load" | "memref.atomic", Some((_, view))) => Some(view.ptr.elem),
@@ -130,7 +124,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Ok(Some(ir)) if elem.is_some_and(|elem| !elem.has_arithmetic()) => Ok(
                 super::arith::number_or_vector(ir, elem.unwrap_or(Elem::I8), None),
             ),
-            Ok(Some(ir)) => self.of_ir(ir, readonly, span),
+            Ok(Some(ir)) => self.of_ir(ir, origin, span),
             Ok(None) => Ok(Value::Unit),
             Err(error) => Err(self.report(problem::semantic(span, what, &error, &vals))),
         }
@@ -233,12 +227,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             other => other.to_string(),
         };
         // A number at the very end of 64 bits stands for what does not fit: no type spells it.
-        if parse_type(&text, &mut Vars::default()).is_err() {
+        let Ok(as_written) = parse_type(&text, &mut Vars::default()) else {
             let shown = super::values::notation(val);
             let message = format!("`{shown}` is beyond what the algebra computes");
             return self.error(codes::ARITHMETIC, span, message, "too large for an operand");
-        }
-        if let Err(message) = check_type(val) {
+        };
+        // What the type says counts: an extent alone is a layout there.
+        if let Err(message) = check_type(&as_written) {
             return self.error(codes::LAYOUT_ALGEBRA, span, message, "this value");
         }
         let ir = self.ir(span)?;
@@ -360,10 +355,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     pub(super) fn of_ir(
         &mut self,
         ir: IrValue<'c>,
-        readonly: Option<Arc<str>>,
+        origin: Origin,
         span: Span,
     ) -> Result<Value<'c, 'a>> {
-        let value = Value::of_ir(ir, readonly);
+        let value = Value::of_ir(ir, origin);
         let Value::Cute(cute) = &value else {
             return Ok(value);
         };
@@ -455,26 +450,25 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let value = self.read_slot(value, span)?;
                 self.number(&value, elem, span)
             }
-            Value::Int(_) | Value::Float(_) | Value::Bool(_) => {
+            Value::Typed(_, found) if *found != elem => self.of_another_type(*found, elem, span),
+            Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Typed(..) => {
                 let text = self.literal(value, elem, span)?;
                 let ir = self.ir(span)?;
                 let (attr, ty) = (ir.attr(&text), ir.ty(elem.value_type()));
                 Ok(ir.value("arith.constant", &[], &[("value", attr)], ty))
             }
-            Value::Scalar(scalar) => {
-                let (found, wanted) = (elem_name(scalar.elem), elem_name(elem));
-                let diagnostic = crate::Diagnostic::error(
-                    codes::MIXED_TYPES,
-                    span,
-                    format!("expected {wanted}, found {found}"),
-                    format!("this is {found}"),
-                );
-                Err(self.report(
-                    diagnostic.with_help(format!("convert it: `{wanted}({})`", self.text(span))),
-                ))
-            }
+            Value::Scalar(scalar) => self.of_another_type(scalar.elem, elem, span),
             other => self.expected(&format!("a number of {}", elem_name(elem)), other, span),
         }
+    }
+
+    fn of_another_type<T>(&mut self, found: Elem, wanted: Elem, span: Span) -> Result<T> {
+        let (found, wanted) = (elem_name(found), elem_name(wanted));
+        let message = format!("expected {wanted}, found {found}");
+        let label = format!("this is {found}");
+        let diagnostic = crate::Diagnostic::error(codes::MIXED_TYPES, span, message, label);
+        let help = format!("convert it: `{wanted}({})`", self.text(span));
+        Err(self.report(diagnostic.with_help(help)))
     }
 
     /// The attribute of a literal of the given type.
@@ -489,13 +483,29 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Bool(flag) if elem == Elem::I1 => Ok(flag.to_string()),
             Value::Int(value) if elem.is_float() => Ok(float_text(*value as f64, elem)),
             Value::Int(value) if elem != Elem::I1 => {
-                if !rules::fits(*value, elem) {
-                    let message = format!("{value} does not fit {}", elem_name(elem));
-                    return self.error(codes::ARITHMETIC, span, message, "too large");
+                // A number written in binary or hexadecimal may stand for the bits of a negative one.
+                let bits = ["0x", "0b"]
+                    .iter()
+                    .any(|start| self.text(span).starts_with(start));
+                if !rules::fits(*value, elem) && !(bits && rules::fits_bits(*value, elem)) {
+                    let name = elem_name(elem);
+                    let message = format!("{value} does not fit {name}");
+                    let diagnostic =
+                        crate::Diagnostic::error(codes::ARITHMETIC, span, message, "too large");
+                    return Err(self.report(match elem {
+                        Elem::I32 => diagnostic.with_help(
+                            "integers known while compiling have 64 bits, run-time ones those of their type: convert the other operand to `i64`, or take the lower bits, `i32(…)`",
+                        ),
+                        _ => diagnostic
+                            .with_help(format!("`{name}({})` takes the lower bits", self.text(span))),
+                    }));
                 }
                 Ok(format!("{value} : {ty}"))
             }
-            Value::Float(value) if elem.is_float() => Ok(float_text(*value, elem)),
+            Value::Float(value) | Value::Typed(value, _) if elem.is_float() => {
+                Ok(float_text(*value, elem))
+            }
+            Value::Typed(value, found) if *found == elem => Ok(format!("{value} : {ty}")),
             other => self.expected(&format!("a number of {}", elem_name(elem)), other, span),
         }
     }

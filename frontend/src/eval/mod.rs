@@ -7,10 +7,12 @@
 //!
 //! Reading order:
 //! - [`values`]: what an expression is.
-//! - `expr`, `index`, `arith`, `vectors`, `convert`, `rounding`, `narrow`, `intrinsic`:
+//! - `expr`, `index`, `arith`, `constant`, `vectors`, `convert`, `rounding`, `narrow`, `intrinsic`:
 //!   expressions.
 //! - `stmt`, `control`, `loops`, `exits`: statements; `if`; loops; early exits from what depends on run time.
 //! - `materialize`: values as operands of operations, and results as values.
+//! - `bounds`, `fragments`: what is checked of them: indices and thread counts that are known while compiling; reads
+//!   of fragments that nothing wrote.
 //! - `tiles`: the tile level.
 //! - `call`, `builtins`: functions and what the language has built in.
 //! - `chosen`, `kernel`, `signature`, `abi`: which kernels; one of them, its parameters, the kernel ABI.
@@ -22,13 +24,18 @@
 
 mod abi;
 mod arith;
+mod bounds;
 pub mod builtins;
 mod call;
 mod chosen;
+mod constant;
 mod control;
 mod convert;
 mod exits;
 mod expr;
+mod fragments;
+#[cfg(test)]
+mod hostile;
 mod index;
 mod intrinsic;
 mod kernel;
@@ -189,6 +196,8 @@ struct Evaluator<'c, 'a> {
     runtime_loops: usize,
     steps: u64,
     ops: u64,
+    /// Fragments of the kernel, and what may have been written of them.
+    fragments: fragments::Fragments,
     /// Calls of functions that are being evaluated: name and place.
     calls: Vec<(Arc<str>, Span)>,
     nesting: usize,
@@ -223,6 +232,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             runtime_loops: 0,
             steps: 0,
             ops: 0,
+            fragments: fragments::Fragments::default(),
             calls: Vec::new(),
             nesting: 0,
         }

@@ -103,6 +103,14 @@ pub fn atom(span: Span, error: &AtomError) -> Diagnostic {
     )
 }
 
+/// The warning that something of a fragment is read before anything wrote it.
+pub(super) fn unwritten(span: Span, what: &str) -> Diagnostic {
+    let message = format!("{what} is read, but nothing has written it");
+    let help = "write it first: `fill(f, 0.0)`, a copy, or `f[…] = …`";
+    Diagnostic::warning(codes::UNWRITTEN_FRAGMENT, span, message, "has no value yet")
+        .with_help(help)
+}
+
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// A value of another type was expected.
     pub(super) fn expected<T>(

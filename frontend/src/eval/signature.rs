@@ -70,6 +70,9 @@ impl Signature<'_> {
     }
 }
 
+/// The largest divisor that a promise may state.
+pub(super) const MAX_DIVISOR: i64 = 1 << 30;
+
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// Reads parameters and promises; the compile-time parameters are bound.
     pub(super) fn signature(&mut self, kernel: &'a Kernel) -> Result<Signature<'a>> {
@@ -284,7 +287,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     return Ok(());
                 }
                 let by_value = self.static_int("the divisor promised", by)?;
-                if !(1..=1 << 30).contains(&by_value) {
+                if !(1..=MAX_DIVISOR).contains(&by_value) {
                     return self.error(
                         codes::BAD_KERNEL,
                         by.span,
@@ -292,18 +295,17 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                         "here",
                     );
                 }
-                let multiple = |div: i64| div / super::values::gcd(div, by_value) * by_value;
-                if let Some(Argument::Scalar { div, .. }) =
-                    scalar.and_then(|scalar| signature.arguments.get_mut(scalar))
-                {
-                    *div = multiple(*div);
+                let scalar = scalar.and_then(|scalar| signature.arguments.get_mut(scalar));
+                if let Some(Argument::Scalar { div, .. }) = scalar {
+                    *div = common_multiple(*div, by_value).unwrap_or(*div);
                 }
-                match symbol {
-                    Some(symbol) => {
-                        let symbol = &mut signature.symbols[symbol];
-                        symbol.div = multiple(symbol.div);
-                    }
-                    None => signature.promises.push(promise),
+                let symbol = symbol.map(|symbol| &mut signature.symbols[symbol]);
+                let known = symbol.and_then(|symbol| {
+                    symbol.div = common_multiple(symbol.div, by_value)?;
+                    Some(())
+                });
+                if known.is_none() {
+                    signature.promises.push(promise);
                 }
                 Ok(())
             }
@@ -357,4 +359,10 @@ fn runs(expr: &Expr, signature: &Signature<'_>) -> bool {
     let mut child = |child: &Expr| found |= runs(child, signature);
     expr.kind.for_each_child(&mut child, &mut |_| {});
     found
+}
+
+/// The least number that both divide, up to the largest divisor that types of the IR carry.
+pub(super) fn common_multiple(a: i64, b: i64) -> Option<i64> {
+    let multiple = (a / cutec_layout::gcd(a, b).max(1)).checked_mul(b);
+    multiple.filter(|multiple| (1..=MAX_DIVISOR).contains(multiple))
 }

@@ -224,6 +224,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Int(_) => self.written_type(parts)?.unwrap_or(Elem::I32),
             Value::Float(_) => Elem::F32,
             Value::Bool(_) => Elem::I1,
+            Value::Typed(_, elem) => *elem,
             Value::Scalar(scalar) => scalar.elem,
             Value::Cute(cute) if matches!(cute.val, Val::View(_)) => {
                 self.bind(name.node.clone(), value, true, name.span);
@@ -267,7 +268,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         match value {
             Value::Scalar(scalar) if scalar.elem == elem => Ok(value.clone()),
-            Value::Scalar(_) => self.number(value, elem, span).map(|_| Value::Unit),
+            Value::Typed(_, found) if *found == elem => Ok(value.clone()),
+            Value::Scalar(_) | Value::Typed(..) => {
+                self.number(value, elem, span).map(|_| Value::Unit)
+            }
             Value::Bool(_) if elem == Elem::I1 => Ok(value.clone()),
             Value::Int(_) if elem.is_float() => self.convert(elem, value, span),
             Value::Int(_) => self.literal(value, elem, span).map(|_| value.clone()),
@@ -502,7 +506,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let Some((cute, _)) = view.as_view() else {
             return Ok(());
         };
-        let Some(argument) = cute.readonly.clone() else {
+        let Some(argument) = cute.origin.readonly.clone() else {
             return Ok(());
         };
         let message = format!("`{argument}` is not `mut`: it may only be read");

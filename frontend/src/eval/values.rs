@@ -35,8 +35,28 @@ pub struct Cute<'c> {
     pub ir: IrValue<'c>,
     /// What its type says.
     pub val: Val,
+    /// Which memory a view shows.
+    pub origin: Origin,
+}
+
+/// Which memory a view shows: what operations on views hand on.
+#[derive(Clone, Default)]
+pub struct Origin {
     /// The argument that it is part of, if that may not be written.
     pub readonly: Option<Arc<str>>,
+    /// Whether it begins somewhere else than its shape says: what lies outside of the shape may be in the tensor.
+    pub displaced: bool,
+    /// The fragment that it is part of.
+    pub fragment: Option<FragmentPart>,
+}
+
+/// The fragment that a view is part of.
+#[derive(Clone, Copy)]
+pub struct FragmentPart {
+    /// Which fragment, counted in the order of their allocation.
+    pub fragment: usize,
+    /// Element of the fragment at which the view begins, where it is known.
+    pub start: Option<i64>,
 }
 
 /// All elements of a view in registers, in the order of their index.
@@ -79,6 +99,9 @@ pub enum Value<'c, 'a> {
     Int(i64),
     /// A number known at compile time; adapts to the type of what it meets.
     Float(f64),
+    /// A number known at compile time, of a type that a conversion or a suffix gave it: f16, bf16, f32, f64, i8 or
+    /// i16, of all of which an f64 holds every number.
+    Typed(f64, Elem),
     Bool(bool),
     Str(Arc<str>),
     Type(Elem),
@@ -214,7 +237,7 @@ impl<'c, 'a> Value<'c, 'a> {
     }
 
     /// A value of the IR; static where its type says all of it.
-    pub fn of_ir(ir: IrValue<'c>, readonly: Option<Arc<str>>) -> Self {
+    pub fn of_ir(ir: IrValue<'c>, origin: Origin) -> Self {
         let text = type_text(ir.r#type());
         if let Some(elem) = Elem::parse(&text) {
             return Value::Scalar(Scalar {
@@ -225,8 +248,39 @@ impl<'c, 'a> Value<'c, 'a> {
             });
         }
         match type_value(ir.r#type(), &mut Vars::default()) {
-            Ok(val) => Value::Cute(Cute { ir, val, readonly }),
+            Ok(val) => Value::Cute(Cute { ir, val, origin }),
             Err(_) => Value::Error,
+        }
+    }
+
+    /// Whether it is a number known at compile time.
+    pub fn is_known_number(&self) -> bool {
+        matches!(self, Value::Int(_) | Value::Float(_) | Value::Typed(..))
+    }
+
+    /// Whether it is a bool, or several.
+    pub fn is_bool(&self) -> bool {
+        match self {
+            Value::Bool(_) => true,
+            Value::Scalar(scalar) => scalar.elem == Elem::I1,
+            Value::Vector(vector) => vector.elem == Elem::I1,
+            Value::Slot(slot) => slot.elem == Elem::I1,
+            Value::Cute(_) => self
+                .as_view()
+                .is_some_and(|(_, view)| view.ptr.elem == Elem::I1),
+            _ => false,
+        }
+    }
+
+    /// The type of a number: its own, or that in which a literal is kept at run time where nothing else is said.
+    pub fn number_type(&self) -> Option<Elem> {
+        match self {
+            Value::Scalar(scalar) => Some(scalar.elem),
+            Value::Typed(_, elem) => Some(*elem),
+            Value::Int(_) => Some(Elem::I32),
+            Value::Float(_) => Some(Elem::F32),
+            Value::Bool(_) => Some(Elem::I1),
+            _ => None,
         }
     }
 
@@ -254,6 +308,10 @@ impl<'c, 'a> Value<'c, 'a> {
             Value::Unit => "nothing".into(),
             Value::Int(value) => format!("the integer {value}"),
             Value::Float(value) => format!("the number {value:?}"),
+            Value::Typed(value, elem) if elem.is_float() => {
+                format!("the {} {value:?}", elem_name(*elem))
+            }
+            Value::Typed(value, elem) => format!("the {} {value}", elem_name(*elem)),
             Value::Bool(value) => format!("`{value}`"),
             Value::Str(text) => format!("the string {text:?}"),
             Value::Type(elem) => format!("the type {}", elem_name(*elem)),
@@ -444,13 +502,4 @@ pub fn dynamic_leaf(width: Width, div: i64) -> String {
         (Width::I32, div) => format!("?{{div={div}}}"),
         (Width::I64, div) => format!("?{{i64 div={div}}}"),
     }
-}
-
-/// What divides a sum of two numbers that `a` and `b` divide.
-pub fn gcd(a: i64, b: i64) -> i64 {
-    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    i64::try_from(a).unwrap_or(1).max(1)
 }

@@ -78,10 +78,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let parts = parts.iter().map(|part| self.numbers(part, span));
                 return Ok(Value::Tuple(parts.collect::<Result<_>>()?));
             }
-            Value::Bool(_) => Elem::I1,
-            Value::Int(_) => Elem::I32,
-            Value::Float(_) => Elem::F32,
-            other => return self.expected("a number, a view or a tuple of these", other, span),
+            other => match other.number_type() {
+                Some(elem) => elem,
+                None => return self.expected("a number, a view or a tuple of these", other, span),
+            },
         };
         let number = self.number(&value, elem, span)?;
         Ok(number_or_vector(number, elem, None))

@@ -31,8 +31,6 @@ pub enum ShapeProblem {
     ChainedComparison {
         first: &'static str,
         second: &'static str,
-        /// `&`, `|` or `^` between the two.
-        between: Option<&'static str>,
     },
     #[error("cannot assign to {found}")]
     AssignmentTarget { found: &'static str },
@@ -124,13 +122,6 @@ impl Problem for ShapeProblem {
         use ShapeProblem::*;
         match self {
             TooDeep { .. } => Some("name parts of it with `let`".to_owned()),
-            ChainedComparison {
-                first,
-                second,
-                between: Some(op),
-            } => Some(format!(
-                "`{op}` binds closer than a comparison: `(a {first} b) {op} (c {second} d)`"
-            )),
             ChainedComparison { second: ">", .. } => Some(
                 "generic arguments have no space before `<`: `size<1>(x)`; \
                  two comparisons are joined by `&&`"
@@ -294,7 +285,7 @@ impl ParseContext {
             && let ExprKind::Binary {
                 op: first,
                 lhs: inner,
-                rhs: middle,
+                ..
             } = &*lhs.kind
             && first.node.is_comparison()
             && inner.span.start == lhs.span.start
@@ -302,10 +293,6 @@ impl ParseContext {
             let problem = ShapeProblem::ChainedComparison {
                 first: first.node.symbol(),
                 second: op.node.symbol(),
-                between: match &*middle.kind {
-                    ExprKind::Binary { op, .. } if op.node.is_bitwise() => Some(op.node.symbol()),
-                    _ => None,
-                },
             };
             self.report(op.span, &problem);
             return Expr::error(self.span(start, end));

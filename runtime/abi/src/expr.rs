@@ -1,13 +1,15 @@
 //! Integer expressions over a kernel's run-time values: grids, strides, promises.
 //!
-//! Arithmetic is on `i64` and checked; division rounds as the compiler's does, `floor_div` towards
-//! minus infinity and `mod` with the sign of the divisor. Comparisons give 0 or 1.
+//! What an operation gives is what the compiler makes of known numbers ([`crate::arithmetic`]): `i64`, checked;
+//! `div` rounds towards zero, and `rem` has the sign of the dividend. Comparisons give 0 or 1.
 //!
 //! JSON: `{"const": 8}`, `{"symbol": 0}`, `{"ceil_div": [{"symbol": 0}, {"const": 128}]}`.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+use crate::arithmetic::{ArithmeticError, Operation};
 
 /// An integer expression; a symbol is an index into [`KernelAbi::symbols`](super::KernelAbi::symbols).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -23,12 +25,12 @@ pub enum AbiExpr {
     Sub(Box<AbiExpr>, Box<AbiExpr>),
     /// Product.
     Mul(Box<AbiExpr>, Box<AbiExpr>),
-    /// Quotient, rounded down.
-    FloorDiv(Box<AbiExpr>, Box<AbiExpr>),
+    /// Quotient, rounded towards zero.
+    Div(Box<AbiExpr>, Box<AbiExpr>),
     /// Quotient, rounded up.
     CeilDiv(Box<AbiExpr>, Box<AbiExpr>),
-    /// What `floor_div` leaves.
-    Mod(Box<AbiExpr>, Box<AbiExpr>),
+    /// What `div` leaves.
+    Rem(Box<AbiExpr>, Box<AbiExpr>),
     /// The smaller.
     Min(Box<AbiExpr>, Box<AbiExpr>),
     /// The larger.
@@ -120,36 +122,32 @@ impl AbiExpr {
             _ => {}
         }
         let right = rhs.eval_named(symbols, names)?;
-        let divides = matches!(
-            self,
-            AbiExpr::FloorDiv(..) | AbiExpr::CeilDiv(..) | AbiExpr::Mod(..)
-        );
-        if divides && right == 0 {
-            return Err(ExprError::DivisionByZero {
-                expr: self.display(names).to_string(),
-            });
-        }
         let value = match self {
-            AbiExpr::Add(..) => left.checked_add(right),
-            AbiExpr::Sub(..) => left.checked_sub(right),
-            AbiExpr::Mul(..) => left.checked_mul(right),
-            AbiExpr::FloorDiv(..) => floor_div(left, right),
-            AbiExpr::CeilDiv(..) => ceil_div(left, right),
-            AbiExpr::Mod(..) => modulo(left, right),
-            AbiExpr::Min(..) => Some(left.min(right)),
-            AbiExpr::Max(..) => Some(left.max(right)),
-            AbiExpr::Eq(..) => Some(i64::from(left == right)),
-            AbiExpr::Ne(..) => Some(i64::from(left != right)),
-            AbiExpr::Lt(..) => Some(i64::from(left < right)),
-            AbiExpr::Le(..) => Some(i64::from(left <= right)),
-            AbiExpr::Gt(..) => Some(i64::from(left > right)),
-            AbiExpr::Ge(..) => Some(i64::from(left >= right)),
-            AbiExpr::And(..) | AbiExpr::Or(..) => Some(i64::from(right != 0)),
-            AbiExpr::Const(value) => Some(*value),
-            AbiExpr::Symbol(_) => None,
+            AbiExpr::Add(..) => Operation::Add.integers(left, right),
+            AbiExpr::Sub(..) => Operation::Sub.integers(left, right),
+            AbiExpr::Mul(..) => Operation::Mul.integers(left, right),
+            AbiExpr::Div(..) => Operation::Div.integers(left, right),
+            AbiExpr::CeilDiv(..) => Operation::CeilDiv.integers(left, right),
+            AbiExpr::Rem(..) => Operation::Rem.integers(left, right),
+            AbiExpr::Min(..) => Operation::Min.integers(left, right),
+            AbiExpr::Max(..) => Operation::Max.integers(left, right),
+            AbiExpr::Eq(..) => Ok(i64::from(left == right)),
+            AbiExpr::Ne(..) => Ok(i64::from(left != right)),
+            AbiExpr::Lt(..) => Ok(i64::from(left < right)),
+            AbiExpr::Le(..) => Ok(i64::from(left <= right)),
+            AbiExpr::Gt(..) => Ok(i64::from(left > right)),
+            AbiExpr::Ge(..) => Ok(i64::from(left >= right)),
+            AbiExpr::And(..) | AbiExpr::Or(..) => Ok(i64::from(right != 0)),
+            // They have no operands.
+            AbiExpr::Const(value) => Ok(*value),
+            AbiExpr::Symbol(_) => Ok(0),
         };
-        value.ok_or_else(|| ExprError::Overflow {
-            expr: self.display(names).to_string(),
+        let expr = || self.display(names).to_string();
+        value.map_err(|error| match error {
+            ArithmeticError::DivisionByZero => ExprError::DivisionByZero { expr: expr() },
+            ArithmeticError::Overflow | ArithmeticError::Shift(_) => {
+                ExprError::Overflow { expr: expr() }
+            }
         })
     }
 
@@ -175,9 +173,9 @@ impl AbiExpr {
             AbiExpr::Add(lhs, rhs)
             | AbiExpr::Sub(lhs, rhs)
             | AbiExpr::Mul(lhs, rhs)
-            | AbiExpr::FloorDiv(lhs, rhs)
+            | AbiExpr::Div(lhs, rhs)
             | AbiExpr::CeilDiv(lhs, rhs)
-            | AbiExpr::Mod(lhs, rhs)
+            | AbiExpr::Rem(lhs, rhs)
             | AbiExpr::Min(lhs, rhs)
             | AbiExpr::Max(lhs, rhs)
             | AbiExpr::Eq(lhs, rhs)
@@ -196,8 +194,8 @@ impl AbiExpr {
         match self {
             AbiExpr::Const(_) | AbiExpr::Symbol(_) => ("", 9),
             AbiExpr::Mul(..) => ("*", 5),
-            AbiExpr::FloorDiv(..) => ("/", 5),
-            AbiExpr::Mod(..) => ("%", 5),
+            AbiExpr::Div(..) => ("/", 5),
+            AbiExpr::Rem(..) => ("%", 5),
             AbiExpr::Add(..) => ("+", 4),
             AbiExpr::Sub(..) => ("-", 4),
             AbiExpr::Eq(..) => ("==", 3),
@@ -270,36 +268,4 @@ impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(self.expr, 0, f)
     }
-}
-
-/// Quotient rounded down; the divisor is not 0.
-fn floor_div(left: i64, right: i64) -> Option<i64> {
-    let quotient = left.checked_div(right)?;
-    let inexact = left.checked_rem(right)? != 0;
-    Some(if inexact && (left < 0) != (right < 0) {
-        quotient - 1
-    } else {
-        quotient
-    })
-}
-
-/// Quotient rounded up; the divisor is not 0.
-fn ceil_div(left: i64, right: i64) -> Option<i64> {
-    let quotient = left.checked_div(right)?;
-    let inexact = left.checked_rem(right)? != 0;
-    Some(if inexact && (left < 0) == (right < 0) {
-        quotient + 1
-    } else {
-        quotient
-    })
-}
-
-/// Remainder with the sign of the divisor; the divisor is not 0.
-fn modulo(left: i64, right: i64) -> Option<i64> {
-    let rest = left.wrapping_rem(right);
-    Some(if rest != 0 && (rest < 0) != (right < 0) {
-        rest + right
-    } else {
-        rest
-    })
 }

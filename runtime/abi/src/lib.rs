@@ -6,6 +6,7 @@
 //! Modules in reading order:
 //! - [`dtype`]: element types, their names, sizes and conversions from and to `f64`;
 //! - [`minifloat`]: the 8-bit floating-point formats;
+//! - [`arithmetic`]: operations on numbers that are known, one meaning for compiler, launch and tests;
 //! - this file: the types, as they stand in JSON ([`Abi`], [`KernelAbi`], [`ArgAbi`], …);
 //! - [`expr`]: integer expressions over a kernel's run-time values, and their evaluation;
 //! - [`mod@embed`]: how the ABI travels, in a PTX comment block or in a file beside a cubin;
@@ -19,6 +20,7 @@
 //!
 //! Invariant: [`embed::from_json`] and [`extract`] give validated ABIs only.
 
+pub mod arithmetic;
 pub mod bind;
 pub mod dtype;
 pub mod embed;

@@ -5,6 +5,7 @@ use crate::assertion;
 use crate::builtin::{self, Fill};
 use crate::problem::{Stop, TestProblem};
 use crate::value::{HostTensor, Value};
+use cutec_abi::arithmetic::{maximum, minimum};
 use cutec_frontend::ast::{Arg, Expr, ExprKind, Function};
 use cutec_frontend::source::Span;
 use cutec_runtime::{DType, Tensor};
@@ -241,20 +242,31 @@ impl Interpreter<'_> {
     fn call_numbers(&self, name: &str, args: &[Arg], span: Span) -> Result<Value, Stop> {
         assertion::none_named(args, name)?;
         let mut numbers = Vec::with_capacity(args.len());
+        let mut whole = Vec::with_capacity(args.len());
         let mut integers = true;
         for arg in args {
             let value = self.expr(&arg.value)?;
+            match value {
+                Value::Int(value) => whole.push(value),
+                Value::Bool(flag) => whole.push(i64::from(flag)),
+                _ => {}
+            }
             let number = value
                 .number()
                 .ok_or_else(|| wrong_kind("a number", &value, arg.value.span))?;
             integers &= !matches!(value, Value::Float(_));
             numbers.push(number);
         }
+        if integers && let Some(result) = builtin::integer_function(name, &whole) {
+            return result
+                .map(Value::Int)
+                .map_err(|error| TestProblem::from(error).at(span));
+        }
         let result = match (name, builtin::number_function(name)) {
             ("max", _) if numbers.len() >= 2 => {
-                numbers.into_iter().fold(f64::NEG_INFINITY, f64::max)
+                numbers.into_iter().fold(f64::NEG_INFINITY, maximum)
             }
-            ("min", _) if numbers.len() >= 2 => numbers.into_iter().fold(f64::INFINITY, f64::min),
+            ("min", _) if numbers.len() >= 2 => numbers.into_iter().fold(f64::INFINITY, minimum),
             (_, Some((arity, function))) if arity == numbers.len() => {
                 integers &= builtin::keeps_integers(name);
                 function(&numbers)

@@ -4,6 +4,7 @@ use super::{Flow, Interpreter, wrong_kind};
 use crate::index::lower::{self, Names};
 use crate::problem::{Stop, TestProblem};
 use crate::value::{Kind, Value};
+use cutec_abi::arithmetic::{self, Operation};
 use cutec_frontend::ast::{BinaryOp, Expr, ExprKind, Name, UnaryOp};
 use cutec_frontend::source::Span;
 use std::sync::Arc;
@@ -41,12 +42,12 @@ impl Interpreter<'_> {
                 })
             }
             ExprKind::Unary { op, operand } => match (op.node, self.expr(operand)?) {
-                (UnaryOp::Neg, Value::Int(value)) => value
-                    .checked_neg()
+                (UnaryOp::Neg, Value::Int(value)) => arithmetic::neg(value)
                     .map(Value::Int)
-                    .ok_or_else(|| TestProblem::Overflow.at(span)),
+                    .map_err(|error| TestProblem::from(error).at(span)),
                 (UnaryOp::Neg, Value::Float(value)) => Ok(Value::Float(-value)),
                 (UnaryOp::Not, Value::Bool(value)) => Ok(Value::Bool(!value)),
+                (UnaryOp::Not, Value::Int(value)) => Ok(Value::Int(!value)),
                 (UnaryOp::Not, other) => Err(wrong_kind("a condition", &other, operand.span)),
                 (UnaryOp::Neg, other) => Err(wrong_kind("a number", &other, operand.span)),
             },
@@ -171,74 +172,52 @@ impl Interpreter<'_> {
     }
 }
 
+/// `lhs op rhs`, as the compiler computes what it knows ([`cutec_abi::arithmetic`]).
 pub(super) fn binary(op: BinaryOp, lhs: Value, rhs: Value, span: Span) -> Result<Value, Stop> {
-    use BinaryOp::*;
-    let overflow = || TestProblem::Overflow.at(span);
-    match (lhs, rhs) {
-        (Value::Int(a), Value::Int(b)) => {
-            if matches!(op, Div | Rem) && b == 0 {
-                return Err(TestProblem::DivisionByZero.at(span));
-            }
-            let shift = u32::try_from(b).ok();
-            let value = match op {
-                Add => a.checked_add(b),
-                Sub => a.checked_sub(b),
-                Mul => a.checked_mul(b),
-                Div => a.checked_div(b),
-                Rem => a.checked_rem(b),
-                BitAnd => Some(a & b),
-                BitOr => Some(a | b),
-                BitXor => Some(a ^ b),
-                Shl => shift.and_then(|shift| a.checked_shl(shift)),
-                Shr => shift.and_then(|shift| a.checked_shr(shift)),
-                _ => return Ok(Value::Bool(compare(op, &a, &b))),
-            };
-            value.map(Value::Int).ok_or_else(overflow)
+    if let (Value::DType(a), Value::DType(b), BinaryOp::Eq | BinaryOp::Ne) = (&lhs, &rhs, op) {
+        return Ok(Value::Bool((a == b) == (op == BinaryOp::Eq)));
+    }
+    if let (Value::Bool(a), Value::Bool(b)) = (&lhs, &rhs) {
+        return match (op, op.operation()) {
+            (BinaryOp::Eq, _) => Ok(Value::Bool(a == b)),
+            (BinaryOp::Ne, _) => Ok(Value::Bool(a != b)),
+            (_, Some(Operation::BitAnd)) => Ok(Value::Bool(a & b)),
+            (_, Some(Operation::BitOr)) => Ok(Value::Bool(a | b)),
+            (_, Some(Operation::BitXor)) => Ok(Value::Bool(a ^ b)),
+            _ => Err(wrong_kind("a number", &lhs, span)),
+        };
+    }
+    if let (Value::Int(a), Value::Int(b)) = (&lhs, &rhs) {
+        if let Some(comparison) = op.comparison() {
+            return Ok(Value::Bool(comparison.holds(a, b)));
         }
-        (Value::Bool(a), Value::Bool(b)) => match op {
-            Eq => Ok(Value::Bool(a == b)),
-            Ne => Ok(Value::Bool(a != b)),
-            _ => Err(wrong_kind("a number", &Value::Bool(a), span)),
-        },
-        (Value::DType(a), Value::DType(b)) if matches!(op, Eq | Ne) => {
-            Ok(Value::Bool((a == b) == (op == Eq)))
-        }
-        (lhs, rhs) => {
-            let a = lhs
-                .number()
-                .ok_or_else(|| wrong_kind("a number", &lhs, span))?;
-            let b = rhs
-                .number()
-                .ok_or_else(|| wrong_kind("a number", &rhs, span))?;
-            let value = match op {
-                Add => a + b,
-                Sub => a - b,
-                Mul => a * b,
-                Div => a / b,
-                Rem => a % b,
-                BitAnd | BitOr | BitXor | Shl | Shr => {
-                    let wrong = if matches!(lhs, Value::Int(_)) {
-                        &rhs
-                    } else {
-                        &lhs
-                    };
-                    return Err(wrong_kind("an integer", wrong, span));
-                }
-                _ => return Ok(Value::Bool(compare(op, &a, &b))),
-            };
-            Ok(Value::Float(value))
+        if let Some(operation) = op.operation() {
+            let value = operation.integers(*a, *b);
+            return value
+                .map(Value::Int)
+                .map_err(|error| TestProblem::from(error).at(span));
         }
     }
-}
-
-fn compare<T: PartialOrd>(op: BinaryOp, a: &T, b: &T) -> bool {
-    match op {
-        BinaryOp::Eq => a == b,
-        BinaryOp::Ne => a != b,
-        BinaryOp::Lt => a < b,
-        BinaryOp::Le => a <= b,
-        BinaryOp::Gt => a > b,
-        BinaryOp::Ge => a >= b,
-        _ => false,
+    let number = |value: &Value| {
+        value
+            .number()
+            .ok_or_else(|| wrong_kind("a number", value, span))
+    };
+    let (a, b) = (number(&lhs)?, number(&rhs)?);
+    if let Some(comparison) = op.comparison() {
+        return Ok(Value::Bool(comparison.holds(&a, &b)));
+    }
+    match op.operation() {
+        // The remainder of floating numbers is for references alone.
+        Some(Operation::Rem) => Ok(Value::Float(a % b)),
+        Some(operation) => operation.floats(a, b).map(Value::Float).ok_or_else(|| {
+            let wrong = if matches!(lhs, Value::Int(_)) {
+                &rhs
+            } else {
+                &lhs
+            };
+            wrong_kind("an integer", wrong, span)
+        }),
+        None => Err(wrong_kind("a condition", &lhs, span)),
     }
 }

@@ -324,7 +324,8 @@ fn node(expr: crate::sym::Expr, facts: Facts) -> Int {
     Int::Dyn(Sym::from_parts(expr, facts))
 }
 
-pub(crate) fn gcd(a: i64, b: i64) -> i64 {
+/// The largest number that divides both; 0 for two zeros, and 1 where it does not fit.
+pub fn gcd(a: i64, b: i64) -> i64 {
     let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
     while b != 0 {
         (a, b) = (b, a % b);

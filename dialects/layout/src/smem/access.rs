@@ -75,7 +75,7 @@ impl Plan {
         let indices = enumerate(layout, MAX_ACCESSED).ok_or_else(|| BadAccess::Layout {
             layout: layout.to_string(),
         })?;
-        let size = tile.rows * tile.columns;
+        let size = tile.rows.saturating_mul(tile.columns);
         if let Some(index) = indices.iter().find(|index| !(0..size).contains(index)) {
             return Err(BadAccess::Outside {
                 index: *index,
@@ -174,7 +174,7 @@ pub(super) fn enumerate(layout: &Layout, limit: i64) -> Option<Vec<i64>> {
     if !layout.fits() || layout.size().as_static()? > limit {
         return None;
     }
-    let mut values = vec![0];
+    let mut values: Vec<i64> = vec![0];
     for (extent, stride) in layout.shape().leaves().iter().zip(layout.stride().leaves()) {
         let (extent, stride) = (extent.as_static()?, stride.as_static()?);
         let before = values.len();
@@ -184,7 +184,8 @@ pub(super) fn enumerate(layout: &Layout, limit: i64) -> Option<Vec<i64>> {
         values.reserve(before * (extent - 1) as usize);
         for index in 1..extent {
             for at in 0..before {
-                values.push(values[at] + index * stride);
+                let offset = index.checked_mul(stride)?;
+                values.push(values[at].checked_add(offset)?);
             }
         }
     }

@@ -3,9 +3,11 @@
 use crate::diagnostics::codes;
 use crate::eval::arith::{number_or_vector, type_text};
 use crate::eval::call::{ArgValue, Call};
+use crate::eval::constant::rounded;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::Span;
+use cutec_abi::arithmetic::{self, Operation};
 use cutec_dialects::elem::Elem;
 
 use super::builtin::{Builtin, Kind, LowerCall, Lowering, Parameter, arg, optional, rest};
@@ -207,38 +209,35 @@ pub(super) fn extreme_of<'c, 'a>(
     b: (Value<'c, 'a>, Span),
     span: Span,
 ) -> Result<Value<'c, 'a>> {
-    match (&a.0, &b.0) {
-        (Value::Int(a), Value::Int(b)) => {
-            Ok(Value::Int(if smaller { *a.min(b) } else { *a.max(b) }))
-        }
-        (Value::Float(a), Value::Float(b)) => {
-            Ok(Value::Float(if smaller { a.min(*b) } else { a.max(*b) }))
-        }
-        _ => {
-            let pair = ev.pair(if smaller { "min" } else { "max" }, a, b, span)?;
-            let op = match (pair.elem.is_float(), smaller) {
-                (true, true) => "arith.minimumf",
-                (true, false) => "arith.maximumf",
-                (false, true) => "arith.minsi",
-                (false, false) => "arith.maxsi",
-            };
-            ev.elementwise(op, &pair, span)
-        }
+    let operation = match smaller {
+        true => Operation::Min,
+        false => Operation::Max,
+    };
+    if let Some(value) = ev.known_function(operation, (&a.0, a.1), (&b.0, b.1), span)? {
+        return Ok(value);
     }
+    let pair = ev.pair(if smaller { "min" } else { "max" }, a, b, span)?;
+    let op = match (pair.elem.is_float(), smaller) {
+        (true, true) => "arith.minimumf",
+        (true, false) => "arith.maximumf",
+        (false, true) => "arith.minsi",
+        (false, false) => "arith.maxsi",
+    };
+    ev.elementwise(op, &pair, span)
 }
 
 fn abs<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     let value = ev.operand(&call.positional()[0], call.span)?;
     match &value {
-        Value::Int(value) => match value.checked_abs() {
-            Some(value) => Ok(Value::Int(value)),
-            None => ev.error(
-                codes::ARITHMETIC,
-                call.span,
-                format!("`abs({value})` does not fit 64 bits"),
-                "here",
-            ),
+        Value::Int(value) => match arithmetic::abs(*value) {
+            Ok(value) => Ok(Value::Int(value)),
+            Err(_) => ev.does_not_fit(&format!("abs({value})"), "64 bits", call.span),
         },
+        Value::Typed(value, elem) if elem.is_float() => Ok(Value::Typed(value.abs(), *elem)),
+        Value::Typed(_, elem) => {
+            let ir = ev.number(&value, *elem, call.span)?;
+            ev.absolute(&number_or_vector(ir, *elem, None), call.span)
+        }
         Value::Float(value) => Ok(Value::Float(value.abs())),
         _ => ev.absolute(&value, call.span),
     }
@@ -327,10 +326,19 @@ fn function<'c, 'a>(
     let known = match &value {
         Value::Int(value) => Some(*value as f64),
         Value::Float(value) => Some(*value),
+        Value::Typed(value, elem) if elem.is_float() => Some(*value),
+        Value::Typed(..) => {
+            let what = format!("a floating number for `{}`", function.name());
+            return ev.expected(&what, &value, call.span);
+        }
         _ => None,
     };
     if let Some(x) = known {
-        return Ok(Value::Float(function.evaluate(x)));
+        let result = function.evaluate(x);
+        return Ok(match value {
+            Value::Typed(_, elem) => Value::Typed(rounded(result, elem), elem),
+            _ => Value::Float(result),
+        });
     }
     ev.elementary(function, &value, call.span)
 }

@@ -98,11 +98,12 @@ fn fill<'c, 'a>(
 
 /// `tiled.slice(thread)`.
 fn thread_of<'c, 'a>(
-    _: &mut Evaluator<'c, 'a>,
+    ev: &mut Evaluator<'c, 'a>,
     (tiled, _): Of<'_, 'c, 'a>,
     call: &Call<'c, 'a>,
 ) -> Result<Value<'c, 'a>> {
     let thread = call.positional().remove(0);
+    ev.check_threads(tiled, &thread, call.args[0].expr.span)?;
     Ok(Value::Thread(Box::new((tiled.clone(), thread))))
 }
 

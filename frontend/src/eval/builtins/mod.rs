@@ -7,6 +7,7 @@
 //!
 //! - `registers`: which thread, block and tile;
 //! - `math`, with [`elementary`]: functions of elements;
+//! - `assume`: what is promised of run-time integers;
 //! - `layout`: layouts, each one operation of the `cute` dialect;
 //! - `tensor`, with `partition`: views and fragments;
 //! - `atoms`: instructions that copy and multiply; `tiled`: these spread over threads, and `methods` of the results;
@@ -21,6 +22,7 @@
 //! `CUTEC_BLESS=1 cargo test -p cutec-frontend reference`, which writes the entry into the reference.
 
 mod arguments;
+mod assume;
 mod atomic;
 mod atoms;
 pub mod builtin;

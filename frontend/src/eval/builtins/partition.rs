@@ -49,7 +49,10 @@ pub(super) fn local_partition<'c, 'a>(
     let index = (ev.read_slot(index.0, index.1)?, index.1);
     let (mut tile, mut at) = (Vec::new(), Vec::new());
     for mode in &modes {
-        tile.push(Value::Int(mode.iter().map(|(extent, _)| extent).product()));
+        tile.push(Value::Int(
+            mode.iter()
+                .fold(1, |size: i64, (extent, _)| size.saturating_mul(*extent)),
+        ));
         at.push(place(ev, mode, &index, call.span)?);
     }
     let mut rest = vec![Value::Underscore; rank];
@@ -104,7 +107,7 @@ fn place<'c, 'a>(
                 sum => ev.binary(BinaryOp::Add, (sum, index.1), (part, index.1), span)?,
             };
         }
-        before *= extent;
+        before = before.saturating_mul(*extent);
     }
     Ok(sum)
 }

@@ -166,9 +166,7 @@ fn reduce<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Val
             elements.into_iter().map(number).collect()
         }
         Value::Tuple(parts) | Value::Array(parts) if !parts.is_empty() => parts,
-        number @ (Value::Scalar(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_)) => {
-            vec![number]
-        }
+        number if number.number_type().is_some() => vec![number],
         other => return ev.expected("a view, a tuple or an array", &other, arg.expr.span),
     };
     combine_all(ev, combiner, values, call.span)

@@ -2,8 +2,8 @@
 
 use super::builtin::{Builtin, Kind, Lowering, Parameter, Receiver};
 use super::{
-    atomic, atoms, layout, math, memory, methods, reduce, registers, tensor, text, tile, tiled,
-    warp,
+    assume, atomic, atoms, layout, math, memory, methods, reduce, registers, tensor, text, tile,
+    tiled, warp,
 };
 use crate::eval::rounding;
 use std::collections::HashMap;
@@ -22,6 +22,7 @@ pub struct Family {
 pub const FAMILIES: &[Family] = &[
     family("registers", registers::TABLE),
     family("numbers", math::TABLE),
+    family("assumptions", assume::TABLE),
     family("layouts", layout::TABLE),
     family("tensors", tensor::TABLE),
     family("atoms", atoms::TABLE),

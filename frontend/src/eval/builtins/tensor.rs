@@ -56,28 +56,18 @@ const SMEM_ALIGN: i64 = 128;
 fn view_as<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     let operands = call.positional();
     let (tensor, layout) = (operands[0].clone(), operands[1].clone());
-    let Value::Cute(Cute {
-        val: Val::View(_),
-        readonly,
-        ..
-    }) = &tensor
-    else {
+    if tensor.as_view().is_none() {
         return ev.expected("a tensor", &tensor, call.args[0].expr.span);
-    };
-    let readonly = readonly.clone();
+    }
     let layout = ev.layout_of(&layout, call.args[1].expr.span)?;
     let start = ev.op("get_iter", "view", &[tensor], &OpA::default(), call.span)?;
-    let mut made = ev.op(
+    ev.op(
         "make_view",
         "view",
         &[start, layout],
         &OpA::default(),
         call.span,
-    )?;
-    if let Value::Cute(cute) = &mut made {
-        cute.readonly = readonly;
-    }
-    Ok(made)
+    )
 }
 
 /// `recast<i8>(tensor)`: the same memory as elements of another type.
@@ -86,13 +76,12 @@ fn recast<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Val
     let tensor = call.positional().remove(0);
     let Value::Cute(Cute {
         val: Val::View(view),
-        readonly,
         ..
     }) = &tensor
     else {
         return ev.expected("a tensor", &tensor, call.args[0].expr.span);
     };
-    let (view, readonly) = (view.clone(), readonly.clone());
+    let view = view.clone();
     let (new, old) = (elem.bits(), view.ptr.elem.bits());
     if let Err(error) = recastable(&view.layout, new, old) {
         let problem = crate::eval::problem::semantic(call.span, "recast", &error, &[]);
@@ -111,11 +100,7 @@ fn recast<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Val
     let start = op("recast_iter", &[start], OpA::result(Val::Ptr(declared)))?;
     let layout = op("get_layout", of, OpA::default())?;
     let layout = op("recast_layout", &[layout], OpA::mode(vec![new, old]))?;
-    let mut made = op("make_view", &[start, layout], OpA::default())?;
-    if let Value::Cute(cute) = &mut made {
-        cute.readonly = readonly;
-    }
-    Ok(made)
+    op("make_view", &[start, layout], OpA::default())
 }
 
 /// `slice(tensor, coordinate)`.

@@ -164,6 +164,7 @@ fn printed<'c, 'a>(
     let elem = match &arg.value {
         Value::Int(_) | Value::Bool(_) => None,
         Value::Float(_) => Some(Elem::F64),
+        Value::Typed(_, elem) => Some(*elem),
         Value::Scalar(scalar) => Some(scalar.elem),
         other => return ev.expected("a number to print", &other.clone(), span),
     };

@@ -6,7 +6,6 @@ use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result};
 use crate::source::Span;
 use cutec_dialects::builder::{argument_of, region_with_block};
-use cutec_dialects::elem::Elem;
 
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// `body` on the elements of the tiles among `values`, which are repeated to a common shape.
@@ -40,12 +39,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let elements = elements.collect();
         let elem = self.in_block(block, |this| {
             let result = body(this, elements)?;
-            let elem = match &result {
-                Value::Scalar(scalar) => scalar.elem,
-                Value::Float(_) => Elem::F32,
-                Value::Int(_) => Elem::I32,
-                Value::Bool(_) => Elem::I1,
-                other => return this.expected("a number for each element", other, span),
+            let Some(elem) = result.number_type() else {
+                return this.expected("a number for each element", &result, span);
             };
             let number = this.number(&result, elem, span)?;
             this.terminate("tile.yield", &[number], span)?;

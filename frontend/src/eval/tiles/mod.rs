@@ -92,7 +92,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 self.error(codes::SHAPE_MISMATCH, span, message, label)
             }
             Value::Tile(tile) => self.repeated(tile, shape, span),
-            Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Scalar(_) => {
+            value if value.number_type().is_some() => {
                 let number = self.number(value, elem, span)?;
                 self.tile_op("tile.splat", &[number], &[], (elem, shape), span)
             }

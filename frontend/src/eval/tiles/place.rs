@@ -180,7 +180,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let fill = match call.named("fill") {
             None => None,
             Some(arg) => match &arg.value {
-                Value::Int(_) | Value::Float(_) | Value::Bool(_) => {
+                Value::Typed(_, found) if *found != elem => {
+                    // Says which type is wanted.
+                    self.number(&arg.value, elem, arg.expr.span)?;
+                    None
+                }
+                Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Typed(..) => {
                     Some(self.literal(&arg.value, elem, arg.expr.span)?)
                 }
                 Value::Scalar(_) => {

@@ -411,7 +411,7 @@ fn geometry() {
         bind(1.into(), [64, 32, 1]),
         BindError::BlockSize { found: 2048 }
     );
-    let divided = AbiExpr::FloorDiv(Box::new(AbiExpr::Symbol(0)), Box::new(0.into()));
+    let divided = AbiExpr::Div(Box::new(AbiExpr::Symbol(0)), Box::new(0.into()));
     let error = bind(divided, [1, 1, 1]);
     assert!(matches!(
         &error,

@@ -219,18 +219,18 @@ fn expressions() {
     let eval = |make: Make, lhs: i64, rhs: i64| {
         make(Box::new(lhs.into()), Box::new(AbiExpr::Symbol(0))).eval(&[rhs])
     };
-    for (lhs, rhs, floor, ceil, modulo) in [
+    for (lhs, rhs, quotient, ceil, rest) in [
         (7, 2, 3, 4, 1),
-        (-7, 2, -4, -3, 1),
-        (7, -2, -4, -3, -1),
+        (-7, 2, -3, -3, -1),
+        (7, -2, -3, -3, 1),
         (-7, -2, 3, 4, -1),
         (6, 3, 2, 2, 0),
     ] {
-        assert_eq!(eval(AbiExpr::FloorDiv, lhs, rhs), Ok(floor));
+        assert_eq!(eval(AbiExpr::Div, lhs, rhs), Ok(quotient));
         assert_eq!(eval(AbiExpr::CeilDiv, lhs, rhs), Ok(ceil));
-        assert_eq!(eval(AbiExpr::Mod, lhs, rhs), Ok(modulo));
+        assert_eq!(eval(AbiExpr::Rem, lhs, rhs), Ok(rest));
     }
-    for make in [AbiExpr::FloorDiv as Make, AbiExpr::CeilDiv, AbiExpr::Mod] {
+    for make in [AbiExpr::Div as Make, AbiExpr::CeilDiv, AbiExpr::Rem] {
         assert!(matches!(
             eval(make, 1, 0),
             Err(ExprError::DivisionByZero { .. })
@@ -238,8 +238,8 @@ fn expressions() {
     }
     let overflow = |make, lhs, rhs| matches!(eval(make, lhs, rhs), Err(ExprError::Overflow { .. }));
     assert!(overflow(AbiExpr::Add, i64::MAX, 1) && overflow(AbiExpr::Sub, i64::MIN, 1));
-    assert!(overflow(AbiExpr::Mul, i64::MAX, 2) && overflow(AbiExpr::FloorDiv, i64::MIN, -1));
-    assert_eq!(eval(AbiExpr::Mod, i64::MIN, -1), Ok(0));
+    assert!(overflow(AbiExpr::Mul, i64::MAX, 2) && overflow(AbiExpr::Div, i64::MIN, -1));
+    assert_eq!(eval(AbiExpr::Rem, i64::MIN, -1), Ok(0));
     assert_eq!(eval(AbiExpr::Min, 3, 4), Ok(3));
     assert_eq!(eval(AbiExpr::Max, 3, 4), Ok(4));
     assert_eq!(eval(AbiExpr::Le, 3, 3), Ok(1));
@@ -247,7 +247,7 @@ fn expressions() {
     // The division by zero behind `&&` is not reached.
     let guarded = AbiExpr::And(
         Box::new(0.into()),
-        Box::new(AbiExpr::FloorDiv(Box::new(1.into()), Box::new(0.into()))),
+        Box::new(AbiExpr::Div(Box::new(1.into()), Box::new(0.into()))),
     );
     assert_eq!(guarded.eval(&[]), Ok(0));
     assert!(matches!(

@@ -1,0 +1,204 @@
+//! Indices and thread counts that are known while compiling: outside of a static extent, or of more threads than
+//! the block has, they are errors.
+
+use super::values::Value;
+use super::{Evaluator, Result};
+use crate::diagnostics::{Diagnostic, codes};
+use crate::source::Span;
+use cutec_dialects::builder::IrValue;
+use cutec_dialects::elem::Space;
+use cutec_dialects::value::Val;
+use cutec_layout::{Coord, Int, IntTuple, Tree};
+use melior::ir::operation::OperationLike;
+use melior::ir::operation::OperationResult;
+
+/// A static index outside of a static extent.
+#[derive(Debug, PartialEq, Eq)]
+struct Outside {
+    /// The mode, from the outside in; empty for a tensor of one mode.
+    mode: Vec<usize>,
+    index: i64,
+    extent: i64,
+}
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    /// Refuses a static index outside of a static extent, where `name` is an operation that indexes a view.
+    pub(super) fn check_bounds(
+        &mut self,
+        name: &str,
+        operands: &[Value<'c, 'a>],
+        vals: &[Val],
+        span: Span,
+    ) -> Result<()> {
+        let view = match name {
+            "slice" | "memref.load" | "memref.atomic" => 0,
+            "memref.store" => 1,
+            _ => return Ok(()),
+        };
+        let (Some(Value::Cute(cute)), Some(Val::View(of)), Some(coord)) =
+            (operands.get(view), vals.get(view), vals.get(view + 1))
+        else {
+            return Ok(());
+        };
+        let coord = match coord {
+            Val::Scalar(int) => Tree::Leaf(Some(int.clone())),
+            Val::Tuple(_, coord) => coord.clone(),
+            _ => return Ok(()),
+        };
+        let shape = of.layout.shape();
+        let found = match cute.origin.displaced {
+            true => None,
+            false => outside(&coord, shape),
+        };
+        let Some(Outside {
+            mode,
+            index,
+            extent,
+        }) = found
+        else {
+            return Ok(());
+        };
+        let what = match of.ptr.space {
+            Space::Rmem => "fragment",
+            Space::Smem => "buffer of shared memory",
+            Space::Gmem => "tensor",
+        };
+        let place = match mode.as_slice() {
+            [] => format!("the {what} has {extent} elements"),
+            mode => {
+                let mode: Vec<String> = mode.iter().map(usize::to_string).collect();
+                format!("mode {} of the {what} has extent {extent}", mode.join("."))
+            }
+        };
+        let message = format!("index {index} is out of bounds: {place}");
+        let label = match extent {
+            0 => "there is no element".to_owned(),
+            extent => format!("expected 0 to {}, found {index}", extent - 1),
+        };
+        let diagnostic = Diagnostic::error(codes::OUT_OF_BOUNDS, span, message, label);
+        Err(self.report(diagnostic.with_help(format!("the shape is {shape}"))))
+    }
+
+    /// Refuses `tiled.slice(thread_idx.x)` where the block has fewer threads than the tiled copy or MMA: parts of
+    /// the tile would be nobody's. Any other thread is taken to be meant.
+    pub(super) fn check_threads(
+        &mut self,
+        tiled: &Value<'c, 'a>,
+        thread: &Value<'c, 'a>,
+        span: Span,
+    ) -> Result<()> {
+        let (what, wanted) = match tiled {
+            Value::Static(Val::TiledCopy(copy)) => ("copy", copy.tiled.threads()),
+            Value::Static(Val::TiledMma(mma)) => ("MMA", mma.tiled.threads()),
+            _ => return Ok(()),
+        };
+        let Some(wanted) = wanted.as_static() else {
+            return Ok(());
+        };
+        let there = match thread {
+            Value::Scalar(scalar) => axis_of(scalar.ir).map(|axis| self.block[axis]),
+            _ => None,
+        };
+        let Some(there) = there.filter(|there| *there < wanted) else {
+            return Ok(());
+        };
+        let message = format!(
+            "the tiled {what} is of {wanted} threads, but `{}` has only {there} values",
+            self.text(span)
+        );
+        let label = "the other threads' part is nobody's";
+        let diagnostic = Diagnostic::error(codes::TOO_FEW_THREADS, span, message, label);
+        Err(self.report(diagnostic.with_help(format!(
+            "launch with `block({wanted})`, or make the tiled {what} of {there} threads"
+        ))))
+    }
+}
+
+/// The first leaf of a coordinate that lies outside of its extent.
+fn outside(coord: &Coord, shape: &IntTuple) -> Option<Outside> {
+    match (coord, shape) {
+        (Tree::Leaf(Some(Int::Static(index))), shape) => {
+            let extents = shape.leaves();
+            let extent = extents.iter().try_fold(1i64, |size, extent| {
+                Some(size.saturating_mul(extent.as_static()?))
+            })?;
+            (!(0..extent).contains(index)).then(|| Outside {
+                mode: Vec::new(),
+                index: *index,
+                extent,
+            })
+        }
+        (Tree::Leaf(_), _) => None,
+        (Tree::Node(coords), Tree::Node(extents)) if coords.len() == extents.len() => {
+            let modes = coords.iter().zip(extents).enumerate();
+            modes.into_iter().find_map(|(at, (coord, extent))| {
+                let mut found = outside(coord, extent)?;
+                found.mode.insert(0, at);
+                Some(found)
+            })
+        }
+        // The algebra refuses a coordinate of another rank.
+        (Tree::Node(_), _) => None,
+    }
+}
+
+/// The axis of `thread_idx` that a value is, as it is read.
+fn axis_of(value: IrValue<'_>) -> Option<usize> {
+    let result = OperationResult::try_from(value).ok()?;
+    let name = result.owner().name();
+    let axis = name
+        .as_string_ref()
+        .as_str()
+        .ok()?
+        .strip_prefix("nvvm.read.ptx.sreg.tid.")?
+        .to_owned();
+    ["x", "y", "z"].iter().position(|name| *name == axis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leaf(index: i64) -> Coord {
+        Tree::Leaf(Some(Int::Static(index)))
+    }
+
+    fn extent(extent: i64) -> IntTuple {
+        Tree::Leaf(Int::Static(extent))
+    }
+
+    #[test]
+    fn each_leaf_is_held_against_its_own_extent() {
+        let shape = Tree::Node(vec![extent(4), Tree::Node(vec![extent(2), extent(3)])]);
+        for (coord, mode) in [
+            (Tree::Node(vec![leaf(3), leaf(5)]), None),
+            (Tree::Node(vec![leaf(4), leaf(5)]), Some(vec![0])),
+            (Tree::Node(vec![leaf(0), leaf(6)]), Some(vec![1])),
+            (Tree::Node(vec![leaf(0), leaf(-1)]), Some(vec![1])),
+            (
+                Tree::Node(vec![leaf(0), Tree::Node(vec![leaf(1), leaf(3)])]),
+                Some(vec![1, 1]),
+            ),
+            (leaf(23), None),
+            (leaf(24), Some(vec![])),
+            (leaf(i64::MIN), Some(vec![])),
+            (Tree::Leaf(None), None),
+        ] {
+            assert_eq!(outside(&coord, &shape).map(|found| found.mode), mode);
+        }
+    }
+
+    #[test]
+    fn what_is_known_at_run_time_is_not_judged() {
+        let shape = Tree::Leaf(Int::unknown(0));
+        assert_eq!(outside(&leaf(-1), &shape), None);
+        let index = Tree::Leaf(Some(Int::unknown(0)));
+        assert_eq!(outside(&index, &extent(4)), None);
+    }
+
+    #[test]
+    fn extents_beyond_64_bits_do_not_overflow() {
+        let shape = Tree::Node(vec![extent(i64::MAX), extent(i64::MAX)]);
+        assert_eq!(outside(&leaf(i64::MAX - 1), &shape), None);
+    }
+}
