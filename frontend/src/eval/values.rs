@@ -164,6 +164,7 @@ impl<'c, 'a> Value<'c, 'a> {
             Value::Unit
             | Value::Int(_)
             | Value::Float(_)
+            | Value::Typed(..)
             | Value::Bool(_)
             | Value::Str(_)
             | Value::Type(_)
