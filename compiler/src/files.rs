@@ -1,11 +1,11 @@
-//! The file system: files that a source imports, files that are written all or nothing, and files that exist only
-//! for a while ([`temporary`]).
+//! The file system: files that a source imports, files that are written all or nothing ([`replace`]), and files that
+//! exist only for a while ([`temporary`]).
 
-pub mod temporary;
+pub use cutec_runtime::output_file::replace;
+pub use cutec_runtime::temporary;
 
 use cutec_frontend::source::{LoadedSource, SourceLoader};
 use cutec_runtime::regular_file;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -105,23 +105,6 @@ fn normalized(path: &Path) -> PathBuf {
         }
     }
     result
-}
-
-/// Puts `bytes` into a file, under a temporary name in its folder that is then renamed: a reader, in any
-/// process, sees the old content or the new, and a failure leaves nothing behind.
-///
-/// # Errors
-/// What the system says.
-pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    // The system's own words for a folder that is not there; a temporary file's name those of tempfile.
-    folder.metadata()?;
-    let mut file = temporary::File::new_in(folder)?;
-    file.write_all(bytes)?;
-    file.persist(path)
 }
 
 #[cfg(test)]

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::abi::infer::InferError;
-use crate::abi::{ArgAbi, KernelAbi, ScalarValue};
+use crate::abi::{ArgAbi, KernelAbi};
 use crate::launch::Value;
+use crate::number::{Number, NumberError};
 use crate::tensor::{DType, NpyError, ShapeError, Tensor, npy};
 
 /// One argument of a command line.
@@ -37,7 +38,7 @@ pub enum Source {
         dtype: Option<DType>,
     },
     /// A number.
-    Number(f64),
+    Number(Number),
 }
 
 /// Where an argument goes after the run: `NAME=FILE.npy`.
@@ -136,6 +137,14 @@ pub enum ArgumentError {
         name: String,
         /// `tensor` or `number`.
         expected: &'static str,
+    },
+    /// A number that the kernel's type cannot hold.
+    #[error("`{name}`: {error}")]
+    Number {
+        /// Name of the argument.
+        name: String,
+        /// Why.
+        error: NumberError,
     },
     /// A file cannot be opened.
     #[error("`{name}`: {}: {error}", .path.display())]
@@ -299,7 +308,12 @@ fn make(arg: &ArgAbi, source: Option<&Source>, seed: u64) -> Result<Option<Value
     };
     let tensor = match (arg, source) {
         (ArgAbi::Scalar(scalar), Some(Source::Number(value))) => {
-            return Ok(Some(Value::Scalar(ScalarValue::new(scalar.dtype, *value))));
+            let scalar = value.to_scalar(scalar.dtype);
+            let scalar = scalar.map_err(|error| ArgumentError::Number {
+                name: name(),
+                error,
+            })?;
+            return Ok(Some(Value::Scalar(scalar)));
         }
         (ArgAbi::Tensor(tensor), None) if tensor.mutable => return Ok(None),
         (_, None) => return Err(ArgumentError::Missing { name: name() }),
@@ -361,7 +375,7 @@ mod tests {
     fn sources() {
         let source = |text: &str| text.parse::<ArgumentSpec>().map(|spec| spec.source);
         assert_eq!(source("x=dir/x.npy"), Ok(Source::Npy("dir/x.npy".into())));
-        assert_eq!(source("x=-0.5"), Ok(Source::Number(-0.5)));
+        assert_eq!(source("x=-0.5"), Ok(Source::Number(Number::Float(-0.5))));
         let generated = |dtype| Source::Generated {
             generator: Generator::Normal,
             shape: vec![1000, 4096],

@@ -9,7 +9,9 @@
 //! - [`tensor`]: host tensors, random and poisoned data, `.npy` files.
 //! - [`artifact`]: PTX or a cubin, with its ABI.
 //! - [`launch`]: the checked way to run a kernel; begin here to use the crate.
-//! - [`argument`]: arguments as they are written on a command line; [`regular_file`]: files that somebody else named.
+//! - [`argument`]: arguments as they are written on a command line; [`number`]: numbers before their type is
+//!   known; [`regular_file`]: files that somebody else named;
+//!   [`output_file`]: files that are written all or nothing; [`temporary`]: files that exist for a while.
 //! - [`device`]: what a device can do, and how one is chosen.
 //! - [`sim_device`] and [`cuda`]: the devices.
 //! - [`sim`]: the simulator of PTX.
@@ -66,9 +68,12 @@ pub mod artifact;
 pub mod cuda;
 pub mod device;
 pub mod launch;
+pub mod number;
+pub mod output_file;
 pub mod regular_file;
 pub mod sim;
 pub mod sim_device;
+pub mod temporary;
 pub mod tensor;
 
 pub use artifact::{Artifact, Code};

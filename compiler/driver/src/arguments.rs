@@ -2,10 +2,11 @@
 
 use super::context::CommandError;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use cutec::Emit;
 use cutec::codegen::OptLevel;
 use cutec_dialects::target::Target;
+use cutec_frontend::parser::words;
 use cutec_runtime::argument::ArgumentSpec;
 use cutec_runtime::device::{Device, DeviceError, DeviceSpec};
 use cutec_runtime::{SimDevice, sim};
@@ -165,7 +166,7 @@ impl DeviceName {
         }
         .map(|mut device| {
             if let Some(simulator) = device.as_sim() {
-                simulator.options_mut().progress = sim::Progress::terminal();
+                simulator.options_mut().progress = sim::Progress::terminal("");
             }
             device
         })
@@ -185,7 +186,7 @@ impl DeviceName {
             ))),
             _ => Ok(Box::new(SimDevice::with_options(sim::Options {
                 races: check.check,
-                progress: sim::Progress::terminal(),
+                progress: sim::Progress::terminal(""),
                 ..sim::Options::default()
             }))),
         }
@@ -392,6 +393,30 @@ fn emit_kinds() -> impl TypedValueParser<Value = Emit> {
     })
 }
 
+/// What is wrong with a command line whose words stand where a file and a command cannot stand together: the first one
+/// was meant as a command, or there are two files.
+pub fn not_a_command(arguments: impl IntoIterator<Item = String>) -> Option<String> {
+    let words = arguments.into_iter().filter(|word| !word.starts_with('-'));
+    let words: Vec<String> = words.collect();
+    let first = words.first()?;
+    Some(match (closest_command(first), words.get(1)) {
+        (Some(command), _) => {
+            format!("`{first}` is neither a command nor a source: did you mean `cutec {command}`?")
+        }
+        (None, Some(second)) => format!(
+            "expected one FILE, or a command and then its arguments; found `{first}` and `{second}`"
+        ),
+        (None, None) => return None,
+    })
+}
+
+/// The command that a word is like.
+pub fn closest_command(word: &str) -> Option<String> {
+    let command = Arguments::command();
+    let names = command.get_subcommands().map(clap::Command::get_name);
+    words::closest(word, names).map(str::to_owned)
+}
+
 fn parse_target(text: &str) -> Result<Target, String> {
     Target::parse(text).map_err(|error| error.to_string())
 }
@@ -415,7 +440,6 @@ fn parse_define(text: &str) -> Result<(String, String), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {
@@ -439,5 +463,15 @@ mod tests {
         assert!(Arguments::try_parse_from(["cutec", "layout", "--atom", "fma_f32"]).is_ok());
         assert!(Arguments::try_parse_from(["cutec", "layout"]).is_err());
         assert!(Arguments::try_parse_from(["cutec", "a.cute", "--arch", "sm_1"]).is_err());
+    }
+
+    #[test]
+    fn a_mistyped_command_is_named() {
+        let said = |words: &[&str]| not_a_command(words.iter().map(ToString::to_string));
+        let said = |words: &[&str]| said(words).unwrap_or_default();
+        assert!(said(&["tst", "a.cute"]).ends_with("did you mean `cutec test`?"));
+        assert!(
+            said(&["--color=never", "a.cute", "b.cute"]).contains("found `a.cute` and `b.cute`")
+        );
     }
 }

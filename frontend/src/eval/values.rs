@@ -396,10 +396,7 @@ pub fn elem_of(name: &str) -> Option<Elem> {
 
 /// The name under which a type stands in the kernel ABI, if an argument can have it.
 pub fn abi_name(elem: Elem) -> &'static str {
-    match elem {
-        Elem::I1 => "i8",
-        other => elem_name(other),
-    }
+    elem_name(elem)
 }
 
 fn as_coord(val: Val) -> Option<Coord> {

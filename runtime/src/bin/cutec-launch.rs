@@ -2,14 +2,14 @@
 //!
 //! It needs neither the compiler nor LLVM. Exit status: 0, 1 when something fails, 2 for wrong usage.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
 use cutec_runtime::argument::{ArgumentSpec, OutputSpec, make_arguments};
+use cutec_runtime::output_file;
 use cutec_runtime::tensor::npy;
 use cutec_runtime::{Artifact, KernelAbi, Loaded, RunReport, Tensor, Value, open};
 
@@ -107,8 +107,9 @@ fn position(kernel: &KernelAbi, name: &str) -> Result<usize, String> {
 
 fn write(path: &Path, tensor: &Tensor) -> Result<(), String> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let file = File::create(path).map_err(|error| named(&error))?;
-    npy::write(BufWriter::new(file), tensor).map_err(|error| named(&error))
+    let mut bytes = Vec::new();
+    npy::write(&mut bytes, tensor).map_err(|error| named(&error))?;
+    output_file::write(path, &bytes).map_err(|error| named(&error))
 }
 
 /// A line for each tensor that the kernel writes, and one for the run.

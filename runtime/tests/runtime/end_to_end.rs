@@ -131,6 +131,9 @@ fn a_loaded_artifact_runs_again() {
         .run_timed(&mut device, "axpy", &mut values, 3)
         .unwrap();
     assert!(report.times.is_empty(), "a simulated launch has no time");
+    // One launch more, not four: each repetition began with what this one began with.
+    let x = values[0].as_tensor().unwrap().get(&[299]).unwrap();
+    assert!((result(&values)[299] - 4.0 * x).abs() < 1e-5);
     loaded.unload(&mut device).unwrap();
 }
 
@@ -232,6 +235,10 @@ fn what_is_not_given_is_inferred() {
     let error = |given: &[&str]| make(given).unwrap_err();
     assert!(matches!(error(&["x=normal:4"]), ArgumentError::Missing { name } if name == "alpha"));
     assert!(matches!(error(&["z=1"]), ArgumentError::Unknown { .. }));
+    assert!(matches!(
+        error(&["alpha=1e39", "x=normal:4"]),
+        ArgumentError::Number { name, .. } if name == "alpha"
+    ));
     assert!(matches!(
         error(&["x=1", "alpha=1"]),
         ArgumentError::Kind { .. }

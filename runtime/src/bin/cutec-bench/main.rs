@@ -31,6 +31,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use cutec_runtime::cuda::CudaDevice;
+use cutec_runtime::output_file;
 use cutec_runtime::{Artifact, Device, Loaded};
 
 use cublas::Cublas;
@@ -150,7 +151,7 @@ fn run(options: &Options) -> Result<bool, Failure> {
         writeln!(out, "\n{}", remarks.join("\n"))?;
     }
     if let Some(path) = &options.json {
-        std::fs::write(path, serde_json::to_string_pretty(&rows)?)?;
+        output_file::write(path, serde_json::to_string_pretty(&rows)?.as_bytes())?;
     }
     if let Some(fault) = fault {
         return Err(fault.into());

@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use cutec_runtime::abi::ScalarValue;
 use cutec_runtime::abi::embed::from_json;
 use cutec_runtime::argument::{ArgumentSpec, Generator, Source, make_arguments};
 use cutec_runtime::device::{Geometry, ParamValue};
+use cutec_runtime::number::{NotANumber, Number};
 use cutec_runtime::sim::{Module, Stats};
 use cutec_runtime::tensor::npy;
 use cutec_runtime::{
@@ -303,10 +303,13 @@ fn parameter(index: usize, text: &str, seed: u64) -> Result<Value, CallError> {
     if let Some((dtype, number)) = text.split_once(':')
         && let Ok(dtype) = dtype.parse::<DType>()
     {
-        let number: f64 = number
+        let number: Number = number
             .parse()
-            .map_err(|_| wrong(format!("`{number}` is no number")))?;
-        return Ok(Value::Scalar(ScalarValue::new(dtype, number)));
+            .map_err(|error: NotANumber| wrong(error.to_string()))?;
+        let scalar = number.to_scalar(dtype);
+        return scalar
+            .map(Value::Scalar)
+            .map_err(|error| wrong(error.to_string()));
     }
     let spec: ArgumentSpec = format!("{index}={text}")
         .parse()

@@ -114,7 +114,7 @@ fn run(options: &Options) -> Result<(), CallError> {
     let mut device = SimDevice::with_options(sim::Options {
         races: options.check,
         seed: options.seed,
-        progress: sim::Progress::terminal(),
+        progress: sim::Progress::terminal(""),
         ..sim::Options::default()
     });
     if options.profile || options.json {

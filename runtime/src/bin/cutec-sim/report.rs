@@ -1,10 +1,10 @@
 //! What is printed.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 use cutec_runtime::Value;
+use cutec_runtime::output_file;
 use cutec_runtime::sim::profile::Instruction;
 use cutec_runtime::sim::{Profile, Stats};
 use cutec_runtime::tensor::npy;
@@ -23,8 +23,9 @@ pub fn write(path: &Path, value: &Value) -> Result<(), CallError> {
     let tensor = value
         .as_tensor()
         .ok_or_else(|| failed("the argument is a number".to_string()))?;
-    let file = File::create(path).map_err(|error| failed(error.to_string()))?;
-    npy::write(BufWriter::new(file), tensor).map_err(|error| failed(error.to_string()))
+    let mut bytes = Vec::new();
+    npy::write(&mut bytes, tensor).map_err(|error| failed(error.to_string()))?;
+    output_file::write(path, &bytes).map_err(|error| failed(error.to_string()))
 }
 
 /// A line for each tensor that changed, one for the run, and the profiles.

@@ -187,6 +187,9 @@ impl Warp {
             let line = self
                 .line(cta, lane, texts[lane], arguments[lane])
                 .map_err(fault_at(lane))?;
+            if let Some(progress) = &cta.launch.options.progress {
+                progress.make_way();
+            }
             // Nobody to read it is no fault of the kernel.
             let _ = std::io::stdout().write_all(&line);
         }
