@@ -4,11 +4,12 @@
 //! reference may be NaN; poison that a kernel did not overwrite is NaN too, and shows wherever the
 //! reference is a number.
 
-use super::index::{Program, lower};
+use super::index::Program;
+use super::index::lower::{self, Assignment};
 use super::interpret::{Interpreter, wrong_kind};
 use super::problem::{Stop, TestProblem, Tolerance};
-use super::value::Value;
-use cutec_frontend::ast::{Arg, BinaryOp, Expr, ExprKind, Name};
+use super::value::{Kind, Value};
+use cutec_frontend::ast::{Arg, BinaryOp, Expr, Name};
 use cutec_frontend::source::{Span, Spanned};
 
 /// `assert(condition)`
@@ -181,7 +182,7 @@ fn root_mean_square(program: &Program) -> f64 {
     (sum / count.max(1) as f64).sqrt()
 }
 
-/// `t[i, j] = …;` for all `i` and `j`, or `t[0, 1] = …;` for one element.
+/// `t[i, j] = …;` for all `i` and `j`, `t[0, 1] = …;` for one element, `t[at[i]] += …;` for those that are computed.
 pub fn assign_elements(
     interpreter: &Interpreter<'_>,
     target: &Expr,
@@ -203,8 +204,9 @@ pub fn assign_elements(
         }
         .at(target.span));
     }
-    // A name that nothing defines runs over its mode; everything else is one index.
+    // A name that nothing defines runs over its mode; everything else is computed.
     let mut free: Vec<(Name, i64)> = Vec::new();
+    let mut computed: Vec<&Expr> = Vec::new();
     let mut places = Vec::new();
     for (index, extent) in indices.iter().zip(&shape) {
         let unbound = index
@@ -214,32 +216,29 @@ pub fn assign_elements(
             Some(name) => {
                 let known = free.iter().position(|(known, _)| known.node == *name);
                 places.push(Place::Variable(known.unwrap_or(free.len())));
-                if known.is_none() {
-                    free.push((Spanned::new(name.clone(), index.span), *extent));
+                match known {
+                    None => free.push((Spanned::new(name.clone(), index.span), *extent)),
+                    Some(known) if free[known].1 != *extent => {
+                        return Err(TestProblem::TwoRanges {
+                            name: name.to_string(),
+                            first: free[known].1,
+                            second: *extent,
+                        }
+                        .at(index.span));
+                    }
+                    Some(_) => {}
                 }
             }
-            None => match interpreter.expr(index)? {
-                Value::Int(at) => places.push(Place::Fixed(at)),
-                other => return Err(wrong_kind("an index", &other, index.span)),
-            },
+            None => {
+                places.push(Place::Computed(computed.len()));
+                computed.push(index);
+            }
         }
     }
-    let whole = match op {
-        None => value.clone(),
-        Some(op) => {
-            let kind = ExprKind::Binary {
-                op: Spanned::new(op, target.span),
-                lhs: target.clone(),
-                rhs: value.clone(),
-            };
-            Expr::new(kind, target.span.to(value.span))
-        }
-    };
-    let program = lower::lower(interpreter, &[&whole], &free)?;
-    if let Some(extra) = program.variables[..program.free].get(free.len()) {
-        let name = extra.name.clone();
-        return Err(TestProblem::UnknownName { name }.at(value.span));
-    }
+    let Assignment { program, integer } =
+        lower::lower_assignment(interpreter, &computed, value, &free)?;
+    let integers = integer && !tensor.borrow().dtype().is_float();
+    let operation = op.map(|op| lower::operation(op, integers));
     let blocks = program.fold(
         Vec::new,
         |mut blocks, block| {
@@ -253,16 +252,24 @@ pub fn assign_elements(
     );
     let mut tensor = tensor.borrow_mut();
     for (first, roots) in blocks {
-        for (lane, value) in roots[0].iter().enumerate() {
+        let Some((values, computed)) = roots.split_last() else {
+            continue;
+        };
+        for (lane, value) in values.iter().enumerate() {
             let coordinate = program.coordinate(first + lane as u64);
-            let index: Vec<i64> = places
-                .iter()
-                .map(|place| match place {
+            let mut index = Vec::with_capacity(places.len());
+            for (place, expr) in places.iter().zip(indices) {
+                index.push(match place {
                     Place::Variable(variable) => coordinate[*variable],
-                    Place::Fixed(at) => *at,
-                })
-                .collect();
-            if !tensor.set(&index, *value) {
+                    Place::Computed(root) => whole(computed[*root][lane], expr.span)?,
+                });
+            }
+            // An element that several indices lead to takes all of them, one after the other.
+            let value = match (operation, tensor.get(&index)) {
+                (Some(operation), Some(old)) => operation.apply(old, *value),
+                _ => *value,
+            };
+            if !tensor.set(&index, value) {
                 let outside = index
                     .iter()
                     .zip(&shape)
@@ -282,9 +289,24 @@ pub fn assign_elements(
     Ok(())
 }
 
+/// Where an index of the target comes from.
 enum Place {
+    /// A variable of the program.
     Variable(usize),
-    Fixed(i64),
+    /// A root of the program.
+    Computed(usize),
+}
+
+/// An index that was computed.
+fn whole(index: f64, span: Span) -> Result<i64, Stop> {
+    match index.fract() == 0.0 {
+        true => Ok(index as i64),
+        false => Err(TestProblem::WrongKind {
+            expected: "an integer",
+            found: Kind::Float,
+        }
+        .at(span)),
+    }
 }
 
 /// Refuses named arguments.

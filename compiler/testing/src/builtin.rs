@@ -5,51 +5,76 @@ use cutec_abi::arithmetic::{self, ArithmeticError, Operation};
 use cutec_runtime::tensor::ShapeError;
 use cutec_runtime::{DType, Tensor};
 
-/// The function of numbers of this name: how many arguments it takes, and what it computes.
+/// The functions of numbers: how many arguments each takes, and what it computes.
 ///
 /// Names of element types convert: `f16(x)` rounds `x` as storing it would.
+const OF_NUMBERS: &[(&str, usize, NumberFunction)] = &[
+    ("abs", 1, |x| x[0].abs()),
+    ("exp", 1, |x| x[0].exp()),
+    ("exp2", 1, |x| x[0].exp2()),
+    ("log", 1, |x| x[0].ln()),
+    ("log2", 1, |x| x[0].log2()),
+    ("sqrt", 1, |x| x[0].sqrt()),
+    ("rsqrt", 1, |x| 1.0 / x[0].sqrt()),
+    ("rcp", 1, |x| 1.0 / x[0]),
+    ("sin", 1, |x| x[0].sin()),
+    ("cos", 1, |x| x[0].cos()),
+    ("tanh", 1, |x| x[0].tanh()),
+    ("erf", 1, |x| erf(x[0])),
+    ("sigmoid", 1, |x| 1.0 / (1.0 + (-x[0]).exp())),
+    (
+        "relu",
+        1,
+        |x| if x[0].is_nan() { x[0] } else { x[0].max(0.0) },
+    ),
+    ("floor", 1, |x| x[0].floor()),
+    ("ceil", 1, |x| x[0].ceil()),
+    ("round", 1, |x| x[0].round_ties_even()),
+    ("trunc", 1, |x| x[0].trunc()),
+    ("pow", 2, |x| x[0].powf(x[1])),
+    ("fma", 3, |x| x[0].mul_add(x[1], x[2])),
+    ("ceil_div", 2, |x| (x[0] / x[1]).ceil()),
+    ("select", 3, |x| if x[0] != 0.0 { x[1] } else { x[2] }),
+    ("f16", 1, |x| convert(DType::F16, x[0])),
+    ("bf16", 1, |x| convert(DType::BF16, x[0])),
+    ("tf32", 1, |x| convert(DType::TF32, x[0])),
+    ("f32", 1, |x| convert(DType::F32, x[0])),
+    ("f64", 1, |x| x[0]),
+    ("f8e4m3", 1, |x| convert(DType::F8E4M3, x[0])),
+    ("f8e5m2", 1, |x| convert(DType::F8E5M2, x[0])),
+    ("i8", 1, |x| to_integer(DType::I8, x[0])),
+    ("i16", 1, |x| to_integer(DType::I16, x[0])),
+    ("i32", 1, |x| to_integer(DType::I32, x[0])),
+    ("i64", 1, |x| to_integer(DType::I64, x[0])),
+    ("u8", 1, |x| to_integer(DType::U8, x[0])),
+    ("u16", 1, |x| to_integer(DType::U16, x[0])),
+    ("u32", 1, |x| to_integer(DType::U32, x[0])),
+    ("u64", 1, |x| to_integer(DType::U64, x[0])),
+];
+
+/// Other functions that a block can call.
+const OTHERS: &[&str] = &[
+    "max",
+    "min",
+    "size",
+    "rank",
+    "full",
+    "assert",
+    "assert_eq",
+    "assert_close",
+];
+
+/// The names of all functions that are known without a definition, for messages.
+pub fn names<'n>() -> impl Iterator<Item = &'n str> {
+    let of_numbers = OF_NUMBERS.iter().map(|(name, ..)| -> &'n str { name });
+    let fills = FILLS.iter().copied();
+    of_numbers.chain(OTHERS.iter().copied()).chain(fills)
+}
+
+/// The function of numbers of this name: how many arguments it takes, and what it computes.
 pub fn number_function(name: &str) -> Option<(usize, NumberFunction)> {
-    let function: (usize, NumberFunction) = match name {
-        "abs" => (1, |x| x[0].abs()),
-        "exp" => (1, |x| x[0].exp()),
-        "exp2" => (1, |x| x[0].exp2()),
-        "log" => (1, |x| x[0].ln()),
-        "log2" => (1, |x| x[0].log2()),
-        "sqrt" => (1, |x| x[0].sqrt()),
-        "rsqrt" => (1, |x| 1.0 / x[0].sqrt()),
-        "rcp" => (1, |x| 1.0 / x[0]),
-        "sin" => (1, |x| x[0].sin()),
-        "cos" => (1, |x| x[0].cos()),
-        "tanh" => (1, |x| x[0].tanh()),
-        "erf" => (1, |x| erf(x[0])),
-        "sigmoid" => (1, |x| 1.0 / (1.0 + (-x[0]).exp())),
-        "relu" => (1, |x| if x[0].is_nan() { x[0] } else { x[0].max(0.0) }),
-        "floor" => (1, |x| x[0].floor()),
-        "ceil" => (1, |x| x[0].ceil()),
-        "round" => (1, |x| x[0].round_ties_even()),
-        "trunc" => (1, |x| x[0].trunc()),
-        "pow" => (2, |x| x[0].powf(x[1])),
-        "fma" => (3, |x| x[0].mul_add(x[1], x[2])),
-        "ceil_div" => (2, |x| (x[0] / x[1]).ceil()),
-        "select" => (3, |x| if x[0] != 0.0 { x[1] } else { x[2] }),
-        "f16" => (1, |x| convert(DType::F16, x[0])),
-        "bf16" => (1, |x| convert(DType::BF16, x[0])),
-        "tf32" => (1, |x| convert(DType::TF32, x[0])),
-        "f32" => (1, |x| convert(DType::F32, x[0])),
-        "f64" => (1, |x| x[0]),
-        "f8e4m3" => (1, |x| convert(DType::F8E4M3, x[0])),
-        "f8e5m2" => (1, |x| convert(DType::F8E5M2, x[0])),
-        "i8" => (1, |x| to_integer(DType::I8, x[0])),
-        "i16" => (1, |x| to_integer(DType::I16, x[0])),
-        "i32" => (1, |x| to_integer(DType::I32, x[0])),
-        "i64" => (1, |x| to_integer(DType::I64, x[0])),
-        "u8" => (1, |x| to_integer(DType::U8, x[0])),
-        "u16" => (1, |x| to_integer(DType::U16, x[0])),
-        "u32" => (1, |x| to_integer(DType::U32, x[0])),
-        "u64" => (1, |x| to_integer(DType::U64, x[0])),
-        _ => return None,
-    };
-    Some(function)
+    let (_, arity, function) = OF_NUMBERS.iter().find(|(known, ..)| *known == name)?;
+    Some((*arity, *function))
 }
 
 /// What a function gives of integers, where it computes them as the compiler does: exactly, in 64 bits. Conversions
@@ -145,6 +170,11 @@ pub enum Fill {
     Iota,
 }
 
+/// The names of the functions that make tensors and take extents alone.
+const FILLS: &[&str] = &[
+    "random", "normal", "uniform", "zeros", "ones", "poison", "iota", "arange",
+];
+
 impl Fill {
     /// The way of this name; `low` and `high` bound what is uniform.
     pub fn by_name(name: &str, low: f64, high: f64) -> Option<Self> {
@@ -195,6 +225,13 @@ pub fn make_tensor(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_name_of_a_filled_tensor_is_known() {
+        for name in FILLS {
+            assert!(Fill::by_name(name, 0.0, 1.0).is_some(), "{name}");
+        }
+    }
 
     #[test]
     fn erf_is_exact_to_fifteen_digits() {

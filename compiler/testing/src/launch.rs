@@ -4,10 +4,13 @@
 use super::problem::{Stop, TestProblem};
 use super::value::HostTensor;
 use cutec::fault::Fault;
-use cutec::{Compiler, Emit, Options, Source};
+use cutec::{Compiler, Diagnostics, Emit, Failure, Options, Source};
+use cutec_frontend::ast::Kernel;
+use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::source::{SourceLoader, SourceMap, Span};
 use cutec_runtime::abi::{ArgAbi, ScalarValue};
-use cutec_runtime::{Artifact, Device, Loaded, RunError, Value};
+use cutec_runtime::number::Number;
+use cutec_runtime::{Artifact, DType, Device, Loaded, RunError, Value, sim};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -32,7 +35,7 @@ pub enum LaunchArgument {
     /// A tensor; the kernel's result is written to it.
     Tensor(Rc<HostTensor>),
     /// A number; the kernel's ABI says in which type it is passed.
-    Number(f64),
+    Number(Number),
 }
 
 /// Runs kernels for the interpreter.
@@ -52,7 +55,11 @@ pub struct DeviceLauncher<'a> {
     sources: &'a SourceMap,
     options: &'a Options,
     device: RefCell<&'a mut dyn Device>,
-    compiled: RefCell<HashMap<Key, Rc<Artifact>>>,
+    /// `None` where a kernel does not compile.
+    compiled: RefCell<HashMap<Key, Option<Rc<Artifact>>>>,
+    /// Errors and warnings of kernels that were told already: each is told once.
+    told: RefCell<Vec<Diagnostic>>,
+    warnings: RefCell<Vec<Diagnostics>>,
     repeats: usize,
     measured: RefCell<Vec<Measurement>>,
 }
@@ -95,6 +102,8 @@ impl<'a> DeviceLauncher<'a> {
             options,
             device: RefCell::new(device),
             compiled: RefCell::new(HashMap::new()),
+            told: RefCell::new(Vec::new()),
+            warnings: RefCell::new(Vec::new()),
             repeats,
             measured: RefCell::new(Vec::new()),
         }
@@ -103,6 +112,46 @@ impl<'a> DeviceLauncher<'a> {
     /// The launches since the last call.
     pub fn take_measurements(&self) -> Vec<Measurement> {
         self.measured.take()
+    }
+
+    /// What looks wrong in kernels that were compiled since the last call; each thing once.
+    pub fn take_warnings(&self) -> Vec<Diagnostics> {
+        self.warnings.take()
+    }
+
+    /// What the simulator says while it runs is about this.
+    pub fn announce(&self, what: &str) {
+        if let Some(simulator) = self.device.borrow_mut().as_sim() {
+            simulator.options_mut().progress = sim::Progress::terminal(what);
+        }
+    }
+
+    /// Compiles those of `kernels` that no launch has asked for and that need no compile-time parameters. Gives the names
+    /// of those that do not compile, with what is wrong and was not told before.
+    pub fn compile_unlaunched<'k>(
+        &self,
+        kernels: impl IntoIterator<Item = &'k Kernel>,
+    ) -> Vec<(&'k str, Option<Box<Diagnostics>>)> {
+        let mut wrong = Vec::new();
+        for kernel in kernels {
+            let name = &*kernel.name.node;
+            let launched = self
+                .compiled
+                .borrow()
+                .keys()
+                .any(|(known, _)| known == name);
+            let given = |name: &str| self.options.defines.iter().any(|(known, _)| known == name);
+            let mut parameters = kernel.static_params.iter();
+            if launched || !parameters.all(|p| p.default.is_some() || given(&p.name.node)) {
+                continue;
+            }
+            let parameters = kernel.static_params.iter();
+            let parameters: Vec<&str> = parameters.map(|param| &*param.name.node).collect();
+            if let Err(cause) = self.artifact(name, &parameters, &[]) {
+                wrong.push((name, cause));
+            }
+        }
+        wrong
     }
 
     /// The error of a run: its first line is the reason, the rest are notes; the line of the kernel is
@@ -145,60 +194,104 @@ impl<'a> DeviceLauncher<'a> {
         }
     }
 
-    fn artifact(&self, call: &KernelCall<'_>) -> Result<Rc<Artifact>, Stop> {
-        let key = (call.kernel.to_owned(), call.defines.clone());
-        if let Some(artifact) = self.compiled.borrow().get(&key) {
-            return Ok(Rc::clone(artifact));
+    /// A kernel's code, compiled once. Where there is none, what is wrong and was not told before.
+    fn artifact(
+        &self,
+        kernel: &str,
+        parameters: &[&str],
+        defines: &[(String, String)],
+    ) -> Result<Rc<Artifact>, Option<Box<Diagnostics>>> {
+        let key = (kernel.to_owned(), defines.to_vec());
+        if let Some(known) = self.compiled.borrow().get(&key) {
+            return known.clone().ok_or(None);
         }
         let mut options = self.options.clone();
         options.emit = Emit::Ptx;
-        options.kernel = Some(call.kernel.to_owned());
+        options.kernel = Some(kernel.to_owned());
         // `-D` is for those kernels of the file that have the parameter, and what the block says wins.
         options.defines.retain(|(name, _)| {
-            call.parameters.contains(&name.as_str())
-                && !call.defines.iter().any(|(given, _)| given == name)
+            parameters.contains(&name.as_str()) && !defines.iter().any(|(given, _)| given == name)
         });
-        options.defines.extend(call.defines.iter().cloned());
+        options.defines.extend(defines.iter().cloned());
         let compiled = self
             .compiler
             .compile(self.source, self.loader, &options)
-            .map_err(|error| {
-                let mut stop = refused(call, "it does not compile".to_owned(), Vec::new());
-                stop.cause = Some(Box::new(error));
-                stop
-            })?;
-        let artifact = compiled
-            .artifact()
-            .map_err(|error| refused(call, error.to_string(), Vec::new()))?;
-        let artifact = Rc::new(artifact);
-        self.compiled.borrow_mut().insert(key, Rc::clone(&artifact));
-        Ok(artifact)
+            .map_err(|mut error| {
+                self.retain_untold(&mut error.problems);
+                error
+            })
+            .and_then(|compiled| {
+                let artifact = compiled.artifact().map_err(|error| Diagnostics {
+                    sources: compiled.sources.clone(),
+                    problems: Vec::new(),
+                    failures: vec![Failure::Abi(error.to_string())],
+                })?;
+                let mut problems = compiled.warnings;
+                self.retain_untold(&mut problems);
+                if !problems.is_empty() {
+                    self.warnings.borrow_mut().push(Diagnostics {
+                        sources: compiled.sources,
+                        problems,
+                        failures: Vec::new(),
+                    });
+                }
+                Ok(Rc::new(artifact))
+            });
+        let known = compiled.as_ref().ok().cloned();
+        self.compiled.borrow_mut().insert(key, known);
+        compiled.map_err(|error| {
+            let told = error.problems.is_empty() && error.failures.is_empty();
+            (!told).then(|| Box::new(error))
+        })
+    }
+
+    /// Leaves what was not told before, and takes note of it.
+    fn retain_untold(&self, problems: &mut Vec<Diagnostic>) {
+        let mut told = self.told.borrow_mut();
+        problems.retain(|problem| {
+            let known = |old: &Diagnostic| problem.repeats(old) && problem.message == old.message;
+            let new = !told.iter().any(known);
+            if new {
+                told.push(problem.clone());
+            }
+            new
+        });
     }
 }
 
 impl Launcher for DeviceLauncher<'_> {
     fn launch(&self, call: &KernelCall<'_>) -> Result<(), Stop> {
-        let artifact = self.artifact(call)?;
+        let artifact = self
+            .artifact(call.kernel, &call.parameters, &call.defines)
+            .map_err(|cause| {
+                let reason = "it does not compile".to_owned();
+                let notes = match cause {
+                    Some(_) => Vec::new(),
+                    None => vec!["its errors are shown above".to_owned()],
+                };
+                let mut stop = refused(call, reason, notes);
+                stop.cause = cause;
+                stop
+            })?;
         let Some(kernel) = artifact.kernel(call.kernel) else {
             let reason = "the compiler made no code for it".to_owned();
             return Err(refused(call, reason, Vec::new()));
         };
-        let mut values: Vec<Value> = call
-            .arguments
-            .iter()
-            .enumerate()
-            .map(|(position, argument)| match argument {
-                LaunchArgument::Tensor(tensor) => Value::Tensor(tensor.borrow().clone()),
-                LaunchArgument::Number(number) => {
-                    let dtype = match kernel.args.get(position) {
-                        Some(ArgAbi::Scalar(scalar)) => scalar.dtype,
-                        // Binding reports the wrong kind.
-                        _ => cutec_runtime::DType::F64,
-                    };
-                    Value::Scalar(ScalarValue::new(dtype, *number))
+        let mut values = Vec::with_capacity(call.arguments.len());
+        for (position, argument) in call.arguments.iter().enumerate() {
+            values.push(match (argument, kernel.args.get(position)) {
+                (LaunchArgument::Tensor(tensor), _) => Value::Tensor(tensor.borrow().clone()),
+                (LaunchArgument::Number(number), Some(ArgAbi::Scalar(scalar))) => {
+                    let value = number.to_scalar(scalar.dtype);
+                    let value = value.map_err(|error| {
+                        refused(call, format!("`{}`: {error}", scalar.name), Vec::new())
+                    })?;
+                    Value::Scalar(value)
                 }
-            })
-            .collect();
+                // Binding reports the wrong kind.
+                (LaunchArgument::Number(_), _) => Value::Scalar(ScalarValue::new(DType::F64, 0.0)),
+            });
+        }
 
         let mut device = self.device.borrow_mut();
         let device: &mut dyn Device = &mut **device;

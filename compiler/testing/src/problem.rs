@@ -46,11 +46,51 @@ pub enum TestProblem {
     UnknownName {
         /// The name.
         name: String,
+        /// A known name that is much like it.
+        closest: Option<String>,
     },
     /// A function that a block cannot call.
-    #[error("a test cannot call `{name}`")]
+    #[error("a test knows no function `{name}`")]
     UnknownFunction {
         /// Its name.
+        name: String,
+        /// A known name that is much like it.
+        closest: Option<String>,
+    },
+    /// A reduction that there is not.
+    #[error("there is no reduction `{name}`: expected sum, prod, max or min")]
+    UnknownReduction {
+        /// Its name.
+        name: String,
+    },
+    /// A field that a value does not have.
+    #[error("{of} has no field `{name}`")]
+    UnknownField {
+        /// The field.
+        name: String,
+        /// What is asked for it.
+        of: Kind,
+    },
+    /// A compile-time parameter that a kernel does not have.
+    #[error("`{kernel}` has no compile-time parameter `{name}`")]
+    UnknownParameter {
+        /// The kernel.
+        kernel: String,
+        /// The name.
+        name: String,
+        /// Those that it has.
+        known: Vec<String>,
+    },
+    /// A compile-time parameter with two values.
+    #[error("the compile-time parameter `{name}` is given twice")]
+    ParameterTwice {
+        /// The parameter.
+        name: String,
+    },
+    /// An index of an assigned value that says nothing about where the value goes.
+    #[error("`{name}` is not known here, and is no index of the left side")]
+    NotOfTarget {
+        /// The name.
         name: String,
     },
     /// A construct of kernels that has no meaning in a block.
@@ -126,10 +166,12 @@ pub enum TestProblem {
         second: i64,
     },
     /// An index name whose range follows from nothing.
-    #[error("nothing says what `{name}` runs over")]
+    #[error("`{name}` is not known here, and nothing says what it runs over as an index")]
     NoRange {
         /// The name.
         name: String,
+        /// A known name that is much like it.
+        closest: Option<String>,
     },
     /// An operation on integers without a result.
     #[error(transparent)]
@@ -193,7 +235,25 @@ impl Problem for TestProblem {
         match self {
             Self::Mismatch { .. } | Self::Condition => ASSERTION_FAILED,
             Self::Launch { .. } | Self::Run { .. } => LAUNCH_FAILED,
-            _ => TEST_NOT_EVALUABLE,
+            Self::UnknownName { .. }
+            | Self::UnknownFunction { .. }
+            | Self::UnknownReduction { .. }
+            | Self::UnknownField { .. }
+            | Self::UnknownParameter { .. }
+            | Self::ParameterTwice { .. }
+            | Self::NotOfTarget { .. }
+            | Self::NotHere { .. }
+            | Self::WrongKind { .. }
+            | Self::Count { .. }
+            | Self::NoSuchArgument { .. }
+            | Self::Shape { .. }
+            | Self::Rank { .. }
+            | Self::OutOfRange { .. }
+            | Self::TwoRanges { .. }
+            | Self::NoRange { .. }
+            | Self::DivisionByZero
+            | Self::Overflow
+            | Self::Budget { .. } => TEST_NOT_EVALUABLE,
         }
     }
 
@@ -222,6 +282,7 @@ impl Problem for TestProblem {
             Self::Launch { .. } | Self::Run { .. } => "launched here".to_owned(),
             Self::NoRange { .. } | Self::TwoRanges { .. } => "this index".to_owned(),
             Self::WrongKind { expected, .. } => format!("this should be {expected}"),
+            Self::UnknownName { .. } | Self::UnknownFunction { .. } => "not known".to_owned(),
             _ => "here".to_owned(),
         }
     }
@@ -242,8 +303,36 @@ impl Problem for TestProblem {
 
     fn help(&self) -> Option<String> {
         match self {
-            Self::NoRange { name } => Some(format!(
+            Self::NoRange {
+                closest: Some(closest),
+                ..
+            }
+            | Self::UnknownName {
+                closest: Some(closest),
+                ..
+            }
+            | Self::UnknownFunction {
+                closest: Some(closest),
+                ..
+            } => Some(format!("did you mean `{closest}`?")),
+            Self::NoRange { name, .. } => Some(format!(
                 "use `{name}` alone as an index of a tensor, or give its range: `sum({name} in 0..n)`"
+            )),
+            Self::UnknownFunction { .. } => Some(
+                "a test calls functions and kernels of the file, functions of numbers, and those that make tensors: \
+                 docs/testing.md lists them"
+                    .to_owned(),
+            ),
+            Self::UnknownField { .. } => Some("a tensor has `shape` and `dtype`".to_owned()),
+            Self::UnknownParameter { known, .. } if known.is_empty() => {
+                Some("it has none".to_owned())
+            }
+            Self::UnknownParameter { known, .. } => {
+                let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+                Some(format!("it has {}", known.join(", ")))
+            }
+            Self::NotOfTarget { name } => Some(format!(
+                "reduce over it, as in `sum({name}) {{ … }}`, or use it on the left side"
             )),
             _ => None,
         }

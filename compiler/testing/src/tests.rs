@@ -273,13 +273,13 @@ fn what_has_no_meaning_is_refused() {
     );
     fails(
         "let x = zeros<f32>(3); assert_eq(x[i + 1], 0);",
-        "nothing says what `i`",
+        "nothing says what it runs over",
     );
     fails(
         "let x = zeros<f32>(3); assert_eq(x[i] + x[i + 1], 0);",
         "index 1..=3 leaves mode 0",
     );
-    fails("assert_eq(nothing(3), 0);", "cannot call `nothing`");
+    fails("assert_eq(nothing(3), 0);", "knows no function `nothing`");
     fails("let x = zeros<f32>(-1);", "extent -1");
     fails("let x = zeros<f32>(1000000, 1000000);", "elements");
     fails("let x = zeros<what>(3);", "`what` is not known");
@@ -306,4 +306,160 @@ fn random_data_depend_on_the_seed_and_the_place_alone() {
         "let x = random<f32>(100); let y = random<f32>(100);
          assert(sum(i) { abs(x[i] - y[i]) } > 1.0);",
     );
+}
+
+#[test]
+fn an_index_is_alone_where_it_is_written_alone() {
+    passes(
+        "let a = random<f32>(8); var b = poison<f32>(16);
+         for lo in [1, 0] { b[i] = if i >= lo && i - lo < 8 { a[i - lo] } else { 0.0 }; }
+         assert_eq(b[i], if i < 8 { a[min(i, 7)] } else { 0.0 });",
+    );
+    // What is added decides nothing: `i` runs over no mode of `a` here.
+    fails(
+        "let a = random<f32>(8); assert_eq(a[i + 0], 1.0);",
+        "nothing says what it runs over",
+    );
+}
+
+#[test]
+fn an_index_of_a_reference_is_any_expression() {
+    passes(
+        "let x = iota<f32>(6); let at = iota<i32>(6); let order = (2, 0, 1);
+         assert_eq(x[if i > 2 { i - 3 } else { 5 - i }], if i > 2 { x[i] - 3.0 } else { 5.0 - x[i] });
+         assert_eq(x[sum(j in 0..at[i]) { 1 }], x[i]);
+         assert_eq(x[max(at[i] - 1, 0) / 2], floor(max(x[i] - 1.0, 0.0) / 2.0));
+         assert_eq(x[order[k]], order[k]);
+         assert_eq(sum(j in 0..x.shape[0]) { x[j] }, 15.0);",
+    );
+    passes(
+        "let x = iota<f32>(4); let at = full<i32>(1, 4); var y = zeros<f32>(8); var z = zeros<f32>(3, 8);
+         y[2 * i + 1] = x[i];
+         assert_eq(y[i], if i % 2 == 1 { i / 2 } else { 0 });
+         z[at[i], 7 - i] = x[i];
+         assert_eq(z[r, c], if r == 1 && c >= 4 { 7 - c } else { 0 });
+         var count = zeros<i32>(3);
+         count[at[i]] += i;
+         assert_eq(count[k], if k == 1 { 6 } else { 0 });",
+    );
+    fails(
+        "var y = zeros<f32>(4); let x = iota<f32>(4); y[i + 1] = x[i];",
+        "leaves mode 0 of `y`",
+    );
+    fails(
+        "var y = zeros<f32>(4); let x = iota<f32>(4); y[x[i] / 2.0] = x[i];",
+        "expected an integer",
+    );
+    fails(
+        "var y = zeros<f32>(4); let x = iota<f32>(4); y[i] = x[j];",
+        "is no index of the left side",
+    );
+}
+
+#[test]
+fn ranges_depend_on_indices() {
+    passes(
+        "let a = random<f32>(5, 5); let start = iota<i32>(6);
+         assert_eq(sum(l in 0..i) { 1.0 } + 0.0 * a[i, i], i);
+         assert_close(sum(l in 0..i + 1) { a[i, l] },
+             sum(l) { if l <= i { a[i, l] } else { 0.0 } } + 0.0 * a[i, 0], rtol = 1e-12);
+         assert_eq(sum(r in 0..5, c in r..5) { 1 }, 15);
+         assert_eq(max(l in start[i]..start[i + 1]) { l } + 0.0 * a[i, 0], start[min(i, 5)]);
+         assert_eq(sum(l in i..0) { 1.0 } + 0.0 * a[i, 0], 0.0);",
+    );
+    // Arguments of functions of the file are seen too.
+    let source = "
+        fn triangle(n) { sum(l in 0..n) { l } }
+        test t { let x = iota<i32>(7); assert_eq(triangle(x[i]), i * (i - 1) / 2); }";
+    let source = Source::cute("t.cute", source);
+    let (sources, program) = program::load(&source, &NoImports).expect("it parses");
+    let launcher = HostLauncher::default();
+    let interpreter = Interpreter::new(&sources, program.items(), &launcher);
+    let test = program.items().find_map(|item| match &item.kind {
+        ItemKind::Test(test) => Some(test),
+        _ => None,
+    });
+    let test = test.expect("a test");
+    let result = interpreter.run("t", &test.body, 0);
+    assert!(result.is_ok(), "{:?}", result.err());
+    fails(
+        "assert_eq(sum(l in 0..2.5) { 1 }, 2);",
+        "expected an integer",
+    );
+}
+
+#[test]
+fn what_is_not_known_is_named_and_what_is_like_it() {
+    for (body, message, help) in [
+        (
+            "let x = iota<f32>(4); print(x);",
+            "no function `print`",
+            "docs/testing.md",
+        ),
+        (
+            "let x = iota<f32>(4); asert_eq(x[0], 0);",
+            "no function `asert_eq`",
+            "`assert_eq`",
+        ),
+        (
+            "let x = iota<f32>(4); asert_eq(x[i], i);",
+            "no function `asert_eq`",
+            "`assert_eq`",
+        ),
+        (
+            "let x = iota<f32>(4); assert_eq(x[i], gelux(x[i]));",
+            "no function `gelux`",
+            "`gelu`",
+        ),
+        (
+            "var y = zeros<f32>(4); rellu(y, y);",
+            "no function `rellu`",
+            "`relu`",
+        ),
+        (
+            "let scale = 2.0; assert_eq(scael, 2.0);",
+            "`scael` is not known",
+            "`scale`",
+        ),
+        (
+            "let first = iota<f32>(4); assert_eq(frist[i], i);",
+            "`frist` is not known",
+            "`first`",
+        ),
+        (
+            "let scale = 2.0; let x = iota<f32>(4); assert_eq(x[i], scael);",
+            "`scael` is not known",
+            "`scale`",
+        ),
+        (
+            "let x = iota<f32>(4); let n = x.size;",
+            "a tensor has no field `size`",
+            "`shape`",
+        ),
+        (
+            "let x = zeros<f16>(4, 4); var y = zeros<f16>(4, 4); gemm<bn = 3>(x, x, y);",
+            "no compile-time parameter `bn`",
+            "`bm`, `t`",
+        ),
+        (
+            "let x = zeros<f16>(4, 4); var y = zeros<f16>(4, 4); gemm<64, bm = 3>(x, x, y);",
+            "`bm` is given twice",
+            "",
+        ),
+        (
+            "let x = iota<f32>(4); assert_eq(mean(i) { x[i] }, 0);",
+            "no reduction `mean`",
+            "",
+        ),
+    ] {
+        let diagnostic = run(body).expect_err(body);
+        assert_eq!(diagnostic.code, TEST_NOT_EVALUABLE, "{body}");
+        assert!(
+            diagnostic.message.contains(message),
+            "{body}: {}",
+            diagnostic.message
+        );
+        let found = diagnostic.help.unwrap_or_default();
+        assert!(found.contains(help), "{body}: {found}");
+    }
 }

@@ -1,7 +1,7 @@
 //! Evaluates a [`Program`] over blocks of lanes: the innermost index runs along the lanes, what does
 //! not depend on it is computed once for the block, and a product that is summed is a dot product.
 
-use super::{LANES, Node, Operation, Program, Reduction};
+use super::{LANES, Node, Operation, Program, Reduced, Reduction};
 use rayon::prelude::*;
 use std::borrow::Cow;
 
@@ -241,7 +241,7 @@ impl Program {
     fn reduce<'a>(
         &'a self,
         reduction: Reduction,
-        variables: &[usize],
+        variables: &[Reduced],
         depends_on: u64,
         body: &'a Node,
         point: &mut Point,
@@ -277,50 +277,43 @@ impl Program {
     fn reduce_at(
         &self,
         reduction: Reduction,
-        variables: &[usize],
+        variables: &[Reduced],
         body: &Node,
         point: &mut Point,
     ) -> f64 {
-        let Some((&innermost, outer)) = variables.split_last() else {
-            return reduction.neutral();
-        };
-        if variables
-            .iter()
-            .any(|&variable| self.variables[variable].extent <= 0)
-        {
-            return reduction.neutral();
-        }
-        for &variable in variables {
-            point.variables[variable] = self.variables[variable].start;
-        }
-        let inner = &self.variables[innermost];
         let mut total = reduction.neutral();
-        loop {
-            let mut done = 0;
-            while done < inner.extent {
-                let lanes = (inner.extent - done).min(LANES as i64) as usize;
-                point.variables[innermost] = inner.start + done;
-                (point.lane_variable, point.lanes) = (innermost, lanes);
-                let partial = self.reduce_block(reduction, body, point);
-                total = reduction.combine(total, partial);
-                done += lanes as i64;
-            }
-            // The next point of the outer reduced variables, like an odometer.
-            let mut position = outer.len();
-            loop {
-                if position == 0 {
-                    return total;
-                }
-                position -= 1;
-                let variable = &self.variables[outer[position]];
-                let value = &mut point.variables[outer[position]];
-                *value += 1;
-                if *value < variable.start + variable.extent {
-                    break;
-                }
-                *value = variable.start;
-            }
+        let Some((reduced, inner)) = variables.split_first() else {
+            return total;
+        };
+        let (start, extent) = self.range(reduced, point);
+        let mut done = 0;
+        while done < extent {
+            point.variables[reduced.variable] = start + done;
+            let partial = if inner.is_empty() {
+                let lanes = (extent - done).min(LANES as i64);
+                (point.lane_variable, point.lanes) = (reduced.variable, lanes as usize);
+                done += lanes;
+                self.reduce_block(reduction, body, point)
+            } else {
+                done += 1;
+                self.reduce_at(reduction, inner, body, point)
+            };
+            total = reduction.combine(total, partial);
         }
+        total
+    }
+
+    /// First value and number of values of a variable, at one point of those around it.
+    fn range(&self, reduced: &Reduced, point: &mut Point) -> (i64, i64) {
+        let Some((start, end)) = &reduced.computed else {
+            let variable = &self.variables[reduced.variable];
+            return (variable.start, variable.extent);
+        };
+        // No variable runs here: all around have a value.
+        (point.lane_variable, point.lanes) = (usize::MAX, 1);
+        let start = self.evaluate(start, point).get(0) as i64;
+        let end = self.evaluate(end, point).get(0) as i64;
+        (start, end.saturating_sub(start))
     }
 
     fn reduce_block(&self, reduction: Reduction, body: &Node, point: &mut Point) -> f64 {

@@ -5,8 +5,9 @@
 //! - [`evaluate`] runs it over blocks of the innermost index, on all cores.
 //!
 //! A name that nothing defines is an index. What it runs over follows from the places where it stands
-//! alone as an index of a tensor; all of them must agree. A name bound by a reduction runs over its
-//! range, or is inferred likewise. All arithmetic is `f64`; integer division truncates as in kernels.
+//! alone as an index of a tensor, as it is written; all of them must agree. A name bound by a reduction runs
+//! over its range, which may depend on other indices, or is inferred likewise. All arithmetic is `f64`; integer
+//! division truncates as in kernels.
 
 pub mod evaluate;
 pub mod lower;
@@ -127,12 +128,22 @@ pub enum Node {
         /// How to combine.
         reduction: Reduction,
         /// The variables that it runs over, outermost first; at least one.
-        variables: Vec<usize>,
+        variables: Vec<Reduced>,
         /// Variables of outside that the body depends on, as bits.
         depends_on: u64,
         /// What is combined.
         body: Box<Node>,
     },
+}
+
+/// A variable that a reduction runs over.
+#[derive(Debug)]
+pub struct Reduced {
+    /// The variable.
+    pub variable: usize,
+    /// Its first value and the one past its last, where they depend on other variables; else they are those of the
+    /// variable.
+    pub computed: Option<(Node, Node)>,
 }
 
 /// Operations on two numbers.

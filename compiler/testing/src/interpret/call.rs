@@ -33,7 +33,9 @@ impl Interpreter<'_> {
         match &**name {
             "size" | "rank" => self.size(name, generics, args, span),
             "full" => self.full(generics, args, span),
-            _ => self.call_numbers(name, args, span),
+            "max" | "min" => self.call_numbers(name, args, span),
+            _ if builtin::number_function(name).is_some() => self.call_numbers(name, args, span),
+            _ => Err(self.unknown_function(name, callee.span)),
         }
     }
 
@@ -279,9 +281,13 @@ impl Interpreter<'_> {
                 }
                 .at(span));
             }
-            _ => {
-                let name = name.to_owned();
-                return Err(TestProblem::UnknownFunction { name }.at(span));
+            (_, None) => {
+                return Err(TestProblem::Count {
+                    function: name.to_owned(),
+                    expected: "2 arguments or more".to_owned(),
+                    found: numbers.len(),
+                }
+                .at(span));
             }
         };
         Ok(match integers && result.abs() < 2f64.powi(53) {

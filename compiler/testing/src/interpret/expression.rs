@@ -90,8 +90,7 @@ impl Interpreter<'_> {
             self.weigh(&value, span)?;
             return Ok(value);
         }
-        let name = name.to_string();
-        Err(TestProblem::UnknownName { name }.at(span))
+        Err(self.unknown(name, span))
     }
 
     pub(super) fn integer(&self, expr: &Expr) -> Result<i64, Stop> {
@@ -123,7 +122,8 @@ impl Interpreter<'_> {
             ("dtype", Value::Tensor(tensor)) => Ok(Value::DType(tensor.borrow().dtype())),
             (other, _) => {
                 let name = other.to_owned();
-                Err(TestProblem::UnknownName { name }.at(base.span))
+                let of = base_value.kind();
+                Err(TestProblem::UnknownField { name, of }.at(base.span))
             }
         }
     }
@@ -160,8 +160,7 @@ impl Interpreter<'_> {
     fn number(&self, expr: &Expr) -> Result<Value, Stop> {
         let program = lower::lower(self, &[expr], &[])?;
         if let Some(index) = program.variables[..program.free].first() {
-            let name = index.name.clone();
-            return Err(TestProblem::UnknownName { name }.at(expr.span));
+            return Err(self.unknown(&index.name, expr.span));
         }
         let number = program.fold(
             || f64::NAN,

@@ -8,11 +8,13 @@ mod call;
 mod expression;
 mod statement;
 
+use super::builtin;
 use super::index::lower::Names;
 use super::launch::Launcher;
 use super::problem::{Stop, TestProblem};
 use super::value::Value;
 use cutec_frontend::ast::{Arg, Block, Expr, ExprKind, Function, Item, ItemKind, Kernel};
+use cutec_frontend::parser::words;
 use cutec_frontend::source::{SourceMap, Span};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -147,6 +149,14 @@ impl<'a> Interpreter<'a> {
         self.report.borrow_mut().assertions += 1;
     }
 
+    fn unknown_function(&self, name: &str, span: Span) -> Stop {
+        let own = self.functions.keys().chain(self.kernels.keys());
+        let known = own.map(|name| &**name).chain(builtin::names());
+        let closest = words::closest(name, known).map(str::to_owned);
+        let name = name.to_owned();
+        TestProblem::UnknownFunction { name, closest }.at(span)
+    }
+
     fn step(&self, span: Span) -> Result<(), Stop> {
         self.take_steps(1, span)
     }
@@ -205,6 +215,13 @@ impl Names for Interpreter<'_> {
 
     fn scalar(&self, expr: &Expr) -> Result<Value, Stop> {
         self.expr(expr)
+    }
+
+    fn closest(&self, name: &str) -> Option<String> {
+        let scopes = self.scopes.borrow();
+        let variables = scopes.iter().flat_map(HashMap::keys);
+        let known = variables.chain(self.constants.keys());
+        words::closest(name, known.map(|name| &**name)).map(str::to_owned)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::expression::binary;
 use super::{Flow, Interpreter, Variable, callee_name, wrong_kind};
 use crate::assertion;
+use crate::index::lower::Names;
 use crate::launch::{KernelCall, LaunchArgument};
 use crate::problem::{Stop, TestProblem};
 use crate::value::Value;
@@ -11,6 +12,7 @@ use cutec_frontend::ast::{
     PatternKind, Stmt, StmtKind,
 };
 use cutec_frontend::source::Span;
+use cutec_runtime::number::Number;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -211,8 +213,8 @@ impl Interpreter<'_> {
                 Err(TestProblem::NotHere { what }.at(target.span))
             }
             None => {
-                let name = name.to_string();
-                Err(TestProblem::UnknownName { name }.at(target.span))
+                drop(scopes);
+                Err(self.unknown(name, target.span))
             }
         }
     }
@@ -240,12 +242,10 @@ impl Interpreter<'_> {
             let value = self.expr(&arg.value)?;
             arguments.push(match &value {
                 Value::Tensor(tensor) => LaunchArgument::Tensor(Rc::clone(tensor)),
-                other => match other.number() {
-                    Some(number) => LaunchArgument::Number(number),
-                    None => {
-                        return Err(wrong_kind("a tensor or a number", other, arg.value.span));
-                    }
-                },
+                Value::Int(number) => LaunchArgument::Number(Number::Integer((*number).into())),
+                Value::Float(number) => LaunchArgument::Number(Number::Float(*number)),
+                Value::Bool(value) => LaunchArgument::Number(Number::Bool(*value)),
+                other => return Err(wrong_kind("a tensor or a number", other, arg.value.span)),
             });
         }
         self.report.borrow_mut().launches += 1;
@@ -264,10 +264,22 @@ impl Interpreter<'_> {
 
     /// The compile-time parameters of a launch, as text.
     fn defines(&self, kernel: &Kernel, generics: &[Arg]) -> Result<Vec<(String, String)>, Stop> {
-        let mut defines = Vec::new();
+        let mut defines: Vec<(String, String)> = Vec::new();
         for (position, arg) in generics.iter().enumerate() {
             let name = match &arg.name {
-                Some(name) => name.node.to_string(),
+                Some(name) => {
+                    let mut known = kernel.static_params.iter().map(|param| &param.name.node);
+                    if !known.any(|known| *known == name.node) {
+                        let known = kernel.static_params.iter();
+                        return Err(TestProblem::UnknownParameter {
+                            kernel: kernel.name.node.to_string(),
+                            name: name.node.to_string(),
+                            known: known.map(|param| param.name.node.to_string()).collect(),
+                        }
+                        .at(name.span));
+                    }
+                    name.node.to_string()
+                }
                 None => match kernel.static_params.get(position) {
                     Some(param) => param.name.node.to_string(),
                     None => {
@@ -283,6 +295,9 @@ impl Interpreter<'_> {
                     }
                 },
             };
+            if defines.iter().any(|(known, _)| *known == name) {
+                return Err(TestProblem::ParameterTwice { name }.at(arg.span));
+            }
             // What the host cannot evaluate (a layout, an atom) goes to the compiler as it stands.
             let text = self
                 .expr(&arg.value)

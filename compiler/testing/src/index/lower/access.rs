@@ -3,12 +3,11 @@
 use super::super::{Affine, Elements, Node};
 use super::{Binding, Check, Lowered, Lowerer};
 use crate::problem::{Stop, TestProblem};
-use crate::value::{HostTensor, Value};
+use crate::value::{Kind, Value};
 use cutec_frontend::ast::Expr;
 use cutec_frontend::source::Span;
 use cutec_runtime::tensor::host::row_major;
 use rayon::prelude::*;
-use std::rc::Rc;
 use std::sync::Arc;
 
 impl Lowerer<'_> {
@@ -18,8 +17,12 @@ impl Lowerer<'_> {
         indices: &[Expr],
         span: Span,
     ) -> Result<Lowered, Stop> {
-        let (name, tensor) = self.tensor(base)?;
-        let shape = tensor.borrow().shape().to_vec();
+        let Elementwise {
+            name,
+            shape,
+            values,
+            integer,
+        } = self.elements(base)?;
         if shape.len() != indices.len() {
             return Err(TestProblem::Rank {
                 tensor: name,
@@ -28,26 +31,31 @@ impl Lowerer<'_> {
             }
             .at(span));
         }
-        let integer = !tensor.borrow().dtype().is_float();
 
         let mut lowered = Vec::with_capacity(indices.len());
+        let mut inferred = Vec::with_capacity(indices.len());
         for (mode, index) in indices.iter().enumerate() {
-            let extent = shape[mode];
             let index_lowered = self.expr(index)?;
-            if let Some(variable) = index_lowered.affine.as_ref().and_then(Affine::as_variable) {
-                self.infer(variable, extent, index.span)?;
+            // As it is written: `i - lo` is an index that is computed, also where `lo` is 0.
+            let bare = match (index.as_name(), &index_lowered.node) {
+                (Some(_), Node::Variable(variable)) => Some(*variable),
+                _ => None,
+            };
+            if let Some(variable) = bare {
+                self.infer(variable, shape[mode], index.span)?;
             }
+            inferred.push(bare.is_some_and(|variable| !self.variable(variable).explicit));
             lowered.push(index_lowered);
         }
         let depends_on = lowered.iter().fold(0, |set, index| set | index.depends_on);
-        let (values, strides) = self.fastest_first(tensor.numbers(), &shape, &lowered);
+        let (values, strides) = self.fastest_first(values, &shape, &lowered);
         let elements = Arc::new(Elements {
             name,
             strides,
             values,
             shape,
         });
-        let offset = self.offset(&elements, &lowered, indices);
+        let offset = self.offset(&elements, &lowered, &inferred, indices);
         let node = match offset {
             Some(offset) => Node::Load {
                 tensor: elements,
@@ -119,21 +127,24 @@ impl Lowerer<'_> {
     }
 
     /// The offset of an access whose indices are affine, with its bounds noted for checking; `None`
-    /// where an index is computed, or where a condition around the access may guard its bounds.
+    /// where an index is computed or runs over a range that is, or where a condition around the access may guard its
+    /// bounds.
     fn offset(
         &mut self,
         elements: &Arc<Elements>,
         lowered: &[Lowered],
+        inferred: &[bool],
         indices: &[Expr],
     ) -> Option<Affine> {
         let mut offset = Affine::constant(0);
         let mut checks = Vec::new();
         for (mode, index) in lowered.iter().enumerate() {
             let affine = index.affine.as_ref()?;
-            let inferred = affine
-                .as_variable()
-                .is_some_and(|variable| !self.variable(variable).explicit);
-            if self.guards > 0 && !inferred {
+            let computed = affine
+                .terms
+                .iter()
+                .any(|&(variable, _)| self.variable(variable).computed);
+            if computed || (self.guards > 0 && !inferred[mode]) {
                 return None;
             }
             offset = offset.plus(affine, elements.strides[mode])?;
@@ -149,9 +160,17 @@ impl Lowerer<'_> {
     }
 
     /// A variable stands alone as an index of a mode.
+    ///
+    /// In the range of a reduction that says little: `start[i]..start[i + 1]` has a last `start` for no `i`.
     fn infer(&mut self, variable: usize, extent: i64, span: Span) -> Result<(), Stop> {
+        let in_range = self.ranges > 0;
         let variable = self.variable(variable);
         if variable.explicit {
+            return Ok(());
+        }
+        if in_range {
+            let known = variable.at_most.unwrap_or(extent);
+            variable.at_most = Some(known.min(extent));
             return Ok(());
         }
         match variable.extent {
@@ -169,8 +188,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The tensor that an access is based on.
-    fn tensor(&mut self, base: &Expr) -> Result<(String, Rc<HostTensor>), Stop> {
+    /// What an access takes an element of: a tensor, or a tuple of numbers.
+    fn elements(&mut self, base: &Expr) -> Result<Elementwise, Stop> {
         let (name, value) = match base.as_name() {
             Some(name) => match self.resolve(name, base.span)? {
                 Binding::Value(value) => (name.to_string(), value),
@@ -180,20 +199,47 @@ impl Lowerer<'_> {
                     }
                     .at(base.span));
                 }
-                Binding::Variable(_) => {
-                    let name = name.to_string();
-                    return Err(TestProblem::UnknownName { name }.at(base.span));
-                }
+                Binding::Variable(_) => return Err(self.names.unknown(name, base.span)),
             },
-            None => ("this tensor".to_owned(), self.names.scalar(base)?),
+            None => ("this".to_owned(), self.names.scalar(base)?),
+        };
+        let wrong_kind = |found| {
+            TestProblem::WrongKind {
+                expected: "a tensor",
+                found,
+            }
+            .at(base.span)
         };
         match value {
-            Value::Tensor(tensor) => Ok((name, tensor)),
-            other => Err(TestProblem::WrongKind {
-                expected: "a tensor",
-                found: other.kind(),
+            Value::Tensor(tensor) => Ok(Elementwise {
+                name,
+                shape: tensor.borrow().shape().to_vec(),
+                values: tensor.numbers(),
+                integer: !tensor.borrow().dtype().is_float(),
+            }),
+            Value::Tuple(parts) => {
+                let numbers = parts
+                    .iter()
+                    .map(Value::number)
+                    .collect::<Option<Vec<f64>>>();
+                let numbers = numbers.ok_or_else(|| wrong_kind(Kind::Tuple))?;
+                Ok(Elementwise {
+                    name,
+                    shape: vec![parts.len() as i64],
+                    values: Arc::from(numbers),
+                    integer: !parts.iter().any(|part| matches!(part, Value::Float(_))),
+                })
             }
-            .at(base.span)),
+            other => Err(wrong_kind(other.kind())),
         }
     }
+}
+
+/// The elements behind a name, before it is known how they are accessed.
+struct Elementwise {
+    name: String,
+    shape: Vec<i64>,
+    /// In row-major order.
+    values: Arc<[f64]>,
+    integer: bool,
 }

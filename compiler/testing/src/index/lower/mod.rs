@@ -34,6 +34,14 @@ pub trait Names {
     /// # Errors
     /// What is wrong with it.
     fn scalar(&self, expr: &Expr) -> Result<Value, Stop>;
+    /// The known name that is most like an unknown one, if one is like it at all.
+    fn closest(&self, name: &str) -> Option<String>;
+    /// The error of a name that nothing has.
+    fn unknown(&self, name: &str, span: Span) -> Stop {
+        let closest = self.closest(name);
+        let name = name.to_owned();
+        TestProblem::UnknownName { name, closest }.at(span)
+    }
 }
 
 /// Lowers `exprs` into one program; they share their indices. `result` names indices that are to come
@@ -42,28 +50,49 @@ pub trait Names {
 /// # Errors
 /// What of the expressions has no meaning.
 pub fn lower(names: &dyn Names, exprs: &[&Expr], result: &[(Name, i64)]) -> Result<Program, Stop> {
-    let mut lowerer = Lowerer {
-        names,
-        free: Vec::new(),
-        reduced: Vec::new(),
-        scopes: Vec::new(),
-        slots: 0,
-        guards: 0,
-        inlined: 0,
-        hidden: Vec::new(),
-        checks: Vec::new(),
-        innermost: Vec::new(),
-        permuted: HashMap::new(),
-    };
-    for (name, extent) in result {
-        let variable = lowerer.free_variable(&name.node, name.span)?;
-        lowerer.free[variable].extent = Some(*extent);
-    }
+    let mut lowerer = Lowerer::new(names, result)?;
     let mut roots = Vec::new();
     for expr in exprs {
         roots.push(lowerer.expr(expr)?.node);
     }
     lowerer.finish(roots)
+}
+
+/// An assignment to elements, lowered.
+pub struct Assignment {
+    /// The indices that were lowered, and then the value.
+    pub program: Program,
+    /// Whether the value is an integer.
+    pub integer: bool,
+}
+
+/// Lowers the value of an assignment to elements, and those indices of the target that are more than a name; `result`
+/// has the names, with the extents of their modes. The value may depend on what the target depends on.
+///
+/// # Errors
+/// What of the expressions has no meaning.
+pub fn lower_assignment(
+    names: &dyn Names,
+    indices: &[&Expr],
+    value: &Expr,
+    result: &[(Name, i64)],
+) -> Result<Assignment, Stop> {
+    let mut lowerer = Lowerer::new(names, result)?;
+    let mut roots = Vec::new();
+    for index in indices {
+        roots.push(lowerer.expr(index)?.node);
+    }
+    let known = lowerer.free.len();
+    let value = lowerer.expr(value)?;
+    if let Some(extra) = lowerer.free.get(known) {
+        let name = extra.name.clone();
+        return Err(TestProblem::NotOfTarget { name }.at(extra.span));
+    }
+    roots.push(value.node);
+    Ok(Assignment {
+        program: lowerer.finish(roots)?,
+        integer: value.integer,
+    })
 }
 
 /// An index variable whose range may still be unknown.
@@ -72,8 +101,12 @@ struct Unranged {
     span: Span,
     start: i64,
     extent: Option<i64>,
+    /// What it runs over where nothing else says so: the shortest mode that it leads to in the range of a reduction.
+    at_most: Option<i64>,
     /// The range was given, not inferred.
     explicit: bool,
+    /// The range depends on other variables: `start` and `extent` say nothing.
+    computed: bool,
 }
 
 /// What a name stands for inside the notation.
@@ -112,6 +145,8 @@ struct Lowerer<'a> {
     slots: usize,
     /// Branches of `if` around the place.
     guards: u32,
+    /// Ranges of reductions around the place.
+    ranges: u32,
     inlined: u32,
     /// Bottoms of `scopes` that inlined functions must not look below.
     hidden: Vec<usize>,
@@ -135,7 +170,29 @@ impl Lowered {
     }
 }
 
-impl Lowerer<'_> {
+impl<'a> Lowerer<'a> {
+    fn new(names: &'a dyn Names, result: &[(Name, i64)]) -> Result<Self, Stop> {
+        let mut lowerer = Self {
+            names,
+            free: Vec::new(),
+            reduced: Vec::new(),
+            scopes: Vec::new(),
+            slots: 0,
+            guards: 0,
+            ranges: 0,
+            inlined: 0,
+            hidden: Vec::new(),
+            checks: Vec::new(),
+            innermost: Vec::new(),
+            permuted: HashMap::new(),
+        };
+        for (name, extent) in result {
+            let variable = lowerer.free_variable(&name.node, name.span)?;
+            lowerer.free[variable].extent = Some(*extent);
+        }
+        Ok(lowerer)
+    }
+
     fn finish(self, roots: Vec<Node>) -> Result<Program, Stop> {
         let free = self.free.len();
         let placeholder = || Variable {
@@ -146,9 +203,10 @@ impl Lowerer<'_> {
         let mut variables: Vec<Variable> =
             std::iter::repeat_with(placeholder).take(MAX_FREE).collect();
         for (number, variable) in self.free.iter().chain(&self.reduced).enumerate() {
-            let Some(extent) = variable.extent else {
+            let Some(extent) = variable.extent.or(variable.at_most) else {
                 let name = variable.name.clone();
-                return Err(TestProblem::NoRange { name }.at(variable.span));
+                let closest = self.names.closest(&name);
+                return Err(TestProblem::NoRange { name, closest }.at(variable.span));
             };
             let ranged = Variable {
                 name: variable.name.clone(),
@@ -200,7 +258,9 @@ impl Lowerer<'_> {
             span,
             start: 0,
             extent: None,
+            at_most: None,
             explicit: false,
+            computed: false,
         });
         Ok(self.free.len() - 1)
     }
@@ -226,8 +286,7 @@ impl Lowerer<'_> {
             return Ok(Binding::Value(value));
         }
         if self.inlined > 0 {
-            let name = name.to_string();
-            return Err(TestProblem::UnknownName { name }.at(span));
+            return Err(self.names.unknown(name, span));
         }
         self.free_variable(name, span).map(Binding::Variable)
     }
@@ -347,7 +406,20 @@ fn arithmetic(op: BinaryOp, lhs: Lowered, rhs: Lowered) -> Lowered {
         }
         _ => None,
     };
-    let operation = match op {
+    let operation = operation(op, integers);
+    let boolean = op.is_comparison() || matches!(op, BinaryOp::And | BinaryOp::Or);
+    if let (Node::Constant(lhs), Node::Constant(rhs)) = (&lhs.node, &rhs.node) {
+        return Lowered::constant(operation.apply(*lhs, *rhs), integers || boolean);
+    }
+    let mut result = combine(operation, lhs, rhs);
+    result.integer = integers || boolean;
+    result.affine = affine;
+    result
+}
+
+/// The operation that an operator means on two integers, or on other numbers.
+pub fn operation(op: BinaryOp, integers: bool) -> Operation {
+    match op {
         BinaryOp::Or => Operation::Or,
         BinaryOp::And => Operation::And,
         BinaryOp::Eq => Operation::Eq,
@@ -367,10 +439,5 @@ fn arithmetic(op: BinaryOp, lhs: Lowered, rhs: Lowered) -> Lowered {
         BinaryOp::Div if integers => Operation::IntDiv,
         BinaryOp::Div => Operation::Div,
         BinaryOp::Rem => Operation::Rem,
-    };
-    let boolean = op.is_comparison() || matches!(op, BinaryOp::And | BinaryOp::Or);
-    let mut result = combine(operation, lhs, rhs);
-    result.integer = integers || boolean;
-    result.affine = affine;
-    result
+    }
 }

@@ -1,17 +1,27 @@
 //! What has names or branches of its own: calls, reductions, `if`, blocks.
 
-use super::super::{Node, Operation, Reduction};
+use super::super::{Node, Operation, Reduced, Reduction};
 use super::{
     Binding, Lowered, Lowerer, MAX_FREE, MAX_INLINING, MAX_VARIABLES, Unranged, combine, wrap,
 };
 use crate::builtin;
 use crate::problem::{Stop, TestProblem};
-use crate::value::Value;
+use crate::value::{Kind, Value};
 use cutec_frontend::ast::{
-    Arg, Block, ElseBranch, Expr, Function, IfExpr, IndexVar, Name, PatternKind, StmtKind,
+    Arg, Block, ElseBranch, Expr, ExprKind, Function, IfExpr, IndexVar, Name, PatternKind, StmtKind,
 };
 use cutec_frontend::source::Span;
 use std::sync::Arc;
+
+/// What a reduced variable runs over.
+enum Range {
+    /// What follows from the places where it stands alone as an index.
+    Inferred,
+    /// This.
+    Known { start: i64, extent: i64 },
+    /// What depends on other variables.
+    Computed { start: Lowered, end: Lowered },
+}
 
 impl Lowerer<'_> {
     pub(super) fn call(
@@ -71,6 +81,13 @@ impl Lowerer<'_> {
             .iter()
             .fold(0, |set, argument| set | argument.depends_on);
         let integer = builtin::keeps_integers(name) && arguments.iter().all(|a| a.integer);
+        let constant = |argument: &Lowered| match argument.node {
+            Node::Constant(value) => Some(value),
+            _ => None,
+        };
+        if let Some(values) = arguments.iter().map(constant).collect::<Option<Vec<f64>>>() {
+            return Ok(Lowered::constant(function(&values), integer));
+        }
         Ok(Lowered {
             node: Node::Call {
                 function,
@@ -163,12 +180,20 @@ impl Lowerer<'_> {
         body: &Block,
     ) -> Result<Lowered, Stop> {
         let Some(reduction) = Reduction::by_name(&op.node) else {
-            let name = op.node.to_string();
-            return Err(TestProblem::UnknownFunction { name }.at(op.span));
+            return Err(TestProblem::UnknownReduction {
+                name: op.node.to_string(),
+            }
+            .at(op.span));
         };
         let bottom = self.scopes.len();
         let mut variables = Vec::new();
+        let mut depends_on = 0;
         for var in vars {
+            let range = match &var.range {
+                None => Range::Inferred,
+                Some(range) => self.range(range)?,
+            };
+            // After the range, in which other variables of the reduction may stand.
             let number = MAX_FREE + self.reduced.len();
             if number == MAX_VARIABLES {
                 return Err(TestProblem::Budget {
@@ -177,43 +202,45 @@ impl Lowerer<'_> {
                 }
                 .at(var.name.span));
             }
-            let (start, extent) = match &var.range {
-                None => (0, None),
-                Some(range) => match self.names.scalar(range)? {
-                    Value::Range {
-                        start,
-                        end,
-                        step: 1,
-                    } => (start, Some(end.saturating_sub(start).max(0))),
-                    other => {
-                        return Err(TestProblem::WrongKind {
-                            expected: "a range of step 1",
-                            found: other.kind(),
-                        }
-                        .at(range.span));
-                    }
-                },
+            let (start, extent) = match &range {
+                Range::Inferred => (0, None),
+                Range::Known { start, extent } => (*start, Some(*extent)),
+                Range::Computed { .. } => (0, Some(0)),
             };
             self.reduced.push(Unranged {
                 name: var.name.node.to_string(),
                 span: var.name.span,
                 start,
                 extent,
+                at_most: None,
                 explicit: extent.is_some(),
+                computed: matches!(range, Range::Computed { .. }),
             });
-            variables.push(number);
+            variables.push(Reduced {
+                variable: number,
+                computed: match range {
+                    Range::Inferred | Range::Known { .. } => None,
+                    Range::Computed { start, end } => {
+                        depends_on |= start.depends_on | end.depends_on;
+                        Some((start.node, end.node))
+                    }
+                },
+            });
             let name = Arc::clone(&var.name.node);
             self.scopes.push((name, Binding::Variable(number)));
         }
-        self.innermost.extend(variables.last());
+        let innermost = variables.last().map(|reduced| reduced.variable);
+        self.innermost.extend(innermost);
         let body = self.block(body);
-        self.innermost.pop();
+        if innermost.is_some() {
+            self.innermost.pop();
+        }
         self.scopes.truncate(bottom);
         let body = body?;
         let own = variables
             .iter()
-            .fold(0, |set, variable| set | 1 << variable);
-        let depends_on = body.depends_on & !own;
+            .fold(0, |set, reduced| set | 1 << reduced.variable);
+        let depends_on = (depends_on | body.depends_on) & !own;
         Ok(Lowered {
             node: Node::Reduce {
                 reduction,
@@ -225,6 +252,56 @@ impl Lowerer<'_> {
             integer: body.integer,
             depends_on,
         })
+    }
+
+    /// The range of a reduced variable: known now, or where the variables around have values.
+    fn range(&mut self, range: &Expr) -> Result<Range, Stop> {
+        if let ExprKind::Range { start, end, step } = &*range.kind
+            && step.is_none()
+        {
+            let (start_at, end_at) = (start.span, end.span);
+            self.ranges += 1;
+            let bounds = self
+                .expr(start)
+                .and_then(|start| Ok((start, self.expr(end)?)));
+            self.ranges -= 1;
+            let (start, end) = bounds?;
+            for (bound, span) in [(&start, start_at), (&end, end_at)] {
+                if !bound.integer {
+                    return Err(TestProblem::WrongKind {
+                        expected: "an integer",
+                        found: Kind::Float,
+                    }
+                    .at(span));
+                }
+            }
+            let constant = |bound: &Lowered| match &bound.affine {
+                Some(affine) if affine.terms.is_empty() => Some(affine.constant),
+                _ => None,
+            };
+            return Ok(match (constant(&start), constant(&end)) {
+                (Some(start), Some(end)) => Range::Known {
+                    start,
+                    extent: end.saturating_sub(start).max(0),
+                },
+                _ => Range::Computed { start, end },
+            });
+        }
+        match self.names.scalar(range)? {
+            Value::Range {
+                start,
+                end,
+                step: 1,
+            } => Ok(Range::Known {
+                start,
+                extent: end.saturating_sub(start).max(0),
+            }),
+            other => Err(TestProblem::WrongKind {
+                expected: "a range of step 1",
+                found: other.kind(),
+            }
+            .at(range.span)),
+        }
     }
 
     pub(super) fn select(&mut self, parts: &IfExpr, span: Span) -> Result<Lowered, Stop> {
