@@ -5,6 +5,7 @@
 // RUN: %cutec %s --emit sass -O0 | FileCheck %s
 
 // ABI: {"cutec_abi":1,"kernels":[
+// CHECK-NOT: {{^[[:space:]]*\.(section|target|byte)}}
 // CHECK: STG.E
 // CHECK: EXIT
 module attributes {gpu.container_module} {

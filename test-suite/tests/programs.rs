@@ -51,23 +51,103 @@ fn layout_answers_every_line_of_standard_input() {
     assert_eq!(answers.next(), None);
 }
 
+const KERNEL: &str = "kernel k(x: mut tensor<f32, m>) launch grid(1), block(32) { x[0] = 1.0; }";
+
 #[test]
-fn a_closed_pipe_is_no_failure() {
-    let mut child = Command::new(program("cutec"))
-        .args(["layout", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("cutec runs");
-    drop(child.stdout.take());
-    let mut stdin = child.stdin.take().expect("a pipe");
-    // The program may be gone before it has read everything.
-    let _ = stdin.write_all("(4,8):(8,1)\n".repeat(10_000).as_bytes());
-    drop(stdin);
-    let output = child.wait_with_output().expect("cutec ends");
-    assert!(output.status.success(), "{:?}", output.status);
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+fn output_that_nobody_gets_is_an_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("k.cute");
+    std::fs::write(&source, KERNEL).expect("written");
+    let source = source.to_str().expect("UTF-8");
+    for arguments in [
+        &["layout", "(4,8):(8,1)"][..],
+        &["layout", "-"],
+        &["explain", "1"],
+        &["--help"],
+        &["--version"],
+        &[source],
+        &[source, "--emit", "cute"],
+        &["test", source],
+        &["bench", source, "--device", "sim"],
+        &["run", source, "--device", "sim", "--arg", "x=zeros:4"],
+    ] {
+        let start = |stdout: Stdio| {
+            let mut child = Command::new(program("cutec"))
+                .args(arguments)
+                .stdin(Stdio::piped())
+                .stdout(stdout)
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("cutec runs");
+            drop(child.stdout.take());
+            // The program may be gone before it has read everything.
+            let mut stdin = child.stdin.take().expect("a pipe");
+            let _ = stdin.write_all("(4,8):(8,1)\n".repeat(10_000).as_bytes());
+            drop(stdin);
+            child.wait_with_output().expect("cutec ends")
+        };
+        let full = std::fs::File::options()
+            .write(true)
+            .open("/dev/full")
+            .expect("Linux has it");
+        for (output, reason) in [
+            (start(Stdio::piped()), "Broken pipe"),
+            (start(full.into()), "No space left on device"),
+        ] {
+            assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+            let said = String::from_utf8_lossy(&output.stderr);
+            let expected = format!("error: cannot write to standard output: {reason}");
+            assert!(said.contains(&expected), "{arguments:?}: {said}");
+        }
+    }
+}
+
+/// Compiles to a cubin with an assembler that is this shell script, and with temporary files in `folder`.
+#[cfg(unix)]
+fn with_assembler(folder: &Path, script: &str, before: &str) -> std::process::Output {
+    use std::os::unix::fs::PermissionsExt;
+    let (assembler, source) = (folder.join("assembler"), folder.join("k.cute"));
+    std::fs::write(&assembler, format!("#!/bin/sh\n{script}\n")).expect("written");
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&assembler, executable).expect("it is ours");
+    std::fs::write(&source, KERNEL).expect("written");
+    let temporary = folder.join("temporary");
+    std::fs::create_dir_all(&temporary).expect("made");
+    Command::new("sh")
+        .args(["-c", &format!("{before}\nexec \"$@\""), "sh"])
+        .arg(program("cutec"))
+        .arg(&source)
+        .arg("-o")
+        .arg(temporary.join("k.cubin"))
+        .env("CUTEC_NVJITLINK", "/none")
+        .env("CUTEC_PTXAS", &assembler)
+        .env("TMPDIR", &temporary)
+        .output()
+        .expect("sh runs")
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_leaves_no_file() {
+    use std::os::unix::process::ExitStatusExt;
+    let folder = tempfile::tempdir().expect("a folder");
+    let seen = folder.path().join("seen");
+    let temporary = || std::fs::read_dir(folder.path().join("temporary")).expect("a folder");
+    for (name, number) in [("HUP", 1), ("INT", 2), ("TERM", 15)] {
+        let script = format!(
+            "ls $TMPDIR >{}; kill -{name} $PPID; exec sleep 10",
+            seen.display()
+        );
+        let output = with_assembler(folder.path(), &script, "");
+        assert_eq!(output.status.signal(), Some(number), "{output:?}");
+        let there = std::fs::read_to_string(&seen).expect("the assembler ran");
+        assert!(there.starts_with("cutec-"), "{there}");
+        assert_eq!(temporary().count(), 0, "{name}");
+    }
+    // What `nohup` asks for holds: the assembler goes on, and it is its failure that is reported.
+    let output = with_assembler(folder.path(), "kill -HUP $PPID; exit 3", "trap '' HUP");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(temporary().count(), 0);
 }
 
 #[test]
@@ -102,6 +182,32 @@ fn a_wrong_command_line_is_two() {
             .output()
             .expect("cutec runs");
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_host_of_the_library_has_nothing_of_the_programs() {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "--offline",
+            "--package",
+            "cutec",
+            "--edges",
+            "normal",
+        ])
+        .args(["--prefix", "none"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    let tree = String::from_utf8_lossy(&output.stdout);
+    let crates: Vec<&str> = tree
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    assert!(crates.contains(&"melior"), "{output:?}");
+    for program in ["clap", "mimalloc", "lsp-server", "lsp-types", "signal-hook"] {
+        assert!(!crates.contains(&program), "{program}");
     }
 }
 

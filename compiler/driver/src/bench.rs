@@ -4,7 +4,7 @@
 use super::arguments::BenchArguments;
 use super::context::{CommandError, CommandResult, Reporter, compile_options, read_source};
 use super::output::write_stdout;
-use super::test::report_stop;
+use super::test::{report_stop, report_warnings};
 use cutec::{Compiler, FileLoader};
 use cutec_frontend::ast::{Bench, ItemKind};
 use cutec_runtime::Device;
@@ -75,6 +75,14 @@ fn bench_file(
         repeats,
     );
     let interpreter = Interpreter::new(&sources, program.items(), &launcher);
+    let benches: Vec<&Bench> = benches.collect();
+    if benches.is_empty() {
+        let reason = match arguments.filter {
+            Some(_) => "no `bench` block has such a name\n",
+            None => "there is no `bench` block\n",
+        };
+        write_stdout(reason.as_bytes())?;
+    }
     let mut all = true;
     for bench in benches {
         let result = interpreter.run(&bench.name.node, &bench.body, arguments.device.seed);
@@ -82,6 +90,7 @@ fn bench_file(
             let line = format!("bench {}: {}\n", bench.name.node, describe(&measurement));
             write_stdout(line.as_bytes())?;
         }
+        report_warnings(&launcher, reporter);
         if let Err(stop) = result {
             report_stop(&stop, &sources, reporter);
             all = false;

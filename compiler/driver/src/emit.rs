@@ -1,6 +1,6 @@
 //! `cutec FILE`: compile.
 
-use super::arguments::EmitArguments;
+use super::arguments::{EmitArguments, closest_command};
 use super::context::{
     CommandError, CommandResult, Reporter, compile_options, complain, read_source,
 };
@@ -16,6 +16,14 @@ pub fn run(arguments: &EmitArguments, reporter: &Reporter) -> CommandResult {
     let Some(file) = &arguments.file else {
         return Err(CommandError::Usage("no FILE given".to_owned()));
     };
+    if !file.exists()
+        && let Some(command) = file.to_str().and_then(closest_command)
+    {
+        return Err(CommandError::Usage(format!(
+            "`{}` is neither a command nor a source: did you mean `cutec {command}`?",
+            file.display()
+        )));
+    }
     let emit = emit_kind(arguments.emit, arguments.output.as_deref())?;
     let output = output_path(file, arguments.output.as_deref(), emit);
     let source = read_source(file)?;

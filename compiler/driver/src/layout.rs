@@ -9,10 +9,13 @@ use cutec_layout::banks::{self, Access};
 use cutec_layout::draw::{self, Colour, TvTable};
 use cutec_layout::expr::{Value, eval};
 use cutec_layout::{AnyLayout, Int, IntTuple, Layout, Tree};
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 
 /// Bits of an element of shared memory unless the command line says them.
 const DEFAULT_BITS: u32 = 16;
+
+/// The longest line of standard input.
+const MAX_LINE_BYTES: u64 = 1 << 20;
 
 /// Runs the command.
 ///
@@ -210,11 +213,22 @@ fn row_major(rows: i64, columns: i64) -> Layout {
 }
 
 /// Evaluates one expression a line; an empty line gives an empty line.
-fn every_line(input: impl BufRead) -> CommandResult {
-    for line in input.lines() {
-        let line = line.map_err(|error| {
-            CommandError::Message(format!("cannot read standard input: {error}"))
-        })?;
+fn every_line(mut input: impl BufRead) -> CommandResult {
+    let unreadable =
+        |reason: String| CommandError::Message(format!("cannot read standard input: {reason}"));
+    loop {
+        let mut line = Vec::new();
+        let mut bounded = input.by_ref().take(MAX_LINE_BYTES + 1);
+        let read = bounded.read_until(b'\n', &mut line);
+        if read.map_err(|error| unreadable(error.to_string()))? == 0 {
+            return Ok(());
+        }
+        if line.len() as u64 > MAX_LINE_BYTES {
+            return Err(unreadable(format!(
+                "a line of more than {MAX_LINE_BYTES} bytes"
+            )));
+        }
+        let line = String::from_utf8(line).map_err(|_| unreadable("it is not UTF-8".to_owned()))?;
         let result = match line.trim() {
             "" => String::new(),
             expression => match eval(expression) {
@@ -225,7 +239,6 @@ fn every_line(input: impl BufRead) -> CommandResult {
         // Line by line, so that a program at the other end may ask and wait.
         output::write_stdout(format!("{result}\n").as_bytes())?;
     }
-    Ok(())
 }
 
 /// The layout that an expression gives; a shape stands for its column-major layout.

@@ -30,6 +30,7 @@ pub mod test;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
+use clap::error::ErrorKind;
 use context::{CommandError, CommandResult, Reporter};
 use std::ffi::c_int;
 use std::io::Write;
@@ -56,6 +57,11 @@ pub fn main() -> ! {
 /// What the command line's parser says: help, a version, or an error with its own words.
 fn usage(error: &clap::Error) -> CommandResult {
     let text = error.render().to_string();
+    if error.kind() == ErrorKind::ArgumentConflict
+        && let Some(problem) = arguments::not_a_command(std::env::args().skip(1))
+    {
+        return Err(CommandError::Usage(problem));
+    }
     if error.use_stderr() {
         context::complain(&text);
         return Err(CommandError::Misused);

@@ -8,7 +8,7 @@ use super::output;
 use cutec::fault::Fault;
 use cutec::{Compiler, FileLoader, Options};
 use cutec_frontend::diagnostics::render::render;
-use cutec_runtime::argument::make_arguments;
+use cutec_runtime::argument::{ArgumentError, make_arguments};
 use cutec_runtime::tensor::npy;
 use cutec_runtime::{Artifact, KernelAbi, RunError, Tensor, Value, run_kernel};
 use std::fmt::Write;
@@ -35,8 +35,13 @@ pub fn run(arguments: &RunArguments, reporter: &Reporter) -> CommandResult {
     for (name, path) in &arguments.outputs {
         outputs.push((position(kernel, name)?, Path::new(path)));
     }
-    let mut values = make_arguments(kernel, &arguments.arguments, arguments.device.seed)
-        .map_err(CommandError::message)?;
+    let mut values =
+        make_arguments(kernel, &arguments.arguments, arguments.device.seed).map_err(|error| {
+            match &error {
+                ArgumentError::Missing { name } => CommandError::Usage(missing(kernel, name)),
+                _ => CommandError::message(error),
+            }
+        })?;
     let mut device = arguments.device.device.open_for(&arguments.check)?;
     let failed = |error: RunError| {
         let fault = match &error {
@@ -88,6 +93,22 @@ pub fn run(arguments: &RunArguments, reporter: &Reporter) -> CommandResult {
         ),
     };
     output::write_stdout(text.as_bytes())
+}
+
+/// How to give an argument that the kernel reads.
+fn missing(kernel: &KernelAbi, name: &str) -> String {
+    let argument = kernel.args.iter().find(|argument| argument.name() == name);
+    let example = match argument.and_then(|argument| argument.as_tensor()) {
+        Some(tensor) => {
+            let shape = vec!["64"; tensor.extents.len()].join("x");
+            format!("--arg {name}=normal:{shape}, or --arg {name}=FILE.npy")
+        }
+        None => format!("--arg {name}=1"),
+    };
+    format!(
+        "`{name}` is missing, which `{}` reads: give it, as in {example}",
+        kernel.name
+    )
 }
 
 /// Whether a schedule gave what the first one gave.

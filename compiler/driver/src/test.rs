@@ -34,7 +34,7 @@ pub fn run(arguments: &TestArguments, reporter: &Reporter) -> CommandResult {
             &mut summary,
         )?;
     }
-    let verdict = match summary.failed + summary.broken {
+    let verdict = match summary.failed + summary.broken + summary.unlaunched {
         0 => "ok",
         _ => "FAILED",
     };
@@ -47,6 +47,12 @@ pub fn run(arguments: &TestArguments, reporter: &Reporter) -> CommandResult {
     );
     if summary.broken > 0 {
         line.push_str(&format!("{} of the files do not parse\n", summary.broken));
+    }
+    if summary.unlaunched > 0 {
+        line.push_str(&format!(
+            "{} of the kernels that no test launches do not compile\n",
+            summary.unlaunched
+        ));
     }
     write_stdout(line.as_bytes())?;
     match verdict {
@@ -62,6 +68,8 @@ struct Summary {
     filtered: u64,
     /// Files that do not parse.
     broken: u64,
+    /// Kernels that no test launches and that do not compile.
+    unlaunched: u64,
 }
 
 fn test_file(
@@ -117,7 +125,8 @@ fn test_file(
     );
     let interpreter = Interpreter::new(&sources, program.items(), &launcher);
     for test in tests {
-        write_stdout(format!("test {} ... ", test.name.node).as_bytes())?;
+        let name = format!("test {}", test.name.node);
+        launcher.announce(&name);
         let start = Instant::now();
         let schedules = arguments.check.schedules;
         let result = (0..schedules).try_for_each(|number| {
@@ -131,20 +140,43 @@ fn test_file(
                 stop
             })
         });
+        // The line is written as a whole when the test is over: what its kernels print comes before it.
         let elapsed = seconds(start.elapsed());
+        let verdict = if result.is_ok() { "ok" } else { "FAILED" };
+        write_stdout(format!("{name} ... {verdict} ({elapsed})\n").as_bytes())?;
+        report_warnings(&launcher, reporter);
         match result {
-            Ok(()) => {
-                summary.passed += 1;
-                write_stdout(format!("ok ({elapsed})\n").as_bytes())?;
-            }
+            Ok(()) => summary.passed += 1,
             Err(stop) => {
                 summary.failed += 1;
-                write_stdout(format!("FAILED ({elapsed})\n").as_bytes())?;
                 report_stop(&stop, &sources, reporter);
             }
         }
     }
+    // Whoever asks for some of the tests wants no others' kernels.
+    if arguments.filter.is_none() {
+        let root = program.root().into_iter().flat_map(|root| &root.items);
+        let kernels = root.filter_map(|item| match &item.kind {
+            ItemKind::Kernel(kernel) => Some(kernel),
+            _ => None,
+        });
+        for (kernel, cause) in launcher.compile_unlaunched(kernels) {
+            summary.unlaunched += 1;
+            write_stdout(format!("kernel {kernel} ... does not compile\n").as_bytes())?;
+            if let Some(cause) = cause {
+                let _ = reporter.errors(&cause);
+            }
+        }
+        report_warnings(&launcher, reporter);
+    }
     Ok(())
+}
+
+/// Shows what looks wrong in the kernels that were compiled.
+pub fn report_warnings(launcher: &DeviceLauncher<'_>, reporter: &Reporter) {
+    for warnings in launcher.take_warnings() {
+        complain(&warnings.render(reporter.options()));
+    }
 }
 
 /// Shows why a block ended, and the errors of a kernel that does not compile.

@@ -6,7 +6,7 @@
 //! - [`join`]: PTX of several kernels as one text;
 //! - [`locate`]: where NVIDIA's library and programs are looked for;
 //! - [`cubin`]: PTX → cubin by libnvJitLink, or by `ptxas` where the library is missing;
-//! - [`sass`]: cubin → SASS text by `nvdisasm` or `cuobjdump`;
+//! - [`sass`]: cubin → SASS text by `nvdisasm` or `cuobjdump`; [`listing`]: that text beside the source;
 //! - [`messages`]: what MLIR reports, collected as data;
 //! - [`timings`]: durations of the phases.
 //!
@@ -19,6 +19,7 @@
 pub mod cubin;
 mod ffi;
 pub mod join;
+pub mod listing;
 pub mod llvm;
 pub mod locate;
 pub mod messages;

@@ -1,4 +1,4 @@
-//! cubin → SASS text, by `nvdisasm` or, where that is missing, `cuobjdump -sass`.
+//! cubin → SASS text, by `nvdisasm` or, where that is missing, `cuobjdump -sass`; [`super::listing`] makes it readable.
 
 use super::locate::{NotFound, Program};
 use crate::files::temporary::Folder;
@@ -29,13 +29,13 @@ pub enum SassError {
     },
 }
 
-/// Disassembles a cubin.
+/// Disassembles the code of a cubin, with the places that it comes from where the cubin and the program know them.
 ///
 /// # Errors
 /// `NoDisassembler` when neither program is to be had; else what the program said.
 pub fn disassemble(cubin: &[u8]) -> Result<String, SassError> {
     match Program::Nvdisasm.find() {
-        Ok(program) => run(&program, &[], cubin),
+        Ok(program) => run(&program, &["-c", "-g"], cubin),
         Err(missing) => match Program::Cuobjdump.find() {
             Ok(program) => run(&program, &["-sass"], cubin),
             Err(_) => Err(SassError::NoDisassembler(missing)),

@@ -1,6 +1,7 @@
 //! From the PTX of all kernels to what was asked for.
 
 use super::outcome::{Outcome, Step};
+use crate::codegen::listing::listing;
 use crate::codegen::messages::Place;
 use crate::codegen::{Cubin, CubinOptions, KernelResources, Message, Severity, cubin, sass};
 use crate::compiled::Content;
@@ -43,9 +44,19 @@ pub(super) fn assemble(
         .timings
         .measure("disassemble", || sass::disassemble(&cubin.bytes));
     match disassembled {
-        Ok(text) => Some(Content::Text(text)),
+        Ok(text) => {
+            let line = |file: &str, number: u32| source_line(sources, file, number);
+            Some(Content::Text(listing(&text, line)))
+        }
         Err(error) => outcome.fail(Step::Assemble, error),
     }
+}
+
+/// The text of a line, of files that are at hand.
+fn source_line(sources: &SourceMap, file: &str, number: u32) -> Option<String> {
+    let text = sources.file(sources.find(file)?).text();
+    let line = text.lines().nth(number.checked_sub(1)? as usize)?;
+    Some(line.to_owned())
 }
 
 /// What the assembler had no registers for, as warnings at the kernels.

@@ -54,10 +54,12 @@ pub fn run(arguments: &LspArguments, _reporter: &Reporter) -> CommandResult {
         ..ServerCapabilities::default()
     };
     let capabilities = serde_json::to_value(capabilities).map_err(CommandError::message)?;
-    connection
-        .initialize(capabilities)
-        .map_err(CommandError::message)?;
-    serve(&connection, &options)?;
+    match connection.initialize(capabilities) {
+        Ok(_) => serve(&connection, &options)?,
+        // The thread that reads says why.
+        Err(error) if error.channel_is_disconnected() => {}
+        Err(error) => return Err(CommandError::message(error)),
+    }
     // The writing thread ends when nobody can write any more.
     drop(connection);
     threads.join().map_err(CommandError::message)
