@@ -11,7 +11,7 @@
 //! - [`launch`]: kernels, compiled once for each set of compile-time parameters.
 //!
 //! Invariants: numbers are `f64`, so a reference is more exact than any kernel; integers have 64 bits and are computed
-//! as the compiler computes them (`cutec_abi::arithmetic`), but elements and arguments of launches stay exact up
+//! as the compiler computes them (`cutec_abi::arithmetic`), but elements stay exact up
 //! to 2⁵³. Random data depend on the seed, the test's name and the number of the tensor in the test
 //! alone. A block has a budget of steps and of elements, so that every test ends.
 

@@ -251,7 +251,7 @@ impl Problem for TestProblem {
             | Self::OutOfRange { .. }
             | Self::TwoRanges { .. }
             | Self::NoRange { .. }
-            | Self::DivisionByZero
+            | Self::Arithmetic(_)
             | Self::Overflow
             | Self::Budget { .. } => TEST_NOT_EVALUABLE,
         }
