@@ -2,7 +2,8 @@
 
 use crate::codegen::messages::Place;
 use crate::codegen::{CubinError, LlvmError, Message, SassError, Severity};
-use cutec_frontend::diagnostics::codes::{MLIR_MESSAGE, REMARK, SLOW};
+use crate::passes::user_error::split;
+use cutec_frontend::diagnostics::codes::{INTERNAL, INVALID_MLIR, REMARK, SLOW};
 use cutec_frontend::diagnostics::render::{RenderOptions, render_all};
 use cutec_frontend::diagnostics::{self, Diagnostic, Label};
 use cutec_frontend::source::{SourceMap, Span};
@@ -77,18 +78,36 @@ pub fn diagnostic(message: &Message, sources: &SourceMap) -> Option<Diagnostic> 
             _ => notes.push(note.text.clone()),
         }
     }
+    let parts = split(&message.text);
+    let (mut said, mut help) = (parts.message.to_owned(), parts.help.map(str::to_owned));
+    let code = match (parts.code, severity) {
+        (Some(code), _) => code,
+        (None, diagnostics::Severity::Remark) => REMARK,
+        (None, diagnostics::Severity::Warning) => SLOW,
+        (None, diagnostics::Severity::Error) if is_of_the_language(span, sources) => {
+            labels[0].text = "while this was compiled".to_owned();
+            notes.insert(0, said);
+            said = "the compiler cannot go on with what it made of this".to_owned();
+            help = Some(format!(
+                "this is a bug of cutec: please report it, with this file and the command; `cutec explain {INTERNAL}`"
+            ));
+            INTERNAL
+        }
+        (None, diagnostics::Severity::Error) => INVALID_MLIR,
+    };
     Some(Diagnostic {
-        code: match severity {
-            diagnostics::Severity::Remark => REMARK,
-            diagnostics::Severity::Warning => SLOW,
-            _ => MLIR_MESSAGE,
-        },
+        code,
         severity,
-        message: message.text.clone(),
+        message: said,
         labels,
         notes,
-        help: None,
+        help,
     })
+}
+
+/// Whether a place lies in a file of the language, and not in MLIR.
+fn is_of_the_language(span: Span, sources: &SourceMap) -> bool {
+    !sources.file(span.file).name().ends_with(".mlir")
 }
 
 /// The word at a place that names only where it begins, as MLIR's and the simulator's do.

@@ -129,8 +129,8 @@ pub enum AtomError {
     #[error("ldmatrix loads elements of 8, 16 or 32 bits, transposed of 8 or 16, not {elem}")]
     LdsmElement { elem: Elem },
     #[error(
-        "no mma instruction m{m}n{n}k{k} with A {a}, B {b} and accumulator {c}; there is: {}",
-        MmaAtom::known()
+        "no mma instruction m{m}n{n}k{k} with A {a}, B {b} and accumulator {c}; near it there is: {}",
+        MmaAtom { op: MmaOp::Sync { m: *m, n: *n, k: *k }, a: *a, b: *b, c: *c }.near_text()
     )]
     NoMma {
         m: u32,
@@ -430,16 +430,51 @@ impl MmaAtom {
             .map(|(row, ..)| *row)
     }
 
-    fn known() -> String {
-        let names = MMA_TABLE.map(|(row, a, b, c)| {
-            let [m, n, k] = row.mnk;
+    /// The instructions that are most like an MMA which there is not: of its shape, of its operands, of its sums.
+    pub fn near(&self) -> Vec<MmaAtom> {
+        let MmaOp::Sync { m, n, k } = self.op else {
+            return Vec::new();
+        };
+        let distance = |atom: &MmaAtom, mnk: [u32; 3]| {
+            let far = |differs: bool, weight: u32| if differs { weight } else { 0 };
+            far(atom.a.bits() != self.a.bits(), 4)
+                + far(atom.a != self.a, 3)
+                + far(atom.b != self.b, 3)
+                + far(mnk != [m, n, k], 2)
+                + far(atom.c != self.c, 1)
+        };
+        let mut all: Vec<(u32, MmaAtom)> = MMA_TABLE
+            .iter()
+            .map(|(row, a, b, c)| {
+                let [m, n, k] = row.mnk;
+                let (a, b, c) = (*a, *b, *c);
+                let atom = MmaAtom {
+                    op: MmaOp::Sync { m, n, k },
+                    a,
+                    b,
+                    c,
+                };
+                (distance(&atom, row.mnk), atom)
+            })
+            .collect();
+        all.sort_by_key(|(distance, _)| *distance);
+        all.into_iter().map(|(_, atom)| atom).take(4).collect()
+    }
+
+    /// The instructions near one that there is not, in words.
+    fn near_text(&self) -> String {
+        let names = self.near().into_iter().map(|atom| {
+            let MmaAtom { op, a, b, c } = atom;
             let operands = match a == b {
                 true => a.to_string(),
                 false => format!("{a} and {b}"),
             };
-            format!("m{m}n{n}k{k} {operands} to {c}")
+            match op {
+                MmaOp::Sync { m, n, k } => format!("m{m}n{n}k{k} {operands} to {c}"),
+                MmaOp::Fma => format!("fma {c}"),
+            }
         });
-        names.join(", ")
+        names.collect::<Vec<_>>().join(", ")
     }
 
     /// Checks that the instruction exists.

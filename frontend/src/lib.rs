@@ -7,6 +7,7 @@
 //! - `grammar.lalrpop` and [`parser`], syntax, error recovery.
 //! - [`ast`], the syntax tree. Its module page says how each part of the language looks in it.
 //! - [`program`], a file with all that it imports; [`stdlib`], files that need no disk.
+//! - `elsewhere`, what newcomers type, and what to write instead.
 //! - [`unused`], warnings about what a file says in vain.
 //! - [`eval`], from the tree to IR; [`build`], trees of kernels at tile level by calls instead of text.
 //!
@@ -17,6 +18,7 @@
 pub mod ast;
 pub mod build;
 pub mod diagnostics;
+mod elsewhere;
 pub mod eval;
 pub mod lexer;
 pub mod parser;

@@ -2,7 +2,7 @@
 // RUN: not %cute-opt --cute-allocate-smem %s 2>&1 | FileCheck %s
 
 // CHECK: error: the kernel needs 262272 bytes of shared memory; sm_80 has 166912:
-// CHECK-NEXT: 128 bytes at 0: !cute.memref<f32, smem, align<16>, "32:1">
+// CHECK-NEXT: 128 bytes at 0: f32 of layout 32:1
 // CHECK-NEXT: 262144 bytes at 128
 gpu.module @kernels {
   gpu.func @two() kernel {

@@ -56,5 +56,5 @@ func.func @ldsm(%a: !cute_nvgpu.atom.ldsm<val_type = f16, num_matrices = 3, n>) 
 
 // -----
 
-// expected-error@+1 {{no mma instruction m16n8k32 with A bf16, B bf16 and accumulator f32; there is: m16n8k8 f16 to f32}}
+// expected-error@+1 {{no mma instruction m16n8k32 with A bf16, B bf16 and accumulator f32; near it there is: m16n8k}}
 func.func @mma(%a: !cute_nvgpu.sm80.mma<"16x8x32", elem_type = (bf16, bf16, f32)>) { return }

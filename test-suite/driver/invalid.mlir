@@ -1,7 +1,7 @@
 // MLIR's messages are shown like our own, with the line that they are about.
 // RUN: not %cutec %s --color never 2>&1 | FileCheck %s
 
-// CHECK: [E0900] Error:
+// CHECK: [E0909] Error:
 // CHECK: invalid.mlir:[[# @LINE + 5 ]]:
 // CHECK: %b = llvm.fadd
 module {

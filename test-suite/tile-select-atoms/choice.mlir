@@ -129,7 +129,7 @@ gpu.module @kernels {
   gpu.func @short(%a: tensor<32x8xi8>, %b: tensor<32x8xi8>) {
     %zero = arith.constant 0 : i32
     %c = tile.splat %zero : i32 -> tensor<32x32xi32>
-    // expected-error@+1 {{expects an extent along k that is a multiple of 16 for i8, but got 8}}
+    // expected-error@+1 {{a product of i8 expects an extent along k that is a multiple of 16, but got 8}}
     %d = tile.dot %a, %b, %c : tensor<32x8xi8>, tensor<32x8xi8>, tensor<32x32xi32> -> tensor<32x32xi32>
     gpu.return
   }
@@ -141,7 +141,7 @@ gpu.module @kernels {
   gpu.func @unshared(%a: tensor<32x16xbf16>, %b: tensor<16x16xbf16>) attributes {tile.warps = array<i32: 4, 1>} {
     %zero = arith.constant 0.0 : f32
     %c = tile.splat %zero : f32 -> tensor<32x16xf32>
-    // expected-error@+1 {{128 threads cannot share its tile of 32 × 16}}
+    // expected-error@+1 {{128 threads cannot share this product of 32 × 16}}
     %d = tile.dot %a, %b, %c : tensor<32x16xbf16>, tensor<16x16xbf16>, tensor<32x16xf32> -> tensor<32x16xf32>
     gpu.return
   }

@@ -379,8 +379,8 @@ pub struct LayoutArguments {
 /// `cutec explain`
 #[derive(Debug, Args)]
 pub struct ExplainArguments {
-    /// The code: E0123
-    #[arg(value_name = "CODE")]
+    /// The code, E0123, or the name of a built-in, `zipped_divide`
+    #[arg(value_name = "CODE or NAME")]
     pub code: String,
 }
 

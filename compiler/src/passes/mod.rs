@@ -32,6 +32,7 @@ mod smem_map;
 pub mod tile;
 pub mod to_base;
 mod typed;
+pub mod user_error;
 mod walk;
 
 use crate::codegen::messages::{Place, place};

@@ -225,6 +225,32 @@ pub fn make_tensor(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cutec_frontend::eval::builtins::{Elementary, FAMILIES};
+
+    /// What a kernel computes by a function of numbers, its test can state.
+    #[test]
+    fn tests_have_the_functions_of_kernels() {
+        // Of a kernel alone.
+        let of_kernels = ["bits", "static_assert"];
+        let numbers = FAMILIES.iter().find(|family| family.name == "numbers");
+        for builtin in numbers.expect("the family").builtins {
+            let name = builtin.name;
+            let known = of_kernels.contains(&name) || names().any(|known| known == name);
+            assert!(known, "tests have no `{name}`");
+        }
+    }
+
+    #[test]
+    fn elementary_functions_are_those_of_the_language() {
+        for function in Elementary::ALL {
+            let name = function.name();
+            let (count, apply) = number_function(name).expect("it is one");
+            assert_eq!(count, 1);
+            for x in [0.25, 1.0, 2.5] {
+                assert_eq!(apply(&[x]), function.evaluate(x), "{name}({x})");
+            }
+        }
+    }
 
     #[test]
     fn every_name_of_a_filled_tensor_is_known() {

@@ -144,6 +144,18 @@ codes! {
     NAMED_ARGUMENT_MISPLACED = 23, "named argument in the wrong place",
     "`name = value` stands only in calls, in generic arguments and in clauses.";
 
+    FOREIGN_SYNTAX = 24, "syntax of another language",
+    "The construct has its place in CUDA C++, Python or Rust, not here. The help line says what to write:\n\
+     \n\
+         x ** 2                         x * x\n\
+         c ? a : b                      if c { a } else { b }, select(c, a, b)\n\
+         (float)x, x as f32             f32(x)\n\
+         a if c else b                  if c { a } else { b }\n\
+         for (int i = 0; i < n; i++)    for i in 0..n { … }\n\
+         y[:]                           y[_]\n\
+         cute::size(x), tl.exp(x)       size(x), exp(x)\n\
+         __global__ void f(float* x)    kernel f(x: mut tensor<f32, n>) launch grid(…), block(…) { … }";
+
     UNKNOWN_NAME = 100, "unknown name",
     "Nothing of this name is in scope: no variable, parameter, extent, function, constant, type or\n\
      built-in. Extents are the names in the shapes of tensor parameters.";
@@ -217,6 +229,13 @@ codes! {
     ARITHMETIC = 117, "arithmetic error at compile time",
     "Division by zero, or a result beyond 64 bits.";
 
+    WRONG_RANK = 118, "wrong number of indices",
+    "A tensor, a layout or a tile takes one index for each mode; `_` keeps a mode:\n\
+     \n\
+         kernel f(x: tensor<f32, (m, n)>, …) … { let row = x[i, _]; let element = x[i, j]; }\n\
+     \n\
+     One index alone is the coordinate as a whole, a tuple or the number of an element.";
+
     OUT_OF_BOUNDS = 120, "index out of bounds",
     "An index that is known while compiling lies outside of the extent, which is known too: of a fragment,\n\
      of a buffer in shared memory, or of a tensor of static shape. What is behind the last element belongs\n\
@@ -230,11 +249,33 @@ codes! {
              let c = tiled_copy(universal<f32>, thr = (32, 4) : (4, 1), val = (1, 1));   // 128 threads\n\
              let mine = c.slice(thread_idx.x);";
 
+    // 130–139 what tiles become.
+    SHARED_MEMORY = 130, "too much shared memory",
+    "All buffers that live at the same time must fit into the shared memory of a multiprocessor: 163 KiB\n\
+     on sm_80, 99 KiB on sm_86 and sm_89, 227 KiB on sm_90. A pipeline has a buffer for each operand and\n\
+     stage. The message lists the buffers, the help line says how many stages fit:\n\
+     \n\
+         pipeline(3) for t in tiles(k, 64) { … }";
+
+    TILE_SHAPE = 131, "a product that no instruction computes",
+    "The extents of the tiles of a `dot` are multiples of those of the instruction: 16 × 8 × 16 of 16-bit\n\
+     elements, 16 × 8 × 8 of tf32, 16 × 8 × 32 of bytes, 8 × 8 × 4 of f64. Tiles may be larger than the\n\
+     tensor: what lies outside is read as 0 and not written.";
+
+    WARPS = 132, "warps that cannot share a product",
+    "Each warp computes a part of a product's tile, made of whole instructions. `warps(rows, columns)` in\n\
+     `launch`, or the tiled MMA that is pinned, must divide the tile.";
+
+    PINNED = 133, "a pinned choice that cannot be",
+    "`copy = …` and `swizzle = …` pin how an operand of a product gets to shared memory and lies there. The\n\
+     choice is refused where the copy is not legal, or the layout has bank conflicts that another one does\n\
+     not have. Without it the compiler chooses.";
+
     // 900–909 reports of MLIR, 910–919 `test` and `bench` blocks.
-    MLIR_MESSAGE = 900, "refused by the compiler's intermediate representation",
-    "A check on MLIR failed: the file is MLIR that does not parse or verify, or a pass cannot go on\n\
-     with what the source became. The message is MLIR's own. In a `.cute` file the place is the\n\
-     construct that the operation came from.";
+    INTERNAL = 900, "a bug of the compiler",
+    "The compiler made something of the source that it cannot go on with. The place is the construct that\n\
+     it came from, the note what the compiler says. This is never a mistake of the program: please report\n\
+     it, with the file and the command. `--print-ir-after-all` shows which pass failed.";
 
     REMARK = 901, "what a copy or a gemm became",
     "With `--remarks` the compiler says of each `copy`, `autovec_copy` and `gemm` how many instructions\n\
@@ -276,6 +317,9 @@ codes! {
     UNREACHABLE = 906, "never reached",
     "A warning: a statement stands behind one that always leaves the block, `return`, `break` or\n\
      `continue`.";
+
+    INVALID_MLIR = 909, "MLIR that does not parse or verify",
+    "The file is MLIR, and a check of MLIR or of a dialect failed. The message is that check's own.";
 
     ASSERTION_FAILED = 910, "an assertion does not hold",
     "`assert`, `assert_eq` or `assert_close` of a `test` block. Both sides are evaluated as `f64`\n\

@@ -83,7 +83,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 op.symbol(),
                 elem_name(pair.elem)
             );
-            return self.error(codes::WRONG_TYPE, span, message, "here");
+            let diagnostic = Diagnostic::error(codes::WRONG_TYPE, span, message, "here");
+            return Err(self.report(match op {
+                BinaryOp::BitXor if pair.elem.is_float() => {
+                    diagnostic.with_help("a power is a product: write `x * x`")
+                }
+                _ => diagnostic,
+            }));
         };
         let result = self.elementwise(name, &pair, span)?;
         Ok(match result {

@@ -6,6 +6,7 @@ use super::values::{Scalar, Value, elem_name, elem_of};
 use super::{Evaluator, Result, Stop, builtins, problem};
 use crate::ast::{Arg, BinaryOp, Expr, ExprKind, ItemKind, UnaryOp};
 use crate::diagnostics::{Diagnostic, codes};
+use crate::elsewhere;
 use crate::parser::words::closest;
 use crate::source::Span;
 use crate::stdlib;
@@ -256,7 +257,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             ))
         };
         let help = library()
-            .or_else(|| builtins::elsewhere::here(name).map(String::from))
+            .or_else(|| elsewhere::names::here(name).map(String::from))
+            .or_else(|| elsewhere::words::here(name).map(String::from))
+            .or_else(|| {
+                let of_mma = name.starts_with("sm") && name.contains('x');
+                of_mma.then(|| builtins::mma_atoms(self.options.target.name))
+            })
             .or_else(known);
         let diagnostic = Diagnostic::error(
             codes::UNKNOWN_NAME,

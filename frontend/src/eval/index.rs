@@ -5,7 +5,7 @@ use super::materialize::OpA;
 use super::values::{Value, Vector};
 use super::{Evaluator, Result, Stop};
 use crate::ast::Expr;
-use crate::diagnostics::codes;
+use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::hints::Hints;
@@ -72,6 +72,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
             _ => {
                 let coord = self.coordinate(indices)?;
+                self.check_index_count(&value, indices.len(), (base.span, span))?;
                 match self.is_slice(&coord) {
                     true => self.op("slice", "[]", &[value, coord], &OpA::default(), span),
                     false => self.element(&value, &coord, span),
@@ -101,6 +102,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 self.expected_index(index, span)
             }
             Value::Float(_) | Value::Typed(..) => self.expected("an integer as index", index, span),
+            Value::Static(Val::Layout(_)) => {
+                let message = format!("an index is an integer or `_`, not {}", index.describe());
+                let diagnostic = Diagnostic::error(codes::WRONG_TYPE, span, message, "here");
+                let help = "a part of a mode is `local_tile(x, tile, coordinate)`, at tile level `x.tile(shape, coordinate)`";
+                Err(self.report(diagnostic.with_help(help)))
+            }
             _ => Ok(()),
         }
     }

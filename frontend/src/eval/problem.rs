@@ -5,7 +5,7 @@ use super::{Evaluator, Scope, Stop, builtins};
 use crate::ast::Expr;
 use crate::diagnostics::{Code, Diagnostic, codes};
 use crate::source::Span;
-use cutec_dialects::atoms::AtomError;
+use cutec_dialects::atoms::{AtomError, MmaAtom, MmaOp};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::types::TypeError;
@@ -91,16 +91,46 @@ fn code_of(error: &SemError) -> Code {
 
 /// An atom that the target does not have, or nobody has.
 pub fn atom(span: Span, error: &AtomError) -> Diagnostic {
-    let label = match error {
-        AtomError::Target { .. } => "not on this target",
-        _ => "no such instruction",
-    };
-    Diagnostic::error(
-        codes::ILLEGAL_ATOM,
-        span,
-        format!("illegal atom: {error}"),
-        label,
-    )
+    let code = codes::ILLEGAL_ATOM;
+    match error {
+        AtomError::Target { needs, target, .. } => {
+            let message = format!("this instruction needs {needs}; the target is {target}");
+            let oldest = needs.split(' ').next().unwrap_or_default();
+            Diagnostic::error(code, span, message, "not on this target")
+                .with_help(format!("compile for another target: `--arch {oldest}`"))
+        }
+        AtomError::NoMma { m, n, k, a, b, c } => {
+            let wanted = MmaAtom {
+                op: MmaOp::Sync {
+                    m: *m,
+                    n: *n,
+                    k: *k,
+                },
+                a: *a,
+                b: *b,
+                c: *c,
+            };
+            let near = wanted.near();
+            let near: Vec<String> = near
+                .iter()
+                .map(|atom| format!("`{}`", mma_atom(atom)))
+                .collect();
+            let message = format!("there is no instruction `{}`", mma_atom(&wanted));
+            Diagnostic::error(code, span, message, "no such instruction")
+                .with_help(format!("near it there are {}", near.join(", ")))
+        }
+        AtomError::Hint { .. }
+        | AtomError::CopyWidth { .. }
+        | AtomError::AsyncGlobalWidth { .. }
+        | AtomError::LdsmMatrices { .. }
+        | AtomError::LdsmElement { .. }
+        | AtomError::NoFma { .. } => Diagnostic::error(
+            code,
+            span,
+            format!("illegal atom: {error}"),
+            "no such instruction",
+        ),
+    }
 }
 
 /// The warning that something of a fragment is read before anything wrote it.
@@ -112,6 +142,45 @@ pub(super) fn unwritten(span: Span, what: &str) -> Diagnostic {
 }
 
 impl<'c, 'a> Evaluator<'c, 'a> {
+    /// Refuses indices that are not as many as a tensor or a layout has modes; one alone is the whole coordinate.
+    pub(super) fn check_index_count(
+        &mut self,
+        value: &Value<'c, 'a>,
+        count: usize,
+        (base, span): (Span, Span),
+    ) -> super::Result<()> {
+        let rank = match value {
+            Value::Static(Val::Layout(layout)) => layout.rank(),
+            Value::Cute(cute) => match &cute.val {
+                Val::Layout(layout) => layout.rank(),
+                Val::View(view) => view.layout.rank(),
+                Val::CoordTensor(tensor) => tensor.layout.rank(),
+                _ => return Ok(()),
+            },
+            _ => return Ok(()),
+        };
+        if count <= 1 || count == rank {
+            return Ok(());
+        }
+        let name = self.text(base).to_owned();
+        let modes = if rank == 1 { "mode" } else { "modes" };
+        let message = format!("`{name}` has {rank} {modes}, but {count} indices are given");
+        let indices = match rank {
+            1 => "i".to_owned(),
+            rank => ["i", "j", "k", "l"]
+                .into_iter()
+                .cycle()
+                .take(rank.min(4))
+                .collect::<Vec<_>>()
+                .join(", "),
+        };
+        let label = format!("expected {rank}");
+        let diagnostic = Diagnostic::error(codes::WRONG_RANK, span, message, label);
+        Err(self.report(diagnostic.with_help(format!(
+            "`{name}[{indices}]` is an element, `_` keeps a mode"
+        ))))
+    }
+
     /// A value of another type was expected.
     pub(super) fn expected<T>(
         &mut self,

@@ -433,6 +433,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 if view.as_view().is_none() {
                     return self.expected("a tensor to write to", &view, base.span);
                 }
+                self.check_index_count(&view, indices.len(), (base.span, target.span))?;
                 self.check_writable(&view, base.span)?;
                 if self.is_slice(&coord) {
                     let part =

@@ -6,6 +6,7 @@
 
 use super::{Lexeme, Token};
 use crate::diagnostics::{Code, Diagnostic, Label, Problem, codes};
+use crate::elsewhere;
 use crate::source::{FileId, Span};
 
 /// A bracket without its partner.
@@ -99,6 +100,22 @@ fn partner(open: char) -> char {
     }
 }
 
+/// The partner of a bracket that is open at `at`, where no brace stands before it.
+fn closing(lexemes: &[Lexeme<'_>], at: usize, open: char) -> Option<usize> {
+    let mut depth = 0usize;
+    for (offset, lexeme) in lexemes[at..].iter().enumerate() {
+        match lexeme.token {
+            Token::LParen | Token::LBracket => depth += 1,
+            Token::RParen | Token::RBracket if depth > 0 => depth -= 1,
+            Token::RParen => return (open == '(').then_some(at + offset),
+            Token::RBracket => return (open == '[').then_some(at + offset),
+            Token::LBrace | Token::RBrace => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
 #[derive(Clone, Copy)]
 struct Open {
     bracket: char,
@@ -115,6 +132,8 @@ struct Balancer<'s, 'd> {
     /// First `{` of the item whose `}` stands under another indentation, and that `}`.
     suspicious: Option<(Open, Span)>,
     diagnostics: &'d mut Vec<Diagnostic>,
+    /// Lexemes up to this one belong to a construct of another language, which was reported.
+    skip_to: usize,
 }
 
 /// Returns the lexemes with balanced brackets.
@@ -130,6 +149,7 @@ pub fn balance<'s>(
         stack: Vec::new(),
         suspicious: None,
         diagnostics,
+        skip_to: 0,
     };
     let (mut line, mut indent, mut end) = (0u32, 0u32, 0u32);
     for (at, lexeme) in lexemes.iter().enumerate() {
@@ -140,6 +160,9 @@ pub fn balance<'s>(
             indent = gap.rfind('\n').map_or(gap.len(), |at| gap.len() - at - 1) as u32;
         }
         end = lexeme.end;
+        if balancer.skips(lexemes, at) {
+            continue;
+        }
         balancer.take(*lexeme, line, indent);
     }
     let end = text.trim_end().len() as u32;
@@ -148,6 +171,36 @@ pub fn balance<'s>(
 }
 
 impl<'s> Balancer<'s, '_> {
+    /// Whether the lexeme at `at` is left out: a `;` within brackets, and what follows up to the closing one. That
+    /// is a loop of C or an array of Rust, where a bracket that is never closed has no partner before the next brace.
+    fn skips(&mut self, lexemes: &[Lexeme<'s>], at: usize) -> bool {
+        if at < self.skip_to {
+            return true;
+        }
+        let Some(open) = self
+            .stack
+            .last()
+            .filter(|_| lexemes[at].token == Token::Semi)
+        else {
+            return false;
+        };
+        let begin = lexemes.partition_point(|lexeme| lexeme.start < open.start);
+        let (foreign, shown) = match open.bracket {
+            '(' if begin > 0 && lexemes[begin - 1].token == Token::For => {
+                (elsewhere::syntax::c_style_for(), lexemes[begin - 1])
+            }
+            '[' => (elsewhere::syntax::repeated_array(), lexemes[begin]),
+            _ => return false,
+        };
+        let Some(close) = closing(lexemes, at, open.bracket) else {
+            return false;
+        };
+        let span = shown.span(self.file).to(lexemes[close].span(self.file));
+        self.diagnostics.push(Diagnostic::of(span, &foreign));
+        self.skip_to = close;
+        true
+    }
+
     fn take(&mut self, lexeme: Lexeme<'s>, line: u32, indent: u32) {
         use Token::*;
         let span = lexeme.span(self.file);
@@ -175,7 +228,11 @@ impl<'s> Balancer<'s, '_> {
                     return;
                 }
             }
-            token if token.starts_item() => {
+            // A constant or a function in a block is misplaced, where its indentation says that no brace is missing.
+            Const | Fn if self.stack.last().is_some_and(|open| indent > open.indent) => {
+                self.close_parentheses(span);
+            }
+            token if token.starts_item() && self.out.last().map(|last| last.token) != Some(Dot) => {
                 self.close_all(span);
                 self.suspicious = None;
             }

@@ -15,6 +15,7 @@ pub mod token;
 pub use token::Token;
 
 use crate::diagnostics::{Code, Diagnostic, Problem, codes};
+use crate::elsewhere;
 use crate::source::{FileId, Span};
 use logos::Logos;
 use token::{Comment, LexError};
@@ -142,8 +143,9 @@ fn look_alike(found: char) -> Option<&'static str> {
         '）' => "`)`",
         '→' => "`->`",
         '#' => "comments as `// …`",
+        '~' => "`!x`, which turns the bits of an integer",
         '?' => {
-            "the name of a kernel extent: `?` is printed for a run-time value but cannot be written"
+            "`if c { a } else { b }`, or `select(c, a, b)` element by element, for `c ? a : b`; in a shape the name of an extent"
         }
         _ => return None,
     })
@@ -153,6 +155,7 @@ fn look_alike(found: char) -> Option<&'static str> {
 pub fn lex<'s>(file: FileId, text: &'s str, diagnostics: &mut Vec<Diagnostic>) -> Lexed<'s> {
     let mut out = Lexed::default();
     let mut last_bad_end = None;
+    let mut skip_to = 0;
     for (result, range) in Token::lexer(text).spanned() {
         let (start, end) = (range.start as u32, range.end as u32);
         match result {
@@ -169,6 +172,7 @@ pub fn lex<'s>(file: FileId, text: &'s str, diagnostics: &mut Vec<Diagnostic>) -
                     end,
                 });
             }
+            Ok(_) if start < skip_to => {}
             Ok(token) => {
                 if let Token::Ident(name) = token
                     && let Some(found) = name.chars().find(|c| !c.is_ascii())
@@ -181,7 +185,20 @@ pub fn lex<'s>(file: FileId, text: &'s str, diagnostics: &mut Vec<Diagnostic>) -
                 }
                 out.lexemes.push(Lexeme { token, start, end });
             }
+            Err(_) if start < skip_to => {}
             Err(error) => {
+                if text[range.start..].starts_with('#') {
+                    // A comment of Python or a directive of C is one error, to the end of its line.
+                    let rest = &text[range.end..];
+                    skip_to = end + rest.find('\n').unwrap_or(rest.len()) as u32;
+                    let word = rest.trim_start_matches([' ', '\t']);
+                    let letters = word.find(|c: char| !c.is_ascii_alphabetic());
+                    let word = &word[..letters.unwrap_or(word.len())];
+                    if let Some(foreign) = elsewhere::syntax::directive(word) {
+                        diagnostics.push(Diagnostic::of(Span::new(file, start, end), &foreign));
+                        continue;
+                    }
+                }
                 // A run of bad characters is one error.
                 let continues = error == LexError::InvalidCharacter && last_bad_end == Some(start);
                 if !continues {

@@ -15,6 +15,7 @@ pub mod words;
 
 use crate::ast::{Block, File, Item, ItemKind};
 use crate::diagnostics::Diagnostic;
+use crate::elsewhere;
 use crate::grammar::ItemParser;
 use crate::lexer::{DocLine, Lexeme, Token, balance::balance, classify::classify, lex};
 use crate::source::{FileId, SourceMap, Span};
@@ -83,7 +84,7 @@ fn split_items(lexemes: &[Lexeme<'_>]) -> Vec<Range<usize>> {
         let mut end = start;
         while end < lexemes.len() {
             let token = lexemes[end].token;
-            if end > start && token.starts_item() {
+            if end > start && depth == 0 && token.starts_item() && !is_of_path(lexemes, end) {
                 break;
             }
             end += 1;
@@ -106,6 +107,11 @@ fn split_items(lexemes: &[Lexeme<'_>]) -> Vec<Range<usize>> {
         start = end;
     }
     ranges
+}
+
+/// Whether the word at `at` is a part of a name of another language: `@cute.kernel`.
+fn is_of_path(lexemes: &[Lexeme<'_>], at: usize) -> bool {
+    at > 0 && lexemes[at - 1].token == Token::Dot
 }
 
 /// An error of the generated parser: the index of the token, and what could have stood there.
@@ -145,6 +151,16 @@ impl Parser {
         };
         let kind = match lexemes.first() {
             Some(first) if first.token.starts_item() => self.parse(lexemes.to_vec()),
+            Some(first) if first.token == Token::At => {
+                // A decorator, and the function behind it, which would be an error once more.
+                let decorator = elsewhere::syntax::decorator();
+                let end = lexemes.get(3).filter(|third| third.end > first.end);
+                let shown = end.map_or(first.span(self.file), |end| {
+                    first.span(self.file).to(end.span(self.file))
+                });
+                self.diagnostics.push(Diagnostic::of(shown, &decorator));
+                ItemKind::Error
+            }
             first => {
                 let found = first.map_or("nothing".to_owned(), |first| first.token.to_string());
                 let hint = match first.map(|first| first.token) {
@@ -292,6 +308,14 @@ impl Parser {
             Some(found) => found.span(self.file),
             None => Span::new(self.file, end, end),
         };
+        let tokens: Vec<Token<'_>> = lexemes.iter().map(|lexeme| lexeme.token).collect();
+        let expects = |what: &str| failure.expected.iter().any(|terminal| terminal == what);
+        if let Some(foreign) = elsewhere::syntax::at(&tokens, failure.at, expects) {
+            let first = failure.at.saturating_sub(foreign.before);
+            let span = lexemes[first].span(self.file).to(span);
+            self.diagnostics.push(Diagnostic::of(span, &foreign));
+            return;
+        }
         let hint = words::hint(&before, found.map(|found| found.token), &failure.expected);
         let found_words = match found {
             Some(found) => found.token.to_string(),

@@ -1,5 +1,6 @@
 //! The words of syntax errors: what was expected, and what was probably meant.
 
+use crate::elsewhere;
 use crate::lexer::Token;
 
 /// Words that begin an item.
@@ -50,39 +51,6 @@ fn edit_distance(from: &str, to: &str) -> usize {
     last[to.len()]
 }
 
-/// What a word of another language is called here.
-fn foreign(word: &str) -> Option<&'static str> {
-    Some(match word {
-        "def" | "func" | "function" | "fun" | "proc" => "functions begin with `fn`",
-        "__global__" | "__kernel" | "global" => "kernels begin with `kernel`",
-        "__device__" | "inline" => "functions begin with `fn`; all are inlined",
-        "include" | "use" | "using" | "from" => "other files come in by `import \"file.cute\";`",
-        "constexpr" => "compile-time constants are `const X = …;` at the top, or just `let`",
-        "auto" | "val" => "variables are `let x = …;`, or `var x = …;` to assign to them later",
-        "int" | "float" | "double" | "half" => {
-            "variables are `let x = …;`; element types are i32, i64, f16, bf16, f32, f64, …"
-        }
-        "elif" | "elsif" | "elseif" => "write `else if`",
-        "unless" => "write `if !…`",
-        "and" => "write `&&`",
-        "or" => "write `||`",
-        "not" => "write `!`",
-        "is" => "write `==`",
-        "as" => "conversions are calls: `f16(x)`",
-        "None" | "null" | "nullptr" | "nil" => "a whole mode is `_`",
-        "True" => "write `true`",
-        "False" => "write `false`",
-        "match" | "switch" | "case" => "there is no `match`; use `if … else if …`",
-        "struct" | "class" | "enum" | "type" | "trait" | "impl" => {
-            "there are no user-defined types; use tuples"
-        }
-        "pub" | "public" | "extern" => "all items are public; leave it out",
-        "lambda" => "write a `fn`",
-        "until" => "write `while !…`",
-        _ => return None,
-    })
-}
-
 /// A fix for an unexpected `found` after `before` (the tokens of the item up to it).
 pub fn hint(before: &[Token<'_>], found: Option<Token<'_>>, expected: &[String]) -> Option<String> {
     let previous = before.last().copied();
@@ -90,14 +58,6 @@ pub fn hint(before: &[Token<'_>], found: Option<Token<'_>>, expected: &[String])
     match (previous, found) {
         (Some(Token::Let), Some(Token::Mut)) => {
             return Some("a variable that is assigned to is declared `var x = …;`".to_owned());
-        }
-        (Some(Token::Plus), Some(Token::Plus)) => {
-            return Some("write `+= 1`".to_owned());
-        }
-        (Some(Token::Minus), Some(Token::Semi))
-            if before.ends_with(&[Token::Minus, Token::Minus]) =>
-        {
-            return Some("write `-= 1`".to_owned());
         }
         (Some(previous), Some(Token::Assign)) if previous.ends_operand() && expects("{") => {
             return Some("to compare, write `==`".to_owned());
@@ -113,9 +73,6 @@ pub fn hint(before: &[Token<'_>], found: Option<Token<'_>>, expected: &[String])
                 "generic arguments open with a `<` directly behind the name and need a `>`"
                     .to_owned(),
             );
-        }
-        (_, Some(Token::Where)) if expects("integer") => {
-            return Some("`select(condition, a, b)` chooses element by element".to_owned());
         }
         (_, Some(Token::Const)) => {
             return Some("`const` stands at the top of a file; here use `let`".to_owned());
@@ -142,7 +99,7 @@ pub fn hint(before: &[Token<'_>], found: Option<Token<'_>>, expected: &[String])
         }
     };
     for word in words.clone() {
-        if let Some(text) = foreign(word) {
+        if let Some(text) = elsewhere::words::here(word) {
             return Some(text.to_owned());
         }
     }
@@ -162,7 +119,7 @@ pub fn hint(before: &[Token<'_>], found: Option<Token<'_>>, expected: &[String])
 
 /// A fix for an item that begins with `word`.
 pub fn item_hint(word: &str) -> Option<String> {
-    if let Some(text) = foreign(word) {
+    if let Some(text) = elsewhere::words::here(word) {
         return Some(text.to_owned());
     }
     if STATEMENT_KEYWORDS.contains(&word) {

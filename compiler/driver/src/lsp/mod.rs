@@ -1,9 +1,10 @@
 //! `cutec lsp`: a language server for `.cute` files on standard input and output. It publishes what
-//! compiling a file reports, at each change of the text.
+//! compiling a file reports, at each change of the text, and answers what a built-in is and which there are.
 //!
 //! Modules: this one, the protocol; [`transport`], its messages, of bounded size; [`check`], from a text to its
-//! diagnostics; [`place`], files and positions as the protocol has them.
+//! diagnostics; [`builtins`], documentation and names of built-ins; [`place`], files and positions as the protocol has them.
 
+pub mod builtins;
 pub mod check;
 pub mod place;
 pub mod transport;
@@ -16,10 +17,11 @@ use lsp_types::notification::{
     DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument, Notification as _,
     PublishDiagnostics,
 };
+use lsp_types::request::{Completion, HoverRequest, Request as _};
 use lsp_types::{
-    Diagnostic, DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
-    PublishDiagnosticsParams, ServerCapabilities, TextDocumentSyncCapability, TextDocumentSyncKind,
-    Uri,
+    CompletionOptions, Diagnostic, DidChangeTextDocumentParams, DidCloseTextDocumentParams,
+    DidOpenTextDocumentParams, HoverProviderCapability, PublishDiagnosticsParams,
+    ServerCapabilities, TextDocumentSyncCapability, TextDocumentSyncKind, Uri,
 };
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -51,6 +53,11 @@ pub fn run(arguments: &LspArguments, _reporter: &Reporter) -> CommandResult {
     let (connection, threads) = transport::stdio().map_err(CommandError::message)?;
     let capabilities = ServerCapabilities {
         text_document_sync: Some(TextDocumentSyncCapability::Kind(TextDocumentSyncKind::FULL)),
+        hover_provider: Some(HoverProviderCapability::Simple(true)),
+        completion_provider: Some(CompletionOptions {
+            trigger_characters: Some(vec![".".to_owned()]),
+            ..CompletionOptions::default()
+        }),
         ..ServerCapabilities::default()
     };
     let capabilities = serde_json::to_value(capabilities).map_err(CommandError::message)?;
@@ -79,7 +86,7 @@ fn serve(connection: &Connection, options: &Options) -> CommandResult {
                     {
                         return Ok(());
                     }
-                    refuse(connection, request)?;
+                    answer(connection, &documents, request)?;
                 }
                 Message::Notification(notification) => {
                     changed |= take(connection, &mut documents, notification)?;
@@ -96,6 +103,25 @@ fn serve(connection: &Connection, options: &Options) -> CommandResult {
         }
     }
     Ok(())
+}
+
+/// Answers a request.
+fn answer(connection: &Connection, documents: &Documents, request: Request) -> CommandResult {
+    let result = match request.method.as_str() {
+        HoverRequest::METHOD => {
+            let params = serde_json::from_value(request.params).ok();
+            let found = params.and_then(|params| builtins::hover(documents, &params));
+            serde_json::to_value(found)
+        }
+        Completion::METHOD => {
+            let params = serde_json::from_value(request.params).ok();
+            let found = params.and_then(|params| builtins::complete(documents, &params));
+            serde_json::to_value(found)
+        }
+        _ => return refuse(connection, request),
+    };
+    let result = result.map_err(CommandError::message)?;
+    send(connection, Response::new_ok(request.id, result))
 }
 
 /// Takes a notification; whether it changed a document.

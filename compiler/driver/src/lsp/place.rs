@@ -59,6 +59,28 @@ pub fn range_of(span: Span, sources: &SourceMap) -> Range {
     }
 }
 
+/// The byte of a text at a position; one behind the end of a line is that end.
+pub fn offset(text: &str, position: Position) -> Option<usize> {
+    let mut lines = text.split_inclusive('\n');
+    let before: usize = lines
+        .by_ref()
+        .take(position.line as usize)
+        .map(str::len)
+        .sum();
+    let line = lines.next().unwrap_or("").trim_end_matches(['\r', '\n']);
+    if text.matches('\n').count() < position.line as usize {
+        return None;
+    }
+    let mut units = 0;
+    for (at, character) in line.char_indices() {
+        if units >= position.character as usize {
+            return Some(before + at);
+        }
+        units += character.len_utf16();
+    }
+    Some(before + line.len())
+}
+
 fn position(text: &str, offset: usize) -> Position {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -93,5 +115,14 @@ mod tests {
         assert_eq!(at("x"), Position::new(0, 3));
         assert_eq!(at("y"), Position::new(1, 2));
         assert_eq!(position(text, text.len()), Position::new(1, 3));
+        for at in [
+            0,
+            text.find('x').expect("there"),
+            text.find('y').expect("there"),
+            text.len(),
+        ] {
+            assert_eq!(offset(text, position(text, at)), Some(at));
+        }
+        assert_eq!(offset(text, Position::new(7, 0)), None);
     }
 }

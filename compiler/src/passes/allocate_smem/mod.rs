@@ -9,6 +9,7 @@
 //! in for them to meet.
 mod live;
 
+use super::user_error::user_error;
 use super::walk::{all_inside, kernels, name_of, set_attribute};
 use super::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder};
@@ -16,6 +17,7 @@ use cutec_dialects::ir::result_type_text;
 use cutec_dialects::target::Target;
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
+use cutec_frontend::diagnostics::codes;
 use cutec_layout::algebra::cosize_any;
 use live::{Kernel, Life};
 use melior::Context;
@@ -39,7 +41,10 @@ pub fn allocate_smem(context: &Context, module: IrOp, target: &Target) -> Result
 /// A buffer: the operation that allocates it, its bytes and alignment, when it is used.
 struct Buffer<'c> {
     op: IrOp<'c>,
+    /// What it holds, in the notation of layouts.
     text: String,
+    /// How many stages it has, where its third mode counts them.
+    stages: Option<i64>,
     bytes: i64,
     align: i64,
     life: Life,
@@ -87,6 +92,8 @@ fn place<'c>(context: &'c Context, function: IrOp<'c>, target: &Target) -> Resul
             target.name,
             list.join("\n  ")
         );
+        let help = what_fits(&buffers, limit);
+        let message = user_error(codes::SHARED_MEMORY, message, &help);
         return Err(report(function.location(), message));
     }
     for op in placed.barriers {
@@ -95,6 +102,39 @@ fn place<'c>(context: &'c Context, function: IrOp<'c>, target: &Target) -> Resul
         ir.op("nvvm.barrier0", &[], &[], &[]);
     }
     Ok(())
+}
+
+/// What to write so that a kernel gets along with shared memory: fewer stages where all staged buffers have as many.
+fn what_fits(buffers: &[Buffer], limit: i64) -> String {
+    let staged = |buffer: &&Buffer| buffer.stages.is_some_and(|stages| stages > 1);
+    let mut counts: Vec<i64> = buffers
+        .iter()
+        .filter(staged)
+        .filter_map(|buffer| buffer.stages)
+        .collect();
+    counts.sort_unstable();
+    counts.dedup();
+    let smaller = "make the tiles, and so the buffers, smaller".to_owned();
+    let [stages] = counts[..] else {
+        return smaller;
+    };
+    let of_stages: i64 = buffers
+        .iter()
+        .filter(staged)
+        .map(|buffer| buffer.bytes)
+        .sum();
+    let others: i64 = buffers
+        .iter()
+        .filter(|buffer| !staged(buffer))
+        .map(|buffer| buffer.bytes)
+        .sum();
+    match (limit - others) / (of_stages / stages).max(1) {
+        fit if fit < 1 => format!("{smaller}: not one of {stages} stages fits"),
+        1 => format!("{smaller}: of {stages} stages 1 fits"),
+        fit => format!(
+            "of {stages} stages {fit} fit: `pipeline({fit})` or `stages = {fit}`, or {smaller}"
+        ),
+    }
 }
 
 fn buffer<'c>(op: IrOp<'c>, kernel: &Kernel<'c>) -> Result<Buffer<'c>, String> {
@@ -106,8 +146,12 @@ fn buffer<'c>(op: IrOp<'c>, kernel: &Kernel<'c>) -> Result<Buffer<'c>, String> {
         .ok()
         .and_then(|size| size.as_static())
         .ok_or_else(|| format!("expects a static layout, but allocates {text}"))?;
+    let layout = view.layout.inner();
+    let third = layout.mode(2).filter(|_| layout.rank() == 3);
+    let text = format!("{} of layout {}", view.ptr.elem, view.layout);
     Ok(Buffer {
         op,
+        stages: third.and_then(|mode| mode.size().as_static()),
         bytes: view.ptr.elem.bytes_of(elements),
         align: view.ptr.align.max(ALIGN),
         life: kernel.life(op),

@@ -6,6 +6,7 @@
 //! for the reader and for `--remarks`. Where the program pins a `swizzle` the buffer gets that, or an error
 //! with the access that it does not serve and a layout that does.
 use super::types::{Failed, fast_axis, tile_of, vector_access, view_of};
+use crate::passes::user_error::user_error;
 use crate::passes::walk::{
     all_inside, kernels, name_of, operand_value, set_attribute, string_attribute, users,
 };
@@ -16,6 +17,7 @@ use cutec_dialects::target::{Target, WIDEST_ACCESS};
 use cutec_dialects::tile::TileType;
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::{TiledCopyVal, Val, View};
+use cutec_frontend::diagnostics::codes;
 use cutec_layout::smem::{Access, Axis, Kind, Tile, legalize, verify_pinned};
 use cutec_layout::text::parse_swizzle;
 use cutec_layout::{AnyLayout, Layout, Tree};
@@ -77,11 +79,14 @@ fn place<'c>(context: &'c Context, buffer: IrOp<'c>) -> Result<(), Failed<'c>> {
     let chosen = match string_attribute(buffer, "swizzle") {
         Some(pinned) => {
             let swizzle = parse_swizzle(&pinned).map_err(|error| failed(error.to_string()))?;
-            verify_pinned(of_tile, swizzle, &accesses)
+            let help = "write the other layout's swizzle, or leave out `swizzle`";
+            let refused = |message: String| (buffer, user_error(codes::PINNED, message, help));
+            let verified = verify_pinned(of_tile, swizzle, &accesses);
+            verified.map_err(|error| refused(error.to_string()))
         }
-        None => legalize(of_tile, &accesses),
+        None => legalize(of_tile, &accesses).map_err(|error| failed(error.to_string())),
     };
-    let chosen = chosen.map_err(|error| failed(error.to_string()))?;
+    let chosen = chosen?;
     let layout = chosen.staged(stages, of_tile.elem_bits);
     let layout = layout.map_err(|error| failed(error.to_string()))?;
     let mut ptr = view.ptr.clone();

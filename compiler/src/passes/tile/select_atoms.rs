@@ -6,6 +6,7 @@
 use super::block_size::{WARP, warps_of_product};
 use super::classes::Classes;
 use super::types::{fast_axis, pinned_warps};
+use crate::passes::user_error::user_error;
 use crate::passes::walk::{all_inside, definition, kernels, name_of, operand_value, set_attribute};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
@@ -14,6 +15,7 @@ use cutec_dialects::target::Target;
 use cutec_dialects::tile::TileType;
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
+use cutec_frontend::diagnostics::codes;
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 
@@ -74,9 +76,11 @@ fn product<'c>(dot: IrOp<'c>, target: &Target) -> Result<Product<'c>, String> {
     let (extents, depth) = ([c.shape[0], c.shape[1]], a.shape[1]);
     if extents[0] % m != 0 || extents[1] % n != 0 || depth % k != 0 {
         let [rows, columns] = extents;
-        return Err(format!(
-            "expects extents that are multiples of {m} × {n} × {k}, which the instruction multiplies, but got {rows} × {columns} × {depth}"
-        ));
+        let message = format!(
+            "a product expects extents that are multiples of {m} × {n} × {k}, which the instruction multiplies, but got {rows} × {columns} × {depth}"
+        );
+        let help = "make the tiles larger: what lies outside of the tensor is 0, and not written";
+        return Err(user_error(codes::TILE_SHAPE, message, help));
     }
     Ok(Product {
         dot,
@@ -121,12 +125,13 @@ fn select<'c>(
                 let [rows, columns] = products[at].extents;
                 let [m, n] = products[at].atom;
                 let message = format!(
-                    "{threads} threads cannot share its tile of {rows} × {columns}: expected {} times a divisor of {} rows and one of {} columns of pieces of {m} × {n}",
+                    "{threads} threads cannot share this product of {rows} × {columns}: expected {} times a divisor of {} rows and one of {} columns of pieces of {m} × {n}",
                     products[at].threads,
                     rows / m,
                     columns / n,
                 );
-                return Err((products[at].dot, message));
+                let help = "write `warps(rows, columns)` in `launch` such that they divide the pieces, or leave it out";
+                return Err((products[at].dot, user_error(codes::WARPS, message, help)));
             }
             Some(_) => threads /= 2,
         }
@@ -264,14 +269,20 @@ fn atom_of(a: &TileType, b: &TileType, c: &TileType) -> Result<String, String> {
         Elem::F32 if b.elem == Elem::F32 && c.elem == Elem::F32 => {
             return Ok("!cute_nvgpu.atom.universal_fma<f32>".into());
         }
-        other => return Err(format!("no instruction multiplies {other}")),
+        other => {
+            let message = format!("no instruction multiplies {other}");
+            let help = "convert the operands: `f16(x)`, `bf16(x)`";
+            return Err(user_error(codes::TILE_SHAPE, message, help));
+        }
     };
     let length = longest(lengths).ok_or_else(|| {
         let shortest = lengths.last().copied().unwrap_or(1);
-        format!(
-            "expects an extent along k that is a multiple of {shortest} for {}, but got {k}",
+        let message = format!(
+            "a product of {} expects an extent along k that is a multiple of {shortest}, but got {k}",
             a.elem
-        )
+        );
+        let help = "make the tiles longer along k: what lies outside of the tensor is 0";
+        user_error(codes::TILE_SHAPE, message, help)
     })?;
     let (a, b, c) = (a.elem, b.elem, c.elem);
     Ok(format!(

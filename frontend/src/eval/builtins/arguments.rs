@@ -1,8 +1,8 @@
 //! Which form of a built-in a call means, by the number and the names of its arguments.
 
 use super::builtin::{Builtin, Parameter, Presence};
-use super::elsewhere::argument_here;
 use crate::diagnostics::{Diagnostic, codes};
+use crate::elsewhere::names::argument_here;
 use crate::eval::call::{ArgValue, Call};
 use crate::eval::{Evaluator, Result};
 use std::ops::RangeInclusive;

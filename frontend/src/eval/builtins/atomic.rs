@@ -103,6 +103,7 @@ fn update<'c, 'a>(
     let Some(elem) = view.as_view().map(|(_, view)| view.ptr.elem) else {
         return ev.expected("a tensor to update", &view, base.span);
     };
+    ev.check_index_count(&view, indices.len(), (base.span, span))?;
     ev.check_writable(&view, base.span)?;
     if ev.is_slice(&coord) {
         let message = format!("`{name}` updates one element, not a view");

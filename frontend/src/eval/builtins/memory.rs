@@ -9,6 +9,8 @@ use crate::eval::materialize::OpA;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
 use cutec_dialects::elem::Elem;
+use cutec_dialects::semantics::check;
+use cutec_dialects::value::Val;
 
 const SOURCE: Parameter = arg("source", Kind::View);
 const DESTINATION: Parameter = arg("destination", Kind::View);
@@ -96,7 +98,40 @@ fn gemm<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
     if let Value::Thread(parts) = &operands[0] {
         operands[0] = parts.0.clone();
     }
-    ev.op("gemm", "gemm", &operands, &OpA::default(), call.span)
+    let result = ev.op("gemm", "gemm", &operands, &OpA::default(), call.span);
+    if result.is_err() && is_gemm_with_a_and_b_exchanged(&operands) {
+        let shown = |at: usize| {
+            call.arg(at)
+                .map_or("", |arg| ev.text(arg.expr.span))
+                .to_owned()
+        };
+        let at = call.args.len() - 3;
+        let (a, b) = (shown(at), shown(at + 1));
+        if let Some(diagnostic) = ev.diagnostics.last_mut() {
+            diagnostic.help = Some(format!(
+                "A and B seem to be exchanged: write `…, {b}, {a}, …`"
+            ));
+        }
+    }
+    result
+}
+
+/// Whether operands of a product that do not fit would fit with A and B in each other's place.
+fn is_gemm_with_a_and_b_exchanged(operands: &[Value<'_, '_>]) -> bool {
+    let val = |value: &Value<'_, '_>| match value {
+        Value::Cute(cute) => Some(cute.val.clone()),
+        other => other.as_static(),
+    };
+    let vals: Option<Vec<_>> = operands.iter().map(val).collect();
+    let Some(mut vals) = vals.filter(|vals| vals.len() == 5) else {
+        return false;
+    };
+    let fits = |vals: &[Val]| check("gemm", vals).is_ok();
+    if fits(&vals) {
+        return false;
+    }
+    vals.swap(2, 3);
+    fits(&vals)
 }
 
 /// `fill(view, number)`, `store(view, values, cache = …)`.

@@ -16,7 +16,7 @@
 //! - `tile`: tiles of a kernel at tile level;
 //! - `text`: `printf` and inline PTX.
 //!
-//! `elsewhere` knows what other languages and libraries call all that.
+//! `crate::elsewhere` knows what other languages and libraries call all that.
 //!
 //! To add a built-in: an entry and its lowering function in the family's file, then
 //! `CUTEC_BLESS=1 cargo test -p cutec-frontend reference`, which writes the entry into the reference.
@@ -27,7 +27,6 @@ mod atomic;
 mod atoms;
 pub mod builtin;
 pub mod elementary;
-pub(super) mod elsewhere;
 mod hints;
 mod layout;
 mod math;
@@ -56,6 +55,7 @@ use super::values::{Value, elem_name};
 use super::{Evaluator, Result, Stop};
 use crate::ast::{Arg, Expr};
 use crate::diagnostics::{Diagnostic, codes};
+use crate::elsewhere::names as elsewhere;
 use crate::parser::words::closest;
 use crate::source::Span;
 use cutec_dialects::elem::Elem;
@@ -69,6 +69,16 @@ pub(super) fn lookup<'c, 'a>(name: &str) -> Option<Value<'c, 'a>> {
             _ => Some(Value::Builtin(first.name)),
         },
     }
+}
+
+/// What to write for an MMA atom of another name.
+pub(super) fn mma_atoms(target: &str) -> String {
+    let names = table::all().filter(|entry| entry.name.starts_with("sm80_"));
+    let names: Vec<String> = names.map(|entry| format!("`{}`", entry.name)).collect();
+    format!(
+        "the MMA atoms of {target} are {}, as `sm80_16x8x16<f16, f32>`",
+        names.join(", ")
+    )
 }
 
 /// Whether a built-in is the coordinate of a tile: `tile.m`.
@@ -213,12 +223,15 @@ pub(super) fn method<'c, 'a>(
         "no such method",
     )
     .with_label(receiver_span, format!("this is {found}"));
-    let help = match closest(&call.name, known.iter().copied()) {
-        Some(name) => Some(format!("did you mean `{name}`?")),
-        None => elsewhere::here(&call.name)
-            .map(String::from)
-            .or_else(|| (!known.is_empty()).then(|| format!("it has {}", known.join(", ")))),
-    };
+    let help = elsewhere::method_here(&call.name)
+        .map(String::from)
+        .or_else(|| function_instead(&call.name))
+        .or_else(|| {
+            let name = closest(&call.name, known.iter().copied())?;
+            Some(format!("did you mean `{name}`?"))
+        })
+        .or_else(|| elsewhere::here(&call.name).map(String::from))
+        .or_else(|| (!known.is_empty()).then(|| format!("it has {}", known.join(", "))));
     Err(ev.report(match help {
         Some(help) => diagnostic.with_help(help),
         None => diagnostic,
@@ -233,7 +246,19 @@ pub(super) fn instead_of_field(value: &Value<'_, '_>, name: &str) -> Option<Stri
     if Receiver::of(value).is_some_and(|of| table::method(of, name).is_some()) {
         return Some(format!("a method is called: `.{name}(…)`"));
     }
-    elsewhere::here(name).map(String::from)
+    let instead = elsewhere::method_here(name).map(String::from);
+    instead
+        .or_else(|| function_instead(name))
+        .or_else(|| elsewhere::here(name).map(String::from))
+}
+
+/// The function of the name of a method that there is not.
+fn function_instead(name: &str) -> Option<String> {
+    let form = table::functions(name).into_iter().next()?;
+    Some(format!(
+        "functions are called by their name: `{}`",
+        form.signature()
+    ))
 }
 
 /// A generic argument that is an element type.

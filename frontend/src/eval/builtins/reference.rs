@@ -123,6 +123,23 @@ mod tests {
         );
     }
 
+    /// The grammar of editors colours registers and atoms.
+    #[test]
+    fn the_grammar_of_editors_has_registers_and_atoms() {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../editors/textmate/cute.tmLanguage.json"
+        );
+        let grammar = std::fs::read_to_string(path).expect("the grammar");
+        let families = table::FAMILIES.iter();
+        let families = families.filter(|family| ["registers", "atoms"].contains(&family.name));
+        for entry in families.flat_map(|family| family.builtins) {
+            // MMA atoms are one pattern, a swizzle and a tile's coordinate stand among other names.
+            let by_pattern = entry.name.starts_with("sm80_") || ["S", "tile"].contains(&entry.name);
+            assert!(by_pattern || grammar.contains(entry.name), "{}", entry.name);
+        }
+    }
+
     #[test]
     fn a_document_that_asks_for_nothing_known_is_refused() {
         assert!(with_tables("<!-- builtins: nonsense -->\n<!-- end of builtins -->").is_err());

@@ -120,8 +120,20 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if found == rank {
             return Ok(());
         }
-        let message = format!("{found} {what} for a tensor of {rank} modes");
+        let modes = if rank == 1 { "mode" } else { "modes" };
+        let are = if found == 1 { "is" } else { "are" };
+        let message =
+            format!("a tensor of {rank} {modes} takes {rank} {what}, but {found} {are} given");
         let label = format!("expected {rank}");
-        self.error(codes::SHAPE_MISMATCH, span, message, label)
+        let help = match rank {
+            1 => "`x.tile(64, i)`: an extent and a coordinate".to_owned(),
+            rank => {
+                let extents = vec!["64"; rank.min(6)].join(", ");
+                let coordinates = ["i", "j", "k", "l", "m", "n"][..rank.min(6)].join(", ");
+                format!("`x.tile(({extents}), ({coordinates}))`: one for each mode")
+            }
+        };
+        let diagnostic = Diagnostic::error(codes::WRONG_RANK, span, message, label);
+        Err(self.report(diagnostic.with_help(help)))
     }
 }

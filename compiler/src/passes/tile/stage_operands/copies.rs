@@ -1,12 +1,14 @@
 //! Which tiled copies bring an operand to shared memory, and read it.
 use super::Failed;
 use crate::passes::tile::coordinate::Coordinate;
+use crate::passes::user_error::user_error;
 use cutec_dialects::atoms::{Cache, CopyAtom, CopyOp};
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::semantics::{Attrs, SemError, check, evaluate};
 use cutec_dialects::tile::{TileLayout, TileType};
 use cutec_dialects::types::{Vars, copy_layouts, parse_type};
 use cutec_dialects::value::{TiledCopyVal, TiledMmaVal, Val};
+use cutec_frontend::diagnostics::codes;
 use cutec_layout::{Int, tv};
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::sync::Arc;
@@ -49,23 +51,32 @@ pub(super) fn loaders<'c>(
                     Cache::Global => "global",
                 };
                 let failed = || {
-                    (
-                        load,
-                        format!("vectors of {bits} bits do not divide the tile {tile}"),
-                    )
+                    let message = format!(
+                        "vectors of {bits} bits do not divide a tile of {} × {}",
+                        tile.shape[0], tile.shape[1]
+                    );
+                    let help = "write fewer bits, or another extent of the tile";
+                    (load, user_error(codes::PINNED, message, help))
                 };
                 by(bits, cache).map(Loaders::Pinned).ok_or_else(failed)
             }
             (None, CopyOp::Universal { .. }) => Ok(Loaders::Any(Vec::new())),
-            _ => Err((load, format!("{text} does not copy to shared memory"))),
+            _ => {
+                let message = "the pinned `copy` does not copy to shared memory";
+                Err((load, user_error(codes::PINNED, message, COPIES)))
+            }
         },
         Ok(Val::TiledCopy(copy)) if asynchronous(&copy.atom).is_some() => Ok(Loaders::Pinned(text)),
-        _ => Err((
-            load,
-            format!("expects an asynchronous copy, or a universal one, as `copy`, but got {text}"),
-        )),
+        _ => {
+            let message = "the pinned `copy` is no asynchronous copy, and no universal one";
+            Err((load, user_error(codes::PINNED, message, COPIES)))
+        }
     }
 }
+
+/// What can be pinned.
+const COPIES: &str =
+    "write `copy = cp_async<f16, bits = 128>`, a tiled copy of it, or `universal<f16, bits = 128>`";
 
 /// The tiled copy by which threads side by side along memory bring a tile, `bytes` at once.
 fn loader(tile: &TileType, bytes: i64, cache: &str, fast: usize, threads: i64) -> Option<String> {

@@ -12,6 +12,7 @@ mod copies;
 use super::coordinate::Coordinate;
 use super::partition::is_within_warps;
 use super::types::{self, Failed, fast_axis, mma_of, operand, tile_of};
+use crate::passes::user_error::user_error;
 use crate::passes::walk::{
     all_inside, attributes, definition, erase, first_of_block, function_block_size, kernels,
     name_of, next_operation, operand_value, parent, replace, same_block, set_attribute,
@@ -20,8 +21,10 @@ use crate::passes::walk::{
 use crate::passes::{Reported, report};
 use copies::{Loaders, reaches, read_atom};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
+use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::Target;
 use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
+use cutec_frontend::diagnostics::codes;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 
@@ -87,9 +90,10 @@ impl<'c> Staging<'c> {
                 None => Ok(()),
                 Some(name) => {
                     let message = format!(
-                        "pins `{name}`, but no product takes this tile as it is loaded; only operands go through shared memory"
+                        "`{name}` is pinned, but no product takes this tile as it is loaded"
                     );
-                    Err((load, message))
+                    let help = "only operands of products go through shared memory: leave it out";
+                    Err((load, user_error(codes::PINNED, message, help)))
                 }
             };
         };
@@ -204,10 +208,14 @@ impl<'c> Staging<'c> {
         let asynchronous = match loaders {
             Loaders::Pinned(_) if filled => {
                 let message = "an asynchronous copy fills with zeros, not with what `fill` says";
-                return Err((load, message.into()));
+                let help = "leave out `copy`, or pin `universal<…>`, which goes through registers";
+                return Err((load, user_error(codes::PINNED, message, help)));
             }
             Loaders::Pinned(copy) => {
-                legal(&copy).map_err(|error| (load, error.to_string()))?;
+                let help = "promise what is missing in `where`, or leave out `copy`";
+                let refused =
+                    |error: SemError| (load, user_error(codes::PINNED, error.to_string(), help));
+                legal(&copy).map_err(refused)?;
                 Some(copy)
             }
             Loaders::Any(loaders) => {

@@ -1,7 +1,8 @@
-//! Names that other languages and libraries have for what cutec has too: CUDA, CuTe, Triton, NumPy, PyTorch.
+//! Names that other languages and libraries have for what cutec has too, or does without: CUDA, CuTe, Triton, NumPy,
+//! PyTorch.
 
 /// How to write here what has this name elsewhere.
-pub(in crate::eval) fn here(name: &str) -> Option<&'static str> {
+pub fn here(name: &str) -> Option<&'static str> {
     Some(match name {
         "sum" => "`reduce(add, x, axis = 1)` adds up a tile along an axis",
         "mean" => "`reduce(add, x, axis = 1) / f32(n)` is the mean along an axis",
@@ -63,14 +64,85 @@ pub(in crate::eval) fn here(name: &str) -> Option<&'static str> {
         "make_identity_tensor" => "write `identity(shape)`",
         "make_fragment_like" => "write `fragment_like(x)`",
         "clear" => "write `fill(x, 0.0)`",
+        "scan" | "cumsum" | "cumprod" | "associative_scan" | "inclusive_scan"
+        | "exclusive_scan" => {
+            "there is no scan: within a warp add `shuffle_up(x, 1)`, `2`, `4`, …; within a tile multiply by a triangle of ones, `dot`"
+        }
+        "argmax" | "argmin" => {
+            "there is no argmax: with `m = reduce(max, x, axis = 1)` it is `reduce(min, select(x == m, iota(bm, bn, axis = 1), bn), axis = 1)`"
+        }
+        "sort" | "topk" | "argsort" => {
+            "there is no sort: `reduce(max, x, axis = 1)` gives the largest, one at a time"
+        }
+        "inf" | "INFINITY" | "infinity" | "Infinity" | "HUGE_VALF" => {
+            "write `1.0 / 0.0`, which is infinite"
+        }
+        "nan" | "NAN" | "NaN" => "write `0.0 / 0.0`, which is NaN",
+        "isnan" | "is_nan" => "write `x != x`, which holds of NaN alone",
+        "isinf" | "is_inf" | "isfinite" => {
+            "write `abs(x) == 1.0 / 0.0`, which holds of what is infinite"
+        }
+        "FLT_MAX" | "numeric_limits" => "write the number: `3.4028235e38`",
+        "threadIdx" => "write `thread_idx.x`",
+        "blockIdx" => "write `block_idx.x`",
+        "blockDim" => "write `block_dim.x`, which is known while compiling",
+        "gridDim" => "write `grid_dim.x`",
+        "warpSize" => "a warp has 32 threads",
+        "laneid" | "lane_id" | "lane_idx" => "write `thread_idx.x % 32`",
+        "warp_idx" | "warp_id" => "write `thread_idx.x / 32`",
+        "tl" | "cute" | "cutlass" | "torch" | "np" | "math" | "std" => {
+            "there are no modules: what is built in is called by its name alone, as `exp(x)`; tiles are loaded by `x.tile(shape, coordinate)`"
+        }
+        "print" | "println" | "cout" => "write `printf(\"i = %d\\n\", i);`",
+        "assert" => {
+            "in a kernel there is `static_assert(c, \"text\")`, of what is known while compiling; a test has `assert`"
+        }
+        "sizeof" => "write `bits(f32) / 8`",
+        "where" => "write `select(condition, a, b)`",
+        "__ldg" | "ldg" => "write `x[i]`, or `load(view, cache = …)`",
+        "make_tile" => "a tile is written `(8, 4)`",
+        "size_t" => "write `i64`",
+        "bool_" => "write `bool`",
+        "atomicAdd" => "write `atomic_add(x[i], v)`",
+        "atomicMax" => "write `atomic_max(x[i], v)`",
+        "atomicMin" => "write `atomic_min(x[i], v)`",
+        "atomicCAS" => "write `atomic_cas(x[i], expected, v)`",
+        "atomicExch" => "write `atomic_exchange(x[i], v)`",
+        _ => return None,
+    })
+}
+
+/// How to write here what is a field or a method of a value elsewhere.
+pub fn method_here(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "shape" | "ndim" => {
+            "write `shape(x)`; an extent has the name that the kernel's signature gives it, `x: tensor<f32, (m, n)>`, or is `size<0>(x)`"
+        }
+        "size" | "numel" | "__len__" => "write `size(x)`, or `size<0>(x)` of one mode",
+        "strides" | "stride" => "write `stride(x)`",
+        "dtype" | "element_type" | "value_type" => {
+            "a `fn` is generic in element types: `fn f<t: dtype>(x)`, called `f<f16>(x)`"
+        }
+        "data" | "data_ptr" | "iterator" => {
+            "there are no pointers: `view(x, layout)` has another layout"
+        }
+        "load" => "tiles are loaded by `x.tile(shape, coordinate)`, elements by `x[i]`",
+        "store" => "what is stored stands on the left: `y.tile(shape, coordinate) = x`, `y[i] = x`",
+        "T" | "permute" | "trans" => "`transpose(x)` exchanges the axes of a tile",
         _ => return None,
     })
 }
 
 /// How to write here a call that has this argument elsewhere.
-pub(in crate::eval) fn argument_here(call: &str, argument: &str) -> Option<&'static str> {
+pub fn argument_here(call: &str, argument: &str) -> Option<&'static str> {
     Some(match (call, argument) {
         ("max", "axis") => "`reduce(max, x, axis = …)` combines along an axis",
+        ("tile", "mask") => {
+            "no mask is needed: outside of the tensor a tile is 0, or `fill = …`, and nothing is written there"
+        }
+        ("tile", "other") => "write `fill = …`",
+        ("dot", "acc") => "write `acc += dot(a, b)`",
+        ("zeros" | "full" | "iota", "dtype" | "shape") => "write `zeros<f32>(bm, bn)`",
         ("min", "axis") => "`reduce(min, x, axis = …)` combines along an axis",
         _ => return None,
     })

@@ -1,0 +1,318 @@
+//! Constructs of other languages, by the tokens around the place where parsing stopped.
+
+use crate::diagnostics::{Code, Problem, codes};
+use crate::lexer::Token;
+
+/// A construct of another language.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}")]
+pub struct Foreign {
+    /// What is not there, in a sentence.
+    pub what: String,
+    /// What to write instead.
+    pub instead: String,
+    /// How many tokens before the one at which parsing stopped belong to it.
+    pub before: usize,
+}
+
+impl Problem for Foreign {
+    fn code(&self) -> Code {
+        codes::FOREIGN_SYNTAX
+    }
+
+    fn label(&self) -> String {
+        "of another language".to_owned()
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(self.instead.clone())
+    }
+}
+
+fn foreign(before: usize, what: impl Into<String>, instead: impl Into<String>) -> Option<Foreign> {
+    Some(Foreign {
+        what: what.into(),
+        instead: instead.into(),
+        before,
+    })
+}
+
+/// A decorator of Python: `@cute.kernel`, `@triton.jit`.
+pub fn decorator() -> Foreign {
+    Foreign {
+        what: "there are no decorators".to_owned(),
+        instead: "a kernel is written `kernel f(x: tensor<f32, n>, y: mut tensor<f32, n>) launch grid(ceil_div(n, 256)), block(256) { … }`"
+            .to_owned(),
+        before: 0,
+    }
+}
+
+/// A loop of C: `for (int i = 0; …)`.
+pub fn c_style_for() -> Foreign {
+    Foreign {
+        what: "a loop of three clauses".to_owned(),
+        instead: "write `for i in 0..n { … }`, or `for i in 0..n step 2 { … }`".to_owned(),
+        before: 0,
+    }
+}
+
+/// An array of Rust: `[0.0; 4]`.
+pub fn repeated_array() -> Foreign {
+    Foreign {
+        what: "an array of one repeated value".to_owned(),
+        instead: "registers of a thread are `fragment<f32>(4)`, then `fill(x, 0.0)`; a tile is `full<f32>(0.0, 4)`"
+            .to_owned(),
+        before: 0,
+    }
+}
+
+/// The words of a preprocessor that follow `#`.
+pub fn directive(word: &str) -> Option<Foreign> {
+    match word {
+        "include" => foreign(
+            0,
+            "there is no preprocessor",
+            "other files come in by `import \"file.cute\";`",
+        ),
+        "pragma" => foreign(
+            0,
+            "there is no preprocessor",
+            "a loop is unrolled by `static for i in 0..4 { … }`",
+        ),
+        "define" => foreign(
+            0,
+            "there is no preprocessor",
+            "a constant is `const N = 4;`, a macro a `fn`",
+        ),
+        "if" | "ifdef" | "ifndef" | "else" | "elif" | "endif" | "undef" => foreign(
+            0,
+            "there is no preprocessor",
+            "what is known while compiling decides in `static if … { … }`",
+        ),
+        _ => None,
+    }
+}
+
+/// The construct in which `tokens[at]` is the first that no grammar takes, if it is one of another language.
+/// `expects` tells whether a terminal could have stood there.
+pub fn at(tokens: &[Token<'_>], at: usize, expects: impl Fn(&str) -> bool) -> Option<Foreign> {
+    use Token::*;
+    let found = *tokens.get(at)?;
+    let next = tokens.get(at + 1).copied();
+    let back = |count: usize| at.checked_sub(count).and_then(|at| tokens.get(at)).copied();
+    let (previous, before_it) = (back(1), back(2));
+    match (previous?, found) {
+        (Star, Star) => foreign(
+            1,
+            "there is no operator `**`",
+            "write `x * x`; for positive x `exp2(y * log2(x))` is x to the power of y",
+        ),
+        (Plus, Plus) => foreign(1, "there is no operator `++`", "write `i += 1;`"),
+        (Minus, Minus) => foreign(1, "there is no operator `--`", "write `i -= 1;`"),
+        (Minus, Semi) if before_it == Some(Minus) => {
+            foreign(2, "there is no operator `--`", "write `i -= 1;`")
+        }
+        (_, Plus) if next == Some(Plus) => {
+            foreign(0, "there is no operator `++`", "write `i += 1;`")
+        }
+        (Shr, Greater) => foreign(
+            1,
+            "there is no operator `>>>`",
+            "`>>` shifts and keeps the sign",
+        ),
+        (Shl | Less, Less | Shl) => foreign(
+            1,
+            "kernels are launched like functions are called",
+            "write `f(x, y);`: how many blocks and threads stands in the kernel's `launch grid(…), block(…)`",
+        ),
+        (Colon, Colon) => path(before_it, next),
+        (Colon, Assign) => foreign(
+            1,
+            "there is no operator `:=`",
+            "write `let x = …;`, or `var x = …;`",
+        ),
+        (DotDot, Assign) => foreign(1, "a range leaves out its end", "write `0..n + 1`"),
+        (DotDot, Dot | DotDot | RBracket) | (LBracket, DotDot) => foreign(
+            0,
+            "there is no ellipsis",
+            "every mode is written: `x[_, _]`",
+        ),
+        (LBracket | Comma, Colon) => foreign(
+            0,
+            "a whole mode is `_`",
+            "write `x[_, i]`; a part of a mode is `local_tile(x, tile, coordinate)`, or `x.tile(shape, coordinate)`",
+        ),
+        (At, Ident(_)) => foreign(
+            1,
+            "there is no operator `@` of matrices",
+            "`dot(a, b)` is a · bᵀ of tiles",
+        ),
+        (Dot, Semi | Comma | RParen | RBracket) if matches!(before_it, Some(Int(_))) => foreign(
+            1,
+            "a floating number has digits on both sides of its point",
+            "write `1.0`",
+        ),
+        (_, Dot) if matches!(next, Some(Int(_))) => foreign(
+            0,
+            "a floating number has digits on both sides of its point",
+            "write `0.5`",
+        ),
+        (_, Arrow) if expects(";") => foreign(0, "there are no pointers", "a part is named by `.`"),
+        (_, Arrow) if expects("launch") => foreign(
+            0,
+            "a kernel returns nothing",
+            "it writes to tensors: `y: mut tensor<f32, n>`",
+        ),
+        (Ident(name), Bang) => macro_call(name),
+        (Ident(name), Str(_)) if matches!(name, "f" | "r" | "b" | "u") => foreign(
+            1,
+            "a string has no prefix",
+            "numbers are printed by `printf(\"x[%d] = %f\\n\", i, x)`",
+        ),
+        (Str(""), Str(_)) => foreign(
+            1,
+            "there are no strings of three quotes",
+            "comments are `// …`, documentation `/// …`",
+        ),
+        (_, Pipe) if expects("(") && !expects("*") => foreign(
+            0,
+            "there are no functions without a name",
+            "write `fn f(a) { a + 1 }` at the top of the file",
+        ),
+        (Colon | Comma | LParen | Mut, Star | Amp | AndAnd) if expects("mut") => pointer(),
+        (Ident(_), Star | Amp) if expects(",") && expects(")") && !expects("+") => pointer(),
+        (Ident(_), Ident(_)) if expects(":") && expects(",") && !expects("=") && !expects("+") => {
+            foreign(
+                1,
+                "the name of a parameter stands before its type",
+                "write `x: tensor<f32, (m, n)>`, `n: i32`",
+            )
+        }
+        (Import, Ident(_)) => foreign(
+            0,
+            "files are imported, not modules",
+            "write `import \"file.cute\";`; what is built in needs no import",
+        ),
+        (Ident(name), LBrace) if name == "do" => foreign(
+            1,
+            "there is no `do`",
+            "write `loop { …; if !condition { break; } }`",
+        ),
+        (Ident(_) | Greater | GenericClose, LBrace) if next == Some(RBrace) && expects(";") => {
+            foreign(
+                0,
+                "a number known while compiling is written as such",
+                "write `4`, where C++ has `Int<4>{}` or `_4{}`",
+            )
+        }
+        (_, If) if expects(";") && !expects("{") => foreign(
+            0,
+            "`if` stands before what it chooses",
+            "write `if c { a } else { b }`; `select(c, a, b)` chooses element by element",
+        ),
+        (Dot, Where) => foreign(
+            0,
+            "`where` is no function here",
+            "`select(condition, a, b)` chooses element by element",
+        ),
+        (RParen, _) if ends_cast(tokens, at).is_some() && expects(";") => {
+            let ty = ends_cast(tokens, at)?;
+            foreign(3, "a conversion is a call", format!("write `{ty}(x)`"))
+        }
+        (_, Assign) if expects("{") && python_block(tokens, at) => foreign(
+            0,
+            "a body stands in braces",
+            "write `if c { … }`, `for i in 0..n { … }`",
+        ),
+        (RParen, Ident(_) | Return | Break | Continue)
+            if expects("{") && heads_block(tokens, at) =>
+        {
+            foreign(0, "a body stands in braces", "write `if c { … }`")
+        }
+        _ => None,
+    }
+}
+
+fn pointer() -> Option<Foreign> {
+    foreign(
+        0,
+        "there are no pointers and references",
+        "a kernel takes tensors: `x: tensor<f32, (m, n)>`, `y: mut tensor<f32, n>`",
+    )
+}
+
+/// `a::b`, of which the first `:` was taken for that of a layout.
+fn path(module: Option<Token<'_>>, name: Option<Token<'_>>) -> Option<Foreign> {
+    let name = match name {
+        Some(Token::Ident(name) | Token::Reduction(name)) => name,
+        _ => "f",
+    };
+    let before = if module.is_some() { 2 } else { 1 };
+    let instead = match super::names::here(name) {
+        Some(here) => here.to_owned(),
+        None => format!("write `{name}` alone: there are no modules"),
+    };
+    foreign(before, "there are no paths with `::`", instead)
+}
+
+/// `name!(…)`
+fn macro_call(name: &str) -> Option<Foreign> {
+    let instead = match name {
+        "print" | "println" | "eprintln" | "dbg" => "write `printf(\"i = %d\\n\", i);`".to_owned(),
+        "assert" | "assert_eq" | "debug_assert" => {
+            "write `static_assert(c, \"text\");` of what is known while compiling".to_owned()
+        }
+        name => format!("a function is called `{name}(…)`"),
+    };
+    foreign(1, "there are no macros", instead)
+}
+
+/// The type of `(type)` that ends before `at`, by its name here.
+fn ends_cast(tokens: &[Token<'_>], at: usize) -> Option<&'static str> {
+    let [.., Token::LParen, Token::Ident(name), Token::RParen] = tokens.get(..at)? else {
+        return None;
+    };
+    Some(match *name {
+        "float" | "f32" => "f32",
+        "double" | "f64" => "f64",
+        "half" | "__half" | "half_t" | "f16" => "f16",
+        "bf16" | "__nv_bfloat16" | "bfloat16_t" => "bf16",
+        "int" | "int32_t" | "i32" => "i32",
+        "long" | "int64_t" | "size_t" | "i64" => "i64",
+        "short" | "int16_t" | "i16" => "i16",
+        "char" | "int8_t" | "i8" => "i8",
+        "uint8_t" | "u8" => "u8",
+        _ => return None,
+    })
+}
+
+/// Whether the tokens before `at` are `if …`, `while …` or `for …` of a block that has not begun.
+fn head(tokens: &[Token<'_>], at: usize) -> Option<usize> {
+    let begins = |token: &Token<'_>| {
+        matches!(
+            token,
+            Token::If
+                | Token::IfStatement
+                | Token::While
+                | Token::For
+                | Token::Semi
+                | Token::LBrace
+                | Token::RBrace
+                | Token::BlockStatement
+        )
+    };
+    let start = tokens.get(..at)?.iter().rposition(begins)?;
+    let opens = matches!(
+        tokens[start],
+        Token::If | Token::IfStatement | Token::While | Token::For
+    );
+    opens.then_some(start)
+}
+
+fn heads_block(tokens: &[Token<'_>], at: usize) -> bool {
+    head(tokens, at).is_some_and(|start| tokens.get(start + 1) == Some(&Token::LParen))
+}
+
+fn python_block(tokens: &[Token<'_>], at: usize) -> bool {
+    head(tokens, at).is_some_and(|start| tokens[start..at].contains(&Token::Colon))
+}

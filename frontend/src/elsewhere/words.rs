@@ -1,0 +1,43 @@
+//! Words of other languages that stand where a statement, an item or an operator was expected.
+
+/// How to write here what begins with this word elsewhere.
+pub fn here(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "def" | "func" | "function" | "fun" | "proc" => "functions begin with `fn`",
+        "__global__" | "__kernel" | "global" => "kernels begin with `kernel`",
+        "__device__" | "inline" => "functions begin with `fn`; all are inlined",
+        "void" => "kernels begin with `kernel`, functions with `fn`",
+        "template" | "typename" => {
+            "functions take arguments of any type; compile-time parameters stand in `fn f<n, t: dtype>(x)`"
+        }
+        "__shared__" => "shared memory is `let s = smem<f32>(32);`",
+        "__restrict__" | "volatile" | "register" => "leave it out",
+        "include" | "use" | "using" | "from" => "other files come in by `import \"file.cute\";`",
+        "constexpr" => "compile-time constants are `const X = …;` at the top, or just `let`",
+        "auto" | "val" => "variables are `let x = …;`, or `var x = …;` to assign to them later",
+        "int" | "float" | "double" | "half" | "unsigned" | "long" | "bool" | "size_t" => {
+            "variables are `let x = …;`, or `var x: f32 = …;`; element types are i32, i64, f16, bf16, f32, f64, …"
+        }
+        "elif" | "elsif" | "elseif" => "write `else if`",
+        "unless" => "write `if !…`",
+        "and" => "write `&&`",
+        "or" => "write `||`",
+        "not" => "write `!`",
+        "is" => "write `==`",
+        "as" => "conversions are calls: `f16(x)`",
+        "None" | "null" | "nullptr" | "nil" | "NULL" => "a whole mode is `_`",
+        "True" => "write `true`",
+        "False" => "write `false`",
+        "match" | "switch" | "case" => "there is no `match`; use `if … else if …`",
+        "struct" | "class" | "enum" | "type" | "trait" | "impl" | "typedef" => {
+            "there are no user-defined types; use tuples"
+        }
+        "pub" | "public" | "extern" => "all items are public; leave it out",
+        "lambda" => "write a `fn`",
+        "until" => "write `while !…`",
+        "do" => "write `loop { …; if !condition { break; } }`",
+        "pass" => "an empty body is `{ }`",
+        "by" => "a range with steps is `0..n step 2`",
+        _ => return None,
+    })
+}
