@@ -74,5 +74,6 @@ fn operations_of_both_agree() {
     let context = cutec_dialects::context();
     let module = emit_module(&context, &map, &program, &options, &mut diagnostics);
     let shown = render_all(&diagnostics, &map, RenderOptions::PLAIN);
-    assert!(module.is_some() && diagnostics.is_empty(), "{shown}");
+    let wrong = diagnostics.iter().any(|diagnostic| diagnostic.is_error());
+    assert!(module.is_some() && !wrong, "{shown}");
 }
