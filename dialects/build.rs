@@ -53,7 +53,7 @@ const OPERATIONS: [(&[&str], &str); 2] = [
 ];
 
 /// The same of the `tile` dialect.
-const TILE: [(&[&str], &str); 6] = [
+const TILE: [(&[&str], &str); 8] = [
     (
         &["-gen-dialect-decls", "-dialect=tile"],
         "TileDialect.h.inc",
@@ -69,6 +69,14 @@ const TILE: [(&[&str], &str); 6] = [
     (
         &["-gen-attrdef-defs", "-attrdefs-dialect=tile"],
         "TileAttrs.cpp.inc",
+    ),
+    (
+        &["-gen-typedef-decls", "-typedefs-dialect=tile"],
+        "TileTypes.h.inc",
+    ),
+    (
+        &["-gen-typedef-defs", "-typedefs-dialect=tile"],
+        "TileTypes.cpp.inc",
     ),
     (&["-gen-op-decls"], "TileOps.h.inc"),
     (&["-gen-op-defs"], "TileOps.cpp.inc"),

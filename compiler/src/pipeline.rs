@@ -141,6 +141,9 @@ pub fn cute_to_llvm<'c>(
     timings: &mut Timings,
 ) -> Result<(), Reported> {
     let (root, target) = (passes::root(module), &options.target);
+    timings.measure("expand-loop-steps", || {
+        passes::expand_loop_steps::expand_loop_steps(context, root, target)
+    })?;
     timings.measure("convert-cute-to-gpu", || {
         passes::convert_cute_to_gpu::convert_cute_to_gpu(context, root, target)
     })?;

@@ -135,6 +135,9 @@ void cutec_merge_equal(MlirOperation op) {
   eliminateCommonSubExpressions(rewriter, dominance, unwrap(op));
 }
 
+// Whether neither an operation nor those inside of it read or write memory, by MLIR's interfaces.
+bool cutec_has_no_effect(MlirOperation op) { return isMemoryEffectFree(unwrap(op)); }
+
 void cutec_emit_warning(MlirLocation location, MlirStringRef text) { emitWarning(unwrap(location)) << unwrap(text); }
 
 // Makes a Rust pass known to the pass pipeline parser (and so to cute-opt).

@@ -14,6 +14,9 @@ using namespace cutec;
 #define GET_ATTRDEF_CLASSES
 #include "TileAttrs.cpp.inc"
 #undef GET_ATTRDEF_CLASSES
+#define GET_TYPEDEF_CLASSES
+#include "TileTypes.cpp.inc"
+#undef GET_TYPEDEF_CLASSES
 #define GET_OP_CLASSES
 #include "TileOps.cpp.inc"
 
@@ -29,6 +32,10 @@ void TileDialect::initialize() {
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "TileAttrs.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "TileTypes.cpp.inc"
       >();
   addOperations<
 #define GET_OP_LIST

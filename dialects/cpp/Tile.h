@@ -8,6 +8,9 @@
 #define GET_ATTRDEF_CLASSES
 #include "TileAttrs.h.inc"
 #undef GET_ATTRDEF_CLASSES
+#define GET_TYPEDEF_CLASSES
+#include "TileTypes.h.inc"
+#undef GET_TYPEDEF_CLASSES
 #define GET_OP_CLASSES
 #include "TileOps.h.inc"
 

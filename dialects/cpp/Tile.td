@@ -17,6 +17,7 @@ def Tile_Dialect : Dialect {
   let name = "tile";
   let summary = "Loads, products, maps and reductions of whole tiles by a block";
   let cppNamespace = "::cutec::tile";
+  let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
 }
 
@@ -26,6 +27,11 @@ def Tile_TvAttr : AttrDef<Tile_Dialect, "Tv"> {
   let parameters = (ins StringRefParameter<"layout">:$text);
   let assemblyFormat = "`<` $text `>`";
   let genVerifyDecl = 1;
+}
+
+def Tile_Token : TypeDef<Tile_Dialect, "Token"> {
+  let mnemonic = "token";
+  let summary = "Asynchronous work that was begun and may not be complete";
 }
 
 def Tile_Tile : Type<CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">, "a tile">;
@@ -136,12 +142,28 @@ def Tile_SliceOp : Tile_Op<"slice", [Pure]> {
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$input $offsets attr-dict `:` type($input) `->` type($result)";
 }
-def Tile_CopyOp : Tile_Op<"copy", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Tile_CopyAsyncOp : Tile_Op<"copy_async", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Begins to copy a tile of global memory, as `tile.load` takes it, into a stage of a buffer; zeros outside";
+  let description = [{
+    Neither may the buffer be read nor the view be written before a `tile.wait` for a group with the token. Which
+    mechanism completes the copy follows from `copy`; `tile-lower-tokens` puts its instructions.
+  }];
   let arguments = (ins Tile_View:$view, Variadic<AnyType>:$at, Tile_View:$buffer, I32:$stage,
     OptionalAttr<TypeAttr>:$copy, OptionalAttr<DenseI64ArrayAttr>:$by_element);
+  let results = (outs Tile_Token:$token);
   let assemblyFormat = [{ $view `[` $at `]` `,` $buffer `[` $stage `]` attr-dict `:`
     type($view) `,` type($buffer) `,` type($at) }];
+}
+def Tile_CommitOp : Tile_Op<"commit", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Makes a group of asynchronous copies, which completes as a whole";
+  let arguments = (ins Variadic<Tile_Token>:$copies);
+  let results = (outs Tile_Token:$group);
+  let assemblyFormat = "$copies attr-dict";
+}
+def Tile_WaitOp : Tile_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Blocks the thread until its part of these groups is complete";
+  let arguments = (ins Variadic<Tile_Token>:$groups);
+  let assemblyFormat = "$groups attr-dict";
 }
 def Tile_ReadOp : Tile_Op<"read", [MemoryEffects<[MemRead]>]> {
   let summary = "A part of a stage of a buffer, in registers; `offsets` in elements";

@@ -20,6 +20,7 @@ unsafe extern "C" {
     fn cutec_insert_dialects(registry: MlirDialectRegistry);
     fn cutec_add_gpu_to_llvm(manager: MlirPassManager);
     fn cutec_merge_equal(op: MlirOperation);
+    fn cutec_has_no_effect(op: MlirOperation) -> bool;
     fn cutec_emit_warning(location: MlirLocation, text: MlirStringRef);
     fn cutec_register_pass(make: extern "C" fn() -> MlirPass);
     fn cutec_opt_main(argc: c_int, argv: *mut *mut c_char) -> c_int;
@@ -48,6 +49,12 @@ pub fn add_gpu_to_llvm(manager: &melior::pass::PassManager) {
 pub fn merge_equal(op: IrOp) {
     // SAFETY: the operation is alive, and nobody else reads it meanwhile.
     unsafe { cutec_merge_equal(op.to_raw()) };
+}
+
+/// Whether neither an operation nor those inside of it read or write memory, as MLIR's interfaces say.
+pub fn has_no_effect(op: IrOp) -> bool {
+    // SAFETY: the operation is alive.
+    unsafe { cutec_has_no_effect(op.to_raw()) }
 }
 
 /// Reports a warning at a location, which MLIR's C interface has not.

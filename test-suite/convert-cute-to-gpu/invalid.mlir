@@ -65,3 +65,16 @@ gpu.module @level {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @blocks {
+  gpu.func @branching(%a: !cute.ptr<f32, gmem, align<16>>) kernel {
+    %layout = cute.static : !cute.layout<"4:1">
+    cf.br ^next
+  ^next:
+    // expected-error@+1 {{expects operations of `cute` in the first block of a kernel, with `scf` as control flow}}
+    %v = cute.make_view(%a, %layout) : (!cute.ptr<f32, gmem, align<16>>, !cute.layout<"4:1">) -> !cute.memref<f32, gmem, align<16>, "4:1">
+    gpu.return
+  }
+}

@@ -99,6 +99,23 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // The same where nothing waits for it at all.
+  // CHECK-LABEL: gpu.func @unwaited
+  // CHECK-SAME: cute.smem_bytes = 8192
+  gpu.func @unwaited(%g: !g) kernel {
+    %a = cute.memref.alloc_smem() : () -> !a
+    %b = cute.memref.alloc_smem() : () -> !a
+    %i = cute.static : !cute.int_tuple<"0">
+    %four = cute.static : !cute.layout<"4:1">
+    %part = cute.composition(%a, %four) : (!a, !cute.layout<"4:1">) -> !s
+    %atom = cute.static : !cute_nvgpu.atom.simt_async_copy<f32, cache = global, 128 b>
+    cute.copy(%atom, %g, %part) : !cute_nvgpu.atom.simt_async_copy<f32, cache = global, 128 b>, !g, !s
+    nvvm.barrier0
+    %x = arith.constant 0.0 : f32
+    cute.memref.store(%x, %b, %i) : f32, !a, !cute.int_tuple<"0">
+    gpu.return
+  }
+
   // CHECK-LABEL: gpu.func @landed
   // CHECK-SAME: cute.smem_bytes = 4096
   gpu.func @landed(%g: !g) kernel {

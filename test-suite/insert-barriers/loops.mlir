@@ -64,21 +64,23 @@ gpu.module @kernels {
   // CHECK-NEXT: wait
   // CHECK-NEXT: nvvm.barrier0
   // CHECK-NEXT: tile.read
-  // CHECK-NEXT: tile.copy
-  // CHECK-NEXT: commit
+  // CHECK-NEXT: tile.copy_async
+  // CHECK-NEXT: tile.commit
+  // CHECK-NEXT: scf.yield
   // CHECK-NEXT: }
   // CHECK: gpu.return
   gpu.func @rounds(%v: !view, %n: i32, %one: i32, %w: i32, %r: i32) {
     %s = cute.memref.alloc_smem() : () -> !s3
-    tile.copy %v[%one, %one], %s[%w] {tile.round = 0 : i32} : !view, !s3, i32, i32
-    nvvm.cp.async.commit.group
-    tile.copy %v[%one, %one], %s[%w] {tile.round = 1 : i32} : !view, !s3, i32, i32
-    nvvm.cp.async.commit.group
-    scf.for %t = %one to %n step %one : i32 {
-      nvvm.cp.async.wait.group 1
+    %c0 = tile.copy_async %v[%one, %one], %s[%w] {tile.round = 0 : i32} : !view, !s3, i32, i32
+    %g0 = tile.commit %c0
+    %c1 = tile.copy_async %v[%one, %one], %s[%w] {tile.round = 1 : i32} : !view, !s3, i32, i32
+    %g1 = tile.commit %c1
+    %end:2 = scf.for %t = %one to %n step %one iter_args(%now = %g0, %next = %g1) -> (!tile.token, !tile.token) : i32 {
+      tile.wait %now
       %a = tile.read %s[%r] [0, 0] {tile.round = 0 : i32} : !s3 -> !r
-      tile.copy %v[%one, %t], %s[%w] {tile.round = 2 : i32} : !view, !s3, i32, i32
-      nvvm.cp.async.commit.group
+      %c2 = tile.copy_async %v[%one, %t], %s[%w] {tile.round = 2 : i32} : !view, !s3, i32, i32
+      %g2 = tile.commit %c2
+      scf.yield %next, %g2 : !tile.token, !tile.token
     }
     gpu.return
   }
@@ -90,18 +92,19 @@ gpu.module @kernels {
   // CHECK-NEXT: nvvm.barrier0
   // CHECK-NEXT: tile.read
   // CHECK-NEXT: nvvm.barrier0
-  // CHECK-NEXT: tile.copy
+  // CHECK-NEXT: tile.copy_async
   gpu.func @fewer(%v: !view, %n: i32, %one: i32, %w: i32, %r: i32) {
     %s = cute.memref.alloc_smem() : () -> !s2
-    tile.copy %v[%one, %one], %s[%w] {tile.round = 0 : i32} : !view, !s2, i32, i32
-    nvvm.cp.async.commit.group
-    tile.copy %v[%one, %one], %s[%w] {tile.round = 1 : i32} : !view, !s2, i32, i32
-    nvvm.cp.async.commit.group
-    scf.for %t = %one to %n step %one : i32 {
-      nvvm.cp.async.wait.group 1
+    %c0 = tile.copy_async %v[%one, %one], %s[%w] {tile.round = 0 : i32} : !view, !s2, i32, i32
+    %g0 = tile.commit %c0
+    %c1 = tile.copy_async %v[%one, %one], %s[%w] {tile.round = 1 : i32} : !view, !s2, i32, i32
+    %g1 = tile.commit %c1
+    %end:2 = scf.for %t = %one to %n step %one iter_args(%now = %g0, %next = %g1) -> (!tile.token, !tile.token) : i32 {
+      tile.wait %now
       %a = tile.read %s[%r] [0, 0] {tile.round = 0 : i32} : !s2 -> !r
-      tile.copy %v[%one, %t], %s[%w] {tile.round = 2 : i32} : !view, !s2, i32, i32
-      nvvm.cp.async.commit.group
+      %c2 = tile.copy_async %v[%one, %t], %s[%w] {tile.round = 2 : i32} : !view, !s2, i32, i32
+      %g2 = tile.commit %c2
+      scf.yield %next, %g2 : !tile.token, !tile.token
     }
     gpu.return
   }
@@ -128,8 +131,8 @@ gpu.module @kernels {
   gpu.func @forever(%v: !view, %n: i32, %one: i32) {
     %s = cute.memref.alloc_smem() : () -> !s1
     scf.for %t = %one to %n step %one : i32 {
-      tile.copy %v[%one, %t], %s[%one] : !view, !s1, i32, i32
-      nvvm.cp.async.commit.group
+      %c = tile.copy_async %v[%one, %t], %s[%one] : !view, !s1, i32, i32
+      %g = tile.commit %c
     }
     gpu.return
   }

@@ -252,6 +252,47 @@ class Program:
         self.keep(tile, element)
         return True
 
+    def nest(self):
+        """Products in a loop that asks, or is left early, each stored as it is made."""
+        rows, columns, k = self.rng.choice([16, 32]), self.rng.choice([16, 32, 64]), self.rng.choice([16, 32])
+        rounds, t = self.rng.randint(1, 4), self.rng.choice(["f16", "bf16", "f32"])
+        a, b = self.tensor((rows * rounds, k), t), self.tensor((columns, k), t)
+        y = self.tensor((rows * rounds, columns), mutable=True)
+        body = f"{y}.tile(({rows}, {columns}), (s, 0)) = dot({a}.tile(({rows}, {k}), (s, 0)), {b}.tile(({columns}, {k}), (0, 0)));"
+        if self.rng.random() < 0.4:
+            half = f"({rows}, {k // 2})", f"({columns}, {k // 2})"
+            if k // 2 >= 16:
+                body = (f"var sums = zeros<f32>({rows}, {columns}); for u in tiles({k}, {k // 2}) {{ sums += "
+                        f"dot({a}.tile({half[0]}, (s, u)), {b}.tile({half[1]}, (0, u))); }} {y}.tile(({rows}, {columns}), (s, 0)) = sums;")
+        end, count = f"count * {rounds}", f"n{len(self.params)}"
+        for line in self.rng.choice([
+            [f"var {count} = 0;", f"while {count} < {end} {{", f"    let s = {count};", "    " + body, f"    {count} += 1;", "}"],
+            [f"var {count} = 0;", "loop {", f"    let s = {count};", f"    if s >= {end} {{ break; }}", "    " + body, f"    {count} += 1;", "}"],
+            [f"for s in 0..{rounds + 2} {{", f"    if s >= {end} {{ break; }}", "    " + body, "}"],
+            [f"for s in 0..{rounds + 2} {{", f"    if s >= {end} {{ continue; }}", "    " + body, "}"],
+        ]):
+            self.say(line)
+        self.checks.append(f"assert_close({y}[i, j], sum(l in 0..{k}) {{ {a}[i, l] * {b}[j, l] }}, rtol = 0.03, atol = 0.03);")
+        return True
+
+    def read_back(self):
+        """What was stored is read back in another way, by other threads."""
+        x = self.pick()
+        y = self.tensor(x.shape, mutable=True)
+        self.say(f"{y}.tile({x.shape}, (0, 0)) = {x.name};")
+        shape = (self.rng.choice(EXTENTS), self.rng.choice(EXTENTS))
+        (r, row), (c, column) = self.offset(), self.offset()
+        tile = self.define(shape, f"{y}.tile({shape}, at = ({row}, {column}))",
+                           windowed(f"r_{x.name}", x.shape, "i", r, "j", c, "0.0"))
+        if self.rng.random() < 0.5:
+            # And overwritten where others may still read it.
+            self.say(f"{y}.tile({shape}, (0, 0)) = 0.5 * {tile.name};")
+            rows, columns = x.shape
+            self.checks.append(
+                f"assert_close({y}[i, j], if i < {shape[0]} && j < {shape[1]} {{ 0.5 * r_{tile.name}[i % {shape[0]}, j % {shape[1]}] }} "
+                f"else {{ r_{x.name}[i % {rows}, j % {columns}] }}, rtol = 0.03, atol = 0.03);")
+        return True
+
     def branch(self):
         """What only happens where a number of the launch says so."""
         x = self.pick()
@@ -299,7 +340,7 @@ def tiles(rng, name):
     program.load()
     steps = [program.load, program.constant, program.unary, program.binary, program.reduce, program.transpose,
              program.broadcast, program.dot, program.dot, program.product, program.loop, program.branch, program.window, program.window,
-             program.sliding]
+             program.sliding, program.nest, program.read_back]
     for _ in range(rng.randint(3, 9)):
         while not rng.choice(steps)():
             pass

@@ -11,7 +11,7 @@ gpu.module @kernels {
   // CHECK-SAME: "S<3,3,3> o 0 o (64,64,2):(64,1,4096)"
   gpu.func @rows(%a: !view, %i: i32) attributes {known_block_size = array<i32: 128, 1, 1>} {
     %s = cute.memref.alloc_smem() : () -> !smem
-    tile.copy %a[%i, %i], %s[%i] {copy = !cute.tiled_copy<!cute_nvgpu.atom.simt_async_copy<bf16, cache = global, 128 b>, layout_copy_tv = <"((8,16),(8,4)):((512,1),(64,16))">, tiler_mn = <"[64:1;64:1]">>} : !view, !smem, i32, i32
+    %t = tile.copy_async %a[%i, %i], %s[%i] {copy = !cute.tiled_copy<!cute_nvgpu.atom.simt_async_copy<bf16, cache = global, 128 b>, layout_copy_tv = <"((8,16),(8,4)):((512,1),(64,16))">, tiler_mn = <"[64:1;64:1]">>} : !view, !smem, i32, i32
     %x = tile.read %s[%i] [0, 0] {copy = !cute.tiled_copy<!cute_nvgpu.atom.ldsm<val_type = bf16, num_matrices = 4, n>, layout_copy_tv = <"((4,8,2,2),((2,2,2),(1,1))):((64,1,16,0),((32,8,256),(0,0)))">, tiler_mn = <"[32:1;16:1]">>} : !smem -> tensor<64x64xbf16, #tile.tv<"((4,8,2,2),((2,2,2),(2,4))):((128,1,16,0),((64,8,512),(32,1024)))">>
     gpu.return
   }

@@ -13,26 +13,26 @@ gpu.module @kernels {
   // CHECK: %[[SA:.*]] = cute.memref.alloc_smem() : {{.*}}"(64,32,3):(32,1,2048)"
   // CHECK: %[[SB:.*]] = cute.memref.alloc_smem() : {{.*}}"(64,32,3):(32,1,2048)"
   // Two rounds are under way, and the first block is read.
-  // CHECK-COUNT-2: tile.copy {{.*}}tile.round = 0 : i32
-  // CHECK: commit.group
-  // CHECK-COUNT-2: tile.copy {{.*}}tile.round = 1 : i32
-  // CHECK: commit.group
-  // CHECK: wait.group 1
+  // CHECK-COUNT-2: tile.copy_async {{.*}}tile.round = 0 : i32
+  // CHECK: %[[FIRST:.*]] = tile.commit
+  // CHECK-COUNT-2: tile.copy_async {{.*}}tile.round = 1 : i32
+  // CHECK: %[[SECOND:.*]] = tile.commit
+  // CHECK: tile.wait %[[FIRST]]
   // CHECK: %[[B0:.*]] = tile.read %[[SB]]{{.*}} [0, 0] {{.*}}tensor<64x16xbf16
   // CHECK: %[[A0:.*]] = tile.read %[[SA]]{{.*}} [0, 0] {{.*}}tensor<64x16xbf16
-  // CHECK: scf.for {{.*}} iter_args(%[[ACC:.*]] = %{{.*}}, %[[READ:.*]] = %{{.*}}, %[[WRITE:.*]] = %{{.*}}, %[[A:.*]] = %[[A0]], %[[B:.*]] = %[[B0]])
+  // CHECK: scf.for {{.*}} iter_args(%[[ACC:.*]] = %{{.*}}, %[[READ:.*]] = %{{.*}}, %[[WRITE:.*]] = %{{.*}}, %[[A:.*]] = %[[A0]], %[[B:.*]] = %[[B0]], %[[G0:.*]] = %[[FIRST]], %[[G1:.*]] = %[[SECOND]])
   // CHECK: %[[B1:.*]] = tile.read %[[SB]][%[[READ]]] [0, 16] {{.*}}tile.round = 0
   // CHECK: %[[A1:.*]] = tile.read %[[SA]][%[[READ]]] [0, 16] {{.*}}tile.round = 0
-  // CHECK-COUNT-2: tile.copy %{{.*}}, %{{.*}}[%[[WRITE]]] {{.*}}tile.round = 2
-  // CHECK: commit.group
+  // CHECK-COUNT-2: tile.copy_async %{{.*}}, %{{.*}}[%[[WRITE]]] {{.*}}tile.round = 2
+  // CHECK: %[[THIRD:.*]] = tile.commit
   // CHECK: %[[C1:.*]] = tile.dot %[[A]], %[[B]], %[[ACC]]
   // The next round has arrived before its first block is read.
-  // CHECK: wait.group 1
+  // CHECK: tile.wait %[[G1]]
   // CHECK: tile.read {{.*}} [0, 0] {{.*}}tile.round = 1
   // CHECK: tile.read {{.*}} [0, 0] {{.*}}tile.round = 1
   // CHECK: %[[C2:.*]] = tile.dot %[[A1]], %[[B1]], %[[C1]]
-  // CHECK: scf.yield %[[C2]]
-  // CHECK: wait.group 0
+  // CHECK: scf.yield %[[C2]], {{.*}}, %[[G1]], %[[THIRD]] :
+  // CHECK: tile.wait
   gpu.func @three(%x: !view, %y: !view, %n: i32) {
     %zero = arith.constant 0.0 : f32
     %first = arith.constant 0 : i32
@@ -52,7 +52,7 @@ gpu.module @kernels {
   // CHECK: scf.for
   // CHECK: %[[THERE:.*]] = arith.cmpi slt
   // CHECK: %[[AT:.*]] = arith.select %[[THERE]]
-  // CHECK: tile.copy %{{.*}}[%[[AT]],
+  // CHECK: tile.copy_async %{{.*}}[%[[AT]],
   gpu.func @downwards(%x: !view, %y: !view, %n: i32) {
     %zero = arith.constant 0.0 : f32
     %first = arith.constant 0 : i32
@@ -76,10 +76,10 @@ gpu.module @kernels {
   // CHECK: %[[LESS:.*]] = arith.subi
   // CHECK: %[[OFFSET:.*]] = cute.assume(%[[LESS]]) : (i32) -> !cute.int_tuple<"?{div=8}">
   // CHECK-NOT: arith.select
-  // CHECK: tile.copy %{{.*}}[%{{.*}}, %[[OFFSET]]], {{.*}}{by_element = array<i64: 0, 1>, copy =
+  // CHECK: tile.copy_async %{{.*}}[%{{.*}}, %[[OFFSET]]], {{.*}}{by_element = array<i64: 0, 1>, copy =
   // CHECK: %[[ROW:.*]] = arith.subi
   // CHECK: %[[AT:.*]] = arith.select %{{.*}}, %[[ROW]],
-  // CHECK: tile.copy %{{.*}}[%{{.*}}, %[[AT]]], {{.*}}{by_element = array<i64: 0>, copy =
+  // CHECK: tile.copy_async %{{.*}}[%{{.*}}, %[[AT]]], {{.*}}{by_element = array<i64: 0>, copy =
   gpu.func @offsets(%x: !view, %y: !view, %n: i32) {
     %zero = arith.constant 0.0 : f32
     %first = arith.constant 0 : i32
@@ -103,9 +103,9 @@ gpu.module @kernels {
   // CHECK-LABEL: gpu.func @one
   // CHECK: alloc_smem() : {{.*}}"(64,32,1)
   // CHECK: scf.for
-  // CHECK: tile.copy
-  // CHECK: tile.copy
-  // CHECK: wait.group 0
+  // CHECK: tile.copy_async
+  // CHECK: tile.copy_async
+  // CHECK: tile.wait
   // CHECK: tile.read {{.*}} [0, 0]
   // CHECK: tile.read {{.*}} [0, 0]
   // CHECK: tile.read {{.*}} [0, 16]
@@ -130,7 +130,7 @@ gpu.module @kernels {
   // CHECK-LABEL: gpu.func @unknown
   // CHECK: alloc_smem() : {{.*}}"(64,32,1)
   // CHECK: scf.for
-  // CHECK: wait.group 0
+  // CHECK: tile.wait
   gpu.func @unknown(%x: !view, %y: !view, %n: i32) {
     %zero = arith.constant 0.0 : f32
     %first = arith.constant 0 : i32
@@ -200,7 +200,7 @@ gpu.module @kernels {
   // CHECK: tile.read {{.*}} [0, 0] {{.*}}tile.round = 0
   // CHECK: tile.dot
   // CHECK: tile.dot
-  // CHECK: wait.group 0
+  // CHECK: tile.wait
   // CHECK: tile.read {{.*}} [0, 0] {{.*}}tile.round = 1
   // CHECK: tile.read {{.*}} [0, 0] {{.*}}tile.round = 1
   // CHECK: tile.dot

@@ -16,9 +16,9 @@ gpu.module @kernels {
   // CHECK: %[[B:.*]] = cute.memref.alloc_smem() : {{.*}}"(64,32,1):(32,1,2048)"
   // CHECK: %[[A:.*]] = cute.memref.alloc_smem() : {{.*}}"(64,32,1):(1,64,2048)"
   // CHECK: scf.for
-  // CHECK: tile.copy {{.*}}%[[B]][{{.*}}] {copy = !cute.tiled_copy<!cute_nvgpu.atom.simt_async_copy<bf16, cache = global, 128 b>
-  // CHECK: tile.copy {{.*}}%[[A]][{{.*}}] {copy = !cute.tiled_copy<!cute_nvgpu.atom.simt_async_copy<bf16, cache = global, 128 b>
-  // CHECK: cp.async.wait.group 0
+  // CHECK: tile.copy_async {{.*}}%[[B]][{{.*}}] {copy = !cute.tiled_copy<!cute_nvgpu.atom.simt_async_copy<bf16, cache = global, 128 b>
+  // CHECK: tile.copy_async {{.*}}%[[A]][{{.*}}] {copy = !cute.tiled_copy<!cute_nvgpu.atom.simt_async_copy<bf16, cache = global, 128 b>
+  // CHECK: tile.wait
   // CHECK: %[[X:.*]] = tile.read %[[B]][{{.*}}] [0, 0] {copy = !cute.tiled_copy<!cute_nvgpu.atom.ldsm<val_type = bf16, num_matrices = 4, n>
   // Columns in one piece: ldmatrix transposes.
   // CHECK: %[[Y:.*]] = tile.read %[[A]][{{.*}}] [0, 0] {copy = !cute.tiled_copy<!cute_nvgpu.atom.ldsm<val_type = bf16, num_matrices = 4, t>
@@ -40,7 +40,7 @@ gpu.module @kernels {
   // Pieces of 4 bytes are copied as such. Single elements of 2 bytes are no piece for cp.async: they go
   // through registers, spread along memory.
   // CHECK-LABEL: gpu.func @narrow
-  // CHECK: tile.copy {{.*}}simt_async_copy<bf16, cache = always, 32 b>
+  // CHECK: tile.copy_async {{.*}}simt_async_copy<bf16, cache = always, 32 b>
   // CHECK: %[[LOADED:.*]] = tile.load
   // CHECK: tile.write %[[LOADED]]
   // CHECK: tile.read
@@ -57,10 +57,10 @@ gpu.module @kernels {
   // From an offset on along memory, pieces as long as what is known to divide it: eight elements, two, and one, which is
   // none for cp.async. Rows may begin anywhere.
   // CHECK-LABEL: gpu.func @offsets
-  // CHECK: tile.copy {{.*}}{by_element = array<i64: 0, 1>, copy = {{.*}}simt_async_copy<bf16, cache = global, 128 b>
-  // CHECK: tile.copy {{.*}}{by_element = array<i64: 1>, copy = {{.*}}simt_async_copy<bf16, cache = always, 32 b>
+  // CHECK: tile.copy_async {{.*}}{by_element = array<i64: 0, 1>, copy = {{.*}}simt_async_copy<bf16, cache = global, 128 b>
+  // CHECK: tile.copy_async {{.*}}{by_element = array<i64: 1>, copy = {{.*}}simt_async_copy<bf16, cache = always, 32 b>
   // CHECK: tile.dot
-  // CHECK: tile.copy {{.*}}{by_element = array<i64: 0>, copy = {{.*}}simt_async_copy<bf16, cache = global, 128 b>
+  // CHECK: tile.copy_async {{.*}}{by_element = array<i64: 0>, copy = {{.*}}simt_async_copy<bf16, cache = global, 128 b>
   // CHECK: %[[LOADED:.*]] = tile.load {{.*}}{by_element = array<i64: 1>}
   // CHECK: tile.write %[[LOADED]]
   gpu.func @offsets(%a: !by_rows, %i: i32) {
@@ -83,7 +83,7 @@ gpu.module @kernels {
   // CHECK: cute.memref.alloc_smem() : {{.*}}"(128,8,1):(1,128,1024)"
   // CHECK: tile.load
   // CHECK: tile.write
-  // CHECK: tile.copy {{.*}}simt_async_copy<f32, cache = global, 128 b>
+  // CHECK: tile.copy_async {{.*}}simt_async_copy<f32, cache = global, 128 b>
   // CHECK: tile.read %{{.*}}[%{{.*}}] [0, 0] :
   gpu.func @simt(%a: !f32_by_rows, %b: !f32_by_columns, %i: i32) {
     %zero = arith.constant 0.0 : f32
@@ -99,8 +99,8 @@ gpu.module @kernels {
   // CHECK-LABEL: gpu.func @others
   // CHECK: tile.load {{.*}}fill
   // CHECK: tile.write
-  // CHECK: tile.copy
-  // CHECK: cp.async.wait.group 0
+  // CHECK: tile.copy_async
+  // CHECK: tile.wait
   // CHECK-NOT: tile.read
   // CHECK: scf.for
   // CHECK: %[[KEPT:.*]] = tile.load {{.*}} -> tensor<64x64xf32

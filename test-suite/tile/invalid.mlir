@@ -159,3 +159,28 @@ func.func @slice(%a: tensor<16x32xf32>) {
   %0 = tile.slice %a [0, 8] : tensor<16x32xf32> -> tensor<16x16xf32>
   return
 }
+
+// -----
+
+func.func @no_copies() {
+  // expected-error@+1 {{expects at least one copy}}
+  %g = tile.commit
+  return
+}
+
+// -----
+
+func.func @no_groups() {
+  // expected-error@+1 {{expects at least one group}}
+  tile.wait
+  return
+}
+
+// -----
+
+func.func @no_token(%x: i32) {
+  // expected-note@-1 {{prior use here}}
+  // expected-error@+1 {{expects different type than prior uses}}
+  tile.wait %x
+  return
+}

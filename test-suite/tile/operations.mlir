@@ -64,8 +64,16 @@ gpu.module @kernels {
     %l = cute.static : !cute.layout<"(64,64):(64,1)">
     %x = cute.make_view(%p, %l) : (!cute.ptr<bf16, gmem, align<16>>, !cute.layout<"(64,64):(64,1)">) -> !cute.memref<bf16, gmem, align<16>, "(64,64):(64,1)">
     %buffer = cute.memref.alloc_smem() : () -> !buffer
-    // CHECK: tile.copy %{{.*}}[%{{.*}}, %{{.*}}], %{{.*}}[%{{.*}}] :
-    tile.copy %x[%stage, %stage], %buffer[%stage] : !cute.memref<bf16, gmem, align<16>, "(64,64):(64,1)">, !buffer, i32, i32
+    // CHECK: %[[COPY:.*]] = tile.copy_async %{{.*}}[%{{.*}}, %{{.*}}], %{{.*}}[%{{.*}}] :
+    %copy = tile.copy_async %x[%stage, %stage], %buffer[%stage] : !cute.memref<bf16, gmem, align<16>, "(64,64):(64,1)">, !buffer, i32, i32
+    // CHECK: %[[GROUP:.*]] = tile.commit %[[COPY]]
+    %group = tile.commit %copy
+    // CHECK: scf.for {{.*}} iter_args(%{{.*}} = %[[GROUP]]) -> (!tile.token)
+    %last = scf.for %i = %stage to %stage step %stage iter_args(%g = %group) -> (!tile.token) : i32 {
+      scf.yield %g : !tile.token
+    }
+    // CHECK: tile.wait %{{.*}}, %{{.*}}
+    tile.wait %last, %last
     // CHECK: tile.read %{{.*}}[%{{.*}}] [0, 16] : {{.*}} -> tensor<16x16xbf16, #tile.tv<
     %a = tile.read %buffer[%stage] [0, 16] : !buffer -> tensor<16x16xbf16, #tile.tv<"((4,8),(2,2,2)):((32,1),(16,8,128))">>
     // CHECK: tile.convert_layout

@@ -3,6 +3,7 @@
 //! | pass | from | to |
 //! |---|---|---|
 //! | [`tile`] | tile level | cute level |
+//! | [`expand_loop_steps`](mod@expand_loop_steps) | cute level | cute level, loops whose counter cannot overflow |
 //! | [`allocate_smem`] | cute level | cute level, each buffer at its offset |
 //! | [`fold_static`](mod@fold_static) | cute level | cute level, static results as `cute.static`; for readers of IR, in `cute-opt` |
 //! | [`expand_ops`](mod@expand_ops) | layout algebra on any function | arith and constructors; in `cute-opt` |
@@ -18,12 +19,15 @@
 pub mod allocate_smem;
 mod by_lane;
 mod carry;
+mod control_flow;
 pub mod convert_bytes;
 pub mod convert_cute_to_gpu;
 mod emit;
+pub mod expand_loop_steps;
 pub mod expand_ops;
 mod facts;
 pub mod fold_static;
+mod integer_range;
 pub mod lower_printf;
 mod printf;
 mod rebuild;
@@ -76,7 +80,12 @@ pub struct PassEntry {
 }
 
 /// Every pass of this project, in the order of the pipeline.
-pub const PASSES: [PassEntry; 4] = [
+pub const PASSES: [PassEntry; 5] = [
+    PassEntry {
+        name: "expand-loop-steps",
+        summary: "Lets loops count iterations whose counter may leave its type",
+        run: expand_loop_steps::expand_loop_steps,
+    },
     PassEntry {
         name: "cute-allocate-smem",
         summary: "Places the shared-memory buffers of each kernel",
@@ -120,7 +129,7 @@ const MORE: [PassEntry; 3] = [
 
 /// The pass of that number: those of the pipeline first.
 fn entry(index: usize) -> &'static PassEntry {
-    static PIPELINE: [PassEntry; 4] = PASSES;
+    static PIPELINE: [PassEntry; 5] = PASSES;
     static OTHERS: [PassEntry; 3] = MORE;
     static TILES: [PassEntry; tile::PASSES.len()] = tile::PASSES;
     let all = PIPELINE.iter().chain(&OTHERS).chain(&TILES);
@@ -155,6 +164,9 @@ pub fn opt_main(args: &[String]) -> i32 {
     cutec_dialects::ir::register_pass(make_pass::<16>);
     cutec_dialects::ir::register_pass(make_pass::<17>);
     cutec_dialects::ir::register_pass(make_pass::<18>);
+    cutec_dialects::ir::register_pass(make_pass::<19>);
+    cutec_dialects::ir::register_pass(make_pass::<20>);
+    cutec_dialects::ir::register_pass(make_pass::<21>);
     cutec_dialects::ir::opt_main(args)
 }
 

@@ -3,10 +3,12 @@
 //! A tile is a ranked tensor of static shape. Once a pass has chosen how it is spread over the
 //! threads of a block, its type carries that as [`TileLayout`], in the encoding.
 mod layout;
+mod ops;
 mod place;
 mod verify;
 
 pub use layout::{Mode, TileLayout};
+pub use ops::TileOp;
 pub use place::{BY_ELEMENT, by_element};
 pub use verify::{REDUCTIONS, check_op};
 
@@ -15,6 +17,11 @@ use melior::Context;
 use melior::ir::{Attribute, Type, TypeLike};
 use std::fmt;
 use std::ops::RangeInclusive;
+
+/// Whether a type is `!tile.token`.
+pub fn is_token(ty: Type) -> bool {
+    ty.to_string() == "!tile.token"
+}
 
 /// The type of a tile.
 #[derive(Clone, Debug, PartialEq)]

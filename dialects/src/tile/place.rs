@@ -5,7 +5,7 @@ use cutec_layout::Tree;
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 
-/// The attribute of `tile.load`, `tile.store` and `tile.copy` that lists the axes along which the
+/// The attribute of `tile.load`, `tile.store` and `tile.copy_async` that lists the axes along which the
 /// coordinate counts elements.
 pub const BY_ELEMENT: &str = "by_element";
 

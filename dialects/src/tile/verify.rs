@@ -38,7 +38,7 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
                 Err(_) => Ok(()),
             }
         }
-        "copy" => {
+        "copy_async" => {
             let from = view(op, 0, Space::Gmem)?;
             let count = op.operand_count();
             let to = view(op, count - 2, Space::Smem)?;
@@ -47,6 +47,14 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
             let tile = TileType::new(to.ptr.elem, &shape);
             on_view(op, &from, (1, count - 3), &tile)
         }
+        "commit" => match op.operand_count() {
+            0 => Err("expects at least one copy".into()),
+            _ => Ok(()),
+        },
+        "wait" => match op.operand_count() {
+            0 => Err("expects at least one group".into()),
+            _ => Ok(()),
+        },
         "read" => {
             let buffer = view(op, 0, Space::Smem)?;
             let part = tile_of(result(op)?)?;

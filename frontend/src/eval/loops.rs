@@ -7,7 +7,7 @@ use super::{Evaluator, LoopFrame, Result};
 use crate::ast::{BinaryOp, Block, Expr, ExprKind, For};
 use crate::diagnostics::codes;
 use crate::source::Span;
-use cutec_dialects::builder::{argument_of, region_with_block, result_of};
+use cutec_dialects::builder::{IrValue, argument_of, region_with_block, result_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::tile::STAGES;
 use cutec_layout::gcd;
@@ -208,20 +208,41 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let index = this.read_slot(&Value::Slot(counter), over)?;
             this.binary(BinaryOp::Lt, (index, over), (end.clone(), over), over)
         };
-        let step = bounds[2];
+        let (step, is_one) = (bounds[2], matches!(step, Value::Int(1)));
         let body = |this: &mut Self| {
             let index = match this.read_slot(&Value::Slot(counter), over)? {
                 Value::Scalar(scalar) => Value::Scalar(Scalar { div, ..scalar }),
                 other => other,
             };
             let flow = this.round(parts, &index)?;
-            let step = super::arith::number_or_vector(step, elem, None);
-            let next = this.binary(BinaryOp::Add, (index, over), (step, over), over)?;
-            let next = this.number(&next, elem, over)?;
+            let index = this.number(&index, elem, over)?;
+            let next = this.next_counter(index, (bounds[1], step), is_one, over)?;
             this.write_slot(counter, next, over)?;
             Ok(flow)
         };
         self.while_loop(&parts.body, condition, body, span)
+    }
+
+    /// The counter of the next iteration of a loop that is left early, or the end where there is none: near the
+    /// greatest number of the type, the sum would wrap around.
+    fn next_counter(
+        &mut self,
+        counter: IrValue<'c>,
+        (end, step): (IrValue<'c>, IrValue<'c>),
+        is_one: bool,
+        span: Span,
+    ) -> Result<IrValue<'c>> {
+        let ir = self.ir(span)?;
+        let ty = counter.r#type();
+        let next = ir.value("arith.addi", &[counter, step], &[], ty);
+        if is_one {
+            return Ok(next);
+        }
+        // The counter is below the end, so without sign the distance is right whatever both are.
+        let left = ir.value("arith.subi", &[end, counter], &[], ty);
+        let at_most = [("predicate", ir.attr("7 : i64"))];
+        let is_last = ir.value("arith.cmpi", &[left, step], &at_most, ir.ty("i1"));
+        Ok(ir.value("arith.select", &[is_last, end, next], &[], ty))
     }
 
     /// `pipeline(n)` before a `for`: how many rounds are under way at a time.

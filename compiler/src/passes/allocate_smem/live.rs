@@ -1,5 +1,5 @@
 //! From where to where in a kernel a buffer is used.
-use crate::passes::walk::{all_inside, blocks, name_of, operand_value, operations, users};
+use crate::passes::walk::{blocks, name_of, operand_value, operations, users};
 use cutec_dialects::atoms::CopyOp;
 use cutec_dialects::builder::{IrOp, integer_value, operation_key, result_of, value_key};
 use cutec_dialects::memo::type_text;
@@ -27,8 +27,6 @@ pub(super) enum Life {
 pub(super) struct Kernel<'c> {
     operations: Vec<IrOp<'c>>,
     numbers: HashMap<usize, usize>,
-    /// Whether there are asynchronous copies at all.
-    copies: bool,
 }
 
 impl<'c> Kernel<'c> {
@@ -42,13 +40,9 @@ impl<'c> Kernel<'c> {
         let numbers = numbered
             .map(|(number, op)| (operation_key(*op), number))
             .collect();
-        let mut inside = Vec::new();
-        all_inside(function, &mut inside);
-        let waits = |op: &IrOp| name_of(*op).starts_with("nvvm.cp.async");
         Kernel {
             operations,
             numbers,
-            copies: inside.iter().any(waits),
         }
     }
 
@@ -108,7 +102,7 @@ impl<'c> Kernel<'c> {
             return None;
         };
         let between = self.operations.get(last + 1..*first)?;
-        let mut arrived = !copied_to || !self.copies;
+        let mut arrived = !copied_to;
         for op in between {
             match name_of(*op).as_str() {
                 "nvvm.cp.async.wait.group" => {

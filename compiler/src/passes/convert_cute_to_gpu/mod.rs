@@ -31,7 +31,8 @@ use super::emit::{EQUAL, Emitter, LESS, Signs};
 use super::printf::{printf, quoted};
 use super::smem_map::SmemMap;
 use super::walk::{
-    blocks, definition, kernels, name_of, operand_value, operations, replace, set_attribute, users,
+    all_inside, blocks, definition, kernels, name_of, operand_value, operations, replace,
+    set_attribute, users,
 };
 use super::{Reported, report};
 use accesses::Accesses;
@@ -164,6 +165,7 @@ fn lower_kernel(context: &Context, function: IrOp, target: &Target) -> Result<bo
         sums: HashSet::new(),
         dead: Vec::new(),
     };
+    lowering.check_blocks(function)?;
     lowering.arguments(function, body)?;
     lowering.block(body)?;
     let uses_smem = lowering.smem.is_some();
@@ -174,6 +176,20 @@ fn lower_kernel(context: &Context, function: IrOp, target: &Target) -> Result<bo
 }
 
 impl<'c> Lowering<'c> {
+    /// Values of the dialect are followed through `scf`, not between blocks: behind the first there may be none.
+    fn check_blocks(&self, func: IrOp<'c>) -> Result<(), Reported> {
+        let others = blocks(func, 0).into_iter().skip(1).flat_map(operations);
+        for op in others {
+            let mut all = vec![op];
+            all_inside(op, &mut all);
+            if let Some(op) = all.into_iter().find(|op| cute_name(op).is_some()) {
+                let message = "expects operations of `cute` in the first block of a kernel, with `scf` as control flow";
+                return Err(self.error(op, message));
+            }
+        }
+        Ok(())
+    }
+
     fn arguments(&mut self, func: IrOp<'c>, body: IrBlock<'c>) -> Result<(), Reported> {
         let mut types = Vec::new();
         for index in 0..body.argument_count() {

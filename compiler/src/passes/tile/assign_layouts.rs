@@ -12,9 +12,10 @@
 use super::block_size::{self, TileAccess, WARP};
 use super::classes::Classes;
 use super::coordinate::Coordinate;
+use super::known_ops::checked_ops;
 use super::types::{self, Failed, fast_axis, mma_of, operand, tile_of, view_of};
 use crate::passes::walk::{
-    all_inside, clone, declared_block_size, definition, kernels, name_of, operand_value, replace,
+    clone, declared_block_size, definition, kernels, name_of, operand_value, replace,
     set_attribute, set_operand, users,
 };
 use crate::passes::{Reported, report, warn};
@@ -37,7 +38,7 @@ pub fn assign_layouts(context: &Context, module: IrOp, _target: &Target) -> Resu
             let failed = |(op, message): (IrOp, String)| report(op.location(), message);
             // SAFETY: the context outlives the module.
             let context: &Context = unsafe { &*std::ptr::from_ref(context) };
-            one_for_each_use(context, function);
+            one_for_each_use(context, function).map_err(failed)?;
             let classes = Classes::of(function).map_err(failed)?;
             if classes.tiles.is_empty() {
                 continue;
@@ -77,10 +78,8 @@ struct Assignment<'c> {
 }
 
 /// Gives every use of a tile of one number its own: what begins with the same zeros need not be spread alike.
-fn one_for_each_use<'c>(context: &'c Context, function: IrOp<'c>) {
-    let mut operations = Vec::new();
-    all_inside(function, &mut operations);
-    for op in operations {
+fn one_for_each_use<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>> {
+    for op in checked_ops(function)? {
         if name_of(op) != "tile.splat" {
             continue;
         }
@@ -96,12 +95,12 @@ fn one_for_each_use<'c>(context: &'c Context, function: IrOp<'c>) {
             }
         }
     }
+    Ok(())
 }
 
 impl<'c> Assignment<'c> {
     fn of(function: IrOp<'c>, classes: Classes<'c>) -> Result<Self, Failed<'c>> {
-        let mut operations = Vec::new();
-        all_inside(function, &mut operations);
+        let operations = checked_ops(function)?;
         let pinned = types::pinned_warps(function).map_err(|message| (function, message))?;
         let pinned = pinned.map(|warps| WARP * warps.iter().product::<i64>());
         let threads = declared_block_size(function).or(pinned).unwrap_or_else(|| {

@@ -6,6 +6,7 @@
 //! tiles of one number, coordinates and repeated tiles, which cost no registers of their own. The assembler says
 //! the same afterwards, of a cubin alone and without a reason.
 use super::block_size::WARP;
+use super::known_ops::checked_ops;
 use super::stage_operands::HELD_REGISTERS;
 use super::types::{Failed, mma_of};
 use crate::passes::walk::{
@@ -47,6 +48,7 @@ struct Peak<'c> {
 }
 
 fn check(function: IrOp) -> Result<(), Failed> {
+    checked_ops(function)?;
     let Some(threads) = function_block_size(function) else {
         return Ok(());
     };

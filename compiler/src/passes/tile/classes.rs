@@ -1,7 +1,9 @@
 //! Tiles that are spread alike: what a map takes and gives, what a loop carries.
-use crate::passes::walk::{all_inside, blocks, name_of, operand_value, operations};
+use super::known_ops::{KnownOp, known_ops};
+use crate::passes::control_flow::ControlFlow;
+use crate::passes::walk::{blocks, operand_value};
 use cutec_dialects::builder::{IrOp, IrValue, argument_of, result_of, value_key};
-use cutec_dialects::tile::TileType;
+use cutec_dialects::tile::{TileOp, TileType};
 use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 
@@ -26,13 +28,12 @@ impl<'c> Classes<'c> {
             index: HashMap::new(),
             parent: Vec::new(),
         };
-        let mut operations = Vec::new();
-        all_inside(function, &mut operations);
-        for op in &operations {
+        let operations = known_ops(function)?;
+        for (op, _) in &operations {
             classes.add(*op).map_err(|message| (*op, message))?;
         }
-        for op in operations {
-            classes.tie(op);
+        for (op, known) in operations {
+            classes.tie(op, known).map_err(|message| (op, message))?;
         }
         Ok(classes)
     }
@@ -62,37 +63,53 @@ impl<'c> Classes<'c> {
     }
 
     /// Joins the classes of what an operation takes and gives as it is spread.
-    fn tie(&mut self, op: IrOp<'c>) {
-        match name_of(op).as_str() {
-            "tile.map" => {
+    fn tie(&mut self, op: IrOp<'c>, known: KnownOp) -> Result<(), String> {
+        match known {
+            KnownOp::Tile(TileOp::Map) => {
                 for index in 0..op.operand_count() {
                     self.join(operand_value(op, index), Some(result_of(op, 0)));
                 }
             }
-            "tile.dot" => self.join(operand_value(op, 2), Some(result_of(op, 0))),
-            "scf.for" => {
-                // Bounds and step come before what the loop carries, the index before its arguments.
-                for block in blocks(op, 0) {
-                    let last = operations(block).into_iter().last();
-                    for index in 0..op.result_count() {
-                        let result = Some(result_of(op, index));
-                        self.join(operand_value(op, index + 3), result);
-                        self.join(Some(argument_of(block, index + 1)), result);
-                        self.join(last.and_then(|last| operand_value(last, index)), result);
+            KnownOp::Tile(TileOp::Dot) => self.join(operand_value(op, 2), Some(result_of(op, 0))),
+            // What an edge of control flow forwards is the same tile on both of its sides.
+            KnownOp::ControlFlow => {
+                let flow = ControlFlow::of(op)?;
+                for edge in flow.into_iter().flat_map(|flow| flow.edges) {
+                    for (value, forwarded) in edge.forwarded {
+                        self.join(Some(value), Some(forwarded));
                     }
                 }
             }
-            "scf.if" => {
-                for block in (0..op.region_count()).flat_map(|region| blocks(op, region)) {
-                    let last = operations(block).into_iter().last();
-                    for index in 0..op.result_count() {
-                        let yielded = last.and_then(|last| operand_value(last, index));
-                        self.join(yielded, Some(result_of(op, index)));
-                    }
-                }
-            }
-            _ => {}
+            KnownOp::Tile(
+                TileOp::Index
+                | TileOp::Grid
+                | TileOp::Load
+                | TileOp::Store
+                | TileOp::Splat
+                | TileOp::Iota
+                | TileOp::Yield
+                | TileOp::Reduce
+                | TileOp::Broadcast
+                | TileOp::Reshape
+                | TileOp::Transpose
+                | TileOp::ConvertLayout
+                | TileOp::Slice
+                | TileOp::CopyAsync
+                | TileOp::Commit
+                | TileOp::Wait
+                | TileOp::Read
+                | TileOp::Write,
+            )
+            | KnownOp::ReadGlobal
+            | KnownOp::Register
+            | KnownOp::Buffer
+            | KnownOp::Computation
+            | KnownOp::Barrier
+            | KnownOp::WarpBarrier
+            | KnownOp::Report
+            | KnownOp::CopyGroup => {}
         }
+        Ok(())
     }
 
     fn join(&mut self, a: Option<IrValue<'c>>, b: Option<IrValue<'c>>) {

@@ -15,12 +15,12 @@ pub(super) struct Coordinate<'c> {
 }
 
 impl<'c> Coordinate<'c> {
-    /// Of a `tile.load`, `tile.store` or `tile.copy`.
+    /// Of a `tile.load`, `tile.store` or `tile.copy_async`.
     pub fn of(op: IrOp<'c>) -> Result<Self, String> {
         let count = op.operand_count();
         let (first, end) = match name_of(op).as_str() {
             "tile.store" => (2, count),
-            "tile.copy" => (1, count.saturating_sub(2)),
+            "tile.copy_async" => (1, count.saturating_sub(2)),
             _ => (1, count),
         };
         let values: Vec<IrValue<'c>> = (first..end)

@@ -5,10 +5,11 @@
 //! [`cutec_layout::smem`] looks for it and counts. `cute.accesses` on the buffer says what each access costs,
 //! for the reader and for `--remarks`. Where the program pins a `swizzle` the buffer gets that, or an error
 //! with the access that it does not serve and a layout that does.
+use super::known_ops::checked_ops;
 use super::types::{Failed, fast_axis, tile_of, vector_access, view_of};
 use crate::passes::user_error::user_error;
 use crate::passes::walk::{
-    all_inside, kernels, name_of, operand_value, set_attribute, string_attribute, users,
+    kernels, name_of, operand_value, set_attribute, string_attribute, users,
 };
 use crate::passes::{Reported, report};
 use cutec_dialects::atoms::CopyOp;
@@ -31,8 +32,9 @@ pub(crate) const ACCESSES: &str = "cute.accesses";
 pub fn legalize_swizzle(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
     for (_, functions) in kernels(module) {
         for function in functions {
-            let mut operations = Vec::new();
-            all_inside(function, &mut operations);
+            let operations = checked_ops(function);
+            let mut operations =
+                operations.map_err(|(op, message)| report(op.location(), message))?;
             operations.retain(|op| name_of(*op) == "cute.memref.alloc_smem");
             // SAFETY: the context outlives the module.
             let context: &Context = unsafe { &*std::ptr::from_ref(context) };
@@ -52,7 +54,7 @@ fn place<'c>(context: &'c Context, buffer: IrOp<'c>) -> Result<(), Failed<'c>> {
     let known = |op: &IrOp| {
         matches!(
             name_of(*op).as_str(),
-            "tile.copy" | "tile.read" | "tile.write"
+            "tile.copy_async" | "tile.read" | "tile.write"
         )
     };
     let (Some(view), true) = (view_of(value), accessing.iter().all(known)) else {

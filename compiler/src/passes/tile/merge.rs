@@ -2,17 +2,22 @@
 //!
 //! After `tile-raster`, since tiles at one place are at equal coordinates then. It is MLIR's elimination of common
 //! subexpressions: LLVM, which does the same, sees loads only when they are a thread's, under predicates.
-use crate::passes::Reported;
+use super::known_ops::checked_ops;
 use crate::passes::walk::kernels;
+use crate::passes::{Reported, report};
 use cutec_dialects::builder::IrOp;
 use cutec_dialects::ir::merge_equal;
 use cutec_dialects::target::Target;
 use melior::Context;
+use melior::ir::operation::OperationLike;
 
 /// Merges equal operations in every kernel of the module.
 pub fn merge(_: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
     for (_, functions) in kernels(module) {
-        functions.into_iter().for_each(merge_equal);
+        for function in functions {
+            checked_ops(function).map_err(|(op, message)| report(op.location(), message))?;
+            merge_equal(function);
+        }
     }
     Ok(())
 }

@@ -1,11 +1,14 @@
 //! Passes of the tile level, in their order; `docs/tile.md` says what each decides.
 pub mod assign_layouts;
 mod block_size;
+pub mod bound_coordinates;
 pub mod check_registers;
 mod classes;
 mod coordinate;
 pub mod insert_barriers;
+mod known_ops;
 pub mod legalize_swizzle;
+pub mod lower_tokens;
 pub mod merge;
 mod outside;
 pub mod partition;
@@ -25,7 +28,12 @@ use cutec_dialects::target::Target;
 use melior::Context;
 
 /// The passes from the tile level to the cute level.
-pub const PASSES: [PassEntry; 12] = [
+pub const PASSES: [PassEntry; 14] = [
+    PassEntry {
+        name: "tile-bound-coordinates",
+        summary: "Puts coordinates outside of a tensor directly behind its end",
+        run: bound_coordinates::bound_coordinates,
+    },
     PassEntry {
         name: "tile-raster",
         summary: "Gives each block its tile, in an order that L2 likes",
@@ -80,6 +88,11 @@ pub const PASSES: [PassEntry; 12] = [
         name: "insert-barriers",
         summary: "Puts barriers between accesses of different threads to one buffer",
         run: insert_barriers::insert_barriers,
+    },
+    PassEntry {
+        name: "tile-lower-tokens",
+        summary: "Commits and waits for asynchronous copies by the mechanism that completes them",
+        run: lower_tokens::lower_tokens,
     },
     PassEntry {
         name: "tile-partition",

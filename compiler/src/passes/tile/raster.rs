@@ -3,7 +3,8 @@
 //! Before: `tile.grid` with the number of tiles along each axis, and `tile.index`. After: arithmetic on the
 //! number of the block. With `tile.raster = w` on the function, tiles go down `w` rows before they go
 //! to the next column: blocks that run at the same time share rows and columns, which L2 then holds.
-use crate::passes::walk::{all_inside, kernels, name_of, operand_value, replace};
+use super::known_ops::checked_ops;
+use crate::passes::walk::{kernels, name_of, operand_value, replace};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value, result_of};
 use cutec_dialects::target::Target;
@@ -23,8 +24,8 @@ pub fn raster(context: &Context, module: IrOp, _target: &Target) -> Result<(), R
 }
 
 fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Reported> {
-    let mut operations = Vec::new();
-    all_inside(function, &mut operations);
+    let operations = checked_ops(function);
+    let operations = operations.map_err(|(op, message)| report(op.location(), message))?;
     let named = |name: &str| -> Vec<IrOp<'c>> {
         let ops = operations.iter().copied();
         ops.filter(|op| name_of(*op) == name).collect()

@@ -4,12 +4,13 @@
 //! sliced at the coordinates along these axes, which is brought to shared memory like any other. Where such a
 //! coordinate is outside of the view, the tile is put outside along another axis.
 use super::coordinate::Coordinate;
+use super::known_ops::checked_ops;
 use super::outside;
 use super::types::view_of;
-use crate::passes::Reported;
 use crate::passes::walk::{
-    all_inside, attributes, definition, erase, kernels, name_of, operand_value, replace, users,
+    attributes, definition, erase, kernels, name_of, operand_value, replace, users,
 };
+use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value, result_of};
 use cutec_dialects::ir::{OpAttrs, build};
 use cutec_dialects::semantics::SemError;
@@ -24,8 +25,9 @@ pub fn reshape_loads(context: &Context, module: IrOp, _target: &Target) -> Resul
         for function in functions {
             // SAFETY: the context outlives the module.
             let context: &Context = unsafe { &*std::ptr::from_ref(context) };
-            let mut operations = Vec::new();
-            all_inside(function, &mut operations);
+            let operations = checked_ops(function);
+            let mut operations =
+                operations.map_err(|(op, message)| report(op.location(), message))?;
             operations.retain(|op| name_of(*op) == "tile.reshape");
             for op in operations {
                 reshape(context, op);

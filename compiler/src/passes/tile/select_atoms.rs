@@ -5,9 +5,10 @@
 //! how many warps there are, or how many along m and n.
 use super::block_size::{WARP, warps_of_product};
 use super::classes::Classes;
+use super::known_ops::checked_ops;
 use super::types::{fast_axis, pinned_warps};
 use crate::passes::user_error::user_error;
-use crate::passes::walk::{all_inside, definition, kernels, name_of, operand_value, set_attribute};
+use crate::passes::walk::{definition, kernels, name_of, operand_value, set_attribute};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
 use cutec_dialects::elem::Elem;
@@ -39,8 +40,9 @@ struct Product<'c> {
 pub fn select_atoms(context: &Context, module: IrOp, target: &Target) -> Result<(), Reported> {
     for (_, functions) in kernels(module) {
         for function in functions {
-            let mut operations = Vec::new();
-            all_inside(function, &mut operations);
+            let operations = checked_ops(function);
+            let mut operations =
+                operations.map_err(|(op, message)| report(op.location(), message))?;
             operations.retain(|op| name_of(*op) == "tile.dot");
             let products = operations
                 .into_iter()

@@ -4,9 +4,10 @@
 //! view with its modes exchanged, which is brought to shared memory as it lies and turned by the
 //! instructions that read it there. Where something else takes the turned tile, it stays.
 use super::coordinate::Coordinate;
-use crate::passes::Reported;
-use crate::passes::walk::{all_inside, definition, kernels, name_of, next_operation};
+use super::known_ops::checked_ops;
+use crate::passes::walk::{definition, kernels, name_of, next_operation};
 use crate::passes::walk::{operand_value, replace, users};
+use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::ir::{OpAttrs, build};
 use cutec_dialects::semantics::SemError;
@@ -21,8 +22,9 @@ pub fn turn_loads(context: &Context, module: IrOp, _target: &Target) -> Result<(
         for function in functions {
             // SAFETY: the context outlives the module.
             let context: &Context = unsafe { &*std::ptr::from_ref(context) };
-            let mut operations = Vec::new();
-            all_inside(function, &mut operations);
+            let operations = checked_ops(function);
+            let mut operations =
+                operations.map_err(|(op, message)| report(op.location(), message))?;
             operations.retain(|op| name_of(*op) == "tile.transpose");
             for op in operations {
                 turn(context, op);

@@ -1,5 +1,5 @@
 //! What the types and attributes of operations on tiles say.
-use crate::passes::walk::operand_value;
+use crate::passes::walk::{definition, name_of, operand_value};
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::memo::type_value;
@@ -9,7 +9,7 @@ use cutec_dialects::value::{TiledMmaVal, Val, View};
 use cutec_layout::Int;
 use cutec_layout::smem::{Access, Kind};
 use cutec_layout::tv::Operand;
-use melior::ir::{ValueLike, operation::OperationLike};
+use melior::ir::{OperationRef, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -51,6 +51,23 @@ pub(super) fn fast_axis(view: IrValue) -> Option<(usize, Elem)> {
     };
     let axis = (0..layout.rank()).find(neighbours)?;
     Some((axis, view.ptr.elem))
+}
+
+/// The argument of the kernel whose memory a view is into; `None` where that is not known.
+pub(super) fn tensor_of(view: IrValue) -> Option<IrValue> {
+    let mut at = view;
+    while let Some(op) = definition(at) {
+        if !name_of(op).starts_with("cute.") {
+            return None;
+        }
+        at = operand_value(op, 0)?;
+    }
+    // SAFETY: it is a block argument, and blocks of a kernel have a parent.
+    let owner: IrOp = unsafe {
+        let block = mlir_sys::mlirBlockArgumentGetOwner(at.to_raw());
+        OperationRef::from_raw(mlir_sys::mlirBlockGetParentOperation(block))
+    };
+    (name_of(owner) == "gpu.func").then_some(at)
 }
 
 /// The tiled MMA of a product.

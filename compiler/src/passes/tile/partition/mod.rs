@@ -14,9 +14,10 @@ mod reduce;
 mod route;
 mod staged;
 
+use super::known_ops::checked_ops;
 use super::types::Failed;
 use crate::passes::walk::{
-    all_inside, blocks, kernels, name_of, operand_value, replace, string_attribute, users,
+    blocks, kernels, name_of, operand_value, replace, string_attribute, users,
 };
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{
@@ -84,8 +85,7 @@ struct Partition<'c> {
 }
 
 fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>> {
-    let mut operations = Vec::new();
-    all_inside(function, &mut operations);
+    let operations = checked_ops(function)?;
     let Some(entry) = operations.first().copied() else {
         return Ok(());
     };
@@ -169,7 +169,7 @@ impl<'c> Partition<'c> {
                 .map_err(illegal)?;
                 return Ok(true);
             }
-            ("copy", None) => {
+            ("copy_async", _) => {
                 self.begin_copy(op).map_err(illegal)?;
                 return Ok(true);
             }

@@ -13,7 +13,7 @@ use melior::ir::operation::OperationLike;
 use std::sync::Arc;
 
 impl<'c> Partition<'c> {
-    /// `tile.copy`: each thread begins its part of an asynchronous copy.
+    /// `tile.copy_async`: each thread begins its part of an asynchronous copy.
     pub(super) fn begin_copy(&mut self, op: IrOp<'c>) -> Result<(), SemError> {
         let count = op.operand_count();
         let (view, buffer) = (operand(op, 0)?, operand(op, count - 2)?);

@@ -19,6 +19,7 @@ mod repeat;
 mod rounds;
 mod slices;
 
+use super::known_ops::checked_ops;
 use super::types::Failed;
 use crate::passes::walk::{all_inside, kernels, name_of};
 use crate::passes::{Reported, report};
@@ -69,6 +70,7 @@ fn of_function<'c>(
     function: IrOp<'c>,
     target: &Target,
 ) -> Result<(), Failed<'c>> {
+    checked_ops(function)?;
     // A loop that is rewritten keeps those inside of it, a product that is taken apart the others.
     for of in named(function, "scf.for") {
         if let Some(plan) = Plan::of(of, function, target)? {

@@ -3,7 +3,7 @@ use super::repeat::Repeat;
 use super::slices::{Factor, Product, Source, buffer_of};
 use super::{STAGES, depth_of};
 use crate::passes::tile::coordinate::Coordinate;
-use crate::passes::tile::types::{Failed, operand, view_of};
+use crate::passes::tile::types::{Failed, operand, tensor_of, view_of};
 use crate::passes::walk::{
     all_inside, blocks, definition, name_of, operand_value, operations, stands_in, users,
 };
@@ -15,7 +15,7 @@ use melior::ir::{BlockLike, operation::OperationLike};
 /// What brings a tile to a buffer in each round.
 #[derive(Clone, Copy)]
 pub(super) enum Producer<'c> {
-    /// A `tile.copy`.
+    /// A `tile.copy_async`.
     Copy(IrOp<'c>),
     /// A `tile.load` and the `tile.write` of what it loaded, or of what maps made of that.
     Load(IrOp<'c>, IrOp<'c>),
@@ -97,6 +97,7 @@ impl<'c> Plan<'c> {
                 .at()
                 .map_err(|message| (producer.fetch(), message))?;
             let view = operand(producer.fetch(), 0)?;
+            again &= !may_write(of, view);
             again &= Repeat { body }.can_bring(view, &at);
         }
         let counts = |op: IrOp<'c>| buffer_of(op).is_some_and(|buffer| buffers.contains(&buffer));
@@ -145,10 +146,22 @@ fn is_written_in<'c>(of: IrOp<'c>, buffer: IrValue<'c>) -> bool {
         .any(|user| name_of(*user) != "tile.read" && inside.contains(user))
 }
 
+/// Whether a loop may write to the tensor that a view is into: what it writes is not read iterations ahead.
+pub(super) fn may_write<'c>(of: IrOp<'c>, view: IrValue<'c>) -> bool {
+    let mut inside = Vec::new();
+    all_inside(of, &mut inside);
+    let tensor = tensor_of(view);
+    inside
+        .iter()
+        .filter(|op| name_of(**op) == "tile.store")
+        .map(|op| operand_value(*op, 1).and_then(tensor_of))
+        .any(|written| written.is_none() || tensor.is_none() || written == tensor)
+}
+
 /// What brings a tile, seen from the operation that goes to global memory.
 fn producer<'c>(op: IrOp<'c>, body: IrBlock<'c>) -> Option<Producer<'c>> {
     match name_of(op).as_str() {
-        "tile.copy" => Some(Producer::Copy(op)),
+        "tile.copy_async" => Some(Producer::Copy(op)),
         "tile.load" => {
             let mut at = op;
             loop {

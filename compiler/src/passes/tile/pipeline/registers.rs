@@ -1,12 +1,13 @@
 //! A loop without products that says how deep it is: its tiles are loaded rounds ahead, into registers.
 use super::depth_of;
+use super::plan::may_write;
 use super::repeat::{Bounds, Repeat};
 use crate::passes::carry::carrying;
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::types::{Failed, operand};
 use crate::passes::walk::{
-    all_inside, blocks, clone, definition, erase, name_of, operand_value, operations, replace,
-    set_operand, stands_in,
+    blocks, clone, definition, erase, name_of, operand_value, operations, replace, set_operand,
+    stands_in,
 };
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, result_of,
@@ -33,25 +34,17 @@ impl<'c> Loads<'c> {
         let (Some(stages), Some(body)) = (stages, blocks(of, 0).into_iter().next()) else {
             return Ok(None);
         };
-        let mut inside = Vec::new();
-        all_inside(of, &mut inside);
-        let written: Vec<Option<IrValue>> = inside
-            .iter()
-            .filter(|op| name_of(**op) == "tile.store")
-            .map(|op| operand_value(*op, 1).and_then(base))
-            .collect();
         let mut loads = Vec::new();
         for load in operations(body) {
             if name_of(load) != "tile.load" {
                 continue;
             }
             let view = operand(load, 0)?;
-            let from = base(view);
-            let stays = from.is_some() && written.iter().all(|to| to.is_some() && *to != from);
             let outside = definition(view).is_none_or(|op| !stands_in(op, body));
             let at = Coordinate::of(load).map_err(|message| (load, message))?;
             let repeat = Repeat { body };
-            if stays && outside && at.values.iter().all(|at| repeat.is_possible(*at)) {
+            if !may_write(of, view) && outside && at.values.iter().all(|at| repeat.is_possible(*at))
+            {
                 loads.push(load);
             }
         }
@@ -130,16 +123,4 @@ impl<'c> Loads<'c> {
         ir.location = around;
         Ok(fetched)
     }
-}
-
-/// The pointer that a view is made of, where that is an argument.
-fn base(view: IrValue) -> Option<IrValue> {
-    let mut at = view;
-    while let Some(op) = definition(at) {
-        if !name_of(op).starts_with("cute.") {
-            return None;
-        }
-        at = operand_value(op, 0)?;
-    }
-    Some(at)
 }

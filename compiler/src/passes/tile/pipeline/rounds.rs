@@ -6,7 +6,7 @@ use crate::passes::carry::carrying;
 use crate::passes::tile::insert_barriers::ROUND;
 use crate::passes::tile::types::{Failed, operand, view_of};
 use crate::passes::walk::{
-    attributes, clone, erase, name_of, operand_value, operations, set_attribute, set_operand,
+    attributes, clone, erase, operand_value, operations, set_attribute, set_operand, users,
 };
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, argument_of, result_of};
 use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
@@ -20,8 +20,14 @@ use std::collections::HashMap;
 /// Bytes that a thread may keep waiting in registers for a round.
 const HELD: i64 = 32;
 
-/// What was begun; with the tile where it is loaded and not written yet.
-type Fetched<'c> = Vec<(Producer<'c>, Option<IrValue<'c>>)>;
+/// What was begun.
+#[derive(Default)]
+struct Fetched<'c> {
+    /// Tiles that are loaded and not written yet.
+    loaded: Vec<(Producer<'c>, IrValue<'c>)>,
+    /// The group of the copies.
+    group: Option<IrValue<'c>>,
+}
 
 impl<'c> Plan<'c> {
     /// Rewrites the loop.
@@ -36,7 +42,7 @@ impl<'c> Plan<'c> {
         }
 
         // The first rounds are under way before the loop.
-        let mut index = bounds.lower;
+        let (mut index, mut groups) = (bounds.lower, Vec::new());
         for round in 0..self.stages - 1 {
             if round > 0 {
                 index = bounds.next(&ir, index);
@@ -44,8 +50,9 @@ impl<'c> Plan<'c> {
             let stage = ir.constant(round, "i32");
             let fetched = self.fetch(&mut ir, (index, bounds.upper), stage, round)?;
             self.deposit(&ir, &fetched, stage, round)?;
+            groups.extend(fetched.group);
         }
-        self.wait(&ir, self.stages - 2);
+        wait(&ir, groups.get(..1));
         let first = ir.constant(0, "i32");
         let at = At {
             stage: first,
@@ -59,17 +66,18 @@ impl<'c> Plan<'c> {
             .into_iter()
             .chain(read.into_iter().flatten())
             .collect();
-        let (new, arguments) = carrying(&ir, self.of, &[], &kept);
+        let before = self.of.result_count();
+        let more = [&kept[..], &groups[..]].concat();
+        let (new, arguments) = carrying(&ir, self.of, &[], &more);
+        let left = (0..groups.len()).map(|index| result_of(new, before + kept.len() + index));
+        let left: Vec<IrValue> = left.collect();
         let mut arguments = arguments.into_iter();
         let stages = stages.map(|stage| arguments.next().unwrap_or(stage));
         let read = read.map(|read| read.map(|read| arguments.next().unwrap_or(read)));
         let old = self.of;
-        let copies = self.copies();
-        self.round(&mut ir, new, stages, read)?;
-        if copies {
-            ir.insertion = Insertion::Before(old);
-            wait(&ir, 0);
-        }
+        self.round(&mut ir, new, (stages, read), arguments.collect())?;
+        ir.insertion = Insertion::Before(old);
+        wait(&ir, Some(&left));
         erase(old);
         Ok(())
     }
@@ -79,13 +87,13 @@ impl<'c> Plan<'c> {
         self,
         ir: &mut OpBuilder<'c>,
         new: IrOp<'c>,
-        [mut read_stage, write_stage]: [IrValue<'c>; 2],
-        first: Operands<'c>,
+        ([mut read_stage, write_stage], first): ([IrValue<'c>; 2], Operands<'c>),
+        mut groups: Vec<IrValue<'c>>,
     ) -> Result<(), Failed<'c>> {
-        for op in operations(self.body) {
-            let waits = ["nvvm.cp.async.commit.group", "nvvm.cp.async.wait.group"];
-            if waits.contains(&name_of(op).as_str()) {
-                erase(op);
+        for producer in &self.producers {
+            match producer {
+                Producer::Copy(copy) => erase_waits(*copy),
+                Producer::Load(..) => {}
             }
         }
         for read in &self.reads {
@@ -94,7 +102,7 @@ impl<'c> Plan<'c> {
         }
         let index = argument_of(self.body, 0);
         let (mut now, mut all_sums) = (first, Vec::new());
-        let mut fetched: Fetched = Vec::new();
+        let mut fetched = Fetched::default();
         let last = self.products.len() - 1;
         for (number, product) in self.products.iter().enumerate() {
             let mut sums = operand(product.dot, 2)?;
@@ -109,7 +117,10 @@ impl<'c> Plan<'c> {
                 }
                 if ends {
                     self.deposit(ir, &fetched, write_stage, self.stages - 1)?;
-                    self.wait(ir, self.stages - 2);
+                    // The oldest was waited for an iteration ago.
+                    groups.extend(fetched.group);
+                    groups.drain(..groups.len().min(1));
+                    wait(ir, groups.get(..1));
                     read_stage = self.next(ir, read_stage);
                 }
                 let at = Some(At {
@@ -150,7 +161,8 @@ impl<'c> Plan<'c> {
         let before = (0..old.operand_count()).filter_map(|index| operand_value(old, index));
         let more = [read_stage, written]
             .into_iter()
-            .chain(now.into_iter().flatten());
+            .chain(now.into_iter().flatten())
+            .chain(groups);
         let yielded: Vec<IrValue> = before.chain(more).collect();
         ir.insertion = Insertion::Before(old);
         ir.op("scf.yield", &yielded, &[], &[]);
@@ -179,7 +191,8 @@ impl<'c> Plan<'c> {
         stage: IrValue<'c>,
         round: i64,
     ) -> Result<Fetched<'c>, Failed<'c>> {
-        let (mut fetched, around) = (Vec::new(), ir.location);
+        let (mut fetched, around) = (Fetched::default(), ir.location);
+        let mut copies = Vec::new();
         let repeat = Repeat { body: self.body };
         for producer in &self.producers {
             let fetch = producer.fetch();
@@ -200,26 +213,27 @@ impl<'c> Plan<'c> {
             let moves = view != operand(fetch, 0)?;
             let at = repeat.coordinate(ir, &old, extent, index, moves, &mut clones)?;
             let operands = [&[view], &at[..]].concat();
-            fetched.push(match producer {
+            match producer {
                 Producer::Copy(op) => {
                     let buffer = buffer_of(*op).ok_or((*op, "has no buffer".to_string()))?;
                     let operands = [&operands[..], &[buffer, stage]].concat();
                     let mut attrs = attributes(*op, &["copy", BY_ELEMENT]);
                     attrs.push((ROUND, ir.attr(&format!("{round} : i32"))));
-                    ir.op("tile.copy", &operands, &attrs, &[]);
-                    (*producer, None)
+                    let token = ir.ty("!tile.token");
+                    copies.push(ir.value("tile.copy_async", &operands, &attrs, token));
                 }
                 Producer::Load(op, _) => {
                     let ty = result_of(*op, 0).r#type();
                     let attrs = attributes(*op, &["fill", "copy", BY_ELEMENT]);
                     let loaded = ir.value("tile.load", &operands, &attrs, ty);
-                    (*producer, Some(loaded))
+                    fetched.loaded.push((*producer, loaded));
                 }
-            });
+            }
         }
         ir.location = around;
-        if self.copies() {
-            ir.op("nvvm.cp.async.commit.group", &[], &[], &[]);
+        if !copies.is_empty() {
+            let token = ir.ty("!tile.token");
+            fetched.group = Some(ir.value("tile.commit", &copies, &[], token));
         }
         Ok(fetched)
     }
@@ -232,12 +246,10 @@ impl<'c> Plan<'c> {
         stage: IrValue<'c>,
         round: i64,
     ) -> Result<(), Failed<'c>> {
-        for (producer, loaded) in fetched {
-            let (Producer::Load(_, write), Some(loaded)) = (producer, loaded) else {
-                continue;
-            };
-            let buffer = operand(*write, 1)?;
-            let mut attrs = attributes(*write, &["copy"]);
+        for (producer, loaded) in &fetched.loaded {
+            let write = producer.fill();
+            let buffer = operand(write, 1)?;
+            let mut attrs = attributes(write, &["copy"]);
             attrs.push((ROUND, ir.attr(&format!("{round} : i32"))));
             let mut made = *loaded;
             for map in producer.maps() {
@@ -261,24 +273,13 @@ impl<'c> Plan<'c> {
         let first = ir.constant(0, "i32");
         ir.value("arith.select", &[wraps, first, next], &[], i32_type)
     }
-
-    fn copies(&self) -> bool {
-        let copies = |producer: &Producer| matches!(producer, Producer::Copy(_));
-        self.producers.iter().any(copies)
-    }
-
-    fn wait(&self, ir: &OpBuilder<'c>, left: i64) {
-        if self.copies() {
-            wait(ir, left);
-        }
-    }
 }
 
 /// Keeps loads that are few where they are begun, so that they have the round to arrive.
 ///
 /// ptxas moves a load down to where it is used, but not across a barrier of its warp.
 fn hold(ir: &OpBuilder, fetched: &Fetched) {
-    let loaded = fetched.iter().filter_map(|(_, loaded)| *loaded);
+    let loaded = fetched.loaded.iter().map(|(_, loaded)| *loaded);
     let bytes = loaded.map(|loaded| match TileType::of(loaded.r#type()) {
         Some(Ok(tile)) => {
             let values = tile.layout.as_ref().map_or(0, TileLayout::values);
@@ -292,10 +293,19 @@ fn hold(ir: &OpBuilder, fetched: &Fetched) {
     }
 }
 
-/// Waits until so many groups of copies are left.
-fn wait(ir: &OpBuilder, left: i64) {
-    let left = ir.attr(&format!("{left} : i32"));
-    ir.op("nvvm.cp.async.wait.group", &[], &[("n", left)], &[]);
+/// Waits for groups of copies, if there are any.
+fn wait<'c>(ir: &OpBuilder<'c>, groups: Option<&[IrValue<'c>]>) {
+    if let Some(groups) = groups.filter(|groups| !groups.is_empty()) {
+        ir.op("tile.wait", groups, &[], &[]);
+    }
+}
+
+/// Erases the group of a copy and what waits for it.
+fn erase_waits(copy: IrOp) {
+    for commit in users(result_of(copy, 0)) {
+        users(result_of(commit, 0)).into_iter().for_each(erase);
+        erase(commit);
+    }
 }
 
 /// Gives a buffer so many stages.

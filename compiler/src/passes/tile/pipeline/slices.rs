@@ -284,7 +284,7 @@ pub(super) fn buffer_of<'c>(op: IrOp<'c>) -> Option<IrValue<'c>> {
     let index = match name_of(op).as_str() {
         "tile.read" => 0,
         "tile.write" => 1,
-        "tile.copy" => op.operand_count().checked_sub(2)?,
+        "tile.copy_async" => op.operand_count().checked_sub(2)?,
         _ => return None,
     };
     operand_value(op, index)

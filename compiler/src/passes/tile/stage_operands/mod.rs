@@ -1,7 +1,7 @@
 //! `tile-stage-operands`: operands of products go through shared memory.
 //!
 //! Before: products take tiles that are loaded as they take them, many threads the same elements. After:
-//! such a tile has a buffer of one stage. `tile.copy` brings it there with `cp.async`, or where memory
+//! such a tile has a buffer of one stage. `tile.copy_async` brings it there with `cp.async`, or where memory
 //! does not lie in pieces that `cp.async` can copy, a `tile.load` and a `tile.write`; `tile.read` gives
 //! each product its operand. `copy` says by which instruction; a read without it is one of vectors.
 //! An operand that is computed goes there once it is computed, unless a warp has it in few registers; one that the
@@ -10,23 +10,26 @@
 mod copies;
 
 use super::coordinate::Coordinate;
+use super::insert_barriers::written_tensors;
+use super::known_ops::checked_ops;
 use super::partition::is_within_warps;
-use super::types::{self, Failed, fast_axis, mma_of, operand, tile_of};
+use super::types::{self, Failed, fast_axis, mma_of, operand, tensor_of, tile_of};
 use crate::passes::user_error::user_error;
 use crate::passes::walk::{
-    all_inside, attributes, definition, erase, first_of_block, function_block_size, kernels,
-    name_of, next_operation, operand_value, parent, replace, same_block, set_attribute,
-    set_operand, string_attribute, users,
+    attributes, definition, erase, first_of_block, function_block_size, kernels, name_of,
+    next_operation, operand_value, parent, replace, same_block, set_attribute, set_operand,
+    string_attribute, users,
 };
 use crate::passes::{Reported, report};
 use copies::{Loaders, reaches, read_atom};
-use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of, value_key};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::Target;
 use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
 use cutec_frontend::diagnostics::codes;
 use melior::Context;
 use melior::ir::operation::OperationLike;
+use std::collections::HashSet;
 
 /// Alignment of a buffer, in bytes: swizzles repeat within it.
 const ALIGN: i64 = 128;
@@ -47,8 +50,7 @@ pub fn stage_operands(context: &Context, module: IrOp, _target: &Target) -> Resu
 }
 
 fn stage<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>> {
-    let mut operations = Vec::new();
-    all_inside(function, &mut operations);
+    let mut operations = checked_ops(function)?;
     let (Some(entry), Some(threads)) = (operations.first(), function_block_size(function)) else {
         return Ok(());
     };
@@ -56,6 +58,7 @@ fn stage<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>>
         ir: OpBuilder::new(context, Insertion::Before(*entry)),
         entry: *entry,
         threads,
+        written: written_tensors(&operations),
     };
     // Staging one erases it and what spread it anew.
     operations.retain(|op| matches!(name_of(*op).as_str(), "tile.load" | "tile.dot"));
@@ -76,6 +79,8 @@ struct Staging<'c> {
     /// The first operation of the kernel.
     entry: IrOp<'c>,
     threads: i64,
+    /// Arguments that the kernel writes, if all of them are known.
+    written: Option<HashSet<usize>>,
 }
 
 impl<'c> Staging<'c> {
@@ -114,8 +119,16 @@ impl<'c> Staging<'c> {
         let arrives = self.fill(&ir, load, &tile, buffer_type, (memory, loaders), stage)?;
 
         // Read where it is multiplied: one that a loop inside multiplies again and again needs no registers meanwhile.
-        if taken.iter().any(|(dot, _)| !same_block(*dot, load)) {
-            ir.insertion = Insertion::Before(load);
+        // Complete before the first read.
+        let anchors = taken
+            .iter()
+            .map(|(dot, _)| if same_block(*dot, load) { *dot } else { load });
+        let others = users(loaded)
+            .into_iter()
+            .any(|user| !is_taken(user, &taken));
+        let anchors: Vec<IrOp> = anchors.chain(others.then_some(load)).collect();
+        if let Some(first) = first_of(&anchors) {
+            ir.insertion = Insertion::Before(first);
             arrives.wait(&ir);
         }
         for (dot, index) in taken {
@@ -123,9 +136,6 @@ impl<'c> Staging<'c> {
             let spread = types::operand_layout(&mma, index, &tile.shape)
                 .map_err(|message| (dot, message))?;
             ir.insertion = Insertion::Before(dot);
-            if same_block(dot, load) {
-                arrives.wait(&ir);
-            }
             let read = self.read(&ir, (allocated, stage), &tile.with_layout(spread), {
                 read_atom(&mma, index, &tile, &buffer, fast)
             });
@@ -138,7 +148,6 @@ impl<'c> Staging<'c> {
         }
         if !users(loaded).is_empty() {
             ir.insertion = Insertion::Before(load);
-            arrives.wait(&ir);
             let read = self.read(&ir, (allocated, stage), &tile, None);
             replace(loaded, read);
         }
@@ -198,11 +207,12 @@ impl<'c> Staging<'c> {
         (buffer, buffer_type): (IrValue<'c>, &str),
         (memory, loaders): (usize, Loaders),
         stage: IrValue<'c>,
-    ) -> Result<Arrives, Failed<'c>> {
+    ) -> Result<Arrives<'c>, Failed<'c>> {
         let operands: Vec<_> = (0..load.operand_count())
             .filter_map(|index| operand_value(load, index))
             .collect();
         let filled = load.attribute("fill").is_ok();
+        let written = self.is_written(operands[0]);
         let at = Coordinate::of(load).map_err(|message| (load, message))?;
         let legal = |copy: &String| reaches((operands[0], &at), buffer_type, copy, &tile.shape);
         let asynchronous = match loaders {
@@ -210,6 +220,10 @@ impl<'c> Staging<'c> {
                 let message = "an asynchronous copy fills with zeros, not with what `fill` says";
                 let help = "leave out `copy`, or pin `universal<…>`, which goes through registers";
                 return Err((load, user_error(codes::PINNED, message, help)));
+            }
+            Loaders::Pinned(_) if written => {
+                let message = "an asynchronous copy reads the tensor at no certain time, but the kernel writes it; load it without `copy`";
+                return Err((load, message.into()));
             }
             Loaders::Pinned(copy) => {
                 let help = "promise what is missing in `where`, or leave out `copy`";
@@ -219,7 +233,7 @@ impl<'c> Staging<'c> {
                 Some(copy)
             }
             Loaders::Any(loaders) => {
-                let mut loaders = loaders.into_iter().filter(|_| !filled);
+                let mut loaders = loaders.into_iter().filter(|_| !filled && !written);
                 loaders.find(|copy| legal(copy).is_ok())
             }
         };
@@ -227,8 +241,9 @@ impl<'c> Staging<'c> {
             let operands = [&operands[..], &[buffer, stage]].concat();
             let mut attrs = attributes(load, &[BY_ELEMENT]);
             attrs.push(("copy", ir.attr(&copy)));
-            ir.op("tile.copy", &operands, &attrs, &[]);
-            return Ok(Arrives::Later);
+            let token = ir.ty("!tile.token");
+            let copy = ir.value("tile.copy_async", &operands, &attrs, token);
+            return Ok(Arrives::Later(copy));
         }
         let vector = 16 / tile.elem.bytes();
         let spread = TileLayout::blocked(&tile.shape, memory, vector, self.threads);
@@ -237,6 +252,15 @@ impl<'c> Staging<'c> {
         let loaded = ir.value("tile.load", &operands, &attrs, ty);
         ir.op("tile.write", &[loaded, buffer, stage], &[], &[]);
         Ok(Arrives::AtOnce)
+    }
+
+    /// Whether the kernel may write the tensor that a view is into.
+    fn is_written(&self, view: IrValue<'c>) -> bool {
+        match (&self.written, tensor_of(view)) {
+            (Some(written), Some(tensor)) => written.contains(&value_key(tensor)),
+            (Some(written), None) => !written.is_empty(),
+            (None, _) => true,
+        }
     }
 
     fn read(
@@ -256,18 +280,36 @@ impl<'c> Staging<'c> {
 }
 
 /// When what fills a buffer is there for the thread that began it.
-enum Arrives {
+enum Arrives<'c> {
     AtOnce,
-    Later,
+    Later(IrValue<'c>),
 }
 
-impl Arrives {
-    fn wait(&self, ir: &OpBuilder) {
-        if matches!(self, Arrives::Later) {
-            ir.op("nvvm.cp.async.commit.group", &[], &[], &[]);
-            let none = ir.attr("0 : i32");
-            ir.op("nvvm.cp.async.wait.group", &[], &[("n", none)], &[]);
+impl<'c> Arrives<'c> {
+    fn wait(&self, ir: &OpBuilder<'c>) {
+        if let Arrives::Later(copy) = self {
+            let group = ir.value("tile.commit", &[*copy], &[], ir.ty("!tile.token"));
+            ir.op("tile.wait", &[group], &[], &[]);
         }
+    }
+}
+
+/// The first of some operations of one block.
+fn first_of<'c>(operations: &[IrOp<'c>]) -> Option<IrOp<'c>> {
+    operations.iter().copied().reduce(|one, other| {
+        // SAFETY: both stand in one block.
+        let before =
+            unsafe { mlir_sys::mlirOperationIsBeforeInBlock(other.to_raw(), one.to_raw()) };
+        if before { other } else { one }
+    })
+}
+
+/// Whether an operation takes a tile for these products alone.
+fn is_taken<'c>(user: IrOp<'c>, taken: &[(IrOp<'c>, usize)]) -> bool {
+    let is_one = |op: IrOp<'c>| taken.iter().any(|(dot, _)| *dot == op);
+    match name_of(user).as_str() {
+        "tile.convert_layout" => users(result_of(user, 0)).into_iter().all(is_one),
+        _ => is_one(user),
     }
 }
 

@@ -1,0 +1,95 @@
+//! `expand-loop-steps`: no loop counter leaves its type.
+//!
+//! Before: `scf.for %i = %first to %end step %step`, of which the last counter plus the step may be more than the
+//! type has; it would wrap around and the loop go on. After: such a loop counts its iterations, of which there
+//! are fewer than the type has numbers, and computes the counter. Loops of which the ranges of their bounds
+//! show that it fits stay as they are.
+use super::integer_range::Ranges;
+use super::walk::{all_inside, blocks, kernels, name_of, operand_value, operations, set_operand};
+use super::{Reported, report};
+use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, argument_of};
+use cutec_dialects::target::Target;
+use melior::Context;
+use melior::ir::{ValueLike, operation::OperationLike};
+
+/// Predicates of `arith.cmpi`: signed less.
+const LESS: &str = "2 : i64";
+
+/// Expands the loops of every kernel of the module.
+pub fn expand_loop_steps(
+    context: &Context,
+    module: IrOp,
+    _target: &Target,
+) -> Result<(), Reported> {
+    for (_, functions) in kernels(module) {
+        for function in functions {
+            // SAFETY: the context outlives the module.
+            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
+            let mut operations = Vec::new();
+            all_inside(function, &mut operations);
+            let mut ranges = Ranges::default();
+            for op in operations {
+                if name_of(op) == "scf.for" && may_overflow(op, &mut ranges) {
+                    expand(context, op, &mut ranges).ok_or_else(|| {
+                        report(op.location(), "is no loop from a number to another")
+                    })?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether the counter behind the last iteration may not fit its type.
+fn may_overflow(op: IrOp, ranges: &mut Ranges) -> bool {
+    let (Some(end), Some(step)) = (operand_value(op, 1), operand_value(op, 2)) else {
+        return false;
+    };
+    let limit = match step.r#type().to_string().as_str() {
+        "i32" => i64::from(i32::MAX),
+        "i64" | "index" => i64::MAX,
+        // Loops of other types are none of the language's.
+        _ => return false,
+    };
+    let (end, step) = (ranges.of(end), ranges.of(step));
+    // The last counter is below the end.
+    step.most > 1 && end.most.saturating_sub(1) > limit - step.most
+}
+
+/// Lets a loop count its iterations.
+fn expand<'c>(context: &'c Context, op: IrOp<'c>, ranges: &mut Ranges) -> Option<()> {
+    let (first, end) = (operand_value(op, 0)?, operand_value(op, 1)?);
+    let mut step = operand_value(op, 2)?;
+    let body = blocks(op, 0).into_iter().next()?;
+    let ty = step.r#type();
+    let text = ty.to_string();
+    let mut ir = OpBuilder::new(context, Insertion::Before(op));
+    ir.location = op.location();
+    let (zero, one) = (ir.constant(0, &text), ir.constant(1, &text));
+    if ranges.of(step).least < 1 {
+        step = ir.value("arith.maxsi", &[step, one], &[], ty);
+    }
+    // (end - first - 1) / step + 1 where there is an iteration, without sign: the difference has one bit more.
+    let less = [("predicate", ir.attr(LESS))];
+    let runs = ir.value("arith.cmpi", &[first, end], &less, ir.ty("i1"));
+    let distance = ir.value("arith.subi", &[end, first], &[], ty);
+    let distance = ir.value("arith.subi", &[distance, one], &[], ty);
+    let others = ir.value("arith.divui", &[distance, step], &[], ty);
+    let count = ir.value("arith.addi", &[others, one], &[], ty);
+    let count = ir.value("arith.select", &[runs, count, zero], &[], ty);
+
+    let number = argument_of(body, 0);
+    let begin = operations(body).into_iter().next()?;
+    ir.insertion = Insertion::Before(begin);
+    let distance = ir.value("arith.muli", &[number, step], &[], ty);
+    let counter = ir.value("arith.addi", &[first, distance], &[], ty);
+    super::walk::replace(number, counter);
+    // What computes it takes the number of the iteration.
+    let product = super::walk::definition(distance)?;
+    set_operand(product, 0, number);
+    for (index, value) in [zero, count, one].into_iter().enumerate() {
+        set_operand(op, index, value);
+    }
+    super::walk::set_attribute(op, "unsignedCmp", ir.attr("unit"));
+    Some(())
+}

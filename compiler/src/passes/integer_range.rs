@@ -1,0 +1,202 @@
+//! The range of an integer that is known at run time: what its definition bounds it by.
+//!
+//! Sums and products that may leave their type are of any value, since they wrap around.
+use super::walk::{definition, name_of, operand_value};
+use cutec_dialects::builder::{IrOp, IrValue, integer_value, value_key};
+use cutec_dialects::memo::type_text;
+use melior::ir::{OperationRef, ValueLike, operation::OperationLike};
+use std::collections::HashMap;
+
+/// How far a chain of definitions is followed.
+const DEPTH: usize = 32;
+/// Threads of the largest block, along any axis.
+const MOST_THREADS: i64 = 1024;
+
+/// Integers from one to another, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Range {
+    /// The least.
+    pub least: i64,
+    /// The greatest.
+    pub most: i64,
+}
+
+impl Range {
+    const fn new(least: i64, most: i64) -> Range {
+        Range { least, most }
+    }
+
+    fn one(number: i64) -> Range {
+        Range::new(number, number)
+    }
+
+    /// All numbers of an integer type; those of types that are none are not bounded either.
+    fn of_type(ty: &str) -> Range {
+        match ty
+            .strip_prefix('i')
+            .and_then(|bits| bits.parse::<u32>().ok())
+        {
+            Some(1) => Range::new(0, 1),
+            Some(bits @ 2..64) => Range::new(-(1 << (bits - 1)), (1 << (bits - 1)) - 1),
+            _ => Range::new(i64::MIN, i64::MAX),
+        }
+    }
+
+    fn either(self, other: Range) -> Range {
+        Range::new(self.least.min(other.least), self.most.max(other.most))
+    }
+
+    /// The range from the least to the greatest of some numbers; `None` where one is not an `i64`.
+    fn spanning(numbers: &[Option<i128>]) -> Option<Range> {
+        let numbers: Option<Vec<i128>> = numbers.iter().copied().collect();
+        let numbers = numbers?;
+        let least = i64::try_from(*numbers.iter().min()?).ok()?;
+        let most = i64::try_from(*numbers.iter().max()?).ok()?;
+        Some(Range::new(least, most))
+    }
+
+    /// An operation that is monotonic in each operand, at the four corners.
+    fn corners(self, other: Range, of: impl Fn(i128, i128) -> Option<i128>) -> Option<Range> {
+        let ends = |range: Range| [i128::from(range.least), i128::from(range.most)];
+        let corners = ends(self)
+            .into_iter()
+            .flat_map(|a| ends(other).map(|b| of(a, b)))
+            .collect::<Vec<_>>();
+        Range::spanning(&corners)
+    }
+}
+
+/// Ranges of the integers of a kernel, each computed once.
+#[derive(Default)]
+pub(super) struct Ranges {
+    known: HashMap<usize, Range>,
+}
+
+impl Ranges {
+    /// The range of an integer.
+    pub fn of(&mut self, value: IrValue) -> Range {
+        self.at_depth(value, DEPTH)
+    }
+
+    fn at_depth(&mut self, value: IrValue, depth: usize) -> Range {
+        let whole = Range::of_type(&type_text(value.r#type()));
+        if depth == 0 {
+            return whole;
+        }
+        if let Some(known) = self.known.get(&value_key(value)) {
+            return *known;
+        }
+        let range = match definition(value) {
+            Some(op) => self.of_result(op, depth - 1),
+            None => self.of_argument(value, depth - 1),
+        };
+        // A number that does not fit has wrapped around.
+        let range = range.filter(|range| range.least >= whole.least && range.most <= whole.most);
+        let range = range.unwrap_or(whole);
+        self.known.insert(value_key(value), range);
+        range
+    }
+
+    fn operand(&mut self, op: IrOp, index: usize, depth: usize) -> Option<Range> {
+        Some(self.at_depth(operand_value(op, index)?, depth))
+    }
+
+    fn of_result(&mut self, op: IrOp, depth: usize) -> Option<Range> {
+        let name = name_of(op);
+        match name.as_str() {
+            "arith.constant" => {
+                let number = integer_value(op.attribute("value").ok()?)?;
+                return Some(Range::one(number));
+            }
+            "arith.select" => {
+                return Some(
+                    self.operand(op, 1, depth)?
+                        .either(self.operand(op, 2, depth)?),
+                );
+            }
+            "arith.extsi" | "arith.index_cast" | "arith.trunci" | "cute.get_scalar"
+            | "cute.assume" => {
+                return self.operand(op, 0, depth);
+            }
+            "arith.extui" => return self.operand(op, 0, depth).filter(|range| range.least >= 0),
+            "tile.index" => {
+                let axis = integer_value(op.attribute("axis").ok()?)?;
+                let count = operand_value(grid_of(op)?, usize::try_from(axis).ok()?)?;
+                let count = self.at_depth(count, depth);
+                return Some(Range::new(0, (count.most - 1).max(0)));
+            }
+            _ if name.starts_with("nvvm.read.ptx.sreg.tid.") => {
+                return Some(Range::new(0, MOST_THREADS - 1));
+            }
+            _ if name.starts_with("nvvm.read.ptx.sreg.ctaid.") => {
+                return Some(Range::new(0, i32::MAX.into()));
+            }
+            _ if !name.starts_with("arith.") || op.operand_count() != 2 => return None,
+            _ => {}
+        }
+        let a = self.operand(op, 0, depth)?;
+        let b = self.operand(op, 1, depth)?;
+        let natural = a.least >= 0 && b.least >= 0;
+        match name.as_str() {
+            "arith.addi" => a.corners(b, |a, b| a.checked_add(b)),
+            "arith.subi" => a.corners(b, |a, b| a.checked_sub(b)),
+            "arith.muli" => a.corners(b, |a, b| a.checked_mul(b)),
+            "arith.divsi" if b.least > 0 => a.corners(b, |a, b| a.checked_div(b)),
+            "arith.divui" if natural && b.least > 0 => a.corners(b, |a, b| a.checked_div(b)),
+            "arith.ceildivsi" if b.least > 0 => a.corners(b, |a, b| {
+                Some(a.div_euclid(b) + i128::from(a.rem_euclid(b) != 0))
+            }),
+            "arith.floordivsi" if b.least > 0 => a.corners(b, |a, b| Some(a.div_euclid(b))),
+            "arith.remsi" | "arith.remui" if natural && b.least > 0 => {
+                Some(Range::new(0, a.most.min(b.most - 1)))
+            }
+            "arith.remsi" if b.least > 0 => Some(Range::new(-(b.most - 1), b.most - 1)),
+            "arith.minsi" => Some(Range::new(a.least.min(b.least), a.most.min(b.most))),
+            "arith.maxsi" => Some(Range::new(a.least.max(b.least), a.most.max(b.most))),
+            // Compared without sign, the lesser is at most the one that is not negative.
+            "arith.minui" if natural => Some(Range::new(a.least.min(b.least), a.most.min(b.most))),
+            "arith.minui" | "arith.andi" if a.least >= 0 => Some(Range::new(0, a.most)),
+            "arith.minui" | "arith.andi" if b.least >= 0 => Some(Range::new(0, b.most)),
+            "arith.shrsi" if (0..64).contains(&b.least) && (0..64).contains(&b.most) => {
+                a.corners(b, |a, b| Some(a >> b))
+            }
+            "arith.shrui" if natural && b.most < 64 => a.corners(b, |a, b| Some(a >> b)),
+            _ => None,
+        }
+    }
+
+    /// The counter of a loop.
+    fn of_argument(&mut self, value: IrValue, depth: usize) -> Option<Range> {
+        // SAFETY: a block argument's owner is its block, and the block has a parent operation.
+        let (around, index) = unsafe {
+            let block = mlir_sys::mlirBlockArgumentGetOwner(value.to_raw());
+            let around: IrOp = OperationRef::from_raw(mlir_sys::mlirBlockGetParentOperation(block));
+            let index = mlir_sys::mlirBlockArgumentGetArgNumber(value.to_raw());
+            (around, index)
+        };
+        if name_of(around) != "scf.for" || index != 0 {
+            return None;
+        }
+        let first = self.at_depth(operand_value(around, 0)?, depth);
+        let end = self.at_depth(operand_value(around, 1)?, depth);
+        Some(Range::new(
+            first.least,
+            end.most.saturating_sub(1).max(first.least),
+        ))
+    }
+}
+
+/// The `tile.grid` of the kernel that an operation stands in.
+fn grid_of<'c>(op: IrOp<'c>) -> Option<IrOp<'c>> {
+    let mut around = op;
+    while name_of(around) != "gpu.func" {
+        // SAFETY: the operation is alive, and so are those around it.
+        around = unsafe {
+            let parent = mlir_sys::mlirOperationGetParentOperation(around.to_raw());
+            (!parent.ptr.is_null()).then(|| OperationRef::from_raw(parent))?
+        };
+    }
+    let body = super::walk::blocks(around, 0).into_iter().next()?;
+    let mut operations = super::walk::operations(body).into_iter();
+    operations.find(|op| name_of(*op) == "tile.grid")
+}

@@ -1,0 +1,120 @@
+//! `tile-bound-coordinates`: coordinates counted in tiles lie in their tensor, or directly behind it.
+//!
+//! Before: a coordinate may be any integer. After: one that may be negative, or so large that the number of its first
+//! element leaves 32 bits, is at most the first tile behind the end of the view: the minimum of both, compared without
+//! sign, so that a negative one is behind the end too. There nothing is read or written. Others stay as they are.
+//! Precondition: before `tile-raster`, since the range of `tile.index` follows from `tile.grid`.
+use super::coordinate::Coordinate;
+use super::known_ops::checked_ops;
+use super::types::{Failed, operand, tile_of, view_of};
+use crate::passes::integer_range::Ranges;
+use crate::passes::walk::{definition, kernels, next_operation, set_operand};
+use crate::passes::{Reported, report};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
+use cutec_dialects::ir::{OpAttrs, build};
+use cutec_dialects::target::Target;
+use cutec_dialects::tile::TileOp;
+use melior::Context;
+use melior::ir::{ValueLike, operation::OperationLike};
+
+/// Marks a minimum that this pass has put: it changes no coordinate of a tile that has elements in the view.
+pub(super) const BOUND: &str = "tile.bound";
+
+/// Bounds the coordinates of every kernel of the module.
+pub fn bound_coordinates(
+    context: &Context,
+    module: IrOp,
+    _target: &Target,
+) -> Result<(), Reported> {
+    for (_, functions) in kernels(module) {
+        for function in functions {
+            // SAFETY: the context outlives the module.
+            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
+            of_function(context, function)
+                .map_err(|(op, message): (IrOp, String)| report(op.location(), message))?;
+        }
+    }
+    Ok(())
+}
+
+fn of_function<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>> {
+    let mut ranges = Ranges::default();
+    for op in checked_ops(function)? {
+        // The coordinate stands behind the view.
+        let (view, tile, first) = match TileOp::of(op) {
+            Some(TileOp::Load) => (operand(op, 0)?, tile_of(op, result_of(op, 0))?, 1),
+            Some(TileOp::Store) => (operand(op, 1)?, tile_of(op, operand(op, 0)?)?, 2),
+            _ => continue,
+        };
+        let at = Coordinate::of(op).map_err(|message| (op, message))?;
+        for (axis, value) in at.values.iter().enumerate() {
+            let length = tile.shape[axis];
+            let range = ranges.of(*value);
+            let fits = |most: i64| most <= i64::from(i32::MAX) / length;
+            if at.is_offset(axis) || range.least >= 0 && fits(range.most) {
+                continue;
+            }
+            let bounded = bounded(context, op, (view, axis), *value, length)?;
+            set_operand(op, first + axis, bounded);
+        }
+    }
+    Ok(())
+}
+
+/// A coordinate, or the number of a tile behind the end of the view along an axis.
+fn bounded<'c>(
+    context: &'c Context,
+    op: IrOp<'c>,
+    (view, axis): (IrValue<'c>, usize),
+    value: IrValue<'c>,
+    length: i64,
+) -> Result<IrValue<'c>, Failed<'c>> {
+    let ty = value.r#type();
+    // Beside the view, so that loops have the bound before them.
+    let beside = definition(view).and_then(next_operation);
+    let mut ir = OpBuilder::new(context, Insertion::Before(beside.unwrap_or(op)));
+    ir.location = op.location();
+    let layout = view_of(view).map(|view| view.layout);
+    let extent = layout.and_then(|layout| layout.inner().mode(axis)?.size().as_static());
+    let end = match extent {
+        Some(extent) => ir.constant(extent / length + 1, &ty.to_string()),
+        None => {
+            let extent = extent_of(&ir, view, axis).map_err(|message| (op, message))?;
+            let wide = ty.to_string() == "i64";
+            let extent = match wide {
+                true => ir.value("arith.extsi", &[extent], &[], ty),
+                false => extent,
+            };
+            let length = ir.constant(length, &ty.to_string());
+            let whole = ir.value("arith.divui", &[extent, length], &[], ty);
+            let one = ir.constant(1, &ty.to_string());
+            ir.value("arith.addi", &[whole, one], &[], ty)
+        }
+    };
+    ir.insertion = Insertion::Before(op);
+    let marked = [(BOUND, ir.attr("unit"))];
+    Ok(ir.value("arith.minui", &[value, end], &marked, ty))
+}
+
+/// The extent of a view along an axis, as an `i32`.
+fn extent_of<'c>(
+    ir: &OpBuilder<'c>,
+    view: IrValue<'c>,
+    axis: usize,
+) -> Result<IrValue<'c>, String> {
+    let mode = [axis as i64];
+    let of_mode = OpAttrs {
+        mode: Some(&mode),
+        ..OpAttrs::default()
+    };
+    let as_number = OpAttrs {
+        result: Some("i32"),
+        ..OpAttrs::default()
+    };
+    let built = |name: &str, of: IrValue<'c>, attrs: &OpAttrs| {
+        let built = build(ir, name, &[of], attrs).map_err(|error| error.to_string())?;
+        built.ok_or_else(|| format!("cute.{name} gives nothing"))
+    };
+    let size = built("size", view, &of_mode)?;
+    built("get_scalar", size, &as_number)
+}

@@ -1,0 +1,338 @@
+//! `insert-barriers`: a barrier between accesses of different threads to the same memory, and nowhere else.
+//!
+//! Before: `tile.copy_async`, `tile.read` and `tile.write` on buffers in shared memory, with the waits for their
+//! groups, and `tile.load` and `tile.store` on tensors. After: `nvvm.barrier0` before each access that another
+//! thread's could collide with. Precondition: every tile has its layout, and loops are pipelined.
+//!
+//! A dataflow analysis over the control flow of the kernel keeps which accesses no barrier has separated from what
+//! follows. An access conflicts with an earlier one of the same memory where either writes.
+//!
+//! - `stage`: stages of buffers. In a pipelined loop they rotate: `tile.round` of an access says of which iteration it
+//!   is, counted from the one that the loop computes; iterations share a stage where they are a multiple of the number
+//!   of stages apart. What `tile.copy_async` writes is written for the others when its thread has waited for it.
+//! - `tensor`: tensors in global memory that the kernel writes.
+mod stage;
+mod tensor;
+
+use super::known_ops::{KnownOp, known_op, known_ops};
+use super::types::{Failed, operand};
+use crate::passes::control_flow::{Edge, Forward, Point, Structure, forward};
+use crate::passes::walk::{blocks, kernels};
+use crate::passes::{Reported, report};
+use cutec_dialects::builder::{
+    Insertion, IrOp, IrValue, OpBuilder, operation_key, result_of, value_key,
+};
+use cutec_dialects::target::Target;
+use cutec_dialects::tile::TileOp;
+use melior::Context;
+use melior::ir::operation::OperationLike;
+use stage::Stage;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use tensor::{Effect, TensorAccess, Tensors};
+
+pub(super) use stage::ROUND;
+pub(super) use tensor::written_tensors;
+
+/// Inserts the barriers of every kernel of the module.
+pub fn insert_barriers(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
+    for (_, functions) in kernels(module) {
+        for function in functions {
+            // SAFETY: the context outlives the module.
+            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
+            of_function(context, function)
+                .map_err(|(op, message): (IrOp, String)| report(op.location(), message))?;
+        }
+    }
+    Ok(())
+}
+
+fn of_function<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>> {
+    let operations: Vec<IrOp<'c>> = known_ops(function)?.into_iter().map(|(op, _)| op).collect();
+    let mut analysis = Analysis {
+        before: HashSet::new(),
+        stages: HashMap::new(),
+        tensors: Tensors::of(&operations),
+    };
+    for block in blocks(function, 0) {
+        if !operations.is_empty() {
+            forward(&mut analysis, block, State::default())?;
+        }
+    }
+    for op in operations {
+        if analysis.before.contains(&operation_key(op)) {
+            let mut ir = OpBuilder::new(context, Insertion::Before(op));
+            ir.location = op.location();
+            ir.op("nvvm.barrier0", &[], &[], &[]);
+        }
+    }
+    Ok(())
+}
+
+/// An access to memory that threads share.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Access {
+    Stage { stage: Stage, writes: bool },
+    Tensor(TensorAccess),
+}
+
+/// What is known at a place of the program.
+#[derive(Clone, Default, PartialEq)]
+struct State {
+    /// Accesses since the last barrier.
+    since: BTreeSet<Access>,
+    /// What each token stands for: accesses of copies that the thread has not waited for. A token that was passed on
+    /// stands for nothing any more.
+    begun: BTreeMap<usize, BTreeSet<Access>>,
+}
+
+impl State {
+    /// The state with other names for what was accessed.
+    fn map(
+        &self,
+        stage: impl Fn(&Stage) -> Stage + Copy,
+        tensor: impl Fn(&TensorAccess) -> TensorAccess,
+    ) -> State {
+        let access = |access: &Access| match access {
+            Access::Stage { stage: of, writes } => Access::Stage {
+                stage: stage(of),
+                writes: *writes,
+            },
+            Access::Tensor(access) => Access::Tensor(tensor(access)),
+        };
+        let begun = self.begun.iter();
+        State {
+            since: self.since.iter().map(access).collect(),
+            begun: begun
+                .map(|(token, accesses)| (*token, accesses.iter().map(access).collect()))
+                .collect(),
+        }
+    }
+}
+
+struct Analysis<'c> {
+    /// Operations that need a barrier before them.
+    before: HashSet<usize>,
+    /// Stages of each buffer.
+    stages: HashMap<usize, i64>,
+    tensors: Tensors<'c>,
+}
+
+impl<'c> Forward<'c> for Analysis<'c> {
+    type State = State;
+    type Error = Failed<'c>;
+
+    fn transfer(&mut self, op: IrOp<'c>, mut state: State) -> Result<State, Failed<'c>> {
+        let failed = |message: String| (op, message);
+        match known_op(op).map_err(failed)? {
+            KnownOp::Tile(tile) => self.tile(op, tile, &mut state)?,
+            KnownOp::ReadGlobal => self.of_tensor(op, operand(op, 0)?, Effect::Read, &mut state)?,
+            KnownOp::Barrier => state.since.clear(),
+            KnownOp::CopyGroup => {
+                return Err((op, "expects tile.commit and tile.wait in its place".into()));
+            }
+            // A barrier of a warp orders nothing that other warps do.
+            KnownOp::ControlFlow
+            | KnownOp::Register
+            | KnownOp::Buffer
+            | KnownOp::Computation
+            | KnownOp::WarpBarrier
+            | KnownOp::Report => {}
+        }
+        Ok(state)
+    }
+
+    fn join(&self, mut one: State, other: State) -> State {
+        one.since.extend(other.since);
+        for (token, accesses) in other.begun {
+            one.begun.entry(token).or_default().extend(accesses);
+        }
+        one
+    }
+
+    fn along(&self, op: IrOp<'c>, structure: Structure, edge: &Edge<'c>, state: &State) -> State {
+        let tensor = |access: &TensorAccess| match edge.is_back_edge {
+            true => self.tensors.next_iteration(access, op),
+            false => *access,
+        };
+        let mut there = match structure {
+            // Iterations are counted in the loop that was pipelined.
+            Structure::For if edge.is_back_edge => state.map(Stage::next_iteration, tensor),
+            Structure::For if edge.to == Point::Outside => state.map(Stage::any_iteration, tensor),
+            Structure::While if edge.is_back_edge => state.map(Stage::any_iteration, tensor),
+            Structure::For | Structure::While | Structure::If | Structure::Map => state.clone(),
+        };
+        // All at once: a loop may exchange what it carries.
+        let forwarded = edge.forwarded.iter();
+        let passed: Vec<_> = forwarded
+            .filter_map(|(token, there_as)| {
+                let accesses = there.begun.remove(&value_key(*token))?;
+                Some((value_key(*there_as), accesses))
+            })
+            .collect();
+        for (token, accesses) in passed {
+            there.begun.insert(token, accesses);
+        }
+        there
+    }
+
+    fn decisions(&self) -> usize {
+        self.before.len()
+    }
+
+    fn unknown(&self, op: IrOp<'c>, message: String) -> Failed<'c> {
+        (op, message)
+    }
+}
+
+impl<'c> Analysis<'c> {
+    fn tile(&mut self, op: IrOp<'c>, tile: TileOp, state: &mut State) -> Result<(), Failed<'c>> {
+        match tile {
+            TileOp::Read => self.of_stage(op, operand(op, 0)?, state, false),
+            TileOp::Write => self.of_stage(op, operand(op, 1)?, state, true),
+            TileOp::CopyAsync => self.copy(op, state)?,
+            TileOp::Commit => {
+                let mut group = BTreeSet::new();
+                for index in 0..op.operand_count() {
+                    group.extend(begun(op, operand(op, index)?, state)?);
+                }
+                state.begun.insert(value_key(result_of(op, 0)), group);
+            }
+            TileOp::Wait => {
+                for index in 0..op.operand_count() {
+                    let group = operand(op, index)?;
+                    let complete = begun(op, group, state)?;
+                    state.since.extend(complete);
+                    // It may be waited for again.
+                    state.begun.insert(value_key(group), BTreeSet::new());
+                }
+            }
+            TileOp::Load => self.of_tensor(op, operand(op, 0)?, Effect::Read, state)?,
+            TileOp::Store => {
+                let effect = match op.attribute("atomic") {
+                    Ok(_) => Effect::Atomic,
+                    Err(_) => Effect::Write,
+                };
+                let view = operand(op, 1)?;
+                self.check_begun(op, view, effect, state)?;
+                self.of_tensor(op, view, effect, state)?;
+            }
+            TileOp::Index
+            | TileOp::Grid
+            | TileOp::Splat
+            | TileOp::Iota
+            | TileOp::Map
+            | TileOp::Yield
+            | TileOp::Reduce
+            | TileOp::Broadcast
+            | TileOp::Reshape
+            | TileOp::Transpose
+            | TileOp::Dot
+            | TileOp::ConvertLayout
+            | TileOp::Slice => {}
+        }
+        Ok(())
+    }
+
+    /// A copy is begun: its stage must not be in use, and the tensor not be about to be written.
+    fn copy(&mut self, op: IrOp<'c>, state: &mut State) -> Result<(), Failed<'c>> {
+        let view = operand(op, 0)?;
+        let buffer = operand(op, op.operand_count().saturating_sub(2))?;
+        let writes = Access::Stage {
+            stage: Stage::of(op, buffer, &mut self.stages),
+            writes: true,
+        };
+        self.separate(op, &writes, state);
+        let mut accesses = BTreeSet::from([writes]);
+        let reads = self.tensors.access(op, view, Effect::Read);
+        if let Some(reads) = reads.map_err(|message| (op, message))? {
+            let reads = Access::Tensor(reads);
+            self.separate(op, &reads, state);
+            accesses.insert(reads);
+        }
+        state.begun.insert(value_key(result_of(op, 0)), accesses);
+        Ok(())
+    }
+
+    /// A copy reads at any time until it is waited for: what it reads must not be written before.
+    fn check_begun(
+        &mut self,
+        op: IrOp<'c>,
+        view: IrValue<'c>,
+        effect: Effect,
+        state: &State,
+    ) -> Result<(), Failed<'c>> {
+        let access = self.tensors.access(op, view, effect);
+        let Some(now) = access.map_err(|message| (op, message))? else {
+            return Ok(());
+        };
+        let mut begun = state.begun.values().flatten();
+        let reads_it = |access: &Access| match access {
+            Access::Tensor(before) => self.tensors.may_overlap(&now, before),
+            Access::Stage { .. } => false,
+        };
+        match begun.any(reads_it) {
+            false => Ok(()),
+            true => {
+                let message = "writes what an asynchronous copy may still read; expected a tile.wait for it before";
+                Err((op, message.into()))
+            }
+        }
+    }
+
+    fn of_stage(&mut self, op: IrOp<'c>, buffer: IrValue<'c>, state: &mut State, writes: bool) {
+        let stage = Stage::of(op, buffer, &mut self.stages);
+        let access = Access::Stage { stage, writes };
+        self.separate(op, &access, state);
+        state.since.insert(access);
+    }
+
+    fn of_tensor(
+        &mut self,
+        op: IrOp<'c>,
+        view: IrValue<'c>,
+        effect: Effect,
+        state: &mut State,
+    ) -> Result<(), Failed<'c>> {
+        let access = self.tensors.access(op, view, effect);
+        if let Some(access) = access.map_err(|message| (op, message))? {
+            let access = Access::Tensor(access);
+            self.separate(op, &access, state);
+            state.since.insert(access);
+        }
+        Ok(())
+    }
+
+    /// Asks for a barrier where an access conflicts with one that came before.
+    fn separate(&mut self, op: IrOp, access: &Access, state: &mut State) {
+        let conflicts = |other: &Access| match (access, other) {
+            (
+                Access::Stage { stage, writes },
+                Access::Stage {
+                    stage: other,
+                    writes: wrote,
+                },
+            ) => (*writes || *wrote) && stage.overlaps(other),
+            (Access::Tensor(now), Access::Tensor(before)) => self.tensors.conflict(now, before),
+            (Access::Stage { .. }, Access::Tensor(_))
+            | (Access::Tensor(_), Access::Stage { .. }) => false,
+        };
+        if self.before.contains(&operation_key(op)) || state.since.iter().any(conflicts) {
+            self.before.insert(operation_key(op));
+            state.since.clear();
+        }
+    }
+}
+
+/// What a token stands for; it is passed on, and stands for nothing from here on.
+fn begun<'c>(
+    op: IrOp<'c>,
+    token: IrValue<'c>,
+    state: &mut State,
+) -> Result<BTreeSet<Access>, Failed<'c>> {
+    let accesses = state.begun.remove(&value_key(token));
+    accesses.ok_or_else(|| {
+        let message =
+            "takes a token that was passed on before; expected the one that it has become";
+        (op, message.into())
+    })
+}

@@ -1,0 +1,111 @@
+//! The operations of kernels at the tile level. A pass meets no other: what is not known here is an error.
+use crate::passes::control_flow::ControlFlow;
+use crate::passes::tile::types::{Failed, view_of};
+use crate::passes::walk::{all_inside, blocks, name_of, operand_value};
+use cutec_dialects::builder::{IrOp, IrValue, result_of};
+use cutec_dialects::elem::Space;
+use cutec_dialects::ir::has_no_effect;
+use cutec_dialects::memo::type_text;
+use cutec_dialects::tile::TileOp;
+use melior::ir::{ValueLike, operation::OperationLike};
+
+/// What an operation of a kernel is to passes of the tile level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KnownOp {
+    /// Of the `tile` dialect.
+    Tile(TileOp),
+    /// Has regions; see [`ControlFlow`].
+    ControlFlow,
+    /// Reads an element of a tensor in global memory, the same in every thread.
+    ReadGlobal,
+    /// A variable in registers, or an access to one.
+    Register,
+    /// Allocates a buffer in shared memory.
+    Buffer,
+    /// Computes values of its operands and has no effect.
+    Computation,
+    /// Waits for all threads of the block.
+    Barrier,
+    /// Waits for the threads of a warp.
+    WarpBarrier,
+    /// Prints or traps; of no consequence for tiles.
+    Report,
+    /// Commits or waits for groups of `cp.async`.
+    CopyGroup,
+}
+
+/// The operations of a kernel, in order; none where it has nothing of the tile level.
+///
+/// # Errors
+/// An operation that is not known, or control flow between blocks.
+pub(super) fn known_ops<'c>(function: IrOp<'c>) -> Result<Vec<(IrOp<'c>, KnownOp)>, Failed<'c>> {
+    let mut operations = Vec::new();
+    all_inside(function, &mut operations);
+    if !operations.iter().any(|op| TileOp::of(*op).is_some()) {
+        return Ok(Vec::new());
+    }
+    if blocks(function, 0).len() != 1 {
+        let message = "expects a kernel of one block at the tile level, with `scf` as control flow";
+        return Err((function, message.into()));
+    }
+    let known = operations.into_iter().map(|op| {
+        let known = known_op(op).map_err(|message| (op, message))?;
+        Ok((op, known))
+    });
+    known.collect()
+}
+
+/// The operations of a kernel, in order, where all are known.
+pub(super) fn checked_ops<'c>(function: IrOp<'c>) -> Result<Vec<IrOp<'c>>, Failed<'c>> {
+    Ok(known_ops(function)?.into_iter().map(|(op, _)| op).collect())
+}
+
+/// What an operation is.
+pub(super) fn known_op(op: IrOp) -> Result<KnownOp, String> {
+    let name = name_of(op);
+    if let Some(tile) = TileOp::of_name(&name) {
+        return Ok(KnownOp::Tile(tile));
+    }
+    if ControlFlow::of(op)?.is_some() {
+        return Ok(KnownOp::ControlFlow);
+    }
+    let known = match name.as_str() {
+        "cute.memref.alloc_smem" => Some(KnownOp::Buffer),
+        "cute.memref.alloca" => Some(KnownOp::Register),
+        "cute.memref.load" | "cute.memref.load_vec" => match space(operand_value(op, 0)) {
+            Some(Space::Rmem) => Some(KnownOp::Register),
+            Some(Space::Gmem) => Some(KnownOp::ReadGlobal),
+            _ => None,
+        },
+        "cute.memref.store" | "cute.memref.store_vec" => {
+            let to = (0..op.operand_count()).filter_map(|index| operand_value(op, index));
+            let mut spaces = to.filter_map(|value| space(Some(value)));
+            spaces
+                .all(|space| space == Space::Rmem)
+                .then_some(KnownOp::Register)
+        }
+        "nvvm.barrier0" => Some(KnownOp::Barrier),
+        "nvvm.bar.warp.sync" => Some(KnownOp::WarpBarrier),
+        // What `tile-lower-tokens` puts.
+        "nvvm.cp.async.commit.group" | "nvvm.cp.async.wait.group" => Some(KnownOp::CopyGroup),
+        "cute.print" | "gpu.printf" | "cf.assert" => Some(KnownOp::Report),
+        // What MLIR knows no effects of, but computes numbers of numbers.
+        "llvm.inline_asm" | "llvm.call_intrinsic" => {
+            computes_numbers(op).then_some(KnownOp::Computation)
+        }
+        _ => has_no_effect(op).then_some(KnownOp::Computation),
+    };
+    known.ok_or_else(|| format!("`{name}` is not known at the tile level"))
+}
+
+fn space(value: Option<IrValue>) -> Option<Space> {
+    view_of(value?).map(|view| view.ptr.space)
+}
+
+fn computes_numbers(op: IrOp) -> bool {
+    let operands = (0..op.operand_count()).filter_map(|index| operand_value(op, index));
+    let results = (0..op.result_count()).map(|index| result_of(op, index));
+    let mut values = operands.chain(results);
+    let number = |value: IrValue| !type_text(value.r#type()).contains("ptr");
+    op.result_count() > 0 && values.all(number)
+}

@@ -1,0 +1,333 @@
+//! `tile-lower-tokens`: asynchronous copies complete by a mechanism of the machine.
+//!
+//! Before: `tile.copy_async` gives a token, `tile.commit` makes a group of some, `tile.wait` waits for groups; loops and
+//! branches carry tokens. After: the instructions of the mechanism in their place, and no token is used. Precondition:
+//! barriers are inserted, since `insert-barriers` follows tokens.
+//!
+//! Everything that depends on the mechanism is in [`Mechanism`]: how work is committed, and how a thread waits for it.
+//! For groups of `cp.async`, which complete in their order, a thread waits until so many younger ones are left: a
+//! dataflow analysis counts how many are committed behind each on every way to the wait, and takes the least.
+use super::known_ops::checked_ops;
+use super::types::{Failed, operand};
+use crate::passes::control_flow::{Edge, Forward, Structure, forward};
+use crate::passes::walk::{all_inside, blocks, erase, kernels, name_of, operand_value, replace};
+use crate::passes::{Reported, report};
+use cutec_dialects::atoms::CopyOp;
+use cutec_dialects::builder::{
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, operation_key, result_of, value_key,
+};
+use cutec_dialects::target::Target;
+use cutec_dialects::tile::{TileOp, is_token};
+use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::value::Val;
+use melior::Context;
+use melior::ir::{Attribute, BlockLike, Identifier, Region, ValueLike, operation::OperationLike};
+use std::collections::{BTreeMap, HashMap};
+
+/// Lowers the tokens of every kernel of the module.
+pub fn lower_tokens(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
+    for (_, functions) in kernels(module) {
+        for function in functions {
+            // SAFETY: the context outlives the module.
+            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
+            of_function(context, function)
+                .map_err(|(op, message): (IrOp, String)| report(op.location(), message))?;
+        }
+    }
+    Ok(())
+}
+
+/// By which mechanism of the machine asynchronous work completes. Another one is a variant here and an arm in each of
+/// the functions below: a barrier in shared memory that counts bytes, groups of bulk copies, groups of `wgmma`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Mechanism {
+    /// Groups of `cp.async`, which a thread commits and waits for (PTX ISA, "cp.async.commit_group").
+    CpAsyncGroup,
+}
+
+impl Mechanism {
+    /// How the copies of an operation complete, by the atom that it names.
+    fn of(copy: IrOp) -> Result<Mechanism, String> {
+        let Ok(attribute) = copy.attribute("copy") else {
+            return Err("has no `copy`; run tile-stage-operands first".into());
+        };
+        let atom = match parse_type(&attribute.to_string(), &mut Vars::default()) {
+            Ok(Val::CopyAtom(atom)) => atom.op,
+            Ok(Val::TiledCopy(copy)) => copy.atom.op,
+            _ => {
+                return Err(format!(
+                    "expects a copy atom or a tiled copy, but got {attribute}"
+                ));
+            }
+        };
+        match atom {
+            CopyOp::Async { .. } => Ok(Mechanism::CpAsyncGroup),
+            CopyOp::Universal { .. } | CopyOp::Ldsm { .. } => {
+                Err(format!("{attribute} copies at once: nothing waits for it"))
+            }
+        }
+    }
+
+    /// Commits what the thread has begun to a group.
+    fn commit(self, ir: &OpBuilder) {
+        match self {
+            Mechanism::CpAsyncGroup => {
+                ir.op("nvvm.cp.async.commit.group", &[], &[], &[]);
+            }
+        }
+    }
+
+    /// Waits for a group, behind which so many younger ones were committed.
+    fn wait(self, ir: &OpBuilder, younger: u32) {
+        match self {
+            Mechanism::CpAsyncGroup => {
+                let left = ir.attr(&format!("{younger} : i32"));
+                ir.op("nvvm.cp.async.wait.group", &[], &[("n", left)], &[]);
+            }
+        }
+    }
+}
+
+fn of_function<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>> {
+    let operations = checked_ops(function)?;
+    let mut groups = Groups::default();
+    for block in blocks(function, 0) {
+        if !operations.is_empty() {
+            forward(&mut groups, block, State::new())?;
+        }
+    }
+    let (mut waits, mut commits) = (Vec::new(), Vec::new());
+    for op in operations.iter().copied() {
+        let mut ir = OpBuilder::new(context, Insertion::Before(op));
+        ir.location = op.location();
+        for action in groups.actions.get(&operation_key(op)).into_iter().flatten() {
+            match action {
+                Action::Commit(mechanism) => mechanism.commit(&ir),
+                Action::Wait(mechanism, younger) => mechanism.wait(&ir, *younger),
+            }
+        }
+        match TileOp::of(op) {
+            Some(TileOp::Commit) => commits.push(op),
+            Some(TileOp::Wait) => waits.push(op),
+            _ => {}
+        }
+    }
+    waits.into_iter().for_each(erase);
+    drop_tokens(context, &operations_left(function));
+    commits.into_iter().for_each(erase);
+    Ok(())
+}
+
+/// What is to be done at an operation.
+#[derive(Clone, Copy, PartialEq)]
+enum Action {
+    Commit(Mechanism),
+    Wait(Mechanism, u32),
+}
+
+/// What a token stands for.
+#[derive(Clone, Copy, PartialEq)]
+enum Token {
+    /// A copy that is in no group yet.
+    Copy(Mechanism),
+    /// A group, and how many younger ones of its mechanism there are at least.
+    Group(Mechanism, u32),
+}
+
+/// The tokens at a place of the program.
+type State = BTreeMap<usize, Token>;
+
+/// Counts the groups behind each.
+#[derive(Default)]
+struct Groups {
+    /// What is done at commits and waits, by the operation; as of the last time that the analysis came there.
+    actions: HashMap<usize, Vec<Action>>,
+}
+
+impl<'c> Forward<'c> for Groups {
+    type State = State;
+    type Error = Failed<'c>;
+
+    fn transfer(&mut self, op: IrOp<'c>, mut state: State) -> Result<State, Failed<'c>> {
+        match TileOp::of(op) {
+            Some(TileOp::CopyAsync) => {
+                let mechanism = Mechanism::of(op).map_err(|message| (op, message))?;
+                state.insert(value_key(result_of(op, 0)), Token::Copy(mechanism));
+            }
+            Some(TileOp::Commit) => {
+                let mechanism = committed(op, &state)?;
+                for token in state.values_mut() {
+                    if let Token::Group(of, younger) = token
+                        && *of == mechanism
+                    {
+                        *younger += 1;
+                    }
+                }
+                state.insert(value_key(result_of(op, 0)), Token::Group(mechanism, 0));
+                let actions = vec![Action::Commit(mechanism)];
+                self.actions.insert(operation_key(op), actions);
+            }
+            Some(TileOp::Wait) => {
+                let waited = waited(op, &state)?;
+                let actions = waited.into_iter();
+                let actions = actions.map(|(mechanism, younger)| Action::Wait(mechanism, younger));
+                self.actions.insert(operation_key(op), actions.collect());
+            }
+            _ => {}
+        }
+        Ok(state)
+    }
+
+    fn join(&self, mut one: State, other: State) -> State {
+        for (key, token) in other {
+            let joined = match (one.get(&key), token) {
+                (Some(Token::Group(a, one)), Token::Group(b, other)) if *a == b => {
+                    Token::Group(b, other.min(*one))
+                }
+                _ => token,
+            };
+            one.insert(key, joined);
+        }
+        one
+    }
+
+    fn along(&self, _: IrOp<'c>, _: Structure, edge: &Edge<'c>, state: &State) -> State {
+        let mut there = state.clone();
+        for (value, forwarded) in &edge.forwarded {
+            if let Some(token) = state.get(&value_key(*value)) {
+                there.insert(value_key(*forwarded), *token);
+            }
+        }
+        there
+    }
+
+    fn unknown(&self, op: IrOp<'c>, message: String) -> Failed<'c> {
+        (op, message)
+    }
+}
+
+/// The mechanism of the copies of a group.
+fn committed<'c>(op: IrOp<'c>, state: &State) -> Result<Mechanism, Failed<'c>> {
+    let mut found = None;
+    for index in 0..op.operand_count() {
+        let mechanism = match state.get(&value_key(operand(op, index)?)) {
+            Some(Token::Copy(mechanism)) => *mechanism,
+            Some(Token::Group(..)) => return Err((op, "expects copies, but got a group".into())),
+            None => return Err((op, "expects copies that are begun before it".into())),
+        };
+        if found.is_some_and(|found| found != mechanism) {
+            let message = "expects copies that complete by one mechanism";
+            return Err((op, message.into()));
+        }
+        found = Some(mechanism);
+    }
+    found.ok_or_else(|| (op, "expects at least one copy".into()))
+}
+
+/// What is waited for, of each mechanism up to the youngest group.
+fn waited<'c>(op: IrOp<'c>, state: &State) -> Result<BTreeMap<Mechanism, u32>, Failed<'c>> {
+    let mut waited: BTreeMap<Mechanism, u32> = BTreeMap::new();
+    for index in 0..op.operand_count() {
+        match state.get(&value_key(operand(op, index)?)) {
+            Some(Token::Group(mechanism, younger)) => {
+                let least = waited.entry(*mechanism).or_insert(*younger);
+                *least = (*least).min(*younger);
+            }
+            Some(Token::Copy(_)) => {
+                return Err((op, "expects groups, but got a copy; commit it first".into()));
+            }
+            None => return Err((op, "expects groups that are committed before it".into())),
+        }
+    }
+    Ok(waited)
+}
+
+/// The operations of a kernel, in order.
+fn operations_left<'c>(function: IrOp<'c>) -> Vec<IrOp<'c>> {
+    let mut operations = Vec::new();
+    all_inside(function, &mut operations);
+    operations
+}
+
+/// Lets control flow carry no tokens.
+fn drop_tokens<'c>(context: &'c Context, operations: &[IrOp<'c>]) {
+    // First nothing uses them but commits, then nothing gives them.
+    for op in operations {
+        if TileOp::of(*op).is_some() {
+            continue;
+        }
+        let all: Vec<IrValue<'c>> = (0..op.operand_count())
+            .filter_map(|index| operand_value(*op, index))
+            .collect();
+        let kept: Vec<_> = all
+            .iter()
+            .filter(|value| !is_token(value.r#type()))
+            .map(|value| value.to_raw())
+            .collect();
+        if kept.len() < all.len() {
+            // SAFETY: the operation and the values are alive.
+            unsafe {
+                mlir_sys::mlirOperationSetOperands(op.to_raw(), kept.len() as isize, kept.as_ptr());
+            }
+        }
+    }
+    for op in operations {
+        let inside = (0..op.region_count()).flat_map(|region| blocks(*op, region));
+        inside.for_each(drop_token_arguments);
+        let results = (0..op.result_count()).map(|index| result_of(*op, index));
+        let gives_tokens = results.into_iter().any(|result| is_token(result.r#type()));
+        if TileOp::of(*op).is_none() && gives_tokens {
+            without_token_results(context, *op);
+        }
+    }
+}
+
+fn drop_token_arguments(block: IrBlock) {
+    for index in (0..block.argument_count()).rev() {
+        if is_token(argument_of(block, index).r#type()) {
+            // SAFETY: the block is alive, and nothing uses the argument any more.
+            unsafe { mlir_sys::mlirBlockEraseArgument(block.to_raw(), index as u32) };
+        }
+    }
+}
+
+/// Puts an operation of control flow in the place of one that gives tokens besides.
+fn without_token_results<'c>(context: &'c Context, op: IrOp<'c>) {
+    let mut ir = OpBuilder::new(context, Insertion::Before(op));
+    ir.location = op.location();
+    let operands: Vec<IrValue<'c>> = (0..op.operand_count())
+        .filter_map(|index| operand_value(op, index))
+        .collect();
+    let kept: Vec<IrValue<'c>> = (0..op.result_count())
+        .map(|index| result_of(op, index))
+        .filter(|result| !is_token(result.r#type()))
+        .collect();
+    let types: Vec<_> = kept.iter().map(|result| result.r#type()).collect();
+    let named: Vec<(String, Attribute<'c>)> = op
+        .attributes()
+        .map(|(name, attribute): (Identifier, Attribute<'c>)| {
+            let name = name.as_string_ref();
+            (name.as_str().unwrap_or_default().to_string(), attribute)
+        })
+        .collect();
+    let attrs: Vec<(&str, Attribute<'c>)> = named
+        .iter()
+        .map(|(name, attribute)| (name.as_str(), *attribute))
+        .collect();
+    let regions: Vec<Region> = (0..op.region_count())
+        .map(|index| {
+            let region = Region::new();
+            if let Ok(old) = op.region(index) {
+                use melior::ir::RegionLike;
+                // SAFETY: both regions are alive.
+                unsafe { mlir_sys::mlirRegionTakeBody(region.to_raw(), old.to_raw()) };
+            }
+            region
+        })
+        .collect();
+    let new = ir.op_with_regions(&name_of(op), &operands, &attrs, &types, regions);
+    for (index, result) in kept.into_iter().enumerate() {
+        replace(result, result_of(new, index));
+    }
+    erase(op);
+}
