@@ -4,8 +4,7 @@
 //! it on tensors that it has in device memory, by address, shape and stride. DEVICE is `sim`, `cuda:0`, or `auto`.
 
 use cutec::build::{BuildError, Elem, Extent, Kernel, Loop, Signature};
-use cutec::runtime::device::Buffer;
-use cutec::runtime::{DType, DeviceTensor, Loaded, Tensor, open};
+use cutec::runtime::{Buffer, DType, DeviceTensor, Loaded, Tensor, open};
 use cutec::{Cache, Options, Source};
 use std::error::Error;
 
@@ -51,15 +50,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         if let Some(written) = buffers.last() {
             device.download(written, y.bytes_mut())?;
         }
-        for buffer in buffers {
-            device.free(buffer)?;
-        }
         println!(
             "{m} x {n} x {k}: off by at most {:.4}",
             check(&x, &w, &bias, &y)?
         );
     }
-    loaded.unload(device)?;
     Ok(())
 }
 
@@ -100,7 +95,7 @@ fn layer([bm, bn, bk]: [i64; 3]) -> Result<Kernel, BuildError> {
 /// A tensor as the device has it.
 fn in_memory(buffer: &Buffer, tensor: &Tensor) -> DeviceTensor {
     DeviceTensor {
-        address: buffer.address,
+        memory: buffer.into(),
         dtype: tensor.dtype(),
         shape: tensor.shape().to_vec(),
         strides: tensor.strides().to_vec(),

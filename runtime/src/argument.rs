@@ -3,8 +3,6 @@
 //! Files and generators are laid out with the strides that the kernel wants. A tensor that the kernel
 //! writes need not be given: its shape follows from the others, and it begins as poison.
 
-use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -12,6 +10,7 @@ use crate::abi::infer::InferError;
 use crate::abi::{ArgAbi, KernelAbi};
 use crate::launch::Value;
 use crate::number::{Number, NumberError};
+use crate::regular_file::RegularFileError;
 use crate::tensor::{DType, NpyError, ShapeError, Tensor, npy};
 
 /// One argument of a command line.
@@ -148,13 +147,13 @@ pub enum ArgumentError {
     },
     /// A file cannot be opened.
     #[error("`{name}`: {}: {error}", .path.display())]
-    Io {
+    File {
         /// Name of the argument.
         name: String,
         /// The file.
         path: PathBuf,
         /// Why.
-        error: std::io::Error,
+        error: RegularFileError,
     },
     /// A file cannot be read.
     #[error("`{name}`: {}: {error}", .path.display())]
@@ -345,15 +344,12 @@ fn make(arg: &ArgAbi, source: Option<&Source>, seed: u64) -> Result<Option<Value
 }
 
 fn read(name: &str, path: &Path, dtype: DType) -> Result<Tensor, ArgumentError> {
-    let (name, path) = (name.to_string(), path.to_path_buf());
-    let file = match File::open(&path) {
-        Ok(file) => file,
-        Err(error) => return Err(ArgumentError::Io { name, path, error }),
-    };
-    npy::read(BufReader::new(file), Some(dtype)).map_err(|error| ArgumentError::Npy {
-        name,
-        path,
-        error,
+    npy::read_file(path, Some(dtype)).map_err(|error| {
+        let (name, path) = (name.to_string(), path.to_path_buf());
+        match error {
+            NpyError::File(error) => ArgumentError::File { name, path, error },
+            error => ArgumentError::Npy { name, path, error },
+        }
     })
 }
 

@@ -1,6 +1,7 @@
 //! What a device can do, whichever it is, and how one is chosen.
 //!
-//! Addresses, modules and launches are untyped here: [`launch`](crate::launch) is the checked way.
+//! Addresses and launches are untyped here: [`launch`](crate::launch) is the checked way. Memory and code
+//! belong to their device and are refused by others ([`resource`](crate::resource)).
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use crate::abi::tensor_map::TensorMap;
 use crate::abi::{KernelAbi, ScalarValue};
 use crate::artifact::Code;
+pub use crate::resource::{Buffer, DeviceModule, Owner};
 use crate::sim::{SimError, SourceLoc, Stats};
 use crate::sim_device::SimDevice;
 
@@ -18,8 +20,13 @@ use crate::sim_device::SimDevice;
 /// Work is done in the order of the calls. A launch may return before it is done: its failure then
 /// appears in a later call, at the latest in [`Device::synchronize`].
 pub trait Device {
+    /// What its memory and its code know it by.
+    fn owner(&self) -> &Owner;
+
     /// Name for people, such as `NVIDIA H200 (cuda:0)`.
-    fn name(&self) -> &str;
+    fn name(&self) -> &str {
+        self.owner().name()
+    }
 
     /// Which device it is.
     fn spec(&self) -> DeviceSpec;
@@ -34,12 +41,9 @@ pub trait Device {
         Ok(())
     }
 
-    /// Reserves memory; `label` names it in errors. The base address is aligned to
-    /// [`ALLOCATION_ALIGN`].
+    /// Reserves memory until the last clone of the buffer is dropped; `label` names it in errors. The
+    /// base address is aligned to [`ALLOCATION_ALIGN`].
     fn alloc(&mut self, bytes: u64, label: &str) -> Result<Buffer, DeviceError>;
-
-    /// Gives memory back.
-    fn free(&mut self, buffer: Buffer) -> Result<(), DeviceError>;
 
     /// Copies `bytes` to the start of `buffer`.
     fn upload(&mut self, buffer: &Buffer, bytes: &[u8]) -> Result<(), DeviceError>;
@@ -51,16 +55,13 @@ pub trait Device {
     /// Fills `bytes` from the start of `buffer`, after all earlier work.
     fn download(&mut self, buffer: &Buffer, bytes: &mut [u8]) -> Result<(), DeviceError>;
 
-    /// Loads code; the id is good for this device alone.
-    fn load(&mut self, code: &Code) -> Result<ModuleId, DeviceError>;
-
-    /// Forgets code.
-    fn unload(&mut self, module: ModuleId) -> Result<(), DeviceError>;
+    /// Loads code, until the last clone of the module is dropped.
+    fn load(&mut self, code: &Code) -> Result<DeviceModule, DeviceError>;
 
     /// Launches a kernel. Parameters are checked against the code only as far as it says their sizes.
     fn launch(
         &mut self,
-        module: ModuleId,
+        module: &DeviceModule,
         geometry: &Geometry,
         params: &[ParamValue],
     ) -> Result<LaunchReport, DeviceError>;
@@ -88,7 +89,7 @@ pub trait Device {
     /// mean nothing, as in the simulator.
     fn launch_timed(
         &mut self,
-        module: ModuleId,
+        module: &DeviceModule,
         geometry: &Geometry,
         params: &[ParamValue],
     ) -> Result<Option<Duration>, DeviceError>;
@@ -96,19 +97,6 @@ pub trait Device {
 
 /// Alignment of what [`Device::alloc`] returns, in bytes.
 pub const ALLOCATION_ALIGN: u64 = 256;
-
-/// Memory on a device.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Buffer {
-    /// Base address.
-    pub address: u64,
-    /// Size.
-    pub bytes: u64,
-}
-
-/// Code that a device has loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ModuleId(pub(crate) u64);
 
 /// Which kernel of a module, and with how many threads and how much shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -255,9 +243,28 @@ pub enum DeviceError {
         /// Bytes that there are.
         found: u64,
     },
-    /// A module of another device, or one that was unloaded.
-    #[error("no such module on this device")]
-    UnknownModule,
+    /// A tensor that does not lie in the buffer that is said to hold it.
+    #[error("a tensor of {span} bytes at byte {offset} of buffer `{label}`: it has {bytes} bytes")]
+    OutsideBuffer {
+        /// What the buffer was allocated for.
+        label: String,
+        /// Size of the buffer.
+        bytes: u64,
+        /// Where the tensor begins in it.
+        offset: u64,
+        /// Bytes that the tensor spans.
+        span: u64,
+    },
+    /// Memory or code of another device.
+    #[error("{what} belongs to {owner}: this is {device}")]
+    OtherDevice {
+        /// What it is.
+        what: String,
+        /// The device that it belongs to.
+        owner: String,
+        /// The device that it was given to.
+        device: String,
+    },
     /// The simulator found an error, in the code or in what the kernel did.
     #[error("{0}")]
     Sim(#[from] SimError),

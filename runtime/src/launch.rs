@@ -1,12 +1,13 @@
 //! The checked way to run a kernel: bind, upload, launch, download; or, on tensors that are in a device's memory
 //! already, bind and launch.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::abi::{Arg, BindError, KernelAbi, Launch, LaunchParam, ScalarValue, TensorDesc};
+use crate::abi::{Abi, Arg, BindError, Launch, LaunchParam, ScalarValue, TensorDesc};
 use crate::artifact::Artifact;
 use crate::device::{
-    ALLOCATION_ALIGN, Buffer, Device, DeviceError, Geometry, LaunchReport, ModuleId, ParamValue,
+    ALLOCATION_ALIGN, Buffer, Device, DeviceError, DeviceModule, Geometry, LaunchReport, ParamValue,
 };
 use crate::tensor::{DType, Tensor};
 
@@ -31,8 +32,8 @@ pub enum DeviceValue {
 /// A tensor in a device's memory: what a program has that keeps its data there itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceTensor {
-    /// Address of the element at coordinate 0, on the device: of [`Device::alloc`], or of CUDA's own allocation.
-    pub address: u64,
+    /// Where the element at coordinate 0 lies.
+    pub memory: DevicePointer,
     /// Element type.
     pub dtype: DType,
     /// Extents, one a mode.
@@ -41,6 +42,22 @@ pub struct DeviceTensor {
     pub strides: Vec<i64>,
     /// Whether the kernel may write to it.
     pub mutable: bool,
+}
+
+/// A place in a device's memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DevicePointer {
+    /// In a buffer of [`Device::alloc`], which is kept as long as this is. A launch checks that it belongs
+    /// to the device and holds the tensor.
+    Buffer {
+        /// The buffer.
+        buffer: Buffer,
+        /// Bytes from its start.
+        offset: u64,
+    },
+    /// An address in memory that the program allocated by other means, such as CUDA's own allocation. That
+    /// it is there, on this device, is up to the program.
+    Address(u64),
 }
 
 /// Why a kernel did not run to its end.
@@ -71,11 +88,11 @@ pub struct RunReport {
     pub times: Vec<Duration>,
 }
 
-/// An artifact that a device has loaded.
-#[derive(Debug)]
-pub struct Loaded<'a> {
-    artifact: &'a Artifact,
-    module: ModuleId,
+/// An artifact that a device has loaded; it is unloaded when the last clone is dropped.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    abi: Arc<Abi>,
+    module: DeviceModule,
 }
 
 /// Loads an artifact, runs one kernel of it, and forgets it; see [`Loaded::run`].
@@ -86,37 +103,25 @@ pub fn run_kernel(
     args: &mut [Value],
 ) -> Result<RunReport, RunError> {
     // Arguments are cheaper to check than code is to load.
-    let launch = bind(artifact, kernel, args)?;
+    let launch = bind(&artifact.abi, kernel, args)?;
     let loaded = Loaded::load(device, artifact)?;
-    let result = loaded.run_bound(device, kernel, &launch, args, 0);
-    let unloaded = loaded.unload(device);
-    // The first error explains those that follow from it.
-    let report = result?;
-    unloaded?;
-    Ok(report)
+    loaded.run_bound(device, kernel, &launch, args, 0)
 }
 
-impl<'a> Loaded<'a> {
+impl Loaded {
     /// Loads an artifact, if the device runs what it was compiled for.
-    pub fn load(
-        device: &mut dyn Device,
-        artifact: &'a Artifact,
-    ) -> Result<Loaded<'a>, DeviceError> {
+    pub fn load(device: &mut dyn Device, artifact: &Artifact) -> Result<Loaded, DeviceError> {
         for kernel in &artifact.abi.kernels {
             device.check_target(kernel, &artifact.code)?;
         }
         let module = device.load(&artifact.code)?;
-        Ok(Loaded { artifact, module })
-    }
-
-    /// Forgets it.
-    pub fn unload(self, device: &mut dyn Device) -> Result<(), DeviceError> {
-        device.unload(self.module)
+        let abi = Arc::new(artifact.abi.clone());
+        Ok(Loaded { abi, module })
     }
 
     /// The module on the device, for launches without checks.
-    pub fn module(&self) -> ModuleId {
-        self.module
+    pub fn module(&self) -> &DeviceModule {
+        &self.module
     }
 
     /// Checks the arguments, copies them to the device, runs the kernel, and copies back what it
@@ -140,31 +145,39 @@ impl<'a> Loaded<'a> {
         args: &mut [Value],
         repeats: usize,
     ) -> Result<RunReport, RunError> {
-        let launch = bind(self.artifact, kernel, args)?;
+        device.owner().check_module(&self.module)?;
+        let launch = bind(&self.abi, kernel, args)?;
         self.run_bound(device, kernel, &launch, args, repeats)
     }
 
     /// Checks the arguments and launches the kernel on memory that the caller keeps. Work is done in the order of the
     /// calls; [`Device::synchronize`] waits for it.
     ///
-    /// Element types, shapes, strides, alignment and promises are checked. That the memory is there is up to the caller: the
-    /// simulator reports an access outside of it, a GPU may not.
+    /// Element types, shapes, strides, alignment and promises are checked, and that buffers belong to the device and
+    /// hold their tensors. That memory is behind a bare address is up to the caller: the simulator reports an access
+    /// outside of it, a GPU may not.
     pub fn launch(
         &self,
         device: &mut dyn Device,
         kernel: &str,
         args: &[DeviceValue],
     ) -> Result<LaunchReport, RunError> {
+        device.owner().check_module(&self.module)?;
         let described: Vec<Arg> = args.iter().map(DeviceValue::as_arg).collect();
-        let launch = self.artifact.abi.bind(kernel, &described)?;
+        let launch = self.abi.bind(kernel, &described)?;
+        for (arg, described) in args.iter().zip(&described) {
+            if let (DeviceValue::Tensor(tensor), Arg::Tensor(described)) = (arg, described) {
+                tensor.memory.check(device, described)?;
+            }
+        }
         if launch.is_empty() {
             return Ok(LaunchReport::default());
         }
         let params = params(device, &launch, |arg| match args.get(arg)? {
-            DeviceValue::Tensor(tensor) => Some(tensor.address),
+            DeviceValue::Tensor(tensor) => Some(tensor.memory.address()),
             DeviceValue::Scalar(_) => None,
         })?;
-        Ok(device.launch(self.module, &geometry(&launch), &params)?)
+        Ok(device.launch(&self.module, &geometry(&launch), &params)?)
     }
 
     fn run_bound(
@@ -178,30 +191,10 @@ impl<'a> Loaded<'a> {
         if launch.is_empty() {
             return Ok(RunReport::default());
         }
-        let Some(kernel) = self.artifact.kernel(kernel) else {
+        let Some(kernel) = self.abi.kernel(kernel) else {
             return Ok(RunReport::default());
         };
         let mut buffers = Vec::new();
-        let result = self.run_on_buffers(device, kernel, launch, args, repeats, &mut buffers);
-        let mut freed = Ok(());
-        for buffer in buffers.into_iter().flatten() {
-            freed = freed.and(device.free(buffer));
-        }
-        // The first error explains those that follow from it.
-        let report = result?;
-        freed?;
-        Ok(report)
-    }
-
-    fn run_on_buffers(
-        &self,
-        device: &mut dyn Device,
-        kernel: &KernelAbi,
-        launch: &Launch,
-        args: &mut [Value],
-        repeats: usize,
-        buffers: &mut Vec<Option<Buffer>>,
-    ) -> Result<RunReport, RunError> {
         for (abi, arg) in kernel.args.iter().zip(args.iter()) {
             let buffer = match arg {
                 Value::Tensor(tensor) => Some(upload(device, abi.name(), tensor)?),
@@ -211,9 +204,9 @@ impl<'a> Loaded<'a> {
         }
         let geometry = geometry(launch);
         let params = params(device, launch, |arg| {
-            Some(buffers.get(arg)?.as_ref()?.address)
+            Some(buffers.get(arg)?.as_ref()?.address())
         })?;
-        let report = device.launch(self.module, &geometry, &params)?;
+        let report = device.launch(&self.module, &geometry, &params)?;
         device.synchronize()?;
         let mut outputs = Vec::new();
         for ((abi, arg), buffer) in kernel.args.iter().zip(args.iter()).zip(buffers.iter()) {
@@ -236,7 +229,7 @@ impl<'a> Loaded<'a> {
                     device.upload(buffer, tensor.bytes())?;
                 }
             }
-            times.extend(device.launch_timed(self.module, &geometry, &params)?);
+            times.extend(device.launch_timed(&self.module, &geometry, &params)?);
         }
         for (arg, output) in args.iter_mut().zip(outputs) {
             if let (Value::Tensor(tensor), Some(bytes)) = (arg, output) {
@@ -278,13 +271,54 @@ impl DeviceValue {
                 dtype: tensor.dtype,
                 shape: tensor.shape.clone(),
                 strides: tensor.strides.clone(),
-                align: match tensor.address {
+                align: match tensor.memory.address() {
                     0 => ALLOCATION_ALIGN,
                     address => 1 << address.trailing_zeros(),
                 },
                 mutable: tensor.mutable,
             }),
             DeviceValue::Scalar(scalar) => Arg::Scalar(*scalar),
+        }
+    }
+}
+
+impl DevicePointer {
+    /// The address on the device.
+    pub fn address(&self) -> u64 {
+        match self {
+            DevicePointer::Buffer { buffer, offset } => buffer.address().wrapping_add(*offset),
+            DevicePointer::Address(address) => *address,
+        }
+    }
+
+    /// Checks that a buffer is the device's, and that the tensor lies in it.
+    fn check(&self, device: &dyn Device, tensor: &TensorDesc) -> Result<(), DeviceError> {
+        let DevicePointer::Buffer { buffer, offset } = self else {
+            return Ok(());
+        };
+        device.owner().check_buffer(buffer)?;
+        // Binding has refused what has no span.
+        let span = tensor.span_bytes().unwrap_or(u64::MAX);
+        if offset
+            .checked_add(span)
+            .is_some_and(|end| end <= buffer.bytes())
+        {
+            return Ok(());
+        }
+        Err(DeviceError::OutsideBuffer {
+            label: buffer.label().into(),
+            bytes: buffer.bytes(),
+            offset: *offset,
+            span,
+        })
+    }
+}
+
+impl From<&Buffer> for DevicePointer {
+    fn from(buffer: &Buffer) -> DevicePointer {
+        DevicePointer::Buffer {
+            buffer: buffer.clone(),
+            offset: 0,
         }
     }
 }
@@ -343,24 +377,17 @@ pub fn params(
     launch.params.iter().map(value).collect()
 }
 
-fn bind(artifact: &Artifact, kernel: &str, args: &[Value]) -> Result<Launch, RunError> {
+fn bind(abi: &Abi, kernel: &str, args: &[Value]) -> Result<Launch, RunError> {
     let args: Vec<Arg> = args.iter().map(Value::as_arg).collect();
-    Ok(artifact.abi.bind(kernel, &args)?)
+    Ok(abi.bind(kernel, &args)?)
 }
 
 fn upload(device: &mut dyn Device, name: &str, tensor: &Tensor) -> Result<Buffer, DeviceError> {
     let buffer = device.alloc(tensor.bytes().len() as u64, name)?;
-    let copied = if tensor.is_poison() {
-        device.poison(&buffer, tensor.bytes())
+    if tensor.is_poison() {
+        device.poison(&buffer, tensor.bytes())?;
     } else {
-        device.upload(&buffer, tensor.bytes())
-    };
-    match copied {
-        Ok(()) => Ok(buffer),
-        Err(error) => {
-            // The error that is reported is the one that came first.
-            let _ = device.free(buffer);
-            Err(error)
-        }
+        device.upload(&buffer, tensor.bytes())?;
     }
+    Ok(buffer)
 }

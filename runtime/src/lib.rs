@@ -13,6 +13,7 @@
 //!   known; [`regular_file`]: files that somebody else named;
 //!   [`output_file`]: files that are written all or nothing; [`temporary`]: files that exist for a while.
 //! - [`device`]: what a device can do, and how one is chosen.
+//! - [`resource`]: what belongs to a device, its memory and its code.
 //! - [`sim_device`] and [`cuda`]: the devices.
 //! - [`sim`]: the simulator of PTX.
 //!
@@ -71,6 +72,7 @@ pub mod launch;
 pub mod number;
 pub mod output_file;
 pub mod regular_file;
+pub mod resource;
 pub mod sim;
 pub mod sim_device;
 pub mod temporary;
@@ -79,7 +81,9 @@ pub mod tensor;
 pub use artifact::{Artifact, Code};
 pub use cutec_abi as abi;
 pub use cutec_abi::{Abi, Arg, BindError, KernelAbi, Launch};
-pub use device::{Device, DeviceError, open};
-pub use launch::{DeviceTensor, DeviceValue, Loaded, RunError, RunReport, Value, run_kernel};
+pub use device::{Buffer, Device, DeviceError, open};
+pub use launch::{
+    DevicePointer, DeviceTensor, DeviceValue, Loaded, RunError, RunReport, Value, run_kernel,
+};
 pub use sim_device::SimDevice;
 pub use tensor::{DType, Tensor};

@@ -1,25 +1,56 @@
 //! The simulator as a device.
 
-use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::artifact::Code;
 use crate::device::{
-    Buffer, Device, DeviceError, DeviceSpec, Geometry, LaunchReport, ModuleId, ParamValue,
+    Buffer, Device, DeviceError, DeviceModule, DeviceSpec, Geometry, LaunchReport, Owner,
+    ParamValue,
 };
+use crate::resource::Free;
 use crate::sim::{Memory, Module, Options, Profile, SharedBuffer, SharedBuffers, SourceLoc};
 use cutec_abi::{Position, SmemAbi};
 
-/// The PTX simulator with its memory and its modules.
-#[derive(Debug, Default)]
+/// The PTX simulator with its memory.
+#[derive(Debug)]
 pub struct SimDevice {
-    memory: Memory,
-    modules: BTreeMap<ModuleId, Module>,
-    next_module: u64,
+    owner: Owner,
+    memory: Arc<SimMemory>,
     options: Options,
     schedule: u64,
     /// Of the launches since they were taken, where they are asked for.
     profiles: Option<Vec<Profile>>,
+}
+
+/// Memory that buffers give back to when they are dropped.
+#[derive(Debug, Default)]
+struct SimMemory(Mutex<Memory>);
+
+impl SimMemory {
+    /// A panic in a launch leaves memory as the launch had written it, which is no worse than a fault.
+    fn lock(&self) -> MutexGuard<'_, Memory> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Free for SimMemory {
+    fn free(&self, address: u64) {
+        // It was allocated here and is freed once.
+        let _ = self.lock().free(address);
+    }
+}
+
+impl Default for SimDevice {
+    fn default() -> SimDevice {
+        SimDevice {
+            owner: Owner::new("simulator"),
+            memory: Arc::default(),
+            options: Options::default(),
+            schedule: 0,
+            profiles: None,
+        }
+    }
 }
 
 impl SimDevice {
@@ -61,8 +92,8 @@ impl SimDevice {
 }
 
 impl Device for SimDevice {
-    fn name(&self) -> &str {
-        "simulator"
+    fn owner(&self) -> &Owner {
+        &self.owner
     }
 
     fn spec(&self) -> DeviceSpec {
@@ -74,34 +105,33 @@ impl Device for SimDevice {
     }
 
     fn alloc(&mut self, bytes: u64, label: &str) -> Result<Buffer, DeviceError> {
-        Ok(Buffer {
-            address: self.memory.alloc(bytes, label)?,
-            bytes,
-        })
-    }
-
-    fn free(&mut self, buffer: Buffer) -> Result<(), DeviceError> {
-        Ok(self.memory.free(buffer.address)?)
+        let address = self.memory.lock().alloc(bytes, label)?;
+        let memory = Arc::clone(&self.memory) as Arc<dyn Free>;
+        Ok(Buffer::new(&self.owner, memory, label, address, bytes))
     }
 
     fn upload(&mut self, buffer: &Buffer, bytes: &[u8]) -> Result<(), DeviceError> {
-        Ok(self.memory.write(buffer.address, bytes)?)
+        self.owner.check_buffer(buffer)?;
+        Ok(self.memory.lock().write(buffer.address(), bytes)?)
     }
 
     fn poison(&mut self, buffer: &Buffer, _bytes: &[u8]) -> Result<(), DeviceError> {
-        Ok(self.memory.poison(buffer.address, buffer.bytes)?)
+        self.owner.check_buffer(buffer)?;
+        let mut memory = self.memory.lock();
+        Ok(memory.poison(buffer.address(), buffer.bytes())?)
     }
 
     fn download(&mut self, buffer: &Buffer, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        bytes.copy_from_slice(&self.memory.read(buffer.address, bytes.len() as u64)?);
+        self.owner.check_buffer(buffer)?;
+        let memory = self.memory.lock();
+        bytes.copy_from_slice(&memory.read(buffer.address(), bytes.len() as u64)?);
         Ok(())
     }
 
-    fn load(&mut self, code: &Code) -> Result<ModuleId, DeviceError> {
+    fn load(&mut self, code: &Code) -> Result<DeviceModule, DeviceError> {
         let Code::Ptx(ptx) = code else {
             return Err(DeviceError::CubinInSimulator);
         };
-        let id = ModuleId(self.next_module);
         let mut module = Module::parse(ptx)?;
         // PTX may come without an ABI, from elsewhere.
         for kernel in cutec_abi::extract(ptx).map_or(Vec::new(), |abi| abi.kernels) {
@@ -109,28 +139,19 @@ impl Device for SimDevice {
                 module.set_shared_buffers(&kernel.entry, shared_buffers(smem));
             }
         }
-        self.modules.insert(id, module);
-        self.next_module += 1;
-        Ok(id)
-    }
-
-    fn unload(&mut self, module: ModuleId) -> Result<(), DeviceError> {
-        self.modules
-            .remove(&module)
-            .map(|_| ())
-            .ok_or(DeviceError::UnknownModule)
+        Ok(DeviceModule::new(&self.owner, module))
     }
 
     fn launch(
         &mut self,
-        module: ModuleId,
+        module: &DeviceModule,
         geometry: &Geometry,
         params: &[ParamValue],
     ) -> Result<LaunchReport, DeviceError> {
-        let module = self
-            .modules
-            .get(&module)
-            .ok_or(DeviceError::UnknownModule)?;
+        self.owner.check_module(module)?;
+        let Some(module) = module.code::<Module>() else {
+            return Err(DeviceError::CubinInSimulator);
+        };
         let values: Vec<&[u8]> = params.iter().map(ParamValue::as_bytes).collect();
         // A name that the module lacks is reported by the launch itself.
         let block = match module.entry(&geometry.entry) {
@@ -144,7 +165,7 @@ impl Device for SimDevice {
             block: threads,
             smem_bytes,
         } = geometry;
-        let memory = &mut self.memory;
+        let memory = &mut *self.memory.lock();
         let start = Instant::now();
         let stats = match &mut self.profiles {
             None => module.launch(
@@ -183,7 +204,7 @@ impl Device for SimDevice {
 
     fn launch_timed(
         &mut self,
-        module: ModuleId,
+        module: &DeviceModule,
         geometry: &Geometry,
         params: &[ParamValue],
     ) -> Result<Option<Duration>, DeviceError> {

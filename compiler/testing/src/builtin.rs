@@ -201,6 +201,21 @@ pub fn make_tensor(
     strides: Option<&[i64]>,
     seed: u64,
 ) -> Result<Tensor, ShapeError> {
+    if let Some(strides) = strides {
+        // What lies at one place is made once: a mode of stride 0 takes no memory.
+        let extents = shape.iter().zip(strides);
+        let places: Vec<i64> = extents
+            .map(|(extent, stride)| {
+                if *stride == 0 {
+                    (*extent).min(1)
+                } else {
+                    *extent
+                }
+            })
+            .collect();
+        let tensor = make_tensor(fill, dtype, &places, None, seed)?;
+        return tensor.with_strides(strides)?.broadcast(shape);
+    }
     let tensor = match fill {
         Fill::Normal => Tensor::normal(dtype, shape, seed)?,
         Fill::Uniform(low, high) => Tensor::uniform(dtype, shape, low, high, seed)?,
@@ -216,10 +231,7 @@ pub fn make_tensor(
             Tensor::from_f64(dtype, shape, &values)?
         }
     };
-    match strides {
-        Some(strides) => tensor.with_strides(strides),
-        None => Ok(tensor),
-    }
+    Ok(tensor)
 }
 
 #[cfg(test)]

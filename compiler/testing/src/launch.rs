@@ -297,10 +297,8 @@ impl Launcher for DeviceLauncher<'_> {
         let device: &mut dyn Device = &mut **device;
         let failed = |error: RunError| self.failure(call, &error);
         let loaded = Loaded::load(device, &artifact).map_err(|error| failed(error.into()))?;
-        let result = loaded.run_timed(device, call.kernel, &mut values, self.repeats);
-        let unloaded = loaded.unload(device);
-        let report = result.map_err(failed)?;
-        unloaded.map_err(|error| failed(error.into()))?;
+        let report = loaded.run_timed(device, call.kernel, &mut values, self.repeats);
+        let report = report.map_err(failed)?;
 
         self.measured.borrow_mut().push(Measurement {
             kernel: call.kernel.to_owned(),

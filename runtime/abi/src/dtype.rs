@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use serde::{Deserialize, Serialize};
 
@@ -125,23 +126,9 @@ impl DType {
     ///
     /// `bytes` holds at least [`DType::size`] bytes, little endian; a shorter slice reads as zeros.
     pub fn read(self, bytes: &[u8]) -> f64 {
-        match self {
-            DType::F16 => f16::from_le_bytes(take(bytes)).to_f64(),
-            DType::BF16 => bf16::from_le_bytes(take(bytes)).to_f64(),
-            DType::TF32 | DType::F32 => f64::from(f32::from_le_bytes(take(bytes))),
-            DType::F64 => f64::from_le_bytes(take(bytes)),
-            DType::F8E4M3 => minifloat::E4M3.decode(u8::from_le_bytes(take(bytes))),
-            DType::F8E5M2 => minifloat::E5M2.decode(u8::from_le_bytes(take(bytes))),
-            DType::I8 => f64::from(i8::from_le_bytes(take(bytes))),
-            DType::I16 => f64::from(i16::from_le_bytes(take(bytes))),
-            DType::I32 => f64::from(i32::from_le_bytes(take(bytes))),
-            DType::I64 => i64::from_le_bytes(take(bytes)) as f64,
-            DType::U8 => f64::from(u8::from_le_bytes(take(bytes))),
-            DType::U16 => f64::from(u16::from_le_bytes(take(bytes))),
-            DType::U32 => f64::from(u32::from_le_bytes(take(bytes))),
-            DType::U64 => u64::from_le_bytes(take(bytes)) as f64,
-            DType::Bool => f64::from(u8::from(take::<1>(bytes) != [0])),
-        }
+        let mut value = [0.0];
+        self.read_all(bytes, &mut value);
+        value[0]
     }
 
     /// Writes `value` into the first [`DType::size`] of `bytes`, little endian.
@@ -149,24 +136,105 @@ impl DType {
     /// Floating point rounds to nearest even; `tf32` keeps 10 mantissa bits. Integers round to
     /// nearest even and saturate, NaN gives 0; `bool` is whether the value differs from 0.
     pub fn write(self, value: f64, bytes: &mut [u8]) {
+        self.write_all(&[value], bytes);
+    }
+
+    /// [`DType::read`] of elements that stand one behind the other, as many as both slices have.
+    pub fn read_all(self, bytes: &[u8], values: &mut [f64]) {
         match self {
-            DType::F16 => put(bytes, f16_from_f64(value).to_le_bytes()),
-            DType::BF16 => put(bytes, bf16_from_f64(value).to_le_bytes()),
-            DType::TF32 => put(bytes, round_tf32(value).to_le_bytes()),
-            DType::F32 => put(bytes, (value as f32).to_le_bytes()),
-            DType::F64 => put(bytes, value.to_le_bytes()),
-            DType::F8E4M3 => put(bytes, [minifloat::E4M3.encode(value)]),
-            DType::F8E5M2 => put(bytes, [minifloat::E5M2.encode(value)]),
-            DType::I8 => put(bytes, (value.round_ties_even() as i8).to_le_bytes()),
-            DType::I16 => put(bytes, (value.round_ties_even() as i16).to_le_bytes()),
-            DType::I32 => put(bytes, (value.round_ties_even() as i32).to_le_bytes()),
-            DType::I64 => put(bytes, (value.round_ties_even() as i64).to_le_bytes()),
-            DType::U8 => put(bytes, (value.round_ties_even() as u8).to_le_bytes()),
-            DType::U16 => put(bytes, (value.round_ties_even() as u16).to_le_bytes()),
-            DType::U32 => put(bytes, (value.round_ties_even() as u32).to_le_bytes()),
-            DType::U64 => put(bytes, (value.round_ties_even() as u64).to_le_bytes()),
-            DType::Bool => put(bytes, [u8::from(value != 0.0)]),
+            DType::F16 => read_each(bytes, values, |it| f16::from_le_bytes(it).to_f64()),
+            DType::BF16 => read_each(bytes, values, |it| bf16::from_le_bytes(it).to_f64()),
+            DType::TF32 | DType::F32 => {
+                read_each(bytes, values, |it| f64::from(f32::from_le_bytes(it)));
+            }
+            DType::F64 => read_each(bytes, values, f64::from_le_bytes),
+            DType::F8E4M3 => {
+                let known = &*minifloat::E4M3_VALUES;
+                read_each(bytes, values, |[it]: [u8; 1]| known[usize::from(it)]);
+            }
+            DType::F8E5M2 => {
+                let known = &*minifloat::E5M2_VALUES;
+                read_each(bytes, values, |[it]: [u8; 1]| known[usize::from(it)]);
+            }
+            DType::I8 => read_each(bytes, values, |it| f64::from(i8::from_le_bytes(it))),
+            DType::I16 => read_each(bytes, values, |it| f64::from(i16::from_le_bytes(it))),
+            DType::I32 => read_each(bytes, values, |it| f64::from(i32::from_le_bytes(it))),
+            DType::I64 => read_each(bytes, values, |it| i64::from_le_bytes(it) as f64),
+            DType::U8 => read_each(bytes, values, |it| f64::from(u8::from_le_bytes(it))),
+            DType::U16 => read_each(bytes, values, |it| f64::from(u16::from_le_bytes(it))),
+            DType::U32 => read_each(bytes, values, |it| f64::from(u32::from_le_bytes(it))),
+            DType::U64 => read_each(bytes, values, |it| u64::from_le_bytes(it) as f64),
+            DType::Bool => read_each(bytes, values, |it: [u8; 1]| f64::from(u8::from(it != [0]))),
         }
+    }
+
+    /// [`DType::write`] of elements that stand one behind the other, as many as both slices have.
+    pub fn write_all(self, values: &[f64], bytes: &mut [u8]) {
+        match self {
+            DType::F16 => write_each(values, bytes, |it| f16_from_f64(it).to_le_bytes()),
+            DType::BF16 => write_each(values, bytes, |it| bf16_from_f64(it).to_le_bytes()),
+            DType::TF32 => write_each(values, bytes, |it| round_tf32(it).to_le_bytes()),
+            DType::F32 => write_each(values, bytes, |it| (it as f32).to_le_bytes()),
+            DType::F64 => write_each(values, bytes, f64::to_le_bytes),
+            DType::F8E4M3 => write_each(values, bytes, |it| [minifloat::E4M3.encode(it)]),
+            DType::F8E5M2 => write_each(values, bytes, |it| [minifloat::E5M2.encode(it)]),
+            DType::I8 => write_each(values, bytes, |it| {
+                (it.round_ties_even() as i8).to_le_bytes()
+            }),
+            DType::I16 => write_each(values, bytes, |it| {
+                (it.round_ties_even() as i16).to_le_bytes()
+            }),
+            DType::I32 => write_each(values, bytes, |it| {
+                (it.round_ties_even() as i32).to_le_bytes()
+            }),
+            DType::I64 => write_each(values, bytes, |it| {
+                (it.round_ties_even() as i64).to_le_bytes()
+            }),
+            DType::U8 => write_each(values, bytes, |it| {
+                (it.round_ties_even() as u8).to_le_bytes()
+            }),
+            DType::U16 => write_each(values, bytes, |it| {
+                (it.round_ties_even() as u16).to_le_bytes()
+            }),
+            DType::U32 => write_each(values, bytes, |it| {
+                (it.round_ties_even() as u32).to_le_bytes()
+            }),
+            DType::U64 => write_each(values, bytes, |it| {
+                (it.round_ties_even() as u64).to_le_bytes()
+            }),
+            DType::Bool => write_each(values, bytes, |it| [u8::from(it != 0.0)]),
+        }
+    }
+
+    /// [`DType::write_all`] of f32, for the types of which it is cheaper than by way of f64; false, and
+    /// nothing written, for the others.
+    pub fn write_all_f32(self, values: &[f32], bytes: &mut [u8]) -> bool {
+        match self {
+            DType::F32 => write_each(values, bytes, f32::to_le_bytes),
+            DType::F16 => {
+                let mut halves = [f16::ZERO; 256];
+                for (values, bytes) in values.chunks(256).zip(bytes.chunks_mut(512)) {
+                    let halves = &mut halves[..values.len()];
+                    halves.convert_from_f32_slice(values);
+                    write_each(halves, bytes, f16::to_le_bytes);
+                }
+            }
+            DType::BF16 => write_each(values, bytes, |it| bf16::from_f32(it).to_le_bytes()),
+            DType::TF32
+            | DType::F64
+            | DType::F8E4M3
+            | DType::F8E5M2
+            | DType::I8
+            | DType::I16
+            | DType::I32
+            | DType::I64
+            | DType::U8
+            | DType::U16
+            | DType::U32
+            | DType::U64
+            | DType::Bool => return false,
+        }
+        true
     }
 
     /// The bytes of one poisoned element: a NaN with a payload for floating point, `0xAB` bytes
@@ -178,7 +246,15 @@ impl DType {
             DType::TF32 | DType::F32 => vec![0xAB, 0xAB, 0xEB, 0x7F],
             DType::F64 => vec![0xAB, 0xAB, 0xAB, 0xAB, 0xAB, 0xAB, 0xFB, 0x7F],
             DType::F8E4M3 | DType::F8E5M2 => vec![0x7F],
-            _ => vec![0xAB; self.size()],
+            DType::I8
+            | DType::I16
+            | DType::I32
+            | DType::I64
+            | DType::U8
+            | DType::U16
+            | DType::U32
+            | DType::U64
+            | DType::Bool => vec![0xAB; self.size()],
         }
     }
 }
@@ -239,13 +315,19 @@ fn round_tf32(value: f64) -> f32 {
     f32::from_bits((bits + half) & !0x1FFF)
 }
 
-fn take<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    bytes.first_chunk::<N>().copied().unwrap_or([0; N])
+fn read_each<const N: usize>(bytes: &[u8], values: &mut [f64], read: impl Fn([u8; N]) -> f64) {
+    for (value, bytes) in values.iter_mut().zip(bytes.as_chunks::<N>().0) {
+        *value = read(*bytes);
+    }
 }
 
-fn put<const N: usize>(bytes: &mut [u8], value: [u8; N]) {
-    if let Some(place) = bytes.first_chunk_mut::<N>() {
-        *place = value;
+fn write_each<T: Copy, const N: usize>(
+    values: &[T],
+    bytes: &mut [u8],
+    write: impl Fn(T) -> [u8; N],
+) {
+    for (value, bytes) in values.iter().zip(bytes.as_chunks_mut::<N>().0) {
+        *bytes = write(*value);
     }
 }
 
@@ -324,6 +406,31 @@ mod tests {
             let poison = dtype.poison();
             assert_eq!(poison.len(), dtype.size());
             assert_eq!(dtype.read(&poison).is_nan(), dtype.is_float(), "{dtype}");
+        }
+    }
+
+    #[test]
+    fn many_are_converted_as_one_is() {
+        let values: Vec<f64> = (-2000..2000).map(|at| f64::from(at) * 0.37).collect();
+        for dtype in DType::ALL {
+            let mut bytes = vec![0; values.len() * dtype.size()];
+            dtype.write_all(&values, &mut bytes);
+            let mut back = vec![0.0; values.len()];
+            dtype.read_all(&bytes, &mut back);
+            let singles: Vec<f32> = values.iter().map(|value| *value as f32).collect();
+            let mut of_singles = vec![0; bytes.len()];
+            let done = dtype.write_all_f32(&singles, &mut of_singles);
+            for (at, value) in values.iter().enumerate() {
+                let mut one = vec![0; dtype.size()];
+                let place = at * dtype.size()..(at + 1) * dtype.size();
+                dtype.write(*value, &mut one);
+                assert_eq!(one, bytes[place.clone()], "{dtype}");
+                assert_eq!(dtype.read(&one), back[at], "{dtype}");
+                if done {
+                    dtype.write(f64::from(singles[at]), &mut one);
+                    assert_eq!(one, of_singles[place], "{dtype}");
+                }
+            }
         }
     }
 

@@ -1,5 +1,7 @@
 //! The two 8-bit floating-point formats of OCP's OFP8, rounded to nearest even.
 
+use std::sync::LazyLock;
+
 /// An 8-bit format with a sign, `exponent_bits` and the rest mantissa.
 #[derive(Clone, Copy, Debug)]
 pub struct Minifloat {
@@ -18,6 +20,11 @@ pub const E5M2: Minifloat = Minifloat {
     exponent_bits: 5,
     ieee: true,
 };
+
+/// The values of all bit patterns of [`E4M3`].
+pub static E4M3_VALUES: LazyLock<[f64; 256]> = LazyLock::new(|| E4M3.values());
+/// The values of all bit patterns of [`E5M2`].
+pub static E5M2_VALUES: LazyLock<[f64; 256]> = LazyLock::new(|| E5M2.values());
 
 impl Minifloat {
     /// Value of a bit pattern.
@@ -41,28 +48,26 @@ impl Minifloat {
             return sign | 0x7F;
         }
         let magnitude = value.abs();
+        let bits = self.mantissa_bits();
+        // Below the smallest normal number values are as far apart as just above it.
+        let smallest = 2 - (1 << (self.exponent_bits - 1));
+        let exponent = ((magnitude.to_bits() >> 52) as i32 - 1023).max(smallest);
+        // A power of two of the range of f64: the product is exact.
+        let scale = f64::from_bits(((1023 + bits as i32 - exponent) as u64) << 52);
+        let units = (magnitude * scale).round_ties_even();
+        // A normal number has the bit of `1 <<  bits`, which counts as one in the exponent.
+        let pattern = f64::from((exponent - smallest) << bits) + units;
         let top = self.largest();
-        // Patterns of finite values are ordered as their values are: bisect for the floor.
-        let mut low = 0;
-        let mut high = top + 1;
-        while high - low > 1 {
-            let middle = low + (high - low) / 2;
-            if self.finite(middle) <= magnitude {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        // One past the largest decodes, by the formula, to the next value of an unbounded format.
-        let (below, above) = (self.finite(low), self.finite(low + 1));
-        let up = magnitude - below > above - magnitude
-            || (magnitude - below == above - magnitude && low & 1 == 1);
-        let rounded = if up { low + 1 } else { low };
-        sign | if rounded > top || magnitude.is_infinite() {
+        sign | if pattern > f64::from(top) {
             top + 1
         } else {
-            rounded
+            pattern as u8
         }
+    }
+
+    /// The values of all bit patterns.
+    fn values(self) -> [f64; 256] {
+        std::array::from_fn(|bits| self.decode(bits as u8))
     }
 
     fn mantissa_bits(self) -> u32 {

@@ -1,21 +1,23 @@
 //! NVIDIA GPUs through the CUDA driver, which is looked for when a device is opened.
 //!
 //! - this file: the device;
+//! - [`context`]: what the device shares with its buffers, modules and graphs;
 //! - `code`: loading code, tensor maps, and which GPU runs what;
 //! - `measure`: fills, copies, times and graphs, for benchmarks.
 //!
 //! All `unsafe` of the device is in this folder. What makes it sound: handles come from the driver and live as
-//! long as the [`CudaDevice`] that owns them, its context is made current before every call, and
-//! copies are synchronous, so that no host memory is used after it is gone.
+//! long as the context, which devices, buffers, modules and graphs share ([`context`]), and which is made
+//! current before every call; copies are synchronous, so that no host memory is used after it is gone.
 
 mod code;
+mod context;
 mod measure;
 
 pub use measure::Graph;
 
-use std::collections::BTreeMap;
 use std::ffi::{CString, c_void};
 use std::ptr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cudarc::driver::sys::{self, CUdevice_attribute, CUfunction_attribute};
@@ -25,35 +27,26 @@ use crate::abi::KernelAbi;
 use crate::abi::tensor_map::TensorMap;
 use crate::artifact::Code;
 use crate::device::{
-    Buffer, Device, DeviceError, DeviceSpec, Geometry, LaunchReport, ModuleId, ParamValue,
+    Buffer, Device, DeviceError, DeviceModule, DeviceSpec, Geometry, LaunchReport, Owner,
+    ParamValue,
 };
+use crate::resource::Free;
 
-use code::{Function, find_function, load_image, runs_on};
+use code::{Function, load_image, runs_on};
+use context::{Context, Module};
 
 /// A GPU.
 #[derive(Debug)]
 pub struct CudaDevice {
     index: usize,
-    name: String,
-    device: sys::CUdevice,
-    context: sys::CUcontext,
-    stream: sys::CUstream,
-    /// Start and end of a timed span.
-    events: [sys::CUevent; 2],
+    owner: Owner,
+    context: Arc<Context>,
     capability: (i32, i32),
     /// Most shared memory of a block, static and dynamic, in bytes.
     shared_limit: u64,
     driver_version: i32,
-    modules: BTreeMap<ModuleId, Module>,
-    next_module: u64,
     /// Parameters of the launch at hand.
     params: Vec<u8>,
-}
-
-#[derive(Debug)]
-struct Module {
-    module: sys::CUmodule,
-    functions: BTreeMap<String, Function>,
 }
 
 /// Dynamic and static shared memory that a kernel may have without asking (CUDA C++ Programming
@@ -107,32 +100,15 @@ impl CudaDevice {
         check("cuDriverGetVersion", unsafe {
             sys::cuDriverGetVersion(&mut driver_version).result()
         })?;
-        // SAFETY: `device` comes from the driver; the context is released when this is dropped.
-        let context = check("cuDevicePrimaryCtxRetain", unsafe {
-            result::primary_ctx::retain(device)
-        })?;
-        let mut opened = CudaDevice {
+        Ok(CudaDevice {
             index,
-            name: format!("{name} (cuda:{index})"),
-            device,
-            context,
-            stream: ptr::null_mut(),
-            events: [ptr::null_mut(); 2],
+            owner: Owner::new(&format!("{name} (cuda:{index})")),
+            context: Arc::new(Context::open(device)?),
             capability: (major, minor),
             shared_limit: u64::try_from(shared).unwrap_or(0),
             driver_version,
-            modules: BTreeMap::new(),
-            next_module: 0,
             params: Vec::new(),
-        };
-        opened.make_current()?;
-        let stream = result::stream::create(result::stream::StreamKind::NonBlocking);
-        opened.stream = check("cuStreamCreate", stream)?;
-        for event in &mut opened.events {
-            let created = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT);
-            *event = check("cuEventCreate", created)?;
-        }
-        Ok(opened)
+        })
     }
 
     /// Compute capability, such as `(9, 0)`.
@@ -149,21 +125,18 @@ impl CudaDevice {
     pub fn l2_bytes(&self) -> Result<u64, DeviceError> {
         let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE;
         // SAFETY: `device` comes from the driver.
-        let bytes = unsafe { result::device::get_attribute(self.device, attribute) };
+        let bytes = unsafe { result::device::get_attribute(self.context.device, attribute) };
         Ok(u64::try_from(check("cuDeviceGetAttribute", bytes)?).unwrap_or(0))
     }
 
     /// The stream in which everything is done, for libraries such as cuBLAS.
     pub fn stream(&self) -> sys::CUstream {
-        self.stream
+        self.context.stream
     }
 
     /// Makes its context the current one of this thread, for libraries such as cuBLAS.
     pub fn make_current(&self) -> Result<(), DeviceError> {
-        // SAFETY: the context is retained until this is dropped.
-        check("cuCtxSetCurrent", unsafe {
-            result::ctx::set_current(self.context)
-        })
+        self.context.make_current()
     }
 
     /// Copies parameters to where a launch reads them, and gives a pointer to each.
@@ -206,24 +179,30 @@ impl CudaDevice {
         Ok(pointers)
     }
 
+    /// Refuses a buffer of another device, and a transfer that it has no room for.
+    fn check_buffer(
+        &self,
+        what: &'static str,
+        buffer: &Buffer,
+        found: u64,
+    ) -> Result<(), DeviceError> {
+        self.owner.check_buffer(buffer)?;
+        let expected = buffer.bytes();
+        if found <= expected {
+            return Ok(());
+        }
+        Err(DeviceError::Size {
+            what,
+            expected,
+            found,
+        })
+    }
+
     /// Finds a function and allows it the shared memory that it needs.
-    fn function(&mut self, module: ModuleId, geometry: &Geometry) -> Result<Function, DeviceError> {
-        let device = self.name.clone();
+    fn function(&self, module: &Module, geometry: &Geometry) -> Result<Function, DeviceError> {
+        let device = self.name().to_owned();
         let with_params = self.driver_version >= PARAM_INFO_DRIVER;
-        let module = self
-            .modules
-            .get_mut(&module)
-            .ok_or(DeviceError::UnknownModule)?;
-        let function = match module.functions.get_mut(&geometry.entry) {
-            Some(function) => function,
-            None => {
-                let found = find_function(module.module, &geometry.entry, with_params)?;
-                module
-                    .functions
-                    .entry(geometry.entry.clone())
-                    .or_insert(found)
-            }
-        };
+        let mut function = module.function(&geometry.entry, with_params)?;
         let needed = function.static_shared + u64::from(geometry.smem_bytes);
         if needed > self.shared_limit {
             let (entry, limit) = (geometry.entry.clone(), self.shared_limit);
@@ -243,14 +222,15 @@ impl CudaDevice {
                 result::function::set_function_attribute(function.function, attribute, bytes)
             })?;
             function.dynamic_allowed = geometry.smem_bytes;
+            module.remember(&geometry.entry, &function);
         }
-        Ok(function.clone())
+        Ok(function)
     }
 }
 
 impl Device for CudaDevice {
-    fn name(&self) -> &str {
-        &self.name
+    fn owner(&self) -> &Owner {
+        &self.owner
     }
 
     fn spec(&self) -> DeviceSpec {
@@ -268,7 +248,7 @@ impl Device for CudaDevice {
         Err(DeviceError::Target {
             kernel: kernel.name.clone(),
             target: kernel.target.clone(),
-            device: self.name.clone(),
+            device: self.name().to_owned(),
             found: format!("sm_{}{}", self.capability.0, self.capability.1),
         })
     }
@@ -281,29 +261,24 @@ impl Device for CudaDevice {
         };
         // The driver allocates no empty memory; an empty tensor gets an address all the same.
         let size = usize::try_from(bytes.max(1)).map_err(|_| out_of_memory())?;
-        // SAFETY: a plain allocation, freed by `free` or with the context.
+        let memory = Arc::clone(&self.context) as Arc<dyn Free>;
+        // SAFETY: a plain allocation, which the buffer frees.
         match unsafe { result::malloc_sync(size) } {
-            Ok(address) => Ok(Buffer { address, bytes }),
+            Ok(address) => Ok(Buffer::new(&self.owner, memory, label, address, bytes)),
             Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => Err(out_of_memory()),
             Err(error) => Err(failed("cuMemAlloc", &error)),
         }
     }
 
-    fn free(&mut self, buffer: Buffer) -> Result<(), DeviceError> {
-        self.synchronize()?;
-        // SAFETY: the buffer comes from `alloc` and is consumed; nothing is in flight.
-        check("cuMemFree", unsafe { result::free_sync(buffer.address) })
-    }
-
     fn upload(&mut self, buffer: &Buffer, bytes: &[u8]) -> Result<(), DeviceError> {
-        check_size("upload", buffer, bytes.len() as u64)?;
+        self.check_buffer("upload", buffer, bytes.len() as u64)?;
         if bytes.is_empty() {
             return Ok(());
         }
         self.synchronize()?;
         // SAFETY: the buffer has room for `bytes`; the call returns when they are copied.
         check("cuMemcpyHtoD", unsafe {
-            result::memcpy_htod_sync(buffer.address, bytes)
+            result::memcpy_htod_sync(buffer.address(), bytes)
         })
     }
 
@@ -312,18 +287,18 @@ impl Device for CudaDevice {
     }
 
     fn download(&mut self, buffer: &Buffer, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        check_size("download", buffer, bytes.len() as u64)?;
+        self.check_buffer("download", buffer, bytes.len() as u64)?;
         self.synchronize()?;
         if bytes.is_empty() {
             return Ok(());
         }
         // SAFETY: the buffer holds as many bytes; the call returns when they are copied.
         check("cuMemcpyDtoH", unsafe {
-            result::memcpy_dtoh_sync(bytes, buffer.address)
+            result::memcpy_dtoh_sync(bytes, buffer.address())
         })
     }
 
-    fn load(&mut self, code: &Code) -> Result<ModuleId, DeviceError> {
+    fn load(&mut self, code: &Code) -> Result<DeviceModule, DeviceError> {
         self.make_current()?;
         let module = match code {
             Code::Ptx(ptx) => {
@@ -335,36 +310,22 @@ impl Device for CudaDevice {
             }
             Code::Cubin(cubin) => load_image(cubin)?,
         };
-        let id = ModuleId(self.next_module);
-        self.next_module += 1;
-        self.modules.insert(
-            id,
-            Module {
-                module,
-                functions: BTreeMap::new(),
-            },
-        );
-        Ok(id)
-    }
-
-    fn unload(&mut self, module: ModuleId) -> Result<(), DeviceError> {
-        self.synchronize()?;
-        let module = self
-            .modules
-            .remove(&module)
-            .ok_or(DeviceError::UnknownModule)?;
-        // SAFETY: it was loaded, is taken out of the table, and nothing of it is in flight.
-        check("cuModuleUnload", unsafe {
-            result::module::unload(module.module)
-        })
+        let module = Module::new(Arc::clone(&self.context), module);
+        Ok(DeviceModule::new(&self.owner, module))
     }
 
     fn launch(
         &mut self,
-        module: ModuleId,
+        module: &DeviceModule,
         geometry: &Geometry,
         params: &[ParamValue],
     ) -> Result<LaunchReport, DeviceError> {
+        self.owner.check_module(module)?;
+        let Some(module) = module.code::<Module>() else {
+            // What this device has loaded is of this type.
+            let code = DriverError(sys::CUresult::CUDA_ERROR_INVALID_HANDLE);
+            return Err(failed("cuLaunchKernel", &code));
+        };
         self.make_current()?;
         let function = self.function(module, geometry)?;
         let (grid, block) = (geometry.grid, geometry.block);
@@ -382,7 +343,7 @@ impl Device for CudaDevice {
                 block[1],
                 block[2],
                 geometry.smem_bytes,
-                self.stream,
+                self.context.stream,
                 pointers.as_mut_ptr(),
                 ptr::null_mut(),
             )
@@ -397,7 +358,7 @@ impl Device for CudaDevice {
         address: u64,
     ) -> Result<ParamValue, DeviceError> {
         if self.capability < (9, 0) {
-            let device = self.name.clone();
+            let device = self.name().to_owned();
             return Err(DeviceError::Unsupported {
                 device,
                 what: "tensor maps",
@@ -407,54 +368,17 @@ impl Device for CudaDevice {
     }
 
     fn synchronize(&mut self) -> Result<(), DeviceError> {
-        self.make_current()?;
-        // SAFETY: the stream was created in `open` and lives until this is dropped.
-        check("cuStreamSynchronize", unsafe {
-            result::stream::synchronize(self.stream)
-        })
+        self.context.synchronize()
     }
 
     fn launch_timed(
         &mut self,
-        module: ModuleId,
+        module: &DeviceModule,
         geometry: &Geometry,
         params: &[ParamValue],
     ) -> Result<Option<Duration>, DeviceError> {
         self.time(|device| device.launch(module, geometry, params).map(|_| ()))
             .map(Some)
-    }
-}
-
-impl Drop for CudaDevice {
-    fn drop(&mut self) {
-        // Errors here have been reported by the call that caused them.
-        let _ = self.synchronize();
-        // SAFETY: each handle was created by this device, and is used by nobody after this.
-        unsafe {
-            for module in self.modules.values() {
-                let _ = result::module::unload(module.module);
-            }
-            for event in self.events.iter().filter(|event| !event.is_null()) {
-                let _ = result::event::destroy(*event);
-            }
-            if !self.stream.is_null() {
-                let _ = result::stream::destroy(self.stream);
-            }
-            let _ = result::primary_ctx::release(self.device);
-        }
-    }
-}
-
-fn check_size(what: &'static str, buffer: &Buffer, found: u64) -> Result<(), DeviceError> {
-    let expected = buffer.bytes;
-    if found <= expected {
-        Ok(())
-    } else {
-        Err(DeviceError::Size {
-            what,
-            expected,
-            found,
-        })
     }
 }
 

@@ -95,11 +95,7 @@ impl Tensor {
             .bytes
             .par_chunks_mut(CHUNK * size)
             .zip(values.par_chunks(CHUNK))
-            .for_each(|(bytes, values)| {
-                for (bytes, value) in bytes.chunks_exact_mut(size).zip(values) {
-                    dtype.write(*value, bytes);
-                }
-            });
+            .for_each(|(bytes, values)| dtype.write_all(values, bytes));
         Ok(tensor)
     }
 
@@ -199,11 +195,7 @@ impl Tensor {
             values
                 .par_chunks_mut(CHUNK)
                 .zip(self.bytes.par_chunks(CHUNK * size))
-                .for_each(|(values, bytes)| {
-                    for (value, bytes) in values.iter_mut().zip(bytes.chunks_exact(size)) {
-                        *value = self.dtype.read(bytes);
-                    }
-                });
+                .for_each(|(values, bytes)| self.dtype.read_all(bytes, values));
             return values;
         }
         let mut values = Vec::with_capacity(self.len());
@@ -215,6 +207,17 @@ impl Tensor {
 
     /// The same elements as another type, row-major.
     pub fn convert(&self, dtype: DType) -> Result<Tensor, ShapeError> {
+        if self.is_row_major() {
+            let mut tensor = Tensor::zeros(dtype, &self.shape)?;
+            let sources = self.bytes.par_chunks(CHUNK * self.dtype.size());
+            let places = tensor.bytes.par_chunks_mut(CHUNK * dtype.size());
+            places.zip(sources).for_each(|(to, from)| {
+                let mut values = vec![0.0; from.len() / self.dtype.size()];
+                self.dtype.read_all(from, &mut values);
+                dtype.write_all(&values, to);
+            });
+            return Ok(tensor);
+        }
         Tensor::from_f64(dtype, &self.shape, &self.to_f64())
     }
 
@@ -226,18 +229,23 @@ impl Tensor {
         let mut tensor = Tensor::poison_strided(self.dtype, &self.shape, strides)?;
         if !self.poisoned {
             let size = self.dtype.size();
-            let mut sources = Vec::with_capacity(self.len());
-            for_each_offset(&self.shape, &self.strides, |at| sources.push(at));
-            let mut sources = sources.into_iter();
-            for_each_offset(&self.shape, strides, |to| {
-                if let Some(from) = sources.next() {
-                    tensor.bytes[to * size..][..size]
-                        .copy_from_slice(&self.bytes[from * size..][..size]);
-                }
+            for_each_offsets(&self.shape, [&self.strides, strides], |[from, to]| {
+                tensor.bytes[to * size..][..size]
+                    .copy_from_slice(&self.bytes[from * size..][..size]);
             });
             tensor.poisoned = false;
         }
         Ok(tensor)
+    }
+
+    /// The same memory seen with other extents in modes of stride 0, in which all elements are one.
+    ///
+    /// # Errors
+    /// Where another mode has another extent, or no tensor has so many elements.
+    pub fn broadcast(self, shape: &[i64]) -> Result<Tensor, ShapeError> {
+        let poisoned = self.poisoned;
+        let tensor = Tensor::from_bytes(self.dtype, shape, &self.strides, self.bytes)?;
+        Ok(Tensor { poisoned, ..tensor })
     }
 
     /// Whether the elements stand in row-major order without gaps.
@@ -264,16 +272,20 @@ impl Tensor {
     ) -> Result<Tensor, ShapeError> {
         let bytes = span(dtype, shape, strides)? as usize;
         let element = &element[..dtype.size()];
-        let mut filled = Vec::new();
-        if filled.try_reserve_exact(bytes).is_err() {
+        // Zeros come from the system a page at a time, when and by whom they are first written; it is
+        // asked before whether there are so many, because `vec!` ends the process where there are not.
+        if Vec::<u8>::new().try_reserve_exact(bytes).is_err() {
             let (shape, strides) = (shape.to_vec(), strides.to_vec());
             return Err(ShapeError::Span { shape, strides });
         }
-        filled.resize(bytes, element[0]);
-        if element.iter().any(|byte| *byte != element[0]) {
+        let mut filled = vec![0; bytes];
+        if element.iter().any(|byte| *byte != 0) {
             filled
-                .chunks_exact_mut(element.len())
-                .for_each(|place| place.copy_from_slice(element));
+                .par_chunks_mut(CHUNK * element.len())
+                .for_each(|bytes| {
+                    let places = bytes.chunks_exact_mut(element.len());
+                    places.for_each(|place| place.copy_from_slice(element));
+                });
         }
         let (shape, strides) = (shape.to_vec(), strides.to_vec());
         Ok(Tensor {
@@ -393,13 +405,29 @@ fn check_length(
 
 /// Calls `visit` with the offset of every element, in row-major order of the indices.
 fn for_each_offset(shape: &[i64], strides: &[i64], mut visit: impl FnMut(usize)) {
+    for_each_offsets(shape, [strides], |[at]| visit(at));
+}
+
+/// Calls `visit` with the offsets that every element has by each of `strides`, in row-major order of the
+/// indices.
+fn for_each_offsets<const N: usize>(
+    shape: &[i64],
+    strides: [&[i64]; N],
+    mut visit: impl FnMut([usize; N]),
+) {
     if shape.contains(&0) {
         return;
     }
     let mut index = vec![0; shape.len()];
-    let mut offset = 0;
+    let mut offsets = [0_i64; N];
+    // A mode of extent 1 may have any stride; what it adds is taken away below.
+    let advance = |offsets: &mut [i64; N], mode: usize, by: i64| {
+        for (offset, strides) in offsets.iter_mut().zip(strides) {
+            *offset = offset.wrapping_add(strides[mode].wrapping_mul(by));
+        }
+    };
     loop {
-        visit(offset as usize);
+        visit(offsets.map(|offset| offset as usize));
         let mut mode = shape.len();
         loop {
             if mode == 0 {
@@ -407,12 +435,11 @@ fn for_each_offset(shape: &[i64], strides: &[i64], mut visit: impl FnMut(usize))
             }
             mode -= 1;
             index[mode] += 1;
-            // A mode of extent 1 may have any stride; what it adds is taken away below.
-            offset = i64::wrapping_add(offset, strides[mode]);
+            advance(&mut offsets, mode, 1);
             if index[mode] < shape[mode] {
                 break;
             }
-            offset = offset.wrapping_sub(strides[mode].wrapping_mul(shape[mode]));
+            advance(&mut offsets, mode, -shape[mode]);
             index[mode] = 0;
         }
     }
@@ -472,6 +499,21 @@ mod tests {
         );
         let empty = Tensor::from_bytes(DType::F32, &[0, 1 << 62, 1 << 62], &[1; 3], vec![]);
         assert!(empty.unwrap().is_row_major());
+    }
+
+    #[test]
+    fn a_broadcast_takes_the_memory_of_what_it_repeats() {
+        let column = Tensor::from_f64(DType::F32, &[3, 1], &[1.0, 2.0, 3.0]).unwrap();
+        let column = column.with_strides(&[1, 0]).unwrap();
+        let wide = column.clone().broadcast(&[3, 1 << 30]).unwrap();
+        assert_eq!(wide.bytes().len(), 12);
+        assert_eq!(wide.get(&[2, 1 << 29]), Some(3.0));
+        assert!(matches!(
+            column.clone().broadcast(&[4, 1]),
+            Err(ShapeError::Length { .. })
+        ));
+        let poison = Tensor::poison_strided(DType::F32, &[1], &[0]).unwrap();
+        assert!(poison.broadcast(&[5]).unwrap().is_poison());
     }
 
     #[test]

@@ -4,10 +4,12 @@
 //! `numpy.save` does for the types of the package ml_dtypes. When such a file is read, or one of
 //! unsigned integers of the same size, the caller says which type is meant.
 
-use std::io::{Read, Write};
+use std::io::{self, BufReader, Read, Write};
+use std::path::Path;
 
 use super::host::{col_major, row_major};
 use super::{DType, ShapeError, Tensor};
+use crate::regular_file::{self, RegularFileError};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 /// Longest header that is read: that of version 1, which holds every shape a tensor can have.
@@ -19,6 +21,9 @@ pub enum NpyError {
     /// Reading or writing failed.
     #[error("{0}")]
     Io(#[from] std::io::Error),
+    /// The file cannot be opened, or is none.
+    #[error("{0}")]
+    File(#[from] RegularFileError),
     /// The file does not begin as a `.npy` file does.
     #[error("no .npy file: expected it to begin with \\x93NUMPY, found {found:02x?}")]
     Magic {
@@ -78,9 +83,26 @@ pub enum NpyError {
     Shape(#[from] ShapeError),
 }
 
+/// Reads a tensor from a regular file, whose size is that of its header and of the data that the header
+/// says; see [`read`] for `expected`.
+pub fn read_file(path: &Path, expected: Option<DType>) -> Result<Tensor, NpyError> {
+    let file = regular_file::open(path)?;
+    let size = file.metadata()?.len();
+    read_sized(BufReader::new(file), expected, Some(size))
+}
+
 /// Reads a tensor. `expected` says what raw or unsigned elements stand for; other types are read as
 /// what they are, and it is for the caller to compare.
-pub fn read(mut input: impl Read, expected: Option<DType>) -> Result<Tensor, NpyError> {
+pub fn read(input: impl Read, expected: Option<DType>) -> Result<Tensor, NpyError> {
+    read_sized(input, expected, None)
+}
+
+/// [`read`] of an input of `size` bytes, where that is known.
+fn read_sized(
+    mut input: impl Read,
+    expected: Option<DType>,
+    size: Option<u64>,
+) -> Result<Tensor, NpyError> {
     let mut start = [0; 8];
     let found = fill(&mut input, &mut start)?;
     if found < MAGIC.len() || !start.starts_with(MAGIC) {
@@ -116,7 +138,9 @@ pub fn read(mut input: impl Read, expected: Option<DType>) -> Result<Tensor, Npy
     } else {
         row_major(&header.shape)?
     };
-    let bytes = data(input, dtype, &header.shape)?;
+    let before = start.len() as u64 + length_bytes as u64 + u64::from(length);
+    let rest = size.map(|size| size.saturating_sub(before));
+    let bytes = data(input, dtype, &header.shape, rest)?;
     let mut tensor = Tensor::from_bytes(dtype, &header.shape, &strides, bytes)?;
     if swapped {
         tensor
@@ -323,9 +347,15 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Reads exactly the data of a shape. A header can claim more than the file has, so memory grows
-/// with what is read, not with what is claimed.
-fn data(mut input: impl Read, dtype: DType, shape: &[i64]) -> Result<Vec<u8>, NpyError> {
+/// Reads exactly the data of a shape, of which there are `rest` bytes where that is known. A header can
+/// claim more than the file has: that is seen before there is memory for it, or else memory grows with
+/// what is read.
+fn data(
+    mut input: impl Read,
+    dtype: DType,
+    shape: &[i64],
+    rest: Option<u64>,
+) -> Result<Vec<u8>, NpyError> {
     let elements = shape.iter().try_fold(1u64, |product, &extent| {
         product.checked_mul(u64::try_from(extent).ok()?)
     });
@@ -338,6 +368,21 @@ fn data(mut input: impl Read, dtype: DType, shape: &[i64]) -> Result<Vec<u8>, Np
             })
         })?;
     let mut bytes = Vec::new();
+    match rest {
+        Some(found) if found < expected => {
+            return Err(NpyError::Truncated {
+                part: "data",
+                expected,
+                found,
+            });
+        }
+        Some(found) if found > expected => return Err(NpyError::Trailing { expected }),
+        Some(_) => {
+            let room = bytes.try_reserve_exact(usize::try_from(expected).unwrap_or(usize::MAX));
+            room.map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        }
+        None => {}
+    }
     input.by_ref().take(expected).read_to_end(&mut bytes)?;
     let found = bytes.len() as u64;
     if found < expected {
@@ -523,6 +568,36 @@ mod tests {
                 .to_string()
                 .contains("expected f16, \"<f2\"")
         );
+    }
+
+    #[test]
+    fn files_are_regular_and_as_long_as_they_say() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.npy");
+        let read_as = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            read_file(&path, None)
+        };
+        assert_eq!(
+            read_as(&file(1, TWO, &[1, 0, 2, 0])).unwrap().to_f64(),
+            [1.0, 2.0]
+        );
+        // A terabyte is not asked for before the file is seen not to have it.
+        let claimed = TWO.replace("(2,)", "(400000000000,)");
+        let error = read_as(&file(1, &claimed, &[0; 4])).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "truncated: expected 800000000000 bytes of data, found 4"
+        );
+        let error = read_as(&file(2, TWO, &[0; 5])).unwrap_err();
+        assert!(matches!(error, NpyError::Trailing { expected: 4 }));
+        for other in [folder.path(), Path::new("/dev/zero")] {
+            let error = read_file(other, None).unwrap_err();
+            assert!(
+                error.to_string().contains("expected a regular file"),
+                "{error}"
+            );
+        }
     }
 
     proptest! {

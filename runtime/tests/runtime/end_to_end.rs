@@ -4,8 +4,8 @@ use cutec_runtime::abi::{BindError, ScalarValue};
 use cutec_runtime::argument::{ArgumentError, ArgumentSpec, make_arguments};
 use cutec_runtime::sim::ErrorKind;
 use cutec_runtime::{
-    Artifact, DType, Device, DeviceError, DeviceTensor, DeviceValue, Loaded, RunError, SimDevice,
-    Tensor, Value, open, run_kernel,
+    Artifact, Buffer, DType, Device, DeviceError, DevicePointer, DeviceTensor, DeviceValue, Loaded,
+    RunError, SimDevice, Tensor, Value, open, run_kernel,
 };
 
 /// Where [`artifact`] lies, relative to the crate.
@@ -59,7 +59,10 @@ fn tensors_may_be_pointers_shapes_and_strides() {
     let buffer = device.alloc(1600, "both").unwrap();
     device.upload(&buffer, &bytes).unwrap();
     let tensor = |first: u64, count: i64, mutable: bool| DeviceTensor {
-        address: buffer.address + 4 * first,
+        memory: DevicePointer::Buffer {
+            buffer: buffer.clone(),
+            offset: 4 * first,
+        },
         dtype: DType::F32,
         shape: vec![count],
         strides: vec![1],
@@ -100,16 +103,136 @@ fn tensors_may_be_pointers_shapes_and_strides() {
     let read_only = refused(args(tensor(0, 8, true), tensor(8, 8, false)));
     assert!(read_only.contains("`y`"), "{read_only}");
     let mut odd = tensor(0, 8, true);
-    odd.address += 2;
+    odd.memory = DevicePointer::Address(buffer.address() + 2);
     let odd = refused(args(odd, tensor(8, 8, true)));
     assert!(odd.contains("`x`") && odd.contains("align"), "{odd}");
     let short = refused(args(tensor(0, 8, true), tensor(8, 7, true)));
     assert!(short.contains("`y`"), "{short}");
     let beyond = args(tensor(0, 300, true), tensor(201, 300, true));
     let error = loaded.launch(&mut device, "axpy", &beyond).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "a tensor of 1200 bytes at byte 804 of buffer `both`: it has 1600 bytes"
+    );
+    // Of a bare address nobody knows how far memory goes, but the simulator sees who leaves it.
+    let mut bare = tensor(0, 300, true);
+    bare.memory = DevicePointer::Address(buffer.address() + 804);
+    let beyond = args(tensor(0, 300, true), bare);
+    let error = loaded.launch(&mut device, "axpy", &beyond).unwrap_err();
     assert!(
         matches!(error, RunError::Device(DeviceError::Sim(_))),
         "{error}"
+    );
+}
+
+/// Two devices have equal addresses for different things; neither takes the other's.
+#[test]
+fn what_belongs_to_another_device_is_refused() {
+    let (one, other) = (SimDevice::new(), SimDevice::new());
+    refuses_what_is_not_its_own(Box::new(one), Box::new(other));
+}
+
+/// The same of two GPUs, or of a GPU and the simulator, on a machine that has them.
+#[test]
+fn what_belongs_to_another_gpu_is_refused() {
+    let Ok(gpu) = open(Some("cuda:0")) else {
+        return;
+    };
+    match open(Some("cuda:1")) {
+        Ok(other) => refuses_what_is_not_its_own(gpu, other),
+        Err(_) => refuses_what_is_not_its_own(gpu, Box::new(SimDevice::new())),
+    }
+}
+
+fn refuses_what_is_not_its_own(mut one: Box<dyn Device>, mut other: Box<dyn Device>) {
+    let (one, other) = (one.as_mut(), other.as_mut());
+    let artifact = artifact();
+    let loaded = Loaded::load(one, &artifact).unwrap();
+    let twin = Loaded::load(other, &artifact).unwrap();
+    let mine = one.alloc(64, "mine").unwrap();
+    let theirs = other.alloc(64, "theirs").unwrap();
+    one.upload(&mine, &[0; 64]).unwrap();
+    other.upload(&theirs, &[0; 64]).unwrap();
+    let names = [one.owner().to_string(), other.owner().to_string()];
+    assert_ne!(names[0], names[1]);
+    let is_refused = |what: &str, error: String| {
+        let expected = format!("{what} belongs to {}: this is {}", names[0], names[1]);
+        assert_eq!(error, expected);
+    };
+
+    let mut values = args(normal(8, 1), normal(8, 2), 1.0);
+    let error = loaded.run(other, "axpy", &mut values).unwrap_err();
+    is_refused("loaded code", error.to_string());
+    loaded.run(one, "axpy", &mut values).unwrap();
+
+    let tensor = |buffer: &Buffer, mutable| DeviceTensor {
+        memory: buffer.into(),
+        dtype: DType::F32,
+        shape: vec![16],
+        strides: vec![1],
+        mutable,
+    };
+    let launch = |loaded: &Loaded, device: &mut dyn Device, x: &Buffer, y: &Buffer| {
+        let alpha = ScalarValue::new(DType::F32, 1.0);
+        let args = [
+            tensor(x, false).into(),
+            tensor(y, true).into(),
+            alpha.into(),
+        ];
+        loaded.launch(device, "axpy", &args)
+    };
+    launch(&loaded, one, &mine, &mine).unwrap();
+    launch(&twin, other, &theirs, &theirs).unwrap();
+    let error = launch(&loaded, other, &theirs, &theirs).unwrap_err();
+    is_refused("loaded code", error.to_string());
+    for (x, y) in [(&mine, &theirs), (&theirs, &mine)] {
+        let error = launch(&twin, other, x, y).unwrap_err();
+        is_refused("buffer `mine`", error.to_string());
+    }
+    let mut bytes = [0; 64];
+    for result in [
+        other.upload(&mine, &[1; 64]),
+        other.poison(&mine, &[1; 64]),
+        other.download(&mine, &mut bytes),
+    ] {
+        is_refused("buffer `mine`", result.unwrap_err().to_string());
+    }
+}
+
+/// Memory lives as long as a clone of its buffer, whatever happens to the device; loaded code needs nobody.
+#[test]
+fn what_is_dropped_goes_back() {
+    let mut device = SimDevice::new();
+    let buffer = device.alloc(64, "shared").unwrap();
+    device.upload(&buffer, &[0; 64]).unwrap();
+    let artifact = artifact();
+    let loaded = Loaded::load(&mut device, &artifact).unwrap();
+    drop(artifact);
+    let tensor = |mutable| DeviceTensor {
+        memory: DevicePointer::Address(buffer.address()),
+        dtype: DType::F32,
+        shape: vec![16],
+        strides: vec![1],
+        mutable,
+    };
+    let alpha = ScalarValue::new(DType::F32, 1.0);
+    let args: [DeviceValue; 3] = [tensor(false).into(), tensor(true).into(), alpha.into()];
+    let clone = buffer.clone();
+    assert_eq!(clone, buffer);
+    drop(buffer);
+    loaded.launch(&mut device, "axpy", &args).unwrap();
+    drop(clone);
+    let error = loaded.launch(&mut device, "axpy", &args).unwrap_err();
+    assert!(
+        matches!(error, RunError::Device(DeviceError::Sim(_))),
+        "{error}"
+    );
+
+    let buffer = device.alloc(64, "outlives its device").unwrap();
+    drop(device);
+    assert_eq!(
+        (buffer.bytes(), buffer.label()),
+        (64, "outlives its device")
     );
 }
 
@@ -134,7 +257,6 @@ fn a_loaded_artifact_runs_again() {
     // One launch more, not four: each repetition began with what this one began with.
     let x = values[0].as_tensor().unwrap().get(&[299]).unwrap();
     assert!((result(&values)[299] - 4.0 * x).abs() < 1e-5);
-    loaded.unload(&mut device).unwrap();
 }
 
 #[test]
@@ -253,6 +375,6 @@ fn what_is_not_given_is_inferred() {
     ));
     assert!(matches!(
         error(&["alpha=1", "x=no/such.npy"]),
-        ArgumentError::Io { .. }
+        ArgumentError::File { .. }
     ));
 }

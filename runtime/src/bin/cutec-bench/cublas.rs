@@ -37,7 +37,7 @@ impl Matrix {
             return Err(format!("expected a matrix, found shape {:?}", tensor.shape()).into());
         };
         Ok(Matrix {
-            address: buffer.address,
+            address: buffer.address(),
             dtype: tensor.dtype(),
             rows: *rows,
             cols: *cols,

@@ -1,7 +1,7 @@
 //! Elementwise kernels: ours against a plain copy of as many bytes.
 
 use cutec_runtime::abi::ArgAbi;
-use cutec_runtime::device::{Buffer, ModuleId};
+use cutec_runtime::device::{Buffer, DeviceModule};
 use cutec_runtime::{DType, Device, KernelAbi, Tensor};
 use rayon::prelude::*;
 
@@ -16,7 +16,7 @@ impl Bench {
     pub fn elementwise(
         &mut self,
         kernel: &KernelAbi,
-        module: ModuleId,
+        module: &DeviceModule,
         case: &Case,
         size: &[i64],
         op: Op,
@@ -59,7 +59,6 @@ impl Bench {
             .iter()
             .map(|tensor| tensor.bytes().len() as u64)
             .sum();
-        let mut copies = Vec::new();
         let row = self.on_operands_of(
             case,
             size,
@@ -69,14 +68,7 @@ impl Bench {
             rows::tolerance(op, tensors[output].dtype()),
             bytes,
             &operands,
-            &mut copies,
-        );
-        let freed = copies
-            .into_iter()
-            .try_for_each(|buffer| self.device.free(buffer));
-        let freed = freed.and(operands.free(&mut self.device));
-        let row = row?;
-        freed?;
+        )?;
         Ok(Row {
             arch: kernel.target.clone(),
             ..row
@@ -94,15 +86,15 @@ impl Bench {
         tolerance: f64,
         bytes: u64,
         operands: &Operands,
-        copies: &mut Vec<Buffer>,
     ) -> Result<Row, Failure> {
         let device = &mut self.device;
+        let mut copies = Vec::new();
         // A copy reads half of what it moves and writes the other half.
         for _ in 0..2 * operands.len() {
             copies.push(device.alloc(bytes / 2, "copy")?);
         }
-        let copies: &[Buffer] = copies;
-        for copy in copies {
+        let copies: Vec<Buffer> = copies;
+        for copy in &copies {
             device.fill(copy, 0x3c)?;
         }
         operands.launch(device, 0)?;

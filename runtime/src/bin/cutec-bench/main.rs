@@ -189,10 +189,7 @@ impl Bench {
             self.size(&artifact, &loaded, case, size)
                 .unwrap_or_else(|error| Row::failed(case, size, error.to_string()))
         });
-        let rows = rows.collect();
-        // A device that fails here fails in the next call as well, which reports it.
-        let _ = loaded.unload(&mut self.device);
-        rows
+        rows.collect()
     }
 
     fn size(

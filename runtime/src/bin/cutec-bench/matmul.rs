@@ -2,8 +2,8 @@
 
 use cutec_runtime::abi::ArgAbi;
 use cutec_runtime::cuda::CudaDevice;
-use cutec_runtime::device::{Buffer, ModuleId};
-use cutec_runtime::{DType, Device, DeviceError, KernelAbi, Tensor};
+use cutec_runtime::device::{Buffer, DeviceModule};
+use cutec_runtime::{DType, Device, KernelAbi, Tensor};
 use rayon::prelude::*;
 
 use super::cublas::Matrix;
@@ -40,7 +40,7 @@ impl Bench {
     pub fn matmul(
         &mut self,
         kernel: &KernelAbi,
-        module: ModuleId,
+        module: &DeviceModule,
         case: &Case,
         size: &[i64],
         b_is: BIs,
@@ -58,13 +58,9 @@ impl Bench {
         let tensors = self.tensors(case, kernel, roles, shapes)?;
         let reference = self.reference(&tensors, roles, b_is)?;
         let operands = Operands::new(&mut self.device, module, kernel, &tensors)?;
-        let mut peer = Vec::new();
         let row = self.on_operands(
-            case, size, &tensors, roles, b_is, tf32, &reference, &operands, &mut peer,
-        );
-        let freed = free(&mut self.device, peer).and(operands.free(&mut self.device));
-        let row = row?;
-        freed?;
+            case, size, &tensors, roles, b_is, tf32, &reference, &operands,
+        )?;
         Ok(Row {
             arch: kernel.target.clone(),
             ..row
@@ -82,10 +78,10 @@ impl Bench {
         tf32: bool,
         reference: &Reference,
         operands: &Operands,
-        peer: &mut Vec<Buffer>,
     ) -> Result<Row, Failure> {
         let device = &mut self.device;
         let c = &tensors[roles.c];
+        let mut peer: Vec<Buffer> = Vec::new();
         let mut peer_matrices = Vec::new();
         for index in 0..operands.len() {
             let set = operands.set(index);
@@ -218,10 +214,8 @@ impl Bench {
             (Ok(()), Some(buffer)) => device.download(buffer, c.bytes_mut()),
             _ => Ok(()),
         };
-        let freed = free(device, buffers);
         result?;
         downloaded?;
-        freed?;
         Ok(Reference {
             rows,
             values: c.to_f64(),
@@ -356,12 +350,6 @@ fn tolerance(result: DType, operand: DType, k: f64, tf32: bool) -> f64 {
         0.0
     };
     1.01 * rounding + products + k * 2f64.powi(-26) + k.sqrt() * 2f64.powi(-23)
-}
-
-fn free(device: &mut CudaDevice, buffers: Vec<Buffer>) -> Result<(), DeviceError> {
-    buffers
-        .into_iter()
-        .try_for_each(|buffer| device.free(buffer))
 }
 
 #[cfg(test)]

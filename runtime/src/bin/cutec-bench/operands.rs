@@ -2,7 +2,7 @@
 
 use cutec_runtime::abi::{Arg, ArgAbi, Launch, ScalarValue};
 use cutec_runtime::cuda::CudaDevice;
-use cutec_runtime::device::{ALLOCATION_ALIGN, Buffer, Geometry, ModuleId, ParamValue};
+use cutec_runtime::device::{ALLOCATION_ALIGN, Buffer, DeviceModule, Geometry, ParamValue};
 use cutec_runtime::launch::{geometry, params};
 use cutec_runtime::{Device, DeviceError, KernelAbi, Tensor};
 
@@ -11,7 +11,7 @@ use super::Failure;
 /// A bound kernel with several equal sets of its arguments.
 #[derive(Debug)]
 pub struct Operands {
-    module: ModuleId,
+    module: DeviceModule,
     geometry: Geometry,
     /// Parameters of each set.
     params: Vec<Vec<ParamValue>>,
@@ -28,7 +28,7 @@ impl Operands {
     /// Binds the kernel and copies its arguments to the device. A scalar is a tensor of one element.
     pub fn new(
         device: &mut CudaDevice,
-        module: ModuleId,
+        module: &DeviceModule,
         kernel: &KernelAbi,
         tensors: &[Tensor],
     ) -> Result<Operands, Failure> {
@@ -57,18 +57,16 @@ impl Operands {
         let l2 = device.l2_bytes()?;
         let sets = (L2_FACTOR * l2 / bytes.max(1) + 2).min(MAX_SETS);
         let mut operands = Operands {
-            module,
+            module: module.clone(),
             geometry: geometry(&launch),
             params: Vec::new(),
             sets: Vec::new(),
         };
         for index in 0..sets as usize {
-            // What was allocated goes back even if the next allocation fails.
             if let Err(error) = operands.add_set(device, &launch, tensors) {
                 if index > 1 && matches!(error, DeviceError::OutOfMemory { .. }) {
                     break;
                 }
-                operands.free(device)?;
                 return Err(error.into());
             }
         }
@@ -90,7 +88,7 @@ impl Operands {
             }
             set.push(buffer);
         }
-        let address = |arg: usize| set.get(arg).map(|buffer| buffer.address);
+        let address = |arg: usize| set.get(arg).map(Buffer::address);
         self.params.push(params(device, launch, address)?);
         self.sets.push(set);
         Ok(())
@@ -100,7 +98,7 @@ impl Operands {
     pub fn launch(&self, device: &mut CudaDevice, index: usize) -> Result<(), DeviceError> {
         let params = &self.params[index % self.params.len()];
         device
-            .launch(self.module, &self.geometry, params)
+            .launch(&self.module, &self.geometry, params)
             .map(|_| ())
     }
 
@@ -125,13 +123,5 @@ impl Operands {
         let mut tensor = like.clone();
         device.download(&self.set(set)[arg], tensor.bytes_mut())?;
         Ok(tensor)
-    }
-
-    /// Gives the memory back.
-    pub fn free(self, device: &mut CudaDevice) -> Result<(), DeviceError> {
-        self.sets
-            .into_iter()
-            .flatten()
-            .try_for_each(|buffer| device.free(buffer))
     }
 }

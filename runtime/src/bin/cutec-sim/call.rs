@@ -1,6 +1,5 @@
 //! What is launched: a kernel with its arguments, by its ABI or by the command line.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use cutec_runtime::abi::embed::from_json;
@@ -208,23 +207,21 @@ impl Call {
                                 true => device.poison(&buffer, bytes)?,
                                 false => device.upload(&buffer, bytes)?,
                             }
-                            let address = ParamValue::pointer(buffer.address);
+                            let address = ParamValue::pointer(buffer.address());
                             buffers.push(buffer);
                             address
                         }
                     });
                 }
-                let report = device.launch(module, geometry, &params)?;
+                let report = device.launch(&module, geometry, &params)?;
                 let mut buffers = buffers.into_iter();
                 for value in &mut values {
                     if let Value::Tensor(tensor) = value
                         && let Some(buffer) = buffers.next()
                     {
                         device.download(&buffer, tensor.bytes_mut())?;
-                        device.free(buffer)?;
                     }
                 }
-                device.unload(module)?;
                 report
             }
         };
@@ -317,8 +314,7 @@ fn parameter(index: usize, text: &str, seed: u64) -> Result<Value, CallError> {
     let seed = seed.wrapping_add((index as u64) << 32);
     let tensor = match spec.source {
         Source::Npy(path) => {
-            let file = File::open(&path).map_err(|error| wrong(error.to_string()))?;
-            npy::read(file, None).map_err(|error| wrong(error.to_string()))?
+            npy::read_file(&path, None).map_err(|error| wrong(error.to_string()))?
         }
         Source::Generated {
             generator,
