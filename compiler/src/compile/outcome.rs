@@ -129,7 +129,7 @@ impl Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cutec_frontend::diagnostics::codes::{MLIR_MESSAGE, SLOW, WRONG_TYPE};
+    use cutec_frontend::diagnostics::codes::{INTERNAL, SLOW, WRONG_TYPE};
     use cutec_frontend::source::Span;
 
     fn at(place: u32) -> Span {
@@ -152,7 +152,7 @@ mod tests {
         first.say(Step::TileToCute, [slow(5)]);
         let own = Diagnostic::error(WRONG_TYPE, at(9), "own", "here");
         second.say(Step::Lower, [helper("in two"), own]);
-        let mlir = |message: &str| Diagnostic::error(MLIR_MESSAGE, at(9), message, "here");
+        let mlir = |message: &str| Diagnostic::error(INTERNAL, at(9), message, "here");
         second.say(Step::TileToCute, [slow(5), mlir("one"), mlir("two")]);
         let mut both = Outcome::default();
         both.take([first, second]);

@@ -31,14 +31,6 @@ impl Structure {
             _ => None,
         }
     }
-
-    /// Whether a region runs more than once each time control comes to the operation.
-    pub fn is_loop(self) -> bool {
-        match self {
-            Structure::For | Structure::While => true,
-            Structure::If | Structure::Map => false,
-        }
-    }
 }
 
 /// Where an edge begins or ends.
