@@ -169,6 +169,8 @@ pub struct Options {
     pub level: OptLevel,
     /// Print the IR after every MLIR pass to stderr.
     pub print_ir_after_all: bool,
+    /// Verify the IR after every MLIR pass. Builds with debug assertions always do.
+    pub verify_each: bool,
     /// Keep source lines in cubins.
     pub line_info: bool,
     /// Say what was chosen for each copy and gemm: [`crate::Compiled::remarks`].
@@ -203,6 +205,7 @@ impl Options {
             defines: Vec::new(),
             level: OptLevel::O3,
             print_ir_after_all: false,
+            verify_each: false,
             line_info: true,
             remarks: false,
             threads: 0,

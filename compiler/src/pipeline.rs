@@ -4,7 +4,8 @@
 
 use crate::codegen::{Timings, messages};
 use crate::options::{Options, Source, SourceKind};
-use crate::passes::{self, Reported};
+use crate::passes::registry::{CUTE_TO_GPU, TILE_TO_CUTE};
+use crate::passes::{self, PassEntry, Reported};
 use cutec_abi::{Abi, AbiExpr, KernelAbi};
 use cutec_dialects::printing::{print_aliases, readable_flags};
 use cutec_dialects::readable::unreadable;
@@ -113,7 +114,8 @@ fn lower_options(options: &Options) -> LowerOptions {
     }
 }
 
-/// Tile level → cute level, and what completes the cute level: where each buffer of shared memory lies.
+/// Tile level → cute level, and what completes the cute level: where each buffer of shared memory lies. From here on
+/// the module is one for the target of `options`.
 ///
 /// # Errors
 /// When a pass failed; it has reported why.
@@ -123,11 +125,38 @@ pub fn tile_to_cute<'c>(
     options: &Options,
     timings: &mut Timings,
 ) -> Result<(), Reported> {
-    let (root, target) = (passes::root(module), &options.target);
-    passes::tile::lower(context, root, target, timings)?;
-    timings.measure("cute-allocate-smem", || {
-        passes::allocate_smem::allocate_smem(context, root, target)
-    })
+    let root = passes::root(module);
+    passes::set_target(context, root, &options.target);
+    let has_tiles = passes::tile::is_used_in(root);
+    let of_tiles = |pass: &PassEntry| passes::tile::PASSES.iter().any(|p| p.name == pass.name);
+    let needed = TILE_TO_CUTE.passes();
+    let needed = needed.filter(|pass| has_tiles || !of_tiles(pass));
+    run(context, needed, module, options, timings)
+}
+
+/// Runs passes of ours one after the other.
+fn run<'c, 'p>(
+    context: &'c Context,
+    passes: impl Iterator<Item = &'p PassEntry>,
+    module: &Module<'c>,
+    options: &Options,
+    timings: &mut Timings,
+) -> Result<(), Reported> {
+    for pass in passes {
+        timings.measure(pass.name, || (pass.run)(context, passes::root(module)))?;
+        if options.print_ir_after_all {
+            eprintln!(
+                "// -----// IR Dump After {} //----- //\n{}",
+                pass.name,
+                module.as_operation()
+            );
+        }
+        if (options.verify_each || cfg!(debug_assertions)) && !module.as_operation().verify() {
+            let message = format!("internal error: {} leaves IR that is not valid", pass.name);
+            return Err(passes::report(module.as_operation().location(), message));
+        }
+    }
+    Ok(())
 }
 
 /// Cute level → LLVM dialect inside `gpu.module`.
@@ -140,21 +169,7 @@ pub fn cute_to_llvm<'c>(
     options: &Options,
     timings: &mut Timings,
 ) -> Result<(), Reported> {
-    let (root, target) = (passes::root(module), &options.target);
-    timings.measure("expand-loop-steps", || {
-        passes::expand_loop_steps::expand_loop_steps(context, root, target)
-    })?;
-    timings.measure("convert-cute-to-gpu", || {
-        passes::convert_cute_to_gpu::convert_cute_to_gpu(context, root, target)
-    })?;
-    if options.print_ir_after_all {
-        eprintln!(
-            "// -----// IR Dump After convert-cute-to-gpu //----- //\n{}",
-            module_text(module)
-        );
-    }
-    passes::convert_bytes::convert_bytes(context, passes::root(module), &options.target)?;
-    passes::lower_printf::lower_printf(context, passes::root(module), &options.target)?;
+    run(context, CUTE_TO_GPU.passes(), module, options, timings)?;
     let start = Instant::now();
     let manager = PassManager::new(context);
     if options.print_ir_after_all {
@@ -163,7 +178,7 @@ pub fn cute_to_llvm<'c>(
     cutec_dialects::ir::add_gpu_to_llvm(&manager);
     // The cute level was verified when it was read or built; what upstream passes make of it is
     // verified by LLVM. In between, verification takes longer than the passes.
-    manager.enable_verifier(cfg!(debug_assertions));
+    manager.enable_verifier(options.verify_each || cfg!(debug_assertions));
     let result = manager.run(module).map_err(|_| Reported);
     timings.add("gpu to LLVM dialect", start.elapsed());
     result

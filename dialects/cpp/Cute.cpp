@@ -95,6 +95,13 @@ TEXT_TYPE(ComposedLayout, "composed_layout")
 TEXT_TYPE(Swizzle, "swizzle")
 #undef TEXT_TYPE
 
+LogicalResult TargetAttr::verify(llvm::function_ref<InFlightDiagnostic()> e, StringRef name) {
+  Message message;
+  if (cutec_verify_target(mlirStringRefCreate(name.data(), name.size()), &message))
+    return success();
+  return e() << message.text;
+}
+
 static std::string pointee(Type elem, StringRef space, unsigned align) {
   return textOf(elem) + ", " + space.str() + ", align<" + std::to_string(align) + ">";
 }

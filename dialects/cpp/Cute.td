@@ -70,6 +70,15 @@ def Cute_LayoutAttr : Cute_TextAttr<"Layout", "layout">;
 def Cute_ComposedLayoutAttr : Cute_TextAttr<"ComposedLayout", "composed_layout">;
 def Cute_SwizzleAttr : Cute_TextAttr<"Swizzle", "swizzle">;
 
+// The GPU architecture that a `gpu.module` is compiled for, as `cute.target` on it; passes read it there.
+def Cute_TargetAttr : AttrDef<Cute_Dialect, "Target"> {
+  let mnemonic = "target";
+  let summary = "GPU architecture of a gpu.module";
+  let parameters = (ins StringRefParameter<"name as in --arch">:$name);
+  let assemblyFormat = "`<` $name `>`";
+  let genVerifyDecl = 1;
+}
+
 def Cute_PtrType : TypeDef<Cute_Dialect, "Ptr"> {
   let mnemonic = "ptr";
   let summary = "Typed pointer into a memory space, with its alignment in bytes";

@@ -34,8 +34,10 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Support/FileUtilities.h"
@@ -140,9 +142,27 @@ bool cutec_has_no_effect(MlirOperation op) { return isMemoryEffectFree(unwrap(op
 
 void cutec_emit_warning(MlirLocation location, MlirStringRef text) { emitWarning(unwrap(location)) << unwrap(text); }
 
-// Makes a Rust pass known to the pass pipeline parser (and so to cute-opt).
-void cutec_register_pass(MlirPass (*make)()) {
-  registerPass([make] { return std::unique_ptr<Pass>(unwrap(make())); });
+// Makes a Rust pass known to the pass pipeline parser (and so to cute-opt), by its index in Rust's list.
+void cutec_register_pass(MlirPass (*make)(size_t), size_t index) {
+  registerPass([make, index] { return std::unique_ptr<Pass>(unwrap(make(index))); });
+}
+
+// Makes a comma-separated list of registered passes known under a name. The texts live as long as the process.
+void cutec_register_pipeline(MlirStringRef name, MlirStringRef summary, MlirStringRef passes) {
+  StringRef list = unwrap(passes);
+  registerPassPipeline(
+      unwrap(name), unwrap(summary),
+      [list](OpPassManager &manager, StringRef, llvm::function_ref<LogicalResult(const Twine &)>) {
+        return parsePassPipeline(list, manager);
+      },
+      [](llvm::function_ref<void(const detail::PassOptions &)>) {});
+}
+
+// Parses a module whose locations carry `name`, without verifying it; a NUL stands behind the text. Verifiers of
+// other dialects trust what they are given, so the caller looks at the module first (src/readable).
+MlirModule cutec_parse(MlirContext context, MlirStringRef text, MlirStringRef name) {
+  ParserConfig config(unwrap(context), /*verifyAfterParse=*/false);
+  return wrap(parseSourceString<ModuleOp>(unwrap(text), config, unwrap(name)).release());
 }
 
 int cutec_opt_main(int argc, char **argv) {

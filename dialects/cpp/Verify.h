@@ -45,6 +45,7 @@ extern "C" {
 bool cutec_verify_type(MlirStringRef text, void *message);
 bool cutec_verify_tile_layout(MlirStringRef text, void *message);
 bool cutec_verify_op(MlirOperation op, void *message);
+bool cutec_verify_target(MlirStringRef name, void *message);
 // Where a text must not reach MLIR's parser, with a message; -1 where it may.
 intptr_t cutec_unreadable(MlirStringRef text, void *message);
 // Gives the text of each result type to `cutec_add_type`, in order.

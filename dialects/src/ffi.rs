@@ -4,6 +4,7 @@ use crate::legal::{check_type, compatible};
 use crate::memo::{type_text, type_value};
 use crate::readable::unreadable;
 use crate::semantics::{check, check_operands, evaluate, evaluate_all};
+use crate::target::Target;
 use crate::tile::{self, TileLayout};
 use crate::types::{Vars, parse_type};
 use crate::value::Val;
@@ -72,6 +73,18 @@ extern "C" fn cutec_verify_tile_layout(text: MlirStringRef, message: *mut c_void
         let text = std::str::from_utf8(bytes).map_err(|_| "the layout is not UTF-8".to_string())?;
         let tv = cutec_layout::text::parse_layout(text).map_err(|error| error.to_string())?;
         TileLayout::new(tv).map(drop)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cutec_verify_target(name: MlirStringRef, message: *mut c_void) -> bool {
+    answer(message, || {
+        // SAFETY: MLIR passes a valid range of bytes.
+        let bytes = unsafe { std::slice::from_raw_parts(name.data.cast::<u8>(), name.length) };
+        let name = String::from_utf8_lossy(bytes);
+        Target::parse(&name)
+            .map(drop)
+            .map_err(|error| error.to_string())
     })
 }
 

@@ -9,10 +9,11 @@ use crate::value::Val;
 use melior::{
     Context, StringRef,
     dialect::DialectRegistry,
-    ir::{Attribute, AttributeLike, Location, ValueLike, operation::OperationLike},
+    ir::{Attribute, AttributeLike, Location, Module, ValueLike, operation::OperationLike},
 };
 use mlir_sys::{
-    MlirDialectRegistry, MlirLocation, MlirOperation, MlirPass, MlirPassManager, MlirStringRef,
+    MlirContext, MlirDialectRegistry, MlirLocation, MlirModule, MlirOperation, MlirPass,
+    MlirPassManager, MlirStringRef,
 };
 use std::ffi::{CString, c_char, c_int};
 
@@ -22,7 +23,9 @@ unsafe extern "C" {
     fn cutec_merge_equal(op: MlirOperation);
     fn cutec_has_no_effect(op: MlirOperation) -> bool;
     fn cutec_emit_warning(location: MlirLocation, text: MlirStringRef);
-    fn cutec_register_pass(make: extern "C" fn() -> MlirPass);
+    fn cutec_register_pass(make: extern "C" fn(usize) -> MlirPass, index: usize);
+    fn cutec_register_pipeline(name: MlirStringRef, summary: MlirStringRef, passes: MlirStringRef);
+    fn cutec_parse(context: MlirContext, text: MlirStringRef, name: MlirStringRef) -> MlirModule;
     fn cutec_opt_main(argc: c_int, argv: *mut *mut c_char) -> c_int;
     fn cutec_lsp_main(argc: c_int, argv: *mut *mut c_char) -> c_int;
 }
@@ -63,10 +66,29 @@ pub fn emit_warning(location: Location, text: &str) {
     unsafe { cutec_emit_warning(location.to_raw(), StringRef::new(text).to_raw()) };
 }
 
-/// Makes a pass known to pipelines written as text (`cute-opt --name`).
-pub fn register_pass(make: extern "C" fn() -> MlirPass) {
+/// Makes a pass known to pipelines written as text (`cute-opt --name`): the one that `make` makes of `index`.
+pub fn register_pass(make: extern "C" fn(usize) -> MlirPass, index: usize) {
     // SAFETY: `make` returns a new pass each time.
-    unsafe { cutec_register_pass(make) };
+    unsafe { cutec_register_pass(make, index) };
+}
+
+/// Makes a list of registered passes, separated by commas, known under a name of its own.
+pub fn register_pipeline(name: &'static str, summary: &'static str, passes: &'static str) {
+    let [name, summary, passes] = [name, summary, passes].map(|text| StringRef::new(text).to_raw());
+    // SAFETY: the texts live as long as the process.
+    unsafe { cutec_register_pipeline(name, summary, passes) };
+}
+
+/// Parses MLIR text as a module whose locations carry `name`. Nothing is verified: see [`crate::readable`].
+/// `None` after MLIR has reported the errors.
+pub fn parse_unverified<'c>(context: &'c Context, name: &str, text: &str) -> Option<Module<'c>> {
+    let text = CString::new(text).ok()?;
+    // SAFETY: MLIR copies text and name, and a NUL stands behind the text; the module that it makes is the caller's.
+    unsafe {
+        let text = StringRef::from_c_str(&text).to_raw();
+        let module = cutec_parse(context.to_raw(), text, StringRef::new(name).to_raw());
+        (!module.ptr.is_null()).then(|| Module::from_raw(module))
+    }
 }
 
 /// MLIR's `opt` driver over cutec's dialects and the registered passes; returns the exit code.

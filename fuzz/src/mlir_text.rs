@@ -2,9 +2,7 @@
 
 use cutec::Options;
 use cutec::codegen::Timings;
-use cutec::passes::convert_bytes::convert_bytes;
-use cutec::passes::convert_cute_to_gpu::convert_cute_to_gpu;
-use cutec::passes::lower_printf::lower_printf;
+use cutec::passes::registry::CUTE_TO_GPU;
 use cutec::passes::{fold_static, root};
 use cutec::pipeline::{parse_mlir, tile_to_cute};
 use cutec_dialects::target::TARGETS;
@@ -56,7 +54,7 @@ pub fn mlir_text(data: &[u8]) {
             let twice = print(&again.as_operation(), generic);
             assert_eq!(printed, twice, "printed, parsed and printed again");
         }
-        if fold_static::fold_static(context, root(&module), &TARGETS[0]).is_ok() {
+        if fold_static::fold_static(context, root(&module)).is_ok() {
             let folded = print(&module.as_operation(), true);
             assert!(module.as_operation().verify(), "folded:\n{folded}");
         }
@@ -73,10 +71,10 @@ pub fn mlir_text(data: &[u8]) {
 /// Where it does not.
 pub(crate) fn lower<'c>(context: &'c Context, module: &mut Module<'c>) {
     let options = Options::new(TARGETS[0]);
-    let lowered = tile_to_cute(context, module, &options, &mut Timings::new())
-        .and_then(|()| convert_cute_to_gpu(context, root(module), &options.target))
-        .and_then(|()| convert_bytes(context, root(module), &options.target))
-        .and_then(|()| lower_printf(context, root(module), &options.target));
+    let mut lowered = tile_to_cute(context, module, &options, &mut Timings::new());
+    for pass in CUTE_TO_GPU.passes() {
+        lowered = lowered.and_then(|()| (pass.run)(context, root(module)));
+    }
     assert!(
         lowered.is_err() || module.as_operation().verify(),
         "lowered:\n{}",

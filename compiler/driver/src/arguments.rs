@@ -87,6 +87,10 @@ pub struct EmitArguments {
     #[arg(long, alias = "mlir-print-ir-after-all")]
     pub print_ir_after_all: bool,
 
+    /// Verify the IR after every MLIR pass
+    #[arg(long)]
+    pub verify_each: bool,
+
     /// Say what was chosen for each copy and gemm, and why nothing wider
     #[arg(long)]
     pub remarks: bool,

@@ -31,6 +31,7 @@ pub fn run(arguments: &EmitArguments, reporter: &Reporter) -> CommandResult {
         emit,
         kernel: arguments.kernel.clone(),
         print_ir_after_all: arguments.print_ir_after_all,
+        verify_each: arguments.verify_each,
         remarks: arguments.remarks,
         threads: arguments.threads,
         ..compile_options(&arguments.compile)

@@ -20,6 +20,11 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
+/// Blocks of a function above which only passes of linear time run on it. The others need quadratic time in the
+/// number of loops: InstCombine asks every condition on a value whenever it looks at the value, loop passes renumber
+/// the dominator tree after each loop. The largest kernels that people write have a hundred blocks; thousands
+/// come from unrolling.
+const MANY_BLOCKS: u32 = 1000;
 const TRIPLE: &CStr = c"nvptx64-nvidia-cuda";
 /// Instruction selection recurses over the DAG; unrolled kernels make it deep.
 const STACK_BYTES: usize = 256 << 20;
@@ -69,6 +74,18 @@ impl OptLevel {
             ]
             .join(","),
             level => format!("default<O{}>", level.digit()),
+        }
+    }
+
+    /// The passes of this level for a function of more than [`MANY_BLOCKS`] blocks: those of linear time.
+    fn linear_pipeline(self) -> String {
+        match self {
+            Self::O0 => self.pipeline(),
+            Self::O1 | Self::O2 | Self::O3 => [
+                "function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg",
+                "loop-mssa(licm),instsimplify,simplifycfg)",
+            ]
+            .join(","),
         }
     }
 
@@ -137,6 +154,8 @@ pub struct LlvmModule {
     machine: NonNull<ffi::TargetMachine>,
     chip: Chip,
     level: OptLevel,
+    /// Whether some function has more than [`MANY_BLOCKS`] blocks, as translated.
+    many_blocks: bool,
     /// Boxed: the context's diagnostic handler keeps its address.
     errors: Box<RefCell<Vec<String>>>,
 }
@@ -161,7 +180,7 @@ impl LlvmModule {
         let start = Instant::now();
         // SAFETY: the context outlives the module translated into it; both are disposed of in
         // `Drop`, the module first.
-        let module = unsafe {
+        let mut module = unsafe {
             let context = NonNull::new(ffi::LLVMContextCreate()).ok_or(LlvmError::Translate)?;
             let errors = Box::new(RefCell::new(Vec::new()));
             ffi::LLVMContextSetDiagnosticHandler(
@@ -185,10 +204,12 @@ impl LlvmModule {
                 machine,
                 chip: chip.clone(),
                 level,
+                many_blocks: false,
                 errors,
             }
         };
         module.verify()?;
+        module.many_blocks = module.has_many_blocks();
         timings.add("translate to LLVM IR", start.elapsed());
         Ok(module)
     }
@@ -241,7 +262,11 @@ impl LlvmModule {
     }
 
     fn run_passes(&self) -> Result<(), LlvmError> {
-        let pipeline = CString::new(self.level.pipeline()).expect("a pipeline has no NUL");
+        let pipeline = match self.many_blocks {
+            true => self.level.linear_pipeline(),
+            false => self.level.pipeline(),
+        };
+        let pipeline = CString::new(pipeline).expect("a pipeline has no NUL");
         // SAFETY: module and machine are alive; options and message are disposed of here.
         unsafe {
             let options = ffi::LLVMCreatePassBuilderOptions();
@@ -258,15 +283,26 @@ impl LlvmModule {
                 ffi::LLVMDisposeErrorMessage(message);
                 return Err(LlvmError::Optimize { reason });
             }
-            super::order::place_conversions(self.module.as_ptr());
+            super::schedule::place_conversions(self.module.as_ptr());
         }
         self.collected_errors()
+    }
+
+    fn has_many_blocks(&self) -> bool {
+        // SAFETY: the module is alive, and so are its functions.
+        unsafe {
+            let first = ffi::LLVMGetFirstFunction(self.module.as_ptr());
+            let next = |function: &*mut ffi::Value| ffi::LLVMGetNextFunction(*function);
+            let not_null = |function: *mut ffi::Value| (!function.is_null()).then_some(function);
+            std::iter::successors(not_null(first), |function| not_null(next(function)))
+                .any(|function| ffi::LLVMCountBasicBlocks(function) > MANY_BLOCKS)
+        }
     }
 
     fn generate(&self) -> Result<String, LlvmError> {
         // SAFETY: module and machine are alive; the buffer is copied, then disposed of.
         let text = unsafe {
-            ffi::cutec_skip_repetitions(self.context.as_ptr());
+            ffi::cutec_skip_repetitions(self.context.as_ptr(), self.many_blocks);
             let (mut error, mut buffer) = (std::ptr::null_mut(), std::ptr::null_mut());
             let failed = ffi::LLVMTargetMachineEmitToMemoryBuffer(
                 self.machine.as_ptr(),

@@ -23,8 +23,8 @@ pub mod listing;
 pub mod llvm;
 pub mod locate;
 pub mod messages;
-mod order;
 pub mod sass;
+mod schedule;
 pub mod timings;
 
 pub use cubin::{Cubin, CubinError, CubinOptions, KernelResources};

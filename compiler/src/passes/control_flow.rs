@@ -4,7 +4,7 @@
 //! another iteration, and which values become which others along an edge. A pass that follows values or states through
 //! a kernel asks here, so that an operation with regions that is not listed is an error in one place instead of a
 //! gap in each pass. [`Forward`] is the dataflow analysis over these edges.
-use super::walk::{blocks, name_of, operand_value, operations};
+use super::ir_utils::{blocks, name_of, operand_value, operations};
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue, argument_of, result_of};
 use melior::ir::{BlockLike, operation::OperationLike};
 

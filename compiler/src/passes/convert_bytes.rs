@@ -5,9 +5,10 @@
 //! instruction for it gives a quarter of a warp its numbers in a cycle (CUDA C++ Programming Guide, "Arithmetic
 //! Instructions": conversions from and to 8-bit integers), the arithmetic all of it, and of f16 twice as many.
 use super::Reported;
-use super::walk::{all_inside, erase, kernels, name_of, operand_value, replace};
+use super::ir_utils::{
+    Kernel, collect_nested, erase, for_each_kernel, name_of, operand_value, replace_all_uses,
+};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
-use cutec_dialects::target::Target;
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 
@@ -35,26 +36,25 @@ const F32: Form = Form {
 };
 
 /// Expands every conversion of bytes in the kernels of the module.
-pub fn convert_bytes(context: &Context, module: IrOp, _: &Target) -> Result<(), Reported> {
-    // SAFETY: the context outlives the module.
-    let context: &Context = unsafe { &*std::ptr::from_ref(context) };
-    for (_, functions) in kernels(module) {
-        for function in functions {
-            let mut inside = Vec::new();
-            all_inside(function, &mut inside);
-            for op in inside {
-                let signed = match name_of(op).as_str() {
-                    "arith.sitofp" => true,
-                    "arith.uitofp" => false,
-                    _ => continue,
-                };
-                if let Some(bytes) = operand_value(op, 0) {
-                    expand(context, op, bytes, signed);
-                }
+pub fn convert_bytes<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
+    for_each_kernel(context, module, |kernel| {
+        let Kernel {
+            context, function, ..
+        } = kernel;
+        let mut inside = Vec::new();
+        collect_nested(function, &mut inside);
+        for op in inside {
+            let signed = match name_of(op).as_str() {
+                "arith.sitofp" => true,
+                "arith.uitofp" => false,
+                _ => continue,
+            };
+            if let Some(bytes) = operand_value(op, 0) {
+                expand(context, op, bytes, signed);
             }
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn expand<'c>(context: &'c Context, op: IrOp<'c>, bytes: IrValue<'c>, signed: bool) {
@@ -97,6 +97,6 @@ fn expand<'c>(context: &'c Context, op: IrOp<'c>, bytes: IrValue<'c>, signed: bo
     if number.r#type() != result.r#type() {
         number = ir.value("arith.truncf", &[number], &[], result.r#type());
     }
-    replace(result, number);
+    replace_all_uses(result, number);
     erase(op);
 }

@@ -5,10 +5,12 @@
 //! are fewer than the type has numbers, and computes the counter. Loops of which the ranges of their bounds
 //! show that it fits stay as they are.
 use super::integer_range::Ranges;
-use super::walk::{all_inside, blocks, kernels, name_of, operand_value, operations, set_operand};
+use super::ir_utils::{
+    Kernel, blocks, collect_nested, for_each_kernel, name_of, operand_value, operations,
+    set_operand,
+};
 use super::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, argument_of};
-use cutec_dialects::target::Target;
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 
@@ -16,28 +18,22 @@ use melior::ir::{ValueLike, operation::OperationLike};
 const LESS: &str = "2 : i64";
 
 /// Expands the loops of every kernel of the module.
-pub fn expand_loop_steps(
-    context: &Context,
-    module: IrOp,
-    _target: &Target,
-) -> Result<(), Reported> {
-    for (_, functions) in kernels(module) {
-        for function in functions {
-            // SAFETY: the context outlives the module.
-            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
-            let mut operations = Vec::new();
-            all_inside(function, &mut operations);
-            let mut ranges = Ranges::default();
-            for op in operations {
-                if name_of(op) == "scf.for" && may_overflow(op, &mut ranges) {
-                    expand(context, op, &mut ranges).ok_or_else(|| {
-                        report(op.location(), "is no loop from a number to another")
-                    })?;
-                }
+pub fn expand_loop_steps<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
+    for_each_kernel(context, module, |kernel| {
+        let Kernel {
+            context, function, ..
+        } = kernel;
+        let mut operations = Vec::new();
+        collect_nested(function, &mut operations);
+        let mut ranges = Ranges::default();
+        for op in operations {
+            if name_of(op) == "scf.for" && may_overflow(op, &mut ranges) {
+                expand(context, op, &mut ranges)
+                    .ok_or_else(|| report(op.location(), "is no loop from a number to another"))?;
             }
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Whether the counter behind the last iteration may not fit its type.
@@ -83,13 +79,13 @@ fn expand<'c>(context: &'c Context, op: IrOp<'c>, ranges: &mut Ranges) -> Option
     ir.insertion = Insertion::Before(begin);
     let distance = ir.value("arith.muli", &[number, step], &[], ty);
     let counter = ir.value("arith.addi", &[first, distance], &[], ty);
-    super::walk::replace(number, counter);
+    super::ir_utils::replace_all_uses(number, counter);
     // What computes it takes the number of the iteration.
-    let product = super::walk::definition(distance)?;
+    let product = super::ir_utils::defining_op(distance)?;
     set_operand(product, 0, number);
     for (index, value) in [zero, count, one].into_iter().enumerate() {
         set_operand(op, index, value);
     }
-    super::walk::set_attribute(op, "unsignedCmp", ir.attr("unit"));
+    super::ir_utils::set_attribute(op, "unsignedCmp", ir.attr("unit"));
     Some(())
 }

@@ -12,15 +12,14 @@
 //! inferred it; the pass computes the others. What the algebra needs and cannot
 //! prove becomes a `cf.assert`.
 use super::emit::{EQUAL, Emitter, LESS, Signs};
-use super::facts::width_of;
-use super::rebuild::{map_ints, rebuild, variable_of};
+use super::integer_analysis::width_of;
+use super::ir_utils::{blocks, defining_op, operations, replace_all_uses};
+use super::materialize::{map_ints, materialize, variable_of};
 use super::typed::{Typed, is_leaf, operand};
-use super::walk::{blocks, definition, operations, replace};
 use super::{Reported, fold_static, report};
 use cutec_dialects::builder::{Insertion, IrBlock, IrOp, IrValue, result_of, value_key};
 use cutec_dialects::ir::cute_name;
 use cutec_dialects::semantics::{SemError, compare, evaluate, evaluate_all, leaves_of};
-use cutec_dialects::target::Target;
 use cutec_dialects::value::Val;
 use cutec_layout::{Condition, Expr, Int, SymInfo, Width, assuming};
 use melior::Context;
@@ -33,9 +32,7 @@ const DEPTH: usize = 16;
 const SIZE: usize = 32;
 
 /// Expands every operation of a module that the algebra knows.
-pub fn expand_ops(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
-    // SAFETY: the context outlives the pass.
-    let context: &Context = unsafe { &*std::ptr::from_ref(context) };
+pub fn expand_ops<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
     let mut expansion = Expansion {
         emitter: Emitter::new(context, module, Signs::Signed),
         results: HashMap::new(),
@@ -121,8 +118,8 @@ impl<'c> Expansion<'c> {
         }
         for (index, (result, declared)) in results.iter().zip(&typed.results).enumerate() {
             let val = map_ints(result, &|int| int.substitute(&known))?;
-            let (value, integers) = rebuild(&mut self.emitter, declared, &val);
-            replace(result_of(op, index), value);
+            let (value, integers) = materialize(&mut self.emitter, declared, &val);
+            replace_all_uses(result_of(op, index), value);
             self.remember(value, &val, &integers)?;
         }
         Ok(())
@@ -185,7 +182,7 @@ impl<'c> Expansion<'c> {
         if let Some(found) = seen.or_else(|| self.results.get(&key)) {
             return Ok(found.clone());
         }
-        let val = match (typed, definition(value)) {
+        let val = match (typed, defining_op(value)) {
             _ if typed.is_static() => return Ok(typed.clone()),
             (Val::Scalar(int), _) => Val::Scalar(self.scalar(value, int)),
             (_, Some(op)) if is_constructor(op) && self.depth < DEPTH => {
@@ -302,7 +299,7 @@ impl<'c> Expansion<'c> {
                 all.unwrap_or_else(|| self.emitter.ir.constant(1, "i1"))
             }
         };
-        replace(result_of(op, 0), value);
+        replace_all_uses(result_of(op, 0), value);
         Ok(())
     }
 

@@ -4,21 +4,18 @@
 //! `cute.static` for each result whose type says it all, `arith.constant` for
 //! comparisons of static operands; operations that nothing uses any more are
 //! gone. Operations with effects and memory stay.
-use super::walk::{all_inside, name_of, operand_value, replace};
+use super::ir_utils::{collect_nested, name_of, operand_value, replace_all_uses};
 use super::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
 use cutec_dialects::memo::type_value;
 use cutec_dialects::semantics::compare;
-use cutec_dialects::target::Target;
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 
 /// Folds every operation of a module.
-pub fn fold_static(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
-    // SAFETY: the context outlives the pass.
-    let context: &Context = unsafe { &*std::ptr::from_ref(context) };
+pub fn fold_static<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
     for op in algebra(module) {
         fold(context, op)?;
     }
@@ -39,7 +36,7 @@ pub(super) fn erase_unused(module: IrOp) {
 
 fn algebra(module: IrOp) -> Vec<IrOp> {
     let mut operations = Vec::new();
-    all_inside(module, &mut operations);
+    collect_nested(module, &mut operations);
     operations.retain(|op| is_algebra(&name_of(*op)));
     operations
 }
@@ -90,7 +87,7 @@ fn fold<'c>(context: &'c Context, op: IrOp<'c>) -> Result<(), Reported> {
                 &[("value", ir.attr(if answer { "true" } else { "false" }))],
                 ir.ty("i1"),
             );
-            replace(result_of(op, 0), constant);
+            replace_all_uses(result_of(op, 0), constant);
         }
         return Ok(());
     }
@@ -105,7 +102,7 @@ fn fold<'c>(context: &'c Context, op: IrOp<'c>) -> Result<(), Reported> {
         };
         if val.is_ok_and(|val| algebraic(&val) && val.is_static()) && !is_unused(op, index) {
             let constant = ir.value("cute.static", &[], &[], ir.ty(&text));
-            replace(result_of(op, index), constant);
+            replace_all_uses(result_of(op, index), constant);
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! The range of an integer that is known at run time: what its definition bounds it by.
 //!
 //! Sums and products that may leave their type are of any value, since they wrap around.
-use super::walk::{definition, name_of, operand_value};
+use super::ir_utils::{defining_op, name_of, operand_value};
 use cutec_dialects::builder::{IrOp, IrValue, integer_value, value_key};
 use cutec_dialects::memo::type_text;
 use melior::ir::{OperationRef, ValueLike, operation::OperationLike};
@@ -86,7 +86,7 @@ impl Ranges {
         if let Some(known) = self.known.get(&value_key(value)) {
             return *known;
         }
-        let range = match definition(value) {
+        let range = match defining_op(value) {
             Some(op) => self.of_result(op, depth - 1),
             None => self.of_argument(value, depth - 1),
         };
@@ -196,7 +196,7 @@ fn grid_of<'c>(op: IrOp<'c>) -> Option<IrOp<'c>> {
             (!parent.ptr.is_null()).then(|| OperationRef::from_raw(parent))?
         };
     }
-    let body = super::walk::blocks(around, 0).into_iter().next()?;
-    let mut operations = super::walk::operations(body).into_iter();
+    let body = super::ir_utils::blocks(around, 0).into_iter().next()?;
+    let mut operations = super::ir_utils::operations(body).into_iter();
     operations.find(|op| name_of(*op) == "tile.grid")
 }

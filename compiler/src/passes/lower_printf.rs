@@ -5,20 +5,17 @@
 //! the text as a global of the kernel's and the arguments in one slot at the start of the kernel. Upstream
 //! allocates them where the call stands, which in a loop takes new stack in each round.
 //! Precondition: none.
-use super::walk::{
-    all_inside, blocks, kernels, name_of, operand_value, operations, string_attribute,
+use super::ir_utils::{
+    blocks, collect_nested, kernels, name_of, operand_value, operations, string_attribute,
 };
 use super::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder};
-use cutec_dialects::target::Target;
 use melior::Context;
 use melior::ir::attribute::{FlatSymbolRefAttribute, StringAttribute};
 use melior::ir::{Attribute, Region, ValueLike, operation::OperationLike};
 
 /// Lowers what every kernel of the module prints.
-pub fn lower_printf(context: &Context, module: IrOp, _: &Target) -> Result<(), Reported> {
-    // SAFETY: the context outlives the module.
-    let context: &Context = unsafe { std::mem::transmute(context) };
+pub fn lower_printf<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
     for (block, functions) in kernels(module) {
         let mut all = Vec::new();
         for function in functions {
@@ -27,7 +24,7 @@ pub fn lower_printf(context: &Context, module: IrOp, _: &Target) -> Result<(), R
                 texts: Vec::new(),
             };
             let mut inside = Vec::new();
-            all_inside(function, &mut inside);
+            collect_nested(function, &mut inside);
             let body = blocks(function, 0).into_iter().next();
             let Some(entry) = body.and_then(|body| operations(body).into_iter().next()) else {
                 continue;

@@ -14,43 +14,42 @@
 //! | upstream | gpu, nvvm, scf, arith, vector | LLVM dialect |
 //! | `LineScopes` (C++) | places in files | debug information for `.loc` lines |
 //!
-//! A pass reports what is wrong as an MLIR diagnostic at the operation's
-//! location, and then returns [`Reported`].
+//! [`registry`] lists them with their names, in the order of the pipelines. A pass is a function of a module; for
+//! which target it compiles stands on each `gpu.module` of that, as `cute.target`. It reports what is wrong as an
+//! MLIR diagnostic at the operation's location, and then returns [`Reported`].
+mod additional_yields;
 pub mod allocate_smem;
-mod by_lane;
-mod carry;
 mod control_flow;
 pub mod convert_bytes;
 pub mod convert_cute_to_gpu;
+mod elementwise;
 mod emit;
 pub mod expand_loop_steps;
 pub mod expand_ops;
-mod facts;
 pub mod fold_static;
+mod integer_analysis;
 mod integer_range;
+mod ir_utils;
 pub mod lower_printf;
+mod materialize;
 mod printf;
-mod rebuild;
+pub mod registry;
 pub mod remarks;
 mod smem_map;
 pub mod tile;
 pub mod to_base;
 mod typed;
 pub mod user_error;
-mod walk;
+
+pub use registry::{PassEntry, Pipeline, opt_main};
 
 use crate::codegen::messages::{Place, place};
 use cutec_abi::SmemAbi;
 use cutec_dialects::builder::{IrOp, integer_value};
-use cutec_dialects::target::{TARGETS, Target};
+use cutec_dialects::target::Target;
 use melior::Context;
-use melior::dialect::DialectHandle;
-use melior::ir::r#type::TypeId;
 use melior::ir::{Location, Module, OperationRef, operation::OperationLike};
-use melior::pass::{ExternalPass, create_external};
-use mlir_sys::MlirPass;
 use std::ffi::CString;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A pass failed and has said why.
 #[derive(Debug)]
@@ -69,147 +68,15 @@ pub fn warn(location: Location, message: impl ToString) {
     cutec_dialects::ir::emit_warning(location, &message.to_string());
 }
 
-/// A pass of this project: what it is called and what it does.
-pub struct PassEntry {
-    /// Name on the command line of `cute-opt`.
-    pub name: &'static str,
-    /// One sentence for `cute-opt --help`.
-    pub summary: &'static str,
-    /// Its one function, on a `builtin.module`.
-    pub run: fn(&Context, IrOp, &Target) -> Result<(), Reported>,
-}
-
-/// Every pass of this project, in the order of the pipeline.
-pub const PASSES: [PassEntry; 5] = [
-    PassEntry {
-        name: "expand-loop-steps",
-        summary: "Lets loops count iterations whose counter may leave its type",
-        run: expand_loop_steps::expand_loop_steps,
-    },
-    PassEntry {
-        name: "cute-allocate-smem",
-        summary: "Places the shared-memory buffers of each kernel",
-        run: allocate_smem::allocate_smem,
-    },
-    PassEntry {
-        name: "convert-cute-to-gpu",
-        summary: "Lowers the cute dialect to arith, llvm and nvvm",
-        run: convert_cute_to_gpu::convert_cute_to_gpu,
-    },
-    PassEntry {
-        name: "convert-bytes",
-        summary: "Makes floating numbers of bytes by arithmetic",
-        run: convert_bytes::convert_bytes,
-    },
-    PassEntry {
-        name: "lower-printf",
-        summary: "Lowers gpu.printf to calls of vprintf",
-        run: lower_printf::lower_printf,
-    },
-];
-
-/// Passes of `cute-opt` that the pipeline has no need of: the front end folds as it evaluates.
-const MORE: [PassEntry; 3] = [
-    PassEntry {
-        name: "cute-fold-static",
-        summary: "Replaces what is known at compile time by cute.static",
-        run: fold_static::fold_static,
-    },
-    PassEntry {
-        name: "cute-expand-ops",
-        summary: "Expands the layout algebra to arith and constructors",
-        run: expand_ops::expand_ops,
-    },
-    PassEntry {
-        name: "cute-to-base",
-        summary: "Lowers constructors and types of the layout algebra to LLVM structs",
-        run: to_base::to_base,
-    },
-];
-
-/// The pass of that number: those of the pipeline first.
-fn entry(index: usize) -> &'static PassEntry {
-    static PIPELINE: [PassEntry; 5] = PASSES;
-    static OTHERS: [PassEntry; 3] = MORE;
-    static TILES: [PassEntry; tile::PASSES.len()] = tile::PASSES;
-    let all = PIPELINE.iter().chain(&OTHERS).chain(&TILES);
-    all.into_iter().nth(index).unwrap_or(&PIPELINE[0])
-}
-
 /// The root operation of a module, as passes take it.
 pub fn root<'c>(module: &Module<'c>) -> IrOp<'c> {
     // SAFETY: the operation lives as long as the module, which the caller keeps.
     unsafe { OperationRef::from_raw(module.as_operation().to_raw()) }
 }
 
-/// `cute-opt`: MLIR's driver over the dialects and passes of this project. In it
-/// passes compile for the first target. Returns the exit code.
-pub fn opt_main(args: &[String]) -> i32 {
-    cutec_dialects::ir::register_pass(make_pass::<0>);
-    cutec_dialects::ir::register_pass(make_pass::<1>);
-    cutec_dialects::ir::register_pass(make_pass::<2>);
-    cutec_dialects::ir::register_pass(make_pass::<3>);
-    cutec_dialects::ir::register_pass(make_pass::<4>);
-    cutec_dialects::ir::register_pass(make_pass::<5>);
-    cutec_dialects::ir::register_pass(make_pass::<6>);
-    cutec_dialects::ir::register_pass(make_pass::<7>);
-    cutec_dialects::ir::register_pass(make_pass::<8>);
-    cutec_dialects::ir::register_pass(make_pass::<9>);
-    cutec_dialects::ir::register_pass(make_pass::<10>);
-    cutec_dialects::ir::register_pass(make_pass::<11>);
-    cutec_dialects::ir::register_pass(make_pass::<12>);
-    cutec_dialects::ir::register_pass(make_pass::<13>);
-    cutec_dialects::ir::register_pass(make_pass::<14>);
-    cutec_dialects::ir::register_pass(make_pass::<15>);
-    cutec_dialects::ir::register_pass(make_pass::<16>);
-    cutec_dialects::ir::register_pass(make_pass::<17>);
-    cutec_dialects::ir::register_pass(make_pass::<18>);
-    cutec_dialects::ir::register_pass(make_pass::<19>);
-    cutec_dialects::ir::register_pass(make_pass::<20>);
-    cutec_dialects::ir::register_pass(make_pass::<21>);
-    cutec_dialects::ir::opt_main(args)
-}
-
-extern "C" fn make_pass<const INDEX: usize>() -> MlirPass {
-    #[repr(align(8))]
-    struct Id;
-    const COUNT: usize = PASSES.len() + MORE.len() + tile::PASSES.len();
-    static IDS: [Id; COUNT] = [const { Id }; COUNT];
-    let entry = entry(INDEX);
-    let run = move |operation: OperationRef, pass: ExternalPass| {
-        let context = operation.context();
-        // SAFETY: context and operation outlive the pass manager that runs this; the reference is to the local above.
-        let (context, root) =
-            unsafe { (context.to_ref(), OperationRef::from_raw(operation.to_raw())) };
-        let outcome = catch_unwind(AssertUnwindSafe(|| (entry.run)(context, root, &TARGETS[0])));
-        if !matches!(outcome, Ok(Ok(()))) {
-            pass.signal_failure();
-        }
-    };
-    let id = TypeId::create(&IDS[INDEX]);
-    // SAFETY: the handles are constants of MLIR. What passes create is loaded before they run.
-    let dialects = unsafe {
-        [
-            mlir_sys::mlirGetDialectHandle__arith__(),
-            mlir_sys::mlirGetDialectHandle__cf__(),
-            mlir_sys::mlirGetDialectHandle__llvm__(),
-            mlir_sys::mlirGetDialectHandle__nvvm__(),
-            mlir_sys::mlirGetDialectHandle__scf__(),
-            mlir_sys::mlirGetDialectHandle__ub__(),
-            mlir_sys::mlirGetDialectHandle__vector__(),
-        ]
-        .map(|handle| DialectHandle::from_raw(handle))
-    };
-    create_external(
-        run,
-        id,
-        entry.name,
-        entry.name,
-        entry.summary,
-        "builtin.module",
-        &dialects,
-    )
-    .to_raw()
+/// Makes every `gpu.module` of a module one that is compiled for `target`.
+pub fn set_target<'c>(context: &'c Context, module: IrOp<'c>, target: &Target) {
+    ir_utils::set_target(context, module, target);
 }
 
 /// What the functions of a module at the cute level say of their kernels.
@@ -231,10 +98,10 @@ pub struct KernelAttributes {
 /// See [`KernelAttributes`].
 pub fn kernel_attributes(module: IrOp) -> Vec<KernelAttributes> {
     let mut found = Vec::new();
-    let functions = walk::kernels(module).into_iter();
+    let functions = ir_utils::kernels(module).into_iter();
     let functions = functions.flat_map(|(_, functions)| functions);
-    for function in functions.chain(walk::lowered_kernels(module)) {
-        let name = walk::string_attribute(function, "sym_name").unwrap_or_default();
+    for function in functions.chain(ir_utils::lowered_kernels(module)) {
+        let name = ir_utils::string_attribute(function, "sym_name").unwrap_or_default();
         let smem = function.attribute("cute.smem_bytes").ok();
         let smem = smem
             .and_then(integer_value)
@@ -242,11 +109,11 @@ pub fn kernel_attributes(module: IrOp) -> Vec<KernelAttributes> {
             .unwrap_or(0);
         found.push(KernelAttributes {
             name,
-            abi: walk::string_attribute(function, "cute.abi"),
+            abi: ir_utils::string_attribute(function, "cute.abi"),
             smem_bytes: smem,
             smem: smem_map::smem_map(function),
             place: place(function.location()),
-            threads: walk::function_block_size(function),
+            threads: ir_utils::function_block_size(function),
         });
     }
     found

@@ -4,8 +4,8 @@
 //! Nothing is changed: what a copy is taken apart into follows from the types at the cute level, so it
 //! can be said before it is done.
 use super::convert_cute_to_gpu::{Vectors, common_vectors, contiguous_width};
+use super::ir_utils::{collect_nested, kernels, string_attribute};
 use super::tile::legalize_swizzle::ACCESSES;
-use super::walk::{all_inside, kernels, string_attribute};
 use crate::codegen::messages::{Message, Severity, place};
 use cutec_dialects::atoms::{CopyOp, MmaOp};
 use cutec_dialects::builder::IrOp;
@@ -25,7 +25,7 @@ pub fn remarks(module: IrOp) -> Vec<Message> {
     for (_, functions) in kernels(module) {
         for function in functions {
             let mut inside = Vec::new();
-            all_inside(function, &mut inside);
+            collect_nested(function, &mut inside);
             for op in inside {
                 let Some(text) = remark(op) else { continue };
                 let place = place(op.location());

@@ -5,7 +5,7 @@
 //! function: `cute.smem_buffers`, for each buffer its offset, its bytes and where it is allocated, and
 //! `cute.smem_accesses`, for each position its buffers by their index. They become a part of the ABI, from which
 //! the simulator takes them. The promise: what an instruction at a position accesses is one of its buffers.
-use super::walk::set_attribute;
+use super::ir_utils::set_attribute;
 use crate::codegen::messages::{Place, place};
 use cutec_abi::{Position, SmemAbi, SmemBuffer};
 use cutec_dialects::builder::{IrOp, integer_value};

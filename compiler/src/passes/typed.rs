@@ -1,5 +1,5 @@
 //! An operation as its types describe it.
-use super::walk::operand_value;
+use super::ir_utils::operand_value;
 use cutec_dialects::builder::{IrOp, IrValue, result_of};
 use cutec_dialects::ir::{attrs_of, values_of};
 use cutec_dialects::memo::type_value;

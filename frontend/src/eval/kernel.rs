@@ -46,7 +46,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let body = unsafe { BlockRef::from_raw(module.body().to_raw()) };
         let ir = OpBuilder::new(context, Insertion::End(body));
         let name = ir.attr("\"kernels\"");
-        ir.op_with_regions("gpu.module", &[], &[("sym_name", name)], &[], vec![region]);
+        let target = ir.attr(&format!("#cute.target<\"{}\">", self.options.target.name));
+        let attrs = [("sym_name", name), ("cute.target", target)];
+        ir.op_with_regions("gpu.module", &[], &attrs, &[], vec![region]);
         module
             .as_operation_mut()
             .set_attribute("gpu.container_module", Attribute::unit(context));

@@ -7,10 +7,10 @@
 //! Buffers share memory where one is used no more when the other is used first, all threads have met in
 //! between, and no copy is on its way. Where the kernel needs more than the target has, a barrier is put
 //! in for them to meet.
-mod live;
+mod liveness;
 
+use super::ir_utils::{Kernel, collect_nested, for_each_kernel, name_of, set_attribute};
 use super::user_error::user_error;
-use super::walk::{all_inside, kernels, name_of, set_attribute};
 use super::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder};
 use cutec_dialects::ir::result_type_text;
@@ -19,7 +19,7 @@ use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
 use cutec_frontend::diagnostics::codes;
 use cutec_layout::algebra::cosize_any;
-use live::{Kernel, Life};
+use liveness::{KernelOrder, Life};
 use melior::Context;
 use melior::ir::operation::OperationLike;
 
@@ -27,15 +27,16 @@ use melior::ir::operation::OperationLike;
 const ALIGN: i64 = 128;
 
 /// Places every buffer; more than the target has is an error that lists them.
-pub fn allocate_smem(context: &Context, module: IrOp, target: &Target) -> Result<(), Reported> {
-    for (_, functions) in kernels(module) {
-        for function in functions {
-            // SAFETY: the context outlives the module.
-            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
-            place(context, function, target)?;
-        }
-    }
-    Ok(())
+pub fn allocate_smem<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
+    for_each_kernel(context, module, |kernel| {
+        let Kernel {
+            context,
+            function,
+            target,
+        } = kernel;
+        place(context, function, &target)?;
+        Ok(())
+    })
 }
 
 /// A buffer: the operation that allocates it, its bytes and alignment, when it is used.
@@ -60,9 +61,9 @@ struct Placement<'c> {
 
 fn place<'c>(context: &'c Context, function: IrOp<'c>, target: &Target) -> Result<(), Reported> {
     let mut operations = Vec::new();
-    all_inside(function, &mut operations);
+    collect_nested(function, &mut operations);
     operations.retain(|op| name_of(*op) == "cute.memref.alloc_smem");
-    let kernel = Kernel::of(function);
+    let kernel = KernelOrder::of(function);
     let buffers = operations
         .into_iter()
         .map(|op| buffer(op, &kernel).map_err(|message| report(op.location(), message)))
@@ -137,7 +138,7 @@ fn what_fits(buffers: &[Buffer], limit: i64) -> String {
     }
 }
 
-fn buffer<'c>(op: IrOp<'c>, kernel: &Kernel<'c>) -> Result<Buffer<'c>, String> {
+fn buffer<'c>(op: IrOp<'c>, kernel: &KernelOrder<'c>) -> Result<Buffer<'c>, String> {
     let text = result_type_text(&op);
     let Ok(Val::View(view)) = parse_type(&text, &mut Vars::default()) else {
         return Err(format!("expects a view, but allocates {text}"));
@@ -161,7 +162,7 @@ fn buffer<'c>(op: IrOp<'c>, kernel: &Kernel<'c>) -> Result<Buffer<'c>, String> {
 
 /// Each buffer at the lowest place where it does not lie in another that is used at the same time; with
 /// `meet`, buffers share also where a barrier has to be put in.
-fn placement<'c>(buffers: &[Buffer<'c>], kernel: &Kernel<'c>, meet: bool) -> Placement<'c> {
+fn placement<'c>(buffers: &[Buffer<'c>], kernel: &KernelOrder<'c>, meet: bool) -> Placement<'c> {
     let mut placed = Placement::default();
     for (index, buffer) in buffers.iter().enumerate() {
         let beside = |other: usize| {

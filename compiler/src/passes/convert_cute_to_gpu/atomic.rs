@@ -1,8 +1,8 @@
 //! Atomic updates, relaxed, in the scope of the GPU or of the block: `red` where nobody asks what was there
 //! (PTX ISA, "red"), else `atomicrmw` and `cmpxchg`, in a loop where there is no instruction.
 use super::Lowering;
-use super::guarded::Inputs;
 use super::memory::coordinate;
+use super::predicated::Inputs;
 use cutec_dialects::builder::{Insertion, IrValue, argument_of, region_with_block, result_of};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::semantics::{AtomicKind, SemError, element_offset};

@@ -94,7 +94,7 @@ impl<'c> Lowering<'c> {
         let value = match (src.ptr.space, dst.ptr.space) {
             (Space::Rmem, Space::Gmem) => {
                 let value = self.read_vector(src, &sources);
-                self.set_free(src, dst, count, value)
+                self.in_other_registers(src, dst, count, value)
             }
             (Space::Rmem, _) => {
                 let value = self.read_vector(src, &sources);
@@ -123,7 +123,7 @@ impl<'c> Lowering<'c> {
         let sources = moved(&offsets_of(&plan.src.vector)?, from);
         let targets = moved(&offsets_of(&plan.dst.vector)?, to);
         let value = self.read_vector(src, &sources);
-        let value = self.set_free(src, dst, sources.len() as i64, value);
+        let value = self.in_other_registers(src, dst, sources.len() as i64, value);
         self.write_vector(dst, &targets, value);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Storage, loads and stores.
 use super::super::emit::Emitter;
-use super::carried::Slot;
-use super::split::PART;
+use super::promote_fragments::Slot;
+use super::unroll_vectors::PART;
 use super::vectors::{Vectors, common_vectors, contiguous_width};
 use super::{Lowering, SMEM_SYMBOL};
 use cutec_dialects::builder::{Insertion, IrValue, OpBuilder, value_key};
@@ -50,7 +50,7 @@ impl<'c> Lowering<'c> {
 
     /// Address of the element at a layout offset of a view, through which anything may happen to it.
     pub(super) fn address(&mut self, view: &View, inside: &Int) -> IrValue<'c> {
-        self.settle_slot(view.ptr.base);
+        self.flush_slot(view.ptr.base);
         let (of_view, of_element) = Emitter::byte_offsets(view, inside);
         self.address_in(view.ptr.base, view.ptr.space, &of_view, &of_element)
     }
@@ -274,7 +274,7 @@ impl<'c> Lowering<'c> {
         vector
     }
 
-    /// Neighbouring lanes of two vectors that stand side by side.
+    /// Neighbouring lanes of the concatenation of two vectors.
     fn lanes_of(
         &mut self,
         first: IrValue<'c>,
@@ -283,15 +283,22 @@ impl<'c> Lowering<'c> {
         lanes: Range<i64>,
     ) -> IrValue<'c> {
         let ty = self.contiguous_type(elem, lanes.end - lanes.start);
+        self.shuffled(first, second, lanes, ty)
+    }
+
+    /// See [`Self::lanes_of`]; `ty` is the type of the result.
+    pub(super) fn shuffled(
+        &self,
+        first: IrValue<'c>,
+        second: IrValue<'c>,
+        lanes: Range<i64>,
+        ty: Type<'c>,
+    ) -> IrValue<'c> {
         let mask: Vec<String> = lanes.map(|lane| lane.to_string()).collect();
         let ir = &self.emitter.ir;
         let mask = ir.attr(&format!("array<i32: {}>", mask.join(", ")));
-        ir.value(
-            "llvm.shufflevector",
-            &[first, second],
-            &[("mask", mask)],
-            ty,
-        )
+        let attrs = [("mask", mask)];
+        ir.value("llvm.shufflevector", &[first, second], &attrs, ty)
     }
 
     /// Writes a vector to all elements of a view.
@@ -359,7 +366,7 @@ impl<'c> Lowering<'c> {
                 [one] => self.load_contiguous(src, one, 1),
                 _ => self.load_elements(src, from, ty),
             };
-            let value = self.set_free(src, dst, width, value);
+            let value = self.in_other_registers(src, dst, width, value);
             match to {
                 [one] => self.store_contiguous(dst, one, 1, value),
                 _ => self.store_elements(dst, to, value),

@@ -9,36 +9,35 @@
 //! A value of the `cute` dialect is not lowered when it is defined: the pass
 //! carries its [`Val`], in which every run-time integer is a variable that
 //! stands for an SSA value, and emits arithmetic where an address needs it.
-mod accesses;
 mod atomic;
-mod bounds;
-mod carried;
-mod cells;
+mod cache_hints;
 mod copy;
+mod fragment_accesses;
 mod gemm;
-mod guarded;
-mod hints;
-mod loops;
+mod loop_fence;
 mod memory;
-mod signs;
-mod split;
-mod sums;
+mod predicated;
+mod predicates;
+mod promote_fragments;
+mod register_banks;
+mod sign_analysis;
+mod store_forwarding;
+mod unroll_vectors;
 mod vectors;
 
 pub(super) use vectors::{Vectors, common_vectors, contiguous_width};
 
 use super::emit::{EQUAL, Emitter, LESS, Signs};
+use super::ir_utils::{
+    Kernel, blocks, collect_nested, defining_op, for_each_kernel, kernels, name_of, operand_value,
+    operations, replace_all_uses, set_attribute, users,
+};
 use super::printf::{printf, quoted};
 use super::smem_map::SmemMap;
-use super::walk::{
-    all_inside, blocks, definition, kernels, name_of, operand_value, operations, replace,
-    set_attribute, users,
-};
 use super::{Reported, report};
-use accesses::Accesses;
-use carried::Slot;
 use cutec_dialects::builder::{
-    Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, integer_value, result_of, value_key,
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, integer_value, operation_key,
+    result_of, value_key,
 };
 use cutec_dialects::elem::Space;
 use cutec_dialects::hints::{Evict, Hints};
@@ -49,10 +48,12 @@ use cutec_dialects::target::Target;
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::{Val, without_underscore};
 use cutec_layout::{IntTuple, SymInfo, Tree, Width};
+use fragment_accesses::Accesses;
 use melior::Context;
 use melior::ir::attribute::TypeAttribute;
 use melior::ir::r#type::FunctionType;
-use melior::ir::{BlockLike, OperationRef, ValueLike, operation::OperationLike};
+use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
+use promote_fragments::Slot;
 use std::collections::{HashMap, HashSet};
 
 /// Name of the dynamic shared memory of every kernel. With `$`, which no name of the language has.
@@ -85,34 +86,36 @@ struct Lowering<'c> {
     /// Long vectors, as the parts that were computed in their place.
     parts: HashMap<usize, Vec<IrValue<'c>>>,
     /// Where those stand.
-    order: split::Order<'c>,
+    order: unroll_vectors::Order<'c>,
     /// Which fragments are read and written where.
     accesses: Accesses,
     /// The stack slots of the fragments.
     slots: HashMap<usize, Slot>,
-    /// What registers hold at the operation at hand.
-    cells: cells::Cells<'c>,
-    /// Values that hold sums of `fma`.
+    /// The slots that one block alone accesses, where they are very many.
+    local_slots: HashSet<usize>,
+    /// The values of fragments that are available at the operation at hand.
+    available: store_forwarding::AvailableValues<'c>,
+    /// Fragments that hold `fma` accumulators, and vectors loaded from them.
     holding: HashSet<usize>,
-    /// The bases of those that are fragments.
+    /// The bases of those fragments.
     sums: HashSet<usize>,
     dead: Vec<IrOp<'c>>,
 }
 
 /// Lowers every kernel of the module.
-pub fn convert_cute_to_gpu(
-    context: &Context,
-    module: IrOp,
-    target: &Target,
-) -> Result<(), Reported> {
-    for (block, functions) in kernels(module) {
-        let mut uses_smem = false;
-        for function in functions {
-            uses_smem |= lower_kernel(context, function, target)?;
+pub fn convert_cute_to_gpu<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
+    let mut using_smem = Vec::new();
+    for_each_kernel(context, module, |kernel| {
+        if lower_kernel(kernel)? {
+            using_smem.push(operation_key(kernel.function));
         }
-        if uses_smem && let Some(first) = operations(block).first() {
-            // SAFETY: the context outlives the module.
-            let context: &Context = unsafe { std::mem::transmute(context) };
+        Ok(())
+    })?;
+    for (block, functions) in kernels(module) {
+        let uses_smem = |function: &IrOp| using_smem.contains(&operation_key(*function));
+        if functions.iter().any(uses_smem)
+            && let Some(first) = operations(block).first()
+        {
             declare_smem(&OpBuilder::new(context, Insertion::Before(*first)));
         }
     }
@@ -131,14 +134,13 @@ fn declare_smem(ir: &OpBuilder) {
     ir.op_with_regions("llvm.mlir.global", &[], &attrs, &[], vec![region]);
 }
 
-fn lower_kernel(context: &Context, function: IrOp, target: &Target) -> Result<bool, Reported> {
-    // SAFETY: the context outlives the module, and the module this call.
-    let (context, function): (&'static Context, IrOp<'static>) = unsafe {
-        (
-            std::mem::transmute::<&Context, &'static Context>(context),
-            OperationRef::from_raw(function.to_raw()),
-        )
-    };
+/// Lowers one kernel; whether it uses shared memory.
+fn lower_kernel(kernel: Kernel) -> Result<bool, Reported> {
+    let Kernel {
+        context,
+        function,
+        target,
+    } = kernel;
     let Some(body) = blocks(function, 0).into_iter().next() else {
         return Ok(false);
     };
@@ -148,7 +150,7 @@ fn lower_kernel(context: &Context, function: IrOp, target: &Target) -> Result<bo
     let accesses = Accesses::of(function);
     let mut lowering = Lowering {
         emitter: Emitter::new(context, entry, Signs::Known),
-        target: *target,
+        target,
         entry,
         vals: HashMap::new(),
         bases: Vec::new(),
@@ -157,11 +159,12 @@ fn lower_kernel(context: &Context, function: IrOp, target: &Target) -> Result<bo
         hints: Hints::NONE,
         policies: HashMap::new(),
         parts: HashMap::new(),
-        order: split::Order::default(),
-        holding: sums::holding_sums(function, &accesses),
+        order: unroll_vectors::Order::default(),
+        holding: register_banks::accumulators(function, &accesses),
         accesses,
         slots: HashMap::new(),
-        cells: cells::Cells::default(),
+        local_slots: HashSet::new(),
+        available: store_forwarding::AvailableValues::default(),
         sums: HashSet::new(),
         dead: Vec::new(),
     };
@@ -181,7 +184,7 @@ impl<'c> Lowering<'c> {
         let others = blocks(func, 0).into_iter().skip(1).flat_map(operations);
         for op in others {
             let mut all = vec![op];
-            all_inside(op, &mut all);
+            collect_nested(op, &mut all);
             if let Some(op) = all.into_iter().find(|op| cute_name(op).is_some()) {
                 let message = "expects operations of `cute` in the first block of a kernel, with `scf` as control flow";
                 return Err(self.error(op, message));
@@ -285,7 +288,7 @@ impl<'c> Lowering<'c> {
                 let kind = AtomicKind::of(&attrs)?;
                 if !users(result).is_empty() {
                     let value = self.atomic(&operands, kind, &rest)?;
-                    replace(result, value);
+                    replace_all_uses(result, value);
                 } else if !self.reduce(&operands, kind, &rest)? {
                     self.atomic(&operands, kind, &rest)?;
                 }
@@ -293,25 +296,25 @@ impl<'c> Lowering<'c> {
             }
             "memref.load" if matches!(operands[0], Val::View(_)) => {
                 let value = self.load(&operands)?;
-                replace(result, value);
+                replace_all_uses(result, value);
                 return Ok(());
             }
             "memref.load_vec" => {
-                match split::long_vector(result.r#type()) {
+                match unroll_vectors::long_vector(result.r#type()) {
                     Some((count, _)) => {
                         let parts = self.load_parts(&operands, count)?;
                         self.keep_parts(result, parts);
                     }
                     None => {
                         let value = self.load_vec(&operands)?;
-                        replace(result, value);
+                        replace_all_uses(result, value);
                     }
                 }
                 return Ok(());
             }
             "elem_less" | "equal" => {
                 let value = self.compare(name, &operands)?;
-                replace(result, value);
+                replace_all_uses(result, value);
                 return Ok(());
             }
             _ => evaluate(name, &operands, &attrs)?,
@@ -326,7 +329,7 @@ impl<'c> Lowering<'c> {
         if let Val::Scalar(int) = &val {
             let wide = &*type_text(result.r#type()) == "i64";
             let value = self.emitter.int(int, wide);
-            replace(result, value);
+            replace_all_uses(result, value);
         }
         self.vals.insert(value_key(result), val);
     }
@@ -360,7 +363,7 @@ impl<'c> Lowering<'c> {
     fn offset(&mut self, op: IrOp<'c>, index: usize) -> Result<Val, SemError> {
         let mut value = operand_value(op, index);
         let mut divisor = 1;
-        let assumed = value.and_then(definition).filter(|op| {
+        let assumed = value.and_then(defining_op).filter(|op| {
             let name = cute_name(op);
             name.as_deref() == Some("assume")
         });
@@ -398,6 +401,9 @@ impl<'c> Lowering<'c> {
                 let slot = self.stack_slot(&view);
                 view.ptr.base = slot.base;
                 self.slots.insert(fragment, slot);
+                if self.accesses.is_one_of_many(fragment) {
+                    self.local_slots.insert(slot.base);
+                }
                 if self.holding.contains(&fragment) {
                     self.sums.insert(view.ptr.base);
                 }

@@ -14,13 +14,13 @@ use super::classes::Classes;
 use super::coordinate::Coordinate;
 use super::known_ops::checked_ops;
 use super::types::{self, Failed, fast_axis, mma_of, operand, tile_of, view_of};
-use crate::passes::walk::{
-    clone, declared_block_size, definition, kernels, name_of, operand_value, replace,
-    set_attribute, set_operand, users,
+use crate::passes::ir_utils::{
+    Kernel, clone, declared_block_size, defining_op, for_each_kernel, name_of, operand_value,
+    replace_all_uses, set_attribute, set_operand, users,
 };
 use crate::passes::{Reported, report, warn};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
-use cutec_dialects::target::{BLOCK_SIZES, Target};
+use cutec_dialects::target::BLOCK_SIZES;
 use cutec_dialects::tile::{TileLayout, TileType};
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -32,23 +32,22 @@ const VECTOR_BYTES: i64 = 16;
 const NARROW_BYTES: i64 = 4;
 
 /// Assigns a layout to every tile of the module.
-pub fn assign_layouts(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
-    for (_, functions) in kernels(module) {
-        for function in functions {
-            let failed = |(op, message): (IrOp, String)| report(op.location(), message);
-            // SAFETY: the context outlives the module.
-            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
-            one_for_each_use(context, function).map_err(failed)?;
-            let classes = Classes::of(function).map_err(failed)?;
-            if classes.tiles.is_empty() {
-                continue;
-            }
-            let mut assignment = Assignment::of(function, classes).map_err(failed)?;
-            assignment.choose().map_err(failed)?;
-            assignment.write(context).map_err(failed)?;
+pub fn assign_layouts<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
+    for_each_kernel(context, module, |kernel| {
+        let Kernel {
+            context, function, ..
+        } = kernel;
+        let failed = |(op, message): (IrOp, String)| report(op.location(), message);
+        one_for_each_use(context, function).map_err(failed)?;
+        let classes = Classes::of(function).map_err(failed)?;
+        if classes.tiles.is_empty() {
+            return Ok(());
         }
-    }
-    Ok(())
+        let mut assignment = Assignment::of(function, classes).map_err(failed)?;
+        assignment.choose().map_err(failed)?;
+        assignment.write(context).map_err(failed)?;
+        Ok(())
+    })
 }
 
 /// What is done to memory, in the order in which it decides how a tile is spread. An atomic update is of one
@@ -138,7 +137,7 @@ impl<'c> Assignment<'c> {
             for index in 0..2 {
                 // What is only loaded to be multiplied is loaded as the product wants it.
                 if let Some(operand) = operand_value(dot, index)
-                    && definition(operand).is_some_and(|op| name_of(op) == "tile.load")
+                    && defining_op(operand).is_some_and(|op| name_of(op) == "tile.load")
                 {
                     let layout = operand_layout(dot, index)?;
                     self.assign(operand, layout);
@@ -173,7 +172,7 @@ impl<'c> Assignment<'c> {
         if holders == 1 || parts < self.threads {
             return;
         }
-        let op = definition(value).unwrap_or(self.function);
+        let op = defining_op(value).unwrap_or(self.function);
         let shape: Vec<String> = tile.shape.iter().map(i64::to_string).collect();
         let message = format!(
             "{holders} threads hold each element of this tile of {}: expected extents with more factors of two, for {} threads to share them; beyond the end of a tensor is nothing to load or store",
@@ -462,14 +461,14 @@ fn convert_result<'c>(
     let wanted = result.r#type();
     result.set_type(tile.with_layout(layout).ir(context));
     // An operation on tiles is never the last of its block.
-    let Some(next) = crate::passes::walk::next_operation(op) else {
+    let Some(next) = crate::passes::ir_utils::next_operation(op) else {
         return Err((op, "is the last of its block".into()));
     };
     let mut ir = OpBuilder::new(context, Insertion::Before(next));
     ir.location = op.location();
     let converted = ir.value("tile.convert_layout", &[result], &[], wanted);
-    replace(result, converted);
-    if let Some(convert) = definition(converted) {
+    replace_all_uses(result, converted);
+    if let Some(convert) = defining_op(converted) {
         set_operand(convert, 0, result);
     }
     Ok(())

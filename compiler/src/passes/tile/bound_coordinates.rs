@@ -8,11 +8,10 @@ use super::coordinate::Coordinate;
 use super::known_ops::checked_ops;
 use super::types::{Failed, operand, tile_of, view_of};
 use crate::passes::integer_range::Ranges;
-use crate::passes::walk::{definition, kernels, next_operation, set_operand};
+use crate::passes::ir_utils::{Kernel, defining_op, for_each_kernel, next_operation, set_operand};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::ir::{OpAttrs, build};
-use cutec_dialects::target::Target;
 use cutec_dialects::tile::TileOp;
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -21,20 +20,15 @@ use melior::ir::{ValueLike, operation::OperationLike};
 pub(super) const BOUND: &str = "tile.bound";
 
 /// Bounds the coordinates of every kernel of the module.
-pub fn bound_coordinates(
-    context: &Context,
-    module: IrOp,
-    _target: &Target,
-) -> Result<(), Reported> {
-    for (_, functions) in kernels(module) {
-        for function in functions {
-            // SAFETY: the context outlives the module.
-            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
-            of_function(context, function)
-                .map_err(|(op, message): (IrOp, String)| report(op.location(), message))?;
-        }
-    }
-    Ok(())
+pub fn bound_coordinates<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
+    for_each_kernel(context, module, |kernel| {
+        let Kernel {
+            context, function, ..
+        } = kernel;
+        of_function(context, function)
+            .map_err(|(op, message): (IrOp, String)| report(op.location(), message))?;
+        Ok(())
+    })
 }
 
 fn of_function<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>> {
@@ -71,7 +65,7 @@ fn bounded<'c>(
 ) -> Result<IrValue<'c>, Failed<'c>> {
     let ty = value.r#type();
     // Beside the view, so that loops have the bound before them.
-    let beside = definition(view).and_then(next_operation);
+    let beside = defining_op(view).and_then(next_operation);
     let mut ir = OpBuilder::new(context, Insertion::Before(beside.unwrap_or(op)));
     ir.location = op.location();
     let layout = view_of(view).map(|view| view.layout);

@@ -9,15 +9,15 @@ use super::block_size::WARP;
 use super::known_ops::checked_ops;
 use super::stage_operands::HELD_REGISTERS;
 use super::types::{Failed, mma_of};
-use crate::passes::walk::{
-    all_inside, blocks, definition, function_block_size, kernels, name_of, operand_value, parent,
-    users,
+use crate::passes::ir_utils::{
+    Kernel, blocks, collect_nested, defining_op, for_each_kernel, function_block_size, name_of,
+    operand_value, parent, users,
 };
 use crate::passes::{Reported, report, warn};
 use cutec_dialects::builder::{
     IrOp, IrValue, argument_of, integer_value, operation_key, result_of,
 };
-use cutec_dialects::target::{BLOCK_SIZES, Target};
+use cutec_dialects::target::BLOCK_SIZES;
 use cutec_dialects::tile::TileType;
 use melior::Context;
 use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
@@ -30,13 +30,12 @@ const OF_A_MULTIPROCESSOR: i64 = 64 * 1024;
 const AT_ONCE: i64 = 8;
 
 /// Warns once of each kernel of the module that cannot hold its tiles.
-pub fn check_registers(_: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
-    for (_, functions) in kernels(module) {
-        for function in functions {
-            check(function).map_err(|(op, message)| report(op.location(), message))?;
-        }
-    }
-    Ok(())
+pub fn check_registers<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
+    for_each_kernel(context, module, |kernel| {
+        let Kernel { function, .. } = kernel;
+        check(function).map_err(|(op, message)| report(op.location(), message))?;
+        Ok(())
+    })
 }
 
 /// The most that is held at one place of a kernel.
@@ -108,7 +107,7 @@ fn advice(registers: i64, threads: i64, blocks: i64) -> String {
 /// Where the most registers are held.
 fn peak<'c>(function: IrOp<'c>) -> Result<Option<Peak<'c>>, Failed<'c>> {
     let mut operations = Vec::new();
-    all_inside(function, &mut operations);
+    collect_nested(function, &mut operations);
     let live = live(function, &operations)?;
     let mut peak: Option<Peak> = None;
     for (at, op) in operations.iter().enumerate() {
@@ -287,9 +286,9 @@ fn operand_blocks(dot: IrOp) -> Result<i64, Failed> {
 
 /// Whether a tile is what a load gives, as it is or spread anew.
 fn is_loaded(value: IrValue) -> bool {
-    let mut at = definition(value);
+    let mut at = defining_op(value);
     while let Some(op) = at.filter(|op| name_of(*op) == "tile.convert_layout") {
-        at = operand_value(op, 0).and_then(definition);
+        at = operand_value(op, 0).and_then(defining_op);
     }
     at.is_some_and(|op| name_of(op) == "tile.load")
 }
@@ -297,7 +296,7 @@ fn is_loaded(value: IrValue) -> bool {
 /// How many operations are inside of one.
 fn inside_count(op: IrOp) -> usize {
     let mut inside = Vec::new();
-    all_inside(op, &mut inside);
+    collect_nested(op, &mut inside);
     inside.len()
 }
 

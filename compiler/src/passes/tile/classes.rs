@@ -1,7 +1,7 @@
 //! Tiles that are spread alike: what a map takes and gives, what a loop carries.
 use super::known_ops::{KnownOp, known_ops};
 use crate::passes::control_flow::ControlFlow;
-use crate::passes::walk::{blocks, operand_value};
+use crate::passes::ir_utils::{blocks, operand_value};
 use cutec_dialects::builder::{IrOp, IrValue, argument_of, result_of, value_key};
 use cutec_dialects::tile::{TileOp, TileType};
 use melior::ir::{BlockLike, ValueLike, operation::OperationLike};

@@ -1,5 +1,5 @@
 //! Where in a view a tile lies, from the operation that accesses it.
-use crate::passes::walk::{name_of, operand_value};
+use crate::passes::ir_utils::{name_of, operand_value};
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::tile::by_element;
 use cutec_dialects::types::{Vars, parse_type};

@@ -1,7 +1,7 @@
 //! The operations of kernels at the tile level. A pass meets no other: what is not known here is an error.
 use crate::passes::control_flow::ControlFlow;
+use crate::passes::ir_utils::{blocks, collect_nested, name_of, operand_value};
 use crate::passes::tile::types::{Failed, view_of};
-use crate::passes::walk::{all_inside, blocks, name_of, operand_value};
 use cutec_dialects::builder::{IrOp, IrValue, result_of};
 use cutec_dialects::elem::Space;
 use cutec_dialects::ir::has_no_effect;
@@ -40,7 +40,7 @@ pub(super) enum KnownOp {
 /// An operation that is not known, or control flow between blocks.
 pub(super) fn known_ops<'c>(function: IrOp<'c>) -> Result<Vec<(IrOp<'c>, KnownOp)>, Failed<'c>> {
     let mut operations = Vec::new();
-    all_inside(function, &mut operations);
+    collect_nested(function, &mut operations);
     if !operations.iter().any(|op| TileOp::of(*op).is_some()) {
         return Ok(Vec::new());
     }

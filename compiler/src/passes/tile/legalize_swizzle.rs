@@ -7,14 +7,14 @@
 //! with the access that it does not serve and a layout that does.
 use super::known_ops::checked_ops;
 use super::types::{Failed, fast_axis, tile_of, vector_access, view_of};
-use crate::passes::user_error::user_error;
-use crate::passes::walk::{
-    kernels, name_of, operand_value, set_attribute, string_attribute, users,
+use crate::passes::ir_utils::{
+    Kernel, for_each_kernel, name_of, operand_value, set_attribute, string_attribute, users,
 };
+use crate::passes::user_error::user_error;
 use crate::passes::{Reported, report};
 use cutec_dialects::atoms::CopyOp;
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
-use cutec_dialects::target::{Target, WIDEST_ACCESS};
+use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::TileType;
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::{TiledCopyVal, Val, View};
@@ -29,21 +29,19 @@ use melior::ir::{ValueLike, operation::OperationLike};
 pub(crate) const ACCESSES: &str = "cute.accesses";
 
 /// Finds a layout for every buffer of the module.
-pub fn legalize_swizzle(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
-    for (_, functions) in kernels(module) {
-        for function in functions {
-            let operations = checked_ops(function);
-            let mut operations =
-                operations.map_err(|(op, message)| report(op.location(), message))?;
-            operations.retain(|op| name_of(*op) == "cute.memref.alloc_smem");
-            // SAFETY: the context outlives the module.
-            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
-            for buffer in operations {
-                place(context, buffer).map_err(|(op, message)| report(op.location(), message))?;
-            }
+pub fn legalize_swizzle<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
+    for_each_kernel(context, module, |kernel| {
+        let Kernel {
+            context, function, ..
+        } = kernel;
+        let operations = checked_ops(function);
+        let mut operations = operations.map_err(|(op, message)| report(op.location(), message))?;
+        operations.retain(|op| name_of(*op) == "cute.memref.alloc_smem");
+        for buffer in operations {
+            place(context, buffer).map_err(|(op, message)| report(op.location(), message))?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Gives one buffer its layout.

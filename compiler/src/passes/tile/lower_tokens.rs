@@ -10,13 +10,15 @@
 use super::known_ops::checked_ops;
 use super::types::{Failed, operand};
 use crate::passes::control_flow::{Edge, Forward, Structure, forward};
-use crate::passes::walk::{all_inside, blocks, erase, kernels, name_of, operand_value, replace};
+use crate::passes::ir_utils::{
+    Kernel, blocks, collect_nested, erase, for_each_kernel, name_of, operand_value,
+    replace_all_uses,
+};
 use crate::passes::{Reported, report};
 use cutec_dialects::atoms::CopyOp;
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, operation_key, result_of, value_key,
 };
-use cutec_dialects::target::Target;
 use cutec_dialects::tile::{TileOp, is_token};
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
@@ -25,16 +27,15 @@ use melior::ir::{Attribute, BlockLike, Identifier, Region, ValueLike, operation:
 use std::collections::{BTreeMap, HashMap};
 
 /// Lowers the tokens of every kernel of the module.
-pub fn lower_tokens(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
-    for (_, functions) in kernels(module) {
-        for function in functions {
-            // SAFETY: the context outlives the module.
-            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
-            of_function(context, function)
-                .map_err(|(op, message): (IrOp, String)| report(op.location(), message))?;
-        }
-    }
-    Ok(())
+pub fn lower_tokens<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
+    for_each_kernel(context, module, |kernel| {
+        let Kernel {
+            context, function, ..
+        } = kernel;
+        of_function(context, function)
+            .map_err(|(op, message): (IrOp, String)| report(op.location(), message))?;
+        Ok(())
+    })
 }
 
 /// By which mechanism of the machine asynchronous work completes. Another one is a variant here and an arm in each of
@@ -245,7 +246,7 @@ fn waited<'c>(op: IrOp<'c>, state: &State) -> Result<BTreeMap<Mechanism, u32>, F
 /// The operations of a kernel, in order.
 fn operations_left<'c>(function: IrOp<'c>) -> Vec<IrOp<'c>> {
     let mut operations = Vec::new();
-    all_inside(function, &mut operations);
+    collect_nested(function, &mut operations);
     operations
 }
 
@@ -327,7 +328,7 @@ fn without_token_results<'c>(context: &'c Context, op: IrOp<'c>) {
         .collect();
     let new = ir.op_with_regions(&name_of(op), &operands, &attrs, &types, regions);
     for (index, result) in kept.into_iter().enumerate() {
-        replace(result, result_of(new, index));
+        replace_all_uses(result, result_of(new, index));
     }
     erase(op);
 }

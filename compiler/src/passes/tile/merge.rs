@@ -3,21 +3,19 @@
 //! After `tile-raster`, since tiles at one place are at equal coordinates then. It is MLIR's elimination of common
 //! subexpressions: LLVM, which does the same, sees loads only when they are a thread's, under predicates.
 use super::known_ops::checked_ops;
-use crate::passes::walk::kernels;
+use crate::passes::ir_utils::{Kernel, for_each_kernel};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::IrOp;
 use cutec_dialects::ir::merge_equal;
-use cutec_dialects::target::Target;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 
 /// Merges equal operations in every kernel of the module.
-pub fn merge(_: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
-    for (_, functions) in kernels(module) {
-        for function in functions {
-            checked_ops(function).map_err(|(op, message)| report(op.location(), message))?;
-            merge_equal(function);
-        }
-    }
-    Ok(())
+pub fn merge<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
+    for_each_kernel(context, module, |kernel| {
+        let Kernel { function, .. } = kernel;
+        checked_ops(function).map_err(|(op, message)| report(op.location(), message))?;
+        merge_equal(function);
+        Ok(())
+    })
 }

@@ -20,12 +20,9 @@ pub mod stage_operands;
 pub mod turn_loads;
 mod types;
 
-use super::walk::{all_inside, name_of};
-use super::{PassEntry, Reported};
-use crate::codegen::Timings;
+use super::PassEntry;
+use super::ir_utils::{collect_nested, name_of};
 use cutec_dialects::builder::IrOp;
-use cutec_dialects::target::Target;
-use melior::Context;
 
 /// The passes from the tile level to the cute level.
 pub const PASSES: [PassEntry; 14] = [
@@ -101,26 +98,11 @@ pub const PASSES: [PassEntry; 14] = [
     },
 ];
 
-/// Runs them all where the module has something of the tile level.
-///
-/// # Errors
-/// When one failed; it has reported why.
-pub fn lower(
-    context: &Context,
-    module: IrOp,
-    target: &Target,
-    timings: &mut Timings,
-) -> Result<(), Reported> {
+/// Whether a module has something of the tile level.
+pub fn is_used_in(module: IrOp) -> bool {
     let mut operations = Vec::new();
-    all_inside(module, &mut operations);
-    if !operations
+    collect_nested(module, &mut operations);
+    operations
         .iter()
         .any(|op| name_of(*op).starts_with("tile."))
-    {
-        return Ok(());
-    }
-    for pass in PASSES {
-        timings.measure(pass.name, || (pass.run)(context, module, target))?;
-    }
-    Ok(())
 }

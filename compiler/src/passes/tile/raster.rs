@@ -4,23 +4,21 @@
 //! number of the block. With `tile.raster = w` on the function, tiles go down `w` rows before they go
 //! to the next column: blocks that run at the same time share rows and columns, which L2 then holds.
 use super::known_ops::checked_ops;
-use crate::passes::walk::{kernels, name_of, operand_value, replace};
+use crate::passes::ir_utils::{Kernel, for_each_kernel, name_of, operand_value, replace_all_uses};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value, result_of};
-use cutec_dialects::target::Target;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 
 /// Gives every block of every kernel its tile.
-pub fn raster(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
-    for (_, functions) in kernels(module) {
-        for function in functions {
-            // SAFETY: the context outlives the module.
-            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
-            function_of(context, function)?;
-        }
-    }
-    Ok(())
+pub fn raster<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
+    for_each_kernel(context, module, |kernel| {
+        let Kernel {
+            context, function, ..
+        } = kernel;
+        function_of(context, function)?;
+        Ok(())
+    })
 }
 
 fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Reported> {
@@ -61,7 +59,7 @@ fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Repor
             let message = format!("expects an axis of the grid, of {} axes", counts.len());
             return Err(report(index.location(), message));
         };
-        replace(result_of(index, 0), *place);
+        replace_all_uses(result_of(index, 0), *place);
         // SAFETY: nothing uses its result any more.
         unsafe { mlir_sys::mlirOperationDestroy(index.to_raw()) };
     }

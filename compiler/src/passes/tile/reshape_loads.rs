@@ -7,34 +7,32 @@ use super::coordinate::Coordinate;
 use super::known_ops::checked_ops;
 use super::outside;
 use super::types::view_of;
-use crate::passes::walk::{
-    attributes, definition, erase, kernels, name_of, operand_value, replace, users,
+use crate::passes::ir_utils::{
+    Kernel, attributes, defining_op, erase, for_each_kernel, name_of, operand_value,
+    replace_all_uses, users,
 };
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value, result_of};
 use cutec_dialects::ir::{OpAttrs, build};
 use cutec_dialects::semantics::SemError;
-use cutec_dialects::target::Target;
 use cutec_dialects::tile::{BY_ELEMENT, TileType};
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 
 /// Reshapes the loads of every kernel of the module.
-pub fn reshape_loads(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
-    for (_, functions) in kernels(module) {
-        for function in functions {
-            // SAFETY: the context outlives the module.
-            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
-            let operations = checked_ops(function);
-            let mut operations =
-                operations.map_err(|(op, message)| report(op.location(), message))?;
-            operations.retain(|op| name_of(*op) == "tile.reshape");
-            for op in operations {
-                reshape(context, op);
-            }
+pub fn reshape_loads<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
+    for_each_kernel(context, module, |kernel| {
+        let Kernel {
+            context, function, ..
+        } = kernel;
+        let operations = checked_ops(function);
+        let mut operations = operations.map_err(|(op, message)| report(op.location(), message))?;
+        operations.retain(|op| name_of(*op) == "tile.reshape");
+        for op in operations {
+            reshape(context, op);
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn reshape<'c>(context: &'c Context, reshape: IrOp<'c>) {
@@ -42,7 +40,7 @@ fn reshape<'c>(context: &'c Context, reshape: IrOp<'c>) {
     let Some(loaded) = operand_value(reshape, 0).filter(|_| is_for_products(reshaped)) else {
         return;
     };
-    let load = definition(loaded).filter(|op| name_of(*op) == "tile.load");
+    let load = defining_op(loaded).filter(|op| name_of(*op) == "tile.load");
     let Some(load) = load.filter(|_| users(loaded).len() == 1) else {
         return;
     };
@@ -73,7 +71,7 @@ fn reshape<'c>(context: &'c Context, reshape: IrOp<'c>) {
     }
     let operands = [&[view], &coordinate[..]].concat();
     let tile = ir.value("tile.load", &operands, &attrs, reshaped.r#type());
-    replace(reshaped, tile);
+    replace_all_uses(reshaped, tile);
     erase(reshape);
     erase(load);
 }
@@ -193,7 +191,7 @@ fn sliced<'c>(
 }
 
 fn is_zero(value: IrValue) -> bool {
-    let constant = definition(value).filter(|op| name_of(*op) == "arith.constant");
+    let constant = defining_op(value).filter(|op| name_of(*op) == "arith.constant");
     let attribute = constant.and_then(|op| op.attribute("value").ok());
     attribute.and_then(integer_value) == Some(0)
 }

@@ -7,8 +7,10 @@ use super::block_size::{WARP, warps_of_product};
 use super::classes::Classes;
 use super::known_ops::checked_ops;
 use super::types::{fast_axis, pinned_warps};
+use crate::passes::ir_utils::{
+    Kernel, defining_op, for_each_kernel, name_of, operand_value, set_attribute,
+};
 use crate::passes::user_error::user_error;
-use crate::passes::walk::{definition, kernels, name_of, operand_value, set_attribute};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
 use cutec_dialects::elem::Elem;
@@ -37,26 +39,26 @@ struct Product<'c> {
 }
 
 /// Chooses for every product of the module.
-pub fn select_atoms(context: &Context, module: IrOp, target: &Target) -> Result<(), Reported> {
-    for (_, functions) in kernels(module) {
-        for function in functions {
-            let operations = checked_ops(function);
-            let mut operations =
-                operations.map_err(|(op, message)| report(op.location(), message))?;
-            operations.retain(|op| name_of(*op) == "tile.dot");
-            let products = operations
-                .into_iter()
-                .map(|dot| product(dot, target).map_err(|message| report(dot.location(), message)))
-                .collect::<Result<Vec<_>, _>>()?;
-            // SAFETY: the context outlives the module.
-            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
-            if !products.is_empty() {
-                select(context, function, &products)
-                    .map_err(|(dot, message)| report(dot.location(), message))?;
-            }
+pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
+    for_each_kernel(context, module, |kernel| {
+        let Kernel {
+            context,
+            function,
+            target,
+        } = kernel;
+        let operations = checked_ops(function);
+        let mut operations = operations.map_err(|(op, message)| report(op.location(), message))?;
+        operations.retain(|op| name_of(*op) == "tile.dot");
+        let products = operations
+            .into_iter()
+            .map(|dot| product(dot, &target).map_err(|message| report(dot.location(), message)))
+            .collect::<Result<Vec<_>, _>>()?;
+        if !products.is_empty() {
+            select(context, function, &products)
+                .map_err(|(dot, message)| report(dot.location(), message))?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// The atom of a product, pinned or chosen.
@@ -236,8 +238,8 @@ fn of_lanes(product: &Product, threads: i64) -> Option<(String, String)> {
 /// Whether the rows of an operand that is loaded are in one piece.
 fn is_along_k(dot: IrOp, index: usize) -> bool {
     operand_value(dot, index)
-        .filter(|operand| definition(*operand).is_some_and(|op| name_of(op) == "tile.load"))
-        .and_then(|operand| operand_value(definition(operand)?, 0))
+        .filter(|operand| defining_op(*operand).is_some_and(|op| name_of(op) == "tile.load"))
+        .and_then(|operand| operand_value(defining_op(operand)?, 0))
         .and_then(fast_axis)
         .is_some_and(|(axis, _)| axis == 1)
 }

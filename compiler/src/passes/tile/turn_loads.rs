@@ -5,33 +5,30 @@
 //! instructions that read it there. Where something else takes the turned tile, it stays.
 use super::coordinate::Coordinate;
 use super::known_ops::checked_ops;
-use crate::passes::walk::{definition, kernels, name_of, next_operation};
-use crate::passes::walk::{operand_value, replace, users};
+use crate::passes::ir_utils::{Kernel, defining_op, for_each_kernel, name_of, next_operation};
+use crate::passes::ir_utils::{operand_value, replace_all_uses, users};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::ir::{OpAttrs, build};
 use cutec_dialects::semantics::SemError;
-use cutec_dialects::target::Target;
 use cutec_dialects::tile::BY_ELEMENT;
 use melior::Context;
 use melior::ir::{Attribute, ValueLike, operation::OperationLike};
 
 /// Turns the loads of every kernel of the module.
-pub fn turn_loads(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
-    for (_, functions) in kernels(module) {
-        for function in functions {
-            // SAFETY: the context outlives the module.
-            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
-            let operations = checked_ops(function);
-            let mut operations =
-                operations.map_err(|(op, message)| report(op.location(), message))?;
-            operations.retain(|op| name_of(*op) == "tile.transpose");
-            for op in operations {
-                turn(context, op);
-            }
+pub fn turn_loads<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
+    for_each_kernel(context, module, |kernel| {
+        let Kernel {
+            context, function, ..
+        } = kernel;
+        let operations = checked_ops(function);
+        let mut operations = operations.map_err(|(op, message)| report(op.location(), message))?;
+        operations.retain(|op| name_of(*op) == "tile.transpose");
+        for op in operations {
+            turn(context, op);
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn turn<'c>(context: &'c Context, transpose: IrOp<'c>) {
@@ -42,7 +39,7 @@ fn turn<'c>(context: &'c Context, transpose: IrOp<'c>) {
     let Some(loaded) = operand_value(transpose, 0).filter(|_| for_products) else {
         return;
     };
-    let load = definition(loaded).filter(|op| name_of(*op) == "tile.load");
+    let load = defining_op(loaded).filter(|op| name_of(*op) == "tile.load");
     let Some(load) = load.filter(|_| users(loaded).len() == 1) else {
         return;
     };
@@ -54,7 +51,7 @@ fn turn<'c>(context: &'c Context, transpose: IrOp<'c>) {
         return;
     };
     // Beside the view, so that loops that load ahead have it before them.
-    let place = definition(view).and_then(next_operation);
+    let place = defining_op(view).and_then(next_operation);
     let mut ir = OpBuilder::new(context, Insertion::Before(place.unwrap_or(load)));
     ir.location = load.location();
     // Of a view whose modes do not stand apart the tile is turned, not the view.
@@ -74,7 +71,7 @@ fn turn<'c>(context: &'c Context, transpose: IrOp<'c>) {
         attrs.push((BY_ELEMENT, axes));
     }
     let tile = ir.value("tile.load", &[view, column, row], &attrs, turned.r#type());
-    replace(turned, tile);
+    replace_all_uses(turned, tile);
     for dead in [transpose, load] {
         // SAFETY: nothing uses its result any more.
         unsafe { mlir_sys::mlirOperationDestroy(dead.to_raw()) };

@@ -1,5 +1,5 @@
 //! What the types and attributes of operations on tiles say.
-use crate::passes::walk::{definition, name_of, operand_value};
+use crate::passes::ir_utils::{defining_op, name_of, operand_value};
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::memo::type_value;
@@ -56,7 +56,7 @@ pub(super) fn fast_axis(view: IrValue) -> Option<(usize, Elem)> {
 /// The argument of the kernel whose memory a view is into; `None` where that is not known.
 pub(super) fn tensor_of(view: IrValue) -> Option<IrValue> {
     let mut at = view;
-    while let Some(op) = definition(at) {
+    while let Some(op) = defining_op(at) {
         if !name_of(op).starts_with("cute.") {
             return None;
         }

@@ -9,13 +9,12 @@
 mod print;
 mod types;
 
+use super::ir_utils::{blocks, collect_nested, replace_all_uses, set_attribute};
 use super::typed::{Typed, is_leaf, operand};
-use super::walk::{all_inside, blocks, replace, set_attribute};
 use super::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, argument_of, result_of};
 use cutec_dialects::ir::cute_name;
 use cutec_dialects::semantics::SemError;
-use cutec_dialects::target::Target;
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
 use cutec_layout::{Int, Width};
@@ -28,11 +27,9 @@ use std::collections::HashMap;
 use types::{Place, Repr, parts, places};
 
 /// Lowers every operation and type of the dialect in a module.
-pub fn to_base(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
-    // SAFETY: the context outlives the pass.
-    let context: &Context = unsafe { &*std::ptr::from_ref(context) };
+pub fn to_base<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
     let mut ops = vec![module];
-    all_inside(module, &mut ops);
+    collect_nested(module, &mut ops);
     // Types are read before the first one changes.
     let mut leaves = Vec::new();
     for op in &ops {
@@ -187,7 +184,7 @@ impl<'c> Base<'c> {
             ("get_scalars", _) => return self.get_scalars(op, typed),
             (_, [declared]) => {
                 let value = self.constructed(name, op, typed, declared)?;
-                replace(result_of(op, 0), value);
+                replace_all_uses(result_of(op, 0), value);
             }
             _ => {}
         }
@@ -291,7 +288,7 @@ impl<'c> Base<'c> {
             let Val::Scalar(declared) = declared else {
                 continue;
             };
-            replace(
+            replace_all_uses(
                 result_of(op, index),
                 self.of_width(scalar, declared.width()),
             );

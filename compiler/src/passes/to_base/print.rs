@@ -1,6 +1,6 @@
 //! `cute.print`: `gpu.printf` on the device, C's `printf` on the host.
+use super::super::ir_utils::{blocks, name_of, operations, string_attribute};
 use super::super::printf::{printf, quoted};
-use super::super::walk::{blocks, name_of, operations, string_attribute};
 use super::types::{Repr, parts};
 use super::{Base, Integer};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder};

@@ -17,12 +17,11 @@ mod tensor;
 use super::known_ops::{KnownOp, known_op, known_ops};
 use super::types::{Failed, operand};
 use crate::passes::control_flow::{Edge, Forward, Point, Structure, forward};
-use crate::passes::walk::{blocks, kernels};
+use crate::passes::ir_utils::{Kernel, blocks, for_each_kernel};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, operation_key, result_of, value_key,
 };
-use cutec_dialects::target::Target;
 use cutec_dialects::tile::TileOp;
 use melior::Context;
 use melior::ir::operation::OperationLike;
@@ -34,16 +33,15 @@ pub(super) use stage::ROUND;
 pub(super) use tensor::written_tensors;
 
 /// Inserts the barriers of every kernel of the module.
-pub fn insert_barriers(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
-    for (_, functions) in kernels(module) {
-        for function in functions {
-            // SAFETY: the context outlives the module.
-            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
-            of_function(context, function)
-                .map_err(|(op, message): (IrOp, String)| report(op.location(), message))?;
-        }
-    }
-    Ok(())
+pub fn insert_barriers<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
+    for_each_kernel(context, module, |kernel| {
+        let Kernel {
+            context, function, ..
+        } = kernel;
+        of_function(context, function)
+            .map_err(|(op, message): (IrOp, String)| report(op.location(), message))?;
+        Ok(())
+    })
 }
 
 fn of_function<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>> {

@@ -3,10 +3,10 @@
 //! Arguments of a kernel do not overlap (docs/language.md, "Kernels"), so accesses to different ones never meet. Of one
 //! tensor, two accesses are in the order of the program without a barrier where each thread accesses the same
 //! elements in both, or where they are of different tiles.
+use crate::passes::ir_utils::{defining_op, name_of, operand_value};
 use crate::passes::tile::bound_coordinates::BOUND;
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::types::tensor_of;
-use crate::passes::walk::{definition, name_of, operand_value};
 use cutec_dialects::builder::{IrOp, IrValue, integer_value, operation_key, result_of, value_key};
 use cutec_dialects::tile::{TileOp, TileType};
 use melior::ir::{Type, ValueLike, operation::OperationLike};
@@ -222,7 +222,7 @@ fn held_alike(one: &TileAt, other: &TileAt, different_iterations: bool) -> bool 
 
 /// Whether a view is made outside of all loops.
 fn is_fixed(view: IrValue) -> bool {
-    definition(view).is_none_or(|op| {
+    defining_op(view).is_none_or(|op| {
         // SAFETY: the operation is alive, and one below a function has a parent.
         let around: IrOp = unsafe {
             melior::ir::OperationRef::from_raw(mlir_sys::mlirOperationGetParentOperation(
@@ -251,13 +251,13 @@ fn are_apart(one: &TileAt, other: &TileAt) -> bool {
 
 /// An integer as something and a constant added to it.
 fn base_and_constant(value: IrValue) -> (Option<IrValue>, i64) {
-    let constant = |value: IrValue| integer_value(definition(value)?.attribute("value").ok()?);
+    let constant = |value: IrValue| integer_value(defining_op(value)?.attribute("value").ok()?);
     let (mut at, mut sum) = (value, 0_i64);
     loop {
         if let Some(number) = constant(at) {
             return (None, sum.wrapping_add(number));
         }
-        let Some(op) = definition(at) else {
+        let Some(op) = defining_op(at) else {
             return (Some(at), sum);
         };
         let (a, b) = (operand_value(op, 0), operand_value(op, 1));
@@ -279,7 +279,7 @@ fn base_and_constant(value: IrValue) -> (Option<IrValue>, i64) {
 fn is_defined_in<'c>(value: IrValue<'c>, of: IrOp<'c>) -> bool {
     // SAFETY: the value is alive, and so are the operations around it.
     unsafe {
-        let mut block = match definition(value) {
+        let mut block = match defining_op(value) {
             Some(op) => mlir_sys::mlirOperationGetBlock(op.to_raw()),
             None => mlir_sys::mlirBlockArgumentGetOwner(value.to_raw()),
         };

@@ -140,7 +140,7 @@ pub(super) fn in_loop(op: IrOp) -> bool {
         while !parent.ptr.is_null() {
             let around = melior::ir::OperationRef::from_raw(parent);
             if matches!(
-                crate::passes::walk::name_of(around).as_str(),
+                crate::passes::ir_utils::name_of(around).as_str(),
                 "scf.for" | "scf.while"
             ) {
                 return true;

@@ -2,9 +2,10 @@
 use super::edges::neighbours;
 use super::place::value_places;
 use super::{Partition, Spread, operand, vector_type};
-use crate::passes::by_lane::by_lane;
-use crate::passes::walk::{
-    self, all_inside, blocks, definition, name_of, operand_value, operations, set_operand, users,
+use crate::passes::elementwise::is_elementwise;
+use crate::passes::ir_utils::{
+    self, blocks, collect_nested, defining_op, name_of, operand_value, operations, set_operand,
+    users,
 };
 use cutec_dialects::builder::{IrOp, IrValue, argument_of, integer_value, result_of, value_key};
 use cutec_dialects::semantics::SemError;
@@ -112,7 +113,10 @@ impl<'c> Partition<'c> {
         let varies = depends(body, op);
         // A vector in the body has no vector of them.
         let number = |result: IrValue| !result.r#type().to_string().starts_with("vector<");
-        if varies && op.result_count() == 1 && by_lane(op, &name_of(op)) && number(result_of(op, 0))
+        if varies
+            && op.result_count() == 1
+            && is_elementwise(op, &name_of(op))
+            && number(result_of(op, 0))
         {
             let operands: Vec<IrValue<'c>> = (0..op.operand_count())
                 .filter_map(|index| operand_value(op, index))
@@ -151,10 +155,10 @@ impl<'c> Partition<'c> {
 
     /// A copy of an operation for one value.
     fn copy_of(&mut self, body: &mut Body<'c>, op: IrOp<'c>, lane: usize) -> IrOp<'c> {
-        let copy = walk::clone(op);
+        let copy = ir_utils::clone(op);
         // SAFETY: the copy outlives the references; what its operands need is inserted before it.
         let mut all: Vec<IrOp<'c>> = vec![unsafe { OperationRef::from_raw(copy.to_raw()) }];
-        all_inside(all[0], &mut all);
+        collect_nested(all[0], &mut all);
         for inner in all {
             for index in 0..inner.operand_count() {
                 let Some(value) = operand_value(inner, index) else {
@@ -235,7 +239,7 @@ impl<'c> Partition<'c> {
 /// Whether an operation, with what it holds, takes something that differs from element to element.
 fn depends(body: &Body, op: IrOp) -> bool {
     let mut all = vec![op];
-    all_inside(op, &mut all);
+    collect_nested(op, &mut all);
     all.iter().any(|inner| {
         (0..inner.operand_count())
             .filter_map(|index| operand_value(*inner, index))
@@ -255,7 +259,7 @@ fn attributes<'c>(op: IrOp<'c>) -> Vec<(String, Attribute<'c>)> {
 
 /// What divides a number, as the kernel promises or as it is constant; 1 where nothing is known.
 fn divisor(number: IrValue) -> i64 {
-    let constant = definition(number).and_then(|op| integer_value(op.attribute("value").ok()?));
+    let constant = defining_op(number).and_then(|op| integer_value(op.attribute("value").ok()?));
     let promised = users(number).into_iter().filter_map(|user| {
         let assumed = name_of(user) == "cute.assume";
         let ty = assumed.then(|| result_of(user, 0).r#type().to_string())?;

@@ -16,8 +16,9 @@ mod staged;
 
 use super::known_ops::checked_ops;
 use super::types::Failed;
-use crate::passes::walk::{
-    blocks, kernels, name_of, operand_value, replace, string_attribute, users,
+use crate::passes::ir_utils::{
+    Kernel, blocks, for_each_kernel, name_of, operand_value, replace_all_uses, string_attribute,
+    users,
 };
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{
@@ -25,7 +26,6 @@ use cutec_dialects::builder::{
 };
 use cutec_dialects::ir::{OpAttrs, build};
 use cutec_dialects::semantics::SemError;
-use cutec_dialects::target::Target;
 use cutec_dialects::tile::{TileLayout, TileType};
 use melior::Context;
 use melior::ir::{BlockLike, OperationRef, ValueLike, operation::OperationLike};
@@ -33,16 +33,14 @@ use route::Route;
 use std::collections::HashMap;
 
 /// Partitions every kernel of the module.
-pub fn partition(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
-    for (_, functions) in kernels(module) {
-        for function in functions {
-            // SAFETY: the context outlives the module.
-            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
-            function_of(context, function)
-                .map_err(|(op, message)| report(op.location(), message))?;
-        }
-    }
-    Ok(())
+pub fn partition<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
+    for_each_kernel(context, module, |kernel| {
+        let Kernel {
+            context, function, ..
+        } = kernel;
+        function_of(context, function).map_err(|(op, message)| report(op.location(), message))?;
+        Ok(())
+    })
 }
 
 /// What a tile is, now that it is spread.
@@ -205,7 +203,7 @@ impl<'c> Partition<'c> {
                             .insert((operation_key(user), index), to.clone());
                     }
                 }
-                replace(renamed, vector);
+                replace_all_uses(renamed, vector);
                 return Ok(true);
             }
             ("slice", Some(to)) => self.sliced(op, to).map_err(illegal)?,
@@ -219,7 +217,7 @@ impl<'c> Partition<'c> {
         if let Some(to) = result {
             self.spread.insert(value_key(value), to);
         }
-        replace(result_of(op, 0), value);
+        replace_all_uses(result_of(op, 0), value);
         Ok(true)
     }
 

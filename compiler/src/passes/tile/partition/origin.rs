@@ -2,7 +2,7 @@
 use super::super::coordinate::Coordinate;
 use super::super::types::view_of;
 use super::Partition;
-use crate::passes::walk::{definition, name_of};
+use crate::passes::ir_utils::{defining_op, name_of};
 use cutec_dialects::builder::{IrOp, IrValue, integer_value};
 use cutec_dialects::ir::OpAttrs;
 use cutec_dialects::semantics::SemError;
@@ -127,7 +127,7 @@ impl<'c> Partition<'c> {
 }
 
 fn is_zero(value: IrValue) -> bool {
-    let constant = definition(value).filter(|op| name_of(*op) == "arith.constant");
+    let constant = defining_op(value).filter(|op| name_of(*op) == "arith.constant");
     let attribute = constant.and_then(|op| op.attribute("value").ok());
     attribute.and_then(integer_value) == Some(0)
 }

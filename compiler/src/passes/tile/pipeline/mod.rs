@@ -21,7 +21,7 @@ mod slices;
 
 use super::known_ops::checked_ops;
 use super::types::Failed;
-use crate::passes::walk::{all_inside, kernels, name_of};
+use crate::passes::ir_utils::{Kernel, collect_nested, for_each_kernel, name_of};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{IrOp, integer_value};
 use cutec_dialects::target::Target;
@@ -53,16 +53,17 @@ fn depth_of(of: IrOp<'_>) -> Result<Option<i64>, Failed<'_>> {
 }
 
 /// Pipelines the loops of the module, and takes its products apart.
-pub fn pipeline(context: &Context, module: IrOp, target: &Target) -> Result<(), Reported> {
-    for (_, functions) in kernels(module) {
-        for function in functions {
-            // SAFETY: the context outlives the module.
-            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
-            of_function(context, function, target)
-                .map_err(|(op, message)| report(op.location(), message))?;
-        }
-    }
-    Ok(())
+pub fn pipeline<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
+    for_each_kernel(context, module, |kernel| {
+        let Kernel {
+            context,
+            function,
+            target,
+        } = kernel;
+        of_function(context, function, &target)
+            .map_err(|(op, message)| report(op.location(), message))?;
+        Ok(())
+    })
 }
 
 fn of_function<'c>(
@@ -92,7 +93,7 @@ fn of_function<'c>(
 
 fn named<'c>(function: IrOp<'c>, name: &str) -> Vec<IrOp<'c>> {
     let mut operations = Vec::new();
-    all_inside(function, &mut operations);
+    collect_nested(function, &mut operations);
     operations.retain(|op| name_of(*op) == name);
     operations
 }

@@ -2,11 +2,11 @@
 use super::repeat::Repeat;
 use super::slices::{Factor, Product, Source, buffer_of};
 use super::{STAGES, depth_of};
+use crate::passes::ir_utils::{
+    blocks, collect_nested, defining_op, is_in_block, name_of, operand_value, operations, users,
+};
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::types::{Failed, operand, tensor_of, view_of};
-use crate::passes::walk::{
-    all_inside, blocks, definition, name_of, operand_value, operations, stands_in, users,
-};
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue, argument_of, result_of};
 use cutec_dialects::target::Target;
 use cutec_layout::algebra::cosize_any;
@@ -43,7 +43,7 @@ impl<'c> Producer<'c> {
         };
         let (loaded, mut maps) = (result_of(*load, 0), Vec::new());
         let mut made = operand_value(*write, 0);
-        while let Some(map) = made.filter(|made| *made != loaded).and_then(definition) {
+        while let Some(map) = made.filter(|made| *made != loaded).and_then(defining_op) {
             maps.push(map);
             made = operand_value(map, 0);
         }
@@ -86,7 +86,7 @@ impl<'c> Plan<'c> {
             .collect();
         // Others may not have a part in what goes round.
         let alone = buffers.iter().all(|buffer| {
-            let here = |op: &IrOp<'c>| stands_in(*op, body);
+            let here = |op: &IrOp<'c>| is_in_block(*op, body);
             let fills = |op: &IrOp<'c>| name_of(*op) != "tile.read";
             let using = users(*buffer);
             using.iter().all(here) && using.iter().filter(|op| fills(op)).count() == 1
@@ -140,7 +140,7 @@ impl<'c> Plan<'c> {
 /// Whether an operation inside of a loop writes to a buffer.
 fn is_written_in<'c>(of: IrOp<'c>, buffer: IrValue<'c>) -> bool {
     let mut inside = Vec::new();
-    all_inside(of, &mut inside);
+    collect_nested(of, &mut inside);
     users(buffer)
         .iter()
         .any(|user| name_of(*user) != "tile.read" && inside.contains(user))
@@ -149,7 +149,7 @@ fn is_written_in<'c>(of: IrOp<'c>, buffer: IrValue<'c>) -> bool {
 /// Whether a loop may write to the tensor that a view is into: what it writes is not read iterations ahead.
 pub(super) fn may_write<'c>(of: IrOp<'c>, view: IrValue<'c>) -> bool {
     let mut inside = Vec::new();
-    all_inside(of, &mut inside);
+    collect_nested(of, &mut inside);
     let tensor = tensor_of(view);
     inside
         .iter()
@@ -181,9 +181,9 @@ fn producer<'c>(op: IrOp<'c>, body: IrBlock<'c>) -> Option<Producer<'c>> {
 /// Whether an operation is a map of one tile whose function does not depend on the round.
 fn is_same_in_every_round<'c>(op: IrOp<'c>, body: IrBlock<'c>) -> bool {
     let mut inside = Vec::new();
-    all_inside(op, &mut inside);
-    let of_round = |value: IrValue<'c>| match definition(value) {
-        Some(op) => stands_in(op, body),
+    collect_nested(op, &mut inside);
+    let of_round = |value: IrValue<'c>| match defining_op(value) {
+        Some(op) => is_in_block(op, body),
         None => (0..body.argument_count()).any(|index| argument_of(body, index) == value),
     };
     let mut used = inside.iter().flat_map(|op| {
@@ -204,7 +204,7 @@ fn depth<'c>(
         return Ok(stages);
     }
     let mut operations = Vec::new();
-    all_inside(function, &mut operations);
+    collect_nested(function, &mut operations);
     let (mut own, mut others) = (0, 0);
     for op in operations {
         if name_of(op) == "cute.memref.alloc_smem" {

@@ -2,13 +2,13 @@
 use super::depth_of;
 use super::plan::may_write;
 use super::repeat::{Bounds, Repeat};
-use crate::passes::carry::carrying;
+use crate::passes::additional_yields::with_additional_yields;
+use crate::passes::ir_utils::{
+    blocks, clone, defining_op, erase, is_in_block, name_of, operand_value, operations,
+    replace_all_uses, set_operand,
+};
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::types::{Failed, operand};
-use crate::passes::walk::{
-    blocks, clone, definition, erase, name_of, operand_value, operations, replace, set_operand,
-    stands_in,
-};
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, result_of,
 };
@@ -40,7 +40,7 @@ impl<'c> Loads<'c> {
                 continue;
             }
             let view = operand(load, 0)?;
-            let outside = definition(view).is_none_or(|op| !stands_in(op, body));
+            let outside = defining_op(view).is_none_or(|op| !is_in_block(op, body));
             let at = Coordinate::of(load).map_err(|message| (load, message))?;
             let repeat = Repeat { body };
             if !may_write(of, view) && outside && at.values.iter().all(|at| repeat.is_possible(*at))
@@ -70,7 +70,7 @@ impl<'c> Loads<'c> {
             carried.extend(self.fetch(&mut ir, (index, bounds.upper))?);
         }
 
-        let (new, tiles) = carrying(&ir, self.of, &[], &carried);
+        let (new, tiles) = with_additional_yields(&ir, self.of, &[], &carried);
         let (Some(first), Some(end)) = (
             operations(self.body).into_iter().next(),
             operations(self.body).into_iter().last(),
@@ -84,7 +84,7 @@ impl<'c> Loads<'c> {
         let members = ir.constant(-1, "i32");
         ir.op("nvvm.bar.warp.sync", &[members], &[], &[]);
         for (load, tile) in self.loads.iter().zip(&tiles) {
-            replace(result_of(*load, 0), *tile);
+            replace_all_uses(result_of(*load, 0), *tile);
             erase(*load);
         }
         let before = (0..end.operand_count()).filter_map(|index| operand_value(end, index));

@@ -1,8 +1,10 @@
 //! What a round computes of its index, for the index of another round.
+use crate::passes::ir_utils::{
+    clone, defining_op, is_in_block, name_of, operand_value, set_operand,
+};
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::outside;
 use crate::passes::tile::types::{Failed, operand};
-use crate::passes::walk::{clone, definition, name_of, operand_value, set_operand, stands_in};
 use cutec_dialects::builder::{
     IrBlock, IrOp, IrValue, OpBuilder, argument_of, integer_value, result_of, value_key,
 };
@@ -54,8 +56,8 @@ impl<'c> Repeat<'c> {
         if value == argument_of(self.body, 0) {
             return true;
         }
-        match definition(value) {
-            Some(op) if stands_in(op, self.body) => {
+        match defining_op(value) {
+            Some(op) if is_in_block(op, self.body) => {
                 let name = name_of(op);
                 (name.starts_with("arith.") || is_pure(&name))
                     && (0..op.operand_count())
@@ -71,7 +73,7 @@ impl<'c> Repeat<'c> {
 
     /// Whether a tile of a view can be brought in another round, and nothing of it beyond the last one.
     pub fn can_bring(self, view: IrValue<'c>, at: &Coordinate<'c>) -> bool {
-        let stands_still = definition(view).is_none_or(|op| !stands_in(op, self.body));
+        let stands_still = defining_op(view).is_none_or(|op| !is_in_block(op, self.body));
         self.is_possible(view)
             && at.values.iter().all(|at| self.is_possible(*at))
             && (stands_still || outside::axis_of(at).is_some())
@@ -111,7 +113,7 @@ impl<'c> Repeat<'c> {
         if let Some(clone) = clones.get(&value_key(value)) {
             return Ok(*clone);
         }
-        let Some(op) = definition(value).filter(|op| stands_in(*op, self.body)) else {
+        let Some(op) = defining_op(value).filter(|op| is_in_block(*op, self.body)) else {
             return Ok(value);
         };
         let mut operands = Vec::new();
@@ -157,10 +159,10 @@ impl<'c> Repeat<'c> {
         if value == argument_of(self.body, 0) {
             return true;
         }
-        let Some(op) = definition(value) else {
+        let Some(op) = defining_op(value) else {
             return true;
         };
-        if !stands_in(op, self.body) {
+        if !is_in_block(op, self.body) {
             return true;
         }
         let sides = || (0..2).filter_map(|index| operand_value(op, index));
@@ -169,7 +171,7 @@ impl<'c> Repeat<'c> {
             && sides().all(|side| self.grows(side))
             && sides().any(|side| {
                 let number =
-                    definition(side).and_then(|op| integer_value(op.attribute("value").ok()?));
+                    defining_op(side).and_then(|op| integer_value(op.attribute("value").ok()?));
                 number.is_some_and(|number| number >= 0)
             })
     }

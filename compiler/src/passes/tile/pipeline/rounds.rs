@@ -2,12 +2,12 @@
 use super::plan::{Plan, Producer};
 use super::repeat::{Bounds, Repeat};
 use super::slices::{At, Operands, buffer_of};
-use crate::passes::carry::carrying;
-use crate::passes::tile::insert_barriers::ROUND;
-use crate::passes::tile::types::{Failed, operand, view_of};
-use crate::passes::walk::{
+use crate::passes::additional_yields::with_additional_yields;
+use crate::passes::ir_utils::{
     attributes, clone, erase, operand_value, operations, set_attribute, set_operand, users,
 };
+use crate::passes::tile::insert_barriers::ROUND;
+use crate::passes::tile::types::{Failed, operand, view_of};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, argument_of, result_of};
 use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
 use cutec_dialects::value::{Val, View};
@@ -68,7 +68,7 @@ impl<'c> Plan<'c> {
             .collect();
         let before = self.of.result_count();
         let more = [&kept[..], &groups[..]].concat();
-        let (new, arguments) = carrying(&ir, self.of, &[], &more);
+        let (new, arguments) = with_additional_yields(&ir, self.of, &[], &more);
         let left = (0..groups.len()).map(|index| result_of(new, before + kept.len() + index));
         let left: Vec<IrValue> = left.collect();
         let mut arguments = arguments.into_iter();

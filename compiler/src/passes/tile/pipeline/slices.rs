@@ -1,8 +1,8 @@
 //! A product, block by block of k.
 use super::super::insert_barriers::ROUND;
 use super::super::types::{Failed, mma_of, operand, operand_layout, slice_registers, tile_of};
-use crate::passes::walk::{
-    attributes, definition, erase, name_of, operand_value, replace, same_block, users,
+use crate::passes::ir_utils::{
+    attributes, defining_op, erase, name_of, operand_value, replace_all_uses, same_block, users,
 };
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value, result_of};
 use cutec_dialects::tile::TileType;
@@ -69,7 +69,7 @@ impl<'c> Product<'c> {
     ) -> Result<Option<Self>, Failed<'c>> {
         let mma = mma_of(dot)?;
         let values = [operand(dot, 0)?, operand(dot, 1)?];
-        let factors = values.map(|value| match definition(value) {
+        let factors = values.map(|value| match defining_op(value) {
             Some(op)
                 if name_of(op) == "tile.read" && users(value).len() == 1 && same_block(op, dot) =>
             {
@@ -237,7 +237,7 @@ impl<'c> Product<'c> {
 
     /// The product in place of its operation, which reads are erased with.
     pub fn finish(self, product: IrValue<'c>) {
-        replace(result_of(self.dot, 0), product);
+        replace_all_uses(result_of(self.dot, 0), product);
         let reads = self.factors.iter().filter_map(|factor| match factor {
             Factor::Read(op, _) => Some(*op),
             Factor::Held(_) => None,

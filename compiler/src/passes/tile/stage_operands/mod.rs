@@ -14,17 +14,16 @@ use super::insert_barriers::written_tensors;
 use super::known_ops::checked_ops;
 use super::partition::is_within_warps;
 use super::types::{self, Failed, fast_axis, mma_of, operand, tensor_of, tile_of};
-use crate::passes::user_error::user_error;
-use crate::passes::walk::{
-    attributes, definition, erase, first_of_block, function_block_size, kernels, name_of,
-    next_operation, operand_value, parent, replace, same_block, set_attribute, set_operand,
-    string_attribute, users,
+use crate::passes::ir_utils::{
+    Kernel, attributes, defining_op, erase, first_of_block, for_each_kernel, function_block_size,
+    name_of, next_operation, operand_value, parent, replace_all_uses, same_block, set_attribute,
+    set_operand, string_attribute, users,
 };
+use crate::passes::user_error::user_error;
 use crate::passes::{Reported, report};
 use copies::{Loaders, reaches, read_atom};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of, value_key};
 use cutec_dialects::semantics::SemError;
-use cutec_dialects::target::Target;
 use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
 use cutec_frontend::diagnostics::codes;
 use melior::Context;
@@ -38,15 +37,14 @@ const ALIGN: i64 = 128;
 pub(super) const HELD_REGISTERS: i64 = 64;
 
 /// Stages the operands of every product of the module.
-pub fn stage_operands(context: &Context, module: IrOp, _target: &Target) -> Result<(), Reported> {
-    for (_, functions) in kernels(module) {
-        for function in functions {
-            // SAFETY: the context outlives the module.
-            let context: &Context = unsafe { &*std::ptr::from_ref(context) };
-            stage(context, function).map_err(|(op, message)| report(op.location(), message))?;
-        }
-    }
-    Ok(())
+pub fn stage_operands<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
+    for_each_kernel(context, module, |kernel| {
+        let Kernel {
+            context, function, ..
+        } = kernel;
+        stage(context, function).map_err(|(op, message)| report(op.location(), message))?;
+        Ok(())
+    })
 }
 
 fn stage<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>> {
@@ -108,7 +106,7 @@ impl<'c> Staging<'c> {
         let [memory, fast] = fast_axes(load, first)?;
         let (allocated, buffer) = allocate(&ir, &tile, fast);
         if let (Some(pinned), Some(buffer)) =
-            (string_attribute(load, "swizzle"), definition(allocated))
+            (string_attribute(load, "swizzle"), defining_op(allocated))
         {
             set_attribute(buffer, "swizzle", ir.attr(&format!("{pinned:?}")));
         }
@@ -149,7 +147,7 @@ impl<'c> Staging<'c> {
         if !users(loaded).is_empty() {
             ir.insertion = Insertion::Before(load);
             let read = self.read(&ir, (allocated, stage), &tile, None);
-            replace(loaded, read);
+            replace_all_uses(loaded, read);
         }
         erase(load);
         Ok(())
@@ -161,7 +159,7 @@ impl<'c> Staging<'c> {
     /// ahead. What the loop of the product does not change is written once, in front of the loop. Of the rest
     /// a thread keeps in registers what it or its warp has, unless that is too much; see [`HELD_REGISTERS`].
     fn computed(&self, dot: IrOp<'c>, index: usize) -> Result<(), Failed<'c>> {
-        let spread_anew = operand_value(dot, index).and_then(definition);
+        let spread_anew = operand_value(dot, index).and_then(defining_op);
         let Some(convert) = spread_anew.filter(|op| name_of(*op) == "tile.convert_layout") else {
             return Ok(());
         };
@@ -336,10 +334,10 @@ fn products(loaded: IrValue) -> Vec<(IrOp, usize)> {
 
 /// The load that a tile is computed from, by maps of one tile each that nothing else uses.
 fn loaded_for(made: IrValue) -> Option<IrOp> {
-    let mut at = definition(made)?;
+    let mut at = defining_op(made)?;
     while name_of(at) == "tile.map" && users(result_of(at, 0)).len() == 1 {
         match at.operand_count() {
-            1 => at = definition(operand_value(at, 0)?)?,
+            1 => at = defining_op(operand_value(at, 0)?)?,
             _ => return None,
         }
     }
@@ -350,7 +348,7 @@ fn loaded_for(made: IrValue) -> Option<IrOp> {
 /// The operation in front of which a tile is to be written, so that it is once, if the product stands in a loop that
 /// does not change it.
 fn invariant_in_loop_of<'c>(made: IrValue<'c>, dot: IrOp<'c>) -> Option<IrOp<'c>> {
-    let first = match definition(made) {
+    let first = match defining_op(made) {
         Some(op) => next_operation(op)?,
         None => first_of_block(made)?,
     };

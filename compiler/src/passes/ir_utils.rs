@@ -1,14 +1,19 @@
-//! Operations and blocks of a module, with the context's lifetime.
+//! Access to operations, blocks and values, with the context's lifetime.
 //!
 //! melior ties what it hands out to the borrow through which it was reached;
 //! passes keep operations across edits. An operation stays valid until it is
 //! erased, and a pass erases only what it has collected for that.
+use super::{Reported, report};
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue};
 use cutec_dialects::printing::pass_name_on;
-use cutec_dialects::target::BLOCK_SIZES;
+use cutec_dialects::target::{BLOCK_SIZES, TARGETS, Target};
+use melior::Context;
 use melior::ir::{
     BlockLike, BlockRef, OperationRef, RegionLike, Value, ValueLike, operation::OperationLike,
 };
+
+/// The attribute of a `gpu.module` that says for which architecture it is compiled.
+const TARGET: &str = "cute.target";
 
 pub(super) fn name_of(op: IrOp) -> String {
     op.name()
@@ -27,8 +32,8 @@ pub(super) fn operand_value<'c>(op: IrOp<'c>, index: usize) -> Option<IrValue<'c
     Some(unsafe { Value::from_raw(operand.to_raw()) })
 }
 
-/// The operation that a value is a result of; a block argument has none.
-pub(super) fn definition<'c>(value: IrValue<'c>) -> Option<IrOp<'c>> {
+/// The operation that defines a value; a block argument has none.
+pub(super) fn defining_op<'c>(value: IrValue<'c>) -> Option<IrOp<'c>> {
     value.is_operation_result().then(|| {
         // SAFETY: the value is an operation's result.
         unsafe { OperationRef::from_raw(mlir_sys::mlirOpResultGetOwner(value.to_raw())) }
@@ -36,19 +41,19 @@ pub(super) fn definition<'c>(value: IrValue<'c>) -> Option<IrOp<'c>> {
 }
 
 /// Replaces all uses of one value by another, which takes its name.
-pub(super) fn replace<'c>(old: IrValue<'c>, new: IrValue<'c>) {
+pub(super) fn replace_all_uses<'c>(old: IrValue<'c>, new: IrValue<'c>) {
     pass_name_on(old, new);
     // SAFETY: both values are alive.
     unsafe { mlir_sys::mlirValueReplaceAllUsesOfWith(old.to_raw(), new.to_raw()) };
 }
 
-/// Lets an operation take another operand.
+/// Replaces an operand.
 pub(super) fn set_operand<'c>(op: IrOp<'c>, index: usize, value: IrValue<'c>) {
     // SAFETY: both are alive, and the operation has this operand.
     unsafe { mlir_sys::mlirOperationSetOperand(op.to_raw(), index as isize, value.to_raw()) };
 }
 
-/// The operation behind one, in its block.
+/// The operation after one, in its block.
 pub(super) fn next_operation<'c>(op: IrOp<'c>) -> Option<IrOp<'c>> {
     // SAFETY: see the module's comment.
     op.next_in_block()
@@ -106,6 +111,40 @@ pub(super) fn blocks<'c>(op: IrOp<'c>, region: usize) -> Vec<IrBlock<'c>> {
     std::iter::successors(first, next).collect()
 }
 
+/// A kernel of a module, and what its passes ask about it.
+#[derive(Clone, Copy)]
+pub(super) struct Kernel<'c> {
+    /// The context.
+    pub context: &'c Context,
+    /// The `gpu.func`.
+    pub function: IrOp<'c>,
+    /// The architecture that its `gpu.module` is compiled for.
+    pub target: Target,
+}
+
+/// Runs a pass on each `gpu.func` of each `gpu.module`.
+///
+/// # Errors
+/// The pass's own, and a `cute.target` that is none.
+pub(super) fn for_each_kernel<'c>(
+    context: &'c Context,
+    module: IrOp<'c>,
+    mut run: impl FnMut(Kernel<'c>) -> Result<(), Reported>,
+) -> Result<(), Reported> {
+    for device in device_modules(module) {
+        let target = target_of(device)?;
+        let functions = blocks(device, 0).into_iter().flat_map(operations);
+        for function in functions.filter(|op| name_of(*op) == "gpu.func") {
+            run(Kernel {
+                context,
+                function,
+                target,
+            })?;
+        }
+    }
+    Ok(())
+}
+
 /// The kernels of a module: each `gpu.func` with its block, by `gpu.module`.
 pub(super) fn kernels(module: IrOp) -> Vec<(IrBlock, Vec<IrOp>)> {
     let functions = |block| {
@@ -116,6 +155,32 @@ pub(super) fn kernels(module: IrOp) -> Vec<(IrBlock, Vec<IrOp>)> {
     blocks.map(|block| (block, functions(block))).collect()
 }
 
+/// The architecture that a `gpu.module` is compiled for; without a `cute.target`, the oldest.
+fn target_of(device: IrOp) -> Result<Target, Reported> {
+    let Ok(attribute) = device.attribute(TARGET) else {
+        return Ok(TARGETS[0]);
+    };
+    let text = attribute.to_string();
+    let name = text.strip_prefix("#cute.target<\"");
+    let name = name.and_then(|name| name.strip_suffix("\">"));
+    name.and_then(|name| Target::parse(name).ok())
+        .ok_or_else(|| {
+            let message = format!("expects #cute.target<…> as `{TARGET}`, but got {text}");
+            report(device.location(), message)
+        })
+}
+
+/// Makes every `gpu.module` of a module one that is compiled for `target`.
+pub(super) fn set_target<'c>(context: &'c Context, module: IrOp<'c>, target: &Target) {
+    let text = format!("#cute.target<\"{}\">", target.name);
+    let Some(attribute) = melior::ir::Attribute::parse(context, &text) else {
+        unreachable!("every target has a #cute.target");
+    };
+    for device in device_modules(module) {
+        set_attribute(device, TARGET, attribute);
+    }
+}
+
 /// The kernels of a module that upstream passes have lowered already.
 pub(super) fn lowered_kernels(module: IrOp) -> Vec<IrOp> {
     let all = device_blocks(module).into_iter().flat_map(operations);
@@ -123,25 +188,29 @@ pub(super) fn lowered_kernels(module: IrOp) -> Vec<IrOp> {
         .collect()
 }
 
-/// What each `gpu.module` of a module holds.
+/// The block of each `gpu.module` of a module.
 fn device_blocks(module: IrOp) -> Vec<IrBlock> {
-    let body = blocks(module, 0).into_iter().next();
-    let modules = body
+    device_modules(module)
         .into_iter()
-        .flat_map(operations)
-        .filter(|op| name_of(*op) == "gpu.module");
-    modules
         .filter_map(|op| blocks(op, 0).into_iter().next())
         .collect()
 }
 
+fn device_modules(module: IrOp) -> Vec<IrOp> {
+    let body = blocks(module, 0).into_iter().next();
+    body.into_iter()
+        .flat_map(operations)
+        .filter(|op| name_of(*op) == "gpu.module")
+        .collect()
+}
+
 /// Every operation inside of one, in order.
-pub(super) fn all_inside<'c>(op: IrOp<'c>, found: &mut Vec<IrOp<'c>>) {
+pub(super) fn collect_nested<'c>(op: IrOp<'c>, found: &mut Vec<IrOp<'c>>) {
     for region in 0..op.region_count() {
         for block in blocks(op, region) {
             for inner in operations(block) {
                 found.push(inner);
-                all_inside(inner, found);
+                collect_nested(inner, found);
             }
         }
     }
@@ -233,7 +302,7 @@ pub(super) fn first_of_block<'c>(argument: IrValue<'c>) -> Option<IrOp<'c>> {
 }
 
 /// Whether an operation stands in a block itself.
-pub(super) fn stands_in(op: IrOp, block: IrBlock) -> bool {
+pub(super) fn is_in_block(op: IrOp, block: IrBlock) -> bool {
     // SAFETY: both are alive.
     unsafe {
         let own = mlir_sys::mlirOperationGetBlock(op.to_raw());

@@ -1,6 +1,6 @@
-//! What accesses to global memory ask of the caches, as modifiers and an operand of PTX.
+//! Cache hints of accesses to global memory, as modifiers and an operand of PTX.
 use super::Lowering;
-use super::guarded::Inputs;
+use super::predicated::Inputs;
 use cutec_dialects::builder::{Insertion, IrValue, OpBuilder};
 use cutec_dialects::elem::Space;
 use cutec_dialects::hints::{Evict, Hints};

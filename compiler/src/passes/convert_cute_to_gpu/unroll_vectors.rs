@@ -1,16 +1,16 @@
-//! Long vectors in parts.
+//! Unrolls elementwise operations on long vectors.
 //!
 //! Arithmetic on a whole fragment is arithmetic on a vector of all its
-//! elements. LLVM takes such vectors apart lane by lane, in quadratic time. So
-//! a vector of more than [`PART`] elements never comes to be: what would
-//! compute it computes its parts, until a consumer that cannot be split wants
-//! the whole.
+//! elements. LLVM scalarizes such vectors in quadratic time. So an operation
+//! on a vector of more than [`PART`] elements becomes one operation on each
+//! part; the whole is joined only where an operation that cannot be unrolled
+//! uses it.
 //!
-//! One part is computed to its end before the next begins: what is computed of
-//! a part stands behind what it is computed from ([`Order`]). A whole fragment
-//! in every intermediate result would not fit registers.
-use super::super::by_lane::{by_lane, lane_at_a_time};
-use super::super::walk::{definition, name_of, next_operation, operand_value, stands_in};
+//! The chain of operations on one part is emitted before that on the next
+//! ([`Order`]), to keep live ranges short: a whole fragment in every
+//! intermediate result would not fit registers.
+use super::super::elementwise::{is_elementwise, is_scalar_intrinsic};
+use super::super::ir_utils::{defining_op, is_in_block, name_of, next_operation, operand_value};
 use super::Lowering;
 use cutec_dialects::builder::{Insertion, IrBlock, IrOp, IrValue, result_of, value_key};
 use cutec_dialects::memo::type_text;
@@ -22,7 +22,7 @@ use std::collections::HashMap;
 /// Elements of a part: of 16-bit elements, one 16-byte access.
 pub(super) const PART: i64 = 8;
 
-/// Where parts stand: each at a place, in the order of the program. Constants stand at the first.
+/// The insertion order of parts: each has a place, in program order. Constants have the first.
 pub(super) struct Order<'c> {
     places: HashMap<usize, usize>,
     /// The last operation at a place; none where a part is loaded or put together.
@@ -39,8 +39,7 @@ impl Default for Order<'_> {
 }
 
 impl<'c> Order<'c> {
-    /// A part that has just been made has a place of its own, behind all others; behind `at` more
-    /// may be computed of it.
+    /// Gives a new part a place of its own after all others. Its users may be inserted after `at`.
     fn add(&mut self, part: IrValue<'c>, at: Option<IrOp<'c>>) {
         self.places
             .entry(value_key(part))
@@ -48,15 +47,15 @@ impl<'c> Order<'c> {
         self.last.push(at);
     }
 
-    /// A constant stands where the kernel begins.
+    /// Gives a constant the place of the kernel's entry.
     fn begin(&mut self, constant: IrValue<'c>) {
         self.places.insert(value_key(constant), 0);
     }
 
-    /// A part that has just been made stands last at a place that there was.
+    /// Appends a new part to an existing place.
     fn extend(&mut self, place: usize, part: IrValue<'c>) {
         self.places.insert(value_key(part), place);
-        self.last[place] = definition(part);
+        self.last[place] = defining_op(part);
     }
 
     /// The last place of what a part is computed from, and the operation there, where that is no
@@ -67,12 +66,14 @@ impl<'c> Order<'c> {
             match self.places.get(&value_key(*operand)) {
                 Some(place) => last = last.max(Some(*place)),
                 // A block's argument and what another block computed are there from the beginning.
-                None if definition(*operand).is_some_and(|op| stands_in(op, block)) => return None,
+                None if defining_op(*operand).is_some_and(|op| is_in_block(op, block)) => {
+                    return None;
+                }
                 None => {}
             }
         }
         let place = last?;
-        let op = self.last[place].filter(|op| stands_in(*op, block))?;
+        let op = self.last[place].filter(|op| is_in_block(*op, block))?;
         Some((place, op))
     }
 }
@@ -82,7 +83,7 @@ impl<'c> Lowering<'c> {
     /// True when the operation is replaced by operations on parts.
     pub(super) fn split(&mut self, op: IrOp<'c>) -> bool {
         let name = name_of(op);
-        let elementwise = by_lane(op, &name);
+        let elementwise = is_elementwise(op, &name);
         let result = (op.result_count() == 1).then(|| result_of(op, 0));
         if elementwise
             && let Some(result) = result
@@ -93,13 +94,13 @@ impl<'c> Lowering<'c> {
             return true;
         }
         if let Some(result) = result
-            && lane_at_a_time(op, &name)
+            && is_scalar_intrinsic(op, &name)
             && let Some((count, elem)) = vector(result.r#type())
             && let Some(operand) = operand_value(op, 0)
         {
             let attrs = named_attributes(op);
             let lanes = self.lanes(&name, operand, &borrowed(&attrs), count, &elem);
-            super::replace(result, lanes);
+            super::replace_all_uses(result, lanes);
             return true;
         }
         if name == "vector.from_elements"
@@ -161,7 +162,7 @@ impl<'c> Lowering<'c> {
             .emitter
             .ir
             .value("vector.extract", &[part], &attrs, result.r#type());
-        super::replace(result, element);
+        super::replace_all_uses(result, element);
         true
     }
 
@@ -205,7 +206,7 @@ impl<'c> Lowering<'c> {
             let part = self.emitter.ir.value(name, &operands, &attrs, part_type);
             return Some(vec![part; (count / PART) as usize]);
         }
-        let by_number = lane_at_a_time(op, name);
+        let by_number = is_scalar_intrinsic(op, name);
         let block = op.block()?;
         // SAFETY: the block outlives the pass.
         let block: IrBlock<'c> = unsafe { BlockRef::from_raw(block.to_raw()) };
@@ -237,7 +238,7 @@ impl<'c> Lowering<'c> {
             }
             match behind {
                 Some((place, _)) => self.order.extend(place, value),
-                None => self.order.add(value, definition(value)),
+                None => self.order.add(value, defining_op(value)),
             }
             made.push(value);
         }

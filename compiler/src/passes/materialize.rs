@@ -1,4 +1,4 @@
-//! Values of the dialect from integers: what `cute-expand-ops` puts in an operation's place.
+//! Materializes a value of the dialect as constructors of its run-time integers, for `cute-expand-ops`.
 use super::emit::Emitter;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::semantics::{SemError, leaves_of};
@@ -65,7 +65,7 @@ pub fn variable_of(int: &Int) -> Option<u32> {
 
 /// An SSA value of the declared type, which is a value's own or says less, and the SSA values of
 /// its run-time integers. Arithmetic comes first, leaf by leaf; then the constructors.
-pub fn rebuild<'c>(
+pub fn materialize<'c>(
     emitter: &mut Emitter<'c>,
     declared: &Val,
     val: &Val,

@@ -1,13 +1,13 @@
-//! Variables and sums as values: a fragment of one element, and what a gemm adds to, goes into and out of loops
-//! and branches register by register.
+//! mem2reg across regions: fragments of one element and accumulators become iteration arguments of loops and
+//! results of branches, one SSA value a register.
 //!
-//! In memory, each would be stored before the loop, loaded and stored in each round and loaded behind it, for
-//! LLVM to find out that it is a register; and what is loaded in vectors behind the loop LLVM carries as vectors,
-//! which it takes apart in each round.
-use super::super::carry::carrying;
-use super::super::walk::{blocks, name_of, operand_value, operations};
+//! Left in memory, each would be stored before the loop, loaded and stored in each iteration and loaded after it
+//! until LLVM promotes it. And what is loaded as vectors after the loop LLVM carries as vectors, which each
+//! iteration takes apart.
+use super::super::additional_yields::with_additional_yields;
+use super::super::ir_utils::{blocks, name_of, operand_value, operations};
 use super::Lowering;
-use super::split::named_attributes;
+use super::unroll_vectors::named_attributes;
 use crate::passes::Reported;
 use cutec_dialects::builder::{Insertion, IrBlock, IrOp, IrValue, result_of};
 use cutec_dialects::elem::Elem;
@@ -35,14 +35,14 @@ struct Register {
 impl<'c> Lowering<'c> {
     /// Lowers what is inside an operation.
     pub(super) fn regions(&mut self, op: IrOp<'c>) -> Result<(), Reported> {
-        let slots = self.carried(op);
+        let slots = self.promoted(op);
         let registers: Vec<Register> = slots.iter().flat_map(registers).collect();
         let before: Vec<IrValue<'c>> = registers
             .iter()
             .map(|register| self.read(register))
             .collect();
         let old_count = op.result_count();
-        let known = self.enter_regions(op, &slots);
+        let across = self.enter_regions(op, &slots);
         let (op, arguments) = match registers.is_empty() {
             true => (op, Vec::new()),
             false => self.with_more(op, &before),
@@ -55,8 +55,8 @@ impl<'c> Lowering<'c> {
         };
         for region in 0..op.region_count() {
             for block in blocks(op, region) {
-                self.cells = known.inside.clone();
-                self.hold(&registers, entering.iter().copied());
+                self.available = across.inside.clone();
+                self.set_registers(&registers, entering.iter().copied());
                 self.emitter.enter();
                 self.block(block)?;
                 self.end_block(block, &registers);
@@ -64,14 +64,14 @@ impl<'c> Lowering<'c> {
                 self.end_of_iteration(op, block);
             }
         }
-        self.cells = known.behind;
+        self.available = across.after;
         let results = (0..registers.len()).map(|index| result_of(op, old_count + index));
-        self.hold(&registers, results);
+        self.set_registers(&registers, results);
         Ok(())
     }
 
-    /// The slots that an operation writes and carries: single elements, and sums.
-    fn carried(&self, op: IrOp) -> Vec<Slot> {
+    /// The slots to promote in an operation that writes them: single elements, and accumulators.
+    fn promoted(&self, op: IrOp) -> Vec<Slot> {
         let carries = ["scf.for", "scf.if"].contains(&name_of(op).as_str());
         let Some(inside) = self.accesses.inside(op).filter(|_| carries) else {
             return Vec::new();
@@ -80,24 +80,24 @@ impl<'c> Lowering<'c> {
             .written
             .iter()
             .filter(|fragment| !self.accesses.chosen_at_run_time(**fragment));
-        let carried = known.filter_map(|fragment| {
+        let promoted = known.filter_map(|fragment| {
             let slot = self.slots.get(fragment)?;
             let sums = inside.summed.contains(fragment) && slot.elem.bytes() >= REGISTER;
             (!slot.elem.is_packed() && (slot.elems == 1 || sums)).then_some(*slot)
         });
-        let mut carried: Vec<Slot> = carried.collect();
-        carried.sort_by_key(|slot| slot.base);
-        carried
+        let mut promoted: Vec<Slot> = promoted.collect();
+        promoted.sort_by_key(|slot| slot.base);
+        promoted
     }
 
-    /// The operation `of` with results for what it carries more; each way through it has an end.
+    /// The operation `of` with a result for each of `more`. A branch that lacks one gets an empty `else`.
     fn with_more(&mut self, of: IrOp<'c>, more: &[IrValue<'c>]) -> (IrOp<'c>, Vec<IrValue<'c>>) {
         let attrs = named_attributes(of);
         let attrs: Vec<_> = attrs
             .iter()
             .map(|(name, attr)| (name.as_str(), *attr))
             .collect();
-        let (new, arguments) = carrying(&self.emitter.ir, of, &attrs, more);
+        let (new, arguments) = with_additional_yields(&self.emitter.ir, of, &attrs, more);
         for region in 0..new.region_count() {
             if let Ok(region) = new.region(region)
                 && region.first_block().is_none()
@@ -111,11 +111,11 @@ impl<'c> Lowering<'c> {
                 self.emitter.ir.insertion = before;
             }
         }
-        self.bury(of);
+        self.unlink(of);
         (new, arguments)
     }
 
-    /// Ends a block: what it carries is yielded, what else is to be written in it is written.
+    /// Ends a block: yields the promoted registers and emits the other pending stores.
     fn end_block(&mut self, block: IrBlock<'c>, registers: &[Register]) {
         let Some(end) = operations(block).pop() else {
             return;
@@ -127,38 +127,38 @@ impl<'c> Lowering<'c> {
             .map(|register| self.read(register))
             .collect();
         for register in registers {
-            self.forget(register.base);
+            self.invalidate(register.base);
         }
-        self.settle();
+        self.flush();
         if more.is_empty() {
             return;
         }
         let yielded = (0..end.operand_count()).filter_map(|index| operand_value(end, index));
         let yielded: Vec<IrValue<'c>> = yielded.chain(more).collect();
         self.emitter.ir.op(&name_of(end), &yielded, &[], &[]);
-        self.bury(end);
+        self.unlink(end);
     }
 
-    /// Takes an operation that another has replaced out of its block, to be erased with what has been lowered.
-    fn bury(&mut self, op: IrOp<'c>) {
+    /// Unlinks an operation that another has replaced. It is erased with the lowered ones.
+    fn unlink(&mut self, op: IrOp<'c>) {
         // SAFETY: it stands in a block, and is kept until nothing refers to it.
         unsafe { mlir_sys::mlirOperationRemoveFromParent(op.to_raw()) };
         self.dead.push(op);
     }
 
-    /// What a register holds.
+    /// The value of a register.
     fn read(&mut self, register: &Register) -> IrValue<'c> {
         let ty = self.contiguous_type(register.elem, 1);
-        self.load_cell(register.base, register.start, ty, register.elem.bytes())
+        self.load_slot(register.base, register.start, ty, register.elem.bytes())
     }
 
-    /// From here on the slots of some registers hold these values.
-    fn hold(&mut self, registers: &[Register], values: impl Iterator<Item = IrValue<'c>>) {
+    /// Makes these values the available ones of some registers.
+    fn set_registers(&mut self, registers: &[Register], values: impl Iterator<Item = IrValue<'c>>) {
         for register in registers {
-            self.forget(register.base);
+            self.invalidate(register.base);
         }
         for (register, value) in registers.iter().zip(values) {
-            self.store_cell(register.base, register.start, value, register.elem.bytes());
+            self.store_slot(register.base, register.start, value, register.elem.bytes());
         }
     }
 }

@@ -1,6 +1,6 @@
-//! What is known of an SSA integer of another dialect, as an expression.
+//! Range and divisibility analysis: the expression of an SSA integer that other dialects define.
 use super::emit::Emitter;
-use super::walk::{definition, name_of, operand_value};
+use super::ir_utils::{defining_op, name_of, operand_value};
 use cutec_dialects::builder::{IrOp, IrValue, integer_value};
 use cutec_dialects::memo::type_text;
 use cutec_layout::{Int, SymInfo, Width};
@@ -29,7 +29,7 @@ impl<'c> Emitter<'c> {
         if depth == 0 {
             return None;
         }
-        let Some(op) = definition(value) else {
+        let Some(op) = defining_op(value) else {
             return self.block_argument(value);
         };
         let name = name_of(op);
@@ -115,7 +115,7 @@ pub fn width_of(value: IrValue) -> Width {
 }
 
 fn constant_of(value: IrValue) -> Option<i64> {
-    let op = definition(value).filter(|op| name_of(*op) == "arith.constant")?;
+    let op = defining_op(value).filter(|op| name_of(*op) == "arith.constant")?;
     integer_value(op.attribute("value").ok()?)
 }
 

@@ -1,4 +1,4 @@
-//! Which vectors of a copy lie inside of a tensor.
+//! Predicates of a copy: which of its vectors are in bounds.
 //!
 //! The rows of a tile differ by constants. As `row + 16 * i < m` each would keep
 //! a row or a predicate in a register over the whole main loop. So the bound

@@ -1,10 +1,10 @@
-//! What is known of an SSA integer that may be negative.
+//! Sign analysis: the expression of an SSA integer that may be negative.
 //!
-//! [`Emitter::integer`] takes every integer to be a coordinate within something, which is not negative.
-//! Of an offset that is to be proved.
+//! [`Emitter::integer`] assumes that every integer is a coordinate, hence not negative. Of an offset that
+//! must be proved from its definition.
 use crate::passes::emit::Emitter;
-use crate::passes::facts::width_of;
-use crate::passes::walk::{definition, name_of, operand_value, users};
+use crate::passes::integer_analysis::width_of;
+use crate::passes::ir_utils::{defining_op, name_of, operand_value, users};
 use cutec_dialects::builder::{IrOp, IrValue, integer_value, result_of, value_key};
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
@@ -38,7 +38,7 @@ impl<'c> Emitter<'c> {
         if let Some(int) = known.get(&value_key(value)) {
             return int.clone();
         }
-        let int = match definition(value) {
+        let int = match defining_op(value) {
             _ if depth == 0 => self.offset_variable(value, 1, true),
             Some(op) => self.signed_result(op, value, depth - 1, known),
             None => self.signed_argument(value, depth - 1, known),

@@ -1,12 +1,12 @@
-//! Sums of `fma` that leave for memory in vectors.
+//! Avoids register bank conflicts between `fma` accumulators and operands.
 //!
-//! A vector is stored from neighbouring registers. ptxas gives sums that are stored as they are such registers
-//! for the whole loop; then a sum is in the bank of the factor that was loaded with the same neighbours, and half
-//! of all `fma` read three registers of one bank. So each register goes through an instruction that ptxas neither
-//! drops nor merges with its operand: `prmt` that keeps every byte in its place.
-use super::super::walk::{all_inside, blocks, name_of, operand_value, operations};
+//! A vector is stored from consecutive registers. ptxas assigns such registers to accumulators that are stored
+//! unchanged for the whole loop. An accumulator is then in the bank of the operand that was loaded with the same
+//! alignment, and half of all `fma` read three registers of one bank. So each stored register is copied by an
+//! instruction that ptxas neither removes nor coalesces: the identity `prmt`.
+use super::super::ir_utils::{blocks, collect_nested, name_of, operand_value, operations};
 use super::Lowering;
-use super::accesses::Accesses;
+use super::fragment_accesses::Accesses;
 use cutec_dialects::atoms::MmaOp;
 use cutec_dialects::builder::{IrOp, IrValue, result_of, value_key};
 use cutec_dialects::elem::{Elem, Space};
@@ -15,12 +15,12 @@ use cutec_dialects::value::{Val, View};
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashSet;
 
-/// The fragments of a kernel that hold sums of `fma` on f32, and the vectors of their elements.
-pub(super) fn holding_sums(function: IrOp, accesses: &Accesses) -> HashSet<usize> {
+/// The fragments of a kernel that hold `fma` accumulators of f32, and the vectors loaded from them.
+pub(super) fn accumulators(function: IrOp, accesses: &Accesses) -> HashSet<usize> {
     let mut operations = Vec::new();
-    all_inside(function, &mut operations);
+    collect_nested(function, &mut operations);
     let mut holding = HashSet::new();
-    // What a loop yields is seen behind the loop, so once more until nothing is added.
+    // A loop yields to its results, so iterate to the fixed point.
     loop {
         let before = holding.len();
         for op in &operations {
@@ -32,7 +32,7 @@ pub(super) fn holding_sums(function: IrOp, accesses: &Accesses) -> HashSet<usize
     }
 }
 
-/// Adds what an operation makes hold sums.
+/// Adds what an operation makes an accumulator.
 fn holds_by(op: IrOp, accesses: &Accesses, holding: &mut HashSet<usize>) {
     let fragment = |index: usize| operand_value(op, index).and_then(|view| accesses.fragment(view));
     match name_of(op).as_str() {
@@ -73,8 +73,8 @@ fn adds_by_fma(gemm: IrOp) -> bool {
 }
 
 impl<'c> Lowering<'c> {
-    /// A vector that is to be stored, in registers of its own where it comes from a fragment of sums.
-    pub(super) fn set_free(
+    /// The vector to store, copied to other registers where it comes from an accumulator fragment.
+    pub(super) fn in_other_registers(
         &mut self,
         from: &View,
         to: &View,

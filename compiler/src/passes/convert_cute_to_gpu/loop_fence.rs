@@ -1,6 +1,6 @@
-//! What a loop carries in registers stays where the program loads it.
+//! Keeps the loads of a software-pipelined loop in their iteration, by a compiler fence at the end of its body.
 use super::Lowering;
-use crate::passes::walk::{all_inside, name_of, operations};
+use crate::passes::ir_utils::{collect_nested, name_of, operations};
 use cutec_dialects::builder::{Insertion, IrBlock, IrOp};
 
 impl Lowering<'_> {
@@ -16,7 +16,7 @@ impl Lowering<'_> {
             return;
         }
         let mut inside = Vec::new();
-        all_inside(op, &mut inside);
+        collect_nested(op, &mut inside);
         if !inside
             .iter()
             .any(|op| name_of(*op).starts_with("nvvm.barrier"))

@@ -1,5 +1,5 @@
-//! Loops and branches that carry more than they did.
-use super::walk::{blocks, name_of, operand_value, replace};
+//! Rebuilds loops and branches with additional iteration arguments and results.
+use super::ir_utils::{blocks, name_of, operand_value, replace_all_uses};
 use cutec_dialects::builder::{IrOp, IrValue, OpBuilder, result_of};
 use melior::ir::operation::OperationLike;
 use melior::ir::{Attribute, Region, RegionLike, TypeLike, Value, ValueLike};
@@ -7,7 +7,7 @@ use melior::ir::{Attribute, Region, RegionLike, TypeLike, Value, ValueLike};
 /// The `scf.for` or `scf.if` `of` with more results, of the types of `more`; a loop begins with these values.
 /// Returns it, and what they are in the body of a loop. What is inside moves over as it is; each end is to yield
 /// them too. The old operation has nothing inside then and is to be erased.
-pub(super) fn carrying<'c>(
+pub(super) fn with_additional_yields<'c>(
     ir: &OpBuilder<'c>,
     of: IrOp<'c>,
     attrs: &[(&str, Attribute<'c>)],
@@ -34,7 +34,7 @@ pub(super) fn carrying<'c>(
     let regions: Vec<Region> = (0..of.region_count()).map(moved).collect();
     let new = ir.op_with_regions(&name, &operands, attrs, &types, regions);
     for index in 0..old_count {
-        replace(result_of(of, index), result_of(new, index));
+        replace_all_uses(result_of(of, index), result_of(new, index));
     }
     let mut arguments = Vec::new();
     for body in blocks(new, 0) {

@@ -1,5 +1,5 @@
-//! From where to where in a kernel a buffer is used.
-use crate::passes::walk::{blocks, name_of, operand_value, operations, users};
+//! Liveness of shared-memory buffers: live ranges as operations of the kernel's body.
+use crate::passes::ir_utils::{blocks, name_of, operand_value, operations, users};
 use cutec_dialects::atoms::CopyOp;
 use cutec_dialects::builder::{IrOp, integer_value, operation_key, result_of, value_key};
 use cutec_dialects::memo::type_text;
@@ -24,12 +24,12 @@ pub(super) enum Life {
 }
 
 /// The body of a kernel.
-pub(super) struct Kernel<'c> {
+pub(super) struct KernelOrder<'c> {
     operations: Vec<IrOp<'c>>,
     numbers: HashMap<usize, usize>,
 }
 
-impl<'c> Kernel<'c> {
+impl<'c> KernelOrder<'c> {
     pub fn of(function: IrOp<'c>) -> Self {
         // More than one block: ways through the kernel that are no order.
         let operations = match blocks(function, 0).as_slice() {
@@ -40,7 +40,7 @@ impl<'c> Kernel<'c> {
         let numbers = numbered
             .map(|(number, op)| (operation_key(*op), number))
             .collect();
-        Kernel {
+        KernelOrder {
             operations,
             numbers,
         }

@@ -1,11 +1,11 @@
-//! Which operations of other dialects compute each lane of a vector for itself.
+//! Elementwise operations of other dialects: which there are, and which must be scalarized.
 
-use super::walk::operand_value;
+use super::ir_utils::operand_value;
 use cutec_dialects::builder::{IrOp, IrValue, result_of, string_value};
 use melior::ir::{ValueLike, operation::OperationLike};
 
-/// Intrinsics called by name that LLVM knows of vectors, operands and result of one type.
-const OF_VECTORS: [&str; 11] = [
+/// Overloaded intrinsics: of vectors too, operands and result of one type.
+const OVERLOADED: [&str; 11] = [
     "llvm.ceil",
     "llvm.copysign",
     "llvm.cos",
@@ -20,24 +20,24 @@ const OF_VECTORS: [&str; 11] = [
 ];
 /// Intrinsics of one f32. Above LLVM they may be called with vectors, which
 /// `convert-cute-to-gpu` takes apart.
-const OF_NUMBERS: [&str; 3] = [
+const SCALAR: [&str; 3] = [
     "llvm.nvvm.ex2.approx.ftz.f",
     "llvm.nvvm.lg2.approx.f",
     "llvm.nvvm.rsqrt.approx.f",
 ];
 
-/// Whether each lane of the result is computed of the same lane of each operand.
-pub(super) fn by_lane(op: IrOp, name: &str) -> bool {
+/// Whether an operation is elementwise.
+pub(super) fn is_elementwise(op: IrOp, name: &str) -> bool {
     match name {
         "vector.broadcast" | "llvm.intr.fma" | "llvm.intr.abs" => true,
-        "llvm.call_intrinsic" => calls(op, &OF_VECTORS) || calls(op, &OF_NUMBERS),
+        "llvm.call_intrinsic" => calls(op, &OVERLOADED) || calls(op, &SCALAR),
         _ => name.starts_with("arith."),
     }
 }
 
-/// Whether it is an intrinsic that has to be called for each lane.
-pub(super) fn lane_at_a_time(op: IrOp, name: &str) -> bool {
-    name == "llvm.call_intrinsic" && calls(op, &OF_NUMBERS)
+/// Whether it calls an intrinsic of scalars only, which must be scalarized.
+pub(super) fn is_scalar_intrinsic(op: IrOp, name: &str) -> bool {
+    name == "llvm.call_intrinsic" && calls(op, &SCALAR)
 }
 
 /// Whether it calls one of these, with operands of the type of its result.

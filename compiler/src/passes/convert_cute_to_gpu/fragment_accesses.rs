@@ -1,5 +1,5 @@
-//! Which fragments a kernel reads and writes where.
-use super::super::walk::{blocks, name_of, operand_value, operations};
+//! Memory effects on fragments: which of them each region of a kernel reads and writes.
+use super::super::ir_utils::{blocks, name_of, operand_value, operations};
 use cutec_dialects::builder::{IrOp, IrValue, operation_key, result_of, value_key};
 use cutec_dialects::memo::type_text;
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -15,6 +15,13 @@ const FRAGMENTS: [&str; 3] = [
 /// Operations that go through all of a view, whatever else they take.
 const WHOLE: [&str; 3] = ["cute.copy", "cute.autovec_copy", "cute.gemm"];
 
+/// Fragments of a kernel that SROA promotes in good time. The largest of the examples has fewer; products
+/// that are unrolled a hundred times have thousands.
+const MANY: usize = 512;
+
+/// A block, by its address.
+type IrBlockKey = usize;
+
 /// The fragments of a kernel, and what its operations do with them. A fragment goes by the key of the value
 /// that allocates it.
 #[derive(Default)]
@@ -23,6 +30,10 @@ pub(super) struct Accesses {
     fragments: HashMap<usize, usize>,
     /// Those of which some part is chosen at run time.
     dynamic: HashSet<usize>,
+    /// The block that allocates each fragment.
+    home: HashMap<usize, IrBlockKey>,
+    /// Those that another block accesses too.
+    shared: HashSet<usize>,
     /// What happens inside each operation that has regions.
     inside: HashMap<usize, Accessed>,
 }
@@ -54,6 +65,11 @@ impl Accesses {
         self.dynamic.contains(&fragment)
     }
 
+    /// Whether a fragment is one of very many, and only the block that allocates it accesses it.
+    pub(super) fn is_one_of_many(&self, fragment: usize) -> bool {
+        self.home.len() > MANY && !self.shared.contains(&fragment)
+    }
+
     /// What happens inside an operation that has regions.
     pub(super) fn inside(&self, op: IrOp) -> Option<&Accessed> {
         self.inside.get(&operation_key(op))
@@ -63,25 +79,29 @@ impl Accesses {
     fn enter(&mut self, op: IrOp) {
         let mut accessed = Accessed::default();
         for region in 0..op.region_count() {
-            for inner in blocks(op, region).into_iter().flat_map(operations) {
-                self.add(inner, &mut accessed);
-                if inner.region_count() > 0 {
-                    self.enter(inner);
-                    let deeper = &self.inside[&operation_key(inner)];
-                    accessed.read.extend(&deeper.read);
-                    accessed.written.extend(&deeper.written);
-                    accessed.summed.extend(&deeper.summed);
+            for block in blocks(op, region) {
+                let key = block.to_raw().ptr as IrBlockKey;
+                for inner in operations(block) {
+                    self.add(inner, key, &mut accessed);
+                    if inner.region_count() > 0 {
+                        self.enter(inner);
+                        let deeper = &self.inside[&operation_key(inner)];
+                        accessed.read.extend(&deeper.read);
+                        accessed.written.extend(&deeper.written);
+                        accessed.summed.extend(&deeper.summed);
+                    }
                 }
             }
         }
         self.inside.insert(operation_key(op), accessed);
     }
 
-    fn add(&mut self, op: IrOp, accessed: &mut Accessed) {
+    fn add(&mut self, op: IrOp, block: IrBlockKey, accessed: &mut Accessed) {
         let name = name_of(op);
         if FRAGMENTS.contains(&name.as_str()) {
             let fragment = value_key(result_of(op, 0));
             self.fragments.insert(fragment, fragment);
+            self.home.insert(fragment, block);
             return;
         }
         for index in 0..op.operand_count() {
@@ -89,6 +109,9 @@ impl Accesses {
             else {
                 continue;
             };
+            if self.home.get(&fragment) != Some(&block) {
+                self.shared.insert(fragment);
+            }
             if !WHOLE.contains(&name.as_str())
                 && (index + 1..op.operand_count())
                     .any(|index| operand_value(op, index).is_some_and(at_run_time))

@@ -1,4 +1,4 @@
-//! Accesses under a predicate or with hints for the caches, and what of them NVVM and LLVM lack.
+//! Predicated accesses and accesses with cache hints, which NVVM and LLVM lack, as inline assembly.
 //!
 //! A branch around each access would cut an unrolled copy into hundreds of
 //! blocks. PTX predicates the instruction itself, so these are inline assembly.
