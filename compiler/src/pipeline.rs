@@ -148,7 +148,7 @@ fn run<'c, 'p>(
             eprintln!(
                 "// -----// IR Dump After {} //----- //\n{}",
                 pass.name,
-                module.as_operation()
+                module_text(module)
             );
         }
         if (options.verify_each || cfg!(debug_assertions)) && !module.as_operation().verify() {

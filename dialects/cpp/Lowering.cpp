@@ -155,15 +155,10 @@ extern "C" LLVMModuleRef cutec_translate_to_llvm_ir(MlirOperation module, LLVMCo
 
 namespace {
 // Leaves out what finds nothing in a kernel: n-ary reassociation, and the elimination of common subexpressions
-// around it, which the backend does once more at the end. In a function of very many blocks, also the passes that
-// take time quadratic in them.
+// around it, which the backend does once more at the end.
 struct NoRepetitions : llvm::OptPassGate {
-  explicit NoRepetitions(bool manyBlocks) : manyBlocks(manyBlocks) {}
-  bool manyBlocks;
   bool isEnabled() const override { return true; }
   bool shouldRunPass(StringRef pass, StringRef) const override {
-    if (manyBlocks && llvm::is_contained({"canon-freeze", "gvn", "loop-reduce", "slsr"}, pass))
-      return false;
     // All passes of a function run one after the other, on one thread.
     static thread_local StringRef before;
     bool around = pass == "early-cse" && (before == "slsr" || before == "nary-reassociate");
@@ -174,7 +169,7 @@ struct NoRepetitions : llvm::OptPassGate {
 } // namespace
 
 // For code generation from here on.
-extern "C" void cutec_skip_repetitions(LLVMContextRef context, bool manyBlocks) {
-  static NoRepetitions usual(false), large(true);
-  llvm::unwrap(context)->setOptPassGate(manyBlocks ? large : usual);
+extern "C" void cutec_skip_repetitions(LLVMContextRef context) {
+  static NoRepetitions gate;
+  llvm::unwrap(context)->setOptPassGate(gate);
 }

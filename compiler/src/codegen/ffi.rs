@@ -50,7 +50,7 @@ unsafe extern "C" {
         context: *mut Context,
     ) -> *mut Module;
     /// Of `dialects/cpp/Lowering.cpp`.
-    pub(super) fn cutec_skip_repetitions(context: *mut Context, many_blocks: bool);
+    pub(super) fn cutec_skip_repetitions(context: *mut Context);
     pub(super) fn LLVMCountBasicBlocks(function: *mut Value) -> c_uint;
 
     pub(super) fn LLVMInitializeNVPTXTargetInfo();

@@ -210,6 +210,13 @@ impl LlvmModule {
         };
         module.verify()?;
         module.many_blocks = module.has_many_blocks();
+        if module.many_blocks {
+            // The passes of the backend that optimise ask ScalarEvolution, which looks at all loops before one.
+            let linear = target_machine(chip, OptLevel::O0)?;
+            let usual = std::mem::replace(&mut module.machine, linear);
+            // SAFETY: the machine was made here, and the module has another one now.
+            unsafe { ffi::LLVMDisposeTargetMachine(usual.as_ptr()) };
+        }
         timings.add("translate to LLVM IR", start.elapsed());
         Ok(module)
     }
@@ -302,7 +309,7 @@ impl LlvmModule {
     fn generate(&self) -> Result<String, LlvmError> {
         // SAFETY: module and machine are alive; the buffer is copied, then disposed of.
         let text = unsafe {
-            ffi::cutec_skip_repetitions(self.context.as_ptr(), self.many_blocks);
+            ffi::cutec_skip_repetitions(self.context.as_ptr());
             let (mut error, mut buffer) = (std::ptr::null_mut(), std::ptr::null_mut());
             let failed = ffi::LLVMTargetMachineEmitToMemoryBuffer(
                 self.machine.as_ptr(),
