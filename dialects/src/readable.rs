@@ -8,6 +8,9 @@ const MAX_NESTING: usize = 1000;
 /// The largest number of a result, as in `%0#1`: MLIR's parser makes place for all before it.
 const MAX_RESULT: usize = 1 << 16;
 
+/// The most elements of a vector or a tensor: parsers of operations make place for all of them.
+const MAX_ELEMENTS: u64 = 1 << 20;
+
 /// Where MLIR would take a text for another one, which a NUL ends, or recurse or allocate without
 /// measure, and what is wrong there.
 pub fn unreadable(text: &[u8]) -> Option<(usize, String)> {
@@ -19,6 +22,10 @@ pub fn unreadable(text: &[u8]) -> Option<(usize, String)> {
             b')' | b']' | b'}' => depth = depth.saturating_sub(1),
             b'#' if result_number(text, at).is_some_and(|number| number > MAX_RESULT) => {
                 return Some((at, format!("no operation has {MAX_RESULT} results")));
+            }
+            b'<' if elements(text, at).is_some_and(|count| count > MAX_ELEMENTS) => {
+                let problem = format!("a vector or tensor has at most {MAX_ELEMENTS} elements");
+                return Some((at, problem));
             }
             _ => {}
         }
@@ -47,6 +54,35 @@ pub fn with_bounded_results(text: &str) -> Cow<'_, str> {
             .replace_range(at + 1..at + 1 + width, &number);
     }
     bounded
+}
+
+/// The elements of the shape behind the `<` at `at`, where the name of a vector or tensor type stands before it.
+fn elements(text: &[u8], at: usize) -> Option<u64> {
+    let names: [&[u8]; 3] = [b"vector", b"tensor", b"vec"];
+    if !names
+        .iter()
+        .any(|name| text[..at].trim_ascii_end().ends_with(name))
+    {
+        return None;
+    }
+    // `[4]` is a scalable extent, `?` one that only run time knows; `vec<4 x f32>` is written with spaces.
+    let shape = text[at + 1..]
+        .iter()
+        .filter(|byte| !b"[] \t\r\n".contains(byte));
+    let (mut count, mut extent) = (1_u64, None);
+    for byte in shape {
+        match byte {
+            b'0'..=b'9' => {
+                let digit = u64::from(byte - b'0');
+                let before: u64 = extent.unwrap_or(0);
+                extent = Some(before.saturating_mul(10).saturating_add(digit));
+            }
+            b'x' => count = count.saturating_mul(extent.take().unwrap_or(1).max(1)),
+            b'?' => {}
+            _ => break,
+        }
+    }
+    Some(count)
 }
 
 /// The number behind the `#` at `at`, where the name of a value stands before it.
@@ -81,6 +117,22 @@ mod tests {
         assert_eq!(
             bounded("%0#2147483648, %a#65537 é %b#7 // #99999"),
             "%0#0000065536, %a#65536 é %b#7 // #99999"
+        );
+    }
+
+    #[test]
+    fn vectors_without_measure_are_refused() {
+        let place = |text: &str| unreadable(text.as_bytes()).map(|(at, _)| at);
+        assert_eq!(place("%0 = f : vector<4294967296xf32>"), Some(15));
+        assert_eq!(place("vector<65536x[65536]xf32>"), Some(6));
+        assert_eq!(
+            place("!llvm.vec< ? x 99999999999999999999999 x f32>"),
+            Some(9)
+        );
+        assert_eq!(place("tensor<?x4294967296xf32>"), Some(6));
+        assert_eq!(
+            place("vector<1048576xf32> tensor<*xf32> i4294967296 vector<0x4xf32>"),
+            None
         );
     }
 

@@ -134,7 +134,9 @@ impl<'c, 'a> Run<'c, 'a> {
         let timings = &mut self.outcome.timings;
         let (translated, messages) = messages::collect(self.context, || {
             let device = device_module(module);
-            outside_functions(device).map_err(|Reported| LlvmError::Translate)?;
+            outside_functions(device)
+                .and_then(|()| passes::llvm_types::check_llvm_types(passes::root(module)))
+                .map_err(|Reported| LlvmError::Translate)?;
             LlvmModule::translate(device, &chip, options.level, timings)
         });
         let text = match (translated, options.emit) {

@@ -30,6 +30,7 @@ pub mod fold_static;
 mod integer_analysis;
 mod integer_range;
 mod ir_utils;
+pub mod llvm_types;
 pub mod lower_printf;
 mod materialize;
 mod printf;
