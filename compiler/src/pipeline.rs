@@ -227,8 +227,9 @@ pub fn add_smem(module: &Module<'_>, abi: &mut Abi) {
 /// The module as text for a reader, which parses back: in the pretty form, without locations.
 pub fn module_text(module: &Module<'_>) -> String {
     let operation = module.as_operation();
-    // SAFETY: the module is alive for the whole call, and so is its context.
-    print_aliases(unsafe { operation.context().to_ref() });
+    let context = operation.context();
+    // SAFETY: the module's context outlives this call; the reference is to the local above.
+    print_aliases(unsafe { context.to_ref() });
     let mut text = operation
         .to_string_with_flags(readable_flags())
         .unwrap_or_else(|_| operation.to_string());

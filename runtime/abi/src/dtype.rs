@@ -133,7 +133,7 @@ impl DType {
 
     /// Writes `value` into the first [`DType::size`] of `bytes`, little endian.
     ///
-    /// Floating point rounds to nearest even; `tf32` keeps 10 mantissa bits. Integers round to
+    /// Floating point rounds to nearest even; `tf32` keeps 10 mantissa bits and rounds ties away from zero. Integers round to
     /// nearest even and saturate, NaN gives 0; `bool` is whether the value differs from 0.
     pub fn write(self, value: f64, bytes: &mut [u8]) {
         self.write_all(&[value], bytes);
@@ -304,15 +304,15 @@ fn to_f32_odd(value: f64) -> f32 {
     f32::from_bits(towards_zero.to_bits() | 1)
 }
 
-/// `f64` to the nearest `f32` with 10 mantissa bits.
+/// `f64` to the nearest `f32` with 10 mantissa bits, ties away from zero: as `cvt.rna.tf32.f32` rounds, so that
+/// references and kernels agree.
 fn round_tf32(value: f64) -> f32 {
     let odd = to_f32_odd(value);
     if !odd.is_finite() {
         return odd;
     }
     let bits = odd.to_bits();
-    let half = 0x0FFF + ((bits >> 13) & 1);
-    f32::from_bits((bits + half) & !0x1FFF)
+    f32::from_bits((bits + 0x1000) & !0x1FFF)
 }
 
 fn read_each<const N: usize>(bytes: &[u8], values: &mut [f64], read: impl Fn([u8; N]) -> f64) {
@@ -390,7 +390,9 @@ mod tests {
     fn tf32_keeps_ten_mantissa_bits() {
         let mut bytes = [0; 4];
         for (value, expected) in [
-            (1.0 + 2f64.powi(-11), 1.0),
+            (1.0 + 2f64.powi(-11), 1.0 + 2f64.powi(-10)),
+            (1.0 + 2f64.powi(-11) - 2f64.powi(-40), 1.0),
+            (-1.0 - 2f64.powi(-11), -1.0 - 2f64.powi(-10)),
             (1.0 + 3.0 * 2f64.powi(-11), 1.0 + 2f64.powi(-9)),
             (-1.0 - 2f64.powi(-10), -1.0 - 2f64.powi(-10)),
             (f64::INFINITY, f64::INFINITY),
