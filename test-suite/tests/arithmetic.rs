@@ -121,7 +121,7 @@ impl Random {
         } else {
             self.below(24)
         };
-        let mut part = |this: &mut Self| Box::new(this.tree(depth - 1, bits));
+        let part = |this: &mut Self| Box::new(this.tree(depth - 1, bits));
         match kind {
             0..=2 => Tree::Variable(kind),
             3 | 4 => Tree::Constant(self.number(bits)),

@@ -141,9 +141,6 @@ codes! {
     "Two items of the program have the same name. Functions, kernels and constants share one set of\n\
      names over all imported files; tests and benches have a set of their own for each file.";
 
-    NAMED_ARGUMENT_MISPLACED = 23, "named argument in the wrong place",
-    "`name = value` stands only in calls, in generic arguments and in clauses.";
-
     FOREIGN_SYNTAX = 24, "syntax of another language",
     "The construct has its place in CUDA C++, Python or Rust, not here. The help line says what to write:\n\
      \n\

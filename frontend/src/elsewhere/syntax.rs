@@ -164,7 +164,7 @@ pub fn at(tokens: &[Token<'_>], at: usize, expects: impl Fn(&str) -> bool) -> Op
             "it writes to tensors: `y: mut tensor<f32, n>`",
         ),
         (Ident(name), Bang) => macro_call(name),
-        (Ident(name), Str(_)) if matches!(name, "f" | "r" | "b" | "u") => foreign(
+        (Ident("f" | "r" | "b" | "u"), Str(_)) => foreign(
             1,
             "a string has no prefix",
             "numbers are printed by `printf(\"x[%d] = %f\\n\", i, x)`",
@@ -193,7 +193,7 @@ pub fn at(tokens: &[Token<'_>], at: usize, expects: impl Fn(&str) -> bool) -> Op
             "files are imported, not modules",
             "write `import \"file.cute\";`; what is built in needs no import",
         ),
-        (Ident(name), LBrace) if name == "do" => foreign(
+        (Ident("do"), LBrace) => foreign(
             1,
             "there is no `do`",
             "write `loop { …; if !condition { break; } }`",

@@ -487,7 +487,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let bits = ["0x", "0b"]
                     .iter()
                     .any(|start| self.text(span).starts_with(start));
-                if !rules::fits(*value, elem) && !(bits && rules::fits_bits(*value, elem)) {
+                if !(rules::fits(*value, elem) || bits && rules::fits_bits(*value, elem)) {
                     let name = elem_name(elem);
                     let message = format!("{value} does not fit {name}");
                     let diagnostic =

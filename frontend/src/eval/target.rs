@@ -76,7 +76,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let label = "unknown feature";
                 let diagnostic = Diagnostic::error(codes::UNKNOWN_NAME, span, message, label);
                 let known = Feature::ALL.map(Feature::name);
-                let help = match closest(name, known.into_iter()) {
+                let help = match closest(name, known) {
                     Some(near) => format!("did you mean `{near}`? {}", features()),
                     None => features(),
                 };
