@@ -217,7 +217,20 @@ fn code(ptx: &str) -> String {
         let line = line.trim_start();
         !line.starts_with(".loc") && !line.starts_with(".file")
     });
-    lines.flat_map(|line| [line, "\n"]).collect()
+    lines.map(|line| without_smem(line) + "\n").collect()
+}
+
+/// A line of the ABI without its map of shared memory, which names places in the source.
+fn without_smem(line: &str) -> String {
+    let Some((before, map)) = line.split_once(",\"smem\":{") else {
+        return line.to_owned();
+    };
+    let mut depth = 1;
+    let end = map.find(|c| {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        depth == 0
+    });
+    format!("{before}{}", &map[end.map_or(0, |end| end + 1)..])
 }
 
 #[test]
