@@ -2,7 +2,9 @@
 use crate::atoms::{AtomError, Cache, CopyAtom, CopyOp, MmaAtom, MmaOp};
 use crate::elem::{Elem, Space};
 use crate::hints::Hints;
+use crate::target::BLOCK_SIZES;
 use crate::value::{CoordTensor, Ptr, TiledCopyVal, TiledMmaVal, TupleKind, Val, View};
+use cutec_layout::algebra::cosize;
 use cutec_layout::text::{
     TextError, parse_any_layout, parse_coord, parse_int_tuple, parse_layout, parse_swizzle,
     parse_tiler,
@@ -34,6 +36,8 @@ pub enum TypeError {
         expected: &'static str,
         text: String,
     },
+    #[error("a {what} that numbers {found} threads; a block has at most {}", BLOCK_SIZES.end())]
+    Threads { what: &'static str, found: Int },
     #[error(transparent)]
     Atom(#[from] AtomError),
     #[error(transparent)]
@@ -236,6 +240,15 @@ pub(crate) fn read_type(text: &str) -> Result<Val, TypeError> {
 pub fn tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler: Tiler) -> Result<Val, TypeError> {
     atom.verify()?;
     let tiled = tv::TiledCopy::new(copy_layouts(&atom), layout_tv, tiler)?;
+    tiled_copy_of(atom, tiled)
+}
+
+/// A tiled copy of an atom, from what the algebra says of it.
+///
+/// # Errors
+/// Where it has more threads than a block.
+pub fn tiled_copy_of(atom: CopyAtom, tiled: tv::TiledCopy) -> Result<Val, TypeError> {
+    in_a_block("tiled copy", tiled.threads())?;
     Ok(Val::TiledCopy(Arc::new(TiledCopyVal { atom, tiled })))
 }
 
@@ -250,7 +263,17 @@ pub fn tiled_mma(atom: MmaAtom, atom_layout: Layout, permutation: Tiler) -> Resu
     let mut modes = permutation.into_iter().chain(std::iter::repeat(Tiler::All));
     let permutation = std::array::from_fn(|_| modes.next().unwrap_or(Tiler::All));
     let tiled = tv::TiledMma::new(mma_layouts(&atom)?, &atom_layout, permutation)?;
+    // The last thread's number and one, not how many there are: a layout may leave numbers out.
+    in_a_block("tiled MMA", cosize(tiled.thr_layout_vmnk())?)?;
     Ok(Val::TiledMma(Arc::new(TiledMmaVal { atom, tiled })))
+}
+
+/// Whether threads up to a number can stand in one block, where that is known.
+fn in_a_block(what: &'static str, found: Int) -> Result<(), TypeError> {
+    match found.as_static() {
+        Some(threads) if !BLOCK_SIZES.contains(&threads) => Err(TypeError::Threads { what, found }),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// The atom's layouts as the algebra of tiled copies takes them.

@@ -58,3 +58,19 @@ func.func @ldsm(%a: !cute_nvgpu.atom.ldsm<val_type = f16, num_matrices = 3, n>) 
 
 // expected-error@+1 {{no mma instruction m16n8k32 with A bf16, B bf16 and accumulator f32; near it there is: m16n8k}}
 func.func @mma(%a: !cute_nvgpu.sm80.mma<"16x8x32", elem_type = (bf16, bf16, f32)>) { return }
+
+// -----
+
+// expected-error@+1 {{a tiled MMA that numbers 2048 threads; a block has at most 1024}}
+func.func @threads(%a: !cute.tiled_mma<!cute_nvgpu.atom.universal_fma<f32>, atom_layout_MNK = <"(64,32,1):(32,1,0)">, permutation_MNK = <"[_;_;_]">>) { return }
+
+// -----
+
+// Numbers that are far apart, though they are few.
+// expected-error@+1 {{a tiled MMA that numbers 4294967297 threads; a block has at most 1024}}
+func.func @numbers(%a: !cute.tiled_mma<!cute_nvgpu.atom.universal_fma<f32>, atom_layout_MNK = <"(2,1,1):(4294967296,0,0)">, permutation_MNK = <"[_;_;_]">>) { return }
+
+// -----
+
+// expected-error@+1 {{a tiled copy that numbers 2048 threads; a block has at most 1024}}
+func.func @copy(%a: !cute.tiled_copy<!cute_nvgpu.atom.universal_copy<f32, 32 b>, layout_copy_tv = <"((8,256),1):((256,1),0)">, tiler_mn = <"[256:1;8:1]">>) { return }

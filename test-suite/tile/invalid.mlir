@@ -74,6 +74,11 @@ func.func @covered(%a: tensor<16x8xf32>) {
 
 // -----
 
+// expected-error@+1 {{(8192,16):(0,1) has 8192 threads; a block has at most 1024}}
+func.func @threads(%a: tensor<16xf32, #tile.tv<"(8192,16):(0,1)">>) { return }
+
+// -----
+
 func.func @rank(%v: !cute.memref<f32, gmem, align<16>, "(64,64):(64,1)">, %i: i32) {
   // expected-error@+1 {{expects a coordinate for each of 2 axes, but got 1}}
   %0 = tile.load %v[%i] : !cute.memref<f32, gmem, align<16>, "(64,64):(64,1)">, i32 -> tensor<16x8xf32>

@@ -1,4 +1,5 @@
 //! How a tile is spread over the threads of a block.
+use crate::target::BLOCK_SIZES;
 use cutec_layout::algebra::cosize;
 use cutec_layout::text::parse_layout;
 use cutec_layout::{Int, Layout, Tree};
@@ -220,6 +221,14 @@ impl TileLayout {
     /// # Errors
     /// What is wrong.
     pub fn check(&self, shape: &[i64]) -> Result<(), String> {
+        if !BLOCK_SIZES.contains(&self.threads()) {
+            return Err(format!(
+                "{} has {} threads; a block has at most {}",
+                self.tv,
+                self.threads(),
+                BLOCK_SIZES.end()
+            ));
+        }
         let size: i64 = shape.iter().product();
         let last = cosize(&self.tv)
             .ok()
@@ -239,7 +248,7 @@ impl TileLayout {
             .zip(self.tv.stride().leaves())
             .filter(|(_, stride)| stride.as_static() != Some(0))
             .filter_map(|(extent, _)| extent.as_static())
-            .product::<i64>();
+            .fold(1, i64::saturating_mul);
         if distinct < size {
             return Err(format!(
                 "{} has {distinct} places for a tile of {size} elements",

@@ -72,6 +72,7 @@ fn code_of(error: &SemError) -> Code {
     match error {
         SemError::Layout(_) | SemError::Type(TypeError::Layout(_)) => codes::LAYOUT_ALGEBRA,
         SemError::Type(TypeError::Atom(_)) => codes::ILLEGAL_ATOM,
+        SemError::Type(TypeError::Threads { .. }) => codes::TOO_FEW_THREADS,
         SemError::Operand { expected, .. } if expected.starts_with("mode ") => {
             codes::MODE_OUT_OF_RANGE
         }

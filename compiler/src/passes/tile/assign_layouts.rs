@@ -20,7 +20,6 @@ use crate::passes::ir_utils::{
 };
 use crate::passes::{Reported, report, warn};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
-use cutec_dialects::target::BLOCK_SIZES;
 use cutec_dialects::tile::{TileLayout, TileType};
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -108,11 +107,7 @@ impl<'c> Assignment<'c> {
             let reduces = operations.iter().any(|op| name_of(*op) == "tile.reduce");
             block_size::of_memory(size, &accesses_of(&operations, size), reduces)
         });
-        if !BLOCK_SIZES.contains(&threads) {
-            let (least, most) = BLOCK_SIZES.into_inner();
-            let message = format!("expects {least} to {most} threads a block, but says {threads}");
-            return Err((function, message));
-        }
+        let threads = block_size::checked(threads).map_err(|message| (function, message))?;
         Ok(Assignment {
             function,
             operations,

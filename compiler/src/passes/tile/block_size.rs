@@ -6,7 +6,7 @@
 //! 4 vectors take rows of 4096 elements at 4060 GB/s, 256 of 2 at 3647 (docs/performance.md). A block that multiplies
 //! reads each operand once for every warp along the other axis: it gets few warps, each with a large piece of the
 //! product.
-use cutec_dialects::target::WIDEST_ACCESS;
+use cutec_dialects::target::{BLOCK_SIZES, WIDEST_ACCESS};
 
 /// Lanes of a warp.
 pub(super) const WARP: i64 = 32;
@@ -50,6 +50,20 @@ pub(super) fn of_memory(size: i64, accesses: &[TileAccess], reduces: bool) -> i6
         false => of_a_thread.unwrap_or_else(|| elements(&held)).max(1),
     };
     1 << (size / of_a_thread).clamp(WARP, MOST_THREADS).ilog2()
+}
+
+/// So many threads, where a block can have them.
+///
+/// # Errors
+/// Says how many it can have.
+pub(super) fn checked(threads: i64) -> Result<i64, String> {
+    if BLOCK_SIZES.contains(&threads) {
+        return Ok(threads);
+    }
+    let (least, most) = BLOCK_SIZES.into_inner();
+    Err(format!(
+        "expects {least} to {most} threads a block, but got {threads}"
+    ))
 }
 
 /// Warps that share a product of so many elements: a power of two.

@@ -3,7 +3,7 @@
 //! Before: `tile.dot` without `mma`, or with the atom or the tiled MMA that the program pins. After:
 //! `mma` is a tiled MMA, and the function has its `known_block_size`. `tile.warps` on the function pins
 //! how many warps there are, or how many along m and n.
-use super::block_size::{WARP, warps_of_product};
+use super::block_size::{self, WARP, warps_of_product};
 use super::classes::Classes;
 use super::known_ops::checked_ops;
 use super::types::{fast_axis, pinned_warps};
@@ -112,7 +112,8 @@ fn select<'c>(
         None => wanted.max().unwrap_or(1),
     };
     let fixed = products.iter().find_map(|product| product.pinned);
-    let mut threads = fixed.unwrap_or(most * WARP);
+    let threads = block_size::checked(fixed.unwrap_or(most * WARP));
+    let mut threads = threads.map_err(|message| (function, message))?;
     let splits = loop {
         let split = |product: &Product| match (product.pinned, pinned.as_deref()) {
             (Some(own), _) => (own == threads).then_some([1, 1]),

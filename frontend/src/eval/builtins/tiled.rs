@@ -5,11 +5,11 @@ use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::call::{ArgValue, Call};
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop, problem};
+use cutec_dialects::atoms::CopyAtom;
 use cutec_dialects::semantics::SemError;
-use cutec_dialects::types;
-use cutec_dialects::value::{TiledCopyVal, Val};
+use cutec_dialects::types::{self, TypeError};
+use cutec_dialects::value::Val;
 use cutec_layout::{Layout, LayoutError, Tiler, tv};
-use std::sync::Arc;
 
 const ATOM: Parameter = arg("atom", Kind::CopyAtom);
 const OF_MMA: &[Parameter] = &[ATOM, arg("mma", Kind::TiledMma)];
@@ -70,22 +70,31 @@ fn tiled_copy<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result
     let thr = required(ev, call, "thr", 1)?;
     let val = required(ev, call, "val", 2)?;
     let (thr, val) = (static_layout(ev, &thr)?, static_layout(ev, &val)?);
-    match tv::make_tiled_copy_tv(types::copy_layouts(&atom), &thr, &val) {
-        Ok(tiled) => Ok(Value::Static(Val::TiledCopy(Arc::new(TiledCopyVal {
-            atom,
-            tiled,
-        })))),
+    let tiled = tv::make_tiled_copy_tv(types::copy_layouts(&atom), &thr, &val);
+    match tiled_copy_of(atom, tiled) {
+        Ok(tiled) => Ok(Value::Static(tiled)),
         Err(error) => tiled_error(ev, call, error, &[("thr", &thr), ("val", &val)]),
     }
+}
+
+fn tiled_copy_of(
+    atom: CopyAtom,
+    tiled: std::result::Result<tv::TiledCopy, LayoutError>,
+) -> std::result::Result<Val, TypeError> {
+    types::tiled_copy_of(atom, tiled?)
 }
 
 fn tiled_error<'c, 'a, T>(
     ev: &mut Evaluator<'c, 'a>,
     call: &Call<'c, 'a>,
-    error: LayoutError,
+    error: TypeError,
     layouts: &[(&str, &Layout)],
 ) -> Result<T> {
-    let mut diagnostic = problem::semantic(call.span, &call.name, &SemError::Layout(error), &[]);
+    let error = match error {
+        TypeError::Layout(error) => SemError::Layout(error),
+        other => SemError::Type(other),
+    };
+    let mut diagnostic = problem::semantic(call.span, &call.name, &error, &[]);
     for (name, layout) in layouts {
         diagnostic = diagnostic.with_note(format!("{name}: {layout}"));
     }
@@ -107,11 +116,8 @@ fn tiled_copy_for<'c, 'a>(
     let Value::Static(Val::TiledMma(tiled)) = &mma.value else {
         return ev.expected("a tiled MMA", &mma.value.clone(), mma.expr.span);
     };
-    match make(types::copy_layouts(&copy), &tiled.tiled) {
-        Ok(tiled) => Ok(Value::Static(Val::TiledCopy(Arc::new(TiledCopyVal {
-            atom: copy,
-            tiled,
-        })))),
+    match tiled_copy_of(copy, make(types::copy_layouts(&copy), &tiled.tiled)) {
+        Ok(tiled) => Ok(Value::Static(tiled)),
         Err(error) => tiled_error(ev, call, error, &[("atoms", tiled.tiled.atom_layout_mnk())]),
     }
 }
@@ -136,10 +142,7 @@ fn tiled_mma<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<
     };
     match types::tiled_mma(atom, atoms.clone(), permutation) {
         Ok(val) => Ok(Value::Static(val)),
-        Err(error) => {
-            let diagnostic = problem::semantic(call.span, &call.name, &SemError::Type(error), &[]);
-            Err(ev.report(diagnostic.with_note(format!("atoms: {atoms}"))))
-        }
+        Err(error) => tiled_error(ev, call, error, &[("atoms", &atoms)]),
     }
 }
 
