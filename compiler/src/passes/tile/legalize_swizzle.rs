@@ -19,11 +19,13 @@ use cutec_dialects::tile::TileType;
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::{TiledCopyVal, Val, View};
 use cutec_frontend::diagnostics::codes;
-use cutec_layout::smem::{Access, Axis, Kind, Tile, legalize, verify_pinned};
+use cutec_layout::smem::{Access, Axis, Chosen, Kind, Tile, legalize, verify_pinned};
 use cutec_layout::text::parse_swizzle;
 use cutec_layout::{AnyLayout, Layout, Tree};
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// The attribute of a buffer that says what its accesses cost.
 pub(crate) const ACCESSES: &str = "cute.accesses";
@@ -37,25 +39,30 @@ pub fn legalize_swizzle<'c>(context: &'c Context, module: IrOp<'c>) -> Result<()
         let operations = checked_ops(function);
         let mut operations = operations.map_err(|(op, message)| report(op.location(), message))?;
         operations.retain(|op| name_of(*op) == "cute.memref.alloc_smem");
+        let mut known = HashMap::new();
         for buffer in operations {
-            place(context, buffer).map_err(|(op, message)| report(op.location(), message))?;
+            place(context, buffer, &mut known)
+                .map_err(|(op, message)| report(op.location(), message))?;
         }
         Ok(())
     })
 }
 
+/// What has been found for tiles that are accessed alike: the search costs more than the rest of the pass.
+type Known = HashMap<(Tile, Vec<Access>), Chosen>;
+
 /// Gives one buffer its layout.
-fn place<'c>(context: &'c Context, buffer: IrOp<'c>) -> Result<(), Failed<'c>> {
+fn place<'c>(context: &'c Context, buffer: IrOp<'c>, known: &mut Known) -> Result<(), Failed<'c>> {
     let value = result_of(buffer, 0);
     let mut accessing = users(value);
     accessing.reverse();
-    let known = |op: &IrOp| {
+    let of_tiles = |op: &IrOp| {
         matches!(
             name_of(*op).as_str(),
             "tile.copy_async" | "tile.read" | "tile.write"
         )
     };
-    let (Some(view), true) = (view_of(value), accessing.iter().all(known)) else {
+    let (Some(view), true) = (view_of(value), accessing.iter().all(of_tiles)) else {
         return Ok(());
     };
     let Some((tile, stages)) = tile_in(&view).filter(|_| !accessing.is_empty()) else {
@@ -84,7 +91,12 @@ fn place<'c>(context: &'c Context, buffer: IrOp<'c>) -> Result<(), Failed<'c>> {
             let verified = verify_pinned(of_tile, swizzle, &accesses);
             verified.map_err(|error| refused(error.to_string()))
         }
-        None => legalize(of_tile, &accesses).map_err(|error| failed(error.to_string())),
+        None => match known.entry((of_tile, accesses)) {
+            Entry::Occupied(found) => Ok(found.get().clone()),
+            Entry::Vacant(place) => legalize(of_tile, &place.key().1)
+                .map(|chosen| place.insert(chosen).clone())
+                .map_err(|error| failed(error.to_string())),
+        },
     };
     let chosen = chosen?;
     let layout = chosen.staged(stages, of_tile.elem_bits);

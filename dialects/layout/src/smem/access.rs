@@ -30,7 +30,7 @@ pub enum Kind {
 }
 
 /// What threads access in a tile.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Access {
     /// Its name in messages, such as `ldmatrix of a`.
     pub what: String,
