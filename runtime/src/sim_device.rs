@@ -227,7 +227,7 @@ fn shared_buffers(smem: SmemAbi) -> SharedBuffers {
     let buffers = buffers.into_iter().map(|buffer| SharedBuffer {
         offset: buffer.offset,
         bytes: buffer.bytes,
-        name: None,
+        name: buffer.name,
         source: buffer.at.and_then(position),
     });
     let accesses = accesses.into_iter();

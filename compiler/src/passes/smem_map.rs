@@ -2,18 +2,18 @@
 //!
 //! Once buffers are offsets into one window, an address does not tell them apart any more. So
 //! `convert-cute-to-gpu`, which sees the buffer of every address that it makes, leaves two attributes on the
-//! function: `cute.smem_buffers`, for each buffer its offset, its bytes and where it is allocated, and
+//! function: `cute.smem_buffers`, for each buffer its offset, its bytes, where it is allocated and its name, and
 //! `cute.smem_accesses`, for each position its buffers by their index. They become a part of the ABI, from which
 //! the simulator takes them. The promise: what an instruction at a position accesses is one of its buffers.
 use super::ir_utils::set_attribute;
 use crate::codegen::messages::{Place, place};
 use cutec_abi::{Position, SmemAbi, SmemBuffer};
 use cutec_dialects::builder::{IrOp, integer_value};
-use melior::Context;
-use melior::ir::attribute::{ArrayAttribute, IntegerAttribute};
+use melior::ir::attribute::{ArrayAttribute, IntegerAttribute, StringAttribute};
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Attribute, AttributeLike, Location};
+use melior::{Context, StringRef};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 const BUFFERS: &str = "cute.smem_buffers";
@@ -53,7 +53,11 @@ impl<'c> SmemMap<'c> {
         let array = |values: &[Attribute<'c>]| ArrayAttribute::new(context, values).into();
         let buffers = self.buffers.iter().map(|&(offset, bytes, at)| {
             let mut entry = vec![number(offset), number(bytes)];
-            entry.extend(place(at).map(|place| location_attribute(context, &place)));
+            if let Some(place) = place(at) {
+                entry.push(location_attribute(context, &place));
+                let name = name_of(at);
+                entry.extend(name.map(|name| StringAttribute::new(context, &name).into()));
+            }
             array(&entry)
         });
         let buffers: Vec<Attribute> = buffers.collect();
@@ -105,6 +109,7 @@ pub(super) fn smem_map(function: IrOp) -> Option<SmemAbi> {
         buffers.push(SmemBuffer {
             offset: number(0)?,
             bytes: number(1)?,
+            name: entry.get(3).copied().and_then(string_of),
             at: entry.get(2).copied().and_then(&mut position),
         });
     }
@@ -123,6 +128,27 @@ pub(super) fn smem_map(function: IrOp) -> Option<SmemAbi> {
         buffers,
         accesses,
     })
+}
+
+/// The name that a location gives to a value.
+fn name_of(at: Location) -> Option<String> {
+    let raw = at.to_raw();
+    // SAFETY: the location is alive, and is asked for a name only where it has one.
+    let name = unsafe {
+        if !mlir_sys::mlirLocationIsAName(raw) {
+            return None;
+        }
+        StringRef::from_raw(mlir_sys::mlirIdentifierStr(
+            mlir_sys::mlirLocationNameGetName(raw),
+        ))
+    };
+    name.as_str().ok().map(str::to_owned)
+}
+
+/// The text of an attribute that is a string.
+fn string_of(attribute: Attribute) -> Option<String> {
+    let text = StringAttribute::try_from(attribute).ok()?;
+    Some(text.value().to_owned())
 }
 
 /// The position of an attribute that is a location.

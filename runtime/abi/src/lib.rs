@@ -116,6 +116,9 @@ pub struct SmemBuffer {
     pub offset: u32,
     /// Size in bytes.
     pub bytes: u32,
+    /// Name in the source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Where it is allocated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Position>,

@@ -10,7 +10,7 @@ use cutec_dialects::semantics::{SemError, element_offset, offsets_of};
 use cutec_dialects::value::{Val, View, without_underscore};
 use cutec_layout::algebra as layout;
 use cutec_layout::{AnyLayout, Int, IntTuple, Tree};
-use melior::ir::Type;
+use melior::ir::{Location, Type};
 use std::ops::Range;
 
 impl<'c> Lowering<'c> {
@@ -31,8 +31,8 @@ impl<'c> Lowering<'c> {
         Slot { base, elem, elems }
     }
 
-    /// The buffer of shared memory for a view, at an offset in bytes.
-    pub(super) fn shared(&mut self, view: &View, offset: i64) -> usize {
+    /// The buffer of shared memory for a view, at an offset in bytes, which is allocated at a location.
+    pub(super) fn shared(&mut self, view: &View, offset: i64, at: Location<'c>) -> usize {
         let entry = self.entry;
         let context = self.emitter.ir.context();
         let symbol = *self.smem.get_or_insert_with(|| {
@@ -42,7 +42,6 @@ impl<'c> Lowering<'c> {
         });
         let base = self.add_base(symbol, offset);
         let bytes = view.ptr.elem.bytes_of(cosize(&view.layout));
-        let at = self.emitter.ir.location;
         let buffer = self.smem_map.add_buffer(offset, bytes, at);
         self.bases[base - 1].buffer = Some(buffer);
         base

@@ -413,7 +413,7 @@ impl<'c> Lowering<'c> {
                 let offset = offset.ok_or_else(|| {
                     SemError::Illegal("has no offset; run cute-allocate-smem first".into())
                 })?;
-                view.ptr.base = self.shared(&view, offset);
+                view.ptr.base = self.shared(&view, offset, op.location());
             }
             _ => {}
         }
