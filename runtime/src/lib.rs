@@ -11,7 +11,8 @@
 //! - [`launch`]: the checked way to run a kernel; begin here to use the crate.
 //! - [`argument`]: arguments as they are written on a command line; [`number`]: numbers before their type is
 //!   known; [`regular_file`]: files that somebody else named;
-//!   [`output_file`]: files that are written all or nothing; [`temporary`]: files that exist for a while.
+//!   [`output_file`]: files that are written all or nothing; [`temporary`]: files that exist for a while;
+//!   `signals`: what a signal that ends the program leaves behind.
 //! - [`device`]: what a device can do, and how one is chosen.
 //! - [`resource`]: what belongs to a device, its memory and its code.
 //! - [`sim_device`] and [`cuda`]: the devices.
@@ -73,6 +74,8 @@ pub mod number;
 pub mod output_file;
 pub mod regular_file;
 pub mod resource;
+#[cfg(feature = "signals")]
+pub mod signals;
 pub mod sim;
 pub mod sim_device;
 pub mod temporary;

@@ -3,7 +3,7 @@
 //! In reading order:
 //! - [`arguments`]: the command line;
 //! - [`context`]: what every command shares: colours, reading files, reporting errors, exit codes;
-//! - [`output`]: writing results, all or nothing; [`signals`]: what is left behind when a signal ends the program;
+//! - [`output`]: writing results, all or nothing;
 //! - one file per command: [`emit`] (compile), [`run`], [`test`], [`bench`], [`profile`], [`layout`],
 //!   [`explain`], [`lsp`];
 //! - [`mlir_tool`]: the programs that are MLIR's own drivers; [`mlir_server`]: what stands before one.
@@ -25,7 +25,6 @@ pub mod mlir_tool;
 pub mod output;
 pub mod profile;
 pub mod run;
-pub mod signals;
 pub mod test;
 
 use arguments::{Arguments, Command};
@@ -70,7 +69,7 @@ fn usage(error: &clap::Error) -> CommandResult {
 }
 
 fn dispatch() -> u8 {
-    signals::leave_nothing_behind();
+    cutec_runtime::signals::leave_nothing_behind();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return context::exit_code(usage(&error)),

@@ -100,18 +100,16 @@ impl<'c, 'a> Run<'c, 'a> {
         }
         let file = self.sources.files().next().map(|(_, file)| file.name());
         match pipeline::kernel_abi(module, options, file.unwrap_or_default()) {
-            Ok(abi) => {
-                let abi = self.outcome.abi.insert(abi);
-                if options.emit == Emit::Abi {
-                    let json = cutec_abi::embed::to_json(abi);
-                    return Some(Reached::Asked(json + "\n"));
-                }
-            }
+            Ok(abi) => self.outcome.abi = Some(abi),
             Err(error) => return self.outcome.fail(Step::Abi, Failure::Abi(error)),
         }
         self.passes(Step::CuteToLlvm, module, pipeline::cute_to_llvm)?;
         if let Some(abi) = &mut self.outcome.abi {
             pipeline::add_smem(module, abi);
+            if options.emit == Emit::Abi {
+                let json = cutec_abi::embed::to_json(abi);
+                return Some(Reached::Asked(json + "\n"));
+            }
         }
         match options.emit {
             Emit::Mlir => Some(Reached::Asked(pipeline::module_text(module))),

@@ -56,7 +56,8 @@ impl<'c> SmemMap<'c> {
             if let Some(place) = place(at) {
                 entry.push(location_attribute(context, &place));
                 let name = name_of(at);
-                entry.extend(name.map(|name| StringAttribute::new(context, &name).into()));
+                entry
+                    .extend(name.map(|name| Attribute::from(StringAttribute::new(context, &name))));
             }
             array(&entry)
         });

@@ -45,6 +45,7 @@ struct Options {
 
 fn main() -> ExitCode {
     let options = Options::parse();
+    cutec_runtime::signals::leave_nothing_behind();
     match run(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

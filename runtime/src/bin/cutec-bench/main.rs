@@ -86,6 +86,7 @@ struct Bench {
 }
 
 fn main() -> ExitCode {
+    cutec_runtime::signals::leave_nothing_behind();
     match run(&Options::parse()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

@@ -94,6 +94,7 @@ impl FromStr for Extent {
 }
 
 fn main() -> ExitCode {
+    cutec_runtime::signals::leave_nothing_behind();
     match run(&Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

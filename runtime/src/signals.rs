@@ -1,6 +1,6 @@
 //! Signals that end the program: Control-C, `kill`, a closed terminal. Temporary files go with it.
 
-use cutec::files::temporary::end_without_temporaries;
+use crate::temporary::end_without_temporaries;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
