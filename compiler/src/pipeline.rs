@@ -126,7 +126,7 @@ pub fn tile_to_cute<'c>(
     timings: &mut Timings,
 ) -> Result<(), Reported> {
     let root = passes::root(module);
-    passes::set_target(context, root, &options.target);
+    passes::set_target(context, root, &options.target)?;
     let has_tiles = passes::tile::is_used_in(root);
     let of_tiles = |pass: &PassEntry| passes::tile::PASSES.iter().any(|p| p.name == pass.name);
     let needed = TILE_TO_CUTE.passes();

@@ -30,7 +30,7 @@ pub fn cute_source(data: &[u8]) {
         match module {
             Some(mut module) if !wrong => {
                 assert!(module.as_operation().verify(), "invalid IR");
-                crate::mlir_text::lower(context, &mut module);
+                crate::mlir_text::lower(context, &mut module, target);
             }
             Some(_) => {}
             None => assert!(wrong, "neither IR nor an error"),

@@ -5,7 +5,7 @@ use cutec::codegen::Timings;
 use cutec::passes::registry::CUTE_TO_GPU;
 use cutec::passes::{fold_static, root};
 use cutec::pipeline::{parse_mlir, tile_to_cute};
-use cutec_dialects::target::TARGETS;
+use cutec_dialects::target::{TARGETS, Target};
 use melior::Context;
 use melior::ir::Module;
 use melior::ir::operation::{OperationLike, OperationPrintingFlags};
@@ -59,9 +59,15 @@ pub fn mlir_text(data: &[u8]) {
             assert!(module.as_operation().verify(), "folded:\n{folded}");
         }
         if let Some(mut module) = parse_mlir(context, "fuzz.mlir", text) {
-            lower(context, &mut module);
+            lower(context, &mut module, target_named_in(text));
         }
     });
+}
+
+/// The target that a module's text asks for, or the one that it gets without.
+fn target_named_in(text: &str) -> Target {
+    let named = |target: &&Target| text.contains(&format!("#cute.target<\"{}\">", target.name));
+    *TARGETS.iter().find(named).unwrap_or(&TARGETS[0])
 }
 
 /// Runs the passes of this project, down to where upstream's begin. A pass may refuse a module; what it makes of one
@@ -69,8 +75,8 @@ pub fn mlir_text(data: &[u8]) {
 ///
 /// # Panics
 /// Where it does not.
-pub(crate) fn lower<'c>(context: &'c Context, module: &mut Module<'c>) {
-    let options = Options::new(TARGETS[0]);
+pub(crate) fn lower<'c>(context: &'c Context, module: &mut Module<'c>, target: Target) {
+    let options = Options::new(target);
     let mut lowered = tile_to_cute(context, module, &options, &mut Timings::new());
     for pass in CUTE_TO_GPU.passes() {
         lowered = lowered.and_then(|()| (pass.run)(context, root(module)));

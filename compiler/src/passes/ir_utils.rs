@@ -157,13 +157,19 @@ pub(super) fn kernels(module: IrOp) -> Vec<(IrBlock, Vec<IrOp>)> {
 
 /// The architecture that a `gpu.module` is compiled for; without a `cute.target`, the oldest.
 fn target_of(device: IrOp) -> Result<Target, Reported> {
+    Ok(stated_target(device)?.unwrap_or(TARGETS[0]))
+}
+
+/// What the `cute.target` of a `gpu.module` says.
+fn stated_target(device: IrOp) -> Result<Option<Target>, Reported> {
     let Ok(attribute) = device.attribute(TARGET) else {
-        return Ok(TARGETS[0]);
+        return Ok(None);
     };
     let text = attribute.to_string();
     let name = text.strip_prefix("#cute.target<\"");
     let name = name.and_then(|name| name.strip_suffix("\">"));
     name.and_then(|name| Target::parse(name).ok())
+        .map(Some)
         .ok_or_else(|| {
             let message = format!("expects #cute.target<…> as `{TARGET}`, but got {text}");
             report(device.location(), message)
@@ -171,14 +177,29 @@ fn target_of(device: IrOp) -> Result<Target, Reported> {
 }
 
 /// Makes every `gpu.module` of a module one that is compiled for `target`.
-pub(super) fn set_target<'c>(context: &'c Context, module: IrOp<'c>, target: &Target) {
+///
+/// # Errors
+/// One says that it is for another target, by whose limits and instructions it may have been made.
+pub(super) fn set_target<'c>(
+    context: &'c Context,
+    module: IrOp<'c>,
+    target: &Target,
+) -> Result<(), Reported> {
     let text = format!("#cute.target<\"{}\">", target.name);
     let Some(attribute) = melior::ir::Attribute::parse(context, &text) else {
         unreachable!("every target has a #cute.target");
     };
     for device in device_modules(module) {
+        if let Some(stated) = stated_target(device)?.filter(|stated| stated.name != target.name) {
+            let message = format!(
+                "this module is for {}, and is compiled for {}: write `--arch {}`, or leave out its `{TARGET}`",
+                stated.name, target.name, stated.name
+            );
+            return Err(report(device.location(), message));
+        }
         set_attribute(device, TARGET, attribute);
     }
+    Ok(())
 }
 
 /// The kernels of a module that upstream passes have lowered already.

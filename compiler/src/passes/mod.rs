@@ -76,8 +76,15 @@ pub fn root<'c>(module: &Module<'c>) -> IrOp<'c> {
 }
 
 /// Makes every `gpu.module` of a module one that is compiled for `target`.
-pub fn set_target<'c>(context: &'c Context, module: IrOp<'c>, target: &Target) {
-    ir_utils::set_target(context, module, target);
+///
+/// # Errors
+/// One says that it is for another target.
+pub fn set_target<'c>(
+    context: &'c Context,
+    module: IrOp<'c>,
+    target: &Target,
+) -> Result<(), Reported> {
+    ir_utils::set_target(context, module, target)
 }
 
 /// What the functions of a module at the cute level say of their kernels.
