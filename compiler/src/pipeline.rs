@@ -2,11 +2,12 @@
 //!
 //! [`mod@crate::compile`] calls these in order, with MLIR's diagnostics collected around each.
 
-use crate::codegen::{Timings, messages};
+use crate::codegen::Timings;
 use crate::options::{Options, Source, SourceKind};
 use crate::passes::registry::{CUTE_TO_GPU, TILE_TO_CUTE};
 use crate::passes::{self, PassEntry, Reported};
 use cutec_abi::{Abi, AbiExpr, KernelAbi};
+use cutec_dialects::ir::parse_unverified;
 use cutec_dialects::printing::{print_aliases, readable_flags};
 use cutec_dialects::readable::unreadable;
 use cutec_frontend::ast::{File, Kernel};
@@ -14,19 +15,15 @@ use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::source::{SourceLoader, SourceMap};
 use cutec_frontend::unused::unused;
 use cutec_frontend::{LowerOptions, Program, chosen_kernels, emit_kernels, load_program};
+use melior::Context;
 use melior::ir::operation::OperationLike;
-use melior::ir::{Location, Module, Operation};
+use melior::ir::{Location, Module};
 use melior::pass::{PassIrPrintingOptions, PassManager};
-use melior::{Context, StringRef};
-use std::ffi::CString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Parses MLIR text whose locations carry `name`. `None` after MLIR has reported the errors.
-///
-/// MLIR's C API takes a name only where the text is a single operation, as what `cutec` itself writes
-/// is; in another text the file of every location is `-`.
+/// Parses and verifies MLIR text whose locations carry `name`. `None` after MLIR has reported the errors.
 pub fn parse_mlir<'c>(context: &'c Context, name: &str, text: &str) -> Option<Module<'c>> {
     if let Some((at, problem)) = unreadable(text.as_bytes()) {
         let before = &text[..at];
@@ -35,26 +32,7 @@ pub fn parse_mlir<'c>(context: &'c Context, name: &str, text: &str) -> Option<Mo
         passes::report(Location::new(context, name, line, column), problem);
         return None;
     }
-    let (module, _) = messages::collect(context, || parse_single_operation(context, name, text));
-    module.or_else(|| Module::parse(context, text))
-}
-
-fn parse_single_operation<'c>(context: &'c Context, name: &str, text: &str) -> Option<Module<'c>> {
-    // MLIR's lexer looks for a NUL behind the text.
-    let text = CString::new(text).ok()?;
-    // SAFETY: MLIR copies text and name; the operation is owned by the module made of it.
-    let operation = unsafe {
-        let operation = mlir_sys::mlirOperationCreateParse(
-            context.to_raw(),
-            StringRef::from_c_str(&text).to_raw(),
-            StringRef::new(name).to_raw(),
-        );
-        if operation.ptr.is_null() {
-            return None;
-        }
-        Operation::from_raw(operation)
-    };
-    Module::from_operation(operation)
+    parse_unverified(context, name, text).filter(|module| module.as_operation().verify())
 }
 
 /// Parses the file with its imports. Returns it with warnings, or the errors.
@@ -258,6 +236,7 @@ fn print_ir_after_all(context: &Context, manager: &PassManager) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codegen::messages;
     use melior::ir::operation::OperationLike;
 
     #[test]

@@ -196,7 +196,9 @@ fn grid_of<'c>(op: IrOp<'c>) -> Option<IrOp<'c>> {
             (!parent.ptr.is_null()).then(|| OperationRef::from_raw(parent))?
         };
     }
+    // It stands near the begin: what comes after it is not walked.
     let body = super::ir_utils::blocks(around, 0).into_iter().next()?;
-    let mut operations = super::ir_utils::operations(body).into_iter();
+    let first = super::ir_utils::first_operation(body);
+    let mut operations = std::iter::successors(first, |op| super::ir_utils::next_operation(*op));
     operations.find(|op| name_of(*op) == "tile.grid")
 }

@@ -81,15 +81,16 @@ pub(super) fn declared_block_size(function: IrOp) -> Option<i64> {
 }
 
 pub(super) fn operations<'c>(block: IrBlock<'c>) -> Vec<IrOp<'c>> {
+    let first = first_operation(block);
+    std::iter::successors(first, |op| next_operation(*op)).collect()
+}
+
+/// The operation that a block begins with.
+pub(super) fn first_operation<'c>(block: IrBlock<'c>) -> Option<IrOp<'c>> {
     // SAFETY: see the module's comment.
-    let first: Option<IrOp<'c>> = block
+    block
         .first_operation()
-        .map(|op| unsafe { OperationRef::from_raw(op.to_raw()) });
-    let next = |op: &IrOp<'c>| {
-        op.next_in_block()
-            .map(|op| unsafe { OperationRef::from_raw(op.to_raw()) })
-    };
-    std::iter::successors(first, next).collect()
+        .map(|op| unsafe { OperationRef::from_raw(op.to_raw()) })
 }
 
 pub(super) fn blocks<'c>(op: IrOp<'c>, region: usize) -> Vec<IrBlock<'c>> {

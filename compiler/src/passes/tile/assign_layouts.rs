@@ -23,7 +23,8 @@ use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::tile::{TileLayout, TileType};
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
-use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 
 /// Bytes that a thread accesses at once where it can.
 const VECTOR_BYTES: i64 = 16;
@@ -73,6 +74,12 @@ struct Assignment<'c> {
     classes: Classes<'c>,
     threads: i64,
     layouts: HashMap<usize, TileLayout>,
+    /// The operations on each class that say how it is spread where the other side's spread is known, by their number.
+    reshaping: HashMap<usize, Vec<usize>>,
+    /// Loads and stores of each class, in the order of the program.
+    accesses: HashMap<usize, Vec<IrOp<'c>>>,
+    /// Numbers of reshaping operations of which a side has got its layout since they were looked at.
+    pending: BTreeSet<usize>,
 }
 
 /// Gives every use of a tile of one number its own: what begins with the same zeros need not be spread alike.
@@ -108,12 +115,35 @@ impl<'c> Assignment<'c> {
             block_size::of_memory(size, &accesses_of(&operations, size), reduces)
         });
         let threads = block_size::checked(threads).map_err(|message| (function, message))?;
+        let mut reshaping: HashMap<usize, Vec<usize>> = HashMap::new();
+        let mut accesses: HashMap<usize, Vec<IrOp<'c>>> = HashMap::new();
+        for (number, op) in operations.iter().enumerate() {
+            let class = |value: Option<IrValue<'c>>| value.and_then(|value| classes.class(value));
+            let name = name_of(*op);
+            if is_reshaping(&name) {
+                let sides = [operand_value(*op, 0), Some(result_of(*op, 0))];
+                for side in sides.into_iter().filter_map(class) {
+                    reshaping.entry(side).or_default().push(number);
+                }
+            }
+            let held = match name.as_str() {
+                "tile.load" => class(Some(result_of(*op, 0))),
+                "tile.store" => class(operand_value(*op, 0)),
+                _ => None,
+            };
+            if let Some(held) = held {
+                accesses.entry(held).or_default().push(*op);
+            }
+        }
         Ok(Assignment {
             function,
             operations,
             classes,
             threads,
             layouts: HashMap::new(),
+            reshaping,
+            accesses,
+            pending: BTreeSet::new(),
         })
     }
 
@@ -141,14 +171,12 @@ impl<'c> Assignment<'c> {
         }
         let mut order: Vec<usize> = (0..self.classes.tiles.len()).collect();
         order.sort_by_key(|index| std::cmp::Reverse(self.classes.tiles[*index].1.size()));
-        loop {
-            while self.derive()? {}
-            let open = order.iter().copied().find(|index| {
-                let value = self.classes.tiles[*index].0;
-                self.layout(value).is_none()
-            });
-            let Some(open) = open else { return Ok(()) };
+        self.derive()?;
+        for open in order {
             let (value, tile) = self.classes.tiles[open].clone();
+            if self.layout(value).is_some() {
+                continue;
+            }
             let last = tile.shape.len().saturating_sub(1);
             let (fast, vector) = self
                 .memory(value, &tile)
@@ -156,7 +184,9 @@ impl<'c> Assignment<'c> {
             let layout = TileLayout::blocked(&tile.shape, fast, vector, self.threads);
             self.warn_of_copies(value, &tile, &layout);
             self.assign(value, layout);
+            self.derive()?;
         }
+        Ok(())
     }
 
     /// Warns where threads hold the same, though each could have a part of its own.
@@ -182,17 +212,29 @@ impl<'c> Assignment<'c> {
     }
 
     fn assign(&mut self, value: IrValue<'c>, layout: TileLayout) {
-        if let Some(class) = self.classes.class(value) {
-            self.layouts.entry(class).or_insert(layout);
+        if let Some(class) = self.classes.class(value)
+            && let Entry::Vacant(open) = self.layouts.entry(class)
+        {
+            open.insert(layout);
+            self.pending
+                .extend(self.reshaping.get(&class).into_iter().flatten());
         }
     }
 
-    /// Layouts that follow from others; whether there was one.
-    fn derive(&mut self) -> Result<bool, Failed<'c>> {
-        let mut found = false;
-        for op in self.operations.clone() {
+    /// Layouts that follow from others, and what follows from those: from the first operation to the last, then again
+    /// those that something new is known of.
+    fn derive(&mut self) -> Result<(), Failed<'c>> {
+        let mut from = 0;
+        while !self.pending.is_empty() {
+            let Some(number) = self.pending.range(from..).next().copied() else {
+                from = 0;
+                continue;
+            };
+            self.pending.remove(&number);
+            from = number + 1;
+            let op = self.operations[number];
             let name = name_of(op);
-            let Some(input) = operand_value(op, 0).filter(|_| is_reshaping(&name)) else {
+            let Some(input) = operand_value(op, 0) else {
                 continue;
             };
             let result = result_of(op, 0);
@@ -211,25 +253,20 @@ impl<'c> Assignment<'c> {
             }
             let layout = seen_from(op, known, layout, wanted)?;
             self.assign(wanted, layout);
-            found = true;
         }
-        Ok(found)
+        Ok(())
     }
 
     /// The axis of a class that is fast in memory, where what is loaded decides before what is stored, and
     /// the elements along it of the narrowest access.
     fn memory(&self, value: IrValue<'c>, tile: &TileType) -> Option<(usize, i64)> {
-        let class = self.classes.class(value);
         let mut accesses = Vec::new();
-        for op in &self.operations {
-            let (what, held) = match name_of(*op).as_str() {
-                "tile.load" => (Access::Load, Some(result_of(*op, 0))),
-                "tile.store" => (Access::of(*op), operand_value(*op, 0)),
-                _ => continue,
+        for op in self.accesses.get(&self.classes.class(value)?)? {
+            let what = match name_of(*op).as_str() {
+                "tile.load" => Access::Load,
+                _ => Access::of(*op),
             };
-            if held.is_some_and(|held| self.classes.class(held) == class)
-                && let Some((axis, vector)) = vector_along(*op, tile)
-            {
+            if let Some((axis, vector)) = vector_along(*op, tile) {
                 let vector = if what == Access::Atomic { 1 } else { vector };
                 accesses.push((what, axis, vector));
             }

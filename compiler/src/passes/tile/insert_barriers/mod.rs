@@ -27,6 +27,7 @@ use melior::Context;
 use melior::ir::operation::OperationLike;
 use stage::Stage;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 use tensor::{Effect, TensorAccess, Tensors};
 
 pub(super) use stage::ROUND;
@@ -76,11 +77,11 @@ enum Access {
 /// What is known at a place of the program.
 #[derive(Clone, Default, PartialEq)]
 struct State {
-    /// Accesses since the last barrier.
-    since: BTreeSet<Access>,
+    /// Accesses since the last barrier. Shared by the states of places between which nothing changes.
+    since: Rc<BTreeSet<Access>>,
     /// What each token stands for: accesses of copies that the thread has not waited for. A token that was passed on
     /// stands for nothing any more.
-    begun: BTreeMap<usize, BTreeSet<Access>>,
+    begun: Rc<BTreeMap<usize, BTreeSet<Access>>>,
 }
 
 impl State {
@@ -99,11 +100,21 @@ impl State {
         };
         let begun = self.begun.iter();
         State {
-            since: self.since.iter().map(access).collect(),
-            begun: begun
-                .map(|(token, accesses)| (*token, accesses.iter().map(access).collect()))
-                .collect(),
+            since: Rc::new(self.since.iter().map(access).collect()),
+            begun: Rc::new(
+                begun
+                    .map(|(token, accesses)| (*token, accesses.iter().map(access).collect()))
+                    .collect(),
+            ),
         }
+    }
+
+    fn insert(&mut self, access: Access) {
+        Rc::make_mut(&mut self.since).insert(access);
+    }
+
+    fn begin(&mut self, token: usize, accesses: BTreeSet<Access>) {
+        Rc::make_mut(&mut self.begun).insert(token, accesses);
     }
 }
 
@@ -124,7 +135,7 @@ impl<'c> Forward<'c> for Analysis<'c> {
         match known_op(op).map_err(failed)? {
             KnownOp::Tile(tile) => self.tile(op, tile, &mut state)?,
             KnownOp::ReadGlobal => self.of_tensor(op, operand(op, 0)?, Effect::Read, &mut state)?,
-            KnownOp::Barrier => state.since.clear(),
+            KnownOp::Barrier => state.since = Rc::default(),
             KnownOp::CopyGroup => {
                 return Err((op, "expects tile.commit and tile.wait in its place".into()));
             }
@@ -140,9 +151,14 @@ impl<'c> Forward<'c> for Analysis<'c> {
     }
 
     fn join(&self, mut one: State, other: State) -> State {
-        one.since.extend(other.since);
-        for (token, accesses) in other.begun {
-            one.begun.entry(token).or_default().extend(accesses);
+        if !Rc::ptr_eq(&one.since, &other.since) {
+            Rc::make_mut(&mut one.since).extend(other.since.iter());
+        }
+        if !Rc::ptr_eq(&one.begun, &other.begun) {
+            let begun = Rc::make_mut(&mut one.begun);
+            for (token, accesses) in other.begun.iter() {
+                begun.entry(*token).or_default().extend(accesses);
+            }
         }
         one
     }
@@ -163,12 +179,13 @@ impl<'c> Forward<'c> for Analysis<'c> {
         let forwarded = edge.forwarded.iter();
         let passed: Vec<_> = forwarded
             .filter_map(|(token, there_as)| {
-                let accesses = there.begun.remove(&value_key(*token))?;
+                there.begun.get(&value_key(*token))?;
+                let accesses = Rc::make_mut(&mut there.begun).remove(&value_key(*token))?;
                 Some((value_key(*there_as), accesses))
             })
             .collect();
         for (token, accesses) in passed {
-            there.begun.insert(token, accesses);
+            there.begin(token, accesses);
         }
         there
     }
@@ -193,15 +210,15 @@ impl<'c> Analysis<'c> {
                 for index in 0..op.operand_count() {
                     group.extend(begun(op, operand(op, index)?, state)?);
                 }
-                state.begun.insert(value_key(result_of(op, 0)), group);
+                state.begin(value_key(result_of(op, 0)), group);
             }
             TileOp::Wait => {
                 for index in 0..op.operand_count() {
                     let group = operand(op, index)?;
                     let complete = begun(op, group, state)?;
-                    state.since.extend(complete);
+                    Rc::make_mut(&mut state.since).extend(complete);
                     // It may be waited for again.
-                    state.begun.insert(value_key(group), BTreeSet::new());
+                    state.begin(value_key(group), BTreeSet::new());
                 }
             }
             TileOp::Load => self.of_tensor(op, operand(op, 0)?, Effect::Read, state)?,
@@ -247,7 +264,7 @@ impl<'c> Analysis<'c> {
             self.separate(op, &reads, state);
             accesses.insert(reads);
         }
-        state.begun.insert(value_key(result_of(op, 0)), accesses);
+        state.begin(value_key(result_of(op, 0)), accesses);
         Ok(())
     }
 
@@ -281,7 +298,7 @@ impl<'c> Analysis<'c> {
         let stage = Stage::of(op, buffer, &mut self.stages);
         let access = Access::Stage { stage, writes };
         self.separate(op, &access, state);
-        state.since.insert(access);
+        state.insert(access);
     }
 
     fn of_tensor(
@@ -295,28 +312,32 @@ impl<'c> Analysis<'c> {
         if let Some(access) = access.map_err(|message| (op, message))? {
             let access = Access::Tensor(access);
             self.separate(op, &access, state);
-            state.since.insert(access);
+            state.insert(access);
         }
         Ok(())
     }
 
     /// Asks for a barrier where an access conflicts with one that came before.
     fn separate(&mut self, op: IrOp, access: &Access, state: &mut State) {
-        let conflicts = |other: &Access| match (access, other) {
-            (
-                Access::Stage { stage, writes },
-                Access::Stage {
-                    stage: other,
-                    writes: wrote,
-                },
-            ) => (*writes || *wrote) && stage.overlaps(other),
-            (Access::Tensor(now), Access::Tensor(before)) => self.tensors.conflict(now, before),
-            (Access::Stage { .. }, Access::Tensor(_))
-            | (Access::Tensor(_), Access::Stage { .. }) => false,
+        let since = &state.since;
+        let conflicts = match access {
+            Access::Stage { stage, writes } => {
+                let (first, last) = stage.of_buffer();
+                let [first, last] = [(first, false), (last, true)]
+                    .map(|(stage, writes)| Access::Stage { stage, writes });
+                since.range(first..=last).any(|other| match other {
+                    Access::Stage {
+                        stage: other,
+                        writes: wrote,
+                    } => (*writes || *wrote) && stage.overlaps(other),
+                    Access::Tensor(_) => false,
+                })
+            }
+            Access::Tensor(now) => self.tensors.conflicts(now, since),
         };
-        if self.before.contains(&operation_key(op)) || state.since.iter().any(conflicts) {
+        if conflicts || self.before.contains(&operation_key(op)) {
             self.before.insert(operation_key(op));
-            state.since.clear();
+            state.since = Rc::default();
         }
     }
 }
@@ -327,7 +348,7 @@ fn begun<'c>(
     token: IrValue<'c>,
     state: &mut State,
 ) -> Result<BTreeSet<Access>, Failed<'c>> {
-    let accesses = state.begun.remove(&value_key(token));
+    let accesses = Rc::make_mut(&mut state.begun).remove(&value_key(token));
     accesses.ok_or_else(|| {
         let message =
             "takes a token that was passed on before; expected the one that it has become";

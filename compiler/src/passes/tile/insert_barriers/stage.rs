@@ -37,6 +37,21 @@ impl Stage {
         }
     }
 
+    /// From the first to the last of a buffer, in their order.
+    pub fn of_buffer(self) -> (Stage, Stage) {
+        let first = Stage {
+            stages: i64::MIN,
+            round: None,
+            ..self
+        };
+        let last = Stage {
+            stages: i64::MAX,
+            round: Some(i64::MAX),
+            ..self
+        };
+        (first, last)
+    }
+
     /// Whether two may be the same memory.
     pub fn overlaps(&self, other: &Stage) -> bool {
         let together = |one: i64, other: i64| (one - other).rem_euclid(self.stages) == 0;

@@ -3,6 +3,7 @@
 //! Arguments of a kernel do not overlap (docs/language.md, "Kernels"), so accesses to different ones never meet. Of one
 //! tensor, two accesses are in the order of the program without a barrier where each thread accesses the same
 //! elements in both, or where they are of different tiles.
+use super::Access;
 use crate::passes::ir_utils::{defining_op, name_of, operand_value};
 use crate::passes::tile::bound_coordinates::BOUND;
 use crate::passes::tile::coordinate::Coordinate;
@@ -10,7 +11,8 @@ use crate::passes::tile::types::tensor_of;
 use cutec_dialects::builder::{IrOp, IrValue, integer_value, operation_key, result_of, value_key};
 use cutec_dialects::tile::{TileOp, TileType};
 use melior::ir::{Type, ValueLike, operation::OperationLike};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::{Bound, RangeInclusive};
 
 /// What an access does to memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,17 +43,51 @@ impl Effect {
     }
 }
 
-/// An access to a tensor; each has its number in [`Tensors`].
+/// An access to a tensor; each has its number in [`Tensors`]. The order keeps those together that [`Tensors::conflicts`]
+/// looks at together.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TensorAccess {
-    number: usize,
+    /// Tiles of one view and one extent, at coordinates that are the same but for a constant.
+    family: usize,
     pub effect: Effect,
     /// Whether a loop has begun another iteration since, which computes another coordinate.
     earlier_iteration: bool,
+    /// The constants: of one iteration, tiles of a family at different places have no element in common.
+    place: usize,
+    number: usize,
+}
+
+impl TensorAccess {
+    /// The first of all.
+    pub const FIRST: TensorAccess = TensorAccess {
+        family: 0,
+        effect: Effect::Read,
+        earlier_iteration: false,
+        place: 0,
+        number: 0,
+    };
+
+    /// From the first to the last of a family, an effect, and an iteration, of one place or of all.
+    fn alike(self, earlier_iteration: bool, place: Option<usize>) -> RangeInclusive<Access> {
+        let first = TensorAccess {
+            earlier_iteration,
+            place: place.unwrap_or(0),
+            number: 0,
+            ..self
+        };
+        let last = TensorAccess {
+            place: place.unwrap_or(usize::MAX),
+            number: usize::MAX,
+            ..first
+        };
+        Access::Tensor(first)..=Access::Tensor(last)
+    }
 }
 
 /// Where an access goes.
 struct Target<'c> {
+    family: usize,
+    place: usize,
     /// The argument of the kernel; unknown where the view is not made of one.
     tensor: Option<IrValue<'c>>,
     /// The tile, where it is one and not an element.
@@ -61,11 +97,52 @@ struct Target<'c> {
 /// A tile of a view, and the threads that hold it.
 struct TileAt<'c> {
     view: IrValue<'c>,
-    at: Vec<(IrValue<'c>, bool)>,
+    at: Vec<Along<'c>>,
     shape: Vec<i64>,
     held: Type<'c>,
     /// Whether one thread alone has each element.
     is_exclusive: bool,
+}
+
+/// A coordinate of a tile along an axis.
+#[derive(Clone, Copy, PartialEq)]
+struct Along<'c> {
+    value: IrValue<'c>,
+    /// The same as something and a constant added to it.
+    base: Option<IrValue<'c>>,
+    constant: i64,
+    /// Whether it counts elements and not tiles.
+    is_offset: bool,
+}
+
+/// What tiles have in common whose coordinates differ by constants; of elements, which are no tiles, the tensor.
+#[derive(PartialEq, Eq, Hash)]
+struct Family {
+    view: Option<usize>,
+    shape: Vec<i64>,
+    bases: Vec<(Option<usize>, bool)>,
+}
+
+impl Family {
+    fn of(tensor: Option<IrValue>, tile: Option<&TileAt>) -> Family {
+        match tile {
+            Some(tile) => {
+                let bases = tile.at.iter();
+                Family {
+                    view: Some(value_key(tile.view)),
+                    shape: tile.shape.clone(),
+                    bases: bases
+                        .map(|at| (at.base.map(value_key), at.is_offset))
+                        .collect(),
+                }
+            }
+            None => Family {
+                view: tensor.map(value_key),
+                shape: Vec::new(),
+                bases: Vec::new(),
+            },
+        }
+    }
 }
 
 /// The accesses of a kernel to tensors that it writes.
@@ -73,6 +150,9 @@ struct TileAt<'c> {
 pub(super) struct Tensors<'c> {
     targets: Vec<Target<'c>>,
     numbers: HashMap<usize, usize>,
+    families: HashMap<Family, usize>,
+    /// The number of the constants in a family.
+    places: HashMap<(usize, Vec<i64>), usize>,
     /// Arguments that the kernel writes; `None` where it writes something of which the argument is not known.
     written: Option<HashSet<usize>>,
 }
@@ -83,6 +163,8 @@ impl<'c> Tensors<'c> {
         Tensors {
             targets: Vec::new(),
             numbers: HashMap::new(),
+            families: HashMap::new(),
+            places: HashMap::new(),
             written: written_tensors(operations),
         }
     }
@@ -106,22 +188,63 @@ impl<'c> Tensors<'c> {
         let number = match self.numbers.get(&operation_key(op)) {
             Some(number) => *number,
             None => {
-                let tile = tile_at(op, view)?;
-                self.targets.push(Target { tensor, tile });
+                let target = self.target(tensor, tile_at(op, view)?);
+                self.targets.push(target);
                 self.numbers
                     .insert(operation_key(op), self.targets.len() - 1);
                 self.targets.len() - 1
             }
         };
         Ok(Some(TensorAccess {
-            number,
+            family: self.targets[number].family,
             effect,
             earlier_iteration: false,
+            place: self.targets[number].place,
+            number,
         }))
     }
 
+    fn target(&mut self, tensor: Option<IrValue<'c>>, tile: Option<TileAt<'c>>) -> Target<'c> {
+        let family = Family::of(tensor, tile.as_ref());
+        let next = self.families.len();
+        let family = *self.families.entry(family).or_insert(next);
+        let counted = tile.iter().flat_map(|tile| &tile.at);
+        let counted = counted.filter(|at| !at.is_offset).map(|at| at.constant);
+        let next = self.places.len();
+        let place = *self
+            .places
+            .entry((family, counted.collect()))
+            .or_insert(next);
+        Target {
+            family,
+            place,
+            tensor,
+            tile,
+        }
+    }
+
+    /// Whether an access conflicts with one of those that came before. Only those are looked at that may: of its own
+    /// family and iteration, those at the same place.
+    pub fn conflicts(&self, now: &TensorAccess, since: &BTreeSet<Access>) -> bool {
+        let mut from = Bound::Included(Access::Tensor(TensorAccess::FIRST));
+        while let Some(Access::Tensor(found)) = since.range((from, Bound::Unbounded)).next() {
+            let place = (found.family == now.family).then_some(now.place);
+            let (this, earlier) = (found.alike(false, place), found.alike(true, None));
+            from = Bound::Excluded(*earlier.end());
+            let may = now.effect.conflicts(found.effect) && self.may_overlap(now, found);
+            let conflicts = |before: &Access| match before {
+                Access::Tensor(before) => self.conflict(now, before),
+                Access::Stage { .. } => false,
+            };
+            if may && since.range(this).chain(since.range(earlier)).any(conflicts) {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Whether different threads may access the same element, and one of them write it.
-    pub fn conflict(&self, now: &TensorAccess, before: &TensorAccess) -> bool {
+    fn conflict(&self, now: &TensorAccess, before: &TensorAccess) -> bool {
         let (one, other) = (&self.targets[now.number], &self.targets[before.number]);
         if !now.effect.conflicts(before.effect) {
             return false;
@@ -156,7 +279,7 @@ impl<'c> Tensors<'c> {
     pub fn next_iteration(&self, access: &TensorAccess, of: IrOp<'c>) -> TensorAccess {
         let changes = match &self.targets[access.number].tile {
             Some(tile) => {
-                let mut values = tile.at.iter().map(|(value, _)| *value).chain([tile.view]);
+                let mut values = tile.at.iter().map(|at| at.value).chain([tile.view]);
                 values.any(|value| is_defined_in(value, of))
             }
             None => false,
@@ -192,8 +315,16 @@ fn tile_at<'c>(op: IrOp<'c>, view: IrValue<'c>) -> Result<Option<TileAt<'c>>, St
     };
     let tile = tile?;
     let at = Coordinate::of(op)?;
-    let offsets = (0..at.values.len()).map(|axis| at.is_offset(axis));
-    let at = at.values.iter().copied().zip(offsets).collect();
+    let along = |(axis, value): (usize, &IrValue<'c>)| {
+        let (base, constant) = base_and_constant(*value);
+        Along {
+            value: *value,
+            base,
+            constant,
+            is_offset: at.is_offset(axis),
+        }
+    };
+    let at = at.values.iter().enumerate().map(along).collect();
     let is_exclusive = match &tile.layout {
         Some(layout) => {
             let modes = layout.thread_modes(&tile.shape)?;
@@ -216,7 +347,7 @@ fn tile_at<'c>(op: IrOp<'c>, view: IrValue<'c>) -> Result<Option<TileAt<'c>>, St
 /// overlap where tiles are counted and the view is the same.
 fn held_alike(one: &TileAt, other: &TileAt, different_iterations: bool) -> bool {
     let same = one.view == other.view && one.held == other.held && one.at == other.at;
-    let counted = one.at.iter().all(|(_, is_offset)| !is_offset);
+    let counted = one.at.iter().all(|at| !at.is_offset);
     same && (!different_iterations || counted && is_fixed(one.view))
 }
 
@@ -240,12 +371,9 @@ fn are_apart(one: &TileAt, other: &TileAt) -> bool {
         return false;
     }
     (0..one.shape.len()).any(|axis| {
-        let ((a, by_element), (b, other_by_element)) = (one.at[axis], other.at[axis]);
-        if by_element || other_by_element || one.shape[axis] != other.shape[axis] {
-            return false;
-        }
-        let (a, b) = (base_and_constant(a), base_and_constant(b));
-        a.0 == b.0 && a.1 != b.1
+        let (a, b) = (one.at[axis], other.at[axis]);
+        let counted = !a.is_offset && !b.is_offset && one.shape[axis] == other.shape[axis];
+        counted && a.base == b.base && a.constant != b.constant
     })
 }
 
