@@ -109,6 +109,7 @@ fn main() {
         .include(prefix.join("include"))
         .include(&out)
         .include("cpp")
+        .file("cpp/Abi.cpp")
         .file("cpp/Aliases.cpp")
         .file("cpp/Cute.cpp")
         .file("cpp/CuteNvgpu.cpp")

@@ -6,7 +6,7 @@ use crate::codegen::Timings;
 use crate::options::{Options, Source, SourceKind};
 use crate::passes::registry::{CUTE_TO_GPU, TILE_TO_CUTE};
 use crate::passes::{self, PassEntry, Reported};
-use cutec_abi::{Abi, AbiExpr, KernelAbi};
+use cutec_abi::Abi;
 use cutec_dialects::ir::parse_unverified;
 use cutec_dialects::printing::{print_aliases, readable_flags};
 use cutec_dialects::readable::unreadable;
@@ -158,38 +158,32 @@ pub fn cute_to_llvm<'c>(
     // verified by LLVM. In between, verification takes longer than the passes.
     manager.enable_verifier(options.verify_each || cfg!(debug_assertions));
     let result = manager.run(module).map_err(|_| Reported);
+    passes::kernel_abi::pass_tensor_maps_by_value(context, passes::root(module));
     timings.add("gpu to LLVM dialect", start.elapsed());
     result
 }
 
-/// The ABI of the kernels in a module at the cute level: the front end leaves it on each function,
-/// the passes add what they decide.
+/// The ABI of the kernels in a module at the cute level: what the front end and the passes have left
+/// on each function, with what is decided for all of it.
 ///
 /// # Errors
-/// One line saying what of the module has no ABI.
+/// One line saying what of the module cannot be launched.
 pub fn kernel_abi(module: &Module<'_>, options: &Options, file: &str) -> Result<Abi, String> {
     let mut kernels = Vec::new();
     for found in passes::kernel_attributes(passes::root(module)) {
-        let name = found.name;
         // A kernel written as MLIR may have none; it can be compiled but not launched by name.
-        let Some(json) = found.abi else { continue };
-        let mut kernel: KernelAbi = serde_json::from_str(&json).map_err(|error| {
-            format!("{file}: the attribute `cute.abi` of kernel `{name}` is no kernel ABI: {error}")
-        })?;
+        let Some(mut kernel) = found.abi else {
+            continue;
+        };
         kernel.target = options.target.name.to_owned();
         kernel.smem_bytes = found.smem_bytes;
-        // A kernel at tile level leaves the number of its threads to the passes.
-        if kernel
-            .block
-            .iter()
-            .all(|extent| *extent == AbiExpr::Const(1))
-            && let Some(threads) = found.threads
-        {
-            kernel.block[0] = AbiExpr::Const(threads);
-        }
         kernels.push(kernel);
     }
-    Ok(Abi::new(kernels))
+    let abi = Abi::new(kernels);
+    match abi.validate() {
+        Ok(()) => Ok(abi),
+        Err(error) => Err(format!("{file}: {error}")),
+    }
 }
 
 /// Adds what the lowering of the kernels in a module found out about their shared memory.

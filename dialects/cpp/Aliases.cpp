@@ -1,6 +1,7 @@
-// Aliases of types in printed IR: `!memref_smem_bf16` for a view, `!layout` for a long layout, `!mma_…` for a
-// tiled MMA, in the manner of NVIDIA's CuTe DSL. Only where a reader asked for them (src/printing.rs): other
-// tools compare types as they are written in full.
+// Aliases in printed IR. A kernel's ABI, which takes many lines, always has one: `#abi_NAME`. Types have them only
+// where a reader asked for them (src/printing.rs), since other tools compare types as they are written in full:
+// `!memref_smem_bf16` for a view, `!layout` for a long layout, `!mma_…` for a tiled MMA, in the manner of NVIDIA's
+// CuTe DSL.
 #include "Aliases.h"
 #include "Cute.h"
 
@@ -17,6 +18,15 @@ constexpr size_t shortText = 24;
 struct Aliases : OpAsmDialectInterface {
   using OpAsmDialectInterface::OpAsmDialectInterface;
   bool wanted = false;
+
+  AliasResult getAlias(Attribute attribute, raw_ostream &os) const override {
+    auto abi = dyn_cast<cute::AbiAttr>(attribute);
+    if (!abi)
+      return AliasResult::NoAlias;
+    // The text begins with the kernel's name in quotes.
+    os << "abi_" << abi.getText().split('"').second.split('"').first;
+    return AliasResult::FinalAlias;
+  }
 
   AliasResult getAlias(Type type, raw_ostream &os) const override {
     if (!wanted)

@@ -23,6 +23,7 @@ def Cute_Dialect : Dialect {
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
+  let hasOperationAttrVerify = 1;
 }
 
 def CuteNvgpu_Dialect : Dialect {
@@ -76,6 +77,16 @@ def Cute_TargetAttr : AttrDef<Cute_Dialect, "Target"> {
   let summary = "GPU architecture of a gpu.module";
   let parameters = (ins StringRefParameter<"name as in --arch">:$name);
   let assemblyFormat = "`<` $name `>`";
+  let genVerifyDecl = 1;
+}
+
+// What a host needs to launch a kernel, as `cute.abi` on its function. Its text is read and written by
+// the crate of the kernel ABI (runtime/abi); it prints behind an alias, `#abi_NAME`.
+def Cute_AbiAttr : AttrDef<Cute_Dialect, "Abi"> {
+  let mnemonic = "abi";
+  let summary = "What a host needs to launch a kernel";
+  let parameters = (ins StringRefParameter<"the ABI as cutec_abi writes it">:$text);
+  let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
 

@@ -51,6 +51,10 @@ intptr_t cutec_unreadable(MlirStringRef text, void *message);
 // Gives the text of each result type to `cutec_add_type`, in order.
 bool cutec_infer(MlirStringRef name, intptr_t count, const MlirType *operands, MlirAttribute attributes, void *message,
                  void *results);
+// Where a text is no kernel ABI, with a message; or -1, and the text as Rust writes it.
+intptr_t cutec_read_abi(MlirStringRef text, void *canonical, void *message);
+// Whether an operation may carry this attribute of the dialect.
+bool cutec_verify_attribute(MlirOperation op, MlirStringRef name, MlirAttribute attribute, void *message);
 // What Rust reads of a context's types (src/memo.rs).
 void *cutec_new_memo();
 void cutec_drop_memo(void *memo);

@@ -1,4 +1,5 @@
 //! Element types: what a register, a shared-memory cell or a tensor holds.
+use cutec_abi::DType;
 use std::fmt;
 
 /// Element type of a pointer, a view or an atom, named as MLIR names it.
@@ -79,6 +80,28 @@ impl Elem {
         count.saturating_mul(self.bits()).saturating_add(7) / 8
     }
 
+    /// The type of such elements in a host's tensor, and of such a number that a host passes; none for
+    /// what is packed. A host has more types than the machine computes with: [`DType`] knows
+    /// unsigned integers of every width, which are signed here.
+    pub fn dtype(self) -> Option<DType> {
+        Some(match self {
+            Elem::I4 | Elem::U4 => return None,
+            Elem::I1 => DType::Bool,
+            Elem::I8 => DType::I8,
+            Elem::U8 => DType::U8,
+            Elem::I16 => DType::I16,
+            Elem::I32 => DType::I32,
+            Elem::I64 => DType::I64,
+            Elem::F8E4M3 => DType::F8E4M3,
+            Elem::F8E5M2 => DType::F8E5M2,
+            Elem::F16 => DType::F16,
+            Elem::BF16 => DType::BF16,
+            Elem::TF32 => DType::TF32,
+            Elem::F32 => DType::F32,
+            Elem::F64 => DType::F64,
+        })
+    }
+
     /// Whether a byte holds several elements, the first in its lower bits. They are moved in whole
     /// bytes and multiplied by MMAs; there are no values of one.
     pub fn is_packed(self) -> bool {
@@ -153,5 +176,23 @@ impl fmt::Display for Space {
             Space::Smem => "smem",
             Space::Rmem => "rmem",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The two lists of element types say the same of what both have.
+    #[test]
+    fn a_host_stores_elements_as_the_machine_does() {
+        for (elem, name) in Elem::ALL {
+            let Some(dtype) = elem.dtype() else {
+                assert!(elem.is_packed(), "{name}");
+                continue;
+            };
+            assert_eq!(dtype.size() as i64, elem.bytes(), "{name}");
+            assert_eq!(dtype.is_float(), elem.is_float(), "{name}");
+        }
     }
 }

@@ -1,4 +1,5 @@
 //! What the C++ side calls: legality of texts, types and operations.
+use crate::abi;
 use crate::ir::{attrs_in, attrs_of, cute_name, values_of};
 use crate::legal::{check_type, compatible};
 use crate::memo::{type_text, type_value};
@@ -8,6 +9,7 @@ use crate::target::Target;
 use crate::tile::{self, TileLayout};
 use crate::types::{Vars, parse_type};
 use crate::value::Val;
+use cutec_abi::KernelAbi;
 use melior::ir::operation::{OperationLike, OperationRef};
 use melior::ir::{Attribute, Type};
 use mlir_sys::{MlirAttribute, MlirOperation, MlirStringRef, MlirType};
@@ -26,19 +28,24 @@ fn answer(message: *mut c_void, check: impl FnOnce() -> Result<(), String>) -> b
     match result {
         Ok(()) => true,
         Err(text) => {
-            // SAFETY: `message` is the caller's and is only written here; the text outlives the call.
-            unsafe {
-                cutec_set_message(
-                    message,
-                    MlirStringRef {
-                        data: text.as_ptr().cast(),
-                        length: text.len(),
-                    },
-                )
-            };
+            set_text(message, &text);
             false
         }
     }
+}
+
+/// Writes a text that C++ has made room for.
+fn set_text(place: *mut c_void, text: &str) {
+    // SAFETY: `place` is the caller's and is only written here; the text outlives the call.
+    unsafe {
+        cutec_set_message(
+            place,
+            MlirStringRef {
+                data: text.as_ptr().cast(),
+                length: text.len(),
+            },
+        )
+    };
 }
 
 /// Where a text must not reach MLIR's parser, with a message; -1 where it may.
@@ -52,6 +59,59 @@ extern "C" fn cutec_unreadable(text: MlirStringRef, message: *mut c_void) -> isi
         problem.map_or(Ok(()), |(_, problem)| Err(problem))
     });
     at.and_then(|at| isize::try_from(at).ok()).unwrap_or(-1)
+}
+
+/// Reads the ABI of a kernel: where it goes wrong, with a message; or -1, and the ABI as we write it.
+#[unsafe(no_mangle)]
+extern "C" fn cutec_read_abi(
+    text: MlirStringRef,
+    canonical: *mut c_void,
+    message: *mut c_void,
+) -> isize {
+    // SAFETY: the caller's range of bytes is valid.
+    let bytes = unsafe { std::slice::from_raw_parts(text.data.cast::<u8>(), text.length) };
+    let mut at = 0;
+    let legal = answer(message, || {
+        let text = std::str::from_utf8(bytes).map_err(|error| {
+            at = error.valid_up_to();
+            "the ABI is not UTF-8".to_string()
+        })?;
+        let abi = KernelAbi::parse(text).map_err(|error| {
+            at = error.at;
+            error.message
+        })?;
+        set_text(canonical, &abi.text());
+        Ok(())
+    });
+    if legal {
+        -1
+    } else {
+        at.min(bytes.len()) as isize
+    }
+}
+
+/// Checks an attribute of the dialect that an operation of any dialect carries.
+#[unsafe(no_mangle)]
+extern "C" fn cutec_verify_attribute(
+    op: MlirOperation,
+    name: MlirStringRef,
+    attribute: MlirAttribute,
+    message: *mut c_void,
+) -> bool {
+    answer(message, || {
+        // SAFETY: MLIR verifies a live operation, which has the attribute; names are valid bytes.
+        let (op, name, attribute) = unsafe {
+            (
+                OperationRef::from_raw(op),
+                std::slice::from_raw_parts(name.data.cast::<u8>(), name.length),
+                Attribute::from_raw(attribute),
+            )
+        };
+        match name == abi::ATTRIBUTE.as_bytes() {
+            true => abi::check_kernel(&op, attribute),
+            false => Ok(()),
+        }
+    })
 }
 
 #[unsafe(no_mangle)]

@@ -3,12 +3,13 @@
 //! Reading order: `elem`, `hints` and `target` (what a GPU has), `atoms` (one
 //! instruction with its thread-value layouts), `atom_names`, `value` (what an SSA value is),
 //! `types` (MLIR's text of it), `memo` (that text read once), `semantics` (what each operation computes),
-//! `ir` (operations in MLIR), `readable` (texts for MLIR's parser), `builder` (creating them), `ffi` (what C++ asks).
+//! `ir` (operations in MLIR), `abi` (the kernel ABI on a function), `readable` (texts for MLIR's parser), `builder` (creating them), `ffi` (what C++ asks).
 //!
 //! `tile` has the types of the `tile` dialect and its rules.
 //!
 //! The dialects are declared in `cpp/Cute.td` and `cpp/Tile.td`. C++ asks Rust whether a type or
 //! an operation is legal and decides nothing itself. No I/O here.
+pub mod abi;
 pub mod atom_names;
 pub mod atoms;
 pub mod builder;

@@ -17,6 +17,8 @@
 //! [`registry`] lists them with their names, in the order of the pipelines. A pass is a function of a module; for
 //! which target it compiles stands on each `gpu.module` of that, as `cute.target`. It reports what is wrong as an
 //! MLIR diagnostic at the operation's location, and then returns [`Reported`].
+//!
+//! [`kernel_abi`] is no pass: by it passes add to what a host must know of a kernel.
 mod additional_yields;
 pub mod allocate_smem;
 mod control_flow;
@@ -30,6 +32,7 @@ pub mod fold_static;
 mod integer_analysis;
 mod integer_range;
 mod ir_utils;
+pub mod kernel_abi;
 pub mod llvm_types;
 pub mod lower_printf;
 mod materialize;
@@ -44,13 +47,13 @@ pub mod user_error;
 
 pub use registry::{PassEntry, Pipeline, opt_main};
 
-use crate::codegen::messages::{Place, place};
-use cutec_abi::SmemAbi;
-use cutec_dialects::builder::{IrOp, integer_value};
+use cutec_dialects::builder::IrOp;
 use cutec_dialects::target::Target;
 use melior::Context;
-use melior::ir::{Location, Module, OperationRef, operation::OperationLike};
+use melior::ir::{Location, Module, OperationRef};
 use std::ffi::CString;
+
+pub use kernel_abi::{KernelAttributes, kernel_attributes};
 
 /// A pass failed and has said why.
 #[derive(Debug)]
@@ -85,44 +88,4 @@ pub fn set_target<'c>(
     target: &Target,
 ) -> Result<(), Reported> {
     ir_utils::set_target(context, module, target)
-}
-
-/// What the functions of a module at the cute level say of their kernels.
-pub struct KernelAttributes {
-    /// Name of the function.
-    pub name: String,
-    /// ABI as JSON, from the front end.
-    pub abi: Option<String>,
-    /// Bytes of shared memory.
-    pub smem_bytes: u32,
-    /// The buffers in it and who accesses them, below the cute level.
-    pub smem: Option<SmemAbi>,
-    /// Where the source has it.
-    pub place: Option<Place>,
-    /// Threads of a block, where a pass chose them: blocks of the tile level have one dimension.
-    pub threads: Option<i64>,
-}
-
-/// See [`KernelAttributes`].
-pub fn kernel_attributes(module: IrOp) -> Vec<KernelAttributes> {
-    let mut found = Vec::new();
-    let functions = ir_utils::kernels(module).into_iter();
-    let functions = functions.flat_map(|(_, functions)| functions);
-    for function in functions.chain(ir_utils::lowered_kernels(module)) {
-        let name = ir_utils::string_attribute(function, "sym_name").unwrap_or_default();
-        let smem = function.attribute("cute.smem_bytes").ok();
-        let smem = smem
-            .and_then(integer_value)
-            .and_then(|smem| u32::try_from(smem).ok())
-            .unwrap_or(0);
-        found.push(KernelAttributes {
-            name,
-            abi: ir_utils::string_attribute(function, "cute.abi"),
-            smem_bytes: smem,
-            smem: smem_map::smem_map(function),
-            place: place(function.location()),
-            threads: ir_utils::function_block_size(function),
-        });
-    }
-    found
 }

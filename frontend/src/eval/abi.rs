@@ -1,16 +1,17 @@
-//! The kernel ABI, as JSON: what a host needs to launch the kernel.
-//!
-//! The format is that of the runtime (`runtime/abi`), which reads it.
+//! The launch clauses, and the kernel ABI ([`cutec_abi`]): what a host needs to launch the kernel.
 
-use super::signature::{Argument, Signature, Symbol, SymbolSource};
+use super::signature::{Argument, Signature};
 use super::tiles::TileLaunch;
-use super::values::{Value, abi_name};
-use super::{Evaluator, Result};
+use super::values::Value;
+use super::{Evaluator, Result, Stop};
 use crate::ast::{BinaryOp, Expr, ExprKind, Kernel, UnaryOp};
 use crate::diagnostics::{Diagnostic, codes};
+use cutec_abi::expr::MAX_DEPTH;
+use cutec_abi::{
+    AbiExpr, ArgAbi, Dim, KernelAbi, Promise, ScalarAbi, SymbolAbi, SymbolSource, TensorAbi, Width,
+};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::target::BLOCK_SIZES;
-use serde_json::{Value as Json, json};
 use std::sync::Arc;
 
 /// Blocks that a multiprocessor of any target holds (CUDA programming guide, compute capabilities).
@@ -18,9 +19,9 @@ const MAX_BLOCKS: i64 = 32;
 
 /// Grid and block of a kernel.
 pub(super) struct Launch<'a> {
-    pub grid: [Json; 3],
-    /// Threads; 1 for a kernel at tile level, of which a pass chooses them.
-    pub block: [i64; 3],
+    pub grid: [AbiExpr; 3],
+    /// Threads; `None` for a kernel at tile level, of which a pass chooses them.
+    pub block: Option<[i64; 3]>,
     pub tiles: Option<TileLaunch<'a>>,
     pub min_blocks: Option<i64>,
 }
@@ -31,69 +32,84 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         &mut self,
         expr: &'a Expr,
         signature: &mut Signature<'a>,
-    ) -> Result<Json> {
+    ) -> Result<AbiExpr> {
         if let Some(name) = expr.as_name()
             && let Some(index) = self.symbol_for(name, signature)
         {
-            return Ok(json!({ "symbol": index }));
+            return Ok(AbiExpr::Symbol(index));
         }
         if !mentions(expr, signature) {
             return match self.at_compile_time(|this| this.static_value("this", expr))? {
-                Value::Int(value) => Ok(json!({ "const": value })),
-                Value::Bool(value) => Ok(json!({ "const": i64::from(value) })),
+                Value::Int(value) => Ok(AbiExpr::Const(value)),
+                Value::Bool(value) => Ok(AbiExpr::Const(i64::from(value))),
                 other => self.expected("an integer", &other, expr.span),
             };
         }
-        let pair = |name: &str, a: Json, b: Json| json!({ name: [a, b] });
-        match &*expr.kind {
+        let made = match &*expr.kind {
             ExprKind::Binary { op, lhs, rhs } => {
-                let name = match op.node {
-                    BinaryOp::Add => "add",
-                    BinaryOp::Sub => "sub",
-                    BinaryOp::Mul => "mul",
-                    BinaryOp::Div if self.frame.rounds_up => "ceil_div",
-                    BinaryOp::Div => "div",
-                    BinaryOp::Rem => "rem",
-                    BinaryOp::Eq => "eq",
-                    BinaryOp::Ne => "ne",
-                    BinaryOp::Lt => "lt",
-                    BinaryOp::Le => "le",
-                    BinaryOp::Gt => "gt",
-                    BinaryOp::Ge => "ge",
-                    BinaryOp::And => "and",
-                    BinaryOp::Or => "or",
-                    _ => return self.not_abi(expr),
+                let make = match op.node {
+                    BinaryOp::Add => AbiExpr::Add,
+                    BinaryOp::Sub => AbiExpr::Sub,
+                    BinaryOp::Mul => AbiExpr::Mul,
+                    BinaryOp::Div if self.frame.rounds_up => AbiExpr::CeilDiv,
+                    BinaryOp::Div => AbiExpr::Div,
+                    BinaryOp::Rem => AbiExpr::Rem,
+                    BinaryOp::Eq => AbiExpr::Eq,
+                    BinaryOp::Ne => AbiExpr::Ne,
+                    BinaryOp::Lt => AbiExpr::Lt,
+                    BinaryOp::Le => AbiExpr::Le,
+                    BinaryOp::Gt => AbiExpr::Gt,
+                    BinaryOp::Ge => AbiExpr::Ge,
+                    BinaryOp::And => AbiExpr::And,
+                    BinaryOp::Or => AbiExpr::Or,
+                    BinaryOp::BitOr
+                    | BinaryOp::BitXor
+                    | BinaryOp::BitAnd
+                    | BinaryOp::Shl
+                    | BinaryOp::Shr => return self.not_abi(expr),
                 };
                 let (a, b) = (self.abi_expr(lhs, signature), self.abi_expr(rhs, signature));
                 let (a, b) = (a?, b?);
-                if matches!(op.node, BinaryOp::Div | BinaryOp::Rem) && b == json!({ "const": 0 }) {
+                let divides = matches!(op.node, BinaryOp::Div | BinaryOp::Rem);
+                if divides && b == AbiExpr::Const(0) {
                     let message = format!("`{}` by zero", op.node.symbol());
                     return self.division_by_zero(&message, expr.span);
                 }
-                Ok(pair(name, a, b))
+                make(Box::new(a), Box::new(b))
             }
             ExprKind::Unary { op, operand } => {
-                let value = self.abi_expr(operand, signature)?;
+                let value = Box::new(self.abi_expr(operand, signature)?);
+                let zero = Box::new(AbiExpr::Const(0));
                 match op.node {
-                    UnaryOp::Neg => Ok(pair("sub", json!({ "const": 0 }), value)),
-                    UnaryOp::Not => Ok(pair("eq", value, json!({ "const": 0 }))),
+                    UnaryOp::Neg => AbiExpr::Sub(zero, value),
+                    UnaryOp::Not => AbiExpr::Eq(value, zero),
                 }
             }
             ExprKind::Call { callee, args } => {
-                match (callee.as_name().map(|name| &**name), args.as_slice()) {
-                    (Some(name @ ("ceil_div" | "min" | "max")), [a, b]) => {
-                        let (a, b) = (
-                            self.abi_expr(&a.value, signature),
-                            self.abi_expr(&b.value, signature),
-                        );
-                        Ok(pair(name, a?, b?))
-                    }
-                    _ => self.not_abi(expr),
-                }
+                let make = match callee.as_name().map(|name| &**name) {
+                    Some("ceil_div") => AbiExpr::CeilDiv,
+                    Some("min") => AbiExpr::Min,
+                    Some("max") => AbiExpr::Max,
+                    _ => return self.not_abi(expr),
+                };
+                let [a, b] = args.as_slice() else {
+                    return self.not_abi(expr);
+                };
+                let (a, b) = (
+                    self.abi_expr(&a.value, signature),
+                    self.abi_expr(&b.value, signature),
+                );
+                make(Box::new(a?), Box::new(b?))
             }
-            ExprKind::Name(name) => self.unknown_name(name, expr.span),
-            _ => self.not_abi(expr),
+            ExprKind::Name(name) => return self.unknown_name(name, expr.span),
+            _ => return self.not_abi(expr),
+        };
+        if made.depth() > MAX_DEPTH {
+            let message = "this nests too deeply for what the host computes at launch";
+            let label = format!("more than {MAX_DEPTH} operations, each of the one before");
+            return self.error(codes::BAD_KERNEL, expr.span, message, label);
         }
+        Ok(made)
     }
 
     fn not_abi<T>(&mut self, expr: &'a Expr) -> Result<T> {
@@ -110,17 +126,18 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let arg = signature.arguments.iter().position(|argument| {
             matches!(argument, Argument::Scalar { name: known, elem, .. } if known == name && !elem.is_float())
         })?;
-        let elem = match &signature.arguments[arg] {
+        let width = match &signature.arguments[arg] {
             Argument::Scalar {
                 elem: Elem::I64, ..
-            } => Elem::I64,
-            _ => Elem::I32,
+            } => Width::W64,
+            _ => Width::W32,
         };
-        signature.symbols.push(Symbol {
-            name: name.clone(),
-            elem,
-            div: 1,
-            source: SymbolSource::Scalar { arg },
+        signature.symbols.push(SymbolAbi {
+            name: name.to_string(),
+            width,
+            divisible_by: 1,
+            max: None,
+            from: SymbolSource::Scalar { arg },
         });
         Some(signature.symbols.len() - 1)
     }
@@ -131,16 +148,16 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         kernel: &'a Kernel,
         signature: &mut Signature<'a>,
     ) -> Result<Launch<'a>> {
-        let one = || json!({ "const": 1 });
         let mut launch = Launch {
-            grid: [one(), one(), one()],
-            block: [1; 3],
+            grid: [AbiExpr::Const(1), AbiExpr::Const(1), AbiExpr::Const(1)],
+            block: Some([1; 3]),
             tiles: None,
             min_blocks: None,
         };
         if let Some((tiles, grid)) = self.tile_launch(kernel, signature)? {
             launch.tiles = Some(tiles);
             launch.grid[0] = grid;
+            launch.block = None;
         }
         for clause in &kernel.launch {
             if clause.args.len() > 3 {
@@ -158,6 +175,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     }
                 }
                 "block" => {
+                    let mut block = [1; 3];
                     for (at, arg) in clause.args.iter().enumerate() {
                         if mentions(&arg.value, signature) {
                             let text = self.text(arg.span);
@@ -181,9 +199,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                                 "here",
                             );
                         }
-                        launch.block[at] = extent;
+                        block[at] = extent;
                     }
-                    let threads: i64 = launch.block.iter().product();
+                    launch.block = Some(block);
+                    let threads: i64 = block.iter().product();
                     let most = *BLOCK_SIZES.end();
                     if threads > most {
                         return self.error(
@@ -236,18 +255,29 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         Ok(launch)
     }
 
-    /// The JSON of the kernel ABI.
-    pub(super) fn abi_json(
+    /// The kernel ABI, as far as the source decides it.
+    pub(super) fn kernel_abi(
         &mut self,
         kernel: &'a Kernel,
         signature: &mut Signature<'a>,
         launch: &Launch<'a>,
         defines: &[(Arc<str>, String)],
-    ) -> Result<String> {
+    ) -> Result<KernelAbi> {
         let mut args = Vec::new();
         for argument in signature.arguments.clone() {
+            let dtype = match argument.elem().dtype() {
+                Some(dtype) => dtype,
+                None => {
+                    return self
+                        .has_values(argument.elem(), argument.span())
+                        .and(Err(Stop::Reported));
+                }
+            };
             args.push(match argument {
-                Argument::Scalar { name, elem, .. } => json!({ "kind": "scalar", "name": &*name, "dtype": abi_name(elem) }),
+                Argument::Scalar { name, .. } => ArgAbi::Scalar(ScalarAbi {
+                    name: name.to_string(),
+                    dtype,
+                }),
                 Argument::Tensor(tensor) => {
                     let mut extents = Vec::new();
                     for extent in &tensor.extents {
@@ -255,94 +285,69 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     }
                     let strides = match &tensor.strides {
                         Some(strides) => {
-                            let strides = strides.iter().map(|stride| self.abi_expr(stride, signature));
+                            let strides = strides.iter();
+                            let strides = strides.map(|stride| self.abi_expr(stride, signature));
                             strides.collect::<Result<Vec<_>>>()?
                         }
                         None => row_major(&extents),
                     };
-                    let extents: Vec<Json> = extents.into_iter().map(dim).collect();
-                    json!({
-                        "kind": "tensor", "name": &*tensor.name, "dtype": abi_name(tensor.elem), "mutable": tensor.mutable,
-                        "align": tensor.align, "extents": extents, "strides": strides,
+                    ArgAbi::Tensor(TensorAbi {
+                        name: tensor.name.to_string(),
+                        dtype,
+                        mutable: tensor.mutable,
+                        align: tensor.align.unsigned_abs(),
+                        extents: extents.into_iter().map(Dim::from).collect(),
+                        strides,
                     })
                 }
             });
         }
         let mut promises = Vec::new();
         for promise in signature.promises.clone() {
-            let text = self.text(promise.span);
-            promises.push(json!({ "text": text, "expr": self.abi_expr(promise, signature)? }));
+            promises.push(Promise {
+                text: self.text(promise.span).to_owned(),
+                expr: self.abi_expr(promise, signature)?,
+            });
         }
-        let symbols: Vec<Json> = signature.symbols.iter().map(symbol).collect();
-        let pointers = signature
-            .arguments
+        let name = kernel.name.node.to_string();
+        let source = self.sources.file(kernel.name.span.file).name();
+        let defines = defines
             .iter()
-            .enumerate()
-            .filter(|(_, arg)| matches!(arg, Argument::Tensor(_)));
-        let pointers = pointers.map(|(arg, _)| json!({ "pointer": { "arg": arg } }));
-        let passed = signature.symbols.iter().enumerate();
-        let passed =
-            passed.filter(|(_, symbol)| !matches!(symbol.source, SymbolSource::Scalar { .. }));
-        let passed = passed.map(|(index, _)| json!({ "symbol": { "index": index } }));
-        let scalars = signature
-            .arguments
-            .iter()
-            .enumerate()
-            .filter(|(_, arg)| matches!(arg, Argument::Scalar { .. }));
-        let scalars = scalars.map(|(arg, _)| json!({ "scalar": { "arg": arg } }));
-        let params: Vec<Json> = pointers.chain(passed).chain(scalars).collect();
-        let block: Vec<Json> = launch
-            .block
-            .iter()
-            .map(|extent| json!({ "const": extent }))
-            .collect();
-        let defines: serde_json::Map<String, Json> = defines
-            .iter()
-            .map(|(name, value)| (name.to_string(), Json::String(value.clone())))
-            .collect();
-        let name = &*kernel.name.node;
-        let abi = json!({
-            "name": name, "entry": entry_name(name), "target": self.options.target.name,
-            "source": self.sources.file(kernel.name.span.file).name(),
-            "args": args, "symbols": symbols, "params": params, "promises": promises,
-            "grid": launch.grid, "block": block, "smem_bytes": 0, "defines": defines,
-        });
-        Ok(abi.to_string())
-    }
-}
-
-fn dim(expr: Json) -> Json {
-    match (expr.get("const"), expr.get("symbol")) {
-        (Some(value), _) => json!({ "static": value }),
-        (_, Some(index)) => json!({ "symbol": index }),
-        _ => json!({ "expr": expr }),
+            .map(|(name, value)| (name.to_string(), value.clone()));
+        Ok(KernelAbi {
+            entry: entry_name(&name),
+            name,
+            target: self.options.target.name.to_owned(),
+            source: Some(source.to_owned()),
+            args,
+            symbols: signature.symbols.clone(),
+            tensor_maps: Vec::new(),
+            params: signature.params(),
+            promises,
+            grid: launch.grid.clone(),
+            block: launch.block.map(|block| block.map(AbiExpr::Const)),
+            smem_bytes: 0,
+            smem: None,
+            defines: defines.collect(),
+            resources: None,
+        })
     }
 }
 
 /// Strides of a compact tensor whose last mode is the fastest.
-fn row_major(extents: &[Json]) -> Vec<Json> {
+fn row_major(extents: &[AbiExpr]) -> Vec<AbiExpr> {
     let mut strides = Vec::new();
-    let mut next = json!({ "const": 1 });
+    let mut next = AbiExpr::Const(1);
     for extent in extents.iter().rev() {
         strides.push(next.clone());
-        next = match (next["const"].as_i64(), extent["const"].as_i64()) {
-            (Some(a), Some(b)) => json!({ "const": a.saturating_mul(b) }),
-            (Some(1), None) => extent.clone(),
-            _ => json!({ "mul": [extent, next] }),
+        next = match (next, extent) {
+            (AbiExpr::Const(a), AbiExpr::Const(b)) => AbiExpr::Const(a.saturating_mul(*b)),
+            (AbiExpr::Const(1), extent) => extent.clone(),
+            (next, extent) => AbiExpr::mul(extent.clone(), next),
         };
     }
     strides.reverse();
     strides
-}
-
-fn symbol(symbol: &Symbol) -> Json {
-    let from = match symbol.source {
-        SymbolSource::Extent { arg, mode } => json!({ "extent": { "arg": arg, "mode": mode } }),
-        SymbolSource::Stride { arg, mode } => json!({ "stride": { "arg": arg, "mode": mode } }),
-        SymbolSource::Scalar { arg } => json!({ "scalar": { "arg": arg } }),
-    };
-    let width = if symbol.elem == Elem::I64 { 64 } else { 32 };
-    json!({ "name": &*symbol.name, "width": width, "divisible_by": symbol.div, "from": from })
 }
 
 /// Whether an expression names a run-time integer of the signature.

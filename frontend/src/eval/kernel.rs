@@ -2,18 +2,20 @@
 
 use super::abi::{Launch, entry_name};
 use super::materialize::OpA;
-use super::signature::{Argument, Signature, SymbolSource, TensorArgument};
+use super::signature::{Argument, Signature, TensorArgument, symbol_elem};
 use super::stmt::Place;
 use super::values::{Cute, Origin, Scalar, Value, elem_of};
 use super::{Evaluator, Frame, Result, Stop};
 use crate::ast::{BinaryOp, Kernel};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
+use cutec_abi::{KernelAbi, ParamAbi};
 use cutec_dialects::builder::{Insertion, IrBlock, OpBuilder, argument_of, region_with_block};
 use cutec_dialects::elem::Elem;
 use melior::ir::attribute::StringAttribute;
 use melior::ir::operation::OperationMutLike;
 use melior::ir::{Attribute, BlockRef, Location, Module};
+use std::sync::Arc;
 
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// Emits kernels; `None` after errors.
@@ -80,8 +82,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
             other => other?,
         };
-        let abi = self.abi_json(kernel, &mut signature, &launch, &defines)?;
-        self.block = launch.block;
+        let abi = self.kernel_abi(kernel, &mut signature, &launch, &defines)?;
+        // At tile level, where nobody knows it yet, nothing may ask for it.
+        self.block = launch.block.unwrap_or([1; 3]);
         self.tiles = launch.tiles.as_ref().map(|tiles| tiles.counts.len());
         self.function(kernel, &signature, &launch, &abi, into)
     }
@@ -129,28 +132,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         kernel: &'a Kernel,
         signature: &Signature<'a>,
         launch: &Launch<'a>,
-        abi: &str,
+        abi: &KernelAbi,
         into: IrBlock<'c>,
     ) -> Result<()> {
-        let mut types = Vec::new();
-        for argument in &signature.arguments {
-            if let Argument::Tensor(tensor) = argument {
-                types.push((
-                    format!("!cute.ptr<{}, gmem, align<{}>>", tensor.elem, tensor.align),
-                    tensor.span,
-                ));
-            }
-        }
-        let passed = signature
-            .symbols
+        let types: Vec<(String, Span)> = abi
+            .params
             .iter()
-            .filter(|symbol| !matches!(symbol.source, SymbolSource::Scalar { .. }));
-        types.extend(passed.map(|symbol| (symbol.elem.name().to_owned(), kernel.name.span)));
-        for argument in &signature.arguments {
-            if let Argument::Scalar { elem, span, .. } = argument {
-                types.push((elem.name().to_owned(), *span));
-            }
-        }
+            .filter_map(|param| param_type(kernel, signature, *param))
+            .collect();
         let builder = OpBuilder::new(self.context, Insertion::End(into));
         let arguments: Vec<_> = types
             .iter()
@@ -161,7 +150,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         builder.insertion = Insertion::End(entry);
         self.ir = Some(builder);
         self.entry = Some(entry);
-        let result = self.body(kernel, signature, launch, entry);
+        let result = self.body(kernel, signature, launch, abi, entry);
         let ir = self.ir.take();
         self.entry = None;
         result?;
@@ -170,8 +159,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         ir.insertion = Insertion::End(into);
         ir.location = self.location(kernel.name.span);
+        let attribute = match cutec_dialects::abi::attribute(self.context, abi) {
+            Ok(attribute) => attribute,
+            Err(problem) => {
+                let message = format!("no host can launch this kernel: {problem}");
+                return self.error(codes::BAD_KERNEL, kernel.name.span, message, "here");
+            }
+        };
         let texts: Vec<&str> = types.iter().map(|(text, _)| text.as_str()).collect();
-        let [x, y, z] = launch.block;
         let unit = Attribute::unit(self.context);
         let mut attrs: Vec<(&str, Attribute<'c>)> = vec![
             (
@@ -183,22 +178,20 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 ir.attr(&format!("({}) -> ()", texts.join(", "))),
             ),
             ("gpu.kernel", unit),
-            ("cute.abi", StringAttribute::new(self.context, abi).into()),
+            (cutec_dialects::abi::ATTRIBUTE, attribute),
         ];
-        match &launch.tiles {
-            None => attrs.push((
-                "known_block_size",
-                ir.attr(&format!("array<i32: {x}, {y}, {z}>")),
-            )),
-            Some(tiles) => {
-                if let Some(width) = tiles.raster {
-                    attrs.push(("tile.raster", ir.attr(&format!("{width} : i32"))));
-                }
-                if let Some(warps) = &tiles.warps {
-                    let warps: Vec<String> = warps.iter().map(i64::to_string).collect();
-                    let warps = ir.attr(&format!("array<i32: {}>", warps.join(", ")));
-                    attrs.push(("tile.warps", warps));
-                }
+        if let Some([x, y, z]) = launch.block {
+            let size = ir.attr(&format!("array<i32: {x}, {y}, {z}>"));
+            attrs.push(("known_block_size", size));
+        }
+        if let Some(tiles) = &launch.tiles {
+            if let Some(width) = tiles.raster {
+                attrs.push(("tile.raster", ir.attr(&format!("{width} : i32"))));
+            }
+            if let Some(warps) = &tiles.warps {
+                let warps: Vec<String> = warps.iter().map(i64::to_string).collect();
+                let warps = ir.attr(&format!("array<i32: {}>", warps.join(", ")));
+                attrs.push(("tile.warps", warps));
             }
         }
         if let Some(blocks) = launch.min_blocks {
@@ -213,67 +206,49 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         kernel: &'a Kernel,
         signature: &Signature<'a>,
         launch: &Launch<'a>,
+        abi: &KernelAbi,
         entry: IrBlock<'c>,
     ) -> Result<()> {
-        let tensors = signature
-            .arguments
-            .iter()
-            .filter(|argument| matches!(argument, Argument::Tensor(_)))
-            .count();
-        let mut at = tensors;
-        for symbol in &signature.symbols {
-            if matches!(symbol.source, SymbolSource::Scalar { .. }) {
-                continue;
-            }
+        for (at, param) in abi.params.iter().enumerate() {
+            let (name, elem, div, span) = match *param {
+                ParamAbi::Symbol { index } => match signature.symbols.get(index) {
+                    Some(symbol) => {
+                        let name = Arc::from(symbol.name.as_str());
+                        let elem = symbol_elem(symbol);
+                        (name, elem, symbol.divisible_by, kernel.name.span)
+                    }
+                    None => continue,
+                },
+                ParamAbi::Scalar { arg } => match signature.arguments.get(arg) {
+                    Some(Argument::Scalar {
+                        name,
+                        elem,
+                        div,
+                        span,
+                    }) => (name.clone(), *elem, *div, *span),
+                    _ => continue,
+                },
+                ParamAbi::Pointer { .. } | ParamAbi::TensorMap { .. } => continue,
+            };
             let mut scalar = Scalar {
                 ir: argument_of(entry, at),
-                elem: symbol.elem,
-                div: symbol.div,
-                tuple: None,
-            };
-            if symbol.div > 1 {
-                scalar.tuple = Some(self.assume(&scalar, kernel.name.span)?);
-            }
-            self.bind(
-                symbol.name.clone(),
-                Value::Scalar(scalar),
-                false,
-                kernel.name.span,
-            );
-            at += 1;
-        }
-        for argument in &signature.arguments {
-            if let Argument::Scalar {
-                name,
                 elem,
                 div,
-                span,
-            } = argument
-            {
-                let mut scalar = Scalar {
-                    ir: argument_of(entry, at),
-                    elem: *elem,
-                    div: *div,
-                    tuple: None,
-                };
-                if *div > 1 {
-                    scalar.tuple = Some(self.assume(&scalar, *span)?);
-                }
-                self.bind(name.clone(), Value::Scalar(scalar), false, *span);
-                at += 1;
+                tuple: None,
+            };
+            if div > 1 {
+                scalar.tuple = Some(self.assume(&scalar, span)?);
             }
+            self.bind(name, Value::Scalar(scalar), false, span);
         }
-        let views = signature
-            .arguments
-            .iter()
-            .filter_map(|argument| match argument {
-                Argument::Tensor(tensor) => Some(tensor),
-                Argument::Scalar { .. } => None,
-            });
-        for (at, tensor) in views.enumerate() {
-            let pointer = argument_of(entry, at);
-            let view = self.argument_view(tensor, Value::of_ir(pointer, Origin::default()))?;
-            self.bind(tensor.name.clone(), view, false, tensor.span);
+        for (at, param) in abi.params.iter().enumerate() {
+            if let ParamAbi::Pointer { arg } = *param
+                && let Some(Argument::Tensor(tensor)) = signature.arguments.get(arg)
+            {
+                let pointer = argument_of(entry, at);
+                let view = self.argument_view(tensor, Value::of_ir(pointer, Origin::default()))?;
+                self.bind(tensor.name.clone(), view, false, tensor.span);
+            }
         }
         if let Some(tiles) = &launch.tiles {
             self.tile_grid(tiles, kernel.name.span)?;
@@ -400,6 +375,31 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Int(_) => Ok(value.clone()),
             other => self.convert(Elem::I64, other, span),
         }
+    }
+}
+
+/// The type in which a machine-level parameter is passed, and where the source declares it.
+fn param_type(
+    kernel: &Kernel,
+    signature: &Signature<'_>,
+    param: ParamAbi,
+) -> Option<(String, Span)> {
+    match param {
+        ParamAbi::Pointer { arg } | ParamAbi::Scalar { arg } => {
+            match signature.arguments.get(arg)? {
+                Argument::Tensor(tensor) => Some((
+                    format!("!cute.ptr<{}, gmem, align<{}>>", tensor.elem, tensor.align),
+                    tensor.span,
+                )),
+                Argument::Scalar { elem, span, .. } => Some((elem.name().to_owned(), *span)),
+            }
+        }
+        ParamAbi::Symbol { index } => {
+            let elem = symbol_elem(signature.symbols.get(index)?);
+            Some((elem.name().to_owned(), kernel.name.span))
+        }
+        // Passes add these.
+        ParamAbi::TensorMap { .. } => None,
     }
 }
 

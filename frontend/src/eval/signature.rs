@@ -5,28 +5,12 @@ use super::{Evaluator, Result, Stop};
 use crate::ast::{BinaryOp, Expr, ExprKind, ItemKind, Kernel, Param, TypeKind};
 use crate::diagnostics::codes;
 use crate::source::Span;
+use cutec_abi::{ParamAbi, SymbolAbi, SymbolSource, Width};
 use cutec_dialects::elem::Elem;
 use std::sync::Arc;
 
 /// Alignment that the base address of a tensor must have if no promise asks for more, in bytes.
 pub(super) const DEFAULT_ALIGN: i64 = 16;
-
-/// A run-time integer of a kernel's signature.
-#[derive(Clone, Debug)]
-pub(super) struct Symbol {
-    pub name: Arc<str>,
-    pub elem: Elem,
-    pub div: i64,
-    pub source: SymbolSource,
-}
-
-/// Where the host reads a symbol.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum SymbolSource {
-    Extent { arg: usize, mode: usize },
-    Stride { arg: usize, mode: usize },
-    Scalar { arg: usize },
-}
 
 /// A parameter.
 #[derive(Clone, Debug)]
@@ -58,7 +42,8 @@ pub(super) struct TensorArgument<'a> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Signature<'a> {
     pub arguments: Vec<Argument<'a>>,
-    pub symbols: Vec<Symbol>,
+    /// Integers that the host reads off the arguments.
+    pub symbols: Vec<SymbolAbi>,
     /// Promises that are neither divisibility of a symbol nor alignment.
     pub promises: Vec<&'a Expr>,
 }
@@ -66,7 +51,50 @@ pub(super) struct Signature<'a> {
 impl Signature<'_> {
     /// The symbol of this name.
     pub fn symbol(&self, name: &str) -> Option<usize> {
-        self.symbols.iter().position(|symbol| &*symbol.name == name)
+        self.symbols.iter().position(|symbol| symbol.name == name)
+    }
+
+    /// What is passed at machine level, in order: the addresses of the tensors, the run-time integers
+    /// that are no arguments themselves, the scalars.
+    pub fn params(&self) -> Vec<ParamAbi> {
+        let arguments = || self.arguments.iter().enumerate();
+        let tensors = arguments().filter(|(_, argument)| matches!(argument, Argument::Tensor(_)));
+        let scalars =
+            arguments().filter(|(_, argument)| matches!(argument, Argument::Scalar { .. }));
+        let symbols = self.symbols.iter().enumerate();
+        let symbols =
+            symbols.filter(|(_, symbol)| !matches!(symbol.from, SymbolSource::Scalar { .. }));
+        tensors
+            .map(|(arg, _)| ParamAbi::Pointer { arg })
+            .chain(symbols.map(|(index, _)| ParamAbi::Symbol { index }))
+            .chain(scalars.map(|(arg, _)| ParamAbi::Scalar { arg }))
+            .collect()
+    }
+}
+
+impl Argument<'_> {
+    /// Element type of a tensor, or type of a scalar.
+    pub fn elem(&self) -> Elem {
+        match self {
+            Argument::Tensor(tensor) => tensor.elem,
+            Argument::Scalar { elem, .. } => *elem,
+        }
+    }
+
+    /// Where the source declares it.
+    pub fn span(&self) -> Span {
+        match self {
+            Argument::Tensor(tensor) => tensor.span,
+            Argument::Scalar { span, .. } => *span,
+        }
+    }
+}
+
+/// The type of a run-time integer in the kernel.
+pub(super) fn symbol_elem(symbol: &SymbolAbi) -> Elem {
+    match symbol.width {
+        Width::W32 => Elem::I32,
+        Width::W64 => Elem::I64,
     }
 }
 
@@ -216,7 +244,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 );
             }
         }
-        let mut symbols: Vec<Symbol> = Vec::new();
+        let mut symbols: Vec<SymbolAbi> = Vec::new();
         for (arg, argument) in signature.arguments.iter().enumerate() {
             let Argument::Tensor(tensor) = argument else {
                 continue;
@@ -224,29 +252,30 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let strides = tensor.strides.iter().flatten().enumerate();
             let extents_here = tensor.extents.iter().enumerate();
             let places = extents_here
-                .map(|(mode, expr)| (expr, SymbolSource::Extent { arg, mode }, Elem::I32))
+                .map(|(mode, expr)| (expr, SymbolSource::Extent { arg, mode }, Width::W32))
                 .chain(
                     strides
-                        .map(|(mode, expr)| (expr, SymbolSource::Stride { arg, mode }, Elem::I64)),
+                        .map(|(mode, expr)| (expr, SymbolSource::Stride { arg, mode }, Width::W64)),
                 );
-            for (expr, source, elem) in places {
+            for (expr, from, width) in places {
                 let Some(name) = expr.as_name() else { continue };
                 let scalar = signature.arguments.iter().any(
                     |other| matches!(other, Argument::Scalar { name: known, .. } if known == name),
                 );
-                let is_extent = matches!(source, SymbolSource::Extent { .. });
+                let is_extent = matches!(from, SymbolSource::Extent { .. });
                 let later = !is_extent && extents.contains(name);
-                let known = symbols.iter().any(|symbol| symbol.name == *name);
+                let known = symbols.iter().any(|symbol| *symbol.name == **name);
                 // A function or a kernel of that name is no number.
                 let constant = matches!(self.items.get(&**name), Some(ItemKind::Const(_)));
                 if known || later || scalar || constant || self.lookup(name).is_some() {
                     continue;
                 }
-                symbols.push(Symbol {
-                    name: name.clone(),
-                    elem,
-                    div: 1,
-                    source,
+                symbols.push(SymbolAbi {
+                    name: name.to_string(),
+                    width,
+                    divisible_by: 1,
+                    max: None,
+                    from,
                 });
             }
         }
@@ -301,7 +330,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 }
                 let symbol = symbol.map(|symbol| &mut signature.symbols[symbol]);
                 let known = symbol.and_then(|symbol| {
-                    symbol.div = common_multiple(symbol.div, by_value)?;
+                    symbol.divisible_by = common_multiple(symbol.divisible_by, by_value)?;
                     Some(())
                 });
                 if known.is_none() {

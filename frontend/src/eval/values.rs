@@ -394,11 +394,6 @@ pub fn elem_of(name: &str) -> Option<Elem> {
     }
 }
 
-/// The name under which a type stands in the kernel ABI, if an argument can have it.
-pub fn abi_name(elem: Elem) -> &'static str {
-    elem_name(elem)
-}
-
 fn as_coord(val: Val) -> Option<Coord> {
     match val {
         Val::Scalar(int) => Some(Tree::Leaf(Some(int))),

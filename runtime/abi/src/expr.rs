@@ -53,6 +53,12 @@ pub enum AbiExpr {
     Or(Box<AbiExpr>, Box<AbiExpr>),
 }
 
+/// How an operation of two expressions is made.
+pub(crate) type Make = fn(Box<AbiExpr>, Box<AbiExpr>) -> AbiExpr;
+
+/// How deep an expression may nest: what reads JSON recurses, and stops at twice this.
+pub const MAX_DEPTH: usize = 56;
+
 /// Why an expression has no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExprError {
@@ -79,6 +85,30 @@ pub enum ExprError {
 }
 
 impl AbiExpr {
+    /// What IR writes `name(a, b)`: comparisons among them, because angle brackets balance there.
+    pub(crate) const FUNCTIONS: [(&str, Make); 7] = [
+        ("ceil_div", AbiExpr::CeilDiv),
+        ("min", AbiExpr::Min),
+        ("max", AbiExpr::Max),
+        ("lt", AbiExpr::Lt),
+        ("le", AbiExpr::Le),
+        ("gt", AbiExpr::Gt),
+        ("ge", AbiExpr::Ge),
+    ];
+
+    /// What IR writes `a op b`, loosest first; those of one line bind alike, from the left.
+    pub(crate) const OPERATORS: [&[(&str, Make)]; 5] = [
+        &[("||", AbiExpr::Or)],
+        &[("&&", AbiExpr::And)],
+        &[("==", AbiExpr::Eq), ("!=", AbiExpr::Ne)],
+        &[("+", AbiExpr::Add), ("-", AbiExpr::Sub)],
+        &[
+            ("*", AbiExpr::Mul),
+            ("/", AbiExpr::Div),
+            ("%", AbiExpr::Rem),
+        ],
+    ];
+
     /// Sum of two expressions.
     #[allow(clippy::should_implement_trait)]
     pub fn add(lhs: impl Into<AbiExpr>, rhs: impl Into<AbiExpr>) -> AbiExpr {
@@ -164,7 +194,35 @@ impl AbiExpr {
 
     /// The expression as text, with names for the run-time integers (`s0` where there is none).
     pub fn display<'a>(&'a self, names: &'a [&'a str]) -> impl fmt::Display + 'a {
-        Shown { expr: self, names }
+        Shown {
+            expr: self,
+            names,
+            in_ir: false,
+        }
+    }
+
+    /// [`AbiExpr::display`] in the notation of [`text`](mod@crate::text).
+    pub(crate) fn display_in_ir<'a>(&'a self, names: &'a [String]) -> impl fmt::Display + 'a {
+        Shown {
+            expr: self,
+            names,
+            in_ir: true,
+        }
+    }
+
+    /// How deep operations nest; 0 for a constant or a symbol. Descends no further than
+    /// [`MAX_DEPTH`] and one.
+    pub fn depth(&self) -> usize {
+        self.depth_up_to(MAX_DEPTH + 1)
+    }
+
+    fn depth_up_to(&self, most: usize) -> usize {
+        match self.operands() {
+            Some((lhs, rhs)) if most > 0 => {
+                1 + lhs.depth_up_to(most - 1).max(rhs.depth_up_to(most - 1))
+            }
+            _ => 0,
+        }
     }
 
     fn operands(&self) -> Option<(&AbiExpr, &AbiExpr)> {
@@ -190,7 +248,7 @@ impl AbiExpr {
     }
 
     /// Operator or function name, and how tightly it binds (0 for a function).
-    fn spelling(&self) -> (&'static str, u8) {
+    fn spelling(&self, in_ir: bool) -> (&'static str, u8) {
         match self {
             AbiExpr::Const(_) | AbiExpr::Symbol(_) => ("", 9),
             AbiExpr::Mul(..) => ("*", 5),
@@ -200,9 +258,13 @@ impl AbiExpr {
             AbiExpr::Sub(..) => ("-", 4),
             AbiExpr::Eq(..) => ("==", 3),
             AbiExpr::Ne(..) => ("!=", 3),
+            AbiExpr::Lt(..) if in_ir => ("lt", 0),
             AbiExpr::Lt(..) => ("<", 3),
+            AbiExpr::Le(..) if in_ir => ("le", 0),
             AbiExpr::Le(..) => ("<=", 3),
+            AbiExpr::Gt(..) if in_ir => ("gt", 0),
             AbiExpr::Gt(..) => (">", 3),
+            AbiExpr::Ge(..) if in_ir => ("ge", 0),
             AbiExpr::Ge(..) => (">=", 3),
             AbiExpr::And(..) => ("&&", 2),
             AbiExpr::Or(..) => ("||", 1),
@@ -225,18 +287,20 @@ impl fmt::Display for AbiExpr {
     }
 }
 
-struct Shown<'a> {
+struct Shown<'a, Name> {
     expr: &'a AbiExpr,
-    names: &'a [&'a str],
+    names: &'a [Name],
+    /// With comparisons as functions.
+    in_ir: bool,
 }
 
-impl Shown<'_> {
+impl<Name: AsRef<str>> Shown<'_, Name> {
     fn write(&self, expr: &AbiExpr, outer: u8, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (spelling, tightness) = expr.spelling();
+        let (spelling, tightness) = expr.spelling(self.in_ir);
         match (expr, expr.operands()) {
             (AbiExpr::Const(value), _) => write!(f, "{value}"),
             (AbiExpr::Symbol(index), _) => match self.names.get(*index) {
-                Some(name) => f.write_str(name),
+                Some(name) => f.write_str(name.as_ref()),
                 None => write!(f, "s{index}"),
             },
             (_, Some((lhs, rhs))) if tightness == 0 => {
@@ -264,7 +328,7 @@ impl Shown<'_> {
     }
 }
 
-impl fmt::Display for Shown<'_> {
+impl<Name: AsRef<str>> fmt::Display for Shown<'_, Name> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(self.expr, 0, f)
     }

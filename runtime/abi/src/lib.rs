@@ -9,6 +9,7 @@
 //! - [`arithmetic`]: operations on numbers that are known, one meaning for compiler, launch and tests;
 //! - this file: the types, as they stand in JSON ([`Abi`], [`KernelAbi`], [`ArgAbi`], …);
 //! - [`expr`]: integer expressions over a kernel's run-time values, and their evaluation;
+//! - [`mod@text`]: the notation of one kernel's ABI in IR;
 //! - [`mod@embed`]: how the ABI travels, in a PTX comment block or in a file beside a cubin;
 //! - [`validate`]: a parsed ABI is checked for consistency before it is used;
 //! - [`bind`]: arguments are checked against the ABI and become a [`Launch`];
@@ -28,6 +29,7 @@ pub mod expr;
 pub mod infer;
 pub mod minifloat;
 pub mod tensor_map;
+pub mod text;
 pub mod validate;
 
 use std::collections::BTreeMap;
@@ -60,7 +62,7 @@ pub struct KernelAbi {
     pub name: String,
     /// Name of the `.entry` in the PTX or cubin.
     pub entry: String,
-    /// Target that it was compiled for, such as `sm_80` or `sm_90a`.
+    /// Target that it was compiled for, such as `sm_80` or `sm_90a`; empty until it is.
     pub target: String,
     /// Source file, as it was named to the compiler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,8 +82,10 @@ pub struct KernelAbi {
     pub promises: Vec<Promise>,
     /// Number of blocks in x, y, z.
     pub grid: [AbiExpr; 3],
-    /// Number of threads of a block in x, y, z.
-    pub block: [AbiExpr; 3],
+    /// Number of threads of a block in x, y, z; `None` until the compiler has chosen it, which it has
+    /// in every ABI that was read from an artifact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<[AbiExpr; 3]>,
     /// Dynamic shared memory of a block, in bytes.
     #[serde(default)]
     pub smem_bytes: u32,
@@ -375,6 +379,16 @@ impl ArgAbi {
         match self {
             ArgAbi::Tensor(tensor) => Some(tensor),
             ArgAbi::Scalar(_) => None,
+        }
+    }
+}
+
+impl From<AbiExpr> for Dim {
+    fn from(expr: AbiExpr) -> Dim {
+        match expr {
+            AbiExpr::Const(extent) => Dim::Static(extent),
+            AbiExpr::Symbol(index) => Dim::Symbol(index),
+            other => Dim::Expr(other),
         }
     }
 }

@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
+use super::expr::MAX_DEPTH;
 use super::{
     Abi, AbiError, AbiExpr, ArgAbi, Dim, KernelAbi, ParamAbi, SymbolSource, TensorMapAbi,
     tensor_map,
@@ -86,6 +87,18 @@ pub enum Problem {
         /// What is expected of it.
         expected: &'static str,
     },
+    /// Two symbols of one name.
+    DuplicateSymbol {
+        /// The name.
+        name: String,
+    },
+    /// Nothing says how many threads a block has.
+    NoBlock,
+    /// An expression that nests deeper than [`MAX_DEPTH`].
+    Depth {
+        /// What has it.
+        what: &'static str,
+    },
     /// Two arguments of one name.
     DuplicateArgument {
         /// The name.
@@ -94,7 +107,7 @@ pub enum Problem {
 }
 
 impl Abi {
-    /// Checks that the ABI is consistent.
+    /// Checks that the ABI is consistent, and complete.
     pub fn validate(&self) -> Result<(), AbiError> {
         let mut names = HashSet::new();
         for kernel in &self.kernels {
@@ -103,12 +116,26 @@ impl Abi {
                     kernel: kernel.name.clone(),
                 });
             }
-            check(kernel).map_err(|problem| AbiError::Inconsistent {
-                kernel: kernel.name.clone(),
-                problem,
-            })?;
+            let complete = match kernel.block {
+                Some(_) => Ok(()),
+                None => Err(Problem::NoBlock),
+            };
+            kernel
+                .check()
+                .and(complete)
+                .map_err(|problem| AbiError::Inconsistent {
+                    kernel: kernel.name.clone(),
+                    problem,
+                })?;
         }
         Ok(())
+    }
+}
+
+impl KernelAbi {
+    /// Checks that the ABI is consistent; what the compiler has not decided yet may be missing.
+    pub fn check(&self) -> Result<(), Problem> {
+        check(self)
     }
 }
 
@@ -122,7 +149,13 @@ fn check(kernel: &KernelAbi) -> Result<(), Problem> {
         }
         check_argument(kernel, arg)?;
     }
+    let mut symbols = HashSet::new();
     for symbol in &kernel.symbols {
+        if !symbols.insert(symbol.name.as_str()) {
+            return Err(Problem::DuplicateSymbol {
+                name: symbol.name.clone(),
+            });
+        }
         if symbol.divisible_by < 1 {
             return Err(Problem::Divisor {
                 symbol: symbol.name.clone(),
@@ -184,7 +217,7 @@ fn check(kernel: &KernelAbi) -> Result<(), Problem> {
     for expr in kernel.grid.iter() {
         expr_is_known(kernel, "grid", expr)?;
     }
-    for expr in kernel.block.iter() {
+    for expr in kernel.block.iter().flatten() {
         expr_is_known(kernel, "block", expr)?;
     }
     Ok(())
@@ -286,6 +319,9 @@ fn symbol_exists(kernel: &KernelAbi, what: &'static str, index: usize) -> Result
 }
 
 fn expr_is_known(kernel: &KernelAbi, what: &'static str, expr: &AbiExpr) -> Result<(), Problem> {
+    if expr.depth() > MAX_DEPTH {
+        return Err(Problem::Depth { what });
+    }
     let mut worst = None;
     expr.for_each_symbol(&mut |index| worst = worst.max(Some(index)));
     worst.map_or(Ok(()), |index| symbol_exists(kernel, what, index))
@@ -343,6 +379,11 @@ impl fmt::Display for Problem {
             }
             Problem::TensorMap { arg, expected } => {
                 write!(f, "tensor map of `{arg}`: expected {expected}")
+            }
+            Problem::DuplicateSymbol { name } => write!(f, "two symbols named `{name}`"),
+            Problem::NoBlock => write!(f, "the number of threads of a block is missing"),
+            Problem::Depth { what } => {
+                write!(f, "a {what} nests more than {MAX_DEPTH} operations deep")
             }
             Problem::DuplicateArgument { name } => write!(f, "two arguments named `{name}`"),
         }

@@ -16,8 +16,9 @@ use super::known_ops::checked_ops;
 use super::types::{self, Failed, fast_axis, mma_of, operand, tile_of, view_of};
 use crate::passes::ir_utils::{
     Kernel, clone, declared_block_size, defining_op, for_each_kernel, name_of, operand_value,
-    replace_all_uses, set_attribute, set_operand, users,
+    replace_all_uses, set_operand, users,
 };
+use crate::passes::kernel_abi::{block_is_open, set_block_size};
 use crate::passes::{Reported, report, warn};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::tile::{TileLayout, TileType};
@@ -41,12 +42,17 @@ pub fn assign_layouts<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), 
         one_for_each_use(context, function).map_err(failed)?;
         let classes = Classes::of(function).map_err(failed)?;
         if classes.tiles.is_empty() {
+            // Without a tile to share, one thread does what there is.
+            if block_is_open(function) {
+                set_block_size(context, function, 1)?;
+            }
             return Ok(());
         }
         let mut assignment = Assignment::of(function, classes).map_err(failed)?;
         assignment.choose().map_err(failed)?;
+        let threads = assignment.threads;
         assignment.write(context).map_err(failed)?;
-        Ok(())
+        set_block_size(context, function, threads)
     })
 }
 
@@ -350,9 +356,6 @@ impl<'c> Assignment<'c> {
                 _ => {}
             }
         }
-        let ir = OpBuilder::new(context, Insertion::Before(self.function));
-        let size = ir.attr(&format!("array<i32: {}, 1, 1>", self.threads));
-        set_attribute(self.function, "known_block_size", size);
         Ok(())
     }
 }

@@ -10,6 +10,7 @@ use super::types::{fast_axis, pinned_warps};
 use crate::passes::ir_utils::{
     Kernel, defining_op, for_each_kernel, name_of, operand_value, set_attribute,
 };
+use crate::passes::kernel_abi::set_block_size;
 use crate::passes::user_error::user_error;
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
@@ -54,8 +55,9 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
             .map(|dot| product(dot, &target).map_err(|message| report(dot.location(), message)))
             .collect::<Result<Vec<_>, _>>()?;
         if !products.is_empty() {
-            select(context, function, &products)
+            let threads = select(context, function, &products)
                 .map_err(|(dot, message)| report(dot.location(), message))?;
+            set_block_size(context, function, threads)?;
         }
         Ok(())
     })
@@ -96,12 +98,12 @@ fn product<'c>(dot: IrOp<'c>, target: &Target) -> Result<Product<'c>, String> {
     })
 }
 
-/// Gives every product of a function its tiled MMA, all of the same number of threads.
+/// Gives every product of a function its tiled MMA, all of the same number of threads: that is the result.
 fn select<'c>(
     context: &'c Context,
     function: IrOp<'c>,
     products: &[Product<'c>],
-) -> Result<(), (IrOp<'c>, String)> {
+) -> Result<i64, (IrOp<'c>, String)> {
     let pinned = pinned_warps(function).map_err(|message| (function, message))?;
     let sizes = products
         .iter()
@@ -171,10 +173,7 @@ fn select<'c>(
         let ir = OpBuilder::new(context, Insertion::Before(product.dot));
         set_attribute(product.dot, "mma", ir.attr(&tiled));
     }
-    let ir = OpBuilder::new(context, Insertion::Before(function));
-    let size = ir.attr(&format!("array<i32: {threads}, 1, 1>"));
-    set_attribute(function, "known_block_size", size);
-    Ok(())
+    Ok(threads)
 }
 
 /// Whether so many atoms side by side divide a product.

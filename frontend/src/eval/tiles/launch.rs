@@ -7,9 +7,9 @@ use crate::eval::signature::Signature;
 use crate::eval::values::{Scalar, Value};
 use crate::eval::{Evaluator, Result};
 use crate::source::Span;
+use cutec_abi::AbiExpr;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::printing::name_value;
-use serde_json::{Value as Json, json};
 
 /// Names of the axes of a launch in tiles: those of the product.
 const AXES: [&str; 3] = ["m", "n", "l"];
@@ -33,7 +33,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         &mut self,
         kernel: &'a Kernel,
         signature: &mut Signature<'a>,
-    ) -> Result<Option<(TileLaunch<'a>, Json)>> {
+    ) -> Result<Option<(TileLaunch<'a>, AbiExpr)>> {
         let clause = |name: &str| {
             let mut clauses = kernel.launch.iter();
             clauses.find(move |clause| &*clause.name.node == name)
@@ -81,10 +81,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let count = self.rounding_up(|this| this.abi_expr(expr, signature))?;
             grid = Some(match grid {
                 None => count,
-                Some(grid) => json!({ "mul": [grid, count] }),
+                Some(grid) => AbiExpr::mul(grid, count),
             });
         }
-        let grid = grid.unwrap_or(json!({ "const": 1 }));
+        let grid = grid.unwrap_or(AbiExpr::Const(1));
         let launch = TileLaunch {
             counts,
             raster,

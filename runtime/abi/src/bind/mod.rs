@@ -103,7 +103,9 @@ impl KernelAbi {
         self.check_symbols(&symbols)?;
         self.check_promises(&symbols)?;
         let grid = self.geometry("grid", &self.grid, [0, 0, 0], GRID_LIMITS, &symbols)?;
-        let block = self.geometry("block", &self.block, [1, 1, 1], BLOCK_LIMITS, &symbols)?;
+        let block = self.block.as_ref();
+        let block = block.ok_or_else(|| self.inconsistent("it has no number of threads"))?;
+        let block = self.geometry("block", block, [1, 1, 1], BLOCK_LIMITS, &symbols)?;
         let threads = block.iter().map(|&extent| u64::from(extent)).product();
         if threads > MAX_THREADS {
             return Err(BindError::BlockSize { found: threads });

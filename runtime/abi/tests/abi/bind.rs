@@ -95,7 +95,7 @@ pub fn gemm() -> KernelAbi {
             1.into(),
             1.into(),
         ],
-        block: [256.into(), 1.into(), 1.into()],
+        block: Some([256.into(), 1.into(), 1.into()]),
         smem_bytes: 65536,
         defines: [("bm".to_string(), "128".to_string())].into(),
         smem: None,
@@ -390,7 +390,7 @@ fn geometry() {
     let bind = |grid: AbiExpr, block: [i64; 3]| {
         let mut kernel = gemm();
         kernel.grid[1] = grid;
-        kernel.block = block.map(AbiExpr::Const);
+        kernel.block = Some(block.map(AbiExpr::Const));
         kernel.bind(&args(8, 8)).unwrap_err()
     };
     let error = bind(65536.into(), [1, 1, 1]);

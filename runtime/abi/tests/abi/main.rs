@@ -2,4 +2,5 @@
 
 mod bind;
 mod infer;
+mod notation;
 mod text;
