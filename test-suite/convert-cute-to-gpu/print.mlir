@@ -2,7 +2,7 @@
 // RUN: %cute-opt --convert-cute-to-gpu %s | FileCheck %s
 
 // CHECK: gpu.func @print(%[[N:.*]]: i32)
-// CHECK: %[[ROWS:.*]] = arith.muli %[[N]], %{{.*}} overflow<nsw>
+// CHECK: %[[ROWS:.*]] = arith.muli %[[N]], %{{.*}} : i32
 // CHECK: gpu.printf "(%d,8):(8,1)\0A", %[[ROWS]] : i32
 // CHECK: gpu.printf "S<2,3,3>\0A"
 // CHECK: gpu.printf "%d\0A", %[[N]] : i32

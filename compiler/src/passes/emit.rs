@@ -5,7 +5,7 @@ use cutec_dialects::value::View;
 use cutec_layout::{AnyLayout, Condition, Expr, Int, Sym, SymInfo, Tree, Width};
 use melior::Context;
 use melior::ir::ValueLike;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Predicates of `arith.cmpi`.
 pub const EQUAL: &str = "0 : i64";
@@ -39,6 +39,8 @@ pub struct Emitter<'c> {
     signs: Signs,
     variables: Vec<Variable<'c>>,
     variable_of: HashMap<usize, u32>,
+    /// SSA integers that are known not to be negative.
+    non_negative: HashSet<usize>,
     /// Values already computed, by region depth: an inner region sees the outer ones.
     computed: Vec<HashMap<(Int, bool), IrValue<'c>>>,
     addresses: Vec<HashMap<(usize, Int), IrValue<'c>>>,
@@ -53,6 +55,7 @@ impl<'c> Emitter<'c> {
             signs,
             variables: Vec::new(),
             variable_of: HashMap::new(),
+            non_negative: HashSet::new(),
             computed: vec![HashMap::new()],
             addresses: vec![HashMap::new()],
             constants: vec![HashMap::new()],
@@ -71,6 +74,16 @@ impl<'c> Emitter<'c> {
         self.computed.pop();
         self.addresses.pop();
         self.constants.pop();
+    }
+
+    /// Lets the analyses know that an SSA integer is never negative.
+    pub fn assert_non_negative(&mut self, value: IrValue<'c>) {
+        self.non_negative.insert(value_key(value));
+    }
+
+    /// Whether [`Emitter::assert_non_negative`] was told of a value.
+    pub fn is_non_negative(&self, value: IrValue<'c>) -> bool {
+        self.non_negative.contains(&value_key(value))
     }
 
     /// The variable that stands for an SSA integer, which is not negative.

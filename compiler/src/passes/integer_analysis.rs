@@ -10,9 +10,10 @@ use melior::ir::{OperationRef, ValueLike, operation::OperationLike};
 const DEPTH: usize = 8;
 
 impl<'c> Emitter<'c> {
-    /// The expression of an SSA integer. Thread and block indices, loop
-    /// counters and what `arith` makes of them keep their bounds and divisors;
-    /// anything else is a variable without facts.
+    /// The expression of an SSA integer that is a coordinate, an extent or a stride, hence not negative. Thread and
+    /// block indices, loop counters, extents ([`Emitter::assert_non_negative`]) and what `arith` makes of them keep
+    /// their bounds and divisors. Anything else is a variable without facts: of `n / 8 + 5` the sum is not negative,
+    /// but its parts may be.
     pub fn integer(&mut self, value: IrValue<'c>) -> Int {
         self.non_negative(value, DEPTH).unwrap_or_else(|| {
             let info = SymInfo {
@@ -70,7 +71,7 @@ impl<'c> Emitter<'c> {
         }
     }
 
-    /// Loop counters and kernel arguments.
+    /// Loop counters, and the kernel's arguments that are never negative.
     fn block_argument(&mut self, value: IrValue<'c>) -> Option<Int> {
         let info = SymInfo {
             width: width_of(value),
@@ -88,7 +89,7 @@ impl<'c> Emitter<'c> {
         };
         let parent: IrOp<'c> = unsafe { OperationRef::from_raw(parent.to_raw()) };
         match name_of(parent).as_str() {
-            "gpu.func" => Some(self.variable(value, info)),
+            "gpu.func" if self.is_non_negative(value) => Some(self.variable(value, info)),
             "scf.for" if index == 0 => {
                 let lower = constant_of(operand_value(parent, 0)?)?;
                 let upper = constant_of(operand_value(parent, 1)?);

@@ -8,7 +8,7 @@ use super::ir_utils::{blocks, function_block_size, kernels, lowered_kernels, set
 use super::smem_map::smem_map;
 use super::{Reported, ir_utils, report};
 use crate::codegen::messages::{Place, place};
-use cutec_abi::{KernelAbi, ParamAbi, SmemAbi, TensorMapAbi};
+use cutec_abi::{KernelAbi, ParamAbi, SmemAbi, SymbolSource, TensorMapAbi};
 use cutec_dialects::abi::{ATTRIBUTE, abi_of, attribute};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, argument_of, integer_value};
 use melior::Context;
@@ -56,6 +56,30 @@ pub fn kernel_attributes(module: IrOp) -> Vec<KernelAttributes> {
 pub(super) fn block_is_open(function: IrOp) -> bool {
     abi_of(&function).is_some_and(|abi| abi.block.is_none())
         && function_block_size(function).is_none()
+}
+
+/// Which parameters of a kernel are extents and strides of tensors: those are never negative, since the host checks
+/// them as it binds arguments. Of the scalars that it passes, and of a function without ABI, nothing is known.
+pub(super) fn sizes(function: IrOp) -> Vec<usize> {
+    let Some(abi) = abi_of(&function) else {
+        return Vec::new();
+    };
+    let is_size = |param: &ParamAbi| match *param {
+        ParamAbi::Symbol { index } => {
+            abi.symbols
+                .get(index)
+                .is_some_and(|symbol| match symbol.from {
+                    SymbolSource::Extent { .. } | SymbolSource::Stride { .. } => true,
+                    SymbolSource::Scalar { .. } => false,
+                })
+        }
+        ParamAbi::Pointer { .. } | ParamAbi::TensorMap { .. } | ParamAbi::Scalar { .. } => false,
+    };
+    let params = abi.params.iter().enumerate();
+    params
+        .filter(|(_, param)| is_size(param))
+        .map(|(index, _)| index)
+        .collect()
 }
 
 /// Gives a kernel blocks of so many threads, in one dimension.

@@ -32,6 +32,7 @@ use super::ir_utils::{
     Kernel, blocks, collect_nested, defining_op, for_each_kernel, kernels, name_of, operand_value,
     operations, replace_all_uses, set_attribute, users,
 };
+use super::kernel_abi::sizes;
 use super::printf::{printf, quoted};
 use super::smem_map::SmemMap;
 use super::{Reported, report};
@@ -194,6 +195,11 @@ impl<'c> Lowering<'c> {
     }
 
     fn arguments(&mut self, func: IrOp<'c>, body: IrBlock<'c>) -> Result<(), Reported> {
+        for index in sizes(func) {
+            if index < body.argument_count() {
+                self.emitter.assert_non_negative(argument_of(body, index));
+            }
+        }
         let mut types = Vec::new();
         for index in 0..body.argument_count() {
             let argument = argument_of(body, index);

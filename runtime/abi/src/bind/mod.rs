@@ -559,8 +559,10 @@ fn check_scalar(abi: &ScalarAbi, scalar: &ScalarValue) -> Result<(), BindError> 
     })
 }
 
-/// The stride of a mode of extent 1 moves nothing: take the next multiple that the kernel accepts.
+/// The stride of a mode of extent 1 moves nothing: take the next multiple that the kernel accepts. It computes with
+/// strides as with numbers that are not negative.
 fn free_stride(symbol: &SymbolAbi, stride: i64) -> i64 {
+    let stride = stride.max(0);
     let divisor = symbol.divisible_by.max(1);
     let rest = stride.rem_euclid(divisor);
     if rest == 0 {

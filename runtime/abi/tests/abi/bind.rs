@@ -174,6 +174,19 @@ fn strides_of_single_elements_do_not_matter() {
     change(&mut one_row, 0, |a| a.strides[0] = 12345);
     change(&mut one_row, 2, |c| c.strides[0] = 0);
     gemm().bind(&one_row).unwrap();
+    // A kernel computes with strides as with numbers that are not negative.
+    let mut kernel = gemm();
+    kernel.promises.clear();
+    let ArgAbi::Tensor(b) = &mut kernel.args[1] else {
+        panic!("b is a tensor");
+    };
+    b.extents[1] = Dim::Static(1);
+    let mut one_column = args(8, 8);
+    change(&mut one_column, 1, |b| {
+        (b.shape, b.strides) = (vec![8, 1], vec![1, -40]);
+    });
+    let launch = kernel.bind(&one_column).unwrap();
+    assert_eq!(launch.params[5], LaunchParam::I64(0));
 }
 
 #[test]
