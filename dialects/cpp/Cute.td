@@ -30,7 +30,10 @@ def CuteNvgpu_Dialect : Dialect {
   let name = "cute_nvgpu";
   let summary = "Copy and MMA atoms: one NVIDIA instruction with its thread-value layouts";
   let cppNamespace = "::cutec::cute_nvgpu";
-  let useDefaultTypePrinterParser = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Type parseType(::mlir::DialectAsmParser &parser) const override;
+    void printType(::mlir::Type type, ::mlir::DialectAsmPrinter &printer) const override;
+  }];
 }
 
 //===----------------------------------------------------------------------===//
@@ -126,30 +129,12 @@ def Cute_TiledMmaType : TypeDef<Cute_Dialect, "TiledMma"> {
   let genVerifyDecl = 1;
 }
 
-class CuteNvgpu_Atom<string name, string mn, string what> : TypeDef<CuteNvgpu_Dialect, name> {
-  let mnemonic = mn;
-  let summary = what;
-  let genVerifyDecl = 1;
-}
-def CuteNvgpu_UniversalCopyAtom : CuteNvgpu_Atom<"UniversalCopyAtom", "atom.universal_copy", "Load and store of N bits"> {
-  let parameters = (ins "::mlir::Type":$elem, "unsigned":$bits, StringRefParameter<"what it asks of the caches">:$hints);
-  let assemblyFormat = "`<` $elem `,` $bits custom<Hints>($hints) `>`";
-}
-def CuteNvgpu_AsyncCopyAtom : CuteNvgpu_Atom<"AsyncCopyAtom", "atom.simt_async_copy", "cp.async (sm_80): global to shared without registers"> {
-  let parameters = (ins "::mlir::Type":$elem, StringRefParameter<"always or global">:$cache, "unsigned":$bits, StringRefParameter<"what it asks of the caches">:$hints);
-  let assemblyFormat = "`<` $elem `,` `cache` `=` custom<Space>($cache) `,` $bits custom<Hints>($hints) `>`";
-}
-def CuteNvgpu_LdsmAtom : CuteNvgpu_Atom<"LdsmAtom", "atom.ldsm", "ldmatrix (sm_75): N 8x8 matrices of 16-bit elements, plain or transposed"> {
-  let parameters = (ins "::mlir::Type":$elem, "unsigned":$num_matrices, StringRefParameter<"n or t">:$transpose);
-  let assemblyFormat = "`<` `val_type` `=` $elem `,` `num_matrices` `=` $num_matrices `,` custom<Space>($transpose) `>`";
-}
-def CuteNvgpu_UniversalFmaAtom : CuteNvgpu_Atom<"UniversalFmaAtom", "atom.universal_fma", "One fused multiply-add a thread"> {
-  let parameters = (ins "::mlir::Type":$elem);
-  let assemblyFormat = "`<` $elem `>`";
-}
-def CuteNvgpu_Sm80MmaAtom : CuteNvgpu_Atom<"Sm80MmaAtom", "sm80.mma", "mma.sync of one warp (sm_80)"> {
-  let parameters = (ins StringRefParameter<"MxNxK">:$shape, "::mlir::Type":$a, "::mlir::Type":$b, "::mlir::Type":$c);
-  let assemblyFormat = "`<` $shape `,` `elem_type` `=` `(` $a `,` $b `,` $c `)` `>`";
+// Every atom: `!cute_nvgpu.atom.ldsm<val_type = f16, num_matrices = 4, n>`. Its syntax is that of its instruction in
+// src/atoms: C++ passes the text on, and keeps it as Rust prints it.
+def CuteNvgpu_AtomType : TypeDef<CuteNvgpu_Dialect, "Atom"> {
+  let summary = "A copy or MMA instruction";
+  let typeName = "cute_nvgpu.atom";
+  let parameters = (ins StringRefParameter<"what stands behind the name of the dialect">:$text);
 }
 
 //===----------------------------------------------------------------------===//

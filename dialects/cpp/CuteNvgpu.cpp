@@ -1,4 +1,4 @@
-// Types of the `cute_nvgpu` dialect: the atoms.
+// The `cute_nvgpu` dialect: the atoms. Rust reads and prints them (src/atoms).
 #include "Cute.h"
 #include "Verify.h"
 
@@ -14,26 +14,18 @@ using namespace cutec;
 #include "CuteNvgpuTypes.cpp.inc"
 
 namespace cutec::cute_nvgpu {
-LogicalResult UniversalCopyAtomType::verify(llvm::function_ref<InFlightDiagnostic()> e, Type elem, unsigned bits,
-                                              StringRef hints) {
-  return verifyText(e, "!cute_nvgpu.atom.universal_copy<" + textOf(elem) + ", " + std::to_string(bits) + " b" +
-                           hints.str() + ">");
+Type CuteNvgpuDialect::parseType(DialectAsmParser &parser) const {
+  // All of the type behind the name of the dialect; MLIR goes on behind it.
+  StringRef written = parser.getFullSymbolSpec();
+  Message message, printed;
+  if (cutec_read_atom(mlirStringRefCreate(written.data(), written.size()), &message, &printed))
+    return AtomType::get(getContext(), printed.text);
+  parser.emitError(parser.getNameLoc(), message.text);
+  return Type();
 }
-LogicalResult AsyncCopyAtomType::verify(llvm::function_ref<InFlightDiagnostic()> e, Type elem, StringRef cache, unsigned bits,
-                                          StringRef hints) {
-  return verifyText(e, "!cute_nvgpu.atom.simt_async_copy<" + textOf(elem) + ", cache = " + cache.str() + ", " +
-                           std::to_string(bits) + " b" + hints.str() + ">");
-}
-LogicalResult LdsmAtomType::verify(llvm::function_ref<InFlightDiagnostic()> e, Type elem, unsigned matrices, StringRef transpose) {
-  return verifyText(e, "!cute_nvgpu.atom.ldsm<val_type = " + textOf(elem) + ", num_matrices = " +
-                           std::to_string(matrices) + ", " + transpose.str() + ">");
-}
-LogicalResult UniversalFmaAtomType::verify(llvm::function_ref<InFlightDiagnostic()> e, Type elem) {
-  return verifyText(e, "!cute_nvgpu.atom.universal_fma<" + textOf(elem) + ">");
-}
-LogicalResult Sm80MmaAtomType::verify(llvm::function_ref<InFlightDiagnostic()> e, StringRef shape, Type a, Type b, Type c) {
-  return verifyText(e, "!cute_nvgpu.sm80.mma<" + quoted(shape) + ", elem_type = (" + textOf(a) + ", " + textOf(b) + ", " +
-                           textOf(c) + ")>");
+
+void CuteNvgpuDialect::printType(Type type, DialectAsmPrinter &printer) const {
+  printer << cast<AtomType>(type).getText();
 }
 
 void CuteNvgpuDialect::initialize() {

@@ -6,7 +6,7 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/Support/raw_ostream.h"
 
-// A keyword parameter (memory space, cache policy) printed without quotes.
+// A keyword parameter (a memory space) printed without quotes.
 static inline mlir::ParseResult parseSpace(mlir::AsmParser &parser, std::string &word) {
   llvm::StringRef keyword;
   if (parser.parseKeyword(&keyword))
@@ -15,23 +15,6 @@ static inline mlir::ParseResult parseSpace(mlir::AsmParser &parser, std::string 
   return mlir::success();
 }
 static inline void printSpace(mlir::AsmPrinter &printer, llvm::StringRef word) { printer << word; }
-// `b`, then `, key = word` or `, key = 128`, any number of times.
-static inline mlir::ParseResult parseHints(mlir::AsmParser &parser, std::string &hints) {
-  if (parser.parseKeyword("b"))
-    return mlir::failure();
-  while (mlir::succeeded(parser.parseOptionalComma())) {
-    llvm::StringRef key, word;
-    unsigned number;
-    if (parser.parseKeyword(&key) || parser.parseEqual())
-      return mlir::failure();
-    mlir::OptionalParseResult integer = parser.parseOptionalInteger(number);
-    if (integer.has_value() ? mlir::failed(*integer) : mlir::failed(parser.parseKeyword(&word)))
-      return mlir::failure();
-    hints += ", " + key.str() + " = " + (integer.has_value() ? std::to_string(number) : word.str());
-  }
-  return mlir::success();
-}
-static inline void printHints(mlir::AsmPrinter &printer, llvm::StringRef hints) { printer << "b" << hints; }
 
 namespace cutec {
 // Rust writes its message through this and never keeps the pointer.
@@ -43,6 +26,8 @@ struct Message {
 extern "C" {
 // Implemented in Rust (src/ffi.rs). True when legal; else the message is set.
 bool cutec_verify_type(MlirStringRef text, void *message);
+// The text of an atom's type as it is printed, from the one that was written, both without the name of the dialect.
+bool cutec_read_atom(MlirStringRef written, void *message, void *printed);
 bool cutec_verify_tile_layout(MlirStringRef text, void *message);
 bool cutec_verify_op(MlirOperation op, void *message);
 bool cutec_verify_target(MlirStringRef name, void *message);

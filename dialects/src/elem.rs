@@ -134,6 +134,27 @@ impl Elem {
         }
     }
 
+    /// Its name in PTX, and in CuTe's names of instructions.
+    pub fn ptx(self) -> &'static str {
+        match self {
+            Elem::I1 => "pred",
+            Elem::I4 => "s4",
+            Elem::U4 => "u4",
+            Elem::I8 => "s8",
+            Elem::U8 => "u8",
+            Elem::I16 => "s16",
+            Elem::I32 => "s32",
+            Elem::I64 => "s64",
+            Elem::F8E4M3 => "e4m3",
+            Elem::F8E5M2 => "e5m2",
+            Elem::F16 => "f16",
+            Elem::BF16 => "bf16",
+            Elem::TF32 => "tf32",
+            Elem::F32 => "f32",
+            Elem::F64 => "f64",
+        }
+    }
+
     /// Whether there is arithmetic on it; what is only stored or multiplied by an MMA has none.
     pub fn has_arithmetic(self) -> bool {
         self.value_type() == self.name() && !self.is_packed()

@@ -21,6 +21,13 @@ unsafe extern "C" {
     fn cutec_add_type(results: *mut c_void, text: MlirStringRef);
 }
 
+fn string_ref(text: &str) -> MlirStringRef {
+    MlirStringRef {
+        data: text.as_ptr().cast(),
+        length: text.len(),
+    }
+}
+
 /// Runs a check; a message and `false` where it refuses.
 fn answer(message: *mut c_void, check: impl FnOnce() -> Result<(), String>) -> bool {
     let result = catch_unwind(AssertUnwindSafe(check))
@@ -37,15 +44,7 @@ fn answer(message: *mut c_void, check: impl FnOnce() -> Result<(), String>) -> b
 /// Writes a text that C++ has made room for.
 fn set_text(place: *mut c_void, text: &str) {
     // SAFETY: `place` is the caller's and is only written here; the text outlives the call.
-    unsafe {
-        cutec_set_message(
-            place,
-            MlirStringRef {
-                data: text.as_ptr().cast(),
-                length: text.len(),
-            },
-        )
-    };
+    unsafe { cutec_set_message(place, string_ref(text)) };
 }
 
 /// Where a text must not reach MLIR's parser, with a message; -1 where it may.
@@ -122,6 +121,24 @@ extern "C" fn cutec_verify_type(text: MlirStringRef, message: *mut c_void) -> bo
         let text = std::str::from_utf8(bytes).map_err(|_| "type text is not UTF-8".to_string())?;
         let val = parse_type(text, &mut Vars::default()).map_err(|error| error.to_string())?;
         check_type(&val)
+    })
+}
+
+/// The text of an atom's type as it is printed, from the one that was written, both without the name of the dialect.
+#[unsafe(no_mangle)]
+extern "C" fn cutec_read_atom(
+    written: MlirStringRef,
+    message: *mut c_void,
+    printed: *mut c_void,
+) -> bool {
+    answer(message, || {
+        // SAFETY: MLIR passes a valid range of bytes.
+        let bytes =
+            unsafe { std::slice::from_raw_parts(written.data.cast::<u8>(), written.length) };
+        let text = std::str::from_utf8(bytes).map_err(|_| "type text is not UTF-8".to_string())?;
+        let text = crate::atoms::canonical(text).map_err(|error| error.to_string())?;
+        set_text(printed, &text);
+        Ok(())
     })
 }
 
@@ -233,15 +250,7 @@ extern "C" fn cutec_infer(
         for result in inferred.map_err(|error| error.to_string())? {
             let text = result.to_string();
             // SAFETY: `results` is the caller's; the text outlives the call.
-            unsafe {
-                cutec_add_type(
-                    results,
-                    MlirStringRef {
-                        data: text.as_ptr().cast(),
-                        length: text.len(),
-                    },
-                )
-            };
+            unsafe { cutec_add_type(results, string_ref(&text)) };
         }
         Ok(())
     })
@@ -255,10 +264,7 @@ fn dictionary_element<'c>(dictionary: Option<Attribute<'c>>, key: &str) -> Optio
         if !mlir_sys::mlirAttributeIsADictionary(dictionary) {
             return None;
         }
-        let key = MlirStringRef {
-            data: key.as_ptr().cast(),
-            length: key.len(),
-        };
+        let key = string_ref(key);
         Attribute::from_option_raw(mlir_sys::mlirDictionaryAttrGetElementByName(
             dictionary, key,
         ))

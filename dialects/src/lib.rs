@@ -1,7 +1,7 @@
 //! The `cute`, `cute_nvgpu` and `tile` dialects of MLIR, the atoms and the targets.
 //!
-//! Reading order: `elem`, `hints` and `target` (what a GPU has), `atoms` (one
-//! instruction with its thread-value layouts), `atom_names`, `value` (what an SSA value is),
+//! Reading order: `elem`, `hints` and `target` (what a GPU has), `atoms` (the instructions that copy and
+//! multiply, one file each), `value` (what an SSA value is),
 //! `types` (MLIR's text of it), `memo` (that text read once), `semantics` (what each operation computes),
 //! `ir` (operations in MLIR), `abi` (the kernel ABI on a function), `readable` (texts for MLIR's parser), `builder` (creating them), `ffi` (what C++ asks).
 //!
@@ -10,7 +10,6 @@
 //! The dialects are declared in `cpp/Cute.td` and `cpp/Tile.td`. C++ asks Rust whether a type or
 //! an operation is legal and decides nothing itself. No I/O here.
 pub mod abi;
-pub mod atom_names;
 pub mod atoms;
 pub mod builder;
 pub mod elem;

@@ -1,7 +1,6 @@
 //! Reading the types of the dialects: MLIR's text to [`Val`].
-use crate::atoms::{AtomError, Cache, CopyAtom, CopyOp, MmaAtom, MmaOp};
+use crate::atoms::{self, Atom, AtomError, CopyAtom, MmaAtom};
 use crate::elem::{Elem, Space};
-use crate::hints::Hints;
 use crate::target::BLOCK_SIZES;
 use crate::value::{CoordTensor, Ptr, TiledCopyVal, TiledMmaVal, TupleKind, Val, View};
 use cutec_layout::algebra::cosize;
@@ -38,6 +37,8 @@ pub enum TypeError {
     },
     #[error("a {what} that numbers {found} threads; a block has at most {}", BLOCK_SIZES.end())]
     Threads { what: &'static str, found: Int },
+    #[error("unknown atom `{found}`; expected one of {known}")]
+    UnknownAtom { found: String, known: String },
     #[error(transparent)]
     Atom(#[from] AtomError),
     #[error(transparent)]
@@ -153,15 +154,18 @@ pub(crate) fn read_type(text: &str) -> Result<Val, TypeError> {
         "i64" | "index" => return Ok(Val::Scalar(Vars::default().fresh(Width::I64, 1))),
         _ => {}
     }
+    if let Some(atom) = atoms::parse(text)? {
+        return Ok(match atom {
+            Atom::Copy(atom) => Val::CopyAtom(atom),
+            Atom::Mma(atom) => Val::MmaAtom(atom),
+        });
+    }
     let Some((head, body)) = text.split_once('<') else {
         return Ok(Val::Opaque(text.into()));
     };
     let Some(body) = body.strip_suffix('>') else {
         return Ok(Val::Opaque(text.into()));
     };
-    if let Some(mnemonic) = head.strip_prefix("!cute_nvgpu.") {
-        return atom(text, mnemonic, body);
-    }
     let Some(mnemonic) = head.strip_prefix("!cute.") else {
         return Ok(Val::Opaque(text.into()));
     };
@@ -301,110 +305,6 @@ pub fn mma_layouts(atom: &MmaAtom) -> Result<tv::MmaAtom, TypeError> {
     })
 }
 
-fn atom(text: &str, mnemonic: &str, body: &str) -> Result<Val, TypeError> {
-    let parts = split(body);
-    let fields: Vec<&str> = parts
-        .iter()
-        .map(|part| {
-            part.rsplit_once('=')
-                .map_or(*part, |(_, value)| value)
-                .trim()
-        })
-        .collect();
-    match (mnemonic, fields.as_slice()) {
-        ("atom.universal_copy", [elem, bits, ..]) => copy(CopyAtom {
-            op: CopyOp::Universal {
-                bits: bits_of(bits, text)?,
-            },
-            elem: elem_of(elem)?,
-            hints: hints(&parts[2..], text)?,
-        }),
-        ("atom.simt_async_copy", [elem, cache, bits, ..]) => {
-            let cache = match *cache {
-                "always" => Cache::Always,
-                "global" => Cache::Global,
-                _ => return Err(form("cache = always or global", text)),
-            };
-            copy(CopyAtom {
-                op: CopyOp::Async {
-                    cache,
-                    bits: bits_of(bits, text)?,
-                },
-                elem: elem_of(elem)?,
-                hints: hints(&parts[3..], text)?,
-            })
-        }
-        ("atom.ldsm", [elem, matrices, how]) => {
-            let matrices = matrices
-                .parse()
-                .map_err(|_| form("a number of matrices", text))?;
-            let transpose = match *how {
-                "n" => false,
-                "t" => true,
-                _ => return Err(form("n or t", text)),
-            };
-            copy(CopyAtom {
-                op: CopyOp::Ldsm {
-                    matrices,
-                    transpose,
-                },
-                elem: elem_of(elem)?,
-                hints: Hints::NONE,
-            })
-        }
-        ("atom.universal_fma", [elem]) => {
-            let elem = elem_of(elem)?;
-            mma(MmaAtom {
-                op: MmaOp::Fma,
-                a: elem,
-                b: elem,
-                c: elem,
-            })
-        }
-        ("sm80.mma", [shape, types]) => {
-            let types = types.trim_start_matches('(').trim_end_matches(')');
-            let types: Vec<Elem> = types
-                .split(',')
-                .map(|elem| elem_of(elem.trim()))
-                .collect::<Result<_, _>>()?;
-            let mnk: Vec<u32> = unquoted(shape)?
-                .split('x')
-                .filter_map(|extent| extent.parse().ok())
-                .collect();
-            let ([m, n, k], [a, b, c]) = (mnk.as_slice(), types.as_slice()) else {
-                return Err(form("MxNxK and three element types", text));
-            };
-            mma(MmaAtom {
-                op: MmaOp::Sync {
-                    m: *m,
-                    n: *n,
-                    k: *k,
-                },
-                a: *a,
-                b: *b,
-                c: *c,
-            })
-        }
-        _ => Ok(Val::Opaque(text.into())),
-    }
-}
-
-/// `cache = streaming` and the like behind the rest of a copy atom.
-fn hints(parts: &[&str], text: &str) -> Result<Hints, TypeError> {
-    Hints::parse(&parts.join(","))
-        .ok_or_else(|| form("cache, prefetch or evict with a value", text))
-}
-
-fn copy(atom: CopyAtom) -> Result<Val, TypeError> {
-    atom.verify()?;
-    Ok(Val::CopyAtom(atom))
-}
-
-fn mma(atom: MmaAtom) -> Result<Val, TypeError> {
-    atom.verify()?;
-    Ok(Val::MmaAtom(atom))
-}
-
 fn tuple(kind: TupleKind, text: &str) -> Result<Val, TypeError> {
     let parsed: Coord = parse_coord(text).map_err(|error| TypeError::Text {
         what: kind.name(),
@@ -463,13 +363,6 @@ fn elem_of(text: &str) -> Result<Elem, TypeError> {
     Elem::parse(text).ok_or_else(|| TypeError::Elem { found: text.into() })
 }
 
-fn bits_of(text: &str, whole: &str) -> Result<u32, TypeError> {
-    text.trim_end_matches('b')
-        .trim()
-        .parse()
-        .map_err(|_| form("a number of bits", whole))
-}
-
 fn read<T>(
     what: &'static str,
     text: &str,
@@ -489,7 +382,7 @@ fn form(expected: &'static str, text: &str) -> TypeError {
     }
 }
 
-fn unquoted(text: &str) -> Result<&str, TypeError> {
+pub(crate) fn unquoted(text: &str) -> Result<&str, TypeError> {
     let inner = text
         .trim()
         .strip_prefix('"')
@@ -509,7 +402,7 @@ fn named<'a>(part: &'a str, name: &'static str, text: &str) -> Result<&'a str, T
 }
 
 /// Splits at the commas that stand outside of quotes, parentheses and angle brackets.
-fn split(text: &str) -> Vec<&str> {
+pub(crate) fn split(text: &str) -> Vec<&str> {
     let (mut parts, mut start, mut depth, mut quoted) = (Vec::new(), 0, 0i32, false);
     for (at, c) in text.char_indices() {
         match c {

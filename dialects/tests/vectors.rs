@@ -1,8 +1,9 @@
 //! Thread-value layouts of the atoms against those of C++ CuTe, from `test-suite/vectors`.
 
-use cutec_dialects::atoms::{Cache, CopyAtom, CopyOp, MmaAtom, MmaOp};
+use cutec_dialects::atoms::{
+    Cache, CopyAtom, CopyOp, CpAsync, Ldmatrix, MmaAtom, MmaOp, MmaSync, UniversalCopy,
+};
 use cutec_dialects::elem::Elem;
-use cutec_dialects::hints::Hints;
 use cutec_dialects::semantics::offsets_of;
 use cutec_layout::Layout;
 use flate2::read::GzDecoder;
@@ -38,20 +39,11 @@ fn assert_same(found: &Layout, case: &Value, field: &str) {
 #[test]
 fn mma_atoms_lie_as_in_cute() {
     let cases = cases("mma_atoms");
-    for atom in MmaAtom::all_sync() {
-        let MmaOp::Sync { m, n, k } = atom.op else {
+    for atom in MmaAtom::all() {
+        let MmaOp::MmaSync(MmaSync { m, n, k }) = atom.op else {
             continue;
         };
-        let letters = |elem: Elem| match elem {
-            Elem::I4 => "S4".to_owned(),
-            Elem::U4 => "U4".to_owned(),
-            Elem::I8 => "S8".to_owned(),
-            Elem::I32 => "S32".to_owned(),
-            Elem::F8E4M3 => "E4M3".to_owned(),
-            Elem::F8E5M2 => "E5M2".to_owned(),
-            Elem::U8 => "U8".to_owned(),
-            other => other.name().to_uppercase(),
-        };
+        let letters = |elem: Elem| elem.ptx().to_uppercase();
         let [a, b, c] = [atom.a, atom.b, atom.c].map(letters);
         let name = format!("{m}x{n}x{k}_{c}{a}{b}{c}_TN");
         let case = cases
@@ -84,15 +76,11 @@ fn copy_atoms_lie_as_in_cute() {
     for elem in [Elem::U8, Elem::F16, Elem::TF32] {
         for matrices in [1_u32, 2, 4] {
             for transpose in [false, true] {
-                let op = CopyOp::Ldsm {
+                let op = CopyOp::Ldmatrix(Ldmatrix {
                     matrices,
                     transpose,
-                };
-                let atom = CopyAtom {
-                    op,
-                    elem,
-                    hints: Hints::NONE,
-                };
+                });
+                let atom = CopyAtom::new(op, elem);
                 if atom.verify().is_err() {
                     assert!(transpose && elem == Elem::TF32, "{atom}");
                     continue;
@@ -108,13 +96,8 @@ fn copy_atoms_lie_as_in_cute() {
         }
     }
     for bits in [8, 16, 32, 64, 128] {
-        let op = CopyOp::Universal { bits };
-        let elem = Elem::U8;
-        let atom = CopyAtom {
-            op,
-            elem,
-            hints: Hints::NONE,
-        };
+        let op = CopyOp::UniversalCopy(UniversalCopy { bits });
+        let atom = CopyAtom::new(op, Elem::U8);
         atom.verify().unwrap();
         let case = find(&format!("UniversalCopy<uint{bits}_t>"), 1);
         let one = case["src_tv_bits"].as_str().unwrap();
@@ -134,14 +117,8 @@ fn copy_atoms_lie_as_in_cute() {
     ] {
         for bits in widths {
             find(&format!("SM80_CP_ASYNC_CACHE{name}<uint{bits}_t>"), 1);
-            let op = CopyOp::Async { cache, bits: *bits };
-            CopyAtom {
-                op,
-                elem: Elem::F16,
-                hints: Hints::NONE,
-            }
-            .verify()
-            .unwrap();
+            let op = CopyOp::CpAsync(CpAsync { cache, bits: *bits });
+            CopyAtom::new(op, Elem::F16).verify().unwrap();
         }
     }
 }

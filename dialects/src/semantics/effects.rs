@@ -2,7 +2,7 @@
 //! instructions that a copy or a gemm of one thread consists of.
 use super::view::in_whole_bytes;
 use super::{Attrs, SemError, count_error, integers, operand_error};
-use crate::atoms::{CopyAtom, CopyOp, MmaAtom};
+use crate::atoms::{CopyAtom, Issuer, MmaAtom, Place};
 use crate::elem::{Elem, Space};
 use crate::value::{CoordTensor, Val, View, is_static_tuple};
 use cutec_layout::algebra as layout;
@@ -228,16 +228,10 @@ pub fn copy_plan(atom: &Val, src: &Val, dst: &Val, pred: &[Val]) -> Result<CopyP
             },
         );
     };
-    let spaces = match atom.op {
-        CopyOp::Universal { .. } => None,
-        CopyOp::Async { .. } => Some((Space::Gmem, Space::Smem)),
-        CopyOp::Ldsm { .. } => Some((Space::Smem, Space::Rmem)),
-    };
-    if let Some((expected_from, expected_to)) = spaces
-        && (from.ptr.space, to.ptr.space) != (expected_from, expected_to)
-    {
+    let [source, destination] = atom.places();
+    if !source.holds(from.ptr.space) || !destination.holds(to.ptr.space) {
         return Err(SemError::Operand {
-            expected: format!("a copy from {expected_from} to {expected_to} for {atom}"),
+            expected: format!("a copy from {source} to {destination} for {atom}"),
             found: format!("from {} to {}", from.ptr.space, to.ptr.space),
         });
     }
@@ -276,6 +270,15 @@ pub fn copy_plan(atom: &Val, src: &Val, dst: &Val, pred: &[Val]) -> Result<CopyP
             to.layout,
             dst.starts.len()
         )));
+    }
+    match (atom.issuer(), pred) {
+        (Issuer::Thread, _) | (Issuer::Warp, []) => {}
+        (Issuer::Warp, _) => {
+            let name = atom.op.instruction().name();
+            return Err(SemError::Illegal(format!(
+                "{name} takes part with the whole warp and no predicate"
+            )));
+        }
     }
     let pred = match pred {
         [] => None,
@@ -453,7 +456,9 @@ pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPl
         ("B", b, atom.b),
         ("C", c, atom.c),
     ];
-    for (name, view, elem) in expected {
+    let [place_a, place_b, place_c] = atom.places();
+    let places = [place_c, place_a, place_b, place_c];
+    for ((name, view, elem), place) in expected.into_iter().zip(places) {
         // The machine takes the upper bits of an f32 as tf32.
         let truncated = (elem, view.ptr.elem) == (Elem::TF32, Elem::F32);
         if view.ptr.elem != elem && !truncated {
@@ -462,9 +467,12 @@ pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPl
                 found: view.ptr.elem.to_string(),
             });
         }
-        if view.ptr.space != Space::Rmem {
+        if !place.holds(view.ptr.space) {
             return Err(SemError::Operand {
-                expected: format!("{name} in registers"),
+                expected: match place {
+                    Place::Registers => format!("{name} in registers"),
+                    Place::Shared | Place::Global | Place::Anywhere => format!("{name} in {place}"),
+                },
                 found: format!("{name} in {}", view.ptr.space),
             });
         }

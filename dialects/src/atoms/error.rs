@@ -1,0 +1,34 @@
+//! [`AtomError`].
+use super::MmaAtom;
+use crate::elem::Elem;
+use thiserror::Error;
+
+/// An atom that does not exist, or not for this target.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[allow(missing_docs)]
+pub enum AtomError {
+    #[error("{atom} takes no `{hint}`")]
+    Hint { atom: String, hint: String },
+    #[error("no copy instruction moves {bits} bits of {elem}; expected {expected}")]
+    CopyWidth {
+        bits: u32,
+        elem: Elem,
+        expected: &'static str,
+    },
+    #[error("`cp.async.cg` moves 128 bits, not {bits}; use `cache = always` for 32 or 64")]
+    AsyncGlobalWidth { bits: u32 },
+    #[error("ldmatrix loads 1, 2 or 4 matrices, not {matrices}")]
+    LdmatrixMatrices { matrices: u32 },
+    #[error("ldmatrix loads elements of 8, 16 or 32 bits, transposed of 8 or 16, not {elem}")]
+    LdmatrixElement { elem: Elem },
+    #[error("no mma instruction {}; near it there is: {}", .0.types_text(), .0.near_text())]
+    NoMma(MmaAtom),
+    #[error("no fused multiply-add of {elem}; expected f16, bf16, f32 or f64")]
+    NoFma { elem: Elem },
+    #[error("{atom} needs {needs}; the target is {target}")]
+    Target {
+        atom: String,
+        needs: String,
+        target: &'static str,
+    },
+}
