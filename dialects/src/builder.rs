@@ -5,11 +5,13 @@
 //! module hands them out with the context's lifetime; whoever erases an
 //! operation drops its values first.
 use crate::printing::unnamed;
+use crate::value::Val;
 use melior::{
     Context,
     ir::{
         Attribute, AttributeLike, Block, BlockLike, BlockRef, Identifier, Location, Operation,
         OperationRef, Region, RegionLike, Type, Value, ValueLike,
+        attribute::TypeAttribute,
         operation::{OperationBuilder, OperationLike},
     },
 };
@@ -91,6 +93,19 @@ impl<'c> OpBuilder<'c> {
             .unwrap_or_else(|| panic!("internal: `{text}` is no MLIR attribute"));
         self.attributes.borrow_mut().insert(text.into(), parsed);
         parsed
+    }
+
+    /// The type of a value of the dialect `cute`.
+    ///
+    /// # Panics
+    /// Where no type spells the value: a mistake in cutec, not in its input.
+    pub fn val_type(&self, val: &Val) -> Type<'c> {
+        self.ty(&val.to_string())
+    }
+
+    /// A type as an attribute.
+    pub fn type_attr(&self, ty: Type<'c>) -> Attribute<'c> {
+        TypeAttribute::new(ty).into()
     }
 
     /// Creates an operation from its generic form.

@@ -9,7 +9,10 @@ use crate::value::Val;
 use melior::{
     Context, StringRef,
     dialect::DialectRegistry,
-    ir::{Attribute, AttributeLike, Location, Module, ValueLike, operation::OperationLike},
+    ir::{
+        Attribute, AttributeLike, Location, Module, ValueLike, attribute::TypeAttribute,
+        operation::OperationLike,
+    },
 };
 use mlir_sys::{
     MlirContext, MlirDialectRegistry, MlirLocation, MlirModule, MlirOperation, MlirPass,
@@ -109,6 +112,19 @@ fn c_main(args: &[String], main: unsafe extern "C" fn(c_int, *mut *mut c_char) -
     let mut raw: Vec<*mut c_char> = args.iter().map(|arg| arg.as_ptr().cast_mut()).collect();
     // SAFETY: the driver reads the arguments while `args` lives.
     unsafe { main(raw.len() as c_int, raw.as_mut_ptr()) }
+}
+
+/// The value that stands for the type in an attribute of an operation; `None` where it has no such attribute.
+///
+/// # Errors
+/// Where the attribute is no type, or one that is not legal.
+pub fn type_attribute<'c>(op: IrOp<'c>, name: &str) -> Option<Result<Val, TypeError>> {
+    let attribute = op.attribute(name).ok()?;
+    let ty = TypeAttribute::try_from(attribute).map_err(|_| TypeError::Form {
+        expected: "a type",
+        text: attribute.to_string(),
+    });
+    Some(ty.and_then(|ty| type_value(ty.value(), &mut Vars::default())))
 }
 
 /// The name of an operation of the `cute` dialect, without the prefix.

@@ -3,7 +3,7 @@ use std::ops::RangeInclusive;
 use thiserror::Error;
 
 /// Threads of a warp.
-pub const WARP: i64 = 32;
+pub const WARP: i64 = cutec_layout::banks::WARP as i64;
 
 /// Bytes of the widest load or store of a thread (PTX ISA, "ld": `.v4.b32`).
 pub const WIDEST_ACCESS: i64 = 16;

@@ -172,6 +172,24 @@ pub fn as_coord(tuple: &IntTuple) -> Coord {
 }
 
 impl Val {
+    /// The instruction of a copy atom or of a tiled copy.
+    pub fn copy_atom(&self) -> Option<CopyAtom> {
+        match self {
+            Val::CopyAtom(atom) => Some(*atom),
+            Val::TiledCopy(copy) => Some(copy.atom),
+            _ => None,
+        }
+    }
+
+    /// The instruction of an MMA atom or of a tiled MMA.
+    pub fn mma_atom(&self) -> Option<MmaAtom> {
+        match self {
+            Val::MmaAtom(atom) => Some(*atom),
+            Val::TiledMma(mma) => Some(mma.atom),
+            _ => None,
+        }
+    }
+
     /// Whether nothing of it is left to run time.
     pub fn is_static(&self) -> bool {
         match self {

@@ -4,10 +4,11 @@
 use super::arguments::LayoutArguments;
 use super::context::{CommandError, CommandResult, Reporter};
 use super::output;
-use cutec_dialects::atom_names::{self, Atom};
+use cutec_dialects::atoms::{self, Atom};
 use cutec_layout::banks::{self, Access};
 use cutec_layout::draw::{self, Colour, TvTable};
 use cutec_layout::expr::{Value, eval};
+use cutec_layout::smem::Kind;
 use cutec_layout::{AnyLayout, Int, IntTuple, Layout, Tree};
 use std::io::{BufRead, Read};
 
@@ -99,18 +100,21 @@ fn access_to(
     arguments: &LayoutArguments,
 ) -> Result<Access, CommandError> {
     let bits = arguments.bits.unwrap_or(DEFAULT_BITS);
-    let (name, transpose) = match access.strip_suffix("_trans") {
-        Some(name) => (name, true),
-        None => (access, false),
+    let name = match access {
+        "ldmatrix" => "ldmatrix_x4",
+        "ldmatrix_trans" => "ldmatrix_x4_trans",
+        other => other,
     };
-    let matrices = match name {
-        "ldmatrix" | "ldmatrix_x4" => Some(4),
-        "ldmatrix_x2" => Some(2),
-        "ldmatrix_x1" => Some(1),
-        _ => None,
-    };
-    if let Some(matrices) = matrices {
-        return banks::access_ldmatrix(layout, bits, matrices, transpose)
+    if let Some(Atom::Copy(atom)) = atoms::find(name)
+        && let (
+            _,
+            Kind::Ldmatrix {
+                matrices,
+                transpose,
+            },
+        ) = atom.shared_access()
+    {
+        return banks::access_ldmatrix(layout, bits, matrices as usize, transpose)
             .map_err(CommandError::message);
     }
     let tv = eval(access).map_err(|error| {
@@ -123,11 +127,8 @@ fn access_to(
 
 /// Shows an atom: who holds which elements of its operands.
 fn atom(name: &str, arguments: &LayoutArguments) -> CommandResult {
-    let Some(atom) = atom_names::find(name) else {
-        let known: Vec<String> = atom_names::all()
-            .into_iter()
-            .map(|(name, _)| name)
-            .collect();
+    let Some(atom) = atoms::find(name) else {
+        let known: Vec<String> = atoms::all().into_iter().map(|(name, _)| name).collect();
         if name == "list" && arguments.svg.is_none() {
             return output::write_stdout(format!("{}\n", known.join("\n")).as_bytes());
         }

@@ -7,7 +7,7 @@ use super::convert_cute_to_gpu::{Vectors, common_vectors, contiguous_width};
 use super::ir_utils::{collect_nested, kernels, string_attribute};
 use super::tile::legalize_swizzle::ACCESSES;
 use crate::codegen::messages::{Message, Severity, place};
-use cutec_dialects::atoms::{CopyOp, MmaOp};
+use cutec_dialects::atoms::Issuer;
 use cutec_dialects::builder::IrOp;
 use cutec_dialects::elem::Space;
 use cutec_dialects::ir::{cute_name, result_type_text, values_of};
@@ -82,20 +82,15 @@ fn copy(atom: &Val, src: &Val, dst: &Val, pred: &[Val]) -> Option<String> {
         ", each under a predicate"
     };
     let spaces = format!("{} to {}", src.ptr.space, dst.ptr.space);
-    let bytes = plan.atom.src_values() * plan.atom.elem.bytes();
-    match plan.atom.op {
-        CopyOp::Ldsm { matrices, .. } => Some(format!(
-            "copy from {spaces}: {count} × ldmatrix.x{matrices}"
-        )),
-        CopyOp::Async { .. } => Some(format!(
-            "copy from {spaces}: {count} × cp.async of {bytes} bytes{guard}{}",
-            wider(src, dst, bytes)
-        )),
-        CopyOp::Universal { .. } => Some(format!(
-            "copy from {spaces}: {count} × {bytes} bytes{guard}{}",
-            wider(src, dst, bytes)
-        )),
-    }
+    let atom = plan.atom;
+    let what = atom.op.instruction().remark(atom.elem);
+    let wider = match atom.issuer() {
+        Issuer::Thread => wider(src, dst, atom.src_values() * atom.elem.bytes()),
+        Issuer::Warp => String::new(),
+    };
+    Some(format!(
+        "copy from {spaces}: {count} × {what}{guard}{wider}"
+    ))
 }
 
 /// Behind a copy by an atom: which atom would move more at a time, or what is in the way.
@@ -213,13 +208,7 @@ fn gemm(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Option<String> {
         }
         _ => 0,
     };
-    let what = match atom.op {
-        MmaOp::Fma => format!("fma of {}", atom.c),
-        MmaOp::Sync { m, n, k } => format!(
-            "mma.sync.m{m}n{n}k{k} of {} and {} to {}",
-            atom.a, atom.b, atom.c
-        ),
-    };
+    let what = atom.op.instruction().remark(&atom);
     Some(format!(
         "gemm: {count} × {what}; {} registers of A, {} of B, {} of the accumulator",
         registers(a),

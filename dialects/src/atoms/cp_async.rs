@@ -69,6 +69,11 @@ impl CpAsync {
         };
         CpAsync { cache, bits }
     }
+
+    /// How its PTX begins.
+    pub fn ptx(&self) -> String {
+        format!("cp.async.{}.shared.global", self.cache.ptx())
+    }
 }
 
 impl CopyInstruction for CpAsync {
@@ -156,6 +161,6 @@ impl CopyInstruction for CpAsync {
     }
 
     fn ptx(&self) -> Vec<String> {
-        vec![format!("cp.async.{}.shared.global", self.cache.ptx())]
+        vec![CpAsync::ptx(self)]
     }
 }

@@ -83,6 +83,10 @@ impl MmaInstruction for Fma {
         [one.clone(), one.clone(), one]
     }
 
+    fn remark(&self, atom: &MmaAtom) -> String {
+        format!("fma of {}", atom.c)
+    }
+
     fn ptx(&self, atom: &MmaAtom) -> String {
         format!("fma.rn.{}", atom.c.ptx())
     }

@@ -62,6 +62,9 @@ pub trait MmaInstruction {
     /// (thread, value) of A in (M, K), of B in (N, K) and of C in (M, N), for types that it multiplies.
     fn layouts(&self, atom: &MmaAtom) -> [Layout; 3];
 
+    /// What `--remarks` says of one: `fma of f32`.
+    fn remark(&self, atom: &MmaAtom) -> String;
+
     /// How its PTX begins.
     fn ptx(&self, atom: &MmaAtom) -> String;
 }

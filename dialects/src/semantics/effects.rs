@@ -213,10 +213,8 @@ fn vector_type(view: &View) -> Result<String, SemError> {
 /// Takes a copy apart into instructions. `pred` is empty, a view of booleans, or
 /// a tensor of coordinates and the shape that they must lie in.
 pub fn copy_plan(atom: &Val, src: &Val, dst: &Val, pred: &[Val]) -> Result<CopyPlan, SemError> {
-    let atom = match atom {
-        Val::CopyAtom(atom) => *atom,
-        Val::TiledCopy(copy) => copy.atom,
-        other => return operand_error("a copy atom or a tiled copy", other),
+    let Some(atom) = atom.copy_atom() else {
+        return operand_error("a copy atom or a tiled copy", atom);
     };
     let (Val::View(from), Val::View(to)) = (src, dst) else {
         return operand_error(
@@ -439,10 +437,8 @@ pub fn offsets_of(layout: &Layout) -> Result<Vec<Int>, SemError> {
 /// Takes a gemm apart into instructions: k outermost, then rows, the columns
 /// back and forth so that neighbours share an operand.
 pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPlan, SemError> {
-    let atom = match mma {
-        Val::TiledMma(mma) => mma.atom,
-        Val::MmaAtom(atom) => *atom,
-        other => return operand_error("a tiled MMA or an MMA atom", other),
+    let Some(atom) = mma.mma_atom() else {
+        return operand_error("a tiled MMA or an MMA atom", mma);
     };
     let views = [d, a, b, c].map(|val| match val {
         Val::View(view) => Ok(view),

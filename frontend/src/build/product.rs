@@ -6,8 +6,9 @@ use super::signature::fail;
 use super::tree;
 use super::value::{Kind, Value};
 use crate::ast::{BinaryOp, Expr};
+use crate::eval::builtins::mma_call;
 use crate::rules;
-use cutec_dialects::atoms::{MmaAtom, MmaOp};
+use cutec_dialects::atoms::{Fma, MmaAtom, MmaOp, MmaSync};
 use cutec_dialects::elem::Elem;
 
 /// The instruction of a product, and perhaps how warps share it.
@@ -25,7 +26,9 @@ impl Mma {
     /// When there is no such instruction.
     #[track_caller]
     pub fn sync([m, n, k]: [u32; 3], of: [Elem; 2], sums: Elem) -> Result<Self> {
-        Self::of_atom(MmaOp::Sync { m, n, k }, of, sums)
+        let [a, b] = of;
+        let op = MmaOp::MmaSync(MmaSync { m, n, k });
+        Self::of_atom(MmaAtom { op, a, b, c: sums })
     }
 
     /// A fused multiply-add of each thread.
@@ -34,12 +37,11 @@ impl Mma {
     /// When there is none for the type.
     #[track_caller]
     pub fn fma(of: Elem) -> Result<Self> {
-        Self::of_atom(MmaOp::Fma, [of; 2], of)
+        Self::of_atom(Fma::of(of))
     }
 
     #[track_caller]
-    fn of_atom(op: MmaOp, [a, b]: [Elem; 2], c: Elem) -> Result<Self> {
-        let atom = MmaAtom { op, a, b, c };
+    fn of_atom(atom: MmaAtom) -> Result<Self> {
         match atom.verify() {
             Ok(()) => Ok(Self {
                 atom,
@@ -65,16 +67,8 @@ impl Mma {
     }
 
     fn expr(&self) -> Expr {
-        let MmaAtom { op, a, b, c } = self.atom;
-        let atom = match op {
-            MmaOp::Sync { m, n, k } if a == b => {
-                tree::generic(&format!("sm80_{m}x{n}x{k}"), [a, c].map(elem_expr))
-            }
-            MmaOp::Sync { m, n, k } => {
-                tree::generic(&format!("sm80_{m}x{n}x{k}"), [a, b, c].map(elem_expr))
-            }
-            MmaOp::Fma => tree::generic("fma", [elem_expr(c)]),
-        };
+        let (name, types) = mma_call(&self.atom);
+        let atom = tree::generic(&name, types.into_iter().map(elem_expr));
         if self.atoms.is_none() && self.permute.is_none() {
             return atom;
         }

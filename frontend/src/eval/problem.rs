@@ -1,11 +1,12 @@
 //! Errors of the semantics, and those that several places raise, as diagnostics.
 
-use super::values::{Value, copy_atom, kind_and_notation, mma_atom, notation};
+use super::builtins::{copy_atom, mma_atom};
+use super::values::{Value, kind_and_notation, notation};
 use super::{Evaluator, Scope, Stop, builtins};
 use crate::ast::Expr;
 use crate::diagnostics::{Code, Diagnostic, codes};
 use crate::source::Span;
-use cutec_dialects::atoms::{AtomError, MmaAtom, MmaOp};
+use cutec_dialects::atoms::AtomError;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::types::TypeError;
@@ -100,31 +101,21 @@ pub fn atom(span: Span, error: &AtomError) -> Diagnostic {
             Diagnostic::error(code, span, message, "not on this target")
                 .with_help(format!("compile for another target: `--arch {oldest}`"))
         }
-        AtomError::NoMma { m, n, k, a, b, c } => {
-            let wanted = MmaAtom {
-                op: MmaOp::Sync {
-                    m: *m,
-                    n: *n,
-                    k: *k,
-                },
-                a: *a,
-                b: *b,
-                c: *c,
-            };
+        AtomError::NoMma(wanted) => {
             let near = wanted.near();
             let near: Vec<String> = near
                 .iter()
                 .map(|atom| format!("`{}`", mma_atom(atom)))
                 .collect();
-            let message = format!("there is no instruction `{}`", mma_atom(&wanted));
+            let message = format!("there is no instruction `{}`", mma_atom(wanted));
             Diagnostic::error(code, span, message, "no such instruction")
                 .with_help(format!("near it there are {}", near.join(", ")))
         }
         AtomError::Hint { .. }
         | AtomError::CopyWidth { .. }
         | AtomError::AsyncGlobalWidth { .. }
-        | AtomError::LdsmMatrices { .. }
-        | AtomError::LdsmElement { .. }
+        | AtomError::LdmatrixMatrices { .. }
+        | AtomError::LdmatrixElement { .. }
         | AtomError::NoFma { .. } => Diagnostic::error(
             code,
             span,

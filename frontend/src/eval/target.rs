@@ -9,7 +9,7 @@ use crate::ast::{Arg, Expr, ExprKind};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::parser::words::closest;
 use crate::source::Span;
-use cutec_dialects::atom_names::{self, Atom};
+use cutec_dialects::atoms;
 use cutec_dialects::target::Feature;
 
 /// What it is called.
@@ -68,9 +68,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if let Some(feature) = Feature::find(name) {
             return Ok(Value::Bool(target.has(feature)));
         }
-        let legal = match atom_names::find(name) {
-            Some(Atom::Copy(atom)) => atom.legal_on(&target),
-            Some(Atom::Mma(atom)) => atom.legal_on(&target),
+        let legal = match atoms::find(name) {
+            Some(atom) => atom.legal_on(&target),
             None => {
                 let message = format!("no feature or atom is named `{name}`");
                 let label = "unknown feature";

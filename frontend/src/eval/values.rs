@@ -1,9 +1,8 @@
 //! [`Value`]: what an expression is, known at compile time or not.
 
-use super::builtins::Register;
+use super::builtins::{self, Register};
 use crate::ast::Function;
 use crate::source::Span;
-use cutec_dialects::atoms::{CopyAtom, CopyOp, MmaAtom, MmaOp};
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::memo::{type_text, type_value};
@@ -425,41 +424,9 @@ pub fn notation(val: &Val) -> String {
         Val::Tuple(_, tuple) => cutec_dialects::value::CoordText(tuple).to_string(),
         Val::View(view) => view.layout.to_string(),
         Val::CoordTensor(tensor) => tensor.layout.to_string(),
-        Val::CopyAtom(atom) => copy_atom(atom),
-        Val::MmaAtom(atom) => mma_atom(atom),
+        Val::CopyAtom(atom) => builtins::copy_atom(atom),
+        Val::MmaAtom(atom) => builtins::mma_atom(atom),
         other => other.to_string(),
-    }
-}
-
-/// A copy atom as the language spells it.
-#[allow(unreachable_patterns)]
-pub fn copy_atom(atom: &CopyAtom) -> String {
-    let (elem, hints) = (elem_name(atom.elem), atom.hints);
-    match atom.op {
-        CopyOp::Universal { bits } => format!("universal<{elem}, bits = {bits}{hints}>"),
-        CopyOp::Async { bits, .. } => format!("cp_async<{elem}, bits = {bits}{hints}>"),
-        CopyOp::Ldsm {
-            matrices,
-            transpose: false,
-        } => format!("ldmatrix<{elem}, {matrices}>"),
-        CopyOp::Ldsm { matrices, .. } => format!("ldmatrix<{elem}, {matrices}, trans = true>"),
-        _ => atom.to_string(),
-    }
-}
-
-/// An MMA atom as the language spells it.
-#[allow(unreachable_patterns)]
-pub fn mma_atom(atom: &MmaAtom) -> String {
-    match atom.op {
-        MmaOp::Fma => format!("fma<{}>", elem_name(atom.c)),
-        MmaOp::Sync { m, n, k } => {
-            let [a, b, c] = [atom.a, atom.b, atom.c].map(elem_name);
-            match a == b {
-                true => format!("sm80_{m}x{n}x{k}<{a}, {c}>"),
-                false => format!("sm80_{m}x{n}x{k}<{a}, {b}, {c}>"),
-            }
-        }
-        _ => atom.to_string(),
     }
 }
 

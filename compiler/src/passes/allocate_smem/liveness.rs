@@ -1,10 +1,9 @@
 //! Liveness of shared-memory buffers: live ranges as operations of the kernel's body.
 use crate::passes::ir_utils::{blocks, name_of, operand_value, operations, users};
-use cutec_dialects::atoms::CopyOp;
+use cutec_dialects::atoms::{Completion, Mechanism};
 use cutec_dialects::builder::{IrOp, integer_value, operation_key, result_of, value_key};
-use cutec_dialects::memo::type_text;
-use cutec_dialects::types::{Vars, parse_type};
-use cutec_dialects::value::Val;
+use cutec_dialects::memo::{type_text, type_value};
+use cutec_dialects::types::Vars;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::{HashMap, HashSet};
 
@@ -135,12 +134,14 @@ impl<'c> KernelOrder<'c> {
 
 /// Whether a copy is under way when the thread goes on.
 fn is_asynchronous(copy: IrOp) -> bool {
-    let atom = operand_value(copy, 0).map(|atom| atom.r#type().to_string());
-    let atom = atom.and_then(|text| parse_type(&text, &mut Vars::default()).ok());
-    let op = match atom {
-        Some(Val::CopyAtom(atom)) => atom.op,
-        Some(Val::TiledCopy(copy)) => copy.atom.op,
-        _ => return true,
-    };
-    matches!(op, CopyOp::Async { .. })
+    let by = operand_value(copy, 0);
+    let by = by.and_then(|by| type_value(by.r#type(), &mut Vars::default()).ok());
+    match by
+        .and_then(|by| by.copy_atom())
+        .map(|atom| atom.completion())
+    {
+        Some(Completion::AtOnce) => false,
+        // [`Lives::apart`] knows how a thread waits for it.
+        Some(Completion::Later(Mechanism::CpAsyncGroup)) | None => true,
+    }
 }

@@ -1,6 +1,6 @@
 //! Copies: one instruction of the atom for each vector.
 use super::Lowering;
-use cutec_dialects::atoms::{Cache, CopyOp};
+use cutec_dialects::atoms::{Cache, CopyOp, CpAsync, Ldmatrix};
 use cutec_dialects::builder::{IrValue, result_of};
 use cutec_dialects::elem::Space;
 use cutec_dialects::hints::Hints;
@@ -56,24 +56,17 @@ impl<'c> Lowering<'c> {
     ) -> Result<(), SemError> {
         let (from, to) = (&plan.src.starts[step], &plan.dst.starts[step]);
         match plan.atom.op {
-            CopyOp::Universal { .. } => match pred {
+            CopyOp::UniversalCopy(_) => match pred {
                 None => self.move_vector(plan, src, from, dst, to),
                 Some(pred) => self.move_guarded(plan, src, from, dst, to, pred),
             },
-            CopyOp::Async { cache, bits } => {
+            CopyOp::CpAsync(copy) => {
                 let (from, to) = (self.address(src, from), self.address(dst, to));
-                self.cp_async(cache, i64::from(bits) / 8, from, to, pred);
+                self.cp_async(copy, from, to, pred);
                 Ok(())
             }
-            CopyOp::Ldsm {
-                matrices,
-                transpose,
-            } => match pred {
-                None => self.ldmatrix(plan, matrices, transpose, (src, from), (dst, to)),
-                Some(_) => Err(SemError::Illegal(
-                    "ldmatrix takes part with the whole warp and no predicate".into(),
-                )),
-            },
+            // The plan has no predicate for what a warp does together.
+            CopyOp::Ldmatrix(load) => self.ldmatrix(plan, load, (src, from), (dst, to)),
         }
     }
 
@@ -151,17 +144,17 @@ impl<'c> Lowering<'c> {
     /// `cp.async`; where the predicate is false it writes zeros and reads nothing.
     fn cp_async(
         &mut self,
-        cache: Cache,
-        bytes: i64,
+        copy: CpAsync,
         from: IrValue<'c>,
         to: IrValue<'c>,
         pred: Option<IrValue<'c>>,
     ) {
         if pred.is_some() || self.hints != Hints::NONE {
-            return self.cp_async_special(cache, bytes, from, to, pred);
+            return self.cp_async_special(copy, from, to, pred);
         }
         let ir = &self.emitter.ir;
-        let modifier = match cache {
+        let bytes = copy.bits / 8;
+        let modifier = match copy.cache {
             Cache::Always => ir.attr("#nvvm<load_cache_modifier ca>"),
             Cache::Global => ir.attr("#nvvm<load_cache_modifier cg>"),
         };
@@ -175,11 +168,14 @@ impl<'c> Lowering<'c> {
     fn ldmatrix(
         &mut self,
         plan: &CopyPlan,
-        matrices: u32,
-        transpose: bool,
+        load: Ldmatrix,
         src: (&View, &Int),
         dst: (&View, &Int),
     ) -> Result<(), SemError> {
+        let Ldmatrix {
+            matrices,
+            transpose,
+        } = load;
         let from = self.address(src.0, src.1);
         let ir = &self.emitter.ir;
         let attrs = [

@@ -1,11 +1,13 @@
 //! Gemms: one instruction of the atom for each (m, n, k).
 use super::Lowering;
-use cutec_dialects::atoms::MmaOp;
+use cutec_dialects::atoms::{Completion, MmaOp, MmaSync, Place, Register};
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::semantics::{GemmPlan, SemError, gemm_plan, offsets_of};
 use cutec_dialects::value::{Val, View};
 use cutec_layout::{Int, Layout};
+use melior::dialect::llvm;
+use melior::ir::Type;
 use std::collections::HashMap;
 
 /// The registers of an operand, read once however many instructions use them.
@@ -23,14 +25,21 @@ impl<'c> Lowering<'c> {
         plan.atom
             .legal_on(&self.target)
             .map_err(|error| SemError::Illegal(error.to_string()))?;
+        match plan.atom.completion() {
+            Completion::AtOnce => {}
+            Completion::Later(_) => {
+                let message = format!("{} completes later, which is not lowered", plan.atom);
+                return Err(SemError::Illegal(message));
+            }
+        }
         let views = &plan.views;
         let in_place = views[0] == views[3];
         let (mut read_a, mut read_b) = (Registers::default(), Registers::default());
         let mut sums: HashMap<Int, Vec<IrValue<'c>>> = HashMap::new();
         let mut order: Vec<Int> = Vec::new();
         for [at_d, at_a, at_b, at_c] in &plan.steps {
-            let a = self.registers(&mut read_a, &plan, 1, &views[1], at_a)?;
-            let b = self.registers(&mut read_b, &plan, 2, &views[2], at_b)?;
+            let a = self.factor(&mut read_a, &plan, 1, &views[1], at_a)?;
+            let b = self.factor(&mut read_b, &plan, 2, &views[2], at_b)?;
             let c = match sums.get(at_d) {
                 Some(sum) => sum.clone(),
                 None => {
@@ -40,12 +49,12 @@ impl<'c> Lowering<'c> {
                     } else {
                         (&views[3], at_c)
                     };
-                    self.accumulator(&plan.values[3], view, at)?
+                    self.mma_operand(&plan, 3, view, at)?
                 }
             };
             let d = match plan.atom.op {
-                MmaOp::Fma => self.fma(&a, &b, &c, plan.atom.c),
-                MmaOp::Sync { .. } => self.mma_sync(&plan, &a, &b, &c),
+                MmaOp::Fma(_) => self.fma(&a, &b, &c, plan.atom.c),
+                MmaOp::MmaSync(mma) => self.mma_sync(&plan, mma, &a, &b, &c),
             };
             sums.insert(at_d.clone(), d);
         }
@@ -64,8 +73,8 @@ impl<'c> Lowering<'c> {
         Ok(())
     }
 
-    /// Operand registers of A or B: 32 bits each, packed elements.
-    fn registers(
+    /// A or B for one instruction, the first or second view of the plan.
+    fn factor(
         &mut self,
         read: &mut Registers<'c>,
         plan: &GemmPlan,
@@ -76,39 +85,35 @@ impl<'c> Lowering<'c> {
         if let Some(found) = read.read.get(at) {
             return Ok(found.clone());
         }
-        let elem = if which == 1 { plan.atom.a } else { plan.atom.b };
-        let ty = match (plan.atom.op, elem) {
-            (MmaOp::Fma, elem) => elem.name().to_string(),
-            (_, Elem::F16) => "vector<2xf16>".into(),
-            (_, Elem::F64) => "f64".into(),
-            _ => "i32".into(),
-        };
-        let loaded = self.packed(
-            &plan.values[which],
-            view,
-            at,
-            if plan.atom.op == MmaOp::Fma {
-                1
-            } else {
-                (32 / view.ptr.elem.bits()).max(1)
-            },
-            &ty,
-        )?;
+        let loaded = self.mma_operand(plan, which, view, at)?;
         read.read.insert(at.clone(), loaded.clone());
         Ok(loaded)
     }
 
-    fn accumulator(
+    /// What an instruction takes as the operand of a view, D, A, B or C by its number in the plan.
+    fn mma_operand(
         &mut self,
-        values: &Layout,
+        plan: &GemmPlan,
+        which: usize,
         view: &View,
         at: &Int,
     ) -> Result<Vec<IrValue<'c>>, SemError> {
-        match view.ptr.elem {
-            Elem::F16 if offsets_of(values)?.len() > 1 => {
-                self.packed(values, view, at, 2, "vector<2xf16>")
+        let atom = &plan.atom;
+        let ([place_a, place_b, place_c], [a, b, c]) = (atom.places(), atom.registers());
+        let (place, register, elem) = match which {
+            1 => (place_a, a, atom.a),
+            2 => (place_b, b, atom.b),
+            _ => (place_c, c, atom.c),
+        };
+        match place {
+            Place::Registers => {
+                let per = register.elements(view.ptr.elem.bits());
+                let ty = register_type(register, elem);
+                self.packed(&plan.values[which], view, at, per, ty)
             }
-            elem => self.packed(values, view, at, 1, elem.name()),
+            Place::Shared | Place::Global | Place::Anywhere => Err(SemError::Illegal(format!(
+                "{atom} takes an operand from {place}, which is not lowered"
+            ))),
         }
     }
 
@@ -157,16 +162,16 @@ impl<'c> Lowering<'c> {
     fn mma_sync(
         &mut self,
         plan: &GemmPlan,
+        MmaSync { m, n, k }: MmaSync,
         a: &[IrValue<'c>],
         b: &[IrValue<'c>],
         c: &[IrValue<'c>],
     ) -> Vec<IrValue<'c>> {
-        let MmaOp::Sync { m, n, k } = plan.atom.op else {
-            return Vec::new();
+        let [.., of_sums] = plan.atom.registers();
+        let sums_type = self.emitter.ir.ty(register_type(of_sums, plan.atom.c));
+        let (Some(type_a), Some(type_b)) = (nvvm_type(plan.atom.a), nvvm_type(plan.atom.b)) else {
+            return self.mma_of_text(plan, a, b, c, sums_type);
         };
-        if matches!(plan.atom.a, Elem::F8E4M3 | Elem::F8E5M2) {
-            return self.mma_f8(plan, [m, n, k], a, b, c);
-        }
         let ir = &self.emitter.ir;
         let segments = format!("array<i32: {}, {}, {}>", a.len(), b.len(), c.len());
         let mut attrs = vec![
@@ -177,64 +182,35 @@ impl<'c> Lowering<'c> {
                 "shape",
                 ir.attr(&format!("#nvvm.shape<m = {m}, n = {n}, k = {k}>")),
             ),
+            ("multiplicandAPtxType", ir.attr(type_a)),
+            ("multiplicandBPtxType", ir.attr(type_b)),
         ];
-        for (key, elem) in [
-            ("multiplicandAPtxType", plan.atom.a),
-            ("multiplicandBPtxType", plan.atom.b),
-        ] {
-            let ptx = match elem {
-                Elem::F16 => "f16",
-                Elem::BF16 => "bf16",
-                Elem::TF32 | Elem::F32 => "tf32",
-                Elem::I4 => "s4",
-                Elem::U4 => "u4",
-                Elem::I8 => "s8",
-                Elem::U8 => "u8",
-                Elem::F64 => "f64",
-                // The registers say what they are.
-                _ => continue,
-            };
-            attrs.push((key, ir.attr(&format!("#nvvm.mma_type<{ptx}>"))));
-        }
         if plan.atom.c == Elem::I32 {
             attrs.push((
                 "intOverflowBehavior",
                 ir.attr("#nvvm.mma_int_overflow<wrapped>"),
             ));
         }
-        let (register, text) = match plan.atom.c {
-            Elem::F16 => (
-                ir.ty("vector<2xf16>"),
-                "!llvm.struct<(vector<2xf16>, vector<2xf16>)>",
-            ),
-            Elem::I32 if c.len() == 2 => (ir.ty("i32"), "!llvm.struct<(i32, i32)>"),
-            Elem::I32 => (ir.ty("i32"), "!llvm.struct<(i32, i32, i32, i32)>"),
-            Elem::F64 => (ir.ty("f64"), "!llvm.struct<(f64, f64)>"),
-            _ => (ir.ty("f32"), "!llvm.struct<(f32, f32, f32, f32)>"),
-        };
+        let sums = llvm::r#type::r#struct(ir.context(), &vec![sums_type; c.len()], false);
         let operands: Vec<_> = a.iter().chain(b).chain(c).copied().collect();
-        let result = ir.value("nvvm.mma.sync", &operands, &attrs, ir.ty(text));
+        let result = ir.value("nvvm.mma.sync", &operands, &attrs, sums);
         (0..c.len())
             .map(|index| {
                 let position = [("position", ir.attr(&format!("array<i64: {index}>")))];
-                ir.value("llvm.extractvalue", &[result], &position, register)
+                ir.value("llvm.extractvalue", &[result], &position, sums_type)
             })
             .collect()
     }
-    /// `mma.sync` of f8, which `nvvm.mma.sync` does not know.
-    fn mma_f8(
+
+    /// `mma.sync` as PTX, of types which `nvvm.mma.sync` does not know.
+    fn mma_of_text(
         &mut self,
         plan: &GemmPlan,
-        [m, n, k]: [u32; 3],
         a: &[IrValue<'c>],
         b: &[IrValue<'c>],
         c: &[IrValue<'c>],
+        sums_type: Type<'c>,
     ) -> Vec<IrValue<'c>> {
-        let name = |elem| match elem {
-            Elem::F8E4M3 => "e4m3",
-            _ => "e5m2",
-        };
-        let (a_name, b_name) = (name(plan.atom.a), name(plan.atom.b));
         let mut next = 0;
         let mut group = |count: usize| {
             let names: Vec<_> = (next..next + count).map(|at| format!("${at}")).collect();
@@ -244,16 +220,44 @@ impl<'c> Lowering<'c> {
         let registers = [c.len(), a.len(), b.len(), c.len()]
             .map(&mut group)
             .join(", ");
-        let text =
-            format!("mma.sync.aligned.m{m}n{n}k{k}.row.col.f32.{a_name}.{b_name}.f32 {registers};");
+        let text = format!("{} {registers};", plan.atom.ptx());
         let letters = |letter: &'static str, count: usize| std::iter::repeat_n(letter, count);
         let constraints: Vec<_> = letters("=f", c.len())
             .chain(letters("r", a.len() + b.len()))
             .chain(letters("f", c.len()))
             .collect();
         let operands: Vec<_> = a.iter().chain(b).chain(c).copied().collect();
-        let result = "!llvm.struct<(f32, f32, f32, f32)>";
-        let sums = self.assembly(&text, &constraints.join(","), &operands, Some(result));
+        let result = format!(
+            "!llvm.struct<({})>",
+            vec![sums_type.to_string(); c.len()].join(", ")
+        );
+        let sums = self.assembly(&text, &constraints.join(","), &operands, Some(&result));
         sums.map_or_else(Vec::new, |sums| self.fields(sums, "f32", c.len()))
+    }
+}
+
+/// The type of what a register holds of an operand.
+fn register_type(register: Register, elem: Elem) -> &'static str {
+    match register {
+        Register::Element => elem.name(),
+        Register::HalfPair => "vector<2xf16>",
+        Register::Word => "i32",
+    }
+}
+
+/// The type of A or B as `nvvm.mma.sync` names it, if it does.
+fn nvvm_type(elem: Elem) -> Option<&'static str> {
+    match elem {
+        Elem::F16 => Some("#nvvm.mma_type<f16>"),
+        Elem::BF16 => Some("#nvvm.mma_type<bf16>"),
+        Elem::TF32 => Some("#nvvm.mma_type<tf32>"),
+        Elem::I4 => Some("#nvvm.mma_type<s4>"),
+        Elem::U4 => Some("#nvvm.mma_type<u4>"),
+        Elem::I8 => Some("#nvvm.mma_type<s8>"),
+        Elem::U8 => Some("#nvvm.mma_type<u8>"),
+        Elem::F64 => Some("#nvvm.mma_type<f64>"),
+        Elem::I1 | Elem::I16 | Elem::I32 | Elem::I64 | Elem::F8E4M3 | Elem::F8E5M2 | Elem::F32 => {
+            None
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! A branch around each access would cut an unrolled copy into hundreds of
 //! blocks. PTX predicates the instruction itself, so these are inline assembly.
 use super::Lowering;
-use cutec_dialects::atoms::Cache;
+use cutec_dialects::atoms::CpAsync;
 use cutec_dialects::builder::{IrValue, result_of};
 use cutec_dialects::elem::Space;
 use cutec_dialects::value::View;
@@ -172,8 +172,7 @@ impl<'c> Lowering<'c> {
     /// NVVM knows only a source size, for which ptxas keeps a register each and makes it a predicate again.
     pub(super) fn cp_async_special(
         &mut self,
-        cache: Cache,
-        bytes: i64,
+        copy: CpAsync,
         from: IrValue<'c>,
         to: IrValue<'c>,
         pred: Option<IrValue<'c>>,
@@ -186,14 +185,12 @@ impl<'c> Lowering<'c> {
             let ignore = ir.value("arith.xori", &[pred, yes], &[], ir.ty("i1"));
             format!(", {}", inputs.add(ignore, "b"))
         });
-        let cache = match cache {
-            Cache::Always => "ca",
-            Cache::Global => "cg",
-        };
         let hints = self.hints_of_copy(&mut inputs);
         let text = format!(
-            "cp.async.{cache}.shared.global{} [{to}], [{from}], {bytes}{}{};",
+            "{}{} [{to}], [{from}], {}{}{};",
+            copy.ptx(),
             hints.modifiers,
+            copy.bits / 8,
             ignore.unwrap_or_default(),
             hints.operand
         );

@@ -10,8 +10,9 @@ use super::fragment_accesses::Accesses;
 use cutec_dialects::atoms::MmaOp;
 use cutec_dialects::builder::{IrOp, IrValue, result_of, value_key};
 use cutec_dialects::elem::{Elem, Space};
-use cutec_dialects::types::{Vars, parse_type};
-use cutec_dialects::value::{Val, View};
+use cutec_dialects::memo::type_value;
+use cutec_dialects::types::Vars;
+use cutec_dialects::value::View;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashSet;
 
@@ -62,14 +63,15 @@ fn holds_by(op: IrOp, accesses: &Accesses, holding: &mut HashSet<usize>) {
 }
 
 fn adds_by_fma(gemm: IrOp) -> bool {
-    let mma = operand_value(gemm, 0).map(|mma| mma.r#type().to_string());
-    let mma = mma.and_then(|text| parse_type(&text, &mut Vars::default()).ok());
-    let atom = match &mma {
-        Some(Val::TiledMma(tiled)) => &tiled.atom,
-        Some(Val::MmaAtom(atom)) => atom,
-        _ => return false,
-    };
-    atom.op == MmaOp::Fma && atom.c == Elem::F32
+    let mma = operand_value(gemm, 0);
+    let mma = mma.and_then(|mma| type_value(mma.r#type(), &mut Vars::default()).ok());
+    match mma.and_then(|mma| mma.mma_atom()) {
+        Some(atom) => match atom.op {
+            MmaOp::Fma(_) => atom.c == Elem::F32,
+            MmaOp::MmaSync(_) => false,
+        },
+        None => false,
+    }
 }
 
 impl<'c> Lowering<'c> {

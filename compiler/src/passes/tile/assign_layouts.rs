@@ -9,7 +9,7 @@
 //! repeated to. Where nothing says it, threads stand side by side along memory, 16 bytes each. What lies
 //! in other directions before and after a transposition, or would be stored in narrow pieces, is spread
 //! anew in between.
-use super::block_size::{self, TileAccess, WARP};
+use super::block_size::{self, TileAccess};
 use super::classes::Classes;
 use super::coordinate::Coordinate;
 use super::known_ops::checked_ops;
@@ -21,6 +21,7 @@ use crate::passes::ir_utils::{
 use crate::passes::kernel_abi::{block_is_open, set_block_size};
 use crate::passes::{Reported, report, warn};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
+use cutec_dialects::target::WARP;
 use cutec_dialects::tile::{TileLayout, TileType};
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};

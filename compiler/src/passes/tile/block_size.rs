@@ -6,10 +6,7 @@
 //! 4 vectors take rows of 4096 elements at 4060 GB/s, 256 of 2 at 3647 (docs/performance.md). A block that multiplies
 //! reads each operand once for every warp along the other axis: it gets few warps, each with a large piece of the
 //! product.
-use cutec_dialects::target::{BLOCK_SIZES, WIDEST_ACCESS};
-
-/// Lanes of a warp.
-pub(super) const WARP: i64 = 32;
+use cutec_dialects::target::{BLOCK_SIZES, WARP, WIDEST_ACCESS};
 
 /// Elements of a thread where tiles are reduced.
 const REDUCED: i64 = 32;

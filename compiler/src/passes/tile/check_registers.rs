@@ -5,7 +5,6 @@
 //! products a block of k. Element-wise operations in between are computed piece by piece and count nothing, nor do
 //! tiles of one number, coordinates and repeated tiles, which cost no registers of their own. The assembler says
 //! the same afterwards, of a cubin alone and without a reason.
-use super::block_size::WARP;
 use super::known_ops::checked_ops;
 use super::stage_operands::HELD_REGISTERS;
 use super::types::{Failed, mma_of};
@@ -17,7 +16,7 @@ use crate::passes::{Reported, report, warn};
 use cutec_dialects::builder::{
     IrOp, IrValue, argument_of, integer_value, operation_key, result_of,
 };
-use cutec_dialects::target::BLOCK_SIZES;
+use cutec_dialects::target::{BLOCK_SIZES, WARP};
 use cutec_dialects::tile::TileType;
 use melior::Context;
 use melior::ir::{BlockLike, ValueLike, operation::OperationLike};

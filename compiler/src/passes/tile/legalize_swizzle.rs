@@ -6,20 +6,18 @@
 //! for the reader and for `--remarks`. Where the program pins a `swizzle` the buffer gets that, or an error
 //! with the access that it does not serve and a layout that does.
 use super::known_ops::checked_ops;
-use super::types::{Failed, fast_axis, tile_of, vector_access, view_of};
+use super::types::{Failed, fast_axis, tile_of, tiled_copy_of, vector_access, view_of};
 use crate::passes::ir_utils::{
     Kernel, for_each_kernel, name_of, operand_value, set_attribute, string_attribute, users,
 };
 use crate::passes::user_error::user_error;
 use crate::passes::{Reported, report};
-use cutec_dialects::atoms::CopyOp;
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
 use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::TileType;
-use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::{TiledCopyVal, Val, View};
 use cutec_frontend::diagnostics::codes;
-use cutec_layout::smem::{Access, Axis, Chosen, Kind, Tile, legalize, verify_pinned};
+use cutec_layout::smem::{Access, Axis, Chosen, Tile, legalize, verify_pinned};
 use cutec_layout::text::parse_swizzle;
 use cutec_layout::{AnyLayout, Layout, Tree};
 use melior::Context;
@@ -137,14 +135,7 @@ fn tile_in(view: &View) -> Option<(TileType, i64)> {
 /// What an operation accesses of a stage.
 fn access<'c>(op: IrOp<'c>, tile: &TileType, fast: usize) -> Result<Access, Failed<'c>> {
     let failed = |message: String| (op, message);
-    if let Ok(attribute) = op.attribute("copy") {
-        let text = attribute.to_string();
-        let parsed = parse_type(&text, &mut Vars::default());
-        let Ok(Val::TiledCopy(copy)) = parsed else {
-            return Err(failed(format!(
-                "expects a tiled copy as `copy`, but got {text}"
-            )));
-        };
+    if let Some(copy) = tiled_copy_of(op).map_err(failed)? {
         return of_copy(op, &copy, tile).map_err(failed);
     }
     let (what, value) = match name_of(op).as_str() {
@@ -174,20 +165,7 @@ fn of_copy(op: IrOp, copy: &TiledCopyVal, tile: &TileType) -> Result<Access, Str
     let parts = parts.map_err(|error| error.to_string())?;
     let parts = parts.inner();
     let mode = |index: usize| parts.mode(index).unwrap_or_else(Layout::unit);
-    let (what, kind) = match copy.atom.op {
-        CopyOp::Universal { bits } => ("read", Kind::Vector { bits }),
-        CopyOp::Async { bits, .. } => ("cp.async", Kind::Vector { bits }),
-        CopyOp::Ldsm {
-            matrices,
-            transpose,
-        } => (
-            "ldmatrix",
-            Kind::Ldmatrix {
-                matrices,
-                transpose,
-            },
-        ),
-    };
+    let (what, kind) = copy.atom.shared_access();
     Ok(Access {
         what: what.into(),
         kind,

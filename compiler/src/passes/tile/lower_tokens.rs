@@ -4,7 +4,8 @@
 //! branches carry tokens. After: the instructions of the mechanism in their place, and no token is used. Precondition:
 //! barriers are inserted, since `insert-barriers` follows tokens.
 //!
-//! Everything that depends on the mechanism is in [`Mechanism`]: how work is committed, and how a thread waits for it.
+//! Which mechanism it is, the atom of the copy says ([`Mechanism`]). Everything that depends on it is in two functions:
+//! how work is committed ([`commit`]), and how a thread waits for it ([`wait`]).
 //! For groups of `cp.async`, which complete in their order, a thread waits until so many younger ones are left: a
 //! dataflow analysis counts how many are committed behind each on every way to the wait, and takes the least.
 use super::known_ops::checked_ops;
@@ -15,13 +16,12 @@ use crate::passes::ir_utils::{
     replace_all_uses,
 };
 use crate::passes::{Reported, report};
-use cutec_dialects::atoms::CopyOp;
+use cutec_dialects::atoms::{Completion, Mechanism};
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, operation_key, result_of, value_key,
 };
+use cutec_dialects::ir::type_attribute;
 use cutec_dialects::tile::{TileOp, is_token};
-use cutec_dialects::types::{Vars, parse_type};
-use cutec_dialects::value::Val;
 use melior::Context;
 use melior::ir::{Attribute, BlockLike, Identifier, Region, ValueLike, operation::OperationLike};
 use std::collections::{BTreeMap, HashMap};
@@ -38,53 +38,39 @@ pub fn lower_tokens<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
     })
 }
 
-/// By which mechanism of the machine asynchronous work completes. Another one is a variant here and an arm in each of
-/// the functions below: a barrier in shared memory that counts bytes, groups of bulk copies, groups of `wgmma`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Mechanism {
-    /// Groups of `cp.async`, which a thread commits and waits for (PTX ISA, "cp.async.commit_group").
-    CpAsyncGroup,
+/// How the copies of an operation complete, by the atom that it names.
+fn mechanism_of(copy: IrOp) -> Result<Mechanism, String> {
+    let val = match type_attribute(copy, "copy") {
+        None => return Err("has no `copy`; run tile-stage-operands first".into()),
+        Some(val) => val.map_err(|error| error.to_string())?,
+    };
+    let Some(atom) = val.copy_atom() else {
+        let found = val.describe();
+        return Err(format!(
+            "expects a copy atom or a tiled copy, but got {found}"
+        ));
+    };
+    match atom.completion() {
+        Completion::Later(mechanism) => Ok(mechanism),
+        Completion::AtOnce => Err(format!("{val} copies at once: nothing waits for it")),
+    }
 }
 
-impl Mechanism {
-    /// How the copies of an operation complete, by the atom that it names.
-    fn of(copy: IrOp) -> Result<Mechanism, String> {
-        let Ok(attribute) = copy.attribute("copy") else {
-            return Err("has no `copy`; run tile-stage-operands first".into());
-        };
-        let atom = match parse_type(&attribute.to_string(), &mut Vars::default()) {
-            Ok(Val::CopyAtom(atom)) => atom.op,
-            Ok(Val::TiledCopy(copy)) => copy.atom.op,
-            _ => {
-                return Err(format!(
-                    "expects a copy atom or a tiled copy, but got {attribute}"
-                ));
-            }
-        };
-        match atom {
-            CopyOp::Async { .. } => Ok(Mechanism::CpAsyncGroup),
-            CopyOp::Universal { .. } | CopyOp::Ldsm { .. } => {
-                Err(format!("{attribute} copies at once: nothing waits for it"))
-            }
+/// Commits what the thread has begun to a group.
+fn commit(mechanism: Mechanism, ir: &OpBuilder) {
+    match mechanism {
+        Mechanism::CpAsyncGroup => {
+            ir.op("nvvm.cp.async.commit.group", &[], &[], &[]);
         }
     }
+}
 
-    /// Commits what the thread has begun to a group.
-    fn commit(self, ir: &OpBuilder) {
-        match self {
-            Mechanism::CpAsyncGroup => {
-                ir.op("nvvm.cp.async.commit.group", &[], &[], &[]);
-            }
-        }
-    }
-
-    /// Waits for a group, behind which so many younger ones were committed.
-    fn wait(self, ir: &OpBuilder, younger: u32) {
-        match self {
-            Mechanism::CpAsyncGroup => {
-                let left = ir.attr(&format!("{younger} : i32"));
-                ir.op("nvvm.cp.async.wait.group", &[], &[("n", left)], &[]);
-            }
+/// Waits for a group, behind which so many younger ones were committed.
+fn wait(mechanism: Mechanism, ir: &OpBuilder, younger: u32) {
+    match mechanism {
+        Mechanism::CpAsyncGroup => {
+            let left = ir.attr(&format!("{younger} : i32"));
+            ir.op("nvvm.cp.async.wait.group", &[], &[("n", left)], &[]);
         }
     }
 }
@@ -103,8 +89,8 @@ fn of_function<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
         ir.location = op.location();
         for action in groups.actions.get(&operation_key(op)).into_iter().flatten() {
             match action {
-                Action::Commit(mechanism) => mechanism.commit(&ir),
-                Action::Wait(mechanism, younger) => mechanism.wait(&ir, *younger),
+                Action::Commit(mechanism) => commit(*mechanism, &ir),
+                Action::Wait(mechanism, younger) => wait(*mechanism, &ir, *younger),
             }
         }
         match TileOp::of(op) {
@@ -152,7 +138,7 @@ impl<'c> Forward<'c> for Groups {
     fn transfer(&mut self, op: IrOp<'c>, mut state: State) -> Result<State, Failed<'c>> {
         match TileOp::of(op) {
             Some(TileOp::CopyAsync) => {
-                let mechanism = Mechanism::of(op).map_err(|message| (op, message))?;
+                let mechanism = mechanism_of(op).map_err(|message| (op, message))?;
                 state.insert(value_key(result_of(op, 0)), Token::Copy(mechanism));
             }
             Some(TileOp::Commit) => {

@@ -3,7 +3,7 @@
 //! Before: `tile.dot` without `mma`, or with the atom or the tiled MMA that the program pins. After:
 //! `mma` is a tiled MMA, and the function has its `known_block_size`. `tile.warps` on the function pins
 //! how many warps there are, or how many along m and n.
-use super::block_size::{self, WARP, warps_of_product};
+use super::block_size::{self, warps_of_product};
 use super::classes::Classes;
 use super::known_ops::checked_ops;
 use super::types::{fast_axis, pinned_warps};
@@ -13,28 +13,34 @@ use crate::passes::ir_utils::{
 use crate::passes::kernel_abi::set_block_size;
 use crate::passes::user_error::user_error;
 use crate::passes::{Reported, report};
+use cutec_dialects::atoms::{Issuer, MmaAtom, MmaLayouts};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
 use cutec_dialects::elem::Elem;
-use cutec_dialects::target::Target;
-use cutec_dialects::tile::TileType;
-use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::ir::type_attribute;
+use cutec_dialects::target::{Target, WARP};
+use cutec_dialects::tile::{TileLayout, TileType};
+use cutec_dialects::types::tiled_mma;
 use cutec_dialects::value::Val;
 use cutec_frontend::diagnostics::codes;
+use cutec_layout::{Layout, Tiler};
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 
 /// Neighbours of f32 that a thread accesses at once.
 const GROUP: i64 = 4;
+/// Atoms of tensor cores whose columns a warp interleaves.
+const INTERLEAVED: i64 = 4;
 
 /// What is known of a product before the warps are.
 struct Product<'c> {
     dot: IrOp<'c>,
-    /// Type of its atom, or of its tiled MMA where that is pinned.
-    mma: String,
-    /// Extents of the tile and of the atom, along m and n; threads of the atom.
+    /// Its instruction.
+    atom: MmaAtom,
+    /// Extents of the tile and of the instruction, along m and n.
     extents: [i64; 2],
-    atom: [i64; 2],
-    threads: i64,
+    of_atom: [i64; 2],
+    /// Neighbouring columns of the product that a thread of the instruction has.
+    columns_of_thread: i64,
     /// Threads of a pinned tiled MMA.
     pinned: Option<i64>,
 }
@@ -66,15 +72,12 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
 /// The atom of a product, pinned or chosen.
 fn product<'c>(dot: IrOp<'c>, target: &Target) -> Result<Product<'c>, String> {
     let [a, b, c] = [tile(dot, 0)?, tile(dot, 1)?, tile(dot, 2)?];
-    let mma = match dot.attribute("mma") {
-        Ok(pinned) => pinned.to_string(),
-        Err(_) => atom_of(&a, &b, &c)?,
-    };
-    let (atom, pinned) = match parse_type(&mma, &mut Vars::default()) {
-        Ok(Val::TiledMma(tiled)) => (tiled.atom, tiled.tiled.threads().as_static()),
-        Ok(Val::MmaAtom(atom)) => (atom, None),
-        Ok(other) => return Err(format!("expects an MMA, but got {}", other.describe())),
-        Err(error) => return Err(error.to_string()),
+    let (atom, pinned) = match type_attribute(dot, "mma") {
+        None => (atom_of([&a, &b, &c], target)?, None),
+        Some(Ok(Val::TiledMma(tiled))) => (tiled.atom, tiled.tiled.threads().as_static()),
+        Some(Ok(Val::MmaAtom(atom))) => (atom, None),
+        Some(Ok(other)) => return Err(format!("expects an MMA, but got {}", other.describe())),
+        Some(Err(error)) => return Err(error.to_string()),
     };
     atom.legal_on(target).map_err(|error| error.to_string())?;
     let layouts = atom.layouts().map_err(|error| error.to_string())?;
@@ -90,10 +93,10 @@ fn product<'c>(dot: IrOp<'c>, target: &Target) -> Result<Product<'c>, String> {
     }
     Ok(Product {
         dot,
-        mma,
+        atom,
         extents,
-        atom: [m, n],
-        threads: if (m, n) == (1, 1) { 1 } else { WARP },
+        of_atom: [m, n],
+        columns_of_thread: neighbouring_columns(&layouts)?,
         pinned,
     })
 }
@@ -119,21 +122,25 @@ fn select<'c>(
     let splits = loop {
         let split = |product: &Product| match (product.pinned, pinned.as_deref()) {
             (Some(own), _) => (own == threads).then_some([1, 1]),
-            (None, Some([rows, columns])) if product.threads == WARP => {
-                let warps = [*rows, *columns];
-                fits(product, warps).then_some(warps)
-            }
-            _ => split(product, threads / product.threads),
+            (None, pinned) => match (product.atom.issuer(), pinned) {
+                (Issuer::Warp, Some([rows, columns])) => {
+                    let warps = [*rows, *columns];
+                    fits(product, warps).then_some(warps)
+                }
+                (issuer @ (Issuer::Warp | Issuer::Thread), _) => {
+                    split(product, threads / issuer.threads())
+                }
+            },
         };
         let splits: Vec<Option<[i64; 2]>> = products.iter().map(split).collect();
         match splits.iter().position(Option::is_none) {
             None => break splits,
             Some(at) if fixed.is_some() || pinned.is_some() || threads <= WARP => {
                 let [rows, columns] = products[at].extents;
-                let [m, n] = products[at].atom;
+                let [m, n] = products[at].of_atom;
                 let message = format!(
                     "{threads} threads cannot share this product of {rows} × {columns}: expected {} times a divisor of {} rows and one of {} columns of pieces of {m} × {n}",
-                    products[at].threads,
+                    products[at].atom.issuer().threads(),
                     rows / m,
                     columns / n,
                 );
@@ -155,30 +162,27 @@ fn select<'c>(
         };
         let sums = classes.class(result_of(product.dot, 0));
         let is_factor = sums.is_some() && factors.contains(&sums);
-        let (atoms, order) = match product.atom {
-            [1, 1] => of_lanes(product, threads),
-            _ => None,
-        }
-        .unwrap_or_else(|| {
+        let of_warps = || {
+            let atoms = [(rows, 1), (columns, rows), (1, 0)];
             let order = order_of_columns(product, columns, is_factor);
-            (
-                format!("({rows},{columns},1):(1,{rows},0)"),
-                format!("_;{order}"),
-            )
-        });
-        let tiled = format!(
-            "!cute.tiled_mma<{}, atom_layout_MNK = <\"{atoms}\">, permutation_MNK = <\"[{order};_]\">>",
-            product.mma
-        );
+            (concat(atoms), [Tiler::All, order])
+        };
+        let (atoms, [order_m, order_n]) = match product.atom.issuer() {
+            Issuer::Thread => of_lanes(product, threads).unwrap_or_else(of_warps),
+            Issuer::Warp => of_warps(),
+        };
+        let order = Tiler::Tile(vec![order_m, order_n, Tiler::All]);
+        let tiled = tiled_mma(product.atom, atoms, order);
+        let tiled = tiled.map_err(|error| (product.dot, error.to_string()))?;
         let ir = OpBuilder::new(context, Insertion::Before(product.dot));
-        set_attribute(product.dot, "mma", ir.attr(&tiled));
+        set_attribute(product.dot, "mma", ir.type_attr(ir.val_type(&tiled)));
     }
     Ok(threads)
 }
 
 /// Whether so many atoms side by side divide a product.
 fn fits(product: &Product, split: [i64; 2]) -> bool {
-    (0..2).all(|axis| product.extents[axis] % (product.atom[axis] * split[axis]) == 0)
+    (0..2).all(|axis| product.extents[axis] % (product.of_atom[axis] * split[axis]) == 0)
 }
 
 /// How many atoms stand side by side along m and n: of all ways, the one that reads the least.
@@ -199,7 +203,7 @@ fn split(product: &Product, atoms: i64) -> Option<[i64; 2]> {
 /// Of the lanes of a warp, two by four stand side by side: a quarter of a warp reads four vectors of
 /// one operand and two of the other. Of all ways, the one in which a thread reads the least; where two are
 /// alike, more lanes along the operand whose rows are in one piece.
-fn of_lanes(product: &Product, threads: i64) -> Option<(String, String)> {
+fn of_lanes(product: &Product, threads: i64) -> Option<(Layout, [Tiler; 2])> {
     let [m, n] = product.extents;
     let lanes = match is_along_k(product.dot, 0) {
         true => [(8, 4), (4, 8)],
@@ -218,21 +222,25 @@ fn of_lanes(product: &Product, threads: i64) -> Option<(String, String)> {
         .filter_map(|way| Some((way, groups(&way)?)))
         .min_by_key(|(_, (rows, columns))| rows + columns)?;
     let (((lm, ln), (wm, wn)), (rows, columns)) = best;
-    let atoms = format!(
-        "((2,{},{wm}),(2,{},{wn}),1):((1,4,32),(2,{},{}),0)",
-        lm / 2,
-        ln / 2,
-        2 * lm,
-        32 * wm
-    );
+    let atoms = Layout::concat([
+        concat([(2, 1), (lm / 2, 4), (wm, WARP)]),
+        concat([(2, 2), (ln / 2, 2 * lm), (wn, WARP * wm)]),
+        Layout::scalar(1, 0),
+    ]);
     let along = |lanes: i64, warps: i64, groups: i64| {
         let (beside, apart) = (GROUP * lanes, GROUP * lanes * groups);
-        format!("(({lanes},{warps}),{GROUP},{groups}):(({GROUP},{apart}),1,{beside})")
+        Tiler::Layout(Layout::concat([
+            concat([(lanes, GROUP), (warps, apart)]),
+            Layout::scalar(GROUP, 1),
+            Layout::scalar(groups, beside),
+        ]))
     };
-    Some((
-        atoms,
-        format!("{};{}", along(lm, wm, rows), along(ln, wn, columns)),
-    ))
+    Some((atoms, [along(lm, wm, rows), along(ln, wn, columns)]))
+}
+
+/// The layout of these modes, each an extent and a stride.
+fn concat<const MODES: usize>(modes: [(i64, i64); MODES]) -> Layout {
+    Layout::concat(modes.map(|(extent, stride)| Layout::scalar(extent, stride)))
 }
 
 /// Whether the rows of an operand that is loaded are in one piece.
@@ -250,48 +258,76 @@ fn is_along_k(dot: IrOp, index: usize) -> bool {
 /// of its rows, four atoms interleave, and a thread gets eight neighbours, which it stores at once.
 /// Else a warp has two atoms side by side, the rows that one `ldmatrix` reads: so does one whose sums are
 /// a factor of another product, which wants them as they are then.
-fn order_of_columns(product: &Product, warps: i64, is_factor: bool) -> String {
-    let columns = product.extents[1];
+fn order_of_columns(product: &Product, warps: i64, is_factor: bool) -> Tiler {
+    let ([_, columns], [_, n]) = (product.extents, product.of_atom);
     let by_rows = is_along_k(product.dot, 1) && !is_factor;
-    match product.atom[1] {
-        8 if by_rows && columns % (32 * warps) == 0 => format!("(2,4,{warps},4):(1,8,32,2)"),
-        8 if columns % (16 * warps) == 0 => format!("{}:1", 16 * warps),
-        _ => "_".into(),
+    let own = product.columns_of_thread;
+    match product.atom.issuer() {
+        Issuer::Thread => Tiler::All,
+        Issuer::Warp if by_rows && columns % (INTERLEAVED * n * warps) == 0 => {
+            let lanes = (n / own, INTERLEAVED * own);
+            let modes = [
+                (own, 1),
+                lanes,
+                (warps, INTERLEAVED * n),
+                (INTERLEAVED, own),
+            ];
+            Tiler::Layout(concat(modes))
+        }
+        Issuer::Warp if columns % (2 * n * warps) == 0 => {
+            Tiler::Layout(Layout::scalar(2 * n * warps, 1))
+        }
+        Issuer::Warp => Tiler::All,
     }
 }
 
-/// The instruction for the types of a product, the longest in k that divides it.
-fn atom_of(a: &TileType, b: &TileType, c: &TileType) -> Result<String, String> {
-    let k = a.shape[1];
-    let longest = |candidates: &[i64]| candidates.iter().copied().find(|long| k % long == 0);
-    let (shape, lengths): (&str, &[i64]) = match a.elem {
-        Elem::F16 | Elem::BF16 => ("16x8", &[16, 8]),
-        Elem::TF32 => ("16x8", &[8, 4]),
-        Elem::I8 | Elem::U8 => ("16x8", &[32, 16]),
-        Elem::F8E4M3 | Elem::F8E5M2 => ("16x8", &[32]),
-        Elem::F64 => ("8x8", &[4]),
-        Elem::F32 if b.elem == Elem::F32 && c.elem == Elem::F32 => {
-            return Ok("!cute_nvgpu.atom.universal_fma<f32>".into());
-        }
-        other => {
-            let message = format!("no instruction multiplies {other}");
-            let help = "convert the operands: `f16(x)`, `bf16(x)`";
-            return Err(user_error(codes::TILE_SHAPE, message, help));
-        }
+/// Neighbouring columns of the accumulator that a thread of an instruction has.
+fn neighbouring_columns(layouts: &MmaLayouts) -> Result<i64, String> {
+    let [m, n, _] = layouts.shape;
+    let accumulator = TileLayout::new(layouts.c.clone())?;
+    accumulator.neighbours(&[m, n], 1)
+}
+
+/// The instruction for the types of a product: of the best ones the longest in k that divides it.
+fn atom_of([a, b, c]: [&TileType; 3], target: &Target) -> Result<MmaAtom, String> {
+    let (k, types) = (a.shape[1], [a.elem, b.elem, c.elem]);
+    // Elements of four bits are moved and multiplied by atoms alone; there are no tiles of them.
+    let mut candidates = match a.elem.is_packed() {
+        true => Vec::new(),
+        false => MmaAtom::of_types(types),
     };
-    let length = longest(lengths).ok_or_else(|| {
-        let shortest = lengths.last().copied().unwrap_or(1);
+    // Those of single threads only where there are no others.
+    if let Some(first) = candidates.first().copied() {
+        candidates.retain(|atom| atom.issuer() == first.issuer());
+    }
+    // What no target of the kind has is refused by its name.
+    if candidates.iter().any(|atom| atom.legal_on(target).is_ok()) {
+        candidates.retain(|atom| atom.legal_on(target).is_ok());
+    }
+    let Some(shortest) = candidates.last() else {
+        let message = format!("no instruction multiplies {}", named(types));
+        let help = "convert the operands: `f16(x)`, `bf16(x)`";
+        return Err(user_error(codes::TILE_SHAPE, message, help));
+    };
+    let length = |atom: &MmaAtom| atom.shape()[2];
+    let fitting = candidates.iter().find(|atom| k % length(atom) == 0);
+    fitting.copied().ok_or_else(|| {
         let message = format!(
-            "a product of {} expects an extent along k that is a multiple of {shortest}, but got {k}",
-            a.elem
+            "a product of {} expects an extent along k that is a multiple of {}, but got {k}",
+            a.elem,
+            length(shortest)
         );
         let help = "make the tiles longer along k: what lies outside of the tensor is 0";
         user_error(codes::TILE_SHAPE, message, help)
-    })?;
-    let (a, b, c) = (a.elem, b.elem, c.elem);
-    Ok(format!(
-        "!cute_nvgpu.sm80.mma<\"{shape}x{length}\", elem_type = ({a}, {b}, {c})>"
-    ))
+    })
+}
+
+/// The types of a product, in words.
+fn named([a, b, c]: [Elem; 3]) -> String {
+    match a == b {
+        true => format!("{a} to {c}"),
+        false => format!("{a} and {b} to {c}"),
+    }
 }
 
 fn tile(dot: IrOp, index: usize) -> Result<TileType, String> {

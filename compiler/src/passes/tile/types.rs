@@ -2,10 +2,11 @@
 use crate::passes::ir_utils::{defining_op, name_of, operand_value};
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::Elem;
+use cutec_dialects::ir::type_attribute;
 use cutec_dialects::memo::type_value;
 use cutec_dialects::tile::{Mode, TileLayout, TileType};
-use cutec_dialects::types::{Vars, parse_type};
-use cutec_dialects::value::{TiledMmaVal, Val, View};
+use cutec_dialects::types::Vars;
+use cutec_dialects::value::{TiledCopyVal, TiledMmaVal, Val, View};
 use cutec_layout::Int;
 use cutec_layout::smem::{Access, Kind};
 use cutec_layout::tv::Operand;
@@ -72,16 +73,22 @@ pub(super) fn tensor_of(view: IrValue) -> Option<IrValue> {
 
 /// The tiled MMA of a product.
 pub(super) fn mma_of<'c>(dot: IrOp<'c>) -> Result<Arc<TiledMmaVal>, Failed<'c>> {
-    let Ok(attribute) = dot.attribute("mma") else {
-        let message = "has no `mma`; run tile-select-atoms first";
-        return Err((dot, message.into()));
+    let message = match type_attribute(dot, "mma") {
+        Some(Ok(Val::TiledMma(mma))) => return Ok(mma),
+        None => "has no `mma`; run tile-select-atoms first".into(),
+        Some(Ok(other)) => format!("expects a tiled MMA as `mma`, but got {other}"),
+        Some(Err(error)) => error.to_string(),
     };
-    match parse_type(&attribute.to_string(), &mut Vars::default()) {
-        Ok(Val::TiledMma(mma)) => Ok(mma),
-        _ => Err((
-            dot,
-            format!("expects a !cute.tiled_mma as `mma`, but got {attribute}"),
-        )),
+    Err((dot, message))
+}
+
+/// The tiled copy that the attribute `copy` of an operation asks for; `None` where it asks for none.
+pub(super) fn tiled_copy_of(op: IrOp) -> Result<Option<Arc<TiledCopyVal>>, String> {
+    match type_attribute(op, "copy") {
+        None => Ok(None),
+        Some(Ok(Val::TiledCopy(copy))) => Ok(Some(copy)),
+        Some(Ok(other)) => Err(format!("expects a tiled copy as `copy`, but got {other}")),
+        Some(Err(error)) => Err(error.to_string()),
     }
 }
 

@@ -4,11 +4,13 @@ use super::builtin::{Builtin, Kind, LowerCall, Lowering, Parameter, arg, named, 
 use super::hints;
 use crate::diagnostics::codes;
 use crate::eval::call::{ArgValue, Call};
-use crate::eval::values::Value;
-use crate::eval::{Evaluator, Result, problem};
-use cutec_dialects::atoms::{Cache, CopyAtom, CopyOp, MmaAtom, MmaOp};
+use crate::eval::values::{Value, elem_name};
+use crate::eval::{Evaluator, Result, Stop, problem};
+use cutec_dialects::atoms::{
+    Atom, Cache, CopyAtom, CopyOp, CpAsync, Fma, Ldmatrix, MmaAtom, MmaOp, MmaSync, SHAPES,
+    SyncShape, UniversalCopy,
+};
 use cutec_dialects::elem::Elem;
-use cutec_dialects::hints::Hints;
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::value::Val;
 use cutec_layout::{LayoutError, Swizzle};
@@ -35,21 +37,59 @@ pub(super) const TABLE: &[Builtin] = &[
     of("ldmatrix", ldmatrix, "`ldmatrix` from shared memory to registers: 1, 2 or 4 matrices of eight rows of 16 bytes; `trans` for elements of 8 and 16 bits.")
         .generic(&[TYPE, optional("matrices", Kind::Integer), named("trans", Kind::Bool, "false")]),
     of("fma", fma, "One multiply-add a thread, of f16, bf16, f32, f64.").generic(&[TYPE]),
-    of("sm80_8x8x4", |ev, call| mma(ev, call, [8, 8, 4]), "`mma.sync.m8n8k4`. Of f64.")
-        .generic(MMA_TYPES),
-    of("sm80_8x8x32", |ev, call| mma(ev, call, [8, 8, 32]), "`mma.sync.m8n8k32`. Of i4 and u4.")
-        .generic(MMA_TYPES),
-    of("sm80_16x8x4", |ev, call| mma(ev, call, [16, 8, 4]), "`mma.sync.m16n8k4`. Of tf32.")
-        .generic(MMA_TYPES),
-    of("sm80_16x8x8", |ev, call| mma(ev, call, [16, 8, 8]), "`mma.sync.m16n8k8`. Of f16, bf16 and tf32.")
-        .generic(MMA_TYPES),
-    of("sm80_16x8x16", |ev, call| mma(ev, call, [16, 8, 16]), "`mma.sync.m16n8k16`. Of f16, bf16, i8 and u8.")
-        .generic(MMA_TYPES),
-    of("sm80_16x8x32", |ev, call| mma(ev, call, [16, 8, 32]), "`mma.sync.m16n8k32`. Of i8, u8, i4, u4, and on sm_89 f8.")
-        .generic(MMA_TYPES),
-    of("sm80_16x8x64", |ev, call| mma(ev, call, [16, 8, 64]), "`mma.sync.m16n8k64`. Of i4 and u4.")
-        .generic(MMA_TYPES),
+    mma_sync(&SHAPES[0]),
+    mma_sync(&SHAPES[1]),
+    mma_sync(&SHAPES[2]),
+    mma_sync(&SHAPES[3]),
+    mma_sync(&SHAPES[4]),
+    mma_sync(&SHAPES[5]),
+    mma_sync(&SHAPES[6]),
 ];
+
+const fn mma_sync(shape: &'static SyncShape) -> Builtin {
+    of(shape.name, mma, shape.documentation).generic(MMA_TYPES)
+}
+
+/// A copy atom as a program writes it.
+pub(crate) fn copy_atom(atom: &CopyAtom) -> String {
+    let (elem, hints) = (elem_name(atom.elem), atom.hints);
+    match atom.op {
+        CopyOp::UniversalCopy(UniversalCopy { bits }) => {
+            format!("universal<{elem}, bits = {bits}{hints}>")
+        }
+        CopyOp::CpAsync(copy) if copy == CpAsync::of(copy.bits) => {
+            format!("cp_async<{elem}, bits = {}{hints}>", copy.bits)
+        }
+        CopyOp::CpAsync(CpAsync { cache, bits }) => {
+            let cache = cache.name();
+            format!("cp_async<{elem}, bits = {bits}, cache = {cache}{hints}>")
+        }
+        CopyOp::Ldmatrix(Ldmatrix {
+            matrices,
+            transpose,
+        }) => match transpose {
+            false => format!("ldmatrix<{elem}, {matrices}>"),
+            true => format!("ldmatrix<{elem}, {matrices}, trans = true>"),
+        },
+    }
+}
+
+/// An MMA atom as a program writes it.
+pub(crate) fn mma_atom(atom: &MmaAtom) -> String {
+    let (name, types) = mma_call(atom);
+    let types: Vec<&str> = types.into_iter().map(elem_name).collect();
+    format!("{name}<{}>", types.join(", "))
+}
+
+/// The name and the types by which a program asks for an MMA atom.
+pub(crate) fn mma_call(atom: &MmaAtom) -> (String, Vec<Elem>) {
+    let MmaAtom { op, a, b, c } = *atom;
+    match op {
+        MmaOp::Fma(_) => ("fma".into(), vec![c]),
+        MmaOp::MmaSync(shape) if a == b => (shape.language_name(), vec![a, c]),
+        MmaOp::MmaSync(shape) => (shape.language_name(), vec![a, b, c]),
+    }
+}
 
 fn swizzle<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     let mut bits = Vec::new();
@@ -78,16 +118,20 @@ fn layout_error<'c, 'a, T>(
     )))
 }
 
-fn copy_atom<'c, 'a>(
+/// An atom that exists and that the target has.
+fn legal<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     call: &Call<'c, 'a>,
-    atom: CopyAtom,
+    atom: Atom,
 ) -> Result<Value<'c, 'a>> {
     let target = ev.options.target;
-    match atom.verify().and_then(|()| atom.legal_on(&target)) {
-        Ok(()) => Ok(Value::Static(Val::CopyAtom(atom))),
-        Err(error) => ev.illegal_atom(call.span, &error),
+    if let Err(error) = atom.verify().and_then(|()| atom.legal_on(&target)) {
+        return ev.illegal_atom(call.span, &error);
     }
+    Ok(Value::Static(match atom {
+        Atom::Copy(atom) => Val::CopyAtom(atom),
+        Atom::Mma(atom) => Val::MmaAtom(atom),
+    }))
 }
 
 fn bits_of<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>, default: i64) -> Result<u32> {
@@ -107,8 +151,8 @@ fn universal<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<
     let elem = super::elem_arg(ev, call, 0)?;
     let bits = bits_of(ev, call, elem.bits())?;
     let hints = hints::of(ev, &call.generics, &["cache", "prefetch", "evict"])?;
-    let op = CopyOp::Universal { bits };
-    copy_atom(ev, call, CopyAtom { op, elem, hints })
+    let op = CopyOp::UniversalCopy(UniversalCopy { bits });
+    legal(ev, call, Atom::Copy(CopyAtom { op, elem, hints }))
 }
 
 fn cp_async<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
@@ -118,15 +162,21 @@ fn cp_async<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<V
         .named_generic("cache")
         .map(|arg| (arg.value.clone(), arg.expr.span))
     {
-        None if bits == 128 => Cache::Global,
-        None => Cache::Always,
-        Some((Value::Str(text), _)) if &*text == "always" => Cache::Always,
-        Some((Value::Str(text), _)) if &*text == "global" => Cache::Global,
-        Some((other, span)) => return ev.expected("`always` or `global`", &other, span),
+        None => CpAsync::of(bits).cache,
+        Some((value, span)) => {
+            let found = match &value {
+                Value::Str(text) => Cache::find(text),
+                _ => None,
+            };
+            match found {
+                Some(cache) => cache,
+                None => return ev.expected("`always` or `global`", &value, span),
+            }
+        }
     };
     let hints = hints::of(ev, &call.generics, &["prefetch", "evict"])?;
-    let op = CopyOp::Async { cache, bits };
-    copy_atom(ev, call, CopyAtom { op, elem, hints })
+    let op = CopyOp::CpAsync(CpAsync { cache, bits });
+    legal(ev, call, Atom::Copy(CopyAtom { op, elem, hints }))
 }
 
 fn ldmatrix<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
@@ -147,60 +197,27 @@ fn ldmatrix<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<V
         Some((Value::Bool(flag), _)) => flag,
         Some((other, span)) => return ev.expected_bool(&other, span),
     };
-    copy_atom(
-        ev,
-        call,
-        CopyAtom {
-            op: CopyOp::Ldsm {
-                matrices,
-                transpose,
-            },
-            elem,
-            hints: Hints::NONE,
-        },
-    )
-}
-
-fn mma_atom<'c, 'a>(
-    ev: &mut Evaluator<'c, 'a>,
-    call: &Call<'c, 'a>,
-    atom: MmaAtom,
-) -> Result<Value<'c, 'a>> {
-    let target = ev.options.target;
-    match atom.verify().and_then(|()| atom.legal_on(&target)) {
-        Ok(()) => Ok(Value::Static(Val::MmaAtom(atom))),
-        Err(error) => ev.illegal_atom(call.span, &error),
-    }
+    let op = CopyOp::Ldmatrix(Ldmatrix {
+        matrices,
+        transpose,
+    });
+    legal(ev, call, Atom::Copy(CopyAtom::new(op, elem)))
 }
 
 fn fma<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     let elem = super::elem_arg(ev, call, 0)?;
-    mma_atom(
-        ev,
-        call,
-        MmaAtom {
-            op: MmaOp::Fma,
-            a: elem,
-            b: elem,
-            c: elem,
-        },
-    )
+    legal(ev, call, Atom::Mma(Fma::of(elem)))
 }
 
 /// `sm80_16x8x16<bf16, f32>`: operands and accumulator; `sm80_16x8x32<i8, u8, i32>`: A, B, accumulator.
-fn mma<'c, 'a>(
-    ev: &mut Evaluator<'c, 'a>,
-    call: &Call<'c, 'a>,
-    [m, n, k]: [u32; 3],
-) -> Result<Value<'c, 'a>> {
+fn mma<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let shape = MmaSync::find(&call.name).ok_or(Stop::Reported)?;
     let a = super::elem_arg(ev, call, 0)?;
     let (b, c) = match call.generics.len() {
-        1 if matches!(a, Elem::I4 | Elem::U4 | Elem::I8 | Elem::U8) => (a, Elem::I32),
-        1 if a == Elem::F64 => (a, Elem::F64),
-        1 => (a, Elem::F32),
+        1 => (a, MmaSync::accumulator_of(a)),
         2 => (a, super::elem_arg(ev, call, 1)?),
         _ => (super::elem_arg(ev, call, 1)?, super::elem_arg(ev, call, 2)?),
     };
-    let op = MmaOp::Sync { m, n, k };
-    mma_atom(ev, call, MmaAtom { op, a, b, c })
+    let op = MmaOp::MmaSync(shape);
+    legal(ev, call, Atom::Mma(MmaAtom { op, a, b, c }))
 }

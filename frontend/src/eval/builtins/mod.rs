@@ -44,6 +44,7 @@ mod tile;
 mod tiled;
 mod warp;
 
+pub(crate) use atoms::{copy_atom, mma_atom, mma_call};
 pub use builtin::{Builtin, Kind, Level, Parameter, Presence, Receiver};
 pub(super) use builtin::{Lowering, Register, arg, named};
 pub use elementary::Elementary;
@@ -73,8 +74,8 @@ pub(super) fn lookup<'c, 'a>(name: &str) -> Option<Value<'c, 'a>> {
 
 /// What to write for an MMA atom of another name.
 pub(super) fn mma_atoms(target: &str) -> String {
-    let names = table::all().filter(|entry| entry.name.starts_with("sm80_"));
-    let names: Vec<String> = names.map(|entry| format!("`{}`", entry.name)).collect();
+    let names = cutec_dialects::atoms::SHAPES.iter();
+    let names: Vec<String> = names.map(|shape| format!("`{}`", shape.name)).collect();
     format!(
         "the MMA atoms of {target} are {}, as `sm80_16x8x16<f16, f32>`",
         names.join(", ")

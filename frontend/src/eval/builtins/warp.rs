@@ -14,7 +14,7 @@ use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
 
 /// Threads of a warp.
-pub(super) const WARP: i64 = 32;
+pub(super) use cutec_dialects::target::WARP;
 
 /// How many neighbouring lanes belong together.
 pub(super) const WIDTH: Parameter = named("width", Kind::Integer, "32");

@@ -5,7 +5,7 @@ use crate::ast::{Expr, ExprKind};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::builtins;
 use crate::eval::call::{ArgValue, Call};
-use crate::eval::values::{Tile, Value, elem_name, mma_atom};
+use crate::eval::values::{Tile, Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop};
 use crate::rules::{self, sums_of};
 use cutec_dialects::elem::Elem;
@@ -109,7 +109,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             };
             let message = format!(
                 "`{}` does not multiply tiles of {of} and add up in {sums}",
-                mma_atom(&atom)
+                builtins::mma_atom(&atom)
             );
             let label = format!("expected one of {a}, {b} and {sums}");
             return self.error(codes::ILLEGAL_ATOM, arg.expr.span, message, label);

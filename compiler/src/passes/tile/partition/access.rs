@@ -2,15 +2,16 @@
 use super::super::coordinate::Coordinate;
 use super::super::types::fast_axis;
 use super::{Partition, Spread, operand};
+use cutec_dialects::atoms::UniversalCopy;
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, region_with_block};
 use cutec_dialects::ir::OpAttrs;
 use cutec_dialects::semantics::{Attrs, SemError, check, evaluate};
 use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::{Mode, TileLayout};
-use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::types::{TypeError, Vars, parse_type, tiled_copy};
 use cutec_dialects::value::Val;
 use cutec_layout::algebra::{composition, offset_at};
-use cutec_layout::{AnyLayout, Int, Layout, Tree};
+use cutec_layout::{AnyLayout, Int, Layout, Tiler, Tree};
 use melior::ir::{Region, ValueLike, operation::OperationLike};
 
 /// What a thread has of a tile in memory.
@@ -155,14 +156,11 @@ impl<'c> Partition<'c> {
             false => registers,
         };
         let elem = spread.tile.elem;
-        let tiler: Vec<String> = shape.iter().map(|extent| format!("{extent}:1")).collect();
-        let tiled = format!(
-            "!cute.tiled_copy<!cute_nvgpu.atom.universal_copy<{elem}, {} b>, layout_copy_tv = <\"{}\">, tiler_mn = <\"[{}]\">>",
-            elem.bits(),
-            tv.tv(),
-            tiler.join(";")
-        );
-        let tiled = self.constant(&tiled)?;
+        let tiler = shape.iter().map(|extent| Layout::scalar(*extent, 1));
+        let tiler = Tiler::Tile(tiler.map(Tiler::Layout).collect());
+        let atom = UniversalCopy::of_elements(elem, 1);
+        let tiled = tiled_copy(atom, tv.tv().clone(), tiler)?;
+        let tiled = self.constant(&tiled.to_string())?;
         let thread = self.thread();
         let first = OpAttrs {
             mode: Some(&[0]),
@@ -224,11 +222,9 @@ impl<'c> Partition<'c> {
             Layout::scalar(values / width, width),
         ]);
         let registers = composition(&part.registers, &vectors)?;
-        let bits = width * spread.tile.elem.bits();
-        let atom = format!(
-            "!cute_nvgpu.atom.universal_copy<{}, {bits} b>",
-            spread.tile.elem
-        );
+        let atom = UniversalCopy::of_elements(spread.tile.elem, width);
+        atom.verify().map_err(TypeError::from)?;
+        let atom = Val::CopyAtom(atom);
         // Asked on the types first, so that nothing is built that is not used.
         let mut vars = Vars::default();
         let mut val = |value: IrValue<'c>| parse_type(&value.r#type().to_string(), &mut vars);
@@ -239,7 +235,7 @@ impl<'c> Partition<'c> {
         let memory = by(val(part.memory)?, &vectors)?;
         let held = by(val(fragment)?, &registers)?;
         let (from, to) = if load { (memory, held) } else { (held, memory) };
-        let mut operands = vec![parse_type(&atom, &mut Vars::default())?, from, to];
+        let mut operands = vec![atom.clone(), from, to];
         if let Some((coordinates, shape)) = part.bounds {
             operands.push(by(val(coordinates)?, &vectors)?);
             operands.push(val(shape)?);
@@ -251,7 +247,7 @@ impl<'c> Partition<'c> {
         let in_registers = self.constant(&format!("!cute.layout<\"{registers}\">"))?;
         let memory = self.cute("composition", &[part.memory, in_vectors], &plain)?;
         let held = self.cute("composition", &[fragment, in_registers], &plain)?;
-        let atom = self.constant(&atom)?;
+        let atom = self.constant(&atom.to_string())?;
         let (from, to) = if load { (memory, held) } else { (held, memory) };
         let mut operands = vec![atom, from, to];
         if let Some((coordinates, shape)) = part.bounds {

@@ -1,12 +1,10 @@
 //! Products: fragments of a tiled MMA.
 use super::{Partition, Spread};
-use crate::passes::tile::types::{offsets_of, slice_registers};
+use crate::passes::tile::types::{mma_of, offsets_of, slice_registers};
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::semantics::SemError;
-use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
 use cutec_layout::{Layout, Tree};
-use melior::ir::operation::OperationLike;
 
 impl<'c> Partition<'c> {
     /// `tile.slice`: the registers of a part of a tile.
@@ -35,13 +33,8 @@ impl<'c> Partition<'c> {
     }
 
     pub(super) fn product(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
-        let attribute = op.attribute("mma").map(|mma| mma.to_string());
-        let text = attribute.unwrap_or_default();
-        let Val::TiledMma(mma) = parse_type(&text, &mut Vars::default())? else {
-            return Err(SemError::Illegal(format!(
-                "expects a tiled MMA, but got {text}"
-            )));
-        };
+        let mma = mma_of(op).map_err(|(_, message)| SemError::Illegal(message))?;
+        let extents = mma.atom.shape();
         let mut fragments = Vec::new();
         for (index, modes) in [[0, 2], [1, 2], [0, 1]].into_iter().enumerate() {
             let (vector, spread) = self.of(op, index)?;
@@ -52,7 +45,7 @@ impl<'c> Partition<'c> {
                 let atoms = atoms
                     .and_then(|atoms| atoms.size().as_static())
                     .unwrap_or(1);
-                rest[axis] = spread.tile.shape[axis] / (mma.tiled.atom().shape_mnk[mode] * atoms);
+                rest[axis] = spread.tile.shape[axis] / (extents[mode] * atoms);
             }
             let [x, y] = rest;
             let values = spread.values() / (x * y);
@@ -61,7 +54,7 @@ impl<'c> Partition<'c> {
             self.store_vec(vector, fragment)?;
             fragments.push(fragment);
         }
-        let tiled = self.constant(&text)?;
+        let tiled = self.constant(&Val::TiledMma(mma).to_string())?;
         let [a, b, c] = [fragments[0], fragments[1], fragments[2]];
         self.ir.op("cute.gemm", &[tiled, c, a, b, c], &[], &[]);
         self.load_vec(c, to)

@@ -5,10 +5,9 @@ use super::{Partition, Spread};
 use cutec_dialects::builder::{IrOp, IrValue, integer_value};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::semantics::SemError;
+use cutec_dialects::target::WARP;
 use cutec_dialects::tile::Mode;
 use melior::ir::operation::OperationLike;
-
-const WARP: i64 = 32;
 
 impl<'c> Partition<'c> {
     pub(super) fn reduce(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {

@@ -2,13 +2,13 @@
 use super::Spread;
 use crate::passes::tile::types::vector_access;
 use cutec_dialects::semantics::SemError;
-use cutec_dialects::target::WIDEST_ACCESS;
+use cutec_dialects::target::{self, WIDEST_ACCESS};
 use cutec_dialects::tile::Mode;
 use cutec_layout::smem::{self, Access, Axis, Tile};
 use cutec_layout::{AnyLayout, Layout};
 
-const WARP: usize = 32;
-const WARP_BITS: usize = 5;
+const WARP: usize = target::WARP as usize;
+const WARP_BITS: usize = WARP.trailing_zeros() as usize;
 /// Bits of a register.
 const WORD_BITS: i64 = 32;
 /// What waiting for others costs, in accesses.

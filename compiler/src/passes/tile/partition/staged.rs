@@ -1,16 +1,14 @@
 //! Buffers in shared memory: copies into a stage, reads of a part of one, writes.
 use super::{Partition, Spread, operand};
-use crate::passes::tile::types::{fast_axis, offsets_of, view_of};
+use crate::passes::tile::types::{fast_axis, offsets_of, tiled_copy_of, view_of};
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::ir::OpAttrs;
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::TileLayout;
-use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::{TiledCopyVal, Val};
 use cutec_layout::algebra::{composition, left_inverse};
 use cutec_layout::{AnyLayout, Int, Layout, Tree};
 use melior::ir::operation::OperationLike;
-use std::sync::Arc;
 
 impl<'c> Partition<'c> {
     /// `tile.copy_async`: each thread begins its part of an asynchronous copy.
@@ -19,8 +17,9 @@ impl<'c> Partition<'c> {
         let (view, buffer) = (operand(op, 0)?, operand(op, count - 2)?);
         let at = self.coordinate_of(op)?;
         let stage = operand(op, count - 1)?;
-        let (copy, text) = tiled_copy(op)?
-            .ok_or_else(|| SemError::Illegal("has no `copy`; run tile-stage-operands".into()))?;
+        let copy = tiled_copy_of(op).map_err(SemError::Illegal)?;
+        let copy =
+            copy.ok_or_else(|| SemError::Illegal("has no `copy`; run tile-stage-operands".into()))?;
         let shape = copy.tiled.tile_shape()?;
         let extents: Option<Vec<i64>> = shape
             .modes()
@@ -29,7 +28,7 @@ impl<'c> Partition<'c> {
             .collect();
         let shape = extents.unwrap_or_default();
         let (from, coordinates, bounds) = self.at(view, &at, &shape)?;
-        let tiled = self.constant(&text)?;
+        let tiled = self.constant(&Val::TiledCopy(copy.clone()).to_string())?;
         let from = self.of_thread("tiled.copy.partition_S", tiled, from)?;
         let coordinates = self.of_thread("tiled.copy.partition_S", tiled, coordinates)?;
         let to = self.of_thread("tiled.copy.partition_D", tiled, buffer)?;
@@ -47,9 +46,9 @@ impl<'c> Partition<'c> {
         let (buffer, stage) = (operand(op, 0)?, operand(op, 1)?);
         let offsets = offsets_of(op).map_err(SemError::Illegal)?;
         let fragment = self.fragment(to)?;
-        match tiled_copy(op)? {
-            Some((copy, text)) => {
-                let tiled = self.constant(&text)?;
+        match tiled_copy_of(op).map_err(SemError::Illegal)? {
+            Some(copy) => {
+                let tiled = self.constant(&Val::TiledCopy(copy.clone()).to_string())?;
                 let from = self.of_thread("tiled.copy.partition_S", tiled, buffer)?;
                 let from = self.block_of(from, &copy, &offsets, to, stage)?;
                 let into = registers_of(&copy, to)?;
@@ -191,19 +190,4 @@ fn registers_of(copy: &TiledCopyVal, to: &Spread) -> Result<Layout, SemError> {
     });
     let filled = Layout::concat(values.chain(blocks));
     Ok(composition(&back, &filled)?)
-}
-
-/// The tiled copy that the attribute `copy` asks for, and its text.
-fn tiled_copy(op: IrOp) -> Result<Option<(Arc<TiledCopyVal>, String)>, SemError> {
-    let Ok(attribute) = op.attribute("copy") else {
-        return Ok(None);
-    };
-    let text = attribute.to_string();
-    match parse_type(&text, &mut Vars::default())? {
-        Val::TiledCopy(copy) => Ok(Some((copy, text))),
-        other => Err(SemError::Illegal(format!(
-            "expects a tiled copy as `copy`, but got {}",
-            other.describe()
-        ))),
-    }
 }

@@ -2,26 +2,27 @@
 use super::Failed;
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::user_error::user_error;
-use cutec_dialects::atoms::{Cache, CopyAtom, CopyOp};
+use cutec_dialects::atoms::{
+    Completion, CopyAtom, CopyOp, CpAsync, Issuer, Ldmatrix, Mechanism, Place,
+};
 use cutec_dialects::builder::{IrOp, IrValue};
+use cutec_dialects::elem::Space;
+use cutec_dialects::ir::type_attribute;
 use cutec_dialects::semantics::{Attrs, SemError, check, evaluate};
 use cutec_dialects::tile::{TileLayout, TileType};
-use cutec_dialects::types::{Vars, copy_layouts, parse_type};
-use cutec_dialects::value::{TiledCopyVal, TiledMmaVal, Val};
+use cutec_dialects::types::{TypeError, Vars, copy_layouts, parse_type, tiled_copy, tiled_copy_of};
+use cutec_dialects::value::{TiledMmaVal, Val};
 use cutec_frontend::diagnostics::codes;
-use cutec_layout::{Int, tv};
-use melior::ir::{ValueLike, operation::OperationLike};
+use cutec_layout::{Int, Layout, Tiler, tv};
+use melior::ir::ValueLike;
 use std::sync::Arc;
-
-/// What `cp.async` copies at once, in bytes, the best first, and where it caches it.
-const ASYNC: [(i64, &str); 3] = [(16, "global"), (8, "always"), (4, "always")];
 
 /// Tiled copies that may bring a tile.
 pub(super) enum Loaders {
     /// This one, or it is an error.
-    Pinned(String),
+    Pinned(Val),
     /// The first that is legal, or vectors through registers.
-    Any(Vec<String>),
+    Any(Vec<Val>),
 }
 
 /// The tiled copies that may bring a tile, the best first: what the load pins alone, if it pins one.
@@ -31,45 +32,42 @@ pub(super) fn loaders<'c>(
     [memory, fast]: [usize; 2],
     threads: i64,
 ) -> Result<Loaders, Failed<'c>> {
-    let by = |bits: i64, cache: &str| loader(tile, bits / 8, cache, memory, threads);
-    let Ok(pinned) = load.attribute("copy") else {
+    let by = |atom: CopyAtom| loader(tile, atom, memory, threads);
+    let Some(pinned) = type_attribute(load, "copy") else {
         // What is transposed on the way is loaded in wide pieces, which `cp.async` could not scatter.
-        let widths = ASYNC.iter().filter(|_| memory == fast);
-        let loaders = widths.filter_map(|(bytes, cache)| by(bytes * 8, cache));
-        return Ok(Loaders::Any(loaders.collect()));
+        let widths = CpAsync::WIDTHS.into_iter().filter(|_| memory == fast);
+        let atoms = widths.map(|copy| CopyAtom::new(CopyOp::CpAsync(copy), tile.elem));
+        return Ok(Loaders::Any(atoms.filter_map(by).collect()));
     };
-    let text = pinned.to_string();
-    let asynchronous = |atom: &CopyAtom| match atom.op {
-        CopyOp::Async { bits, cache } => Some((i64::from(bits), cache)),
-        _ => None,
+    let refused = |message: String, help| (load, user_error(codes::PINNED, message, help));
+    let pinned = pinned.map_err(|error| refused(error.to_string(), COPIES))?;
+    let Some(atom) = pinned.copy_atom() else {
+        let message = "the pinned `copy` is no copy";
+        return Err(refused(message.into(), COPIES));
     };
-    match parse_type(&text, &mut Vars::default()) {
-        Ok(Val::CopyAtom(atom)) => match (asynchronous(&atom), atom.op) {
-            (Some((bits, cache)), _) => {
-                let cache = match cache {
-                    Cache::Always => "always",
-                    Cache::Global => "global",
-                };
-                let failed = || {
-                    let message = format!(
-                        "vectors of {bits} bits do not divide a tile of {} × {}",
-                        tile.shape[0], tile.shape[1]
-                    );
-                    let help = "write fewer bits, or another extent of the tile";
-                    (load, user_error(codes::PINNED, message, help))
-                };
-                by(bits, cache).map(Loaders::Pinned).ok_or_else(failed)
-            }
-            (None, CopyOp::Universal { .. }) => Ok(Loaders::Any(Vec::new())),
-            _ => {
-                let message = "the pinned `copy` does not copy to shared memory";
-                Err((load, user_error(codes::PINNED, message, COPIES)))
-            }
-        },
-        Ok(Val::TiledCopy(copy)) if asynchronous(&copy.atom).is_some() => Ok(Loaders::Pinned(text)),
-        _ => {
+    let is_atom = matches!(pinned, Val::CopyAtom(_));
+    match atom.completion() {
+        Completion::Later(Mechanism::CpAsyncGroup) if !is_atom => Ok(Loaders::Pinned(pinned)),
+        Completion::Later(Mechanism::CpAsyncGroup) => {
+            let failed = || {
+                let [rows, columns] = [tile.shape[0], tile.shape[1]];
+                let bits = atom.src_values() * atom.elem.bits();
+                let message =
+                    format!("vectors of {bits} bits do not divide a tile of {rows} × {columns}");
+                refused(message, "write fewer bits, or another extent of the tile")
+            };
+            let elem = tile.elem;
+            let loader = by(CopyAtom { elem, ..atom });
+            loader.map(Loaders::Pinned).ok_or_else(failed)
+        }
+        Completion::AtOnce if !is_atom => {
             let message = "the pinned `copy` is no asynchronous copy, and no universal one";
-            Err((load, user_error(codes::PINNED, message, COPIES)))
+            Err(refused(message.into(), COPIES))
+        }
+        Completion::AtOnce if atom.places()[1].holds(Space::Smem) => Ok(Loaders::Any(Vec::new())),
+        Completion::AtOnce => {
+            let message = "the pinned `copy` does not copy to shared memory";
+            Err(refused(message.into(), COPIES))
         }
     }
 }
@@ -78,34 +76,31 @@ pub(super) fn loaders<'c>(
 const COPIES: &str =
     "write `copy = cp_async<f16, bits = 128>`, a tiled copy of it, or `universal<f16, bits = 128>`";
 
-/// The tiled copy by which threads side by side along memory bring a tile, `bytes` at once.
-fn loader(tile: &TileType, bytes: i64, cache: &str, fast: usize, threads: i64) -> Option<String> {
-    let vector = bytes / tile.elem.bytes();
-    if vector < 1 || tile.shape[fast] % vector != 0 {
+/// The tiled copy by which threads side by side along memory bring a tile, as much at once as the atom copies.
+fn loader(tile: &TileType, atom: CopyAtom, fast: usize, threads: i64) -> Option<Val> {
+    atom.verify().ok()?;
+    let vector = atom.src_values();
+    if tile.shape[fast] % vector != 0 {
         return None;
     }
     let spread = TileLayout::blocked(&tile.shape, fast, vector, threads);
-    let [rows, columns] = [tile.shape[0], tile.shape[1]];
-    Some(format!(
-        "!cute.tiled_copy<!cute_nvgpu.atom.simt_async_copy<{}, cache = {cache}, {} b>, layout_copy_tv = <\"{}\">, tiler_mn = <\"[{rows}:1;{columns}:1]\">>",
-        tile.elem,
-        bytes * 8,
-        spread.tv()
-    ))
+    let tiler = tile.shape.iter().map(|extent| Layout::scalar(*extent, 1));
+    let tiler = Tiler::Tile(tiler.map(Tiler::Layout).collect());
+    tiled_copy(atom, spread.tv().clone(), tiler).ok()
 }
 
 /// Whether a tiled copy can bring a tile of a view to a buffer, at the edges as well.
 pub(super) fn reaches(
     (view, at): (IrValue, &Coordinate),
     buffer: &str,
-    copy: &str,
+    copy: &Val,
     shape: &[i64],
 ) -> Result<(), SemError> {
     let mut vars = Vars::default();
     let mut val = |text: &str| parse_type(text, &mut vars);
     let of = |name: &str, operands: &[Val]| evaluate(name, operands, &Attrs::default());
     let view = val(&view.r#type().to_string())?;
-    let (buffer, copy, thread) = (val(buffer)?, val(copy)?, val("i32")?);
+    let (buffer, copy, thread) = (val(buffer)?, copy.clone(), val("i32")?);
     let tile = val(&format!("!cute.int_tuple<\"({},{})\">", shape[0], shape[1]))?;
     // From offsets on it is the first tile.
     let (mut offsets, mut leaves) = (Vec::new(), Vec::new());
@@ -143,44 +138,60 @@ pub(super) fn reaches(
     check("copy", &operands)
 }
 
-/// The tiled copy by which a product reads an operand; `None` where vectors serve it.
+/// How a thread gets an operand of a product from shared memory to its registers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum OperandRead {
+    /// By vectors of neighbouring rows, since threads multiply alone.
+    Vectors,
+    /// By `ldmatrix`, since a warp multiplies together.
+    Ldmatrix,
+}
+
+impl OperandRead {
+    /// How the operand `index`, A or B, of a product is read.
+    pub(super) fn of(mma: &TiledMmaVal, index: usize) -> Result<OperandRead, String> {
+        match (mma.atom.places()[index], mma.atom.issuer()) {
+            (Place::Registers, Issuer::Thread) => Ok(OperandRead::Vectors),
+            (Place::Registers, Issuer::Warp) => Ok(OperandRead::Ldmatrix),
+            (Place::Shared | Place::Global | Place::Anywhere, _) => Err(format!(
+                "{} reads an operand from memory, which no pass at tile level arranges",
+                mma.atom
+            )),
+        }
+    }
+}
+
+/// The tiled copy by which a product reads an operand from a buffer; `None` where vectors serve it.
 pub(super) fn read_atom(
     mma: &Arc<TiledMmaVal>,
     index: usize,
     tile: &TileType,
     buffer: &str,
     fast: usize,
-) -> Option<String> {
-    let bits = tile.elem.bits();
+) -> Result<Option<Val>, String> {
     let transpose = fast == 0;
-    if mma.tiled.atom().shape_mnk[1] == 1 || bits > 32 || (transpose && bits != 16) {
-        return None;
+    match OperandRead::of(mma, index)? {
+        OperandRead::Vectors => return Ok(None),
+        OperandRead::Ldmatrix if transpose && !Ldmatrix::transposes(tile.elem) => return Ok(None),
+        OperandRead::Ldmatrix => {}
     }
-    let how = if transpose { "t" } else { "n" };
-    [4, 2, 1].iter().find_map(|matrices| {
-        let atom = format!(
-            "!cute_nvgpu.atom.ldsm<val_type = {}, num_matrices = {matrices}, {how}>",
-            tile.elem
-        );
-        reads(&atom, mma, index, buffer).ok()
-    })
+    let atoms = Ldmatrix::widths(transpose).into_iter();
+    let mut atoms = atoms.map(|op| CopyAtom::new(CopyOp::Ldmatrix(op), tile.elem));
+    Ok(atoms.find_map(|atom| reads(atom, mma, index, buffer).ok()))
 }
 
 /// The tiled copy of an atom for an operand of a product, if it reads what a thread multiplies.
 fn reads(
-    atom: &str,
+    atom: CopyAtom,
     mma: &Arc<TiledMmaVal>,
     index: usize,
     buffer: &str,
-) -> Result<String, SemError> {
+) -> Result<Val, SemError> {
+    atom.verify().map_err(TypeError::from)?;
     let mut vars = Vars::default();
     let mut val = |text: &str| parse_type(text, &mut vars);
-    let Val::CopyAtom(atom) = val(atom)? else {
-        return Err(SemError::Illegal(format!("{atom} is no copy atom")));
-    };
     let make = [tv::make_tiled_copy_a, tv::make_tiled_copy_b][index];
-    let tiled = make(copy_layouts(&atom), &mma.tiled)?;
-    let copy = Val::TiledCopy(Arc::new(TiledCopyVal { atom, tiled }));
+    let copy = tiled_copy_of(atom, make(copy_layouts(&atom), &mma.tiled)?)?;
     let which = Attrs {
         operand: Some(["A", "B"][index].into()),
         ..Attrs::default()
@@ -197,5 +208,5 @@ fn reads(
     let from = of("tiled.copy.partition_S", &[copy.clone(), stage, thread])?;
     let to = of("tiled.copy.retile", &[copy.clone(), fragment])?;
     check("copy", &[copy.clone(), from, to])?;
-    Ok(copy.to_string())
+    Ok(copy)
 }

@@ -21,10 +21,12 @@ use crate::passes::ir_utils::{
 };
 use crate::passes::user_error::user_error;
 use crate::passes::{Reported, report};
-use copies::{Loaders, reaches, read_atom};
+use copies::{Loaders, OperandRead, reaches, read_atom};
+use cutec_dialects::atoms::Ldmatrix;
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of, value_key};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
+use cutec_dialects::value::Val;
 use cutec_frontend::diagnostics::codes;
 use melior::Context;
 use melior::ir::operation::OperationLike;
@@ -86,7 +88,7 @@ impl<'c> Staging<'c> {
     fn load(&self, load: IrOp<'c>) -> Result<(), Failed<'c>> {
         let loaded = result_of(load, 0);
         let taken = products(loaded);
-        let Some((first, _)) = taken.first().copied() else {
+        let Some((first, index)) = taken.first().copied() else {
             let pinned = ["copy", "swizzle"].into_iter();
             let mut pinned = pinned.filter(|name| load.attribute(name).is_ok());
             return match pinned.next() {
@@ -103,7 +105,7 @@ impl<'c> Staging<'c> {
         let tile = tile_of(load, loaded)?;
         let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
         ir.location = load.location();
-        let [memory, fast] = fast_axes(load, first)?;
+        let [memory, fast] = fast_axes(load, first, index)?;
         let (allocated, buffer) = allocate(&ir, &tile, fast);
         if let (Some(pinned), Some(buffer)) =
             (string_attribute(load, "swizzle"), defining_op(allocated))
@@ -134,9 +136,10 @@ impl<'c> Staging<'c> {
             let spread = types::operand_layout(&mma, index, &tile.shape)
                 .map_err(|message| (dot, message))?;
             ir.insertion = Insertion::Before(dot);
-            let read = self.read(&ir, (allocated, stage), &tile.with_layout(spread), {
-                read_atom(&mma, index, &tile, &buffer, fast)
-            });
+            let atom = read_atom(&mma, index, &tile, &buffer, fast);
+            let atom = atom.map_err(|message| (dot, message))?;
+            let spread = tile.with_layout(spread);
+            let read = self.read(&ir, (allocated, stage), &spread, atom);
             set_operand(dot, index, read);
         }
         for user in users(loaded) {
@@ -177,12 +180,13 @@ impl<'c> Staging<'c> {
         }
         let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
         ir.location = convert.location();
-        let on_tensor_cores = mma.tiled.atom().shape_mnk[1] > 1;
-        let fast = match load {
-            Some(load) => fast_axes(load, dot)?[1],
-            // 16 bits are turned by the `ldmatrix` that reads them: along which axis they are written is free.
-            None if on_tensor_cores && tile.elem.bits() == 16 => neighbouring(&tile),
-            None => usize::from(on_tensor_cores),
+        let how = OperandRead::of(&mma, index).map_err(|message| (dot, message))?;
+        let fast = match (load, how) {
+            (Some(load), _) => fast_axes(load, dot, index)?[1],
+            (None, OperandRead::Vectors) => 0,
+            // The `ldmatrix` that reads them turns them: along which axis they are written is free.
+            (None, OperandRead::Ldmatrix) if Ldmatrix::transposes(tile.elem) => neighbouring(&tile),
+            (None, OperandRead::Ldmatrix) => 1,
         };
         let (allocated, buffer) = allocate(&ir, &tile, fast);
         ir.insertion = Insertion::Before(place.unwrap_or(convert));
@@ -190,6 +194,7 @@ impl<'c> Staging<'c> {
         ir.op("tile.write", &[made, allocated, stage], &[], &[]);
         ir.insertion = Insertion::Before(dot);
         let atom = read_atom(&mma, index, &tile, &buffer, fast);
+        let atom = atom.map_err(|message| (dot, message))?;
         let read = self.read(&ir, (allocated, stage), &spread, atom);
         set_operand(dot, index, read);
         erase(convert);
@@ -212,7 +217,7 @@ impl<'c> Staging<'c> {
         let filled = load.attribute("fill").is_ok();
         let written = self.is_written(operands[0]);
         let at = Coordinate::of(load).map_err(|message| (load, message))?;
-        let legal = |copy: &String| reaches((operands[0], &at), buffer_type, copy, &tile.shape);
+        let legal = |copy: &Val| reaches((operands[0], &at), buffer_type, copy, &tile.shape);
         let asynchronous = match loaders {
             Loaders::Pinned(_) if filled => {
                 let message = "an asynchronous copy fills with zeros, not with what `fill` says";
@@ -238,7 +243,7 @@ impl<'c> Staging<'c> {
         if let Some(copy) = asynchronous {
             let operands = [&operands[..], &[buffer, stage]].concat();
             let mut attrs = attributes(load, &[BY_ELEMENT]);
-            attrs.push(("copy", ir.attr(&copy)));
+            attrs.push(("copy", ir.type_attr(ir.val_type(&copy))));
             let token = ir.ty("!tile.token");
             let copy = ir.value("tile.copy_async", &operands, &attrs, token);
             return Ok(Arrives::Later(copy));
@@ -266,12 +271,12 @@ impl<'c> Staging<'c> {
         ir: &OpBuilder<'c>,
         (buffer, stage): (IrValue<'c>, IrValue<'c>),
         tile: &TileType,
-        copy: Option<String>,
+        copy: Option<Val>,
     ) -> IrValue<'c> {
         let offsets = vec!["0"; tile.shape.len()].join(", ");
         let mut attrs = vec![("offsets", ir.attr(&format!("array<i64: {offsets}>")))];
         if let Some(copy) = copy {
-            attrs.push(("copy", ir.attr(&copy)));
+            attrs.push(("copy", ir.type_attr(ir.val_type(&copy))));
         }
         ir.value("tile.read", &[buffer, stage], &attrs, tile.ir(ir.context()))
     }
@@ -376,11 +381,13 @@ fn neighbouring(tile: &TileType) -> usize {
 }
 
 /// The axes that are fast in the memory that a load reads for a product, and in its buffer.
-fn fast_axes<'c>(load: IrOp<'c>, dot: IrOp<'c>) -> Result<[usize; 2], Failed<'c>> {
-    let on_tensor_cores = mma_of(dot)?.tiled.atom().shape_mnk[1] > 1;
+fn fast_axes<'c>(load: IrOp<'c>, dot: IrOp<'c>, index: usize) -> Result<[usize; 2], Failed<'c>> {
     let memory = fast_axis(operand(load, 0)?).map_or(1, |(axis, _)| axis);
-    // Without `ldmatrix`, threads read neighbouring rows at once.
-    Ok([memory, if on_tensor_cores { memory } else { 0 }])
+    let how = OperandRead::of(&*mma_of(dot)?, index).map_err(|message| (dot, message))?;
+    Ok(match how {
+        OperandRead::Vectors => [memory, 0],
+        OperandRead::Ldmatrix => [memory, memory],
+    })
 }
 
 /// A buffer for an operand, of which an axis is fast, and its type.
