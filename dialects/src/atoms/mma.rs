@@ -5,6 +5,7 @@ use crate::elem::Elem;
 use crate::target::{Feature, Target};
 use crate::types::TypeError;
 use cutec_layout::Layout;
+use cutec_layout::tv::Operand;
 use std::cmp::Reverse;
 use std::fmt;
 
@@ -145,6 +146,17 @@ pub struct MmaAtom {
     pub c: Elem,
 }
 
+/// What an MMA atom says of an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MmaOperand {
+    /// Its element type.
+    pub elem: Elem,
+    /// Where it lives.
+    pub place: Place,
+    /// What a register of it holds, where it lives in registers.
+    pub register: Register,
+}
+
 /// Thread-value layouts of an MMA atom.
 #[derive(Clone, Debug)]
 pub struct MmaLayouts {
@@ -197,14 +209,19 @@ impl MmaAtom {
         self.op.instruction().completion()
     }
 
-    /// Where A, B and C live.
-    pub fn places(&self) -> [Place; 3] {
-        self.op.instruction().places()
-    }
-
-    /// How a thread holds A, B and C, where they live in registers.
-    pub fn registers(&self) -> [Register; 3] {
-        self.op.instruction().registers(self)
+    /// What it says of an operand; C is D as well.
+    pub fn operand(&self, which: Operand) -> MmaOperand {
+        let instruction = self.op.instruction();
+        let (index, elem) = match which {
+            Operand::A => (0, self.a),
+            Operand::B => (1, self.b),
+            Operand::C => (2, self.c),
+        };
+        MmaOperand {
+            elem,
+            place: instruction.places()[index],
+            register: instruction.registers(self)[index],
+        }
     }
 
     /// M, N and K.

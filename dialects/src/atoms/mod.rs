@@ -32,7 +32,7 @@ pub use cp_async::{Cache, CpAsync};
 pub use error::AtomError;
 pub use fma::Fma;
 pub use ldmatrix::Ldmatrix;
-pub use mma::{MmaAtom, MmaInstruction, MmaLayouts, MmaOp, Register};
+pub use mma::{MmaAtom, MmaInstruction, MmaLayouts, MmaOp, MmaOperand, Register};
 pub use mma_sync::{MmaSync, SHAPES, SyncShape};
 pub use names::{Atom, all, find};
 pub(crate) use syntax::{canonical, parse};

@@ -7,6 +7,7 @@ use crate::types::{Vars, parse_type};
 use crate::value::Val;
 use cutec_layout::Layout;
 use cutec_layout::algebra::{cosize, size};
+use cutec_layout::tv::Operand;
 use std::collections::BTreeSet;
 
 #[test]
@@ -157,8 +158,8 @@ fn each_operand_of_an_mma_is_covered_once_by_threads_and_values() {
 fn registers_hold_what_a_thread_has_of_an_operand() {
     for atom in MmaAtom::all() {
         let MmaLayouts { a, b, c, .. } = atom.layouts().unwrap();
-        let of = [(a, atom.a), (b, atom.b), (c, atom.c)];
-        for ((layout, elem), register) in of.into_iter().zip(atom.registers()) {
+        for (which, layout) in [(Operand::A, a), (Operand::B, b), (Operand::C, c)] {
+            let MmaOperand { elem, register, .. } = atom.operand(which);
             let [_, values] = extents(&layout);
             assert_eq!(values % register.elements(elem.bits()), 0, "{atom}");
         }

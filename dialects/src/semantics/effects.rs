@@ -2,10 +2,11 @@
 //! instructions that a copy or a gemm of one thread consists of.
 use super::view::in_whole_bytes;
 use super::{Attrs, SemError, count_error, integers, operand_error};
-use crate::atoms::{CopyAtom, Issuer, MmaAtom, Place};
+use crate::atoms::{CopyAtom, Issuer, MmaAtom, MmaOperand, Place};
 use crate::elem::{Elem, Space};
 use crate::value::{CoordTensor, Val, View, is_static_tuple};
 use cutec_layout::algebra as layout;
+use cutec_layout::tv::Operand;
 use cutec_layout::{AnyLayout, Int, IntTuple, Layout, Tree, gcd};
 
 /// Elements that one allocation may reach over: more than registers or shared memory hold anywhere.
@@ -446,15 +447,14 @@ pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPl
     });
     let [d, a, b, c] = views;
     let (d, a, b, c) = (d?, a?, b?, c?);
+    let [of_a, of_b, of_c] = [Operand::A, Operand::B, Operand::C].map(|which| atom.operand(which));
     let expected = [
-        ("D", d, atom.c),
-        ("A", a, atom.a),
-        ("B", b, atom.b),
-        ("C", c, atom.c),
+        ("D", d, of_c),
+        ("A", a, of_a),
+        ("B", b, of_b),
+        ("C", c, of_c),
     ];
-    let [place_a, place_b, place_c] = atom.places();
-    let places = [place_c, place_a, place_b, place_c];
-    for ((name, view, elem), place) in expected.into_iter().zip(places) {
+    for (name, view, MmaOperand { elem, place, .. }) in expected {
         // The machine takes the upper bits of an f32 as tf32.
         let truncated = (elem, view.ptr.elem) == (Elem::TF32, Elem::F32);
         if view.ptr.elem != elem && !truncated {

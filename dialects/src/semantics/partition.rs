@@ -2,6 +2,7 @@
 use super::effects::allocatable;
 use super::view::moved;
 use super::{Attrs, SemError, integers, operand_error};
+use crate::atoms::{MmaOperand, Place};
 use crate::elem::Space;
 use crate::value::{CoordTensor, Ptr, TiledCopyVal, TiledMmaVal, Val, View};
 use cutec_layout::algebra as layout;
@@ -120,11 +121,16 @@ fn partition(
 
 /// Registers for the part of a tensor that a thread's atoms read or write.
 fn make_fragment(mma: &TiledMmaVal, which: tv::Operand, x: &Val) -> Result<Val, SemError> {
-    let elem = match which {
-        tv::Operand::A => mma.atom.a,
-        tv::Operand::B => mma.atom.b,
-        tv::Operand::C => mma.atom.c,
-    };
+    let MmaOperand { elem, place, .. } = mma.atom.operand(which);
+    match place {
+        Place::Registers => {}
+        Place::Shared | Place::Global | Place::Anywhere => {
+            let name = mma.atom.op.instruction().name(&mma.atom);
+            return Err(SemError::Illegal(format!(
+                "{name} reads this operand from {place}: it has no fragment in registers"
+            )));
+        }
+    }
     let layout = match x {
         Val::View(view) => &view.layout,
         Val::Layout(layout) => layout,

@@ -1,10 +1,11 @@
 //! Gemms: one instruction of the atom for each (m, n, k).
 use super::Lowering;
-use cutec_dialects::atoms::{Completion, MmaOp, MmaSync, Place, Register};
+use cutec_dialects::atoms::{Completion, MmaOp, MmaOperand, MmaSync, Place, Register};
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::semantics::{GemmPlan, SemError, gemm_plan, offsets_of};
 use cutec_dialects::value::{Val, View};
+use cutec_layout::tv::Operand;
 use cutec_layout::{Int, Layout};
 use melior::dialect::llvm;
 use melior::ir::Type;
@@ -38,8 +39,8 @@ impl<'c> Lowering<'c> {
         let mut sums: HashMap<Int, Vec<IrValue<'c>>> = HashMap::new();
         let mut order: Vec<Int> = Vec::new();
         for [at_d, at_a, at_b, at_c] in &plan.steps {
-            let a = self.factor(&mut read_a, &plan, 1, &views[1], at_a)?;
-            let b = self.factor(&mut read_b, &plan, 2, &views[2], at_b)?;
+            let a = self.factor(&mut read_a, &plan, Operand::A, at_a)?;
+            let b = self.factor(&mut read_b, &plan, Operand::B, at_b)?;
             let c = match sums.get(at_d) {
                 Some(sum) => sum.clone(),
                 None => {
@@ -49,7 +50,7 @@ impl<'c> Lowering<'c> {
                     } else {
                         (&views[3], at_c)
                     };
-                    self.mma_operand(&plan, 3, view, at)?
+                    self.mma_operand(&plan, Operand::C, view, at)?
                 }
             };
             let d = match plan.atom.op {
@@ -73,46 +74,44 @@ impl<'c> Lowering<'c> {
         Ok(())
     }
 
-    /// A or B for one instruction, the first or second view of the plan.
+    /// A or B for one instruction.
     fn factor(
         &mut self,
         read: &mut Registers<'c>,
         plan: &GemmPlan,
-        which: usize,
-        view: &View,
+        which: Operand,
         at: &Int,
     ) -> Result<Vec<IrValue<'c>>, SemError> {
         if let Some(found) = read.read.get(at) {
             return Ok(found.clone());
         }
-        let loaded = self.mma_operand(plan, which, view, at)?;
+        let loaded = self.mma_operand(plan, which, &plan.views[place_in_plan(which)], at)?;
         read.read.insert(at.clone(), loaded.clone());
         Ok(loaded)
     }
 
-    /// What an instruction takes as the operand of a view, D, A, B or C by its number in the plan.
+    /// What an instruction takes as an operand, from a view at an offset.
     fn mma_operand(
         &mut self,
         plan: &GemmPlan,
-        which: usize,
+        which: Operand,
         view: &View,
         at: &Int,
     ) -> Result<Vec<IrValue<'c>>, SemError> {
-        let atom = &plan.atom;
-        let ([place_a, place_b, place_c], [a, b, c]) = (atom.places(), atom.registers());
-        let (place, register, elem) = match which {
-            1 => (place_a, a, atom.a),
-            2 => (place_b, b, atom.b),
-            _ => (place_c, c, atom.c),
-        };
+        let MmaOperand {
+            elem,
+            place,
+            register,
+        } = plan.atom.operand(which);
         match place {
             Place::Registers => {
                 let per = register.elements(view.ptr.elem.bits());
                 let ty = register_type(register, elem);
-                self.packed(&plan.values[which], view, at, per, ty)
+                self.packed(&plan.values[place_in_plan(which)], view, at, per, ty)
             }
             Place::Shared | Place::Global | Place::Anywhere => Err(SemError::Illegal(format!(
-                "{atom} takes an operand from {place}, which is not lowered"
+                "{} takes an operand from {place}, which is not lowered",
+                plan.atom
             ))),
         }
     }
@@ -167,8 +166,9 @@ impl<'c> Lowering<'c> {
         b: &[IrValue<'c>],
         c: &[IrValue<'c>],
     ) -> Vec<IrValue<'c>> {
-        let [.., of_sums] = plan.atom.registers();
-        let sums_type = self.emitter.ir.ty(register_type(of_sums, plan.atom.c));
+        let sums = plan.atom.operand(Operand::C);
+        let sums_type = register_type(sums.register, sums.elem);
+        let sums_type = self.emitter.ir.ty(sums_type);
         let (Some(type_a), Some(type_b)) = (nvvm_type(plan.atom.a), nvvm_type(plan.atom.b)) else {
             return self.mma_of_text(plan, a, b, c, sums_type);
         };
@@ -233,6 +233,15 @@ impl<'c> Lowering<'c> {
         );
         let sums = self.assembly(&text, &constraints.join(","), &operands, Some(&result));
         sums.map_or_else(Vec::new, |sums| self.fields(sums, "f32", c.len()))
+    }
+}
+
+/// Which of D, A, B and C in a plan an operand is; D is written, C read.
+fn place_in_plan(which: Operand) -> usize {
+    match which {
+        Operand::A => 1,
+        Operand::B => 2,
+        Operand::C => 3,
     }
 }
 

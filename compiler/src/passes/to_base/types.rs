@@ -30,7 +30,14 @@ impl Repr {
             Val::Swizzle(_) => Repr::Struct(Vec::new()),
             Val::Layout(_) => Repr::Struct(parts(val).iter().map(Repr::of).collect::<Option<_>>()?),
             Val::Tile(_) => one_or_struct(parts(val).iter().map(Repr::of).collect::<Option<_>>()?),
-            _ => return None,
+            Val::Opaque(_)
+            | Val::Ptr(_)
+            | Val::View(_)
+            | Val::CoordTensor(_)
+            | Val::CopyAtom(_)
+            | Val::MmaAtom(_)
+            | Val::TiledCopy(_)
+            | Val::TiledMma(_) => return None,
         })
     }
 

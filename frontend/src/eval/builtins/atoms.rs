@@ -221,3 +221,30 @@ fn mma<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<
     let op = MmaOp::MmaSync(shape);
     legal(ev, call, Atom::Mma(MmaAtom { op, a, b, c }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::table;
+    use super::*;
+
+    #[test]
+    fn every_atom_is_written_by_a_name_of_the_table() {
+        for (name, atom) in cutec_dialects::atoms::all() {
+            let written = match &atom {
+                Atom::Copy(atom) => copy_atom(atom),
+                Atom::Mma(atom) => mma_atom(atom),
+            };
+            let (constructor, _) = written.split_once('<').expect("types");
+            let entry = table::generic(constructor);
+            assert!(entry.is_some(), "{name} is written {written}");
+        }
+    }
+
+    #[test]
+    fn every_shape_of_mma_sync_is_in_the_table() {
+        for shape in &SHAPES {
+            let entry = TABLE.iter().find(|entry| entry.name == shape.name);
+            assert!(entry.is_some(), "{}", shape.name);
+        }
+    }
+}

@@ -13,6 +13,7 @@ use cutec_dialects::tile::{TileLayout, TileType};
 use cutec_dialects::types::{TypeError, Vars, copy_layouts, parse_type, tiled_copy, tiled_copy_of};
 use cutec_dialects::value::{TiledMmaVal, Val};
 use cutec_frontend::diagnostics::codes;
+use cutec_layout::tv::Operand;
 use cutec_layout::{Int, Layout, Tiler, tv};
 use melior::ir::ValueLike;
 use std::sync::Arc;
@@ -150,7 +151,8 @@ pub(super) enum OperandRead {
 impl OperandRead {
     /// How the operand `index`, A or B, of a product is read.
     pub(super) fn of(mma: &TiledMmaVal, index: usize) -> Result<OperandRead, String> {
-        match (mma.atom.places()[index], mma.atom.issuer()) {
+        let which = [Operand::A, Operand::B][index];
+        match (mma.atom.operand(which).place, mma.atom.issuer()) {
             (Place::Registers, Issuer::Thread) => Ok(OperandRead::Vectors),
             (Place::Registers, Issuer::Warp) => Ok(OperandRead::Ldmatrix),
             (Place::Shared | Place::Global | Place::Anywhere, _) => Err(format!(

@@ -1,0 +1,172 @@
+//! Every atom is lowered to the PTX that its definition says, on the targets that have it and no other, and the
+//! simulator knows that PTX. The lists inside of `dialects/src/atoms` and of the language have tests there.
+
+use cutec::runtime::{Code, Device, SimDevice};
+use cutec::{Options, Source, compile};
+use cutec_dialects::atoms::{Atom, CopyAtom, MmaAtom, MmaOperand, Place, UniversalCopy, all};
+use cutec_dialects::elem::Elem;
+use cutec_dialects::target::{TARGETS, Target};
+use cutec_layout::tv::Operand;
+use std::fmt::Write;
+
+/// A view in a kernel: its name and its type.
+type View = (String, String);
+
+/// A kernel at the cute level.
+#[derive(Default)]
+struct Kernel {
+    arguments: Vec<String>,
+    body: String,
+    values: usize,
+}
+
+impl Kernel {
+    /// A view of so many neighbours: of an argument, of shared memory, or of registers.
+    fn view(&mut self, place: Place, elem: Elem, values: i64) -> View {
+        let stride = i64::from(values > 1);
+        let layout = format!("({values}):({stride})");
+        self.values += 1;
+        let name = format!("%v{}", self.values);
+        let of = |space: &str| format!("!cute.memref<{elem}, {space}, align<16>, \"{layout}\">");
+        let ty = match place {
+            Place::Global | Place::Anywhere => {
+                let pointer = format!("%p{}", self.values);
+                let pointer_type = format!("!cute.ptr<{elem}, gmem, align<16>>");
+                let layout_type = format!("!cute.layout<\"{layout}\">");
+                let (ty, operands) = (of("gmem"), format!("{pointer}, {name}_l"));
+                self.line(&format!("{name}_l = cute.static : {layout_type}"));
+                self.line(&format!(
+                    "{name} = cute.make_view({operands}) : ({pointer_type}, {layout_type}) -> {ty}"
+                ));
+                self.arguments.push(format!("{pointer}: {pointer_type}"));
+                ty
+            }
+            Place::Shared => {
+                let ty = of("smem");
+                self.line(&format!("{name} = cute.memref.alloc_smem() : () -> {ty}"));
+                ty
+            }
+            Place::Registers => {
+                let ty = of("rmem");
+                self.line(&format!("{name} = cute.memref.alloca() : () -> {ty}"));
+                ty
+            }
+        };
+        (name, ty)
+    }
+
+    fn line(&mut self, text: &str) {
+        let _ = writeln!(self.body, "    {text}");
+    }
+
+    /// The operation of an atom on some views.
+    fn op(&mut self, name: &str, atom: &str, views: &[View]) {
+        self.values += 1;
+        let by = format!("%a{}", self.values);
+        self.line(&format!("{by} = cute.static : {atom}"));
+        let (names, types): (Vec<_>, Vec<_>) = views.iter().cloned().unzip();
+        let (names, types) = (names.join(", "), types.join(", "));
+        self.line(&format!("{name}({by}, {names}) : {atom}, {types}"));
+    }
+
+    /// A plain copy of all that a thread has.
+    fn moved(&mut self, elem: Elem, values: i64, from: View, to: View) {
+        let atom = UniversalCopy::of_elements(elem, values);
+        self.op("cute.copy", &atom.to_string(), &[from, to]);
+    }
+
+    fn text(&self) -> String {
+        let (arguments, body) = (self.arguments.join(", "), &self.body);
+        format!(
+            "gpu.module @m {{\n  gpu.func @k({arguments}) kernel {{\n{body}    gpu.return\n  }}\n}}\n"
+        )
+    }
+}
+
+/// A kernel that uses an atom for one instruction.
+fn kernel_of(atom: &Atom) -> String {
+    let mut kernel = Kernel::default();
+    match atom {
+        Atom::Copy(atom) => copies(&mut kernel, atom),
+        Atom::Mma(atom) => multiplies(&mut kernel, atom),
+    }
+    kernel.text()
+}
+
+fn copies(kernel: &mut Kernel, atom: &CopyAtom) {
+    let [from, to] = atom.places();
+    let (elem, values) = (atom.elem, atom.dst_values());
+    let source = kernel.view(from, elem, atom.src_values());
+    let target = kernel.view(to, elem, values);
+    kernel.op("cute.copy", &atom.to_string(), &[source, target.clone()]);
+    match to {
+        Place::Registers => {
+            let out = kernel.view(Place::Global, elem, values);
+            kernel.moved(elem, values, target, out);
+        }
+        Place::Shared | Place::Global | Place::Anywhere => {}
+    }
+}
+
+fn multiplies(kernel: &mut Kernel, atom: &MmaAtom) {
+    let layouts = atom.layouts().expect("an atom that exists");
+    let operands = [
+        (Operand::A, layouts.a),
+        (Operand::B, layouts.b),
+        (Operand::C, layouts.c),
+    ];
+    let [a, b, c] = operands.map(|(which, layout)| {
+        let MmaOperand { elem, place, .. } = atom.operand(which);
+        let values = layout.mode(1).and_then(|mode| mode.size().as_static());
+        let values = values.expect("a static layout");
+        let from = kernel.view(Place::Global, elem, values);
+        let to = kernel.view(place, elem, values);
+        kernel.moved(elem, values, from, to.clone());
+        (to, elem, values)
+    });
+    let (sums, elem, values) = c;
+    let operands = [sums.clone(), a.0, b.0, sums.clone()];
+    kernel.op("cute.gemm", &atom.to_string(), &operands);
+    let out = kernel.view(Place::Global, elem, values);
+    kernel.moved(elem, values, sums, out);
+}
+
+/// The oldest target that has an atom.
+fn target_of(atom: &Atom) -> Target {
+    let mut targets = TARGETS.into_iter();
+    let found = targets.find(|target| atom.legal_on(target).is_ok());
+    found.expect("a target that has the atom")
+}
+
+#[test]
+fn every_atom_is_lowered_to_its_ptx_which_the_simulator_knows() {
+    for (name, atom) in all() {
+        let text = kernel_of(&atom);
+        let source = Source::mlir(format!("{name}.mlir"), text.as_str());
+        let compiled = compile(&source, &Options::new(target_of(&atom)));
+        let compiled = compiled.unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
+        let ptx = compiled.text().expect("PTX");
+        for opcode in atom.ptx() {
+            assert!(ptx.contains(&opcode), "{name}: no {opcode} in\n{ptx}");
+        }
+        if let Err(error) = SimDevice::new().load(&Code::Ptx(ptx.into())) {
+            panic!("{name}: {error}\n{ptx}");
+        }
+    }
+}
+
+#[test]
+fn every_atom_is_refused_on_targets_without_it() {
+    for (name, atom) in all() {
+        for target in TARGETS {
+            if atom.legal_on(&target).is_ok() {
+                continue;
+            }
+            let source = Source::mlir(format!("{name}.mlir"), kernel_of(&atom));
+            match compile(&source, &Options::new(target)) {
+                Ok(_) => panic!("{name} is compiled for {}", target.name),
+                Err(error) => assert!(error.to_string().contains(target.name), "{error}"),
+            }
+        }
+    }
+}
