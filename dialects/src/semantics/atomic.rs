@@ -1,6 +1,7 @@
 //! Atomic updates of one element: which there are for which elements.
 use super::{Attrs, SemError, integers, operand_error};
 use crate::elem::{Elem, Space};
+use crate::target::{Feature, Target};
 use crate::value::Val;
 use cutec_layout::Width;
 use cutec_layout::algebra as layout;
@@ -84,6 +85,30 @@ impl AtomicKind {
         if self == AtomicKind::Cas { 2 } else { 1 }
     }
 
+    /// Operation and type of `red` and `atom` for elements of a type (PTX ISA, "red"), if the target has them; what there
+    /// is besides is made of `cas` in a loop.
+    pub fn instruction(self, elem: Elem, target: &Target) -> Option<&'static str> {
+        Some(match (self, elem) {
+            (AtomicKind::Add, Elem::F16) => "add.noftz.f16",
+            (AtomicKind::Add, Elem::BF16) if target.has(Feature::Bf16Atomics) => "add.noftz.bf16",
+            (AtomicKind::Add, Elem::F32) => "add.f32",
+            (AtomicKind::Add, Elem::F64) => "add.f64",
+            (AtomicKind::Add, Elem::I32) => "add.s32",
+            (AtomicKind::Add, Elem::I64) => "add.u64",
+            (AtomicKind::Min, Elem::I32) => "min.s32",
+            (AtomicKind::Max, Elem::I32) => "max.s32",
+            (AtomicKind::Min, Elem::I64) => "min.s64",
+            (AtomicKind::Max, Elem::I64) => "max.s64",
+            (AtomicKind::And, Elem::I32) => "and.b32",
+            (AtomicKind::Or, Elem::I32) => "or.b32",
+            (AtomicKind::Xor, Elem::I32) => "xor.b32",
+            (AtomicKind::And, Elem::I64) => "and.b64",
+            (AtomicKind::Or, Elem::I64) => "or.b64",
+            (AtomicKind::Xor, Elem::I64) => "xor.b64",
+            _ => return None,
+        })
+    }
+
     /// Whether it exists for elements of a type.
     fn takes(self, elem: Elem) -> bool {
         match self {
@@ -97,7 +122,9 @@ impl AtomicKind {
             AtomicKind::Exchange => {
                 matches!(elem, Elem::I32 | Elem::I64 | Elem::F32 | Elem::F64)
             }
-            _ => matches!(elem, Elem::I32 | Elem::I64),
+            AtomicKind::And | AtomicKind::Or | AtomicKind::Xor | AtomicKind::Cas => {
+                matches!(elem, Elem::I32 | Elem::I64)
+            }
         }
     }
 }
@@ -144,4 +171,35 @@ pub(super) fn evaluate(operands: &[Val], attrs: &Attrs) -> Result<Val, SemError>
     }
     layout::crd2idx(&integers(coord)?, view.layout.inner())?;
     Ok(Val::Opaque(elem.name().into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::TARGETS;
+
+    #[test]
+    fn every_update_is_an_instruction_or_a_loop_of_floats() {
+        let elements = Elem::ALL.map(|(elem, _)| elem);
+        for (kind, name) in AtomicKind::ALL {
+            let alone = matches!(kind, AtomicKind::Exchange | AtomicKind::Cas);
+            for (elem, target) in elements
+                .iter()
+                .flat_map(|elem| TARGETS.iter().map(move |target| (*elem, target)))
+            {
+                let instruction = kind.instruction(elem, target);
+                if instruction.is_some() {
+                    assert!(kind.takes(elem), "{name} of {elem}");
+                } else if kind.takes(elem) && !alone {
+                    let computed =
+                        matches!(kind, AtomicKind::Add | AtomicKind::Min | AtomicKind::Max);
+                    assert!(
+                        elem.is_float() && computed,
+                        "{name} of {elem} on {}",
+                        target.name
+                    );
+                }
+            }
+        }
+    }
 }

@@ -261,7 +261,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             .or_else(|| elsewhere::words::here(name).map(String::from))
             .or_else(|| {
                 let of_mma = name.starts_with("sm") && name.contains('x');
-                of_mma.then(|| builtins::mma_atoms(self.options.target.name))
+                of_mma.then(|| builtins::mma_atoms(&self.options.target))
             })
             .or_else(known);
         let diagnostic = Diagnostic::error(

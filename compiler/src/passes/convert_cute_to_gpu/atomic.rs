@@ -6,7 +6,7 @@ use super::predicated::Inputs;
 use cutec_dialects::builder::{Insertion, IrValue, argument_of, region_with_block, result_of};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::semantics::{AtomicKind, SemError, element_offset};
-use cutec_dialects::target::{Feature, Target};
+use cutec_dialects::target::Target;
 use cutec_dialects::value::{Val, View};
 
 /// `monotonic` of LLVM's atomic orderings.
@@ -56,7 +56,7 @@ impl<'c> Lowering<'c> {
         let (values, condition) = rest.split_at(kind.values());
         let (view, address) = self.element(operands)?;
         let elem = view.ptr.elem;
-        let ([value], Some(form)) = (values, reduction(kind, elem, &self.target)) else {
+        let ([value], Some(form)) = (values, kind.instruction(elem, &self.target)) else {
             return Ok(false);
         };
         let place = Place::of(view);
@@ -112,7 +112,7 @@ impl<'c> Lowering<'c> {
                 Ok(ir.value("llvm.extractvalue", &[both], &first, ty))
             }
             (_, [value]) if !is_one_instruction(kind, elem, &self.target) => {
-                Ok(self.update_by_comparing(view, kind, address, *value))
+                self.update_by_comparing(view, kind, address, *value)
             }
             (_, [value]) => {
                 let operation = ir.attr(&format!("{} : i64", operation(kind, elem)));
@@ -136,8 +136,20 @@ impl<'c> Lowering<'c> {
         kind: AtomicKind,
         address: IrValue<'c>,
         value: IrValue<'c>,
-    ) -> IrValue<'c> {
+    ) -> Result<IrValue<'c>, SemError> {
         let (elem, place) = (view.ptr.elem, Place::of(view));
+        let combines = match kind {
+            AtomicKind::Min => "llvm.intr.minnum",
+            AtomicKind::Max => "llvm.intr.maxnum",
+            AtomicKind::Add => "llvm.fadd",
+            AtomicKind::And
+            | AtomicKind::Or
+            | AtomicKind::Xor
+            | AtomicKind::Exchange
+            | AtomicKind::Cas => {
+                return Err(SemError::Illegal(format!("no atomic {kind:?} of {elem}")));
+            }
+        };
         let width = elem.bits();
         let ir = &mut self.emitter.ir;
         let (number, bits) = (ir.ty(elem.name()), ir.ty(&format!("i{width}")));
@@ -152,12 +164,7 @@ impl<'c> Lowering<'c> {
         let outside = std::mem::replace(&mut ir.insertion, Insertion::End(block));
         let expected = argument_of(block, 0);
         let old = ir.value("llvm.bitcast", &[expected], &[], number);
-        let new = match kind {
-            AtomicKind::Min => "llvm.intr.minnum",
-            AtomicKind::Max => "llvm.intr.maxnum",
-            _ => "llvm.fadd",
-        };
-        let new = ir.value(new, &[old, value], &[], number);
+        let new = ir.value(combines, &[old, value], &[], number);
         let new = ir.value("llvm.bitcast", &[new], &[], bits);
         let Place { scope, space, .. } = place;
         let text = format!("atom.relaxed.{scope}.{space}.cas.b{width} $0, [$1], $2, $3;");
@@ -177,7 +184,7 @@ impl<'c> Lowering<'c> {
         ir.insertion = outside;
         let regions = vec![round, next];
         let last = ir.op_with_regions("scf.while", &[first], &[], &[bits], regions);
-        ir.value("llvm.bitcast", &[result_of(last, 0)], &[], number)
+        Ok(ir.value("llvm.bitcast", &[result_of(last, 0)], &[], number))
     }
 }
 
@@ -221,30 +228,7 @@ fn register(bits: i64) -> &'static str {
 /// Whether `atom` does it.
 fn is_one_instruction(kind: AtomicKind, elem: Elem, target: &Target) -> bool {
     matches!(kind, AtomicKind::Exchange | AtomicKind::Cas)
-        || reduction(kind, elem, target).is_some()
-}
-
-/// Operation and type of `red`, if the target has one; others are made of `cas` in a loop.
-fn reduction(kind: AtomicKind, elem: Elem, target: &Target) -> Option<&'static str> {
-    Some(match (kind, elem) {
-        (AtomicKind::Add, Elem::F16) => "add.noftz.f16",
-        (AtomicKind::Add, Elem::BF16) if target.has(Feature::Bf16Atomics) => "add.noftz.bf16",
-        (AtomicKind::Add, Elem::F32) => "add.f32",
-        (AtomicKind::Add, Elem::F64) => "add.f64",
-        (AtomicKind::Add, Elem::I32) => "add.s32",
-        (AtomicKind::Add, Elem::I64) => "add.u64",
-        (AtomicKind::Min, Elem::I32) => "min.s32",
-        (AtomicKind::Max, Elem::I32) => "max.s32",
-        (AtomicKind::Min, Elem::I64) => "min.s64",
-        (AtomicKind::Max, Elem::I64) => "max.s64",
-        (AtomicKind::And, Elem::I32) => "and.b32",
-        (AtomicKind::Or, Elem::I32) => "or.b32",
-        (AtomicKind::Xor, Elem::I32) => "xor.b32",
-        (AtomicKind::And, Elem::I64) => "and.b64",
-        (AtomicKind::Or, Elem::I64) => "or.b64",
-        (AtomicKind::Xor, Elem::I64) => "xor.b64",
-        _ => return None,
-    })
+        || kind.instruction(elem, target).is_some()
 }
 
 /// The number of an operation of `llvm.atomicrmw`.

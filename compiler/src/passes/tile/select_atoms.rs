@@ -13,7 +13,7 @@ use crate::passes::ir_utils::{
 use crate::passes::kernel_abi::set_block_size;
 use crate::passes::user_error::user_error;
 use crate::passes::{Reported, report};
-use cutec_dialects::atoms::{Issuer, MmaAtom, MmaLayouts};
+use cutec_dialects::atoms::{Completion, Issuer, Mechanism, MmaAtom, MmaLayouts, Place};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::type_attribute;
@@ -22,6 +22,7 @@ use cutec_dialects::tile::{TileLayout, TileType};
 use cutec_dialects::types::tiled_mma;
 use cutec_dialects::value::Val;
 use cutec_frontend::diagnostics::codes;
+use cutec_layout::tv::Operand;
 use cutec_layout::{Layout, Tiler};
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -80,6 +81,12 @@ fn product<'c>(dot: IrOp<'c>, target: &Target) -> Result<Product<'c>, String> {
         Some(Err(error)) => return Err(error.to_string()),
     };
     atom.legal_on(target).map_err(|error| error.to_string())?;
+    if !is_arranged(&atom) {
+        let message =
+            "the pinned `mma` is an instruction for `copy` and `gemm` of threads, not for tiles";
+        let help = "leave out `mma`, or write the kernel with threads";
+        return Err(user_error(codes::PINNED, message, help));
+    }
     let layouts = atom.layouts().map_err(|error| error.to_string())?;
     let [m, n, k] = layouts.shape;
     let (extents, depth) = ([c.shape[0], c.shape[1]], a.shape[1]);
@@ -296,14 +303,14 @@ fn atom_of([a, b, c]: [&TileType; 3], target: &Target) -> Result<MmaAtom, String
         true => Vec::new(),
         false => MmaAtom::of_types(types),
     };
+    candidates.retain(is_arranged);
     // Those of single threads only where there are no others.
-    if let Some(first) = candidates.first().copied() {
-        candidates.retain(|atom| atom.issuer() == first.issuer());
-    }
-    // What no target of the kind has is refused by its name.
-    if candidates.iter().any(|atom| atom.legal_on(target).is_ok()) {
-        candidates.retain(|atom| atom.legal_on(target).is_ok());
-    }
+    keep_if_any(&mut candidates, |atom| match atom.issuer() {
+        Issuer::Thread => false,
+        Issuer::Warp => true,
+    });
+    // Where the target has none of them, the error says which targets do.
+    keep_if_any(&mut candidates, |atom| atom.legal_on(target).is_ok());
     let Some(shortest) = candidates.last() else {
         let message = format!("no instruction multiplies {}", named(types));
         let help = "convert the operands: `f16(x)`, `bf16(x)`";
@@ -320,6 +327,29 @@ fn atom_of([a, b, c]: [&TileType; 3], target: &Target) -> Result<MmaAtom, String
         let help = "make the tiles longer along k: what lies outside of the tensor is 0";
         user_error(codes::TILE_SHAPE, message, help)
     })
+}
+
+/// Drops what a rule is against, if that is not all.
+fn keep_if_any(candidates: &mut Vec<MmaAtom>, rule: impl Fn(&MmaAtom) -> bool) {
+    if candidates.iter().any(&rule) {
+        candidates.retain(rule);
+    }
+}
+
+/// Whether the passes at tile level know how to bring an instruction its operands, and when its result is there.
+fn is_arranged(atom: &MmaAtom) -> bool {
+    let in_registers = |which| match atom.operand(which).place {
+        Place::Registers => true,
+        Place::Shared | Place::Global | Place::Anywhere => false,
+    };
+    let at_once = match atom.completion() {
+        Completion::AtOnce => true,
+        Completion::Later(Mechanism::CpAsyncGroup) => false,
+    };
+    at_once
+        && [Operand::A, Operand::B, Operand::C]
+            .into_iter()
+            .all(in_registers)
 }
 
 /// The types of a product, in words.

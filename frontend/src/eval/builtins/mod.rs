@@ -59,7 +59,10 @@ use crate::diagnostics::{Diagnostic, codes};
 use crate::elsewhere::names as elsewhere;
 use crate::parser::words::closest;
 use crate::source::Span;
+use cutec_dialects::atoms::{Issuer, MmaAtom};
 use cutec_dialects::elem::Elem;
+use cutec_dialects::target::Target;
+use std::collections::HashSet;
 
 /// The value of a built-in name.
 pub(super) fn lookup<'c, 'a>(name: &str) -> Option<Value<'c, 'a>> {
@@ -73,11 +76,15 @@ pub(super) fn lookup<'c, 'a>(name: &str) -> Option<Value<'c, 'a>> {
 }
 
 /// What to write for an MMA atom of another name.
-pub(super) fn mma_atoms(target: &str) -> String {
-    let names = cutec_dialects::atoms::SHAPES.iter();
-    let names: Vec<String> = names.map(|shape| format!("`{}`", shape.name)).collect();
+pub(super) fn mma_atoms(target: &Target) -> String {
+    let mut atoms = MmaAtom::all();
+    atoms.retain(|atom| atom.issuer() != Issuer::Thread && atom.legal_on(target).is_ok());
+    let written: HashSet<String> = atoms.iter().map(|atom| mma_call(atom).0).collect();
+    let names = table::all().filter(|entry| written.contains(entry.name));
+    let names: Vec<String> = names.map(|entry| format!("`{}`", entry.name)).collect();
     format!(
-        "the MMA atoms of {target} are {}, as `sm80_16x8x16<f16, f32>`",
+        "the MMA atoms of {} are {}, as `sm80_16x8x16<f16, f32>`",
+        target.name,
         names.join(", ")
     )
 }

@@ -1,9 +1,11 @@
 //! Products: fragments of a tiled MMA.
 use super::{Partition, Spread};
 use crate::passes::tile::types::{mma_of, offsets_of, slice_registers};
+use cutec_dialects::atoms::Place;
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::value::Val;
+use cutec_layout::tv::Operand;
 use cutec_layout::{Layout, Tree};
 
 impl<'c> Partition<'c> {
@@ -36,11 +38,19 @@ impl<'c> Partition<'c> {
         let mma = mma_of(op).map_err(|(_, message)| SemError::Illegal(message))?;
         let extents = mma.atom.shape();
         let mut fragments = Vec::new();
-        for (index, modes) in [[0, 2], [1, 2], [0, 1]].into_iter().enumerate() {
+        for (index, which) in [Operand::A, Operand::B, Operand::C].into_iter().enumerate() {
+            match mma.atom.operand(which).place {
+                Place::Registers => {}
+                place @ (Place::Shared | Place::Global | Place::Anywhere) => {
+                    let atom = mma.atom;
+                    let message = format!("{atom} takes an operand from {place}, not a tile");
+                    return Err(SemError::Illegal(message));
+                }
+            }
             let (vector, spread) = self.of(op, index)?;
             // How often the atoms of all warps are repeated along each axis.
             let mut rest = [1; 2];
-            for (axis, mode) in modes.into_iter().enumerate() {
+            for (axis, mode) in which.modes().into_iter().enumerate() {
                 let atoms = mma.tiled.thr_layout_vmnk().mode(mode + 1);
                 let atoms = atoms
                     .and_then(|atoms| atoms.size().as_static())
