@@ -1,7 +1,7 @@
 //! Thread-value layouts of the atoms against those of C++ CuTe, from `test-suite/vectors`.
 
 use cutec_dialects::atoms::{
-    Cache, CopyAtom, CopyOp, CpAsync, Ldmatrix, MmaAtom, MmaOp, MmaSync, UniversalCopy,
+    Atom, Cache, CopyAtom, CopyOp, CpAsync, Ldmatrix, MmaAtom, MmaOp, MmaSync, UniversalCopy,
 };
 use cutec_dialects::elem::Elem;
 use cutec_dialects::semantics::offsets_of;
@@ -36,28 +36,62 @@ fn assert_same(found: &Layout, case: &Value, field: &str) {
     );
 }
 
+/// The number of bits of a type in C++ that a copy moves: `uint128_t`.
+fn cute_copy(name: &str, bits: u32) -> (String, i64) {
+    (format!("{name}<uint{bits}_t>"), 1)
+}
+
+/// The name of a copy in C++ CuTe, and the bits of the values in which its vector counts.
+fn copy_in_cute(atom: &CopyAtom) -> (String, i64) {
+    match atom.op {
+        CopyOp::UniversalCopy(UniversalCopy { bits }) => cute_copy("UniversalCopy", bits),
+        CopyOp::CpAsync(CpAsync { cache, bits }) => match cache {
+            Cache::Always => cute_copy("SM80_CP_ASYNC_CACHEALWAYS", bits),
+            Cache::Global => cute_copy("SM80_CP_ASYNC_CACHEGLOBAL", bits),
+        },
+        CopyOp::Ldmatrix(Ldmatrix {
+            matrices,
+            transpose,
+        }) => {
+            let name = match transpose {
+                false => format!("SM75_U32x{matrices}_LDSM_N"),
+                true => format!("SM75_U16x{}_LDSM_T", 2 * matrices),
+            };
+            (name, atom.elem.bits())
+        }
+    }
+}
+
+/// The name of an MMA in C++ CuTe, whatever target it begins with; `None` where each thread multiplies alone.
+fn mma_in_cute(atom: &MmaAtom) -> Option<String> {
+    match atom.op {
+        MmaOp::Fma(_) => None,
+        MmaOp::MmaSync(MmaSync { m, n, k }) => {
+            let [a, b, c] = [atom.a, atom.b, atom.c].map(|elem| elem.ptx().to_uppercase());
+            Some(format!("_{m}x{n}x{k}_{c}{a}{b}{c}_TN"))
+        }
+    }
+}
+
 #[test]
 fn mma_atoms_lie_as_in_cute() {
     let cases = cases("mma_atoms");
     for atom in MmaAtom::all() {
-        let MmaOp::MmaSync(MmaSync { m, n, k }) = atom.op else {
+        let Some(name) = mma_in_cute(&atom) else {
             continue;
         };
-        let letters = |elem: Elem| elem.ptx().to_uppercase();
-        let [a, b, c] = [atom.a, atom.b, atom.c].map(letters);
-        let name = format!("{m}x{n}x{k}_{c}{a}{b}{c}_TN");
-        let case = cases
-            .iter()
-            .find(|case| {
-                let known = case["atom"].as_str().unwrap();
-                known == format!("SM80_{name}") || known == format!("SM89_{name}")
-            })
-            .unwrap_or_else(|| panic!("{name} is no atom of CuTe"));
+        let mut cases = cases.iter();
+        let case = cases.find(|case| {
+            let known = case["atom"].as_str().unwrap();
+            known
+                .split_once('_')
+                .is_some_and(|(_, rest)| name[1..] == *rest)
+        });
+        let case = case.unwrap_or_else(|| panic!("{name} is no atom of CuTe"));
         let layouts = atom.layouts().unwrap();
-        assert_eq!(
-            case["shape_mnk"].as_str().unwrap(),
-            format!("({m},{n},{k})")
-        );
+        let [m, n, k] = layouts.shape;
+        let shape = case["shape_mnk"].as_str().unwrap();
+        assert_eq!(shape, format!("({m},{n},{k})"));
         assert_same(&layouts.a, case, "a_tv");
         assert_same(&layouts.b, case, "b_tv");
         assert_same(&layouts.c, case, "c_tv");
@@ -67,58 +101,35 @@ fn mma_atoms_lie_as_in_cute() {
 #[test]
 fn copy_atoms_lie_as_in_cute() {
     let cases = cases("copy_atoms");
-    let find = |name: &str, bits: i64| {
-        let case = cases
-            .iter()
-            .find(|case| case["atom"] == name && case["val_bits"] == bits);
-        case.unwrap_or_else(|| panic!("{name} of {bits} bits is no atom of CuTe"))
+    let shown = cutec_dialects::atoms::all().into_iter();
+    let ops = shown.filter_map(|(_, atom)| match atom {
+        Atom::Copy(atom) => Some(atom.op),
+        Atom::Mma(_) => None,
+    });
+    // And a policy that is not the one by default.
+    let always = CpAsync {
+        cache: Cache::Always,
+        bits: 128,
     };
-    for elem in [Elem::U8, Elem::F16, Elem::TF32] {
-        for matrices in [1_u32, 2, 4] {
-            for transpose in [false, true] {
-                let op = CopyOp::Ldmatrix(Ldmatrix {
-                    matrices,
-                    transpose,
-                });
-                let atom = CopyAtom::new(op, elem);
-                if atom.verify().is_err() {
-                    assert!(transpose && elem == Elem::TF32, "{atom}");
-                    continue;
-                }
-                let name = match transpose {
-                    false => format!("SM75_U32x{matrices}_LDSM_N"),
-                    true => format!("SM75_U16x{}_LDSM_T", 2 * matrices),
-                };
-                let case = find(&name, elem.bits());
-                assert_same(&atom.layouts().src, case, "src_tv");
-                assert_same(&atom.layouts().dst, case, "dst_tv");
+    for op in ops.chain([CopyOp::CpAsync(always)]) {
+        for elem in [Elem::U8, Elem::F16, Elem::TF32] {
+            let atom = CopyAtom::new(op, elem);
+            if atom.verify().is_err() {
+                continue;
             }
-        }
-    }
-    for bits in [8, 16, 32, 64, 128] {
-        let op = CopyOp::UniversalCopy(UniversalCopy { bits });
-        let atom = CopyAtom::new(op, Elem::U8);
-        atom.verify().unwrap();
-        let case = find(&format!("UniversalCopy<uint{bits}_t>"), 1);
-        let one = case["src_tv_bits"].as_str().unwrap();
-        assert_eq!(one, format!("(1,{bits}):(0,1)"));
-        assert!(
-            atom.layouts()
-                .src
-                .mode(1)
-                .unwrap()
-                .size()
-                .is(i64::from(bits) / 8)
-        );
-    }
-    for (cache, name, widths) in [
-        (Cache::Always, "ALWAYS", &[32, 64, 128][..]),
-        (Cache::Global, "GLOBAL", &[128]),
-    ] {
-        for bits in widths {
-            find(&format!("SM80_CP_ASYNC_CACHE{name}<uint{bits}_t>"), 1);
-            let op = CopyOp::CpAsync(CpAsync { cache, bits: *bits });
-            CopyAtom::new(op, Elem::F16).verify().unwrap();
+            let (name, bits) = copy_in_cute(&atom);
+            let mut cases = cases.iter();
+            let case = cases.find(|case| case["atom"] == name && case["val_bits"] == bits);
+            let case = case.unwrap_or_else(|| panic!("{name} of {bits} bits is no atom of CuTe"));
+            let layouts = atom.layouts();
+            if bits == elem.bits() {
+                assert_same(&layouts.src, case, "src_tv");
+                assert_same(&layouts.dst, case, "dst_tv");
+            } else {
+                let moved = atom.src_values() * elem.bits();
+                let one = case["src_tv_bits"].as_str().unwrap();
+                assert_eq!(one, format!("(1,{moved}):(0,1)"));
+            }
         }
     }
 }

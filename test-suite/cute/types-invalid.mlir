@@ -56,6 +56,41 @@ func.func @ldsm(%a: !cute_nvgpu.atom.ldsm<val_type = f16, num_matrices = 3, n>) 
 
 // -----
 
+// expected-error@+1 {{unknown atom `atom.stsm`; expected one of atom.universal_copy, atom.simt_async_copy, atom.ldsm, sm80.mma, atom.universal_fma}}
+func.func @unknown_atom(%a: !cute_nvgpu.atom.stsm<f16>) { return }
+
+// -----
+
+// expected-error@+1 {{expected num_matrices in `!cute_nvgpu.atom.ldsm<val_type = f16, 4, n>`}}
+func.func @without_key(%a: !cute_nvgpu.atom.ldsm<val_type = f16, 4, n>) { return }
+
+// -----
+
+// expected-error@+1 {{expected val_type in `!cute_nvgpu.atom.ldsm`}}
+func.func @without_parameters(%a: !cute_nvgpu.atom.ldsm) { return }
+
+// -----
+
+// expected-error@+1 {{expected MxNxK and three element types in `!cute_nvgpu.sm80.mma<"16x8x16", elem_type = (bf16, bf16)>`}}
+func.func @two_types(%a: !cute_nvgpu.sm80.mma<"16x8x16", elem_type = (bf16, bf16)>) { return }
+
+// -----
+
+// expected-error@+1 {{expected no further parameter in `!cute_nvgpu.atom.universal_fma<f32, f32>`}}
+func.func @too_many(%a: !cute_nvgpu.atom.universal_fma<f32, f32>) { return }
+
+// -----
+
+// expected-error@+1 {{expected a number of bits, such as `128 b` in `!cute_nvgpu.atom.universal_copy<f16, 4294967296 b>`}}
+func.func @too_large(%a: !cute_nvgpu.atom.universal_copy<f16, 4294967296 b>) { return }
+
+// -----
+
+// expected-error@+1 {{!cute_nvgpu.atom.simt_async_copy<f16, cache = global, 128 b> takes no `streaming`}}
+func.func @hint(%a: !cute_nvgpu.atom.simt_async_copy<f16, cache = global, 128 b, cache = streaming>) { return }
+
+// -----
+
 // expected-error@+1 {{no mma instruction m16n8k32 with A bf16, B bf16 and accumulator f32; near it there is: m16n8k}}
 func.func @mma(%a: !cute_nvgpu.sm80.mma<"16x8x32", elem_type = (bf16, bf16, f32)>) { return }
 
