@@ -306,32 +306,29 @@ pub fn build_op<'c>(
     let mut ir_attrs = Vec::new();
     if let Some(mode) = attrs.mode {
         let keys = integer_attributes(name);
-        for (key, value) in keys.iter().zip(mode) {
-            ir_attrs.push((*key, ir.attr(&format!("{value} : i32"))));
+        let mode: Vec<i32> = mode
+            .iter()
+            .map(|index| i32::try_from(*index))
+            .collect::<Result<_, _>>()
+            .map_err(|_| SemError::Illegal(format!("no mode has the index {mode:?}")))?;
+        for (key, value) in keys.iter().zip(&mode) {
+            ir_attrs.push((*key, ir.i32(*value)));
         }
         if keys.is_empty() {
-            let text = mode
-                .iter()
-                .map(i64::to_string)
-                .collect::<Vec<_>>()
-                .join(", ");
-            let colon = if mode.is_empty() { "" } else { ": " };
-            ir_attrs.push(("mode", ir.attr(&format!("array<i32{colon}{text}>"))));
+            ir_attrs.push(("mode", ir.i32_array(&mode)));
         }
     }
-    if let Some(proj) = attrs.proj {
-        ir_attrs.push(("proj", ir.attr(&format!("\"{proj}\""))));
-    }
-    if let Some(operand) = attrs.operand {
-        ir_attrs.push(("operand", ir.attr(&format!("\"{operand}\""))));
-    }
-    if let Some(kind) = attrs.kind {
-        ir_attrs.push(("kind", ir.attr(&format!("\"{kind}\""))));
+    let texts = [
+        ("proj", attrs.proj),
+        ("operand", attrs.operand),
+        ("kind", attrs.kind),
+    ];
+    for (key, text) in texts {
+        ir_attrs.extend(text.map(|text| (key, ir.string(text))));
     }
     if attrs.hints != Hints::NONE {
         let text = attrs.hints.to_string();
-        let text = text.trim_start_matches(", ");
-        ir_attrs.push(("hints", ir.attr(&format!("\"{text}\""))));
+        ir_attrs.push(("hints", ir.string(text.trim_start_matches(", "))));
     }
     let full = format!("cute.{name}");
     if EFFECTS.contains(&name) {

@@ -110,7 +110,35 @@ pub enum Val {
     TiledMma(Arc<TiledMmaVal>),
 }
 
+impl Val {
+    /// A coordinate of these modes, `None` for `_`; of one mode, that alone.
+    pub fn coord(modes: impl IntoIterator<Item = Option<Int>>) -> Val {
+        let mut modes: Vec<Coord> = modes.into_iter().map(Tree::Leaf).collect();
+        let coord = match modes.len() {
+            1 => modes.remove(0),
+            _ => Tree::Node(modes),
+        };
+        Val::Tuple(TupleKind::Coord, coord)
+    }
+
+    /// A layout without a swizzle.
+    pub fn layout(layout: &Layout) -> Val {
+        Val::Layout(AnyLayout::Plain(layout.clone()))
+    }
+}
+
 impl Ptr {
+    /// A pointer whose type says this much.
+    pub fn new(elem: Elem, space: Space, align: i64) -> Ptr {
+        Ptr {
+            elem,
+            space,
+            align,
+            base: 0,
+            offset: Int::ZERO,
+        }
+    }
+
     /// Alignment in bytes of what it points to, from the base's and the offset's divisor.
     pub fn alignment(&self) -> i64 {
         aligned(self.align, &self.offset, self.elem)
@@ -118,6 +146,12 @@ impl Ptr {
 }
 
 impl View {
+    /// A view whose type says this much.
+    pub fn new(elem: Elem, space: Space, align: i64, layout: AnyLayout) -> View {
+        let ptr = Ptr::new(elem, space, align);
+        View { ptr, layout }
+    }
+
     /// Alignment in bytes of the view's first element.
     ///
     /// A swizzle permutes chunks of `2^base` elements: an offset keeps its

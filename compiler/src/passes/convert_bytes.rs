@@ -7,10 +7,12 @@
 use super::Reported;
 use super::ir_utils::{
     Kernel, collect_nested, erase, for_each_kernel, name_of, operand_value, replace_all_uses,
+    vector_elements,
 };
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
+use cutec_dialects::memo::type_text;
 use melior::Context;
-use melior::ir::{ValueLike, operation::OperationLike};
+use melior::ir::{Type, ValueLike, operation::OperationLike};
 
 /// A floating type in whose mantissa a byte is put.
 struct Form {
@@ -57,42 +59,42 @@ pub fn convert_bytes<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), R
     })
 }
 
+/// How many elements a vector has, and their type; of a number itself.
+fn elements<'c>(ty: Type<'c>) -> (Option<i64>, Type<'c>) {
+    vector_elements(ty).map_or((None, ty), |(count, elem)| (Some(count), elem))
+}
+
 fn expand<'c>(context: &'c Context, op: IrOp<'c>, bytes: IrValue<'c>, signed: bool) {
     let result = result_of(op, 0);
-    let (from, to) = (bytes.r#type().to_string(), result.r#type().to_string());
-    // `vector<8xi8>` and `vector<8xf16>`, or `i8` and `f16`.
-    let Some(shape) = from.strip_suffix("i8").or(from.strip_suffix("i8>")) else {
-        return;
-    };
-    let end = if shape.is_empty() { "" } else { ">" };
-    let to = to.strip_prefix(shape).and_then(|to| to.strip_suffix(end));
-    let form = match to {
-        Some("f16") => F16,
-        Some("f32" | "bf16") => F32,
+    // Vectors of so many elements, or numbers.
+    let (count, from) = elements(bytes.r#type());
+    let (_, to) = elements(result.r#type());
+    let form = match &*type_text(to) {
+        _ if &*type_text(from) != "i8" => return,
+        "f16" => F16,
+        "f32" | "bf16" => F32,
         _ => return,
     };
     let mut ir = OpBuilder::new(context, Insertion::Before(op));
     ir.location = op.location();
-    let ty = |elem: &str| ir.ty(&format!("{shape}{elem}{end}"));
-    let (bits, float) = (ty(form.bits), ty(form.float));
-    let constant = |text: String, of: &str| {
-        let text = match shape {
-            "" => format!("{text} : {of}"),
-            _ => format!("dense<{text}> : {shape}{of}{end}"),
-        };
-        ir.value("arith.constant", &[], &[("value", ir.attr(&text))], ty(of))
+    let (bit, one) = (ir.ty(form.bits), ir.ty(form.float));
+    let ty = |elem| count.map_or(elem, |count| ir.vector_type(count, elem));
+    let (bits, float) = (ty(bit), ty(one));
+    let constant = |number, ty| match count {
+        None => ir.number(number, ty),
+        Some(_) => ir.number(ir.splat(ty, number), ty),
     };
     let mut number = ir.value("arith.extui", &[bytes], &[], bits);
     if signed {
-        let sign = constant("128".into(), form.bits);
+        let sign = constant(ir.integer(128, bit), bits);
         number = ir.value("arith.xori", &[number, sign], &[], bits);
     }
-    let power = constant(form.power_bits.to_string(), form.bits);
+    let power = constant(ir.integer(form.power_bits, bit), bits);
     let number = ir.value("arith.ori", &[number, power], &[], bits);
     let number = ir.value("arith.bitcast", &[number], &[], float);
     // A sign that is turned around is 128 more.
     let more = form.power + if signed { 128.0 } else { 0.0 };
-    let more = constant(format!("{more:.1}"), form.float);
+    let more = constant(ir.float(more, one), float);
     let mut number = ir.value("arith.subf", &[number, more], &[], float);
     if number.r#type() != result.r#type() {
         number = ir.value("arith.truncf", &[number], &[], result.r#type());

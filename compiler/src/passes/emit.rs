@@ -8,12 +8,12 @@ use melior::ir::ValueLike;
 use std::collections::{HashMap, HashSet};
 
 /// Predicates of `arith.cmpi`.
-pub const EQUAL: &str = "0 : i64";
+pub const EQUAL: i64 = 0;
 /// See [`EQUAL`]; signed.
-pub const LESS: &str = "2 : i64";
+pub const LESS: i64 = 2;
 /// See [`EQUAL`]; as unsigned, where nothing negative is less than anything else.
-pub const BELOW: &str = "6 : i64";
-const AT_MOST: &str = "3 : i64";
+pub const BELOW: i64 = 6;
+const AT_MOST: i64 = 3;
 
 /// Depth of the innermost region in which an expression can be computed.
 type Depth = usize;
@@ -157,7 +157,7 @@ impl<'c> Emitter<'c> {
                     .value("arith.trunci", &[value], &[], self.ir.ty("i32"))
             }
             (false, true) if non_negative => {
-                let flags = [("nonNeg", self.ir.attr("unit"))];
+                let flags = [("nonNeg", self.ir.unit())];
                 self.ir
                     .value("llvm.zext", &[value], &flags, self.ir.ty("i64"))
             }
@@ -273,21 +273,21 @@ impl<'c> Emitter<'c> {
     }
 
     /// A predicate of `arith.cmpi` on two expressions.
-    pub fn compare(&mut self, predicate: &str, a: &Int, b: &Int) -> IrValue<'c> {
+    pub fn compare(&mut self, predicate: i64, a: &Int, b: &Int) -> IrValue<'c> {
         let wide = a.width() == Width::I64 || b.width() == Width::I64;
         let (a, b) = (self.int(a, wide), self.int(b, wide));
         self.cmpi(predicate, a, b)
     }
 
     /// A predicate of `arith.cmpi` on two values of one type.
-    pub fn cmpi(&self, predicate: &str, a: IrValue<'c>, b: IrValue<'c>) -> IrValue<'c> {
-        let predicate = [("predicate", self.ir.attr(predicate))];
+    pub fn cmpi(&self, predicate: i64, a: IrValue<'c>, b: IrValue<'c>) -> IrValue<'c> {
+        let predicate = [("predicate", self.ir.i64(predicate))];
         self.ir
             .value("arith.cmpi", &[a, b], &predicate, self.ir.ty("i1"))
     }
 
     /// As [`Emitter::cmpi`], of `i32` and `i64`.
-    pub fn cmpi_widened(&self, predicate: &str, a: IrValue<'c>, b: IrValue<'c>) -> IrValue<'c> {
+    pub fn cmpi_widened(&self, predicate: i64, a: IrValue<'c>, b: IrValue<'c>) -> IrValue<'c> {
         if a.r#type() == b.r#type() {
             return self.cmpi(predicate, a, b);
         }
@@ -391,22 +391,17 @@ impl<'c> Emitter<'c> {
         // The least number of 32 bits marks an index that is an operand.
         let constant = bytes
             .as_static()
-            .filter(|bytes| i32::try_from(*bytes).is_ok_and(|bytes| bytes != i32::MIN));
+            .and_then(|bytes| i32::try_from(bytes).ok())
+            .filter(|bytes| *bytes != i32::MIN);
         let (operands, raw) = match constant {
-            Some(constant) => (vec![base], constant.to_string()),
-            None => (
-                vec![base, self.int(bytes, space == Space::Gmem)],
-                i32::MIN.to_string(),
-            ),
+            Some(constant) => (vec![base], constant),
+            None => (vec![base, self.int(bytes, space == Space::Gmem)], i32::MIN),
         };
         let attrs = [
             ("elem_type", self.ir.attr("i8")),
-            (
-                "rawConstantIndices",
-                self.ir.attr(&format!("array<i32: {raw}>")),
-            ),
+            ("rawConstantIndices", self.ir.i32_array(&[raw])),
             // inbounds (1 | 2): an address is formed before its predicate is known, so only for what stands alone.
-            ("noWrapFlags", self.ir.attr("0 : i32")),
+            ("noWrapFlags", self.ir.i32(0)),
         ];
         let address = self
             .ir

@@ -15,7 +15,7 @@ use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 
 /// Predicates of `arith.cmpi`: signed less.
-const LESS: &str = "2 : i64";
+const LESS: i64 = 2;
 
 /// Expands the loops of every kernel of the module.
 pub fn expand_loop_steps<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
@@ -58,15 +58,14 @@ fn expand<'c>(context: &'c Context, op: IrOp<'c>, ranges: &mut Ranges) -> Option
     let mut step = operand_value(op, 2)?;
     let body = blocks(op, 0).into_iter().next()?;
     let ty = step.r#type();
-    let text = ty.to_string();
     let mut ir = OpBuilder::new(context, Insertion::Before(op));
     ir.location = op.location();
-    let (zero, one) = (ir.constant(0, &text), ir.constant(1, &text));
+    let (zero, one) = (ir.constant_of(0, ty), ir.constant_of(1, ty));
     if ranges.of(step).least < 1 {
         step = ir.value("arith.maxsi", &[step, one], &[], ty);
     }
     // (end - first - 1) / step + 1 where there is an iteration, without sign: the difference has one bit more.
-    let less = [("predicate", ir.attr(LESS))];
+    let less = [("predicate", ir.i64(LESS))];
     let runs = ir.value("arith.cmpi", &[first, end], &less, ir.ty("i1"));
     let distance = ir.value("arith.subi", &[end, first], &[], ty);
     let distance = ir.value("arith.subi", &[distance, one], &[], ty);
@@ -86,6 +85,6 @@ fn expand<'c>(context: &'c Context, op: IrOp<'c>, ranges: &mut Ranges) -> Option
     for (index, value) in [zero, count, one].into_iter().enumerate() {
         set_operand(op, index, value);
     }
-    super::ir_utils::set_attribute(op, "unsignedCmp", ir.attr("unit"));
+    super::ir_utils::set_attribute(op, "unsignedCmp", ir.unit());
     Some(())
 }

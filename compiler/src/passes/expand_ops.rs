@@ -262,9 +262,9 @@ impl<'c> Expansion<'c> {
         let ir = &self.emitter.ir;
         let types: Vec<_> = ints
             .iter()
-            .map(|int| ir.ty(&Val::Scalar(int.clone()).to_string()))
+            .map(|int| ir.val_type(&Val::Scalar(int.clone())))
             .collect();
-        let attrs = [("only_dynamic", ir.attr("unit"))];
+        let attrs = [("only_dynamic", ir.unit())];
         let attrs = if only_dynamic { &attrs[..] } else { &[] };
         let op = ir.op("cute.get_scalars", &[value], attrs, &types);
         (0..types.len()).map(|index| result_of(op, index)).collect()
@@ -282,8 +282,7 @@ impl<'c> Expansion<'c> {
         let value = match answer {
             Some(answer) => {
                 let ir = &self.emitter.ir;
-                let answer = ir.attr(if answer { "true" } else { "false" });
-                ir.value("arith.constant", &[], &[("value", answer)], ir.ty("i1"))
+                ir.number(ir.bool(answer), ir.ty("i1"))
             }
             None => {
                 let predicate = if name == "equal" { EQUAL } else { LESS };
@@ -339,8 +338,8 @@ impl<'c> Expansion<'c> {
         }
         let holds = self.emitter.condition(condition);
         let ir = &self.emitter.ir;
-        let message = format!("\"{name} needs {}\"", unnamed(condition));
-        ir.op("cf.assert", &[holds], &[("msg", ir.attr(&message))], &[]);
+        let message = ir.string(&format!("{name} needs {}", unnamed(condition)));
+        ir.op("cf.assert", &[holds], &[("msg", message)], &[]);
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use super::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
 use cutec_dialects::memo::type_value;
 use cutec_dialects::semantics::compare;
-use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::types::Vars;
 use cutec_dialects::value::Val;
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -81,19 +81,14 @@ fn fold<'c>(context: &'c Context, op: IrOp<'c>) -> Result<(), Reported> {
             .collect();
         let operands = operands.map_err(|error| report(op.location(), error))?;
         if let Some(answer) = compare(&name["cute.".len()..], &operands) {
-            let constant = ir.value(
-                "arith.constant",
-                &[],
-                &[("value", ir.attr(if answer { "true" } else { "false" }))],
-                ir.ty("i1"),
-            );
+            let constant = ir.number(ir.bool(answer), ir.ty("i1"));
             replace_all_uses(result_of(op, 0), constant);
         }
         return Ok(());
     }
     for index in 0..op.result_count() {
-        let text = result_of(op, index).r#type().to_string();
-        let val = parse_type(&text, &mut Vars::default());
+        let ty = result_of(op, index).r#type();
+        let val = type_value(ty, &mut Vars::default());
         let algebraic = |val: &Val| {
             matches!(
                 val,
@@ -101,7 +96,7 @@ fn fold<'c>(context: &'c Context, op: IrOp<'c>) -> Result<(), Reported> {
             )
         };
         if val.is_ok_and(|val| algebraic(&val) && val.is_static()) && !is_unused(op, index) {
-            let constant = ir.value("cute.static", &[], &[], ir.ty(&text));
+            let constant = ir.value("cute.static", &[], &[], ty);
             replace_all_uses(result_of(op, index), constant);
         }
     }

@@ -9,7 +9,8 @@ use cutec_dialects::printing::pass_name_on;
 use cutec_dialects::target::{BLOCK_SIZES, TARGETS, Target};
 use melior::Context;
 use melior::ir::{
-    BlockLike, BlockRef, OperationRef, RegionLike, Value, ValueLike, operation::OperationLike,
+    BlockLike, BlockRef, OperationRef, RegionLike, Type, TypeLike, Value, ValueLike,
+    operation::OperationLike,
 };
 
 /// The attribute of a `gpu.module` that says for which architecture it is compiled.
@@ -336,4 +337,22 @@ pub(super) fn is_in_block(op: IrOp, block: IrBlock) -> bool {
 pub(super) fn erase(op: IrOp) {
     // SAFETY: a pass erases only what it has collected for that, and keeps no reference.
     unsafe { mlir_sys::mlirOperationDestroy(op.to_raw()) };
+}
+
+/// Number and type of the elements of a vector of one axis.
+pub(super) fn vector_elements<'c>(ty: Type<'c>) -> Option<(i64, Type<'c>)> {
+    // SAFETY: the type is alive, and is asked what a vector of static shape has.
+    unsafe {
+        let raw = ty.to_raw();
+        let fixed = mlir_sys::mlirTypeIsAVector(raw)
+            && mlir_sys::mlirShapedTypeGetRank(raw) == 1
+            && !mlir_sys::mlirVectorTypeIsScalable(raw);
+        fixed.then(|| {
+            let elem = mlir_sys::mlirShapedTypeGetElementType(raw);
+            (
+                mlir_sys::mlirShapedTypeGetDimSize(raw, 0),
+                Type::from_raw(elem),
+            )
+        })
+    }
 }

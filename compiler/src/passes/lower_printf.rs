@@ -11,8 +11,7 @@ use super::ir_utils::{
 use super::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder};
 use melior::Context;
-use melior::ir::attribute::{FlatSymbolRefAttribute, StringAttribute};
-use melior::ir::{Attribute, Region, ValueLike, operation::OperationLike};
+use melior::ir::{Region, ValueLike, operation::OperationLike};
 
 /// Lowers what every kernel of the module prints.
 pub fn lower_printf<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
@@ -45,7 +44,7 @@ pub fn lower_printf<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
         }
         if let Some(first) = operations(block).first() {
             let ir = OpBuilder::new(context, Insertion::Before(*first));
-            declare(context, &ir, &all);
+            declare(&ir, &all);
         }
     }
     Ok(())
@@ -98,76 +97,64 @@ fn lower<'c>(
             format!("prints i32, i64 and f64, not {wrong}"),
         ));
     }
-    let record = format!("!llvm.struct<({})>", types.join(", "));
     let start = OpBuilder::new(context, Insertion::Before(entry));
-    let pointer = start.ty("!llvm.ptr");
+    let fields: Vec<_> = arguments.iter().map(ValueLike::r#type).collect();
+    let record = start.type_attr(start.struct_type(&fields));
+    let pointer = start.pointer_type(0);
     let slot = match types.is_empty() {
         true => start.value("llvm.mlir.zero", &[], &[], pointer),
         false => {
             let one = start.constant(1, "i32");
-            let attrs = [
-                ("elem_type", start.attr(&record)),
-                ("alignment", start.attr("8 : i64")),
-            ];
+            let attrs = [("elem_type", record), ("alignment", start.i64(8))];
             start.value("llvm.alloca", &[one], &attrs, pointer)
         }
     };
     let mut ir = OpBuilder::new(context, Insertion::Before(op));
     ir.location = op.location();
-    for (index, argument) in arguments.into_iter().enumerate() {
+    for (index, argument) in (0_i32..).zip(arguments) {
         let attrs = [
-            (
-                "rawConstantIndices",
-                ir.attr(&format!("array<i32: 0, {index}>")),
-            ),
-            ("elem_type", ir.attr(&record)),
+            ("rawConstantIndices", ir.i32_array(&[0, index])),
+            ("elem_type", record),
         ];
         let field = ir.value("llvm.getelementptr", &[slot], &attrs, pointer);
-        let attrs = [("ordering", ir.attr("0 : i64"))];
+        let attrs = [("ordering", ir.i64(0))];
         ir.op("llvm.store", &[argument, field], &attrs, &[]);
     }
-    let symbol: Attribute = FlatSymbolRefAttribute::new(context, &symbol).into();
-    let name = [("global_name", symbol)];
-    let text = ir.value("llvm.mlir.addressof", &[], &name, ir.ty("!llvm.ptr<1>"));
+    let name = [("global_name", ir.symbol(&symbol))];
+    let text = ir.value("llvm.mlir.addressof", &[], &name, ir.pointer_type(1));
     let text = ir.value("llvm.addrspacecast", &[text], &[], pointer);
     let attrs = [
-        ("callee", ir.attr("@vprintf")),
-        ("operandSegmentSizes", ir.attr("array<i32: 2, 0>")),
-        ("op_bundle_sizes", ir.attr("array<i32>")),
+        ("callee", ir.symbol("vprintf")),
+        ("operandSegmentSizes", ir.i32_array(&[2, 0])),
+        ("op_bundle_sizes", ir.i32_array(&[])),
     ];
     ir.op("llvm.call", &[text, slot], &attrs, &[ir.ty("i32")]);
     Ok(())
 }
 
 /// Declares the texts that the kernels of a module print, and what prints them.
-fn declare<'c>(context: &'c Context, ir: &OpBuilder<'c>, all: &[Texts]) {
+fn declare(ir: &OpBuilder, all: &[Texts]) {
     let texts = all.iter().flat_map(|kernel| {
         let symbols = (0..kernel.texts.len()).map(|at| kernel.symbol(at));
         kernel.texts.iter().zip(symbols)
     });
     for (text, symbol) in texts {
-        let bytes: String = text
-            .bytes()
-            .chain([0])
-            .map(|byte| format!("\\{byte:02X}"))
-            .collect();
-        let length = text.len() + 1;
+        let text = format!("{text}\0");
+        let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        let array = ir.array_type(length, ir.integer_type(8));
         let attrs = [
-            ("sym_name", StringAttribute::new(context, &symbol).into()),
-            (
-                "global_type",
-                ir.attr(&format!("!llvm.array<{length} x i8>")),
-            ),
-            ("value", ir.attr(&format!("\"{bytes}\""))),
+            ("sym_name", ir.string(&symbol)),
+            ("global_type", ir.type_attr(array)),
+            ("value", ir.string(&text)),
             ("linkage", ir.attr("#llvm.linkage<internal>")),
-            ("constant", ir.attr("unit")),
-            ("addr_space", ir.attr("1 : i32")),
+            ("constant", ir.unit()),
+            ("addr_space", ir.i32(1)),
         ];
         ir.op_with_regions("llvm.mlir.global", &[], &attrs, &[], vec![Region::new()]);
     }
     if all.iter().any(|kernel| !kernel.texts.is_empty()) {
         let attrs = [
-            ("sym_name", ir.attr("\"vprintf\"")),
+            ("sym_name", ir.string("vprintf")),
             ("function_type", ir.attr("!llvm.func<i32 (ptr, ptr)>")),
             ("linkage", ir.attr("#llvm.linkage<external>")),
         ];

@@ -143,7 +143,7 @@ impl<'c> Builder<'_, 'c> {
 
     fn op(&self, name: &str, operands: &[IrValue<'c>], result: &Val) -> IrValue<'c> {
         let ir = &self.emitter.ir;
-        let ty = ir.ty(&result.to_string());
+        let ty = ir.val_type(result);
         ir.value(&format!("cute.{name}"), operands, &[], ty)
     }
 }

@@ -15,11 +15,6 @@ pub fn printf(val: &Val) -> Result<(String, Vec<Int>), SemError> {
     })
 }
 
-/// A string attribute in MLIR's text.
-pub fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('\n', "\\0A").replace('\0', "\\00"))
-}
-
 fn format(val: &Val) -> Option<(String, Vec<Int>)> {
     let mut leaves = leaves_of(val);
     let text = match val {

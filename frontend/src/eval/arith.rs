@@ -217,17 +217,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             (Value::Vector(vector), _) => Ok(vector.ir),
             (Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Typed(..), Some(len)) => {
                 let literal = self.literal(value, elem, span)?;
-                let number = literal.split(" : ").next().unwrap_or_default();
-                let ty = type_text(elem, Some(len));
                 let ir = self.ir(span)?;
-                let attr = ir.attr(&format!("dense<{number}> : {ty}"));
-                let ty = ir.ty(&ty);
-                Ok(ir.value("arith.constant", &[], &[("value", attr)], ty))
+                let ty = ir.numbers_type(elem, Some(len));
+                let number = literal.attribute(ir, ir.number_type(elem));
+                Ok(ir.number(ir.splat(ty, number), ty))
             }
             (_, Some(len)) => {
                 let number = self.number(value, elem, span)?;
                 let ir = self.ir(span)?;
-                let ty = ir.ty(&type_text(elem, Some(len)));
+                let ty = ir.numbers_type(elem, Some(len));
                 Ok(ir.value("vector.broadcast", &[number], &[], ty))
             }
             (Value::Scalar(scalar), None)
@@ -249,7 +247,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         span: Span,
     ) -> Result<Value<'c, 'a>> {
         let ir = self.ir(span)?;
-        let ty = ir.ty(&type_text(pair.elem, pair.len));
+        let ty = ir.numbers_type(pair.elem, pair.len);
         let result = ir.value(name, &[pair.lhs, pair.rhs], &[], ty);
         Ok(number_or_vector(result, pair.elem, pair.len))
     }
@@ -278,8 +276,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             ("arith.cmpi", at)
         };
         let ir = self.ir(span)?;
-        let attr = ir.attr(&format!("{predicate} : i64"));
-        let ty = ir.ty(&type_text(Elem::I1, pair.len));
+        let attr = ir.i64(predicate);
+        let ty = ir.numbers_type(Elem::I1, pair.len);
         let result = ir.value(name, &[pair.lhs, pair.rhs], &[("predicate", attr)], ty);
         Ok(number_or_vector(result, Elem::I1, pair.len))
     }
@@ -336,7 +334,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             other => return self.expected("a number", other, span),
         };
         let ir = self.ir(span)?;
-        let ty = ir.ty(&type_text(elem, len));
+        let ty = ir.numbers_type(elem, len);
         Ok(number_or_vector(
             ir.value(name, &[operand], &[], ty),
             elem,
@@ -469,12 +467,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 }
 
-/// The MLIR type of a number or of a vector of numbers.
-pub(super) fn type_text(elem: Elem, len: Option<i64>) -> String {
-    match len {
-        Some(len) => format!("vector<{len}x{}>", elem.value_type()),
-        None => elem.value_type().into(),
-    }
+/// The MLIR type of a vector, for messages.
+pub(super) fn type_text(elem: Elem, len: i64) -> String {
+    format!("vector<{len}x{}>", elem.value_type())
 }
 
 /// A result as a value.

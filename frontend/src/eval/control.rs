@@ -409,7 +409,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let y = self.in_block(second, |this| this.spread(&b, elem, len, span))?;
         yields.first.push(x);
         yields.second.push(y);
-        let ty = self.ir(span)?.ty(&super::arith::type_text(elem, len));
+        let ty = self.ir(span)?.numbers_type(elem, len);
         yields.types.push(ty);
         Ok(Joined::Result(yields.first.len() - 1, elem, len))
     }

@@ -1,6 +1,6 @@
 //! Conversions between element types: `f32(x)`.
 
-use super::arith::{number_or_vector, type_text};
+use super::arith::number_or_vector;
 use super::values::{Scalar, Value, Vector};
 use super::{Evaluator, Result};
 use crate::source::Span;
@@ -89,12 +89,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let zero = self.spread(&Value::Int(0), from, len, span)?;
             let op = match from.is_float() {
                 // Unordered or unequal, and unequal: the numbers of the predicates of both operations.
-                true => ("arith.cmpf", "13 : i64"),
-                false => ("arith.cmpi", "1 : i64"),
+                true => ("arith.cmpf", 13),
+                false => ("arith.cmpi", 1),
             };
             let builder = self.ir(span)?;
-            let ty = builder.ty(&type_text(to, len));
-            let predicate = builder.attr(op.1);
+            let ty = builder.numbers_type(to, len);
+            let predicate = builder.i64(op.1);
             return Ok(builder.value(op.0, &[ir, zero], &[("predicate", predicate)], ty));
         }
         let name = match (from.is_float(), to.is_float()) {
@@ -121,7 +121,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             },
         };
         let builder = self.ir(span)?;
-        let ty = builder.ty(&type_text(to, len));
+        let ty = builder.numbers_type(to, len);
         Ok(builder.value(name, &[ir], &[], ty))
     }
 }

@@ -381,17 +381,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let (name, range) = match register {
             Register::BlockDim => return Ok(Value::Int(block)),
             Register::ThreadIdx if block == 1 => return Ok(Value::Int(0)),
-            Register::ThreadIdx => ("tid", Some((0, block))),
+            Register::ThreadIdx => ("tid", Some((0, i32::try_from(block).unwrap_or(i32::MAX)))),
             Register::BlockIdx => ("ctaid", None),
             Register::GridDim => ("nctaid", None),
         };
         let ir = self.ir(span)?;
         let mut attrs = Vec::new();
         if let Some((low, high)) = range {
-            attrs.push((
-                "range",
-                ir.attr(&format!("#llvm.constant_range<i32, {low}, {high}>")),
-            ));
+            attrs.push(("range", ir.range(low, high)));
         }
         let ty = ir.ty("i32");
         let number = ir.value(

@@ -6,7 +6,7 @@
 //! `ceil`, `round`, `trunc`, `fma` and `abs` are exact or correctly rounded. `erf` is made of two
 //! polynomials.
 
-use super::arith::{number_or_vector, type_text};
+use super::arith::number_or_vector;
 use super::builtins::Elementary;
 use super::values::Value;
 use super::{Evaluator, Result};
@@ -15,6 +15,7 @@ use crate::rules;
 use crate::source::Span;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
+use melior::ir::Type;
 
 /// Intrinsics of the NVPTX target, behind `llvm.`. Without `.ftz` the first is four instructions, for results
 /// below 2^-126.
@@ -99,7 +100,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return self.llvm("fabs", value, false, span);
         }
         let builder = self.ir(span)?;
-        let (ty, poison) = (builder.ty(&type_text(elem, len)), builder.attr("false"));
+        let (ty, poison) = (builder.numbers_type(elem, len), builder.bool(false));
         let result = builder.value("llvm.intr.abs", &[ir], &[("is_int_min_poison", poison)], ty);
         Ok(number_or_vector(result, elem, len))
     }
@@ -120,9 +121,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let missing = self.llvm(EXP2, &missing, false, span)?;
         let large = self.binary(BinaryOp::Sub, number(1.0), of(&missing), span)?;
         let pair = self.pair("erf", of(&large), of(value), span)?;
-        let ty = type_text(pair.elem, pair.len);
-        let large =
-            self.call_intrinsic("llvm.copysign", &[pair.lhs, pair.rhs], &ty, false, span)?;
+        let ty = self.ir(span)?.numbers_type(pair.elem, pair.len);
+        let large = self.call_intrinsic("llvm.copysign", &[pair.lhs, pair.rhs], ty, false, span)?;
         let large = number_or_vector(large, pair.elem, pair.len);
         let near = self.binary(BinaryOp::Lt, of(&size), number(1.0), span)?;
         self.choose(&near, &small, &large, span)
@@ -144,7 +144,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let (elem, len) = (product.elem, product.len);
             let constant = self.spread(&Value::Float(*coefficient), elem, len, span)?;
             let ir = self.ir(span)?;
-            let ty = ir.ty(&type_text(elem, len));
+            let ty = ir.numbers_type(elem, len);
             let operands = [product.lhs, product.rhs, constant];
             let result = ir.value("llvm.intr.fma", &operands, &[], ty);
             sum = number_or_vector(result, elem, len);
@@ -166,7 +166,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return self.expected("a number", a, span);
         };
         let ir = self.ir(span)?;
-        let ty = ir.ty(&type_text(elem, len));
+        let ty = ir.numbers_type(elem, len);
         let result = ir.value("arith.select", &[condition, a, b], &[], ty);
         Ok(number_or_vector(result, elem, len))
     }
@@ -192,8 +192,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let Some((ir, elem, len)) = parts(value) else {
             return self.expected("a number", value, span);
         };
-        let ty = type_text(elem, len);
-        let result = self.call_intrinsic(&format!("llvm.{name}"), &[ir], &ty, approximate, span)?;
+        let ty = self.ir(span)?.numbers_type(elem, len);
+        let result = self.call_intrinsic(&format!("llvm.{name}"), &[ir], ty, approximate, span)?;
         Ok(number_or_vector(result, elem, len))
     }
 
@@ -201,21 +201,22 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         &mut self,
         intrinsic: &str,
         operands: &[IrValue<'c>],
-        ty: &str,
+        ty: Type<'c>,
         approximate: bool,
         span: Span,
     ) -> Result<IrValue<'c>> {
-        let segments = format!("array<i32: {}, 0>", operands.len());
         let builder = self.ir(span)?;
         let mut attrs = vec![
-            ("intrin", builder.attr(&format!("\"{intrinsic}\""))),
-            ("operandSegmentSizes", builder.attr(&segments)),
-            ("op_bundle_sizes", builder.attr("array<i32>")),
+            ("intrin", builder.string(intrinsic)),
+            (
+                "operandSegmentSizes",
+                builder.i32_array(&[operands.len() as i32, 0]),
+            ),
+            ("op_bundle_sizes", builder.i32_array(&[])),
         ];
         if approximate {
             attrs.push(("fastmathFlags", builder.attr("#llvm.fastmath<afn>")));
         }
-        let ty = builder.ty(ty);
         Ok(builder.value("llvm.call_intrinsic", operands, &attrs, ty))
     }
 }

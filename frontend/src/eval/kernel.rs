@@ -11,10 +11,11 @@ use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
 use cutec_abi::{KernelAbi, ParamAbi};
 use cutec_dialects::builder::{Insertion, IrBlock, OpBuilder, argument_of, region_with_block};
-use cutec_dialects::elem::Elem;
+use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::value::{Ptr, Val};
 use melior::ir::attribute::StringAttribute;
 use melior::ir::operation::OperationMutLike;
-use melior::ir::{Attribute, BlockRef, Location, Module};
+use melior::ir::{Attribute, BlockRef, Location, Module, Type};
 use std::sync::Arc;
 
 impl<'c, 'a> Evaluator<'c, 'a> {
@@ -47,8 +48,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         // SAFETY: the module owns its body as long as it lives; the builder is dropped before.
         let body = unsafe { BlockRef::from_raw(module.body().to_raw()) };
         let ir = OpBuilder::new(context, Insertion::End(body));
-        let name = ir.attr("\"kernels\"");
-        let target = ir.attr(&format!("#cute.target<\"{}\">", self.options.target.name));
+        let name = ir.string("kernels");
+        let target = ir.target(&self.options.target);
         let attrs = [("sym_name", name), ("cute.target", target)];
         ir.op_with_regions("gpu.module", &[], &attrs, &[], vec![region]);
         module
@@ -135,15 +136,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         abi: &KernelAbi,
         into: IrBlock<'c>,
     ) -> Result<()> {
-        let types: Vec<(String, Span)> = abi
+        let builder = OpBuilder::new(self.context, Insertion::End(into));
+        let types: Vec<(Type<'c>, Span)> = abi
             .params
             .iter()
-            .filter_map(|param| param_type(kernel, signature, *param))
+            .filter_map(|param| param_type(&builder, kernel, signature, *param))
             .collect();
-        let builder = OpBuilder::new(self.context, Insertion::End(into));
         let arguments: Vec<_> = types
             .iter()
-            .map(|(text, span)| (builder.ty(text), self.location(*span)))
+            .map(|(ty, span)| (*ty, self.location(*span)))
             .collect();
         let (region, entry) = region_with_block(&arguments);
         let mut builder = builder;
@@ -166,36 +167,31 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 return self.error(codes::BAD_KERNEL, kernel.name.span, message, "here");
             }
         };
-        let texts: Vec<&str> = types.iter().map(|(text, _)| text.as_str()).collect();
+        let taken: Vec<_> = types.iter().map(|(ty, _)| *ty).collect();
         let unit = Attribute::unit(self.context);
         let mut attrs: Vec<(&str, Attribute<'c>)> = vec![
             (
                 "sym_name",
                 StringAttribute::new(self.context, &entry_name(&kernel.name.node)).into(),
             ),
-            (
-                "function_type",
-                ir.attr(&format!("({}) -> ()", texts.join(", "))),
-            ),
+            ("function_type", ir.type_attr(ir.function_type(&taken, &[]))),
             ("gpu.kernel", unit),
             (cutec_dialects::abi::ATTRIBUTE, attribute),
         ];
-        if let Some([x, y, z]) = launch.block {
-            let size = ir.attr(&format!("array<i32: {x}, {y}, {z}>"));
-            attrs.push(("known_block_size", size));
+        if let Some(block) = launch.block {
+            attrs.push(("known_block_size", ir.i32_array(&block.map(saturated))));
         }
         if let Some(tiles) = &launch.tiles {
             if let Some(width) = tiles.raster {
-                attrs.push(("tile.raster", ir.attr(&format!("{width} : i32"))));
+                attrs.push(("tile.raster", ir.i32(saturated(width))));
             }
             if let Some(warps) = &tiles.warps {
-                let warps: Vec<String> = warps.iter().map(i64::to_string).collect();
-                let warps = ir.attr(&format!("array<i32: {}>", warps.join(", ")));
-                attrs.push(("tile.warps", warps));
+                let warps: Vec<i32> = warps.iter().map(|count| saturated(*count)).collect();
+                attrs.push(("tile.warps", ir.i32_array(&warps)));
             }
         }
         if let Some(blocks) = launch.min_blocks {
-            attrs.push(("nvvm.minctasm", ir.attr(&format!("{blocks} : i32"))));
+            attrs.push(("nvvm.minctasm", ir.i32(saturated(blocks))));
         }
         ir.op_with_regions("gpu.func", &[], &attrs, &[], vec![region]);
         Ok(())
@@ -379,24 +375,25 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 }
 
 /// The type in which a machine-level parameter is passed, and where the source declares it.
-fn param_type(
+fn param_type<'c>(
+    ir: &OpBuilder<'c>,
     kernel: &Kernel,
     signature: &Signature<'_>,
     param: ParamAbi,
-) -> Option<(String, Span)> {
+) -> Option<(Type<'c>, Span)> {
     match param {
         ParamAbi::Pointer { arg } | ParamAbi::Scalar { arg } => {
             match signature.arguments.get(arg)? {
-                Argument::Tensor(tensor) => Some((
-                    format!("!cute.ptr<{}, gmem, align<{}>>", tensor.elem, tensor.align),
-                    tensor.span,
-                )),
-                Argument::Scalar { elem, span, .. } => Some((elem.name().to_owned(), *span)),
+                Argument::Tensor(tensor) => {
+                    let ptr = Ptr::new(tensor.elem, Space::Gmem, tensor.align);
+                    Some((ir.val_type(&Val::Ptr(ptr)), tensor.span))
+                }
+                Argument::Scalar { elem, span, .. } => Some((ir.ty(elem.name()), *span)),
             }
         }
         ParamAbi::Symbol { index } => {
             let elem = symbol_elem(signature.symbols.get(index)?);
-            Some((elem.name().to_owned(), kernel.name.span))
+            Some((ir.ty(elem.name()), kernel.name.span))
         }
         // Passes add these.
         ParamAbi::TensorMap { .. } => None,
@@ -462,4 +459,9 @@ fn shown(value: &Value<'_, '_>) -> String {
             None => other.describe(),
         },
     }
+}
+
+/// As many, of 32 bits: what does not fit is more than any launch has, and refused as that.
+fn saturated(count: impl TryInto<i32>) -> i32 {
+    count.try_into().unwrap_or(i32::MAX)
 }

@@ -192,7 +192,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             result?;
             bounds.extend(carried.iter().map(|(_, tile)| tile.ir));
             let ir = self.ir(span)?;
-            let stages = stages.map(|stages| ir.attr(&format!("{stages} : i32")));
+            let stages = stages.map(|stages| ir.integer(stages, ir.ty("i32")));
             let attrs: Vec<_> = stages
                 .map(|stages| ("tile.stages", stages))
                 .into_iter()
@@ -240,7 +240,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
         // The counter is below the end, so without sign the distance is right whatever both are.
         let left = ir.value("arith.subi", &[end, counter], &[], ty);
-        let at_most = [("predicate", ir.attr("7 : i64"))];
+        let at_most = [("predicate", ir.i64(7))];
         let is_last = ir.value("arith.cmpi", &[left, step], &at_most, ir.ty("i1"));
         Ok(ir.value("arith.select", &[is_last, end, next], &[], ty))
     }

@@ -7,17 +7,17 @@ use super::{Evaluator, Result, Stop};
 use crate::diagnostics::codes;
 use crate::rules;
 use crate::source::Span;
-use cutec_dialects::builder::{Insertion, IrValue, result_of};
-use cutec_dialects::elem::Elem;
+use cutec_dialects::builder::{Insertion, IrValue, OpBuilder, result_of};
+use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::hints::Hints;
 use cutec_dialects::ir::{OpAttrs, build};
 use cutec_dialects::legal::check_type;
 use cutec_dialects::memo::type_value;
 use cutec_dialects::semantics::{Attrs, SemError, evaluate};
 use cutec_dialects::types::{Vars, parse_type};
-use cutec_dialects::value::{CoordText, TupleKind, Val};
-use cutec_layout::{Coord, Int, Tree, Width};
-use melior::ir::{BlockLike, OperationRef, ValueLike};
+use cutec_dialects::value::{CoordText, TupleKind, Val, View};
+use cutec_layout::{AnyLayout, Coord, Int, Layout, Tree, Width};
+use melior::ir::{Attribute, BlockLike, OperationRef, Type, ValueLike};
 
 /// Operations that make something new each time: never folded.
 pub(super) const ALLOCATIONS: [&str; 4] = [
@@ -167,9 +167,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 Some(int) => Val::Scalar(int),
                 None => Val::Opaque(scalar.elem.value_type().into()),
             },
-            Value::Vector(vector) => {
-                Val::Opaque(super::arith::type_text(vector.elem, Some(vector.len)))
-            }
+            Value::Vector(vector) => Val::Opaque(super::arith::type_text(vector.elem, vector.len)),
             Value::Cute(cute) => match type_value(cute.ir.r#type(), vars) {
                 Ok(val) => val,
                 Err(_) => cute.val.clone(),
@@ -214,21 +212,20 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     /// A value known here as operand, where its type is one that the dialect accepts.
     pub(super) fn static_operand(&mut self, val: &Val, span: Span) -> Result<IrValue<'c>> {
-        let text = match val {
-            Val::Scalar(int) => format!("!cute.int_tuple<\"{int}\">"),
+        let val = match val {
+            Val::Scalar(int) => Val::Tuple(TupleKind::IntTuple, Tree::Leaf(Some(int.clone()))),
             Val::Tuple(_, tuple) => {
-                let kind = if tuple.leaves().iter().any(|leaf| leaf.is_none()) {
-                    "coord"
-                } else {
-                    "int_tuple"
+                let kind = match tuple.leaves().iter().any(|leaf| leaf.is_none()) {
+                    true => TupleKind::Coord,
+                    false => TupleKind::IntTuple,
                 };
-                format!("!cute.{kind}<\"{}\">", CoordText(tuple))
+                Val::Tuple(kind, tuple.clone())
             }
-            other => other.to_string(),
+            other => other.clone(),
         };
         // A number at the very end of 64 bits stands for what does not fit: no type spells it.
-        let Ok(as_written) = parse_type(&text, &mut Vars::default()) else {
-            let shown = super::values::notation(val);
+        let Ok(as_written) = parse_type(&val.to_string(), &mut Vars::default()) else {
+            let shown = super::values::notation(&val);
             let message = format!("`{shown}` is beyond what the algebra computes");
             return self.error(codes::ARITHMETIC, span, message, "too large for an operand");
         };
@@ -237,7 +234,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return self.error(codes::LAYOUT_ALGEBRA, span, message, "this value");
         }
         let ir = self.ir(span)?;
-        let ty = ir.ty(&text);
+        let ty = ir.val_type(&val);
         Ok(ir.value("cute.static", &[], &[], ty))
     }
 
@@ -259,9 +256,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         } else {
             Width::I32
         };
-        let text = format!("!cute.int_tuple<\"{}\">", dynamic_leaf(width, scalar.div));
+        let promised = Vars::default().fresh(width, scalar.div);
+        let promised = Val::Tuple(TupleKind::IntTuple, Tree::Leaf(Some(promised)));
         let ir = self.ir(span)?;
-        let ty = ir.ty(&text);
+        let ty = ir.val_type(&promised);
         Ok(ir.value("cute.assume", &[scalar.ir], &[], ty))
     }
 
@@ -389,7 +387,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     /// A variable of one element in registers, allocated once however often this place is reached.
     pub(super) fn slot(&mut self, elem: Elem, span: Span) -> Result<Slot<'c>> {
-        let text = format!("!cute.memref<{}, rmem, align<16>, \"1:0\">", elem.name());
+        let layout = AnyLayout::Plain(Layout::scalar(1, 0));
+        let view = Val::View(View::new(elem, Space::Rmem, 16, layout));
         let entry = self.entry.ok_or(Stop::NeedsRuntime)?;
         let ir = self.ir(span)?;
         let here = ir.insertion;
@@ -397,7 +396,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             // SAFETY: the operation stays in the entry block while the kernel is built.
             ir.insertion = Insertion::Before(unsafe { OperationRef::from_raw(first.to_raw()) });
         }
-        let ty = ir.ty(&text);
+        let ty = ir.val_type(&view);
         let view = result_of(ir.op("cute.memref.alloca", &[], &[], &[ty]), 0);
         ir.insertion = here;
         Ok(Slot { view, elem })
@@ -452,10 +451,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
             Value::Typed(_, found) if *found != elem => self.of_another_type(*found, elem, span),
             Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Typed(..) => {
-                let text = self.literal(value, elem, span)?;
+                let literal = self.literal(value, elem, span)?;
                 let ir = self.ir(span)?;
-                let (attr, ty) = (ir.attr(&text), ir.ty(elem.value_type()));
-                Ok(ir.value("arith.constant", &[], &[("value", attr)], ty))
+                let ty = ir.number_type(elem);
+                Ok(ir.number(literal.attribute(ir, ty), ty))
             }
             Value::Scalar(scalar) => self.of_another_type(scalar.elem, elem, span),
             other => self.expected(&format!("a number of {}", elem_name(elem)), other, span),
@@ -477,11 +476,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         value: &Value<'c, 'a>,
         elem: Elem,
         span: Span,
-    ) -> Result<String> {
-        let ty = elem.value_type();
+    ) -> Result<Literal> {
         match value {
-            Value::Bool(flag) if elem == Elem::I1 => Ok(flag.to_string()),
-            Value::Int(value) if elem.is_float() => Ok(float_text(*value as f64, elem)),
+            Value::Bool(flag) if elem == Elem::I1 => Ok(Literal::Bool(*flag)),
+            Value::Int(value) if elem.is_float() => Ok(Literal::of_float(*value as f64, elem)),
             Value::Int(value) if elem != Elem::I1 => {
                 // A number written in binary or hexadecimal may stand for the bits of a negative one.
                 let bits = ["0x", "0b"]
@@ -500,49 +498,43 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                             .with_help(format!("`{name}({})` takes the lower bits", self.text(span))),
                     }));
                 }
-                Ok(format!("{value} : {ty}"))
+                Ok(Literal::Int(*value))
             }
             Value::Float(value) | Value::Typed(value, _) if elem.is_float() => {
-                Ok(float_text(*value, elem))
+                Ok(Literal::of_float(*value, elem))
             }
-            Value::Typed(value, found) if *found == elem => Ok(format!("{value} : {ty}")),
+            Value::Typed(value, found) if *found == elem => Ok(Literal::Int(*value as i64)),
             other => self.expected(&format!("a number of {}", elem_name(elem)), other, span),
         }
     }
 }
 
-/// A floating attribute; values without a decimal form by their bits.
-fn float_text(value: f64, elem: Elem) -> String {
-    let ty = elem.value_type();
-    let value = match elem {
-        Elem::F8E4M3 | Elem::F8E5M2 => return format!("{} : {ty}", f8_bits(value, elem)),
-        Elem::TF32 => tf32_value(value),
-        _ => value,
-    };
-    if value.is_finite() {
-        // MLIR wants a point in the mantissa.
-        let text = format!("{value:e}");
-        let text = if text.contains('.') {
-            text
-        } else {
-            text.replacen('e', ".0e", 1)
-        };
-        return format!("{text} : {ty}");
+/// A number that is known while compiling, of a type of run-time numbers.
+#[derive(Clone, Copy)]
+pub(super) enum Literal {
+    Bool(bool),
+    /// Of an integer type, or the bits of a type without arithmetic.
+    Int(i64),
+    Float(f64),
+}
+
+impl Literal {
+    fn of_float(value: f64, elem: Elem) -> Literal {
+        match elem {
+            Elem::F8E4M3 | Elem::F8E5M2 => Literal::Int(f8_bits(value, elem).into()),
+            Elem::TF32 => Literal::Float(tf32_value(value)),
+            _ => Literal::Float(value),
+        }
     }
-    let bits: u64 = match (elem, value.is_nan(), value.is_sign_negative()) {
-        (Elem::F64, true, _) => 0x7ff8_0000_0000_0000,
-        (Elem::F64, _, negative) => 0x7ff0_0000_0000_0000 | u64::from(negative) << 63,
-        (Elem::F32 | Elem::TF32, true, _) => 0x7fc0_0000,
-        (Elem::F32 | Elem::TF32, _, negative) => 0x7f80_0000 | u64::from(negative) << 31,
-        (Elem::BF16, true, _) => 0x7fc0,
-        (Elem::BF16, _, negative) => 0x7f80 | u64::from(negative) << 15,
-        (_, true, _) => 0x7e00,
-        (_, _, negative) => 0x7c00 | u64::from(negative) << 15,
-    };
-    format!(
-        "0x{bits:0width$X} : {ty}",
-        width = (elem.bits() / 4) as usize
-    )
+
+    /// As an attribute of the type of a number.
+    pub fn attribute<'c>(self, ir: &OpBuilder<'c>, ty: Type<'c>) -> Attribute<'c> {
+        match self {
+            Literal::Bool(flag) => ir.bool(flag),
+            Literal::Int(value) => ir.integer(value, ty),
+            Literal::Float(value) => ir.float(value, ty),
+        }
+    }
 }
 
 fn coord_of(val: &Val) -> Option<Coord> {

@@ -1,6 +1,6 @@
 //! The elements of vectors, one by one.
 
-use super::arith::{number_or_vector, type_text};
+use super::arith::number_or_vector;
 use super::values::{Value, Vector};
 use super::{Evaluator, Result};
 use crate::source::Span;
@@ -25,7 +25,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         span: Span,
     ) -> Result<IrValue<'c>> {
         let ir = self.ir(span)?;
-        let position = ir.attr(&format!("array<i64: {at}>"));
+        let position = ir.i64_array(&[at]);
         let ty = ir.ty(vector.elem.value_type());
         let attrs = [("static_position", position)];
         Ok(ir.value("vector.extract", &[vector.ir], &attrs, ty))
@@ -40,7 +40,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     ) -> Result<Value<'c, 'a>> {
         let len = Some(elements.len() as i64);
         let ir = self.ir(span)?;
-        let ty = ir.ty(&type_text(elem, len));
+        let ty = ir.numbers_type(elem, len);
         let result = ir.value("vector.from_elements", elements, &[], ty);
         Ok(number_or_vector(result, elem, len))
     }

@@ -76,10 +76,10 @@ fn place<'c>(context: &'c Context, function: IrOp<'c>, target: &Target) -> Resul
     }
     let ir = OpBuilder::new(context, Insertion::Before(function));
     for (buffer, offset) in buffers.iter().zip(&placed.offsets) {
-        let offset = ir.attr(&format!("{offset} : i64"));
+        let offset = ir.i64(*offset);
         set_attribute(buffer.op, "offset", offset);
     }
-    let total = ir.attr(&format!("{} : i64", placed.end));
+    let total = ir.i64(placed.end);
     set_attribute(function, "cute.smem_bytes", total);
     if placed.end > limit {
         let list = buffers

@@ -66,7 +66,7 @@ impl<'c> Lowering<'c> {
         let guard = guard.map_or(String::new(), |holds| format!("@{holds} "));
         let (ir, bits) = (&self.emitter.ir, elem.bits());
         let value = match elem.is_float() {
-            true => ir.value("llvm.bitcast", &[*value], &[], ir.ty(&format!("i{bits}"))),
+            true => ir.value("llvm.bitcast", &[*value], &[], ir.integer_type(bits as u32)),
             false => *value,
         };
         let value = inputs.add(value, register(bits));
@@ -106,16 +106,16 @@ impl<'c> Lowering<'c> {
                     ("failure_ordering", ordering),
                     ("syncscope", scope),
                 ];
-                let pair = ir.ty(&format!("!llvm.struct<({elem}, i1)>"));
+                let pair = ir.struct_type(&[ty, ir.ty("i1")]);
                 let both = ir.value("llvm.cmpxchg", &[address, *expected, *value], &attrs, pair);
-                let first = [("position", ir.attr("array<i64: 0>"))];
+                let first = [("position", ir.i64_array(&[0]))];
                 Ok(ir.value("llvm.extractvalue", &[both], &first, ty))
             }
             (_, [value]) if !is_one_instruction(kind, elem, &self.target) => {
                 self.update_by_comparing(view, kind, address, *value)
             }
             (_, [value]) => {
-                let operation = ir.attr(&format!("{} : i64", operation(kind, elem)));
+                let operation = ir.i64(operation(kind, elem));
                 let attrs = [
                     ("bin_op", operation),
                     ("ordering", ordering),
@@ -152,11 +152,11 @@ impl<'c> Lowering<'c> {
         };
         let width = elem.bits();
         let ir = &mut self.emitter.ir;
-        let (number, bits) = (ir.ty(elem.name()), ir.ty(&format!("i{width}")));
+        let (number, bits) = (ir.ty(elem.name()), ir.integer_type(width as u32));
         let look = [
             ("ordering", ir.attr(RELAXED)),
             ("syncscope", ir.attr(place.syncscope)),
-            ("alignment", ir.attr(&format!("{} : i64", elem.bytes()))),
+            ("alignment", ir.i64(elem.bytes())),
         ];
         let first = ir.value("llvm.load", &[address], &look, bits);
 
@@ -171,10 +171,10 @@ impl<'c> Lowering<'c> {
         let letter = register(elem.bits());
         let constraints = format!("={letter},{},{letter},{letter}", place.pointer);
         let operands = [address, expected, new];
-        let found = self.assembly(&text, &constraints, &operands, Some(&format!("i{width}")));
+        let found = self.assembly(&text, &constraints, &operands, Some(bits));
         let found = found.unwrap_or(expected);
         let ir = &mut self.emitter.ir;
-        let differs = [("predicate", ir.attr("1 : i64"))];
+        let differs = [("predicate", ir.i64(1))];
         let again = ir.value("llvm.icmp", &[found, expected], &differs, ir.ty("i1"));
         ir.op("scf.condition", &[again, found], &[], &[]);
 

@@ -159,7 +159,7 @@ impl<'c> Lowering<'c> {
             Cache::Global => ir.attr("#nvvm<load_cache_modifier cg>"),
         };
         let attrs = [
-            ("size", ir.attr(&format!("{bytes} : i32"))),
+            ("size", ir.integer(bytes, ir.ty("i32"))),
             ("modifier", modifier),
         ];
         ir.op("nvvm.cp.async.shared.global", &[to, from], &attrs, &[]);
@@ -179,7 +179,7 @@ impl<'c> Lowering<'c> {
         let from = self.address(src.0, src.1);
         let ir = &self.emitter.ir;
         let attrs = [
-            ("num", ir.attr(&format!("{matrices} : i32"))),
+            ("num", ir.integer(matrices.into(), ir.ty("i32"))),
             (
                 "layout",
                 ir.attr(if transpose {
@@ -200,7 +200,7 @@ impl<'c> Lowering<'c> {
         let loaded = result_of(ir.op("nvvm.ldmatrix", &[from], &attrs, &[result]), 0);
         let registers = match matrices {
             1 => vec![loaded],
-            _ => self.fields(loaded, "i32", matrices as usize),
+            _ => self.fields(loaded, i32, matrices as usize),
         };
         // Neighbouring values of a matrix are one register.
         let targets = moved(&offsets_of(&plan.dst.vector)?, dst.1);

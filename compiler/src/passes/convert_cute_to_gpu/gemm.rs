@@ -123,7 +123,7 @@ impl<'c> Lowering<'c> {
         view: &View,
         at: &Int,
         per: i64,
-        ty: &str,
+        ty: &'static str,
     ) -> Result<Vec<IrValue<'c>>, SemError> {
         let ty = self.emitter.ir.ty(ty);
         let mut loaded = Vec::new();
@@ -173,15 +173,12 @@ impl<'c> Lowering<'c> {
             return self.mma_of_text(plan, a, b, c, sums_type);
         };
         let ir = &self.emitter.ir;
-        let segments = format!("array<i32: {}, {}, {}>", a.len(), b.len(), c.len());
+        let segments = [a, b, c].map(|operands| operands.len() as i32);
         let mut attrs = vec![
             ("layoutA", ir.attr("#nvvm.mma_layout<row>")),
             ("layoutB", ir.attr("#nvvm.mma_layout<col>")),
-            ("operandSegmentSizes", ir.attr(&segments)),
-            (
-                "shape",
-                ir.attr(&format!("#nvvm.shape<m = {m}, n = {n}, k = {k}>")),
-            ),
+            ("operandSegmentSizes", ir.i32_array(&segments)),
+            ("shape", ir.mma_shape([m, n, k])),
             ("multiplicandAPtxType", ir.attr(type_a)),
             ("multiplicandBPtxType", ir.attr(type_b)),
         ];
@@ -196,7 +193,7 @@ impl<'c> Lowering<'c> {
         let result = ir.value("nvvm.mma.sync", &operands, &attrs, sums);
         (0..c.len())
             .map(|index| {
-                let position = [("position", ir.attr(&format!("array<i64: {index}>")))];
+                let position = [("position", ir.i64_array(&[index as i64]))];
                 ir.value("llvm.extractvalue", &[result], &position, sums_type)
             })
             .collect()
@@ -227,12 +224,9 @@ impl<'c> Lowering<'c> {
             .chain(letters("f", c.len()))
             .collect();
         let operands: Vec<_> = a.iter().chain(b).chain(c).copied().collect();
-        let result = format!(
-            "!llvm.struct<({})>",
-            vec![sums_type.to_string(); c.len()].join(", ")
-        );
-        let sums = self.assembly(&text, &constraints.join(","), &operands, Some(&result));
-        sums.map_or_else(Vec::new, |sums| self.fields(sums, "f32", c.len()))
+        let result = self.emitter.ir.struct_type(&vec![sums_type; c.len()]);
+        let sums = self.assembly(&text, &constraints.join(","), &operands, Some(result));
+        sums.map_or_else(Vec::new, |sums| self.fields(sums, sums_type, c.len()))
     }
 }
 

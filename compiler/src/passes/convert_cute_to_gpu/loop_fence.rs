@@ -31,9 +31,9 @@ impl Lowering<'_> {
         self.emitter.ir.insertion = Insertion::Before(terminator);
         let ir = &self.emitter.ir;
         let attrs = [
-            ("asm_string", ir.attr("\"\"")),
-            ("constraints", ir.attr("\"~{memory}\"")),
-            ("has_side_effects", ir.attr("unit")),
+            ("asm_string", ir.string("")),
+            ("constraints", ir.string("~{memory}")),
+            ("has_side_effects", ir.unit()),
         ];
         ir.op("llvm.inline_asm", &[], &attrs, &[]);
     }

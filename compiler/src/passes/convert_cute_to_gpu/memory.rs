@@ -24,9 +24,10 @@ impl<'c> Lowering<'c> {
             false => (elems, elem),
         };
         let one = ir.constant(1, "i32");
-        let array = ir.attr(&format!("!llvm.array<{count} x {}>", storage_type(storage)));
-        let attrs = [("elem_type", array), ("alignment", ir.attr("16 : i64"))];
-        let slot = ir.value("llvm.alloca", &[one], &attrs, ir.ty("!llvm.ptr"));
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        let array = ir.type_attr(ir.array_type(count, ir.ty(storage_type(storage))));
+        let attrs = [("elem_type", array), ("alignment", ir.i64(16))];
+        let slot = ir.value("llvm.alloca", &[one], &attrs, ir.pointer_type(0));
         let base = self.add_base(slot, 0);
         Slot { base, elem, elems }
     }
@@ -37,8 +38,8 @@ impl<'c> Lowering<'c> {
         let context = self.emitter.ir.context();
         let symbol = *self.smem.get_or_insert_with(|| {
             let ir = OpBuilder::new(context, Insertion::Before(entry));
-            let attrs = [("global_name", ir.attr(&format!("@{SMEM_SYMBOL}")))];
-            ir.value("llvm.mlir.addressof", &[], &attrs, ir.ty("!llvm.ptr<3>"))
+            let attrs = [("global_name", ir.symbol(SMEM_SYMBOL))];
+            ir.value("llvm.mlir.addressof", &[], &attrs, ir.pointer_type(3))
         });
         let base = self.add_base(symbol, offset);
         let bytes = view.ptr.elem.bytes_of(cosize(&view.layout));
@@ -102,30 +103,23 @@ impl<'c> Lowering<'c> {
         align: i64,
     ) -> IrValue<'c> {
         let ir = &self.emitter.ir;
-        let attrs = [
-            ("alignment", ir.attr(&format!("{align} : i64"))),
-            ("ordering", ir.attr("0 : i64")),
-        ];
+        let attrs = [("alignment", ir.i64(align)), ("ordering", ir.i64(0))];
         ir.value("llvm.load", &[address], &attrs, ty)
     }
 
     /// A store of a value at an address that is aligned to the whole of it.
     pub(super) fn store_as(&mut self, address: IrValue<'c>, value: IrValue<'c>, align: i64) {
         let ir = &self.emitter.ir;
-        let attrs = [
-            ("alignment", ir.attr(&format!("{align} : i64"))),
-            ("ordering", ir.attr("0 : i64")),
-        ];
+        let attrs = [("alignment", ir.i64(align)), ("ordering", ir.i64(0))];
         ir.op("llvm.store", &[value, address], &attrs, &[]);
     }
 
     pub(super) fn contiguous_type(&self, elem: Elem, count: i64) -> Type<'c> {
-        let elem = storage_type(elem);
-        self.emitter.ir.ty(&if count == 1 {
-            elem.to_string()
-        } else {
-            format!("vector<{count}x{elem}>")
-        })
+        let elem = self.emitter.ir.ty(storage_type(elem));
+        match count {
+            1 => elem,
+            _ => self.emitter.ir.vector_type(count, elem),
+        }
     }
 
     pub(super) fn load(&mut self, operands: &[Val]) -> Result<IrValue<'c>, SemError> {
@@ -155,10 +149,16 @@ impl<'c> Lowering<'c> {
         }
     }
 
-    fn resized(&self, op: &str, of: IrValue<'c>, to: &str, count: Option<usize>) -> IrValue<'c> {
+    fn resized(
+        &self,
+        op: &str,
+        of: IrValue<'c>,
+        to: &'static str,
+        count: Option<usize>,
+    ) -> IrValue<'c> {
         let ir = &self.emitter.ir;
         let ty = match count {
-            Some(count) => ir.ty(&format!("vector<{count}x{to}>")),
+            Some(count) => ir.vector_type(count as i64, ir.ty(to)),
             None => ir.ty(to),
         };
         ir.value(op, &[of], &[], ty)
@@ -167,8 +167,8 @@ impl<'c> Lowering<'c> {
     /// A vector of the elements at some offsets.
     fn load_values(&mut self, view: &View, offsets: &[Int]) -> IrValue<'c> {
         let (elem, count) = (view.ptr.elem, offsets.len());
-        let ty = format!("vector<{count}x{}>", storage_type(elem));
-        let ty = self.emitter.ir.ty(&ty);
+        let ir = &self.emitter.ir;
+        let ty = ir.vector_type(count as i64, ir.ty(storage_type(elem)));
         let loaded = self.load_elements(view, offsets, ty);
         self.as_values(elem, loaded, Some(count))
     }
@@ -293,10 +293,9 @@ impl<'c> Lowering<'c> {
         lanes: Range<i64>,
         ty: Type<'c>,
     ) -> IrValue<'c> {
-        let mask: Vec<String> = lanes.map(|lane| lane.to_string()).collect();
+        let mask: Vec<i32> = lanes.map(|lane| lane as i32).collect();
         let ir = &self.emitter.ir;
-        let mask = ir.attr(&format!("array<i32: {}>", mask.join(", ")));
-        let attrs = [("mask", mask)];
+        let attrs = [("mask", ir.i32_array(&mask))];
         ir.value("llvm.shufflevector", &[first, second], &attrs, ty)
     }
 

@@ -33,7 +33,7 @@ use super::ir_utils::{
     operations, replace_all_uses, set_attribute, users,
 };
 use super::kernel_abi::sizes;
-use super::printf::{printf, quoted};
+use super::printf::printf;
 use super::smem_map::SmemMap;
 use super::{Reported, report};
 use cutec_dialects::builder::{
@@ -53,7 +53,7 @@ use fragment_accesses::Accesses;
 use melior::Context;
 use melior::ir::attribute::TypeAttribute;
 use melior::ir::r#type::FunctionType;
-use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
+use melior::ir::{BlockLike, Type, ValueLike, operation::OperationLike};
 use promote_fragments::Slot;
 use std::collections::{HashMap, HashSet};
 
@@ -126,11 +126,11 @@ pub fn convert_cute_to_gpu<'c>(context: &'c Context, module: IrOp<'c>) -> Result
 fn declare_smem(ir: &OpBuilder) {
     let region = melior::ir::Region::new();
     let attrs = [
-        ("sym_name", ir.attr(&format!("\"{SMEM_SYMBOL}\""))),
+        ("sym_name", ir.string(SMEM_SYMBOL)),
         ("global_type", ir.attr("!llvm.array<0 x i8>")),
         ("linkage", ir.attr("#llvm.linkage<external>")),
-        ("addr_space", ir.attr("3 : i32")),
-        ("alignment", ir.attr("1024 : i64")),
+        ("addr_space", ir.i32(3)),
+        ("alignment", ir.i64(1024)),
     ];
     ir.op_with_regions("llvm.mlir.global", &[], &attrs, &[], vec![region]);
 }
@@ -212,15 +212,14 @@ impl<'c> Lowering<'c> {
                         self.error(func, format!("a kernel takes pointers to gmem, not {text}"))
                     );
                 }
-                argument.set_type(self.emitter.ir.ty("!llvm.ptr<1>"));
+                argument.set_type(self.emitter.ir.pointer_type(1));
                 ptr.base = self.add_base(argument, 0);
                 self.vals.insert(value_key(argument), Val::Ptr(ptr));
             }
-            types.push(argument.r#type().to_string());
+            types.push(argument.r#type());
         }
-        let taken = types.join(", ");
-        let given = results(func).join(", ");
-        let ty = self.emitter.ir.attr(&format!("({taken}) -> ({given})"));
+        let ir = &self.emitter.ir;
+        let ty = ir.type_attr(ir.function_type(&types, &results(func)));
         set_attribute(func, "function_type", ty);
         Ok(())
     }
@@ -480,7 +479,7 @@ impl<'c> Lowering<'c> {
             .map(|int| self.emitter.int(int, int.width() == Width::I64))
             .collect();
         let ir = &self.emitter.ir;
-        let format = [("format", ir.attr(&quoted(&format)))];
+        let format = [("format", ir.string(&format))];
         ir.op("gpu.printf", &integers, &format, &[]);
         Ok(())
     }
@@ -520,7 +519,7 @@ impl<'c> Lowering<'c> {
     }
 
     /// Whether a predicate of `arith.cmpi` holds at every leaf.
-    fn every(&mut self, coord: &IntTuple, bound: &IntTuple, predicate: &str) -> IrValue<'c> {
+    fn every(&mut self, coord: &IntTuple, bound: &IntTuple, predicate: i64) -> IrValue<'c> {
         let mut all = None;
         for (coord, bound) in coord.leaves().into_iter().zip(bound.leaves()) {
             let holds = self.emitter.compare(predicate, coord, bound);
@@ -555,13 +554,13 @@ impl<'c> Lowering<'c> {
 }
 
 /// The types of what a function gives back; a kernel gives nothing.
-fn results(func: IrOp) -> Vec<String> {
+fn results<'c>(func: IrOp<'c>) -> Vec<Type<'c>> {
     let ty = func.attribute("function_type").ok();
     let ty = ty.and_then(|ty| TypeAttribute::try_from(ty).ok());
     let ty = ty.and_then(|ty| FunctionType::try_from(ty.value()).ok());
     let result = |index| ty.and_then(|ty| ty.result(index).ok());
     (0..ty.map_or(0, |ty| ty.result_count()))
-        .filter_map(|index| Some(result(index)?.to_string()))
+        .filter_map(result)
         .collect()
 }
 

@@ -8,6 +8,7 @@ use cutec_dialects::builder::{IrValue, result_of};
 use cutec_dialects::elem::Space;
 use cutec_dialects::value::View;
 use cutec_layout::Int;
+use melior::ir::Type;
 
 /// How a vector of so many bytes is named in PTX and in registers.
 struct Access {
@@ -116,19 +117,21 @@ impl<'c> Lowering<'c> {
         let early = if pred.is_some() { "&" } else { "" };
         let mut constraints = vec![format!("={early}{}", access.constraint); n];
         constraints.extend(inputs.constraints.iter().map(|letter| letter.to_string()));
+        let ir = &self.emitter.ir;
+        let register = ir.ty(access.register);
         let result = match n {
-            1 => access.register.to_owned(),
-            _ => format!("!llvm.struct<({})>", vec![access.register; n].join(", ")),
+            1 => register,
+            _ => ir.struct_type(&vec![register; n]),
         };
         let loaded = self.assembly(
             &text,
             &constraints.join(","),
             &inputs.operands,
-            Some(&result),
+            Some(result),
         );
         let registers = match (loaded, n) {
             (Some(loaded), 1) => vec![loaded],
-            (Some(loaded), _) => self.fields(loaded, access.register, n),
+            (Some(loaded), _) => self.fields(loaded, register, n),
             (None, _) => Vec::new(),
         };
         self.vector_of(view, count, &access, registers)
@@ -209,16 +212,15 @@ impl<'c> Lowering<'c> {
         text: &str,
         constraints: &str,
         operands: &[IrValue<'c>],
-        result: Option<&str>,
+        result: Option<Type<'c>>,
     ) -> Option<IrValue<'c>> {
         let ir = &self.emitter.ir;
         let attrs = [
-            ("asm_string", ir.attr(&format!("{text:?}"))),
-            ("constraints", ir.attr(&format!("{constraints:?}"))),
-            ("has_side_effects", ir.attr("unit")),
+            ("asm_string", ir.string(text)),
+            ("constraints", ir.string(constraints)),
+            ("has_side_effects", ir.unit()),
         ];
-        let results: Vec<_> = result.iter().map(|ty| ir.ty(ty)).collect();
-        let op = ir.op("llvm.inline_asm", operands, &attrs, &results);
+        let op = ir.op("llvm.inline_asm", operands, &attrs, result.as_slice());
         result.map(|_| result_of(op, 0))
     }
 
@@ -226,14 +228,14 @@ impl<'c> Lowering<'c> {
     pub(super) fn fields(
         &mut self,
         whole: IrValue<'c>,
-        ty: &str,
+        ty: Type<'c>,
         count: usize,
     ) -> Vec<IrValue<'c>> {
         let ir = &self.emitter.ir;
         (0..count)
             .map(|at| {
-                let position = [("position", ir.attr(&format!("array<i64: {at}>")))];
-                ir.value("llvm.extractvalue", &[whole], &position, ir.ty(ty))
+                let position = [("position", ir.i64_array(&[at as i64]))];
+                ir.value("llvm.extractvalue", &[whole], &position, ty)
             })
             .collect()
     }
@@ -255,7 +257,7 @@ impl<'c> Lowering<'c> {
             };
             return ir.value("llvm.bitcast", &[single], &[], ty);
         }
-        let whole = ir.ty(&format!("vector<{}x{}>", access.registers, access.register));
+        let whole = ir.vector_type(access.registers as i64, ir.ty(access.register));
         let vector = self.joined(&registers, 1, view.ptr.elem, whole);
         let ir = &self.emitter.ir;
         ir.value("llvm.bitcast", &[vector], &[], ty)
@@ -273,14 +275,14 @@ impl<'c> Lowering<'c> {
         let register = ir.ty(access.register);
         if access.registers == 1 {
             let bytes = count * view.ptr.elem.bytes();
-            let bits = ir.ty(&format!("i{}", bytes * 8));
+            let bits = ir.integer_type(bytes as u32 * 8);
             let whole = ir.value("llvm.bitcast", &[value], &[], bits);
             return vec![match bytes {
                 1 => ir.value("llvm.zext", &[whole], &[], register),
                 _ => whole,
             }];
         }
-        let whole = ir.ty(&format!("vector<{}x{}>", access.registers, access.register));
+        let whole = ir.vector_type(access.registers as i64, ir.ty(access.register));
         let whole = ir.value("llvm.bitcast", &[value], &[], whole);
         (0..access.registers)
             .map(|lane| {

@@ -29,7 +29,7 @@ pub(super) struct Bounds<'c> {
 }
 
 /// How a coordinate is compared with the extent.
-fn predicate(coord: &Int) -> &'static str {
+fn predicate(coord: &Int) -> i64 {
     match coord.lower() {
         0.. => LESS,
         _ => BELOW,

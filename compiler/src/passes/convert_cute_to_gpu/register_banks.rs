@@ -88,11 +88,11 @@ impl<'c> Lowering<'c> {
             return vector;
         }
         let ir = &self.emitter.ir;
-        let registers = ir.ty(&format!("vector<{count}xi32>"));
+        let registers = ir.vector_type(count, ir.ty("i32"));
         let i32_type = ir.ty("i32");
         let attrs = [
-            ("asm_string", ir.attr("\"prmt.b32 $0, $1, $1, 0x3210;\"")),
-            ("constraints", ir.attr("\"=r,r\"")),
+            ("asm_string", ir.string("prmt.b32 $0, $1, $1, 0x3210;")),
+            ("constraints", ir.string("=r,r")),
         ];
         let held = ir.value("llvm.bitcast", &[vector], &[], registers);
         let mut free = ir.value("llvm.mlir.poison", &[], &[], registers);

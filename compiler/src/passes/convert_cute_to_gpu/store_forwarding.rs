@@ -11,12 +11,11 @@
 //! Parts of a vector, and vectors that several stores make up, are forwarded only where a block has very many slots
 //! of its own. Elsewhere SROA promotes them, in good time, and in an order of registers that is known to be fast.
 use super::super::emit::Emitter;
+use super::super::ir_utils::vector_elements;
 use super::Lowering;
 use super::promote_fragments::Slot;
-use super::unroll_vectors::vector;
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::Space;
-use cutec_dialects::memo::type_text;
 use cutec_dialects::value::View;
 use cutec_layout::Int;
 use melior::ir::{Type, ValueLike};
@@ -277,18 +276,18 @@ impl<'c> Lowering<'c> {
         ty: Type<'c>,
         bytes: i64,
     ) -> Option<IrValue<'c>> {
-        let (count, elem) = vector(value.r#type())?;
+        let (count, elem) = vector_elements(value.r#type())?;
         let width = size / count;
         if offset % width != 0 {
             return None;
         }
         let first = offset / width;
-        if *type_text(ty) == *elem {
+        if ty == elem {
             let position = self.emitter.constant(first, false);
             let ir = &self.emitter.ir;
             return Some(ir.value("llvm.extractelement", &[value, position], &[], ty));
         }
-        let (lanes, of) = vector(ty)?;
+        let (lanes, of) = vector_elements(ty)?;
         if of != elem || lanes * width != bytes || !self.local_slots.contains(&slot) {
             return None;
         }
@@ -303,13 +302,12 @@ impl<'c> Lowering<'c> {
         ty: Type<'c>,
         bytes: i64,
     ) -> Option<IrValue<'c>> {
-        let (lanes, elem) = vector(ty)?;
+        let (lanes, elem) = vector_elements(ty)?;
         let values = self.available.slots.get(&slot)?;
         let width = bytes / lanes;
         let lane = |lane: i64| {
             let value = values.get(&(start + lane * width))?;
-            (value.bytes == width && *type_text(value.value.r#type()) == elem)
-                .then_some(value.value)
+            (value.bytes == width && value.value.r#type() == elem).then_some(value.value)
         };
         let values: Vec<IrValue<'c>> = (0..lanes).map(lane).collect::<Option<_>>()?;
         Some(self.joined_lanes(&values, ty))
@@ -323,7 +321,7 @@ impl<'c> Lowering<'c> {
         ty: Type<'c>,
         bytes: i64,
     ) -> Option<IrValue<'c>> {
-        let (lanes, elem) = vector(ty)?;
+        let (lanes, elem) = vector_elements(ty)?;
         let values = self.available.slots.get(&slot)?;
         let size = values.get(&start)?.bytes;
         let width = bytes / lanes;
@@ -336,15 +334,14 @@ impl<'c> Lowering<'c> {
         };
         let pieces: Vec<IrValue<'c>> = (0..bytes / size).map(piece).collect::<Option<_>>()?;
         let mut lanes = size / width;
-        let of = |lanes: i64| format!("vector<{lanes}x{elem}>");
-        let piece_type = self.emitter.ir.ty(&of(lanes));
+        let piece_type = self.emitter.ir.vector_type(lanes, elem);
         let mut pieces: Vec<IrValue<'c>> = pieces
             .into_iter()
             .map(|piece| self.bitcast(piece, piece_type))
             .collect();
         while pieces.len() > 1 {
             lanes *= 2;
-            let joined_type = self.emitter.ir.ty(&of(lanes));
+            let joined_type = self.emitter.ir.vector_type(lanes, elem);
             pieces = pieces
                 .chunks_exact(2)
                 .map(|pair| self.shuffled(pair[0], pair[1], 0..lanes, joined_type))

@@ -10,10 +10,13 @@
 //! ([`Order`]), to keep live ranges short: a whole fragment in every
 //! intermediate result would not fit registers.
 use super::super::elementwise::{is_elementwise, is_scalar_intrinsic};
-use super::super::ir_utils::{defining_op, is_in_block, name_of, next_operation, operand_value};
+use super::super::ir_utils::{
+    defining_op, is_in_block, name_of, next_operation, operand_value, vector_elements,
+};
 use super::Lowering;
 use cutec_dialects::builder::{Insertion, IrBlock, IrOp, IrValue, result_of, value_key};
 use cutec_dialects::memo::type_text;
+use melior::ir::attribute::DenseElementsAttribute;
 use melior::ir::{
     Attribute, BlockRef, Identifier, OperationRef, Type, ValueLike, operation::OperationLike,
 };
@@ -88,18 +91,18 @@ impl<'c> Lowering<'c> {
         if elementwise
             && let Some(result) = result
             && let Some((count, elem)) = long_vector(result.r#type())
-            && let Some(parts) = self.split_elementwise(op, &name, count, &elem)
+            && let Some(parts) = self.split_elementwise(op, &name, count, elem)
         {
             self.parts.insert(value_key(result), parts);
             return true;
         }
         if let Some(result) = result
             && is_scalar_intrinsic(op, &name)
-            && let Some((count, elem)) = vector(result.r#type())
+            && let Some((count, elem)) = vector_elements(result.r#type())
             && let Some(operand) = operand_value(op, 0)
         {
             let attrs = named_attributes(op);
-            let lanes = self.lanes(&name, operand, &borrowed(&attrs), count, &elem);
+            let lanes = self.lanes(&name, operand, &borrowed(&attrs), count, elem);
             super::replace_all_uses(result, lanes);
             return true;
         }
@@ -107,7 +110,7 @@ impl<'c> Lowering<'c> {
             && let Some(result) = result
             && let Some((_, elem)) = long_vector(result.r#type())
         {
-            let ty = self.emitter.ir.ty(&format!("vector<{PART}x{elem}>"));
+            let ty = self.emitter.ir.vector_type(PART, elem);
             let elements: Vec<IrValue<'c>> = (0..op.operand_count())
                 .filter_map(|index| operand_value(op, index))
                 .collect();
@@ -156,8 +159,8 @@ impl<'c> Lowering<'c> {
         let Some(part) = parts.get((position / PART) as usize).copied() else {
             return false;
         };
-        let lane = format!("array<i64: {}>", position % PART);
-        let attrs = [("static_position", self.emitter.ir.attr(&lane))];
+        let lane = self.emitter.ir.i64_array(&[position % PART]);
+        let attrs = [("static_position", lane)];
         let element = self
             .emitter
             .ir
@@ -172,21 +175,17 @@ impl<'c> Lowering<'c> {
         op: IrOp<'c>,
         name: &str,
         count: i64,
-        elem: &str,
+        elem: Type<'c>,
     ) -> Option<Vec<IrValue<'c>>> {
-        let part_type = self.emitter.ir.ty(&format!("vector<{PART}x{elem}>"));
+        let part_type = self.emitter.ir.vector_type(PART, elem);
         let mut attrs: Vec<(String, Attribute<'c>)> = named_attributes(op);
         if name == "arith.constant" {
             let (_, value) = attrs.iter().find(|(name, _)| name == "value")?;
-            let text = value.to_string();
-            let splat = text.split_once(" : ").map(|(value, _)| value)?;
-            if !splat.starts_with("dense<") || splat.contains(['[', '"']) {
+            let value = DenseElementsAttribute::try_from(*value).ok()?;
+            if !value.is_splat() {
                 return None;
             }
-            let value = self
-                .emitter
-                .ir
-                .attr(&format!("{splat} : vector<{PART}x{elem}>"));
+            let value = self.emitter.ir.splat(part_type, value.splat_value());
             attrs = vec![("value".into(), value)];
         }
         let operands: Vec<IrValue<'c>> = (0..op.operand_count())
@@ -252,12 +251,12 @@ impl<'c> Lowering<'c> {
         operand: IrValue<'c>,
         attrs: &[(&str, Attribute<'c>)],
         count: i64,
-        elem: &str,
+        elem: Type<'c>,
     ) -> IrValue<'c> {
         let ir = &self.emitter.ir;
-        let (one, all) = (ir.ty(elem), ir.ty(&format!("vector<{count}x{elem}>")));
+        let (one, all) = (elem, ir.vector_type(count, elem));
         let lane = |lane: i64| {
-            let position = [("static_position", ir.attr(&format!("array<i64: {lane}>")))];
+            let position = [("static_position", ir.i64_array(&[lane]))];
             let number = ir.value("vector.extract", &[operand], &position, one);
             ir.value(name, &[number], attrs, one)
         };
@@ -269,10 +268,7 @@ impl<'c> Lowering<'c> {
     fn join(&mut self, parts: &[IrValue<'c>], ty: Type<'c>) -> IrValue<'c> {
         let mut whole = self.emitter.ir.value("llvm.mlir.poison", &[], &[], ty);
         for (index, part) in parts.iter().enumerate() {
-            let position = self
-                .emitter
-                .ir
-                .attr(&format!("{} : i64", index as i64 * PART));
+            let position = self.emitter.ir.i64(index as i64 * PART);
             whole = self.emitter.ir.value(
                 "llvm.intr.vector.insert",
                 &[whole, *part],
@@ -285,19 +281,8 @@ impl<'c> Lowering<'c> {
 }
 
 /// Number and type of the elements of a vector that is taken apart.
-pub(super) fn long_vector(ty: Type) -> Option<(i64, String)> {
-    vector(ty).filter(|(count, _)| *count > PART && count % PART == 0)
-}
-
-/// Number and type of the elements of a vector of one axis.
-pub(super) fn vector(ty: Type) -> Option<(i64, String)> {
-    let text = type_text(ty);
-    let (count, elem) = text
-        .strip_prefix("vector<")?
-        .strip_suffix('>')?
-        .split_once('x')?;
-    let count: i64 = count.parse().ok()?;
-    (!elem.contains('x')).then(|| (count, elem.into()))
+pub(super) fn long_vector<'c>(ty: Type<'c>) -> Option<(i64, Type<'c>)> {
+    vector_elements(ty).filter(|(count, _)| *count > PART && count % PART == 0)
 }
 
 /// The number of `array<i64: 3>`.

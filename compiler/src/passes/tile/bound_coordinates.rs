@@ -71,7 +71,7 @@ fn bounded<'c>(
     let layout = view_of(view).map(|view| view.layout);
     let extent = layout.and_then(|layout| layout.inner().mode(axis)?.size().as_static());
     let end = match extent {
-        Some(extent) => ir.constant(extent / length + 1, &ty.to_string()),
+        Some(extent) => ir.constant_of(extent / length + 1, ty),
         None => {
             let extent = extent_of(&ir, view, axis).map_err(|message| (op, message))?;
             let wide = ty.to_string() == "i64";
@@ -79,14 +79,14 @@ fn bounded<'c>(
                 true => ir.value("arith.extsi", &[extent], &[], ty),
                 false => extent,
             };
-            let length = ir.constant(length, &ty.to_string());
+            let length = ir.constant_of(length, ty);
             let whole = ir.value("arith.divui", &[extent, length], &[], ty);
-            let one = ir.constant(1, &ty.to_string());
+            let one = ir.constant_of(1, ty);
             ir.value("arith.addi", &[whole, one], &[], ty)
         }
     };
     ir.insertion = Insertion::Before(op);
-    let marked = [(BOUND, ir.attr("unit"))];
+    let marked = [(BOUND, ir.unit())];
     Ok(ir.value("arith.minui", &[value, end], &marked, ty))
 }
 

@@ -101,9 +101,8 @@ fn place<'c>(context: &'c Context, buffer: IrOp<'c>, known: &mut Known) -> Resul
     let layout = layout.map_err(|error| failed(error.to_string()))?;
     let mut ptr = view.ptr.clone();
     ptr.align = ptr.align.max(i64::from(chosen.align));
-    let ty = Val::View(View { ptr, layout }).to_string();
     let ir = OpBuilder::new(context, Insertion::Before(buffer));
-    value.set_type(ir.ty(&ty));
+    value.set_type(ir.val_type(&Val::View(View { ptr, layout })));
     let costs: Vec<String> = chosen
         .costs
         .iter()
@@ -114,7 +113,7 @@ fn place<'c>(context: &'c Context, buffer: IrOp<'c>, known: &mut Known) -> Resul
             )
         })
         .collect();
-    let costs = ir.attr(&format!("{:?}", costs.join("; ")));
+    let costs = ir.string(&costs.join("; "));
     set_attribute(buffer, ACCESSES, costs);
     Ok(())
 }

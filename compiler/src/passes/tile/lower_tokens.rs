@@ -69,7 +69,7 @@ fn commit(mechanism: Mechanism, ir: &OpBuilder) {
 fn wait(mechanism: Mechanism, ir: &OpBuilder, younger: u32) {
     match mechanism {
         Mechanism::CpAsyncGroup => {
-            let left = ir.attr(&format!("{younger} : i32"));
+            let left = ir.integer(younger.into(), ir.integer_type(32));
             ir.op("nvvm.cp.async.wait.group", &[], &[("n", left)], &[]);
         }
     }

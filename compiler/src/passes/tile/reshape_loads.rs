@@ -16,6 +16,9 @@ use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value
 use cutec_dialects::ir::{OpAttrs, build};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::{BY_ELEMENT, TileType};
+use cutec_dialects::types::Vars;
+use cutec_dialects::value::{TupleKind, Val};
+use cutec_layout::{Tree, Width};
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 
@@ -62,11 +65,9 @@ fn reshape<'c>(context: &'c Context, reshape: IrOp<'c>) {
     };
     let mut attrs = attributes(load, &["fill", "copy", "swizzle"]);
     let offsets = (0..).zip(&kept).filter(|(_, axis)| at.is_offset(**axis));
-    let offsets: Vec<String> = offsets
-        .map(|(axis, _): (usize, _)| axis.to_string())
-        .collect();
+    let offsets: Vec<i64> = offsets.map(|(axis, _): (i64, _)| axis).collect();
     if !offsets.is_empty() {
-        let axes = ir.attr(&format!("array<i64: {}>", offsets.join(", ")));
+        let axes = ir.i64_array(&offsets);
         attrs.push((BY_ELEMENT, axes));
     }
     let operands = [&[view], &coordinate[..]].concat();
@@ -125,11 +126,12 @@ fn sliced<'c>(
         build(ir, name, operands, attrs)?
             .ok_or_else(|| SemError::Illegal(format!("cute.{name} gives nothing")))
     };
-    let (bit, below) = (ir.ty("i1"), [("predicate", ir.attr("6 : i64"))]);
+    let (bit, below) = (ir.ty("i1"), [("predicate", ir.i64(6))]);
     let (mut leaves, mut taken, mut there) = (Vec::new(), Vec::new(), None);
+    let mut vars = Vars::default();
     for axis in 0..at.values.len() {
         if kept.contains(&axis) {
-            leaves.push("_".to_string());
+            leaves.push(None);
             continue;
         }
         let mode = known.layout.inner().mode(axis);
@@ -142,7 +144,11 @@ fn sliced<'c>(
         if ty != integer {
             place = ir.value("cute.get_scalar", &[place], &[], ir.ty(integer));
         }
-        leaves.push(if integer == "i64" { "?{i64}" } else { "?" }.to_string());
+        let width = match integer {
+            "i64" => Width::I64,
+            _ => Width::I32,
+        };
+        leaves.push(Some(vars.fresh(width, 1)));
         let is_all = mode.and_then(|mode| mode.size().as_static()) == Some(1) && is_zero(place);
         if is_all {
             taken.push(place);
@@ -170,7 +176,10 @@ fn sliced<'c>(
             Some(so_far) => ir.value("arith.andi", &[so_far, inside], &[], bit),
         });
     }
-    let coord = ir.ty(&format!("!cute.coord<\"({})\">", leaves.join(",")));
+    let coord = ir.val_type(&Val::Tuple(
+        TupleKind::Coord,
+        Tree::Node(leaves.into_iter().map(Tree::Leaf).collect()),
+    ));
     let coord = ir.value("cute.make_coord", &taken, &[], coord);
     let view = of("slice", &[view, coord], &OpAttrs::default())?;
     let rest = at.along(kept);

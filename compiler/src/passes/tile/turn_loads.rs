@@ -65,10 +65,9 @@ fn turn<'c>(context: &'c Context, transpose: IrOp<'c>) {
     if let Ok(at) = Coordinate::of(load)
         && at.has_offsets()
     {
-        let axes = (0..2).filter(|axis| at.is_offset(1 - axis));
-        let axes: Vec<String> = axes.map(|axis| axis.to_string()).collect();
-        let axes = ir.attr(&format!("array<i64: {}>", axes.join(", ")));
-        attrs.push((BY_ELEMENT, axes));
+        let axes = [0, 1].into_iter().filter(|axis| at.is_offset(1 - axis));
+        let axes: Vec<i64> = axes.map(|axis| axis as i64).collect();
+        attrs.push((BY_ELEMENT, ir.i64_array(&axes)));
     }
     let tile = ir.value("tile.load", &[view, column, row], &attrs, turned.r#type());
     replace_all_uses(turned, tile);

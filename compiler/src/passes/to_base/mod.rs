@@ -166,7 +166,7 @@ impl<'c> Types<'c> {
                 "{text} has no form in LLVM; expected tuples, layouts, tiles and swizzles"
             ))
         })?;
-        let converted = Some(self.ir.ty(&repr.text()));
+        let converted = Some(repr.ir(&self.ir));
         self.converted.insert(text, converted);
         Ok(converted)
     }
@@ -297,9 +297,9 @@ impl<'c> Base<'c> {
     }
 
     fn of_width(&self, (int, value): &Integer<'c>, width: Width) -> IrValue<'c> {
-        let ty = Repr::Int(width).text();
+        let ty = Repr::Int(width).ir(&self.ir);
         let Some(value) = *value else {
-            return self.ir.constant(int.as_static().unwrap_or_default(), &ty);
+            return self.ir.constant_of(int.as_static().unwrap_or_default(), ty);
         };
         let found = value.r#type().to_string();
         let name = match (found.as_str(), width) {
@@ -308,7 +308,7 @@ impl<'c> Base<'c> {
             ("i64", Width::I32) => "arith.trunci",
             _ => return value,
         };
-        self.ir.value(name, &[value], &[], self.ir.ty(&ty))
+        self.ir.value(name, &[value], &[], ty)
     }
 
     /// A field of a struct; the whole where the path is empty.
@@ -316,7 +316,7 @@ impl<'c> Base<'c> {
         if path.is_empty() {
             return value;
         }
-        let ty = self.ir.ty(&repr.text());
+        let ty = repr.ir(&self.ir);
         let position = [("position", self.position(path))];
         self.ir.value("llvm.extractvalue", &[value], &position, ty)
     }
@@ -325,21 +325,18 @@ impl<'c> Base<'c> {
         let repr =
             Repr::of(val).ok_or_else(|| SemError::Illegal(format!("{val} has no form in LLVM")))?;
         let attrs = [("value", self.ir.attr("#ub.poison"))];
-        Ok(self
-            .ir
-            .value("ub.poison", &[], &attrs, self.ir.ty(&repr.text())))
+        Ok(self.ir.value("ub.poison", &[], &attrs, repr.ir(&self.ir)))
     }
 
     fn insert(&self, value: IrValue<'c>, whole: IrValue<'c>, path: &[i64]) -> IrValue<'c> {
-        let ty = self.ir.ty(&whole.r#type().to_string());
+        let ty = whole.r#type();
         let position = [("position", self.position(path))];
         self.ir
             .value("llvm.insertvalue", &[whole, value], &position, ty)
     }
 
     fn position(&self, path: &[i64]) -> Attribute<'c> {
-        let path: Vec<String> = path.iter().map(i64::to_string).collect();
-        self.ir.attr(&format!("array<i64: {}>", path.join(", ")))
+        self.ir.i64_array(path)
     }
 }
 

@@ -1,13 +1,13 @@
 //! `cute.print`: `gpu.printf` on the device, C's `printf` on the host.
 use super::super::ir_utils::{blocks, name_of, operations, string_attribute};
-use super::super::printf::{printf, quoted};
+use super::super::printf::printf;
 use super::types::{Repr, parts};
 use super::{Base, Integer};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::value::Val;
 use cutec_layout::AnyLayout;
-use melior::ir::{OperationRef, Region, operation::OperationLike};
+use melior::ir::{OperationRef, Region, Type, operation::OperationLike};
 use std::collections::{HashMap, HashSet};
 
 /// The formats of each module that prints on the host.
@@ -41,7 +41,7 @@ impl<'c> Base<'c> {
             .map(|integer| self.of_width(integer, integer.0.width()))
             .collect();
         if on_device(op) {
-            let format = [("format", self.ir.attr(&quoted(&format)))];
+            let format = [("format", self.ir.string(&format))];
             self.ir.op("gpu.printf", &arguments, &format, &[]);
             return Ok(());
         }
@@ -76,26 +76,26 @@ impl<'c> Base<'c> {
             .ok_or_else(|| SemError::Illegal("prints outside of a module".into()))?;
         let globals = OpBuilder::new(self.ir.context(), Insertion::Before(module.first));
         module.declare_printf(&globals)?;
-        let bytes = format.len() + 1;
+        let bytes = array_of(&self.ir, format);
         let name = module.global(&globals, format);
         let ir = &self.ir;
-        let pointer = ir.ty("!llvm.ptr");
-        let address = [("global_name", ir.attr(&format!("@{name}")))];
+        let pointer = ir.pointer_type(0);
+        let address = [("global_name", ir.symbol(&name))];
         let address = ir.value("llvm.mlir.addressof", &[], &address, pointer);
         let first = [
-            ("elem_type", ir.attr(&format!("!llvm.array<{bytes} x i8>"))),
-            ("rawConstantIndices", ir.attr("array<i32: 0, 0>")),
-            ("noWrapFlags", ir.attr("0 : i32")),
+            ("elem_type", ir.type_attr(bytes)),
+            ("rawConstantIndices", ir.i32_array(&[0, 0])),
+            ("noWrapFlags", ir.i32(0)),
         ];
         let text = ir.value("llvm.getelementptr", &[address], &first, pointer);
         let call = [
-            ("callee", ir.attr("@printf")),
+            ("callee", ir.symbol("printf")),
             ("var_callee_type", ir.attr("!llvm.func<i32 (ptr, ...)>")),
             (
                 "operandSegmentSizes",
-                ir.attr(&format!("array<i32: {}, 0>", arguments.len() + 1)),
+                ir.i32_array(&[arguments.len() as i32 + 1, 0]),
             ),
-            ("op_bundle_sizes", ir.attr("array<i32>")),
+            ("op_bundle_sizes", ir.i32_array(&[])),
         ];
         let operands = [&[text], arguments].concat();
         ir.op("llvm.call", &operands, &call, &[ir.ty("i32")]);
@@ -140,7 +140,7 @@ impl<'c> Module<'c> {
             None => self.printf = Some(true),
         }
         let attrs = [
-            ("sym_name", ir.attr("\"printf\"")),
+            ("sym_name", ir.string("printf")),
             ("function_type", ir.attr("!llvm.func<i32 (ptr, ...)>")),
             ("linkage", ir.attr("#llvm.linkage<external>")),
         ];
@@ -159,15 +159,12 @@ impl<'c> Module<'c> {
         }
         let name = format!("printfFormat_{number}");
         let attrs = [
-            ("sym_name", ir.attr(&quoted(&name))),
-            (
-                "global_type",
-                ir.attr(&format!("!llvm.array<{} x i8>", format.len() + 1)),
-            ),
+            ("sym_name", ir.string(&name)),
+            ("global_type", ir.type_attr(array_of(ir, format))),
             ("linkage", ir.attr("#llvm.linkage<internal>")),
-            ("constant", ir.attr("unit")),
-            ("value", ir.attr(&quoted(&format!("{format}\0")))),
-            ("addr_space", ir.attr("0 : i32")),
+            ("constant", ir.unit()),
+            ("value", ir.string(&format!("{format}\0"))),
+            ("addr_space", ir.i32(0)),
         ];
         ir.op_with_regions("llvm.mlir.global", &[], &attrs, &[], vec![Region::new()]);
         self.symbols.insert(name.clone());
@@ -195,4 +192,10 @@ fn ancestors<'c>(op: IrOp<'c>) -> impl Iterator<Item = IrOp<'c>> {
         }
     };
     std::iter::successors(parent(&op), parent)
+}
+
+/// The array that holds a text and its end.
+fn array_of<'c>(ir: &OpBuilder<'c>, text: &str) -> Type<'c> {
+    let length = u32::try_from(text.len() + 1).unwrap_or(u32::MAX);
+    ir.array_type(length, ir.integer_type(8))
 }

@@ -5,8 +5,10 @@
 //! layout that of the layout which sees coordinates, the offset and what is in
 //! front. A tile is the struct of its layouts, or the layout itself where there
 //! is one; `_` is nothing, and neither is a swizzle.
+use cutec_dialects::builder::OpBuilder;
 use cutec_dialects::value::{TupleKind, Val, as_coord};
 use cutec_layout::{AnyLayout, Int, IntTuple, Layout, Outer, Tiler, Width};
+use melior::ir::Type;
 
 /// The form of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,14 +43,14 @@ impl Repr {
         })
     }
 
-    /// The type in MLIR's text.
-    pub fn text(&self) -> String {
+    /// The type in MLIR.
+    pub fn ir<'c>(&self, ir: &OpBuilder<'c>) -> Type<'c> {
         match self {
-            Repr::Int(Width::I32) => "i32".into(),
-            Repr::Int(Width::I64) => "i64".into(),
+            Repr::Int(Width::I32) => ir.integer_type(32),
+            Repr::Int(Width::I64) => ir.integer_type(64),
             Repr::Struct(fields) => {
-                let fields: Vec<String> = fields.iter().map(Repr::text).collect();
-                format!("!llvm.struct<({})>", fields.join(", "))
+                let fields: Vec<Type> = fields.iter().map(|field| field.ir(ir)).collect();
+                ir.struct_type(&fields)
             }
         }
     }

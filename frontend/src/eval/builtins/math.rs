@@ -1,7 +1,7 @@
 //! Functions of elements: on numbers known at compile time, run-time numbers, vectors and views.
 
 use crate::diagnostics::codes;
-use crate::eval::arith::{number_or_vector, type_text};
+use crate::eval::arith::number_or_vector;
 use crate::eval::call::{ArgValue, Call};
 use crate::eval::constant::rounded;
 use crate::eval::values::Value;
@@ -263,7 +263,7 @@ fn select<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Val
         call.span,
     )?;
     let ir = ev.ir(call.span)?;
-    let ty = ir.ty(&type_text(pair.elem, pair.len));
+    let ty = ir.numbers_type(pair.elem, pair.len);
     let result = ir.value("arith.select", &[chooser, pair.lhs, pair.rhs], &[], ty);
     Ok(number_or_vector(result, pair.elem, pair.len))
 }
@@ -312,7 +312,7 @@ fn fma<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<
     let rhs = number_or_vector(factors.rhs, factors.elem, factors.len);
     let rhs = ev.spread(&rhs, sum.elem, sum.len, b.expr.span)?;
     let ir = ev.ir(call.span)?;
-    let ty = ir.ty(&type_text(sum.elem, sum.len));
+    let ty = ir.numbers_type(sum.elem, sum.len);
     let result = ir.value("llvm.intr.fma", &[sum.lhs, rhs, sum.rhs], &[], ty);
     Ok(number_or_vector(result, sum.elem, sum.len))
 }

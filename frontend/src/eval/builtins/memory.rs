@@ -198,7 +198,7 @@ fn named_barrier<'c, 'a>(
     let threads = ev.number(&threads.value, Elem::I32, threads.expr.span)?;
     let ir = ev.ir(call.span)?;
     if waits {
-        let segments = ir.attr("array<i32: 1, 1, 0>");
+        let segments = ir.i32_array(&[1, 1, 0]);
         let attrs = [("operandSegmentSizes", segments)];
         ir.op("nvvm.barrier", &[id, threads], &attrs, &[]);
     } else {
@@ -234,7 +234,7 @@ fn cp_async_wait<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Res
         other => return ev.expected("an integer", &other.clone(), arg.expr.span),
     };
     let ir = ev.ir(call.span)?;
-    let attr = ir.attr(&format!("{groups} : i32"));
+    let attr = ir.integer(groups, ir.ty("i32"));
     ir.op("nvvm.cp.async.wait.group", &[], &[("n", attr)], &[]);
     Ok(Value::Unit)
 }

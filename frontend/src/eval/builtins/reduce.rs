@@ -193,7 +193,7 @@ fn over_lanes<'c, 'a>(
         let number = scalar.ir;
         let ir = ev.ir(span)?;
         let members = ir.constant(-1, "i32");
-        let kind = ir.attr(&format!("#nvvm<redux_kind {kind}>"));
+        let kind = ir.attr(kind);
         let ty = ir.ty("i32");
         let result = ir.value("nvvm.redux.sync", &[number, members], &[("kind", kind)], ty);
         return Ok(number_or_vector(result, Elem::I32, None));
@@ -211,12 +211,12 @@ fn over_lanes<'c, 'a>(
 /// The kind of `redux.sync` that combines i32 of a whole warp.
 fn one_instruction(combiner: Combiner<'_>) -> Option<&'static str> {
     match combiner {
-        Combiner::Operator(BinaryOp::Add) => Some("add"),
-        Combiner::Operator(BinaryOp::BitAnd) => Some("and"),
-        Combiner::Operator(BinaryOp::BitOr) => Some("or"),
-        Combiner::Operator(BinaryOp::BitXor) => Some("xor"),
-        Combiner::Extreme(true) => Some("min"),
-        Combiner::Extreme(false) => Some("max"),
+        Combiner::Operator(BinaryOp::Add) => Some("#nvvm<redux_kind add>"),
+        Combiner::Operator(BinaryOp::BitAnd) => Some("#nvvm<redux_kind and>"),
+        Combiner::Operator(BinaryOp::BitOr) => Some("#nvvm<redux_kind or>"),
+        Combiner::Operator(BinaryOp::BitXor) => Some("#nvvm<redux_kind xor>"),
+        Combiner::Extreme(true) => Some("#nvvm<redux_kind min>"),
+        Combiner::Extreme(false) => Some("#nvvm<redux_kind max>"),
         _ => None,
     }
 }

@@ -59,19 +59,6 @@ fn text_and_rest<'c, 'a>(
     }
 }
 
-/// A text as a string attribute: everything beyond printable ASCII by its bytes.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for byte in text.bytes() {
-        match byte {
-            b'"' | b'\\' => quoted += &format!("\\{byte:02X}"),
-            b' '..=b'~' => quoted.push(char::from(byte)),
-            _ => quoted += &format!("\\{byte:02X}"),
-        }
-    }
-    quoted + "\""
-}
-
 /// What one conversion of a format takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Takes {
@@ -149,7 +136,7 @@ fn printf<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Val
         operands.push(printed(ev, arg, wanted)?);
     }
     let ir = ev.ir(call.span)?;
-    let attrs = [("format", ir.attr(&quoted(&format)))];
+    let attrs = [("format", ir.string(&format))];
     ir.op("gpu.printf", &operands, &attrs, &[]);
     Ok(Value::Unit)
 }
@@ -257,22 +244,19 @@ fn ptx<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<
         }
         operands.push(scalar.ir);
     }
-    let names: Vec<_> = results.iter().map(|elem| elem.value_type()).collect();
     let ir = ev.ir(call.span)?;
-    let ty = match names.as_slice() {
+    let types: Vec<_> = results.iter().map(|elem| ir.number_type(*elem)).collect();
+    let ty = match types.as_slice() {
         [] => None,
-        [one] => Some(ir.ty(one)),
-        names => Some(ir.ty(&format!("!llvm.struct<({})>", names.join(", ")))),
+        [one] => Some(*one),
+        fields => Some(ir.struct_type(fields)),
     };
-    let mut attrs = vec![
-        ("asm_string", ir.attr(&quoted(&text))),
-        ("asm_dialect", ir.attr("0 : i64")),
-    ];
+    let mut attrs = vec![("asm_string", ir.string(&text)), ("asm_dialect", ir.i64(0))];
     if !pure {
-        attrs.push(("has_side_effects", ir.attr("unit")));
+        attrs.push(("has_side_effects", ir.unit()));
         constraints.push("~{memory}".to_owned());
     }
-    attrs.push(("constraints", ir.attr(&quoted(&constraints.join(",")))));
+    attrs.push(("constraints", ir.string(&constraints.join(","))));
     let types: Vec<_> = ty.into_iter().collect();
     let op = ir.op("llvm.inline_asm", &operands, &attrs, &types);
     let values: Vec<_> = match results.as_slice() {
@@ -280,7 +264,7 @@ fn ptx<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<
         [elem] => vec![number_or_vector(result_of(op, 0), *elem, None)],
         results => (0..results.len())
             .map(|at| {
-                let position = [("position", ir.attr(&format!("array<i64: {at}>")))];
+                let position = [("position", ir.i64_array(&[at as i64]))];
                 let part = ir.ty(results[at].value_type());
                 let whole = [result_of(op, 0)];
                 let value = ir.value("llvm.extractvalue", &whole, &position, part);
@@ -351,11 +335,5 @@ mod tests {
         for wrong in ["$3", "$x", "$", "${0}", "$99999999999999999999"] {
             assert!(placeholders(wrong, 3).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn texts_are_quoted_byte_by_byte() {
-        assert_eq!(quoted("a\"\\\n"), "\"a\\22\\5C\\0A\"");
-        assert_eq!(quoted("ö"), "\"\\C3\\B6\"");
     }
 }

@@ -5,7 +5,7 @@
 
 use super::builtin::{Builtin, Kind, Level, LowerCall, Lowering, Parameter, arg, named};
 use crate::diagnostics::codes;
-use crate::eval::arith::{number_or_vector, type_text};
+use crate::eval::arith::number_or_vector;
 use crate::eval::call::Call;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
@@ -148,9 +148,9 @@ pub(super) fn shuffled<'c, 'a>(
             let mut results = Vec::with_capacity(vector.len as usize);
             for pair in ev.elements(vector, span)?.chunks(2) {
                 let ir = ev.ir(span)?;
-                let pair_type = ir.ty(&type_text(vector.elem, Some(2)));
+                let pair_type = ir.numbers_type(vector.elem, Some(2));
                 let (word_type, i32) = (ir.ty("vector<1xi32>"), ir.ty("i32"));
-                let first = [("static_position", ir.attr("array<i64: 0>"))];
+                let first = [("static_position", ir.i64_array(&[0]))];
                 let pair = ir.value("vector.from_elements", pair, &[], pair_type);
                 let words = ir.value("vector.bitcast", &[pair], &[], word_type);
                 let word = ir.value("vector.extract", &[words], &first, i32);
@@ -192,18 +192,21 @@ fn number_of_lane<'c, 'a>(
     if matches!(elem, Elem::F32 | Elem::TF32 | Elem::I32) {
         return word_of_lane(ev, kind, number, elem.value_type(), by, width, span);
     }
-    let integer = match elem {
-        Elem::I1 => "i1".to_owned(),
-        _ => format!("i{}", elem.bits()),
+    let integer = match elem.bits() {
+        _ if elem == Elem::I1 => "i1",
+        8 => "i8",
+        16 => "i16",
+        32 => "i32",
+        _ => "i64",
     };
-    let cast = |ev: &mut Evaluator<'c, 'a>, name: &str, value: IrValue<'c>, ty: &str| {
+    let cast = |ev: &mut Evaluator<'c, 'a>, name: &str, value: IrValue<'c>, ty: &'static str| {
         let ir = ev.ir(span)?;
         let ty = ir.ty(ty);
         Ok::<_, Stop>(ir.value(name, &[value], &[], ty))
     };
     let is_float = elem.is_float() && elem.has_arithmetic();
     let bits = match is_float {
-        true => cast(ev, "arith.bitcast", number, &integer)?,
+        true => cast(ev, "arith.bitcast", number, integer)?,
         false => number,
     };
     let bits = if elem.bits() == 64 {
@@ -222,7 +225,7 @@ fn number_of_lane<'c, 'a>(
     } else {
         let word = cast(ev, "arith.extui", bits, "i32")?;
         let word = word_of_lane(ev, kind, word, "i32", by, width, span)?;
-        cast(ev, "arith.trunci", word, &integer)?
+        cast(ev, "arith.trunci", word, integer)?
     };
     match is_float {
         true => cast(ev, "arith.bitcast", bits, elem.name()),
@@ -235,21 +238,21 @@ fn word_of_lane<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     kind: Shuffle,
     word: IrValue<'c>,
-    ty: &str,
+    ty: &'static str,
     by: IrValue<'c>,
     width: i64,
     span: Span,
 ) -> Result<IrValue<'c>> {
     let (mode, clamp) = match kind {
-        Shuffle::Xor => ("bfly", 31),
-        Shuffle::Up => ("up", 0),
-        Shuffle::Down => ("down", 31),
-        Shuffle::Index => ("idx", 31),
+        Shuffle::Xor => ("#nvvm<shfl_kind bfly>", 31),
+        Shuffle::Up => ("#nvvm<shfl_kind up>", 0),
+        Shuffle::Down => ("#nvvm<shfl_kind down>", 31),
+        Shuffle::Index => ("#nvvm<shfl_kind idx>", 31),
     };
     let ir = ev.ir(span)?;
     let members = ir.constant(-1, "i32");
     let segment = ir.constant((WARP - width) << 8 | clamp, "i32");
-    let attr = ir.attr(&format!("#nvvm<shfl_kind {mode}>"));
+    let attr = ir.attr(mode);
     let ty = ir.ty(ty);
     let operands = [members, word, by, segment];
     Ok(ir.value("nvvm.shfl.sync", &operands, &[("kind", attr)], ty))
@@ -270,13 +273,13 @@ fn vote<'c, 'a>(
         other => return ev.expected_bool(&other.clone(), arg.expr.span),
     };
     let (kind, elem) = match vote {
-        Vote::Any => ("any", Elem::I1),
-        Vote::All => ("all", Elem::I1),
-        Vote::Ballot => ("ballot", Elem::I32),
+        Vote::Any => ("#nvvm<vote_sync_kind any>", Elem::I1),
+        Vote::All => ("#nvvm<vote_sync_kind all>", Elem::I1),
+        Vote::Ballot => ("#nvvm<vote_sync_kind ballot>", Elem::I32),
     };
     let ir = ev.ir(call.span)?;
     let members = ir.constant(-1, "i32");
-    let kind = ir.attr(&format!("#nvvm<vote_sync_kind {kind}>"));
+    let kind = ir.attr(kind);
     let ty = ir.ty(elem.name());
     let result = ir.value(
         "nvvm.vote.sync",

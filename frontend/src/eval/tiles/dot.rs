@@ -82,7 +82,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         let operands = [a.ir, b.ir, sum.ir];
         let attrs = match pinned {
-            Some(mma) => vec![("mma", self.ir(call.span)?.attr(&mma))],
+            Some(mma) => {
+                let ir = self.ir(call.span)?;
+                vec![("mma", ir.type_attr(ir.val_type(&mma)))]
+            }
             None => Vec::new(),
         };
         let result = self.tile_op("tile.dot", &operands, &attrs, of, call.span)?;
@@ -90,10 +93,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 
     /// `mma = …`: the atom, or how warps share the tile too, as a type of the IR.
-    fn pinned_mma(&mut self, arg: &ArgValue<'c, 'a>, [a, b, sums]: [Elem; 3]) -> Result<String> {
-        let (atom, text) = match &arg.value {
-            Value::Static(val @ Val::MmaAtom(atom)) => (*atom, val.to_string()),
-            Value::Static(val @ Val::TiledMma(mma)) => (mma.atom, val.to_string()),
+    fn pinned_mma(&mut self, arg: &ArgValue<'c, 'a>, [a, b, sums]: [Elem; 3]) -> Result<Val> {
+        let (atom, pinned) = match &arg.value {
+            Value::Static(val @ Val::MmaAtom(atom)) => (*atom, val.clone()),
+            Value::Static(val @ Val::TiledMma(mma)) => (mma.atom, val.clone()),
             other => {
                 let what = "an MMA atom or a tiled MMA";
                 return self.expected(what, &other.clone(), arg.expr.span);
@@ -114,7 +117,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let label = format!("expected one of {a}, {b} and {sums}");
             return self.error(codes::ILLEGAL_ATOM, arg.expr.span, message, label);
         }
-        Ok(text)
+        Ok(pinned)
     }
 
     fn factor(&mut self, arg: &ArgValue<'c, 'a>) -> Result<Tile<'c>> {

@@ -164,7 +164,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return Err(self.report(diagnostic.with_help(help)));
         };
         let ir = self.ir(span)?;
-        let number = ir.attr(&format!("{at} : i32"));
+        let number = ir.integer(at as i64, ir.ty("i32"));
         let ty = ir.ty("i32");
         let index = ir.value("tile.index", &[], &[("axis", number)], ty);
         name_value(index, &format!("tile_{axis}"));

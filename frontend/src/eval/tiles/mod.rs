@@ -65,8 +65,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 
     fn tile_type(&mut self, elem: Elem, shape: &[i64], span: Span) -> Result<Type<'c>> {
-        let text = TileType::new(elem, shape).to_string();
-        Ok(self.ir(span)?.ty(&text))
+        let context = self.ir(span)?.context();
+        Ok(TileType::new(elem, shape).ir(context))
     }
 
     /// A tile, or a number repeated, as a tile of this type and shape.

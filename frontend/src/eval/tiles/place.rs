@@ -7,6 +7,7 @@ use crate::ast::{Arg, BinaryOp, Expr};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::builtins::{self, Level, Receiver};
 use crate::eval::call::Call;
+use crate::eval::materialize::Literal;
 use crate::eval::values::{Tile, Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::{Span, Spanned};
@@ -15,6 +16,7 @@ use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::semantics::AtomicKind;
 use cutec_dialects::tile::BY_ELEMENT;
 use cutec_dialects::value::Val;
+use cutec_layout::Swizzle;
 use melior::ir::Attribute;
 
 /// A tile of a tensor, neither read nor written yet.
@@ -23,9 +25,25 @@ struct Place<'c> {
     elem: Elem,
     shape: Vec<i64>,
     at: Coordinate<'c>,
-    fill: Option<String>,
-    /// Attributes that pin what passes else choose, as text.
-    pins: Vec<(&'static str, String)>,
+    fill: Option<Literal>,
+    /// What passes else choose.
+    pins: Vec<Pin>,
+}
+
+/// What a program decides in place of a pass.
+enum Pin {
+    Copy(Val),
+    Swizzle(Swizzle),
+}
+
+impl Pin {
+    /// The argument that says it.
+    fn name(&self) -> &'static str {
+        match self {
+            Pin::Copy(_) => "copy",
+            Pin::Swizzle(_) => "swizzle",
+        }
+    }
 }
 
 impl<'c, 'a> Evaluator<'c, 'a> {
@@ -45,10 +63,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         operands.extend(&place.at.values);
         let mut attrs = self.by_element(place, span)?;
         if let Some(fill) = &place.fill {
-            attrs.push(("fill", self.ir(span)?.attr(fill)));
+            let ir = self.ir(span)?;
+            attrs.push(("fill", fill.attribute(ir, ir.number_type(place.elem))));
         }
-        for (name, text) in &place.pins {
-            attrs.push((*name, self.ir(span)?.attr(text)));
+        for pin in &place.pins {
+            let ir = self.ir(span)?;
+            attrs.push(match pin {
+                Pin::Copy(copy) => (pin.name(), ir.type_attr(ir.val_type(copy))),
+                Pin::Swizzle(swizzle) => (pin.name(), ir.string(&swizzle.to_string())),
+            });
         }
         let of = (place.elem, &place.shape[..]);
         self.tile_op("tile.load", &operands, &attrs, of, span)
@@ -96,7 +119,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return self.error(codes::WRONG_TYPE, target, error.to_string(), "updated here");
         }
         let new = self.read_slot(&value.value, value.expr.span)?;
-        let kind = self.ir(span)?.attr(&format!("{kind:?}"));
+        let kind = self.ir(span)?.string(kind);
         self.write_tile(&place, (&new, value.expr.span), &[("atomic", kind)], span)
     }
 
@@ -114,7 +137,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let message = "`fill` says what is read outside of a tensor; nothing is written there";
             return self.error(codes::WRONG_ARGUMENTS, target, message, "written here");
         }
-        if let Some((name, _)) = place.pins.first() {
+        if let Some(pin) = place.pins.first() {
+            let name = pin.name();
             let message = format!("`{name}` is for operands of products, which are read");
             return self.error(codes::WRONG_ARGUMENTS, target, message, "written here");
         }
@@ -143,12 +167,16 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         place: &Place<'c>,
         span: Span,
     ) -> Result<Vec<(&'static str, Attribute<'c>)>> {
-        let axes: Vec<String> = place.at.by_element.iter().map(usize::to_string).collect();
+        let axes: Vec<i64> = place
+            .at
+            .by_element
+            .iter()
+            .map(|axis| *axis as i64)
+            .collect();
         if axes.is_empty() {
             return Ok(Vec::new());
         }
-        let text = format!("array<i64: {}>", axes.join(", "));
-        Ok(vec![(BY_ELEMENT, self.ir(span)?.attr(&text))])
+        Ok(vec![(BY_ELEMENT, self.ir(span)?.i64_array(&axes))])
     }
 
     fn place(
@@ -201,7 +229,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if let Some(arg) = call.named("copy") {
             match &arg.value {
                 Value::Static(pinned @ (Val::CopyAtom(_) | Val::TiledCopy(_))) => {
-                    pins.push(("copy", pinned.to_string()));
+                    pins.push(Pin::Copy(pinned.clone()));
                 }
                 other => {
                     let what = "a copy atom or a tiled copy";
@@ -212,7 +240,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if let Some(arg) = call.named("swizzle") {
             match &arg.value {
                 Value::Static(Val::Swizzle(swizzle)) => {
-                    pins.push(("swizzle", format!("\"{swizzle}\"")));
+                    pins.push(Pin::Swizzle(*swizzle));
                 }
                 other => return self.expected("a swizzle", &other.clone(), arg.expr.span),
             }

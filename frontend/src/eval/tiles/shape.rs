@@ -91,7 +91,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let shape = self.tile_shape(&extents, call.span)?;
         let axis = self.axis(call, &shape)?;
         let ir = self.ir(call.span)?;
-        let attrs = [("axis", ir.attr(&format!("{axis} : i32")))];
+        let attrs = [("axis", ir.integer(axis as i64, ir.ty("i32")))];
         let tile = self.tile_op("tile.iota", &[], &attrs, (Elem::I32, &shape), call.span)?;
         Ok(Value::Tile(tile))
     }
@@ -119,8 +119,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         shape[axis] = 1;
         let ir = self.ir(call.span)?;
         let attrs = [
-            ("axis", ir.attr(&format!("{axis} : i32"))),
-            ("kind", ir.attr(&format!("{kind:?}"))),
+            ("axis", ir.integer(axis as i64, ir.ty("i32"))),
+            ("kind", ir.string(kind)),
         ];
         let operands = [tile.ir];
         let result = self.tile_op(

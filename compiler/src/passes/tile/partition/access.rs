@@ -4,12 +4,13 @@ use super::super::types::fast_axis;
 use super::{Partition, Spread, operand};
 use cutec_dialects::atoms::UniversalCopy;
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, region_with_block};
+use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ir::OpAttrs;
 use cutec_dialects::semantics::{Attrs, SemError, check, evaluate};
 use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::{Mode, TileLayout};
 use cutec_dialects::types::{TypeError, Vars, parse_type, tiled_copy};
-use cutec_dialects::value::Val;
+use cutec_dialects::value::{Val, View};
 use cutec_layout::algebra::{composition, offset_at};
 use cutec_layout::{AnyLayout, Int, Layout, Tiler, Tree};
 use melior::ir::{Region, ValueLike, operation::OperationLike};
@@ -52,7 +53,7 @@ impl<'c> Partition<'c> {
         let (view, at) = (operand(op, 1)?, self.coordinate_of(op)?);
         let part = self.global(view, &at, &from)?;
         let inside = self.inside(view, &at, &from)?;
-        let insides = self.elements_of(inside, from.values(), "i1");
+        let insides = self.elements_of(inside, from.values(), Elem::I1);
         let values = self.elements(vector, &from);
         let attrs = OpAttrs {
             kind: Some(kind),
@@ -70,9 +71,15 @@ impl<'c> Partition<'c> {
         })
     }
 
-    pub(super) fn alloc(&self, name: &str, ty: &str) -> IrValue<'c> {
-        let ty = self.ir.ty(ty);
-        self.ir.value(&format!("cute.{name}"), &[], &[], ty)
+    /// Shared memory or registers for a layout of elements.
+    pub(super) fn alloc(&self, elem: Elem, space: Space, layout: AnyLayout) -> IrValue<'c> {
+        let (name, align) = match space {
+            Space::Rmem => ("cute.memref.alloca", 16),
+            Space::Smem | Space::Gmem => ("cute.memref.alloc_smem", 128),
+        };
+        let view = View::new(elem, space, align, layout);
+        let ty = self.ir.val_type(&Val::View(view));
+        self.ir.value(name, &[], &[], ty)
     }
 
     /// Registers for what a thread holds, in the order of its values.
@@ -83,11 +90,8 @@ impl<'c> Partition<'c> {
 
     /// Registers of a layout.
     pub(super) fn registers(&self, spread: &Spread, layout: &Layout) -> IrValue<'c> {
-        let elem = spread.tile.elem;
-        self.alloc(
-            "memref.alloca",
-            &format!("!cute.memref<{elem}, rmem, align<16>, \"{layout}\">"),
-        )
+        let layout = AnyLayout::Plain(layout.clone());
+        self.alloc(spread.tile.elem, Space::Rmem, layout)
     }
 
     pub(super) fn load_vec(
@@ -95,7 +99,7 @@ impl<'c> Partition<'c> {
         fragment: IrValue<'c>,
         spread: &Spread,
     ) -> Result<IrValue<'c>, SemError> {
-        let ty = self.ir.ty(&spread.vector());
+        let ty = spread.vector(&self.ir);
         Ok(self.ir.value("cute.memref.load_vec", &[fragment], &[], ty))
     }
 
@@ -307,7 +311,7 @@ impl<'c> Partition<'c> {
                 .ir
                 .value("arith.remui", &[place, extent], &[], i32_type);
             let zero = self.ir.constant(0, "i32");
-            let equal = [("predicate", self.ir.attr("0 : i64"))];
+            let equal = [("predicate", self.ir.i64(0))];
             let holds = self.ir.value("arith.cmpi", &[place, zero], &equal, bit);
             first = Some(match first {
                 None => holds,

@@ -3,10 +3,11 @@
 //! Where every thread already has what it is to have, registers are named anew. Where a warp has what
 //! its lanes need, they ask each other by shuffles if these are fewer than the accesses to shared memory.
 //! Else the tile goes through shared memory, laid out so that neither side has bank conflicts.
+use super::reduce::INDEXED;
 use super::route::{self, Exchange, Route};
 use super::{Partition, Spread};
 use cutec_dialects::builder::{IrOp, IrValue};
-use cutec_dialects::elem::Elem;
+use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::semantics::SemError;
 
 impl<'c> Partition<'c> {
@@ -21,10 +22,10 @@ impl<'c> Partition<'c> {
             ..spread.clone()
         };
         let (from, wanted) = (bytes(&from), bytes(to));
-        let wide = self.ir.ty(&from.vector());
+        let wide = from.vector(&self.ir);
         let vector = self.ir.value("arith.extui", &[vector], &[], wide);
         let vector = self.converted(op, vector, &from, &wanted)?;
-        let narrow = self.ir.ty(&to.vector());
+        let narrow = to.vector(&self.ir);
         Ok(self.ir.value("arith.trunci", &[vector], &[], narrow))
     }
 
@@ -39,13 +40,11 @@ impl<'c> Partition<'c> {
             Route::Registers(order) => {
                 let elements = self.elements(vector, from);
                 let renamed: Vec<IrValue<'c>> = order.iter().map(|at| elements[*at]).collect();
-                Ok(self.gather(&renamed, to.tile.elem.value_type()))
+                Ok(self.gather(&renamed, self.ir.number_type(to.tile.elem)))
             }
-            Route::Lanes(exchange) => Ok(self.through_lanes(vector, from, &exchange, to)),
+            Route::Lanes(exchange) => Ok(self.through_lanes(vector, from, &exchange)),
             Route::Memory { layout, of_warps } => {
-                let elem = from.tile.elem;
-                let ty = format!("!cute.memref<{elem}, smem, align<128>, \"{layout}\">");
-                let buffer = self.alloc("memref.alloc_smem", &ty);
+                let buffer = self.alloc(from.tile.elem, Space::Smem, layout);
                 // What the round before wrote has been read by all; behind a loop the buffer may take the
                 // place of operands.
                 if in_loop(op) || self.staged {
@@ -79,7 +78,6 @@ impl<'c> Partition<'c> {
         vector: IrValue<'c>,
         from: &Spread,
         exchange: &Exchange,
-        to: &Spread,
     ) -> IrValue<'c> {
         let (word, elem) = (self.ir.ty("i32"), from.tile.elem);
         let elements = self.elements(vector, from);
@@ -98,36 +96,30 @@ impl<'c> Partition<'c> {
             lane = self.ir.value("arith.xori", &[lane, bits], &[], word);
         }
         let width = exchange.width;
-        let own = elem.value_type();
-        let (one, packed) = ("vector<1xi32>", super::vector_type(width as i64, own));
+        let own = self.ir.number_type(elem);
+        let one = self.ir.vector_type(1, word);
+        let packed = self.ir.vector_type(width as i64, own);
         let mut numbers = Vec::new();
         for (register, beside) in &exchange.words {
             let values = self.gather(&elements[*register..register + width], own);
-            let values = self
-                .ir
-                .value("vector.bitcast", &[values], &[], self.ir.ty(one));
+            let values = self.ir.value("vector.bitcast", &[values], &[], one);
             let values = self.first_of(values, word);
             let beside = self.ir.constant(*beside, "i32");
             let source = self.ir.value("arith.xori", &[lane, beside], &[], word);
-            let asked = self.shuffle("idx", values, source);
-            let asked = self
-                .ir
-                .value("vector.from_elements", &[asked], &[], self.ir.ty(one));
-            let asked = self
-                .ir
-                .value("vector.bitcast", &[asked], &[], self.ir.ty(&packed));
+            let asked = self.shuffle(INDEXED, values, source);
+            let asked = self.ir.value("vector.from_elements", &[asked], &[], one);
+            let asked = self.ir.value("vector.bitcast", &[asked], &[], packed);
             for at in 0..width as i64 {
-                let position = self.ir.attr(&format!("array<i64: {at}>"));
+                let position = self.ir.i64_array(&[at]);
                 let position = [("static_position", position)];
-                let ty = self.ir.ty(own);
-                numbers.push(self.ir.value("vector.extract", &[asked], &position, ty));
+                numbers.push(self.ir.value("vector.extract", &[asked], &position, own));
             }
         }
-        self.gather(&numbers, to.tile.elem.value_type())
+        self.gather(&numbers, own)
     }
 
     fn first_of(&self, vector: IrValue<'c>, ty: melior::ir::Type<'c>) -> IrValue<'c> {
-        let position = [("static_position", self.ir.attr("array<i64: 0>"))];
+        let position = [("static_position", self.ir.i64_array(&[0]))];
         self.ir.value("vector.extract", &[vector], &position, ty)
     }
 }

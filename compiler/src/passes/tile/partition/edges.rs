@@ -1,7 +1,7 @@
 //! What a load says of elements outside of its view.
 use super::super::coordinate::Coordinate;
 use super::place::value_places;
-use super::{Partition, Spread, vector_type};
+use super::{Partition, Spread};
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::ir::OpAttrs;
 use cutec_dialects::semantics::SemError;
@@ -21,12 +21,9 @@ impl<'c> Partition<'c> {
         to: &Spread,
     ) -> Result<IrValue<'c>, SemError> {
         let inside = self.inside(view, at, to)?;
-        let elem = to.tile.elem.value_type();
-        let number = [("value", fill)];
-        let number = self
-            .ir
-            .value("arith.constant", &[], &number, self.ir.ty(elem));
-        let ty = self.ir.ty(&to.vector());
+        let elem = self.ir.number_type(to.tile.elem);
+        let number = self.ir.number(fill, elem);
+        let ty = to.vector(&self.ir);
         let number = self.ir.value("vector.broadcast", &[number], &[], ty);
         Ok(self
             .ir
@@ -41,7 +38,7 @@ impl<'c> Partition<'c> {
         to: &Spread,
     ) -> Result<IrValue<'c>, SemError> {
         let (bit, i32_type) = (self.ir.ty("i1"), self.ir.ty("i32"));
-        let bits = self.ir.ty(&vector_type(to.values(), "i1"));
+        let bits = self.ir.vector_type(to.values(), bit);
         // Axes along which all values of a thread lie at one place are asked once.
         let mut whole = None;
         let mut others = Vec::new();
@@ -72,7 +69,7 @@ impl<'c> Partition<'c> {
                     .ir
                     .value("arith.select", &[whole, end, none], &[], i32_type);
             }
-            let indices = self.ir.ty(&vector_type(to.values(), "i32"));
+            let indices = self.ir.vector_type(to.values(), i32_type);
             let end = self.ir.value("vector.broadcast", &[end], &[], indices);
             let place = self.steps_from(first, &offsets);
             let holds = self.ir.value("arith.cmpi", &[place, end], &less, bits);
@@ -114,7 +111,7 @@ impl<'c> Partition<'c> {
             let begin = self.offset(begin)?;
             let first = self.first_place(to, axis)?;
             let first = self.ir.value("arith.addi", &[first, begin], &[], i32_type);
-            let below = [("predicate", self.ir.attr("6 : i64"))];
+            let below = [("predicate", self.ir.i64(6))];
             return Ok((first, extent, below));
         }
         let ty = begin.r#type();
@@ -123,11 +120,11 @@ impl<'c> Partition<'c> {
             true => self.ir.value("arith.extsi", &[extent], &[], ty),
             false => extent,
         };
-        let length = self.ir.constant(to.tile.shape[axis], &ty.to_string());
+        let length = self.ir.constant_of(to.tile.shape[axis], ty);
         let begin = self.ir.value("arith.muli", &[begin, length], &[], ty);
         let left = self.ir.value("arith.subi", &[extent, begin], &[], ty);
         let left = if wide { self.narrowed(left) } else { left };
-        let less = [("predicate", self.ir.attr("2 : i64"))];
+        let less = [("predicate", self.ir.i64(2))];
         Ok((self.first_place(to, axis)?, left, less))
     }
 

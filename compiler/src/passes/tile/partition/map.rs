@@ -1,13 +1,14 @@
 //! Maps and repetitions: arithmetic on the vectors of a thread.
 use super::edges::neighbours;
 use super::place::value_places;
-use super::{Partition, Spread, operand, vector_type};
+use super::{Partition, Spread, operand};
 use crate::passes::elementwise::is_elementwise;
 use crate::passes::ir_utils::{
     self, blocks, collect_nested, defining_op, name_of, operand_value, operations, set_operand,
     users,
 };
 use cutec_dialects::builder::{IrOp, IrValue, argument_of, integer_value, result_of, value_key};
+use cutec_dialects::elem::Elem;
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
@@ -104,7 +105,7 @@ impl<'c> Partition<'c> {
             .iter()
             .map(|(name, attribute)| (name.as_str(), *attribute))
             .collect();
-        let ty = self.ir.ty(&vector_type(body.count, "i1"));
+        let ty = self.ir.numbers_type(Elem::I1, Some(body.count));
         let sides = [places, bound];
         Ok(Some(self.ir.value("arith.cmpi", &sides, &attrs, ty)))
     }
@@ -123,9 +124,7 @@ impl<'c> Partition<'c> {
                 .map(|value| self.vector_of(body, value))
                 .collect();
             let result = result_of(op, 0);
-            let ty = self
-                .ir
-                .ty(&vector_type(body.count, &result.r#type().to_string()));
+            let ty = self.ir.vector_type(body.count, result.r#type());
             let attrs = attributes(op);
             let attrs: Vec<(&str, Attribute<'c>)> = attrs
                 .iter()
@@ -174,16 +173,16 @@ impl<'c> Partition<'c> {
     }
 
     fn vector_of(&mut self, body: &mut Body<'c>, value: IrValue<'c>) -> IrValue<'c> {
-        let elem = value.r#type().to_string();
+        let elem = value.r#type();
         let vector = match body.many.get(&value_key(value)) {
             Some(Many::Vector(vector)) => return *vector,
-            Some(Many::Numbers(numbers)) => self.gather(numbers, &elem),
+            Some(Many::Numbers(numbers)) => self.gather(numbers, elem),
             other => {
                 let one = match other {
                     Some(Many::One(one)) => *one,
                     _ => value,
                 };
-                let ty = self.ir.ty(&vector_type(body.count, &elem));
+                let ty = self.ir.vector_type(body.count, elem);
                 self.ir.value("vector.broadcast", &[one], &[], ty)
             }
         };
@@ -198,7 +197,7 @@ impl<'c> Partition<'c> {
         match body.many.get(&value_key(value)) {
             Some(Many::Numbers(numbers)) => numbers[lane],
             Some(Many::Vector(vector)) => {
-                let position = self.ir.attr(&format!("array<i64: {lane}>"));
+                let position = self.ir.i64_array(&[lane as i64]);
                 let attrs = [("static_position", position)];
                 self.ir
                     .value("vector.extract", &[*vector], &attrs, value.r#type())
@@ -232,7 +231,7 @@ impl<'c> Partition<'c> {
                 from.tile, to.tile
             ))
         })?;
-        Ok(self.gather(&repeated, to.tile.elem.value_type()))
+        Ok(self.gather(&repeated, self.ir.number_type(to.tile.elem)))
     }
 }
 

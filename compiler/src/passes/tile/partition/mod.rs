@@ -24,11 +24,12 @@ use crate::passes::{Reported, report};
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, argument_of, operation_key, result_of, value_key,
 };
+use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::{OpAttrs, build};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::{TileLayout, TileType};
 use melior::Context;
-use melior::ir::{BlockLike, OperationRef, ValueLike, operation::OperationLike};
+use melior::ir::{BlockLike, OperationRef, Type, ValueLike, operation::OperationLike};
 use route::Route;
 use std::collections::HashMap;
 
@@ -57,13 +58,9 @@ impl Spread {
     }
 
     /// The type of the vector that has them.
-    fn vector(&self) -> String {
-        vector_type(self.values(), self.tile.elem.value_type())
+    fn vector<'c>(&self, ir: &OpBuilder<'c>) -> Type<'c> {
+        ir.numbers_type(self.tile.elem, Some(self.values()))
     }
-}
-
-fn vector_type(count: i64, elem: &str) -> String {
-    format!("vector<{count}x{elem}>")
 }
 
 struct Partition<'c> {
@@ -177,7 +174,7 @@ impl<'c> Partition<'c> {
             }
             ("read", Some(to)) => self.read(op, to).map_err(illegal)?,
             ("splat", Some(to)) => {
-                let ty = self.ir.ty(&to.vector());
+                let ty = to.vector(&self.ir);
                 let number = operand(op, 0).map_err(illegal)?;
                 self.ir.value("vector.broadcast", &[number], &[], ty)
             }
@@ -229,7 +226,7 @@ impl<'c> Partition<'c> {
             .flat_map(|block| (0..block.argument_count()).map(move |at| argument_of(block, at)));
         for value in results.chain(arguments).collect::<Vec<_>>() {
             if let Some(to) = spread_of(op, value)? {
-                value.set_type(self.ir.ty(&to.vector()));
+                value.set_type(to.vector(&self.ir));
                 self.spread.insert(value_key(value), to);
             }
         }
@@ -274,13 +271,13 @@ impl<'c> Partition<'c> {
 
     /// The elements of a vector.
     fn elements(&self, vector: IrValue<'c>, spread: &Spread) -> Vec<IrValue<'c>> {
-        self.elements_of(vector, spread.values(), spread.tile.elem.value_type())
+        self.elements_of(vector, spread.values(), spread.tile.elem)
     }
 
-    fn elements_of(&self, vector: IrValue<'c>, count: i64, elem: &str) -> Vec<IrValue<'c>> {
-        let ty = self.ir.ty(elem);
+    fn elements_of(&self, vector: IrValue<'c>, count: i64, elem: Elem) -> Vec<IrValue<'c>> {
+        let ty = self.ir.number_type(elem);
         let element = |at: i64| {
-            let position = self.ir.attr(&format!("array<i64: {at}>"));
+            let position = self.ir.i64_array(&[at]);
             let attrs = [("static_position", position)];
             self.ir.value("vector.extract", &[vector], &attrs, ty)
         };
@@ -288,8 +285,8 @@ impl<'c> Partition<'c> {
     }
 
     /// The vector of some elements.
-    fn gather(&self, elements: &[IrValue<'c>], elem: &str) -> IrValue<'c> {
-        let ty = self.ir.ty(&vector_type(elements.len() as i64, elem));
+    fn gather(&self, elements: &[IrValue<'c>], elem: Type<'c>) -> IrValue<'c> {
+        let ty = self.ir.vector_type(elements.len() as i64, elem);
         self.ir.value("vector.from_elements", elements, &[], ty)
     }
 }

@@ -6,6 +6,9 @@ use crate::passes::ir_utils::{defining_op, name_of};
 use cutec_dialects::builder::{IrOp, IrValue, integer_value};
 use cutec_dialects::ir::OpAttrs;
 use cutec_dialects::semantics::SemError;
+use cutec_dialects::types::Vars;
+use cutec_dialects::value::Val;
+use cutec_layout::{Int, Width};
 use melior::ir::{ValueLike, operation::OperationLike};
 
 /// Where a tile begins along an axis.
@@ -37,27 +40,30 @@ impl<'c> Partition<'c> {
         let tile = self.constant(&format!("!cute.int_tuple<\"{}\">", tuple(&extents)))?;
         // Along an axis with an offset it is the first tile of what begins there.
         let (mut leaves, mut counted, mut offsets) = (Vec::new(), Vec::new(), Vec::new());
-        let mut moves = false;
+        let (mut moves, mut vars) = (false, Vars::default());
         for (axis, length) in shape.iter().enumerate() {
             match self.origin(view, at, axis, *length)? {
                 Origin::Tiles(value) => {
-                    let wide = value.r#type().to_string() == "i64";
-                    leaves.push(if wide { "?{i64}" } else { "?" }.to_string());
+                    let width = match value.r#type() == self.ir.ty("i64") {
+                        true => Width::I64,
+                        false => Width::I32,
+                    };
+                    leaves.push(Some(vars.fresh(width, 1)));
                     counted.push(value);
                     offsets.push(None);
                 }
                 Origin::Elements(value) => {
-                    leaves.push("0".to_string());
+                    leaves.push(Some(Int::ZERO));
                     offsets.push(Some(value));
                     moves = true;
                 }
             }
         }
-        let coord = format!("!cute.coord<\"{}\">", tuple(&leaves));
+        let coord = Val::coord(leaves);
         let coord = match counted.is_empty() {
-            true => self.constant(&coord)?,
+            true => self.constant(&coord.to_string())?,
             false => {
-                let ty = self.ir.ty(&coord);
+                let ty = self.ir.val_type(&coord);
                 self.ir.value("cute.make_coord", &counted, &[], ty)
             }
         };
@@ -100,7 +106,7 @@ impl<'c> Partition<'c> {
         let ty = value.r#type();
         let width = if ty.to_string() == "i64" { "i64 " } else { "" };
         let declared = format!("!cute.int_tuple<\"?{{{width}div={length}}}\">");
-        let length = self.ir.constant(length, &ty.to_string());
+        let length = self.ir.constant_of(length, ty);
         let offset = self.ir.value("arith.muli", &[value, length], &[], ty);
         let attrs = OpAttrs {
             result: Some(&declared),

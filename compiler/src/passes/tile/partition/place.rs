@@ -1,5 +1,5 @@
 //! Where in its tile a thread's values lie.
-use super::{Partition, Spread, vector_type};
+use super::{Partition, Spread};
 use cutec_dialects::builder::{Insertion, IrValue};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::Mode;
@@ -82,13 +82,11 @@ impl<'c> Partition<'c> {
 
     /// A number and an offset for each value, added, as a vector of i32.
     pub(super) fn steps_from(&self, first: IrValue<'c>, offsets: &[i64]) -> IrValue<'c> {
-        let text = vector_type(offsets.len() as i64, "i32");
-        let ty = self.ir.ty(&text);
+        let ty = self.ir.vector_type(offsets.len() as i64, self.ir.ty("i32"));
         let first = self.ir.value("vector.broadcast", &[first], &[], ty);
-        let list: Vec<String> = offsets.iter().map(i64::to_string).collect();
-        let dense = format!("dense<[{}]> : {text}", list.join(", "));
-        let offsets = [("value", self.ir.attr(&dense))];
-        let offsets = self.ir.value("arith.constant", &[], &offsets, ty);
+        // Within a tile, which has far fewer elements.
+        let offsets: Vec<i32> = offsets.iter().map(|offset| *offset as i32).collect();
+        let offsets = self.ir.number(self.ir.i32_elements(&offsets), ty);
         self.ir.value("arith.addi", &[first, offsets], &[], ty)
     }
 }

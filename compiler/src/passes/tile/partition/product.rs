@@ -21,17 +21,16 @@ impl<'c> Partition<'c> {
                 "a thread does not hold what it needs of {whole} for {part}"
             ))
         })?;
-        let elem = to.tile.elem.value_type();
-        let ty = self.ir.ty(elem);
+        let ty = self.ir.number_type(to.tile.elem);
         let elements: Vec<IrValue<'c>> = registers
             .into_iter()
             .map(|register| {
-                let position = self.ir.attr(&format!("array<i64: {register}>"));
+                let position = self.ir.i64_array(&[register as i64]);
                 let attrs = [("static_position", position)];
                 self.ir.value("vector.extract", &[vector], &attrs, ty)
             })
             .collect();
-        Ok(self.gather(&elements, elem))
+        Ok(self.gather(&elements, ty))
     }
 
     pub(super) fn product(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {

@@ -3,11 +3,17 @@ use super::convert::in_loop;
 use super::place::value_places;
 use super::{Partition, Spread};
 use cutec_dialects::builder::{IrOp, IrValue, integer_value};
-use cutec_dialects::elem::Elem;
+use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::WARP;
 use cutec_dialects::tile::Mode;
+use cutec_layout::{AnyLayout, Layout};
 use melior::ir::operation::OperationLike;
+
+/// How `shfl.sync` chooses a lane: by the exclusive or of its number and a mask.
+const BUTTERFLY: &str = "#nvvm<shfl_kind bfly>";
+/// See [`BUTTERFLY`]: by its number.
+pub(super) const INDEXED: &str = "#nvvm<shfl_kind idx>";
 
 impl<'c> Partition<'c> {
     pub(super) fn reduce(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
@@ -50,7 +56,7 @@ impl<'c> Partition<'c> {
         if carried != elem {
             self.each(&mut numbers, "arith.trunci", elem);
         }
-        Ok(self.gather(&numbers, elem.value_type()))
+        Ok(self.gather(&numbers, self.ir.number_type(elem)))
     }
 
     /// Converts numbers to another type.
@@ -139,7 +145,7 @@ impl<'c> Partition<'c> {
         let word = self.ir.ty("i32");
         let bits = elem.bits();
         let own = elem.value_type();
-        let integer = self.ir.ty(&format!("i{bits}"));
+        let integer = self.ir.integer_type(bits as u32);
         let plain = match elem.is_float() && elem.has_arithmetic() {
             true => self.ir.value("arith.bitcast", &[number], &[], integer),
             false => number,
@@ -174,14 +180,19 @@ impl<'c> Partition<'c> {
 
     fn exchange(&mut self, word: IrValue<'c>, distance: i64) -> IrValue<'c> {
         let distance = self.ir.constant(distance, "i32");
-        self.shuffle("bfly", word, distance)
+        self.shuffle(BUTTERFLY, word, distance)
     }
 
     /// A word of another lane.
-    pub(super) fn shuffle(&self, kind: &str, word: IrValue<'c>, lane: IrValue<'c>) -> IrValue<'c> {
+    pub(super) fn shuffle(
+        &self,
+        kind: &'static str,
+        word: IrValue<'c>,
+        lane: IrValue<'c>,
+    ) -> IrValue<'c> {
         let members = self.ir.constant(-1, "i32");
         let segment = self.ir.constant(31, "i32");
-        let kind = [("kind", self.ir.attr(&format!("#nvvm<shfl_kind {kind}>")))];
+        let kind = [("kind", self.ir.attr(kind))];
         let ty = self.ir.ty("i32");
         let operands = [members, word, lane, segment];
         self.ir.value("nvvm.shfl.sync", &operands, &kind, ty)
@@ -198,10 +209,8 @@ impl<'c> Partition<'c> {
     ) -> Result<(), SemError> {
         let count: i64 = warps.iter().map(|(_, extent)| extent).product();
         let size = to.tile.size();
-        let buffer = self.alloc(
-            "memref.alloc_smem",
-            &format!("!cute.memref<{elem}, smem, align<128>, \"({size},{count}):(1,{size})\">"),
-        );
+        let rows = Layout::concat([Layout::scalar(size, 1), Layout::scalar(count, size)]);
+        let buffer = self.alloc(elem, Space::Smem, AnyLayout::Plain(rows));
         let i32_type = self.ir.ty("i32");
         // Which of the warps along the axis this thread is in.
         let thread = self.thread();

@@ -7,7 +7,7 @@ use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::TileLayout;
 use cutec_dialects::value::{TiledCopyVal, Val};
 use cutec_layout::algebra::{composition, left_inverse};
-use cutec_layout::{AnyLayout, Int, Layout, Tree};
+use cutec_layout::{AnyLayout, Int, Layout, Tree, Width};
 use melior::ir::operation::OperationLike;
 
 impl<'c> Partition<'c> {
@@ -98,17 +98,18 @@ impl<'c> Partition<'c> {
         modes: usize,
         stage: IrValue<'c>,
     ) -> Result<IrValue<'c>, SemError> {
-        self.slice(staged, &vec!["_"; modes].join(","), stage)
+        self.slice(staged, vec![None; modes], stage)
     }
 
     /// A stage, and of the modes before what `kept` says.
     fn slice(
         &mut self,
         staged: IrValue<'c>,
-        kept: &str,
+        mut kept: Vec<Option<Int>>,
         stage: IrValue<'c>,
     ) -> Result<IrValue<'c>, SemError> {
-        let coord = self.ir.ty(&format!("!cute.coord<\"({kept},?)\">"));
+        kept.push(Some(Vars::default().fresh(Width::I32, 1)));
+        let coord = self.ir.val_type(&Val::coord(kept));
         let coord = self.ir.value("cute.make_coord", &[stage], &[], coord);
         self.cute("slice", &[staged, coord], &OpAttrs::default())
     }
@@ -145,7 +146,7 @@ impl<'c> Partition<'c> {
     ) -> Result<IrValue<'c>, SemError> {
         let view = view_of(part).ok_or_else(|| SemError::Illegal("expects a view".into()))?;
         let blocks = copy.tiled.tile_shape()?;
-        let mut kept = String::from("_");
+        let mut kept = vec![None];
         for (axis, (offset, extent)) in offsets.iter().zip(&to.tile.shape).enumerate() {
             let block = blocks
                 .modes()
@@ -155,16 +156,16 @@ impl<'c> Partition<'c> {
             let mode = view.layout.inner().mode(axis + 1);
             let there = mode.and_then(|mode| mode.size().as_static());
             if there == Some(extent / block) {
-                kept.push_str(",_");
+                kept.push(None);
             } else if *extent == block {
-                kept.push_str(&format!(",{}", offset / block));
+                kept.push(Some(Int::Static(offset / block)));
             } else {
                 return Err(SemError::Illegal(format!(
                     "reads {extent} elements along axis {axis}; expects all of them or the {block} of its tiled copy"
                 )));
             }
         }
-        self.slice(part, &kept, stage)
+        self.slice(part, kept, stage)
     }
 }
 

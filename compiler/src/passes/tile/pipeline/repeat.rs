@@ -37,7 +37,7 @@ impl<'c> Bounds<'c> {
     /// The index so many rounds later.
     pub fn ahead(self, ir: &OpBuilder<'c>, index: IrValue<'c>, rounds: i64) -> IrValue<'c> {
         let ty = index.r#type();
-        let rounds = ir.constant(rounds, &ty.to_string());
+        let rounds = ir.constant_of(rounds, ty);
         let distance = ir.value("arith.muli", &[rounds, self.step], &[], ty);
         ir.value("arith.addi", &[index, distance], &[], ty)
     }
@@ -148,7 +148,7 @@ impl<'c> Repeat<'c> {
         let Some(axis) = outside::axis_of(old) else {
             return;
         };
-        let less = [("predicate", ir.attr("2 : i64"))];
+        let less = [("predicate", ir.i64(2))];
         let there = ir.value("arith.cmpi", &[index, upper], &less, ir.ty("i1"));
         at[axis] = outside::unless(ir, there, (old, axis), extent(axis).unwrap_or(1), at[axis]);
     }

@@ -98,7 +98,7 @@ impl<'c> Plan<'c> {
         }
         for read in &self.reads {
             set_operand(*read, 1, read_stage);
-            set_attribute(*read, ROUND, ir.attr("0 : i32"));
+            set_attribute(*read, ROUND, ir.i32(0));
         }
         let index = argument_of(self.body, 0);
         let (mut now, mut all_sums) = (first, Vec::new());
@@ -218,7 +218,7 @@ impl<'c> Plan<'c> {
                     let buffer = buffer_of(*op).ok_or((*op, "has no buffer".to_string()))?;
                     let operands = [&operands[..], &[buffer, stage]].concat();
                     let mut attrs = attributes(*op, &["copy", BY_ELEMENT]);
-                    attrs.push((ROUND, ir.attr(&format!("{round} : i32"))));
+                    attrs.push((ROUND, ir.integer(round, ir.integer_type(32))));
                     let token = ir.ty("!tile.token");
                     copies.push(ir.value("tile.copy_async", &operands, &attrs, token));
                 }
@@ -250,7 +250,7 @@ impl<'c> Plan<'c> {
             let write = producer.fill();
             let buffer = operand(write, 1)?;
             let mut attrs = attributes(write, &["copy"]);
-            attrs.push((ROUND, ir.attr(&format!("{round} : i32"))));
+            attrs.push((ROUND, ir.integer(round, ir.integer_type(32))));
             let mut made = *loaded;
             for map in producer.maps() {
                 let again = ir.insert(clone(map));
@@ -268,7 +268,7 @@ impl<'c> Plan<'c> {
         let one = ir.constant(1, "i32");
         let next = ir.value("arith.addi", &[stage, one], &[], i32_type);
         let end = ir.constant(self.stages, "i32");
-        let equal = [("predicate", ir.attr("0 : i64"))];
+        let equal = [("predicate", ir.i64(0))];
         let wraps = ir.value("arith.cmpi", &[next, end], &equal, ir.ty("i1"));
         let first = ir.constant(0, "i32");
         ir.value("arith.select", &[wraps, first, next], &[], i32_type)
@@ -324,7 +324,6 @@ fn widen<'c>(ir: &OpBuilder<'c>, buffer: IrValue<'c>, stages: i64) -> Result<(),
         Ok(Layout::concat(modes))
     });
     let layout: AnyLayout = layout.map_err(|error: cutec_layout::LayoutError| error.to_string())?;
-    let ty = Val::View(View { layout, ..view }).to_string();
-    buffer.set_type(ir.ty(&ty));
+    buffer.set_type(ir.val_type(&Val::View(View { layout, ..view })));
     Ok(())
 }

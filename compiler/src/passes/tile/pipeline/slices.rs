@@ -173,7 +173,7 @@ impl<'c> Product<'c> {
                     let mut attrs = attributes(*op, &["copy"]);
                     attrs.push(("offsets", self.offsets(ir, block)));
                     if let Some(round) = round {
-                        attrs.push((ROUND, ir.attr(&format!("{round} : i32"))));
+                        attrs.push((ROUND, ir.integer(round, ir.integer_type(32))));
                     }
                     let ty = self.part(index).map_err(|message| (self.dot, message))?;
                     let operands = [operand(*op, 0)?, stage];
@@ -191,7 +191,7 @@ impl<'c> Product<'c> {
     }
 
     fn offsets(&self, ir: &OpBuilder<'c>, block: i64) -> Attribute<'c> {
-        ir.attr(&format!("array<i64: 0, {}>", self.along_k(block)))
+        ir.i64_array(&[0, self.along_k(block)])
     }
 
     /// What is read of an operand at once.

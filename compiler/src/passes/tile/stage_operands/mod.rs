@@ -24,10 +24,12 @@ use crate::passes::{Reported, report};
 use copies::{Loaders, OperandRead, reaches, read_atom};
 use cutec_dialects::atoms::Ldmatrix;
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of, value_key};
+use cutec_dialects::elem::Space;
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
-use cutec_dialects::value::Val;
+use cutec_dialects::value::{Val, View};
 use cutec_frontend::diagnostics::codes;
+use cutec_layout::{AnyLayout, Layout};
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use std::collections::HashSet;
@@ -110,7 +112,7 @@ impl<'c> Staging<'c> {
         if let (Some(pinned), Some(buffer)) =
             (string_attribute(load, "swizzle"), defining_op(allocated))
         {
-            set_attribute(buffer, "swizzle", ir.attr(&format!("{pinned:?}")));
+            set_attribute(buffer, "swizzle", ir.string(&pinned));
         }
         ir.insertion = Insertion::Before(load);
         let stage = ir.constant(0, "i32");
@@ -273,8 +275,7 @@ impl<'c> Staging<'c> {
         tile: &TileType,
         copy: Option<Val>,
     ) -> IrValue<'c> {
-        let offsets = vec!["0"; tile.shape.len()].join(", ");
-        let mut attrs = vec![("offsets", ir.attr(&format!("array<i64: {offsets}>")))];
+        let mut attrs = vec![("offsets", ir.i64_array(&vec![0; tile.shape.len()]))];
         if let Some(copy) = copy {
             attrs.push(("copy", ir.type_attr(ir.val_type(&copy))));
         }
@@ -393,20 +394,24 @@ fn fast_axes<'c>(load: IrOp<'c>, dot: IrOp<'c>, index: usize) -> Result<[usize; 
 /// A buffer for an operand, of which an axis is fast, and its type.
 fn allocate<'c>(ir: &OpBuilder<'c>, tile: &TileType, fast: usize) -> (IrValue<'c>, String) {
     let buffer = buffer_type(tile, fast);
-    let allocated = ir.value("cute.memref.alloc_smem", &[], &[], ir.ty(&buffer));
-    (allocated, buffer)
+    let ty = ir.val_type(&Val::View(buffer.clone()));
+    let allocated = ir.value("cute.memref.alloc_smem", &[], &[], ty);
+    (allocated, Val::View(buffer).to_string())
 }
 
 /// A buffer with one stage, an axis the fast one.
-fn buffer_type(tile: &TileType, fast: usize) -> String {
+fn buffer_type(tile: &TileType, fast: usize) -> View {
     let [rows, columns] = [tile.shape[0], tile.shape[1]];
     let strides = match fast {
-        0 => format!("1,{rows}"),
-        _ => format!("{columns},1"),
+        0 => [1, rows],
+        _ => [columns, 1],
     };
-    format!(
-        "!cute.memref<{}, smem, align<{ALIGN}>, \"({rows},{columns},1):({strides},{})\">",
-        tile.elem,
-        rows * columns
-    )
+    let modes = [
+        (rows, strides[0]),
+        (columns, strides[1]),
+        (1, rows * columns),
+    ];
+    let modes = modes.map(|(extent, stride)| Layout::scalar(extent, stride));
+    let layout = AnyLayout::Plain(Layout::concat(modes));
+    View::new(tile.elem, Space::Smem, ALIGN, layout)
 }

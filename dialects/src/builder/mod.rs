@@ -4,14 +4,19 @@
 //! Values of one context stay valid while their operation stands, so this
 //! module hands them out with the context's lifetime; whoever erases an
 //! operation drops its values first.
+//!
+//! Attributes and types are built of values (`attributes`, `types`): what MLIR parses is only texts that stand in
+//! the source of cutec as they are, which [`OpBuilder::attr`] and [`OpBuilder::ty`] ask for by their signature.
+mod attributes;
+mod types;
+
 use crate::printing::unnamed;
-use crate::value::Val;
 use melior::{
     Context,
     ir::{
         Attribute, AttributeLike, Block, BlockLike, BlockRef, Identifier, Location, Operation,
         OperationRef, Region, RegionLike, Type, Value, ValueLike,
-        attribute::TypeAttribute,
+        
         operation::{OperationBuilder, OperationLike},
     },
 };
@@ -62,17 +67,26 @@ impl<'c> OpBuilder<'c> {
         self.context
     }
 
-    /// The type of a text that is written in this project's source.
+    /// The type of a text that is written in this project's source. What depends on a number or a name is built
+    /// by a constructor.
     ///
     /// # Panics
     /// On a text that is no type: a mistake in cutec, not in its input.
-    pub fn ty(&self, text: &str) -> Type<'c> {
+    pub fn ty(&self, text: &'static str) -> Type<'c> {
         self.parsed_type(text)
             .unwrap_or_else(|| panic!("internal: `{text}` is no MLIR type"))
     }
 
+    /// The attribute of a text that is written in this project's source; see [`OpBuilder::ty`].
+    ///
+    /// # Panics
+    /// On a text that is no attribute: a mistake in cutec, not in its input.
+    pub fn attr(&self, text: &'static str) -> Attribute<'c> {
+        self.parsed(text)
+    }
+
     /// The type of a text, where it is one.
-    pub fn parsed_type(&self, text: &str) -> Option<Type<'c>> {
+    pub(crate) fn parsed_type(&self, text: &str) -> Option<Type<'c>> {
         if let Some(found) = self.types.borrow().get(text) {
             return Some(*found);
         }
@@ -81,11 +95,7 @@ impl<'c> OpBuilder<'c> {
         Some(parsed)
     }
 
-    /// The attribute of a text that is written in this project's source.
-    ///
-    /// # Panics
-    /// On a text that is no attribute: a mistake in cutec, not in its input.
-    pub fn attr(&self, text: &str) -> Attribute<'c> {
+    fn parsed(&self, text: &str) -> Attribute<'c> {
         if let Some(found) = self.attributes.borrow().get(text) {
             return *found;
         }
@@ -93,19 +103,6 @@ impl<'c> OpBuilder<'c> {
             .unwrap_or_else(|| panic!("internal: `{text}` is no MLIR attribute"));
         self.attributes.borrow_mut().insert(text.into(), parsed);
         parsed
-    }
-
-    /// The type of a value of the dialect `cute`.
-    ///
-    /// # Panics
-    /// Where no type spells the value: a mistake in cutec, not in its input.
-    pub fn val_type(&self, val: &Val) -> Type<'c> {
-        self.ty(&val.to_string())
-    }
-
-    /// A type as an attribute.
-    pub fn type_attr(&self, ty: Type<'c>) -> Attribute<'c> {
-        TypeAttribute::new(ty).into()
     }
 
     /// Creates an operation from its generic form.
@@ -156,13 +153,18 @@ impl<'c> OpBuilder<'c> {
     }
 
     /// An integer constant of a type such as `i32`.
-    pub fn constant(&self, value: i64, ty: &str) -> IrValue<'c> {
-        self.value(
-            "arith.constant",
-            &[],
-            &[("value", self.attr(&format!("{value} : {ty}")))],
-            self.ty(ty),
-        )
+    pub fn constant(&self, value: i64, ty: &'static str) -> IrValue<'c> {
+        self.constant_of(value, self.ty(ty))
+    }
+
+    /// An integer constant of an integer type or `index`.
+    pub fn constant_of(&self, value: i64, ty: Type<'c>) -> IrValue<'c> {
+        self.number(self.integer(value, ty), ty)
+    }
+
+    /// A constant of a type.
+    pub fn number(&self, value: Attribute<'c>, ty: Type<'c>) -> IrValue<'c> {
+        self.value("arith.constant", &[], &[("value", value)], ty)
     }
 
     /// An instruction as inline assembly that only computes: `cvt.rz.f16.f32 $0, $1;` with the
@@ -175,9 +177,9 @@ impl<'c> OpBuilder<'c> {
         result: Type<'c>,
     ) -> IrValue<'c> {
         let attrs = [
-            ("asm_string", self.attr(&format!("{text:?}"))),
-            ("constraints", self.attr(&format!("{constraints:?}"))),
-            ("asm_dialect", self.attr("0 : i64")),
+            ("asm_string", self.string(text)),
+            ("constraints", self.string(constraints)),
+            ("asm_dialect", self.i64(0)),
         ];
         self.value("llvm.inline_asm", operands, &attrs, result)
     }
