@@ -1,14 +1,15 @@
 //! What the C++ side calls: legality of texts, types and operations.
 use crate::abi;
-use crate::ir::{attrs_in, attrs_of, cute_name, values_of};
+use crate::ir::{attrs_in, attrs_of, cute_op, values_of};
 use crate::legal::{check_type, compatible};
 use crate::memo::{type_text, type_value};
+use crate::ops::{CuteOp, Op};
 use crate::readable::unreadable;
 use crate::semantics::{check, check_operands, evaluate, evaluate_all};
 use crate::target::Target;
 use crate::tile::{self, TileLayout};
 use crate::types::{Vars, parse_type};
-use crate::value::Val;
+use crate::value::{TupleKind, Val};
 use cutec_abi::KernelAbi;
 use melior::ir::operation::{OperationLike, OperationRef};
 use melior::ir::{Attribute, Type};
@@ -170,31 +171,34 @@ extern "C" fn cutec_verify_op(op: MlirOperation, message: *mut c_void) -> bool {
     // SAFETY: MLIR verifies a live operation.
     let op = unsafe { OperationRef::from_raw(op) };
     answer(message, || {
-        let Some(name) = cute_name(&op) else {
+        let Some(kind) = cute_op(&op) else {
             return tile::check_op(&op);
         };
         let mut vars = Vars::default();
         let operands = values_of(&op, &mut vars).map_err(|error| error.to_string())?;
         let attrs = attrs_of(&op, &mut vars).map_err(|error| error.to_string())?;
-        check_operands(&name, &operands).map_err(|error| error.to_string())?;
+        check_operands(kind, &operands).map_err(|error| error.to_string())?;
         if op.result_count() == 0 {
-            return check(&name, &operands).map_err(|error| error.to_string());
+            return check(kind, &operands).map_err(|error| error.to_string());
         }
-        let result = evaluate(&name, &operands, &attrs).map_err(|error| error.to_string())?;
+        let result = evaluate(kind, &operands, &attrs).map_err(|error| error.to_string())?;
         let declared = crate::ir::result_type_text(&op);
         let inferred = result.to_string();
         // A static operand may fill a run-time leaf.
-        let filled = matches!(
-            name.as_str(),
-            "make_int_tuple" | "make_shape" | "make_stride" | "make_coord"
-        );
+        let filled = match kind {
+            CuteOp::MakeIntTuple => Some(TupleKind::IntTuple),
+            CuteOp::MakeShape => Some(TupleKind::Shape),
+            CuteOp::MakeStride => Some(TupleKind::Stride),
+            CuteOp::MakeCoord => Some(TupleKind::Coord),
+            _ => None,
+        };
         // An integer that the operation gives may be declared of either width, and a float is opaque.
         let scalar = matches!(
             declared.as_str(),
             "i1" | "i8" | "i16" | "i32" | "i64" | "index"
         );
-        if filled {
-            let kind = name.trim_start_matches("make_");
+        if let Some(kind) = filled {
+            let kind = kind.name();
             return match declared.starts_with(&format!("!cute.{kind}<")) {
                 true => Ok(()),
                 false => Err(format!("makes a !cute.{kind}, not a {declared}")),
@@ -222,7 +226,10 @@ extern "C" fn cutec_infer(
     // SAFETY: MLIR passes a valid range of bytes.
     let name = unsafe { std::slice::from_raw_parts(name.data.cast::<u8>(), name.length) };
     let name = std::str::from_utf8(name).unwrap_or_default();
-    let name = name.strip_prefix("cute.").unwrap_or(name);
+    let kind = match Op::of_name(name) {
+        Some(Op::CuteOp(kind)) => Some(kind),
+        _ => None,
+    };
     let operands = match count {
         0 => &[],
         // SAFETY: MLIR passes an array of `count` types.
@@ -238,14 +245,15 @@ extern "C" fn cutec_infer(
         }
         // SAFETY: a live attribute of the context, or none.
         let attributes = unsafe { Attribute::from_option_raw(attributes) };
-        let attrs = attrs_in(name, |key| dictionary_element(attributes, key))
+        let kind = kind.ok_or_else(|| format!("unknown operation {name}"))?;
+        let attrs = attrs_in(Some(kind), |key| dictionary_element(attributes, key))
             .map_err(|error| error.to_string())?;
-        check_operands(name, &vals).map_err(|error| error.to_string())?;
+        check_operands(kind, &vals).map_err(|error| error.to_string())?;
         // Layouts and tuples are legal where what is undecided may hold; the lowering asks again.
         let tensor = |val: &Val| matches!(val, Val::View(_) | Val::CoordTensor(_));
         let inferred = match vals.iter().any(tensor) {
-            true => evaluate_all(name, &vals, &attrs),
-            false => cutec_layout::assuming(|| evaluate_all(name, &vals, &attrs)).0,
+            true => evaluate_all(kind, &vals, &attrs),
+            false => cutec_layout::assuming(|| evaluate_all(kind, &vals, &attrs)).0,
         };
         for result in inferred.map_err(|error| error.to_string())? {
             let text = result.to_string();

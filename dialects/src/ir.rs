@@ -3,9 +3,11 @@ use crate::builder::{IrOp, IrValue, OpBuilder, integer_value, string_value};
 use crate::hints::Hints;
 use crate::legal::check_type;
 use crate::memo::{type_text, type_value};
-use crate::semantics::{Attrs, SemError, check, evaluate};
-use crate::types::{TypeError, Vars, parse_type};
-use crate::value::Val;
+use crate::ops::{CuteOp, Op};
+use crate::semantics::{AtomicKind, Attrs, SemError, check, evaluate};
+use crate::types::{TypeError, Vars};
+use crate::value::{CoordText, Val};
+use cutec_layout::tv::Operand;
 use melior::{
     Context, StringRef,
     dialect::DialectRegistry,
@@ -127,14 +129,12 @@ pub fn type_attribute<'c>(op: IrOp<'c>, name: &str) -> Option<Result<Val, TypeEr
     Some(ty.and_then(|ty| type_value(ty.value(), &mut Vars::default())))
 }
 
-/// The name of an operation of the `cute` dialect, without the prefix.
-pub fn cute_name<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Option<String> {
-    op.name()
-        .as_string_ref()
-        .as_str()
-        .ok()?
-        .strip_prefix("cute.")
-        .map(String::from)
+/// Which operation of the `cute` dialect one is.
+pub fn cute_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Option<CuteOp> {
+    match Op::of_name(op.name().as_string_ref().as_str().ok()?) {
+        Some(Op::CuteOp(op)) => Some(op),
+        _ => None,
+    }
 }
 
 /// The operands of an operation, by their types.
@@ -163,10 +163,10 @@ pub fn attrs_of<'c: 'a, 'a>(
     op: &impl OperationLike<'c, 'a>,
     vars: &mut Vars,
 ) -> Result<Attrs, SemError> {
-    let name = cute_name(op).unwrap_or_default();
-    let mut attrs = attrs_in(&name, |key| op.attribute(key).ok())?;
+    let kind = cute_op(op);
+    let mut attrs = attrs_in(kind, |key| op.attribute(key).ok())?;
     if op.result_count() > 0
-        && !MANY_RESULTS.contains(&name.as_str())
+        && !kind.is_some_and(CuteOp::has_many_results)
         && let Ok(result) = op.result(0)
     {
         attrs.result = Some(type_value(result.r#type(), vars)?);
@@ -174,26 +174,23 @@ pub fn attrs_of<'c: 'a, 'a>(
     Ok(attrs)
 }
 
-/// Operations with any number of results.
-const MANY_RESULTS: [&str; 3] = ["get_leaves", "get_scalars", "get_layouts_from_tile"];
-
 /// The names of an operation's integer attributes, in the order in which [`Attrs::mode`] has them.
-fn integer_attributes(name: &str) -> &'static [&'static str] {
-    match name {
-        "group_modes" => &["begin", "end"],
-        "append_to_rank" | "prepend_to_rank" => &["rank"],
-        "recast_layout" => &["new_type_bits", "old_type_bits"],
+fn integer_attributes(op: Option<CuteOp>) -> &'static [&'static str] {
+    match op {
+        Some(CuteOp::GroupModes) => &["begin", "end"],
+        Some(CuteOp::AppendToRank | CuteOp::PrependToRank) => &["rank"],
+        Some(CuteOp::RecastLayout) => &["new_type_bits", "old_type_bits"],
         _ => &[],
     }
 }
 
 /// As [`attrs_of`], from wherever the attributes stand.
 pub fn attrs_in<'c>(
-    name: &str,
+    op: Option<CuteOp>,
     attribute: impl Fn(&str) -> Option<Attribute<'c>>,
 ) -> Result<Attrs, SemError> {
     let mut attrs = Attrs::default();
-    for key in integer_attributes(name) {
+    for key in integer_attributes(op) {
         let value = attribute(key)
             .and_then(integer_value)
             .ok_or_else(|| SemError::Illegal(format!("expects the integer attribute `{key}`")))?;
@@ -204,7 +201,7 @@ pub fn attrs_in<'c>(
             SemError::Illegal(format!("expects `mode` as array<i32: …>, but got {mode}"))
         })?;
     }
-    if name == "get_scalars" && attribute("only_dynamic").is_some() {
+    if op == Some(CuteOp::GetScalars) && attribute("only_dynamic").is_some() {
         attrs.mode = vec![1];
     }
     if let Some(proj) = attribute("proj") {
@@ -214,10 +211,19 @@ pub fn attrs_in<'c>(
         attrs.proj = Some(proj);
     }
     if let Some(operand) = attribute("operand") {
-        attrs.operand = Some(string_of(operand)?);
+        attrs.operand = Some(match string_of(operand)?.as_str() {
+            "A" => Operand::A,
+            "B" => Operand::B,
+            "C" => Operand::C,
+            other => {
+                let message =
+                    format!("expects `operand` as \"A\", \"B\" or \"C\", but got {other:?}");
+                return Err(SemError::Illegal(message));
+            }
+        });
     }
     if let Some(kind) = attribute("kind") {
-        attrs.kind = Some(string_of(kind)?);
+        attrs.kind = Some(AtomicKind::parse(&string_of(kind)?)?);
     }
     if let Some(hints) = attribute("hints") {
         let text = string_of(hints)?;
@@ -249,112 +255,91 @@ fn string_of(attribute: Attribute) -> Result<String, SemError> {
     })
 }
 
-/// Attributes of an operation to build, in MLIR's text.
-#[derive(Clone, Debug, Default)]
-pub struct OpAttrs<'a> {
-    /// `mode` and the like: indices.
-    pub mode: Option<&'a [i64]>,
-    /// Projection of `local_tile`, such as `(1,_,1)`.
-    pub proj: Option<&'a str>,
-    /// `A`, `B` or `C`.
-    pub operand: Option<&'a str>,
-    /// What an atomic operation does.
-    pub kind: Option<&'a str>,
-    /// What accesses to global memory ask of the caches.
-    pub hints: Hints,
-    /// Result type, for constructors.
-    pub result: Option<&'a str>,
-}
-
 /// Builds an operation of the `cute` dialect and infers its result.
 ///
 /// # Errors
 /// Where the operation makes no sense for the operands; nothing is built then.
 pub fn build<'c>(
     ir: &OpBuilder<'c>,
-    name: &str,
+    op: CuteOp,
     operands: &[IrValue<'c>],
-    attrs: &OpAttrs,
+    attrs: &Attrs,
 ) -> Result<Option<IrValue<'c>>, SemError> {
-    build_op(ir, name, operands, attrs).map(|op| op.1)
+    build_op(ir, op, operands, attrs).map(|op| op.1)
 }
 
 /// As [`build`], with the operation.
 pub fn build_op<'c>(
     ir: &OpBuilder<'c>,
-    name: &str,
+    op: CuteOp,
     operands: &[IrValue<'c>],
-    attrs: &OpAttrs,
+    attrs: &Attrs,
 ) -> Result<(IrOp<'c>, Option<IrValue<'c>>), SemError> {
     let mut vars = Vars::default();
     let vals: Vec<Val> = operands
         .iter()
         .map(|operand| type_value(operand.r#type(), &mut vars))
         .collect::<Result<_, _>>()?;
-    let proj = attrs.proj.map(cutec_layout::text::parse_coord).transpose();
+    let declared = attrs.result.as_ref();
     let meaning = Attrs {
-        mode: attrs.mode.unwrap_or_default().to_vec(),
-        proj: proj.map_err(|error| SemError::Illegal(error.to_string()))?,
-        operand: attrs.operand.map(String::from),
-        kind: attrs.kind.map(String::from),
-        hints: attrs.hints,
-        result: attrs
-            .result
-            .map(|text| parse_type(text, &mut vars))
-            .transpose()?,
+        // Its run-time integers are none of the operands'.
+        result: declared.map(|result| vars.renewed(result)).transpose()?,
+        ..attrs.clone()
     };
-    let mut ir_attrs = Vec::new();
-    if let Some(mode) = attrs.mode {
-        let keys = integer_attributes(name);
-        let mode: Vec<i32> = mode
-            .iter()
-            .map(|index| i32::try_from(*index))
-            .collect::<Result<_, _>>()
-            .map_err(|_| SemError::Illegal(format!("no mode has the index {mode:?}")))?;
-        for (key, value) in keys.iter().zip(&mode) {
-            ir_attrs.push((*key, ir.i32(*value)));
-        }
-        if keys.is_empty() {
-            ir_attrs.push(("mode", ir.i32_array(&mode)));
-        }
+    let ir_attrs = ir_attributes(ir, op, attrs)?;
+    if op.is_statement() {
+        check(op, &vals)?;
+        return Ok((ir.op(op, operands, &ir_attrs, &[]), None));
     }
-    let texts = [
-        ("proj", attrs.proj),
-        ("operand", attrs.operand),
-        ("kind", attrs.kind),
-    ];
-    for (key, text) in texts {
-        ir_attrs.extend(text.map(|text| (key, ir.string(text))));
-    }
-    if attrs.hints != Hints::NONE {
-        let text = attrs.hints.to_string();
-        ir_attrs.push(("hints", ir.string(text.trim_start_matches(", "))));
-    }
-    let full = format!("cute.{name}");
-    if EFFECTS.contains(&name) {
-        check(name, &vals)?;
-        return Ok((ir.op(&full, operands, &ir_attrs, &[]), None));
-    }
-    let result = evaluate(name, &vals, &meaning)?;
+    let result = evaluate(op, &vals, &meaning)?;
     // MLIR would refuse the type, with a message about IR.
     check_type(&result).map_err(SemError::Illegal)?;
-    let text = match attrs.result {
-        Some(declared) => declared.to_string(),
-        None => result.to_string(),
-    };
+    let result = declared.unwrap_or(&result);
     let ty = ir
-        .parsed_type(&text)
-        .ok_or_else(|| SemError::Illegal(format!("result type {text} is not legal")))?;
-    let op = ir.op(&full, operands, &ir_attrs, &[ty]);
+        .type_of(result)
+        .ok_or_else(|| SemError::Illegal(format!("result type {result} is not legal")))?;
+    let op = ir.op(op, operands, &ir_attrs, &[ty]);
     Ok((op, Some(crate::builder::result_of(op, 0))))
 }
 
-/// Operations without a result.
-const EFFECTS: [&str; 6] = [
-    "print",
-    "memref.store",
-    "memref.store_vec",
-    "copy",
-    "autovec_copy",
-    "gemm",
-];
+/// The attributes of an operation to build.
+fn ir_attributes<'c>(
+    ir: &OpBuilder<'c>,
+    op: CuteOp,
+    attrs: &Attrs,
+) -> Result<Vec<(&'static str, Attribute<'c>)>, SemError> {
+    let Attrs {
+        mode,
+        proj,
+        operand,
+        kind,
+        hints,
+        result: _,
+    } = attrs;
+    let mut found = Vec::new();
+    let indices = mode.iter().map(|index| i32::try_from(*index));
+    let indices: Vec<i32> = indices
+        .collect::<Result<_, _>>()
+        .map_err(|_| SemError::Illegal(format!("no mode has the index {mode:?}")))?;
+    let keys = integer_attributes(Some(op));
+    for (key, value) in keys.iter().zip(&indices) {
+        found.push((*key, ir.i32(*value)));
+    }
+    if keys.is_empty() && !indices.is_empty() {
+        found.push(("mode", ir.i32_array(&indices)));
+    }
+    if let Some(proj) = proj {
+        found.push(("proj", ir.string(&CoordText(proj).to_string())));
+    }
+    if let Some(operand) = operand {
+        found.push(("operand", ir.string(&format!("{operand:?}"))));
+    }
+    if let Some(kind) = kind {
+        found.push(("kind", ir.string(kind.name())));
+    }
+    if *hints != Hints::NONE {
+        let text = hints.to_string();
+        found.push(("hints", ir.string(text.trim_start_matches(", "))));
+    }
+    Ok(found)
+}

@@ -6,6 +6,7 @@
 //! stand for SSA values of `arith`. Semantics are written once, over `Val`.
 use crate::atoms::{CopyAtom, MmaAtom};
 use crate::elem::{Elem, Space};
+use crate::types::Vars;
 use cutec_layout::{
     AnyLayout, Coord, Int, IntTuple, Layout, Outer, Swizzle, Tiler, Tree, Width, tv,
 };
@@ -119,6 +120,24 @@ impl Val {
             _ => Tree::Node(modes),
         };
         Val::Tuple(TupleKind::Coord, coord)
+    }
+
+    /// A run-time integer that no other value of the operation is.
+    pub fn integer(width: Width) -> Val {
+        Val::Scalar(Vars::default().fresh(width, 1))
+    }
+
+    /// A tuple of integers, of one number that alone.
+    pub fn int_tuple(numbers: impl IntoIterator<Item = i64>) -> Val {
+        let mut numbers: Vec<Coord> = numbers
+            .into_iter()
+            .map(|number| Tree::Leaf(Some(Int::Static(number))))
+            .collect();
+        let tuple = match numbers.len() {
+            1 => numbers.remove(0),
+            _ => Tree::Node(numbers),
+        };
+        Val::Tuple(TupleKind::IntTuple, tuple)
     }
 
     /// A layout without a swizzle.

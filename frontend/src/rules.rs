@@ -5,6 +5,7 @@ use crate::ast::BinaryOp;
 use crate::eval::builtins::{Elementary, Operator};
 use cutec_abi::arithmetic::range;
 use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::ArithOp;
 
 /// The type in which two integers or floats meet, if they may.
 pub(crate) fn common(a: Elem, b: Elem) -> Option<Elem> {
@@ -16,25 +17,25 @@ pub(crate) fn common(a: Elem, b: Elem) -> Option<Elem> {
 }
 
 /// The operation of an operator that is no comparison, where the type has it.
-pub(crate) fn operation(op: BinaryOp, elem: Elem) -> Option<&'static str> {
+pub(crate) fn operation(op: BinaryOp, elem: Elem) -> Option<ArithOp> {
     use BinaryOp::*;
     Some(match (op, elem.is_float()) {
-        (Add, true) => "arith.addf",
-        (Sub, true) => "arith.subf",
-        (Mul, true) => "arith.mulf",
-        (Div, true) => "arith.divf",
+        (Add, true) => ArithOp::Addf,
+        (Sub, true) => ArithOp::Subf,
+        (Mul, true) => ArithOp::Mulf,
+        (Div, true) => ArithOp::Divf,
         (_, true) => return None,
-        (BitAnd, _) => "arith.andi",
-        (BitOr, _) => "arith.ori",
-        (BitXor, _) => "arith.xori",
+        (BitAnd, _) => ArithOp::Andi,
+        (BitOr, _) => ArithOp::Ori,
+        (BitXor, _) => ArithOp::Xori,
         _ if elem == Elem::I1 => return None,
-        (Add, _) => "arith.addi",
-        (Sub, _) => "arith.subi",
-        (Mul, _) => "arith.muli",
-        (Div, _) => "arith.divsi",
-        (Rem, _) => "arith.remsi",
-        (Shl, _) => "arith.shli",
-        (Shr, _) => "arith.shrsi",
+        (Add, _) => ArithOp::Addi,
+        (Sub, _) => ArithOp::Subi,
+        (Mul, _) => ArithOp::Muli,
+        (Div, _) => ArithOp::Divsi,
+        (Rem, _) => ArithOp::Remsi,
+        (Shl, _) => ArithOp::Shli,
+        (Shr, _) => ArithOp::Shrsi,
         _ => return None,
     })
 }

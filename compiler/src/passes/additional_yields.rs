@@ -1,6 +1,7 @@
 //! Rebuilds loops and branches with additional iteration arguments and results.
-use super::ir_utils::{blocks, name_of, operand_value, replace_all_uses};
+use super::ir_utils::{blocks, operand_value, replace_all_uses};
 use cutec_dialects::builder::{IrOp, IrValue, OpBuilder, result_of};
+use cutec_dialects::ops::ScfOp;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Attribute, Region, RegionLike, TypeLike, Value, ValueLike};
 
@@ -13,10 +14,14 @@ pub(super) fn with_additional_yields<'c>(
     attrs: &[(&str, Attribute<'c>)],
     more: &[IrValue<'c>],
 ) -> (IrOp<'c>, Vec<IrValue<'c>>) {
-    let name = name_of(of);
+    let kind = if ScfOp::For.is(of) {
+        ScfOp::For
+    } else {
+        ScfOp::If
+    };
     let old_count = of.result_count();
     let operands = (0..of.operand_count()).filter_map(|index| operand_value(of, index));
-    let begins = if name == "scf.for" { more } else { &[] };
+    let begins = if kind == ScfOp::For { more } else { &[] };
     let operands: Vec<IrValue> = operands.chain(begins.iter().copied()).collect();
     let results = (0..old_count).map(|index| result_of(of, index));
     let types: Vec<_> = results
@@ -32,7 +37,7 @@ pub(super) fn with_additional_yields<'c>(
         region
     };
     let regions: Vec<Region> = (0..of.region_count()).map(moved).collect();
-    let new = ir.op_with_regions(&name, &operands, attrs, &types, regions);
+    let new = ir.op_with_regions(kind, &operands, attrs, &types, regions);
     for index in 0..old_count {
         replace_all_uses(result_of(of, index), result_of(new, index));
     }

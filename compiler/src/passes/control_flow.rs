@@ -6,6 +6,7 @@
 //! gap in each pass. [`Forward`] is the dataflow analysis over these edges.
 use super::ir_utils::{blocks, name_of, operand_value, operations};
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue, argument_of, result_of};
+use cutec_dialects::ops::{Op, ScfOp, TileOp};
 use melior::ir::{BlockLike, operation::OperationLike};
 
 /// Operations with regions that stand in kernels.
@@ -22,12 +23,12 @@ pub(super) enum Structure {
 }
 
 impl Structure {
-    fn of(name: &str) -> Option<Structure> {
-        match name {
-            "scf.for" => Some(Structure::For),
-            "scf.while" => Some(Structure::While),
-            "scf.if" => Some(Structure::If),
-            "tile.map" => Some(Structure::Map),
+    fn of(op: IrOp) -> Option<Structure> {
+        match Op::of(op) {
+            Some(Op::ScfOp(ScfOp::For)) => Some(Structure::For),
+            Some(Op::ScfOp(ScfOp::While)) => Some(Structure::While),
+            Some(Op::ScfOp(ScfOp::If)) => Some(Structure::If),
+            Some(Op::TileOp(TileOp::Map)) => Some(Structure::Map),
             _ => None,
         }
     }
@@ -70,7 +71,7 @@ impl<'c> ControlFlow<'c> {
             return Ok(None);
         }
         let name = name_of(op);
-        let Some(structure) = Structure::of(&name) else {
+        let Some(structure) = Structure::of(op) else {
             return Err(format!(
                 "expects `scf.for`, `scf.while` or `scf.if` as control flow of a kernel, but got `{name}`"
             ));

@@ -6,11 +6,12 @@
 //! Instructions": conversions from and to 8-bit integers), the arithmetic all of it, and of f16 twice as many.
 use super::Reported;
 use super::ir_utils::{
-    Kernel, collect_nested, erase, for_each_kernel, name_of, operand_value, replace_all_uses,
+    Kernel, collect_nested, erase, for_each_kernel, operand_value, replace_all_uses,
     vector_elements,
 };
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::memo::type_text;
+use cutec_dialects::ops::{ArithOp, Op};
 use melior::Context;
 use melior::ir::{Type, ValueLike, operation::OperationLike};
 
@@ -46,9 +47,9 @@ pub fn convert_bytes<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), R
         let mut inside = Vec::new();
         collect_nested(function, &mut inside);
         for op in inside {
-            let signed = match name_of(op).as_str() {
-                "arith.sitofp" => true,
-                "arith.uitofp" => false,
+            let signed = match Op::of(op) {
+                Some(Op::ArithOp(ArithOp::Sitofp)) => true,
+                Some(Op::ArithOp(ArithOp::Uitofp)) => false,
                 _ => continue,
             };
             if let Some(bytes) = operand_value(op, 0) {
@@ -84,20 +85,20 @@ fn expand<'c>(context: &'c Context, op: IrOp<'c>, bytes: IrValue<'c>, signed: bo
         None => ir.number(number, ty),
         Some(_) => ir.number(ir.splat(ty, number), ty),
     };
-    let mut number = ir.value("arith.extui", &[bytes], &[], bits);
+    let mut number = ir.value(ArithOp::Extui, &[bytes], &[], bits);
     if signed {
         let sign = constant(ir.integer(128, bit), bits);
-        number = ir.value("arith.xori", &[number, sign], &[], bits);
+        number = ir.value(ArithOp::Xori, &[number, sign], &[], bits);
     }
     let power = constant(ir.integer(form.power_bits, bit), bits);
-    let number = ir.value("arith.ori", &[number, power], &[], bits);
-    let number = ir.value("arith.bitcast", &[number], &[], float);
+    let number = ir.value(ArithOp::Ori, &[number, power], &[], bits);
+    let number = ir.value(ArithOp::Bitcast, &[number], &[], float);
     // A sign that is turned around is 128 more.
     let more = form.power + if signed { 128.0 } else { 0.0 };
     let more = constant(ir.float(more, one), float);
-    let mut number = ir.value("arith.subf", &[number, more], &[], float);
+    let mut number = ir.value(ArithOp::Subf, &[number, more], &[], float);
     if number.r#type() != result.r#type() {
-        number = ir.value("arith.truncf", &[number], &[], result.r#type());
+        number = ir.value(ArithOp::Truncf, &[number], &[], result.r#type());
     }
     replace_all_uses(result, number);
     erase(op);

@@ -2,6 +2,7 @@
 
 use super::ir_utils::operand_value;
 use cutec_dialects::builder::{IrOp, IrValue, result_of, string_value};
+use cutec_dialects::ops::{LlvmOp, Op, VectorOp};
 use melior::ir::{ValueLike, operation::OperationLike};
 
 /// Overloaded intrinsics: of vectors too, operands and result of one type.
@@ -27,17 +28,18 @@ const SCALAR: [&str; 3] = [
 ];
 
 /// Whether an operation is elementwise.
-pub(super) fn is_elementwise(op: IrOp, name: &str) -> bool {
-    match name {
-        "vector.broadcast" | "llvm.intr.fma" | "llvm.intr.abs" => true,
-        "llvm.call_intrinsic" => calls(op, &OVERLOADED) || calls(op, &SCALAR),
-        _ => name.starts_with("arith."),
+pub(super) fn is_elementwise(op: IrOp) -> bool {
+    match Op::of(op) {
+        Some(Op::ArithOp(_) | Op::VectorOp(VectorOp::Broadcast)) => true,
+        Some(Op::LlvmOp(LlvmOp::IntrFma | LlvmOp::IntrAbs)) => true,
+        Some(Op::LlvmOp(LlvmOp::CallIntrinsic)) => calls(op, &OVERLOADED) || calls(op, &SCALAR),
+        _ => false,
     }
 }
 
 /// Whether it calls an intrinsic of scalars only, which must be scalarized.
-pub(super) fn is_scalar_intrinsic(op: IrOp, name: &str) -> bool {
-    name == "llvm.call_intrinsic" && calls(op, &SCALAR)
+pub(super) fn is_scalar_intrinsic(op: IrOp) -> bool {
+    LlvmOp::CallIntrinsic.is(op) && calls(op, &SCALAR)
 }
 
 /// Whether it calls one of these, with operands of the type of its result.

@@ -1,6 +1,7 @@
 //! Turns integer expressions into `arith` and addresses into `llvm.getelementptr`.
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, value_key};
 use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::ops::{ArithOp, LlvmOp};
 use cutec_dialects::value::View;
 use cutec_layout::{AnyLayout, Condition, Expr, Int, Sym, SymInfo, Tree, Width};
 use melior::Context;
@@ -150,21 +151,23 @@ impl<'c> Emitter<'c> {
         match (from_wide, wide) {
             (false, true) if self.signs == Signs::Signed => {
                 self.ir
-                    .value("arith.extsi", &[value], &[], self.ir.ty("i64"))
+                    .value(ArithOp::Extsi, &[value], &[], self.ir.ty("i64"))
             }
             (true, false) if self.signs == Signs::Signed => {
                 self.ir
-                    .value("arith.trunci", &[value], &[], self.ir.ty("i32"))
+                    .value(ArithOp::Trunci, &[value], &[], self.ir.ty("i32"))
             }
             (false, true) if non_negative => {
                 let flags = [("nonNeg", self.ir.unit())];
                 self.ir
-                    .value("llvm.zext", &[value], &flags, self.ir.ty("i64"))
+                    .value(LlvmOp::Zext, &[value], &flags, self.ir.ty("i64"))
             }
-            (false, true) => self.ir.value("llvm.sext", &[value], &[], self.ir.ty("i64")),
+            (false, true) => self
+                .ir
+                .value(LlvmOp::Sext, &[value], &[], self.ir.ty("i64")),
             (true, false) => self
                 .ir
-                .value("llvm.trunc", &[value], &[], self.ir.ty("i32")),
+                .value(LlvmOp::Trunc, &[value], &[], self.ir.ty("i32")),
             _ => value,
         }
     }
@@ -188,39 +191,39 @@ impl<'c> Emitter<'c> {
                         (None, _) => self.int(term, wide),
                         (Some(sum), Some(less)) => {
                             let less = self.int(&less, wide);
-                            self.arith("arith.subi", sum, less, wide, true)
+                            self.arith(ArithOp::Subi, sum, less, wide, true)
                         }
                         (Some(sum), None) => {
                             let term = self.int(term, wide);
-                            self.arith("arith.addi", sum, term, wide, true)
+                            self.arith(ArithOp::Addi, sum, term, wide, true)
                         }
                     });
                 }
                 sum.unwrap_or_else(|| self.constant(0, wide))
             }
-            Expr::Mul(a, b) => self.binary("arith.muli", a, b, wide, true),
+            Expr::Mul(a, b) => self.binary(ArithOp::Muli, a, b, wide, true),
             Expr::FloorDiv(a, b) if a.lower() >= 0 => self.binary(
-                self.by_sign("arith.divui", "arith.divsi"),
+                self.by_sign(ArithOp::Divui, ArithOp::Divsi),
                 a,
                 b,
                 wide,
                 false,
             ),
-            Expr::FloorDiv(a, b) => self.binary("arith.floordivsi", a, b, wide, false),
+            Expr::FloorDiv(a, b) => self.binary(ArithOp::Floordivsi, a, b, wide, false),
             Expr::CeilDiv(a, b) if self.signs == Signs::Signed => {
-                self.binary("arith.ceildivsi", a, b, wide, false)
+                self.binary(ArithOp::Ceildivsi, a, b, wide, false)
             }
             Expr::CeilDiv(a, b) => {
                 let padded = a.add(b).sub(&Int::Static(1));
-                let name = if a.lower() >= 0 {
-                    "arith.divui"
+                let op = if a.lower() >= 0 {
+                    ArithOp::Divui
                 } else {
-                    "arith.floordivsi"
+                    ArithOp::Floordivsi
                 };
-                self.binary(name, &padded, b, wide, false)
+                self.binary(op, &padded, b, wide, false)
             }
             Expr::Mod(a, b) if a.lower() >= 0 => self.binary(
-                self.by_sign("arith.remui", "arith.remsi"),
+                self.by_sign(ArithOp::Remui, ArithOp::Remsi),
                 a,
                 b,
                 wide,
@@ -228,11 +231,11 @@ impl<'c> Emitter<'c> {
             ),
             Expr::Mod(a, b) => {
                 let quotient = a.floor_div(b).mul(b);
-                self.binary("arith.subi", a, &quotient, wide, false)
+                self.binary(ArithOp::Subi, a, &quotient, wide, false)
             }
-            Expr::Min(a, b) => self.binary("arith.minsi", a, b, wide, false),
-            Expr::Max(a, b) => self.binary("arith.maxsi", a, b, wide, false),
-            Expr::Xor(a, b) => self.binary("arith.xori", a, b, wide, false),
+            Expr::Min(a, b) => self.binary(ArithOp::Minsi, a, b, wide, false),
+            Expr::Max(a, b) => self.binary(ArithOp::Maxsi, a, b, wide, false),
+            Expr::Xor(a, b) => self.binary(ArithOp::Xori, a, b, wide, false),
         };
         self.computed
             .last_mut()
@@ -241,7 +244,7 @@ impl<'c> Emitter<'c> {
         value
     }
 
-    fn by_sign(&self, known: &'static str, signed: &'static str) -> &'static str {
+    fn by_sign(&self, known: ArithOp, signed: ArithOp) -> ArithOp {
         match self.signs {
             Signs::Known => known,
             Signs::Signed => signed,
@@ -258,16 +261,16 @@ impl<'c> Emitter<'c> {
                 if divisor.as_static().is_none_or(|divisor| divisor == 0) {
                     // To divide by zero is undefined; nothing may depend on an extent of zero.
                     let one = self.constant(1, wide);
-                    by = self.arith("arith.maxsi", by, one, wide, false);
+                    by = self.arith(ArithOp::Maxsi, by, one, wide, false);
                 }
-                let rest = self.arith("arith.remsi", value, by, wide, false);
+                let rest = self.arith(ArithOp::Remsi, value, by, wide, false);
                 self.cmpi(EQUAL, rest, zero)
             }
             Condition::AtMost { left, right } => self.compare(AT_MOST, left, right),
             Condition::Equal { left, right } => self.compare(EQUAL, left, right),
             Condition::Either(a, b) => {
                 let (a, b) = (self.condition(a), self.condition(b));
-                self.ir.value("arith.ori", &[a, b], &[], self.ir.ty("i1"))
+                self.ir.value(ArithOp::Ori, &[a, b], &[], self.ir.ty("i1"))
             }
         }
     }
@@ -283,7 +286,7 @@ impl<'c> Emitter<'c> {
     pub fn cmpi(&self, predicate: i64, a: IrValue<'c>, b: IrValue<'c>) -> IrValue<'c> {
         let predicate = [("predicate", self.ir.i64(predicate))];
         self.ir
-            .value("arith.cmpi", &[a, b], &predicate, self.ir.ty("i1"))
+            .value(ArithOp::Cmpi, &[a, b], &predicate, self.ir.ty("i1"))
     }
 
     /// As [`Emitter::cmpi`], of `i32` and `i64`.
@@ -294,7 +297,7 @@ impl<'c> Emitter<'c> {
         let wide = self.ir.ty("i64");
         let [a, b] = [a, b].map(|value| match value.r#type() == wide {
             true => value,
-            false => self.ir.value("arith.extsi", &[value], &[], wide),
+            false => self.ir.value(ArithOp::Extsi, &[value], &[], wide),
         });
         self.cmpi(predicate, a, b)
     }
@@ -303,18 +306,18 @@ impl<'c> Emitter<'c> {
     pub fn and(&self, all: Option<IrValue<'c>>, holds: IrValue<'c>) -> IrValue<'c> {
         all.map_or(holds, |all| {
             let i1 = self.ir.ty("i1");
-            self.ir.value("arith.andi", &[all, holds], &[], i1)
+            self.ir.value(ArithOp::Andi, &[all, holds], &[], i1)
         })
     }
 
-    fn binary(&mut self, name: &str, a: &Int, b: &Int, wide: bool, wraps: bool) -> IrValue<'c> {
+    fn binary(&mut self, op: ArithOp, a: &Int, b: &Int, wide: bool, wraps: bool) -> IrValue<'c> {
         let (a, b) = (self.int(a, wide), self.int(b, wide));
-        self.arith(name, a, b, wide, wraps)
+        self.arith(op, a, b, wide, wraps)
     }
 
     fn arith(
         &mut self,
-        name: &str,
+        op: ArithOp,
         a: IrValue<'c>,
         b: IrValue<'c>,
         wide: bool,
@@ -323,9 +326,9 @@ impl<'c> Emitter<'c> {
         let ty = self.ir.ty(if wide { "i64" } else { "i32" });
         if overflow {
             let flags = [("overflowFlags", self.ir.attr("#arith.overflow<nsw>"))];
-            return self.ir.value(name, &[a, b], &flags, ty);
+            return self.ir.value(op, &[a, b], &flags, ty);
         }
-        self.ir.value(name, &[a, b], &[], ty)
+        self.ir.value(op, &[a, b], &[], ty)
     }
 
     /// Terms in the order of the regions in which they can be computed, so that
@@ -405,7 +408,7 @@ impl<'c> Emitter<'c> {
         ];
         let address = self
             .ir
-            .value("llvm.getelementptr", &operands, &attrs, base.r#type());
+            .value(LlvmOp::Getelementptr, &operands, &attrs, base.r#type());
         self.addresses
             .last_mut()
             .expect("a scope")

@@ -6,11 +6,11 @@
 //! show that it fits stay as they are.
 use super::integer_range::Ranges;
 use super::ir_utils::{
-    Kernel, blocks, collect_nested, for_each_kernel, name_of, operand_value, operations,
-    set_operand,
+    Kernel, blocks, collect_nested, for_each_kernel, operand_value, operations, set_operand,
 };
 use super::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, argument_of};
+use cutec_dialects::ops::{ArithOp, ScfOp};
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 
@@ -27,7 +27,7 @@ pub fn expand_loop_steps<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(
         collect_nested(function, &mut operations);
         let mut ranges = Ranges::default();
         for op in operations {
-            if name_of(op) == "scf.for" && may_overflow(op, &mut ranges) {
+            if ScfOp::For.is(op) && may_overflow(op, &mut ranges) {
                 expand(context, op, &mut ranges)
                     .ok_or_else(|| report(op.location(), "is no loop from a number to another"))?;
             }
@@ -62,22 +62,22 @@ fn expand<'c>(context: &'c Context, op: IrOp<'c>, ranges: &mut Ranges) -> Option
     ir.location = op.location();
     let (zero, one) = (ir.constant_of(0, ty), ir.constant_of(1, ty));
     if ranges.of(step).least < 1 {
-        step = ir.value("arith.maxsi", &[step, one], &[], ty);
+        step = ir.value(ArithOp::Maxsi, &[step, one], &[], ty);
     }
     // (end - first - 1) / step + 1 where there is an iteration, without sign: the difference has one bit more.
     let less = [("predicate", ir.i64(LESS))];
-    let runs = ir.value("arith.cmpi", &[first, end], &less, ir.ty("i1"));
-    let distance = ir.value("arith.subi", &[end, first], &[], ty);
-    let distance = ir.value("arith.subi", &[distance, one], &[], ty);
-    let others = ir.value("arith.divui", &[distance, step], &[], ty);
-    let count = ir.value("arith.addi", &[others, one], &[], ty);
-    let count = ir.value("arith.select", &[runs, count, zero], &[], ty);
+    let runs = ir.value(ArithOp::Cmpi, &[first, end], &less, ir.ty("i1"));
+    let distance = ir.value(ArithOp::Subi, &[end, first], &[], ty);
+    let distance = ir.value(ArithOp::Subi, &[distance, one], &[], ty);
+    let others = ir.value(ArithOp::Divui, &[distance, step], &[], ty);
+    let count = ir.value(ArithOp::Addi, &[others, one], &[], ty);
+    let count = ir.value(ArithOp::Select, &[runs, count, zero], &[], ty);
 
     let number = argument_of(body, 0);
     let begin = operations(body).into_iter().next()?;
     ir.insertion = Insertion::Before(begin);
-    let distance = ir.value("arith.muli", &[number, step], &[], ty);
-    let counter = ir.value("arith.addi", &[first, distance], &[], ty);
+    let distance = ir.value(ArithOp::Muli, &[number, step], &[], ty);
+    let counter = ir.value(ArithOp::Addi, &[first, distance], &[], ty);
     super::ir_utils::replace_all_uses(number, counter);
     // What computes it takes the number of the iteration.
     let product = super::ir_utils::defining_op(distance)?;

@@ -18,7 +18,7 @@ use super::materialize::{map_ints, materialize, variable_of};
 use super::typed::{Typed, is_leaf, operand};
 use super::{Reported, fold_static, report};
 use cutec_dialects::builder::{Insertion, IrBlock, IrOp, IrValue, result_of, value_key};
-use cutec_dialects::ir::cute_name;
+use cutec_dialects::ops::{ArithOp, CfOp, CuteOp};
 use cutec_dialects::semantics::{SemError, compare, evaluate, evaluate_all, leaves_of};
 use cutec_dialects::value::Val;
 use cutec_layout::{Condition, Expr, Int, SymInfo, Width, assuming};
@@ -84,10 +84,10 @@ impl<'c> Expansion<'c> {
     }
 
     fn operation(&mut self, op: IrOp<'c>) -> Result<(), Reported> {
-        let Some(name) = cute_name(&op) else {
+        let Some(kind) = CuteOp::of(op) else {
             return self.regions(op);
         };
-        if is_leaf(&name, op) {
+        if is_leaf(kind, op) {
             return Ok(());
         }
         self.emitter.ir.insertion = Insertion::Before(op);
@@ -96,17 +96,17 @@ impl<'c> Expansion<'c> {
         if !typed.is_algebra() {
             return Ok(());
         }
-        let done = match name.as_str() {
-            "equal" | "elem_less" => self.compare(&name, op, &typed),
-            _ => self.expand(&name, op, &typed),
+        let done = match kind {
+            CuteOp::Equal | CuteOp::ElemLess => self.compare(kind, op, &typed),
+            _ => self.expand(kind, op, &typed),
         };
         done.map_err(|error| report(op.location(), error))?;
         self.dead.push(op);
         Ok(())
     }
 
-    fn expand(&mut self, name: &str, op: IrOp<'c>, typed: &Typed) -> Result<(), SemError> {
-        let (results, conditions) = assuming(|| evaluate_all(name, &typed.operands, &typed.attrs));
+    fn expand(&mut self, kind: CuteOp, op: IrOp<'c>, typed: &Typed) -> Result<(), SemError> {
+        let (results, conditions) = assuming(|| evaluate_all(kind, &typed.operands, &typed.attrs));
         let results = results?;
         let known = match conditions.is_empty() && typed.results.iter().all(Val::is_static) {
             true => HashMap::new(),
@@ -114,7 +114,7 @@ impl<'c> Expansion<'c> {
         };
         let known = |id: u32| known.get(&id).cloned();
         for condition in conditions {
-            self.assert(name, &condition.substitute(&known))?;
+            self.assert(kind, &condition.substitute(&known))?;
         }
         for (index, (result, declared)) in results.iter().zip(&typed.results).enumerate() {
             let val = map_ints(result, &|int| int.substitute(&known))?;
@@ -204,21 +204,21 @@ impl<'c> Expansion<'c> {
             return self.emitter.integer(value);
         }
         let ir = &self.emitter.ir;
-        let cast = ir.value("arith.index_cast", &[value], &[], ir.ty("i64"));
+        let cast = ir.value(ArithOp::IndexCast, &[value], &[], ir.ty("i64"));
         self.emitter.variable(cast, info(typed))
     }
 
     /// What a constructor makes of its operands.
     fn constructed(&mut self, op: IrOp<'c>) -> Result<Val, SemError> {
         let typed = Typed::of(op)?;
-        let name = cute_name(&op).unwrap_or_default();
-        let made = match name.as_str() {
-            "assume" => typed.operands[0].clone(),
-            _ => evaluate(&name, &typed.operands, &typed.attrs)?,
+        let assumes = CuteOp::Assume.is(op);
+        let made = match CuteOp::of(op) {
+            Some(kind) if !assumes => evaluate(kind, &typed.operands, &typed.attrs)?,
+            _ => typed.operands[0].clone(),
         };
         let known = self.known(op, &typed)?;
         let val = map_ints(&made, &|int| int.substitute(&|id| known.get(&id).cloned()))?;
-        if name != "assume" {
+        if !assumes {
             return Ok(val);
         }
         let (ints, promises) = (leaves_of(&val), leaves_of(&typed.results[0]));
@@ -266,18 +266,18 @@ impl<'c> Expansion<'c> {
             .collect();
         let attrs = [("only_dynamic", ir.unit())];
         let attrs = if only_dynamic { &attrs[..] } else { &[] };
-        let op = ir.op("cute.get_scalars", &[value], attrs, &types);
+        let op = ir.op(CuteOp::GetScalars, &[value], attrs, &types);
         (0..types.len()).map(|index| result_of(op, index)).collect()
     }
 
     /// `equal` and `elem_less`: a constant where the types say, else leaf by leaf.
-    fn compare(&mut self, name: &str, op: IrOp<'c>, typed: &Typed) -> Result<(), SemError> {
+    fn compare(&mut self, kind: CuteOp, op: IrOp<'c>, typed: &Typed) -> Result<(), SemError> {
         let [a, b] = typed.operands.as_slice() else {
-            return Err(SemError::Illegal(format!("{name} takes two values")));
+            return Err(SemError::Illegal(format!("{kind} takes two values")));
         };
-        let answer = match name == "equal" && !same_form(a, b) {
+        let answer = match kind == CuteOp::Equal && !same_form(a, b) {
             true => Some(false),
-            false => compare(name, &typed.operands),
+            false => compare(kind, &typed.operands),
         };
         let value = match answer {
             Some(answer) => {
@@ -285,7 +285,7 @@ impl<'c> Expansion<'c> {
                 ir.number(ir.bool(answer), ir.ty("i1"))
             }
             None => {
-                let predicate = if name == "equal" { EQUAL } else { LESS };
+                let predicate = if kind == CuteOp::Equal { EQUAL } else { LESS };
                 let sides = [
                     self.every_integer(operand(op, 0)?, a)?,
                     self.every_integer(operand(op, 1)?, b)?,
@@ -326,7 +326,7 @@ impl<'c> Expansion<'c> {
         Ok(places.into_iter().map(|place| scalars[place]).collect())
     }
 
-    fn assert(&mut self, name: &str, condition: &Condition) -> Result<(), SemError> {
+    fn assert(&mut self, kind: CuteOp, condition: &Condition) -> Result<(), SemError> {
         match condition.decide() {
             Some(true) => return Ok(()),
             Some(false) => {
@@ -338,14 +338,14 @@ impl<'c> Expansion<'c> {
         }
         let holds = self.emitter.condition(condition);
         let ir = &self.emitter.ir;
-        let message = ir.string(&format!("{name} needs {}", unnamed(condition)));
-        ir.op("cf.assert", &[holds], &[("msg", message)], &[]);
+        let message = ir.string(&format!("{} needs {}", kind.mnemonic(), unnamed(condition)));
+        ir.op(CfOp::Assert, &[holds], &[("msg", message)], &[]);
         Ok(())
     }
 }
 
 fn is_constructor(op: IrOp) -> bool {
-    cute_name(&op).is_some_and(|name| name != "get_scalars" && is_leaf(&name, op))
+    CuteOp::of(op).is_some_and(|kind| kind != CuteOp::GetScalars && is_leaf(kind, op))
 }
 
 fn info(typed: &Int) -> SymInfo {

@@ -4,10 +4,12 @@
 //! `cute.static` for each result whose type says it all, `arith.constant` for
 //! comparisons of static operands; operations that nothing uses any more are
 //! gone. Operations with effects and memory stay.
-use super::ir_utils::{collect_nested, name_of, operand_value, replace_all_uses};
+use super::ir_utils::{collect_nested, operand_value, replace_all_uses};
 use super::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
+use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::memo::type_value;
+use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::compare;
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::Val;
@@ -37,24 +39,8 @@ pub(super) fn erase_unused(module: IrOp) {
 fn algebra(module: IrOp) -> Vec<IrOp> {
     let mut operations = Vec::new();
     collect_nested(module, &mut operations);
-    operations.retain(|op| is_algebra(&name_of(*op)));
+    operations.retain(|op| CuteOp::of(*op).is_some() && has_no_effect(*op));
     operations
-}
-
-/// Operations that only compute: what creates or touches memory has a dotted
-/// name, or one of these.
-fn is_algebra(name: &str) -> bool {
-    let Some(name) = name.strip_prefix("cute.") else {
-        return false;
-    };
-    let effects = [
-        "print",
-        "copy",
-        "autovec_copy",
-        "gemm",
-        "make_fragment_like",
-    ];
-    !name.contains('.') && !effects.contains(&name)
 }
 
 fn is_unused(op: IrOp, index: usize) -> bool {
@@ -67,20 +53,19 @@ fn is_unused(op: IrOp, index: usize) -> bool {
 }
 
 fn fold<'c>(context: &'c Context, op: IrOp<'c>) -> Result<(), Reported> {
-    let name = name_of(op);
-    if name == "cute.static" {
+    let Some(kind) = CuteOp::of(op).filter(|kind| *kind != CuteOp::Static) else {
         return Ok(());
-    }
+    };
     let mut ir = OpBuilder::new(context, Insertion::Before(op));
     ir.location = op.location();
-    if matches!(name.as_str(), "cute.equal" | "cute.elem_less") {
+    if matches!(kind, CuteOp::Equal | CuteOp::ElemLess) {
         let mut vars = Vars::default();
         let operands: Result<Vec<Val>, _> = (0..op.operand_count())
             .filter_map(|index| operand_value(op, index))
             .map(|operand| type_value(operand.r#type(), &mut vars))
             .collect();
         let operands = operands.map_err(|error| report(op.location(), error))?;
-        if let Some(answer) = compare(&name["cute.".len()..], &operands) {
+        if let Some(answer) = compare(kind, &operands) {
             let constant = ir.number(ir.bool(answer), ir.ty("i1"));
             replace_all_uses(result_of(op, 0), constant);
         }
@@ -96,7 +81,7 @@ fn fold<'c>(context: &'c Context, op: IrOp<'c>) -> Result<(), Reported> {
             )
         };
         if val.is_ok_and(|val| algebraic(&val) && val.is_static()) && !is_unused(op, index) {
-            let constant = ir.value("cute.static", &[], &[], ty);
+            let constant = ir.value(CuteOp::Static, &[], &[], ty);
             replace_all_uses(result_of(op, index), constant);
         }
     }

@@ -1,8 +1,9 @@
 //! Range and divisibility analysis: the expression of an SSA integer that other dialects define.
 use super::emit::Emitter;
-use super::ir_utils::{defining_op, name_of, operand_value};
+use super::ir_utils::{defining_op, operand_value};
 use cutec_dialects::builder::{IrOp, IrValue, integer_value};
 use cutec_dialects::memo::type_text;
+use cutec_dialects::ops::{ArithOp, GpuOp, NvvmOp, Op, ScfOp};
 use cutec_layout::{Int, SymInfo, Width};
 use melior::ir::{OperationRef, ValueLike, operation::OperationLike};
 
@@ -33,9 +34,9 @@ impl<'c> Emitter<'c> {
         let Some(op) = defining_op(value) else {
             return self.block_argument(value);
         };
-        let name = name_of(op);
-        if let Some(register) = name.strip_prefix("nvvm.read.ptx.sreg.") {
-            let max = register.starts_with("tid").then(|| range_of(op)).flatten();
+        if let Some(register) = NvvmOp::of(op).filter(|register| register.is_index()) {
+            let of_thread = NvvmOp::THREAD_INDEX.contains(&register);
+            let max = of_thread.then(|| range_of(op)).flatten();
             return Some(self.variable(
                 value,
                 SymInfo {
@@ -45,28 +46,31 @@ impl<'c> Emitter<'c> {
                 },
             ));
         }
-        if name == "arith.constant" {
+        let kind = ArithOp::of(op);
+        if kind == Some(ArithOp::Constant) {
             let constant = integer_value(op.attribute("value").ok()?)?;
             return (constant >= 0).then_some(Int::Static(constant));
         }
         if !matches!(
-            name.as_str(),
-            "arith.addi"
-                | "arith.muli"
-                | "arith.divui"
-                | "arith.divsi"
-                | "arith.remui"
-                | "arith.remsi"
+            kind,
+            Some(
+                ArithOp::Addi
+                    | ArithOp::Muli
+                    | ArithOp::Divui
+                    | ArithOp::Divsi
+                    | ArithOp::Remui
+                    | ArithOp::Remsi
+            )
         ) {
             return None;
         }
         let a = self.non_negative(operand_value(op, 0)?, depth - 1)?;
         let b = self.non_negative(operand_value(op, 1)?, depth - 1)?;
-        match name.as_str() {
-            "arith.addi" => Some(a.add(&b)),
-            "arith.muli" => Some(a.mul(&b)),
+        match kind {
+            Some(ArithOp::Addi) => Some(a.add(&b)),
+            Some(ArithOp::Muli) => Some(a.mul(&b)),
             _ if b.as_static().is_none_or(|b| b <= 0) => None,
-            "arith.divui" | "arith.divsi" => Some(a.floor_div(&b)),
+            Some(ArithOp::Divui | ArithOp::Divsi) => Some(a.floor_div(&b)),
             _ => Some(a.modulo(&b)),
         }
     }
@@ -88,9 +92,11 @@ impl<'c> Emitter<'c> {
             )
         };
         let parent: IrOp<'c> = unsafe { OperationRef::from_raw(parent.to_raw()) };
-        match name_of(parent).as_str() {
-            "gpu.func" if self.is_non_negative(value) => Some(self.variable(value, info)),
-            "scf.for" if index == 0 => {
+        match Op::of(parent) {
+            Some(Op::GpuOp(GpuOp::Func)) if self.is_non_negative(value) => {
+                Some(self.variable(value, info))
+            }
+            Some(Op::ScfOp(ScfOp::For)) if index == 0 => {
                 let lower = constant_of(operand_value(parent, 0)?)?;
                 let upper = constant_of(operand_value(parent, 1)?);
                 let step = constant_of(operand_value(parent, 2)?)?;
@@ -116,7 +122,7 @@ pub fn width_of(value: IrValue) -> Width {
 }
 
 fn constant_of(value: IrValue) -> Option<i64> {
-    let op = defining_op(value).filter(|op| name_of(*op) == "arith.constant")?;
+    let op = defining_op(value).filter(|op| ArithOp::Constant.is(*op))?;
     integer_value(op.attribute("value").ok()?)
 }
 

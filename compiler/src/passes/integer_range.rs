@@ -1,9 +1,10 @@
 //! The range of an integer that is known at run time: what its definition bounds it by.
 //!
 //! Sums and products that may leave their type are of any value, since they wrap around.
-use super::ir_utils::{defining_op, name_of, operand_value};
+use super::ir_utils::{defining_op, operand_value};
 use cutec_dialects::builder::{IrOp, IrValue, integer_value, value_key};
 use cutec_dialects::memo::type_text;
+use cutec_dialects::ops::{ArithOp, CuteOp, GpuOp, NvvmOp, Op, ScfOp, TileOp};
 use melior::ir::{OperationRef, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 
@@ -102,65 +103,87 @@ impl Ranges {
     }
 
     fn of_result(&mut self, op: IrOp, depth: usize) -> Option<Range> {
-        let name = name_of(op);
-        match name.as_str() {
-            "arith.constant" => {
+        let kind = Op::of(op)?;
+        match kind {
+            Op::ArithOp(ArithOp::Constant) => {
                 let number = integer_value(op.attribute("value").ok()?)?;
                 return Some(Range::one(number));
             }
-            "arith.select" => {
+            Op::ArithOp(ArithOp::Select) => {
                 return Some(
                     self.operand(op, 1, depth)?
                         .either(self.operand(op, 2, depth)?),
                 );
             }
-            "arith.extsi" | "arith.index_cast" | "arith.trunci" | "cute.get_scalar"
-            | "cute.assume" => {
+            Op::ArithOp(ArithOp::Extsi | ArithOp::IndexCast | ArithOp::Trunci)
+            | Op::CuteOp(CuteOp::GetScalar | CuteOp::Assume) => {
                 return self.operand(op, 0, depth);
             }
-            "arith.extui" => return self.operand(op, 0, depth).filter(|range| range.least >= 0),
-            "tile.index" => {
+            Op::ArithOp(ArithOp::Extui) => {
+                return self.operand(op, 0, depth).filter(|range| range.least >= 0);
+            }
+            Op::TileOp(TileOp::Index) => {
                 let axis = integer_value(op.attribute("axis").ok()?)?;
                 let count = operand_value(grid_of(op)?, usize::try_from(axis).ok()?)?;
                 let count = self.at_depth(count, depth);
                 return Some(Range::new(0, (count.most - 1).max(0)));
             }
-            _ if name.starts_with("nvvm.read.ptx.sreg.tid.") => {
+            Op::NvvmOp(register) if NvvmOp::THREAD_INDEX.contains(&register) => {
                 return Some(Range::new(0, MOST_THREADS - 1));
             }
-            _ if name.starts_with("nvvm.read.ptx.sreg.ctaid.") => {
+            Op::NvvmOp(register) if NvvmOp::BLOCK_INDEX.contains(&register) => {
                 return Some(Range::new(0, i32::MAX.into()));
             }
-            _ if !name.starts_with("arith.") || op.operand_count() != 2 => return None,
-            _ => {}
+            Op::ArithOp(_) if op.operand_count() == 2 => {}
+            _ => return None,
         }
         let a = self.operand(op, 0, depth)?;
         let b = self.operand(op, 1, depth)?;
         let natural = a.least >= 0 && b.least >= 0;
-        match name.as_str() {
-            "arith.addi" => a.corners(b, |a, b| a.checked_add(b)),
-            "arith.subi" => a.corners(b, |a, b| a.checked_sub(b)),
-            "arith.muli" => a.corners(b, |a, b| a.checked_mul(b)),
-            "arith.divsi" if b.least > 0 => a.corners(b, |a, b| a.checked_div(b)),
-            "arith.divui" if natural && b.least > 0 => a.corners(b, |a, b| a.checked_div(b)),
-            "arith.ceildivsi" if b.least > 0 => a.corners(b, |a, b| {
+        match kind {
+            Op::ArithOp(ArithOp::Addi) => a.corners(b, |a, b| a.checked_add(b)),
+            Op::ArithOp(ArithOp::Subi) => a.corners(b, |a, b| a.checked_sub(b)),
+            Op::ArithOp(ArithOp::Muli) => a.corners(b, |a, b| a.checked_mul(b)),
+            Op::ArithOp(ArithOp::Divsi) if b.least > 0 => a.corners(b, |a, b| a.checked_div(b)),
+            Op::ArithOp(ArithOp::Divui) if natural && b.least > 0 => {
+                a.corners(b, |a, b| a.checked_div(b))
+            }
+            Op::ArithOp(ArithOp::Ceildivsi) if b.least > 0 => a.corners(b, |a, b| {
                 Some(a.div_euclid(b) + i128::from(a.rem_euclid(b) != 0))
             }),
-            "arith.floordivsi" if b.least > 0 => a.corners(b, |a, b| Some(a.div_euclid(b))),
-            "arith.remsi" | "arith.remui" if natural && b.least > 0 => {
+            Op::ArithOp(ArithOp::Floordivsi) if b.least > 0 => {
+                a.corners(b, |a, b| Some(a.div_euclid(b)))
+            }
+            Op::ArithOp(ArithOp::Remsi | ArithOp::Remui) if natural && b.least > 0 => {
                 Some(Range::new(0, a.most.min(b.most - 1)))
             }
-            "arith.remsi" if b.least > 0 => Some(Range::new(-(b.most - 1), b.most - 1)),
-            "arith.minsi" => Some(Range::new(a.least.min(b.least), a.most.min(b.most))),
-            "arith.maxsi" => Some(Range::new(a.least.max(b.least), a.most.max(b.most))),
+            Op::ArithOp(ArithOp::Remsi) if b.least > 0 => {
+                Some(Range::new(-(b.most - 1), b.most - 1))
+            }
+            Op::ArithOp(ArithOp::Minsi) => {
+                Some(Range::new(a.least.min(b.least), a.most.min(b.most)))
+            }
+            Op::ArithOp(ArithOp::Maxsi) => {
+                Some(Range::new(a.least.max(b.least), a.most.max(b.most)))
+            }
             // Compared without sign, the lesser is at most the one that is not negative.
-            "arith.minui" if natural => Some(Range::new(a.least.min(b.least), a.most.min(b.most))),
-            "arith.minui" | "arith.andi" if a.least >= 0 => Some(Range::new(0, a.most)),
-            "arith.minui" | "arith.andi" if b.least >= 0 => Some(Range::new(0, b.most)),
-            "arith.shrsi" if (0..64).contains(&b.least) && (0..64).contains(&b.most) => {
+            Op::ArithOp(ArithOp::Minui) if natural => {
+                Some(Range::new(a.least.min(b.least), a.most.min(b.most)))
+            }
+            Op::ArithOp(ArithOp::Minui | ArithOp::Andi) if a.least >= 0 => {
+                Some(Range::new(0, a.most))
+            }
+            Op::ArithOp(ArithOp::Minui | ArithOp::Andi) if b.least >= 0 => {
+                Some(Range::new(0, b.most))
+            }
+            Op::ArithOp(ArithOp::Shrsi)
+                if (0..64).contains(&b.least) && (0..64).contains(&b.most) =>
+            {
                 a.corners(b, |a, b| Some(a >> b))
             }
-            "arith.shrui" if natural && b.most < 64 => a.corners(b, |a, b| Some(a >> b)),
+            Op::ArithOp(ArithOp::Shrui) if natural && b.most < 64 => {
+                a.corners(b, |a, b| Some(a >> b))
+            }
             _ => None,
         }
     }
@@ -174,7 +197,7 @@ impl Ranges {
             let index = mlir_sys::mlirBlockArgumentGetArgNumber(value.to_raw());
             (around, index)
         };
-        if name_of(around) != "scf.for" || index != 0 {
+        if !ScfOp::For.is(around) || index != 0 {
             return None;
         }
         let first = self.at_depth(operand_value(around, 0)?, depth);
@@ -189,7 +212,7 @@ impl Ranges {
 /// The `tile.grid` of the kernel that an operation stands in.
 fn grid_of<'c>(op: IrOp<'c>) -> Option<IrOp<'c>> {
     let mut around = op;
-    while name_of(around) != "gpu.func" {
+    while !GpuOp::Func.is(around) {
         // SAFETY: the operation is alive, and so are those around it.
         around = unsafe {
             let parent = mlir_sys::mlirOperationGetParentOperation(around.to_raw());
@@ -200,5 +223,5 @@ fn grid_of<'c>(op: IrOp<'c>) -> Option<IrOp<'c>> {
     let body = super::ir_utils::blocks(around, 0).into_iter().next()?;
     let first = super::ir_utils::first_operation(body);
     let mut operations = std::iter::successors(first, |op| super::ir_utils::next_operation(*op));
-    operations.find(|op| name_of(*op) == "tile.grid")
+    operations.find(|op| TileOp::Grid.is(*op))
 }

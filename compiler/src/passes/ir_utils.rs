@@ -5,6 +5,7 @@
 //! erased, and a pass erases only what it has collected for that.
 use super::{Reported, report};
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue};
+use cutec_dialects::ops::{GpuOp, LlvmOp};
 use cutec_dialects::printing::pass_name_on;
 use cutec_dialects::target::{BLOCK_SIZES, TARGETS, Target};
 use melior::Context;
@@ -136,7 +137,7 @@ pub(super) fn for_each_kernel<'c>(
     for device in device_modules(module) {
         let target = target_of(device)?;
         let functions = blocks(device, 0).into_iter().flat_map(operations);
-        for function in functions.filter(|op| name_of(*op) == "gpu.func") {
+        for function in functions.filter(|op| GpuOp::Func.is(*op)) {
             run(Kernel {
                 context,
                 function,
@@ -151,7 +152,7 @@ pub(super) fn for_each_kernel<'c>(
 pub(super) fn kernels(module: IrOp) -> Vec<(IrBlock, Vec<IrOp>)> {
     let functions = |block| {
         let all = operations(block).into_iter();
-        all.filter(|op| name_of(*op) == "gpu.func").collect()
+        all.filter(|op| GpuOp::Func.is(*op)).collect()
     };
     let blocks = device_blocks(module).into_iter();
     blocks.map(|block| (block, functions(block))).collect()
@@ -207,7 +208,7 @@ pub(super) fn set_target<'c>(
 /// The kernels of a module that upstream passes have lowered already.
 pub(super) fn lowered_kernels(module: IrOp) -> Vec<IrOp> {
     let all = device_blocks(module).into_iter().flat_map(operations);
-    all.filter(|op| name_of(*op) == "llvm.func" && op.attribute("nvvm.kernel").is_ok())
+    all.filter(|op| LlvmOp::Func.is(*op) && op.attribute("nvvm.kernel").is_ok())
         .collect()
 }
 
@@ -223,7 +224,7 @@ fn device_modules(module: IrOp) -> Vec<IrOp> {
     let body = blocks(module, 0).into_iter().next();
     body.into_iter()
         .flat_map(operations)
-        .filter(|op| name_of(*op) == "gpu.module")
+        .filter(|op| GpuOp::Module.is(*op))
         .collect()
 }
 

@@ -89,7 +89,7 @@ pub(super) fn set_block_size<'c>(
     threads: i64,
 ) -> Result<(), Reported> {
     let ir = OpBuilder::new(context, Insertion::Before(function));
-    let size = ir.attr(&format!("array<i32: {threads}, 1, 1>"));
+    let size = ir.i32_array(&[threads as i32, 1, 1]);
     set_attribute(function, "known_block_size", size);
     match abi_of(&function) {
         Some(mut abi) => {

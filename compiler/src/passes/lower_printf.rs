@@ -6,10 +6,11 @@
 //! allocates them where the call stands, which in a loop takes new stack in each round.
 //! Precondition: none.
 use super::ir_utils::{
-    blocks, collect_nested, kernels, name_of, operand_value, operations, string_attribute,
+    blocks, collect_nested, kernels, operand_value, operations, string_attribute,
 };
 use super::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder};
+use cutec_dialects::ops::{GpuOp, LlvmOp};
 use melior::Context;
 use melior::ir::{Region, ValueLike, operation::OperationLike};
 
@@ -28,7 +29,7 @@ pub fn lower_printf<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
             let Some(entry) = body.and_then(|body| operations(body).into_iter().next()) else {
                 continue;
             };
-            inside.retain(|op| name_of(*op) == "gpu.printf");
+            inside.retain(|op| GpuOp::Printf.is(*op));
             for op in &inside {
                 lower(context, *op, entry, &mut texts)?;
             }
@@ -102,11 +103,11 @@ fn lower<'c>(
     let record = start.type_attr(start.struct_type(&fields));
     let pointer = start.pointer_type(0);
     let slot = match types.is_empty() {
-        true => start.value("llvm.mlir.zero", &[], &[], pointer),
+        true => start.value(LlvmOp::MlirZero, &[], &[], pointer),
         false => {
             let one = start.constant(1, "i32");
             let attrs = [("elem_type", record), ("alignment", start.i64(8))];
-            start.value("llvm.alloca", &[one], &attrs, pointer)
+            start.value(LlvmOp::Alloca, &[one], &attrs, pointer)
         }
     };
     let mut ir = OpBuilder::new(context, Insertion::Before(op));
@@ -116,19 +117,19 @@ fn lower<'c>(
             ("rawConstantIndices", ir.i32_array(&[0, index])),
             ("elem_type", record),
         ];
-        let field = ir.value("llvm.getelementptr", &[slot], &attrs, pointer);
+        let field = ir.value(LlvmOp::Getelementptr, &[slot], &attrs, pointer);
         let attrs = [("ordering", ir.i64(0))];
-        ir.op("llvm.store", &[argument, field], &attrs, &[]);
+        ir.op(LlvmOp::Store, &[argument, field], &attrs, &[]);
     }
     let name = [("global_name", ir.symbol(&symbol))];
-    let text = ir.value("llvm.mlir.addressof", &[], &name, ir.pointer_type(1));
-    let text = ir.value("llvm.addrspacecast", &[text], &[], pointer);
+    let text = ir.value(LlvmOp::MlirAddressof, &[], &name, ir.pointer_type(1));
+    let text = ir.value(LlvmOp::Addrspacecast, &[text], &[], pointer);
     let attrs = [
         ("callee", ir.symbol("vprintf")),
         ("operandSegmentSizes", ir.i32_array(&[2, 0])),
         ("op_bundle_sizes", ir.i32_array(&[])),
     ];
-    ir.op("llvm.call", &[text, slot], &attrs, &[ir.ty("i32")]);
+    ir.op(LlvmOp::Call, &[text, slot], &attrs, &[ir.ty("i32")]);
     Ok(())
 }
 
@@ -150,7 +151,7 @@ fn declare(ir: &OpBuilder, all: &[Texts]) {
             ("constant", ir.unit()),
             ("addr_space", ir.i32(1)),
         ];
-        ir.op_with_regions("llvm.mlir.global", &[], &attrs, &[], vec![Region::new()]);
+        ir.op_with_regions(LlvmOp::MlirGlobal, &[], &attrs, &[], vec![Region::new()]);
     }
     if all.iter().any(|kernel| !kernel.texts.is_empty()) {
         let attrs = [
@@ -158,6 +159,6 @@ fn declare(ir: &OpBuilder, all: &[Texts]) {
             ("function_type", ir.attr("!llvm.func<i32 (ptr, ptr)>")),
             ("linkage", ir.attr("#llvm.linkage<external>")),
         ];
-        ir.op_with_regions("llvm.func", &[], &attrs, &[], vec![Region::new()]);
+        ir.op_with_regions(LlvmOp::Func, &[], &attrs, &[], vec![Region::new()]);
     }
 }

@@ -1,6 +1,7 @@
 //! Materializes a value of the dialect as constructors of its run-time integers, for `cute-expand-ops`.
 use super::emit::Emitter;
 use cutec_dialects::builder::IrValue;
+use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::{SemError, leaves_of};
 use cutec_dialects::value::{TupleKind, Val, as_coord};
 use cutec_layout::{
@@ -94,7 +95,7 @@ impl<'c> Builder<'_, 'c> {
                 Some(id) => self.values[&id],
                 None => unreachable!("a type of another dialect is a variable"),
             },
-            _ if declared.is_static() => self.op("static", &[], declared),
+            _ if declared.is_static() => self.op(CuteOp::Static, &[], declared),
             Val::Tuple(kind, tuple) => self.tuple(*kind, tuple),
             Val::Layout(AnyLayout::Plain(layout)) => self.layout(layout),
             Val::Layout(AnyLayout::Composed(composed)) => {
@@ -104,11 +105,15 @@ impl<'c> Builder<'_, 'c> {
                     Outer::Swizzle(swizzle) => Val::Swizzle(*swizzle),
                     Outer::Layout(layout) => Val::Layout(AnyLayout::Plain(layout.clone())),
                 });
-                self.op("make_composed_layout", &[outer, offset, inner], declared)
+                self.op(
+                    CuteOp::MakeComposedLayout,
+                    &[outer, offset, inner],
+                    declared,
+                )
             }
             other => {
                 let leaves = leaves_of(other);
-                self.op("make_tile", &self.operands(leaves.iter()), declared)
+                self.op(CuteOp::MakeTile, &self.operands(leaves.iter()), declared)
             }
         }
     }
@@ -118,13 +123,13 @@ impl<'c> Builder<'_, 'c> {
         let shape = part(TupleKind::Shape, layout.shape());
         let stride = part(TupleKind::Stride, layout.stride());
         let declared = Val::Layout(AnyLayout::Plain(layout.clone()));
-        self.op("make_layout", &[shape, stride], &declared)
+        self.op(CuteOp::MakeLayout, &[shape, stride], &declared)
     }
 
     fn tuple(&self, kind: TupleKind, tuple: &Coord) -> IrValue<'c> {
         let operands = self.operands(tuple.leaves().into_iter().flatten());
-        let name = format!("make_{}", kind.name());
-        self.op(&name, &operands, &Val::Tuple(kind, tuple.clone()))
+        let op = CuteOp::make_tuple(kind);
+        self.op(op, &operands, &Val::Tuple(kind, tuple.clone()))
     }
 
     /// The values of the run-time leaves, with the divisors that their types promise.
@@ -135,15 +140,15 @@ impl<'c> Builder<'_, 'c> {
                 1 => self.values[&id],
                 _ => {
                     let promised = Val::Tuple(TupleKind::IntTuple, Tree::Leaf(Some(int.clone())));
-                    self.op("assume", &[self.values[&id]], &promised)
+                    self.op(CuteOp::Assume, &[self.values[&id]], &promised)
                 }
             })
             .collect()
     }
 
-    fn op(&self, name: &str, operands: &[IrValue<'c>], result: &Val) -> IrValue<'c> {
+    fn op(&self, op: CuteOp, operands: &[IrValue<'c>], result: &Val) -> IrValue<'c> {
         let ir = &self.emitter.ir;
         let ty = ir.val_type(result);
-        ir.value(&format!("cute.{name}"), operands, &[], ty)
+        ir.value(op, operands, &[], ty)
     }
 }

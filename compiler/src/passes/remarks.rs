@@ -10,7 +10,8 @@ use crate::codegen::messages::{Message, Severity, place};
 use cutec_dialects::atoms::Issuer;
 use cutec_dialects::builder::IrOp;
 use cutec_dialects::elem::Space;
-use cutec_dialects::ir::{cute_name, result_type_text, values_of};
+use cutec_dialects::ir::{result_type_text, values_of};
+use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::{copy_plan, gemm_plan, offsets_of};
 use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::types::{Vars, parse_type};
@@ -44,18 +45,18 @@ pub fn remarks(module: IrOp) -> Vec<Message> {
 }
 
 fn remark(op: IrOp) -> Option<String> {
-    let name = cute_name(&op)?;
-    if name == "memref.alloc_smem" {
+    let kind = CuteOp::of(op)?;
+    if kind == CuteOp::MemrefAllocSmem {
         return buffer(op);
     }
-    if !matches!(name.as_str(), "copy" | "autovec_copy" | "gemm") {
+    if !matches!(kind, CuteOp::Copy | CuteOp::AutovecCopy | CuteOp::Gemm) {
         return None;
     }
     let operands = values_of(&op, &mut Vars::default()).ok()?;
-    match (name.as_str(), operands.as_slice()) {
-        ("copy", [atom, src, dst, pred @ ..]) => copy(atom, src, dst, pred),
-        ("autovec_copy", [Val::View(src), Val::View(dst)]) => autovec_copy(src, dst),
-        ("gemm", [mma, d, a, b, c]) => gemm(mma, d, a, b, c),
+    match (kind, operands.as_slice()) {
+        (CuteOp::Copy, [atom, src, dst, pred @ ..]) => copy(atom, src, dst, pred),
+        (CuteOp::AutovecCopy, [Val::View(src), Val::View(dst)]) => autovec_copy(src, dst),
+        (CuteOp::Gemm, [mma, d, a, b, c]) => gemm(mma, d, a, b, c),
         _ => None,
     }
 }

@@ -3,6 +3,7 @@ use super::ir_utils::operand_value;
 use cutec_dialects::builder::{IrOp, IrValue, result_of};
 use cutec_dialects::ir::{attrs_of, values_of};
 use cutec_dialects::memo::type_value;
+use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::Val;
@@ -53,17 +54,17 @@ pub fn operand<'c>(op: IrOp<'c>, index: usize) -> Result<IrValue<'c>, SemError> 
 
 /// Operations of the algebra that `cute-expand-ops` leaves and `cute-to-base` lowers: they
 /// compute nothing.
-pub fn is_leaf(name: &str, op: IrOp) -> bool {
-    match name {
-        "static" | "get_scalars" | "assume" | "print" => true,
+pub fn is_leaf(kind: CuteOp, op: IrOp) -> bool {
+    match kind {
+        CuteOp::Static | CuteOp::GetScalars | CuteOp::Assume | CuteOp::Print => true,
         // Of a shape alone it computes the strides.
-        "make_layout" => op.operand_count() == 2,
-        "make_int_tuple"
-        | "make_shape"
-        | "make_stride"
-        | "make_coord"
-        | "make_tile"
-        | "make_composed_layout" => true,
+        CuteOp::MakeLayout => op.operand_count() == 2,
+        CuteOp::MakeIntTuple
+        | CuteOp::MakeShape
+        | CuteOp::MakeStride
+        | CuteOp::MakeCoord
+        | CuteOp::MakeTile
+        | CuteOp::MakeComposedLayout => true,
         _ => false,
     }
 }

@@ -10,13 +10,14 @@
 mod attributes;
 mod types;
 
+use crate::ops::Op;
+use crate::ops::{ArithOp, LlvmOp};
 use crate::printing::unnamed;
 use melior::{
     Context,
     ir::{
         Attribute, AttributeLike, Block, BlockLike, BlockRef, Identifier, Location, Operation,
         OperationRef, Region, RegionLike, Type, Value, ValueLike,
-        
         operation::{OperationBuilder, OperationLike},
     },
 };
@@ -108,23 +109,24 @@ impl<'c> OpBuilder<'c> {
     /// Creates an operation from its generic form.
     pub fn op(
         &self,
-        name: &str,
+        op: impl Into<Op>,
         operands: &[IrValue<'c>],
         attrs: &[(&str, Attribute<'c>)],
         results: &[Type<'c>],
     ) -> IrOp<'c> {
-        self.op_with_regions(name, operands, attrs, results, Vec::new())
+        self.op_with_regions(op, operands, attrs, results, Vec::new())
     }
 
     /// Creates an operation that has regions.
     pub fn op_with_regions(
         &self,
-        name: &str,
+        op: impl Into<Op>,
         operands: &[IrValue<'c>],
         attrs: &[(&str, Attribute<'c>)],
         results: &[Type<'c>],
         regions: Vec<Region<'c>>,
     ) -> IrOp<'c> {
+        let name = op.into().name();
         let attrs: Vec<_> = attrs
             .iter()
             .map(|(name, attr)| (Identifier::new(self.context, name), *attr))
@@ -144,12 +146,12 @@ impl<'c> OpBuilder<'c> {
     /// Creates an operation with one result and returns it.
     pub fn value(
         &self,
-        name: &str,
+        op: impl Into<Op>,
         operands: &[IrValue<'c>],
         attrs: &[(&str, Attribute<'c>)],
         result: Type<'c>,
     ) -> IrValue<'c> {
-        result_of(self.op(name, operands, attrs, &[result]), 0)
+        result_of(self.op(op, operands, attrs, &[result]), 0)
     }
 
     /// An integer constant of a type such as `i32`.
@@ -164,7 +166,7 @@ impl<'c> OpBuilder<'c> {
 
     /// A constant of a type.
     pub fn number(&self, value: Attribute<'c>, ty: Type<'c>) -> IrValue<'c> {
-        self.value("arith.constant", &[], &[("value", value)], ty)
+        self.value(ArithOp::Constant, &[], &[("value", value)], ty)
     }
 
     /// An instruction as inline assembly that only computes: `cvt.rz.f16.f32 $0, $1;` with the
@@ -181,7 +183,7 @@ impl<'c> OpBuilder<'c> {
             ("constraints", self.string(constraints)),
             ("asm_dialect", self.i64(0)),
         ];
-        self.value("llvm.inline_asm", operands, &attrs, result)
+        self.value(LlvmOp::InlineAsm, operands, &attrs, result)
     }
 
     /// Inserts a finished operation.

@@ -1,6 +1,7 @@
 //! Constructors, accessors and the layout algebra. On a view or a coordinate
 //! tensor the algebra acts on the layout.
 use super::{Attrs, SemError, coordinate, count_error, integers, operand_error, tiler};
+use crate::ops::CuteOp;
 use crate::value::{CoordTensor, TupleKind, Val, View, as_coord, without_underscore};
 use cutec_layout::algebra as layout;
 use cutec_layout::{
@@ -8,56 +9,58 @@ use cutec_layout::{
 };
 
 pub(super) fn evaluate(
-    name: &str,
+    op: CuteOp,
     operands: &[Val],
     attrs: &Attrs,
 ) -> Option<Result<Val, SemError>> {
-    Some(match (name, operands) {
-        ("static", _) => static_value(attrs),
-        ("make_int_tuple" | "make_shape" | "make_stride" | "make_coord", _) => {
+    Some(match (op, operands) {
+        (CuteOp::Static, _) => static_value(attrs),
+        (CuteOp::MakeIntTuple | CuteOp::MakeShape | CuteOp::MakeStride | CuteOp::MakeCoord, _) => {
             make_tuple(operands, attrs)
         }
-        ("make_tile", _) => make_tile(operands, attrs),
-        ("make_layout", [shape]) => {
+        (CuteOp::MakeTile, _) => make_tile(operands, attrs),
+        (CuteOp::MakeLayout, [shape]) => {
             integers(shape).and_then(|shape| Ok(plain(Layout::compact(shape)?)))
         }
-        ("make_layout", [shape, stride]) => make_layout(shape, stride),
-        ("make_composed_layout", [outer, offset, inner]) => make_composed(outer, offset, inner),
-        ("get_shape", [x]) => shape_of(x).map(|shape| tuple(TupleKind::Shape, &shape)),
-        ("get_stride", [Val::Layout(AnyLayout::Plain(x))]) => {
+        (CuteOp::MakeLayout, [shape, stride]) => make_layout(shape, stride),
+        (CuteOp::MakeComposedLayout, [outer, offset, inner]) => make_composed(outer, offset, inner),
+        (CuteOp::GetShape, [x]) => shape_of(x).map(|shape| tuple(TupleKind::Shape, &shape)),
+        (CuteOp::GetStride, [Val::Layout(AnyLayout::Plain(x))]) => {
             Ok(tuple(TupleKind::Stride, x.stride()))
         }
-        ("get", [x]) => get(x, &attrs.mode),
-        ("size", [x]) => {
+        (CuteOp::Get, [x]) => get(x, &attrs.mode),
+        (CuteOp::Size, [x]) => {
             get(x, &attrs.mode).and_then(|x| Ok(leaf(layout::product(&shape_of(&x)?))))
         }
-        ("cosize", [Val::Layout(_)]) => get(&operands[0], &attrs.mode).and_then(|x| match &x {
-            Val::Layout(x) => Ok(leaf(layout::cosize_any(x)?)),
-            other => operand_error("a layout", other),
-        }),
-        ("get_scalar", [x]) => get_scalar(x),
-        ("elem_less", [a, b]) => elem_less(a, b),
-        ("crd2idx", [coord, Val::Layout(x)]) => {
+        (CuteOp::Cosize, [Val::Layout(_)]) => {
+            get(&operands[0], &attrs.mode).and_then(|x| match &x {
+                Val::Layout(x) => Ok(leaf(layout::cosize_any(x)?)),
+                other => operand_error("a layout", other),
+            })
+        }
+        (CuteOp::GetScalar, [x]) => get_scalar(x),
+        (CuteOp::ElemLess, [a, b]) => elem_less(a, b),
+        (CuteOp::Crd2idx, [coord, Val::Layout(x)]) => {
             integers(coord).and_then(|coord| Ok(tuple(TupleKind::IntTuple, &x.at(&coord)?)))
         }
-        ("composition", [Val::Layout(a), b]) => composition(a, b),
-        ("composition", [x @ (Val::View(_) | Val::CoordTensor(_)), by]) => {
+        (CuteOp::Composition, [Val::Layout(a), b]) => composition(a, b),
+        (CuteOp::Composition, [x @ (Val::View(_) | Val::CoordTensor(_)), by]) => {
             divide(x, by, layout::composition_tiler)
         }
-        ("complement", [Val::Layout(AnyLayout::Plain(x))]) => match layout::is_by_basis(x) {
+        (CuteOp::Complement, [Val::Layout(AnyLayout::Plain(x))]) => match layout::is_by_basis(x) {
             true => layout::complement_by_basis(x),
             false => layout::minimal_complement(x),
         }
         .map(plain)
         .map_err(SemError::from),
-        ("complement", [Val::Layout(AnyLayout::Plain(x)), Val::Layout(cotarget)]) => {
+        (CuteOp::Complement, [Val::Layout(AnyLayout::Plain(x)), Val::Layout(cotarget)]) => {
             let cotarget = layout::cosize_any(cotarget).map_err(SemError::from);
             cotarget.and_then(|size| Ok(plain(layout::complement(x, &Tree::Leaf(size))?)))
         }
-        ("complement", [Val::Layout(AnyLayout::Plain(x)), size]) => {
+        (CuteOp::Complement, [Val::Layout(AnyLayout::Plain(x)), size]) => {
             integers(size).and_then(|size| Ok(plain(layout::complement(x, &size)?)))
         }
-        ("slice", [x @ Val::Layout(AnyLayout::Composed(composed)), coord])
+        (CuteOp::Slice, [x @ Val::Layout(AnyLayout::Composed(composed)), coord])
             if composed.swizzle().is_some()
                 && (!composed.inner.is_static()
                     || !coordinate(coord)
@@ -65,7 +68,7 @@ pub(super) fn evaluate(
         {
             operand_error("a static layout behind the swizzle and a `_`", x)
         }
-        ("make_layout_like", [x @ Val::Layout(layout)])
+        (CuteOp::MakeLayoutLike, [x @ Val::Layout(layout)])
             if matches!(layout, AnyLayout::Composed(composed) if composed.swizzle().is_none())
                 || layout
                     .inner()
@@ -76,69 +79,69 @@ pub(super) fn evaluate(
         {
             operand_error("a layout of integer strides, perhaps behind a swizzle", x)
         }
-        ("make_layout_like", [Val::Layout(x)]) => layout::make_layout_like(x.inner())
+        (CuteOp::MakeLayoutLike, [Val::Layout(x)]) => layout::make_layout_like(x.inner())
             .map(plain)
             .map_err(SemError::from),
-        ("make_ordered_layout", [shape, order]) => integers(shape).and_then(|shape| {
+        (CuteOp::MakeOrderedLayout, [shape, order]) => integers(shape).and_then(|shape| {
             Ok(plain(layout::make_ordered_layout(
                 &shape,
                 &integers(order)?,
             )?))
         }),
-        ("make_identity_layout", [shape]) => {
+        (CuteOp::MakeIdentityLayout, [shape]) => {
             integers(shape).map(|shape| plain(layout::make_identity_layout(&shape)))
         }
-        ("recast_layout", [Val::Layout(x)]) => match attrs.mode.as_slice() {
+        (CuteOp::RecastLayout, [Val::Layout(x)]) => match attrs.mode.as_slice() {
             [new, old] => layout::recast_layout_any(x, *new, *old)
                 .map(Val::Layout)
                 .map_err(SemError::from),
             _ => Err(SemError::Illegal("expects two widths in bits".into())),
         },
-        ("coalesce", [x, profile]) => coordinate(profile)
+        (CuteOp::Coalesce, [x, profile]) => coordinate(profile)
             .and_then(|profile| on_layout(x, |x| layout::coalesce_profile(x, &profile))),
-        ("zipped_product", [x, by]) => divide(x, by, layout::zipped_product),
-        ("tiled_product", [x, by]) => divide(x, by, layout::tiled_product),
-        ("flat_product", [x, by]) => divide(x, by, layout::flat_product),
-        ("dice", [Val::Layout(x), coord]) => coordinate(coord)
+        (CuteOp::ZippedProduct, [x, by]) => divide(x, by, layout::zipped_product),
+        (CuteOp::TiledProduct, [x, by]) => divide(x, by, layout::tiled_product),
+        (CuteOp::FlatProduct, [x, by]) => divide(x, by, layout::flat_product),
+        (CuteOp::Dice, [Val::Layout(x), coord]) => coordinate(coord)
             .and_then(|coord| Ok(Val::Layout(x.map_inner(|x| layout::dice(&coord, x))?))),
-        ("right_inverse", [Val::Layout(AnyLayout::Plain(x))]) if layout::is_by_basis(x) => {
+        (CuteOp::RightInverse, [Val::Layout(AnyLayout::Plain(x))]) if layout::is_by_basis(x) => {
             let inverse = layout::right_inverse_by_basis(x);
             inverse.map(plain).map_err(SemError::from)
         }
-        ("left_inverse", [Val::Layout(AnyLayout::Plain(x))]) if layout::is_by_basis(x) => {
+        (CuteOp::LeftInverse, [Val::Layout(AnyLayout::Plain(x))]) if layout::is_by_basis(x) => {
             let inverse = layout::left_inverse_by_basis(x);
             inverse.map(plain).map_err(SemError::from)
         }
-        ("left_inverse", [Val::Layout(AnyLayout::Plain(x))])
+        (CuteOp::LeftInverse, [Val::Layout(AnyLayout::Plain(x))])
             if x.stride().leaves().iter().all(|stride| stride.is(0)) =>
         {
             Ok(plain(Layout::unit()))
         }
-        ("right_inverse", [Val::Layout(AnyLayout::Plain(x))]) => {
+        (CuteOp::RightInverse, [Val::Layout(AnyLayout::Plain(x))]) => {
             Ok(plain(layout::right_inverse(x)))
         }
-        ("left_inverse", [Val::Layout(AnyLayout::Plain(x))]) => {
+        (CuteOp::LeftInverse, [Val::Layout(AnyLayout::Plain(x))]) => {
             layout::left_inverse(x).map(plain).map_err(SemError::from)
         }
         // Nothing at all stays nothing.
-        ("coalesce", [x @ Val::Layout(AnyLayout::Plain(layout))])
+        (CuteOp::Coalesce, [x @ Val::Layout(AnyLayout::Plain(layout))])
             if layout.shape().leaf_count() == 0 =>
         {
             Ok(x.clone())
         }
-        ("coalesce", [x]) => on_layout(x, |x| Ok(layout::coalesce(x))),
-        ("flatten", [x]) => on_layout(x, |x| Ok(layout::flatten(x))),
-        ("logical_divide", [x, by]) => divide(x, by, layout::logical_divide),
-        ("zipped_divide", [x, by]) => divide(x, by, layout::zipped_divide),
-        ("tiled_divide", [x, by]) => divide(x, by, layout::tiled_divide),
+        (CuteOp::Coalesce, [x]) => on_layout(x, |x| Ok(layout::coalesce(x))),
+        (CuteOp::Flatten, [x]) => on_layout(x, |x| Ok(layout::flatten(x))),
+        (CuteOp::LogicalDivide, [x, by]) => divide(x, by, layout::logical_divide),
+        (CuteOp::ZippedDivide, [x, by]) => divide(x, by, layout::zipped_divide),
+        (CuteOp::TiledDivide, [x, by]) => divide(x, by, layout::tiled_divide),
         // CuTe IR unpacks a tile of one mode too.
-        ("flat_divide", [x, by]) => divide(x, by, |x, by| {
+        (CuteOp::FlatDivide, [x, by]) => divide(x, by, |x, by| {
             let zipped = layout::zipped_divide(x, by)?;
             Ok(layout::unpack(&zipped, &[true, true], true))
         }),
-        ("logical_product", [x, by]) => divide(x, by, layout::logical_product),
-        ("blocked_product", [x, by]) => product(x, by, layout::blocked_product),
-        ("raked_product", [x, by]) => product(x, by, |x, by| {
+        (CuteOp::LogicalProduct, [x, by]) => divide(x, by, layout::logical_product),
+        (CuteOp::BlockedProduct, [x, by]) => product(x, by, layout::blocked_product),
+        (CuteOp::RakedProduct, [x, by]) => product(x, by, |x, by| {
             let raked = layout::raked_product(x, by)?;
             if x.rank() >= by.rank() {
                 return Ok(raked);
@@ -147,27 +150,28 @@ pub(super) fn evaluate(
             let modes = Tree::Node(vec![Tree::Leaf(()); raked.rank()]);
             layout::coalesce_profile(&raked, &modes)
         }),
-        ("tile_to_shape", [Val::Layout(x), shape, order @ ..]) => tile_to_shape(x, shape, order),
-        ("group_modes", [x]) => group_modes(x, &attrs.mode),
-        ("select", [x]) => {
+        (CuteOp::TileToShape, [Val::Layout(x), shape, order @ ..]) => {
+            tile_to_shape(x, shape, order)
+        }
+        (CuteOp::GroupModes, [x]) => group_modes(x, &attrs.mode),
+        (CuteOp::Select, [x]) => {
             let modes: Vec<usize> = attrs.mode.iter().map(|mode| *mode as usize).collect();
             on_layout(x, |x| layout::select(x, &modes))
         }
-        ("slice", [Val::Layout(AnyLayout::Plain(x)), coord]) => {
+        (CuteOp::Slice, [Val::Layout(AnyLayout::Plain(x)), coord]) => {
             coordinate(coord).and_then(|coord| Ok(plain(layout::slice(&coord, x)?)))
         }
-        ("slice", [Val::Layout(AnyLayout::Composed(x)), coord]) if x.swizzle().is_some() => {
+        (CuteOp::Slice, [Val::Layout(AnyLayout::Composed(x)), coord]) if x.swizzle().is_some() => {
             coordinate(coord)
                 .and_then(|coord| Ok(Val::Layout(layout::slice_swizzled(&coord, x)?.0)))
         }
-        ("slice", [Val::Layout(AnyLayout::Composed(x)), coord]) => {
-            coordinate(coord).and_then(|coord| {
+        (CuteOp::Slice, [Val::Layout(AnyLayout::Composed(x)), coord]) => coordinate(coord)
+            .and_then(|coord| {
                 let (kept, offset) = layout::slice_and_offset(&coord, &x.inner)?;
                 let mut sliced = x.with_inner(kept);
                 sliced.offset = layout::tuple_add(&x.offset, &offset)?;
                 Ok(Val::Layout(AnyLayout::Composed(sliced)))
-            })
-        }
+            }),
         _ => return None,
     })
 }

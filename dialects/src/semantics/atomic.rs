@@ -35,12 +35,26 @@ impl AtomicKind {
         (AtomicKind::Cas, "cas"),
     ];
 
-    /// The kind that the attribute `kind` names.
+    /// The kind of a name.
     ///
     /// # Errors
     /// Where there is none of this name.
+    pub fn parse(name: &str) -> Result<AtomicKind, SemError> {
+        Self::named(name, &Self::ALL)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        let found = Self::ALL.iter().find(|(kind, _)| *kind == self);
+        found.map_or("", |(_, name)| name)
+    }
+
+    /// The kind that an update says.
+    ///
+    /// # Errors
+    /// Where it says none.
     pub fn of(attrs: &Attrs) -> Result<AtomicKind, SemError> {
-        Self::named(attrs.kind.as_deref().unwrap_or_default(), &Self::ALL)
+        attrs.kind.map_or_else(|| Self::parse(""), Ok)
     }
 
     fn named(name: &str, of: &[(AtomicKind, &str)]) -> Result<AtomicKind, SemError> {
@@ -69,14 +83,12 @@ impl AtomicKind {
         if self.takes(elem) {
             return Ok(());
         }
-        let name = |(_, name): &(AtomicKind, &'static str)| *name;
-        let this = Self::ALL.iter().find(|(kind, _)| *kind == self).map(name);
         let of = Self::ALL.iter().filter(|(kind, _)| kind.takes(elem));
-        let there = of.map(name).collect::<Vec<_>>().join(", ");
+        let there = of.map(|(_, name)| *name).collect::<Vec<_>>().join(", ");
         let there = if there.is_empty() { "none" } else { &there };
         Err(SemError::Illegal(format!(
             "no atomic {} of {elem}; there is: {there}",
-            this.unwrap_or_default()
+            self.name()
         )))
     }
 

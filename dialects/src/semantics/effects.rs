@@ -4,6 +4,7 @@ use super::view::in_whole_bytes;
 use super::{Attrs, SemError, count_error, integers, operand_error};
 use crate::atoms::{CopyAtom, Issuer, MmaAtom, MmaOperand, Place};
 use crate::elem::{Elem, Space};
+use crate::ops::CuteOp;
 use crate::value::{CoordTensor, Val, View, is_static_tuple};
 use cutec_layout::algebra as layout;
 use cutec_layout::tv::Operand;
@@ -65,11 +66,11 @@ pub struct GemmPlan {
     pub steps: Vec<[Int; 4]>,
 }
 
-pub(super) fn evaluate(name: &str, operands: &[Val], attrs: &Attrs) -> Result<Val, SemError> {
-    match (name, operands) {
-        ("memref.alloca" | "memref.alloc_smem", []) => match &attrs.result {
+pub(super) fn evaluate(op: CuteOp, operands: &[Val], attrs: &Attrs) -> Result<Val, SemError> {
+    match (op, operands) {
+        (CuteOp::MemrefAlloca | CuteOp::MemrefAllocSmem, []) => match &attrs.result {
             Some(result @ Val::View(view)) => {
-                let (expected, what) = if name == "memref.alloca" {
+                let (expected, what) = if op == CuteOp::MemrefAlloca {
                     (Space::Rmem, "rmem")
                 } else {
                     (Space::Smem, "smem")
@@ -85,13 +86,13 @@ pub(super) fn evaluate(name: &str, operands: &[Val], attrs: &Attrs) -> Result<Va
             }
             _ => Err(SemError::Illegal("expects a view as result".into())),
         },
-        ("memref.load", [Val::View(view), coord]) => {
+        (CuteOp::MemrefLoad, [Val::View(view), coord]) => {
             has_values(view)?;
             layout::crd2idx(&integers(coord)?, view.layout.inner())?;
             Ok(Val::Opaque(view.ptr.elem.value_type().into()))
         }
-        ("memref.atomic", operands) => super::atomic::evaluate(operands, attrs),
-        ("memref.load_vec", [Val::View(view)])
+        (CuteOp::MemrefAtomic, operands) => super::atomic::evaluate(operands, attrs),
+        (CuteOp::MemrefLoadVec, [Val::View(view)])
             if view.ptr.space != Space::Gmem && attrs.hints.first().is_some() =>
         {
             operand_error(
@@ -99,8 +100,8 @@ pub(super) fn evaluate(name: &str, operands: &[Val], attrs: &Attrs) -> Result<Va
                 &operands[0],
             )
         }
-        ("memref.load_vec", [Val::View(view)]) => Ok(Val::Opaque(vector_type(view)?)),
-        _ => Err(unknown(name, operands)),
+        (CuteOp::MemrefLoadVec, [Val::View(view)]) => Ok(Val::Opaque(vector_type(view)?)),
+        _ => Err(unknown(op, operands)),
     }
 }
 
@@ -136,19 +137,19 @@ fn unrollable(count: Option<i64>, what: &str) -> Result<(), SemError> {
     }
 }
 
-fn unknown(name: &str, operands: &[Val]) -> SemError {
+fn unknown(op: CuteOp, operands: &[Val]) -> SemError {
     let found = operands
         .iter()
         .map(Val::describe)
         .collect::<Vec<_>>()
         .join(", ");
-    SemError::Illegal(format!("cute.{name} does not take ({found})"))
+    SemError::Illegal(format!("{op} does not take ({found})"))
 }
 
 /// Verifies an operation without results.
-pub fn check(name: &str, operands: &[Val]) -> Result<(), SemError> {
-    match (name, operands) {
-        ("memref.store", [value, Val::View(view), coord]) => {
+pub fn check(op: CuteOp, operands: &[Val]) -> Result<(), SemError> {
+    match (op, operands) {
+        (CuteOp::MemrefStore, [value, Val::View(view), coord]) => {
             let found = value.to_string();
             let expected = view.ptr.elem.value_type();
             if matches!(value, Val::Opaque(_)) && found != expected {
@@ -158,19 +159,19 @@ pub fn check(name: &str, operands: &[Val]) -> Result<(), SemError> {
             layout::crd2idx(&integers(coord)?, view.layout.inner())?;
             Ok(())
         }
-        ("print", [_]) => Ok(()),
-        ("memref.store_vec", [value, Val::View(view)]) => {
+        (CuteOp::Print, [_]) => Ok(()),
+        (CuteOp::MemrefStoreVec, [value, Val::View(view)]) => {
             let expected = vector_type(view)?;
             if value.to_string() != expected {
                 return operand_error(format!("a value of {expected}"), value);
             }
             Ok(())
         }
-        ("copy", [atom, src, dst, pred @ ..]) if pred.len() <= 2 => {
+        (CuteOp::Copy, [atom, src, dst, pred @ ..]) if pred.len() <= 2 => {
             copy_plan(atom, src, dst, pred).map(|_| ())
         }
-        ("copy", _) => count_error("3 to 5", operands.len()),
-        ("autovec_copy", [Val::View(src), Val::View(dst)]) => {
+        (CuteOp::Copy, _) => count_error("3 to 5", operands.len()),
+        (CuteOp::AutovecCopy, [Val::View(src), Val::View(dst)]) => {
             has_values(src)?;
             has_values(dst)?;
             let (from, to) = (src.layout.size(), dst.layout.size());
@@ -181,9 +182,9 @@ pub fn check(name: &str, operands: &[Val]) -> Result<(), SemError> {
             }
             unrollable(from.as_static(), "elements")
         }
-        ("gemm", [mma, d, a, b, c]) => gemm_plan(mma, d, a, b, c).map(|_| ()),
-        ("gemm", _) => count_error("5", operands.len()),
-        _ => Err(unknown(name, operands)),
+        (CuteOp::Gemm, [mma, d, a, b, c]) => gemm_plan(mma, d, a, b, c).map(|_| ()),
+        (CuteOp::Gemm, _) => count_error("5", operands.len()),
+        _ => Err(unknown(op, operands)),
     }
 }
 

@@ -22,26 +22,55 @@ pub use tuples::{compare, leaves_of};
 pub use view::{element_offset, recastable};
 
 use crate::hints::Hints;
+use crate::ops::CuteOp;
 use crate::types::TypeError;
 use crate::value::{Val, without_underscore};
+use cutec_layout::tv::Operand;
 use cutec_layout::{Coord, Int, IntTuple, LayoutError, Tiler};
 use thiserror::Error;
 
-/// Attributes of an operation that its meaning depends on.
+/// Attributes of an operation: what its meaning depends on, and what one is built with.
 #[derive(Clone, Debug, Default)]
 pub struct Attrs {
-    /// `mode`: a path of mode indices; also the modes of `select` and the range of `group_modes`.
+    /// `mode`: a path of mode indices; also the modes of `select` and the range of `group_modes`. Empty where the
+    /// operation has none.
     pub mode: Vec<i64>,
     /// `proj`: which modes of a tile and a coordinate `local_tile` takes.
     pub proj: Option<Coord>,
     /// `operand`: `A`, `B` or `C` of a tiled MMA.
-    pub operand: Option<String>,
+    pub operand: Option<Operand>,
     /// `kind`: what an atomic operation does.
-    pub kind: Option<String>,
+    pub kind: Option<AtomicKind>,
     /// `hints`: what accesses to global memory ask of the caches.
     pub hints: Hints,
     /// The declared result, for constructors whose static part stands in the type.
     pub result: Option<Val>,
+}
+
+impl Attrs {
+    /// Of an operation that takes a path of modes, or a list of them.
+    pub fn mode(mode: impl Into<Vec<i64>>) -> Self {
+        Attrs {
+            mode: mode.into(),
+            ..Attrs::default()
+        }
+    }
+
+    /// Of an operation on an operand of a tiled MMA.
+    pub fn operand(operand: Operand) -> Self {
+        Attrs {
+            operand: Some(operand),
+            ..Attrs::default()
+        }
+    }
+
+    /// Of an operation that declares its result.
+    pub fn result(result: Val) -> Self {
+        Attrs {
+            result: Some(result),
+            ..Attrs::default()
+        }
+    }
 }
 
 /// An operation that makes no sense, and why.
@@ -54,7 +83,7 @@ pub enum SemError {
     Count { expected: String, found: usize },
     #[error("result is {expected}, but the operation declares {found}")]
     Result { expected: String, found: String },
-    #[error("unknown operation cute.{name}")]
+    #[error("unknown operation {name}")]
     Unknown { name: String },
     #[error("{0}")]
     Illegal(String),
@@ -64,12 +93,12 @@ pub enum SemError {
     Type(#[from] TypeError),
 }
 
-/// The result of an operation without effects, `name` without the `cute.` prefix.
+/// The result of an operation without effects.
 ///
 /// # Errors
 /// What is wrong with the operands, or that a number of the result does not fit 64 bits.
-pub fn evaluate(name: &str, operands: &[Val], attrs: &Attrs) -> Result<Val, SemError> {
-    let result = meaning(name, operands, attrs)?;
+pub fn evaluate(op: CuteOp, operands: &[Val], attrs: &Attrs) -> Result<Val, SemError> {
+    let result = meaning(op, operands, attrs)?;
     match fits(&result) {
         true => Ok(result),
         false => Err(SemError::Illegal("the result does not fit 64 bits".into())),
@@ -89,27 +118,27 @@ fn fits(val: &Val) -> bool {
     }
 }
 
-fn meaning(name: &str, operands: &[Val], attrs: &Attrs) -> Result<Val, SemError> {
-    if let Some(result) = tuples::evaluate(name, operands, attrs) {
+fn meaning(op: CuteOp, operands: &[Val], attrs: &Attrs) -> Result<Val, SemError> {
+    if let Some(result) = tuples::evaluate(op, operands, attrs) {
         return result;
     }
-    if let Some(result) = algebra::evaluate(name, operands, attrs) {
+    if let Some(result) = algebra::evaluate(op, operands, attrs) {
         return result;
     }
-    if let Some(result) = view::evaluate(name, operands, attrs) {
+    if let Some(result) = view::evaluate(op, operands, attrs) {
         return result;
     }
-    if let Some(result) = partition::evaluate(name, operands, attrs) {
+    if let Some(result) = partition::evaluate(op, operands, attrs) {
         return result;
     }
-    effects::evaluate(name, operands, attrs)
+    effects::evaluate(op, operands, attrs)
 }
 
 /// The results of an operation without effects, for those that may have several.
-pub fn evaluate_all(name: &str, operands: &[Val], attrs: &Attrs) -> Result<Vec<Val>, SemError> {
-    match tuples::evaluate_many(name, operands, attrs) {
+pub fn evaluate_all(op: CuteOp, operands: &[Val], attrs: &Attrs) -> Result<Vec<Val>, SemError> {
+    match tuples::evaluate_many(op, operands, attrs) {
         Some(results) => results,
-        None => evaluate(name, operands, attrs).map(|result| vec![result]),
+        None => evaluate(op, operands, attrs).map(|result| vec![result]),
     }
 }
 

@@ -4,26 +4,27 @@ use super::view::moved;
 use super::{Attrs, SemError, integers, operand_error};
 use crate::atoms::{MmaOperand, Place};
 use crate::elem::Space;
+use crate::ops::CuteOp;
 use crate::value::{CoordTensor, Ptr, TiledCopyVal, TiledMmaVal, Val, View};
 use cutec_layout::algebra as layout;
 use cutec_layout::{AnyLayout, Int, Layout, LayoutError, Tree, tv};
 
 pub(super) fn evaluate(
-    name: &str,
+    op: CuteOp,
     operands: &[Val],
     attrs: &Attrs,
 ) -> Option<Result<Val, SemError>> {
-    Some(match (name, operands) {
-        ("tiled.copy.partition_S", [Val::TiledCopy(copy), x, thread]) => copy_divides(copy, x)
+    Some(match (op, operands) {
+        (CuteOp::TiledCopyPartitionS, [Val::TiledCopy(copy), x, thread]) => copy_divides(copy, x)
             .and_then(|()| thread_index(thread))
             .and_then(|thread| partition(x, |layout| copy.tiled.partition_s(&thread, layout))),
-        ("tiled.copy.partition_D", [Val::TiledCopy(copy), x, thread]) => copy_divides(copy, x)
+        (CuteOp::TiledCopyPartitionD, [Val::TiledCopy(copy), x, thread]) => copy_divides(copy, x)
             .and_then(|()| thread_index(thread))
             .and_then(|thread| partition(x, |layout| copy.tiled.partition_d(&thread, layout))),
-        ("tiled.copy.retile", [Val::TiledCopy(copy), x]) => {
+        (CuteOp::TiledCopyRetile, [Val::TiledCopy(copy), x]) => {
             super::algebra::on_layout(x, |layout| copy.tiled.retile(layout))
         }
-        ("tiled.mma.partition", [Val::TiledMma(mma), x, thread]) => match operand_of(attrs) {
+        (CuteOp::TiledMmaPartition, [Val::TiledMma(mma), x, thread]) => match operand_of(attrs) {
             Ok(which) => mma_divides(mma, which, x)
                 .and_then(|()| thread_index(thread))
                 .and_then(|thread| {
@@ -31,11 +32,11 @@ pub(super) fn evaluate(
                 }),
             Err(error) => Err(error),
         },
-        ("mma.make_fragment", [Val::TiledMma(mma), x]) => match operand_of(attrs) {
+        (CuteOp::MmaMakeFragment, [Val::TiledMma(mma), x]) => match operand_of(attrs) {
             Ok(which) => make_fragment(mma, which, x),
             Err(error) => Err(error),
         },
-        ("make_fragment_like", [Val::View(view)]) => {
+        (CuteOp::MakeFragmentLike, [Val::View(view)]) => {
             fragment_like(view, view.ptr.elem, &view.layout)
         }
         _ => return None,
@@ -51,14 +52,10 @@ fn thread_index(thread: &Val) -> Result<Int, SemError> {
 
 /// The operand of a tiled MMA that `operand = "A"` names.
 fn operand_of(attrs: &Attrs) -> Result<tv::Operand, SemError> {
-    match attrs.operand.as_deref() {
-        Some("A") => Ok(tv::Operand::A),
-        Some("B") => Ok(tv::Operand::B),
-        Some("C") => Ok(tv::Operand::C),
-        _ => Err(SemError::Illegal(
-            "expects the attribute operand = \"A\", \"B\" or \"C\"".into(),
-        )),
-    }
+    let missing = "expects the attribute operand = \"A\", \"B\" or \"C\"";
+    attrs
+        .operand
+        .ok_or_else(|| SemError::Illegal(missing.into()))
 }
 
 fn copy_divides(copy: &TiledCopyVal, x: &Val) -> Result<(), SemError> {

@@ -1,5 +1,6 @@
 //! What the operations of the algebra accept: how many operands, and of which kinds.
 use super::SemError;
+use crate::ops::CuteOp;
 use crate::value::{TupleKind, Val};
 use cutec_layout::{AnyLayout, algebra as layout};
 
@@ -60,49 +61,53 @@ fn kind_of(val: &Val) -> Kinds {
 }
 
 /// The kinds of the operands, and how many of the last ones may be absent.
-fn signature(name: &str) -> Option<(&'static [Kinds], usize)> {
-    Some(match name {
-        "get_shape" => (&[ANY_LAYOUT | TILE | LOOSE], 0),
-        "make_layout" => (&[SHAPE | LOOSE, STRIDE | LOOSE], 1),
-        "make_layout_like" => (&[ANY_LAYOUT], 0),
-        "make_ordered_layout" => (&[SHAPE, INT_TUPLE], 0),
-        "make_identity_layout" => (&[SHAPE], 0),
-        "make_composed_layout" => (&[LAYOUT | SWIZZLE, INT_TUPLE, LAYOUT], 0),
-        "get_leaves" => (&[TUPLE | TILE], 0),
-        "get" | "select" | "flatten" => (&[INDEXABLE], 0),
-        "to_int_tuple" => (&[TUPLE], 0),
-        "to_shape" | "to_stride" | "to_coord" => (&[INT_TUPLE], 0),
-        "composition" => (&[LAYOUT | COMPOSED | TENSOR, DIVIDER], 0),
-        "coalesce" => (&[ANY_LAYOUT, COORD | LOOSE], 1),
-        "complement" => (&[LAYOUT, LAYOUT | SHAPE | LOOSE], 1),
-        "right_inverse" | "left_inverse" => (&[LAYOUT], 0),
-        "group_modes" | "recast_layout" => (&[ANY_LAYOUT], 0),
-        "slice" => (&[TUPLE | ANY_LAYOUT, COORD | LOOSE], 0),
-        "dice" => (&[TUPLE | LAYOUT | COMPOSED, COORD | LOOSE], 0),
-        "size" => (&[ANY_LAYOUT | SHAPE | LOOSE | TILE], 0),
-        "cosize" => (&[LAYOUT | COMPOSED], 0),
-        "tuple_product" | "tuple_product_each" => (&[ARITHMETIC], 0),
-        "layout_eval" => (&[COORD, LAYOUT | COMPOSED], 0),
-        "crd2idx" => (&[COORD | LOOSE, SHAPE | LAYOUT | COMPOSED], 0),
-        "idx2crd" => (&[INT_TUPLE, SHAPE], 0),
-        "increment_coord" => (&[COORD, SHAPE], 0),
-        "append_to_rank" | "prepend_to_rank" => {
+fn signature(op: CuteOp) -> Option<(&'static [Kinds], usize)> {
+    Some(match op {
+        CuteOp::GetShape => (&[ANY_LAYOUT | TILE | LOOSE], 0),
+        CuteOp::MakeLayout => (&[SHAPE | LOOSE, STRIDE | LOOSE], 1),
+        CuteOp::MakeLayoutLike => (&[ANY_LAYOUT], 0),
+        CuteOp::MakeOrderedLayout => (&[SHAPE, INT_TUPLE], 0),
+        CuteOp::MakeIdentityLayout => (&[SHAPE], 0),
+        CuteOp::MakeComposedLayout => (&[LAYOUT | SWIZZLE, INT_TUPLE, LAYOUT], 0),
+        CuteOp::GetLeaves => (&[TUPLE | TILE], 0),
+        CuteOp::Get | CuteOp::Select | CuteOp::Flatten => (&[INDEXABLE], 0),
+        CuteOp::ToIntTuple => (&[TUPLE], 0),
+        CuteOp::ToShape | CuteOp::ToStride | CuteOp::ToCoord => (&[INT_TUPLE], 0),
+        CuteOp::Composition => (&[LAYOUT | COMPOSED | TENSOR, DIVIDER], 0),
+        CuteOp::Coalesce => (&[ANY_LAYOUT, COORD | LOOSE], 1),
+        CuteOp::Complement => (&[LAYOUT, LAYOUT | SHAPE | LOOSE], 1),
+        CuteOp::RightInverse | CuteOp::LeftInverse => (&[LAYOUT], 0),
+        CuteOp::GroupModes | CuteOp::RecastLayout => (&[ANY_LAYOUT], 0),
+        CuteOp::Slice => (&[TUPLE | ANY_LAYOUT, COORD | LOOSE], 0),
+        CuteOp::Dice => (&[TUPLE | LAYOUT | COMPOSED, COORD | LOOSE], 0),
+        CuteOp::Size => (&[ANY_LAYOUT | SHAPE | LOOSE | TILE], 0),
+        CuteOp::Cosize => (&[LAYOUT | COMPOSED], 0),
+        CuteOp::TupleProduct | CuteOp::TupleProductEach => (&[ARITHMETIC], 0),
+        CuteOp::LayoutEval => (&[COORD, LAYOUT | COMPOSED], 0),
+        CuteOp::Crd2idx => (&[COORD | LOOSE, SHAPE | LAYOUT | COMPOSED], 0),
+        CuteOp::Idx2crd => (&[INT_TUPLE, SHAPE], 0),
+        CuteOp::IncrementCoord => (&[COORD, SHAPE], 0),
+        CuteOp::AppendToRank | CuteOp::PrependToRank => {
             (&[TUPLE | LAYOUT | COMPOSED, TUPLE | LAYOUT | COMPOSED], 0)
         }
-        "tuple_add" | "tuple_sub" => (&[ARITHMETIC, ARITHMETIC], 0),
-        "shape_div" => (&[SHAPE, SHAPE], 0),
-        "ceil_div" => (&[ARITHMETIC, ARITHMETIC | TILE], 0),
-        "elem_less" => (
+        CuteOp::TupleAdd | CuteOp::TupleSub => (&[ARITHMETIC, ARITHMETIC], 0),
+        CuteOp::ShapeDiv => (&[SHAPE, SHAPE], 0),
+        CuteOp::CeilDiv => (&[ARITHMETIC, ARITHMETIC | TILE], 0),
+        CuteOp::ElemLess => (
             &[ARITHMETIC | COORD | SCALAR, ARITHMETIC | COORD | SCALAR],
             0,
         ),
-        "equal" => (&[TUPLE | LAYOUT, TUPLE | LAYOUT], 0),
-        "logical_product" | "zipped_product" | "tiled_product" | "flat_product"
-        | "raked_product" | "blocked_product" => (&[ANY_LAYOUT, LAYOUT], 0),
-        "logical_divide" | "zipped_divide" | "tiled_divide" | "flat_divide" => {
+        CuteOp::Equal => (&[TUPLE | LAYOUT, TUPLE | LAYOUT], 0),
+        CuteOp::LogicalProduct
+        | CuteOp::ZippedProduct
+        | CuteOp::TiledProduct
+        | CuteOp::FlatProduct
+        | CuteOp::RakedProduct
+        | CuteOp::BlockedProduct => (&[ANY_LAYOUT, LAYOUT], 0),
+        CuteOp::LogicalDivide | CuteOp::ZippedDivide | CuteOp::TiledDivide | CuteOp::FlatDivide => {
             (&[ANY_LAYOUT, DIVIDER], 0)
         }
-        "tile_to_shape" => (&[ANY_LAYOUT, SHAPE | LOOSE, INT_TUPLE], 1),
+        CuteOp::TileToShape => (&[ANY_LAYOUT, SHAPE | LOOSE, INT_TUPLE], 1),
         _ => return None,
     })
 }
@@ -123,11 +128,11 @@ fn single_integers(operands: &[Val]) -> Result<(), SemError> {
 }
 
 /// Whether the operands of an operation in the IR are of kinds that it takes.
-pub fn check_operands(name: &str, operands: &[Val]) -> Result<(), SemError> {
-    if name == "make_tile" {
+pub fn check_operands(op: CuteOp, operands: &[Val]) -> Result<(), SemError> {
+    if op == CuteOp::MakeTile {
         return single_integers(operands);
     }
-    let Some((kinds, optional)) = signature(name) else {
+    let Some((kinds, optional)) = signature(op) else {
         return Ok(());
     };
     if operands.len() > kinds.len() || operands.len() + optional < kinds.len() {
@@ -148,11 +153,11 @@ pub fn check_operands(name: &str, operands: &[Val]) -> Result<(), SemError> {
         }
     }
     let refuse = |what: &str| Err(SemError::Illegal(what.into()));
-    match (name, operands) {
-        ("crd2idx", [coord, Val::Tuple(..)]) if kind_of(coord) != COORD => {
+    match (op, operands) {
+        (CuteOp::Crd2idx, [coord, Val::Tuple(..)]) if kind_of(coord) != COORD => {
             refuse("expects a coordinate and a shape")
         }
-        ("to_int_tuple", [Val::Tuple(_, tuple)])
+        (CuteOp::ToIntTuple, [Val::Tuple(_, tuple)])
             if tuple
                 .leaves()
                 .into_iter()
@@ -161,24 +166,26 @@ pub fn check_operands(name: &str, operands: &[Val]) -> Result<(), SemError> {
         {
             refuse("expects integers, not scaled bases")
         }
-        ("tuple_sub", [Val::Tuple(_, a), Val::Tuple(_, b)]) if a.is_leaf() && !b.is_leaf() => {
+        (CuteOp::TupleSub, [Val::Tuple(_, a), Val::Tuple(_, b)]) if a.is_leaf() && !b.is_leaf() => {
             refuse("expects a tuple to take a tuple from")
         }
-        ("left_inverse", [Val::Layout(x)]) if !has_static_shape(x) => {
+        (CuteOp::LeftInverse, [Val::Layout(x)]) if !has_static_shape(x) => {
             refuse("expects a layout of static shape")
         }
-        ("right_inverse", [Val::Layout(x)])
+        (CuteOp::RightInverse, [Val::Layout(x)])
             if !has_static_shape(x) && !layout::right_inverse_is_largest(x.inner()) =>
         {
             refuse("expects a layout whose run-time extents leave open no mode of the inverse")
         }
-        ("cosize", [Val::Layout(AnyLayout::Composed(x))]) if x.swizzle().is_none() => {
+        (CuteOp::Cosize, [Val::Layout(AnyLayout::Composed(x))]) if x.swizzle().is_none() => {
             refuse("expects a layout, perhaps behind a swizzle")
         }
-        ("equal" | "tuple_add" | "tuple_sub", [a, b]) if kind_of(a) != kind_of(b) => {
+        (CuteOp::Equal | CuteOp::TupleAdd | CuteOp::TupleSub, [a, b])
+            if kind_of(a) != kind_of(b) =>
+        {
             refuse("expects two operands of one kind")
         }
-        (_, [Val::Layout(lhs), rhs]) if name.ends_with("_product") => {
+        (_, [Val::Layout(lhs), rhs]) if op.is_product() => {
             let by_basis = layout::is_by_basis(lhs.inner());
             if !lhs.inner().is_static() || by_basis && !rhs.is_static() {
                 return refuse(
@@ -187,10 +194,12 @@ pub fn check_operands(name: &str, operands: &[Val]) -> Result<(), SemError> {
             }
             Ok(())
         }
-        ("dice", [_, coord]) | ("make_ordered_layout", [_, coord]) if !coord.is_static() => {
+        (CuteOp::Dice, [_, coord]) | (CuteOp::MakeOrderedLayout, [_, coord])
+            if !coord.is_static() =>
+        {
             refuse("expects a static second operand")
         }
-        ("tile_to_shape", [_, shape, order]) => {
+        (CuteOp::TileToShape, [_, shape, order]) => {
             let (rank, order) = (super::integers(shape)?.rank(), super::integers(order)?);
             let order: Option<Vec<i64>> = order
                 .modes()

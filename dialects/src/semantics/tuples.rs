@@ -1,105 +1,112 @@
 //! Tuples: conversions, leaves, padding, arithmetic, coordinates and indices;
 //! and the parts of tiles and composed layouts.
 use super::{Attrs, SemError, coordinate, integers, operand_error};
+use crate::ops::CuteOp;
 use crate::value::{TupleKind, Val, as_coord};
 use cutec_layout::algebra as layout;
 use cutec_layout::{AnyLayout, Coord, Int, IntTuple, Layout, Outer, Tiler, Tree};
 
 pub(super) fn evaluate(
-    name: &str,
+    op: CuteOp,
     operands: &[Val],
     attrs: &Attrs,
 ) -> Option<Result<Val, SemError>> {
     use TupleKind::{Coord as C, IntTuple as I, Shape, Stride};
-    Some(match (name, operands) {
-        ("to_int_tuple", [x]) => converted(x, I),
-        ("to_shape", [x]) => converted(x, Shape),
-        ("to_stride", [x]) => converted(x, Stride),
-        ("to_coord", [x]) => converted(x, C),
-        ("composed_get_inner", [Val::Layout(AnyLayout::Composed(x))]) => Ok(match &x.outer {
+    Some(match (op, operands) {
+        (CuteOp::ToIntTuple, [x]) => converted(x, I),
+        (CuteOp::ToShape, [x]) => converted(x, Shape),
+        (CuteOp::ToStride, [x]) => converted(x, Stride),
+        (CuteOp::ToCoord, [x]) => converted(x, C),
+        (CuteOp::ComposedGetInner, [Val::Layout(AnyLayout::Composed(x))]) => Ok(match &x.outer {
             Outer::Swizzle(swizzle) => Val::Swizzle(*swizzle),
             Outer::Layout(layout) => Val::Layout(AnyLayout::Plain(layout.clone())),
         }),
-        ("composed_get_offset", [Val::Layout(AnyLayout::Composed(x))]) => Ok(tuple(I, &x.offset)),
-        ("composed_get_outer", [Val::Layout(AnyLayout::Composed(x))]) => {
+        (CuteOp::ComposedGetOffset, [Val::Layout(AnyLayout::Composed(x))]) => {
+            Ok(tuple(I, &x.offset))
+        }
+        (CuteOp::ComposedGetOuter, [Val::Layout(AnyLayout::Composed(x))]) => {
             Ok(Val::Layout(AnyLayout::Plain(x.inner.clone())))
         }
-        ("get", [Val::Tile(tiler)]) => tile_at(tiler, &attrs.mode),
-        ("select", [Val::Tile(tiler)]) => attrs
+        (CuteOp::Get, [Val::Tile(tiler)]) => tile_at(tiler, &attrs.mode),
+        (CuteOp::Select, [Val::Tile(tiler)]) => attrs
             .mode
             .iter()
             .map(|mode| tile_mode(tiler, *mode, 0))
             .collect::<Result<_, _>>()
             .map(|modes| Val::Tile(Tiler::Tile(modes))),
-        ("select", [Val::Tuple(kind, x)]) => {
+        (CuteOp::Select, [Val::Tuple(kind, x)]) => {
             let modes = attrs.mode.iter().map(|mode| tree_mode(x, *mode));
             modes
                 .collect::<Result<_, _>>()
                 .map(|modes| Val::Tuple(*kind, Tree::Node(modes)))
         }
-        ("flatten", [Val::Tuple(kind, x)]) => Ok(Val::Tuple(*kind, x.flatten())),
-        ("flatten", [Val::Tile(tiler)]) => Ok(Val::Tile(flat_tile(tiler))),
-        ("get_shape", [x @ Val::Tile(tiler)]) => {
+        (CuteOp::Flatten, [Val::Tuple(kind, x)]) => Ok(Val::Tuple(*kind, x.flatten())),
+        (CuteOp::Flatten, [Val::Tile(tiler)]) => Ok(Val::Tile(flat_tile(tiler))),
+        (CuteOp::GetShape, [x @ Val::Tile(tiler)]) => {
             let shape = tile_shape(tiler);
             match shape.leaves().iter().any(|leaf| leaf.is_none()) {
                 true => operand_error("a tile without `_`", x),
                 false => Ok(Val::Tuple(Shape, shape)),
             }
         }
-        ("slice" | "dice", [Val::Tuple(kind, x), coord]) => coordinate(coord).and_then(|coord| {
-            let mut kept = Vec::new();
-            pick(&coord, x, name == "slice", &mut kept)?;
-            Ok(Val::Tuple(*kind, Tree::Node(kept)))
-        }),
-        ("append_to_rank" | "prepend_to_rank", [x, element]) => {
-            padded(x, element, attrs, name == "append_to_rank")
+        (CuteOp::Slice | CuteOp::Dice, [Val::Tuple(kind, x), coord]) => {
+            coordinate(coord).and_then(|coord| {
+                let mut kept = Vec::new();
+                pick(&coord, x, op == CuteOp::Slice, &mut kept)?;
+                Ok(Val::Tuple(*kind, Tree::Node(kept)))
+            })
         }
-        ("tuple_product", [Val::Tuple(kind, _)]) => {
+        (CuteOp::AppendToRank | CuteOp::PrependToRank, [x, element]) => {
+            padded(x, element, attrs, op == CuteOp::AppendToRank)
+        }
+        (CuteOp::TupleProduct, [Val::Tuple(kind, _)]) => {
             integers(&operands[0]).map(|x| Val::Tuple(*kind, Tree::Leaf(Some(layout::product(&x)))))
         }
-        ("tuple_product_each", [Val::Tuple(kind, _)]) => {
+        (CuteOp::TupleProductEach, [Val::Tuple(kind, _)]) => {
             integers(&operands[0]).map(|x| tuple(*kind, &layout::product_each(&x)))
         }
-        ("tuple_add", [Val::Tuple(kind, _), b]) => {
+        (CuteOp::TupleAdd, [Val::Tuple(kind, _), b]) => {
             arithmetic(*kind, &operands[0], b, layout::tuple_add)
         }
-        ("tuple_sub", [Val::Tuple(kind, _), b]) => arithmetic(*kind, &operands[0], b, difference),
-        ("shape_div", [Val::Tuple(kind, _), b]) => {
+        (CuteOp::TupleSub, [Val::Tuple(kind, _), b]) => {
+            arithmetic(*kind, &operands[0], b, difference)
+        }
+        (CuteOp::ShapeDiv, [Val::Tuple(kind, _), b]) => {
             arithmetic(*kind, &operands[0], b, layout::shape_div)
         }
-        ("ceil_div", [Val::Tuple(kind, _), Val::Tile(by)]) => {
+        (CuteOp::CeilDiv, [Val::Tuple(kind, _), Val::Tile(by)]) => {
             integers(&operands[0]).and_then(|a| Ok(tuple(*kind, &layout::ceil_div_tiler(&a, by)?)))
         }
-        ("ceil_div", [Val::Tuple(kind, _), b]) => {
+        (CuteOp::CeilDiv, [Val::Tuple(kind, _), b]) => {
             arithmetic(*kind, &operands[0], b, layout::ceil_div)
         }
-        ("equal", [_, _]) => Ok(Val::Opaque("i1".into())),
-        ("layout_eval", [coord, Val::Layout(x)]) => coordinate(coord).and_then(|coord| {
+        (CuteOp::Equal, [_, _]) => Ok(Val::Opaque("i1".into())),
+        (CuteOp::LayoutEval, [coord, Val::Layout(x)]) => coordinate(coord).and_then(|coord| {
             // `_` stands for the origin of its mode.
             let coord = coord.map(&mut |leaf| leaf.clone().unwrap_or(Int::ZERO));
             Ok(tuple(I, &x.at(&coord)?))
         }),
-        ("crd2idx", [coord, shape @ Val::Tuple(..)]) => integers(coord).and_then(|coord| {
+        (CuteOp::Crd2idx, [coord, shape @ Val::Tuple(..)]) => integers(coord).and_then(|coord| {
             let index = layout::crd2idx_shape(&coord, &integers(shape)?)?;
             Ok(Val::Tuple(I, Tree::Leaf(Some(index))))
         }),
-        ("idx2crd", [index, shape]) => integers(index)
+        (CuteOp::Idx2crd, [index, shape]) => integers(index)
             .and_then(|index| Ok(tuple(C, &layout::idx2crd(&index, &integers(shape)?)?))),
-        ("increment_coord", [coord, shape]) => increment(coord, shape),
+        (CuteOp::IncrementCoord, [coord, shape]) => increment(coord, shape),
         _ => return None,
     })
 }
 
 /// The operations with any number of results.
 pub(super) fn evaluate_many(
-    name: &str,
+    op: CuteOp,
     operands: &[Val],
     attrs: &Attrs,
 ) -> Option<Result<Vec<Val>, SemError>> {
     let [x] = operands else { return None };
-    Some(match name {
-        "get_leaves" => leaves(x),
-        "get_layouts_from_tile" => match x {
+    Some(match op {
+        CuteOp::GetLeaves => leaves(x),
+        CuteOp::GetLayoutsFromTile => match x {
             Val::Tile(tiler) => {
                 let mut found = Vec::new();
                 tile_leaves(tiler, &mut found);
@@ -111,7 +118,7 @@ pub(super) fn evaluate_many(
             }
             _ => operand_error("a tile", x),
         },
-        "get_scalars" => {
+        CuteOp::GetScalars => {
             let mut found = scalars(x);
             found.retain(|int| attrs.mode.is_empty() || !int.is_static());
             Ok(found.into_iter().map(Val::Scalar).collect())
@@ -121,15 +128,17 @@ pub(super) fn evaluate_many(
 }
 
 /// What `equal` and `elem_less` answer, where the operands say.
-pub fn compare(name: &str, operands: &[Val]) -> Option<bool> {
+pub fn compare(op: CuteOp, operands: &[Val]) -> Option<bool> {
     let [a, b] = operands else { return None };
     if !a.is_static() || !b.is_static() {
         return None;
     }
-    match (name, a, b) {
-        ("equal", Val::Layout(a), Val::Layout(b)) => Some(a == b),
-        ("equal", Val::Tuple(_, a), Val::Tuple(_, b)) => Some(a == b),
-        ("elem_less", a, b) => layout::elem_less(&integers(a).ok()?, &integers(b).ok()?).ok()?,
+    match (op, a, b) {
+        (CuteOp::Equal, Val::Layout(a), Val::Layout(b)) => Some(a == b),
+        (CuteOp::Equal, Val::Tuple(_, a), Val::Tuple(_, b)) => Some(a == b),
+        (CuteOp::ElemLess, a, b) => {
+            layout::elem_less(&integers(a).ok()?, &integers(b).ok()?).ok()?
+        }
         _ => None,
     }
 }

@@ -2,41 +2,42 @@
 use super::algebra::{on_layout, shape_of};
 use super::{Attrs, SemError, coordinate, integers, operand_error, tiler};
 use crate::elem::Elem;
+use crate::ops::CuteOp;
 use crate::value::{CoordTensor, Ptr, TupleKind, Val, View, as_coord};
 use cutec_layout::algebra as layout;
 use cutec_layout::{AnyLayout, Coord, Int, IntTuple, Layout, Tiler, Tree};
 
 pub(super) fn evaluate(
-    name: &str,
+    op: CuteOp,
     operands: &[Val],
     attrs: &Attrs,
 ) -> Option<Result<Val, SemError>> {
-    Some(match (name, operands) {
-        ("make_view", [Val::Ptr(ptr), Val::Layout(layout)]) => Ok(Val::View(View {
+    Some(match (op, operands) {
+        (CuteOp::MakeView, [Val::Ptr(ptr), Val::Layout(layout)]) => Ok(Val::View(View {
             ptr: ptr.clone(),
             layout: layout.clone(),
         })),
-        ("make_identity_tensor", [shape]) => identity(shape),
-        ("get_layout", [Val::View(view)]) => Ok(Val::Layout(view.layout.clone())),
-        ("get_iter", [Val::View(view)]) => Ok(Val::Ptr(view.ptr.clone())),
-        ("recast_iter", [Val::Ptr(ptr)]) => match &attrs.result {
+        (CuteOp::MakeIdentityTensor, [shape]) => identity(shape),
+        (CuteOp::GetLayout, [Val::View(view)]) => Ok(Val::Layout(view.layout.clone())),
+        (CuteOp::GetIter, [Val::View(view)]) => Ok(Val::Ptr(view.ptr.clone())),
+        (CuteOp::RecastIter, [Val::Ptr(ptr)]) => match &attrs.result {
             Some(Val::Ptr(declared)) => recast_to(ptr, declared).map(Val::Ptr),
             _ => Err(SemError::Illegal("expects a pointer as result".into())),
         },
-        ("slice", [x @ (Val::View(_) | Val::CoordTensor(_)), coord]) => {
+        (CuteOp::Slice, [x @ (Val::View(_) | Val::CoordTensor(_)), coord]) => {
             coordinate(coord).and_then(|coord| slice(x, &coord))
         }
-        ("local_tile", [x, by, coord]) => local_tile(x, by, coord, attrs),
-        ("domain_offset", [x @ (Val::View(_) | Val::CoordTensor(_)), by @ ..]) => {
+        (CuteOp::LocalTile, [x, by, coord]) => local_tile(x, by, coord, attrs),
+        (CuteOp::DomainOffset, [x @ (Val::View(_) | Val::CoordTensor(_)), by @ ..]) => {
             domain_offset(x, by)
         }
-        ("assume", [_]) => match &attrs.result {
+        (CuteOp::Assume, [_]) => match &attrs.result {
             Some(declared @ (Val::Tuple(..) | Val::Ptr(_))) => Ok(declared.clone()),
             _ => Err(SemError::Illegal(
                 "expects an integer tuple or a pointer as result".into(),
             )),
         },
-        ("memref.load", [Val::CoordTensor(tensor), coord]) => {
+        (CuteOp::MemrefLoad, [Val::CoordTensor(tensor), coord]) => {
             integers(coord).and_then(|coord| coordinate_at(tensor, &coord))
         }
         _ => return None,

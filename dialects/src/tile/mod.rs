@@ -3,12 +3,11 @@
 //! A tile is a ranked tensor of static shape. Once a pass has chosen how it is spread over the
 //! threads of a block, its type carries that as [`TileLayout`], in the encoding.
 mod layout;
-mod ops;
 mod place;
 mod verify;
 
+pub use crate::ops::TileOp;
 pub use layout::{Mode, TileLayout};
-pub use ops::TileOp;
 pub use place::{BY_ELEMENT, by_element};
 pub use verify::{REDUCTIONS, check_op};
 

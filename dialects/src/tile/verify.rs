@@ -1,6 +1,7 @@
 //! When an operation of the `tile` dialect is legal.
 use super::{TileType, place};
 use crate::elem::{Elem, Space};
+use crate::ops::{Op, TileOp};
 use crate::semantics::AtomicKind;
 use crate::types::{Vars, parse_type};
 use crate::value::{Val, View};
@@ -17,18 +18,21 @@ pub const REDUCTIONS: [&str; 7] = ["add", "mul", "min", "max", "and", "or", "xor
 pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), String> {
     let name = op.name();
     let name = name.as_string_ref().as_str().unwrap_or_default();
-    match name.strip_prefix("tile.").unwrap_or(name) {
-        "grid" => match op.operand_count() {
+    let Some(Op::TileOp(kind)) = Op::of_name(name) else {
+        return Err(format!("{name} is no operation on tiles"));
+    };
+    match kind {
+        TileOp::Grid => match op.operand_count() {
             1..=3 => Ok(()),
             count => Err(format!("expects 1 to 3 axes, but got {count}")),
         },
-        "load" => {
+        TileOp::Load => {
             let view = view(op, 0, Space::Gmem)?;
             let result = tile_of(result(op)?)?;
             let at = op.operand_count() - 1;
             on_view(op, &view, (1, at), &result)
         }
-        "store" => {
+        TileOp::Store => {
             let value = tile(op, 0)?;
             let view = view(op, 1, Space::Gmem)?;
             on_view(op, &view, (2, op.operand_count() - 2), &value)?;
@@ -38,7 +42,7 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
                 Err(_) => Ok(()),
             }
         }
-        "copy_async" => {
+        TileOp::CopyAsync => {
             let from = view(op, 0, Space::Gmem)?;
             let count = op.operand_count();
             let to = view(op, count - 2, Space::Smem)?;
@@ -47,26 +51,26 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
             let tile = TileType::new(to.ptr.elem, &shape);
             on_view(op, &from, (1, count - 3), &tile)
         }
-        "commit" => match op.operand_count() {
+        TileOp::Commit => match op.operand_count() {
             0 => Err("expects at least one copy".into()),
             _ => Ok(()),
         },
-        "wait" => match op.operand_count() {
+        TileOp::Wait => match op.operand_count() {
             0 => Err("expects at least one group".into()),
             _ => Ok(()),
         },
-        "read" => {
+        TileOp::Read => {
             let buffer = view(op, 0, Space::Smem)?;
             let part = tile_of(result(op)?)?;
             same("the element type of the buffer", part.elem, buffer.ptr.elem)?;
             part_of(op, "a stage", &buffer_shape(&buffer)?, &part)
         }
-        "slice" => {
+        TileOp::Slice => {
             let (input, result) = (tile(op, 0)?, tile_of(result(op)?)?);
             same("the element type", input.elem, result.elem)?;
             part_of(op, "a tile", &input.shape, &result)
         }
-        "write" => {
+        TileOp::Write => {
             let value = tile(op, 0)?;
             let buffer = view(op, 1, Space::Smem)?;
             let shape = buffer_shape(&buffer)?;
@@ -77,7 +81,7 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
             )?;
             same_list("the shape of a stage of the buffer", &value.shape, &shape)
         }
-        "splat" => {
+        TileOp::Splat => {
             let result = tile_of(result(op)?)?;
             same_text(
                 "the number",
@@ -85,13 +89,13 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
                 &operand_type(op, 0)?.to_string(),
             )
         }
-        "iota" => {
+        TileOp::Iota => {
             let result = tile_of(result(op)?)?;
             same("the element type", Elem::I32, result.elem)?;
             axis(op, &result).map(drop)
         }
-        "map" => map(op),
-        "reduce" => {
+        TileOp::Map => map(op),
+        TileOp::Reduce => {
             let (input, result) = (tile(op, 0)?, tile_of(result(op)?)?);
             let kind = op.attribute("kind").map(|kind| kind.to_string());
             let kind = kind.unwrap_or_default();
@@ -105,7 +109,7 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
             same("the element type", input.elem, result.elem)?;
             same_list("the shape of the result", &shape, &result.shape)
         }
-        "broadcast" => {
+        TileOp::Broadcast => {
             let (input, result) = (tile(op, 0)?, tile_of(result(op)?)?);
             same("the element type", input.elem, result.elem)?;
             let fits = input.shape.len() == result.shape.len()
@@ -119,7 +123,7 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
                 )),
             }
         }
-        "reshape" => {
+        TileOp::Reshape => {
             let (input, result) = (tile(op, 0)?, tile_of(result(op)?)?);
             same("the element type", input.elem, result.elem)?;
             let long = |tile: &TileType| -> Vec<i64> {
@@ -128,19 +132,19 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
             };
             same_list("the extents other than 1", &long(&input), &long(&result))
         }
-        "transpose" => {
+        TileOp::Transpose => {
             let (input, result) = (tile(op, 0)?, tile_of(result(op)?)?);
             same("the element type", input.elem, result.elem)?;
             let [rows, columns] = pair(&input)?;
             same_list("the shape of the result", &[columns, rows], &result.shape)
         }
-        "convert_layout" => {
+        TileOp::ConvertLayout => {
             let (input, result) = (tile(op, 0)?, tile_of(result(op)?)?);
             same("the element type", input.elem, result.elem)?;
             same_list("the shape of the result", &input.shape, &result.shape)
         }
-        "dot" => dot(op),
-        _ => Ok(()),
+        TileOp::Dot => dot(op),
+        TileOp::Index | TileOp::Yield => Ok(()),
     }
 }
 

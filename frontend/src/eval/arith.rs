@@ -9,6 +9,7 @@ use crate::source::Span;
 use cutec_abi::arithmetic::{self, Operation};
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::{ArithOp, VectorOp};
 use cutec_layout::gcd;
 
 /// Two operands brought to one form.
@@ -226,14 +227,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let number = self.number(value, elem, span)?;
                 let ir = self.ir(span)?;
                 let ty = ir.numbers_type(elem, Some(len));
-                Ok(ir.value("vector.broadcast", &[number], &[], ty))
+                Ok(ir.value(VectorOp::Broadcast, &[number], &[], ty))
             }
             (Value::Scalar(scalar), None)
                 if scalar.elem != elem && !elem.is_float() && !scalar.elem.is_float() =>
             {
                 let ir = self.ir(span)?;
                 let ty = ir.ty(elem.value_type());
-                Ok(ir.value("arith.extsi", &[scalar.ir], &[], ty))
+                Ok(ir.value(ArithOp::Extsi, &[scalar.ir], &[], ty))
             }
             (_, None) => self.number(value, elem, span),
         }
@@ -242,13 +243,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     /// An operation of two operands and a result of one type.
     pub(super) fn elementwise(
         &mut self,
-        name: &str,
+        op: ArithOp,
         pair: &Pair<'c>,
         span: Span,
     ) -> Result<Value<'c, 'a>> {
         let ir = self.ir(span)?;
         let ty = ir.numbers_type(pair.elem, pair.len);
-        let result = ir.value(name, &[pair.lhs, pair.rhs], &[], ty);
+        let result = ir.value(op, &[pair.lhs, pair.rhs], &[], ty);
         Ok(number_or_vector(result, pair.elem, pair.len))
     }
 
@@ -263,7 +264,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 BinaryOp::Le => 5,
                 _ => 13,
             };
-            ("arith.cmpf", at)
+            (ArithOp::Cmpf, at)
         } else {
             let at = match op {
                 BinaryOp::Eq => 0,
@@ -273,7 +274,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 BinaryOp::Gt => 4,
                 _ => 5,
             };
-            ("arith.cmpi", at)
+            (ArithOp::Cmpi, at)
         };
         let ir = self.ir(span)?;
         let attr = ir.i64(predicate);
@@ -300,10 +301,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let value = self.operand(value, span)?;
                 match &value {
                     Value::Scalar(scalar) if scalar.elem.is_float() => {
-                        self.unary("arith.negf", &value, span)
+                        self.unary(ArithOp::Negf, &value, span)
                     }
                     Value::Vector(vector) if vector.elem.is_float() => {
-                        self.unary("arith.negf", &value, span)
+                        self.unary(ArithOp::Negf, &value, span)
                     }
                     _ => self.binary(
                         BinaryOp::Sub,
@@ -319,7 +320,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     /// An operation of one operand and a result of its type.
     pub(super) fn unary(
         &mut self,
-        name: &str,
+        op: ArithOp,
         value: &Value<'c, 'a>,
         span: Span,
     ) -> Result<Value<'c, 'a>> {
@@ -336,7 +337,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let ir = self.ir(span)?;
         let ty = ir.numbers_type(elem, len);
         Ok(number_or_vector(
-            ir.value(name, &[operand], &[], ty),
+            ir.value(op, &[operand], &[], ty),
             elem,
             len,
         ))

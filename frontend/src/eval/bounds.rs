@@ -7,6 +7,7 @@ use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Space;
+use cutec_dialects::ops::{CuteOp, NvvmOp, Op};
 use cutec_dialects::value::Val;
 use cutec_layout::{Coord, Int, IntTuple, Tree};
 use melior::ir::operation::OperationLike;
@@ -22,17 +23,17 @@ struct Outside {
 }
 
 impl<'c, 'a> Evaluator<'c, 'a> {
-    /// Refuses a static index outside of a static extent, where `name` is an operation that indexes a view.
+    /// Refuses a static index outside of a static extent, where `op` is one that indexes a view.
     pub(super) fn check_bounds(
         &mut self,
-        name: &str,
+        op: CuteOp,
         operands: &[Value<'c, 'a>],
         vals: &[Val],
         span: Span,
     ) -> Result<()> {
-        let view = match name {
-            "slice" | "memref.load" | "memref.atomic" => 0,
-            "memref.store" => 1,
+        let view = match op {
+            CuteOp::Slice | CuteOp::MemrefLoad | CuteOp::MemrefAtomic => 0,
+            CuteOp::MemrefStore => 1,
             _ => return Ok(()),
         };
         let (Some(Value::Cute(cute)), Some(Val::View(of)), Some(coord)) =
@@ -146,13 +147,10 @@ fn outside(coord: &Coord, shape: &IntTuple) -> Option<Outside> {
 fn axis_of(value: IrValue<'_>) -> Option<usize> {
     let result = OperationResult::try_from(value).ok()?;
     let name = result.owner().name();
-    let axis = name
-        .as_string_ref()
-        .as_str()
-        .ok()?
-        .strip_prefix("nvvm.read.ptx.sreg.tid.")?
-        .to_owned();
-    ["x", "y", "z"].iter().position(|name| *name == axis)
+    let found = Op::of_name(name.as_string_ref().as_str().ok()?)?;
+    NvvmOp::THREAD_INDEX
+        .iter()
+        .position(|op| Op::from(*op) == found)
 }
 
 #[cfg(test)]

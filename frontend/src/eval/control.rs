@@ -13,6 +13,7 @@ use crate::diagnostics::codes;
 use crate::source::Span;
 use cutec_dialects::builder::{Insertion, IrBlock, IrValue, region_with_block, result_of};
 use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::{Op, ScfOp};
 use melior::ir::{Region, Type, ValueLike};
 
 /// A value of two branches, as results of the operation say it.
@@ -152,10 +153,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             types,
         } = yields;
         let has_else = !second.is_empty() || !self.is_empty(else_block);
-        self.in_block(then_block, |this| this.terminate("scf.yield", &first, span))?;
+        self.in_block(then_block, |this| {
+            this.terminate(ScfOp::Yield, &first, span)
+        })?;
         let else_region = if has_else {
             self.in_block(else_block, |this| {
-                this.terminate("scf.yield", &second, span)
+                this.terminate(ScfOp::Yield, &second, span)
             })?;
             else_region
         } else {
@@ -163,7 +166,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         let ir = self.ir(span)?;
         let op = ir.op_with_regions(
-            "scf.if",
+            ScfOp::If,
             &[condition],
             &[],
             &types,
@@ -260,11 +263,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     pub(super) fn terminate(
         &mut self,
-        name: &str,
+        op: impl Into<Op>,
         operands: &[IrValue<'c>],
         span: Span,
     ) -> Result<()> {
-        self.ir(span)?.op(name, operands, &[], &[]);
+        self.ir(span)?.op(op, operands, &[], &[]);
         Ok(())
     }
 
@@ -310,16 +313,16 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         self.in_block(asked, |this| {
             let number = ask(this)?;
-            this.terminate("scf.yield", &[number], span)
+            this.terminate(ScfOp::Yield, &[number], span)
         })?;
         self.in_block(known, |this| {
             let number = this.number(&Value::Bool(decides), Elem::I1, span)?;
-            this.terminate("scf.yield", &[number], span)
+            this.terminate(ScfOp::Yield, &[number], span)
         })?;
         let ir = self.ir(span)?;
         let ty = ir.ty("i1");
         let regions = vec![then_region, else_region];
-        let op = ir.op_with_regions("scf.if", &[condition], &[], &[ty], regions);
+        let op = ir.op_with_regions(ScfOp::If, &[condition], &[], &[ty], regions);
         Ok(result_of(op, 0))
     }
 

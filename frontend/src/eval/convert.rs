@@ -6,6 +6,7 @@ use super::{Evaluator, Result};
 use crate::source::Span;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::ArithOp;
 
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// A number or all elements of a view or vector as `to`.
@@ -89,8 +90,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let zero = self.spread(&Value::Int(0), from, len, span)?;
             let op = match from.is_float() {
                 // Unordered or unequal, and unequal: the numbers of the predicates of both operations.
-                true => ("arith.cmpf", 13),
-                false => ("arith.cmpi", 1),
+                true => (ArithOp::Cmpf, 13),
+                false => (ArithOp::Cmpi, 1),
             };
             let builder = self.ir(span)?;
             let ty = builder.numbers_type(to, len);
@@ -99,25 +100,25 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
         let name = match (from.is_float(), to.is_float()) {
             (true, true) => match (from.bits(), to.bits()) {
-                (a, b) if a < b => "arith.extf",
-                (a, b) if a > b => "arith.truncf",
+                (a, b) if a < b => ArithOp::Extf,
+                (a, b) if a > b => ArithOp::Truncf,
                 _ => {
                     // f16 and bf16: through f32.
                     let wide = self.cast(ir, from, Elem::F32, len, span)?;
                     return self.cast(wide, Elem::F32, to, len, span);
                 }
             },
-            (true, false) if to == Elem::U8 => "arith.fptoui",
-            (true, false) => "arith.fptosi",
-            (false, true) if matches!(from, Elem::I1 | Elem::U8) => "arith.uitofp",
-            (false, true) => "arith.sitofp",
+            (true, false) if to == Elem::U8 => ArithOp::Fptoui,
+            (true, false) => ArithOp::Fptosi,
+            (false, true) if matches!(from, Elem::I1 | Elem::U8) => ArithOp::Uitofp,
+            (false, true) => ArithOp::Sitofp,
             (false, false) => match (from, to) {
-                (Elem::I1, _) => "arith.extui",
-                (Elem::U8, _) if to.bits() > 8 => "arith.extui",
+                (Elem::I1, _) => ArithOp::Extui,
+                (Elem::U8, _) if to.bits() > 8 => ArithOp::Extui,
                 // The same bits.
                 (Elem::U8, Elem::I8) | (Elem::I8, Elem::U8) => return Ok(ir),
-                _ if from.bits() < to.bits() => "arith.extsi",
-                _ => "arith.trunci",
+                _ if from.bits() < to.bits() => ArithOp::Extsi,
+                _ => ArithOp::Trunci,
             },
         };
         let builder = self.ir(span)?;

@@ -9,6 +9,7 @@ use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
 use cutec_dialects::builder::{Insertion, IrValue, region_with_block};
 use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::ScfOp;
 use melior::ir::Region;
 use melior::ir::operation::OperationLike;
 
@@ -92,11 +93,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let left = self.in_block(block, |this| {
             let flow = body(this)?;
             let left = this.leave(flow, tail, span)?;
-            this.terminate("scf.yield", &[], span)?;
+            this.terminate(ScfOp::Yield, &[], span)?;
             Ok(left)
         })?;
         self.ir(span)?
-            .op_with_regions("scf.if", &[go], &[], &[], vec![region, Region::new()]);
+            .op_with_regions(ScfOp::If, &[go], &[], &[], vec![region, Region::new()]);
         Ok(Flow::Maybe(exits | left))
     }
 

@@ -1,7 +1,6 @@
 //! Expressions.
 
 use super::builtins::{Level, Register};
-use super::materialize::OpA;
 use super::values::{Scalar, Value, elem_name, elem_of};
 use super::{Evaluator, Result, Stop, builtins, problem};
 use crate::ast::{Arg, BinaryOp, Expr, ExprKind, ItemKind, UnaryOp};
@@ -11,7 +10,9 @@ use crate::parser::words::closest;
 use crate::source::Span;
 use crate::stdlib;
 use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::{CuteOp, NvvmOp};
 use cutec_dialects::printing::name_value;
+use cutec_dialects::semantics::Attrs;
 use cutec_dialects::value::{TupleKind, Val};
 use cutec_layout::{Int, Tree};
 use std::sync::Arc;
@@ -42,7 +43,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             ExprKind::Array(parts) => Ok(Value::Array(self.exprs(parts)?)),
             ExprKind::Layout { shape, stride } => {
                 let (shape, stride) = (self.expr(shape)?, self.expr(stride)?);
-                self.op("make_layout", ":", &[shape, stride], &OpA::default(), span)
+                self.op(
+                    CuteOp::MakeLayout,
+                    ":",
+                    &[shape, stride],
+                    &Attrs::default(),
+                    span,
+                )
             }
             ExprKind::Compose(parts) => self.compose(parts, span),
             ExprKind::Range { start, end, step } => {
@@ -283,20 +290,20 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             [outer @ Value::Static(Val::Swizzle(_)), inner] => {
                 let inner = self.layout_of(inner, span)?;
                 self.op(
-                    "make_composed_layout",
+                    CuteOp::MakeComposedLayout,
                     "o",
                     &[outer.clone(), Value::Int(0), inner],
-                    &OpA::default(),
+                    &Attrs::default(),
                     span,
                 )
             }
             [outer, offset @ (Value::Int(_) | Value::Scalar(_)), inner] => {
                 let inner = self.layout_of(inner, span)?;
                 self.op(
-                    "make_composed_layout",
+                    CuteOp::MakeComposedLayout,
                     "o",
                     &[outer.clone(), offset.clone(), inner],
-                    &OpA::default(),
+                    &Attrs::default(),
                     span,
                 )
             }
@@ -304,10 +311,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let mut value = self.layout_of(first, span)?;
                 for part in rest {
                     value = self.op(
-                        "composition",
+                        CuteOp::Composition,
                         "o",
                         &[value, part.clone()],
-                        &OpA::default(),
+                        &Attrs::default(),
                         span,
                     )?;
                 }
@@ -321,17 +328,17 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     pub(super) fn layout_of(&mut self, value: &Value<'c, 'a>, span: Span) -> Result<Value<'c, 'a>> {
         match value {
             Value::Int(_) | Value::Tuple(_) | Value::Scalar(_) => self.op(
-                "make_layout",
+                CuteOp::MakeLayout,
                 "layout",
                 std::slice::from_ref(value),
-                &OpA::default(),
+                &Attrs::default(),
                 span,
             ),
             Value::Cute(cute) if matches!(cute.val, Val::Tuple(..)) => self.op(
-                "make_layout",
+                CuteOp::MakeLayout,
                 "layout",
                 std::slice::from_ref(value),
-                &OpA::default(),
+                &Attrs::default(),
                 span,
             ),
             Value::Static(Val::Layout(_)) => Ok(value.clone()),
@@ -378,12 +385,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         self.check_level(Level::Threads, register_name, span)?;
         let block = self.block[at];
-        let (name, range) = match register {
+        let (ops, range) = match register {
             Register::BlockDim => return Ok(Value::Int(block)),
             Register::ThreadIdx if block == 1 => return Ok(Value::Int(0)),
-            Register::ThreadIdx => ("tid", Some((0, i32::try_from(block).unwrap_or(i32::MAX)))),
-            Register::BlockIdx => ("ctaid", None),
-            Register::GridDim => ("nctaid", None),
+            Register::ThreadIdx => {
+                let end = i32::try_from(block).unwrap_or(i32::MAX);
+                (NvvmOp::THREAD_INDEX, Some((0, end)))
+            }
+            Register::BlockIdx => (NvvmOp::BLOCK_INDEX, None),
+            Register::GridDim => (NvvmOp::GRID_SIZE, None),
         };
         let ir = self.ir(span)?;
         let mut attrs = Vec::new();
@@ -391,12 +401,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             attrs.push(("range", ir.range(low, high)));
         }
         let ty = ir.ty("i32");
-        let number = ir.value(
-            &format!("nvvm.read.ptx.sreg.{name}.{axis}"),
-            &[],
-            &attrs,
-            ty,
-        );
+        let number = ir.value(ops[at], &[], &attrs, ty);
         name_value(number, &format!("{}_{axis}", register.name()));
         Ok(Value::Scalar(Scalar {
             ir: number,

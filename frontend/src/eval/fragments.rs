@@ -8,11 +8,11 @@
 //!
 //! Invariant: what is unknown counts as written, so a warning is always right.
 
-use super::materialize::ALLOCATIONS;
 use super::values::{FragmentPart, Origin, Value};
 use super::{Evaluator, problem};
 use crate::source::Span;
 use cutec_dialects::elem::Space;
+use cutec_dialects::ops::CuteOp;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::{AnyLayout, Int, Tree};
 use std::collections::HashSet;
@@ -85,15 +85,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     /// Which memory the result of an operation shows.
     pub(super) fn origin(
         &mut self,
-        name: &str,
+        op: CuteOp,
         operands: &[Value<'c, 'a>],
         result: Option<&Val>,
         allocated: Option<&Val>,
     ) -> Origin {
-        if ALLOCATIONS.contains(&name) {
+        if op.allocates() {
             let in_registers = match allocated {
                 Some(Val::View(view)) => view.ptr.space == Space::Rmem,
-                _ => name != "memref.alloc_smem",
+                _ => op != CuteOp::MemrefAllocSmem,
             };
             return Origin {
                 fragment: in_registers
@@ -114,7 +114,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             _ => false,
         };
         let mut origin = memory.origin.clone();
-        origin.displaced |= name == "domain_offset";
+        origin.displaced |= op == CuteOp::DomainOffset;
         if let Some(part) = &mut origin.fragment {
             let start = part.start.zip(offset).filter(|_| same_elements);
             part.start = start.and_then(|(start, offset)| start.checked_add(offset));
@@ -123,18 +123,18 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 
     /// Keeps what an operation writes to fragments, and warns of what it reads before anything wrote it.
-    pub(super) fn track_fragments(&mut self, name: &str, operands: &[Value<'c, 'a>], span: Span) {
-        let (reads, writes): (&[usize], &[usize]) = match name {
-            "memref.load" | "memref.load_vec" => (&[0], &[]),
-            "memref.store" | "memref.store_vec" => (&[], &[1]),
+    pub(super) fn track_fragments(&mut self, op: CuteOp, operands: &[Value<'c, 'a>], span: Span) {
+        let (reads, writes): (&[usize], &[usize]) = match op {
+            CuteOp::MemrefLoad | CuteOp::MemrefLoadVec => (&[0], &[]),
+            CuteOp::MemrefStore | CuteOp::MemrefStoreVec => (&[], &[1]),
             // Beyond source and destination stand predicates.
-            "copy" => (&[1, 3], &[2]),
-            "autovec_copy" => (&[0], &[1]),
-            "gemm" => (&[2, 3, 4], &[1]),
+            CuteOp::Copy => (&[1, 3], &[2]),
+            CuteOp::AutovecCopy => (&[0], &[1]),
+            CuteOp::Gemm => (&[2, 3, 4], &[1]),
             _ => return,
         };
-        let element = matches!(name, "memref.load" | "memref.store")
-            .then(|| operands.get(usize::from(name == "memref.store") + 1))
+        let element = matches!(op, CuteOp::MemrefLoad | CuteOp::MemrefStore)
+            .then(|| operands.get(usize::from(op == CuteOp::MemrefStore) + 1))
             .flatten();
         for at in reads {
             let Some((part, elements)) = operands.get(*at).and_then(|of| touched(of, element))

@@ -1,7 +1,6 @@
 //! Indexing: elements, slices, coordinates.
 
 use super::arith::number_or_vector;
-use super::materialize::OpA;
 use super::values::{Value, Vector};
 use super::{Evaluator, Result, Stop};
 use crate::ast::Expr;
@@ -9,6 +8,8 @@ use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::hints::Hints;
+use cutec_dialects::ops::CuteOp;
+use cutec_dialects::semantics::Attrs;
 use cutec_dialects::value::Val;
 
 impl<'c, 'a> Evaluator<'c, 'a> {
@@ -68,13 +69,19 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     );
                 };
                 let at = self.static_int("the index of a tuple", index)?;
-                self.op("get", "[]", &[value], &OpA::mode(vec![at]), span)
+                self.op(CuteOp::Get, "[]", &[value], &Attrs::mode(vec![at]), span)
             }
             _ => {
                 let coord = self.coordinate(indices)?;
                 self.check_index_count(&value, indices.len(), (base.span, span))?;
                 match self.is_slice(&coord) {
-                    true => self.op("slice", "[]", &[value, coord], &OpA::default(), span),
+                    true => self.op(
+                        CuteOp::Slice,
+                        "[]",
+                        &[value, coord],
+                        &Attrs::default(),
+                        span,
+                    ),
                     false => self.element(&value, &coord, span),
                 }
             }
@@ -129,24 +136,24 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     ) -> Result<Value<'c, 'a>> {
         match value {
             Value::Static(Val::Layout(_)) => self.op(
-                "crd2idx",
+                CuteOp::Crd2idx,
                 "[]",
                 &[coord.clone(), value.clone()],
-                &OpA::default(),
+                &Attrs::default(),
                 span,
             ),
             Value::Cute(cute) if matches!(cute.val, Val::Layout(_)) => self.op(
-                "crd2idx",
+                CuteOp::Crd2idx,
                 "[]",
                 &[coord.clone(), value.clone()],
-                &OpA::default(),
+                &Attrs::default(),
                 span,
             ),
             Value::Static(Val::CoordTensor(_)) | Value::Cute(_) => self.op(
-                "memref.load",
+                CuteOp::MemrefLoad,
                 "[]",
                 &[value.clone(), coord.clone()],
-                &OpA::default(),
+                &Attrs::default(),
                 span,
             ),
             Value::Error => Err(Stop::Reported),
@@ -178,13 +185,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return Ok(value.clone());
         };
         let (elem, len) = (view.ptr.elem, view.layout.size().as_static());
-        let attrs = OpA {
+        let attrs = Attrs {
             hints,
-            ..OpA::default()
+            ..Attrs::default()
         };
         let of = std::slice::from_ref(value);
         match (
-            self.op("memref.load_vec", "loading a view", of, &attrs, span)?,
+            self.op(CuteOp::MemrefLoadVec, "loading a view", of, &attrs, span)?,
             len,
         ) {
             (Value::Cute(cute), Some(len)) => Ok(Value::Vector(Vector {

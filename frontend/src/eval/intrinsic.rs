@@ -15,6 +15,7 @@ use crate::rules;
 use crate::source::Span;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::{ArithOp, LlvmOp};
 use melior::ir::Type;
 
 /// Intrinsics of the NVPTX target, behind `llvm.`. Without `.ftz` the first is four instructions, for results
@@ -101,7 +102,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
         let builder = self.ir(span)?;
         let (ty, poison) = (builder.numbers_type(elem, len), builder.bool(false));
-        let result = builder.value("llvm.intr.abs", &[ir], &[("is_int_min_poison", poison)], ty);
+        let result = builder.value(LlvmOp::IntrAbs, &[ir], &[("is_int_min_poison", poison)], ty);
         Ok(number_or_vector(result, elem, len))
     }
 
@@ -116,7 +117,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let small = self.polynomial(&ERF_SMALL, &square, span)?;
         let small = self.binary(BinaryOp::Mul, of(value), of(&small), span)?;
         let pair = self.pair("erf", of(&size), number(4.0), span)?;
-        let reach = self.elementwise("arith.minimumf", &pair, span)?;
+        let reach = self.elementwise(ArithOp::Minimumf, &pair, span)?;
         let missing = self.polynomial(&ERF_LARGE, &reach, span)?;
         let missing = self.llvm(EXP2, &missing, false, span)?;
         let large = self.binary(BinaryOp::Sub, number(1.0), of(&missing), span)?;
@@ -146,7 +147,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let ir = self.ir(span)?;
             let ty = ir.numbers_type(elem, len);
             let operands = [product.lhs, product.rhs, constant];
-            let result = ir.value("llvm.intr.fma", &operands, &[], ty);
+            let result = ir.value(LlvmOp::IntrFma, &operands, &[], ty);
             sum = number_or_vector(result, elem, len);
         }
         Ok(sum)
@@ -167,7 +168,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         let ir = self.ir(span)?;
         let ty = ir.numbers_type(elem, len);
-        let result = ir.value("arith.select", &[condition, a, b], &[], ty);
+        let result = ir.value(ArithOp::Select, &[condition, a, b], &[], ty);
         Ok(number_or_vector(result, elem, len))
     }
 
@@ -217,7 +218,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if approximate {
             attrs.push(("fastmathFlags", builder.attr("#llvm.fastmath<afn>")));
         }
-        Ok(builder.value("llvm.call_intrinsic", operands, &attrs, ty))
+        Ok(builder.value(LlvmOp::CallIntrinsic, operands, &attrs, ty))
     }
 }
 

@@ -1,7 +1,6 @@
 //! Kernels: `gpu.func` with its parameters, the tensors made of them, the body.
 
 use super::abi::{Launch, entry_name};
-use super::materialize::OpA;
 use super::signature::{Argument, Signature, TensorArgument, symbol_elem};
 use super::stmt::Place;
 use super::values::{Cute, Origin, Scalar, Value, elem_of};
@@ -12,7 +11,9 @@ use crate::source::Span;
 use cutec_abi::{KernelAbi, ParamAbi};
 use cutec_dialects::builder::{Insertion, IrBlock, OpBuilder, argument_of, region_with_block};
 use cutec_dialects::elem::{Elem, Space};
-use cutec_dialects::value::{Ptr, Val};
+use cutec_dialects::ops::{CuteOp, GpuOp};
+use cutec_dialects::semantics::Attrs;
+use cutec_dialects::value::{Ptr, TupleKind, Val};
 use melior::ir::attribute::StringAttribute;
 use melior::ir::operation::OperationMutLike;
 use melior::ir::{Attribute, BlockRef, Location, Module, Type};
@@ -51,7 +52,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let name = ir.string("kernels");
         let target = ir.target(&self.options.target);
         let attrs = [("sym_name", name), ("cute.target", target)];
-        ir.op_with_regions("gpu.module", &[], &attrs, &[], vec![region]);
+        ir.op_with_regions(GpuOp::Module, &[], &attrs, &[], vec![region]);
         module
             .as_operation_mut()
             .set_attribute("gpu.container_module", Attribute::unit(context));
@@ -193,7 +194,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if let Some(blocks) = launch.min_blocks {
             attrs.push(("nvvm.minctasm", ir.i32(saturated(blocks))));
         }
-        ir.op_with_regions("gpu.func", &[], &attrs, &[], vec![region]);
+        ir.op_with_regions(GpuOp::Func, &[], &attrs, &[], vec![region]);
         Ok(())
     }
 
@@ -276,7 +277,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
             _ => {}
         }
-        self.ir(kernel.name.span)?.op("gpu.return", &[], &[], &[]);
+        self.ir(kernel.name.span)?.op(GpuOp::Return, &[], &[], &[]);
         Ok(())
     }
 
@@ -333,24 +334,24 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         let shape = self.leaves(&tuple(extents), span)?;
         let stride = self.leaves(&tuple(strides), span)?;
-        let shape = self.make_tuple("shape", &shape, span)?;
-        let stride = self.make_tuple("stride", &stride, span)?;
+        let shape = self.make_tuple(TupleKind::Shape, &shape, span)?;
+        let stride = self.make_tuple(TupleKind::Stride, &stride, span)?;
         let (shape, stride) = (
             Value::of_ir(shape, Origin::default()),
             Value::of_ir(stride, Origin::default()),
         );
         let layout = self.op(
-            "make_layout",
+            CuteOp::MakeLayout,
             "tensor",
             &[shape, stride],
-            &OpA::default(),
+            &Attrs::default(),
             span,
         )?;
         let view = self.op(
-            "make_view",
+            CuteOp::MakeView,
             "tensor",
             &[pointer, layout],
-            &OpA::default(),
+            &Attrs::default(),
             span,
         )?;
         Ok(match view {

@@ -9,6 +9,7 @@ use crate::diagnostics::codes;
 use crate::source::Span;
 use cutec_dialects::builder::{IrValue, argument_of, region_with_block, result_of};
 use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::{ArithOp, ScfOp};
 use cutec_dialects::tile::STAGES;
 use cutec_layout::gcd;
 use melior::ir::{Region, ValueLike};
@@ -183,7 +184,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 this.rebind(&carried, |at| argument_of(block, at + 1));
                 this.round(parts, &index)?;
                 let held = this.held(&carried);
-                this.terminate("scf.yield", &held, span)
+                this.terminate(ScfOp::Yield, &held, span)
             });
             self.runtime_loops -= 1;
             self.leave_loop(self.runtime_loops);
@@ -197,7 +198,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 .map(|stages| ("tile.stages", stages))
                 .into_iter()
                 .collect();
-            let op = ir.op_with_regions("scf.for", &bounds, &attrs, &types, vec![region]);
+            let op = ir.op_with_regions(ScfOp::For, &bounds, &attrs, &types, vec![region]);
             self.rebind(&carried, |at| result_of(op, at));
             return Ok(Flow::Next(Value::Unit));
         }
@@ -234,15 +235,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     ) -> Result<IrValue<'c>> {
         let ir = self.ir(span)?;
         let ty = counter.r#type();
-        let next = ir.value("arith.addi", &[counter, step], &[], ty);
+        let next = ir.value(ArithOp::Addi, &[counter, step], &[], ty);
         if is_one {
             return Ok(next);
         }
         // The counter is below the end, so without sign the distance is right whatever both are.
-        let left = ir.value("arith.subi", &[end, counter], &[], ty);
+        let left = ir.value(ArithOp::Subi, &[end, counter], &[], ty);
         let at_most = [("predicate", ir.i64(7))];
-        let is_last = ir.value("arith.cmpi", &[left, step], &at_most, ir.ty("i1"));
-        Ok(ir.value("arith.select", &[is_last, end, next], &[], ty))
+        let is_last = ir.value(ArithOp::Cmpi, &[left, step], &at_most, ir.ty("i1"));
+        Ok(ir.value(ArithOp::Select, &[is_last, end, next], &[], ty))
     }
 
     /// `pipeline(n)` before a `for`: how many rounds are under way at a time.
@@ -353,7 +354,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         self.frame.loops.pop();
         let regions = result?;
         self.ir(span)?
-            .op_with_regions("scf.while", &[], &[], &[], regions);
+            .op_with_regions(ScfOp::While, &[], &[], &[], regions);
         Ok(if exits & RETURNS != 0 {
             Flow::Maybe(RETURNS)
         } else {
@@ -382,14 +383,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     this.number(&go, Elem::I1, span)
                 })?
             };
-            this.terminate("scf.condition", &[number], span)
+            this.terminate(ScfOp::Condition, &[number], span)
         })?;
         let (after, after_block) = region_with_block(&[]);
         self.in_block(after_block, |this| {
             this.clear_continue(span)?;
             let flow = round(this)?;
             this.leave(flow, false, span)?;
-            this.terminate("scf.yield", &[], span)
+            this.terminate(ScfOp::Yield, &[], span)
         })?;
         Ok(vec![before, after])
     }

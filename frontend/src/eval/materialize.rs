@@ -2,82 +2,32 @@
 
 use super::narrow::{f8_bits, tf32_value};
 use super::problem;
-use super::values::{Leaf, Origin, Scalar, Slot, Value, dynamic_leaf, elem_name};
+use super::values::{Leaf, Origin, Scalar, Slot, Value, elem_name};
 use super::{Evaluator, Result, Stop};
 use crate::diagnostics::codes;
 use crate::rules;
 use crate::source::Span;
 use cutec_dialects::builder::{Insertion, IrValue, OpBuilder, result_of};
 use cutec_dialects::elem::{Elem, Space};
-use cutec_dialects::hints::Hints;
-use cutec_dialects::ir::{OpAttrs, build};
+use cutec_dialects::ir::build;
 use cutec_dialects::legal::check_type;
 use cutec_dialects::memo::type_value;
-use cutec_dialects::semantics::{Attrs, SemError, evaluate};
+use cutec_dialects::ops::CuteOp;
+use cutec_dialects::semantics::{Attrs, evaluate};
 use cutec_dialects::types::{Vars, parse_type};
-use cutec_dialects::value::{CoordText, TupleKind, Val, View};
+use cutec_dialects::value::{TupleKind, Val, View};
 use cutec_layout::{AnyLayout, Coord, Int, Layout, Tree, Width};
 use melior::ir::{Attribute, BlockLike, OperationRef, Type, ValueLike};
-
-/// Operations that make something new each time: never folded.
-pub(super) const ALLOCATIONS: [&str; 4] = [
-    "memref.alloca",
-    "memref.alloc_smem",
-    "mma.make_fragment",
-    "make_fragment_like",
-];
-/// Operations without a result.
-const EFFECTS: [&str; 5] = [
-    "memref.store",
-    "memref.store_vec",
-    "copy",
-    "autovec_copy",
-    "gemm",
-];
-
-/// Attributes of an operation, owned.
-#[derive(Clone, Default)]
-pub(super) struct OpA {
-    pub mode: Option<Vec<i64>>,
-    pub proj: Option<Coord>,
-    pub operand: Option<&'static str>,
-    pub kind: Option<&'static str>,
-    pub hints: Hints,
-    pub result: Option<Val>,
-}
-
-impl OpA {
-    pub fn mode(mode: Vec<i64>) -> Self {
-        OpA {
-            mode: (!mode.is_empty()).then_some(mode),
-            ..OpA::default()
-        }
-    }
-
-    pub fn operand(operand: &'static str) -> Self {
-        OpA {
-            operand: Some(operand),
-            ..OpA::default()
-        }
-    }
-
-    pub fn result(result: Val) -> Self {
-        OpA {
-            result: Some(result),
-            ..OpA::default()
-        }
-    }
-}
 
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// An operation of the `cute` dialect: computed if its operands are known, emitted otherwise.
     /// `what` is how messages call it.
     pub(super) fn op(
         &mut self,
-        name: &str,
+        op: CuteOp,
         what: &str,
         operands: &[Value<'c, 'a>],
-        attrs: &OpA,
+        attrs: &Attrs,
         span: Span,
     ) -> Result<Value<'c, 'a>> {
         if operands
@@ -91,19 +41,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         for operand in operands {
             vals.push(self.val_of(operand, &mut vars, span)?);
         }
-        let meaning = Attrs {
-            mode: attrs.mode.clone().unwrap_or_default(),
-            proj: attrs.proj.clone(),
-            operand: attrs.operand.map(String::from),
-            kind: attrs.kind.map(String::from),
-            hints: attrs.hints,
-            result: attrs.result.clone(),
-        };
-        self.check_bounds(name, operands, &vals, span)?;
-        let allocates = ALLOCATIONS.contains(&name);
+        self.check_bounds(op, operands, &vals, span)?;
         let mut known = None;
-        if !allocates && !EFFECTS.contains(&name) {
-            match evaluate(name, &vals, &meaning) {
+        if !op.allocates() && !op.is_statement() {
+            match evaluate(op, &vals, attrs) {
                 Ok(result) if result.is_static() => return Ok(Value::of_static(result)),
                 Ok(result) => known = Some(result),
                 Err(error) => return Err(self.report(problem::semantic(span, what, &error, &vals))),
@@ -113,14 +54,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         for operand in operands {
             irs.push(self.ir_of(operand, span)?);
         }
-        let origin = self.origin(name, operands, known.as_ref(), attrs.result.as_ref());
-        self.track_fragments(name, operands, span);
+        let origin = self.origin(op, operands, known.as_ref(), attrs.result.as_ref());
+        self.track_fragments(op, operands, span);
         // What is read says in which registers it is, not of which type.
-        let elem = match (name, operands.first().and_then(Value::as_view)) {
-            ("memref.load" | "memref.atomic", Some((_, view))) => Some(view.ptr.elem),
+        let elem = match (op, operands.first().and_then(Value::as_view)) {
+            (CuteOp::MemrefLoad | CuteOp::MemrefAtomic, Some((_, view))) => Some(view.ptr.elem),
             _ => None,
         };
-        match self.build(name, &irs, attrs, span)? {
+        match build(self.ir(span)?, op, &irs, attrs) {
             Ok(Some(ir)) if elem.is_some_and(|elem| !elem.has_arithmetic()) => Ok(
                 super::arith::number_or_vector(ir, elem.unwrap_or(Elem::I8), None),
             ),
@@ -128,26 +69,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Ok(None) => Ok(Value::Unit),
             Err(error) => Err(self.report(problem::semantic(span, what, &error, &vals))),
         }
-    }
-
-    fn build(
-        &mut self,
-        name: &str,
-        operands: &[IrValue<'c>],
-        attrs: &OpA,
-        span: Span,
-    ) -> Result<std::result::Result<Option<IrValue<'c>>, SemError>> {
-        let proj = attrs.proj.as_ref().map(|proj| CoordText(proj).to_string());
-        let result = attrs.result.as_ref().map(Val::to_string);
-        let attrs = OpAttrs {
-            mode: attrs.mode.as_deref(),
-            proj: proj.as_deref(),
-            operand: attrs.operand,
-            kind: attrs.kind,
-            hints: attrs.hints,
-            result: result.as_deref(),
-        };
-        Ok(build(self.ir(span)?, name, operands, &attrs))
     }
 
     /// What the semantics sees of a value.
@@ -235,7 +156,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
         let ir = self.ir(span)?;
         let ty = ir.val_type(&val);
-        Ok(ir.value("cute.static", &[], &[], ty))
+        Ok(ir.value(CuteOp::Static, &[], &[], ty))
     }
 
     /// An integer; as a tuple where something is known to divide it.
@@ -260,7 +181,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let promised = Val::Tuple(TupleKind::IntTuple, Tree::Leaf(Some(promised)));
         let ir = self.ir(span)?;
         let ty = ir.val_type(&promised);
-        Ok(ir.value("cute.assume", &[scalar.ir], &[], ty))
+        Ok(ir.value(CuteOp::Assume, &[scalar.ir], &[], ty))
     }
 
     fn tuple_operand(&mut self, value: &Value<'c, 'a>, span: Span) -> Result<IrValue<'c>> {
@@ -269,29 +190,35 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             .leaves()
             .iter()
             .any(|leaf| matches!(leaf, Leaf::Underscore));
-        let kind = if underscore { "coord" } else { "int_tuple" };
+        let kind = match underscore {
+            true => TupleKind::Coord,
+            false => TupleKind::IntTuple,
+        };
         self.make_tuple(kind, &tree, span)
     }
 
     /// A tuple of the given kind from its leaves.
     pub(super) fn make_tuple(
         &mut self,
-        kind: &str,
+        kind: TupleKind,
         tree: &Tree<Leaf<'c>>,
         span: Span,
     ) -> Result<IrValue<'c>> {
-        let (mut text, mut operands) = (String::new(), Vec::new());
-        write_tree(tree, &mut text, &mut operands);
-        let result = format!("!cute.{kind}<\"{text}\">");
-        let attrs = OpAttrs {
-            result: Some(&result),
-            ..OpAttrs::default()
-        };
-        let name = format!("make_{kind}");
-        match build(self.ir(span)?, &name, &operands, &attrs) {
+        let (mut vars, mut operands) = (Vars::default(), Vec::new());
+        let tuple = tree.map(&mut |leaf| match leaf {
+            Leaf::Static(int) => Some(int.clone()),
+            Leaf::Underscore => None,
+            Leaf::Dynamic(ir, width, div) => {
+                operands.push(*ir);
+                Some(vars.fresh(*width, *div))
+            }
+        });
+        let attrs = Attrs::result(Val::Tuple(kind, tuple));
+        let op = CuteOp::make_tuple(kind);
+        match build(self.ir(span)?, op, &operands, &attrs) {
             Ok(Some(ir)) => Ok(ir),
             Ok(None) => Err(Stop::Reported),
-            Err(error) => Err(self.report(problem::semantic(span, &name, &error, &[]))),
+            Err(error) => Err(self.report(problem::semantic(span, op.mnemonic(), &error, &[]))),
         }
     }
 
@@ -312,10 +239,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     _ => return self.expected("an i32 or i64", value, span),
                 };
                 let operand = self.integer_operand(scalar, span)?;
-                Ok(Tree::Leaf(Leaf::Dynamic(
-                    operand,
-                    dynamic_leaf(width, scalar.div),
-                )))
+                Ok(Tree::Leaf(Leaf::Dynamic(operand, width, scalar.div)))
             }
             Value::Slot(_) => {
                 let value = self.read_slot(value, span)?;
@@ -326,10 +250,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     let mut parts = Vec::new();
                     for at in 0..modes.len() {
                         let part = self.op(
-                            "get",
+                            CuteOp::Get,
                             "get",
                             std::slice::from_ref(value),
-                            &OpA::mode(vec![at as i64]),
+                            &Attrs::mode(vec![at as i64]),
                             span,
                         )?;
                         parts.push(self.leaves(&part, span)?);
@@ -370,7 +294,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let div = int.div();
                 let builder = self.ir(span)?;
                 let ty = builder.ty(elem.name());
-                let number = builder.value("cute.get_scalar", &[ir], &[], ty);
+                let number = builder.value(CuteOp::GetScalar, &[ir], &[], ty);
                 Ok(Value::Scalar(Scalar {
                     ir: number,
                     elem,
@@ -397,7 +321,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             ir.insertion = Insertion::Before(unsafe { OperationRef::from_raw(first.to_raw()) });
         }
         let ty = ir.val_type(&view);
-        let view = result_of(ir.op("cute.memref.alloca", &[], &[], &[ty]), 0);
+        let view = result_of(ir.op(CuteOp::MemrefAlloca, &[], &[], &[ty]), 0);
         ir.insertion = here;
         Ok(Slot { view, elem })
     }
@@ -414,7 +338,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let coord = self.slot_coord(span)?;
         let ir = self.ir(span)?;
         let ty = ir.ty(slot.elem.value_type());
-        let number = ir.value("cute.memref.load", &[slot.view, coord], &[], ty);
+        let number = ir.value(CuteOp::MemrefLoad, &[slot.view, coord], &[], ty);
         Ok(Value::Scalar(Scalar {
             ir: number,
             elem: slot.elem,
@@ -432,7 +356,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     ) -> Result<()> {
         let coord = self.slot_coord(span)?;
         self.ir(span)?
-            .op("cute.memref.store", &[number, slot.view, coord], &[], &[]);
+            .op(CuteOp::MemrefStore, &[number, slot.view, coord], &[], &[]);
         Ok(())
     }
 
@@ -542,26 +466,5 @@ fn coord_of(val: &Val) -> Option<Coord> {
         Val::Scalar(int) => Some(Tree::Leaf(Some(int.clone()))),
         Val::Tuple(_, tuple) => Some(tuple.clone()),
         _ => None,
-    }
-}
-
-fn write_tree<'c>(tree: &Tree<Leaf<'c>>, text: &mut String, operands: &mut Vec<IrValue<'c>>) {
-    match tree {
-        Tree::Leaf(Leaf::Static(int)) => text.push_str(&int.to_string()),
-        Tree::Leaf(Leaf::Underscore) => text.push('_'),
-        Tree::Leaf(Leaf::Dynamic(ir, leaf)) => {
-            operands.push(*ir);
-            text.push_str(leaf);
-        }
-        Tree::Node(parts) => {
-            text.push('(');
-            for (at, part) in parts.iter().enumerate() {
-                if at > 0 {
-                    text.push(',');
-                }
-                write_tree(part, text, operands);
-            }
-            text.push(')');
-        }
     }
 }

@@ -7,6 +7,7 @@ use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::ArithOp;
 use cutec_dialects::target::Feature;
 
 /// Two neighbouring numbers.
@@ -72,7 +73,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let ir = this.ir(span)?;
                 let i32 = ir.ty("i32");
                 let bits = ir.assembly("cvt.rna.tf32.f32 $0, $1;", "=r,f", &[number], i32);
-                Ok(ir.value("arith.bitcast", &[bits], &[], ir.ty("f32")))
+                Ok(ir.value(ArithOp::Bitcast, &[bits], &[], ir.ty("f32")))
             }),
             _ => {
                 self.needs_f8(to, span)?;
@@ -128,17 +129,17 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let ir = self.ir(span)?;
         let [i16, i32, f16, f32] = ["i16", "i32", "f16", "f32"].map(|ty| ir.ty(ty));
         let (eight, sixteen) = (ir.constant(8, "i16"), ir.constant(16, "i32"));
-        let low = ir.value("arith.extui", &[low], &[], i16);
-        let high = ir.value("arith.extui", &[high], &[], i16);
-        let high = ir.value("arith.shli", &[high, eight], &[], i16);
-        let both = ir.value("arith.ori", &[low, high], &[], i16);
+        let low = ir.value(ArithOp::Extui, &[low], &[], i16);
+        let high = ir.value(ArithOp::Extui, &[high], &[], i16);
+        let high = ir.value(ArithOp::Shli, &[high, eight], &[], i16);
+        let both = ir.value(ArithOp::Ori, &[low, high], &[], i16);
         let instruction = format!("cvt.rn.f16x2.{}x2 $0, $1;", ptx_name(from));
         let halves = ir.assembly(&instruction, "=r,h", &[both], i32);
-        let upper = ir.value("arith.shrui", &[halves, sixteen], &[], i32);
+        let upper = ir.value(ArithOp::Shrui, &[halves, sixteen], &[], i32);
         Ok([halves, upper].map(|half| {
-            let half = ir.value("arith.trunci", &[half], &[], i16);
-            let half = ir.value("arith.bitcast", &[half], &[], f16);
-            ir.value("arith.extf", &[half], &[], f32)
+            let half = ir.value(ArithOp::Trunci, &[half], &[], i16);
+            let half = ir.value(ArithOp::Bitcast, &[half], &[], f16);
+            ir.value(ArithOp::Extf, &[half], &[], f32)
         }))
     }
 
@@ -148,8 +149,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let eight = ir.constant(8, "i16");
         let instruction = format!("cvt.rn.satfinite.{}x2.f32 $0, $1, $2;", ptx_name(to));
         let both = ir.assembly(&instruction, "=h,f,f", &[high, low], i16);
-        let upper = ir.value("arith.shrui", &[both, eight], &[], i16);
-        Ok([both, upper].map(|byte| ir.value("arith.trunci", &[byte], &[], i8)))
+        let upper = ir.value(ArithOp::Shrui, &[both, eight], &[], i16);
+        Ok([both, upper].map(|byte| ir.value(ArithOp::Trunci, &[byte], &[], i8)))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::ArithOp;
 
 /// Names of roundings.
 const WORDS: [&str; 4] = ["nearest", "zero", "up", "down"];
@@ -133,8 +134,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     ) -> Result<IrValue<'c>> {
         let ir = self.ir(span)?;
         let number = match from {
-            Elem::I8 => ir.value("arith.extsi", &[number], &[], ir.ty("i16")),
-            Elem::U8 => ir.value("arith.extui", &[number], &[], ir.ty("i16")),
+            Elem::I8 => ir.value(ArithOp::Extsi, &[number], &[], ir.ty("i16")),
+            Elem::U8 => ir.value(ArithOp::Extui, &[number], &[], ir.ty("i16")),
             _ => number,
         };
         let (result, source) = (register(to), register(from));
@@ -142,7 +143,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let text = format!("{instruction} $0, $1;");
         let result = ir.assembly(&text, &format!("={result},{source}"), &[number], ty);
         Ok(match to {
-            Elem::I8 | Elem::U8 => ir.value("arith.trunci", &[result], &[], ir.ty("i8")),
+            Elem::I8 | Elem::U8 => ir.value(ArithOp::Trunci, &[result], &[], ir.ty("i8")),
             _ => result,
         })
     }

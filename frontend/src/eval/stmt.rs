@@ -1,6 +1,5 @@
 //! Statements.
 
-use super::materialize::OpA;
 use super::values::{Value, elem_name, elem_of};
 use super::{Evaluator, Result, Stop};
 use crate::ast::{
@@ -10,6 +9,8 @@ use crate::diagnostics::{Diagnostic, codes};
 use crate::source::{Span, Spanned};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::hints::Hints;
+use cutec_dialects::ops::CuteOp;
+use cutec_dialects::semantics::Attrs;
 use cutec_dialects::value::Val;
 use cutec_layout::{AnyLayout, Layout, Tree};
 
@@ -336,10 +337,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                             let mut parts = Vec::new();
                             for at in 0..modes.len() {
                                 parts.push(self.op(
-                                    "get",
+                                    CuteOp::Get,
                                     "a pattern",
                                     of,
-                                    &OpA::mode(vec![at as i64]),
+                                    &Attrs::mode(vec![at as i64]),
                                     pattern.span,
                                 )?);
                             }
@@ -436,8 +437,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 self.check_index_count(&view, indices.len(), (base.span, target.span))?;
                 self.check_writable(&view, base.span)?;
                 if self.is_slice(&coord) {
-                    let part =
-                        self.op("slice", "[]", &[view, coord], &OpA::default(), target.span)?;
+                    let part = self.op(
+                        CuteOp::Slice,
+                        "[]",
+                        &[view, coord],
+                        &Attrs::default(),
+                        target.span,
+                    )?;
                     if let Some(op) = op {
                         new = self.binary(
                             op.node,
@@ -450,8 +456,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 }
                 if let Some(op) = op {
                     let operands = [view.clone(), coord.clone()];
-                    let old =
-                        self.op("memref.load", "[]", &operands, &OpA::default(), target.span)?;
+                    let old = self.op(
+                        CuteOp::MemrefLoad,
+                        "[]",
+                        &operands,
+                        &Attrs::default(),
+                        target.span,
+                    )?;
                     new = self.binary(op.node, (old, target.span), (new, value.span), span)?;
                 }
                 let Some(elem) = view.as_view().map(|(_, view)| view.ptr.elem) else {
@@ -460,10 +471,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let ir = self.number(&new, elem, value.span)?;
                 let number = super::arith::number_or_vector(ir, elem, None);
                 self.op(
-                    "memref.store",
+                    CuteOp::MemrefStore,
                     "[] =",
                     &[number, view, coord],
-                    &OpA::default(),
+                    &Attrs::default(),
                     span,
                 )?;
                 Ok(())
@@ -584,12 +595,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
         let ir = self.spread(&value, elem, Some(size), value_span)?;
         let vector = super::arith::number_or_vector(ir, elem, Some(size));
-        let attrs = OpA {
+        let attrs = Attrs {
             hints,
-            ..OpA::default()
+            ..Attrs::default()
         };
         self.op(
-            "memref.store_vec",
+            CuteOp::MemrefStoreVec,
             "=",
             &[vector, view.clone()],
             &attrs,

@@ -137,8 +137,8 @@ pub enum Leaf<'c> {
     Static(Int),
     /// `_`
     Underscore,
-    /// A run-time integer: operand, and how the type of the tuple names it.
-    Dynamic(IrValue<'c>, String),
+    /// A run-time integer: operand, width, and what is known to divide it.
+    Dynamic(IrValue<'c>, Width, i64),
 }
 
 impl<'c, 'a> Value<'c, 'a> {
@@ -451,15 +451,5 @@ pub fn kind_and_notation(val: &Val) -> String {
         Val::TiledCopy(_) => "a tiled copy".into(),
         Val::TiledMma(_) => "a tiled MMA".into(),
         _ => format!("`{text}`"),
-    }
-}
-
-/// How a run-time integer stands in the text of a type.
-pub fn dynamic_leaf(width: Width, div: i64) -> String {
-    match (width, div) {
-        (Width::I32, 1) => "?".into(),
-        (Width::I64, 1) => "?{i64}".into(),
-        (Width::I32, div) => format!("?{{div={div}}}"),
-        (Width::I64, div) => format!("?{{i64 div={div}}}"),
     }
 }

@@ -6,6 +6,7 @@ use super::{Evaluator, Result};
 use crate::source::Span;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::VectorOp;
 
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// The elements of a vector.
@@ -28,7 +29,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let position = ir.i64_array(&[at]);
         let ty = ir.ty(vector.elem.value_type());
         let attrs = [("static_position", position)];
-        Ok(ir.value("vector.extract", &[vector.ir], &attrs, ty))
+        Ok(ir.value(VectorOp::Extract, &[vector.ir], &attrs, ty))
     }
 
     /// The vector of some numbers.
@@ -41,7 +42,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let len = Some(elements.len() as i64);
         let ir = self.ir(span)?;
         let ty = ir.numbers_type(elem, len);
-        let result = ir.value("vector.from_elements", elements, &[], ty);
+        let result = ir.value(VectorOp::FromElements, elements, &[], ty);
         Ok(number_or_vector(result, elem, len))
     }
 

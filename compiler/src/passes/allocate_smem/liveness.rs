@@ -1,8 +1,9 @@
 //! Liveness of shared-memory buffers: live ranges as operations of the kernel's body.
-use crate::passes::ir_utils::{blocks, name_of, operand_value, operations, users};
+use crate::passes::ir_utils::{blocks, operand_value, operations, users};
 use cutec_dialects::atoms::{Completion, Mechanism};
 use cutec_dialects::builder::{IrOp, integer_value, operation_key, result_of, value_key};
 use cutec_dialects::memo::{type_text, type_value};
+use cutec_dialects::ops::{CuteOp, NvvmOp, Op};
 use cutec_dialects::types::Vars;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::{HashMap, HashSet};
@@ -57,13 +58,13 @@ impl<'c> KernelOrder<'c> {
                 continue;
             }
             for user in users(value) {
-                let name = name_of(user);
+                let kind = CuteOp::of(user);
                 // Where it goes from other dialects, nobody knows.
-                let (true, Some(number)) = (name.starts_with("cute."), self.number(user)) else {
+                let (true, Some(number)) = (kind.is_some(), self.number(user)) else {
                     return Life::Whole;
                 };
                 numbers.push(number);
-                copied_to |= name == "cute.copy" && is_asynchronous(user);
+                copied_to |= kind == Some(CuteOp::Copy) && is_asynchronous(user);
                 for index in 0..user.result_count() {
                     let result = result_of(user, index);
                     // Numbers that are read from it, or say how it lies, are no part of it.
@@ -103,12 +104,12 @@ impl<'c> KernelOrder<'c> {
         let between = self.operations.get(last + 1..*first)?;
         let mut arrived = !copied_to;
         for op in between {
-            match name_of(*op).as_str() {
-                "nvvm.cp.async.wait.group" => {
+            match Op::of(*op) {
+                Some(Op::NvvmOp(NvvmOp::CpAsyncWaitGroup)) => {
                     let left = op.attribute("n").ok().and_then(integer_value);
                     arrived |= left == Some(0);
                 }
-                "nvvm.barrier0" if arrived => return Some(None),
+                Some(Op::NvvmOp(NvvmOp::Barrier0)) if arrived => return Some(None),
                 _ => {}
             }
         }

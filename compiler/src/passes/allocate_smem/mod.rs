@@ -9,11 +9,12 @@
 //! in for them to meet.
 mod liveness;
 
-use super::ir_utils::{Kernel, collect_nested, for_each_kernel, name_of, set_attribute};
+use super::ir_utils::{Kernel, collect_nested, for_each_kernel, set_attribute};
 use super::user_error::user_error;
 use super::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder};
 use cutec_dialects::ir::result_type_text;
+use cutec_dialects::ops::{CuteOp, NvvmOp};
 use cutec_dialects::target::Target;
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
@@ -62,7 +63,7 @@ struct Placement<'c> {
 fn place<'c>(context: &'c Context, function: IrOp<'c>, target: &Target) -> Result<(), Reported> {
     let mut operations = Vec::new();
     collect_nested(function, &mut operations);
-    operations.retain(|op| name_of(*op) == "cute.memref.alloc_smem");
+    operations.retain(|op| CuteOp::MemrefAllocSmem.is(*op));
     let kernel = KernelOrder::of(function);
     let buffers = operations
         .into_iter()
@@ -100,7 +101,7 @@ fn place<'c>(context: &'c Context, function: IrOp<'c>, target: &Target) -> Resul
     for op in placed.barriers {
         let mut ir = OpBuilder::new(context, Insertion::Before(op));
         ir.location = op.location();
-        ir.op("nvvm.barrier0", &[], &[], &[]);
+        ir.op(NvvmOp::Barrier0, &[], &[], &[]);
     }
     Ok(())
 }

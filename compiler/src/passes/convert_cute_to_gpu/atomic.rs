@@ -5,6 +5,7 @@ use super::memory::coordinate;
 use super::predicated::Inputs;
 use cutec_dialects::builder::{Insertion, IrValue, argument_of, region_with_block, result_of};
 use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::ops::{LlvmOp, ScfOp};
 use cutec_dialects::semantics::{AtomicKind, SemError, element_offset};
 use cutec_dialects::target::Target;
 use cutec_dialects::value::{Val, View};
@@ -33,16 +34,16 @@ impl<'c> Lowering<'c> {
         let updated = self.update(view, kind, address, values);
         let ir = &mut self.emitter.ir;
         if let Ok(old) = updated {
-            ir.op("scf.yield", &[old], &[], &[]);
+            ir.op(ScfOp::Yield, &[old], &[], &[]);
         }
         let (fails, block) = region_with_block(&[]);
         ir.insertion = Insertion::End(block);
-        let zero = ir.value("llvm.mlir.zero", &[], &[], ty);
-        ir.op("scf.yield", &[zero], &[], &[]);
+        let zero = ir.value(LlvmOp::MlirZero, &[], &[], ty);
+        ir.op(ScfOp::Yield, &[zero], &[], &[]);
         ir.insertion = outside;
         updated?;
         let regions = vec![holds, fails];
-        let both = ir.op_with_regions("scf.if", &[*condition], &[], &[ty], regions);
+        let both = ir.op_with_regions(ScfOp::If, &[*condition], &[], &[ty], regions);
         Ok(result_of(both, 0))
     }
 
@@ -66,7 +67,12 @@ impl<'c> Lowering<'c> {
         let guard = guard.map_or(String::new(), |holds| format!("@{holds} "));
         let (ir, bits) = (&self.emitter.ir, elem.bits());
         let value = match elem.is_float() {
-            true => ir.value("llvm.bitcast", &[*value], &[], ir.integer_type(bits as u32)),
+            true => ir.value(
+                LlvmOp::Bitcast,
+                &[*value],
+                &[],
+                ir.integer_type(bits as u32),
+            ),
             false => *value,
         };
         let value = inputs.add(value, register(bits));
@@ -107,9 +113,9 @@ impl<'c> Lowering<'c> {
                     ("syncscope", scope),
                 ];
                 let pair = ir.struct_type(&[ty, ir.ty("i1")]);
-                let both = ir.value("llvm.cmpxchg", &[address, *expected, *value], &attrs, pair);
+                let both = ir.value(LlvmOp::Cmpxchg, &[address, *expected, *value], &attrs, pair);
                 let first = [("position", ir.i64_array(&[0]))];
-                Ok(ir.value("llvm.extractvalue", &[both], &first, ty))
+                Ok(ir.value(LlvmOp::Extractvalue, &[both], &first, ty))
             }
             (_, [value]) if !is_one_instruction(kind, elem, &self.target) => {
                 self.update_by_comparing(view, kind, address, *value)
@@ -121,7 +127,7 @@ impl<'c> Lowering<'c> {
                     ("ordering", ordering),
                     ("syncscope", scope),
                 ];
-                Ok(ir.value("llvm.atomicrmw", &[address, *value], &attrs, ty))
+                Ok(ir.value(LlvmOp::Atomicrmw, &[address, *value], &attrs, ty))
             }
             _ => Err(SemError::Illegal("an atomic update takes one value".into())),
         }
@@ -139,9 +145,9 @@ impl<'c> Lowering<'c> {
     ) -> Result<IrValue<'c>, SemError> {
         let (elem, place) = (view.ptr.elem, Place::of(view));
         let combines = match kind {
-            AtomicKind::Min => "llvm.intr.minnum",
-            AtomicKind::Max => "llvm.intr.maxnum",
-            AtomicKind::Add => "llvm.fadd",
+            AtomicKind::Min => LlvmOp::IntrMinnum,
+            AtomicKind::Max => LlvmOp::IntrMaxnum,
+            AtomicKind::Add => LlvmOp::Fadd,
             AtomicKind::And
             | AtomicKind::Or
             | AtomicKind::Xor
@@ -158,14 +164,14 @@ impl<'c> Lowering<'c> {
             ("syncscope", ir.attr(place.syncscope)),
             ("alignment", ir.i64(elem.bytes())),
         ];
-        let first = ir.value("llvm.load", &[address], &look, bits);
+        let first = ir.value(LlvmOp::Load, &[address], &look, bits);
 
         let (round, block) = region_with_block(&[(bits, ir.location)]);
         let outside = std::mem::replace(&mut ir.insertion, Insertion::End(block));
         let expected = argument_of(block, 0);
-        let old = ir.value("llvm.bitcast", &[expected], &[], number);
+        let old = ir.value(LlvmOp::Bitcast, &[expected], &[], number);
         let new = ir.value(combines, &[old, value], &[], number);
-        let new = ir.value("llvm.bitcast", &[new], &[], bits);
+        let new = ir.value(LlvmOp::Bitcast, &[new], &[], bits);
         let Place { scope, space, .. } = place;
         let text = format!("atom.relaxed.{scope}.{space}.cas.b{width} $0, [$1], $2, $3;");
         let letter = register(elem.bits());
@@ -175,16 +181,16 @@ impl<'c> Lowering<'c> {
         let found = found.unwrap_or(expected);
         let ir = &mut self.emitter.ir;
         let differs = [("predicate", ir.i64(1))];
-        let again = ir.value("llvm.icmp", &[found, expected], &differs, ir.ty("i1"));
-        ir.op("scf.condition", &[again, found], &[], &[]);
+        let again = ir.value(LlvmOp::Icmp, &[found, expected], &differs, ir.ty("i1"));
+        ir.op(ScfOp::Condition, &[again, found], &[], &[]);
 
         let (next, block) = region_with_block(&[(bits, ir.location)]);
         ir.insertion = Insertion::End(block);
-        ir.op("scf.yield", &[argument_of(block, 0)], &[], &[]);
+        ir.op(ScfOp::Yield, &[argument_of(block, 0)], &[], &[]);
         ir.insertion = outside;
         let regions = vec![round, next];
-        let last = ir.op_with_regions("scf.while", &[first], &[], &[bits], regions);
-        Ok(ir.value("llvm.bitcast", &[result_of(last, 0)], &[], number))
+        let last = ir.op_with_regions(ScfOp::While, &[first], &[], &[bits], regions);
+        Ok(ir.value(LlvmOp::Bitcast, &[result_of(last, 0)], &[], number))
     }
 }
 

@@ -4,6 +4,7 @@ use cutec_dialects::atoms::{Cache, CopyOp, CpAsync, Ldmatrix};
 use cutec_dialects::builder::{IrValue, result_of};
 use cutec_dialects::elem::Space;
 use cutec_dialects::hints::Hints;
+use cutec_dialects::ops::{ArithOp, LlvmOp, NvvmOp};
 use cutec_dialects::semantics::{CopyPlan, Predicate, SemError, copy_plan, offsets_of};
 use cutec_dialects::value::{Val, View};
 use cutec_layout::Int;
@@ -43,7 +44,7 @@ impl<'c> Lowering<'c> {
         let byte = self.load_contiguous(mask, offset, 1);
         self.emitter
             .ir
-            .value("arith.trunci", &[byte], &[], self.emitter.ir.ty("i1"))
+            .value(ArithOp::Trunci, &[byte], &[], self.emitter.ir.ty("i1"))
     }
 
     fn copy_step(
@@ -92,8 +93,8 @@ impl<'c> Lowering<'c> {
             (Space::Rmem, _) => {
                 let value = self.read_vector(src, &sources);
                 let ir = &self.emitter.ir;
-                let zero = ir.value("llvm.mlir.zero", &[], &[], value.r#type());
-                ir.value("arith.select", &[pred, value, zero], &[], value.r#type())
+                let zero = ir.value(LlvmOp::MlirZero, &[], &[], value.r#type());
+                ir.value(ArithOp::Select, &[pred, value, zero], &[], value.r#type())
             }
             _ => self.load_special(src, from, count, Some(pred)),
         };
@@ -159,10 +160,10 @@ impl<'c> Lowering<'c> {
             Cache::Global => ir.attr("#nvvm<load_cache_modifier cg>"),
         };
         let attrs = [
-            ("size", ir.integer(bytes, ir.ty("i32"))),
+            ("size", ir.integer(bytes.into(), ir.ty("i32"))),
             ("modifier", modifier),
         ];
-        ir.op("nvvm.cp.async.shared.global", &[to, from], &attrs, &[]);
+        ir.op(NvvmOp::CpAsyncSharedGlobal, &[to, from], &attrs, &[]);
     }
 
     fn ldmatrix(
@@ -197,7 +198,7 @@ impl<'c> Lowering<'c> {
             2 => ir.ty("!llvm.struct<(i32, i32)>"),
             _ => ir.ty("!llvm.struct<(i32, i32, i32, i32)>"),
         };
-        let loaded = result_of(ir.op("nvvm.ldmatrix", &[from], &attrs, &[result]), 0);
+        let loaded = result_of(ir.op(NvvmOp::Ldmatrix, &[from], &attrs, &[result]), 0);
         let registers = match matrices {
             1 => vec![loaded],
             _ => self.fields(loaded, i32, matrices as usize),

@@ -1,19 +1,20 @@
 //! Memory effects on fragments: which of them each region of a kernel reads and writes.
-use super::super::ir_utils::{blocks, name_of, operand_value, operations};
+use super::super::ir_utils::{blocks, operand_value, operations};
 use cutec_dialects::builder::{IrOp, IrValue, operation_key, result_of, value_key};
 use cutec_dialects::memo::type_text;
+use cutec_dialects::ops::CuteOp;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::{HashMap, HashSet};
 
 /// Operations that allocate registers.
-const FRAGMENTS: [&str; 3] = [
-    "cute.memref.alloca",
-    "cute.mma.make_fragment",
-    "cute.make_fragment_like",
+const FRAGMENTS: [CuteOp; 3] = [
+    CuteOp::MemrefAlloca,
+    CuteOp::MmaMakeFragment,
+    CuteOp::MakeFragmentLike,
 ];
 
 /// Operations that go through all of a view, whatever else they take.
-const WHOLE: [&str; 3] = ["cute.copy", "cute.autovec_copy", "cute.gemm"];
+const WHOLE: [CuteOp; 3] = [CuteOp::Copy, CuteOp::AutovecCopy, CuteOp::Gemm];
 
 /// Fragments of a kernel that SROA promotes in good time. The largest of the examples has fewer; products
 /// that are unrolled a hundred times have thousands.
@@ -97,8 +98,8 @@ impl Accesses {
     }
 
     fn add(&mut self, op: IrOp, block: IrBlockKey, accessed: &mut Accessed) {
-        let name = name_of(op);
-        if FRAGMENTS.contains(&name.as_str()) {
+        let kind = CuteOp::of(op);
+        if kind.is_some_and(|kind| FRAGMENTS.contains(&kind)) {
             let fragment = value_key(result_of(op, 0));
             self.fragments.insert(fragment, fragment);
             self.home.insert(fragment, block);
@@ -112,17 +113,17 @@ impl Accesses {
             if self.home.get(&fragment) != Some(&block) {
                 self.shared.insert(fragment);
             }
-            if !WHOLE.contains(&name.as_str())
+            if !kind.is_some_and(|kind| WHOLE.contains(&kind))
                 && (index + 1..op.operand_count())
                     .any(|index| operand_value(op, index).is_some_and(at_run_time))
             {
                 self.dynamic.insert(fragment);
             }
-            match (name.as_str(), index) {
-                ("cute.memref.load" | "cute.memref.load_vec", _)
-                | ("cute.gemm", 2..)
-                | ("cute.copy", 1 | 3..)
-                | ("cute.autovec_copy", 0) => {
+            match (kind, index) {
+                (Some(CuteOp::MemrefLoad | CuteOp::MemrefLoadVec), _)
+                | (Some(CuteOp::Gemm), 2..)
+                | (Some(CuteOp::Copy), 1 | 3..)
+                | (Some(CuteOp::AutovecCopy), 0) => {
                     accessed.read.insert(fragment);
                 }
                 _ if points(op) => {
@@ -130,7 +131,7 @@ impl Accesses {
                 }
                 _ => {
                     accessed.written.insert(fragment);
-                    if name == "cute.gemm" {
+                    if kind == Some(CuteOp::Gemm) {
                         accessed.summed.insert(fragment);
                     }
                 }

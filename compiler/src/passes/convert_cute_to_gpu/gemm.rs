@@ -3,6 +3,7 @@ use super::Lowering;
 use cutec_dialects::atoms::{Completion, MmaOp, MmaOperand, MmaSync, Place, Register};
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::{LlvmOp, NvvmOp};
 use cutec_dialects::semantics::{GemmPlan, SemError, gemm_plan, offsets_of};
 use cutec_dialects::value::{Val, View};
 use cutec_layout::tv::Operand;
@@ -154,7 +155,7 @@ impl<'c> Lowering<'c> {
         vec![
             self.emitter
                 .ir
-                .value("llvm.intr.fma", &[a[0], b[0], c[0]], &[], ty),
+                .value(LlvmOp::IntrFma, &[a[0], b[0], c[0]], &[], ty),
         ]
     }
 
@@ -190,11 +191,11 @@ impl<'c> Lowering<'c> {
         }
         let sums = llvm::r#type::r#struct(ir.context(), &vec![sums_type; c.len()], false);
         let operands: Vec<_> = a.iter().chain(b).chain(c).copied().collect();
-        let result = ir.value("nvvm.mma.sync", &operands, &attrs, sums);
+        let result = ir.value(NvvmOp::MmaSync, &operands, &attrs, sums);
         (0..c.len())
             .map(|index| {
                 let position = [("position", ir.i64_array(&[index as i64]))];
-                ir.value("llvm.extractvalue", &[result], &position, sums_type)
+                ir.value(LlvmOp::Extractvalue, &[result], &position, sums_type)
             })
             .collect()
     }

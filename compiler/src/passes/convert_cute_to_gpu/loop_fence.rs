@@ -1,7 +1,8 @@
 //! Keeps the loads of a software-pipelined loop in their iteration, by a compiler fence at the end of its body.
 use super::Lowering;
-use crate::passes::ir_utils::{collect_nested, name_of, operations};
+use crate::passes::ir_utils::{collect_nested, operations};
 use cutec_dialects::builder::{Insertion, IrBlock, IrOp};
+use cutec_dialects::ops::{LlvmOp, NvvmOp, ScfOp};
 
 impl Lowering<'_> {
     /// Ends the body of a loop that has barriers with an assembly text that is empty and may write memory.
@@ -12,14 +13,14 @@ impl Lowering<'_> {
     /// (`foldPHIArgLoadIntoPHI`; for it, `llvm.sideeffect` is no write). The barriers keep loads in
     /// their iteration anyway, so nothing else is lost.
     pub(super) fn end_of_iteration(&mut self, op: IrOp, block: IrBlock) {
-        if name_of(op) != "scf.for" && name_of(op) != "scf.while" {
+        if !ScfOp::For.is(op) && !ScfOp::While.is(op) {
             return;
         }
         let mut inside = Vec::new();
         collect_nested(op, &mut inside);
         if !inside
             .iter()
-            .any(|op| name_of(*op).starts_with("nvvm.barrier"))
+            .any(|op| NvvmOp::of(*op).is_some_and(NvvmOp::is_barrier))
         {
             return;
         }
@@ -35,6 +36,6 @@ impl Lowering<'_> {
             ("constraints", ir.string("~{memory}")),
             ("has_side_effects", ir.unit()),
         ];
-        ir.op("llvm.inline_asm", &[], &attrs, &[]);
+        ir.op(LlvmOp::InlineAsm, &[], &attrs, &[]);
     }
 }

@@ -6,6 +6,7 @@ use super::vectors::{Vectors, common_vectors, contiguous_width};
 use super::{Lowering, SMEM_SYMBOL};
 use cutec_dialects::builder::{Insertion, IrValue, OpBuilder, value_key};
 use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::ops::{ArithOp, LlvmOp};
 use cutec_dialects::semantics::{SemError, element_offset, offsets_of};
 use cutec_dialects::value::{Val, View, without_underscore};
 use cutec_layout::algebra as layout;
@@ -27,7 +28,7 @@ impl<'c> Lowering<'c> {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         let array = ir.type_attr(ir.array_type(count, ir.ty(storage_type(storage))));
         let attrs = [("elem_type", array), ("alignment", ir.i64(16))];
-        let slot = ir.value("llvm.alloca", &[one], &attrs, ir.pointer_type(0));
+        let slot = ir.value(LlvmOp::Alloca, &[one], &attrs, ir.pointer_type(0));
         let base = self.add_base(slot, 0);
         Slot { base, elem, elems }
     }
@@ -39,7 +40,7 @@ impl<'c> Lowering<'c> {
         let symbol = *self.smem.get_or_insert_with(|| {
             let ir = OpBuilder::new(context, Insertion::Before(entry));
             let attrs = [("global_name", ir.symbol(SMEM_SYMBOL))];
-            ir.value("llvm.mlir.addressof", &[], &attrs, ir.pointer_type(3))
+            ir.value(LlvmOp::MlirAddressof, &[], &attrs, ir.pointer_type(3))
         });
         let base = self.add_base(symbol, offset);
         let bytes = view.ptr.elem.bytes_of(cosize(&view.layout));
@@ -104,14 +105,14 @@ impl<'c> Lowering<'c> {
     ) -> IrValue<'c> {
         let ir = &self.emitter.ir;
         let attrs = [("alignment", ir.i64(align)), ("ordering", ir.i64(0))];
-        ir.value("llvm.load", &[address], &attrs, ty)
+        ir.value(LlvmOp::Load, &[address], &attrs, ty)
     }
 
     /// A store of a value at an address that is aligned to the whole of it.
     pub(super) fn store_as(&mut self, address: IrValue<'c>, value: IrValue<'c>, align: i64) {
         let ir = &self.emitter.ir;
         let attrs = [("alignment", ir.i64(align)), ("ordering", ir.i64(0))];
-        ir.op("llvm.store", &[value, address], &attrs, &[]);
+        ir.op(LlvmOp::Store, &[value, address], &attrs, &[]);
     }
 
     pub(super) fn contiguous_type(&self, elem: Elem, count: i64) -> Type<'c> {
@@ -136,7 +137,7 @@ impl<'c> Lowering<'c> {
     /// What is stored for a value, or a vector of `count`: a byte for a predicate.
     fn stored(&self, elem: Elem, value: IrValue<'c>, count: Option<usize>) -> IrValue<'c> {
         match elem {
-            Elem::I1 => self.resized("arith.extui", value, "i8", count),
+            Elem::I1 => self.resized(ArithOp::Extui, value, "i8", count),
             _ => value,
         }
     }
@@ -144,14 +145,14 @@ impl<'c> Lowering<'c> {
     /// The value, or the vector of `count`, that stands for what is stored.
     fn as_values(&self, elem: Elem, stored: IrValue<'c>, count: Option<usize>) -> IrValue<'c> {
         match elem {
-            Elem::I1 => self.resized("arith.trunci", stored, "i1", count),
+            Elem::I1 => self.resized(ArithOp::Trunci, stored, "i1", count),
             _ => stored,
         }
     }
 
     fn resized(
         &self,
-        op: &str,
+        op: ArithOp,
         of: IrValue<'c>,
         to: &'static str,
         count: Option<usize>,
@@ -263,12 +264,12 @@ impl<'c> Lowering<'c> {
 
     /// The vector of some values.
     pub(super) fn joined_lanes(&mut self, lanes: &[IrValue<'c>], ty: Type<'c>) -> IrValue<'c> {
-        let mut vector = self.emitter.ir.value("llvm.mlir.poison", &[], &[], ty);
+        let mut vector = self.emitter.ir.value(LlvmOp::MlirPoison, &[], &[], ty);
         for (lane, value) in lanes.iter().enumerate() {
             let position = self.emitter.constant(lane as i64, false);
             let operands = [vector, *value, position];
             let ir = &self.emitter.ir;
-            vector = ir.value("llvm.insertelement", &operands, &[], ty);
+            vector = ir.value(LlvmOp::Insertelement, &operands, &[], ty);
         }
         vector
     }
@@ -296,7 +297,7 @@ impl<'c> Lowering<'c> {
         let mask: Vec<i32> = lanes.map(|lane| lane as i32).collect();
         let ir = &self.emitter.ir;
         let attrs = [("mask", ir.i32_array(&mask))];
-        ir.value("llvm.shufflevector", &[first, second], &attrs, ty)
+        ir.value(LlvmOp::Shufflevector, &[first, second], &attrs, ty)
     }
 
     /// Writes a vector to all elements of a view.
@@ -348,7 +349,7 @@ impl<'c> Lowering<'c> {
         let ty = self.emitter.ir.ty(storage_type(elem));
         self.emitter
             .ir
-            .value("llvm.extractelement", &[vector, position], &[], ty)
+            .value(LlvmOp::Extractelement, &[vector, position], &[], ty)
     }
 
     /// Copies by the widest vectors that both sides allow.

@@ -42,8 +42,9 @@ use cutec_dialects::builder::{
 };
 use cutec_dialects::elem::Space;
 use cutec_dialects::hints::{Evict, Hints};
-use cutec_dialects::ir::{attrs_of, cute_name};
+use cutec_dialects::ir::attrs_of;
 use cutec_dialects::memo::type_text;
+use cutec_dialects::ops::{ArithOp, CuteOp, GpuOp, LlvmOp};
 use cutec_dialects::semantics::{AtomicKind, SemError, evaluate, evaluate_all};
 use cutec_dialects::target::Target;
 use cutec_dialects::types::{Vars, parse_type};
@@ -132,7 +133,7 @@ fn declare_smem(ir: &OpBuilder) {
         ("addr_space", ir.i32(3)),
         ("alignment", ir.i64(1024)),
     ];
-    ir.op_with_regions("llvm.mlir.global", &[], &attrs, &[], vec![region]);
+    ir.op_with_regions(LlvmOp::MlirGlobal, &[], &attrs, &[], vec![region]);
 }
 
 /// Lowers one kernel; whether it uses shared memory.
@@ -186,7 +187,7 @@ impl<'c> Lowering<'c> {
         for op in others {
             let mut all = vec![op];
             collect_nested(op, &mut all);
-            if let Some(op) = all.into_iter().find(|op| cute_name(op).is_some()) {
+            if let Some(op) = all.into_iter().find(|op| CuteOp::of(*op).is_some()) {
                 let message = "expects operations of `cute` in the first block of a kernel, with `scf` as control flow";
                 return Err(self.error(op, message));
             }
@@ -243,8 +244,8 @@ impl<'c> Lowering<'c> {
     fn operation(&mut self, op: IrOp<'c>) -> Result<(), Reported> {
         self.emitter.ir.insertion = Insertion::Before(op);
         self.emitter.ir.location = op.location();
-        if let Some(name) = cute_name(&op) {
-            let done = self.cute(&name, op);
+        if let Some(kind) = CuteOp::of(op) {
+            let done = self.cute(kind, op);
             self.dead.push(op);
             return done.map_err(|error| self.error(op, error));
         }
@@ -258,24 +259,24 @@ impl<'c> Lowering<'c> {
         self.regions(op)
     }
 
-    fn cute(&mut self, name: &str, op: IrOp<'c>) -> Result<(), SemError> {
+    fn cute(&mut self, kind: CuteOp, op: IrOp<'c>) -> Result<(), SemError> {
         let operands: Vec<Val> = (0..op.operand_count())
-            .map(|index| match (name, index) {
-                ("domain_offset", 1..) => self.offset(op, index),
+            .map(|index| match (kind, index) {
+                (CuteOp::DomainOffset, 1..) => self.offset(op, index),
                 _ => self.operand(op, index),
             })
             .collect::<Result<_, _>>()?;
         self.hints = hints_of(op);
-        match name {
-            "copy" => return self.copy(&operands),
-            "autovec_copy" => return self.autovec_copy(&operands),
-            "gemm" => return self.gemm(&operands),
-            "memref.store" => return self.store(&operands, first_operand(op)?),
-            "memref.store_vec" => return self.store_vec(&operands, first_operand(op)?),
-            "print" => return self.print(&operands),
-            "get_leaves" | "get_scalars" | "get_layouts_from_tile" => {
+        match kind {
+            CuteOp::Copy => return self.copy(&operands),
+            CuteOp::AutovecCopy => return self.autovec_copy(&operands),
+            CuteOp::Gemm => return self.gemm(&operands),
+            CuteOp::MemrefStore => return self.store(&operands, first_operand(op)?),
+            CuteOp::MemrefStoreVec => return self.store_vec(&operands, first_operand(op)?),
+            CuteOp::Print => return self.print(&operands),
+            CuteOp::GetLeaves | CuteOp::GetScalars | CuteOp::GetLayoutsFromTile => {
                 let attrs = attrs_of(&op, &mut Vars::default())?;
-                let results = evaluate_all(name, &operands, &attrs)?;
+                let results = evaluate_all(kind, &operands, &attrs)?;
                 for (index, val) in results.into_iter().enumerate() {
                     self.define(result_of(op, index), val);
                 }
@@ -285,9 +286,9 @@ impl<'c> Lowering<'c> {
         }
         let result = result_of(op, 0);
         let attrs = attrs_of(&op, &mut Vars::default())?;
-        let val = match name {
-            "assume" => self.assume(&operands, &attrs)?,
-            "memref.atomic" => {
+        let val = match kind {
+            CuteOp::Assume => self.assume(&operands, &attrs)?,
+            CuteOp::MemrefAtomic => {
                 let rest = (2..op.operand_count()).filter_map(|index| operand_value(op, index));
                 let rest: Vec<_> = rest.collect();
                 let kind = AtomicKind::of(&attrs)?;
@@ -299,12 +300,12 @@ impl<'c> Lowering<'c> {
                 }
                 return Ok(());
             }
-            "memref.load" if matches!(operands[0], Val::View(_)) => {
+            CuteOp::MemrefLoad if matches!(operands[0], Val::View(_)) => {
                 let value = self.load(&operands)?;
                 replace_all_uses(result, value);
                 return Ok(());
             }
-            "memref.load_vec" => {
+            CuteOp::MemrefLoadVec => {
                 match unroll_vectors::long_vector(result.r#type()) {
                     Some((count, _)) => {
                         let parts = self.load_parts(&operands, count)?;
@@ -317,14 +318,14 @@ impl<'c> Lowering<'c> {
                 }
                 return Ok(());
             }
-            "elem_less" | "equal" => {
-                let value = self.compare(name, &operands)?;
+            CuteOp::ElemLess | CuteOp::Equal => {
+                let value = self.compare(kind, &operands)?;
                 replace_all_uses(result, value);
                 return Ok(());
             }
-            _ => evaluate(name, &operands, &attrs)?,
+            _ => evaluate(kind, &operands, &attrs)?,
         };
-        let val = self.allocated(op, name, val)?;
+        let val = self.allocated(op, kind, val)?;
         self.define(result, val);
         Ok(())
     }
@@ -354,7 +355,7 @@ impl<'c> Lowering<'c> {
                 let value = self
                     .emitter
                     .ir
-                    .value("arith.index_cast", &[value], &[], i64_type);
+                    .value(ArithOp::IndexCast, &[value], &[], i64_type);
                 Ok(Val::Scalar(self.emitter.integer(value)))
             }
             _ if text.starts_with("!cute") => Err(SemError::Illegal(format!(
@@ -368,10 +369,9 @@ impl<'c> Lowering<'c> {
     fn offset(&mut self, op: IrOp<'c>, index: usize) -> Result<Val, SemError> {
         let mut value = operand_value(op, index);
         let mut divisor = 1;
-        let assumed = value.and_then(defining_op).filter(|op| {
-            let name = cute_name(op);
-            name.as_deref() == Some("assume")
-        });
+        let assumed = value
+            .and_then(defining_op)
+            .filter(|op| CuteOp::Assume.is(*op));
         if let (Some(assume), Some(declared)) = (assumed, value) {
             let declared = parse_type(&declared.r#type().to_string(), &mut Vars::default())?;
             if let Val::Tuple(_, Tree::Leaf(Some(declared))) = declared {
@@ -396,12 +396,12 @@ impl<'c> Lowering<'c> {
     }
 
     /// Gives storage to a view that an operation allocates.
-    fn allocated(&mut self, op: IrOp<'c>, name: &str, val: Val) -> Result<Val, SemError> {
+    fn allocated(&mut self, op: IrOp<'c>, kind: CuteOp, val: Val) -> Result<Val, SemError> {
         let Val::View(mut view) = val else {
             return Ok(val);
         };
-        match name {
-            "memref.alloca" | "mma.make_fragment" | "make_fragment_like" => {
+        match kind {
+            CuteOp::MemrefAlloca | CuteOp::MmaMakeFragment | CuteOp::MakeFragmentLike => {
                 let fragment = value_key(result_of(op, 0));
                 let slot = self.stack_slot(&view);
                 view.ptr.base = slot.base;
@@ -413,7 +413,7 @@ impl<'c> Lowering<'c> {
                     self.sums.insert(view.ptr.base);
                 }
             }
-            "memref.alloc_smem" => {
+            CuteOp::MemrefAllocSmem => {
                 let offset = op.attribute("offset").ok().and_then(integer_value);
                 let offset = offset.ok_or_else(|| {
                     SemError::Illegal("has no offset; run cute-allocate-smem first".into())
@@ -480,26 +480,26 @@ impl<'c> Lowering<'c> {
             .collect();
         let ir = &self.emitter.ir;
         let format = [("format", ir.string(&format))];
-        ir.op("gpu.printf", &integers, &format, &[]);
+        ir.op(GpuOp::Printf, &integers, &format, &[]);
         Ok(())
     }
 
     /// Whether every leaf of a tuple is smaller than that of another, or equal to it.
-    fn compare(&mut self, name: &str, operands: &[Val]) -> Result<IrValue<'c>, SemError> {
+    fn compare(&mut self, kind: CuteOp, operands: &[Val]) -> Result<IrValue<'c>, SemError> {
         let [a, b] = operands else {
-            return Err(SemError::Illegal(format!("{name} takes two tuples")));
+            return Err(SemError::Illegal(format!("{kind} takes two tuples")));
         };
         let leaves = |val: &Val| match val {
             Val::Scalar(int) => Ok(Tree::Leaf(int.clone())),
             Val::Tuple(_, tuple) => without_underscore(tuple)
-                .ok_or_else(|| SemError::Illegal(format!("{name} takes integers, not `_`"))),
+                .ok_or_else(|| SemError::Illegal(format!("{kind} takes integers, not `_`"))),
             other => Err(SemError::Illegal(format!(
-                "{name} takes tuples, not {}",
+                "{kind} takes tuples, not {}",
                 other.describe()
             ))),
         };
         let (a, b) = (leaves(a)?, leaves(b)?);
-        if name == "equal" {
+        if kind == CuteOp::Equal {
             return Ok(match a.congruent(&b) {
                 true => self.every(&a, &b, EQUAL),
                 false => self.emitter.ir.constant(0, "i1"),

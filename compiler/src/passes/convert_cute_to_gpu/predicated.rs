@@ -6,6 +6,7 @@ use super::Lowering;
 use cutec_dialects::atoms::CpAsync;
 use cutec_dialects::builder::{IrValue, result_of};
 use cutec_dialects::elem::Space;
+use cutec_dialects::ops::{ArithOp, LlvmOp};
 use cutec_dialects::value::View;
 use cutec_layout::Int;
 use melior::ir::Type;
@@ -185,7 +186,7 @@ impl<'c> Lowering<'c> {
         let ignore = pred.map(|pred| {
             let ir = &self.emitter.ir;
             let yes = ir.constant(1, "i1");
-            let ignore = ir.value("arith.xori", &[pred, yes], &[], ir.ty("i1"));
+            let ignore = ir.value(ArithOp::Xori, &[pred, yes], &[], ir.ty("i1"));
             format!(", {}", inputs.add(ignore, "b"))
         });
         let hints = self.hints_of_copy(&mut inputs);
@@ -220,7 +221,7 @@ impl<'c> Lowering<'c> {
             ("constraints", ir.string(constraints)),
             ("has_side_effects", ir.unit()),
         ];
-        let op = ir.op("llvm.inline_asm", operands, &attrs, result.as_slice());
+        let op = ir.op(LlvmOp::InlineAsm, operands, &attrs, result.as_slice());
         result.map(|_| result_of(op, 0))
     }
 
@@ -235,7 +236,7 @@ impl<'c> Lowering<'c> {
         (0..count)
             .map(|at| {
                 let position = [("position", ir.i64_array(&[at as i64]))];
-                ir.value("llvm.extractvalue", &[whole], &position, ty)
+                ir.value(LlvmOp::Extractvalue, &[whole], &position, ty)
             })
             .collect()
     }
@@ -252,15 +253,15 @@ impl<'c> Lowering<'c> {
         let ir = &self.emitter.ir;
         if let [single] = registers[..] {
             let single = match count * view.ptr.elem.bytes() {
-                1 => ir.value("llvm.trunc", &[single], &[], ir.ty("i8")),
+                1 => ir.value(LlvmOp::Trunc, &[single], &[], ir.ty("i8")),
                 _ => single,
             };
-            return ir.value("llvm.bitcast", &[single], &[], ty);
+            return ir.value(LlvmOp::Bitcast, &[single], &[], ty);
         }
         let whole = ir.vector_type(access.registers as i64, ir.ty(access.register));
         let vector = self.joined(&registers, 1, view.ptr.elem, whole);
         let ir = &self.emitter.ir;
-        ir.value("llvm.bitcast", &[vector], &[], ty)
+        ir.value(LlvmOp::Bitcast, &[vector], &[], ty)
     }
 
     /// A vector as registers, the other way round.
@@ -276,19 +277,19 @@ impl<'c> Lowering<'c> {
         if access.registers == 1 {
             let bytes = count * view.ptr.elem.bytes();
             let bits = ir.integer_type(bytes as u32 * 8);
-            let whole = ir.value("llvm.bitcast", &[value], &[], bits);
+            let whole = ir.value(LlvmOp::Bitcast, &[value], &[], bits);
             return vec![match bytes {
-                1 => ir.value("llvm.zext", &[whole], &[], register),
+                1 => ir.value(LlvmOp::Zext, &[whole], &[], register),
                 _ => whole,
             }];
         }
         let whole = ir.vector_type(access.registers as i64, ir.ty(access.register));
-        let whole = ir.value("llvm.bitcast", &[value], &[], whole);
+        let whole = ir.value(LlvmOp::Bitcast, &[value], &[], whole);
         (0..access.registers)
             .map(|lane| {
                 let position = self.emitter.constant(lane as i64, false);
                 let ir = &self.emitter.ir;
-                ir.value("llvm.extractelement", &[whole, position], &[], register)
+                ir.value(LlvmOp::Extractelement, &[whole, position], &[], register)
             })
             .collect()
     }

@@ -10,6 +10,7 @@
 use super::super::emit::{BELOW, LESS, split_constant};
 use super::Lowering;
 use cutec_dialects::builder::IrValue;
+use cutec_dialects::ops::ArithOp;
 use cutec_layout::{Int, IntTuple, Width};
 use melior::ir::ValueLike;
 use std::collections::HashMap;
@@ -109,14 +110,17 @@ impl<'c> Lowering<'c> {
     ) -> IrValue<'c> {
         let ty = self.emitter.ir.ty(if wide { "i64" } else { "i32" });
         let (bound, base) = (self.emitter.int(bound, wide), self.emitter.int(base, wide));
-        let limit = self.emitter.ir.value("arith.subi", &[bound, base], &[], ty);
+        let limit = self
+            .emitter
+            .ir
+            .value(ArithOp::Subi, &[bound, base], &[], ty);
         let Some(shared) = shared else {
             return limit;
         };
         let least = if wide { i64::MIN } else { i64::from(i32::MIN) };
         let never = self.emitter.constant(least, wide);
         let operands = [shared, limit, never];
-        self.emitter.ir.value("arith.select", &operands, &[], ty)
+        self.emitter.ir.value(ArithOp::Select, &operands, &[], ty)
     }
 
     /// A coordinate: what all of a copy begin with, and a constant.
@@ -129,7 +133,7 @@ impl<'c> Lowering<'c> {
         let ty = base.r#type();
         self.emitter
             .ir
-            .value("arith.addi", &[base, constant], &[], ty)
+            .value(ArithOp::Addi, &[base, constant], &[], ty)
     }
 
     /// The extent, or 0, below which nothing is, where `shared` does not hold.
@@ -141,6 +145,6 @@ impl<'c> Lowering<'c> {
         let none = self.emitter.constant(0, wide);
         let ty = bound.r#type();
         let operands = [shared, bound, none];
-        self.emitter.ir.value("arith.select", &operands, &[], ty)
+        self.emitter.ir.value(ArithOp::Select, &operands, &[], ty)
     }
 }

@@ -5,12 +5,13 @@
 //! until LLVM promotes it. And what is loaded as vectors after the loop LLVM carries as vectors, which each
 //! iteration takes apart.
 use super::super::additional_yields::with_additional_yields;
-use super::super::ir_utils::{blocks, name_of, operand_value, operations};
+use super::super::ir_utils::{blocks, operand_value, operations};
 use super::Lowering;
 use super::unroll_vectors::named_attributes;
 use crate::passes::Reported;
 use cutec_dialects::builder::{Insertion, IrBlock, IrOp, IrValue, result_of};
 use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::ScfOp;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Block, RegionLike};
 
@@ -72,7 +73,7 @@ impl<'c> Lowering<'c> {
 
     /// The slots to promote in an operation that writes them: single elements, and accumulators.
     fn promoted(&self, op: IrOp) -> Vec<Slot> {
-        let carries = ["scf.for", "scf.if"].contains(&name_of(op).as_str());
+        let carries = matches!(ScfOp::of(op), Some(ScfOp::For | ScfOp::If));
         let Some(inside) = self.accesses.inside(op).filter(|_| carries) else {
             return Vec::new();
         };
@@ -107,7 +108,7 @@ impl<'c> Lowering<'c> {
                 let block: IrBlock<'c> = unsafe { IrBlock::from_raw(block.to_raw()) };
                 let before =
                     std::mem::replace(&mut self.emitter.ir.insertion, Insertion::End(block));
-                self.emitter.ir.op("scf.yield", &[], &[], &[]);
+                self.emitter.ir.op(ScfOp::Yield, &[], &[], &[]);
                 self.emitter.ir.insertion = before;
             }
         }
@@ -135,7 +136,7 @@ impl<'c> Lowering<'c> {
         }
         let yielded = (0..end.operand_count()).filter_map(|index| operand_value(end, index));
         let yielded: Vec<IrValue<'c>> = yielded.chain(more).collect();
-        self.emitter.ir.op(&name_of(end), &yielded, &[], &[]);
+        self.emitter.ir.op(ScfOp::Yield, &yielded, &[], &[]);
         self.unlink(end);
     }
 

@@ -4,13 +4,14 @@
 //! unchanged for the whole loop. An accumulator is then in the bank of the operand that was loaded with the same
 //! alignment, and half of all `fma` read three registers of one bank. So each stored register is copied by an
 //! instruction that ptxas neither removes nor coalesces: the identity `prmt`.
-use super::super::ir_utils::{blocks, collect_nested, name_of, operand_value, operations};
+use super::super::ir_utils::{blocks, collect_nested, operand_value, operations};
 use super::Lowering;
 use super::fragment_accesses::Accesses;
 use cutec_dialects::atoms::MmaOp;
 use cutec_dialects::builder::{IrOp, IrValue, result_of, value_key};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::memo::type_value;
+use cutec_dialects::ops::{CuteOp, LlvmOp, Op, ScfOp};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::View;
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -36,18 +37,20 @@ pub(super) fn accumulators(function: IrOp, accesses: &Accesses) -> HashSet<usize
 /// Adds what an operation makes an accumulator.
 fn holds_by(op: IrOp, accesses: &Accesses, holding: &mut HashSet<usize>) {
     let fragment = |index: usize| operand_value(op, index).and_then(|view| accesses.fragment(view));
-    match name_of(op).as_str() {
-        "cute.gemm" if adds_by_fma(op) => holding.extend(fragment(1)),
-        "cute.memref.load_vec" if fragment(0).is_some_and(|from| holding.contains(&from)) => {
+    match Op::of(op) {
+        Some(Op::CuteOp(CuteOp::Gemm)) if adds_by_fma(op) => holding.extend(fragment(1)),
+        Some(Op::CuteOp(CuteOp::MemrefLoadVec))
+            if fragment(0).is_some_and(|from| holding.contains(&from)) =>
+        {
             holding.insert(value_key(result_of(op, 0)));
         }
-        "cute.memref.store_vec" => {
+        Some(Op::CuteOp(CuteOp::MemrefStoreVec)) => {
             let vector = operand_value(op, 0).map(value_key);
             if vector.is_some_and(|vector| holding.contains(&vector)) {
                 holding.extend(fragment(1));
             }
         }
-        "scf.for" | "scf.if" => {
+        Some(Op::ScfOp(ScfOp::For | ScfOp::If)) => {
             let ends = (0..op.region_count()).flat_map(|region| blocks(op, region));
             for end in ends.filter_map(|block| operations(block).pop()) {
                 for index in 0..op.result_count() {
@@ -94,16 +97,16 @@ impl<'c> Lowering<'c> {
             ("asm_string", ir.string("prmt.b32 $0, $1, $1, 0x3210;")),
             ("constraints", ir.string("=r,r")),
         ];
-        let held = ir.value("llvm.bitcast", &[vector], &[], registers);
-        let mut free = ir.value("llvm.mlir.poison", &[], &[], registers);
+        let held = ir.value(LlvmOp::Bitcast, &[vector], &[], registers);
+        let mut free = ir.value(LlvmOp::MlirPoison, &[], &[], registers);
         for lane in 0..count {
             let at = self.emitter.constant(lane, false);
             let ir = &self.emitter.ir;
-            let register = ir.value("llvm.extractelement", &[held, at], &[], i32_type);
-            let register = ir.value("llvm.inline_asm", &[register], &attrs, i32_type);
-            free = ir.value("llvm.insertelement", &[free, register, at], &[], registers);
+            let register = ir.value(LlvmOp::Extractelement, &[held, at], &[], i32_type);
+            let register = ir.value(LlvmOp::InlineAsm, &[register], &attrs, i32_type);
+            free = ir.value(LlvmOp::Insertelement, &[free, register, at], &[], registers);
         }
         let ir = &self.emitter.ir;
-        ir.value("llvm.bitcast", &[free], &[], vector.r#type())
+        ir.value(LlvmOp::Bitcast, &[free], &[], vector.r#type())
     }
 }

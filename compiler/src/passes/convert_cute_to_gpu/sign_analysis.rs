@@ -4,8 +4,9 @@
 //! must be proved from its definition.
 use crate::passes::emit::Emitter;
 use crate::passes::integer_analysis::width_of;
-use crate::passes::ir_utils::{defining_op, name_of, operand_value, users};
+use crate::passes::ir_utils::{defining_op, operand_value, users};
 use cutec_dialects::builder::{IrOp, IrValue, integer_value, result_of, value_key};
+use cutec_dialects::ops::{ArithOp, CuteOp, GpuOp, NvvmOp, ScfOp};
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
 use cutec_layout::{Int, SymInfo, Tree};
@@ -54,11 +55,11 @@ impl<'c> Emitter<'c> {
         depth: usize,
         known: &mut HashMap<usize, Int>,
     ) -> Int {
-        let name = name_of(op);
-        if name.starts_with("nvvm.read.ptx.sreg.") {
+        if NvvmOp::of(op).is_some_and(NvvmOp::is_index) {
             return self.integer(value);
         }
-        if name == "arith.constant" {
+        let kind = ArithOp::of(op);
+        if kind == Some(ArithOp::Constant) {
             let constant = op.attribute("value").ok().and_then(integer_value);
             return match constant {
                 Some(constant) => Int::Static(constant),
@@ -70,40 +71,40 @@ impl<'c> Emitter<'c> {
             None => Int::Static(i64::MIN),
         };
         let mut both = |this: &mut Self| (operand(this, 0), operand(this, 1));
-        let not_negative = match name.as_str() {
-            "arith.addi" | "arith.subi" | "arith.muli" => {
+        let not_negative = match kind {
+            Some(ArithOp::Addi | ArithOp::Subi | ArithOp::Muli) => {
                 let (a, b) = both(self);
-                return match name.as_str() {
-                    "arith.addi" => a.add(&b),
-                    "arith.subi" => a.sub(&b),
+                return match kind {
+                    Some(ArithOp::Addi) => a.add(&b),
+                    Some(ArithOp::Subi) => a.sub(&b),
                     _ => a.mul(&b),
                 };
             }
-            "arith.divui" | "arith.divsi" | "arith.remui" | "arith.remsi" => {
+            Some(ArithOp::Divui | ArithOp::Divsi | ArithOp::Remui | ArithOp::Remsi) => {
                 let (a, b) = both(self);
                 let positive = b.as_static().is_some_and(|b| b > 0);
-                match name.as_str() {
-                    "arith.divui" | "arith.divsi" if a.lower() >= 0 && positive => {
+                match kind {
+                    Some(ArithOp::Divui | ArithOp::Divsi) if a.lower() >= 0 && positive => {
                         return a.floor_div(&b);
                     }
                     _ if a.lower() >= 0 && positive => return a.modulo(&b),
-                    "arith.divsi" => a.lower() >= 0 && b.lower() >= 0,
+                    Some(ArithOp::Divsi) => a.lower() >= 0 && b.lower() >= 0,
                     // At most the dividend, or of its sign.
                     _ => a.lower() >= 0,
                 }
             }
-            "arith.minsi" => {
+            Some(ArithOp::Minsi) => {
                 let (a, b) = both(self);
                 a.lower() >= 0 && b.lower() >= 0
             }
             // Compared as unsigned, the smaller is at most the one that is not negative.
-            "arith.maxsi" | "arith.minui" | "arith.andi" => {
+            Some(ArithOp::Maxsi | ArithOp::Minui | ArithOp::Andi) => {
                 let (a, b) = both(self);
                 a.lower() >= 0 || b.lower() >= 0
             }
-            "arith.select" => operand(self, 1).lower() >= 0 && operand(self, 2).lower() >= 0,
-            "arith.extsi" | "arith.index_cast" => operand(self, 0).lower() >= 0,
-            "arith.extui" => true,
+            Some(ArithOp::Select) => operand(self, 1).lower() >= 0 && operand(self, 2).lower() >= 0,
+            Some(ArithOp::Extsi | ArithOp::IndexCast) => operand(self, 0).lower() >= 0,
+            Some(ArithOp::Extui) => true,
             _ => false,
         };
         self.offset_variable(value, 1, !not_negative)
@@ -126,12 +127,12 @@ impl<'c> Emitter<'c> {
                 mlir_sys::mlirBlockArgumentGetArgNumber(value.to_raw()),
             )
         };
-        if name_of(parent) == "gpu.func" {
+        if GpuOp::Func.is(parent) {
             let asserted = users(value).into_iter().filter_map(asserted_divisor);
             let div = asserted.max().unwrap_or(1);
             return self.offset_variable(value, div, true);
         }
-        let counts = name_of(parent) == "scf.for" && index == 0;
+        let counts = ScfOp::For.is(parent) && index == 0;
         let first = operand_value(parent, 0).filter(|_| counts);
         let first = first.map(|first| self.signed(first, depth, known));
         match first.is_some_and(|first| first.lower() >= 0) {
@@ -143,7 +144,7 @@ impl<'c> Emitter<'c> {
 
 /// What an operation asserts to divide its operand.
 fn asserted_divisor(op: IrOp) -> Option<i64> {
-    if name_of(op) != "cute.assume" {
+    if !CuteOp::Assume.is(op) {
         return None;
     }
     let ty = result_of(op, 0).r#type().to_string();

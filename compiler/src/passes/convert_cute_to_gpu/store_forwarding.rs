@@ -16,6 +16,7 @@ use super::Lowering;
 use super::promote_fragments::Slot;
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::Space;
+use cutec_dialects::ops::LlvmOp;
 use cutec_dialects::value::View;
 use cutec_layout::Int;
 use melior::ir::{Type, ValueLike};
@@ -262,7 +263,7 @@ impl<'c> Lowering<'c> {
     fn bitcast(&self, value: IrValue<'c>, ty: Type<'c>) -> IrValue<'c> {
         match value.r#type() == ty {
             true => value,
-            false => self.emitter.ir.value("llvm.bitcast", &[value], &[], ty),
+            false => self.emitter.ir.value(LlvmOp::Bitcast, &[value], &[], ty),
         }
     }
 
@@ -285,7 +286,7 @@ impl<'c> Lowering<'c> {
         if ty == elem {
             let position = self.emitter.constant(first, false);
             let ir = &self.emitter.ir;
-            return Some(ir.value("llvm.extractelement", &[value, position], &[], ty));
+            return Some(ir.value(LlvmOp::Extractelement, &[value, position], &[], ty));
         }
         let (lanes, of) = vector_elements(ty)?;
         if of != elem || lanes * width != bytes || !self.local_slots.contains(&slot) {

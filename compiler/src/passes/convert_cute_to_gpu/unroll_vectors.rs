@@ -11,11 +11,12 @@
 //! intermediate result would not fit registers.
 use super::super::elementwise::{is_elementwise, is_scalar_intrinsic};
 use super::super::ir_utils::{
-    defining_op, is_in_block, name_of, next_operation, operand_value, vector_elements,
+    defining_op, is_in_block, next_operation, operand_value, vector_elements,
 };
 use super::Lowering;
 use cutec_dialects::builder::{Insertion, IrBlock, IrOp, IrValue, result_of, value_key};
 use cutec_dialects::memo::type_text;
+use cutec_dialects::ops::{ArithOp, LlvmOp, Op, VectorOp};
 use melior::ir::attribute::DenseElementsAttribute;
 use melior::ir::{
     Attribute, BlockRef, Identifier, OperationRef, Type, ValueLike, operation::OperationLike,
@@ -85,28 +86,33 @@ impl<'c> Lowering<'c> {
     /// Splits an operation of another dialect, or gives it whole what it takes in parts.
     /// True when the operation is replaced by operations on parts.
     pub(super) fn split(&mut self, op: IrOp<'c>) -> bool {
-        let name = name_of(op);
-        let elementwise = is_elementwise(op, &name);
+        let kind = Op::of(op);
         let result = (op.result_count() == 1).then(|| result_of(op, 0));
-        if elementwise
+        if let Some(kind) = kind.filter(|_| is_elementwise(op))
             && let Some(result) = result
             && let Some((count, elem)) = long_vector(result.r#type())
-            && let Some(parts) = self.split_elementwise(op, &name, count, elem)
+            && let Some(parts) = self.split_elementwise(op, kind, count, elem)
         {
             self.parts.insert(value_key(result), parts);
             return true;
         }
         if let Some(result) = result
-            && is_scalar_intrinsic(op, &name)
+            && is_scalar_intrinsic(op)
             && let Some((count, elem)) = vector_elements(result.r#type())
             && let Some(operand) = operand_value(op, 0)
         {
             let attrs = named_attributes(op);
-            let lanes = self.lanes(&name, operand, &borrowed(&attrs), count, elem);
+            let lanes = self.lanes(
+                LlvmOp::CallIntrinsic.into(),
+                operand,
+                &borrowed(&attrs),
+                count,
+                elem,
+            );
             super::replace_all_uses(result, lanes);
             return true;
         }
-        if name == "vector.from_elements"
+        if VectorOp::FromElements.is(op)
             && let Some(result) = result
             && let Some((_, elem)) = long_vector(result.r#type())
         {
@@ -114,12 +120,15 @@ impl<'c> Lowering<'c> {
             let elements: Vec<IrValue<'c>> = (0..op.operand_count())
                 .filter_map(|index| operand_value(op, index))
                 .collect();
-            let part = |elements: &[IrValue<'c>]| self.emitter.ir.value(&name, elements, &[], ty);
+            let part = |elements: &[IrValue<'c>]| {
+                let ir = &self.emitter.ir;
+                ir.value(VectorOp::FromElements, elements, &[], ty)
+            };
             let parts = elements.chunks(PART as usize).map(part).collect();
             self.keep_parts(result, parts);
             return true;
         }
-        if name == "vector.extract"
+        if VectorOp::Extract.is(op)
             && let Some(result) = result
             && self.extract_from_part(op, result)
         {
@@ -164,7 +173,7 @@ impl<'c> Lowering<'c> {
         let element = self
             .emitter
             .ir
-            .value("vector.extract", &[part], &attrs, result.r#type());
+            .value(VectorOp::Extract, &[part], &attrs, result.r#type());
         super::replace_all_uses(result, element);
         true
     }
@@ -173,13 +182,13 @@ impl<'c> Lowering<'c> {
     fn split_elementwise(
         &mut self,
         op: IrOp<'c>,
-        name: &str,
+        kind: Op,
         count: i64,
         elem: Type<'c>,
     ) -> Option<Vec<IrValue<'c>>> {
         let part_type = self.emitter.ir.vector_type(PART, elem);
         let mut attrs: Vec<(String, Attribute<'c>)> = named_attributes(op);
-        if name == "arith.constant" {
+        if kind == ArithOp::Constant.into() {
             let (_, value) = attrs.iter().find(|(name, _)| name == "value")?;
             let value = DenseElementsAttribute::try_from(*value).ok()?;
             if !value.is_splat() {
@@ -202,10 +211,10 @@ impl<'c> Lowering<'c> {
         let of_parts = |operand: &IrValue<'c>| self.parts.contains_key(&value_key(*operand));
         if !operands.is_empty() && !operands.iter().any(of_parts) {
             // What is made of numbers is the same in each part.
-            let part = self.emitter.ir.value(name, &operands, &attrs, part_type);
+            let part = self.emitter.ir.value(kind, &operands, &attrs, part_type);
             return Some(vec![part; (count / PART) as usize]);
         }
-        let by_number = is_scalar_intrinsic(op, name);
+        let by_number = is_scalar_intrinsic(op);
         let block = op.block()?;
         // SAFETY: the block outlives the pass.
         let block: IrBlock<'c> = unsafe { BlockRef::from_raw(block.to_raw()) };
@@ -227,8 +236,8 @@ impl<'c> Lowering<'c> {
                 None => Insertion::Before(op),
             };
             let value = match by_number {
-                true => self.lanes(name, operands[0], &attrs, PART, elem),
-                false => self.emitter.ir.value(name, &operands, &attrs, part_type),
+                true => self.lanes(kind, operands[0], &attrs, PART, elem),
+                false => self.emitter.ir.value(kind, &operands, &attrs, part_type),
             };
             self.emitter.ir.insertion = Insertion::Before(op);
             if constant {
@@ -247,7 +256,7 @@ impl<'c> Lowering<'c> {
     /// The vector of what an operation makes of each element of `operand`.
     fn lanes(
         &self,
-        name: &str,
+        kind: Op,
         operand: IrValue<'c>,
         attrs: &[(&str, Attribute<'c>)],
         count: i64,
@@ -257,20 +266,20 @@ impl<'c> Lowering<'c> {
         let (one, all) = (elem, ir.vector_type(count, elem));
         let lane = |lane: i64| {
             let position = [("static_position", ir.i64_array(&[lane]))];
-            let number = ir.value("vector.extract", &[operand], &position, one);
-            ir.value(name, &[number], attrs, one)
+            let number = ir.value(VectorOp::Extract, &[operand], &position, one);
+            ir.value(kind, &[number], attrs, one)
         };
         let lanes: Vec<IrValue<'c>> = (0..count).map(lane).collect();
-        ir.value("vector.from_elements", &lanes, &[], all)
+        ir.value(VectorOp::FromElements, &lanes, &[], all)
     }
 
     /// The vector that the parts make up.
     fn join(&mut self, parts: &[IrValue<'c>], ty: Type<'c>) -> IrValue<'c> {
-        let mut whole = self.emitter.ir.value("llvm.mlir.poison", &[], &[], ty);
+        let mut whole = self.emitter.ir.value(LlvmOp::MlirPoison, &[], &[], ty);
         for (index, part) in parts.iter().enumerate() {
             let position = self.emitter.ir.i64(index as i64 * PART);
             whole = self.emitter.ir.value(
-                "llvm.intr.vector.insert",
+                LlvmOp::IntrVectorInsert,
                 &[whole, *part],
                 &[("pos", position)],
                 ty,

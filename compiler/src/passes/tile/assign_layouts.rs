@@ -15,12 +15,13 @@ use super::coordinate::Coordinate;
 use super::known_ops::checked_ops;
 use super::types::{self, Failed, fast_axis, mma_of, operand, tile_of, view_of};
 use crate::passes::ir_utils::{
-    Kernel, clone, declared_block_size, defining_op, for_each_kernel, name_of, operand_value,
+    Kernel, clone, declared_block_size, defining_op, for_each_kernel, operand_value,
     replace_all_uses, set_operand, users,
 };
 use crate::passes::kernel_abi::{block_is_open, set_block_size};
 use crate::passes::{Reported, report, warn};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
+use cutec_dialects::ops::{Op, TileOp};
 use cutec_dialects::target::WARP;
 use cutec_dialects::tile::{TileLayout, TileType};
 use melior::Context;
@@ -92,7 +93,7 @@ struct Assignment<'c> {
 /// Gives every use of a tile of one number its own: what begins with the same zeros need not be spread alike.
 fn one_for_each_use<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>> {
     for op in checked_ops(function)? {
-        if name_of(op) != "tile.splat" {
+        if !TileOp::Splat.is(op) {
             continue;
         }
         let tile = result_of(op, 0);
@@ -118,7 +119,7 @@ impl<'c> Assignment<'c> {
         let threads = declared_block_size(function).or(pinned).unwrap_or_else(|| {
             let sizes = classes.tiles.iter().map(|(_, tile)| tile.size());
             let size = sizes.max().unwrap_or(0);
-            let reduces = operations.iter().any(|op| name_of(*op) == "tile.reduce");
+            let reduces = operations.iter().any(|op| TileOp::Reduce.is(*op));
             block_size::of_memory(size, &accesses_of(&operations, size), reduces)
         });
         let threads = block_size::checked(threads).map_err(|message| (function, message))?;
@@ -126,16 +127,15 @@ impl<'c> Assignment<'c> {
         let mut accesses: HashMap<usize, Vec<IrOp<'c>>> = HashMap::new();
         for (number, op) in operations.iter().enumerate() {
             let class = |value: Option<IrValue<'c>>| value.and_then(|value| classes.class(value));
-            let name = name_of(*op);
-            if is_reshaping(&name) {
+            if is_reshaping(*op) {
                 let sides = [operand_value(*op, 0), Some(result_of(*op, 0))];
                 for side in sides.into_iter().filter_map(class) {
                     reshaping.entry(side).or_default().push(number);
                 }
             }
-            let held = match name.as_str() {
-                "tile.load" => class(Some(result_of(*op, 0))),
-                "tile.store" => class(operand_value(*op, 0)),
+            let held = match TileOp::of(*op) {
+                Some(TileOp::Load) => class(Some(result_of(*op, 0))),
+                Some(TileOp::Store) => class(operand_value(*op, 0)),
                 _ => None,
             };
             if let Some(held) = held {
@@ -154,22 +154,22 @@ impl<'c> Assignment<'c> {
         })
     }
 
-    fn named(&self, name: &str) -> Vec<IrOp<'c>> {
+    fn named(&self, kind: TileOp) -> Vec<IrOp<'c>> {
         let ops = self.operations.iter().copied();
-        ops.filter(|op| name_of(*op) == name).collect()
+        ops.filter(|op| kind.is(*op)).collect()
     }
 
     /// A layout for each class.
     fn choose(&mut self) -> Result<(), Failed<'c>> {
-        for dot in self.named("tile.dot") {
+        for dot in self.named(TileOp::Dot) {
             let layout = operand_layout(dot, 2)?;
             self.assign(result_of(dot, 0), layout);
         }
-        for dot in self.named("tile.dot") {
+        for dot in self.named(TileOp::Dot) {
             for index in 0..2 {
                 // What is only loaded to be multiplied is loaded as the product wants it.
                 if let Some(operand) = operand_value(dot, index)
-                    && defining_op(operand).is_some_and(|op| name_of(op) == "tile.load")
+                    && defining_op(operand).is_some_and(|op| TileOp::Load.is(op))
                 {
                     let layout = operand_layout(dot, index)?;
                     self.assign(operand, layout);
@@ -240,19 +240,22 @@ impl<'c> Assignment<'c> {
             self.pending.remove(&number);
             from = number + 1;
             let op = self.operations[number];
-            let name = name_of(op);
             let Some(input) = operand_value(op, 0) else {
                 continue;
             };
             let result = result_of(op, 0);
             let (before, after) = (self.layout(input), self.layout(result));
-            let (known, layout, wanted) = match (name.as_str(), before, after) {
-                ("tile.broadcast" | "tile.transpose" | "tile.reshape", None, Some(layout)) => {
-                    (result, layout, input)
-                }
-                ("tile.reduce" | "tile.transpose" | "tile.reshape", Some(layout), None) => {
-                    (input, layout, result)
-                }
+            let (known, layout, wanted) = match (TileOp::of(op), before, after) {
+                (
+                    Some(TileOp::Broadcast | TileOp::Transpose | TileOp::Reshape),
+                    None,
+                    Some(layout),
+                ) => (result, layout, input),
+                (
+                    Some(TileOp::Reduce | TileOp::Transpose | TileOp::Reshape),
+                    Some(layout),
+                    None,
+                ) => (input, layout, result),
                 _ => continue,
             };
             if self.turned_in_memory(op, known, wanted) {
@@ -269,8 +272,8 @@ impl<'c> Assignment<'c> {
     fn memory(&self, value: IrValue<'c>, tile: &TileType) -> Option<(usize, i64)> {
         let mut accesses = Vec::new();
         for op in self.accesses.get(&self.classes.class(value)?)? {
-            let what = match name_of(*op).as_str() {
-                "tile.load" => Access::Load,
+            let what = match TileOp::of(*op) {
+                Some(TileOp::Load) => Access::Load,
                 _ => Access::of(*op),
             };
             if let Some((axis, vector)) = vector_along(*op, tile) {
@@ -291,8 +294,8 @@ impl<'c> Assignment<'c> {
     /// across it on the other: each gets a layout of its own.
     fn turned_in_memory(&self, op: IrOp<'c>, one: IrValue<'c>, two: IrValue<'c>) -> bool {
         let fast = |value| self.memory(value, &tile_of(op, value).ok()?);
-        match (name_of(op).as_str(), fast(one), fast(two)) {
-            ("tile.transpose", Some((one, _)), Some((two, _))) => one == two,
+        match (TileOp::of(op), fast(one), fast(two)) {
+            (Some(TileOp::Transpose), Some((one, _)), Some((two, _))) => one == two,
             _ => false,
         }
     }
@@ -328,8 +331,8 @@ impl<'c> Assignment<'c> {
             }
         }
         for op in &self.operations {
-            match name_of(*op).as_str() {
-                "tile.dot" => {
+            match Op::of(*op) {
+                Some(Op::TileOp(TileOp::Dot)) => {
                     let layouts = [0, 1, 2].map(|index| operand_layout(*op, index));
                     for (index, layout) in layouts.into_iter().enumerate() {
                         let layout = layout?;
@@ -339,17 +342,17 @@ impl<'c> Assignment<'c> {
                         }
                     }
                 }
-                "tile.store" => {
+                Some(Op::TileOp(TileOp::Store)) => {
                     if let Some(layout) = self.wider(*op)? {
                         convert_operand(context, *op, 0, layout)?;
                     }
                 }
-                "tile.broadcast" => {
+                Some(Op::TileOp(TileOp::Broadcast)) => {
                     let (input, result) = (operand(*op, 0)?, result_of(*op, 0));
                     let wanted = follows(*op, result, input)?;
                     convert_operand(context, *op, 0, wanted)?;
                 }
-                "tile.reduce" | "tile.transpose" | "tile.reshape" => {
+                Some(Op::TileOp(TileOp::Reduce | TileOp::Transpose | TileOp::Reshape)) => {
                     let (input, result) = (operand(*op, 0)?, result_of(*op, 0));
                     let given = follows(*op, input, result)?;
                     convert_result(context, *op, given)?;
@@ -369,9 +372,11 @@ fn seen_from<'c>(
     wanted: IrValue<'c>,
 ) -> Result<TileLayout, Failed<'c>> {
     let (from, to) = (tile_of(op, known)?, tile_of(op, wanted)?);
-    let result = match name_of(op).as_str() {
-        "tile.transpose" => layout.renamed(&from.shape, &to.shape, |axis| 1 - axis),
-        "tile.reshape" => {
+    let result = match Op::of(op) {
+        Some(Op::TileOp(TileOp::Transpose)) => {
+            layout.renamed(&from.shape, &to.shape, |axis| 1 - axis)
+        }
+        Some(Op::TileOp(TileOp::Reshape)) => {
             // The axes longer than 1 keep their order.
             let long = |shape: &[i64]| -> Vec<usize> {
                 let axes = 0..shape.len();
@@ -408,7 +413,7 @@ fn follows<'c>(
 /// access takes: 16 bytes, or fewer where rows of the view or of the tile, or the offset at which the tile lies,
 /// are no multiples of that, or not known to be.
 fn vector_along(access: IrOp, tile: &TileType) -> Option<(usize, i64)> {
-    let view = operand_value(access, usize::from(name_of(access) == "tile.store"))?;
+    let view = operand_value(access, usize::from(TileOp::Store.is(access)))?;
     let at = Coordinate::of(access).ok()?;
     let (axis, elem) = fast_axis(view)?;
     let view = view_of(view)?;
@@ -432,9 +437,9 @@ fn vector_along(access: IrOp, tile: &TileType) -> Option<(usize, i64)> {
 /// How loads and stores access the tiles of a size.
 fn accesses_of(operations: &[IrOp], size: i64) -> Vec<TileAccess> {
     let access = |op: &IrOp| {
-        let held = match name_of(*op).as_str() {
-            "tile.load" => result_of(*op, 0),
-            "tile.store" => operand_value(*op, 0)?,
+        let held = match Op::of(*op) {
+            Some(Op::TileOp(TileOp::Load)) => result_of(*op, 0),
+            Some(Op::TileOp(TileOp::Store)) => operand_value(*op, 0)?,
             _ => return None,
         };
         let tile = tile_of(*op, held).ok().filter(|tile| tile.size() == size)?;
@@ -449,10 +454,11 @@ fn accesses_of(operations: &[IrOp], size: i64) -> Vec<TileAccess> {
     operations.iter().filter_map(access).collect()
 }
 
-fn is_reshaping(name: &str) -> bool {
+fn is_reshaping(op: IrOp) -> bool {
+    use TileOp::{Broadcast, Reduce, Reshape, Transpose};
     matches!(
-        name,
-        "tile.reduce" | "tile.broadcast" | "tile.transpose" | "tile.reshape"
+        TileOp::of(op),
+        Some(Reduce | Broadcast | Transpose | Reshape)
     )
 }
 
@@ -478,7 +484,7 @@ fn convert_operand<'c>(
     let mut ir = OpBuilder::new(context, Insertion::Before(op));
     ir.location = op.location();
     let ty = tile.with_layout(layout).ir(context);
-    let converted = ir.value("tile.convert_layout", &[value], &[], ty);
+    let converted = ir.value(TileOp::ConvertLayout, &[value], &[], ty);
     set_operand(op, index, converted);
     Ok(())
 }
@@ -502,7 +508,7 @@ fn convert_result<'c>(
     };
     let mut ir = OpBuilder::new(context, Insertion::Before(next));
     ir.location = op.location();
-    let converted = ir.value("tile.convert_layout", &[result], &[], wanted);
+    let converted = ir.value(TileOp::ConvertLayout, &[result], &[], wanted);
     replace_all_uses(result, converted);
     if let Some(convert) = defining_op(converted) {
         set_operand(convert, 0, result);

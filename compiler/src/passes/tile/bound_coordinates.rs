@@ -11,8 +11,12 @@ use crate::passes::integer_range::Ranges;
 use crate::passes::ir_utils::{Kernel, defining_op, for_each_kernel, next_operation, set_operand};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
-use cutec_dialects::ir::{OpAttrs, build};
+use cutec_dialects::ir::build;
+use cutec_dialects::ops::{ArithOp, CuteOp};
+use cutec_dialects::semantics::Attrs;
 use cutec_dialects::tile::TileOp;
+use cutec_dialects::value::Val;
+use cutec_layout::Width;
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 
@@ -76,18 +80,18 @@ fn bounded<'c>(
             let extent = extent_of(&ir, view, axis).map_err(|message| (op, message))?;
             let wide = ty.to_string() == "i64";
             let extent = match wide {
-                true => ir.value("arith.extsi", &[extent], &[], ty),
+                true => ir.value(ArithOp::Extsi, &[extent], &[], ty),
                 false => extent,
             };
             let length = ir.constant_of(length, ty);
-            let whole = ir.value("arith.divui", &[extent, length], &[], ty);
+            let whole = ir.value(ArithOp::Divui, &[extent, length], &[], ty);
             let one = ir.constant_of(1, ty);
-            ir.value("arith.addi", &[whole, one], &[], ty)
+            ir.value(ArithOp::Addi, &[whole, one], &[], ty)
         }
     };
     ir.insertion = Insertion::Before(op);
     let marked = [(BOUND, ir.unit())];
-    Ok(ir.value("arith.minui", &[value, end], &marked, ty))
+    Ok(ir.value(ArithOp::Minui, &[value, end], &marked, ty))
 }
 
 /// The extent of a view along an axis, as an `i32`.
@@ -96,19 +100,12 @@ fn extent_of<'c>(
     view: IrValue<'c>,
     axis: usize,
 ) -> Result<IrValue<'c>, String> {
-    let mode = [axis as i64];
-    let of_mode = OpAttrs {
-        mode: Some(&mode),
-        ..OpAttrs::default()
+    let of_mode = Attrs::mode([axis as i64]);
+    let as_number = Attrs::result(Val::integer(Width::I32));
+    let built = |op: CuteOp, of: IrValue<'c>, attrs: &Attrs| {
+        let built = build(ir, op, &[of], attrs).map_err(|error| error.to_string())?;
+        built.ok_or_else(|| format!("{op} gives nothing"))
     };
-    let as_number = OpAttrs {
-        result: Some("i32"),
-        ..OpAttrs::default()
-    };
-    let built = |name: &str, of: IrValue<'c>, attrs: &OpAttrs| {
-        let built = build(ir, name, &[of], attrs).map_err(|error| error.to_string())?;
-        built.ok_or_else(|| format!("cute.{name} gives nothing"))
-    };
-    let size = built("size", view, &of_mode)?;
-    built("get_scalar", size, &as_number)
+    let size = built(CuteOp::Size, view, &of_mode)?;
+    built(CuteOp::GetScalar, size, &as_number)
 }

@@ -9,13 +9,14 @@ use super::known_ops::checked_ops;
 use super::stage_operands::HELD_REGISTERS;
 use super::types::{Failed, mma_of};
 use crate::passes::ir_utils::{
-    Kernel, blocks, collect_nested, defining_op, for_each_kernel, function_block_size, name_of,
+    Kernel, blocks, collect_nested, defining_op, for_each_kernel, function_block_size,
     operand_value, parent, users,
 };
 use crate::passes::{Reported, report, warn};
 use cutec_dialects::builder::{
     IrOp, IrValue, argument_of, integer_value, operation_key, result_of,
 };
+use cutec_dialects::ops::{Op, ScfOp, TileOp};
 use cutec_dialects::target::{BLOCK_SIZES, WARP};
 use cutec_dialects::tile::TileType;
 use melior::Context;
@@ -62,9 +63,9 @@ fn check(function: IrOp) -> Result<(), Failed> {
         return Ok(());
     }
     let own = registers(peak.own);
-    let held = match name_of(peak.op).as_str() {
-        "tile.dot" => "the sums of this product and a block of its operands",
-        "tile.reduce" => "the tiles that are held across this reduction",
+    let held = match TileOp::of(peak.op) {
+        Some(TileOp::Dot) => "the sums of this product and a block of its operands",
+        Some(TileOp::Reduce) => "the tiles that are held across this reduction",
         _ => "the tiles that this loop carries",
     };
     let held = match taken - own {
@@ -110,11 +111,13 @@ fn peak<'c>(function: IrOp<'c>) -> Result<Option<Peak<'c>>, Failed<'c>> {
     let live = live(function, &operations)?;
     let mut peak: Option<Peak> = None;
     for (at, op) in operations.iter().enumerate() {
-        let (own, others) = match name_of(*op).as_str() {
-            "scf.for" | "scf.while" => (results(*op)?, live.across[at]),
-            "tile.dot" => (results(*op)? + operand_blocks(*op)?, live.across[at]),
+        let (own, others) = match Op::of(*op) {
+            Some(Op::ScfOp(ScfOp::For | ScfOp::While)) => (results(*op)?, live.across[at]),
+            Some(Op::TileOp(TileOp::Dot)) => {
+                (results(*op)? + operand_blocks(*op)?, live.across[at])
+            }
             // Its operand is read to the end; what it gives is small.
-            "tile.reduce" => (live.at[at], 0),
+            Some(Op::TileOp(TileOp::Reduce)) => (live.at[at], 0),
             _ => continue,
         };
         let all = own + others;
@@ -145,13 +148,13 @@ fn live<'c>(function: IrOp<'c>, operations: &[IrOp<'c>]) -> Result<Live, Failed<
         .collect();
     let mut found = Vec::new();
     for (at, op) in operations.iter().enumerate() {
-        let owned = owns_registers(&name_of(*op));
+        let owned = owns_registers(*op);
         let results = (0..op.result_count()).map(|index| result_of(*op, index));
         for value in results.filter(|_| owned) {
             found.push((*op, at + inside_count(*op), value));
         }
         for block in (0..op.region_count()).flat_map(|region| blocks(*op, region)) {
-            if name_of(*op) != "tile.map" {
+            if !TileOp::Map.is(*op) {
                 let arguments = 0..block.argument_count();
                 found.extend(arguments.map(|index| (*op, at, argument_of(block, index))));
             }
@@ -201,7 +204,7 @@ fn last_use<'c>(
     let mut last = at(user);
     let mut around = parent(user);
     while let Some(op) = around.filter(|op| *op != function && at(*op) > first) {
-        if matches!(name_of(op).as_str(), "scf.for" | "scf.while") {
+        if matches!(Op::of(op), Some(Op::ScfOp(ScfOp::For | ScfOp::While))) {
             last = at(op) + inside_count(op) + 1;
         }
         around = parent(op);
@@ -217,8 +220,10 @@ fn users_through_aliases(value: IrValue<'_>) -> Vec<IrOp<'_>> {
         for user in users(value) {
             found.push(user);
             let is_alias = matches!(
-                name_of(user).as_str(),
-                "tile.broadcast" | "tile.reshape" | "tile.transpose"
+                Op::of(user),
+                Some(Op::TileOp(
+                    TileOp::Broadcast | TileOp::Reshape | TileOp::Transpose
+                ))
             );
             if is_alias && !seen.contains(&operation_key(user)) {
                 seen.push(operation_key(user));
@@ -230,23 +235,24 @@ fn users_through_aliases(value: IrValue<'_>) -> Vec<IrOp<'_>> {
 }
 
 /// Whether the results of an operation are registers of their own.
-fn owns_registers(name: &str) -> bool {
+fn owns_registers(op: IrOp) -> bool {
+    use TileOp::{Broadcast, Iota, Reshape, Splat, Transpose};
     !matches!(
-        name,
-        "tile.splat" | "tile.iota" | "tile.broadcast" | "tile.reshape" | "tile.transpose"
+        TileOp::of(op),
+        Some(Splat | Iota | Broadcast | Reshape | Transpose)
     )
 }
 
 /// Whether a tile is only multiplied, as it is or spread anew: operands are read block by block of k.
 fn is_staged(value: IrValue) -> bool {
     let all = users(value);
-    let multiplied = |user: &IrOp| match name_of(*user).as_str() {
-        "tile.dot" => operand_value(*user, 2) != Some(value),
-        "tile.convert_layout" => {
+    let multiplied = |user: &IrOp| match Op::of(*user) {
+        Some(Op::TileOp(TileOp::Dot)) => operand_value(*user, 2) != Some(value),
+        Some(Op::TileOp(TileOp::ConvertLayout)) => {
             let converted = result_of(*user, 0);
             users(converted)
                 .iter()
-                .all(|dot| name_of(*dot) == "tile.dot" && operand_value(*dot, 2) != Some(converted))
+                .all(|dot| TileOp::Dot.is(*dot) && operand_value(*dot, 2) != Some(converted))
         }
         _ => false,
     };
@@ -286,10 +292,10 @@ fn operand_blocks(dot: IrOp) -> Result<i64, Failed> {
 /// Whether a tile is what a load gives, as it is or spread anew.
 fn is_loaded(value: IrValue) -> bool {
     let mut at = defining_op(value);
-    while let Some(op) = at.filter(|op| name_of(*op) == "tile.convert_layout") {
+    while let Some(op) = at.filter(|op| TileOp::ConvertLayout.is(*op)) {
         at = operand_value(op, 0).and_then(defining_op);
     }
-    at.is_some_and(|op| name_of(op) == "tile.load")
+    at.is_some_and(|op| TileOp::Load.is(op))
 }
 
 /// How many operations are inside of one.

@@ -1,6 +1,7 @@
 //! Where in a view a tile lies, from the operation that accesses it.
-use crate::passes::ir_utils::{name_of, operand_value};
+use crate::passes::ir_utils::operand_value;
 use cutec_dialects::builder::{IrOp, IrValue};
+use cutec_dialects::ops::{Op, TileOp};
 use cutec_dialects::tile::by_element;
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
@@ -18,9 +19,9 @@ impl<'c> Coordinate<'c> {
     /// Of a `tile.load`, `tile.store` or `tile.copy_async`.
     pub fn of(op: IrOp<'c>) -> Result<Self, String> {
         let count = op.operand_count();
-        let (first, end) = match name_of(op).as_str() {
-            "tile.store" => (2, count),
-            "tile.copy_async" => (1, count.saturating_sub(2)),
+        let (first, end) = match Op::of(op) {
+            Some(Op::TileOp(TileOp::Store)) => (2, count),
+            Some(Op::TileOp(TileOp::CopyAsync)) => (1, count.saturating_sub(2)),
             _ => (1, count),
         };
         let values: Vec<IrValue<'c>> = (first..end)

@@ -6,7 +6,7 @@ use cutec_dialects::builder::{IrOp, IrValue, result_of};
 use cutec_dialects::elem::Space;
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::memo::type_text;
-use cutec_dialects::tile::TileOp;
+use cutec_dialects::ops::{CfOp, CuteOp, GpuOp, LlvmOp, NvvmOp, Op, TileOp};
 use melior::ir::{ValueLike, operation::OperationLike};
 
 /// What an operation of a kernel is to passes of the tile level.
@@ -62,40 +62,46 @@ pub(super) fn checked_ops<'c>(function: IrOp<'c>) -> Result<Vec<IrOp<'c>>, Faile
 
 /// What an operation is.
 pub(super) fn known_op(op: IrOp) -> Result<KnownOp, String> {
-    let name = name_of(op);
-    if let Some(tile) = TileOp::of_name(&name) {
+    let kind = Op::of(op);
+    if let Some(Op::TileOp(tile)) = kind {
         return Ok(KnownOp::Tile(tile));
     }
     if ControlFlow::of(op)?.is_some() {
         return Ok(KnownOp::ControlFlow);
     }
-    let known = match name.as_str() {
-        "cute.memref.alloc_smem" => Some(KnownOp::Buffer),
-        "cute.memref.alloca" => Some(KnownOp::Register),
-        "cute.memref.load" | "cute.memref.load_vec" => match space(operand_value(op, 0)) {
-            Some(Space::Rmem) => Some(KnownOp::Register),
-            Some(Space::Gmem) => Some(KnownOp::ReadGlobal),
-            _ => None,
+    let known = match kind {
+        Some(Op::CuteOp(kind)) => match kind {
+            CuteOp::MemrefAllocSmem => Some(KnownOp::Buffer),
+            CuteOp::MemrefAlloca => Some(KnownOp::Register),
+            CuteOp::MemrefLoad | CuteOp::MemrefLoadVec => match space(operand_value(op, 0)) {
+                Some(Space::Rmem) => Some(KnownOp::Register),
+                Some(Space::Gmem) => Some(KnownOp::ReadGlobal),
+                Some(Space::Smem) | None => None,
+            },
+            CuteOp::MemrefStore | CuteOp::MemrefStoreVec => {
+                let to = (0..op.operand_count()).filter_map(|index| operand_value(op, index));
+                let mut spaces = to.filter_map(|value| space(Some(value)));
+                spaces
+                    .all(|space| space == Space::Rmem)
+                    .then_some(KnownOp::Register)
+            }
+            CuteOp::Print => Some(KnownOp::Report),
+            _ => has_no_effect(op).then_some(KnownOp::Computation),
         },
-        "cute.memref.store" | "cute.memref.store_vec" => {
-            let to = (0..op.operand_count()).filter_map(|index| operand_value(op, index));
-            let mut spaces = to.filter_map(|value| space(Some(value)));
-            spaces
-                .all(|space| space == Space::Rmem)
-                .then_some(KnownOp::Register)
-        }
-        "nvvm.barrier0" => Some(KnownOp::Barrier),
-        "nvvm.bar.warp.sync" => Some(KnownOp::WarpBarrier),
+        Some(Op::NvvmOp(NvvmOp::Barrier0)) => Some(KnownOp::Barrier),
+        Some(Op::NvvmOp(NvvmOp::BarWarpSync)) => Some(KnownOp::WarpBarrier),
         // What `tile-lower-tokens` puts.
-        "nvvm.cp.async.commit.group" | "nvvm.cp.async.wait.group" => Some(KnownOp::CopyGroup),
-        "cute.print" | "gpu.printf" | "cf.assert" => Some(KnownOp::Report),
+        Some(Op::NvvmOp(NvvmOp::CpAsyncCommitGroup | NvvmOp::CpAsyncWaitGroup)) => {
+            Some(KnownOp::CopyGroup)
+        }
+        Some(Op::GpuOp(GpuOp::Printf) | Op::CfOp(CfOp::Assert)) => Some(KnownOp::Report),
         // What MLIR knows no effects of, but computes numbers of numbers.
-        "llvm.inline_asm" | "llvm.call_intrinsic" => {
+        Some(Op::LlvmOp(LlvmOp::InlineAsm | LlvmOp::CallIntrinsic)) => {
             computes_numbers(op).then_some(KnownOp::Computation)
         }
         _ => has_no_effect(op).then_some(KnownOp::Computation),
     };
-    known.ok_or_else(|| format!("`{name}` is not known at the tile level"))
+    known.ok_or_else(|| format!("`{}` is not known at the tile level", name_of(op)))
 }
 
 fn space(value: Option<IrValue>) -> Option<Space> {

@@ -8,11 +8,12 @@
 use super::known_ops::checked_ops;
 use super::types::{Failed, fast_axis, tile_of, tiled_copy_of, vector_access, view_of};
 use crate::passes::ir_utils::{
-    Kernel, for_each_kernel, name_of, operand_value, set_attribute, string_attribute, users,
+    Kernel, for_each_kernel, operand_value, set_attribute, string_attribute, users,
 };
 use crate::passes::user_error::user_error;
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
+use cutec_dialects::ops::{CuteOp, Op, TileOp};
 use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::TileType;
 use cutec_dialects::value::{TiledCopyVal, Val, View};
@@ -36,7 +37,7 @@ pub fn legalize_swizzle<'c>(context: &'c Context, module: IrOp<'c>) -> Result<()
         } = kernel;
         let operations = checked_ops(function);
         let mut operations = operations.map_err(|(op, message)| report(op.location(), message))?;
-        operations.retain(|op| name_of(*op) == "cute.memref.alloc_smem");
+        operations.retain(|op| CuteOp::MemrefAllocSmem.is(*op));
         let mut known = HashMap::new();
         for buffer in operations {
             place(context, buffer, &mut known)
@@ -56,8 +57,8 @@ fn place<'c>(context: &'c Context, buffer: IrOp<'c>, known: &mut Known) -> Resul
     accessing.reverse();
     let of_tiles = |op: &IrOp| {
         matches!(
-            name_of(*op).as_str(),
-            "tile.copy_async" | "tile.read" | "tile.write"
+            Op::of(*op),
+            Some(Op::TileOp(TileOp::CopyAsync | TileOp::Read | TileOp::Write))
         )
     };
     let (Some(view), true) = (view_of(value), accessing.iter().all(of_tiles)) else {
@@ -137,8 +138,8 @@ fn access<'c>(op: IrOp<'c>, tile: &TileType, fast: usize) -> Result<Access, Fail
     if let Some(copy) = tiled_copy_of(op).map_err(failed)? {
         return of_copy(op, &copy, tile).map_err(failed);
     }
-    let (what, value) = match name_of(op).as_str() {
-        "tile.read" => ("read", Some(result_of(op, 0))),
+    let (what, value) = match Op::of(op) {
+        Some(Op::TileOp(TileOp::Read)) => ("read", Some(result_of(op, 0))),
         _ => ("write", operand_value(op, 0)),
     };
     let held = match value {
@@ -156,7 +157,7 @@ fn access<'c>(op: IrOp<'c>, tile: &TileType, fast: usize) -> Result<Access, Fail
 fn of_copy(op: IrOp, copy: &TiledCopyVal, tile: &TileType) -> Result<Access, String> {
     let shape = tile.shape.iter().map(|extent| Tree::Leaf((*extent).into()));
     let whole = AnyLayout::Plain(Layout::col_major(Tree::Node(shape.collect())));
-    let reads = name_of(op) == "tile.read";
+    let reads = TileOp::Read.is(op);
     let parts = match reads {
         true => copy.tiled.tidfrg_s(&whole),
         false => copy.tiled.tidfrg_d(&whole),

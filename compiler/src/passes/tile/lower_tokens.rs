@@ -12,8 +12,7 @@ use super::known_ops::checked_ops;
 use super::types::{Failed, operand};
 use crate::passes::control_flow::{Edge, Forward, Structure, forward};
 use crate::passes::ir_utils::{
-    Kernel, blocks, collect_nested, erase, for_each_kernel, name_of, operand_value,
-    replace_all_uses,
+    Kernel, blocks, collect_nested, erase, for_each_kernel, operand_value, replace_all_uses,
 };
 use crate::passes::{Reported, report};
 use cutec_dialects::atoms::{Completion, Mechanism};
@@ -21,6 +20,7 @@ use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, operation_key, result_of, value_key,
 };
 use cutec_dialects::ir::type_attribute;
+use cutec_dialects::ops::{NvvmOp, ScfOp};
 use cutec_dialects::tile::{TileOp, is_token};
 use melior::Context;
 use melior::ir::{Attribute, BlockLike, Identifier, Region, ValueLike, operation::OperationLike};
@@ -60,7 +60,7 @@ fn mechanism_of(copy: IrOp) -> Result<Mechanism, String> {
 fn commit(mechanism: Mechanism, ir: &OpBuilder) {
     match mechanism {
         Mechanism::CpAsyncGroup => {
-            ir.op("nvvm.cp.async.commit.group", &[], &[], &[]);
+            ir.op(NvvmOp::CpAsyncCommitGroup, &[], &[], &[]);
         }
     }
 }
@@ -70,7 +70,7 @@ fn wait(mechanism: Mechanism, ir: &OpBuilder, younger: u32) {
     match mechanism {
         Mechanism::CpAsyncGroup => {
             let left = ir.integer(younger.into(), ir.integer_type(32));
-            ir.op("nvvm.cp.async.wait.group", &[], &[("n", left)], &[]);
+            ir.op(NvvmOp::CpAsyncWaitGroup, &[], &[("n", left)], &[]);
         }
     }
 }
@@ -280,6 +280,7 @@ fn drop_token_arguments(block: IrBlock) {
 
 /// Puts an operation of control flow in the place of one that gives tokens besides.
 fn without_token_results<'c>(context: &'c Context, op: IrOp<'c>) {
+    let Some(kind) = ScfOp::of(op) else { return };
     let mut ir = OpBuilder::new(context, Insertion::Before(op));
     ir.location = op.location();
     let operands: Vec<IrValue<'c>> = (0..op.operand_count())
@@ -312,7 +313,7 @@ fn without_token_results<'c>(context: &'c Context, op: IrOp<'c>) {
             region
         })
         .collect();
-    let new = ir.op_with_regions(&name_of(op), &operands, &attrs, &types, regions);
+    let new = ir.op_with_regions(kind, &operands, &attrs, &types, regions);
     for (index, result) in kept.into_iter().enumerate() {
         replace_all_uses(result, result_of(new, index));
     }

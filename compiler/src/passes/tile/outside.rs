@@ -1,6 +1,7 @@
 //! Coordinates that lie outside of their view: nothing is read there, a tile is zeros or its `fill`.
 use super::coordinate::Coordinate;
 use cutec_dialects::builder::{IrValue, OpBuilder};
+use cutec_dialects::ops::{ArithOp, CuteOp};
 use melior::ir::ValueLike;
 
 /// Elements beyond every view.
@@ -30,7 +31,7 @@ pub(super) fn unless<'c>(
     // An offset of which a divisor is declared is an integer meanwhile.
     let inside = match is_integer {
         true => value,
-        false => ir.value("cute.get_scalar", &[value], &[], ir.ty(integer)),
+        false => ir.value(CuteOp::GetScalar, &[value], &[], ir.ty(integer)),
     };
     let outside = match at.is_offset(axis) {
         true => OUTSIDE - OUTSIDE % at.divisor(axis).max(1),
@@ -38,13 +39,13 @@ pub(super) fn unless<'c>(
     };
     let outside = ir.constant(outside, integer);
     let chosen = ir.value(
-        "arith.select",
+        ArithOp::Select,
         &[there, inside, outside],
         &[],
         inside.r#type(),
     );
     match is_integer {
         true => chosen,
-        false => ir.value("cute.assume", &[chosen], &[], ty),
+        false => ir.value(CuteOp::Assume, &[chosen], &[], ty),
     }
 }

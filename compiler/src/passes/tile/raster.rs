@@ -4,9 +4,10 @@
 //! number of the block. With `tile.raster = w` on the function, tiles go down `w` rows before they go
 //! to the next column: blocks that run at the same time share rows and columns, which L2 then holds.
 use super::known_ops::checked_ops;
-use crate::passes::ir_utils::{Kernel, for_each_kernel, name_of, operand_value, replace_all_uses};
+use crate::passes::ir_utils::{Kernel, for_each_kernel, operand_value, replace_all_uses};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value, result_of};
+use cutec_dialects::ops::{ArithOp, NvvmOp, TileOp};
 use melior::Context;
 use melior::ir::operation::OperationLike;
 
@@ -24,11 +25,11 @@ pub fn raster<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported
 fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Reported> {
     let operations = checked_ops(function);
     let operations = operations.map_err(|(op, message)| report(op.location(), message))?;
-    let named = |name: &str| -> Vec<IrOp<'c>> {
+    let named = |kind: TileOp| -> Vec<IrOp<'c>> {
         let ops = operations.iter().copied();
-        ops.filter(|op| name_of(*op) == name).collect()
+        ops.filter(|op| kind.is(*op)).collect()
     };
-    let (grids, indices) = (named("tile.grid"), named("tile.index"));
+    let (grids, indices) = (named(TileOp::Grid), named(TileOp::Index));
     let grid = match (grids.as_slice(), indices.first()) {
         ([], None) => return Ok(()),
         ([grid], _) => *grid,
@@ -71,16 +72,16 @@ fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Repor
 /// The place of a block's tile along each axis.
 fn places<'c>(ir: &OpBuilder<'c>, counts: &[IrValue<'c>], width: Option<i64>) -> Vec<IrValue<'c>> {
     let i32_type = ir.ty("i32");
-    let op = |name: &str, a: IrValue<'c>, b: IrValue<'c>| ir.value(name, &[a, b], &[], i32_type);
-    let (div, rem) = ("arith.divui", "arith.remui");
-    let block = ir.value("nvvm.read.ptx.sreg.ctaid.x", &[], &[], i32_type);
+    let op = |kind: ArithOp, a: IrValue<'c>, b: IrValue<'c>| ir.value(kind, &[a, b], &[], i32_type);
+    let (div, rem) = (ArithOp::Divui, ArithOp::Remui);
+    let block = ir.value(NvvmOp::ReadPtxSregCtaidX, &[], &[], i32_type);
     let [rows, columns, rest @ ..] = counts else {
         return vec![block];
     };
     let (plane, mut places) = match rest {
         [] => (block, Vec::new()),
         _ => {
-            let size = op("arith.muli", *rows, *columns);
+            let size = op(ArithOp::Muli, *rows, *columns);
             (op(rem, block, size), vec![op(div, block, size)])
         }
     };
@@ -88,11 +89,11 @@ fn places<'c>(ir: &OpBuilder<'c>, counts: &[IrValue<'c>], width: Option<i64>) ->
         None => (op(rem, plane, *rows), op(div, plane, *rows)),
         Some(width) => {
             let width = ir.constant(width, "i32");
-            let whole = op("arith.muli", width, *columns);
-            let first = op("arith.muli", op(div, plane, whole), width);
-            let height = op("arith.minui", op("arith.subi", *rows, first), width);
+            let whole = op(ArithOp::Muli, width, *columns);
+            let first = op(ArithOp::Muli, op(div, plane, whole), width);
+            let height = op(ArithOp::Minui, op(ArithOp::Subi, *rows, first), width);
             let inside = op(rem, plane, whole);
-            let row = op("arith.addi", first, op(rem, inside, height));
+            let row = op(ArithOp::Addi, first, op(rem, inside, height));
             (row, op(div, inside, height))
         }
     };

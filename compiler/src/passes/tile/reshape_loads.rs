@@ -8,13 +8,13 @@ use super::known_ops::checked_ops;
 use super::outside;
 use super::types::view_of;
 use crate::passes::ir_utils::{
-    Kernel, attributes, defining_op, erase, for_each_kernel, name_of, operand_value,
-    replace_all_uses, users,
+    Kernel, attributes, defining_op, erase, for_each_kernel, operand_value, replace_all_uses, users,
 };
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value, result_of};
-use cutec_dialects::ir::{OpAttrs, build};
-use cutec_dialects::semantics::SemError;
+use cutec_dialects::ir::build;
+use cutec_dialects::ops::{ArithOp, CuteOp, Op, TileOp};
+use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::tile::{BY_ELEMENT, TileType};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TupleKind, Val};
@@ -30,7 +30,7 @@ pub fn reshape_loads<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), R
         } = kernel;
         let operations = checked_ops(function);
         let mut operations = operations.map_err(|(op, message)| report(op.location(), message))?;
-        operations.retain(|op| name_of(*op) == "tile.reshape");
+        operations.retain(|op| TileOp::Reshape.is(*op));
         for op in operations {
             reshape(context, op);
         }
@@ -43,7 +43,7 @@ fn reshape<'c>(context: &'c Context, reshape: IrOp<'c>) {
     let Some(loaded) = operand_value(reshape, 0).filter(|_| is_for_products(reshaped)) else {
         return;
     };
-    let load = defining_op(loaded).filter(|op| name_of(*op) == "tile.load");
+    let load = defining_op(loaded).filter(|op| TileOp::Load.is(*op));
     let Some(load) = load.filter(|_| users(loaded).len() == 1) else {
         return;
     };
@@ -71,7 +71,7 @@ fn reshape<'c>(context: &'c Context, reshape: IrOp<'c>) {
         attrs.push((BY_ELEMENT, axes));
     }
     let operands = [&[view], &coordinate[..]].concat();
-    let tile = ir.value("tile.load", &operands, &attrs, reshaped.r#type());
+    let tile = ir.value(TileOp::Load, &operands, &attrs, reshaped.r#type());
     replace_all_uses(reshaped, tile);
     erase(reshape);
     erase(load);
@@ -81,10 +81,12 @@ fn reshape<'c>(context: &'c Context, reshape: IrOp<'c>) {
 fn is_for_products(value: IrValue) -> bool {
     let all = users(value);
     !all.is_empty()
-        && all.iter().all(|user| match name_of(*user).as_str() {
-            "tile.dot" => operand_value(*user, 2) != Some(value),
-            "tile.transpose" => is_for_products(result_of(*user, 0)),
-            "tile.map" => user.operand_count() == 1 && is_for_products(result_of(*user, 0)),
+        && all.iter().all(|user| match Op::of(*user) {
+            Some(Op::TileOp(TileOp::Dot)) => operand_value(*user, 2) != Some(value),
+            Some(Op::TileOp(TileOp::Transpose)) => is_for_products(result_of(*user, 0)),
+            Some(Op::TileOp(TileOp::Map)) => {
+                user.operand_count() == 1 && is_for_products(result_of(*user, 0))
+            }
             _ => false,
         })
 }
@@ -122,9 +124,9 @@ fn sliced<'c>(
     ) else {
         return Ok(None);
     };
-    let of = |name: &str, operands: &[IrValue<'c>], attrs: &OpAttrs| {
-        build(ir, name, operands, attrs)?
-            .ok_or_else(|| SemError::Illegal(format!("cute.{name} gives nothing")))
+    let of = |op: CuteOp, operands: &[IrValue<'c>], attrs: &Attrs| {
+        build(ir, op, operands, attrs)?
+            .ok_or_else(|| SemError::Illegal(format!("{op} gives nothing")))
     };
     let (bit, below) = (ir.ty("i1"), [("predicate", ir.i64(6))]);
     let (mut leaves, mut taken, mut there) = (Vec::new(), Vec::new(), None);
@@ -142,7 +144,7 @@ fn sliced<'c>(
         let ty = place.r#type().to_string();
         let integer = if ty.contains("i64") { "i64" } else { "i32" };
         if ty != integer {
-            place = ir.value("cute.get_scalar", &[place], &[], ir.ty(integer));
+            place = ir.value(CuteOp::GetScalar, &[place], &[], ir.ty(integer));
         }
         let width = match integer {
             "i64" => Width::I64,
@@ -154,34 +156,27 @@ fn sliced<'c>(
             taken.push(place);
             continue;
         }
-        let mode = [axis as i64];
-        let along = OpAttrs {
-            mode: Some(&mode),
-            ..OpAttrs::default()
-        };
-        let size = of("size", &[view], &along)?;
-        let result = OpAttrs {
-            result: Some(integer),
-            ..OpAttrs::default()
-        };
-        let size = of("get_scalar", &[size], &result)?;
+        let along = Attrs::mode([axis as i64]);
+        let size = of(CuteOp::Size, &[view], &along)?;
+        let result = Attrs::result(Val::integer(width));
+        let size = of(CuteOp::GetScalar, &[size], &result)?;
         // As an unsigned number it is asked for both ends at once.
-        let inside = ir.value("arith.cmpi", &[place, size], &below, bit);
+        let inside = ir.value(ArithOp::Cmpi, &[place, size], &below, bit);
         // A slice is at no negative place, even where nothing is read of it.
         let first = ir.constant(0, integer);
         let operands = [inside, place, first];
-        taken.push(ir.value("arith.select", &operands, &[], ir.ty(integer)));
+        taken.push(ir.value(ArithOp::Select, &operands, &[], ir.ty(integer)));
         there = Some(match there {
             None => inside,
-            Some(so_far) => ir.value("arith.andi", &[so_far, inside], &[], bit),
+            Some(so_far) => ir.value(ArithOp::Andi, &[so_far, inside], &[], bit),
         });
     }
     let coord = ir.val_type(&Val::Tuple(
         TupleKind::Coord,
         Tree::Node(leaves.into_iter().map(Tree::Leaf).collect()),
     ));
-    let coord = ir.value("cute.make_coord", &taken, &[], coord);
-    let view = of("slice", &[view, coord], &OpAttrs::default())?;
+    let coord = ir.value(CuteOp::MakeCoord, &taken, &[], coord);
+    let view = of(CuteOp::Slice, &[view, coord], &Attrs::default())?;
     let rest = at.along(kept);
     let mut coordinate = rest.values.clone();
     if let Some(there) = there {
@@ -200,7 +195,7 @@ fn sliced<'c>(
 }
 
 fn is_zero(value: IrValue) -> bool {
-    let constant = defining_op(value).filter(|op| name_of(*op) == "arith.constant");
+    let constant = defining_op(value).filter(|op| ArithOp::Constant.is(*op));
     let attribute = constant.and_then(|op| op.attribute("value").ok());
     attribute.and_then(integer_value) == Some(0)
 }

@@ -7,9 +7,7 @@ use super::block_size::{self, warps_of_product};
 use super::classes::Classes;
 use super::known_ops::checked_ops;
 use super::types::{fast_axis, pinned_warps};
-use crate::passes::ir_utils::{
-    Kernel, defining_op, for_each_kernel, name_of, operand_value, set_attribute,
-};
+use crate::passes::ir_utils::{Kernel, defining_op, for_each_kernel, operand_value, set_attribute};
 use crate::passes::kernel_abi::set_block_size;
 use crate::passes::user_error::user_error;
 use crate::passes::{Reported, report};
@@ -17,6 +15,7 @@ use cutec_dialects::atoms::{Completion, Issuer, Mechanism, MmaAtom, MmaLayouts, 
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::type_attribute;
+use cutec_dialects::ops::TileOp;
 use cutec_dialects::target::{Target, WARP};
 use cutec_dialects::tile::{TileLayout, TileType};
 use cutec_dialects::types::tiled_mma;
@@ -56,7 +55,7 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
         } = kernel;
         let operations = checked_ops(function);
         let mut operations = operations.map_err(|(op, message)| report(op.location(), message))?;
-        operations.retain(|op| name_of(*op) == "tile.dot");
+        operations.retain(|op| TileOp::Dot.is(*op));
         let products = operations
             .into_iter()
             .map(|dot| product(dot, &target).map_err(|message| report(dot.location(), message)))
@@ -253,7 +252,7 @@ fn concat<const MODES: usize>(modes: [(i64, i64); MODES]) -> Layout {
 /// Whether the rows of an operand that is loaded are in one piece.
 fn is_along_k(dot: IrOp, index: usize) -> bool {
     operand_value(dot, index)
-        .filter(|operand| defining_op(*operand).is_some_and(|op| name_of(op) == "tile.load"))
+        .filter(|operand| defining_op(*operand).is_some_and(|op| TileOp::Load.is(op)))
         .and_then(|operand| operand_value(defining_op(operand)?, 0))
         .and_then(fast_axis)
         .is_some_and(|(axis, _)| axis == 1)

@@ -5,12 +5,13 @@
 //! instructions that read it there. Where something else takes the turned tile, it stays.
 use super::coordinate::Coordinate;
 use super::known_ops::checked_ops;
-use crate::passes::ir_utils::{Kernel, defining_op, for_each_kernel, name_of, next_operation};
+use crate::passes::ir_utils::{Kernel, defining_op, for_each_kernel, next_operation};
 use crate::passes::ir_utils::{operand_value, replace_all_uses, users};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
-use cutec_dialects::ir::{OpAttrs, build};
-use cutec_dialects::semantics::SemError;
+use cutec_dialects::ir::build;
+use cutec_dialects::ops::{CuteOp, TileOp};
+use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::tile::BY_ELEMENT;
 use melior::Context;
 use melior::ir::{Attribute, ValueLike, operation::OperationLike};
@@ -23,7 +24,7 @@ pub fn turn_loads<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Repo
         } = kernel;
         let operations = checked_ops(function);
         let mut operations = operations.map_err(|(op, message)| report(op.location(), message))?;
-        operations.retain(|op| name_of(*op) == "tile.transpose");
+        operations.retain(|op| TileOp::Transpose.is(*op));
         for op in operations {
             turn(context, op);
         }
@@ -33,13 +34,11 @@ pub fn turn_loads<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Repo
 
 fn turn<'c>(context: &'c Context, transpose: IrOp<'c>) {
     let turned = result_of(transpose, 0);
-    let for_products = users(turned)
-        .iter()
-        .all(|user| name_of(*user) == "tile.dot");
+    let for_products = users(turned).iter().all(|user| TileOp::Dot.is(*user));
     let Some(loaded) = operand_value(transpose, 0).filter(|_| for_products) else {
         return;
     };
-    let load = defining_op(loaded).filter(|op| name_of(*op) == "tile.load");
+    let load = defining_op(loaded).filter(|op| TileOp::Load.is(*op));
     let Some(load) = load.filter(|_| users(loaded).len() == 1) else {
         return;
     };
@@ -69,7 +68,7 @@ fn turn<'c>(context: &'c Context, transpose: IrOp<'c>) {
         let axes: Vec<i64> = axes.map(|axis| axis as i64).collect();
         attrs.push((BY_ELEMENT, ir.i64_array(&axes)));
     }
-    let tile = ir.value("tile.load", &[view, column, row], &attrs, turned.r#type());
+    let tile = ir.value(TileOp::Load, &[view, column, row], &attrs, turned.r#type());
     replace_all_uses(turned, tile);
     for dead in [transpose, load] {
         // SAFETY: nothing uses its result any more.
@@ -79,17 +78,14 @@ fn turn<'c>(context: &'c Context, transpose: IrOp<'c>) {
 
 /// The view with its two modes exchanged.
 fn exchanged<'c>(ir: &OpBuilder<'c>, view: IrValue<'c>) -> Result<IrValue<'c>, SemError> {
-    let of = |name: &str, operands: &[IrValue<'c>], attrs: &OpAttrs| {
-        build(ir, name, operands, attrs)?
-            .ok_or_else(|| SemError::Illegal(format!("cute.{name} gives nothing")))
+    let of = |op: CuteOp, operands: &[IrValue<'c>], attrs: &Attrs| {
+        build(ir, op, operands, attrs)?
+            .ok_or_else(|| SemError::Illegal(format!("{op} gives nothing")))
     };
-    let plain = OpAttrs::default();
-    let both = OpAttrs {
-        mode: Some(&[1, 0]),
-        ..OpAttrs::default()
-    };
-    let layout = of("get_layout", &[view], &plain)?;
-    let layout = of("select", &[layout], &both)?;
-    let pointer = of("get_iter", &[view], &plain)?;
-    of("make_view", &[pointer, layout], &plain)
+    let plain = Attrs::default();
+    let both = Attrs::mode([1, 0]);
+    let layout = of(CuteOp::GetLayout, &[view], &plain)?;
+    let layout = of(CuteOp::Select, &[layout], &both)?;
+    let pointer = of(CuteOp::GetIter, &[view], &plain)?;
+    of(CuteOp::MakeView, &[pointer, layout], &plain)
 }

@@ -1,9 +1,10 @@
 //! What the types and attributes of operations on tiles say.
-use crate::passes::ir_utils::{defining_op, name_of, operand_value};
+use crate::passes::ir_utils::{defining_op, operand_value};
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::type_attribute;
 use cutec_dialects::memo::type_value;
+use cutec_dialects::ops::{CuteOp, GpuOp};
 use cutec_dialects::tile::{Mode, TileLayout, TileType};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TiledCopyVal, TiledMmaVal, Val, View};
@@ -58,7 +59,7 @@ pub(super) fn fast_axis(view: IrValue) -> Option<(usize, Elem)> {
 pub(super) fn tensor_of(view: IrValue) -> Option<IrValue> {
     let mut at = view;
     while let Some(op) = defining_op(at) {
-        if !name_of(op).starts_with("cute.") {
+        if CuteOp::of(op).is_none() {
             return None;
         }
         at = operand_value(op, 0)?;
@@ -68,7 +69,7 @@ pub(super) fn tensor_of(view: IrValue) -> Option<IrValue> {
         let block = mlir_sys::mlirBlockArgumentGetOwner(at.to_raw());
         OperationRef::from_raw(mlir_sys::mlirBlockGetParentOperation(block))
     };
-    (name_of(owner) == "gpu.func").then_some(at)
+    (GpuOp::Func.is(owner)).then_some(at)
 }
 
 /// The tiled MMA of a product.

@@ -13,7 +13,7 @@ use super::ir_utils::{blocks, collect_nested, replace_all_uses, set_attribute};
 use super::typed::{Typed, is_leaf, operand};
 use super::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, argument_of, result_of};
-use cutec_dialects::ir::cute_name;
+use cutec_dialects::ops::{ArithOp, CuteOp, LlvmOp, UbOp};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
@@ -33,13 +33,15 @@ pub fn to_base<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reporte
     // Types are read before the first one changes.
     let mut leaves = Vec::new();
     for op in &ops {
-        let Some(name) = cute_name(op) else { continue };
+        let Some(kind) = CuteOp::of(*op) else {
+            continue;
+        };
         let typed = Typed::of(*op).map_err(|error| report(op.location(), error))?;
-        if !is_leaf(&name, *op) || name != "print" && !typed.is_algebra() {
-            let why = format!("cute.{name} is no constructor; expected after cute-expand-ops");
+        if !is_leaf(kind, *op) || kind != CuteOp::Print && !typed.is_algebra() {
+            let why = format!("{kind} is no constructor; expected after cute-expand-ops");
             return Err(report(op.location(), why));
         }
-        leaves.push((name, *op, typed));
+        leaves.push((kind, *op, typed));
     }
     let mut types = Types {
         ir: OpBuilder::new(context, Insertion::Before(module)),
@@ -54,10 +56,10 @@ pub fn to_base<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reporte
         ir: types.ir,
         formats: Formats::default(),
     };
-    for (name, op, typed) in &leaves {
+    for (kind, op, typed) in &leaves {
         base.ir.insertion = Insertion::Before(*op);
         base.ir.location = op.location();
-        let done = base.lower(name, *op, typed);
+        let done = base.lower(*kind, *op, typed);
         done.map_err(|error| report(op.location(), error))?;
     }
     for (_, op, _) in leaves.into_iter().rev() {
@@ -83,7 +85,7 @@ impl<'c> Types<'c> {
                 }
             }
         }
-        if cute_name(&op).is_some() {
+        if CuteOp::of(op).is_some() {
             return Ok(());
         }
         for index in 0..op.result_count() {
@@ -178,12 +180,12 @@ struct Base<'c> {
 }
 
 impl<'c> Base<'c> {
-    fn lower(&mut self, name: &str, op: IrOp<'c>, typed: &Typed) -> Result<(), SemError> {
-        match (name, typed.results.as_slice()) {
-            ("print", _) => return self.print(op, operand(op, 0)?, &typed.operands[0]),
-            ("get_scalars", _) => return self.get_scalars(op, typed),
+    fn lower(&mut self, kind: CuteOp, op: IrOp<'c>, typed: &Typed) -> Result<(), SemError> {
+        match (kind, typed.results.as_slice()) {
+            (CuteOp::Print, _) => return self.print(op, operand(op, 0)?, &typed.operands[0]),
+            (CuteOp::GetScalars, _) => return self.get_scalars(op, typed),
             (_, [declared]) => {
-                let value = self.constructed(name, op, typed, declared)?;
+                let value = self.constructed(kind, op, typed, declared)?;
                 replace_all_uses(result_of(op, 0), value);
             }
             _ => {}
@@ -193,18 +195,18 @@ impl<'c> Base<'c> {
 
     fn constructed(
         &mut self,
-        name: &str,
+        kind: CuteOp,
         op: IrOp<'c>,
         typed: &Typed,
         declared: &Val,
     ) -> Result<IrValue<'c>, SemError> {
-        match name {
-            "make_layout" | "make_composed_layout" => {
+        match kind {
+            CuteOp::MakeLayout | CuteOp::MakeComposedLayout => {
                 let mut whole = self.poison(declared)?;
                 let last = typed.operands.len() - 1;
                 for (index, part) in parts(declared).iter().enumerate() {
                     // The operands of a composed layout stand in the order of its text.
-                    let from = if name == "make_layout" {
+                    let from = if kind == CuteOp::MakeLayout {
                         index
                     } else {
                         last - index
@@ -214,7 +216,7 @@ impl<'c> Base<'c> {
                 }
                 Ok(whole)
             }
-            "assume" => match typed.operands.as_slice() {
+            CuteOp::Assume => match typed.operands.as_slice() {
                 [given] if places(given).len() == places(declared).len() => {
                     self.built(declared, &self.integers(operand(op, 0)?, given))
                 }
@@ -303,9 +305,9 @@ impl<'c> Base<'c> {
         };
         let found = value.r#type().to_string();
         let name = match (found.as_str(), width) {
-            ("index", _) => "arith.index_cast",
-            ("i32", Width::I64) => "arith.extsi",
-            ("i64", Width::I32) => "arith.trunci",
+            ("index", _) => ArithOp::IndexCast,
+            ("i32", Width::I64) => ArithOp::Extsi,
+            ("i64", Width::I32) => ArithOp::Trunci,
             _ => return value,
         };
         self.ir.value(name, &[value], &[], ty)
@@ -318,21 +320,21 @@ impl<'c> Base<'c> {
         }
         let ty = repr.ir(&self.ir);
         let position = [("position", self.position(path))];
-        self.ir.value("llvm.extractvalue", &[value], &position, ty)
+        self.ir.value(LlvmOp::Extractvalue, &[value], &position, ty)
     }
 
     fn poison(&self, val: &Val) -> Result<IrValue<'c>, SemError> {
         let repr =
             Repr::of(val).ok_or_else(|| SemError::Illegal(format!("{val} has no form in LLVM")))?;
         let attrs = [("value", self.ir.attr("#ub.poison"))];
-        Ok(self.ir.value("ub.poison", &[], &attrs, repr.ir(&self.ir)))
+        Ok(self.ir.value(UbOp::Poison, &[], &attrs, repr.ir(&self.ir)))
     }
 
     fn insert(&self, value: IrValue<'c>, whole: IrValue<'c>, path: &[i64]) -> IrValue<'c> {
         let ty = whole.r#type();
         let position = [("position", self.position(path))];
         self.ir
-            .value("llvm.insertvalue", &[whole, value], &position, ty)
+            .value(LlvmOp::Insertvalue, &[whole, value], &position, ty)
     }
 
     fn position(&self, path: &[i64]) -> Attribute<'c> {

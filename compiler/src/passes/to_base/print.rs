@@ -1,9 +1,10 @@
 //! `cute.print`: `gpu.printf` on the device, C's `printf` on the host.
-use super::super::ir_utils::{blocks, name_of, operations, string_attribute};
+use super::super::ir_utils::{blocks, operations, string_attribute};
 use super::super::printf::printf;
 use super::types::{Repr, parts};
 use super::{Base, Integer};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder};
+use cutec_dialects::ops::{BuiltinOp, GpuOp, LlvmOp, Op};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::value::Val;
 use cutec_layout::AnyLayout;
@@ -42,7 +43,7 @@ impl<'c> Base<'c> {
             .collect();
         if on_device(op) {
             let format = [("format", self.ir.string(&format))];
-            self.ir.op("gpu.printf", &arguments, &format, &[]);
+            self.ir.op(GpuOp::Printf, &arguments, &format, &[]);
             return Ok(());
         }
         self.host_print(op, &format, &arguments)
@@ -81,13 +82,13 @@ impl<'c> Base<'c> {
         let ir = &self.ir;
         let pointer = ir.pointer_type(0);
         let address = [("global_name", ir.symbol(&name))];
-        let address = ir.value("llvm.mlir.addressof", &[], &address, pointer);
+        let address = ir.value(LlvmOp::MlirAddressof, &[], &address, pointer);
         let first = [
             ("elem_type", ir.type_attr(bytes)),
             ("rawConstantIndices", ir.i32_array(&[0, 0])),
             ("noWrapFlags", ir.i32(0)),
         ];
-        let text = ir.value("llvm.getelementptr", &[address], &first, pointer);
+        let text = ir.value(LlvmOp::Getelementptr, &[address], &first, pointer);
         let call = [
             ("callee", ir.symbol("printf")),
             ("var_callee_type", ir.attr("!llvm.func<i32 (ptr, ...)>")),
@@ -98,14 +99,14 @@ impl<'c> Base<'c> {
             ("op_bundle_sizes", ir.i32_array(&[])),
         ];
         let operands = [&[text], arguments].concat();
-        ir.op("llvm.call", &operands, &call, &[ir.ty("i32")]);
+        ir.op(LlvmOp::Call, &operands, &call, &[ir.ty("i32")]);
         Ok(())
     }
 }
 
 impl<'c> Formats<'c> {
     fn of(&mut self, op: IrOp<'c>) -> Option<&mut Module<'c>> {
-        let module = ancestors(op).find(|op| name_of(*op) == "builtin.module")?;
+        let module = ancestors(op).find(|op| BuiltinOp::Module.is(*op))?;
         let body = operations(blocks(module, 0).into_iter().next()?);
         let first = *body.first()?;
         let symbol = |op: &IrOp| string_attribute(*op, "sym_name");
@@ -113,10 +114,7 @@ impl<'c> Formats<'c> {
         let made = || Module {
             first,
             symbols: body.iter().filter_map(symbol).collect(),
-            printf: body
-                .iter()
-                .find(printf)
-                .map(|op| name_of(*op) == "llvm.func"),
+            printf: body.iter().find(printf).map(|op| LlvmOp::Func.is(*op)),
             globals: HashMap::new(),
         };
         Some(
@@ -144,7 +142,7 @@ impl<'c> Module<'c> {
             ("function_type", ir.attr("!llvm.func<i32 (ptr, ...)>")),
             ("linkage", ir.attr("#llvm.linkage<external>")),
         ];
-        ir.op_with_regions("llvm.func", &[], &attrs, &[], vec![Region::new()]);
+        ir.op_with_regions(LlvmOp::Func, &[], &attrs, &[], vec![Region::new()]);
         Ok(())
     }
 
@@ -166,7 +164,7 @@ impl<'c> Module<'c> {
             ("value", ir.string(&format!("{format}\0"))),
             ("addr_space", ir.i32(0)),
         ];
-        ir.op_with_regions("llvm.mlir.global", &[], &attrs, &[], vec![Region::new()]);
+        ir.op_with_regions(LlvmOp::MlirGlobal, &[], &attrs, &[], vec![Region::new()]);
         self.symbols.insert(name.clone());
         self.globals.insert(format.into(), name.clone());
         name
@@ -176,8 +174,8 @@ impl<'c> Module<'c> {
 fn on_device(op: IrOp) -> bool {
     ancestors(op).any(|op| {
         matches!(
-            name_of(op).as_str(),
-            "gpu.module" | "gpu.func" | "gpu.launch"
+            Op::of(op),
+            Some(Op::GpuOp(GpuOp::Module | GpuOp::Func | GpuOp::Launch))
         )
     })
 }

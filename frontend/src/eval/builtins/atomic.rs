@@ -4,9 +4,10 @@
 use crate::ast::{Arg, Expr, ExprKind};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::arith::number_or_vector;
-use crate::eval::materialize::OpA;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
+use cutec_dialects::ops::CuteOp;
+use cutec_dialects::semantics::{AtomicKind, Attrs};
 
 use super::builtin::{Builtin, Kind, Level, LowerPlace, Lowering, Parameter, arg};
 
@@ -20,43 +21,43 @@ const fn atomic(name: &'static str, lower: LowerPlace, documentation: &'static s
 pub(super) const TABLE: &[Builtin] = &[
     atomic(
         "atomic_add",
-        |ev, args, whole| update(ev, ("atomic_add", "add"), args, whole),
+        |ev, args, whole| update(ev, ("atomic_add", AtomicKind::Add), args, whole),
         "Adds x. Of i32, i64, f16, bf16, f32, f64.",
     ),
     atomic(
         "atomic_min",
-        |ev, args, whole| update(ev, ("atomic_min", "min"), args, whole),
+        |ev, args, whole| update(ev, ("atomic_min", AtomicKind::Min), args, whole),
         "Leaves the smaller one. Of i32, i64, f32, f64.",
     ),
     atomic(
         "atomic_max",
-        |ev, args, whole| update(ev, ("atomic_max", "max"), args, whole),
+        |ev, args, whole| update(ev, ("atomic_max", AtomicKind::Max), args, whole),
         "Leaves the larger one. Of i32, i64, f32, f64.",
     ),
     atomic(
         "atomic_and",
-        |ev, args, whole| update(ev, ("atomic_and", "and"), args, whole),
+        |ev, args, whole| update(ev, ("atomic_and", AtomicKind::And), args, whole),
         "Leaves the bits that both have. Of i32, i64.",
     ),
     atomic(
         "atomic_or",
-        |ev, args, whole| update(ev, ("atomic_or", "or"), args, whole),
+        |ev, args, whole| update(ev, ("atomic_or", AtomicKind::Or), args, whole),
         "Leaves the bits that one of both has. Of i32, i64.",
     ),
     atomic(
         "atomic_xor",
-        |ev, args, whole| update(ev, ("atomic_xor", "xor"), args, whole),
+        |ev, args, whole| update(ev, ("atomic_xor", AtomicKind::Xor), args, whole),
         "Leaves the bits that just one of both has. Of i32, i64.",
     ),
     atomic(
         "atomic_exchange",
-        |ev, args, whole| update(ev, ("atomic_exchange", "exchange"), args, whole),
+        |ev, args, whole| update(ev, ("atomic_exchange", AtomicKind::Exchange), args, whole),
         "Leaves x. Of i32, i64, f32, f64.",
     )
     .at(Level::Threads),
     Builtin::new(
         "atomic_cas",
-        Lowering::Place(|ev, args, whole| update(ev, ("atomic_cas", "cas"), args, whole)),
+        Lowering::Place(|ev, args, whole| update(ev, ("atomic_cas", AtomicKind::Cas), args, whole)),
         "Leaves x where what is there equals `expected`. Of i32, i64.",
     )
     .at(Level::Threads)
@@ -65,7 +66,7 @@ pub(super) const TABLE: &[Builtin] = &[
 
 fn update<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
-    (name, kind): (&'static str, &'static str),
+    (name, kind): (&'static str, AtomicKind),
     args: &'a [Arg],
     whole: &'a Expr,
 ) -> Result<Value<'c, 'a>> {
@@ -91,7 +92,11 @@ fn update<'c, 'a>(
             };
             let message = format!("`{name}` updates {what} of a tensor");
             let diagnostic = Diagnostic::error(codes::WRONG_ARGUMENTS, span, message, "here");
-            let more = if kind == "cas" { "expected, " } else { "" };
+            let more = if kind == AtomicKind::Cas {
+                "expected, "
+            } else {
+                ""
+            };
             return Err(ev.report(diagnostic.with_help(format!("`{name}({place}, {more}x)`"))));
         }
     };
@@ -115,11 +120,11 @@ fn update<'c, 'a>(
         let number = ev.number(&arg.value, elem, arg.expr.span)?;
         operands.push(number_or_vector(number, elem, None));
     }
-    let attrs = OpA {
+    let attrs = Attrs {
         kind: Some(kind),
-        ..OpA::default()
+        ..Attrs::default()
     };
-    match ev.op("memref.atomic", name, &operands, &attrs, span)? {
+    match ev.op(CuteOp::MemrefAtomic, name, &operands, &attrs, span)? {
         Value::Error => Err(Stop::Reported),
         old => Ok(old),
     }

@@ -1,9 +1,10 @@
 //! Layouts: accessors and the algebra, each one operation of the `cute` dialect.
 
 use crate::eval::call::Call;
-use crate::eval::materialize::OpA;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result};
+use cutec_dialects::ops::CuteOp;
+use cutec_dialects::semantics::Attrs;
 use cutec_dialects::value::{TupleKind, Val};
 use cutec_layout::{AnyLayout, Tree};
 
@@ -43,97 +44,97 @@ pub(super) const TABLE: &[Builtin] = &[
         .takes(&[arg("x", Kind::Any)]),
     Builtin::new(
         "cosize",
-        Lowering::Call(|ev, call| algebra(ev, call, "cosize", &[0])),
+        Lowering::Call(|ev, call| algebra(ev, call, CuteOp::Cosize, &[0])),
         "One more than the largest index that the layout gives.",
     )
     .takes(&[arg("layout", Kind::Layout)]),
     Builtin::new(
         "coalesce",
-        Lowering::Call(|ev, call| algebra(ev, call, "coalesce", &[])),
+        Lowering::Call(|ev, call| algebra(ev, call, CuteOp::Coalesce, &[])),
         "The same function with as few modes as possible.",
     )
     .takes(&[arg("layout", Kind::Shaped)]),
     Builtin::new(
         "flatten",
-        Lowering::Call(|ev, call| algebra(ev, call, "flatten", &[])),
+        Lowering::Call(|ev, call| algebra(ev, call, CuteOp::Flatten, &[])),
         "The same without nesting.",
     )
     .takes(&[arg("layout", Kind::Shaped)]),
     Builtin::new(
         "composition",
-        Lowering::Call(|ev, call| algebra(ev, call, "composition", &[0])),
+        Lowering::Call(|ev, call| algebra(ev, call, CuteOp::Composition, &[0])),
         "`outer o inner`: the layout that first applies the inner one.",
     )
     .takes(&[arg("outer", Kind::Layout), arg("inner", Kind::Layout)]),
     Builtin::new(
         "complement",
-        Lowering::Call(|ev, call| algebra(ev, call, "complement", &[0])),
+        Lowering::Call(|ev, call| algebra(ev, call, CuteOp::Complement, &[0])),
         "The layout of what a layout leaves out, up to a size.",
     )
     .takes(&[arg("layout", Kind::Layout), arg("size", Kind::Shape)]),
     Builtin::new(
         "right_inverse",
-        Lowering::Call(|ev, call| algebra(ev, call, "right_inverse", &[0])),
+        Lowering::Call(|ev, call| algebra(ev, call, CuteOp::RightInverse, &[0])),
         "The layout that gives for an index the coordinate that has it.",
     )
     .takes(&[arg("layout", Kind::Layout)]),
     Builtin::new(
         "left_inverse",
-        Lowering::Call(|ev, call| algebra(ev, call, "left_inverse", &[0])),
+        Lowering::Call(|ev, call| algebra(ev, call, CuteOp::LeftInverse, &[0])),
         "The layout that undoes an injective one.",
     )
     .takes(&[arg("layout", Kind::Layout)]),
     Builtin::new(
         "logical_divide",
-        Lowering::Call(|ev, call| algebra(ev, call, "logical_divide", &[])),
+        Lowering::Call(|ev, call| algebra(ev, call, CuteOp::LogicalDivide, &[])),
         "Each mode as (within a tile, tiles).",
     )
     .takes(&[arg("x", Kind::Shaped), arg("tiler", Kind::Tiler)]),
     Builtin::new(
         "zipped_divide",
-        Lowering::Call(|ev, call| algebra(ev, call, "zipped_divide", &[])),
+        Lowering::Call(|ev, call| algebra(ev, call, CuteOp::ZippedDivide, &[])),
         "A tile in the first mode, the tiles in the second: `((tile), (tiles))`.",
     )
     .takes(&[arg("x", Kind::Shaped), arg("tiler", Kind::Tiler)]),
     Builtin::new(
         "tiled_divide",
-        Lowering::Call(|ev, call| algebra(ev, call, "tiled_divide", &[])),
+        Lowering::Call(|ev, call| algebra(ev, call, CuteOp::TiledDivide, &[])),
         "A tile in the first mode, then a mode of tiles for each of the layout.",
     )
     .takes(&[arg("x", Kind::Shaped), arg("tiler", Kind::Tiler)]),
     Builtin::new(
         "flat_divide",
-        Lowering::Call(|ev, call| algebra(ev, call, "flat_divide", &[])),
+        Lowering::Call(|ev, call| algebra(ev, call, CuteOp::FlatDivide, &[])),
         "The modes of a tile, then those of the tiles.",
     )
     .takes(&[arg("x", Kind::Shaped), arg("tiler", Kind::Tiler)]),
     Builtin::new(
         "logical_product",
-        Lowering::Call(|ev, call| algebra(ev, call, "logical_product", &[0])),
+        Lowering::Call(|ev, call| algebra(ev, call, CuteOp::LogicalProduct, &[0])),
         "The block, repeated as the tiler says: `(block, tiles)`.",
     )
     .takes(&[arg("block", Kind::Layout), arg("tiler", Kind::Layout)]),
     Builtin::new(
         "blocked_product",
-        Lowering::Call(|ev, call| algebra(ev, call, "blocked_product", &[0, 1])),
+        Lowering::Call(|ev, call| algebra(ev, call, CuteOp::BlockedProduct, &[0, 1])),
         "The block, repeated, mode by mode, with the blocks side by side.",
     )
     .takes(&[arg("block", Kind::Layout), arg("tiler", Kind::Layout)]),
     Builtin::new(
         "raked_product",
-        Lowering::Call(|ev, call| algebra(ev, call, "raked_product", &[0, 1])),
+        Lowering::Call(|ev, call| algebra(ev, call, CuteOp::RakedProduct, &[0, 1])),
         "The block, repeated, mode by mode, with the blocks interleaved.",
     )
     .takes(&[arg("block", Kind::Layout), arg("tiler", Kind::Layout)]),
     Builtin::new(
         "tile_to_shape",
-        Lowering::Call(|ev, call| algebra(ev, call, "tile_to_shape", &[0])),
+        Lowering::Call(|ev, call| algebra(ev, call, CuteOp::TileToShape, &[0])),
         "The block, repeated until it fills a shape.",
     )
     .takes(&[arg("block", Kind::Layout), arg("shape", Kind::Shape)]),
     Builtin::new(
         "crd2idx",
-        Lowering::Call(|ev, call| algebra(ev, call, "crd2idx", &[1])),
+        Lowering::Call(|ev, call| algebra(ev, call, CuteOp::Crd2idx, &[1])),
         "The index of a coordinate; also `layout[coordinate]`.",
     )
     .takes(&[arg("coordinate", Kind::Coordinate), arg("layout", Kind::Layout)]),
@@ -153,7 +154,7 @@ pub(super) const TABLE: &[Builtin] = &[
 fn algebra<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     call: &Call<'c, 'a>,
-    operation: &'static str,
+    operation: CuteOp,
     wants_layout: &[usize],
 ) -> Result<Value<'c, 'a>> {
     let mut operands = call.positional();
@@ -164,7 +165,13 @@ fn algebra<'c, 'a>(
             operands[*at] = ev.layout_of(&operands[*at].clone(), arg.expr.span)?;
         }
     }
-    ev.op(operation, operation, &operands, &OpA::default(), call.span)
+    ev.op(
+        operation,
+        operation.mnemonic(),
+        &operands,
+        &Attrs::default(),
+        call.span,
+    )
 }
 
 /// The generic arguments as modes.
@@ -182,10 +189,10 @@ fn modes<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Vec<
 fn size<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     let path = modes(ev, call)?;
     ev.op(
-        "size",
+        CuteOp::Size,
         "size",
         &call.positional(),
-        &OpA::mode(path),
+        &Attrs::mode(path),
         call.span,
     )
 }
@@ -193,10 +200,10 @@ fn size<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
 fn get<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     let path = modes(ev, call)?;
     ev.op(
-        "get",
+        CuteOp::Get,
         "get",
         &call.positional(),
-        &OpA::mode(path),
+        &Attrs::mode(path),
         call.span,
     )
 }
@@ -207,13 +214,25 @@ fn shape<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Valu
     if matches!(&value, Value::Cute(cute) if matches!(cute.val, Val::Tuple(TupleKind::Shape, _))) {
         return Ok(value);
     }
-    ev.op("get_shape", "shape", &[value], &OpA::default(), call.span)
+    ev.op(
+        CuteOp::GetShape,
+        "shape",
+        &[value],
+        &Attrs::default(),
+        call.span,
+    )
 }
 
 fn stride<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     let value = part(ev, call)?;
     let value = layout_of(ev, &value, call)?;
-    ev.op("get_stride", "stride", &[value], &OpA::default(), call.span)
+    ev.op(
+        CuteOp::GetStride,
+        "stride",
+        &[value],
+        &Attrs::default(),
+        call.span,
+    )
 }
 
 /// The argument, or the part of it to which a path of modes leads.
@@ -222,7 +241,13 @@ fn part<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
     let value = call.positional().remove(0);
     match path.is_empty() {
         true => Ok(value),
-        false => ev.op("get", &call.name, &[value], &OpA::mode(path), call.span),
+        false => ev.op(
+            CuteOp::Get,
+            &call.name,
+            &[value],
+            &Attrs::mode(path),
+            call.span,
+        ),
     }
 }
 
@@ -234,10 +259,10 @@ fn layout_of<'c, 'a>(
 ) -> Result<Value<'c, 'a>> {
     match value {
         Value::Cute(cute) if matches!(cute.val, Val::View(_)) => ev.op(
-            "get_layout",
+            CuteOp::GetLayout,
             "layout",
             std::slice::from_ref(value),
-            &OpA::default(),
+            &Attrs::default(),
             call.span,
         ),
         other => ev.layout_of(other, call.span),
@@ -270,10 +295,10 @@ fn ordered<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Va
         }
         Value::Str(_) => ev.expected("`row`, `col` or strides", order, call.span),
         stride => ev.op(
-            "make_layout",
+            CuteOp::MakeLayout,
             "layout",
             &[shape.clone(), stride.clone()],
-            &OpA::default(),
+            &Attrs::default(),
             call.span,
         ),
     }
@@ -313,10 +338,10 @@ fn rank<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
 fn group_modes<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     let path = modes(ev, call)?;
     ev.op(
-        "group_modes",
+        CuteOp::GroupModes,
         "group_modes",
         &call.positional(),
-        &OpA::mode(path),
+        &Attrs::mode(path),
         call.span,
     )
 }
@@ -324,10 +349,10 @@ fn group_modes<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Resul
 fn select<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     let path = modes(ev, call)?;
     ev.op(
-        "select",
+        CuteOp::Select,
         "select",
         &call.positional(),
-        &OpA::mode(path),
+        &Attrs::mode(path),
         call.span,
     )
 }

@@ -9,6 +9,7 @@ use crate::eval::{Evaluator, Result, Stop};
 use crate::source::Span;
 use cutec_abi::arithmetic::{self, Operation};
 use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::{ArithOp, LlvmOp};
 
 use super::builtin::{Builtin, Kind, LowerCall, Lowering, Parameter, arg, optional, rest};
 use super::elementary::Elementary;
@@ -218,10 +219,10 @@ pub(super) fn extreme_of<'c, 'a>(
     }
     let pair = ev.pair(if smaller { "min" } else { "max" }, a, b, span)?;
     let op = match (pair.elem.is_float(), smaller) {
-        (true, true) => "arith.minimumf",
-        (true, false) => "arith.maximumf",
-        (false, true) => "arith.minsi",
-        (false, false) => "arith.maxsi",
+        (true, true) => ArithOp::Minimumf,
+        (true, false) => ArithOp::Maximumf,
+        (false, true) => ArithOp::Minsi,
+        (false, false) => ArithOp::Maxsi,
     };
     ev.elementwise(op, &pair, span)
 }
@@ -264,7 +265,7 @@ fn select<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Val
     )?;
     let ir = ev.ir(call.span)?;
     let ty = ir.numbers_type(pair.elem, pair.len);
-    let result = ir.value("arith.select", &[chooser, pair.lhs, pair.rhs], &[], ty);
+    let result = ir.value(ArithOp::Select, &[chooser, pair.lhs, pair.rhs], &[], ty);
     Ok(number_or_vector(result, pair.elem, pair.len))
 }
 
@@ -313,7 +314,7 @@ fn fma<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<
     let rhs = ev.spread(&rhs, sum.elem, sum.len, b.expr.span)?;
     let ir = ev.ir(call.span)?;
     let ty = ir.numbers_type(sum.elem, sum.len);
-    let result = ir.value("llvm.intr.fma", &[sum.lhs, rhs, sum.rhs], &[], ty);
+    let result = ir.value(LlvmOp::IntrFma, &[sum.lhs, rhs, sum.rhs], &[], ty);
     Ok(number_or_vector(result, sum.elem, sum.len))
 }
 

@@ -5,10 +5,11 @@ use super::hints;
 use super::warp::WARP;
 use crate::diagnostics::codes;
 use crate::eval::call::Call;
-use crate::eval::materialize::OpA;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
 use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::{CuteOp, NvvmOp};
+use cutec_dialects::semantics::Attrs;
 use cutec_dialects::semantics::check;
 use cutec_dialects::value::Val;
 
@@ -34,13 +35,13 @@ pub(super) const TABLE: &[Builtin] = &[
         .takes(&[arg("view", Kind::View), arg("values", Kind::Number), hints::CACHE, hints::PREFETCH, hints::EVICT]),
     of_threads("load", load, "All elements of a view as one value.")
         .takes(&[arg("view", Kind::View), hints::CACHE, hints::PREFETCH, hints::EVICT]),
-    of_threads("barrier", |ev, call| plain(ev, call, "nvvm.barrier0"), "Waits for all threads of the block."),
+    of_threads("barrier", |ev, call| plain(ev, call, NvvmOp::Barrier0), "Waits for all threads of the block."),
     of_threads("barrier", |ev, call| named_barrier(ev, call, true), "Waits until so many threads, whole warps, have come to barrier 0 to 15.")
         .takes(&[arg("id", Kind::Integer), arg("threads", Kind::Integer)]),
     of_threads("barrier_arrive", |ev, call| named_barrier(ev, call, false), "Comes to a barrier and does not wait.")
         .takes(&[arg("id", Kind::Integer), arg("threads", Kind::Integer)]),
     of_threads("warp_barrier", warp_barrier, "Waits for all threads of the warp."),
-    of_threads("cp_async_commit", |ev, call| plain(ev, call, "nvvm.cp.async.commit.group"), "Ends a group of `cp_async` copies."),
+    of_threads("cp_async_commit", |ev, call| plain(ev, call, NvvmOp::CpAsyncCommitGroup), "Ends a group of `cp_async` copies."),
     of_threads("cp_async_wait", cp_async_wait, "Waits until at most the last so many groups are under way.")
         .takes(&[arg("groups", Kind::Integer)]),
 ];
@@ -73,7 +74,13 @@ fn copy<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
             }
         }
     }
-    ev.op("copy", "copy", &operands, &OpA::default(), call.span)
+    ev.op(
+        CuteOp::Copy,
+        "copy",
+        &operands,
+        &Attrs::default(),
+        call.span,
+    )
 }
 
 /// `autovec_copy(src, dst)`: with the widest accesses that layouts and alignment allow.
@@ -82,11 +89,17 @@ fn autovec_copy<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Resu
     if let Some(dst) = call.arg(1) {
         ev.check_writable(&operands[1], dst.expr.span)?;
     }
-    let attrs = OpA {
+    let attrs = Attrs {
         hints: hints::of(ev, &call.args, &hints::KEYS)?,
-        ..OpA::default()
+        ..Attrs::default()
     };
-    ev.op("autovec_copy", "autovec_copy", &operands, &attrs, call.span)
+    ev.op(
+        CuteOp::AutovecCopy,
+        "autovec_copy",
+        &operands,
+        &attrs,
+        call.span,
+    )
 }
 
 /// `gemm(mma, a, b, c)`: c += a · bᵀ; `gemm(mma, d, a, b, c)`: d = a · bᵀ + c.
@@ -98,7 +111,13 @@ fn gemm<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
     if let Value::Thread(parts) = &operands[0] {
         operands[0] = parts.0.clone();
     }
-    let result = ev.op("gemm", "gemm", &operands, &OpA::default(), call.span);
+    let result = ev.op(
+        CuteOp::Gemm,
+        "gemm",
+        &operands,
+        &Attrs::default(),
+        call.span,
+    );
     if result.is_err() && is_gemm_with_a_and_b_exchanged(&operands) {
         let shown = |at: usize| {
             call.arg(at)
@@ -126,7 +145,7 @@ fn is_gemm_with_a_and_b_exchanged(operands: &[Value<'_, '_>]) -> bool {
     let Some(mut vals) = vals.filter(|vals| vals.len() == 5) else {
         return false;
     };
-    let fits = |vals: &[Val]| check("gemm", vals).is_ok();
+    let fits = |vals: &[Val]| check(CuteOp::Gemm, vals).is_ok();
     if fits(&vals) {
         return false;
     }
@@ -158,7 +177,7 @@ fn load<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
 fn plain<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     call: &Call<'c, 'a>,
-    op: &str,
+    op: NvvmOp,
 ) -> Result<Value<'c, 'a>> {
     ev.ir(call.span)?.op(op, &[], &[], &[]);
     Ok(Value::Unit)
@@ -200,9 +219,9 @@ fn named_barrier<'c, 'a>(
     if waits {
         let segments = ir.i32_array(&[1, 1, 0]);
         let attrs = [("operandSegmentSizes", segments)];
-        ir.op("nvvm.barrier", &[id, threads], &attrs, &[]);
+        ir.op(NvvmOp::Barrier, &[id, threads], &attrs, &[]);
     } else {
-        ir.op("nvvm.barrier.arrive", &[id, threads], &[], &[]);
+        ir.op(NvvmOp::BarrierArrive, &[id, threads], &[], &[]);
     }
     Ok(Value::Unit)
 }
@@ -210,7 +229,7 @@ fn named_barrier<'c, 'a>(
 fn warp_barrier<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     let ir = ev.ir(call.span)?;
     let mask = ir.constant(-1, "i32");
-    ir.op("nvvm.bar.warp.sync", &[mask], &[], &[]);
+    ir.op(NvvmOp::BarWarpSync, &[mask], &[], &[]);
     Ok(Value::Unit)
 }
 
@@ -235,6 +254,6 @@ fn cp_async_wait<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Res
     };
     let ir = ev.ir(call.span)?;
     let attr = ir.integer(groups, ir.ty("i32"));
-    ir.op("nvvm.cp.async.wait.group", &[], &[("n", attr)], &[]);
+    ir.op(NvvmOp::CpAsyncWaitGroup, &[], &[("n", attr)], &[]);
     Ok(Value::Unit)
 }

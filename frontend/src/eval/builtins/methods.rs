@@ -4,10 +4,11 @@ use super::builtin::{
     Builtin, Kind, Level, LowerMethod, Lowering, Parameter, Receiver, arg, named,
 };
 use crate::eval::call::Call;
-use crate::eval::materialize::OpA;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::Span;
+use cutec_dialects::ops::CuteOp;
+use cutec_dialects::semantics::Attrs;
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::value::Val;
 use cutec_layout::tv::Operand;
@@ -26,25 +27,6 @@ const fn of(
     Builtin::new(name, Lowering::Method(receiver, lower), documentation)
 }
 
-/// An operand of a product.
-struct Matrix {
-    operand: Operand,
-    attribute: &'static str,
-}
-
-const A: Matrix = Matrix {
-    operand: Operand::A,
-    attribute: "A",
-};
-const B: Matrix = Matrix {
-    operand: Operand::B,
-    attribute: "B",
-};
-const C: Matrix = Matrix {
-    operand: Operand::C,
-    attribute: "C",
-};
-
 pub(super) const TABLE: &[Builtin] = &[
     of(Receiver::View, "tile", |ev, of, call| ev.load_tile(of.0, of.1, call), "The tile of this shape at a coordinate counted in tiles, or at an element. Outside of the tensor it is `fill`. `copy` and `swizzle` pin how an operand of a product gets to shared memory and lies there.")
         .at(Level::Tiles)
@@ -52,24 +34,24 @@ pub(super) const TABLE: &[Builtin] = &[
     of(Receiver::View, "fill", fill, "Writes a number to all elements; also `fill(view, number)`.")
         .takes(&[arg("value", Kind::Number)]),
     of(Receiver::TiledCopy, "slice", thread_of, "One thread of it.").takes(THREAD),
-    of(Receiver::CopyThread, "partition_S", |ev, of, call| partition_copy(ev, of.0, call, "tiled.copy.partition_S"), "What the thread reads of a tensor: (V, M, N, …).").takes(TENSOR),
-    of(Receiver::CopyThread, "partition_D", |ev, of, call| partition_copy(ev, of.0, call, "tiled.copy.partition_D"), "What the thread writes of a tensor: (V, M, N, …).").takes(TENSOR),
+    of(Receiver::CopyThread, "partition_S", |ev, of, call| partition_copy(ev, of.0, call, CuteOp::TiledCopyPartitionS), "What the thread reads of a tensor: (V, M, N, …).").takes(TENSOR),
+    of(Receiver::CopyThread, "partition_D", |ev, of, call| partition_copy(ev, of.0, call, CuteOp::TiledCopyPartitionD), "What the thread writes of a tensor: (V, M, N, …).").takes(TENSOR),
     of(Receiver::CopyThread, "retile", retile, "A fragment, ordered as the copy takes it.").takes(FRAGMENT),
     of(Receiver::CopyThread, "retile_S", retile, "As `retile`, of a source.").takes(FRAGMENT),
     of(Receiver::CopyThread, "retile_D", retile, "As `retile`, of a destination.").takes(FRAGMENT),
     of(Receiver::TiledMma, "slice", thread_of, "One thread of it.").takes(THREAD),
-    of(Receiver::TiledMma, "fragment_A", |ev, of, call| fragment(ev, of.0, call, A), "Registers for a part of operand A.").takes(PART),
-    of(Receiver::TiledMma, "fragment_B", |ev, of, call| fragment(ev, of.0, call, B), "Registers for a part of operand B.").takes(PART),
-    of(Receiver::TiledMma, "fragment_C", |ev, of, call| fragment(ev, of.0, call, C), "Registers for a part of the sums.").takes(PART),
-    of(Receiver::MmaThread, "partition_A", |ev, of, call| partition(ev, of.0, call, A), "What the thread has of operand A: (V, M, K).").takes(TENSOR),
-    of(Receiver::MmaThread, "partition_B", |ev, of, call| partition(ev, of.0, call, B), "What the thread has of operand B: (V, N, K).").takes(TENSOR),
-    of(Receiver::MmaThread, "partition_C", |ev, of, call| partition(ev, of.0, call, C), "What the thread has of the sums: (V, M, N).").takes(TENSOR),
-    of(Receiver::MmaThread, "fragment_A", |ev, of, call| fragment(ev, of.0, call, A), "Registers for a part of operand A.").takes(PART),
-    of(Receiver::MmaThread, "fragment_B", |ev, of, call| fragment(ev, of.0, call, B), "Registers for a part of operand B.").takes(PART),
-    of(Receiver::MmaThread, "fragment_C", |ev, of, call| fragment(ev, of.0, call, C), "Registers for a part of the sums.").takes(PART),
-    of(Receiver::MmaThread, "partition_fragment_A", |ev, of, call| partition_fragment(ev, of.0, call, A), "Registers for what the thread has of operand A, a tensor or a shape.").takes(TENSOR),
-    of(Receiver::MmaThread, "partition_fragment_B", |ev, of, call| partition_fragment(ev, of.0, call, B), "Registers for what the thread has of operand B, a tensor or a shape.").takes(TENSOR),
-    of(Receiver::MmaThread, "partition_fragment_C", |ev, of, call| partition_fragment(ev, of.0, call, C), "Registers for what the thread has of the sums, a tensor or a shape.").takes(TENSOR),
+    of(Receiver::TiledMma, "fragment_A", |ev, of, call| fragment(ev, of.0, call, Operand::A), "Registers for a part of operand A.").takes(PART),
+    of(Receiver::TiledMma, "fragment_B", |ev, of, call| fragment(ev, of.0, call, Operand::B), "Registers for a part of operand B.").takes(PART),
+    of(Receiver::TiledMma, "fragment_C", |ev, of, call| fragment(ev, of.0, call, Operand::C), "Registers for a part of the sums.").takes(PART),
+    of(Receiver::MmaThread, "partition_A", |ev, of, call| partition(ev, of.0, call, Operand::A), "What the thread has of operand A: (V, M, K).").takes(TENSOR),
+    of(Receiver::MmaThread, "partition_B", |ev, of, call| partition(ev, of.0, call, Operand::B), "What the thread has of operand B: (V, N, K).").takes(TENSOR),
+    of(Receiver::MmaThread, "partition_C", |ev, of, call| partition(ev, of.0, call, Operand::C), "What the thread has of the sums: (V, M, N).").takes(TENSOR),
+    of(Receiver::MmaThread, "fragment_A", |ev, of, call| fragment(ev, of.0, call, Operand::A), "Registers for a part of operand A.").takes(PART),
+    of(Receiver::MmaThread, "fragment_B", |ev, of, call| fragment(ev, of.0, call, Operand::B), "Registers for a part of operand B.").takes(PART),
+    of(Receiver::MmaThread, "fragment_C", |ev, of, call| fragment(ev, of.0, call, Operand::C), "Registers for a part of the sums.").takes(PART),
+    of(Receiver::MmaThread, "partition_fragment_A", |ev, of, call| partition_fragment(ev, of.0, call, Operand::A), "Registers for what the thread has of operand A, a tensor or a shape.").takes(TENSOR),
+    of(Receiver::MmaThread, "partition_fragment_B", |ev, of, call| partition_fragment(ev, of.0, call, Operand::B), "Registers for what the thread has of operand B, a tensor or a shape.").takes(TENSOR),
+    of(Receiver::MmaThread, "partition_fragment_C", |ev, of, call| partition_fragment(ev, of.0, call, Operand::C), "Registers for what the thread has of the sums, a tensor or a shape.").takes(TENSOR),
 ];
 
 const FRAGMENT: &[Parameter] = &[arg("fragment", Kind::View)];
@@ -123,13 +105,19 @@ fn partition_copy<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     of: &Value<'c, 'a>,
     call: &Call<'c, 'a>,
-    operation: &str,
+    operation: CuteOp,
 ) -> Result<Value<'c, 'a>> {
     let (tiled, Some(thread), tensor) = operands(of, call) else {
         return Err(Stop::Reported);
     };
     let operands = [tiled, tensor, thread];
-    ev.op(operation, &call.name, &operands, &OpA::default(), call.span)
+    ev.op(
+        operation,
+        &call.name,
+        &operands,
+        &Attrs::default(),
+        call.span,
+    )
 }
 
 fn retile<'c, 'a>(
@@ -138,23 +126,24 @@ fn retile<'c, 'a>(
     call: &Call<'c, 'a>,
 ) -> Result<Value<'c, 'a>> {
     let (tiled, _, fragment) = operands(of, call);
-    let (name, operands) = ("tiled.copy.retile", [tiled, fragment]);
-    ev.op(name, &call.name, &operands, &OpA::default(), call.span)
+    let operands = [tiled, fragment];
+    let op = CuteOp::TiledCopyRetile;
+    ev.op(op, &call.name, &operands, &Attrs::default(), call.span)
 }
 
 fn partition<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     of: &Value<'c, 'a>,
     call: &Call<'c, 'a>,
-    matrix: Matrix,
+    matrix: Operand,
 ) -> Result<Value<'c, 'a>> {
     let (tiled, Some(thread), tensor) = operands(of, call) else {
         return Err(Stop::Reported);
     };
-    let attrs = OpA::operand(matrix.attribute);
+    let attrs = Attrs::operand(matrix);
     let operands = [tiled, tensor, thread];
     ev.op(
-        "tiled.mma.partition",
+        CuteOp::TiledMmaPartition,
         &call.name,
         &operands,
         &attrs,
@@ -166,12 +155,12 @@ fn fragment<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     of: &Value<'c, 'a>,
     call: &Call<'c, 'a>,
-    matrix: Matrix,
+    matrix: Operand,
 ) -> Result<Value<'c, 'a>> {
     let (tiled, _, part) = operands(of, call);
-    let attrs = OpA::operand(matrix.attribute);
+    let attrs = Attrs::operand(matrix);
     ev.op(
-        "mma.make_fragment",
+        CuteOp::MmaMakeFragment,
         &call.name,
         &[tiled, part],
         &attrs,
@@ -183,16 +172,16 @@ fn partition_fragment<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     of: &Value<'c, 'a>,
     call: &Call<'c, 'a>,
-    matrix: Matrix,
+    matrix: Operand,
 ) -> Result<Value<'c, 'a>> {
     let (tiled, _, of_what) = operands(of, call);
-    let attrs = OpA::operand(matrix.attribute);
+    let attrs = Attrs::operand(matrix);
     let part = match of_what.as_layout() {
-        Some(_) => of_shape(ev, &tiled, &of_what, call, matrix.operand)?,
+        Some(_) => of_shape(ev, &tiled, &of_what, call, matrix)?,
         None => partition(ev, of, call, matrix)?,
     };
     ev.op(
-        "mma.make_fragment",
+        CuteOp::MmaMakeFragment,
         &call.name,
         &[tiled, part],
         &attrs,

@@ -3,10 +3,11 @@
 use super::tensor::projection;
 use crate::ast::BinaryOp;
 use crate::eval::call::Call;
-use crate::eval::materialize::OpA;
 use crate::eval::values::{Cute, Value};
 use crate::eval::{Evaluator, Result};
 use crate::source::Span;
+use cutec_dialects::ops::CuteOp;
+use cutec_dialects::semantics::Attrs;
 use cutec_dialects::value::Val;
 use cutec_layout::{Int, Layout, Tree};
 
@@ -61,11 +62,11 @@ pub(super) fn local_partition<'c, 'a>(
         true => [tile.remove(0), at.remove(0), rest.remove(0)],
         false => [tile, at, rest].map(Value::Tuple),
     };
-    let (name, none) = ("local_partition", OpA::default());
+    let (name, none) = ("local_partition", Attrs::default());
     let operands = [tensor.0.clone(), tile];
-    let divided = ev.op("zipped_divide", name, &operands, &none, call.span)?;
+    let divided = ev.op(CuteOp::ZippedDivide, name, &operands, &none, call.span)?;
     let operands = [divided, Value::Tuple(vec![at, rest])];
-    ev.op("slice", name, &operands, &none, call.span)
+    ev.op(CuteOp::Slice, name, &operands, &none, call.span)
 }
 
 /// Extents and strides of a layout, mode by mode.

@@ -11,12 +11,13 @@ use crate::ast::{BinaryOp, Expr, Function};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::arith::number_or_vector;
 use crate::eval::call::{ArgValue, Call};
-use crate::eval::materialize::OpA;
 use crate::eval::values::{Scalar, Value};
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::Span;
 use cutec_dialects::builder::{IrValue, region_with_block};
 use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::ops::{CuteOp, NvvmOp, ScfOp};
+use cutec_dialects::semantics::Attrs;
 use cutec_dialects::value::{Ptr, Val, View};
 use cutec_layout::{AnyLayout, Int, Layout};
 use melior::ir::Region;
@@ -195,7 +196,7 @@ fn over_lanes<'c, 'a>(
         let members = ir.constant(-1, "i32");
         let kind = ir.attr(kind);
         let ty = ir.ty("i32");
-        let result = ir.value("nvvm.redux.sync", &[number, members], &[("kind", kind)], ty);
+        let result = ir.value(NvvmOp::ReduxSync, &[number, members], &[("kind", kind)], ty);
         return Ok(number_or_vector(result, Elem::I32, None));
     }
     let mut step = width / 2;
@@ -249,7 +250,7 @@ fn block_reduce<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Resu
     let (warp, lane) = (by_warps(BinaryOp::Div, ev)?, by_warps(BinaryOp::Rem, ev)?);
     // In a loop the last round may still be reading.
     if ev.runtime_loops > 0 {
-        ev.ir(span)?.op("nvvm.barrier0", &[], &[], &[]);
+        ev.ir(span)?.op(NvvmOp::Barrier0, &[], &[], &[]);
     }
     let first = ev.binary(BinaryOp::Eq, (lane, span), (Value::Int(0), span), span)?;
     let first = ev.number(&first, Elem::I1, span)?;
@@ -258,12 +259,12 @@ fn block_reduce<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Resu
         for (leaf, buffer) in leaves.iter().zip(&buffers) {
             leave(ev, leaf, buffer, &warp, span)?;
         }
-        ev.terminate("scf.yield", &[], span)
+        ev.terminate(ScfOp::Yield, &[], span)
     })?;
     let regions = vec![region, Region::new()];
     let ir = ev.ir(span)?;
-    ir.op_with_regions("scf.if", &[first], &[], &[], regions);
-    ir.op("nvvm.barrier0", &[], &[], &[]);
+    ir.op_with_regions(ScfOp::If, &[first], &[], &[], regions);
+    ir.op(NvvmOp::Barrier0, &[], &[], &[]);
     let mut columns = Vec::new();
     for (leaf, buffer) in leaves.iter().zip(&buffers) {
         columns.push(left_by_warps(ev, leaf, buffer, warps, span)?);
@@ -349,10 +350,10 @@ fn buffer<'c, 'a>(
         layout: AnyLayout::Plain(layout),
     });
     ev.op(
-        "memref.alloc_smem",
+        CuteOp::MemrefAllocSmem,
         &call.name,
         &[],
-        &OpA::result(view),
+        &Attrs::result(view),
         call.span,
     )
 }
@@ -364,17 +365,23 @@ fn leave<'c, 'a>(
     warp: &Value<'c, 'a>,
     span: Span,
 ) -> Result<()> {
-    let none = OpA::default();
+    let none = Attrs::default();
     match leaf {
         Value::Scalar(scalar) => {
             let at = Value::Tuple(vec![Value::Int(0), warp.clone()]);
             let number = number_or_vector(scalar.ir, scalar.elem, None);
             let operands = [number, buffer.clone(), at];
-            ev.op("memref.store", "block_reduce", &operands, &none, span)?;
+            ev.op(CuteOp::MemrefStore, "block_reduce", &operands, &none, span)?;
         }
         _ => {
             let at = Value::Tuple(vec![Value::Underscore, warp.clone()]);
-            let part = ev.op("slice", "block_reduce", &[buffer.clone(), at], &none, span)?;
+            let part = ev.op(
+                CuteOp::Slice,
+                "block_reduce",
+                &[buffer.clone(), at],
+                &none,
+                span,
+            )?;
             ev.store(&part, leaf, span, span, span)?;
         }
     }
@@ -389,14 +396,14 @@ fn left_by_warps<'c, 'a>(
     warps: i64,
     span: Span,
 ) -> Result<Vec<Value<'c, 'a>>> {
-    let none = OpA::default();
+    let none = Attrs::default();
     let scalar = |ir: IrValue<'c>, elem| number_or_vector(ir, elem, None);
     match leaf {
         Value::Scalar(Scalar { elem: Elem::I1, .. }) => (0..warps)
             .map(|at| {
                 let at = Value::Tuple(vec![Value::Int(0), Value::Int(at)]);
                 ev.op(
-                    "memref.load",
+                    CuteOp::MemrefLoad,
                     "block_reduce",
                     &[buffer.clone(), at],
                     &none,
@@ -417,7 +424,13 @@ fn left_by_warps<'c, 'a>(
         _ => (0..warps)
             .map(|at| {
                 let at = Value::Tuple(vec![Value::Underscore, Value::Int(at)]);
-                let part = ev.op("slice", "block_reduce", &[buffer.clone(), at], &none, span)?;
+                let part = ev.op(
+                    CuteOp::Slice,
+                    "block_reduce",
+                    &[buffer.clone(), at],
+                    &none,
+                    span,
+                )?;
                 ev.operand(&part, span)
             })
             .collect(),

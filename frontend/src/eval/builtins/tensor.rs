@@ -4,11 +4,11 @@ use super::builtin::{Builtin, Kind, Level, Lowering, Parameter, arg, named, opti
 use super::partition::local_partition;
 use crate::diagnostics::codes;
 use crate::eval::call::Call;
-use crate::eval::materialize::OpA;
 use crate::eval::values::{Cute, Value};
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::Span;
 use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::{Attrs, evaluate, recastable};
 use cutec_dialects::value::{Ptr, Val, View};
 use cutec_layout::{AnyLayout, Coord, Int};
@@ -35,7 +35,7 @@ pub(super) const TABLE: &[Builtin] = &[
         .takes(&[arg("coordinates", Kind::Coordinate), arg("shape", Kind::Shape)]),
     Builtin::new("elem_less", Lowering::Call(elem_less), "Whether each part of one coordinate is less than that of another.")
         .takes(&[arg("a", Kind::Coordinate), arg("b", Kind::Coordinate)]),
-    Builtin::new("fragment", Lowering::Call(|ev, call| allocate(ev, call, Space::Rmem, "memref.alloca")), "Registers of a thread for a layout or a shape.")
+    Builtin::new("fragment", Lowering::Call(|ev, call| allocate(ev, call, Space::Rmem, CuteOp::MemrefAlloca)), "Registers of a thread for a layout or a shape.")
         .at(Level::Threads)
         .generic(TYPE)
         .takes(&[arg("layout", Kind::Layout), named("align", Kind::Integer, "16")]),
@@ -43,7 +43,7 @@ pub(super) const TABLE: &[Builtin] = &[
         .at(Level::Threads)
         .generic(&[optional("type", Kind::ElementType)])
         .takes(&[X]),
-    Builtin::new("smem", Lowering::Call(|ev, call| allocate(ev, call, Space::Smem, "memref.alloc_smem")), "Shared memory of a block for a layout or a shape.")
+    Builtin::new("smem", Lowering::Call(|ev, call| allocate(ev, call, Space::Smem, CuteOp::MemrefAllocSmem)), "Shared memory of a block for a layout or a shape.")
         .at(Level::Threads)
         .generic(TYPE)
         .takes(&[arg("layout", Kind::Layout), named("align", Kind::Integer, "128")]),
@@ -60,12 +60,18 @@ fn view_as<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Va
         return ev.expected("a tensor", &tensor, call.args[0].expr.span);
     }
     let layout = ev.layout_of(&layout, call.args[1].expr.span)?;
-    let start = ev.op("get_iter", "view", &[tensor], &OpA::default(), call.span)?;
+    let start = ev.op(
+        CuteOp::GetIter,
+        "view",
+        &[tensor],
+        &Attrs::default(),
+        call.span,
+    )?;
     ev.op(
-        "make_view",
+        CuteOp::MakeView,
         "view",
         &[start, layout],
-        &OpA::default(),
+        &Attrs::default(),
         call.span,
     )
 }
@@ -92,36 +98,40 @@ fn recast<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Val
         align: view.ptr.align.max(elem.bytes()),
         ..view.ptr
     };
-    let mut op = |name, operands: &[Value<'c, 'a>], attrs: OpA| {
+    let mut op = |name, operands: &[Value<'c, 'a>], attrs: Attrs| {
         ev.op(name, "recast", operands, &attrs, call.span)
     };
     let of = std::slice::from_ref(&tensor);
-    let start = op("get_iter", of, OpA::default())?;
-    let start = op("recast_iter", &[start], OpA::result(Val::Ptr(declared)))?;
-    let layout = op("get_layout", of, OpA::default())?;
-    let layout = op("recast_layout", &[layout], OpA::mode(vec![new, old]))?;
-    op("make_view", &[start, layout], OpA::default())
+    let start = op(CuteOp::GetIter, of, Attrs::default())?;
+    let start = op(
+        CuteOp::RecastIter,
+        &[start],
+        Attrs::result(Val::Ptr(declared)),
+    )?;
+    let layout = op(CuteOp::GetLayout, of, Attrs::default())?;
+    let layout = op(CuteOp::RecastLayout, &[layout], Attrs::mode(vec![new, old]))?;
+    op(CuteOp::MakeView, &[start, layout], Attrs::default())
 }
 
 /// `slice(tensor, coordinate)`.
 fn slice<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     ev.op(
-        "slice",
+        CuteOp::Slice,
         "slice",
         &call.positional(),
-        &OpA::default(),
+        &Attrs::default(),
         call.span,
     )
 }
 
 /// `local_tile(tensor, tile, coordinate, proj = (1, _, 1))`.
 fn local_tile<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    let attrs = OpA {
+    let attrs = Attrs {
         proj: projection(ev, call)?,
-        ..OpA::default()
+        ..Attrs::default()
     };
     ev.op(
-        "local_tile",
+        CuteOp::LocalTile,
         "local_tile",
         &call.positional(),
         &attrs,
@@ -150,12 +160,12 @@ pub(super) fn projection<'c, 'a>(
 /// `domain_offset(tensor, (r, c))`: the same layout from offsets on, which may be negative.
 fn domain_offset<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     let operands = call.positional();
-    let (name, none) = ("domain_offset", OpA::default());
+    let (op, none) = (CuteOp::DomainOffset, Attrs::default());
     let operands = match operands.as_slice() {
         [tensor, Value::Tuple(offsets)] => [std::slice::from_ref(tensor), offsets].concat(),
         _ => operands,
     };
-    ev.op(name, name, &operands, &none, call.span)
+    ev.op(op, op.mnemonic(), &operands, &none, call.span)
 }
 
 /// `identity(shape)`: the tensor whose elements are their coordinates.
@@ -164,10 +174,10 @@ fn identity<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<V
     // A static shape has to become an operation as well where its tensor is sliced at run time: a
     // tensor of coordinates known at compile time materializes itself.
     ev.op(
-        "make_identity_tensor",
+        CuteOp::MakeIdentityTensor,
         "identity",
         &operands,
-        &OpA::default(),
+        &Attrs::default(),
         call.span,
     )
 }
@@ -245,10 +255,10 @@ fn flat<'c, 'a>(
             for at in 0..modes.len() {
                 let of = std::slice::from_ref(value);
                 let part = ev.op(
-                    "get",
+                    CuteOp::Get,
                     &call.name,
                     of,
-                    &OpA::mode(vec![at as i64]),
+                    &Attrs::mode(vec![at as i64]),
                     call.span,
                 )?;
                 all.extend(flat(ev, &part, call)?);
@@ -264,7 +274,7 @@ fn allocate<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     call: &Call<'c, 'a>,
     space: Space,
-    op: &str,
+    op: CuteOp,
 ) -> Result<Value<'c, 'a>> {
     let elem = super::elem_arg(ev, call, 0)?;
     let mut align = if space == Space::Smem { SMEM_ALIGN } else { 16 };
@@ -319,16 +329,16 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             base: 0,
             offset: Int::Static(0),
         };
-        self.allocation("memref.alloca", View { ptr, layout }, place)
+        self.allocation(CuteOp::MemrefAlloca, View { ptr, layout }, place)
     }
 
     fn allocation(
         &mut self,
-        op: &str,
+        op: CuteOp,
         view: View,
         (name, span): (&str, Span),
     ) -> Result<Value<'c, 'a>> {
-        self.op(op, name, &[], &OpA::result(Val::View(view)), span)
+        self.op(op, name, &[], &Attrs::result(Val::View(view)), span)
     }
 }
 
@@ -337,10 +347,10 @@ fn fragment_like<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Res
     let operands = call.positional();
     if call.generics.is_empty() {
         return ev.op(
-            "make_fragment_like",
+            CuteOp::MakeFragmentLike,
             "fragment_like",
             &operands,
-            &OpA::default(),
+            &Attrs::default(),
             call.span,
         );
     }
@@ -349,7 +359,7 @@ fn fragment_like<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Res
         return ev.expected("a view", &operands[0], call.span);
     };
     let like = std::slice::from_ref(&cute.val);
-    match evaluate("make_fragment_like", like, &Attrs::default()) {
+    match evaluate(CuteOp::MakeFragmentLike, like, &Attrs::default()) {
         Ok(Val::View(like)) => ev.registers(elem, like.layout, (&call.name, call.span)),
         Ok(_) => Err(Stop::Reported),
         Err(error) => {

@@ -8,6 +8,7 @@ use crate::eval::values::{Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop};
 use cutec_dialects::builder::{IrValue, result_of};
 use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::{GpuOp, LlvmOp};
 use std::sync::Arc;
 
 pub(super) const TABLE: &[Builtin] = &[
@@ -137,7 +138,7 @@ fn printf<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Val
     }
     let ir = ev.ir(call.span)?;
     let attrs = [("format", ir.string(&format))];
-    ir.op("gpu.printf", &operands, &attrs, &[]);
+    ir.op(GpuOp::Printf, &operands, &attrs, &[]);
     Ok(Value::Unit)
 }
 
@@ -258,7 +259,7 @@ fn ptx<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<
     }
     attrs.push(("constraints", ir.string(&constraints.join(","))));
     let types: Vec<_> = ty.into_iter().collect();
-    let op = ir.op("llvm.inline_asm", &operands, &attrs, &types);
+    let op = ir.op(LlvmOp::InlineAsm, &operands, &attrs, &types);
     let values: Vec<_> = match results.as_slice() {
         [] => return Ok(Value::Unit),
         [elem] => vec![number_or_vector(result_of(op, 0), *elem, None)],
@@ -267,7 +268,7 @@ fn ptx<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<
                 let position = [("position", ir.i64_array(&[at as i64]))];
                 let part = ir.ty(results[at].value_type());
                 let whole = [result_of(op, 0)];
-                let value = ir.value("llvm.extractvalue", &whole, &position, part);
+                let value = ir.value(LlvmOp::Extractvalue, &whole, &position, part);
                 number_or_vector(value, results[at], None)
             })
             .collect(),

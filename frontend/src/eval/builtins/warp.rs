@@ -12,6 +12,7 @@ use crate::eval::{Evaluator, Result, Stop};
 use crate::source::Span;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::{ArithOp, NvvmOp, VectorOp};
 
 /// Threads of a warp.
 pub(super) use cutec_dialects::target::WARP;
@@ -151,13 +152,13 @@ pub(super) fn shuffled<'c, 'a>(
                 let pair_type = ir.numbers_type(vector.elem, Some(2));
                 let (word_type, i32) = (ir.ty("vector<1xi32>"), ir.ty("i32"));
                 let first = [("static_position", ir.i64_array(&[0]))];
-                let pair = ir.value("vector.from_elements", pair, &[], pair_type);
-                let words = ir.value("vector.bitcast", &[pair], &[], word_type);
-                let word = ir.value("vector.extract", &[words], &first, i32);
+                let pair = ir.value(VectorOp::FromElements, pair, &[], pair_type);
+                let words = ir.value(VectorOp::Bitcast, &[pair], &[], word_type);
+                let word = ir.value(VectorOp::Extract, &[words], &first, i32);
                 let word = word_of_lane(ev, kind, word, "i32", by, width, span)?;
                 let ir = ev.ir(span)?;
-                let words = ir.value("vector.from_elements", &[word], &[], word_type);
-                let pair = ir.value("vector.bitcast", &[words], &[], pair_type);
+                let words = ir.value(VectorOp::FromElements, &[word], &[], word_type);
+                let pair = ir.value(VectorOp::Bitcast, &[words], &[], pair_type);
                 let pair = number_or_vector(pair, vector.elem, Some(2));
                 if let Value::Vector(pair) = &pair {
                     results.extend(ev.elements(pair, span)?);
@@ -199,36 +200,36 @@ fn number_of_lane<'c, 'a>(
         32 => "i32",
         _ => "i64",
     };
-    let cast = |ev: &mut Evaluator<'c, 'a>, name: &str, value: IrValue<'c>, ty: &'static str| {
+    let cast = |ev: &mut Evaluator<'c, 'a>, op: ArithOp, value: IrValue<'c>, ty: &'static str| {
         let ir = ev.ir(span)?;
         let ty = ir.ty(ty);
-        Ok::<_, Stop>(ir.value(name, &[value], &[], ty))
+        Ok::<_, Stop>(ir.value(op, &[value], &[], ty))
     };
     let is_float = elem.is_float() && elem.has_arithmetic();
     let bits = match is_float {
-        true => cast(ev, "arith.bitcast", number, integer)?,
+        true => cast(ev, ArithOp::Bitcast, number, integer)?,
         false => number,
     };
     let bits = if elem.bits() == 64 {
         let i64 = ev.ir(span)?.ty("i64");
         let by32 = ev.ir(span)?.constant(32, "i64");
-        let low = cast(ev, "arith.trunci", bits, "i32")?;
-        let high = ev.ir(span)?.value("arith.shrui", &[bits, by32], &[], i64);
-        let high = cast(ev, "arith.trunci", high, "i32")?;
+        let low = cast(ev, ArithOp::Trunci, bits, "i32")?;
+        let high = ev.ir(span)?.value(ArithOp::Shrui, &[bits, by32], &[], i64);
+        let high = cast(ev, ArithOp::Trunci, high, "i32")?;
         let low = word_of_lane(ev, kind, low, "i32", by, width, span)?;
         let high = word_of_lane(ev, kind, high, "i32", by, width, span)?;
-        let low = cast(ev, "arith.extui", low, "i64")?;
-        let high = cast(ev, "arith.extui", high, "i64")?;
+        let low = cast(ev, ArithOp::Extui, low, "i64")?;
+        let high = cast(ev, ArithOp::Extui, high, "i64")?;
         let ir = ev.ir(span)?;
-        let high = ir.value("arith.shli", &[high, by32], &[], i64);
-        ir.value("arith.ori", &[low, high], &[], i64)
+        let high = ir.value(ArithOp::Shli, &[high, by32], &[], i64);
+        ir.value(ArithOp::Ori, &[low, high], &[], i64)
     } else {
-        let word = cast(ev, "arith.extui", bits, "i32")?;
+        let word = cast(ev, ArithOp::Extui, bits, "i32")?;
         let word = word_of_lane(ev, kind, word, "i32", by, width, span)?;
-        cast(ev, "arith.trunci", word, integer)?
+        cast(ev, ArithOp::Trunci, word, integer)?
     };
     match is_float {
-        true => cast(ev, "arith.bitcast", bits, elem.name()),
+        true => cast(ev, ArithOp::Bitcast, bits, elem.name()),
         false => Ok(bits),
     }
 }
@@ -255,7 +256,7 @@ fn word_of_lane<'c, 'a>(
     let attr = ir.attr(mode);
     let ty = ir.ty(ty);
     let operands = [members, word, by, segment];
-    Ok(ir.value("nvvm.shfl.sync", &operands, &[("kind", attr)], ty))
+    Ok(ir.value(NvvmOp::ShflSync, &operands, &[("kind", attr)], ty))
 }
 
 /// `any(c)`, `all(c)`: whether one, or every lane of the warp says so; `ballot(c)`: a bit for each.
@@ -282,7 +283,7 @@ fn vote<'c, 'a>(
     let kind = ir.attr(kind);
     let ty = ir.ty(elem.name());
     let result = ir.value(
-        "nvvm.vote.sync",
+        NvvmOp::VoteSync,
         &[members, condition],
         &[("kind", kind)],
         ty,

@@ -99,7 +99,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         for leaf in leaves {
             offsets.push(match leaf {
                 Tree::Leaf(Leaf::Underscore) => None,
-                Tree::Leaf(Leaf::Dynamic(value, _)) => Some(value),
+                Tree::Leaf(Leaf::Dynamic(value, ..)) => Some(value),
                 Tree::Leaf(Leaf::Static(int)) => {
                     Some(self.static_operand(&Val::Scalar(int), span)?)
                 }

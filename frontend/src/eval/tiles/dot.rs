@@ -9,6 +9,7 @@ use crate::eval::values::{Tile, Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop};
 use crate::rules::{self, sums_of};
 use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::TileOp;
 use cutec_dialects::value::Val;
 
 impl<'c, 'a> Evaluator<'c, 'a> {
@@ -88,7 +89,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
             None => Vec::new(),
         };
-        let result = self.tile_op("tile.dot", &operands, &attrs, of, call.span)?;
+        let result = self.tile_op(TileOp::Dot, &operands, &attrs, of, call.span)?;
         Ok(Value::Tile(result))
     }
 

@@ -9,6 +9,7 @@ use crate::eval::{Evaluator, Result};
 use crate::source::Span;
 use cutec_abi::AbiExpr;
 use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::TileOp;
 use cutec_dialects::printing::name_value;
 
 /// Names of the axes of a launch in tiles: those of the product.
@@ -148,7 +149,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let count = self.convert(Elem::I32, &count, expr.span)?;
             counts.push(self.number(&count, Elem::I32, expr.span)?);
         }
-        self.ir(span)?.op("tile.grid", &counts, &[], &[]);
+        self.ir(span)?.op(TileOp::Grid, &counts, &[], &[]);
         Ok(())
     }
 
@@ -166,7 +167,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let ir = self.ir(span)?;
         let number = ir.integer(at as i64, ir.ty("i32"));
         let ty = ir.ty("i32");
-        let index = ir.value("tile.index", &[], &[("axis", number)], ty);
+        let index = ir.value(TileOp::Index, &[], &[("axis", number)], ty);
         name_value(index, &format!("tile_{axis}"));
         Ok(Value::Scalar(Scalar {
             ir: index,

@@ -6,6 +6,7 @@ use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result};
 use crate::source::Span;
 use cutec_dialects::builder::{argument_of, region_with_block};
+use cutec_dialects::ops::TileOp;
 
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// `body` on the elements of the tiles among `values`, which are repeated to a common shape.
@@ -43,13 +44,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 return this.expected("a number for each element", &result, span);
             };
             let number = this.number(&result, elem, span)?;
-            this.terminate("tile.yield", &[number], span)?;
+            this.terminate(TileOp::Yield, &[number], span)?;
             Ok(elem)
         })?;
         let ty = self.tile_type(elem, &shape, span)?;
         let operands: Vec<_> = inputs.iter().map(|tile| tile.ir).collect();
         let ir = self.ir(span)?;
-        let op = ir.op_with_regions("tile.map", &operands, &[], &[ty], vec![region]);
+        let op = ir.op_with_regions(TileOp::Map, &operands, &[], &[ty], vec![region]);
         Ok(Value::Tile(crate::eval::values::Tile {
             ir: cutec_dialects::builder::result_of(op, 0),
             elem,

@@ -27,6 +27,7 @@ use crate::rules::repeats_to;
 use crate::source::Span;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::TileOp;
 use cutec_dialects::tile::TileType;
 use melior::ir::{Attribute, Type};
 
@@ -49,14 +50,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     /// An operation that gives a tile.
     fn tile_op(
         &mut self,
-        name: &str,
+        op: TileOp,
         operands: &[IrValue<'c>],
         attrs: &[(&str, Attribute<'c>)],
         (elem, shape): (Elem, &[i64]),
         span: Span,
     ) -> Result<Tile<'c>> {
         let ty = self.tile_type(elem, shape, span)?;
-        let ir = self.ir(span)?.value(name, operands, attrs, ty);
+        let ir = self.ir(span)?.value(op, operands, attrs, ty);
         Ok(Tile {
             ir,
             elem,
@@ -94,7 +95,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Tile(tile) => self.repeated(tile, shape, span),
             value if value.number_type().is_some() => {
                 let number = self.number(value, elem, span)?;
-                self.tile_op("tile.splat", &[number], &[], (elem, shape), span)
+                self.tile_op(TileOp::Splat, &[number], &[], (elem, shape), span)
             }
             other => self.expected("a tile or a number", other, span),
         }

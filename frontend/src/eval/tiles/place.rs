@@ -13,6 +13,7 @@ use crate::eval::{Evaluator, Result, Stop};
 use crate::source::{Span, Spanned};
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::ops::TileOp;
 use cutec_dialects::semantics::AtomicKind;
 use cutec_dialects::tile::BY_ELEMENT;
 use cutec_dialects::value::Val;
@@ -74,7 +75,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             });
         }
         let of = (place.elem, &place.shape[..]);
-        self.tile_op("tile.load", &operands, &attrs, of, span)
+        self.tile_op(TileOp::Load, &operands, &attrs, of, span)
     }
 
     /// `base.tile(args) = value`, or with an operator.
@@ -101,7 +102,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     /// `atomic_add(base.tile(args), value)` and the like, `rest` what stands behind the place.
     pub(in crate::eval) fn update_tile(
         &mut self,
-        (function, kind): (&'static str, &'static str),
+        (function, kind): (&'static str, AtomicKind),
         (base, name, args): (&'a Expr, &'a Spanned<std::sync::Arc<str>>, &'a [Arg]),
         rest: &'a [Arg],
         (target, span): (Span, Span),
@@ -115,11 +116,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let Some(value) = call.arg(0) else {
             return Err(Stop::Reported);
         };
-        if let Err(error) = AtomicKind::updates(kind, place.elem) {
+        if let Err(error) = AtomicKind::updates(kind.name(), place.elem) {
             return self.error(codes::WRONG_TYPE, target, error.to_string(), "updated here");
         }
         let new = self.read_slot(&value.value, value.expr.span)?;
-        let kind = self.ir(span)?.string(kind);
+        let kind = self.ir(span)?.string(kind.name());
         self.write_tile(&place, (&new, value.expr.span), &[("atomic", kind)], span)
     }
 
@@ -157,7 +158,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         operands.extend(&place.at.values);
         let mut all = self.by_element(place, span)?;
         all.extend(attrs);
-        self.ir(span)?.op("tile.store", &operands, &all, &[]);
+        self.ir(span)?.op(TileOp::Store, &operands, &all, &[]);
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use crate::eval::{Evaluator, Result, Stop};
 use crate::rules;
 use crate::source::Span;
 use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::TileOp;
 use cutec_dialects::tile::MOST_ELEMENTS;
 
 impl<'c, 'a> Evaluator<'c, 'a> {
@@ -56,10 +57,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if tile.shape.len() < shape.len() {
             let mut longer = vec![1; shape.len() - tile.shape.len()];
             longer.extend(&tile.shape);
-            tile = self.tile_op("tile.reshape", &[tile.ir], &[], (tile.elem, &longer), span)?;
+            tile = self.tile_op(TileOp::Reshape, &[tile.ir], &[], (tile.elem, &longer), span)?;
         }
         if tile.shape != shape {
-            tile = self.tile_op("tile.broadcast", &[tile.ir], &[], (tile.elem, shape), span)?;
+            tile = self.tile_op(TileOp::Broadcast, &[tile.ir], &[], (tile.elem, shape), span)?;
         }
         Ok(tile)
     }
@@ -92,7 +93,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let axis = self.axis(call, &shape)?;
         let ir = self.ir(call.span)?;
         let attrs = [("axis", ir.integer(axis as i64, ir.ty("i32")))];
-        let tile = self.tile_op("tile.iota", &[], &attrs, (Elem::I32, &shape), call.span)?;
+        let tile = self.tile_op(TileOp::Iota, &[], &attrs, (Elem::I32, &shape), call.span)?;
         Ok(Value::Tile(tile))
     }
 
@@ -124,7 +125,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         ];
         let operands = [tile.ir];
         let result = self.tile_op(
-            "tile.reduce",
+            TileOp::Reduce,
             &operands,
             &attrs,
             (tile.elem, &shape),
@@ -163,7 +164,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return self.unfit_shape(call, (&tile.shape, &shape), label);
         }
         let of = (tile.elem, &shape[..]);
-        let result = self.tile_op("tile.reshape", &[tile.ir], &[], of, call.span)?;
+        let result = self.tile_op(TileOp::Reshape, &[tile.ir], &[], of, call.span)?;
         Ok(Value::Tile(result))
     }
 
@@ -207,7 +208,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let shape = [tile.shape[1], tile.shape[0]];
                 let operands = [tile.ir];
                 let of = (tile.elem, &shape[..]);
-                let result = self.tile_op("tile.transpose", &operands, &[], of, call.span)?;
+                let result = self.tile_op(TileOp::Transpose, &operands, &[], of, call.span)?;
                 Ok(Value::Tile(result))
             }
             other => self.expected("a tile of two axes", &other.clone(), call.args[0].expr.span),

@@ -22,6 +22,7 @@ use crate::passes::{Reported, report};
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, operation_key, result_of, value_key,
 };
+use cutec_dialects::ops::NvvmOp;
 use cutec_dialects::tile::TileOp;
 use melior::Context;
 use melior::ir::operation::OperationLike;
@@ -61,7 +62,7 @@ fn of_function<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
         if analysis.before.contains(&operation_key(op)) {
             let mut ir = OpBuilder::new(context, Insertion::Before(op));
             ir.location = op.location();
-            ir.op("nvvm.barrier0", &[], &[], &[]);
+            ir.op(NvvmOp::Barrier0, &[], &[], &[]);
         }
     }
     Ok(())

@@ -4,11 +4,12 @@
 //! tensor, two accesses are in the order of the program without a barrier where each thread accesses the same
 //! elements in both, or where they are of different tiles.
 use super::Access;
-use crate::passes::ir_utils::{defining_op, name_of, operand_value};
+use crate::passes::ir_utils::{defining_op, operand_value};
 use crate::passes::tile::bound_coordinates::BOUND;
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::types::tensor_of;
 use cutec_dialects::builder::{IrOp, IrValue, integer_value, operation_key, result_of, value_key};
+use cutec_dialects::ops::{ArithOp, GpuOp};
 use cutec_dialects::tile::{TileOp, TileType};
 use melior::ir::{Type, ValueLike, operation::OperationLike};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -360,7 +361,7 @@ fn is_fixed(view: IrValue) -> bool {
                 op.to_raw(),
             ))
         };
-        name_of(around) == "gpu.func"
+        GpuOp::Func.is(around)
     })
 }
 
@@ -392,12 +393,12 @@ fn base_and_constant(value: IrValue) -> (Option<IrValue>, i64) {
         let (Some(a), Some(b)) = (a, b) else {
             return (Some(at), sum);
         };
-        (at, sum) = match (name_of(op).as_str(), constant(a), constant(b)) {
-            ("arith.addi", _, Some(number)) => (a, sum.wrapping_add(number)),
-            ("arith.addi", Some(number), _) => (b, sum.wrapping_add(number)),
-            ("arith.subi", _, Some(number)) => (a, sum.wrapping_sub(number)),
+        (at, sum) = match (ArithOp::of(op), constant(a), constant(b)) {
+            (Some(ArithOp::Addi), _, Some(number)) => (a, sum.wrapping_add(number)),
+            (Some(ArithOp::Addi), Some(number), _) => (b, sum.wrapping_add(number)),
+            (Some(ArithOp::Subi), _, Some(number)) => (a, sum.wrapping_sub(number)),
             // Two that differ before they are bounded are different tiles, or lie behind the end.
-            ("arith.minui", ..) if op.attribute(BOUND).is_ok() => (a, sum),
+            (Some(ArithOp::Minui), ..) if op.attribute(BOUND).is_ok() => (a, sum),
             _ => return (Some(at), sum),
         };
     }

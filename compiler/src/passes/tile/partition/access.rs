@@ -5,8 +5,8 @@ use super::{Partition, Spread, operand};
 use cutec_dialects::atoms::UniversalCopy;
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, region_with_block};
 use cutec_dialects::elem::{Elem, Space};
-use cutec_dialects::ir::OpAttrs;
-use cutec_dialects::semantics::{Attrs, SemError, check, evaluate};
+use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp};
+use cutec_dialects::semantics::{AtomicKind, Attrs, SemError, check, evaluate};
 use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::{Mode, TileLayout};
 use cutec_dialects::types::{TypeError, Vars, parse_type, tiled_copy};
@@ -55,17 +55,17 @@ impl<'c> Partition<'c> {
         let inside = self.inside(view, &at, &from)?;
         let insides = self.elements_of(inside, from.values(), Elem::I1);
         let values = self.elements(vector, &from);
-        let attrs = OpAttrs {
-            kind: Some(kind),
-            ..OpAttrs::default()
+        let attrs = Attrs {
+            kind: Some(AtomicKind::parse(kind)?),
+            ..Attrs::default()
         };
         self.once(&from, |this| {
             for place in 0..from.values() {
                 let register = offset_at(&Tree::Leaf(Int::Static(place)), &part.registers)?;
                 let register = register.as_static().unwrap_or_default() as usize;
-                let coord = this.constant(&format!("!cute.coord<\"{place}\">"))?;
+                let coord = this.constant(Val::coord([Some(Int::Static(place))]))?;
                 let operands = [part.memory, coord, values[register], insides[register]];
-                this.cute("memref.atomic", &operands, &attrs)?;
+                this.cute(CuteOp::MemrefAtomic, &operands, &attrs)?;
             }
             Ok(())
         })
@@ -74,8 +74,8 @@ impl<'c> Partition<'c> {
     /// Shared memory or registers for a layout of elements.
     pub(super) fn alloc(&self, elem: Elem, space: Space, layout: AnyLayout) -> IrValue<'c> {
         let (name, align) = match space {
-            Space::Rmem => ("cute.memref.alloca", 16),
-            Space::Smem | Space::Gmem => ("cute.memref.alloc_smem", 128),
+            Space::Rmem => (CuteOp::MemrefAlloca, 16),
+            Space::Smem | Space::Gmem => (CuteOp::MemrefAllocSmem, 128),
         };
         let view = View::new(elem, space, align, layout);
         let ty = self.ir.val_type(&Val::View(view));
@@ -100,7 +100,7 @@ impl<'c> Partition<'c> {
         spread: &Spread,
     ) -> Result<IrValue<'c>, SemError> {
         let ty = spread.vector(&self.ir);
-        Ok(self.ir.value("cute.memref.load_vec", &[fragment], &[], ty))
+        Ok(self.ir.value(CuteOp::MemrefLoadVec, &[fragment], &[], ty))
     }
 
     pub(super) fn store_vec(
@@ -109,7 +109,7 @@ impl<'c> Partition<'c> {
         fragment: IrValue<'c>,
     ) -> Result<(), SemError> {
         self.ir
-            .op("cute.memref.store_vec", &[vector, fragment], &[], &[]);
+            .op(CuteOp::MemrefStoreVec, &[vector, fragment], &[], &[]);
         Ok(())
     }
 
@@ -164,16 +164,13 @@ impl<'c> Partition<'c> {
         let tiler = Tiler::Tile(tiler.map(Tiler::Layout).collect());
         let atom = UniversalCopy::of_elements(elem, 1);
         let tiled = tiled_copy(atom, tv.tv().clone(), tiler)?;
-        let tiled = self.constant(&tiled.to_string())?;
+        let tiled = self.constant(tiled)?;
         let thread = self.thread();
-        let first = OpAttrs {
-            mode: Some(&[0]),
-            ..OpAttrs::default()
-        };
-        let plain = OpAttrs::default();
+        let first = Attrs::mode([0]);
+        let plain = Attrs::default();
         let of_thread = |this: &Self, whole: IrValue<'c>| {
-            let part = this.cute("tiled.copy.partition_S", &[tiled, whole, thread], &plain)?;
-            this.cute("get", &[part], &first)
+            let part = this.cute(CuteOp::TiledCopyPartitionS, &[tiled, whole, thread], &plain)?;
+            this.cute(CuteOp::Get, &[part], &first)
         };
         let memory = of_thread(self, tile)?;
         let bounds = match bounds {
@@ -234,7 +231,7 @@ impl<'c> Partition<'c> {
         let mut val = |value: IrValue<'c>| parse_type(&value.r#type().to_string(), &mut vars);
         let by = |val: Val, layout: &Layout| {
             let layout = Val::Layout(AnyLayout::Plain(layout.clone()));
-            evaluate("composition", &[val, layout], &Attrs::default())
+            evaluate(CuteOp::Composition, &[val, layout], &Attrs::default())
         };
         let memory = by(val(part.memory)?, &vectors)?;
         let held = by(val(fragment)?, &registers)?;
@@ -244,21 +241,21 @@ impl<'c> Partition<'c> {
             operands.push(by(val(coordinates)?, &vectors)?);
             operands.push(val(shape)?);
         }
-        check("copy", &operands)?;
+        check(CuteOp::Copy, &operands)?;
 
-        let plain = OpAttrs::default();
-        let in_vectors = self.constant(&format!("!cute.layout<\"{vectors}\">"))?;
-        let in_registers = self.constant(&format!("!cute.layout<\"{registers}\">"))?;
-        let memory = self.cute("composition", &[part.memory, in_vectors], &plain)?;
-        let held = self.cute("composition", &[fragment, in_registers], &plain)?;
-        let atom = self.constant(&atom.to_string())?;
+        let plain = Attrs::default();
+        let in_vectors = self.constant(Val::layout(&vectors))?;
+        let in_registers = self.constant(Val::layout(&registers))?;
+        let memory = self.cute(CuteOp::Composition, &[part.memory, in_vectors], &plain)?;
+        let held = self.cute(CuteOp::Composition, &[fragment, in_registers], &plain)?;
+        let atom = self.constant(atom)?;
         let (from, to) = if load { (memory, held) } else { (held, memory) };
         let mut operands = vec![atom, from, to];
         if let Some((coordinates, shape)) = part.bounds {
-            operands.push(self.cute("composition", &[coordinates, in_vectors], &plain)?);
+            operands.push(self.cute(CuteOp::Composition, &[coordinates, in_vectors], &plain)?);
             operands.push(shape);
         }
-        self.ir.op("cute.copy", &operands, &[], &[]);
+        self.ir.op(CuteOp::Copy, &operands, &[], &[]);
         Ok(())
     }
 
@@ -306,16 +303,16 @@ impl<'c> Partition<'c> {
             );
             let place = self
                 .ir
-                .value("arith.divui", &[thread, before], &[], i32_type);
+                .value(ArithOp::Divui, &[thread, before], &[], i32_type);
             let place = self
                 .ir
-                .value("arith.remui", &[place, extent], &[], i32_type);
+                .value(ArithOp::Remui, &[place, extent], &[], i32_type);
             let zero = self.ir.constant(0, "i32");
             let equal = [("predicate", self.ir.i64(0))];
-            let holds = self.ir.value("arith.cmpi", &[place, zero], &equal, bit);
+            let holds = self.ir.value(ArithOp::Cmpi, &[place, zero], &equal, bit);
             first = Some(match first {
                 None => holds,
-                Some(so_far) => self.ir.value("arith.andi", &[so_far, holds], &[], bit),
+                Some(so_far) => self.ir.value(ArithOp::Andi, &[so_far, holds], &[], bit),
             });
         }
         let Some(first) = first else {
@@ -324,11 +321,11 @@ impl<'c> Partition<'c> {
         let (region, block) = region_with_block(&[]);
         let outside = std::mem::replace(&mut self.ir.insertion, Insertion::End(block));
         let done = act(self);
-        self.ir.op("scf.yield", &[], &[], &[]);
+        self.ir.op(ScfOp::Yield, &[], &[], &[]);
         self.ir.insertion = outside;
         let regions = vec![region, Region::new()];
         self.ir
-            .op_with_regions("scf.if", &[first], &[], &[], regions);
+            .op_with_regions(ScfOp::If, &[first], &[], &[], regions);
         done
     }
 }

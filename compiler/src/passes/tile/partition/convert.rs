@@ -8,6 +8,7 @@ use super::route::{self, Exchange, Route};
 use super::{Partition, Spread};
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::ops::{ArithOp, NvvmOp, ScfOp, VectorOp};
 use cutec_dialects::semantics::SemError;
 
 impl<'c> Partition<'c> {
@@ -23,10 +24,10 @@ impl<'c> Partition<'c> {
         };
         let (from, wanted) = (bytes(&from), bytes(to));
         let wide = from.vector(&self.ir);
-        let vector = self.ir.value("arith.extui", &[vector], &[], wide);
+        let vector = self.ir.value(ArithOp::Extui, &[vector], &[], wide);
         let vector = self.converted(op, vector, &from, &wanted)?;
         let narrow = to.vector(&self.ir);
-        Ok(self.ir.value("arith.trunci", &[vector], &[], narrow))
+        Ok(self.ir.value(ArithOp::Trunci, &[vector], &[], narrow))
     }
 
     fn converted(
@@ -69,7 +70,7 @@ impl<'c> Partition<'c> {
 
     fn warp_barrier(&self) {
         let members = self.ir.constant(-1, "i32");
-        self.ir.op("nvvm.bar.warp.sync", &[members], &[], &[]);
+        self.ir.op(NvvmOp::BarWarpSync, &[members], &[], &[]);
     }
 
     /// Each word of a thread from the lane that has it.
@@ -89,11 +90,11 @@ impl<'c> Partition<'c> {
                 self.ir.constant(run.first, "i32"),
                 self.ir.constant((1 << run.count) - 1, "i32"),
             );
-            let bits = self.ir.value("arith.shrui", &[thread, first], &[], word);
-            let bits = self.ir.value("arith.andi", &[bits, mask], &[], word);
+            let bits = self.ir.value(ArithOp::Shrui, &[thread, first], &[], word);
+            let bits = self.ir.value(ArithOp::Andi, &[bits, mask], &[], word);
             let by = self.ir.constant(run.weight, "i32");
-            let bits = self.ir.value("arith.muli", &[bits, by], &[], word);
-            lane = self.ir.value("arith.xori", &[lane, bits], &[], word);
+            let bits = self.ir.value(ArithOp::Muli, &[bits, by], &[], word);
+            lane = self.ir.value(ArithOp::Xori, &[lane, bits], &[], word);
         }
         let width = exchange.width;
         let own = self.ir.number_type(elem);
@@ -102,17 +103,17 @@ impl<'c> Partition<'c> {
         let mut numbers = Vec::new();
         for (register, beside) in &exchange.words {
             let values = self.gather(&elements[*register..register + width], own);
-            let values = self.ir.value("vector.bitcast", &[values], &[], one);
+            let values = self.ir.value(VectorOp::Bitcast, &[values], &[], one);
             let values = self.first_of(values, word);
             let beside = self.ir.constant(*beside, "i32");
-            let source = self.ir.value("arith.xori", &[lane, beside], &[], word);
+            let source = self.ir.value(ArithOp::Xori, &[lane, beside], &[], word);
             let asked = self.shuffle(INDEXED, values, source);
-            let asked = self.ir.value("vector.from_elements", &[asked], &[], one);
-            let asked = self.ir.value("vector.bitcast", &[asked], &[], packed);
+            let asked = self.ir.value(VectorOp::FromElements, &[asked], &[], one);
+            let asked = self.ir.value(VectorOp::Bitcast, &[asked], &[], packed);
             for at in 0..width as i64 {
                 let position = self.ir.i64_array(&[at]);
                 let position = [("static_position", position)];
-                numbers.push(self.ir.value("vector.extract", &[asked], &position, own));
+                numbers.push(self.ir.value(VectorOp::Extract, &[asked], &position, own));
             }
         }
         self.gather(&numbers, own)
@@ -120,7 +121,7 @@ impl<'c> Partition<'c> {
 
     fn first_of(&self, vector: IrValue<'c>, ty: melior::ir::Type<'c>) -> IrValue<'c> {
         let position = [("static_position", self.ir.i64_array(&[0]))];
-        self.ir.value("vector.extract", &[vector], &position, ty)
+        self.ir.value(VectorOp::Extract, &[vector], &position, ty)
     }
 }
 
@@ -131,10 +132,7 @@ pub(super) fn in_loop(op: IrOp) -> bool {
         let mut parent = mlir_sys::mlirOperationGetParentOperation(op.to_raw());
         while !parent.ptr.is_null() {
             let around = melior::ir::OperationRef::from_raw(parent);
-            if matches!(
-                crate::passes::ir_utils::name_of(around).as_str(),
-                "scf.for" | "scf.while"
-            ) {
+            if matches!(ScfOp::of(around), Some(ScfOp::For | ScfOp::While)) {
                 return true;
             }
             parent = mlir_sys::mlirOperationGetParentOperation(parent);

@@ -3,8 +3,8 @@ use super::super::coordinate::Coordinate;
 use super::place::value_places;
 use super::{Partition, Spread};
 use cutec_dialects::builder::IrValue;
-use cutec_dialects::ir::OpAttrs;
-use cutec_dialects::semantics::SemError;
+use cutec_dialects::ops::{ArithOp, CuteOp, VectorOp};
+use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
 use cutec_layout::{Tree, Width};
@@ -24,10 +24,10 @@ impl<'c> Partition<'c> {
         let elem = self.ir.number_type(to.tile.elem);
         let number = self.ir.number(fill, elem);
         let ty = to.vector(&self.ir);
-        let number = self.ir.value("vector.broadcast", &[number], &[], ty);
+        let number = self.ir.value(VectorOp::Broadcast, &[number], &[], ty);
         Ok(self
             .ir
-            .value("arith.select", &[inside, loaded, number], &[], ty))
+            .value(ArithOp::Select, &[inside, loaded, number], &[], ty))
     }
 
     /// Whether each value of a thread lies inside of the view, as a vector of i1.
@@ -46,10 +46,10 @@ impl<'c> Partition<'c> {
             let (first, end, less) = self.edge(view, at, axis, to)?;
             let mut offsets = value_places(to, axis)?;
             if offsets.iter().all(|offset| *offset == 0) {
-                let holds = self.ir.value("arith.cmpi", &[first, end], &less, bit);
+                let holds = self.ir.value(ArithOp::Cmpi, &[first, end], &less, bit);
                 whole = Some(match whole {
                     None => holds,
-                    Some(so_far) => self.ir.value("arith.andi", &[so_far, holds], &[], bit),
+                    Some(so_far) => self.ir.value(ArithOp::Andi, &[so_far, holds], &[], bit),
                 });
                 continue;
             }
@@ -67,22 +67,22 @@ impl<'c> Partition<'c> {
                 let none = self.ir.constant(0, "i32");
                 end = self
                     .ir
-                    .value("arith.select", &[whole, end, none], &[], i32_type);
+                    .value(ArithOp::Select, &[whole, end, none], &[], i32_type);
             }
             let indices = self.ir.vector_type(to.values(), i32_type);
-            let end = self.ir.value("vector.broadcast", &[end], &[], indices);
+            let end = self.ir.value(VectorOp::Broadcast, &[end], &[], indices);
             let place = self.steps_from(first, &offsets);
-            let holds = self.ir.value("arith.cmpi", &[place, end], &less, bits);
+            let holds = self.ir.value(ArithOp::Cmpi, &[place, end], &less, bits);
             inside = Some(match inside {
                 None => holds,
-                Some(so_far) => self.ir.value("arith.andi", &[so_far, holds], &[], bits),
+                Some(so_far) => self.ir.value(ArithOp::Andi, &[so_far, holds], &[], bits),
             });
         }
         Ok(match (inside, whole) {
             (Some(inside), _) => inside,
             (None, whole) => {
                 let whole = whole.unwrap_or_else(|| self.ir.constant(1, "i1"));
-                self.ir.value("vector.broadcast", &[whole], &[], bits)
+                self.ir.value(VectorOp::Broadcast, &[whole], &[], bits)
             }
         })
     }
@@ -98,31 +98,27 @@ impl<'c> Partition<'c> {
         axis: usize,
         to: &Spread,
     ) -> Result<Edge<'c>, SemError> {
-        let mode = [axis as i64];
-        let attrs = OpAttrs {
-            mode: Some(&mode),
-            ..OpAttrs::default()
-        };
-        let extent = self.cute("size", &[view], &attrs)?;
-        let extent = self.scalar(extent, "i32")?;
+        let attrs = Attrs::mode([axis as i64]);
+        let extent = self.cute(CuteOp::Size, &[view], &attrs)?;
+        let extent = self.scalar(extent, Width::I32)?;
         let i32_type = self.ir.ty("i32");
         let begin = at.values[axis];
         if at.is_offset(axis) {
             let begin = self.offset(begin)?;
             let first = self.first_place(to, axis)?;
-            let first = self.ir.value("arith.addi", &[first, begin], &[], i32_type);
+            let first = self.ir.value(ArithOp::Addi, &[first, begin], &[], i32_type);
             let below = [("predicate", self.ir.i64(6))];
             return Ok((first, extent, below));
         }
         let ty = begin.r#type();
         let wide = ty.to_string() == "i64";
         let extent = match wide {
-            true => self.ir.value("arith.extsi", &[extent], &[], ty),
+            true => self.ir.value(ArithOp::Extsi, &[extent], &[], ty),
             false => extent,
         };
         let length = self.ir.constant_of(to.tile.shape[axis], ty);
-        let begin = self.ir.value("arith.muli", &[begin, length], &[], ty);
-        let left = self.ir.value("arith.subi", &[extent, begin], &[], ty);
+        let begin = self.ir.value(ArithOp::Muli, &[begin, length], &[], ty);
+        let left = self.ir.value(ArithOp::Subi, &[extent, begin], &[], ty);
         let left = if wide { self.narrowed(left) } else { left };
         let less = [("predicate", self.ir.i64(2))];
         Ok((self.first_place(to, axis)?, left, less))
@@ -137,7 +133,7 @@ impl<'c> Partition<'c> {
         };
         let offset = match ty.as_str() {
             "i32" | "i64" => offset,
-            _ => self.scalar(offset, if wide { "i64" } else { "i32" })?,
+            _ => self.scalar(offset, if wide { Width::I64 } else { Width::I32 })?,
         };
         Ok(if wide { self.narrowed(offset) } else { offset })
     }
@@ -146,18 +142,15 @@ impl<'c> Partition<'c> {
     fn narrowed(&self, number: IrValue<'c>) -> IrValue<'c> {
         let ty = self.ir.ty("i64");
         let [least, most] = [i32::MIN, i32::MAX].map(|end| self.ir.constant(end.into(), "i64"));
-        let number = self.ir.value("arith.maxsi", &[number, least], &[], ty);
-        let number = self.ir.value("arith.minsi", &[number, most], &[], ty);
+        let number = self.ir.value(ArithOp::Maxsi, &[number, least], &[], ty);
+        let number = self.ir.value(ArithOp::Minsi, &[number, most], &[], ty);
         let narrow = self.ir.ty("i32");
-        self.ir.value("arith.trunci", &[number], &[], narrow)
+        self.ir.value(ArithOp::Trunci, &[number], &[], narrow)
     }
 
-    fn scalar(&self, integer: IrValue<'c>, ty: &str) -> Result<IrValue<'c>, SemError> {
-        let attrs = OpAttrs {
-            result: Some(ty),
-            ..OpAttrs::default()
-        };
-        self.cute("get_scalar", &[integer], &attrs)
+    fn scalar(&self, integer: IrValue<'c>, width: Width) -> Result<IrValue<'c>, SemError> {
+        let attrs = Attrs::result(Val::integer(width));
+        self.cute(CuteOp::GetScalar, &[integer], &attrs)
     }
 }
 

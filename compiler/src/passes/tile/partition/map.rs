@@ -4,11 +4,11 @@ use super::place::value_places;
 use super::{Partition, Spread, operand};
 use crate::passes::elementwise::is_elementwise;
 use crate::passes::ir_utils::{
-    self, blocks, collect_nested, defining_op, name_of, operand_value, operations, set_operand,
-    users,
+    self, blocks, collect_nested, defining_op, operand_value, operations, set_operand, users,
 };
 use cutec_dialects::builder::{IrOp, IrValue, argument_of, integer_value, result_of, value_key};
 use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::{ArithOp, CuteOp, Op, TileOp, VectorOp};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
@@ -55,7 +55,7 @@ impl<'c> Partition<'c> {
             body.many.insert(argument, Many::Vector(vector));
         }
         for inner in operations(block) {
-            if name_of(inner) == "tile.yield" {
+            if TileOp::Yield.is(inner) {
                 let value = operand(inner, 0)?;
                 return Ok(self.vector_of(&mut body, value));
             }
@@ -78,7 +78,7 @@ impl<'c> Partition<'c> {
         to: &Spread,
     ) -> Result<Option<IrValue<'c>>, SemError> {
         let sides = (operand_value(op, 0), operand_value(op, 1));
-        let (true, (Some(coordinate), Some(bound))) = (name_of(op) == "arith.cmpi", sides) else {
+        let (true, (Some(coordinate), Some(bound))) = (ArithOp::Cmpi.is(op), sides) else {
             return Ok(None);
         };
         let predicate = op.attribute("predicate").ok().and_then(integer_value);
@@ -107,7 +107,7 @@ impl<'c> Partition<'c> {
             .collect();
         let ty = self.ir.numbers_type(Elem::I1, Some(body.count));
         let sides = [places, bound];
-        Ok(Some(self.ir.value("arith.cmpi", &sides, &attrs, ty)))
+        Ok(Some(self.ir.value(ArithOp::Cmpi, &sides, &attrs, ty)))
     }
 
     fn body_operation(&mut self, body: &mut Body<'c>, op: IrOp<'c>) {
@@ -116,7 +116,8 @@ impl<'c> Partition<'c> {
         let number = |result: IrValue| !result.r#type().to_string().starts_with("vector<");
         if varies
             && op.result_count() == 1
-            && is_elementwise(op, &name_of(op))
+            && is_elementwise(op)
+            && let Some(kind) = Op::of(op)
             && number(result_of(op, 0))
         {
             let operands: Vec<IrValue<'c>> = (0..op.operand_count())
@@ -130,7 +131,7 @@ impl<'c> Partition<'c> {
                 .iter()
                 .map(|(name, attribute)| (name.as_str(), *attribute))
                 .collect();
-            let vector = self.ir.value(&name_of(op), &operands, &attrs, ty);
+            let vector = self.ir.value(kind, &operands, &attrs, ty);
             body.many.insert(value_key(result), Many::Vector(vector));
             return;
         }
@@ -183,7 +184,7 @@ impl<'c> Partition<'c> {
                     _ => value,
                 };
                 let ty = self.ir.vector_type(body.count, elem);
-                self.ir.value("vector.broadcast", &[one], &[], ty)
+                self.ir.value(VectorOp::Broadcast, &[one], &[], ty)
             }
         };
         // One number is made a vector where it is needed, so that it goes on being one elsewhere.
@@ -200,7 +201,7 @@ impl<'c> Partition<'c> {
                 let position = self.ir.i64_array(&[lane as i64]);
                 let attrs = [("static_position", position)];
                 self.ir
-                    .value("vector.extract", &[*vector], &attrs, value.r#type())
+                    .value(VectorOp::Extract, &[*vector], &attrs, value.r#type())
             }
             Some(Many::One(one)) => *one,
             None => value,
@@ -260,7 +261,7 @@ fn attributes<'c>(op: IrOp<'c>) -> Vec<(String, Attribute<'c>)> {
 fn divisor(number: IrValue) -> i64 {
     let constant = defining_op(number).and_then(|op| integer_value(op.attribute("value").ok()?));
     let promised = users(number).into_iter().filter_map(|user| {
-        let assumed = name_of(user) == "cute.assume";
+        let assumed = CuteOp::Assume.is(user);
         let ty = assumed.then(|| result_of(user, 0).r#type().to_string())?;
         match parse_type(&ty, &mut Vars::default()).ok()? {
             Val::Tuple(_, tuple) => Some(tuple.leaves().first()?.as_ref()?.div()),

@@ -17,17 +17,18 @@ mod staged;
 use super::known_ops::checked_ops;
 use super::types::Failed;
 use crate::passes::ir_utils::{
-    Kernel, blocks, for_each_kernel, name_of, operand_value, replace_all_uses, string_attribute,
-    users,
+    Kernel, blocks, for_each_kernel, operand_value, replace_all_uses, string_attribute, users,
 };
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, argument_of, operation_key, result_of, value_key,
 };
 use cutec_dialects::elem::Elem;
-use cutec_dialects::ir::{OpAttrs, build};
-use cutec_dialects::semantics::SemError;
+use cutec_dialects::ir::build;
+use cutec_dialects::ops::{CuteOp, NvvmOp, TileOp, VectorOp};
+use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::tile::{TileLayout, TileType};
+use cutec_dialects::value::Val;
 use melior::Context;
 use melior::ir::{BlockLike, OperationRef, Type, ValueLike, operation::OperationLike};
 use route::Route;
@@ -91,9 +92,7 @@ fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
         renamed: HashMap::new(),
         thread: None,
         entry,
-        staged: operations
-            .iter()
-            .any(|op| name_of(*op) == "cute.memref.alloc_smem"),
+        staged: operations.iter().any(|op| CuteOp::MemrefAllocSmem.is(*op)),
     };
     // Bodies of maps go with their map.
     let kept: Vec<IrOp> = operations
@@ -137,7 +136,7 @@ fn stands_in_map(op: IrOp) -> bool {
         let parent = mlir_sys::mlirOperationGetParentOperation(op.to_raw());
         OperationRef::from_raw(parent)
     };
-    name_of(parent) == "tile.map"
+    TileOp::Map.is(parent)
 }
 
 impl<'c> Partition<'c> {
@@ -145,8 +144,7 @@ impl<'c> Partition<'c> {
     fn operation(&mut self, op: IrOp<'c>) -> Result<bool, Failed<'c>> {
         self.ir.insertion = Insertion::Before(op);
         self.ir.location = op.location();
-        let name = name_of(op);
-        let Some(name) = name.strip_prefix("tile.") else {
+        let Some(kind) = TileOp::of(op) else {
             return self.carried(op).map(|()| false);
         };
         let result = match op.result_count() {
@@ -154,9 +152,9 @@ impl<'c> Partition<'c> {
             _ => spread_of(op, result_of(op, 0))?,
         };
         let illegal = |error: SemError| (op, error.to_string());
-        let value = match (name, &result) {
-            ("load", Some(to)) => self.load(op, to).map_err(illegal)?,
-            ("store", None) => {
+        let value = match (kind, &result) {
+            (TileOp::Load, Some(to)) => self.load(op, to).map_err(illegal)?,
+            (TileOp::Store, None) => {
                 match string_attribute(op, "atomic") {
                     Some(kind) => self.update(op, &kind),
                     None => self.store(op),
@@ -164,21 +162,21 @@ impl<'c> Partition<'c> {
                 .map_err(illegal)?;
                 return Ok(true);
             }
-            ("copy_async", _) => {
+            (TileOp::CopyAsync, _) => {
                 self.begin_copy(op).map_err(illegal)?;
                 return Ok(true);
             }
-            ("write", None) => {
+            (TileOp::Write, None) => {
                 self.write(op).map_err(illegal)?;
                 return Ok(true);
             }
-            ("read", Some(to)) => self.read(op, to).map_err(illegal)?,
-            ("splat", Some(to)) => {
+            (TileOp::Read, Some(to)) => self.read(op, to).map_err(illegal)?,
+            (TileOp::Splat, Some(to)) => {
                 let ty = to.vector(&self.ir);
                 let number = operand(op, 0).map_err(illegal)?;
-                self.ir.value("vector.broadcast", &[number], &[], ty)
+                self.ir.value(VectorOp::Broadcast, &[number], &[], ty)
             }
-            ("iota", Some(to)) => {
+            (TileOp::Iota, Some(to)) => {
                 let axis = op.attribute("axis").ok();
                 let axis = axis.and_then(cutec_dialects::builder::integer_value);
                 let axis = axis.unwrap_or(0) as usize;
@@ -186,11 +184,11 @@ impl<'c> Partition<'c> {
                 self.counting.insert(value_key(places), axis);
                 places
             }
-            ("map", Some(to)) => self.map(op, to).map_err(illegal)?,
-            ("reduce", Some(to)) => self.reduce(op, to).map_err(illegal)?,
-            ("broadcast", Some(to)) => self.repeated(op, to).map_err(illegal)?,
+            (TileOp::Map, Some(to)) => self.map(op, to).map_err(illegal)?,
+            (TileOp::Reduce, Some(to)) => self.reduce(op, to).map_err(illegal)?,
+            (TileOp::Broadcast, Some(to)) => self.repeated(op, to).map_err(illegal)?,
             // The threads hold what they held; only the axes are named anew.
-            ("transpose" | "reshape", Some(to)) => {
+            (TileOp::Transpose | TileOp::Reshape, Some(to)) => {
                 let (vector, renamed) = (operand(op, 0).map_err(illegal)?, result_of(op, 0));
                 for user in users(renamed) {
                     let uses = (0..user.operand_count())
@@ -203,11 +201,11 @@ impl<'c> Partition<'c> {
                 replace_all_uses(renamed, vector);
                 return Ok(true);
             }
-            ("slice", Some(to)) => self.sliced(op, to).map_err(illegal)?,
-            ("dot", Some(to)) => self.product(op, to).map_err(illegal)?,
-            ("convert_layout", Some(to)) => self.convert(op, to).map_err(illegal)?,
+            (TileOp::Slice, Some(to)) => self.sliced(op, to).map_err(illegal)?,
+            (TileOp::Dot, Some(to)) => self.product(op, to).map_err(illegal)?,
+            (TileOp::ConvertLayout, Some(to)) => self.convert(op, to).map_err(illegal)?,
             _ => {
-                let message = format!("tile.{name} cannot be partitioned yet");
+                let message = format!("{kind} cannot be partitioned yet");
                 return Err((op, message));
             }
         };
@@ -248,25 +246,21 @@ impl<'c> Partition<'c> {
     /// An operation of the `cute` dialect with a result.
     fn cute(
         &self,
-        name: &str,
+        op: CuteOp,
         operands: &[IrValue<'c>],
-        attrs: &OpAttrs,
+        attrs: &Attrs,
     ) -> Result<IrValue<'c>, SemError> {
-        build(&self.ir, name, operands, attrs)?
-            .ok_or_else(|| SemError::Illegal(format!("cute.{name} gives nothing")))
+        build(&self.ir, op, operands, attrs)?
+            .ok_or_else(|| SemError::Illegal(format!("{op} gives nothing")))
     }
 
     /// A value of the `cute` dialect that is known at compile time.
-    fn constant(&self, ty: &str) -> Result<IrValue<'c>, SemError> {
-        let attrs = OpAttrs {
-            result: Some(ty),
-            ..OpAttrs::default()
-        };
-        self.cute("static", &[], &attrs)
+    fn constant(&self, val: Val) -> Result<IrValue<'c>, SemError> {
+        self.cute(CuteOp::Static, &[], &Attrs::result(val))
     }
 
     fn barrier(&self) {
-        self.ir.op("nvvm.barrier0", &[], &[], &[]);
+        self.ir.op(NvvmOp::Barrier0, &[], &[], &[]);
     }
 
     /// The elements of a vector.
@@ -279,7 +273,7 @@ impl<'c> Partition<'c> {
         let element = |at: i64| {
             let position = self.ir.i64_array(&[at]);
             let attrs = [("static_position", position)];
-            self.ir.value("vector.extract", &[vector], &attrs, ty)
+            self.ir.value(VectorOp::Extract, &[vector], &attrs, ty)
         };
         (0..count).map(element).collect()
     }
@@ -287,7 +281,7 @@ impl<'c> Partition<'c> {
     /// The vector of some elements.
     fn gather(&self, elements: &[IrValue<'c>], elem: Type<'c>) -> IrValue<'c> {
         let ty = self.ir.vector_type(elements.len() as i64, elem);
-        self.ir.value("vector.from_elements", elements, &[], ty)
+        self.ir.value(VectorOp::FromElements, elements, &[], ty)
     }
 }
 

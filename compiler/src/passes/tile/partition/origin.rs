@@ -2,13 +2,13 @@
 use super::super::coordinate::Coordinate;
 use super::super::types::view_of;
 use super::Partition;
-use crate::passes::ir_utils::{defining_op, name_of};
+use crate::passes::ir_utils::defining_op;
 use cutec_dialects::builder::{IrOp, IrValue, integer_value};
-use cutec_dialects::ir::OpAttrs;
-use cutec_dialects::semantics::SemError;
+use cutec_dialects::ops::{ArithOp, CuteOp};
+use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::types::Vars;
-use cutec_dialects::value::Val;
-use cutec_layout::{Int, Width};
+use cutec_dialects::value::{TupleKind, Val};
+use cutec_layout::{Int, Tree, Width};
 use melior::ir::{ValueLike, operation::OperationLike};
 
 /// Where a tile begins along an axis.
@@ -32,12 +32,7 @@ impl<'c> Partition<'c> {
         at: &Coordinate<'c>,
         shape: &[i64],
     ) -> Result<(IrValue<'c>, IrValue<'c>, IrValue<'c>), SemError> {
-        let extents: Vec<String> = shape.iter().map(i64::to_string).collect();
-        let tuple = |parts: &[String]| match parts {
-            [one] => one.clone(),
-            parts => format!("({})", parts.join(",")),
-        };
-        let tile = self.constant(&format!("!cute.int_tuple<\"{}\">", tuple(&extents)))?;
+        let tile = self.constant(Val::int_tuple(shape.iter().copied()))?;
         // Along an axis with an offset it is the first tile of what begins there.
         let (mut leaves, mut counted, mut offsets) = (Vec::new(), Vec::new(), Vec::new());
         let (mut moves, mut vars) = (false, Vars::default());
@@ -61,22 +56,22 @@ impl<'c> Partition<'c> {
         }
         let coord = Val::coord(leaves);
         let coord = match counted.is_empty() {
-            true => self.constant(&coord.to_string())?,
+            true => self.constant(coord)?,
             false => {
                 let ty = self.ir.val_type(&coord);
-                self.ir.value("cute.make_coord", &counted, &[], ty)
+                self.ir.value(CuteOp::MakeCoord, &counted, &[], ty)
             }
         };
-        let plain = OpAttrs::default();
-        let layout = self.cute("get_layout", &[view], &plain)?;
-        let bounds = self.cute("get_shape", &[layout], &plain)?;
-        let identity = self.cute("make_identity_tensor", &[bounds], &plain)?;
+        let plain = Attrs::default();
+        let layout = self.cute(CuteOp::GetLayout, &[view], &plain)?;
+        let bounds = self.cute(CuteOp::GetShape, &[layout], &plain)?;
+        let identity = self.cute(CuteOp::MakeIdentityTensor, &[bounds], &plain)?;
         let (view, identity) = match moves {
             true => (self.moved(view, &offsets)?, self.moved(identity, &offsets)?),
             false => (view, identity),
         };
-        let memory = self.cute("local_tile", &[view, tile, coord], &plain)?;
-        let coordinates = self.cute("local_tile", &[identity, tile, coord], &plain)?;
+        let memory = self.cute(CuteOp::LocalTile, &[view, tile, coord], &plain)?;
+        let coordinates = self.cute(CuteOp::LocalTile, &[identity, tile, coord], &plain)?;
         Ok((memory, coordinates, bounds))
     }
 
@@ -104,15 +99,20 @@ impl<'c> Partition<'c> {
             return Ok(Origin::Elements(value));
         }
         let ty = value.r#type();
-        let width = if ty.to_string() == "i64" { "i64 " } else { "" };
-        let declared = format!("!cute.int_tuple<\"?{{{width}div={length}}}\">");
-        let length = self.ir.constant_of(length, ty);
-        let offset = self.ir.value("arith.muli", &[value, length], &[], ty);
-        let attrs = OpAttrs {
-            result: Some(&declared),
-            ..OpAttrs::default()
+        let width = match ty == self.ir.ty("i64") {
+            true => Width::I64,
+            false => Width::I32,
         };
-        Ok(Origin::Elements(self.cute("assume", &[offset], &attrs)?))
+        let promised = Vars::default().fresh(width, length);
+        let promised = Val::Tuple(TupleKind::IntTuple, Tree::Leaf(Some(promised)));
+        let length = self.ir.constant_of(length, ty);
+        let offset = self.ir.value(ArithOp::Muli, &[value, length], &[], ty);
+        let attrs = Attrs::result(promised);
+        Ok(Origin::Elements(self.cute(
+            CuteOp::Assume,
+            &[offset],
+            &attrs,
+        )?))
     }
 
     /// A view or its coordinates from offsets on.
@@ -125,15 +125,15 @@ impl<'c> Partition<'c> {
         for offset in offsets {
             operands.push(match offset {
                 Some(offset) => *offset,
-                None => self.constant("!cute.int_tuple<\"0\">")?,
+                None => self.constant(Val::int_tuple([0]))?,
             });
         }
-        self.cute("domain_offset", &operands, &OpAttrs::default())
+        self.cute(CuteOp::DomainOffset, &operands, &Attrs::default())
     }
 }
 
 fn is_zero(value: IrValue) -> bool {
-    let constant = defining_op(value).filter(|op| name_of(*op) == "arith.constant");
+    let constant = defining_op(value).filter(|op| ArithOp::Constant.is(*op));
     let attribute = constant.and_then(|op| op.attribute("value").ok());
     attribute.and_then(integer_value) == Some(0)
 }

@@ -1,6 +1,7 @@
 //! Where in its tile a thread's values lie.
 use super::{Partition, Spread};
 use cutec_dialects::builder::{Insertion, IrValue};
+use cutec_dialects::ops::{ArithOp, NvvmOp, VectorOp};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::Mode;
 
@@ -12,9 +13,7 @@ impl<'c> Partition<'c> {
         }
         let before = std::mem::replace(&mut self.ir.insertion, Insertion::Before(self.entry));
         let i32_type = self.ir.ty("i32");
-        let thread = self
-            .ir
-            .value("nvvm.read.ptx.sreg.tid.x", &[], &[], i32_type);
+        let thread = self.ir.value(NvvmOp::ReadPtxSregTidX, &[], &[], i32_type);
         self.ir.insertion = before;
         self.thread = Some(thread);
         thread
@@ -40,10 +39,10 @@ impl<'c> Partition<'c> {
             );
             let place = self
                 .ir
-                .value("arith.divui", &[thread, width], &[], i32_type);
+                .value(ArithOp::Divui, &[thread, width], &[], i32_type);
             let place = self
                 .ir
-                .value("arith.remui", &[place, extent], &[], i32_type);
+                .value(ArithOp::Remui, &[place, extent], &[], i32_type);
             places.push((mode, place));
             before *= mode.extent;
         }
@@ -73,8 +72,8 @@ impl<'c> Partition<'c> {
                 && along == axis
             {
                 let step = self.ir.constant(step, "i32");
-                let part = self.ir.value("arith.muli", &[place, step], &[], i32_type);
-                base = self.ir.value("arith.addi", &[base, part], &[], i32_type);
+                let part = self.ir.value(ArithOp::Muli, &[place, step], &[], i32_type);
+                base = self.ir.value(ArithOp::Addi, &[base, part], &[], i32_type);
             }
         }
         Ok(base)
@@ -83,11 +82,11 @@ impl<'c> Partition<'c> {
     /// A number and an offset for each value, added, as a vector of i32.
     pub(super) fn steps_from(&self, first: IrValue<'c>, offsets: &[i64]) -> IrValue<'c> {
         let ty = self.ir.vector_type(offsets.len() as i64, self.ir.ty("i32"));
-        let first = self.ir.value("vector.broadcast", &[first], &[], ty);
+        let first = self.ir.value(VectorOp::Broadcast, &[first], &[], ty);
         // Within a tile, which has far fewer elements.
         let offsets: Vec<i32> = offsets.iter().map(|offset| *offset as i32).collect();
         let offsets = self.ir.number(self.ir.i32_elements(&offsets), ty);
-        self.ir.value("arith.addi", &[first, offsets], &[], ty)
+        self.ir.value(ArithOp::Addi, &[first, offsets], &[], ty)
     }
 }
 

@@ -3,6 +3,7 @@ use super::{Partition, Spread};
 use crate::passes::tile::types::{mma_of, offsets_of, slice_registers};
 use cutec_dialects::atoms::Place;
 use cutec_dialects::builder::{IrOp, IrValue};
+use cutec_dialects::ops::{CuteOp, VectorOp};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::value::Val;
 use cutec_layout::tv::Operand;
@@ -27,7 +28,7 @@ impl<'c> Partition<'c> {
             .map(|register| {
                 let position = self.ir.i64_array(&[register as i64]);
                 let attrs = [("static_position", position)];
-                self.ir.value("vector.extract", &[vector], &attrs, ty)
+                self.ir.value(VectorOp::Extract, &[vector], &attrs, ty)
             })
             .collect();
         Ok(self.gather(&elements, ty))
@@ -63,9 +64,9 @@ impl<'c> Partition<'c> {
             self.store_vec(vector, fragment)?;
             fragments.push(fragment);
         }
-        let tiled = self.constant(&Val::TiledMma(mma).to_string())?;
+        let tiled = self.constant(Val::TiledMma(mma))?;
         let [a, b, c] = [fragments[0], fragments[1], fragments[2]];
-        self.ir.op("cute.gemm", &[tiled, c, a, b, c], &[], &[]);
+        self.ir.op(CuteOp::Gemm, &[tiled, c, a, b, c], &[], &[]);
         self.load_vec(c, to)
     }
 }

@@ -4,6 +4,7 @@ use super::place::value_places;
 use super::{Partition, Spread};
 use cutec_dialects::builder::{IrOp, IrValue, integer_value};
 use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::WARP;
 use cutec_dialects::tile::Mode;
@@ -28,7 +29,7 @@ impl<'c> Partition<'c> {
         // Lanes exchange words, and shared memory has bytes: a bool goes as one.
         let carried = if elem == Elem::I1 { Elem::I8 } else { elem };
         if carried != elem {
-            self.each(&mut numbers, "arith.extui", carried);
+            self.each(&mut numbers, ArithOp::Extui, carried);
         }
 
         // Modes of threads along the axis, each of lanes or of warps.
@@ -54,13 +55,13 @@ impl<'c> Partition<'c> {
             self.across_warps(op, &mut numbers, spread, &across_warps, combine)?;
         }
         if carried != elem {
-            self.each(&mut numbers, "arith.trunci", elem);
+            self.each(&mut numbers, ArithOp::Trunci, elem);
         }
         Ok(self.gather(&numbers, self.ir.number_type(elem)))
     }
 
     /// Converts numbers to another type.
-    fn each(&self, numbers: &mut [IrValue<'c>], convert: &str, to: Elem) {
+    fn each(&self, numbers: &mut [IrValue<'c>], convert: ArithOp, to: Elem) {
         let ty = self.ir.ty(to.value_type());
         for number in numbers {
             *number = self.ir.value(convert, &[*number], &[], ty);
@@ -74,7 +75,7 @@ impl<'c> Partition<'c> {
         from: &Spread,
         to: &Spread,
         axis: usize,
-        combine: &str,
+        combine: ArithOp,
     ) -> Result<Vec<IrValue<'c>>, SemError> {
         let others: Vec<usize> = (0..from.tile.shape.len())
             .filter(|other| *other != axis)
@@ -121,7 +122,7 @@ impl<'c> Partition<'c> {
         elem: Elem,
         before: i64,
         end: i64,
-        combine: &str,
+        combine: ArithOp,
     ) -> Result<(), SemError> {
         if before.count_ones() != 1 || end.count_ones() != 1 {
             return Err(SemError::Illegal(format!(
@@ -147,32 +148,32 @@ impl<'c> Partition<'c> {
         let own = elem.value_type();
         let integer = self.ir.integer_type(bits as u32);
         let plain = match elem.is_float() && elem.has_arithmetic() {
-            true => self.ir.value("arith.bitcast", &[number], &[], integer),
+            true => self.ir.value(ArithOp::Bitcast, &[number], &[], integer),
             false => number,
         };
         let exchanged = match bits {
             32 => self.exchange(plain, distance),
             64 => {
-                let low = self.ir.value("arith.trunci", &[plain], &[], word);
+                let low = self.ir.value(ArithOp::Trunci, &[plain], &[], word);
                 let shift = self.ir.constant(32, "i64");
-                let high = self.ir.value("arith.shrui", &[plain, shift], &[], integer);
-                let high = self.ir.value("arith.trunci", &[high], &[], word);
+                let high = self.ir.value(ArithOp::Shrui, &[plain, shift], &[], integer);
+                let high = self.ir.value(ArithOp::Trunci, &[high], &[], word);
                 let (low, high) = (self.exchange(low, distance), self.exchange(high, distance));
-                let low = self.ir.value("arith.extui", &[low], &[], integer);
-                let high = self.ir.value("arith.extui", &[high], &[], integer);
-                let high = self.ir.value("arith.shli", &[high, shift], &[], integer);
-                self.ir.value("arith.ori", &[low, high], &[], integer)
+                let low = self.ir.value(ArithOp::Extui, &[low], &[], integer);
+                let high = self.ir.value(ArithOp::Extui, &[high], &[], integer);
+                let high = self.ir.value(ArithOp::Shli, &[high, shift], &[], integer);
+                self.ir.value(ArithOp::Ori, &[low, high], &[], integer)
             }
             _ => {
-                let wide = self.ir.value("arith.extui", &[plain], &[], word);
+                let wide = self.ir.value(ArithOp::Extui, &[plain], &[], word);
                 let wide = self.exchange(wide, distance);
-                self.ir.value("arith.trunci", &[wide], &[], integer)
+                self.ir.value(ArithOp::Trunci, &[wide], &[], integer)
             }
         };
         match elem.is_float() && elem.has_arithmetic() {
             true => {
                 let own = self.ir.ty(own);
-                self.ir.value("arith.bitcast", &[exchanged], &[], own)
+                self.ir.value(ArithOp::Bitcast, &[exchanged], &[], own)
             }
             false => exchanged,
         }
@@ -195,7 +196,7 @@ impl<'c> Partition<'c> {
         let kind = [("kind", self.ir.attr(kind))];
         let ty = self.ir.ty("i32");
         let operands = [members, word, lane, segment];
-        self.ir.value("nvvm.shfl.sync", &operands, &kind, ty)
+        self.ir.value(NvvmOp::ShflSync, &operands, &kind, ty)
     }
 
     /// Combines what the warps have, through shared memory: a row for each warp along the axis.
@@ -205,7 +206,7 @@ impl<'c> Partition<'c> {
         numbers: &mut [IrValue<'c>],
         (from, to, elem): (&Spread, &Spread, Elem),
         warps: &[(i64, i64)],
-        combine: &str,
+        combine: ArithOp,
     ) -> Result<(), SemError> {
         let count: i64 = warps.iter().map(|(_, extent)| extent).product();
         let size = to.tile.size();
@@ -223,13 +224,13 @@ impl<'c> Partition<'c> {
             );
             let place = self
                 .ir
-                .value("arith.divui", &[thread, first], &[], i32_type);
+                .value(ArithOp::Divui, &[thread, first], &[], i32_type);
             let place = self
                 .ir
-                .value("arith.remui", &[place, modulus], &[], i32_type);
+                .value(ArithOp::Remui, &[place, modulus], &[], i32_type);
             let by = self.ir.constant(scale, "i32");
-            let place = self.ir.value("arith.muli", &[place, by], &[], i32_type);
-            warp = self.ir.value("arith.addi", &[warp, place], &[], i32_type);
+            let place = self.ir.value(ArithOp::Muli, &[place, by], &[], i32_type);
+            warp = self.ir.value(ArithOp::Addi, &[warp, place], &[], i32_type);
             scale *= extent;
         }
         let rows = self.indices(to)?;
@@ -240,7 +241,7 @@ impl<'c> Partition<'c> {
             for (row, number) in rows.iter().zip(&written) {
                 let at = this.place_of(*row, warp);
                 this.ir
-                    .op("cute.memref.store", &[*number, buffer, at], &[], &[]);
+                    .op(CuteOp::MemrefStore, &[*number, buffer, at], &[], &[]);
             }
             Ok(())
         })?;
@@ -251,7 +252,7 @@ impl<'c> Partition<'c> {
             for warp in 0..count {
                 let warp = self.ir.constant(warp, "i32");
                 let at = self.place_of(*row, warp);
-                let loaded = self.ir.value("cute.memref.load", &[buffer, at], &[], ty);
+                let loaded = self.ir.value(CuteOp::MemrefLoad, &[buffer, at], &[], ty);
                 all = Some(match all {
                     None => loaded,
                     Some(so_far) => self.ir.value(combine, &[so_far, loaded], &[], ty),
@@ -268,7 +269,7 @@ impl<'c> Partition<'c> {
 
     fn place_of(&self, row: IrValue<'c>, warp: IrValue<'c>) -> IrValue<'c> {
         let ty = self.ir.ty("!cute.coord<\"(?,?)\">");
-        self.ir.value("cute.make_coord", &[row, warp], &[], ty)
+        self.ir.value(CuteOp::MakeCoord, &[row, warp], &[], ty)
     }
 
     /// The index in its tile of each value of a thread.
@@ -279,8 +280,8 @@ impl<'c> Partition<'c> {
         for (mode, place) in self.thread_places(spread)? {
             if let Some((axis, step)) = mode.along {
                 let step = self.ir.constant(step * stride(axis), "i32");
-                let part = self.ir.value("arith.muli", &[place, step], &[], i32_type);
-                base = self.ir.value("arith.addi", &[base, part], &[], i32_type);
+                let part = self.ir.value(ArithOp::Muli, &[place, step], &[], i32_type);
+                base = self.ir.value(ArithOp::Addi, &[base, part], &[], i32_type);
             }
         }
         let mut offsets = vec![0; spread.values() as usize];
@@ -291,7 +292,7 @@ impl<'c> Partition<'c> {
         }
         let index = |offset: i64| {
             let offset = self.ir.constant(offset, "i32");
-            self.ir.value("arith.addi", &[base, offset], &[], i32_type)
+            self.ir.value(ArithOp::Addi, &[base, offset], &[], i32_type)
         };
         Ok(offsets.into_iter().map(index).collect())
     }
@@ -323,20 +324,20 @@ fn lanes_that_write(from: &Spread, to: &Spread) -> Result<Vec<(i64, i64)>, SemEr
 }
 
 /// The operation that combines two numbers.
-fn combiner(kind: &str, elem: Elem) -> Result<&'static str, SemError> {
+fn combiner(kind: &str, elem: Elem) -> Result<ArithOp, SemError> {
     let float = elem.is_float();
     match (kind, float, elem.has_arithmetic() || kind.len() == 2) {
-        ("add", true, true) => Ok("arith.addf"),
-        ("add", false, true) => Ok("arith.addi"),
-        ("mul", true, true) => Ok("arith.mulf"),
-        ("mul", false, true) => Ok("arith.muli"),
-        ("min", true, true) => Ok("arith.minimumf"),
-        ("min", false, true) => Ok("arith.minsi"),
-        ("max", true, true) => Ok("arith.maximumf"),
-        ("max", false, true) => Ok("arith.maxsi"),
-        ("and", false, true) => Ok("arith.andi"),
-        ("or", false, true) => Ok("arith.ori"),
-        ("xor", false, true) => Ok("arith.xori"),
+        ("add", true, true) => Ok(ArithOp::Addf),
+        ("add", false, true) => Ok(ArithOp::Addi),
+        ("mul", true, true) => Ok(ArithOp::Mulf),
+        ("mul", false, true) => Ok(ArithOp::Muli),
+        ("min", true, true) => Ok(ArithOp::Minimumf),
+        ("min", false, true) => Ok(ArithOp::Minsi),
+        ("max", true, true) => Ok(ArithOp::Maximumf),
+        ("max", false, true) => Ok(ArithOp::Maxsi),
+        ("and", false, true) => Ok(ArithOp::Andi),
+        ("or", false, true) => Ok(ArithOp::Ori),
+        ("xor", false, true) => Ok(ArithOp::Xori),
         _ => Err(SemError::Illegal(format!(
             "cannot combine {elem} by {kind}"
         ))),

@@ -2,9 +2,10 @@
 use super::{Partition, Spread, operand};
 use crate::passes::tile::types::{fast_axis, offsets_of, tiled_copy_of, view_of};
 use cutec_dialects::builder::{IrOp, IrValue};
-use cutec_dialects::ir::OpAttrs;
-use cutec_dialects::semantics::SemError;
+use cutec_dialects::ops::CuteOp;
+use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::tile::TileLayout;
+use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TiledCopyVal, Val};
 use cutec_layout::algebra::{composition, left_inverse};
 use cutec_layout::{AnyLayout, Int, Layout, Tree, Width};
@@ -28,15 +29,15 @@ impl<'c> Partition<'c> {
             .collect();
         let shape = extents.unwrap_or_default();
         let (from, coordinates, bounds) = self.at(view, &at, &shape)?;
-        let tiled = self.constant(&Val::TiledCopy(copy.clone()).to_string())?;
-        let from = self.of_thread("tiled.copy.partition_S", tiled, from)?;
-        let coordinates = self.of_thread("tiled.copy.partition_S", tiled, coordinates)?;
-        let to = self.of_thread("tiled.copy.partition_D", tiled, buffer)?;
+        let tiled = self.constant(Val::TiledCopy(copy.clone()))?;
+        let from = self.of_thread(CuteOp::TiledCopyPartitionS, tiled, from)?;
+        let coordinates = self.of_thread(CuteOp::TiledCopyPartitionS, tiled, coordinates)?;
+        let to = self.of_thread(CuteOp::TiledCopyPartitionD, tiled, buffer)?;
         let to = self.stage_of(to, 3, stage)?;
         let spread = TileLayout::new(copy.tiled.layout_tv().clone()).map_err(SemError::Illegal)?;
         self.once_of(&spread, &shape, |this| {
             let operands = [tiled, from, to, coordinates, bounds];
-            this.ir.op("cute.copy", &operands, &[], &[]);
+            this.ir.op(CuteOp::Copy, &operands, &[], &[]);
             Ok(())
         })
     }
@@ -48,14 +49,14 @@ impl<'c> Partition<'c> {
         let fragment = self.fragment(to)?;
         match tiled_copy_of(op).map_err(SemError::Illegal)? {
             Some(copy) => {
-                let tiled = self.constant(&Val::TiledCopy(copy.clone()).to_string())?;
-                let from = self.of_thread("tiled.copy.partition_S", tiled, buffer)?;
+                let tiled = self.constant(Val::TiledCopy(copy.clone()))?;
+                let from = self.of_thread(CuteOp::TiledCopyPartitionS, tiled, buffer)?;
                 let from = self.block_of(from, &copy, &offsets, to, stage)?;
                 let into = registers_of(&copy, to)?;
-                let into = self.constant(&format!("!cute.layout<\"{into}\">"))?;
-                let plain = OpAttrs::default();
-                let into = self.cute("composition", &[fragment, into], &plain)?;
-                self.ir.op("cute.copy", &[tiled, from, into], &[], &[]);
+                let into = self.constant(Val::layout(&into))?;
+                let plain = Attrs::default();
+                let into = self.cute(CuteOp::Composition, &[fragment, into], &plain)?;
+                self.ir.op(CuteOp::Copy, &[tiled, from, into], &[], &[]);
             }
             None => {
                 let fast = fast_axis(buffer).map_or(0, |(axis, _)| axis);
@@ -83,12 +84,12 @@ impl<'c> Partition<'c> {
     /// What one thread of a tiled copy has of a view.
     fn of_thread(
         &mut self,
-        how: &str,
+        how: CuteOp,
         tiled: IrValue<'c>,
         whole: IrValue<'c>,
     ) -> Result<IrValue<'c>, SemError> {
         let thread = self.thread();
-        self.cute(how, &[tiled, whole, thread], &OpAttrs::default())
+        self.cute(how, &[tiled, whole, thread], &Attrs::default())
     }
 
     /// A stage of what has so many modes before that of the stages.
@@ -110,8 +111,8 @@ impl<'c> Partition<'c> {
     ) -> Result<IrValue<'c>, SemError> {
         kept.push(Some(Vars::default().fresh(Width::I32, 1)));
         let coord = self.ir.val_type(&Val::coord(kept));
-        let coord = self.ir.value("cute.make_coord", &[stage], &[], coord);
-        self.cute("slice", &[staged, coord], &OpAttrs::default())
+        let coord = self.ir.value(CuteOp::MakeCoord, &[stage], &[], coord);
+        self.cute(CuteOp::Slice, &[staged, coord], &Attrs::default())
     }
 
     /// A part of a stage, of the shape of a tile.
@@ -123,16 +124,11 @@ impl<'c> Partition<'c> {
         to: &Spread,
     ) -> Result<IrValue<'c>, SemError> {
         let stage = self.stage_of(buffer, to.tile.shape.len(), stage)?;
-        let tuple = |numbers: &mut dyn Iterator<Item = i64>| {
-            let list: Vec<String> = numbers.map(|number| number.to_string()).collect();
-            format!("({})", list.join(","))
-        };
-        let tile = tuple(&mut to.tile.shape.iter().copied());
-        let tile = self.constant(&format!("!cute.int_tuple<\"{tile}\">"))?;
+        let tile = self.constant(Val::int_tuple(to.tile.shape.iter().copied()))?;
         let numbers = offsets.iter().zip(&to.tile.shape);
-        let coord = tuple(&mut numbers.map(|(offset, extent)| offset / extent));
-        let coord = self.constant(&format!("!cute.coord<\"{coord}\">"))?;
-        self.cute("local_tile", &[stage, tile, coord], &OpAttrs::default())
+        let coord = numbers.map(|(offset, extent)| Some(Int::Static(offset / extent)));
+        let coord = self.constant(Val::coord(coord))?;
+        self.cute(CuteOp::LocalTile, &[stage, tile, coord], &Attrs::default())
     }
 
     /// Of a thread's part (V, M, N, stages) of a buffer, the blocks of the tiled copy that a tile needs.

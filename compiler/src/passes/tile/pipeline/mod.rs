@@ -21,9 +21,10 @@ mod slices;
 
 use super::known_ops::checked_ops;
 use super::types::Failed;
-use crate::passes::ir_utils::{Kernel, collect_nested, for_each_kernel, name_of};
+use crate::passes::ir_utils::{Kernel, collect_nested, for_each_kernel};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{IrOp, integer_value};
+use cutec_dialects::ops::{Op, ScfOp, TileOp};
 use cutec_dialects::target::Target;
 use cutec_dialects::tile;
 use melior::Context;
@@ -73,14 +74,14 @@ fn of_function<'c>(
 ) -> Result<(), Failed<'c>> {
     checked_ops(function)?;
     // A loop that is rewritten keeps those inside of it, a product that is taken apart the others.
-    for of in named(function, "scf.for") {
+    for of in named(function, ScfOp::For) {
         if let Some(plan) = Plan::of(of, function, target)? {
             plan.apply(context)?;
         } else if let Some(loads) = Loads::of(of)? {
             loads.apply(context)?;
         }
     }
-    for dot in named(function, "tile.dot") {
+    for dot in named(function, TileOp::Dot) {
         // Everything that it reads is there where it stands.
         if let Some(product) = Product::of(dot, |_| Source::Resident)?
             && product.blocks > 1
@@ -91,9 +92,10 @@ fn of_function<'c>(
     Ok(())
 }
 
-fn named<'c>(function: IrOp<'c>, name: &str) -> Vec<IrOp<'c>> {
+fn named<'c>(function: IrOp<'c>, kind: impl Into<Op>) -> Vec<IrOp<'c>> {
     let mut operations = Vec::new();
     collect_nested(function, &mut operations);
-    operations.retain(|op| name_of(*op) == name);
+    let kind = Some(kind.into());
+    operations.retain(|op| Op::of(*op) == kind);
     operations
 }

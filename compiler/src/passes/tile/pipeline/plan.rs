@@ -3,11 +3,12 @@ use super::repeat::Repeat;
 use super::slices::{Factor, Product, Source, buffer_of};
 use super::{STAGES, depth_of};
 use crate::passes::ir_utils::{
-    blocks, collect_nested, defining_op, is_in_block, name_of, operand_value, operations, users,
+    blocks, collect_nested, defining_op, is_in_block, operand_value, operations, users,
 };
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::types::{Failed, operand, tensor_of, view_of};
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue, argument_of, result_of};
+use cutec_dialects::ops::{CuteOp, Op, TileOp};
 use cutec_dialects::target::Target;
 use cutec_layout::algebra::cosize_any;
 use melior::ir::{BlockLike, operation::OperationLike};
@@ -87,7 +88,7 @@ impl<'c> Plan<'c> {
         // Others may not have a part in what goes round.
         let alone = buffers.iter().all(|buffer| {
             let here = |op: &IrOp<'c>| is_in_block(*op, body);
-            let fills = |op: &IrOp<'c>| name_of(*op) != "tile.read";
+            let fills = |op: &IrOp<'c>| !TileOp::Read.is(*op);
             let using = users(*buffer);
             using.iter().all(here) && using.iter().filter(|op| fills(op)).count() == 1
         });
@@ -102,7 +103,7 @@ impl<'c> Plan<'c> {
         }
         let counts = |op: IrOp<'c>| buffer_of(op).is_some_and(|buffer| buffers.contains(&buffer));
         let mut products = Vec::new();
-        for op in inside.iter().filter(|op| name_of(**op) == "tile.dot") {
+        for op in inside.iter().filter(|op| TileOp::Dot.is(**op)) {
             products.extend(Product::of(*op, |read| match buffer_of(read) {
                 Some(buffer) if buffers.contains(&buffer) => Source::Ring,
                 Some(buffer) if !is_written_in(of, buffer) => Source::Resident,
@@ -124,7 +125,7 @@ impl<'c> Plan<'c> {
         let reads = inside
             .iter()
             .copied()
-            .filter(|op| name_of(*op) == "tile.read" && counts(*op) && !of_product(op))
+            .filter(|op| TileOp::Read.is(*op) && counts(*op) && !of_product(op))
             .collect();
         Ok(Some(Plan {
             of,
@@ -143,7 +144,7 @@ fn is_written_in<'c>(of: IrOp<'c>, buffer: IrValue<'c>) -> bool {
     collect_nested(of, &mut inside);
     users(buffer)
         .iter()
-        .any(|user| name_of(*user) != "tile.read" && inside.contains(user))
+        .any(|user| !TileOp::Read.is(*user) && inside.contains(user))
 }
 
 /// Whether a loop may write to the tensor that a view is into: what it writes is not read iterations ahead.
@@ -153,20 +154,20 @@ pub(super) fn may_write<'c>(of: IrOp<'c>, view: IrValue<'c>) -> bool {
     let tensor = tensor_of(view);
     inside
         .iter()
-        .filter(|op| name_of(**op) == "tile.store")
+        .filter(|op| TileOp::Store.is(**op))
         .map(|op| operand_value(*op, 1).and_then(tensor_of))
         .any(|written| written.is_none() || tensor.is_none() || written == tensor)
 }
 
 /// What brings a tile, seen from the operation that goes to global memory.
 fn producer<'c>(op: IrOp<'c>, body: IrBlock<'c>) -> Option<Producer<'c>> {
-    match name_of(op).as_str() {
-        "tile.copy_async" => Some(Producer::Copy(op)),
-        "tile.load" => {
+    match Op::of(op) {
+        Some(Op::TileOp(TileOp::CopyAsync)) => Some(Producer::Copy(op)),
+        Some(Op::TileOp(TileOp::Load)) => {
             let mut at = op;
             loop {
                 match users(result_of(at, 0)).as_slice() {
-                    [write] if name_of(*write) == "tile.write" => {
+                    [write] if TileOp::Write.is(*write) => {
                         return Some(Producer::Load(op, *write));
                     }
                     [map] if is_same_in_every_round(*map, body) => at = *map,
@@ -190,7 +191,7 @@ fn is_same_in_every_round<'c>(op: IrOp<'c>, body: IrBlock<'c>) -> bool {
         let operands = (0..op.operand_count()).filter_map(|index| operand_value(*op, index));
         operands.collect::<Vec<_>>()
     });
-    name_of(op) == "tile.map" && op.operand_count() == 1 && !used.any(of_round)
+    TileOp::Map.is(op) && op.operand_count() == 1 && !used.any(of_round)
 }
 
 /// Stages of the buffers of a loop: what it says, or as many as fit.
@@ -207,7 +208,7 @@ fn depth<'c>(
     collect_nested(function, &mut operations);
     let (mut own, mut others) = (0, 0);
     for op in operations {
-        if name_of(op) == "cute.memref.alloc_smem" {
+        if CuteOp::MemrefAllocSmem.is(op) {
             let value = result_of(op, 0);
             match buffers.contains(&value) {
                 true => own += bytes(value),

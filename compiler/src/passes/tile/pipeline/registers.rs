@@ -4,14 +4,15 @@ use super::plan::may_write;
 use super::repeat::{Bounds, Repeat};
 use crate::passes::additional_yields::with_additional_yields;
 use crate::passes::ir_utils::{
-    blocks, clone, defining_op, erase, is_in_block, name_of, operand_value, operations,
-    replace_all_uses, set_operand,
+    blocks, clone, defining_op, erase, is_in_block, operand_value, operations, replace_all_uses,
+    set_operand,
 };
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::types::{Failed, operand};
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, result_of,
 };
+use cutec_dialects::ops::{NvvmOp, ScfOp, TileOp};
 use cutec_dialects::tile::TileType;
 use melior::Context;
 use melior::ir::ValueLike;
@@ -36,7 +37,7 @@ impl<'c> Loads<'c> {
         };
         let mut loads = Vec::new();
         for load in operations(body) {
-            if name_of(load) != "tile.load" {
+            if !TileOp::Load.is(load) {
                 continue;
             }
             let view = operand(load, 0)?;
@@ -82,7 +83,7 @@ impl<'c> Loads<'c> {
         let fetched = self.fetch(&mut ir, (ahead, bounds.upper))?;
         // ptxas moves a load down to where it is used, but not across a barrier of its warp.
         let members = ir.constant(-1, "i32");
-        ir.op("nvvm.bar.warp.sync", &[members], &[], &[]);
+        ir.op(NvvmOp::BarWarpSync, &[members], &[], &[]);
         for (load, tile) in self.loads.iter().zip(&tiles) {
             replace_all_uses(result_of(*load, 0), *tile);
             erase(*load);
@@ -91,7 +92,7 @@ impl<'c> Loads<'c> {
         let later = tiles[self.loads.len()..].iter().copied();
         let yielded: Vec<IrValue> = before.chain(later).chain(fetched).collect();
         ir.insertion = Insertion::Before(end);
-        ir.op("scf.yield", &yielded, &[], &[]);
+        ir.op(ScfOp::Yield, &yielded, &[], &[]);
         erase(end);
         erase(self.of);
         Ok(())

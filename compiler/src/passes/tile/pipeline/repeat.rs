@@ -1,13 +1,13 @@
 //! What a round computes of its index, for the index of another round.
-use crate::passes::ir_utils::{
-    clone, defining_op, is_in_block, name_of, operand_value, set_operand,
-};
+use crate::passes::ir_utils::{clone, defining_op, is_in_block, operand_value, set_operand};
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::outside;
 use crate::passes::tile::types::{Failed, operand};
 use cutec_dialects::builder::{
     IrBlock, IrOp, IrValue, OpBuilder, argument_of, integer_value, result_of, value_key,
 };
+use cutec_dialects::ir::has_no_effect;
+use cutec_dialects::ops::{ArithOp, Op};
 use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 
@@ -31,15 +31,15 @@ impl<'c> Bounds<'c> {
 
     /// The index of the next round.
     pub fn next(self, ir: &OpBuilder<'c>, index: IrValue<'c>) -> IrValue<'c> {
-        ir.value("arith.addi", &[index, self.step], &[], index.r#type())
+        ir.value(ArithOp::Addi, &[index, self.step], &[], index.r#type())
     }
 
     /// The index so many rounds later.
     pub fn ahead(self, ir: &OpBuilder<'c>, index: IrValue<'c>, rounds: i64) -> IrValue<'c> {
         let ty = index.r#type();
         let rounds = ir.constant_of(rounds, ty);
-        let distance = ir.value("arith.muli", &[rounds, self.step], &[], ty);
-        ir.value("arith.addi", &[index, distance], &[], ty)
+        let distance = ir.value(ArithOp::Muli, &[rounds, self.step], &[], ty);
+        ir.value(ArithOp::Addi, &[index, distance], &[], ty)
     }
 }
 
@@ -58,8 +58,8 @@ impl<'c> Repeat<'c> {
         }
         match defining_op(value) {
             Some(op) if is_in_block(op, self.body) => {
-                let name = name_of(op);
-                (name.starts_with("arith.") || is_pure(&name))
+                matches!(Op::of(op), Some(Op::ArithOp(_) | Op::CuteOp(_)))
+                    && has_no_effect(op)
                     && (0..op.operand_count())
                         .filter_map(|index| operand_value(op, index))
                         .all(|operand| self.is_possible(operand))
@@ -149,7 +149,7 @@ impl<'c> Repeat<'c> {
             return;
         };
         let less = [("predicate", ir.i64(2))];
-        let there = ir.value("arith.cmpi", &[index, upper], &less, ir.ty("i1"));
+        let there = ir.value(ArithOp::Cmpi, &[index, upper], &less, ir.ty("i1"));
         at[axis] = outside::unless(ir, there, (old, axis), extent(axis).unwrap_or(1), at[axis]);
     }
 
@@ -166,31 +166,12 @@ impl<'c> Repeat<'c> {
             return true;
         }
         let sides = || (0..2).filter_map(|index| operand_value(op, index));
-        let name = name_of(op);
-        (name == "arith.addi" || name == "arith.muli")
+        matches!(ArithOp::of(op), Some(ArithOp::Addi | ArithOp::Muli))
             && sides().all(|side| self.grows(side))
             && sides().any(|side| {
                 let number =
                     defining_op(side).and_then(|op| integer_value(op.attribute("value").ok()?));
                 number.is_some_and(|number| number >= 0)
             })
-    }
-}
-
-/// Operations of the `cute` dialect that only compute with layouts, views and coordinates.
-fn is_pure(name: &str) -> bool {
-    match name.strip_prefix("cute.") {
-        Some(name) => {
-            !matches!(
-                name,
-                "copy"
-                    | "autovec_copy"
-                    | "gemm"
-                    | "print"
-                    | "make_fragment_like"
-                    | "mma.make_fragment"
-            ) && !name.starts_with("memref.")
-        }
-        None => false,
     }
 }

@@ -9,6 +9,7 @@ use crate::passes::ir_utils::{
 use crate::passes::tile::insert_barriers::ROUND;
 use crate::passes::tile::types::{Failed, operand, view_of};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, argument_of, result_of};
+use cutec_dialects::ops::{ArithOp, NvvmOp, ScfOp, TileOp};
 use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
 use cutec_dialects::value::{Val, View};
 use cutec_layout::{AnyLayout, Int, Layout};
@@ -165,7 +166,7 @@ impl<'c> Plan<'c> {
             .chain(groups);
         let yielded: Vec<IrValue> = before.chain(more).collect();
         ir.insertion = Insertion::Before(old);
-        ir.op("scf.yield", &yielded, &[], &[]);
+        ir.op(ScfOp::Yield, &yielded, &[], &[]);
         erase(old);
         Ok(())
     }
@@ -220,12 +221,12 @@ impl<'c> Plan<'c> {
                     let mut attrs = attributes(*op, &["copy", BY_ELEMENT]);
                     attrs.push((ROUND, ir.integer(round, ir.integer_type(32))));
                     let token = ir.ty("!tile.token");
-                    copies.push(ir.value("tile.copy_async", &operands, &attrs, token));
+                    copies.push(ir.value(TileOp::CopyAsync, &operands, &attrs, token));
                 }
                 Producer::Load(op, _) => {
                     let ty = result_of(*op, 0).r#type();
                     let attrs = attributes(*op, &["fill", "copy", BY_ELEMENT]);
-                    let loaded = ir.value("tile.load", &operands, &attrs, ty);
+                    let loaded = ir.value(TileOp::Load, &operands, &attrs, ty);
                     fetched.loaded.push((*producer, loaded));
                 }
             }
@@ -233,7 +234,7 @@ impl<'c> Plan<'c> {
         ir.location = around;
         if !copies.is_empty() {
             let token = ir.ty("!tile.token");
-            fetched.group = Some(ir.value("tile.commit", &copies, &[], token));
+            fetched.group = Some(ir.value(TileOp::Commit, &copies, &[], token));
         }
         Ok(fetched)
     }
@@ -257,7 +258,7 @@ impl<'c> Plan<'c> {
                 set_operand(again, 0, made);
                 made = result_of(again, 0);
             }
-            ir.op("tile.write", &[made, buffer, stage], &attrs, &[]);
+            ir.op(TileOp::Write, &[made, buffer, stage], &attrs, &[]);
         }
         Ok(())
     }
@@ -266,12 +267,12 @@ impl<'c> Plan<'c> {
     fn next(&self, ir: &OpBuilder<'c>, stage: IrValue<'c>) -> IrValue<'c> {
         let i32_type = ir.ty("i32");
         let one = ir.constant(1, "i32");
-        let next = ir.value("arith.addi", &[stage, one], &[], i32_type);
+        let next = ir.value(ArithOp::Addi, &[stage, one], &[], i32_type);
         let end = ir.constant(self.stages, "i32");
         let equal = [("predicate", ir.i64(0))];
-        let wraps = ir.value("arith.cmpi", &[next, end], &equal, ir.ty("i1"));
+        let wraps = ir.value(ArithOp::Cmpi, &[next, end], &equal, ir.ty("i1"));
         let first = ir.constant(0, "i32");
-        ir.value("arith.select", &[wraps, first, next], &[], i32_type)
+        ir.value(ArithOp::Select, &[wraps, first, next], &[], i32_type)
     }
 }
 
@@ -289,14 +290,14 @@ fn hold(ir: &OpBuilder, fetched: &Fetched) {
     });
     if (1..=HELD).contains(&bytes.sum()) {
         let members = ir.constant(-1, "i32");
-        ir.op("nvvm.bar.warp.sync", &[members], &[], &[]);
+        ir.op(NvvmOp::BarWarpSync, &[members], &[], &[]);
     }
 }
 
 /// Waits for groups of copies, if there are any.
 fn wait<'c>(ir: &OpBuilder<'c>, groups: Option<&[IrValue<'c>]>) {
     if let Some(groups) = groups.filter(|groups| !groups.is_empty()) {
-        ir.op("tile.wait", groups, &[], &[]);
+        ir.op(TileOp::Wait, groups, &[], &[]);
     }
 }
 

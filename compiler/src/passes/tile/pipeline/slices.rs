@@ -2,9 +2,10 @@
 use super::super::insert_barriers::ROUND;
 use super::super::types::{Failed, mma_of, operand, operand_layout, slice_registers, tile_of};
 use crate::passes::ir_utils::{
-    attributes, defining_op, erase, name_of, operand_value, replace_all_uses, same_block, users,
+    attributes, defining_op, erase, operand_value, replace_all_uses, same_block, users,
 };
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value, result_of};
+use cutec_dialects::ops::{Op, TileOp};
 use cutec_dialects::tile::TileType;
 use cutec_dialects::value::TiledMmaVal;
 use melior::Context;
@@ -70,9 +71,7 @@ impl<'c> Product<'c> {
         let mma = mma_of(dot)?;
         let values = [operand(dot, 0)?, operand(dot, 1)?];
         let factors = values.map(|value| match defining_op(value) {
-            Some(op)
-                if name_of(op) == "tile.read" && users(value).len() == 1 && same_block(op, dot) =>
-            {
+            Some(op) if TileOp::Read.is(op) && users(value).len() == 1 && same_block(op, dot) => {
                 Factor::Read(op, source(op))
             }
             _ => Factor::Held(value),
@@ -177,7 +176,7 @@ impl<'c> Product<'c> {
                     }
                     let ty = self.part(index).map_err(|message| (self.dot, message))?;
                     let operands = [operand(*op, 0)?, stage];
-                    Some(ir.value("tile.read", &operands, &attrs, ty.ir(ir.context())))
+                    Some(ir.value(TileOp::Read, &operands, &attrs, ty.ir(ir.context())))
                 }
             };
         }
@@ -218,7 +217,7 @@ impl<'c> Product<'c> {
                 (Factor::Held(value), None) => {
                     let attrs = [("offsets", self.offsets(ir, block))];
                     let part = self.part(index).map_err(|message| (self.dot, message))?;
-                    ir.value("tile.slice", &[*value], &attrs, part.ir(ir.context()))
+                    ir.value(TileOp::Slice, &[*value], &attrs, part.ir(ir.context()))
                 }
                 (Factor::Read(..), None) => {
                     return Err((self.dot, "an operand is missing".into()));
@@ -228,7 +227,7 @@ impl<'c> Product<'c> {
         operands.push(sums);
         let attrs = attributes(self.dot, &["mma"]);
         Ok(ir.value(
-            "tile.dot",
+            TileOp::Dot,
             &operands,
             &attrs,
             melior::ir::ValueLike::r#type(&sums),
@@ -281,10 +280,10 @@ fn round_of(op: IrOp) -> Option<i64> {
 
 /// The buffer that an operation on one accesses.
 pub(super) fn buffer_of<'c>(op: IrOp<'c>) -> Option<IrValue<'c>> {
-    let index = match name_of(op).as_str() {
-        "tile.read" => 0,
-        "tile.write" => 1,
-        "tile.copy_async" => op.operand_count().checked_sub(2)?,
+    let index = match Op::of(op) {
+        Some(Op::TileOp(TileOp::Read)) => 0,
+        Some(Op::TileOp(TileOp::Write)) => 1,
+        Some(Op::TileOp(TileOp::CopyAsync)) => op.operand_count().checked_sub(2)?,
         _ => return None,
     };
     operand_value(op, index)

@@ -8,6 +8,7 @@ use cutec_dialects::atoms::{
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::Space;
 use cutec_dialects::ir::type_attribute;
+use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::{Attrs, SemError, check, evaluate};
 use cutec_dialects::tile::{TileLayout, TileType};
 use cutec_dialects::types::{TypeError, Vars, copy_layouts, parse_type, tiled_copy, tiled_copy_of};
@@ -99,7 +100,7 @@ pub(super) fn reaches(
 ) -> Result<(), SemError> {
     let mut vars = Vars::default();
     let mut val = |text: &str| parse_type(text, &mut vars);
-    let of = |name: &str, operands: &[Val]| evaluate(name, operands, &Attrs::default());
+    let of = |op: CuteOp, operands: &[Val]| evaluate(op, operands, &Attrs::default());
     let view = val(&view.r#type().to_string())?;
     let (buffer, copy, thread) = (val(buffer)?, copy.clone(), val("i32")?);
     let tile = val(&format!("!cute.int_tuple<\"({},{})\">", shape[0], shape[1]))?;
@@ -115,28 +116,28 @@ pub(super) fn reaches(
     }
     let coord = val(&format!("!cute.coord<\"({})\">", leaves.join(",")))?;
     let extents = of(
-        "get_shape",
-        &[of("get_layout", std::slice::from_ref(&view))?],
+        CuteOp::GetShape,
+        &[of(CuteOp::GetLayout, std::slice::from_ref(&view))?],
     )?;
-    let identity = of("make_identity_tensor", std::slice::from_ref(&extents))?;
+    let identity = of(CuteOp::MakeIdentityTensor, std::slice::from_ref(&extents))?;
     let part = |whole: Val| -> Result<Val, SemError> {
         let whole = match at.has_offsets() {
-            true => of("domain_offset", &[&[whole], &offsets[..]].concat())?,
+            true => of(CuteOp::DomainOffset, &[&[whole], &offsets[..]].concat())?,
             false => whole,
         };
-        let tile = of("local_tile", &[whole, tile.clone(), coord.clone()])?;
+        let tile = of(CuteOp::LocalTile, &[whole, tile.clone(), coord.clone()])?;
         of(
-            "tiled.copy.partition_S",
+            CuteOp::TiledCopyPartitionS,
             &[copy.clone(), tile, thread.clone()],
         )
     };
-    let stage = of("slice", &[buffer, val("!cute.coord<\"(_,_,0)\">")?])?;
+    let stage = of(CuteOp::Slice, &[buffer, val("!cute.coord<\"(_,_,0)\">")?])?;
     let to = of(
-        "tiled.copy.partition_D",
+        CuteOp::TiledCopyPartitionD,
         &[copy.clone(), stage, thread.clone()],
     )?;
     let operands = [copy.clone(), part(view)?, to, part(identity)?, extents];
-    check("copy", &operands)
+    check(CuteOp::Copy, &operands)
 }
 
 /// How a thread gets an operand of a product from shared memory to its registers.
@@ -194,21 +195,21 @@ fn reads(
     let mut val = |text: &str| parse_type(text, &mut vars);
     let make = [tv::make_tiled_copy_a, tv::make_tiled_copy_b][index];
     let copy = tiled_copy_of(atom, make(copy_layouts(&atom), &mma.tiled)?)?;
-    let which = Attrs {
-        operand: Some(["A", "B"][index].into()),
-        ..Attrs::default()
-    };
-    let of = |name: &str, operands: &[Val]| evaluate(name, operands, &which);
+    let which = Attrs::operand([Operand::A, Operand::B][index]);
+    let of = |op: CuteOp, operands: &[Val]| evaluate(op, operands, &which);
     let thread = val("i32")?;
-    let stage = of("slice", &[val(buffer)?, val("!cute.coord<\"(_,_,0)\">")?])?;
+    let stage = of(
+        CuteOp::Slice,
+        &[val(buffer)?, val("!cute.coord<\"(_,_,0)\">")?],
+    )?;
     let mma = Val::TiledMma(mma.clone());
     let held = of(
-        "tiled.mma.partition",
+        CuteOp::TiledMmaPartition,
         &[mma.clone(), stage.clone(), thread.clone()],
     )?;
-    let fragment = of("mma.make_fragment", &[mma, held])?;
-    let from = of("tiled.copy.partition_S", &[copy.clone(), stage, thread])?;
-    let to = of("tiled.copy.retile", &[copy.clone(), fragment])?;
-    check("copy", &[copy.clone(), from, to])?;
+    let fragment = of(CuteOp::MmaMakeFragment, &[mma, held])?;
+    let from = of(CuteOp::TiledCopyPartitionS, &[copy.clone(), stage, thread])?;
+    let to = of(CuteOp::TiledCopyRetile, &[copy.clone(), fragment])?;
+    check(CuteOp::Copy, &[copy.clone(), from, to])?;
     Ok(copy)
 }

@@ -16,7 +16,7 @@ use super::partition::is_within_warps;
 use super::types::{self, Failed, fast_axis, mma_of, operand, tensor_of, tile_of};
 use crate::passes::ir_utils::{
     Kernel, attributes, defining_op, erase, first_of_block, for_each_kernel, function_block_size,
-    name_of, next_operation, operand_value, parent, replace_all_uses, same_block, set_attribute,
+    next_operation, operand_value, parent, replace_all_uses, same_block, set_attribute,
     set_operand, string_attribute, users,
 };
 use crate::passes::user_error::user_error;
@@ -25,6 +25,7 @@ use copies::{Loaders, OperandRead, reaches, read_atom};
 use cutec_dialects::atoms::Ldmatrix;
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of, value_key};
 use cutec_dialects::elem::Space;
+use cutec_dialects::ops::{CuteOp, Op, ScfOp, TileOp};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
 use cutec_dialects::value::{Val, View};
@@ -63,10 +64,10 @@ fn stage<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>>
         written: written_tensors(&operations),
     };
     // Staging one erases it and what spread it anew.
-    operations.retain(|op| matches!(name_of(*op).as_str(), "tile.load" | "tile.dot"));
+    operations.retain(|op| matches!(Op::of(*op), Some(Op::TileOp(TileOp::Load | TileOp::Dot))));
     for op in operations {
-        match name_of(op).as_str() {
-            "tile.load" => staging.load(op)?,
+        match Op::of(op) {
+            Some(Op::TileOp(TileOp::Load)) => staging.load(op)?,
             _ => {
                 staging.computed(op, 0)?;
                 staging.computed(op, 1)?;
@@ -145,7 +146,7 @@ impl<'c> Staging<'c> {
             set_operand(dot, index, read);
         }
         for user in users(loaded) {
-            if name_of(user) == "tile.convert_layout" && users(result_of(user, 0)).is_empty() {
+            if TileOp::ConvertLayout.is(user) && users(result_of(user, 0)).is_empty() {
                 erase(user);
             }
         }
@@ -165,7 +166,7 @@ impl<'c> Staging<'c> {
     /// a thread keeps in registers what it or its warp has, unless that is too much; see [`HELD_REGISTERS`].
     fn computed(&self, dot: IrOp<'c>, index: usize) -> Result<(), Failed<'c>> {
         let spread_anew = operand_value(dot, index).and_then(defining_op);
-        let Some(convert) = spread_anew.filter(|op| name_of(*op) == "tile.convert_layout") else {
+        let Some(convert) = spread_anew.filter(|op| TileOp::ConvertLayout.is(*op)) else {
             return Ok(());
         };
         let made = operand(convert, 0)?;
@@ -193,7 +194,7 @@ impl<'c> Staging<'c> {
         let (allocated, buffer) = allocate(&ir, &tile, fast);
         ir.insertion = Insertion::Before(place.unwrap_or(convert));
         let stage = ir.constant(0, "i32");
-        ir.op("tile.write", &[made, allocated, stage], &[], &[]);
+        ir.op(TileOp::Write, &[made, allocated, stage], &[], &[]);
         ir.insertion = Insertion::Before(dot);
         let atom = read_atom(&mma, index, &tile, &buffer, fast);
         let atom = atom.map_err(|message| (dot, message))?;
@@ -247,15 +248,15 @@ impl<'c> Staging<'c> {
             let mut attrs = attributes(load, &[BY_ELEMENT]);
             attrs.push(("copy", ir.type_attr(ir.val_type(&copy))));
             let token = ir.ty("!tile.token");
-            let copy = ir.value("tile.copy_async", &operands, &attrs, token);
+            let copy = ir.value(TileOp::CopyAsync, &operands, &attrs, token);
             return Ok(Arrives::Later(copy));
         }
         let vector = 16 / tile.elem.bytes();
         let spread = TileLayout::blocked(&tile.shape, memory, vector, self.threads);
         let ty = tile.with_layout(spread).ir(ir.context());
         let attrs = attributes(load, &["fill", BY_ELEMENT]);
-        let loaded = ir.value("tile.load", &operands, &attrs, ty);
-        ir.op("tile.write", &[loaded, buffer, stage], &[], &[]);
+        let loaded = ir.value(TileOp::Load, &operands, &attrs, ty);
+        ir.op(TileOp::Write, &[loaded, buffer, stage], &[], &[]);
         Ok(Arrives::AtOnce)
     }
 
@@ -279,7 +280,12 @@ impl<'c> Staging<'c> {
         if let Some(copy) = copy {
             attrs.push(("copy", ir.type_attr(ir.val_type(&copy))));
         }
-        ir.value("tile.read", &[buffer, stage], &attrs, tile.ir(ir.context()))
+        ir.value(
+            TileOp::Read,
+            &[buffer, stage],
+            &attrs,
+            tile.ir(ir.context()),
+        )
     }
 }
 
@@ -292,8 +298,8 @@ enum Arrives<'c> {
 impl<'c> Arrives<'c> {
     fn wait(&self, ir: &OpBuilder<'c>) {
         if let Arrives::Later(copy) = self {
-            let group = ir.value("tile.commit", &[*copy], &[], ir.ty("!tile.token"));
-            ir.op("tile.wait", &[group], &[], &[]);
+            let group = ir.value(TileOp::Commit, &[*copy], &[], ir.ty("!tile.token"));
+            ir.op(TileOp::Wait, &[group], &[], &[]);
         }
     }
 }
@@ -311,8 +317,10 @@ fn first_of<'c>(operations: &[IrOp<'c>]) -> Option<IrOp<'c>> {
 /// Whether an operation takes a tile for these products alone.
 fn is_taken<'c>(user: IrOp<'c>, taken: &[(IrOp<'c>, usize)]) -> bool {
     let is_one = |op: IrOp<'c>| taken.iter().any(|(dot, _)| *dot == op);
-    match name_of(user).as_str() {
-        "tile.convert_layout" => users(result_of(user, 0)).into_iter().all(is_one),
+    match Op::of(user) {
+        Some(Op::TileOp(TileOp::ConvertLayout)) => {
+            users(result_of(user, 0)).into_iter().all(is_one)
+        }
         _ => is_one(user),
     }
 }
@@ -321,12 +329,12 @@ fn is_taken<'c>(user: IrOp<'c>, taken: &[(IrOp<'c>, usize)]) -> bool {
 fn products(loaded: IrValue) -> Vec<(IrOp, usize)> {
     let mut found = Vec::new();
     for user in users(loaded) {
-        let value = match name_of(user).as_str() {
-            "tile.convert_layout" => result_of(user, 0),
+        let value = match Op::of(user) {
+            Some(Op::TileOp(TileOp::ConvertLayout)) => result_of(user, 0),
             _ => loaded,
         };
         let dots = users(value);
-        for dot in dots.into_iter().filter(|op| name_of(*op) == "tile.dot") {
+        for dot in dots.into_iter().filter(|op| TileOp::Dot.is(*op)) {
             for index in 0..2 {
                 let taken = operand_value(dot, index).is_some_and(|operand| operand == value);
                 if taken && !found.contains(&(dot, index)) {
@@ -341,13 +349,13 @@ fn products(loaded: IrValue) -> Vec<(IrOp, usize)> {
 /// The load that a tile is computed from, by maps of one tile each that nothing else uses.
 fn loaded_for(made: IrValue) -> Option<IrOp> {
     let mut at = defining_op(made)?;
-    while name_of(at) == "tile.map" && users(result_of(at, 0)).len() == 1 {
+    while TileOp::Map.is(at) && users(result_of(at, 0)).len() == 1 {
         match at.operand_count() {
             1 => at = defining_op(operand_value(at, 0)?)?,
             _ => return None,
         }
     }
-    let alone = name_of(at) == "tile.load" && users(result_of(at, 0)).len() == 1;
+    let alone = TileOp::Load.is(at) && users(result_of(at, 0)).len() == 1;
     alone.then_some(at)
 }
 
@@ -361,7 +369,7 @@ fn invariant_in_loop_of<'c>(made: IrValue<'c>, dot: IrOp<'c>) -> Option<IrOp<'c>
     let (mut at, mut in_loop) = (dot, false);
     while !same_block(at, first) {
         at = parent(at)?;
-        in_loop |= matches!(name_of(at).as_str(), "scf.for" | "scf.while");
+        in_loop |= matches!(Op::of(at), Some(Op::ScfOp(ScfOp::For | ScfOp::While)));
     }
     in_loop.then_some(first)
 }
@@ -395,7 +403,7 @@ fn fast_axes<'c>(load: IrOp<'c>, dot: IrOp<'c>, index: usize) -> Result<[usize; 
 fn allocate<'c>(ir: &OpBuilder<'c>, tile: &TileType, fast: usize) -> (IrValue<'c>, String) {
     let buffer = buffer_type(tile, fast);
     let ty = ir.val_type(&Val::View(buffer.clone()));
-    let allocated = ir.value("cute.memref.alloc_smem", &[], &[], ty);
+    let allocated = ir.value(CuteOp::MemrefAllocSmem, &[], &[], ty);
     (allocated, Val::View(buffer).to_string())
 }
 

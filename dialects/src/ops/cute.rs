@@ -1,0 +1,149 @@
+//! The operations of the `cute` dialect; `cpp/Cute.td` and `semantics` say what they mean.
+use super::operations;
+use crate::value::TupleKind;
+
+operations! {
+    /// An operation of the `cute` dialect.
+    #[allow(missing_docs)]
+    CuteOp in "cute." {
+        Static = "static",
+        Print = "print",
+        MakeIntTuple = "make_int_tuple",
+        MakeShape = "make_shape",
+        MakeStride = "make_stride",
+        MakeCoord = "make_coord",
+        MakeTile = "make_tile",
+        MakeLayout = "make_layout",
+        MakeComposedLayout = "make_composed_layout",
+        MakeLayoutLike = "make_layout_like",
+        MakeOrderedLayout = "make_ordered_layout",
+        MakeIdentityLayout = "make_identity_layout",
+        MakeIdentityTensor = "make_identity_tensor",
+        MakeView = "make_view",
+        Assume = "assume",
+        GetShape = "get_shape",
+        GetStride = "get_stride",
+        ComposedGetInner = "composed_get_inner",
+        ComposedGetOffset = "composed_get_offset",
+        ComposedGetOuter = "composed_get_outer",
+        GetLeaves = "get_leaves",
+        GetScalars = "get_scalars",
+        GetLayoutsFromTile = "get_layouts_from_tile",
+        GetLayout = "get_layout",
+        GetIter = "get_iter",
+        RecastIter = "recast_iter",
+        Get = "get",
+        Select = "select",
+        ToIntTuple = "to_int_tuple",
+        ToShape = "to_shape",
+        ToStride = "to_stride",
+        ToCoord = "to_coord",
+        GetScalar = "get_scalar",
+        Size = "size",
+        Cosize = "cosize",
+        TupleProduct = "tuple_product",
+        TupleProductEach = "tuple_product_each",
+        LayoutEval = "layout_eval",
+        Crd2idx = "crd2idx",
+        Idx2crd = "idx2crd",
+        IncrementCoord = "increment_coord",
+        AppendToRank = "append_to_rank",
+        PrependToRank = "prepend_to_rank",
+        TupleAdd = "tuple_add",
+        TupleSub = "tuple_sub",
+        ShapeDiv = "shape_div",
+        CeilDiv = "ceil_div",
+        ElemLess = "elem_less",
+        Equal = "equal",
+        Composition = "composition",
+        Coalesce = "coalesce",
+        Flatten = "flatten",
+        Complement = "complement",
+        RightInverse = "right_inverse",
+        LeftInverse = "left_inverse",
+        GroupModes = "group_modes",
+        RecastLayout = "recast_layout",
+        Slice = "slice",
+        Dice = "dice",
+        LogicalProduct = "logical_product",
+        ZippedProduct = "zipped_product",
+        TiledProduct = "tiled_product",
+        FlatProduct = "flat_product",
+        RakedProduct = "raked_product",
+        BlockedProduct = "blocked_product",
+        LogicalDivide = "logical_divide",
+        ZippedDivide = "zipped_divide",
+        TiledDivide = "tiled_divide",
+        FlatDivide = "flat_divide",
+        TileToShape = "tile_to_shape",
+        LocalTile = "local_tile",
+        DomainOffset = "domain_offset",
+        TiledCopyPartitionS = "tiled.copy.partition_S",
+        TiledCopyPartitionD = "tiled.copy.partition_D",
+        TiledCopyRetile = "tiled.copy.retile",
+        TiledMmaPartition = "tiled.mma.partition",
+        MemrefAlloca = "memref.alloca",
+        MemrefAllocSmem = "memref.alloc_smem",
+        MmaMakeFragment = "mma.make_fragment",
+        MakeFragmentLike = "make_fragment_like",
+        MemrefLoad = "memref.load",
+        MemrefStore = "memref.store",
+        MemrefLoadVec = "memref.load_vec",
+        MemrefAtomic = "memref.atomic",
+        MemrefStoreVec = "memref.store_vec",
+        Copy = "copy",
+        AutovecCopy = "autovec_copy",
+        Gemm = "gemm",
+    }
+}
+
+impl CuteOp {
+    /// What makes a tuple of its run-time integers.
+    pub fn make_tuple(kind: TupleKind) -> CuteOp {
+        match kind {
+            TupleKind::IntTuple => CuteOp::MakeIntTuple,
+            TupleKind::Coord => CuteOp::MakeCoord,
+            TupleKind::Shape => CuteOp::MakeShape,
+            TupleKind::Stride => CuteOp::MakeStride,
+        }
+    }
+
+    /// Whether an operation is for its effect alone: it gives nothing.
+    pub fn is_statement(self) -> bool {
+        use CuteOp::{AutovecCopy, Copy, Gemm, MemrefStore, MemrefStoreVec, Print};
+        matches!(
+            self,
+            Print | MemrefStore | MemrefStoreVec | Copy | AutovecCopy | Gemm
+        )
+    }
+
+    /// Whether an operation makes something new each time: it is never computed once for two, nor while compiling.
+    pub fn allocates(self) -> bool {
+        use CuteOp::{MakeFragmentLike, MemrefAllocSmem, MemrefAlloca, MmaMakeFragment};
+        matches!(
+            self,
+            MemrefAlloca | MemrefAllocSmem | MmaMakeFragment | MakeFragmentLike
+        )
+    }
+
+    /// Whether an operation repeats a layout by another one.
+    pub fn is_product(self) -> bool {
+        use CuteOp::{BlockedProduct, FlatProduct, LogicalProduct};
+        use CuteOp::{RakedProduct, TiledProduct, ZippedProduct};
+        matches!(
+            self,
+            LogicalProduct
+                | ZippedProduct
+                | TiledProduct
+                | FlatProduct
+                | RakedProduct
+                | BlockedProduct
+        )
+    }
+
+    /// Whether an operation has any number of results.
+    pub fn has_many_results(self) -> bool {
+        use CuteOp::{GetLayoutsFromTile, GetLeaves, GetScalars};
+        matches!(self, GetLeaves | GetScalars | GetLayoutsFromTile)
+    }
+}

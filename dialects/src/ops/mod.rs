@@ -1,0 +1,202 @@
+//! Every operation that cutec builds or asks for, once: a variant for its name.
+//!
+//! An operation has one row in the table of its dialect (`tile`, `cute`, `upstream`), from which its name, the
+//! lookup by name and the tests against the registered dialects come. Code names an operation by its variant, so that
+//! the compiler knows a misspelt one, and a match over a dialect's enum can list every operation. Operands and
+//! attributes have names in the wrappers of `access`.
+//!
+//! What is not here: whether an operation has effects. TableGen says that, for upstream's operations and ours, and
+//! MLIR's interfaces answer ([`crate::ir::has_no_effect`]).
+//!
+//! Of melior's generated wrappers (`melior::dialect::ods`, `melior::dialect!`) cutec uses none: they own their
+//! operation, so that one that stands in a block cannot be looked at through them, and their builders know nothing
+//! of the types that our semantics infers.
+mod cute;
+mod tile;
+mod upstream;
+
+pub use cute::CuteOp;
+pub use tile::TileOp;
+pub use upstream::{ArithOp, BuiltinOp, CfOp, GpuOp, LlvmOp, NvvmOp, ScfOp, UbOp, VectorOp};
+
+use crate::builder::IrOp;
+use melior::ir::operation::OperationLike;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::LazyLock;
+
+/// The operations of a dialect as an enum, each with its name behind the dialect's prefix.
+macro_rules! operations {
+    (
+        $(#[$about:meta])*
+        $dialect:ident in $prefix:literal {
+            $( $(#[$doc:meta])* $variant:ident = $name:literal, )*
+        }
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $dialect {
+            $( $(#[$doc])* $variant, )*
+        }
+
+        impl $dialect {
+            /// All of them.
+            pub const ALL: &[$dialect] = &[$( $dialect::$variant ),*];
+
+            /// The name, with that of the dialect in front.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $( $dialect::$variant => concat!($prefix, $name), )*
+                }
+            }
+
+            /// The name without that of the dialect.
+            pub const fn mnemonic(self) -> &'static str {
+                match self {
+                    $( $dialect::$variant => $name, )*
+                }
+            }
+
+            /// Which of the dialect's operations one is; `None` for any other.
+            pub fn of(op: $crate::builder::IrOp) -> Option<$dialect> {
+                match $crate::ops::Op::of(op) {
+                    Some($crate::ops::Op::$dialect(own)) => Some(own),
+                    _ => None,
+                }
+            }
+
+            /// The operation of a name without that of the dialect.
+            pub fn of_mnemonic(name: &str) -> Option<$dialect> {
+                match $crate::ops::Op::of_parts($prefix, name) {
+                    Some($crate::ops::Op::$dialect(own)) => Some(own),
+                    _ => None,
+                }
+            }
+
+            /// Whether an operation is this one.
+            pub fn is(self, op: $crate::builder::IrOp) -> bool {
+                $crate::ops::has_name(op, self.name())
+            }
+        }
+
+        impl std::fmt::Display for $dialect {
+            fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl From<$dialect> for $crate::ops::Op {
+            fn from(own: $dialect) -> Self {
+                $crate::ops::Op::$dialect(own)
+            }
+        }
+    };
+}
+use operations;
+
+/// Every dialect's enum as a variant of [`Op`].
+macro_rules! dialects {
+    ($($dialect:ident),* $(,)?) => {
+        /// An operation of any dialect that has a row.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[allow(missing_docs)]
+        pub enum Op {
+            $( $dialect($dialect), )*
+        }
+
+        impl Op {
+            /// The name, with that of the dialect in front.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $( Op::$dialect(own) => own.name(), )*
+                }
+            }
+
+            /// All of them.
+            pub fn all() -> impl Iterator<Item = Op> {
+                let all = [
+                    $( $dialect::ALL.iter().map(|own| Op::$dialect(*own)).collect::<Vec<_>>(), )*
+                ];
+                all.into_iter().flatten()
+            }
+        }
+    };
+}
+
+dialects! {
+    TileOp, CuteOp, ArithOp, ScfOp, VectorOp, GpuOp, NvvmOp, LlvmOp, CfOp, BuiltinOp, UbOp,
+}
+
+static BY_NAME: LazyLock<HashMap<&'static str, Op>> =
+    LazyLock::new(|| Op::all().map(|op| (op.name(), op)).collect());
+
+impl Op {
+    /// Which operation one is; `None` where it has no row.
+    pub fn of(op: IrOp) -> Option<Op> {
+        Op::of_name(op.name().as_string_ref().as_str().unwrap_or_default())
+    }
+
+    /// The operation of a name such as `tile.load`.
+    pub fn of_name(name: &str) -> Option<Op> {
+        BY_NAME.get(name).copied()
+    }
+
+    fn of_parts(prefix: &str, mnemonic: &str) -> Option<Op> {
+        Op::of_name(&[prefix, mnemonic].concat())
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+fn has_name(op: IrOp, name: &str) -> bool {
+    op.name().as_string_ref().as_str() == Ok(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// What TableGen declares has a row, and what has a row is declared.
+    #[test]
+    fn operations_of_the_dialects_have_rows() {
+        let declared = |text: &str, classes: &str| -> BTreeSet<String> {
+            let definitions = text.lines().filter(|line| line.starts_with("def "));
+            let names = definitions.filter_map(|line| {
+                let (_, class) = line.split_once(" : ")?;
+                let (class, rest) = class.split_once("<\"")?;
+                let is_operation = class.starts_with(classes) && class.ends_with("Op");
+                is_operation.then(|| rest.split('"').next().unwrap_or_default().to_string())
+            });
+            names.collect()
+        };
+        let tile = declared(include_str!("../../cpp/Tile.td"), "Tile_");
+        let rows = TileOp::ALL.iter().map(|op| op.mnemonic().to_string());
+        assert_eq!(tile, rows.collect());
+        let cute = declared(include_str!("../../cpp/Cute.td"), "Cute_");
+        let rows = CuteOp::ALL.iter().map(|op| op.mnemonic().to_string());
+        assert_eq!(cute, rows.collect());
+    }
+
+    /// MLIR knows every name.
+    #[test]
+    fn rows_are_registered() {
+        let context = crate::context();
+        for op in Op::all() {
+            assert!(context.is_registered_operation(op.name()), "{op}");
+            assert_eq!(Op::of_name(op.name()), Some(op));
+        }
+    }
+
+    /// None of the arithmetic is left out: whoever asks for arithmetic means all of it.
+    #[test]
+    fn what_has_no_row_is_unknown() {
+        assert_eq!(Op::of_name("tile.none"), None);
+        assert_eq!(Op::of_name("memref.load"), None);
+        assert_eq!(CuteOp::of_mnemonic("memref.load"), Some(CuteOp::MemrefLoad));
+    }
+}
