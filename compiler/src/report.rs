@@ -75,7 +75,7 @@ pub fn diagnostic(message: &Message, sources: &SourceMap) -> Option<Diagnostic> 
                 span,
                 text: note.text.clone(),
             }),
-            _ => notes.push(note.text.clone()),
+            _ => notes.push(without_regions(&note.text)),
         }
     }
     let parts = split(&message.text);
@@ -103,6 +103,18 @@ pub fn diagnostic(message: &Message, sources: &SourceMap) -> Option<Diagnostic> 
         notes,
         help,
     })
+}
+
+/// A note of MLIR; of an operation that it shows, what stands before its regions, which may be thousands of lines.
+fn without_regions(note: &str) -> String {
+    const SHOWN: &str = "see current operation:";
+    match note.strip_prefix(SHOWN) {
+        Some(operation) => {
+            let first = operation.trim_start().lines().next();
+            format!("{SHOWN} {}", first.unwrap_or_default())
+        }
+        None => note.to_owned(),
+    }
 }
 
 /// Whether a place lies in a file of the language, and not in MLIR.
