@@ -3,9 +3,10 @@
 //! Types are unique in their context and never change. So the text of one is printed once, and read once to the
 //! value that it stands for; MLIR's printer alone takes longer than what is then computed with the value.
 //! The dialect `cute` of a context keeps the readings (`cpp/Cute.cpp`); without it nothing is kept.
+use crate::builder::IrValue;
 use crate::types::{TypeError, Vars, read_type};
 use crate::value::Val;
-use melior::ir::{Type, TypeLike};
+use melior::ir::{Type, TypeLike, ValueLike};
 use mlir_sys::MlirContext;
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -40,6 +41,14 @@ pub fn type_value(ty: Type, vars: &mut Vars) -> Result<Val, TypeError> {
         Ok(val) => vars.renewed(val),
         Err(error) => Err(error.clone()),
     }
+}
+
+/// The value that stands for an SSA value, as its type says.
+///
+/// # Errors
+/// Where the type is not legal.
+pub fn val_of(value: IrValue) -> Result<Val, TypeError> {
+    type_value(value.r#type(), &mut Vars::default())
 }
 
 fn reading(ty: Type) -> Arc<Reading> {

@@ -8,13 +8,14 @@ use super::ir_utils::{collect_nested, kernels, string_attribute};
 use super::tile::legalize_swizzle::ACCESSES;
 use crate::codegen::messages::{Message, Severity, place};
 use cutec_dialects::atoms::Issuer;
-use cutec_dialects::builder::IrOp;
+use cutec_dialects::builder::{IrOp, result_of};
 use cutec_dialects::elem::Space;
-use cutec_dialects::ir::{result_type_text, values_of};
+use cutec_dialects::ir::values_of;
+use cutec_dialects::memo::val_of;
 use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::{copy_plan, gemm_plan, offsets_of};
 use cutec_dialects::target::WIDEST_ACCESS;
-use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::types::Vars;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::Int;
 use melior::ir::operation::OperationLike;
@@ -64,7 +65,7 @@ fn remark(op: IrOp) -> Option<String> {
 /// A buffer whose layout a pass has chosen.
 fn buffer(op: IrOp) -> Option<String> {
     let accesses = string_attribute(op, ACCESSES)?;
-    let Ok(Val::View(view)) = parse_type(&result_type_text(&op), &mut Vars::default()) else {
+    let Ok(Val::View(view)) = val_of(result_of(op, 0)) else {
         return None;
     };
     Some(format!(

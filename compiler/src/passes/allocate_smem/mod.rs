@@ -12,11 +12,11 @@ mod liveness;
 use super::ir_utils::{Kernel, collect_nested, for_each_kernel, set_attribute};
 use super::user_error::user_error;
 use super::{Reported, report};
-use cutec_dialects::builder::{Insertion, IrOp, OpBuilder};
+use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
 use cutec_dialects::ir::result_type_text;
+use cutec_dialects::memo::val_of;
 use cutec_dialects::ops::{CuteOp, NvvmOp};
 use cutec_dialects::target::Target;
-use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
 use cutec_frontend::diagnostics::codes;
 use cutec_layout::algebra::cosize_any;
@@ -141,7 +141,7 @@ fn what_fits(buffers: &[Buffer], limit: i64) -> String {
 
 fn buffer<'c>(op: IrOp<'c>, kernel: &KernelOrder<'c>) -> Result<Buffer<'c>, String> {
     let text = result_type_text(&op);
-    let Ok(Val::View(view)) = parse_type(&text, &mut Vars::default()) else {
+    let Ok(Val::View(view)) = val_of(result_of(op, 0)) else {
         return Err(format!("expects a view, but allocates {text}"));
     };
     let elements = cosize_any(&view.layout)

@@ -43,11 +43,11 @@ use cutec_dialects::builder::{
 use cutec_dialects::elem::Space;
 use cutec_dialects::hints::{Evict, Hints};
 use cutec_dialects::ir::attrs_of;
-use cutec_dialects::memo::type_text;
+use cutec_dialects::memo::{type_text, val_of};
 use cutec_dialects::ops::{ArithOp, CuteOp, GpuOp, LlvmOp};
 use cutec_dialects::semantics::{AtomicKind, SemError, evaluate, evaluate_all};
 use cutec_dialects::target::Target;
-use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::types::Vars;
 use cutec_dialects::value::{Val, without_underscore};
 use cutec_layout::{IntTuple, SymInfo, Tree, Width};
 use fragment_accesses::Accesses;
@@ -204,14 +204,13 @@ impl<'c> Lowering<'c> {
         let mut types = Vec::new();
         for index in 0..body.argument_count() {
             let argument = argument_of(body, index);
-            let text = argument.r#type().to_string();
-            let val =
-                parse_type(&text, &mut Vars::default()).map_err(|error| self.error(func, error))?;
+            let val = val_of(argument).map_err(|error| self.error(func, error))?;
             if let Val::Ptr(mut ptr) = val {
                 if ptr.space != Space::Gmem {
-                    return Err(
-                        self.error(func, format!("a kernel takes pointers to gmem, not {text}"))
-                    );
+                    return Err(self.error(
+                        func,
+                        format!("a kernel takes pointers to gmem, not {}", argument.r#type()),
+                    ));
                 }
                 argument.set_type(self.emitter.ir.pointer_type(1));
                 ptr.base = self.add_base(argument, 0);
@@ -373,7 +372,7 @@ impl<'c> Lowering<'c> {
             .and_then(defining_op)
             .filter(|op| CuteOp::Assume.is(*op));
         if let (Some(assume), Some(declared)) = (assumed, value) {
-            let declared = parse_type(&declared.r#type().to_string(), &mut Vars::default())?;
+            let declared = val_of(declared)?;
             if let Val::Tuple(_, Tree::Leaf(Some(declared))) = declared {
                 divisor = declared.div();
                 value = operand_value(assume, 0);

@@ -6,8 +6,8 @@ use crate::passes::emit::Emitter;
 use crate::passes::integer_analysis::width_of;
 use crate::passes::ir_utils::{defining_op, operand_value, users};
 use cutec_dialects::builder::{IrOp, IrValue, integer_value, result_of, value_key};
+use cutec_dialects::memo::val_of;
 use cutec_dialects::ops::{ArithOp, CuteOp, GpuOp, NvvmOp, ScfOp};
-use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
 use cutec_layout::{Int, SymInfo, Tree};
 use melior::ir::{OperationRef, ValueLike, operation::OperationLike};
@@ -147,8 +147,7 @@ fn asserted_divisor(op: IrOp) -> Option<i64> {
     if !CuteOp::Assume.is(op) {
         return None;
     }
-    let ty = result_of(op, 0).r#type().to_string();
-    match parse_type(&ty, &mut Vars::default()) {
+    match val_of(result_of(op, 0)) {
         Ok(Val::Tuple(_, Tree::Leaf(Some(declared)))) => Some(declared.div()),
         _ => None,
     }

@@ -1,12 +1,12 @@
 //! Where in a view a tile lies, from the operation that accesses it.
 use crate::passes::ir_utils::operand_value;
 use cutec_dialects::builder::{IrOp, IrValue};
+use cutec_dialects::memo::val_of;
 use cutec_dialects::ops::{Op, TileOp};
 use cutec_dialects::tile::by_element;
-use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
 use cutec_layout::Tree;
-use melior::ir::{ValueLike, operation::OperationLike};
+use melior::ir::operation::OperationLike;
 
 /// The coordinate of a tile.
 pub(super) struct Coordinate<'c> {
@@ -62,7 +62,7 @@ impl<'c> Coordinate<'c> {
 
 /// What the type of an integer says to divide it: 0 for a static zero.
 fn divisor(value: IrValue) -> i64 {
-    match parse_type(&value.r#type().to_string(), &mut Vars::default()) {
+    match val_of(value) {
         Ok(Val::Tuple(_, Tree::Leaf(Some(leaf)))) => leaf.div(),
         _ => 1,
     }

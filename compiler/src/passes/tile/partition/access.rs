@@ -5,11 +5,12 @@ use super::{Partition, Spread, operand};
 use cutec_dialects::atoms::UniversalCopy;
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, region_with_block};
 use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::memo::type_value;
 use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp};
 use cutec_dialects::semantics::{AtomicKind, Attrs, SemError, check, evaluate};
 use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::{Mode, TileLayout};
-use cutec_dialects::types::{TypeError, Vars, parse_type, tiled_copy};
+use cutec_dialects::types::{TypeError, Vars, tiled_copy};
 use cutec_dialects::value::{Val, View};
 use cutec_layout::algebra::{composition, offset_at};
 use cutec_layout::{AnyLayout, Int, Layout, Tiler, Tree};
@@ -228,7 +229,7 @@ impl<'c> Partition<'c> {
         let atom = Val::CopyAtom(atom);
         // Asked on the types first, so that nothing is built that is not used.
         let mut vars = Vars::default();
-        let mut val = |value: IrValue<'c>| parse_type(&value.r#type().to_string(), &mut vars);
+        let mut val = |value: IrValue<'c>| type_value(value.r#type(), &mut vars);
         let by = |val: Val, layout: &Layout| {
             let layout = Val::Layout(AnyLayout::Plain(layout.clone()));
             evaluate(CuteOp::Composition, &[val, layout], &Attrs::default())

@@ -3,9 +3,9 @@ use super::super::coordinate::Coordinate;
 use super::place::value_places;
 use super::{Partition, Spread};
 use cutec_dialects::builder::IrValue;
+use cutec_dialects::memo::val_of;
 use cutec_dialects::ops::{ArithOp, CuteOp, VectorOp};
 use cutec_dialects::semantics::{Attrs, SemError};
-use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
 use cutec_layout::{Tree, Width};
 use melior::ir::{Attribute, ValueLike};
@@ -127,7 +127,7 @@ impl<'c> Partition<'c> {
     /// An offset in 32 bits; one beyond them is beyond every extent as the last of its side.
     fn offset(&self, offset: IrValue<'c>) -> Result<IrValue<'c>, SemError> {
         let ty = offset.r#type().to_string();
-        let wide = match parse_type(&ty, &mut Vars::default())? {
+        let wide = match val_of(offset)? {
             Val::Tuple(_, Tree::Leaf(Some(leaf))) => leaf.width() == Width::I64,
             _ => ty == "i64",
         };
@@ -159,7 +159,7 @@ type Edge<'c> = (IrValue<'c>, IrValue<'c>, [(&'static str, Attribute<'c>); 1]);
 
 /// Neighbours along an axis that neither end of the view parts.
 fn width(view: IrValue, at: &Coordinate, axis: usize, to: &Spread) -> Result<i64, SemError> {
-    let extent = match parse_type(&view.r#type().to_string(), &mut Vars::default())? {
+    let extent = match val_of(view)? {
         Val::View(view) => view.layout.inner().mode(axis).map(|mode| mode.size().div()),
         _ => None,
     };

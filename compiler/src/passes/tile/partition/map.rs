@@ -8,9 +8,9 @@ use crate::passes::ir_utils::{
 };
 use cutec_dialects::builder::{IrOp, IrValue, argument_of, integer_value, result_of, value_key};
 use cutec_dialects::elem::Elem;
+use cutec_dialects::memo::val_of;
 use cutec_dialects::ops::{ArithOp, CuteOp, Op, TileOp, VectorOp};
 use cutec_dialects::semantics::SemError;
-use cutec_dialects::types::{Vars, parse_type};
 use cutec_dialects::value::Val;
 use melior::ir::{Attribute, Identifier, OperationRef, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
@@ -262,8 +262,7 @@ fn divisor(number: IrValue) -> i64 {
     let constant = defining_op(number).and_then(|op| integer_value(op.attribute("value").ok()?));
     let promised = users(number).into_iter().filter_map(|user| {
         let assumed = CuteOp::Assume.is(user);
-        let ty = assumed.then(|| result_of(user, 0).r#type().to_string())?;
-        match parse_type(&ty, &mut Vars::default()).ok()? {
+        match assumed.then(|| val_of(result_of(user, 0)).ok())?? {
             Val::Tuple(_, tuple) => Some(tuple.leaves().first()?.as_ref()?.div()),
             _ => None,
         }

@@ -8,14 +8,15 @@ use cutec_dialects::atoms::{
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::Space;
 use cutec_dialects::ir::type_attribute;
+use cutec_dialects::memo::type_value;
 use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::{Attrs, SemError, check, evaluate};
 use cutec_dialects::tile::{TileLayout, TileType};
-use cutec_dialects::types::{TypeError, Vars, copy_layouts, parse_type, tiled_copy, tiled_copy_of};
-use cutec_dialects::value::{TiledMmaVal, Val};
+use cutec_dialects::types::{TypeError, Vars, copy_layouts, tiled_copy, tiled_copy_of};
+use cutec_dialects::value::{TiledMmaVal, Val, View};
 use cutec_frontend::diagnostics::codes;
 use cutec_layout::tv::Operand;
-use cutec_layout::{Int, Layout, Tiler, tv};
+use cutec_layout::{Int, Layout, Tiler, Width, tv};
 use melior::ir::ValueLike;
 use std::sync::Arc;
 
@@ -94,27 +95,27 @@ fn loader(tile: &TileType, atom: CopyAtom, fast: usize, threads: i64) -> Option<
 /// Whether a tiled copy can bring a tile of a view to a buffer, at the edges as well.
 pub(super) fn reaches(
     (view, at): (IrValue, &Coordinate),
-    buffer: &str,
+    buffer: &View,
     copy: &Val,
     shape: &[i64],
 ) -> Result<(), SemError> {
     let mut vars = Vars::default();
-    let mut val = |text: &str| parse_type(text, &mut vars);
     let of = |op: CuteOp, operands: &[Val]| evaluate(op, operands, &Attrs::default());
-    let view = val(&view.r#type().to_string())?;
-    let (buffer, copy, thread) = (val(buffer)?, copy.clone(), val("i32")?);
-    let tile = val(&format!("!cute.int_tuple<\"({},{})\">", shape[0], shape[1]))?;
+    let view = type_value(view.r#type(), &mut vars)?;
+    let thread = Val::Scalar(vars.fresh(Width::I32, 1));
+    let tile = Val::int_tuple([shape[0], shape[1]]);
     // From offsets on it is the first tile.
     let (mut offsets, mut leaves) = (Vec::new(), Vec::new());
     for (axis, value) in at.values.iter().enumerate() {
-        let offset = at.is_offset(axis);
-        offsets.push(match offset {
-            true => val(&value.r#type().to_string())?,
-            false => Val::Scalar(Int::ZERO),
-        });
-        leaves.push(if offset { "0" } else { "?" });
+        if at.is_offset(axis) {
+            offsets.push(type_value(value.r#type(), &mut vars)?);
+            leaves.push(Some(Int::ZERO));
+        } else {
+            offsets.push(Val::Scalar(Int::ZERO));
+            leaves.push(Some(vars.fresh(Width::I32, 1)));
+        }
     }
-    let coord = val(&format!("!cute.coord<\"({})\">", leaves.join(",")))?;
+    let coord = Val::coord(leaves);
     let extents = of(
         CuteOp::GetShape,
         &[of(CuteOp::GetLayout, std::slice::from_ref(&view))?],
@@ -131,13 +132,18 @@ pub(super) fn reaches(
             &[copy.clone(), tile, thread.clone()],
         )
     };
-    let stage = of(CuteOp::Slice, &[buffer, val("!cute.coord<\"(_,_,0)\">")?])?;
+    let stage = of(CuteOp::Slice, &[Val::View(buffer.clone()), first_stage()])?;
     let to = of(
         CuteOp::TiledCopyPartitionD,
         &[copy.clone(), stage, thread.clone()],
     )?;
     let operands = [copy.clone(), part(view)?, to, part(identity)?, extents];
     check(CuteOp::Copy, &operands)
+}
+
+/// The coordinate of the first stage of a buffer, all of it.
+fn first_stage() -> Val {
+    Val::coord([None, None, Some(Int::ZERO)])
 }
 
 /// How a thread gets an operand of a product from shared memory to its registers.
@@ -169,7 +175,7 @@ pub(super) fn read_atom(
     mma: &Arc<TiledMmaVal>,
     index: usize,
     tile: &TileType,
-    buffer: &str,
+    buffer: &View,
     fast: usize,
 ) -> Result<Option<Val>, String> {
     let transpose = fast == 0;
@@ -188,20 +194,15 @@ fn reads(
     atom: CopyAtom,
     mma: &Arc<TiledMmaVal>,
     index: usize,
-    buffer: &str,
+    buffer: &View,
 ) -> Result<Val, SemError> {
     atom.verify().map_err(TypeError::from)?;
-    let mut vars = Vars::default();
-    let mut val = |text: &str| parse_type(text, &mut vars);
     let make = [tv::make_tiled_copy_a, tv::make_tiled_copy_b][index];
     let copy = tiled_copy_of(atom, make(copy_layouts(&atom), &mma.tiled)?)?;
     let which = Attrs::operand([Operand::A, Operand::B][index]);
     let of = |op: CuteOp, operands: &[Val]| evaluate(op, operands, &which);
-    let thread = val("i32")?;
-    let stage = of(
-        CuteOp::Slice,
-        &[val(buffer)?, val("!cute.coord<\"(_,_,0)\">")?],
-    )?;
+    let thread = Val::integer(Width::I32);
+    let stage = of(CuteOp::Slice, &[Val::View(buffer.clone()), first_stage()])?;
     let mma = Val::TiledMma(mma.clone());
     let held = of(
         CuteOp::TiledMmaPartition,

@@ -118,7 +118,7 @@ impl<'c> Staging<'c> {
         ir.insertion = Insertion::Before(load);
         let stage = ir.constant(0, "i32");
         let loaders = copies::loaders(load, &tile, [memory, fast], self.threads)?;
-        let buffer_type = (allocated, buffer.as_str());
+        let buffer_type = (allocated, &buffer);
         let arrives = self.fill(&ir, load, &tile, buffer_type, (memory, loaders), stage)?;
 
         // Read where it is multiplied: one that a loop inside multiplies again and again needs no registers meanwhile.
@@ -210,7 +210,7 @@ impl<'c> Staging<'c> {
         ir: &OpBuilder<'c>,
         load: IrOp<'c>,
         tile: &TileType,
-        (buffer, buffer_type): (IrValue<'c>, &str),
+        (buffer, buffer_type): (IrValue<'c>, &View),
         (memory, loaders): (usize, Loaders),
         stage: IrValue<'c>,
     ) -> Result<Arrives<'c>, Failed<'c>> {
@@ -399,12 +399,12 @@ fn fast_axes<'c>(load: IrOp<'c>, dot: IrOp<'c>, index: usize) -> Result<[usize; 
     })
 }
 
-/// A buffer for an operand, of which an axis is fast, and its type.
-fn allocate<'c>(ir: &OpBuilder<'c>, tile: &TileType, fast: usize) -> (IrValue<'c>, String) {
+/// A buffer for an operand, of which an axis is fast, and what is known of it.
+fn allocate<'c>(ir: &OpBuilder<'c>, tile: &TileType, fast: usize) -> (IrValue<'c>, View) {
     let buffer = buffer_type(tile, fast);
     let ty = ir.val_type(&Val::View(buffer.clone()));
     let allocated = ir.value(CuteOp::MemrefAllocSmem, &[], &[], ty);
-    (allocated, Val::View(buffer).to_string())
+    (allocated, buffer)
 }
 
 /// A buffer with one stage, an axis the fast one.
