@@ -71,14 +71,14 @@ gpu.module @kernels {
   // CHECK: gpu.return
   gpu.func @rounds(%v: !view, %n: i32, %one: i32, %w: i32, %r: i32) {
     %s = cute.memref.alloc_smem() : () -> !s3
-    %c0 = tile.copy_async %v[%one, %one], %s[%w] {tile.round = 0 : i32} : !view, !s3, i32, i32
+    %c0 = tile.copy_async %v[%one, %one], %s[%w] {tile.iteration = 0 : i32} : !view, !s3, i32, i32
     %g0 = tile.commit %c0
-    %c1 = tile.copy_async %v[%one, %one], %s[%w] {tile.round = 1 : i32} : !view, !s3, i32, i32
+    %c1 = tile.copy_async %v[%one, %one], %s[%w] {tile.iteration = 1 : i32} : !view, !s3, i32, i32
     %g1 = tile.commit %c1
     %end:2 = scf.for %t = %one to %n step %one iter_args(%now = %g0, %next = %g1) -> (!tile.token, !tile.token) : i32 {
       tile.wait %now
-      %a = tile.read %s[%r] [0, 0] {tile.round = 0 : i32} : !s3 -> !r
-      %c2 = tile.copy_async %v[%one, %t], %s[%w] {tile.round = 2 : i32} : !view, !s3, i32, i32
+      %a = tile.read %s[%r] [0, 0] {tile.iteration = 0 : i32} : !s3 -> !r
+      %c2 = tile.copy_async %v[%one, %t], %s[%w] {tile.iteration = 2 : i32} : !view, !s3, i32, i32
       %g2 = tile.commit %c2
       scf.yield %next, %g2 : !tile.token, !tile.token
     }
@@ -95,14 +95,14 @@ gpu.module @kernels {
   // CHECK-NEXT: tile.copy_async
   gpu.func @fewer(%v: !view, %n: i32, %one: i32, %w: i32, %r: i32) {
     %s = cute.memref.alloc_smem() : () -> !s2
-    %c0 = tile.copy_async %v[%one, %one], %s[%w] {tile.round = 0 : i32} : !view, !s2, i32, i32
+    %c0 = tile.copy_async %v[%one, %one], %s[%w] {tile.iteration = 0 : i32} : !view, !s2, i32, i32
     %g0 = tile.commit %c0
-    %c1 = tile.copy_async %v[%one, %one], %s[%w] {tile.round = 1 : i32} : !view, !s2, i32, i32
+    %c1 = tile.copy_async %v[%one, %one], %s[%w] {tile.iteration = 1 : i32} : !view, !s2, i32, i32
     %g1 = tile.commit %c1
     %end:2 = scf.for %t = %one to %n step %one iter_args(%now = %g0, %next = %g1) -> (!tile.token, !tile.token) : i32 {
       tile.wait %now
-      %a = tile.read %s[%r] [0, 0] {tile.round = 0 : i32} : !s2 -> !r
-      %c2 = tile.copy_async %v[%one, %t], %s[%w] {tile.round = 2 : i32} : !view, !s2, i32, i32
+      %a = tile.read %s[%r] [0, 0] {tile.iteration = 0 : i32} : !s2 -> !r
+      %c2 = tile.copy_async %v[%one, %t], %s[%w] {tile.iteration = 2 : i32} : !view, !s2, i32, i32
       %g2 = tile.commit %c2
       scf.yield %next, %g2 : !tile.token, !tile.token
     }

@@ -13,23 +13,23 @@ gpu.module @kernels {
   // CHECK: %[[SA:.*]] = cute.memref.alloc_smem() : {{.*}}"(64,32,3):(32,1,2048)"
   // CHECK: %[[SB:.*]] = cute.memref.alloc_smem() : {{.*}}"(64,32,3):(32,1,2048)"
   // Two rounds are under way, and the first block is read.
-  // CHECK-COUNT-2: tile.copy_async {{.*}}tile.round = 0 : i32
+  // CHECK-COUNT-2: tile.copy_async {{.*}}tile.iteration = 0 : i32
   // CHECK: %[[FIRST:.*]] = tile.commit
-  // CHECK-COUNT-2: tile.copy_async {{.*}}tile.round = 1 : i32
+  // CHECK-COUNT-2: tile.copy_async {{.*}}tile.iteration = 1 : i32
   // CHECK: %[[SECOND:.*]] = tile.commit
   // CHECK: tile.wait %[[FIRST]]
   // CHECK: %[[B0:.*]] = tile.read %[[SB]]{{.*}} [0, 0] {{.*}}tensor<64x16xbf16
   // CHECK: %[[A0:.*]] = tile.read %[[SA]]{{.*}} [0, 0] {{.*}}tensor<64x16xbf16
   // CHECK: scf.for {{.*}} iter_args(%[[ACC:.*]] = %{{.*}}, %[[READ:.*]] = %{{.*}}, %[[WRITE:.*]] = %{{.*}}, %[[A:.*]] = %[[A0]], %[[B:.*]] = %[[B0]], %[[G0:.*]] = %[[FIRST]], %[[G1:.*]] = %[[SECOND]])
-  // CHECK: %[[B1:.*]] = tile.read %[[SB]][%[[READ]]] [0, 16] {{.*}}tile.round = 0
-  // CHECK: %[[A1:.*]] = tile.read %[[SA]][%[[READ]]] [0, 16] {{.*}}tile.round = 0
-  // CHECK-COUNT-2: tile.copy_async %{{.*}}, %{{.*}}[%[[WRITE]]] {{.*}}tile.round = 2
+  // CHECK: %[[B1:.*]] = tile.read %[[SB]][%[[READ]]] [0, 16] {{.*}}tile.iteration = 0
+  // CHECK: %[[A1:.*]] = tile.read %[[SA]][%[[READ]]] [0, 16] {{.*}}tile.iteration = 0
+  // CHECK-COUNT-2: tile.copy_async %{{.*}}, %{{.*}}[%[[WRITE]]] {{.*}}tile.iteration = 2
   // CHECK: %[[THIRD:.*]] = tile.commit
   // CHECK: %[[C1:.*]] = tile.dot %[[A]], %[[B]], %[[ACC]]
   // The next round has arrived before its first block is read.
   // CHECK: tile.wait %[[G1]]
-  // CHECK: tile.read {{.*}} [0, 0] {{.*}}tile.round = 1
-  // CHECK: tile.read {{.*}} [0, 0] {{.*}}tile.round = 1
+  // CHECK: tile.read {{.*}} [0, 0] {{.*}}tile.iteration = 1
+  // CHECK: tile.read {{.*}} [0, 0] {{.*}}tile.iteration = 1
   // CHECK: %[[C2:.*]] = tile.dot %[[A1]], %[[B1]], %[[C1]]
   // CHECK: scf.yield %[[C2]], {{.*}}, %[[G1]], %[[THIRD]] :
   // CHECK: tile.wait
@@ -149,14 +149,14 @@ gpu.module @kernels {
   // Through registers: loaded where copies begin, written before the round ends. What is little is kept there.
   // CHECK-LABEL: gpu.func @registers
   // CHECK: tile.load
-  // CHECK: tile.write {{.*}}tile.round = 0
+  // CHECK: tile.write {{.*}}tile.iteration = 0
   // CHECK: scf.for
   // CHECK: tile.load
   // CHECK: tile.load
   // CHECK: nvvm.bar.warp.sync
   // CHECK: tile.dot
-  // CHECK: tile.write {{.*}}tile.round = 1
-  // CHECK: tile.read {{.*}}tile.round = 1
+  // CHECK: tile.write {{.*}}tile.iteration = 1
+  // CHECK: tile.read {{.*}}tile.iteration = 1
   gpu.func @registers(%x: !f32, %y: !f32, %n: i32) {
     %zero = arith.constant 0.0 : f32
     %first = arith.constant 0 : i32
@@ -196,13 +196,13 @@ gpu.module @kernels {
   // CHECK-LABEL: gpu.func @two
   // CHECK: scf.for
   // CHECK: tile.dot
-  // CHECK: tile.read {{.*}} [0, 0] {{.*}}tile.round = 0
-  // CHECK: tile.read {{.*}} [0, 0] {{.*}}tile.round = 0
+  // CHECK: tile.read {{.*}} [0, 0] {{.*}}tile.iteration = 0
+  // CHECK: tile.read {{.*}} [0, 0] {{.*}}tile.iteration = 0
   // CHECK: tile.dot
   // CHECK: tile.dot
   // CHECK: tile.wait
-  // CHECK: tile.read {{.*}} [0, 0] {{.*}}tile.round = 1
-  // CHECK: tile.read {{.*}} [0, 0] {{.*}}tile.round = 1
+  // CHECK: tile.read {{.*}} [0, 0] {{.*}}tile.iteration = 1
+  // CHECK: tile.read {{.*}} [0, 0] {{.*}}tile.iteration = 1
   // CHECK: tile.dot
   // CHECK: scf.yield
   gpu.func @two(%x: !view, %y: !view, %z: !view, %n: i32) {
@@ -229,7 +229,7 @@ gpu.module @kernels {
   // CHECK: %[[AHEAD:.*]] = tile.load
   // CHECK: tile.dot
   // CHECK: %[[MADE:.*]] = tile.map(%[[AHEAD]])
-  // CHECK: tile.write %[[MADE]], {{.*}}tile.round = 2
+  // CHECK: tile.write %[[MADE]], {{.*}}tile.iteration = 2
   // CHECK: tile.dot
   // CHECK: scf.yield
   // CHECK: scf.for

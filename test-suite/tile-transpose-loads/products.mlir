@@ -1,5 +1,5 @@
 // What is turned for products alone is loaded from the turned view; what something else takes stays.
-// RUN: %cute-opt --tile-turn-loads %s | FileCheck %s
+// RUN: %cute-opt --tile-transpose-loads %s | FileCheck %s
 
 !rows = !cute.memref<f16, gmem, align<16>, "(?,?{div=8}):(?{i64 div=8},1)">
 

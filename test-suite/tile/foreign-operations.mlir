@@ -4,7 +4,7 @@
 // RUN: not %cute-opt --tile-merge %s 2>&1 | FileCheck %s
 // RUN: not %cute-opt --tile-reshape-loads %s 2>&1 | FileCheck %s
 // RUN: not %cute-opt --tile-lower-tokens %s 2>&1 | FileCheck %s
-// RUN: not %cute-opt --tile-turn-loads %s 2>&1 | FileCheck %s
+// RUN: not %cute-opt --tile-transpose-loads %s 2>&1 | FileCheck %s
 // RUN: not %cute-opt --tile-select-atoms %s 2>&1 | FileCheck %s
 // RUN: not %cute-opt --tile-assign-layouts %s 2>&1 | FileCheck %s
 // RUN: not %cute-opt --tile-check-registers %s 2>&1 | FileCheck %s

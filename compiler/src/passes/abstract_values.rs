@@ -1,4 +1,4 @@
-//! An operation as its types describe it.
+//! Abstract values of an operation: operands and results as their types describe them.
 use super::ir_utils::operand_value;
 use cutec_dialects::builder::{IrOp, IrValue, result_of};
 use cutec_dialects::ir::{attrs_of, values_of};
@@ -10,7 +10,7 @@ use cutec_dialects::value::Val;
 use melior::ir::{ValueLike, operation::OperationLike};
 
 /// Operands and results by their types: each run-time integer is a variable of its own.
-pub struct Typed {
+pub struct AbstractOp {
     /// The operands.
     pub operands: Vec<Val>,
     /// The attributes.
@@ -19,16 +19,16 @@ pub struct Typed {
     pub results: Vec<Val>,
 }
 
-impl Typed {
+impl AbstractOp {
     /// Reads the types of an operation.
-    pub fn of(op: IrOp) -> Result<Typed, SemError> {
+    pub fn of(op: IrOp) -> Result<AbstractOp, SemError> {
         let mut vars = Vars::default();
         let operands = values_of(&op, &mut vars)?;
         let attrs = attrs_of(&op, &mut vars)?;
         let results = (0..op.result_count())
             .map(|index| type_value(result_of(op, index).r#type(), &mut vars))
             .collect::<Result<_, _>>()?;
-        Ok(Typed {
+        Ok(AbstractOp {
             operands,
             attrs,
             results,

@@ -11,11 +11,11 @@
 //! Which integers of a result are known is settled by its type, as the verifier
 //! inferred it; the pass computes the others. What the algebra needs and cannot
 //! prove becomes a `cf.assert`.
+use super::abstract_values::{AbstractOp, is_leaf, operand};
 use super::emit::{EQUAL, Emitter, LESS, Signs};
 use super::integer_analysis::width_of;
 use super::ir_utils::{blocks, defining_op, operations, replace_all_uses};
 use super::materialize::{map_ints, materialize, variable_of};
-use super::typed::{Typed, is_leaf, operand};
 use super::{Reported, fold_static, report};
 use cutec_dialects::builder::{Insertion, IrBlock, IrOp, IrValue, result_of, value_key};
 use cutec_dialects::ops::{ArithOp, CfOp, CuteOp};
@@ -92,7 +92,7 @@ impl<'c> Expansion<'c> {
         }
         self.emitter.ir.insertion = Insertion::Before(op);
         self.emitter.ir.location = op.location();
-        let typed = Typed::of(op).map_err(|error| report(op.location(), error))?;
+        let typed = AbstractOp::of(op).map_err(|error| report(op.location(), error))?;
         if !typed.is_algebra() {
             return Ok(());
         }
@@ -105,7 +105,7 @@ impl<'c> Expansion<'c> {
         Ok(())
     }
 
-    fn expand(&mut self, kind: CuteOp, op: IrOp<'c>, typed: &Typed) -> Result<(), SemError> {
+    fn expand(&mut self, kind: CuteOp, op: IrOp<'c>, typed: &AbstractOp) -> Result<(), SemError> {
         let (results, conditions) = assuming(|| evaluate_all(kind, &typed.operands, &typed.attrs));
         let results = results?;
         let known = match conditions.is_empty() && typed.results.iter().all(Val::is_static) {
@@ -126,7 +126,7 @@ impl<'c> Expansion<'c> {
     }
 
     /// What the variables of an operation's types stand for.
-    fn known(&mut self, op: IrOp<'c>, typed: &Typed) -> Result<HashMap<u32, Int>, SemError> {
+    fn known(&mut self, op: IrOp<'c>, typed: &AbstractOp) -> Result<HashMap<u32, Int>, SemError> {
         let mut known = HashMap::new();
         for (index, declared) in typed.operands.iter().enumerate() {
             let val = self.value(operand(op, index)?, declared)?;
@@ -210,7 +210,7 @@ impl<'c> Expansion<'c> {
 
     /// What a constructor makes of its operands.
     fn constructed(&mut self, op: IrOp<'c>) -> Result<Val, SemError> {
-        let typed = Typed::of(op)?;
+        let typed = AbstractOp::of(op)?;
         let assumes = CuteOp::Assume.is(op);
         let made = match CuteOp::of(op) {
             Some(kind) if !assumes => evaluate(kind, &typed.operands, &typed.attrs)?,
@@ -271,7 +271,7 @@ impl<'c> Expansion<'c> {
     }
 
     /// `equal` and `elem_less`: a constant where the types say, else leaf by leaf.
-    fn compare(&mut self, kind: CuteOp, op: IrOp<'c>, typed: &Typed) -> Result<(), SemError> {
+    fn compare(&mut self, kind: CuteOp, op: IrOp<'c>, typed: &AbstractOp) -> Result<(), SemError> {
         let [a, b] = typed.operands.as_slice() else {
             return Err(SemError::Illegal(format!("{kind} takes two values")));
         };

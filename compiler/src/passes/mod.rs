@@ -19,6 +19,7 @@
 //! MLIR diagnostic at the operation's location, and then returns [`Reported`].
 //!
 //! [`kernel_abi`] is no pass: by it passes add to what a host must know of a kernel.
+mod abstract_values;
 mod additional_yields;
 pub mod allocate_smem;
 mod control_flow;
@@ -42,7 +43,6 @@ pub mod remarks;
 mod smem_map;
 pub mod tile;
 pub mod to_base;
-mod typed;
 pub mod user_error;
 
 pub use registry::{PassEntry, Pipeline, opt_main};

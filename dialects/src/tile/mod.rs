@@ -129,7 +129,7 @@ impl TileType {
 /// Elements of the largest tile.
 pub const MOST_ELEMENTS: i64 = 1 << 20;
 
-/// Rounds of a loop that may be under way at a time.
+/// Iterations of a loop that may be under way at a time.
 pub const STAGES: RangeInclusive<i64> = 1..=16;
 
 impl fmt::Display for TileType {

@@ -61,7 +61,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
     }
 
-    /// Runs the rounds of a loop one by one.
+    /// Runs the iterations of a loop one by one.
     fn unrolled(
         &mut self,
         parts: &'a For,
@@ -70,12 +70,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         span: Span,
     ) -> Result<Flow<'c, 'a>> {
         self.enter_loop(&parts.body, span)?;
-        let flow = self.rounds(parts, 0..count, item, span);
+        let flow = self.iterations(parts, 0..count, item, span);
         self.frame.loops.pop();
         flow
     }
 
-    fn rounds(
+    fn iterations(
         &mut self,
         parts: &'a For,
         mut range: std::ops::Range<i64>,
@@ -106,7 +106,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                         return Ok(outer);
                     }
                     let rest = self.guarded(exits & !CONTINUES, false, span, |this| {
-                        this.rounds(parts, range, item, span)
+                        this.iterations(parts, range, item, span)
                     })?;
                     return Ok(match (rest, outer) {
                         (Flow::Maybe(exits), _) if exits & RETURNS != 0 => Flow::Maybe(RETURNS),
@@ -132,7 +132,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         Ok(())
     }
 
-    /// At the start of a round nothing has said `continue`.
+    /// At the start of an iteration nothing has said `continue`.
     fn clear_continue(&mut self, span: Span) -> Result<()> {
         match self.frame.loops.last().and_then(|frame| frame.exits) {
             Some((_, continued)) => self.set_flag(continued, false, span),
@@ -182,7 +182,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             self.runtime_loops += 1;
             let result = self.in_block(block, |this| {
                 this.rebind(&carried, |at| argument_of(block, at + 1));
-                this.round(parts, &index)?;
+                this.iteration(parts, &index)?;
                 let held = this.held(&carried);
                 this.terminate(ScfOp::Yield, &held, span)
             });
@@ -215,7 +215,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 Value::Scalar(scalar) => Value::Scalar(Scalar { div, ..scalar }),
                 other => other,
             };
-            let flow = this.round(parts, &index)?;
+            let flow = this.iteration(parts, &index)?;
             let index = this.number(&index, elem, over)?;
             let next = this.next_counter(index, (bounds[1], step), is_one, over)?;
             this.write_slot(counter, next, over)?;
@@ -246,7 +246,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         Ok(ir.value(ArithOp::Select, &[is_last, end, next], &[], ty))
     }
 
-    /// `pipeline(n)` before a `for`: how many rounds are under way at a time.
+    /// `pipeline(n)` before a `for`: how many iterations are under way at a time.
     fn stages(&mut self, clause: &'a Expr, body: &'a Block) -> Result<i64> {
         let args = match &*clause.kind {
             ExprKind::Call { callee, args }
@@ -281,7 +281,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         Ok(stages)
     }
 
-    fn round(&mut self, parts: &'a For, index: &Value<'c, 'a>) -> Result<Flow<'c, 'a>> {
+    fn iteration(&mut self, parts: &'a For, index: &Value<'c, 'a>) -> Result<Flow<'c, 'a>> {
         let body = &parts.body;
         self.scoped(|this| {
             this.destructure(&parts.pattern, index, false)?;
@@ -337,18 +337,18 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         flow
     }
 
-    /// A loop that asks before each round; flags say where it is left early.
+    /// A loop that asks before each iteration; flags say where it is left early.
     fn while_loop(
         &mut self,
         body: &'a Block,
         condition: impl FnOnce(&mut Self) -> Result<Value<'c, 'a>>,
-        round: impl FnOnce(&mut Self) -> Result<Flow<'c, 'a>>,
+        iteration: impl FnOnce(&mut Self) -> Result<Flow<'c, 'a>>,
         span: Span,
     ) -> Result<Flow<'c, 'a>> {
         let exits = exits_of(body);
         self.enter_loop(body, span)?;
         self.runtime_loops += 1;
-        let result = self.while_regions(exits, condition, round, span);
+        let result = self.while_regions(exits, condition, iteration, span);
         self.runtime_loops -= 1;
         self.leave_loop(self.runtime_loops);
         self.frame.loops.pop();
@@ -366,7 +366,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         &mut self,
         exits: u8,
         condition: impl FnOnce(&mut Self) -> Result<Value<'c, 'a>>,
-        round: impl FnOnce(&mut Self) -> Result<Flow<'c, 'a>>,
+        iteration: impl FnOnce(&mut Self) -> Result<Flow<'c, 'a>>,
         span: Span,
     ) -> Result<Vec<Region<'c>>> {
         let (before, before_block) = region_with_block(&[]);
@@ -388,7 +388,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let (after, after_block) = region_with_block(&[]);
         self.in_block(after_block, |this| {
             this.clear_continue(span)?;
-            let flow = round(this)?;
+            let flow = iteration(this)?;
             this.leave(flow, false, span)?;
             this.terminate(ScfOp::Yield, &[], span)
         })?;

@@ -10,9 +10,9 @@
 //! in other directions before and after a transposition, or would be stored in narrow pieces, is spread
 //! anew in between.
 use super::block_size::{self, TileAccess};
-use super::classes::Classes;
 use super::coordinate::Coordinate;
 use super::known_ops::checked_ops;
+use super::layout_classes::LayoutClasses;
 use super::types::{self, Failed, fast_axis, mma_of, operand, tile_of, view_of};
 use crate::passes::ir_utils::{
     Kernel, clone, declared_block_size, defining_op, for_each_kernel, operand_value,
@@ -42,7 +42,7 @@ pub fn assign_layouts<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), 
         } = kernel;
         let failed = |(op, message): (IrOp, String)| report(op.location(), message);
         one_for_each_use(context, function).map_err(failed)?;
-        let classes = Classes::of(function).map_err(failed)?;
+        let classes = LayoutClasses::of(function).map_err(failed)?;
         if classes.tiles.is_empty() {
             // Without a tile to share, one thread does what there is.
             if block_is_open(function) {
@@ -79,7 +79,7 @@ impl Access {
 struct Assignment<'c> {
     function: IrOp<'c>,
     operations: Vec<IrOp<'c>>,
-    classes: Classes<'c>,
+    classes: LayoutClasses<'c>,
     threads: i64,
     layouts: HashMap<usize, TileLayout>,
     /// The operations on each class that say how it is spread where the other side's spread is known, by their number.
@@ -112,7 +112,7 @@ fn one_for_each_use<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), 
 }
 
 impl<'c> Assignment<'c> {
-    fn of(function: IrOp<'c>, classes: Classes<'c>) -> Result<Self, Failed<'c>> {
+    fn of(function: IrOp<'c>, classes: LayoutClasses<'c>) -> Result<Self, Failed<'c>> {
         let operations = checked_ops(function)?;
         let pinned = types::pinned_warps(function).map_err(|message| (function, message))?;
         let pinned = pinned.map(|warps| WARP * warps.iter().product::<i64>());

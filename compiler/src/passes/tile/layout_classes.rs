@@ -1,4 +1,4 @@
-//! Tiles that are spread alike: what a map takes and gives, what a loop carries.
+//! Equivalence classes of tiles that have one layout: operands and results of a map, iteration arguments of a loop.
 use super::known_ops::{KnownOp, known_ops};
 use crate::passes::control_flow::ControlFlow;
 use crate::passes::ir_utils::{blocks, operand_value};
@@ -8,7 +8,7 @@ use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 
 /// The tiles of a kernel, in classes that share one layout.
-pub(super) struct Classes<'c> {
+pub(super) struct LayoutClasses<'c> {
     /// Every tile with its type, in the order of the program.
     pub tiles: Vec<(IrValue<'c>, TileType)>,
     /// Where a value stands in `tiles`.
@@ -17,13 +17,13 @@ pub(super) struct Classes<'c> {
     parent: Vec<usize>,
 }
 
-impl<'c> Classes<'c> {
+impl<'c> LayoutClasses<'c> {
     /// Of one function.
     ///
     /// # Errors
     /// The operation whose type of a tile is not legal, and why.
     pub fn of(function: IrOp<'c>) -> Result<Self, (IrOp<'c>, String)> {
-        let mut classes = Classes {
+        let mut classes = LayoutClasses {
             tiles: Vec::new(),
             index: HashMap::new(),
             parent: Vec::new(),

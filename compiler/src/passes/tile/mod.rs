@@ -3,10 +3,10 @@ pub mod assign_layouts;
 mod block_size;
 pub mod bound_coordinates;
 pub mod check_registers;
-mod classes;
 mod coordinate;
 pub mod insert_barriers;
 mod known_ops;
+mod layout_classes;
 pub mod legalize_swizzle;
 pub mod lower_tokens;
 pub mod merge;
@@ -15,9 +15,10 @@ pub mod partition;
 pub mod pipeline;
 pub mod raster;
 pub mod reshape_loads;
+mod rewrite_loads;
 pub mod select_atoms;
 pub mod stage_operands;
-pub mod turn_loads;
+pub mod transpose_loads;
 mod types;
 
 use super::PassEntry;
@@ -47,9 +48,9 @@ pub const PASSES: [PassEntry; 14] = [
         run: reshape_loads::reshape_loads,
     },
     PassEntry {
-        name: "tile-turn-loads",
-        summary: "Loads from the turned view what is loaded only to be turned",
-        run: turn_loads::turn_loads,
+        name: "tile-transpose-loads",
+        summary: "Loads a tile that is only transposed from the transposed view",
+        run: transpose_loads::transpose_loads,
     },
     PassEntry {
         name: "tile-select-atoms",
@@ -78,7 +79,7 @@ pub const PASSES: [PassEntry; 14] = [
     },
     PassEntry {
         name: "tile-pipeline",
-        summary: "Begins the loads of a loop some rounds ahead, and reads operands one block of k ahead",
+        summary: "Begins the loads of a loop some iterations ahead, and reads operands one block of k ahead",
         run: pipeline::pipeline,
     },
     PassEntry {

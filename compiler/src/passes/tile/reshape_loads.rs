@@ -4,13 +4,13 @@
 //! sliced at the coordinates along these axes, which is brought to shared memory like any other. Where such a
 //! coordinate is outside of the view, the tile is put outside along another axis.
 use super::coordinate::Coordinate;
-use super::known_ops::checked_ops;
 use super::outside;
+use super::rewrite_loads::{rewrite_each, sole_load};
 use super::types::view_of;
+use crate::passes::Reported;
 use crate::passes::ir_utils::{
-    Kernel, attributes, defining_op, erase, for_each_kernel, operand_value, replace_all_uses, users,
+    attributes, defining_op, erase, operand_value, replace_all_uses, users,
 };
-use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value, result_of};
 use cutec_dialects::ir::build;
 use cutec_dialects::ops::{ArithOp, CuteOp, Op, TileOp};
@@ -24,29 +24,15 @@ use melior::ir::{ValueLike, operation::OperationLike};
 
 /// Reshapes the loads of every kernel of the module.
 pub fn reshape_loads<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
-    for_each_kernel(context, module, |kernel| {
-        let Kernel {
-            context, function, ..
-        } = kernel;
-        let operations = checked_ops(function);
-        let mut operations = operations.map_err(|(op, message)| report(op.location(), message))?;
-        operations.retain(|op| TileOp::Reshape.is(*op));
-        for op in operations {
-            reshape(context, op);
-        }
-        Ok(())
-    })
+    rewrite_each(context, module, TileOp::Reshape, load_reshaped)
 }
 
-fn reshape<'c>(context: &'c Context, reshape: IrOp<'c>) {
+fn load_reshaped<'c>(context: &'c Context, reshape: IrOp<'c>) {
     let reshaped = result_of(reshape, 0);
-    let Some(loaded) = operand_value(reshape, 0).filter(|_| is_for_products(reshaped)) else {
+    let Some(load) = sole_load(reshape).filter(|_| is_for_products(reshaped)) else {
         return;
     };
-    let load = defining_op(loaded).filter(|op| TileOp::Load.is(*op));
-    let Some(load) = load.filter(|_| users(loaded).len() == 1) else {
-        return;
-    };
+    let loaded = result_of(load, 0);
     let tiles = (
         TileType::of(loaded.r#type()),
         TileType::of(reshaped.r#type()),

@@ -4,8 +4,8 @@
 //! `mma` is a tiled MMA, and the function has its `known_block_size`. `tile.warps` on the function pins
 //! how many warps there are, or how many along m and n.
 use super::block_size::{self, warps_of_product};
-use super::classes::Classes;
 use super::known_ops::checked_ops;
+use super::layout_classes::LayoutClasses;
 use super::types::{fast_axis, pinned_warps};
 use crate::passes::ir_utils::{Kernel, defining_op, for_each_kernel, operand_value, set_attribute};
 use crate::passes::kernel_abi::set_block_size;
@@ -156,7 +156,7 @@ fn select<'c>(
             Some(_) => threads /= 2,
         }
     };
-    let classes = Classes::of(function)?;
+    let classes = LayoutClasses::of(function)?;
     let factors: Vec<Option<usize>> = products
         .iter()
         .flat_map(|product| [0, 1].map(|index| operand_value(product.dot, index)))

@@ -9,8 +9,8 @@
 mod print;
 mod types;
 
+use super::abstract_values::{AbstractOp, is_leaf, operand};
 use super::ir_utils::{blocks, collect_nested, replace_all_uses, set_attribute};
-use super::typed::{Typed, is_leaf, operand};
 use super::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, argument_of, result_of};
 use cutec_dialects::ops::{ArithOp, CuteOp, LlvmOp, UbOp};
@@ -36,7 +36,7 @@ pub fn to_base<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reporte
         let Some(kind) = CuteOp::of(*op) else {
             continue;
         };
-        let typed = Typed::of(*op).map_err(|error| report(op.location(), error))?;
+        let typed = AbstractOp::of(*op).map_err(|error| report(op.location(), error))?;
         if !is_leaf(kind, *op) || kind != CuteOp::Print && !typed.is_algebra() {
             let why = format!("{kind} is no constructor; expected after cute-expand-ops");
             return Err(report(op.location(), why));
@@ -180,7 +180,7 @@ struct Base<'c> {
 }
 
 impl<'c> Base<'c> {
-    fn lower(&mut self, kind: CuteOp, op: IrOp<'c>, typed: &Typed) -> Result<(), SemError> {
+    fn lower(&mut self, kind: CuteOp, op: IrOp<'c>, typed: &AbstractOp) -> Result<(), SemError> {
         match (kind, typed.results.as_slice()) {
             (CuteOp::Print, _) => return self.print(op, operand(op, 0)?, &typed.operands[0]),
             (CuteOp::GetScalars, _) => return self.get_scalars(op, typed),
@@ -197,7 +197,7 @@ impl<'c> Base<'c> {
         &mut self,
         kind: CuteOp,
         op: IrOp<'c>,
-        typed: &Typed,
+        typed: &AbstractOp,
         declared: &Val,
     ) -> Result<IrValue<'c>, SemError> {
         match kind {
@@ -274,7 +274,7 @@ impl<'c> Base<'c> {
         }
     }
 
-    fn get_scalars(&self, op: IrOp<'c>, typed: &Typed) -> Result<(), SemError> {
+    fn get_scalars(&self, op: IrOp<'c>, typed: &AbstractOp) -> Result<(), SemError> {
         let only_dynamic = !typed.attrs.mode.is_empty();
         let mut scalars = Vec::new();
         for ((leaf, _), integer) in places(&typed.operands[0])

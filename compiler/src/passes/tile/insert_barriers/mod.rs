@@ -7,7 +7,7 @@
 //! A dataflow analysis over the control flow of the kernel keeps which accesses no barrier has separated from what
 //! follows. An access conflicts with an earlier one of the same memory where either writes.
 //!
-//! - `stage`: stages of buffers. In a pipelined loop they rotate: `tile.round` of an access says of which iteration it
+//! - `stage`: stages of buffers. In a pipelined loop they rotate: `tile.iteration` of an access says of which iteration it
 //!   is, counted from the one that the loop computes; iterations share a stage where they are a multiple of the number
 //!   of stages apart. What `tile.copy_async` writes is written for the others when its thread has waited for it.
 //! - `tensor`: tensors in global memory that the kernel writes.
@@ -31,7 +31,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use tensor::{Effect, TensorAccess, Tensors};
 
-pub(super) use stage::ROUND;
+pub(super) use stage::ITERATION;
 pub(super) use tensor::written_tensors;
 
 /// Inserts the barriers of every kernel of the module.

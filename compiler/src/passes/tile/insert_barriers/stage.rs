@@ -6,14 +6,14 @@ use std::collections::HashMap;
 
 /// The attribute of an access in a pipelined loop: which iteration it belongs to, counted from the one that the
 /// loop computes.
-pub(in crate::passes::tile) const ROUND: &str = "tile.round";
+pub(in crate::passes::tile) const ITERATION: &str = "tile.iteration";
 
 /// A stage of a buffer; of an unknown iteration it may be any.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Stage {
     buffer: usize,
     stages: i64,
-    round: Option<i64>,
+    iteration: Option<i64>,
 }
 
 impl Stage {
@@ -28,12 +28,12 @@ impl Stage {
             });
             last.unwrap_or(1).max(1)
         });
-        let round = op.attribute(ROUND).ok().and_then(integer_value);
+        let iteration = op.attribute(ITERATION).ok().and_then(integer_value);
         Stage {
             buffer: value_key(buffer),
             stages,
             // Iterations that share a stage are one.
-            round: if stages == 1 { None } else { round },
+            iteration: if stages == 1 { None } else { iteration },
         }
     }
 
@@ -41,12 +41,12 @@ impl Stage {
     pub fn of_buffer(self) -> (Stage, Stage) {
         let first = Stage {
             stages: i64::MIN,
-            round: None,
+            iteration: None,
             ..self
         };
         let last = Stage {
             stages: i64::MAX,
-            round: Some(i64::MAX),
+            iteration: Some(i64::MAX),
             ..self
         };
         (first, last)
@@ -56,7 +56,7 @@ impl Stage {
     pub fn overlaps(&self, other: &Stage) -> bool {
         let together = |one: i64, other: i64| (one - other).rem_euclid(self.stages) == 0;
         self.buffer == other.buffer
-            && match (self.round, other.round) {
+            && match (self.iteration, other.iteration) {
                 (Some(one), Some(other)) => together(one, other),
                 _ => true,
             }
@@ -64,9 +64,9 @@ impl Stage {
 
     /// The same seen from the next iteration of a loop. What was long ago may have been in any: so the analysis ends.
     pub fn next_iteration(&self) -> Stage {
-        let round = self.round.map(|round| round - 1);
+        let iteration = self.iteration.map(|iteration| iteration - 1);
         Stage {
-            round: round.filter(|round| *round >= -2 * self.stages),
+            iteration: iteration.filter(|iteration| *iteration >= -2 * self.stages),
             ..*self
         }
     }
@@ -74,7 +74,7 @@ impl Stage {
     /// The same where it is not known any more which iteration it was.
     pub fn any_iteration(&self) -> Stage {
         Stage {
-            round: None,
+            iteration: None,
             ..*self
         }
     }

@@ -3,8 +3,8 @@
 //! Where every thread already has what it is to have, registers are named anew. Where a warp has what
 //! its lanes need, they ask each other by shuffles if these are fewer than the accesses to shared memory.
 //! Else the tile goes through shared memory, laid out so that neither side has bank conflicts.
+use super::layout_conversion::{self, Conversion, Exchange};
 use super::reduce::INDEXED;
-use super::route::{self, Exchange, Route};
 use super::{Partition, Spread};
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::{Elem, Space};
@@ -37,21 +37,21 @@ impl<'c> Partition<'c> {
         from: &Spread,
         to: &Spread,
     ) -> Result<IrValue<'c>, SemError> {
-        match route::route(from, to)? {
-            Route::Registers(order) => {
+        match layout_conversion::conversion(from, to)? {
+            Conversion::Registers(order) => {
                 let elements = self.elements(vector, from);
                 let renamed: Vec<IrValue<'c>> = order.iter().map(|at| elements[*at]).collect();
                 Ok(self.gather(&renamed, self.ir.number_type(to.tile.elem)))
             }
-            Route::Lanes(exchange) => Ok(self.through_lanes(vector, from, &exchange)),
-            Route::Memory { layout, of_warps } => {
+            Conversion::Lanes(exchange) => Ok(self.through_lanes(vector, from, &exchange)),
+            Conversion::Memory { layout, of_warps } => {
                 let buffer = self.alloc(from.tile.elem, Space::Smem, layout);
-                // What the round before wrote has been read by all; behind a loop the buffer may take the
+                // What the iteration before wrote has been read by all; behind a loop the buffer may take the
                 // place of operands.
                 if in_loop(op) || self.staged {
                     self.barrier();
                 }
-                let fast = route::fast_axis(from, to)?;
+                let fast = layout_conversion::fast_axis(from, to)?;
                 let fragment = self.fragment(from)?;
                 self.store_vec(vector, fragment)?;
                 let part = self.partition(buffer, None, fast, from)?;

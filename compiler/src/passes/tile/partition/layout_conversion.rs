@@ -1,4 +1,4 @@
-//! Which way a tile takes from one spread to another.
+//! How the values of a tile get from one distribution over threads to another.
 use super::Spread;
 use crate::passes::tile::types::vector_access;
 use cutec_dialects::semantics::SemError;
@@ -16,7 +16,7 @@ const BARRIER: usize = 4;
 
 /// The way.
 #[derive(Debug, PartialEq)]
-pub(super) enum Route {
+pub(super) enum Conversion {
     /// A thread has it: each value in the order wanted, by its number among those it has.
     Registers(Vec<usize>),
     /// A lane of the warp has it.
@@ -46,19 +46,19 @@ pub(super) struct Run {
 }
 
 /// The cheapest way.
-pub(super) fn route(from: &Spread, to: &Spread) -> Result<Route, SemError> {
+pub(super) fn conversion(from: &Spread, to: &Spread) -> Result<Conversion, SemError> {
     let (given, wanted) = (places(from)?, places(to)?);
     if let Some(order) = registers(&given, &wanted) {
-        return Ok(Route::Registers(order));
+        return Ok(Conversion::Registers(order));
     }
     let fast = fast_axis(from, to)?;
     let accesses = instructions(from, fast)? + instructions(to, fast)?;
     if let Some(exchange) = lanes(from, &given, &wanted)
         && exchange.words.len() <= accesses + BARRIER
     {
-        return Ok(Route::Lanes(exchange));
+        return Ok(Conversion::Lanes(exchange));
     }
-    Ok(Route::Memory {
+    Ok(Conversion::Memory {
         layout: buffer(from, to, fast)?,
         of_warps: within_warps(from, &given, &wanted)?,
     })

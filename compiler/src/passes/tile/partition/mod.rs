@@ -6,12 +6,12 @@
 mod access;
 mod convert;
 mod edges;
+mod layout_conversion;
 mod map;
 mod origin;
 mod place;
 mod product;
 mod reduce;
-mod route;
 mod staged;
 
 use super::known_ops::checked_ops;
@@ -29,9 +29,9 @@ use cutec_dialects::ops::{CuteOp, NvvmOp, TileOp, VectorOp};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::tile::{TileLayout, TileType};
 use cutec_dialects::value::Val;
+use layout_conversion::Conversion;
 use melior::Context;
 use melior::ir::{BlockLike, OperationRef, Type, ValueLike, operation::OperationLike};
-use route::Route;
 use std::collections::HashMap;
 
 /// Partitions every kernel of the module.
@@ -123,8 +123,8 @@ pub(super) fn is_within_warps(from: &TileType, to: &TileType) -> bool {
     };
     match (spread(from), spread(to)) {
         (Some(from), Some(to)) => matches!(
-            route::route(&from, &to),
-            Ok(Route::Registers(_) | Route::Lanes(_))
+            layout_conversion::conversion(&from, &to),
+            Ok(Conversion::Registers(_) | Conversion::Lanes(_))
         ),
         _ => false,
     }

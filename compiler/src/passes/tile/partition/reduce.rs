@@ -260,7 +260,7 @@ impl<'c> Partition<'c> {
             }
             *number = all.unwrap_or(*number);
         }
-        // The next round may take the buffer only when all have read it.
+        // The next iteration may take the buffer only when all have read it.
         if in_loop(op) {
             self.barrier();
         }

@@ -1,5 +1,5 @@
-//! A product, block by block of k.
-use super::super::insert_barriers::ROUND;
+//! Register pipelining of a product: its operands are read block by block of k.
+use super::super::insert_barriers::ITERATION;
 use super::super::types::{Failed, mma_of, operand, operand_layout, slice_registers, tile_of};
 use crate::passes::ir_utils::{
     attributes, defining_op, erase, operand_value, replace_all_uses, same_block, users,
@@ -55,11 +55,11 @@ pub(super) struct Product<'c> {
     tiles: [TileType; 2],
 }
 
-/// Where a read reads: the stage, and the round of the loop it belongs to.
+/// Where a read reads: the stage, and the iteration of the loop it belongs to.
 #[derive(Clone, Copy)]
 pub(super) struct At<'c> {
     pub stage: IrValue<'c>,
-    pub round: Option<i64>,
+    pub iteration: Option<i64>,
 }
 
 impl<'c> Product<'c> {
@@ -165,14 +165,14 @@ impl<'c> Product<'c> {
                 Factor::Read(_, source) if !now(*source) => None,
                 Factor::Read(op, source) => {
                     ir.location = op.location();
-                    let (stage, round) = match (source, at) {
-                        (Source::Ring, Some(at)) => (at.stage, at.round),
-                        _ => (operand(*op, 1)?, round_of(*op)),
+                    let (stage, iteration) = match (source, at) {
+                        (Source::Ring, Some(at)) => (at.stage, at.iteration),
+                        _ => (operand(*op, 1)?, iteration_of(*op)),
                     };
                     let mut attrs = attributes(*op, &["copy"]);
                     attrs.push(("offsets", self.offsets(ir, block)));
-                    if let Some(round) = round {
-                        attrs.push((ROUND, ir.integer(round, ir.integer_type(32))));
+                    if let Some(iteration) = iteration {
+                        attrs.push((ITERATION, ir.integer(iteration, ir.integer_type(32))));
                     }
                     let ty = self.part(index).map_err(|message| (self.dot, message))?;
                     let operands = [operand(*op, 0)?, stage];
@@ -273,9 +273,9 @@ impl Factor<'_> {
     }
 }
 
-/// The round of a loop that an access belongs to.
-fn round_of(op: IrOp) -> Option<i64> {
-    op.attribute(ROUND).ok().and_then(integer_value)
+/// The iteration of a loop that an access belongs to.
+fn iteration_of(op: IrOp) -> Option<i64> {
+    op.attribute(ITERATION).ok().and_then(integer_value)
 }
 
 /// The buffer that an operation on one accesses.

@@ -1,23 +1,23 @@
-//! `tile-pipeline`: loads of later rounds of a loop are under way while one is computed.
+//! `tile-pipeline`: loads of later iterations of a loop are under way while one is computed.
 //!
-//! Before: a loop whose products read buffers that the same round fills. After: the buffers have as many
+//! Before: a loop whose products read buffers that the same iteration fills. After: the buffers have as many
 //! stages as `tile.stages` on the loop says, or as many of [`STAGES`] as fit; before the loop the first
-//! rounds are under way; a round begins those of the last stage ahead, multiplies, and waits for its
-//! successor before its last block of k, of which the registers are read while that is multiplied. Rounds
+//! iterations are under way; an iteration begins those of the last stage ahead, multiplies, and waits for its
+//! successor before its last block of k, of which the registers are read while that is multiplied. Iterations
 //! beyond the last are begun like others: outside of the view there are zeros, and nobody uses them. With
-//! that any number of rounds is right, none included.
+//! that any number of iterations is right, none included.
 //!
-//! A loop without such products whose depth somebody asked for loads its tiles into registers so many rounds
+//! A loop without such products whose depth somebody asked for loads its tiles into registers so many iterations
 //! ahead (`registers.rs`).
 //!
 //! Every product, in a loop or not, is taken apart into the blocks of k of its tiled MMA, each read while
 //! the one before is multiplied.
 
+mod k_blocks;
 mod plan;
 mod registers;
-mod repeat;
-mod rounds;
-mod slices;
+mod rematerialize;
+mod rewrite;
 
 use super::known_ops::checked_ops;
 use super::types::Failed;
@@ -27,11 +27,11 @@ use cutec_dialects::builder::{IrOp, integer_value};
 use cutec_dialects::ops::{Op, ScfOp, TileOp};
 use cutec_dialects::target::Target;
 use cutec_dialects::tile;
+use k_blocks::{Product, Source};
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use plan::Plan;
 use registers::Loads;
-use slices::{Product, Source};
 
 /// Stages of a loop of which nothing says the depth, if they fit the shared memory.
 const STAGES: i64 = 3;

@@ -1,6 +1,6 @@
 //! Whether and how a loop is pipelined.
-use super::repeat::Repeat;
-use super::slices::{Factor, Product, Source, buffer_of};
+use super::k_blocks::{Factor, Product, Source, buffer_of};
+use super::rematerialize::Rematerialization;
 use super::{STAGES, depth_of};
 use crate::passes::ir_utils::{
     blocks, collect_nested, defining_op, is_in_block, operand_value, operations, users,
@@ -13,7 +13,7 @@ use cutec_dialects::target::Target;
 use cutec_layout::algebra::cosize_any;
 use melior::ir::{BlockLike, operation::OperationLike};
 
-/// What brings a tile to a buffer in each round.
+/// What brings a tile to a buffer in each iteration.
 #[derive(Clone, Copy)]
 pub(super) enum Producer<'c> {
     /// A `tile.copy_async`.
@@ -85,7 +85,7 @@ impl<'c> Plan<'c> {
             .iter()
             .filter_map(|producer| buffer_of(producer.fill()))
             .collect();
-        // Others may not have a part in what goes round.
+        // Others may not have a part in the ring of stages.
         let alone = buffers.iter().all(|buffer| {
             let here = |op: &IrOp<'c>| is_in_block(*op, body);
             let fills = |op: &IrOp<'c>| !TileOp::Read.is(*op);
@@ -99,7 +99,7 @@ impl<'c> Plan<'c> {
                 .map_err(|message| (producer.fetch(), message))?;
             let view = operand(producer.fetch(), 0)?;
             again &= !may_write(of, view);
-            again &= Repeat { body }.can_bring(view, &at);
+            again &= Rematerialization { body }.can_bring(view, &at);
         }
         let counts = |op: IrOp<'c>| buffer_of(op).is_some_and(|buffer| buffers.contains(&buffer));
         let mut products = Vec::new();
@@ -179,11 +179,11 @@ fn producer<'c>(op: IrOp<'c>, body: IrBlock<'c>) -> Option<Producer<'c>> {
     }
 }
 
-/// Whether an operation is a map of one tile whose function does not depend on the round.
+/// Whether an operation is a map of one tile whose function does not depend on the iteration.
 fn is_same_in_every_round<'c>(op: IrOp<'c>, body: IrBlock<'c>) -> bool {
     let mut inside = Vec::new();
     collect_nested(op, &mut inside);
-    let of_round = |value: IrValue<'c>| match defining_op(value) {
+    let of_iteration = |value: IrValue<'c>| match defining_op(value) {
         Some(op) => is_in_block(op, body),
         None => (0..body.argument_count()).any(|index| argument_of(body, index) == value),
     };
@@ -191,7 +191,7 @@ fn is_same_in_every_round<'c>(op: IrOp<'c>, body: IrBlock<'c>) -> bool {
         let operands = (0..op.operand_count()).filter_map(|index| operand_value(*op, index));
         operands.collect::<Vec<_>>()
     });
-    TileOp::Map.is(op) && op.operand_count() == 1 && !used.any(of_round)
+    TileOp::Map.is(op) && op.operand_count() == 1 && !used.any(of_iteration)
 }
 
 /// Stages of the buffers of a loop: what it says, or as many as fit.

@@ -1,7 +1,7 @@
-//! A loop without products that says how deep it is: its tiles are loaded rounds ahead, into registers.
+//! A loop without products that says how deep it is: its tiles are loaded iterations ahead, into registers.
 use super::depth_of;
 use super::plan::may_write;
-use super::repeat::{Bounds, Repeat};
+use super::rematerialize::{Bounds, Rematerialization};
 use crate::passes::additional_yields::with_additional_yields;
 use crate::passes::ir_utils::{
     blocks, clone, defining_op, erase, is_in_block, operand_value, operations, replace_all_uses,
@@ -19,12 +19,12 @@ use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 use std::collections::HashMap;
 
-/// A loop of which some loads are made rounds ahead.
+/// A loop of which some loads are made iterations ahead.
 pub(super) struct Loads<'c> {
     of: IrOp<'c>,
     body: IrBlock<'c>,
     loads: Vec<IrOp<'c>>,
-    /// Rounds that are under way, the one computed included.
+    /// Iterations that are under way, the one computed included.
     stages: i64,
 }
 
@@ -43,7 +43,7 @@ impl<'c> Loads<'c> {
             let view = operand(load, 0)?;
             let outside = defining_op(view).is_none_or(|op| !is_in_block(op, body));
             let at = Coordinate::of(load).map_err(|message| (load, message))?;
-            let repeat = Repeat { body };
+            let repeat = Rematerialization { body };
             if !may_write(of, view) && outside && at.values.iter().all(|at| repeat.is_possible(*at))
             {
                 loads.push(load);
@@ -58,14 +58,14 @@ impl<'c> Loads<'c> {
         Ok((stages > 1 && !plan.loads.is_empty()).then_some(plan))
     }
 
-    /// Rewrites the loop: it carries the tiles of this round and of those under way.
+    /// Rewrites the loop: it carries the tiles of this iteration and of those under way.
     pub fn apply(self, context: &'c Context) -> Result<(), Failed<'c>> {
         let mut ir = OpBuilder::new(context, Insertion::Before(self.of));
         ir.location = self.of.location();
         let bounds = Bounds::of(self.of)?;
         let (mut index, mut carried) = (bounds.lower, Vec::new());
-        for round in 0..self.stages - 1 {
-            if round > 0 {
+        for iteration in 0..self.stages - 1 {
+            if iteration > 0 {
                 index = bounds.next(&ir, index);
             }
             carried.extend(self.fetch(&mut ir, (index, bounds.upper))?);
@@ -98,13 +98,13 @@ impl<'c> Loads<'c> {
         Ok(())
     }
 
-    /// The tiles of the round with an index, of a loop up to a bound; nothing is read from beyond the last one.
+    /// The tiles of the iteration with an index, of a loop up to a bound; nothing is read from beyond the last one.
     fn fetch(
         &self,
         ir: &mut OpBuilder<'c>,
-        round: (IrValue<'c>, IrValue<'c>),
+        iteration: (IrValue<'c>, IrValue<'c>),
     ) -> Result<Vec<IrValue<'c>>, Failed<'c>> {
-        let (repeat, around) = (Repeat { body: self.body }, ir.location);
+        let (repeat, around) = (Rematerialization { body: self.body }, ir.location);
         let (mut fetched, mut clones) = (Vec::new(), HashMap::new());
         for load in &self.loads {
             ir.location = load.location();
@@ -114,7 +114,7 @@ impl<'c> Loads<'c> {
                 Some(Ok(tile)) => tile.shape.get(axis).copied(),
                 _ => None,
             };
-            let at = repeat.coordinate(ir, &old, extent, round, false, &mut clones)?;
+            let at = repeat.coordinate(ir, &old, extent, iteration, false, &mut clones)?;
             let again = ir.insert(clone(*load));
             for (axis, value) in at.into_iter().enumerate() {
                 set_operand(again, axis + 1, value);

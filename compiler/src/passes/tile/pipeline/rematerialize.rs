@@ -1,4 +1,4 @@
-//! What a round computes of its index, for the index of another round.
+//! Rematerialization: what an iteration computes of its index, for the index of another iteration.
 use crate::passes::ir_utils::{clone, defining_op, is_in_block, operand_value, set_operand};
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::outside;
@@ -29,28 +29,28 @@ impl<'c> Bounds<'c> {
         })
     }
 
-    /// The index of the next round.
+    /// The index of the next iteration.
     pub fn next(self, ir: &OpBuilder<'c>, index: IrValue<'c>) -> IrValue<'c> {
         ir.value(ArithOp::Addi, &[index, self.step], &[], index.r#type())
     }
 
-    /// The index so many rounds later.
-    pub fn ahead(self, ir: &OpBuilder<'c>, index: IrValue<'c>, rounds: i64) -> IrValue<'c> {
+    /// The index so many iterations later.
+    pub fn ahead(self, ir: &OpBuilder<'c>, index: IrValue<'c>, iterations: i64) -> IrValue<'c> {
         let ty = index.r#type();
-        let rounds = ir.constant_of(rounds, ty);
-        let distance = ir.value(ArithOp::Muli, &[rounds, self.step], &[], ty);
+        let iterations = ir.constant_of(iterations, ty);
+        let distance = ir.value(ArithOp::Muli, &[iterations, self.step], &[], ty);
         ir.value(ArithOp::Addi, &[index, distance], &[], ty)
     }
 }
 
-/// The body of a loop, of which other rounds repeat some computations.
+/// The body of a loop, computations of which are repeated for other iterations.
 #[derive(Clone, Copy)]
-pub(super) struct Repeat<'c> {
+pub(super) struct Rematerialization<'c> {
     pub body: IrBlock<'c>,
 }
 
-impl<'c> Repeat<'c> {
-    /// Whether a coordinate or a view can be computed for another round: from the index of the loop and from
+impl<'c> Rematerialization<'c> {
+    /// Whether a coordinate or a view can be computed for another iteration: from the index of the loop and from
     /// outside, by arithmetic and operations of the layout algebra.
     pub fn is_possible(self, value: IrValue<'c>) -> bool {
         if value == argument_of(self.body, 0) {
@@ -71,7 +71,7 @@ impl<'c> Repeat<'c> {
         }
     }
 
-    /// Whether a tile of a view can be brought in another round, and nothing of it beyond the last one.
+    /// Whether a tile of a view can be brought in another iteration, and nothing of it beyond the last one.
     pub fn can_bring(self, view: IrValue<'c>, at: &Coordinate<'c>) -> bool {
         let stands_still = defining_op(view).is_none_or(|op| !is_in_block(op, self.body));
         self.is_possible(view)
@@ -79,8 +79,8 @@ impl<'c> Repeat<'c> {
             && (stands_still || outside::axis_of(at).is_some())
     }
 
-    /// A coordinate of the loop for another index, outside of the view beyond the last round. `extent` is that
-    /// of a tile along an axis; `moves` says that the view itself is another one in each round, which beyond the
+    /// A coordinate of the loop for another index, outside of the view beyond the last iteration. `extent` is that
+    /// of a tile along an axis; `moves` says that the view itself is another one in each iteration, which beyond the
     /// last one may lie anywhere.
     pub fn coordinate(
         self,
@@ -129,7 +129,7 @@ impl<'c> Repeat<'c> {
         Ok(clone)
     }
 
-    /// Puts the coordinate of a round beyond the last one outside of the view, where it may be negative or
+    /// Puts the coordinate of an iteration beyond the last one outside of the view, where it may be negative or
     /// within the view; from an offset on, nothing is read before the view either.
     fn guard(
         self,
@@ -153,7 +153,7 @@ impl<'c> Repeat<'c> {
         at[axis] = outside::unless(ir, there, (old, axis), extent(axis).unwrap_or(1), at[axis]);
     }
 
-    /// Whether a coordinate is never negative and grows with the index, so that beyond the last round it
+    /// Whether a coordinate is never negative and grows with the index, so that beyond the last iteration it
     /// is within the view or behind it.
     fn grows(self, value: IrValue<'c>) -> bool {
         if value == argument_of(self.body, 0) {

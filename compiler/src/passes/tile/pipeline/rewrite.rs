@@ -1,12 +1,12 @@
-//! A loop whose loads are some rounds ahead.
+//! Software pipelining of a loop: prologue, steady state, and loads that are some iterations ahead.
+use super::k_blocks::{At, Operands, buffer_of};
 use super::plan::{Plan, Producer};
-use super::repeat::{Bounds, Repeat};
-use super::slices::{At, Operands, buffer_of};
+use super::rematerialize::{Bounds, Rematerialization};
 use crate::passes::additional_yields::with_additional_yields;
 use crate::passes::ir_utils::{
     attributes, clone, erase, operand_value, operations, set_attribute, set_operand, users,
 };
-use crate::passes::tile::insert_barriers::ROUND;
+use crate::passes::tile::insert_barriers::ITERATION;
 use crate::passes::tile::types::{Failed, operand, view_of};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, argument_of, result_of};
 use cutec_dialects::ops::{ArithOp, NvvmOp, ScfOp, TileOp};
@@ -18,7 +18,7 @@ use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 use std::collections::HashMap;
 
-/// Bytes that a thread may keep waiting in registers for a round.
+/// Bytes that a thread may keep waiting in registers for an iteration.
 const HELD: i64 = 32;
 
 /// What was begun.
@@ -42,22 +42,22 @@ impl<'c> Plan<'c> {
             }
         }
 
-        // The first rounds are under way before the loop.
+        // The first iterations are under way before the loop.
         let (mut index, mut groups) = (bounds.lower, Vec::new());
-        for round in 0..self.stages - 1 {
-            if round > 0 {
+        for iteration in 0..self.stages - 1 {
+            if iteration > 0 {
                 index = bounds.next(&ir, index);
             }
-            let stage = ir.constant(round, "i32");
-            let fetched = self.fetch(&mut ir, (index, bounds.upper), stage, round)?;
-            self.deposit(&ir, &fetched, stage, round)?;
+            let stage = ir.constant(iteration, "i32");
+            let fetched = self.fetch(&mut ir, (index, bounds.upper), stage, iteration)?;
+            self.deposit(&ir, &fetched, stage, iteration)?;
             groups.extend(fetched.group);
         }
         wait(&ir, groups.get(..1));
         let first = ir.constant(0, "i32");
         let at = At {
             stage: first,
-            round: Some(0),
+            iteration: Some(0),
         };
         let read = self.products[0].read_ahead(&mut ir, 0, Some(at))?;
 
@@ -76,15 +76,15 @@ impl<'c> Plan<'c> {
         let stages = stages.map(|stage| arguments.next().unwrap_or(stage));
         let read = read.map(|read| read.map(|read| arguments.next().unwrap_or(read)));
         let old = self.of;
-        self.round(&mut ir, new, (stages, read), arguments.collect())?;
+        self.iteration(&mut ir, new, (stages, read), arguments.collect())?;
         ir.insertion = Insertion::Before(old);
         wait(&ir, Some(&left));
         erase(old);
         Ok(())
     }
 
-    /// What a round does.
-    fn round(
+    /// What an iteration does.
+    fn iteration(
         self,
         ir: &mut OpBuilder<'c>,
         new: IrOp<'c>,
@@ -99,7 +99,7 @@ impl<'c> Plan<'c> {
         }
         for read in &self.reads {
             set_operand(*read, 1, read_stage);
-            set_attribute(*read, ROUND, ir.i32(0));
+            set_attribute(*read, ITERATION, ir.i32(0));
         }
         let index = argument_of(self.body, 0);
         let (mut now, mut all_sums) = (first, Vec::new());
@@ -126,7 +126,7 @@ impl<'c> Plan<'c> {
                 }
                 let at = Some(At {
                     stage: read_stage,
-                    round: Some(i64::from(ends)),
+                    iteration: Some(i64::from(ends)),
                 });
                 let next = match (block + 1 < product.blocks, number == last) {
                     (true, _) => product.read(ir, block + 1, at)?,
@@ -171,7 +171,7 @@ impl<'c> Plan<'c> {
         Ok(())
     }
 
-    /// Begins what the round needs that comes so many rounds later as there are stages ahead.
+    /// Begins what the iteration needs that comes so many iterations later as there are stages ahead.
     fn ahead(
         &self,
         ir: &mut OpBuilder<'c>,
@@ -184,17 +184,17 @@ impl<'c> Plan<'c> {
         self.fetch(ir, (ahead, bounds.upper), stage, self.stages - 1)
     }
 
-    /// Begins to bring the tiles of the round with an index, of a loop up to a bound; nothing is read from beyond the last one.
+    /// Begins to bring the tiles of the iteration with an index, of a loop up to a bound; nothing is read from beyond the last one.
     fn fetch(
         &self,
         ir: &mut OpBuilder<'c>,
         index: (IrValue<'c>, IrValue<'c>),
         stage: IrValue<'c>,
-        round: i64,
+        iteration: i64,
     ) -> Result<Fetched<'c>, Failed<'c>> {
         let (mut fetched, around) = (Fetched::default(), ir.location);
         let mut copies = Vec::new();
-        let repeat = Repeat { body: self.body };
+        let repeat = Rematerialization { body: self.body };
         for producer in &self.producers {
             let fetch = producer.fetch();
             ir.location = fetch.location();
@@ -219,7 +219,7 @@ impl<'c> Plan<'c> {
                     let buffer = buffer_of(*op).ok_or((*op, "has no buffer".to_string()))?;
                     let operands = [&operands[..], &[buffer, stage]].concat();
                     let mut attrs = attributes(*op, &["copy", BY_ELEMENT]);
-                    attrs.push((ROUND, ir.integer(round, ir.integer_type(32))));
+                    attrs.push((ITERATION, ir.integer(iteration, ir.integer_type(32))));
                     let token = ir.ty("!tile.token");
                     copies.push(ir.value(TileOp::CopyAsync, &operands, &attrs, token));
                 }
@@ -245,13 +245,13 @@ impl<'c> Plan<'c> {
         ir: &OpBuilder<'c>,
         fetched: &Fetched<'c>,
         stage: IrValue<'c>,
-        round: i64,
+        iteration: i64,
     ) -> Result<(), Failed<'c>> {
         for (producer, loaded) in &fetched.loaded {
             let write = producer.fill();
             let buffer = operand(write, 1)?;
             let mut attrs = attributes(write, &["copy"]);
-            attrs.push((ROUND, ir.integer(round, ir.integer_type(32))));
+            attrs.push((ITERATION, ir.integer(iteration, ir.integer_type(32))));
             let mut made = *loaded;
             for map in producer.maps() {
                 let again = ir.insert(clone(map));
@@ -276,7 +276,7 @@ impl<'c> Plan<'c> {
     }
 }
 
-/// Keeps loads that are few where they are begun, so that they have the round to arrive.
+/// Keeps loads that are few where they are begun, so that they have the iteration to arrive.
 ///
 /// ptxas moves a load down to where it is used, but not across a barrier of its warp.
 fn hold(ir: &OpBuilder, fetched: &Fetched) {
