@@ -13,9 +13,10 @@ use super::abstract_values::{AbstractOp, is_leaf, operand};
 use super::ir_utils::{blocks, collect_nested, replace_all_uses, set_attribute};
 use super::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, argument_of, result_of};
+use cutec_dialects::memo::type_value;
 use cutec_dialects::ops::{ArithOp, CuteOp, LlvmOp, UbOp};
 use cutec_dialects::semantics::SemError;
-use cutec_dialects::types::{Vars, parse_type};
+use cutec_dialects::types::Vars;
 use cutec_dialects::value::Val;
 use cutec_layout::{Int, Width};
 use melior::Context;
@@ -162,7 +163,7 @@ impl<'c> Types<'c> {
         if let Some(found) = self.converted.get(&text) {
             return Ok(*found);
         }
-        let val = parse_type(&text, &mut Vars::default())?;
+        let val = type_value(ty, &mut Vars::default())?;
         let repr = Repr::of(&val).ok_or_else(|| {
             SemError::Illegal(format!(
                 "{text} has no form in LLVM; expected tuples, layouts, tiles and swizzles"

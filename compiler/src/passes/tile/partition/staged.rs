@@ -1,6 +1,7 @@
 //! Buffers in shared memory: copies into a stage, reads of a part of one, writes.
 use super::{Partition, Spread, operand};
 use crate::passes::tile::types::{fast_axis, offsets_of, tiled_copy_of, view_of};
+use cutec_dialects::atoms::Issuer;
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::{Attrs, SemError};
@@ -21,6 +22,13 @@ impl<'c> Partition<'c> {
         let copy = tiled_copy_of(op).map_err(SemError::Illegal)?;
         let copy =
             copy.ok_or_else(|| SemError::Illegal("has no `copy`; run tile-stage-operands".into()))?;
+        match copy.atom.issuer() {
+            Issuer::Thread => {}
+            Issuer::Warp => {
+                let message = format!("{} is not begun by each thread", copy.atom);
+                return Err(SemError::Illegal(message));
+            }
+        }
         let shape = copy.tiled.tile_shape()?;
         let extents: Option<Vec<i64>> = shape
             .modes()
