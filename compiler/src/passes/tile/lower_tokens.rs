@@ -38,10 +38,15 @@ pub fn lower_tokens<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
     })
 }
 
-/// How the copies of an operation complete, by the atom that it names.
+/// How the copies of an operation complete.
 fn mechanism_of(copy: IrOp) -> Result<Mechanism, String> {
+    chosen_mechanism(copy)?.ok_or_else(|| "has no `copy`; run tile-stage-operands first".into())
+}
+
+/// How the copies of an operation complete, by the atom that it names; `None` where it names none yet.
+pub(super) fn chosen_mechanism(copy: IrOp) -> Result<Option<Mechanism>, String> {
     let val = match type_attribute(copy, "copy") {
-        None => return Err("has no `copy`; run tile-stage-operands first".into()),
+        None => return Ok(None),
         Some(val) => val.map_err(|error| error.to_string())?,
     };
     let Some(atom) = val.copy_atom() else {
@@ -51,7 +56,7 @@ fn mechanism_of(copy: IrOp) -> Result<Mechanism, String> {
         ));
     };
     match atom.completion() {
-        Completion::Later(mechanism) => Ok(mechanism),
+        Completion::Later(mechanism) => Ok(Some(mechanism)),
         Completion::AtOnce => Err(format!("{val} copies at once: nothing waits for it")),
     }
 }

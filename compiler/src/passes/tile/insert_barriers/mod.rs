@@ -15,10 +15,12 @@ mod stage;
 mod tensor;
 
 use super::known_ops::{KnownOp, known_op, known_ops};
+use super::lower_tokens::chosen_mechanism;
 use super::types::{Failed, operand};
 use crate::passes::control_flow::{Edge, Forward, Point, Structure, forward};
 use crate::passes::ir_utils::{Kernel, blocks, for_each_kernel};
 use crate::passes::{Reported, report};
+use cutec_dialects::atoms::Mechanism;
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, operation_key, result_of, value_key,
 };
@@ -251,6 +253,10 @@ impl<'c> Analysis<'c> {
 
     /// A copy is begun: its stage must not be in use, and the tensor not be about to be written.
     fn copy(&mut self, op: IrOp<'c>, state: &mut State) -> Result<(), Failed<'c>> {
+        match chosen_mechanism(op).map_err(|message| (op, message))? {
+            // Who waits for it sees it; the other threads need a barrier, and the same proxy.
+            Some(Mechanism::CpAsyncGroup) | None => {}
+        }
         let view = operand(op, 0)?;
         let buffer = operand(op, op.operand_count().saturating_sub(2))?;
         let writes = Access::Stage {
