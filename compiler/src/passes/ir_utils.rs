@@ -4,6 +4,7 @@
 //! passes keep operations across edits. An operation stays valid until it is
 //! erased, and a pass erases only what it has collected for that.
 use super::{Reported, report};
+pub(super) use cutec_dialects::builder::defining_op;
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue};
 use cutec_dialects::ops::{GpuOp, LlvmOp};
 use cutec_dialects::printing::pass_name_on;
@@ -32,14 +33,6 @@ pub(super) fn operand_value<'c>(op: IrOp<'c>, index: usize) -> Option<IrValue<'c
     let operand = has.then(|| op.operand(index).ok()).flatten()?;
     // SAFETY: see the module's comment.
     Some(unsafe { Value::from_raw(operand.to_raw()) })
-}
-
-/// The operation that defines a value; a block argument has none.
-pub(super) fn defining_op<'c>(value: IrValue<'c>) -> Option<IrOp<'c>> {
-    value.is_operation_result().then(|| {
-        // SAFETY: the value is an operation's result.
-        unsafe { OperationRef::from_raw(mlir_sys::mlirOpResultGetOwner(value.to_raw())) }
-    })
 }
 
 /// Replaces all uses of one value by another, which takes its name.

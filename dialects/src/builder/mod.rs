@@ -212,6 +212,14 @@ pub fn result_of<'c>(op: IrOp<'c>, index: usize) -> IrValue<'c> {
     unsafe { Value::from_raw(result.to_raw()) }
 }
 
+/// The operation that defines a value; a block argument has none.
+pub fn defining_op<'c>(value: IrValue<'c>) -> Option<IrOp<'c>> {
+    value.is_operation_result().then(|| {
+        // SAFETY: the value is an operation's result.
+        unsafe { OperationRef::from_raw(mlir_sys::mlirOpResultGetOwner(value.to_raw())) }
+    })
+}
+
 /// A new region with one block of the given argument types, and that block.
 pub fn region_with_block<'c>(arguments: &[(Type<'c>, Location<'c>)]) -> (Region<'c>, IrBlock<'c>) {
     let region = Region::new();

@@ -3,7 +3,7 @@
 //! An operation has one row in the table of its dialect (`tile`, `cute`, `upstream`), from which its name, the
 //! lookup by name and the tests against the registered dialects come. Code names an operation by its variant, so that
 //! the compiler knows a misspelt one, and a match over a dialect's enum can list every operation. Operands and
-//! attributes have names in the wrappers of `access`.
+//! attributes have names in wrappers such as [`tile::Dot`], which stand under the table.
 //!
 //! What is not here: whether an operation has effects. TableGen says that, for upstream's operations and ours, and
 //! MLIR's interfaces answer ([`crate::ir::has_no_effect`]).
@@ -12,14 +12,16 @@
 //! operation, so that one that stands in a block cannot be looked at through them, and their builders know nothing
 //! of the types that our semantics infers.
 mod cute;
-mod tile;
+pub mod scf;
+pub mod tile;
 mod upstream;
 
 pub use cute::CuteOp;
 pub use tile::TileOp;
 pub use upstream::{ArithOp, BuiltinOp, CfOp, GpuOp, LlvmOp, NvvmOp, ScfOp, UbOp, VectorOp};
 
-use crate::builder::IrOp;
+use crate::builder::{IrOp, IrValue};
+use melior::ir::Value;
 use melior::ir::operation::OperationLike;
 use std::collections::HashMap;
 use std::fmt;
@@ -93,6 +95,96 @@ macro_rules! operations {
     };
 }
 use operations;
+
+/// Wrappers of operations, by which their operands and attributes have names.
+///
+/// `operand x 1` is the second operand, `last x 1` the last one, `operands x 1 2` those from the second on without the
+/// last two. A wrapper exists only of an operation that has as many operands as it names.
+macro_rules! accessors {
+    ($(
+        $(#[$about:meta])*
+        $name:ident is $kind:path, $least:literal $(operand)? $(operands)? {
+            $( $how:ident $field:ident $($at:literal)*; )*
+        }
+    )*) => { $(
+        $(#[$about])*
+        #[derive(Clone, Copy)]
+        pub struct $name<'c>($crate::builder::IrOp<'c>);
+
+        #[allow(dead_code)]
+        impl<'c> $name<'c> {
+            /// An operation as this one, if it is one.
+            pub fn of(op: $crate::builder::IrOp<'c>) -> Option<Self> {
+                use melior::ir::operation::OperationLike;
+                ($kind.is(op) && op.operand_count() >= $least).then_some($name(op))
+            }
+
+            /// The operation that defines a value, if it is one of these.
+            pub fn defining(value: $crate::builder::IrValue<'c>) -> Option<Self> {
+                $name::of($crate::builder::defining_op(value)?)
+            }
+
+            /// The operation.
+            pub fn op(self) -> $crate::builder::IrOp<'c> {
+                self.0
+            }
+
+            /// Its first result.
+            ///
+            /// # Panics
+            /// Where it has none.
+            pub fn result(self) -> $crate::builder::IrValue<'c> {
+                $crate::builder::result_of(self.0, 0)
+            }
+
+            $( $crate::ops::accessors!(@$how $field $($at)*); )*
+        }
+    )* };
+    (@operand $field:ident $at:literal) => {
+        #[doc = concat!("Operand `", stringify!($field), "`.")]
+        pub fn $field(self) -> $crate::builder::IrValue<'c> {
+            $crate::ops::operand(self.0, $at)
+        }
+    };
+    (@last $field:ident $back:literal) => {
+        #[doc = concat!("Operand `", stringify!($field), "`.")]
+        pub fn $field(self) -> $crate::builder::IrValue<'c> {
+            use melior::ir::operation::OperationLike;
+            $crate::ops::operand(self.0, self.0.operand_count() - $back)
+        }
+    };
+    (@operands $field:ident $first:literal $behind:literal) => {
+        #[doc = concat!("Operands `", stringify!($field), "`.")]
+        pub fn $field(self) -> Vec<$crate::builder::IrValue<'c>> {
+            use melior::ir::operation::OperationLike;
+            let end = self.0.operand_count() - $behind;
+            ($first..end).map(|index| $crate::ops::operand(self.0, index)).collect()
+        }
+    };
+    (@attribute $field:ident) => {
+        #[doc = concat!("Attribute `", stringify!($field), "`, where the operation has it.")]
+        pub fn $field(self) -> Option<melior::ir::Attribute<'c>> {
+            use melior::ir::operation::OperationLike;
+            self.0.attribute(stringify!($field)).ok()
+        }
+    };
+}
+use accessors;
+
+/// An operand that the operation has.
+fn operand<'c>(op: IrOp<'c>, index: usize) -> IrValue<'c> {
+    assert!(
+        index < op.operand_count(),
+        "internal: an operand is missing"
+    );
+    // SAFETY: the operation is alive and has this operand; for the lifetime see `builder`.
+    unsafe {
+        Value::from_raw(mlir_sys::mlirOperationGetOperand(
+            op.to_raw(),
+            index as isize,
+        ))
+    }
+}
 
 /// Every dialect's enum as a variant of [`Op`].
 macro_rules! dialects {

@@ -13,7 +13,7 @@ use super::block_size::{self, TileAccess};
 use super::coordinate::Coordinate;
 use super::known_ops::checked_ops;
 use super::layout_classes::LayoutClasses;
-use super::types::{self, Failed, fast_axis, mma_of, operand, tile_of, view_of};
+use super::types::{self, Failed, fast_axis, mma_of, operand, present, tile_of, view_of};
 use crate::passes::ir_utils::{
     Kernel, clone, declared_block_size, defining_op, for_each_kernel, operand_value,
     replace_all_uses, set_operand, users,
@@ -21,7 +21,7 @@ use crate::passes::ir_utils::{
 use crate::passes::kernel_abi::{block_is_open, set_block_size};
 use crate::passes::{Reported, report, warn};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
-use cutec_dialects::ops::{Op, TileOp};
+use cutec_dialects::ops::{Op, TileOp, tile};
 use cutec_dialects::target::WARP;
 use cutec_dialects::tile::{TileLayout, TileType};
 use melior::Context;
@@ -69,9 +69,9 @@ enum Access {
 
 impl Access {
     fn of(store: IrOp) -> Access {
-        match store.attribute("atomic") {
-            Ok(_) => Access::Atomic,
-            Err(_) => Access::Store,
+        match tile::Store::of(store).and_then(tile::Store::atomic) {
+            Some(_) => Access::Atomic,
+            None => Access::Store,
         }
     }
 }
@@ -135,7 +135,7 @@ impl<'c> Assignment<'c> {
             }
             let held = match TileOp::of(*op) {
                 Some(TileOp::Load) => class(Some(result_of(*op, 0))),
-                Some(TileOp::Store) => class(operand_value(*op, 0)),
+                Some(TileOp::Store) => class(tile::Store::of(*op).map(tile::Store::value)),
                 _ => None,
             };
             if let Some(held) = held {
@@ -303,7 +303,7 @@ impl<'c> Assignment<'c> {
     /// How a tile is to be spread for its store, where threads have too few neighbours as it is; for atomic
     /// updates, where not each has one and the next thread the next.
     fn wider(&self, store: IrOp<'c>) -> Result<Option<TileLayout>, Failed<'c>> {
-        let value = operand(store, 0)?;
+        let value = present(store, tile::Store::of(store))?.value();
         let tile = tile_of(store, value)?;
         let (Some(layout), Some((axis, vector))) = (&tile.layout, vector_along(store, &tile))
         else {

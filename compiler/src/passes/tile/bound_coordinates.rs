@@ -6,13 +6,13 @@
 //! Precondition: before `tile-raster`, since the range of `tile.index` follows from `tile.grid`.
 use super::coordinate::Coordinate;
 use super::known_ops::checked_ops;
-use super::types::{Failed, operand, tile_of, view_of};
+use super::types::{Failed, present, tile_of, view_of};
 use crate::passes::integer_range::Ranges;
 use crate::passes::ir_utils::{Kernel, defining_op, for_each_kernel, next_operation, set_operand};
 use crate::passes::{Reported, report};
-use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder};
 use cutec_dialects::ir::build;
-use cutec_dialects::ops::{ArithOp, CuteOp};
+use cutec_dialects::ops::{ArithOp, CuteOp, tile};
 use cutec_dialects::semantics::Attrs;
 use cutec_dialects::tile::TileOp;
 use cutec_dialects::value::Val;
@@ -40,8 +40,14 @@ fn of_function<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
     for op in checked_ops(function)? {
         // The coordinate stands behind the view.
         let (view, tile, first) = match TileOp::of(op) {
-            Some(TileOp::Load) => (operand(op, 0)?, tile_of(op, result_of(op, 0))?, 1),
-            Some(TileOp::Store) => (operand(op, 1)?, tile_of(op, operand(op, 0)?)?, 2),
+            Some(TileOp::Load) => {
+                let load = present(op, tile::Load::of(op))?;
+                (load.view(), tile_of(op, load.result())?, 1)
+            }
+            Some(TileOp::Store) => {
+                let store = present(op, tile::Store::of(op))?;
+                (store.view(), tile_of(op, store.value())?, 2)
+            }
             _ => continue,
         };
         let at = Coordinate::of(op).map_err(|message| (op, message))?;

@@ -7,7 +7,7 @@
 //! the same afterwards, of a cubin alone and without a reason.
 use super::known_ops::checked_ops;
 use super::stage_operands::HELD_REGISTERS;
-use super::types::{Failed, mma_of};
+use super::types::{Failed, adds_to, mma_of};
 use crate::passes::ir_utils::{
     Kernel, blocks, collect_nested, defining_op, for_each_kernel, function_block_size,
     operand_value, parent, users,
@@ -247,12 +247,12 @@ fn owns_registers(op: IrOp) -> bool {
 fn is_staged(value: IrValue) -> bool {
     let all = users(value);
     let multiplied = |user: &IrOp| match Op::of(*user) {
-        Some(Op::TileOp(TileOp::Dot)) => operand_value(*user, 2) != Some(value),
+        Some(Op::TileOp(TileOp::Dot)) => !adds_to(*user, value),
         Some(Op::TileOp(TileOp::ConvertLayout)) => {
             let converted = result_of(*user, 0);
             users(converted)
                 .iter()
-                .all(|dot| TileOp::Dot.is(*dot) && operand_value(*dot, 2) != Some(converted))
+                .all(|dot| TileOp::Dot.is(*dot) && !adds_to(*dot, converted))
         }
         _ => false,
     };

@@ -1,12 +1,10 @@
 //! Where in a view a tile lies, from the operation that accesses it.
-use crate::passes::ir_utils::operand_value;
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::memo::val_of;
-use cutec_dialects::ops::{Op, TileOp};
+use cutec_dialects::ops::tile;
 use cutec_dialects::tile::by_element;
 use cutec_dialects::value::Val;
 use cutec_layout::Tree;
-use melior::ir::operation::OperationLike;
 
 /// The coordinate of a tile.
 pub(super) struct Coordinate<'c> {
@@ -18,15 +16,11 @@ pub(super) struct Coordinate<'c> {
 impl<'c> Coordinate<'c> {
     /// Of a `tile.load`, `tile.store` or `tile.copy_async`.
     pub fn of(op: IrOp<'c>) -> Result<Self, String> {
-        let count = op.operand_count();
-        let (first, end) = match Op::of(op) {
-            Some(Op::TileOp(TileOp::Store)) => (2, count),
-            Some(Op::TileOp(TileOp::CopyAsync)) => (1, count.saturating_sub(2)),
-            _ => (1, count),
-        };
-        let values: Vec<IrValue<'c>> = (first..end)
-            .filter_map(|index| operand_value(op, index))
-            .collect();
+        let load = tile::Load::of(op).map(tile::Load::at);
+        let store = || tile::Store::of(op).map(tile::Store::at);
+        let copy = || tile::CopyAsync::of(op).map(tile::CopyAsync::at);
+        let values = load.or_else(store).or_else(copy);
+        let values = values.ok_or("has no coordinate")?;
         let by_element = by_element(&op, values.len())?;
         Ok(Coordinate { values, by_element })
     }

@@ -3,6 +3,7 @@ use super::known_ops::{KnownOp, known_ops};
 use crate::passes::control_flow::ControlFlow;
 use crate::passes::ir_utils::{blocks, operand_value};
 use cutec_dialects::builder::{IrOp, IrValue, argument_of, result_of, value_key};
+use cutec_dialects::ops::tile;
 use cutec_dialects::tile::{TileOp, TileType};
 use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
@@ -70,7 +71,9 @@ impl<'c> LayoutClasses<'c> {
                     self.join(operand_value(op, index), Some(result_of(op, 0)));
                 }
             }
-            KnownOp::Tile(TileOp::Dot) => self.join(operand_value(op, 2), Some(result_of(op, 0))),
+            KnownOp::Tile(TileOp::Dot) => {
+                self.join(tile::Dot::of(op).map(tile::Dot::c), Some(result_of(op, 0)))
+            }
             // What an edge of control flow forwards is the same tile on both of its sides.
             KnownOp::ControlFlow => {
                 let flow = ControlFlow::of(op)?;

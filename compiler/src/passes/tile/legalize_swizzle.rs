@@ -7,13 +7,11 @@
 //! with the access that it does not serve and a layout that does.
 use super::known_ops::checked_ops;
 use super::types::{Failed, fast_axis, tile_of, tiled_copy_of, vector_access, view_of};
-use crate::passes::ir_utils::{
-    Kernel, for_each_kernel, operand_value, set_attribute, string_attribute, users,
-};
+use crate::passes::ir_utils::{Kernel, for_each_kernel, set_attribute, string_attribute, users};
 use crate::passes::user_error::user_error;
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
-use cutec_dialects::ops::{CuteOp, Op, TileOp};
+use cutec_dialects::ops::{CuteOp, Op, TileOp, tile};
 use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::TileType;
 use cutec_dialects::value::{TiledCopyVal, Val, View};
@@ -140,7 +138,7 @@ fn access<'c>(op: IrOp<'c>, tile: &TileType, fast: usize) -> Result<Access, Fail
     }
     let (what, value) = match Op::of(op) {
         Some(Op::TileOp(TileOp::Read)) => ("read", Some(result_of(op, 0))),
-        _ => ("write", operand_value(op, 0)),
+        _ => ("write", tile::Write::of(op).map(tile::Write::value)),
     };
     let held = match value {
         Some(value) => tile_of(op, value)?,

@@ -6,7 +6,7 @@
 use super::coordinate::Coordinate;
 use super::outside;
 use super::rewrite_loads::{rewrite_each, sole_load};
-use super::types::view_of;
+use super::types::{adds_to, view_of};
 use crate::passes::Reported;
 use crate::passes::ir_utils::{
     attributes, defining_op, erase, operand_value, replace_all_uses, users,
@@ -68,7 +68,7 @@ fn is_for_products(value: IrValue) -> bool {
     let all = users(value);
     !all.is_empty()
         && all.iter().all(|user| match Op::of(*user) {
-            Some(Op::TileOp(TileOp::Dot)) => operand_value(*user, 2) != Some(value),
+            Some(Op::TileOp(TileOp::Dot)) => !adds_to(*user, value),
             Some(Op::TileOp(TileOp::Transpose)) => is_for_products(result_of(*user, 0)),
             Some(Op::TileOp(TileOp::Map)) => {
                 user.operand_count() == 1 && is_for_products(result_of(*user, 0))

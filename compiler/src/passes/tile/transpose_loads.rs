@@ -7,11 +7,11 @@ use super::coordinate::Coordinate;
 use super::rewrite_loads::{rewrite_each, sole_load};
 use crate::passes::Reported;
 use crate::passes::ir_utils::{
-    attributes, defining_op, erase, next_operation, operand_value, replace_all_uses, users,
+    attributes, defining_op, erase, next_operation, replace_all_uses, users,
 };
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::ir::build;
-use cutec_dialects::ops::{CuteOp, TileOp};
+use cutec_dialects::ops::{CuteOp, TileOp, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::tile::BY_ELEMENT;
 use melior::Context;
@@ -28,11 +28,10 @@ fn load_transposed<'c>(context: &'c Context, transpose: IrOp<'c>) {
     let Some(load) = sole_load(transpose).filter(|_| multiplied) else {
         return;
     };
-    let (Some(view), Some(row), Some(column)) = (
-        operand_value(load, 0),
-        operand_value(load, 1),
-        operand_value(load, 2),
-    ) else {
+    let Some(loaded) = tile::Load::of(load) else {
+        return;
+    };
+    let (view, &[row, column]) = (loaded.view(), &loaded.at()[..]) else {
         return;
     };
     // Beside the view, so that loops that load ahead have it before them.

@@ -4,7 +4,7 @@ use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::type_attribute;
 use cutec_dialects::memo::type_value;
-use cutec_dialects::ops::{CuteOp, GpuOp};
+use cutec_dialects::ops::{CuteOp, GpuOp, tile};
 use cutec_dialects::tile::{Mode, TileLayout, TileType};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TiledCopyVal, TiledMmaVal, Val, View};
@@ -33,6 +33,11 @@ pub(super) fn tile_of<'c>(op: IrOp<'c>, value: IrValue<'c>) -> Result<TileType, 
 /// An operand that the operation must have.
 pub(super) fn operand<'c>(op: IrOp<'c>, index: usize) -> Result<IrValue<'c>, Failed<'c>> {
     operand_value(op, index).ok_or_else(|| (op, "an operand is missing".into()))
+}
+
+/// An operation by its accessors, such as `present(op, tile::Dot::of(op))`.
+pub(super) fn present<'c, T>(op: IrOp<'c>, accessors: Option<T>) -> Result<T, Failed<'c>> {
+    accessors.ok_or_else(|| (op, "an operand is missing".into()))
 }
 
 /// The view that a value is.
@@ -70,6 +75,11 @@ pub(super) fn tensor_of(view: IrValue) -> Option<IrValue> {
         OperationRef::from_raw(mlir_sys::mlirBlockGetParentOperation(block))
     };
     (GpuOp::Func.is(owner)).then_some(at)
+}
+
+/// Whether an operation is a product that adds to a tile.
+pub(super) fn adds_to<'c>(op: IrOp<'c>, value: IrValue<'c>) -> bool {
+    tile::Dot::of(op).is_some_and(|dot| dot.c() == value)
 }
 
 /// The tiled MMA of a product.

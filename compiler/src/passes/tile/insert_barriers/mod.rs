@@ -16,7 +16,7 @@ mod tensor;
 
 use super::known_ops::{KnownOp, known_op, known_ops};
 use super::lower_tokens::chosen_mechanism;
-use super::types::{Failed, operand};
+use super::types::{Failed, operand, present};
 use crate::passes::control_flow::{Edge, Forward, Point, Structure, forward};
 use crate::passes::ir_utils::{Kernel, blocks, for_each_kernel};
 use crate::passes::{Reported, report};
@@ -24,7 +24,7 @@ use cutec_dialects::atoms::Mechanism;
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, operation_key, result_of, value_key,
 };
-use cutec_dialects::ops::NvvmOp;
+use cutec_dialects::ops::{NvvmOp, tile};
 use cutec_dialects::tile::TileOp;
 use melior::Context;
 use melior::ir::operation::OperationLike;
@@ -203,10 +203,16 @@ impl<'c> Forward<'c> for Analysis<'c> {
 }
 
 impl<'c> Analysis<'c> {
-    fn tile(&mut self, op: IrOp<'c>, tile: TileOp, state: &mut State) -> Result<(), Failed<'c>> {
-        match tile {
-            TileOp::Read => self.of_stage(op, operand(op, 0)?, state, false),
-            TileOp::Write => self.of_stage(op, operand(op, 1)?, state, true),
+    fn tile(&mut self, op: IrOp<'c>, kind: TileOp, state: &mut State) -> Result<(), Failed<'c>> {
+        match kind {
+            TileOp::Read => {
+                let read = present(op, tile::Read::of(op))?;
+                self.of_stage(op, read.buffer(), state, false);
+            }
+            TileOp::Write => {
+                let write = present(op, tile::Write::of(op))?;
+                self.of_stage(op, write.buffer(), state, true);
+            }
             TileOp::CopyAsync => self.copy(op, state)?,
             TileOp::Commit => {
                 let mut group = BTreeSet::new();
@@ -224,13 +230,17 @@ impl<'c> Analysis<'c> {
                     state.begin(value_key(group), BTreeSet::new());
                 }
             }
-            TileOp::Load => self.of_tensor(op, operand(op, 0)?, Effect::Read, state)?,
+            TileOp::Load => {
+                let load = present(op, tile::Load::of(op))?;
+                self.of_tensor(op, load.view(), Effect::Read, state)?;
+            }
             TileOp::Store => {
-                let effect = match op.attribute("atomic") {
-                    Ok(_) => Effect::Atomic,
-                    Err(_) => Effect::Write,
+                let store = present(op, tile::Store::of(op))?;
+                let effect = match store.atomic() {
+                    Some(_) => Effect::Atomic,
+                    None => Effect::Write,
                 };
-                let view = operand(op, 1)?;
+                let view = store.view();
                 self.check_begun(op, view, effect, state)?;
                 self.of_tensor(op, view, effect, state)?;
             }
@@ -257,8 +267,8 @@ impl<'c> Analysis<'c> {
             // Who waits for it sees it; the other threads need a barrier, and the same proxy.
             Some(Mechanism::CpAsyncGroup) | None => {}
         }
-        let view = operand(op, 0)?;
-        let buffer = operand(op, op.operand_count().saturating_sub(2))?;
+        let copy = present(op, tile::CopyAsync::of(op))?;
+        let (view, buffer) = (copy.view(), copy.buffer());
         let writes = Access::Stage {
             stage: Stage::of(op, buffer, &mut self.stages),
             writes: true,

@@ -9,7 +9,7 @@ use crate::passes::tile::bound_coordinates::BOUND;
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::types::tensor_of;
 use cutec_dialects::builder::{IrOp, IrValue, integer_value, operation_key, result_of, value_key};
-use cutec_dialects::ops::{ArithOp, GpuOp};
+use cutec_dialects::ops::{ArithOp, GpuOp, tile};
 use cutec_dialects::tile::{TileOp, TileType};
 use melior::ir::{Type, ValueLike, operation::OperationLike};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -297,7 +297,7 @@ pub(in crate::passes::tile) fn written_tensors(operations: &[IrOp]) -> Option<Ha
     let stores = operations
         .iter()
         .filter(|op| TileOp::of(**op) == Some(TileOp::Store));
-    let tensors = stores.map(|op| Some(value_key(tensor_of(operand_value(*op, 1)?)?)));
+    let tensors = stores.map(|op| Some(value_key(tensor_of(tile::Store::of(*op)?.view())?)));
     tensors.collect()
 }
 

@@ -1,12 +1,12 @@
 //! Loads, stores and conversions: between memory and the fragment of a thread.
 use super::super::coordinate::Coordinate;
 use super::super::types::fast_axis;
-use super::{Partition, Spread, operand};
+use super::{Partition, Spread, present};
 use cutec_dialects::atoms::UniversalCopy;
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, region_with_block};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::memo::type_value;
-use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp};
+use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, tile};
 use cutec_dialects::semantics::{AtomicKind, Attrs, SemError, check, evaluate};
 use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::{Mode, TileLayout};
@@ -14,7 +14,7 @@ use cutec_dialects::types::{TypeError, Vars, tiled_copy};
 use cutec_dialects::value::{Val, View};
 use cutec_layout::algebra::{composition, offset_at};
 use cutec_layout::{AnyLayout, Int, Layout, Tiler, Tree};
-use melior::ir::{Region, ValueLike, operation::OperationLike};
+use melior::ir::{Region, ValueLike};
 
 /// What a thread has of a tile in memory.
 pub(super) struct Part<'c> {
@@ -28,20 +28,22 @@ pub(super) struct Part<'c> {
 
 impl<'c> Partition<'c> {
     pub(super) fn load(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
-        let (view, at) = (operand(op, 0)?, self.coordinate_of(op)?);
+        let access = present(tile::Load::of(op))?;
+        let (view, at) = (access.view(), self.coordinate_of(op)?);
         let fragment = self.fragment(to)?;
         let part = self.global(view, &at, to)?;
         self.copy(&part, fragment, to, true)?;
         let loaded = self.load_vec(fragment, to)?;
-        match op.attribute("fill") {
-            Ok(fill) => self.filled(loaded, fill, view, &at, to),
-            Err(_) => Ok(loaded),
+        match access.fill() {
+            Some(fill) => self.filled(loaded, fill, view, &at, to),
+            None => Ok(loaded),
         }
     }
 
     pub(super) fn store(&mut self, op: IrOp<'c>) -> Result<(), SemError> {
         let (vector, from) = self.of(op, 0)?;
-        let (view, at) = (operand(op, 1)?, self.coordinate_of(op)?);
+        let view = present(tile::Store::of(op))?.view();
+        let at = self.coordinate_of(op)?;
         let fragment = self.fragment(&from)?;
         self.store_vec(vector, fragment)?;
         let part = self.global(view, &at, &from)?;
@@ -51,7 +53,8 @@ impl<'c> Partition<'c> {
     /// A store that combines what is there with each value, which is one atomic update.
     pub(super) fn update(&mut self, op: IrOp<'c>, kind: &str) -> Result<(), SemError> {
         let (vector, from) = self.of(op, 0)?;
-        let (view, at) = (operand(op, 1)?, self.coordinate_of(op)?);
+        let view = present(tile::Store::of(op))?.view();
+        let at = self.coordinate_of(op)?;
         let part = self.global(view, &at, &from)?;
         let inside = self.inside(view, &at, &from)?;
         let insides = self.elements_of(inside, from.values(), Elem::I1);

@@ -1,7 +1,7 @@
 //! Maps and repetitions: arithmetic on the vectors of a thread.
 use super::edges::neighbours;
 use super::place::value_places;
-use super::{Partition, Spread, operand};
+use super::{Partition, Spread, operand, present};
 use crate::passes::elementwise::is_elementwise;
 use crate::passes::ir_utils::{
     self, blocks, collect_nested, defining_op, operand_value, operations, set_operand, users,
@@ -9,7 +9,7 @@ use crate::passes::ir_utils::{
 use cutec_dialects::builder::{IrOp, IrValue, argument_of, integer_value, result_of, value_key};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::memo::val_of;
-use cutec_dialects::ops::{ArithOp, CuteOp, Op, TileOp, VectorOp};
+use cutec_dialects::ops::{ArithOp, CuteOp, Op, TileOp, VectorOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::value::Val;
 use melior::ir::{Attribute, Identifier, OperationRef, ValueLike, operation::OperationLike};
@@ -56,7 +56,7 @@ impl<'c> Partition<'c> {
         }
         for inner in operations(block) {
             if TileOp::Yield.is(inner) {
-                let value = operand(inner, 0)?;
+                let value = present(tile::Yield::of(inner))?.value();
                 return Ok(self.vector_of(&mut body, value));
             }
             if let Some(vector) = self.side_of_bound(&mut body, inner, to)? {

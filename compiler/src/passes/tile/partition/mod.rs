@@ -25,7 +25,7 @@ use cutec_dialects::builder::{
 };
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::build;
-use cutec_dialects::ops::{CuteOp, NvvmOp, TileOp, VectorOp};
+use cutec_dialects::ops::{CuteOp, NvvmOp, TileOp, VectorOp, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::tile::{TileLayout, TileType};
 use cutec_dialects::value::Val;
@@ -173,7 +173,8 @@ impl<'c> Partition<'c> {
             (TileOp::Read, Some(to)) => self.read(op, to).map_err(illegal)?,
             (TileOp::Splat, Some(to)) => {
                 let ty = to.vector(&self.ir);
-                let number = operand(op, 0).map_err(illegal)?;
+                let splat = present(tile::Splat::of(op)).map_err(illegal)?;
+                let number = splat.value();
                 self.ir.value(VectorOp::Broadcast, &[number], &[], ty)
             }
             (TileOp::Iota, Some(to)) => {
@@ -283,6 +284,11 @@ impl<'c> Partition<'c> {
         let ty = self.ir.vector_type(elements.len() as i64, elem);
         self.ir.value(VectorOp::FromElements, elements, &[], ty)
     }
+}
+
+/// An operation by its accessors.
+fn present<T>(accessors: Option<T>) -> Result<T, SemError> {
+    accessors.ok_or_else(|| SemError::Illegal("an operand is missing".into()))
 }
 
 fn operand<'c>(op: IrOp<'c>, index: usize) -> Result<IrValue<'c>, SemError> {

@@ -1,24 +1,22 @@
 //! Buffers in shared memory: copies into a stage, reads of a part of one, writes.
-use super::{Partition, Spread, operand};
+use super::{Partition, Spread, present};
 use crate::passes::tile::types::{fast_axis, offsets_of, tiled_copy_of, view_of};
 use cutec_dialects::atoms::Issuer;
 use cutec_dialects::builder::{IrOp, IrValue};
-use cutec_dialects::ops::CuteOp;
+use cutec_dialects::ops::{CuteOp, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::tile::TileLayout;
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TiledCopyVal, Val};
 use cutec_layout::algebra::{composition, left_inverse};
 use cutec_layout::{AnyLayout, Int, Layout, Tree, Width};
-use melior::ir::operation::OperationLike;
 
 impl<'c> Partition<'c> {
     /// `tile.copy_async`: each thread begins its part of an asynchronous copy.
     pub(super) fn begin_copy(&mut self, op: IrOp<'c>) -> Result<(), SemError> {
-        let count = op.operand_count();
-        let (view, buffer) = (operand(op, 0)?, operand(op, count - 2)?);
+        let begun = present(tile::CopyAsync::of(op))?;
+        let (view, buffer, stage) = (begun.view(), begun.buffer(), begun.stage());
         let at = self.coordinate_of(op)?;
-        let stage = operand(op, count - 1)?;
         let copy = tiled_copy_of(op).map_err(SemError::Illegal)?;
         let copy =
             copy.ok_or_else(|| SemError::Illegal("has no `copy`; run tile-stage-operands".into()))?;
@@ -52,7 +50,8 @@ impl<'c> Partition<'c> {
 
     /// `tile.read`: a part of a stage as a vector.
     pub(super) fn read(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
-        let (buffer, stage) = (operand(op, 0)?, operand(op, 1)?);
+        let read = present(tile::Read::of(op))?;
+        let (buffer, stage) = (read.buffer(), read.stage());
         let offsets = offsets_of(op).map_err(SemError::Illegal)?;
         let fragment = self.fragment(to)?;
         match tiled_copy_of(op).map_err(SemError::Illegal)? {
@@ -79,7 +78,8 @@ impl<'c> Partition<'c> {
     /// `tile.write`: what the threads hold into a stage.
     pub(super) fn write(&mut self, op: IrOp<'c>) -> Result<(), SemError> {
         let (vector, from) = self.of(op, 0)?;
-        let (buffer, stage) = (operand(op, 1)?, operand(op, 2)?);
+        let write = present(tile::Write::of(op))?;
+        let (buffer, stage) = (write.buffer(), write.stage());
         let fragment = self.fragment(&from)?;
         self.store_vec(vector, fragment)?;
         let fast = fast_axis(buffer).map_or(0, |(axis, _)| axis);

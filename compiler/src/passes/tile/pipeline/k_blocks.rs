@@ -1,11 +1,13 @@
 //! Register pipelining of a product: its operands are read block by block of k.
 use super::super::insert_barriers::ITERATION;
-use super::super::types::{Failed, mma_of, operand, operand_layout, slice_registers, tile_of};
+use super::super::types::{
+    Failed, mma_of, operand, operand_layout, present, slice_registers, tile_of,
+};
 use crate::passes::ir_utils::{
-    attributes, defining_op, erase, operand_value, replace_all_uses, same_block, users,
+    attributes, defining_op, erase, replace_all_uses, same_block, users,
 };
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value, result_of};
-use cutec_dialects::ops::{Op, TileOp};
+use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::tile::TileType;
 use cutec_dialects::value::TiledMmaVal;
 use melior::Context;
@@ -69,7 +71,8 @@ impl<'c> Product<'c> {
         source: impl Fn(IrOp<'c>) -> Source,
     ) -> Result<Option<Self>, Failed<'c>> {
         let mma = mma_of(dot)?;
-        let values = [operand(dot, 0)?, operand(dot, 1)?];
+        let operands = present(dot, tile::Dot::of(dot))?;
+        let values = [operands.a(), operands.b()];
         let factors = values.map(|value| match defining_op(value) {
             Some(op) if TileOp::Read.is(op) && users(value).len() == 1 && same_block(op, dot) => {
                 Factor::Read(op, source(op))
@@ -165,9 +168,10 @@ impl<'c> Product<'c> {
                 Factor::Read(_, source) if !now(*source) => None,
                 Factor::Read(op, source) => {
                     ir.location = op.location();
+                    let access = present(*op, tile::Read::of(*op))?;
                     let (stage, iteration) = match (source, at) {
                         (Source::Ring, Some(at)) => (at.stage, at.iteration),
-                        _ => (operand(*op, 1)?, iteration_of(*op)),
+                        _ => (access.stage(), iteration_of(*op)),
                     };
                     let mut attrs = attributes(*op, &["copy"]);
                     attrs.push(("offsets", self.offsets(ir, block)));
@@ -175,7 +179,7 @@ impl<'c> Product<'c> {
                         attrs.push((ITERATION, ir.integer(iteration, ir.integer_type(32))));
                     }
                     let ty = self.part(index).map_err(|message| (self.dot, message))?;
-                    let operands = [operand(*op, 0)?, stage];
+                    let operands = [access.buffer(), stage];
                     Some(ir.value(TileOp::Read, &operands, &attrs, ty.ir(ir.context())))
                 }
             };
@@ -280,11 +284,8 @@ fn iteration_of(op: IrOp) -> Option<i64> {
 
 /// The buffer that an operation on one accesses.
 pub(super) fn buffer_of<'c>(op: IrOp<'c>) -> Option<IrValue<'c>> {
-    let index = match Op::of(op) {
-        Some(Op::TileOp(TileOp::Read)) => 0,
-        Some(Op::TileOp(TileOp::Write)) => 1,
-        Some(Op::TileOp(TileOp::CopyAsync)) => op.operand_count().checked_sub(2)?,
-        _ => return None,
-    };
-    operand_value(op, index)
+    let read = tile::Read::of(op).map(tile::Read::buffer);
+    let write = || tile::Write::of(op).map(tile::Write::buffer);
+    let copy = || tile::CopyAsync::of(op).map(tile::CopyAsync::buffer);
+    read.or_else(write).or_else(copy)
 }

@@ -8,7 +8,7 @@ use crate::passes::ir_utils::{
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::types::{Failed, operand, tensor_of, view_of};
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue, argument_of, result_of};
-use cutec_dialects::ops::{CuteOp, Op, TileOp};
+use cutec_dialects::ops::{CuteOp, Op, TileOp, tile};
 use cutec_dialects::target::Target;
 use cutec_layout::algebra::cosize_any;
 use melior::ir::{BlockLike, operation::OperationLike};
@@ -155,7 +155,7 @@ pub(super) fn may_write<'c>(of: IrOp<'c>, view: IrValue<'c>) -> bool {
     inside
         .iter()
         .filter(|op| TileOp::Store.is(**op))
-        .map(|op| operand_value(*op, 1).and_then(tensor_of))
+        .map(|op| tile::Store::of(*op).and_then(|store| tensor_of(store.view())))
         .any(|written| written.is_none() || tensor.is_none() || written == tensor)
 }
 

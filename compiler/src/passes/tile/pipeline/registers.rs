@@ -8,11 +8,11 @@ use crate::passes::ir_utils::{
     set_operand,
 };
 use crate::passes::tile::coordinate::Coordinate;
-use crate::passes::tile::types::{Failed, operand};
+use crate::passes::tile::types::{Failed, present};
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, result_of,
 };
-use cutec_dialects::ops::{NvvmOp, ScfOp, TileOp};
+use cutec_dialects::ops::{NvvmOp, ScfOp, TileOp, tile};
 use cutec_dialects::tile::TileType;
 use melior::Context;
 use melior::ir::ValueLike;
@@ -40,7 +40,7 @@ impl<'c> Loads<'c> {
             if !TileOp::Load.is(load) {
                 continue;
             }
-            let view = operand(load, 0)?;
+            let view = present(load, tile::Load::of(load))?.view();
             let outside = defining_op(view).is_none_or(|op| !is_in_block(op, body));
             let at = Coordinate::of(load).map_err(|message| (load, message))?;
             let repeat = Rematerialization { body };

@@ -2,12 +2,12 @@
 use crate::passes::ir_utils::{clone, defining_op, is_in_block, operand_value, set_operand};
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::outside;
-use crate::passes::tile::types::{Failed, operand};
+use crate::passes::tile::types::{Failed, operand, present};
 use cutec_dialects::builder::{
     IrBlock, IrOp, IrValue, OpBuilder, argument_of, integer_value, result_of, value_key,
 };
 use cutec_dialects::ir::has_no_effect;
-use cutec_dialects::ops::{ArithOp, Op};
+use cutec_dialects::ops::{ArithOp, Op, scf};
 use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 
@@ -22,10 +22,11 @@ pub(super) struct Bounds<'c> {
 impl<'c> Bounds<'c> {
     /// Of a `scf.for`.
     pub fn of(of: IrOp<'c>) -> Result<Self, Failed<'c>> {
+        let of = present(of, scf::For::of(of))?;
         Ok(Bounds {
-            lower: operand(of, 0)?,
-            upper: operand(of, 1)?,
-            step: operand(of, 2)?,
+            lower: of.lower(),
+            upper: of.upper(),
+            step: of.step(),
         })
     }
 

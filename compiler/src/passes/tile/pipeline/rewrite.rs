@@ -7,9 +7,9 @@ use crate::passes::ir_utils::{
     attributes, clone, erase, operand_value, operations, set_attribute, set_operand, users,
 };
 use crate::passes::tile::insert_barriers::ITERATION;
-use crate::passes::tile::types::{Failed, operand, view_of};
+use crate::passes::tile::types::{Failed, operand, present, view_of};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, argument_of, result_of};
-use cutec_dialects::ops::{ArithOp, NvvmOp, ScfOp, TileOp};
+use cutec_dialects::ops::{ArithOp, NvvmOp, ScfOp, TileOp, tile};
 use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
 use cutec_dialects::value::{Val, View};
 use cutec_layout::{AnyLayout, Int, Layout};
@@ -249,7 +249,7 @@ impl<'c> Plan<'c> {
     ) -> Result<(), Failed<'c>> {
         for (producer, loaded) in &fetched.loaded {
             let write = producer.fill();
-            let buffer = operand(write, 1)?;
+            let buffer = present(write, tile::Write::of(write))?.buffer();
             let mut attrs = attributes(write, &["copy"]);
             attrs.push((ITERATION, ir.integer(iteration, ir.integer_type(32))));
             let mut made = *loaded;

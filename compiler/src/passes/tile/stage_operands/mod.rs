@@ -13,7 +13,7 @@ use super::coordinate::Coordinate;
 use super::insert_barriers::written_tensors;
 use super::known_ops::checked_ops;
 use super::partition::is_within_warps;
-use super::types::{self, Failed, fast_axis, mma_of, operand, tensor_of, tile_of};
+use super::types::{self, Failed, fast_axis, mma_of, present, tensor_of, tile_of};
 use crate::passes::ir_utils::{
     Kernel, attributes, defining_op, erase, first_of_block, for_each_kernel, function_block_size,
     next_operation, operand_value, parent, replace_all_uses, same_block, set_attribute,
@@ -25,7 +25,7 @@ use copies::{Loaders, OperandRead, reaches, read_atom};
 use cutec_dialects::atoms::Ldmatrix;
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of, value_key};
 use cutec_dialects::elem::Space;
-use cutec_dialects::ops::{CuteOp, Op, ScfOp, TileOp};
+use cutec_dialects::ops::{CuteOp, Op, ScfOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
 use cutec_dialects::value::{Val, View};
@@ -169,7 +169,7 @@ impl<'c> Staging<'c> {
         let Some(convert) = spread_anew.filter(|op| TileOp::ConvertLayout.is(*op)) else {
             return Ok(());
         };
-        let made = operand(convert, 0)?;
+        let made = present(convert, tile::ConvertLayout::of(convert))?.input();
         if users(result_of(convert, 0)).len() != 1 || !same_block(convert, dot) {
             return Ok(());
         }
@@ -217,7 +217,7 @@ impl<'c> Staging<'c> {
         let operands: Vec<_> = (0..load.operand_count())
             .filter_map(|index| operand_value(load, index))
             .collect();
-        let filled = load.attribute("fill").is_ok();
+        let filled = tile::Load::of(load).and_then(tile::Load::fill).is_some();
         let written = self.is_written(operands[0]);
         let at = Coordinate::of(load).map_err(|message| (load, message))?;
         let legal = |copy: &Val| reaches((operands[0], &at), buffer_type, copy, &tile.shape);
@@ -391,7 +391,8 @@ fn neighbouring(tile: &TileType) -> usize {
 
 /// The axes that are fast in the memory that a load reads for a product, and in its buffer.
 fn fast_axes<'c>(load: IrOp<'c>, dot: IrOp<'c>, index: usize) -> Result<[usize; 2], Failed<'c>> {
-    let memory = fast_axis(operand(load, 0)?).map_or(1, |(axis, _)| axis);
+    let view = present(load, tile::Load::of(load))?.view();
+    let memory = fast_axis(view).map_or(1, |(axis, _)| axis);
     let how = OperandRead::of(&*mma_of(dot)?, index).map_err(|message| (dot, message))?;
     Ok(match how {
         OperandRead::Vectors => [memory, 0],
