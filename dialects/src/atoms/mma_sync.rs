@@ -215,6 +215,11 @@ impl MmaSync {
     }
 }
 
+fn multiplies_f8(atom: &MmaAtom) -> bool {
+    let is_f8 = |elem| matches!(elem, Elem::F8E4M3 | Elem::F8E5M2);
+    is_f8(atom.a) || is_f8(atom.b)
+}
+
 impl MmaInstruction for MmaSync {
     fn type_name() -> &'static str {
         "sm80.mma"
@@ -260,9 +265,9 @@ impl MmaInstruction for MmaSync {
     }
 
     fn name(&self, atom: &MmaAtom) -> String {
-        let sm = match self.needs(atom) {
-            Some(Feature::Fp8) => "sm89",
-            _ => "sm80",
+        let sm = match multiplies_f8(atom) {
+            true => "sm89",
+            false => "sm80",
         };
         let MmaSync { m, n, k } = self;
         let [a, b, c] = [atom.a, atom.b, atom.c].map(Elem::ptx);
@@ -315,8 +320,7 @@ impl MmaInstruction for MmaSync {
     }
 
     fn needs(&self, atom: &MmaAtom) -> Option<Feature> {
-        let is_f8 = |elem| matches!(elem, Elem::F8E4M3 | Elem::F8E5M2);
-        (is_f8(atom.a) || is_f8(atom.b)).then_some(Feature::Fp8)
+        multiplies_f8(atom).then_some(Feature::Fp8)
     }
 
     fn shape(&self) -> [i64; 3] {

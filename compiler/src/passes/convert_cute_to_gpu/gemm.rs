@@ -1,6 +1,6 @@
 //! Gemms: one instruction of the atom for each (m, n, k).
 use super::Lowering;
-use cutec_dialects::atoms::{Completion, MmaOp, MmaOperand, MmaSync, Place, Register};
+use cutec_dialects::atoms::{Completion, Mechanism, MmaOp, MmaOperand, MmaSync, Place, Register};
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{LlvmOp, NvvmOp};
@@ -29,7 +29,7 @@ impl<'c> Lowering<'c> {
             .map_err(|error| SemError::Illegal(error.to_string()))?;
         match plan.atom.completion() {
             Completion::AtOnce => {}
-            Completion::Later(_) => {
+            Completion::Later(Mechanism::CpAsyncGroup) => {
                 let message = format!("{} completes later, which is not lowered", plan.atom);
                 return Err(SemError::Illegal(message));
             }

@@ -1,5 +1,6 @@
 //! What the types and attributes of operations on tiles say.
 use crate::passes::ir_utils::{defining_op, operand_value};
+use cutec_dialects::atoms::Place;
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::type_attribute;
@@ -110,6 +111,15 @@ pub(super) fn operand_layout(
     shape: &[i64],
 ) -> Result<TileLayout, String> {
     let which = [Operand::A, Operand::B, Operand::C][index];
+    match mma.atom.operand(which).place {
+        Place::Registers => {}
+        place @ (Place::Shared | Place::Global | Place::Anywhere) => {
+            return Err(format!(
+                "{} takes this operand from {place}: no thread holds it",
+                mma.atom
+            ));
+        }
+    }
     let extents = [shape[0], shape[1]].map(Int::Static);
     let layout = mma.tiled.layout_tv_over(which, extents);
     let layout = TileLayout::new(layout.map_err(|error| error.to_string())?)?;
