@@ -134,6 +134,27 @@ impl Elem {
         }
     }
 
+    /// Its name in the language, as messages for users have it.
+    pub fn language_name(self) -> &'static str {
+        match self {
+            Elem::I1 => "bool",
+            Elem::U4 => "u4",
+            Elem::U8 => "u8",
+            Elem::F8E4M3 => "f8e4m3",
+            Elem::F8E5M2 => "f8e5m2",
+            Elem::I4
+            | Elem::I8
+            | Elem::I16
+            | Elem::I32
+            | Elem::I64
+            | Elem::F16
+            | Elem::BF16
+            | Elem::TF32
+            | Elem::F32
+            | Elem::F64 => self.name(),
+        }
+    }
+
     /// Its name in PTX, and in CuTe's names of instructions.
     pub fn ptx(self) -> &'static str {
         match self {

@@ -138,6 +138,30 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
+  gpu.func @mixed(%a: tensor<32x8xui8>, %b: tensor<32x8xi8>) {
+    %zero = arith.constant 0 : i32
+    %c = tile.splat %zero : i32 -> tensor<32x32xi32>
+    // expected-error@+1 {{a product of u8 expects an extent along k that is a multiple of 16, but got 8}}
+    %d = tile.dot %a, %b, %c : tensor<32x8xui8>, tensor<32x8xi8>, tensor<32x32xi32> -> tensor<32x32xi32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @no_such(%a: tensor<32x16xf16>, %b: tensor<32x16xf16>) {
+    %zero = arith.constant 0.0 : f64
+    %c = tile.splat %zero : f64 -> tensor<32x32xf64>
+    // expected-error@+1 {{no instruction multiplies f16 to f64}}
+    %d = tile.dot %a, %b, %c : tensor<32x16xf16>, tensor<32x16xf16>, tensor<32x32xf64> -> tensor<32x32xf64>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
   gpu.func @unshared(%a: tensor<32x16xbf16>, %b: tensor<16x16xbf16>) attributes {tile.warps = array<i32: 4, 1>} {
     %zero = arith.constant 0.0 : f32
     %c = tile.splat %zero : f32 -> tensor<32x16xf32>

@@ -9,7 +9,7 @@ use thiserror::Error;
 pub enum AtomError {
     #[error("{atom} takes no `{hint}`")]
     Hint { atom: String, hint: String },
-    #[error("no copy instruction moves {bits} bits of {elem}; expected {expected}")]
+    #[error("no copy instruction moves {bits} bits of {}; expected {expected}", .elem.language_name())]
     CopyWidth {
         bits: u32,
         elem: Elem,
@@ -19,11 +19,11 @@ pub enum AtomError {
     AsyncGlobalWidth { bits: u32 },
     #[error("ldmatrix loads 1, 2 or 4 matrices, not {matrices}")]
     LdmatrixMatrices { matrices: u32 },
-    #[error("ldmatrix loads elements of 8, 16 or 32 bits, transposed of 8 or 16, not {elem}")]
+    #[error("ldmatrix loads elements of 8, 16 or 32 bits, transposed of 8 or 16, not {}", .elem.language_name())]
     LdmatrixElement { elem: Elem },
     #[error("no mma instruction {}; near it there is: {}", .0.types_text(), .0.near_text())]
     NoMma(MmaAtom),
-    #[error("no fused multiply-add of {elem}; expected f16, bf16, f32 or f64")]
+    #[error("no fused multiply-add of {}; expected f16, bf16, f32 or f64", .elem.language_name())]
     NoFma { elem: Elem },
     #[error("{atom} needs {needs}; the target is {target}")]
     Target {

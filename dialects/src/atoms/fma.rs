@@ -84,7 +84,7 @@ impl MmaInstruction for Fma {
     }
 
     fn remark(&self, atom: &MmaAtom) -> String {
-        format!("fma of {}", atom.c)
+        format!("fma of {}", atom.c.language_name())
     }
 
     fn ptx(&self, atom: &MmaAtom) -> String {

@@ -335,7 +335,8 @@ impl MmaInstruction for MmaSync {
     }
 
     fn remark(&self, atom: &MmaAtom) -> String {
-        let (MmaSync { m, n, k }, MmaAtom { a, b, c, .. }) = (self, atom);
+        let MmaSync { m, n, k } = self;
+        let [a, b, c] = [atom.a, atom.b, atom.c].map(Elem::language_name);
         format!("mma.sync.m{m}n{n}k{k} of {a} and {b} to {c}")
     }
 

@@ -87,8 +87,9 @@ impl AtomicKind {
         let there = of.map(|(_, name)| *name).collect::<Vec<_>>().join(", ");
         let there = if there.is_empty() { "none" } else { &there };
         Err(SemError::Illegal(format!(
-            "no atomic {} of {elem}; there is: {there}",
-            self.name()
+            "no atomic {} of {}; there is: {there}",
+            self.name(),
+            elem.language_name()
         )))
     }
 

@@ -372,14 +372,7 @@ pub struct Binding<'c, 'a> {
 
 /// The name of an element type in the language.
 pub fn elem_name(elem: Elem) -> &'static str {
-    match elem {
-        Elem::I1 => "bool",
-        Elem::U4 => "u4",
-        Elem::U8 => "u8",
-        Elem::F8E4M3 => "f8e4m3",
-        Elem::F8E5M2 => "f8e5m2",
-        other => other.name(),
-    }
+    elem.language_name()
 }
 
 /// The element type of a name in the language.

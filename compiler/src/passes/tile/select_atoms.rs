@@ -320,7 +320,7 @@ fn atom_of([a, b, c]: [&TileType; 3], target: &Target) -> Result<MmaAtom, String
     fitting.copied().ok_or_else(|| {
         let message = format!(
             "a product of {} expects an extent along k that is a multiple of {}, but got {k}",
-            a.elem,
+            a.elem.language_name(),
             length(shortest)
         );
         let help = "make the tiles longer along k: what lies outside of the tensor is 0";
@@ -352,7 +352,8 @@ fn is_arranged(atom: &MmaAtom) -> bool {
 }
 
 /// The types of a product, in words.
-fn named([a, b, c]: [Elem; 3]) -> String {
+fn named(types: [Elem; 3]) -> String {
+    let [a, b, c] = types.map(Elem::language_name);
     match a == b {
         true => format!("{a} to {c}"),
         false => format!("{a} and {b} to {c}"),
