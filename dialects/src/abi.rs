@@ -2,12 +2,13 @@
 //!
 //! In the IR it is a text; here it is a [`KernelAbi`], which passes take, extend and put back.
 
+use crate::signature::view_of;
 use cutec_abi::validate::Problem;
-use cutec_abi::{AbiExpr, KernelAbi, ParamAbi, Width};
+use cutec_abi::{AbiExpr, ArgAbi, KernelAbi, ParamAbi, Width};
 use melior::ir::attribute::TypeAttribute;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::FunctionType;
-use melior::ir::{Attribute, AttributeLike};
+use melior::ir::{Attribute, AttributeLike, Type, TypeLike};
 use melior::{Context, StringRef};
 use mlir_sys::{MlirAttribute, MlirContext, MlirStringRef};
 
@@ -78,8 +79,16 @@ pub(crate) fn check_kernel<'c: 'a, 'a>(
         ));
     }
     for (index, param) in abi.params.iter().enumerate() {
-        let found = function.input(index).map(|ty| ty.to_string());
-        let found = found.unwrap_or_default();
+        let Ok(input) = function.input(index) else {
+            continue;
+        };
+        let found = input.to_string();
+        if let (ParamAbi::Pointer { arg }, true) = (param, found.starts_with("!cute.memref<")) {
+            check_view(&abi, *arg, input).map_err(|expected| {
+                format!("`{ATTRIBUTE}`: expected parameter {index} of the function to be {expected}, found {found}")
+            })?;
+            continue;
+        }
         let expected = match *param {
             ParamAbi::Pointer { .. } | ParamAbi::TensorMap { .. } => "a pointer",
             ParamAbi::Symbol { index } => match abi.symbols.get(index).map(|it| it.width) {
@@ -102,6 +111,21 @@ pub(crate) fn check_kernel<'c: 'a, 'a>(
         }
     }
     check_block(op, &abi)
+}
+
+/// Checks the view that stands for the pointer to a tensor; otherwise says what is expected.
+fn check_view(abi: &KernelAbi, arg: usize, found: Type) -> Result<(), String> {
+    let Some(ArgAbi::Tensor(tensor)) = abi.args.get(arg) else {
+        return Err("a pointer".into());
+    };
+    let expected = view_of(abi, tensor).map_err(|problem| format!("a pointer ({problem})"))?;
+    let expected = expected.to_string();
+    // SAFETY: the type is alive, and its context lives as long.
+    let context = unsafe { found.context().to_ref() };
+    match Type::parse(context, &expected) == Some(found) {
+        true => Ok(()),
+        false => Err(expected),
+    }
 }
 
 /// Both may say how many threads a block has.

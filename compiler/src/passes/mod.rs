@@ -3,6 +3,8 @@
 //! | pass | from | to |
 //! |---|---|---|
 //! | [`tile`] | tile level | cute level |
+//! | [`expand_signature`](mod@expand_signature) | cute level, tensors as views | cute level, tensors as addresses |
+//! | [`expand_ceil_div`](mod@expand_ceil_div) | cute level | cute level, without `arith.ceildivsi` |
 //! | [`expand_loop_steps`](mod@expand_loop_steps) | cute level | cute level, loops whose counter cannot overflow |
 //! | [`allocate_smem`] | cute level | cute level, each buffer at its offset |
 //! | [`fold_static`](mod@fold_static) | cute level | cute level, static results as `cute.static`; for readers of IR, in `cute-opt` |
@@ -27,8 +29,10 @@ pub mod convert_bytes;
 pub mod convert_cute_to_gpu;
 mod elementwise;
 mod emit;
+pub mod expand_ceil_div;
 pub mod expand_loop_steps;
 pub mod expand_ops;
+pub mod expand_signature;
 pub mod fold_static;
 mod integer_analysis;
 mod integer_range;

@@ -5,8 +5,8 @@
 
 use super::{Reported, tile};
 use super::{
-    allocate_smem, convert_bytes, convert_cute_to_gpu, expand_loop_steps, expand_ops, fold_static,
-    lower_printf, to_base,
+    allocate_smem, convert_bytes, convert_cute_to_gpu, expand_ceil_div, expand_loop_steps,
+    expand_ops, expand_signature, fold_static, lower_printf, to_base,
 };
 use cutec_dialects::builder::IrOp;
 use melior::Context;
@@ -63,11 +63,23 @@ pub static CUTE_TO_GPU: Pipeline = Pipeline {
     name: "cute-to-gpu",
     summary: "Lowers the cute level to upstream's dialects",
     parts: [
-        &[PassEntry {
-            name: "expand-loop-steps",
-            summary: "Lets loops count iterations whose counter may leave its type",
-            run: expand_loop_steps::expand_loop_steps,
-        }],
+        &[
+            PassEntry {
+                name: "cute-expand-signature",
+                summary: "Takes tensors as addresses, as the machine passes them",
+                run: expand_signature::expand_signature,
+            },
+            PassEntry {
+                name: "expand-ceil-div",
+                summary: "Expands quotients that are rounded up",
+                run: expand_ceil_div::expand_ceil_div,
+            },
+            PassEntry {
+                name: "expand-loop-steps",
+                summary: "Lets loops count iterations whose counter may leave its type",
+                run: expand_loop_steps::expand_loop_steps,
+            },
+        ],
         &[
             PassEntry {
                 name: "convert-cute-to-gpu",

@@ -40,6 +40,18 @@ pub enum Insertion<'c> {
     Before(IrOp<'c>),
 }
 
+/// Erases the operation whose one result a value is, where nothing uses it. The value is not used again.
+pub fn erase_unused(value: IrValue<'_>) {
+    let value = value.to_raw();
+    // SAFETY: the value is alive, and so is the operation that defines it; nothing keeps what has no use.
+    unsafe {
+        let used = !mlir_sys::mlirOpOperandIsNull(mlir_sys::mlirValueGetFirstUse(value));
+        if !used && mlir_sys::mlirValueIsAOpResult(value) {
+            mlir_sys::mlirOperationDestroy(mlir_sys::mlirOpResultGetOwner(value));
+        }
+    }
+}
+
 /// Creates operations at an insertion point, all with the current location.
 pub struct OpBuilder<'c> {
     context: &'c Context,

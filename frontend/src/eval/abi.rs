@@ -126,16 +126,19 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let arg = signature.arguments.iter().position(|argument| {
             matches!(argument, Argument::Scalar { name: known, elem, .. } if known == name && !elem.is_float())
         })?;
-        let width = match &signature.arguments[arg] {
+        let (width, divisible_by) = match &signature.arguments[arg] {
             Argument::Scalar {
-                elem: Elem::I64, ..
-            } => Width::W64,
-            _ => Width::W32,
+                elem: Elem::I64,
+                div,
+                ..
+            } => (Width::W64, *div),
+            Argument::Scalar { div, .. } => (Width::W32, *div),
+            Argument::Tensor(_) => (Width::W32, 1),
         };
         signature.symbols.push(SymbolAbi {
             name: name.to_string(),
             width,
-            divisible_by: 1,
+            divisible_by,
             max: None,
             from: SymbolSource::Scalar { arg },
         });
@@ -280,8 +283,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 }),
                 Argument::Tensor(tensor) => {
                     let mut extents = Vec::new();
-                    for extent in &tensor.extents {
-                        extents.push(self.abi_expr(extent, signature)?);
+                    for expr in &tensor.extents {
+                        let extent = self.abi_expr(expr, signature)?;
+                        if let AbiExpr::Const(extent @ ..=0) = extent {
+                            let message = format!("an extent of `{}` is {extent}", tensor.name);
+                            let label =
+                                "expected a positive number, or a name for what may be nothing";
+                            return self.error(codes::BAD_KERNEL, expr.span, message, label);
+                        }
+                        extents.push(extent);
                     }
                     let strides = match &tensor.strides {
                         Some(strides) => {
@@ -289,7 +299,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                             let strides = strides.map(|stride| self.abi_expr(stride, signature));
                             strides.collect::<Result<Vec<_>>>()?
                         }
-                        None => row_major(&extents),
+                        None => match row_major(&extents) {
+                            Some(strides) => strides,
+                            None => {
+                                let what = format!("a stride of {}", tensor.name);
+                                return self.does_not_fit(&what, "64 bits", tensor.span);
+                            }
+                        },
                     };
                     ArgAbi::Tensor(TensorAbi {
                         name: tensor.name.to_string(),
@@ -334,20 +350,23 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 }
 
-/// Strides of a compact tensor whose last mode is the fastest.
-fn row_major(extents: &[AbiExpr]) -> Vec<AbiExpr> {
+/// Strides of a compact tensor whose last mode is the fastest; `None` where one is more than 64 bits have.
+fn row_major(extents: &[AbiExpr]) -> Option<Vec<AbiExpr>> {
     let mut strides = Vec::new();
     let mut next = AbiExpr::Const(1);
-    for extent in extents.iter().rev() {
+    for (at, extent) in extents.iter().enumerate().rev() {
         strides.push(next.clone());
+        if at == 0 {
+            break;
+        }
         next = match (next, extent) {
-            (AbiExpr::Const(a), AbiExpr::Const(b)) => AbiExpr::Const(a.saturating_mul(*b)),
+            (AbiExpr::Const(a), AbiExpr::Const(b)) => AbiExpr::Const(a.checked_mul(*b)?),
             (AbiExpr::Const(1), extent) => extent.clone(),
             (next, extent) => AbiExpr::mul(extent.clone(), next),
         };
     }
     strides.reverse();
-    strides
+    Some(strides)
 }
 
 /// Whether an expression names a run-time integer of the signature.

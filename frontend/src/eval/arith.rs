@@ -399,7 +399,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
     }
 
-    /// `ceil_div(a, b)`: the quotient rounded up, of numbers of any sign. No intermediate result overflows.
+    /// `ceil_div(a, b)`: the quotient rounded up, of numbers of any sign.
     pub(super) fn ceil_div(
         &mut self,
         lhs: (Value<'c, 'a>, Span),
@@ -411,7 +411,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if let Some(value) = known {
             return Ok(value);
         }
-        let number = |value: i64| (Value::Int(value), span);
         let by = match &rhs.0 {
             Value::Int(by) => Some(*by),
             _ => None,
@@ -422,49 +421,23 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             (Value::Scalar(a), Some(by)) if by > 0 && a.div % by == 0 => {
                 return self.binary(BinaryOp::Div, lhs, rhs, span);
             }
-            // A shift rounds down, and the bits that it drops are the remainder.
-            (_, Some(by)) if by > 0 && by.count_ones() == 1 => {
-                let bits = number(i64::from(by.trailing_zeros()));
-                let low = self.binary(BinaryOp::BitAnd, lhs.clone(), number(by - 1), span)?;
-                let more = self.binary(BinaryOp::Ne, (low, span), number(0), span)?;
-                let quotient = self.binary(BinaryOp::Shr, lhs, bits, span)?;
-                return self.add_if(quotient, &more, span);
-            }
             _ => {}
         }
-        // Division rounds towards zero: up, unless the exact quotient is positive.
-        let rest = self.binary(BinaryOp::Rem, lhs.clone(), rhs.clone(), span)?;
-        let more = match by {
-            Some(by) => {
-                let op = if by > 0 { BinaryOp::Gt } else { BinaryOp::Lt };
-                self.binary(op, (rest, span), number(0), span)?
-            }
-            None => {
-                let signs =
-                    self.binary(BinaryOp::BitXor, (rest.clone(), span), rhs.clone(), span)?;
-                let alike = self.binary(BinaryOp::Ge, (signs, span), number(0), span)?;
-                let some = self.binary(BinaryOp::Ne, (rest, span), number(0), span)?;
-                self.binary(BinaryOp::BitAnd, (some, span), (alike, span), span)?
-            }
-        };
-        let quotient = self.binary(BinaryOp::Div, lhs, rhs, span)?;
-        self.add_if(quotient, &more, span)
-    }
-
-    /// One more than an integer where a condition holds.
-    fn add_if(
-        &mut self,
-        value: Value<'c, 'a>,
-        condition: &Value<'c, 'a>,
-        span: Span,
-    ) -> Result<Value<'c, 'a>> {
-        let elem = match &value {
-            Value::Scalar(scalar) => scalar.elem,
-            Value::Vector(vector) => vector.elem,
-            other => return self.expected("an integer", &other.clone(), span),
-        };
-        let one = self.convert(elem, condition, span)?;
-        self.binary(BinaryOp::Add, (value, span), (one, span), span)
+        if matches!(lhs.0, Value::Tile(_)) || matches!(rhs.0, Value::Tile(_)) {
+            let (left, right) = (lhs.1, rhs.1);
+            return self.map_tiles(vec![lhs, rhs], span, |this, mut elements| {
+                match (elements.pop(), elements.pop()) {
+                    (Some(b), Some(a)) => this.ceil_div((a, left), (b, right), span),
+                    _ => Err(Stop::Reported),
+                }
+            });
+        }
+        let pair = self.pair("ceil_div", lhs, rhs, span)?;
+        if pair.elem.is_float() || pair.elem == Elem::I1 {
+            let message = format!("`ceil_div` is not defined for {}", elem_name(pair.elem));
+            return self.error(codes::WRONG_TYPE, span, message, "expected integers");
+        }
+        self.elementwise(ArithOp::Ceildivsi, &pair, span)
     }
 }
 

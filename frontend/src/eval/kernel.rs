@@ -1,19 +1,19 @@
 //! Kernels: `gpu.func` with its parameters, the tensors made of them, the body.
 
 use super::abi::{Launch, entry_name};
-use super::signature::{Argument, Signature, TensorArgument, symbol_elem};
+use super::signature::{Argument, Signature, symbol_elem};
 use super::stmt::Place;
-use super::values::{Cute, Origin, Scalar, Value, elem_of};
+use super::values::{Origin, Scalar, Value, elem_of};
 use super::{Evaluator, Frame, Result, Stop};
-use crate::ast::{BinaryOp, Kernel};
+use crate::ast::Kernel;
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
-use cutec_abi::{KernelAbi, ParamAbi};
-use cutec_dialects::builder::{Insertion, IrBlock, OpBuilder, argument_of, region_with_block};
-use cutec_dialects::elem::{Elem, Space};
-use cutec_dialects::ops::{CuteOp, GpuOp};
-use cutec_dialects::semantics::Attrs;
-use cutec_dialects::value::{Ptr, TupleKind, Val};
+use cutec_abi::{ArgAbi, KernelAbi, ParamAbi};
+use cutec_dialects::builder::{
+    Insertion, IrBlock, OpBuilder, argument_of, erase_unused, region_with_block,
+};
+use cutec_dialects::ops::GpuOp;
+use cutec_dialects::signature::view_of;
 use melior::ir::attribute::StringAttribute;
 use melior::ir::operation::OperationMutLike;
 use melior::ir::{Attribute, BlockRef, Location, Module, Type};
@@ -63,6 +63,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         self.frame = Frame::new();
         (self.steps, self.ops, self.nesting) = (0, 0, 0);
         (self.tiles, self.regions) = (None, 0);
+        self.tile_indices.clear();
         self.fragments = Default::default();
         self.calls.clear();
         let mut defines = Vec::new();
@@ -138,11 +139,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         into: IrBlock<'c>,
     ) -> Result<()> {
         let builder = OpBuilder::new(self.context, Insertion::End(into));
-        let types: Vec<(Type<'c>, Span)> = abi
-            .params
-            .iter()
-            .filter_map(|param| param_type(&builder, kernel, signature, *param))
-            .collect();
+        let mut types = Vec::new();
+        for param in &abi.params {
+            types.extend(self.param_type(&builder, kernel, signature, abi, *param)?);
+        }
         let arguments: Vec<_> = types
             .iter()
             .map(|(ty, span)| (*ty, self.location(*span)))
@@ -198,6 +198,44 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         Ok(())
     }
 
+    /// The type of a parameter, and where the source declares it.
+    fn param_type(
+        &mut self,
+        ir: &OpBuilder<'c>,
+        kernel: &'a Kernel,
+        signature: &Signature<'a>,
+        abi: &KernelAbi,
+        param: ParamAbi,
+    ) -> Result<Option<(Type<'c>, Span)>> {
+        let (elem, span) = match param {
+            ParamAbi::Pointer { arg } | ParamAbi::Scalar { arg } => {
+                if let Some(ArgAbi::Tensor(tensor)) = abi.args.get(arg)
+                    && let Some(argument) = signature.arguments.get(arg)
+                {
+                    return match view_of(abi, tensor) {
+                        Ok(view) => Ok(Some((ir.val_type(&view), argument.span()))),
+                        Err(problem) => {
+                            let message = format!("the layout of `{}`: {problem}", tensor.name);
+                            let span = argument.span();
+                            self.error(codes::LAYOUT_ALGEBRA, span, message, "this tensor")
+                        }
+                    };
+                }
+                match signature.arguments.get(arg) {
+                    Some(argument) => (argument.elem(), argument.span()),
+                    None => return Ok(None),
+                }
+            }
+            ParamAbi::Symbol { index } => match signature.symbols.get(index) {
+                Some(symbol) => (symbol_elem(symbol), kernel.name.span),
+                None => return Ok(None),
+            },
+            // Passes add these.
+            ParamAbi::TensorMap { .. } => return Ok(None),
+        };
+        Ok(Some((ir.ty(elem.name()), span)))
+    }
+
     fn body(
         &mut self,
         kernel: &'a Kernel,
@@ -206,6 +244,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         abi: &KernelAbi,
         entry: IrBlock<'c>,
     ) -> Result<()> {
+        let mut assumptions = Vec::new();
         for (at, param) in abi.params.iter().enumerate() {
             let (name, elem, div, span) = match *param {
                 ParamAbi::Symbol { index } => match signature.symbols.get(index) {
@@ -234,7 +273,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 tuple: None,
             };
             if div > 1 {
-                scalar.tuple = Some(self.assume(&scalar, span)?);
+                let assumed = self.assume(&scalar, span)?;
+                assumptions.push(assumed);
+                scalar.tuple = Some(assumed);
             }
             self.bind(name, Value::Scalar(scalar), false, span);
         }
@@ -242,8 +283,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             if let ParamAbi::Pointer { arg } = *param
                 && let Some(Argument::Tensor(tensor)) = signature.arguments.get(arg)
             {
-                let pointer = argument_of(entry, at);
-                let view = self.argument_view(tensor, Value::of_ir(pointer, Origin::default()))?;
+                let origin = Origin {
+                    readonly: (!tensor.mutable).then(|| tensor.name.clone()),
+                    ..Origin::default()
+                };
+                let view = Value::of_ir(argument_of(entry, at), origin);
                 self.bind(tensor.name.clone(), view, false, tensor.span);
             }
         }
@@ -278,126 +322,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             _ => {}
         }
         self.ir(kernel.name.span)?.op(GpuOp::Return, &[], &[], &[]);
+        // What divides the extents of tensors stands in their types; few kernels ask for more.
+        for value in assumptions.into_iter().chain(self.tile_indices.drain(..)) {
+            erase_unused(value);
+        }
         Ok(())
-    }
-
-    /// The tensor of a parameter: its pointer with its layout.
-    fn argument_view(
-        &mut self,
-        tensor: &TensorArgument<'a>,
-        pointer: Value<'c, 'a>,
-    ) -> Result<Value<'c, 'a>> {
-        let span = tensor.span;
-        let mut extents = Vec::new();
-        for expr in &tensor.extents {
-            let extent = self.expr(expr)?;
-            if let Value::Int(extent @ ..=0) = extent {
-                let message = format!("an extent of `{}` is {extent}", tensor.name);
-                let label = "expected a positive number, or a name for what may be nothing";
-                return self.error(codes::BAD_KERNEL, expr.span, message, label);
-            }
-            extents.push(extent);
-        }
-        let strides = match &tensor.strides {
-            Some(exprs) => {
-                let mut strides = Vec::new();
-                for expr in exprs {
-                    let value = self.expr(expr)?;
-                    strides.push(self.wide(&value, span)?);
-                }
-                strides
-            }
-            None => {
-                let (mut strides, mut next) = (Vec::new(), Value::Int(1));
-                for (at, extent) in extents.iter().enumerate().rev() {
-                    strides.push(next.clone());
-                    if at == 0 {
-                        break;
-                    }
-                    let extent = self.wide(extent, span)?;
-                    next = match next {
-                        Value::Int(1) => extent,
-                        next => self.binary(BinaryOp::Mul, (extent, span), (next, span), span)?,
-                    };
-                }
-                strides.reverse();
-                strides
-            }
-        };
-        let single = extents.len() == 1;
-        let tuple = |mut parts: Vec<Value<'c, 'a>>| {
-            if single {
-                parts.remove(0)
-            } else {
-                Value::Tuple(parts)
-            }
-        };
-        let shape = self.leaves(&tuple(extents), span)?;
-        let stride = self.leaves(&tuple(strides), span)?;
-        let shape = self.make_tuple(TupleKind::Shape, &shape, span)?;
-        let stride = self.make_tuple(TupleKind::Stride, &stride, span)?;
-        let (shape, stride) = (
-            Value::of_ir(shape, Origin::default()),
-            Value::of_ir(stride, Origin::default()),
-        );
-        let layout = self.op(
-            CuteOp::MakeLayout,
-            "tensor",
-            &[shape, stride],
-            &Attrs::default(),
-            span,
-        )?;
-        let view = self.op(
-            CuteOp::MakeView,
-            "tensor",
-            &[pointer, layout],
-            &Attrs::default(),
-            span,
-        )?;
-        Ok(match view {
-            Value::Cute(Cute { ir, val, .. }) => {
-                let origin = Origin {
-                    readonly: (!tensor.mutable).then(|| tensor.name.clone()),
-                    ..Origin::default()
-                };
-                Value::Cute(Cute { ir, val, origin })
-            }
-            other => other,
-        })
-    }
-
-    /// An integer in 64 bits.
-    fn wide(&mut self, value: &Value<'c, 'a>, span: Span) -> Result<Value<'c, 'a>> {
-        match value {
-            Value::Int(_) => Ok(value.clone()),
-            other => self.convert(Elem::I64, other, span),
-        }
-    }
-}
-
-/// The type in which a machine-level parameter is passed, and where the source declares it.
-fn param_type<'c>(
-    ir: &OpBuilder<'c>,
-    kernel: &Kernel,
-    signature: &Signature<'_>,
-    param: ParamAbi,
-) -> Option<(Type<'c>, Span)> {
-    match param {
-        ParamAbi::Pointer { arg } | ParamAbi::Scalar { arg } => {
-            match signature.arguments.get(arg)? {
-                Argument::Tensor(tensor) => {
-                    let ptr = Ptr::new(tensor.elem, Space::Gmem, tensor.align);
-                    Some((ir.val_type(&Val::Ptr(ptr)), tensor.span))
-                }
-                Argument::Scalar { elem, span, .. } => Some((ir.ty(elem.name()), *span)),
-            }
-        }
-        ParamAbi::Symbol { index } => {
-            let elem = symbol_elem(signature.symbols.get(index)?);
-            Some((ir.ty(elem.name()), kernel.name.span))
-        }
-        // Passes add these.
-        ParamAbi::TensorMap { .. } => None,
     }
 }
 

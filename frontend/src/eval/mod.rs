@@ -190,6 +190,8 @@ struct Evaluator<'c, 'a> {
     block: [i64; 3],
     /// Axes of the launch of a kernel at tile level.
     tiles: Option<usize>,
+    /// Which tile a block computes, along each axis of that launch.
+    tile_indices: Vec<cutec_dialects::builder::IrValue<'c>>,
     /// Regions of the IR around the insertion point, within the kernel.
     regions: usize,
     /// Loops of the IR around the insertion point.
@@ -228,6 +230,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             consts: HashMap::new(),
             block: [1; 3],
             tiles: None,
+            tile_indices: Vec::new(),
             regions: 0,
             runtime_loops: 0,
             steps: 0,

@@ -8,7 +8,9 @@ use super::coordinate::Coordinate;
 use super::known_ops::checked_ops;
 use super::types::{Failed, present, tile_of, view_of};
 use crate::passes::integer_range::Ranges;
-use crate::passes::ir_utils::{Kernel, defining_op, for_each_kernel, next_operation, set_operand};
+use crate::passes::ir_utils::{
+    Kernel, defining_op, first_of_block, for_each_kernel, next_operation, set_operand,
+};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder};
 use cutec_dialects::ir::build;
@@ -75,7 +77,10 @@ fn bounded<'c>(
 ) -> Result<IrValue<'c>, Failed<'c>> {
     let ty = value.r#type();
     // Beside the view, so that loops have the bound before them.
-    let beside = defining_op(view).and_then(next_operation);
+    let beside = match defining_op(view) {
+        Some(op) => next_operation(op),
+        None => first_of_block(view),
+    };
     let mut ir = OpBuilder::new(context, Insertion::Before(beside.unwrap_or(op)));
     ir.location = op.location();
     let layout = view_of(view).map(|view| view.layout);

@@ -7,7 +7,7 @@ use super::coordinate::Coordinate;
 use super::rewrite_loads::{rewrite_each, sole_load};
 use crate::passes::Reported;
 use crate::passes::ir_utils::{
-    attributes, defining_op, erase, next_operation, replace_all_uses, users,
+    attributes, defining_op, erase, first_of_block, next_operation, replace_all_uses, users,
 };
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::ir::build;
@@ -35,7 +35,10 @@ fn load_transposed<'c>(context: &'c Context, transpose: IrOp<'c>) {
         return;
     };
     // Beside the view, so that loops that load ahead have it before them.
-    let place = defining_op(view).and_then(next_operation);
+    let place = match defining_op(view) {
+        Some(op) => next_operation(op),
+        None => first_of_block(view),
+    };
     let mut ir = OpBuilder::new(context, Insertion::Before(place.unwrap_or(load)));
     ir.location = load.location();
     // Of a view whose modes do not stand apart the tile is transposed, not the view.

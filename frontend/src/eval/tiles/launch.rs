@@ -141,7 +141,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         result
     }
 
-    /// `tile.grid` at the start of a kernel.
+    /// `tile.grid` at the start of a kernel, and which tile the block computes. The kernel drops the indices that it
+    /// has no use for ([`Evaluator::tile_indices`]).
     pub(in crate::eval) fn tile_grid(&mut self, launch: &TileLaunch<'a>, span: Span) -> Result<()> {
         let mut counts = Vec::new();
         for expr in &launch.counts {
@@ -149,7 +150,17 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let count = self.convert(Elem::I32, &count, expr.span)?;
             counts.push(self.number(&count, Elem::I32, expr.span)?);
         }
-        self.ir(span)?.op(TileOp::Grid, &counts, &[], &[]);
+        let ir = self.ir(span)?;
+        ir.op(TileOp::Grid, &counts, &[], &[]);
+        let ty = ir.ty("i32");
+        let axes = AXES.iter().zip(&counts).enumerate();
+        let indices = axes.map(|(at, (axis, _))| {
+            let number = ir.integer(at as i64, ty);
+            let index = ir.value(TileOp::Index, &[], &[("axis", number)], ty);
+            name_value(index, &format!("tile_{axis}"));
+            index
+        });
+        self.tile_indices = indices.collect();
         Ok(())
     }
 
@@ -164,11 +175,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let help = format!("it has {}", known.join(", "));
             return Err(self.report(diagnostic.with_help(help)));
         };
-        let ir = self.ir(span)?;
-        let number = ir.integer(at as i64, ir.ty("i32"));
-        let ty = ir.ty("i32");
-        let index = ir.value(TileOp::Index, &[], &[("axis", number)], ty);
-        name_value(index, &format!("tile_{axis}"));
+        // The counts of the launch do not depend on the tile.
+        let Some(index) = self.tile_indices.get(at).copied() else {
+            let message = format!("`tile.{axis}` is not known yet");
+            return self.error(codes::BAD_KERNEL, span, message, "the launch decides it");
+        };
         Ok(Value::Scalar(Scalar {
             ir: index,
             elem: Elem::I32,

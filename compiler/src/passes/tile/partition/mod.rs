@@ -2,7 +2,8 @@
 //!
 //! Before: every tile has its layout. After: the cute level. What a thread holds of a tile is a
 //! vector, its values in the order of the layout; loads, stores and products go through fragments
-//! and the views of one thread. Edges are predicates of the copies.
+//! and the views of one thread. Edges are predicates of the copies. Tensors are taken as addresses first
+//! (`cute-expand-signature`).
 mod access;
 mod convert;
 mod edges;
@@ -16,6 +17,7 @@ mod staged;
 
 use super::known_ops::checked_ops;
 use super::types::Failed;
+use crate::passes::expand_signature::{Sharing, expand_kernel};
 use crate::passes::ir_utils::{
     Kernel, blocks, for_each_kernel, operand_value, replace_all_uses, string_attribute, users,
 };
@@ -40,8 +42,13 @@ pub fn partition<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Repor
         let Kernel {
             context, function, ..
         } = kernel;
-        function_of(context, function).map_err(|(op, message)| report(op.location(), message))?;
-        Ok(())
+        let failed = |(op, message): Failed| report(op.location(), message);
+        if checked_ops(function).map_err(failed)?.is_empty() {
+            return Ok(());
+        }
+        // What a thread computes once stands before what it computes of the arguments.
+        expand_kernel(kernel, Sharing::Kernel)?;
+        function_of(context, function).map_err(failed)
     })
 }
 
