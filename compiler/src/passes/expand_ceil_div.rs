@@ -6,7 +6,7 @@
 use super::Reported;
 use super::ir_utils::{
     Kernel, collect_nested, defining_op, erase, for_each_kernel, operand_value, replace_all_uses,
-    users,
+    users, vector_elements,
 };
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value, result_of};
 use cutec_dialects::ops::ArithOp;
