@@ -157,6 +157,7 @@ fn check_block<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>, abi: &KernelAbi) -> 
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods)]
 mod tests {
     use super::*;
 

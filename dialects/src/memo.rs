@@ -83,6 +83,7 @@ extern "C" fn cutec_drop_memo(memo: *mut c_void) {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods)]
 mod tests {
     use super::*;
 

@@ -11,7 +11,7 @@ use super::ir_utils::{
 };
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::memo::type_text;
-use cutec_dialects::ops::{ArithOp, Op};
+use cutec_dialects::ops::ArithOp;
 use melior::Context;
 use melior::ir::{Type, ValueLike, operation::OperationLike};
 
@@ -47,9 +47,9 @@ pub fn convert_bytes<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), R
         let mut inside = Vec::new();
         collect_nested(function, &mut inside);
         for op in inside {
-            let signed = match Op::of(op) {
-                Some(Op::ArithOp(ArithOp::Sitofp)) => true,
-                Some(Op::ArithOp(ArithOp::Uitofp)) => false,
+            let signed = match ArithOp::of(op) {
+                Some(ArithOp::Sitofp) => true,
+                Some(ArithOp::Uitofp) => false,
                 _ => continue,
             };
             if let Some(bytes) = operand_value(op, 0) {

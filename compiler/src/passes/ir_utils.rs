@@ -5,7 +5,7 @@
 //! erased, and a pass erases only what it has collected for that.
 use super::{Reported, report};
 pub(super) use cutec_dialects::builder::defining_op;
-use cutec_dialects::builder::{IrBlock, IrOp, IrValue};
+use cutec_dialects::builder::{Insertion, IrBlock, IrOp, IrValue, OpBuilder};
 use cutec_dialects::ops::{GpuOp, LlvmOp};
 use cutec_dialects::printing::pass_name_on;
 use cutec_dialects::target::{BLOCK_SIZES, TARGETS, Target};
@@ -181,10 +181,6 @@ pub(super) fn set_target<'c>(
     module: IrOp<'c>,
     target: &Target,
 ) -> Result<(), Reported> {
-    let text = format!("#cute.target<\"{}\">", target.name);
-    let Some(attribute) = melior::ir::Attribute::parse(context, &text) else {
-        unreachable!("every target has a #cute.target");
-    };
     for device in device_modules(module) {
         if let Some(stated) = stated_target(device)?.filter(|stated| stated.name != target.name) {
             let message = format!(
@@ -193,7 +189,8 @@ pub(super) fn set_target<'c>(
             );
             return Err(report(device.location(), message));
         }
-        set_attribute(device, TARGET, attribute);
+        let ir = OpBuilder::new(context, Insertion::Before(device));
+        set_attribute(device, TARGET, ir.target(target));
     }
     Ok(())
 }
@@ -349,4 +346,23 @@ pub(super) fn vector_elements<'c>(ty: Type<'c>) -> Option<(i64, Type<'c>)> {
             )
         })
     }
+}
+
+/// Every attribute of an operation with its name, for another operation.
+pub(super) fn named_attributes<'c>(op: IrOp<'c>) -> Vec<(String, melior::ir::Attribute<'c>)> {
+    use melior::ir::{Attribute, Identifier};
+    op.attributes()
+        .map(|(name, attribute): (Identifier, Attribute<'c>)| {
+            let name = name.as_string_ref();
+            (name.as_str().unwrap_or_default().to_string(), attribute)
+        })
+        .collect()
+}
+
+/// Attributes as a builder takes them.
+pub(super) fn borrowed<'n, 'c>(
+    attrs: &'n [(String, melior::ir::Attribute<'c>)],
+) -> Vec<(&'n str, melior::ir::Attribute<'c>)> {
+    let attrs = attrs.iter();
+    attrs.map(|(name, attr)| (name.as_str(), *attr)).collect()
 }

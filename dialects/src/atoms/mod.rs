@@ -24,6 +24,7 @@ mod mma_sync;
 mod names;
 mod syntax;
 #[cfg(test)]
+#[allow(clippy::disallowed_methods)]
 mod tests;
 mod universal_copy;
 

@@ -99,6 +99,7 @@ impl<'c> OpBuilder<'c> {
     }
 
     /// The type of a text, where it is one.
+    #[allow(clippy::disallowed_methods)]
     pub(crate) fn parsed_type(&self, text: &str) -> Option<Type<'c>> {
         if let Some(found) = self.types.borrow().get(text) {
             return Some(*found);
@@ -108,6 +109,7 @@ impl<'c> OpBuilder<'c> {
         Some(parsed)
     }
 
+    #[allow(clippy::disallowed_methods)]
     fn parsed(&self, text: &str) -> Attribute<'c> {
         if let Some(found) = self.attributes.borrow().get(text) {
             return *found;

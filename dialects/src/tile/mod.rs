@@ -120,6 +120,7 @@ impl TileType {
     ///
     /// # Panics
     /// Where the layout does not fit the shape: a mistake in cutec, not in its input.
+    #[allow(clippy::disallowed_methods)]
     pub fn ir<'c>(&self, context: &'c Context) -> Type<'c> {
         let text = self.to_string();
         Type::parse(context, &text).unwrap_or_else(|| panic!("internal: `{text}` is no MLIR type"))

@@ -3,7 +3,7 @@ use crate::passes::ir_utils::{blocks, operand_value, operations, users};
 use cutec_dialects::atoms::{Completion, Mechanism};
 use cutec_dialects::builder::{IrOp, integer_value, operation_key, result_of, value_key};
 use cutec_dialects::memo::{type_text, type_value};
-use cutec_dialects::ops::{CuteOp, NvvmOp, Op};
+use cutec_dialects::ops::{CuteOp, NvvmOp};
 use cutec_dialects::types::Vars;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::{HashMap, HashSet};
@@ -104,12 +104,12 @@ impl<'c> KernelOrder<'c> {
         let between = self.operations.get(last + 1..*first)?;
         let mut arrived = !copied_to;
         for op in between {
-            match Op::of(*op) {
-                Some(Op::NvvmOp(NvvmOp::CpAsyncWaitGroup)) => {
+            match NvvmOp::of(*op) {
+                Some(NvvmOp::CpAsyncWaitGroup) => {
                     let left = op.attribute("n").ok().and_then(integer_value);
                     arrived |= left == Some(0);
                 }
-                Some(Op::NvvmOp(NvvmOp::Barrier0)) if arrived => return Some(None),
+                Some(NvvmOp::Barrier0) if arrived => return Some(None),
                 _ => {}
             }
         }

@@ -5,9 +5,8 @@
 //! until LLVM promotes it. And what is loaded as vectors after the loop LLVM carries as vectors, which each
 //! iteration takes apart.
 use super::super::additional_yields::with_additional_yields;
-use super::super::ir_utils::{blocks, operand_value, operations};
+use super::super::ir_utils::{blocks, borrowed, named_attributes, operand_value, operations};
 use super::Lowering;
-use super::unroll_vectors::named_attributes;
 use crate::passes::Reported;
 use cutec_dialects::builder::{Insertion, IrBlock, IrOp, IrValue, result_of};
 use cutec_dialects::elem::Elem;
@@ -94,10 +93,7 @@ impl<'c> Lowering<'c> {
     /// The operation `of` with a result for each of `more`. A branch that lacks one gets an empty `else`.
     fn with_more(&mut self, of: IrOp<'c>, more: &[IrValue<'c>]) -> (IrOp<'c>, Vec<IrValue<'c>>) {
         let attrs = named_attributes(of);
-        let attrs: Vec<_> = attrs
-            .iter()
-            .map(|(name, attr)| (name.as_str(), *attr))
-            .collect();
+        let attrs = borrowed(&attrs);
         let (new, arguments) = with_additional_yields(&self.emitter.ir, of, &attrs, more);
         for region in 0..new.region_count() {
             if let Ok(region) = new.region(region)

@@ -11,16 +11,15 @@
 //! intermediate result would not fit registers.
 use super::super::elementwise::{is_elementwise, is_scalar_intrinsic};
 use super::super::ir_utils::{
-    defining_op, is_in_block, next_operation, operand_value, vector_elements,
+    borrowed, defining_op, is_in_block, named_attributes, next_operation, operand_value,
+    vector_elements,
 };
 use super::Lowering;
 use cutec_dialects::builder::{Insertion, IrBlock, IrOp, IrValue, result_of, value_key};
 use cutec_dialects::memo::type_text;
 use cutec_dialects::ops::{ArithOp, LlvmOp, Op, VectorOp};
 use melior::ir::attribute::DenseElementsAttribute;
-use melior::ir::{
-    Attribute, BlockRef, Identifier, OperationRef, Type, ValueLike, operation::OperationLike,
-};
+use melior::ir::{Attribute, BlockRef, Type, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 
 /// Elements of a part: of 16-bit elements, one 16-byte access.
@@ -301,24 +300,4 @@ fn one_integer(array: &str) -> Option<i64> {
         .strip_suffix('>')?
         .parse()
         .ok()
-}
-
-pub(super) fn named_attributes<'c>(op: IrOp<'c>) -> Vec<(String, Attribute<'c>)> {
-    let op: OperationRef<'c, 'c> = op;
-    op.attributes()
-        .map(|(name, attribute): (Identifier, Attribute<'c>)| {
-            (
-                name.as_string_ref()
-                    .as_str()
-                    .unwrap_or_default()
-                    .to_string(),
-                attribute,
-            )
-        })
-        .collect()
-}
-
-fn borrowed<'n, 'c>(attrs: &'n [(String, Attribute<'c>)]) -> Vec<(&'n str, Attribute<'c>)> {
-    let attrs = attrs.iter();
-    attrs.map(|(name, attr)| (name.as_str(), *attr)).collect()
 }

@@ -21,7 +21,7 @@ use crate::passes::ir_utils::{
 use crate::passes::kernel_abi::{block_is_open, set_block_size};
 use crate::passes::{Reported, report, warn};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
-use cutec_dialects::ops::{Op, TileOp, tile};
+use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::WARP;
 use cutec_dialects::tile::{TileLayout, TileType};
 use melior::Context;
@@ -331,8 +331,8 @@ impl<'c> Assignment<'c> {
             }
         }
         for op in &self.operations {
-            match Op::of(*op) {
-                Some(Op::TileOp(TileOp::Dot)) => {
+            match TileOp::of(*op) {
+                Some(TileOp::Dot) => {
                     let layouts = [0, 1, 2].map(|index| operand_layout(*op, index));
                     for (index, layout) in layouts.into_iter().enumerate() {
                         let layout = layout?;
@@ -342,17 +342,17 @@ impl<'c> Assignment<'c> {
                         }
                     }
                 }
-                Some(Op::TileOp(TileOp::Store)) => {
+                Some(TileOp::Store) => {
                     if let Some(layout) = self.wider(*op)? {
                         convert_operand(context, *op, 0, layout)?;
                     }
                 }
-                Some(Op::TileOp(TileOp::Broadcast)) => {
+                Some(TileOp::Broadcast) => {
                     let (input, result) = (operand(*op, 0)?, result_of(*op, 0));
                     let wanted = follows(*op, result, input)?;
                     convert_operand(context, *op, 0, wanted)?;
                 }
-                Some(Op::TileOp(TileOp::Reduce | TileOp::Transpose | TileOp::Reshape)) => {
+                Some(TileOp::Reduce | TileOp::Transpose | TileOp::Reshape) => {
                     let (input, result) = (operand(*op, 0)?, result_of(*op, 0));
                     let given = follows(*op, input, result)?;
                     convert_result(context, *op, given)?;
@@ -372,11 +372,9 @@ fn seen_from<'c>(
     wanted: IrValue<'c>,
 ) -> Result<TileLayout, Failed<'c>> {
     let (from, to) = (tile_of(op, known)?, tile_of(op, wanted)?);
-    let result = match Op::of(op) {
-        Some(Op::TileOp(TileOp::Transpose)) => {
-            layout.renamed(&from.shape, &to.shape, |axis| 1 - axis)
-        }
-        Some(Op::TileOp(TileOp::Reshape)) => {
+    let result = match TileOp::of(op) {
+        Some(TileOp::Transpose) => layout.renamed(&from.shape, &to.shape, |axis| 1 - axis),
+        Some(TileOp::Reshape) => {
             // The axes longer than 1 keep their order.
             let long = |shape: &[i64]| -> Vec<usize> {
                 let axes = 0..shape.len();
@@ -437,9 +435,9 @@ fn vector_along(access: IrOp, tile: &TileType) -> Option<(usize, i64)> {
 /// How loads and stores access the tiles of a size.
 fn accesses_of(operations: &[IrOp], size: i64) -> Vec<TileAccess> {
     let access = |op: &IrOp| {
-        let held = match Op::of(*op) {
-            Some(Op::TileOp(TileOp::Load)) => result_of(*op, 0),
-            Some(Op::TileOp(TileOp::Store)) => operand_value(*op, 0)?,
+        let held = match TileOp::of(*op) {
+            Some(TileOp::Load) => result_of(*op, 0),
+            Some(TileOp::Store) => operand_value(*op, 0)?,
             _ => return None,
         };
         let tile = tile_of(*op, held).ok().filter(|tile| tile.size() == size)?;

@@ -204,7 +204,7 @@ fn last_use<'c>(
     let mut last = at(user);
     let mut around = parent(user);
     while let Some(op) = around.filter(|op| *op != function && at(*op) > first) {
-        if matches!(Op::of(op), Some(Op::ScfOp(ScfOp::For | ScfOp::While))) {
+        if matches!(ScfOp::of(op), Some(ScfOp::For | ScfOp::While)) {
             last = at(op) + inside_count(op) + 1;
         }
         around = parent(op);
@@ -220,10 +220,8 @@ fn users_through_aliases(value: IrValue<'_>) -> Vec<IrOp<'_>> {
         for user in users(value) {
             found.push(user);
             let is_alias = matches!(
-                Op::of(user),
-                Some(Op::TileOp(
-                    TileOp::Broadcast | TileOp::Reshape | TileOp::Transpose
-                ))
+                TileOp::of(user),
+                Some(TileOp::Broadcast | TileOp::Reshape | TileOp::Transpose)
             );
             if is_alias && !seen.contains(&operation_key(user)) {
                 seen.push(operation_key(user));
@@ -246,9 +244,9 @@ fn owns_registers(op: IrOp) -> bool {
 /// Whether a tile is only multiplied, as it is or spread anew: operands are read block by block of k.
 fn is_staged(value: IrValue) -> bool {
     let all = users(value);
-    let multiplied = |user: &IrOp| match Op::of(*user) {
-        Some(Op::TileOp(TileOp::Dot)) => !adds_to(*user, value),
-        Some(Op::TileOp(TileOp::ConvertLayout)) => {
+    let multiplied = |user: &IrOp| match TileOp::of(*user) {
+        Some(TileOp::Dot) => !adds_to(*user, value),
+        Some(TileOp::ConvertLayout) => {
             let converted = result_of(*user, 0);
             users(converted)
                 .iter()

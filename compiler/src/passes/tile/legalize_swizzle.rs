@@ -11,7 +11,7 @@ use crate::passes::ir_utils::{Kernel, for_each_kernel, set_attribute, string_att
 use crate::passes::user_error::user_error;
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
-use cutec_dialects::ops::{CuteOp, Op, TileOp, tile};
+use cutec_dialects::ops::{CuteOp, TileOp, tile};
 use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::TileType;
 use cutec_dialects::value::{TiledCopyVal, Val, View};
@@ -55,8 +55,8 @@ fn place<'c>(context: &'c Context, buffer: IrOp<'c>, known: &mut Known) -> Resul
     accessing.reverse();
     let of_tiles = |op: &IrOp| {
         matches!(
-            Op::of(*op),
-            Some(Op::TileOp(TileOp::CopyAsync | TileOp::Read | TileOp::Write))
+            TileOp::of(*op),
+            Some(TileOp::CopyAsync | TileOp::Read | TileOp::Write)
         )
     };
     let (Some(view), true) = (view_of(value), accessing.iter().all(of_tiles)) else {
@@ -136,8 +136,8 @@ fn access<'c>(op: IrOp<'c>, tile: &TileType, fast: usize) -> Result<Access, Fail
     if let Some(copy) = tiled_copy_of(op).map_err(failed)? {
         return of_copy(op, &copy, tile).map_err(failed);
     }
-    let (what, value) = match Op::of(op) {
-        Some(Op::TileOp(TileOp::Read)) => ("read", Some(result_of(op, 0))),
+    let (what, value) = match TileOp::of(op) {
+        Some(TileOp::Read) => ("read", Some(result_of(op, 0))),
         _ => ("write", tile::Write::of(op).map(tile::Write::value)),
     };
     let held = match value {

@@ -12,7 +12,8 @@ use super::known_ops::checked_ops;
 use super::types::{Failed, operand};
 use crate::passes::control_flow::{Edge, Forward, Structure, forward};
 use crate::passes::ir_utils::{
-    Kernel, blocks, collect_nested, erase, for_each_kernel, operand_value, replace_all_uses,
+    Kernel, blocks, borrowed, collect_nested, erase, for_each_kernel, named_attributes,
+    operand_value, replace_all_uses,
 };
 use crate::passes::{Reported, report};
 use cutec_dialects::atoms::{Completion, Mechanism};
@@ -23,7 +24,7 @@ use cutec_dialects::ir::type_attribute;
 use cutec_dialects::ops::{NvvmOp, ScfOp};
 use cutec_dialects::tile::{TileOp, is_token};
 use melior::Context;
-use melior::ir::{Attribute, BlockLike, Identifier, Region, ValueLike, operation::OperationLike};
+use melior::ir::{BlockLike, Region, ValueLike, operation::OperationLike};
 use std::collections::{BTreeMap, HashMap};
 
 /// Lowers the tokens of every kernel of the module.
@@ -296,17 +297,8 @@ fn without_token_results<'c>(context: &'c Context, op: IrOp<'c>) {
         .filter(|result| !is_token(result.r#type()))
         .collect();
     let types: Vec<_> = kept.iter().map(|result| result.r#type()).collect();
-    let named: Vec<(String, Attribute<'c>)> = op
-        .attributes()
-        .map(|(name, attribute): (Identifier, Attribute<'c>)| {
-            let name = name.as_string_ref();
-            (name.as_str().unwrap_or_default().to_string(), attribute)
-        })
-        .collect();
-    let attrs: Vec<(&str, Attribute<'c>)> = named
-        .iter()
-        .map(|(name, attribute)| (name.as_str(), *attribute))
-        .collect();
+    let attrs = named_attributes(op);
+    let attrs = borrowed(&attrs);
     let regions: Vec<Region> = (0..op.region_count())
         .map(|index| {
             let region = Region::new();

@@ -13,7 +13,7 @@ use crate::passes::ir_utils::{
 };
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value, result_of};
 use cutec_dialects::ir::build;
-use cutec_dialects::ops::{ArithOp, CuteOp, Op, TileOp};
+use cutec_dialects::ops::{ArithOp, CuteOp, TileOp};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::tile::{BY_ELEMENT, TileType};
 use cutec_dialects::types::Vars;
@@ -67,12 +67,10 @@ fn load_reshaped<'c>(context: &'c Context, reshape: IrOp<'c>) {
 fn is_for_products(value: IrValue) -> bool {
     let all = users(value);
     !all.is_empty()
-        && all.iter().all(|user| match Op::of(*user) {
-            Some(Op::TileOp(TileOp::Dot)) => !adds_to(*user, value),
-            Some(Op::TileOp(TileOp::Transpose)) => is_for_products(result_of(*user, 0)),
-            Some(Op::TileOp(TileOp::Map)) => {
-                user.operand_count() == 1 && is_for_products(result_of(*user, 0))
-            }
+        && all.iter().all(|user| match TileOp::of(*user) {
+            Some(TileOp::Dot) => !adds_to(*user, value),
+            Some(TileOp::Transpose) => is_for_products(result_of(*user, 0)),
+            Some(TileOp::Map) => user.operand_count() == 1 && is_for_products(result_of(*user, 0)),
             _ => false,
         })
 }

@@ -65,9 +65,7 @@ pub(super) fn fast_axis(view: IrValue) -> Option<(usize, Elem)> {
 pub(super) fn tensor_of(view: IrValue) -> Option<IrValue> {
     let mut at = view;
     while let Some(op) = defining_op(at) {
-        if CuteOp::of(op).is_none() {
-            return None;
-        }
+        CuteOp::of(op)?;
         at = operand_value(op, 0)?;
     }
     // SAFETY: it is a block argument, and blocks of a kernel have a parent.

@@ -4,7 +4,7 @@ use super::super::printf::printf;
 use super::types::{Repr, parts};
 use super::{Base, Integer};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder};
-use cutec_dialects::ops::{BuiltinOp, GpuOp, LlvmOp, Op};
+use cutec_dialects::ops::{BuiltinOp, GpuOp, LlvmOp};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::value::Val;
 use cutec_layout::AnyLayout;
@@ -174,8 +174,8 @@ impl<'c> Module<'c> {
 fn on_device(op: IrOp) -> bool {
     ancestors(op).any(|op| {
         matches!(
-            Op::of(op),
-            Some(Op::GpuOp(GpuOp::Module | GpuOp::Func | GpuOp::Launch))
+            GpuOp::of(op),
+            Some(GpuOp::Module | GpuOp::Func | GpuOp::Launch)
         )
     })
 }

@@ -28,22 +28,23 @@ struct Place<'c> {
     at: Coordinate<'c>,
     fill: Option<Literal>,
     /// What passes else choose.
-    pins: Vec<Pin>,
+    pins: Pins,
 }
 
 /// What a program decides in place of a pass.
-enum Pin {
-    Copy(Val),
-    Swizzle(Swizzle),
+#[derive(Default)]
+struct Pins {
+    /// How an operand of a product gets to shared memory.
+    copy: Option<Val>,
+    /// How it lies there.
+    swizzle: Option<Swizzle>,
 }
 
-impl Pin {
-    /// The argument that says it.
-    fn name(&self) -> &'static str {
-        match self {
-            Pin::Copy(_) => "copy",
-            Pin::Swizzle(_) => "swizzle",
-        }
+impl Pins {
+    /// An argument that decides something.
+    fn name(&self) -> Option<&'static str> {
+        let copy = self.copy.as_ref().map(|_| "copy");
+        copy.or(self.swizzle.map(|_| "swizzle"))
     }
 }
 
@@ -67,13 +68,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let ir = self.ir(span)?;
             attrs.push(("fill", fill.attribute(ir, ir.number_type(place.elem))));
         }
-        for pin in &place.pins {
-            let ir = self.ir(span)?;
-            attrs.push(match pin {
-                Pin::Copy(copy) => (pin.name(), ir.type_attr(ir.val_type(copy))),
-                Pin::Swizzle(swizzle) => (pin.name(), ir.string(&swizzle.to_string())),
-            });
-        }
+        let ir = self.ir(span)?;
+        let copy = place.pins.copy.as_ref();
+        attrs.extend(copy.map(|copy| ("copy", ir.type_attr(ir.val_type(copy)))));
+        let swizzle = place.pins.swizzle;
+        attrs.extend(swizzle.map(|swizzle| ("swizzle", ir.string(&swizzle.to_string()))));
         let of = (place.elem, &place.shape[..]);
         self.tile_op(TileOp::Load, &operands, &attrs, of, span)
     }
@@ -138,8 +137,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let message = "`fill` says what is read outside of a tensor; nothing is written there";
             return self.error(codes::WRONG_ARGUMENTS, target, message, "written here");
         }
-        if let Some(pin) = place.pins.first() {
-            let name = pin.name();
+        if let Some(name) = place.pins.name() {
             let message = format!("`{name}` is for operands of products, which are read");
             return self.error(codes::WRONG_ARGUMENTS, target, message, "written here");
         }
@@ -226,11 +224,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 }
             },
         };
-        let mut pins = Vec::new();
+        let mut pins = Pins::default();
         if let Some(arg) = call.named("copy") {
             match &arg.value {
                 Value::Static(pinned @ (Val::CopyAtom(_) | Val::TiledCopy(_))) => {
-                    pins.push(Pin::Copy(pinned.clone()));
+                    pins.copy = Some(pinned.clone());
                 }
                 other => {
                     let what = "a copy atom or a tiled copy";
@@ -241,7 +239,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if let Some(arg) = call.named("swizzle") {
             match &arg.value {
                 Value::Static(Val::Swizzle(swizzle)) => {
-                    pins.push(Pin::Swizzle(*swizzle));
+                    pins.swizzle = Some(*swizzle);
                 }
                 other => return self.expected("a swizzle", &other.clone(), arg.expr.span),
             }

@@ -4,7 +4,8 @@ use super::place::value_places;
 use super::{Partition, Spread, operand, present};
 use crate::passes::elementwise::is_elementwise;
 use crate::passes::ir_utils::{
-    self, blocks, collect_nested, defining_op, operand_value, operations, set_operand, users,
+    self, blocks, borrowed, collect_nested, defining_op, named_attributes, operand_value,
+    operations, set_operand, users,
 };
 use cutec_dialects::builder::{IrOp, IrValue, argument_of, integer_value, result_of, value_key};
 use cutec_dialects::elem::Elem;
@@ -12,7 +13,7 @@ use cutec_dialects::memo::val_of;
 use cutec_dialects::ops::{ArithOp, CuteOp, Op, TileOp, VectorOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::value::Val;
-use melior::ir::{Attribute, Identifier, OperationRef, ValueLike, operation::OperationLike};
+use melior::ir::{OperationRef, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 
 /// Predicates of `arith.cmpi`: signed less, and greater or equal.
@@ -100,11 +101,8 @@ impl<'c> Partition<'c> {
         let first = self.first_place(to, axis)?;
         let places = self.steps_from(first, &offsets);
         let bound = self.vector_of(body, bound);
-        let attrs = attributes(op);
-        let attrs: Vec<(&str, Attribute<'c>)> = attrs
-            .iter()
-            .map(|(name, attribute)| (name.as_str(), *attribute))
-            .collect();
+        let attrs = named_attributes(op);
+        let attrs = borrowed(&attrs);
         let ty = self.ir.numbers_type(Elem::I1, Some(body.count));
         let sides = [places, bound];
         Ok(Some(self.ir.value(ArithOp::Cmpi, &sides, &attrs, ty)))
@@ -126,11 +124,8 @@ impl<'c> Partition<'c> {
                 .collect();
             let result = result_of(op, 0);
             let ty = self.ir.vector_type(body.count, result.r#type());
-            let attrs = attributes(op);
-            let attrs: Vec<(&str, Attribute<'c>)> = attrs
-                .iter()
-                .map(|(name, attribute)| (name.as_str(), *attribute))
-                .collect();
+            let attrs = named_attributes(op);
+            let attrs = borrowed(&attrs);
             let vector = self.ir.value(kind, &operands, &attrs, ty);
             body.many.insert(value_key(result), Many::Vector(vector));
             return;
@@ -246,15 +241,6 @@ fn depends(body: &Body, op: IrOp) -> bool {
             .filter_map(|value| body.many.get(&value_key(value)))
             .any(|many| !matches!(many, Many::One(_)))
     })
-}
-
-fn attributes<'c>(op: IrOp<'c>) -> Vec<(String, Attribute<'c>)> {
-    op.attributes()
-        .map(|(name, attribute): (Identifier, Attribute<'c>)| {
-            let name = name.as_string_ref();
-            (name.as_str().unwrap_or_default().to_string(), attribute)
-        })
-        .collect()
 }
 
 /// What divides a number, as the kernel promises or as it is constant; 1 where nothing is known.

@@ -8,7 +8,7 @@ use crate::passes::ir_utils::{
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::types::{Failed, operand, tensor_of, view_of};
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue, argument_of, result_of};
-use cutec_dialects::ops::{CuteOp, Op, TileOp, tile};
+use cutec_dialects::ops::{CuteOp, TileOp, tile};
 use cutec_dialects::target::Target;
 use cutec_layout::algebra::cosize_any;
 use melior::ir::{BlockLike, operation::OperationLike};
@@ -161,9 +161,9 @@ pub(super) fn may_write<'c>(of: IrOp<'c>, view: IrValue<'c>) -> bool {
 
 /// What brings a tile, seen from the operation that goes to global memory.
 fn producer<'c>(op: IrOp<'c>, body: IrBlock<'c>) -> Option<Producer<'c>> {
-    match Op::of(op) {
-        Some(Op::TileOp(TileOp::CopyAsync)) => Some(Producer::Copy(op)),
-        Some(Op::TileOp(TileOp::Load)) => {
+    match TileOp::of(op) {
+        Some(TileOp::CopyAsync) => Some(Producer::Copy(op)),
+        Some(TileOp::Load) => {
             let mut at = op;
             loop {
                 match users(result_of(at, 0)).as_slice() {

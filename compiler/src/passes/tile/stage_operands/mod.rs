@@ -25,7 +25,7 @@ use copies::{Loaders, OperandRead, reaches, read_atom};
 use cutec_dialects::atoms::Ldmatrix;
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of, value_key};
 use cutec_dialects::elem::Space;
-use cutec_dialects::ops::{CuteOp, Op, ScfOp, TileOp, tile};
+use cutec_dialects::ops::{CuteOp, ScfOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
 use cutec_dialects::value::{Val, View};
@@ -64,10 +64,10 @@ fn stage<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>>
         written: written_tensors(&operations),
     };
     // Staging one erases it and what spread it anew.
-    operations.retain(|op| matches!(Op::of(*op), Some(Op::TileOp(TileOp::Load | TileOp::Dot))));
+    operations.retain(|op| matches!(TileOp::of(*op), Some(TileOp::Load | TileOp::Dot)));
     for op in operations {
-        match Op::of(op) {
-            Some(Op::TileOp(TileOp::Load)) => staging.load(op)?,
+        match TileOp::of(op) {
+            Some(TileOp::Load) => staging.load(op)?,
             _ => {
                 staging.computed(op, 0)?;
                 staging.computed(op, 1)?;
@@ -317,10 +317,8 @@ fn first_of<'c>(operations: &[IrOp<'c>]) -> Option<IrOp<'c>> {
 /// Whether an operation takes a tile for these products alone.
 fn is_taken<'c>(user: IrOp<'c>, taken: &[(IrOp<'c>, usize)]) -> bool {
     let is_one = |op: IrOp<'c>| taken.iter().any(|(dot, _)| *dot == op);
-    match Op::of(user) {
-        Some(Op::TileOp(TileOp::ConvertLayout)) => {
-            users(result_of(user, 0)).into_iter().all(is_one)
-        }
+    match TileOp::of(user) {
+        Some(TileOp::ConvertLayout) => users(result_of(user, 0)).into_iter().all(is_one),
         _ => is_one(user),
     }
 }
@@ -329,8 +327,8 @@ fn is_taken<'c>(user: IrOp<'c>, taken: &[(IrOp<'c>, usize)]) -> bool {
 fn products(loaded: IrValue) -> Vec<(IrOp, usize)> {
     let mut found = Vec::new();
     for user in users(loaded) {
-        let value = match Op::of(user) {
-            Some(Op::TileOp(TileOp::ConvertLayout)) => result_of(user, 0),
+        let value = match TileOp::of(user) {
+            Some(TileOp::ConvertLayout) => result_of(user, 0),
             _ => loaded,
         };
         let dots = users(value);
@@ -369,7 +367,7 @@ fn invariant_in_loop_of<'c>(made: IrValue<'c>, dot: IrOp<'c>) -> Option<IrOp<'c>
     let (mut at, mut in_loop) = (dot, false);
     while !same_block(at, first) {
         at = parent(at)?;
-        in_loop |= matches!(Op::of(at), Some(Op::ScfOp(ScfOp::For | ScfOp::While)));
+        in_loop |= matches!(ScfOp::of(at), Some(ScfOp::For | ScfOp::While));
     }
     in_loop.then_some(first)
 }
