@@ -195,7 +195,7 @@ mod tests {
 
     fn view(tensor: &str) -> Result<String, String> {
         let text = format!(
-            "\"k\" arg x: {tensor} arg y: tensor<f32, (m, n):(ld, 1)> arg s: i32 \
+            "\"k\" arg x: {tensor} align 16 arg y: tensor<f32, (m, n):(ld, 1)> arg s: i32 \
              symbol m: i32 = extent 0 of y symbol n: i32 = extent 1 of y div 8 \
              symbol ld: i64 = stride 0 of y div 4 symbol s: i32 = scalar s \
              params (pointer x, pointer y, symbol m, symbol n, symbol ld, scalar s) grid (1, 1, 1)"
@@ -231,7 +231,7 @@ mod tests {
             ("tensor<f16, (ld):(1)>", "?{i64 div=4}:1"),
             ("tensor<f16, (s - 1):(2 * 3)>", "?:6"),
         ] {
-            let expected = format!("!cute.memref<f16, gmem, align<1>, \"{layout}\">");
+            let expected = format!("!cute.memref<f16, gmem, align<16>, \"{layout}\">");
             assert_eq!(view(tensor), Ok(expected), "{tensor}");
         }
     }
