@@ -11,6 +11,9 @@ pub const WIDEST_ACCESS: i64 = 16;
 /// Numbers of threads that a block can have (CUDA C++ Programming Guide, "Compute Capabilities").
 pub const BLOCK_SIZES: RangeInclusive<i64> = 1..=1024;
 
+/// Warps of the largest block.
+pub const MOST_WARPS: i64 = *BLOCK_SIZES.end() / WARP;
+
 /// Instructions that not every target has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Feature {

@@ -1,6 +1,6 @@
 //! Range and divisibility analysis: the expression of an SSA integer that other dialects define.
 use super::emit::Emitter;
-use super::ir_utils::{defining_op, operand_value};
+use super::ir_utils::{constant_of, defining_op, operand_value};
 use cutec_dialects::builder::{IrOp, IrValue, integer_value};
 use cutec_dialects::memo::type_text;
 use cutec_dialects::ops::{ArithOp, GpuOp, NvvmOp, Op, ScfOp};
@@ -119,11 +119,6 @@ pub fn width_of(value: IrValue) -> Width {
     } else {
         Width::I32
     }
-}
-
-fn constant_of(value: IrValue) -> Option<i64> {
-    let op = defining_op(value).filter(|op| ArithOp::Constant.is(*op))?;
-    integer_value(op.attribute("value").ok()?)
 }
 
 /// The largest value of `range = #llvm.constant_range<i32, 0, 128>`.

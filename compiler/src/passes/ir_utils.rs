@@ -5,8 +5,8 @@
 //! erased, and a pass erases only what it has collected for that.
 use super::{Reported, report};
 pub(super) use cutec_dialects::builder::defining_op;
-use cutec_dialects::builder::{Insertion, IrBlock, IrOp, IrValue, OpBuilder};
-use cutec_dialects::ops::{GpuOp, LlvmOp};
+use cutec_dialects::builder::{Insertion, IrBlock, IrOp, IrValue, OpBuilder, integer_value};
+use cutec_dialects::ops::{ArithOp, GpuOp, LlvmOp};
 use cutec_dialects::printing::pass_name_on;
 use cutec_dialects::target::{BLOCK_SIZES, TARGETS, Target};
 use melior::Context;
@@ -33,6 +33,12 @@ pub(super) fn operand_value<'c>(op: IrOp<'c>, index: usize) -> Option<IrValue<'c
     let operand = has.then(|| op.operand(index).ok()).flatten()?;
     // SAFETY: see the module's comment.
     Some(unsafe { Value::from_raw(operand.to_raw()) })
+}
+
+/// The number that a value is, where it is an integer constant.
+pub(super) fn constant_of(value: IrValue) -> Option<i64> {
+    let op = defining_op(value).filter(|op| ArithOp::Constant.is(*op))?;
+    integer_value(op.attribute("value").ok()?)
 }
 
 /// Replaces all uses of one value by another, which takes its name.

@@ -8,6 +8,7 @@ use crate::ast::{BinaryOp, Clause, Expr, Param};
 use crate::eval::{elem_name, is_built_in};
 use crate::lexer::Token;
 use cutec_dialects::elem::Elem;
+use cutec_dialects::target::MOST_WARPS;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -104,9 +105,6 @@ const MOST_AXES: i64 = 3;
 const MOST_RASTER: i64 = 1 << 16;
 /// Most blocks of a multiprocessor.
 const MOST_BLOCKS: i64 = 32;
-/// Most warps of a block.
-const MOST_WARPS: i64 = 32;
-
 type Result<T> = std::result::Result<T, BuildError>;
 
 impl Signature {

@@ -9,9 +9,9 @@ use super::rewrite_loads::{rewrite_each, sole_load};
 use super::types::{adds_to, view_of};
 use crate::passes::Reported;
 use crate::passes::ir_utils::{
-    attributes, defining_op, erase, operand_value, replace_all_uses, users,
+    attributes, constant_of, erase, operand_value, replace_all_uses, users,
 };
-use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value, result_of};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::ir::build;
 use cutec_dialects::ops::{ArithOp, CuteOp, TileOp};
 use cutec_dialects::semantics::{Attrs, SemError};
@@ -135,7 +135,8 @@ fn sliced<'c>(
             _ => Width::I32,
         };
         leaves.push(Some(vars.fresh(width, 1)));
-        let is_all = mode.and_then(|mode| mode.size().as_static()) == Some(1) && is_zero(place);
+        let is_all = mode.and_then(|mode| mode.size().as_static()) == Some(1)
+            && constant_of(place) == Some(0);
         if is_all {
             taken.push(place);
             continue;
@@ -176,12 +177,6 @@ fn sliced<'c>(
         );
     }
     Ok(Some((view, coordinate)))
-}
-
-fn is_zero(value: IrValue) -> bool {
-    let constant = defining_op(value).filter(|op| ArithOp::Constant.is(*op));
-    let attribute = constant.and_then(|op| op.attribute("value").ok());
-    attribute.and_then(integer_value) == Some(0)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::type_attribute;
 use cutec_dialects::memo::type_value;
 use cutec_dialects::ops::{CuteOp, GpuOp, tile};
+use cutec_dialects::target::MOST_WARPS;
 use cutec_dialects::tile::{Mode, TileLayout, TileType};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TiledCopyVal, TiledMmaVal, Val, View};
@@ -15,9 +16,6 @@ use cutec_layout::tv::Operand;
 use melior::ir::{OperationRef, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// Warps of the largest block.
-const MOST_WARPS: i64 = 32;
 
 /// The operation to blame, and why.
 pub(super) type Failed<'c> = (IrOp<'c>, String);

@@ -11,12 +11,12 @@ use cutec_abi::AbiExpr;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::TileOp;
 use cutec_dialects::printing::name_value;
+use cutec_dialects::target::MOST_WARPS;
 
 /// Names of the axes of a launch in tiles: those of the product.
 const AXES: [&str; 3] = ["m", "n", "l"];
 /// The widest raster, and the most warps of a block.
 const MAX_RASTER: i64 = 1 << 16;
-const MAX_WARPS: i64 = 32;
 
 /// `launch tiles(…), raster(…), warps(…)`.
 #[derive(Clone)]
@@ -118,16 +118,16 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let mut warps = Vec::new();
         for arg in &clause.args {
             let count = self.at_compile_time(|this| this.static_int("`warps`", &arg.value))?;
-            if !(1..=MAX_WARPS).contains(&count) {
-                let message = format!("`warps` takes 1 to {MAX_WARPS} warps, not {count}");
+            if !(1..=MOST_WARPS).contains(&count) {
+                let message = format!("`warps` takes 1 to {MOST_WARPS} warps, not {count}");
                 return self.error(codes::BAD_KERNEL, arg.value.span, message, "here");
             }
             warps.push(count);
         }
         match warps.iter().product::<i64>() {
-            1..=MAX_WARPS => Ok(warps),
+            1..=MOST_WARPS => Ok(warps),
             count => {
-                let message = format!("a block has at most {MAX_WARPS} warps, not {count}");
+                let message = format!("a block has at most {MOST_WARPS} warps, not {count}");
                 self.error(codes::BAD_KERNEL, clause.span, message, "here")
             }
         }

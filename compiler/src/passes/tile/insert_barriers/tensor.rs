@@ -4,11 +4,11 @@
 //! tensor, two accesses are in the order of the program without a barrier where each thread accesses the same
 //! elements in both, or where they are of different tiles.
 use super::Access;
-use crate::passes::ir_utils::{defining_op, operand_value};
+use crate::passes::ir_utils::{constant_of, defining_op, operand_value};
 use crate::passes::tile::bound_coordinates::BOUND;
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::types::tensor_of;
-use cutec_dialects::builder::{IrOp, IrValue, integer_value, operation_key, result_of, value_key};
+use cutec_dialects::builder::{IrOp, IrValue, operation_key, result_of, value_key};
 use cutec_dialects::ops::{ArithOp, GpuOp, tile};
 use cutec_dialects::tile::{TileOp, TileType};
 use melior::ir::{Type, ValueLike, operation::OperationLike};
@@ -380,10 +380,9 @@ fn are_apart(one: &TileAt, other: &TileAt) -> bool {
 
 /// An integer as something and a constant added to it.
 fn base_and_constant(value: IrValue) -> (Option<IrValue>, i64) {
-    let constant = |value: IrValue| integer_value(defining_op(value)?.attribute("value").ok()?);
     let (mut at, mut sum) = (value, 0_i64);
     loop {
-        if let Some(number) = constant(at) {
+        if let Some(number) = constant_of(at) {
             return (None, sum.wrapping_add(number));
         }
         let Some(op) = defining_op(at) else {
@@ -393,7 +392,7 @@ fn base_and_constant(value: IrValue) -> (Option<IrValue>, i64) {
         let (Some(a), Some(b)) = (a, b) else {
             return (Some(at), sum);
         };
-        (at, sum) = match (ArithOp::of(op), constant(a), constant(b)) {
+        (at, sum) = match (ArithOp::of(op), constant_of(a), constant_of(b)) {
             (Some(ArithOp::Addi), _, Some(number)) => (a, sum.wrapping_add(number)),
             (Some(ArithOp::Addi), Some(number), _) => (b, sum.wrapping_add(number)),
             (Some(ArithOp::Subi), _, Some(number)) => (a, sum.wrapping_sub(number)),

@@ -4,7 +4,7 @@ use super::place::value_places;
 use super::{Partition, Spread, operand, present};
 use crate::passes::elementwise::is_elementwise;
 use crate::passes::ir_utils::{
-    self, blocks, borrowed, collect_nested, defining_op, named_attributes, operand_value,
+    self, blocks, borrowed, collect_nested, constant_of, named_attributes, operand_value,
     operations, set_operand, users,
 };
 use cutec_dialects::builder::{IrOp, IrValue, argument_of, integer_value, result_of, value_key};
@@ -245,7 +245,7 @@ fn depends(body: &Body, op: IrOp) -> bool {
 
 /// What divides a number, as the kernel promises or as it is constant; 1 where nothing is known.
 fn divisor(number: IrValue) -> i64 {
-    let constant = defining_op(number).and_then(|op| integer_value(op.attribute("value").ok()?));
+    let constant = constant_of(number);
     let promised = users(number).into_iter().filter_map(|user| {
         let assumed = CuteOp::Assume.is(user);
         match assumed.then(|| val_of(result_of(user, 0)).ok())?? {

@@ -2,14 +2,14 @@
 use super::super::coordinate::Coordinate;
 use super::super::types::view_of;
 use super::Partition;
-use crate::passes::ir_utils::defining_op;
-use cutec_dialects::builder::{IrOp, IrValue, integer_value};
+use crate::passes::ir_utils::constant_of;
+use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::ops::{ArithOp, CuteOp};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TupleKind, Val};
 use cutec_layout::{Int, Tree, Width};
-use melior::ir::{ValueLike, operation::OperationLike};
+use melior::ir::ValueLike;
 
 /// Where a tile begins along an axis.
 enum Origin<'c> {
@@ -92,7 +92,7 @@ impl<'c> Partition<'c> {
         }
         let mode = view_of(view).and_then(|view| view.layout.inner().mode(axis));
         let extent = mode.and_then(|mode| mode.size().as_static());
-        if extent.is_none_or(|extent| extent > length) || is_zero(value) {
+        if extent.is_none_or(|extent| extent > length) || constant_of(value) == Some(0) {
             return Ok(Origin::Tiles(value));
         }
         if length == 1 {
@@ -130,10 +130,4 @@ impl<'c> Partition<'c> {
         }
         self.cute(CuteOp::DomainOffset, &operands, &Attrs::default())
     }
-}
-
-fn is_zero(value: IrValue) -> bool {
-    let constant = defining_op(value).filter(|op| ArithOp::Constant.is(*op));
-    let attribute = constant.and_then(|op| op.attribute("value").ok());
-    attribute.and_then(integer_value) == Some(0)
 }

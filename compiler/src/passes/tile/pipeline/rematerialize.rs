@@ -1,10 +1,12 @@
 //! Rematerialization: what an iteration computes of its index, for the index of another iteration.
-use crate::passes::ir_utils::{clone, defining_op, is_in_block, operand_value, set_operand};
+use crate::passes::ir_utils::{
+    clone, constant_of, defining_op, is_in_block, operand_value, set_operand,
+};
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::outside;
 use crate::passes::tile::types::{Failed, operand, present};
 use cutec_dialects::builder::{
-    IrBlock, IrOp, IrValue, OpBuilder, argument_of, integer_value, result_of, value_key,
+    IrBlock, IrOp, IrValue, OpBuilder, argument_of, result_of, value_key,
 };
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{ArithOp, Op, scf};
@@ -169,10 +171,6 @@ impl<'c> Rematerialization<'c> {
         let sides = || (0..2).filter_map(|index| operand_value(op, index));
         matches!(ArithOp::of(op), Some(ArithOp::Addi | ArithOp::Muli))
             && sides().all(|side| self.grows(side))
-            && sides().any(|side| {
-                let number =
-                    defining_op(side).and_then(|op| integer_value(op.attribute("value").ok()?));
-                number.is_some_and(|number| number >= 0)
-            })
+            && sides().any(|side| constant_of(side).is_some_and(|number| number >= 0))
     }
 }
