@@ -2,13 +2,14 @@
 //!
 //! In the IR it is a text; here it is a [`KernelAbi`], which passes take, extend and put back.
 
+use crate::memo::type_text;
 use crate::signature::view_of;
 use cutec_abi::validate::Problem;
 use cutec_abi::{AbiExpr, ArgAbi, KernelAbi, ParamAbi, Width};
 use melior::ir::attribute::TypeAttribute;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::FunctionType;
-use melior::ir::{Attribute, AttributeLike, Type, TypeLike};
+use melior::ir::{Attribute, AttributeLike, Type};
 use melior::{Context, StringRef};
 use mlir_sys::{MlirAttribute, MlirContext, MlirStringRef};
 
@@ -120,9 +121,7 @@ fn check_view(abi: &KernelAbi, arg: usize, found: Type) -> Result<(), String> {
     };
     let expected = view_of(abi, tensor).map_err(|problem| format!("a pointer ({problem})"))?;
     let expected = expected.to_string();
-    // SAFETY: the type is alive, and its context lives as long.
-    let context = unsafe { found.context().to_ref() };
-    match Type::parse(context, &expected) == Some(found) {
+    match *type_text(found) == *expected {
         true => Ok(()),
         false => Err(expected),
     }
