@@ -22,8 +22,9 @@ pub mod transpose_loads;
 mod types;
 
 use super::PassEntry;
-use super::ir_utils::{collect_nested, name_of};
+use super::ir_utils::collect_nested;
 use cutec_dialects::builder::IrOp;
+use cutec_dialects::ops::TileOp;
 
 /// The passes from the tile level to the cute level.
 pub const PASSES: [PassEntry; 14] = [
@@ -103,7 +104,5 @@ pub const PASSES: [PassEntry; 14] = [
 pub fn is_used_in(module: IrOp) -> bool {
     let mut operations = Vec::new();
     collect_nested(module, &mut operations);
-    operations
-        .iter()
-        .any(|op| name_of(*op).starts_with("tile."))
+    operations.iter().any(|op| TileOp::of(*op).is_some())
 }
