@@ -11,6 +11,10 @@ const MAX_RESULT: usize = 1 << 16;
 /// The most elements of a vector or a tensor: parsers of operations make place for all of them.
 const MAX_ELEMENTS: u64 = 1 << 20;
 
+/// The largest place in an aggregate, or number in an array of attributes: MLIR's LLVM dialect compares 32 bits of a
+/// position with the number of parts, and then takes the part at all 64 (MLIR 22, `llvm.extractvalue`).
+const MAX_POSITION: u64 = i32::MAX as u64;
+
 /// Where MLIR would take a text for another one, which a NUL ends, or recurse or allocate without
 /// measure, and what is wrong there.
 pub fn unreadable(text: &[u8]) -> Option<(usize, String)> {
@@ -18,6 +22,9 @@ pub fn unreadable(text: &[u8]) -> Option<(usize, String)> {
     for (at, byte) in text.iter().enumerate() {
         match byte {
             0 => return Some((at, "a NUL has no meaning here".into())),
+            b'[' if is_far(text, at) => {
+                return Some((at, format!("a position is at most {MAX_POSITION}")));
+            }
             b'(' | b'[' | b'{' => depth += 1,
             b')' | b']' | b'}' => depth = depth.saturating_sub(1),
             b'#' if result_number(text, at).is_some_and(|number| number > MAX_RESULT) => {
@@ -26,6 +33,9 @@ pub fn unreadable(text: &[u8]) -> Option<(usize, String)> {
             b'<' if elements(text, at).is_some_and(|count| count > MAX_ELEMENTS) => {
                 let problem = format!("a vector or tensor has at most {MAX_ELEMENTS} elements");
                 return Some((at, problem));
+            }
+            b':' if is_far(text, at) => {
+                return Some((at, format!("a position is at most {MAX_POSITION}")));
             }
             _ => {}
         }
@@ -85,6 +95,37 @@ fn elements(text: &[u8], at: usize) -> Option<u64> {
     Some(count)
 }
 
+/// Whether a list that begins behind `at` holds a number larger than any position: the `[…]` of `llvm.extractvalue` and
+/// `llvm.insertvalue`, or `array<i64: …>`, which may become the attribute of one.
+fn is_far(text: &[u8], at: usize) -> bool {
+    /// How far before a list the name of its operation may stand: two operands, on lines of their own.
+    const NAME_BEFORE: usize = 256;
+    let before = &text[at.saturating_sub(NAME_BEFORE)..at];
+    let names = |name: &[u8]| before.windows(name.len()).any(|word| word == name);
+    let (is_list, end) = match text[at] {
+        b'[' => (names(b"extractvalue") || names(b"insertvalue"), b']'),
+        _ => (before.trim_ascii_end().ends_with(b"i64"), b'>'),
+    };
+    if !is_list {
+        return false;
+    }
+    let list = text[at + 1..].iter().take_while(|byte| **byte != end);
+    let mut number = 0_u64;
+    for byte in list {
+        number = match byte {
+            b'0'..=b'9' => number
+                .saturating_mul(10)
+                .saturating_add(u64::from(byte - b'0')),
+            // No hexadecimal digits: MLIR takes none here.
+            _ => 0,
+        };
+        if number > MAX_POSITION {
+            return true;
+        }
+    }
+    false
+}
+
 /// The number behind the `#` at `at`, where the name of a value stands before it.
 fn result_number(text: &[u8], at: usize) -> Option<usize> {
     let (before, after) = (&text[..at], &text[at + 1..]);
@@ -134,6 +175,19 @@ mod tests {
             place("vector<1048576xf32> tensor<*xf32> i4294967296 vector<0x4xf32>"),
             None
         );
+    }
+
+    #[test]
+    fn positions_of_more_than_32_bits_are_refused() {
+        let place = |text: &str| unreadable(text.as_bytes()).map(|(at, _)| at);
+        assert_eq!(place("llvm.extractvalue %s[4294967296] : !llvm"), Some(20));
+        assert_eq!(place("insertvalue %f,\n %s [1, 2147483648] : x"), Some(20));
+        assert_eq!(place("#p = array<i64: 1, 4294967297>"), Some(14));
+        assert_eq!(
+            place("llvm.extractvalue %s[2147483647] {a = 4294967296 : i64} : x"),
+            None
+        );
+        assert_eq!(place("array<i64: 1, 2> array<i32: 9999999999>"), None);
     }
 
     #[test]

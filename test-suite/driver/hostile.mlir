@@ -3,6 +3,8 @@
 // RUN: not %cutec %t/elements.mlir -o - 2>&1 | FileCheck %t/elements.mlir
 // RUN: not %cutec %t/element-type.mlir -o - 2>&1 | FileCheck %t/element-type.mlir
 // RUN: not %cutec %t/opaque.mlir -o - 2>&1 | FileCheck %t/opaque.mlir
+// RUN: not %cutec %t/position.mlir -o - 2>&1 | FileCheck %t/position.mlir
+// RUN: not %cute-opt %t/position-attribute.mlir 2>&1 | FileCheck %t/position-attribute.mlir
 
 //--- elements.mlir
 // CHECK: a vector or tensor has at most 1048576 elements
@@ -27,4 +29,17 @@ gpu.module @kernels {
     %0 = llvm.getelementptr %p[8] : (!llvm.ptr<1>) -> !llvm.ptr<1>, !llvm.struct<"s", opaque>
     llvm.return
   }
+}
+//--- position.mlir
+// CHECK: a position is at most 2147483647
+llvm.func @f(%s: !llvm.struct<(f32, f32)>) {
+  %0 = llvm.extractvalue %s[4294967296] : !llvm.struct<(f32, f32)>
+  llvm.return
+}
+//--- position-attribute.mlir
+// CHECK: a position is at most 2147483647
+#p = array<i64: 4294967296>
+llvm.func @f(%s: !llvm.struct<(f32, f32)>, %f: f32) {
+  %0 = "llvm.insertvalue"(%s, %f) <{position = #p}> : (!llvm.struct<(f32, f32)>, f32) -> !llvm.struct<(f32, f32)>
+  llvm.return
 }
