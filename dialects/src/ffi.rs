@@ -52,7 +52,7 @@ fn set_text(place: *mut c_void, text: &str) {
 #[unsafe(no_mangle)]
 extern "C" fn cutec_unreadable(text: MlirStringRef, message: *mut c_void) -> isize {
     // SAFETY: the caller's range of bytes is valid.
-    let bytes = unsafe { std::slice::from_raw_parts(text.data.cast::<u8>(), text.length) };
+    let bytes = unsafe { crate::builder::bytes_of(text) };
     let problem = unreadable(bytes);
     let at = problem.as_ref().map(|(at, _)| *at);
     answer(message, || {
@@ -69,7 +69,7 @@ extern "C" fn cutec_read_abi(
     message: *mut c_void,
 ) -> isize {
     // SAFETY: the caller's range of bytes is valid.
-    let bytes = unsafe { std::slice::from_raw_parts(text.data.cast::<u8>(), text.length) };
+    let bytes = unsafe { crate::builder::bytes_of(text) };
     let mut at = 0;
     let legal = answer(message, || {
         let text = std::str::from_utf8(bytes).map_err(|error| {
@@ -103,7 +103,7 @@ extern "C" fn cutec_verify_attribute(
         let (op, name, attribute) = unsafe {
             (
                 OperationRef::from_raw(op),
-                std::slice::from_raw_parts(name.data.cast::<u8>(), name.length),
+                crate::builder::bytes_of(name),
                 Attribute::from_raw(attribute),
             )
         };
@@ -118,7 +118,7 @@ extern "C" fn cutec_verify_attribute(
 extern "C" fn cutec_verify_type(text: MlirStringRef, message: *mut c_void) -> bool {
     answer(message, || {
         // SAFETY: MLIR passes a valid range of bytes.
-        let bytes = unsafe { std::slice::from_raw_parts(text.data.cast::<u8>(), text.length) };
+        let bytes = unsafe { crate::builder::bytes_of(text) };
         let text = std::str::from_utf8(bytes).map_err(|_| "type text is not UTF-8".to_string())?;
         let val = parse_type(text, &mut Vars::default()).map_err(|error| error.to_string())?;
         check_type(&val)
@@ -134,8 +134,7 @@ extern "C" fn cutec_read_atom(
 ) -> bool {
     answer(message, || {
         // SAFETY: MLIR passes a valid range of bytes.
-        let bytes =
-            unsafe { std::slice::from_raw_parts(written.data.cast::<u8>(), written.length) };
+        let bytes = unsafe { crate::builder::bytes_of(written) };
         let text = std::str::from_utf8(bytes).map_err(|_| "type text is not UTF-8".to_string())?;
         let text = crate::atoms::canonical(text).map_err(|error| error.to_string())?;
         set_text(printed, &text);
@@ -147,7 +146,7 @@ extern "C" fn cutec_read_atom(
 extern "C" fn cutec_verify_tile_layout(text: MlirStringRef, message: *mut c_void) -> bool {
     answer(message, || {
         // SAFETY: MLIR passes a valid range of bytes.
-        let bytes = unsafe { std::slice::from_raw_parts(text.data.cast::<u8>(), text.length) };
+        let bytes = unsafe { crate::builder::bytes_of(text) };
         let text = std::str::from_utf8(bytes).map_err(|_| "the layout is not UTF-8".to_string())?;
         let tv = cutec_layout::text::parse_layout(text).map_err(|error| error.to_string())?;
         TileLayout::new(tv).map(drop)
@@ -158,7 +157,7 @@ extern "C" fn cutec_verify_tile_layout(text: MlirStringRef, message: *mut c_void
 extern "C" fn cutec_verify_target(name: MlirStringRef, message: *mut c_void) -> bool {
     answer(message, || {
         // SAFETY: MLIR passes a valid range of bytes.
-        let bytes = unsafe { std::slice::from_raw_parts(name.data.cast::<u8>(), name.length) };
+        let bytes = unsafe { crate::builder::bytes_of(name) };
         let name = String::from_utf8_lossy(bytes);
         Target::parse(&name)
             .map(drop)
@@ -224,7 +223,7 @@ extern "C" fn cutec_infer(
     results: *mut c_void,
 ) -> bool {
     // SAFETY: MLIR passes a valid range of bytes.
-    let name = unsafe { std::slice::from_raw_parts(name.data.cast::<u8>(), name.length) };
+    let name = unsafe { crate::builder::bytes_of(name) };
     let name = std::str::from_utf8(name).unwrap_or_default();
     let kind = match Op::of_name(name) {
         Some(Op::CuteOp(kind)) => Some(kind),

@@ -113,7 +113,9 @@ fn with_assembler(folder: &Path, script: &str, before: &str) -> std::process::Ou
     std::fs::write(&source, KERNEL).expect("written");
     let temporary = folder.join("temporary");
     std::fs::create_dir_all(&temporary).expect("made");
-    Command::new("sh")
+    // Signals as they are by default, however the tests were started.
+    Command::new("env")
+        .args(["--default-signal=HUP,INT,TERM", "sh"])
         .args(["-c", &format!("{before}\nexec \"$@\""), "sh"])
         .arg(program("cutec"))
         .arg(&source)

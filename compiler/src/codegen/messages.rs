@@ -129,7 +129,7 @@ unsafe fn raw_place(location: mlir_sys::MlirLocation) -> Option<Place> {
     unsafe {
         if mlirLocationIsAFileLineColRange(location) {
             let file = mlirIdentifierStr(mlirLocationFileLineColRangeGetFilename(location));
-            let bytes = std::slice::from_raw_parts(file.data.cast::<u8>(), file.length);
+            let bytes = cutec_dialects::builder::bytes_of(file);
             return Some(Place {
                 file: String::from_utf8_lossy(bytes).into_owned(),
                 line: mlirLocationFileLineColRangeGetStartLine(location).max(0) as u32,

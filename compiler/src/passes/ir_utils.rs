@@ -5,7 +5,9 @@
 //! erased, and a pass erases only what it has collected for that.
 use super::{Reported, report};
 pub(super) use cutec_dialects::builder::defining_op;
-use cutec_dialects::builder::{Insertion, IrBlock, IrOp, IrValue, OpBuilder, integer_value};
+use cutec_dialects::builder::{
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, integer_value, string_value,
+};
 use cutec_dialects::ops::{ArithOp, GpuOp, LlvmOp};
 use cutec_dialects::printing::pass_name_on;
 use cutec_dialects::target::{BLOCK_SIZES, TARGETS, Target};
@@ -245,17 +247,7 @@ pub(super) fn set_attribute<'c>(op: IrOp<'c>, name: &str, attribute: melior::ir:
 
 /// The text of a string attribute.
 pub(super) fn string_attribute(op: IrOp, name: &str) -> Option<String> {
-    use melior::ir::AttributeLike;
-    let attribute = op.attribute(name).ok()?;
-    // SAFETY: the attribute is a string, whose bytes live as long as the context.
-    unsafe {
-        if !mlir_sys::mlirAttributeIsAString(attribute.to_raw()) {
-            return None;
-        }
-        let text = mlir_sys::mlirStringAttrGetValue(attribute.to_raw());
-        let bytes = std::slice::from_raw_parts(text.data.cast::<u8>(), text.length);
-        Some(String::from_utf8_lossy(bytes).into_owned())
-    }
+    string_value(op.attribute(name).ok()?)
 }
 
 /// The operations that use a value, the last in the program first; one that uses it twice stands twice.

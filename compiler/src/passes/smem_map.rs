@@ -8,7 +8,7 @@
 use super::ir_utils::set_attribute;
 use crate::codegen::messages::{Place, place};
 use cutec_abi::{Position, SmemAbi, SmemBuffer};
-use cutec_dialects::builder::{IrOp, integer_value};
+use cutec_dialects::builder::{IrOp, integer_value, string_value};
 use melior::ir::attribute::{ArrayAttribute, IntegerAttribute, StringAttribute};
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::IntegerType;
@@ -148,8 +148,7 @@ fn name_of(at: Location) -> Option<String> {
 
 /// The text of an attribute that is a string.
 fn string_of(attribute: Attribute) -> Option<String> {
-    let text = StringAttribute::try_from(attribute).ok()?;
-    Some(text.value().to_owned())
+    string_value(attribute)
 }
 
 /// The position of an attribute that is a location.

@@ -277,6 +277,18 @@ pub fn integer_value(attribute: Attribute) -> Option<i64> {
     }
 }
 
+/// The bytes of a text of MLIR, which has no address where it is empty.
+///
+/// # Safety
+/// The text is alive for `'a`.
+pub unsafe fn bytes_of<'a>(text: mlir_sys::MlirStringRef) -> &'a [u8] {
+    match text.data.is_null() {
+        true => &[],
+        // SAFETY: a text with an address has so many bytes there.
+        false => unsafe { std::slice::from_raw_parts(text.data.cast::<u8>(), text.length) },
+    }
+}
+
 /// The text of a string attribute.
 pub fn string_value(attribute: Attribute) -> Option<String> {
     let raw = attribute.to_raw();
@@ -284,7 +296,7 @@ pub fn string_value(attribute: Attribute) -> Option<String> {
     unsafe {
         mlir_sys::mlirAttributeIsAString(raw).then(|| {
             let text = mlir_sys::mlirStringAttrGetValue(raw);
-            let bytes = std::slice::from_raw_parts(text.data.cast::<u8>(), text.length);
+            let bytes = bytes_of(text);
             String::from_utf8_lossy(bytes).into_owned()
         })
     }

@@ -19,7 +19,7 @@ pub use effects::{
 };
 pub use rules::check_operands;
 pub use tuples::{compare, leaves_of};
-pub use view::{element_offset, recastable};
+pub use view::{element_offset, is_projection, recastable};
 
 use crate::hints::Hints;
 use crate::ops::CuteOp;

@@ -264,6 +264,15 @@ pub fn element_offset(view: &View, coord: &IntTuple) -> Result<Int, SemError> {
     Ok(layout::offset_at(coord, view.layout.inner())?)
 }
 
+/// Whether a tuple is a projection: 1 for each mode that is kept, and `_` for the others.
+pub fn is_projection(modes: &Coord) -> bool {
+    modes.modes().iter().all(|mode| match mode {
+        Tree::Leaf(None) => true,
+        Tree::Leaf(Some(number)) => number.as_static() == Some(1),
+        Tree::Node(_) => false,
+    })
+}
+
 /// The modes that the projection keeps, of a tile or a coordinate.
 fn projected<T: Clone>(proj: Option<&Coord>, modes: &[T]) -> Result<Vec<T>, SemError> {
     let Some(proj) = proj else {
@@ -277,6 +286,12 @@ fn projected<T: Clone>(proj: Option<&Coord>, modes: &[T]) -> Result<Vec<T>, SemE
         return Err(SemError::Operand {
             expected,
             found: format!("rank {}", modes.len()),
+        });
+    }
+    if !is_projection(proj) {
+        return Err(SemError::Operand {
+            expected: "a projection such as `(1, _, 1)`".into(),
+            found: Val::Tuple(TupleKind::Coord, proj.clone()).to_string(),
         });
     }
     let kept = proj

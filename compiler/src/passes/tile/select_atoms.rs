@@ -74,7 +74,7 @@ fn product<'c>(dot: IrOp<'c>, target: &Target) -> Result<Product<'c>, String> {
     let [a, b, c] = [tile(dot, 0)?, tile(dot, 1)?, tile(dot, 2)?];
     let (atom, pinned) = match type_attribute(dot, "mma") {
         None => (atom_of([&a, &b, &c], target)?, None),
-        Some(Ok(Val::TiledMma(tiled))) => (tiled.atom, tiled.tiled.threads().as_static()),
+        Some(Ok(Val::TiledMma(tiled))) => (tiled.atom, Some(tiled)),
         Some(Ok(Val::MmaAtom(atom))) => (atom, None),
         Some(Ok(other)) => return Err(format!("expects an MMA, but got {}", other.describe())),
         Some(Err(error)) => return Err(error.to_string()),
@@ -87,12 +87,18 @@ fn product<'c>(dot: IrOp<'c>, target: &Target) -> Result<Product<'c>, String> {
         return Err(user_error(codes::PINNED, message, help));
     }
     let layouts = atom.layouts().map_err(|error| error.to_string())?;
-    let [m, n, k] = layouts.shape;
+    let whole = pinned.as_ref().map(|mma| mma.tiled.tile_size_mnk());
+    let whole = whole.and_then(|[m, n, k]| Some([m.as_static()?, n.as_static()?, k.as_static()?]));
+    let ([m, n, k], multiplier) = match whole {
+        Some(whole) => (whole, "tiled MMA"),
+        None => (layouts.shape, "instruction"),
+    };
     let (extents, depth) = ([c.shape[0], c.shape[1]], a.shape[1]);
-    if extents[0] % m != 0 || extents[1] % n != 0 || depth % k != 0 {
+    let divides = |whole: i64, part: i64| part > 0 && whole % part == 0;
+    if !divides(extents[0], m) || !divides(extents[1], n) || !divides(depth, k) {
         let [rows, columns] = extents;
         let message = format!(
-            "a product expects extents that are multiples of {m} × {n} × {k}, which the instruction multiplies, but got {rows} × {columns} × {depth}"
+            "a product expects extents that are multiples of {m} × {n} × {k}, which the {multiplier} multiplies, but got {rows} × {columns} × {depth}"
         );
         let help = "make the tiles larger: what lies outside of the tensor is 0, and not written";
         return Err(user_error(codes::TILE_SHAPE, message, help));
@@ -101,9 +107,9 @@ fn product<'c>(dot: IrOp<'c>, target: &Target) -> Result<Product<'c>, String> {
         dot,
         atom,
         extents,
-        of_atom: [m, n],
+        of_atom: [layouts.shape[0], layouts.shape[1]],
         columns_of_thread: neighbouring_columns(&layouts)?,
-        pinned,
+        pinned: pinned.and_then(|mma| mma.tiled.threads().as_static()),
     })
 }
 

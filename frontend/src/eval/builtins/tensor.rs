@@ -9,7 +9,7 @@ use crate::eval::{Evaluator, Result, Stop};
 use crate::source::Span;
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::CuteOp;
-use cutec_dialects::semantics::{Attrs, evaluate, recastable};
+use cutec_dialects::semantics::{Attrs, evaluate, is_projection, recastable};
 use cutec_dialects::value::{Ptr, Val, View};
 use cutec_layout::{AnyLayout, Coord, Int};
 
@@ -148,7 +148,7 @@ pub(super) fn projection<'c, 'a>(
         return Ok(None);
     };
     match proj.value.as_static() {
-        Some(Val::Tuple(_, modes)) => Ok(Some(modes)),
+        Some(Val::Tuple(_, modes)) if is_projection(&modes) => Ok(Some(modes)),
         _ => ev.expected(
             "a projection such as `(1, _, 1)`",
             &proj.value.clone(),

@@ -58,6 +58,13 @@ impl<'c> Partition<'c> {
                 rest[axis] = spread.tile.shape[axis] / (extents[mode] * atoms);
             }
             let [x, y] = rest;
+            if x == 0 || y == 0 {
+                let message = format!(
+                    "the tiled MMA multiplies more than {}; run tile-select-atoms first",
+                    spread.tile
+                );
+                return Err(SemError::Illegal(message));
+            }
             let values = spread.values() / (x * y);
             let shape = [values, x, y].map(|extent| Tree::Leaf(extent.into()));
             let fragment = self.registers(&spread, &Layout::col_major(Tree::Node(shape.to_vec())));
