@@ -101,10 +101,17 @@ fn is_far(text: &[u8], at: usize) -> bool {
     /// How far before a list the name of its operation may stand: two operands, on lines of their own.
     const NAME_BEFORE: usize = 256;
     let before = &text[at.saturating_sub(NAME_BEFORE)..at];
-    let names = |name: &[u8]| before.windows(name.len()).any(|word| word == name);
+    // Its first list, and not one of an operation behind it.
+    let is_first_of = |name: &[u8]| {
+        let named = before.windows(name.len()).rposition(|word| word == name);
+        named.is_some_and(|named| !before[named..].contains(&b']'))
+    };
     let (is_list, end) = match text[at] {
-        b'[' => (names(b"extractvalue") || names(b"insertvalue"), b']'),
-        _ => (before.trim_ascii_end().ends_with(b"i64"), b'>'),
+        b'[' => (
+            is_first_of(b"extractvalue") || is_first_of(b"insertvalue"),
+            b']',
+        ),
+        _ => (names_array_of_i64(before), b'>'),
     };
     if !is_list {
         return false;
@@ -124,6 +131,13 @@ fn is_far(text: &[u8], at: usize) -> bool {
         }
     }
     false
+}
+
+/// Whether a text ends with `array<i64`.
+fn names_array_of_i64(text: &[u8]) -> bool {
+    let text = text.trim_ascii_end().strip_suffix(b"i64");
+    let text = text.and_then(|text| text.trim_ascii_end().strip_suffix(b"<"));
+    text.is_some_and(|text| text.trim_ascii_end().ends_with(b"array"))
 }
 
 /// The number behind the `#` at `at`, where the name of a value stands before it.
@@ -187,7 +201,16 @@ mod tests {
             place("llvm.extractvalue %s[2147483647] {a = 4294967296 : i64} : x"),
             None
         );
+        assert_eq!(place("array <i64 : 4294967297>"), Some(11));
+        assert_eq!(
+            place("llvm.extractvalue %s[0] : x llvm.switch %n : i64, ^a [4294967296: ^b]"),
+            None
+        );
         assert_eq!(place("array<i64: 1, 2> array<i32: 9999999999>"), None);
+        assert_eq!(
+            place("%0 = addi %a, %c6_i64 : i64 %c = constant 4294967296 : i64 vector<4xi64>"),
+            None
+        );
     }
 
     #[test]
