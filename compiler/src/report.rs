@@ -124,11 +124,7 @@ fn is_of_the_language(span: Span, sources: &SourceMap) -> bool {
 
 /// The word at a place that names only where it begins, as MLIR's and the simulator's do.
 pub(crate) fn span_of(place: &Place, sources: &SourceMap) -> Option<Span> {
-    // MLIR calls a text that it was given without a name "-": the one that is being compiled.
-    let id = match place.file.as_str() {
-        "-" => sources.files().next()?.0,
-        file => sources.find(file)?,
-    };
+    let id = sources.find(&place.file)?;
     let text = sources.file(id).text();
     let line_start = match place.line {
         0 => return None,

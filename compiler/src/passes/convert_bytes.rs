@@ -56,7 +56,7 @@ pub fn convert_bytes<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), R
                 expand(context, op, bytes, signed);
             }
         }
-        Ok(())
+        Ok::<_, Reported>(())
     })
 }
 

@@ -1,4 +1,5 @@
 //! Turns integer expressions into `arith` and addresses into `llvm.getelementptr`.
+use super::cmpi::{AT_MOST, EQUAL};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, value_key};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::{ArithOp, LlvmOp};
@@ -7,14 +8,6 @@ use cutec_layout::{AnyLayout, Condition, Expr, Int, Sym, SymInfo, Tree, Width};
 use melior::Context;
 use melior::ir::ValueLike;
 use std::collections::{HashMap, HashSet};
-
-/// Predicates of `arith.cmpi`.
-pub const EQUAL: i64 = 0;
-/// See [`EQUAL`]; signed.
-pub const LESS: i64 = 2;
-/// See [`EQUAL`]; as unsigned, where nothing negative is less than anything else.
-pub const BELOW: i64 = 6;
-const AT_MOST: i64 = 3;
 
 /// Depth of the innermost region in which an expression can be computed.
 type Depth = usize;

@@ -4,6 +4,7 @@
 //! more where that was not up. By a power of two the quotient is a shift, which rounds down, and the bits that it
 //! drops are the remainder. No intermediate result overflows.
 use super::Reported;
+use super::cmpi::{AT_LEAST, GREATER, LESS, NOT_EQUAL};
 use super::ir_utils::{
     Kernel, collect_nested, defining_op, erase, for_each_kernel, operand_value, replace_all_uses,
     users, vector_elements,
@@ -12,15 +13,6 @@ use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value
 use cutec_dialects::ops::ArithOp;
 use melior::Context;
 use melior::ir::{Type, TypeLike, ValueLike, operation::OperationLike};
-
-/// Predicates of `arith.cmpi`.
-const NOT_EQUAL: i64 = 1;
-/// See [`NOT_EQUAL`]; signed, as all here.
-const LESS: i64 = 2;
-/// See [`NOT_EQUAL`].
-const GREATER: i64 = 4;
-/// See [`NOT_EQUAL`].
-const AT_LEAST: i64 = 5;
 
 /// Expands the divisions of every kernel of the module.
 pub fn expand_ceil_div<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
@@ -34,7 +26,7 @@ pub fn expand_ceil_div<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(),
         for op in operations {
             expand(context, op);
         }
-        Ok(())
+        Ok::<_, Reported>(())
     })
 }
 

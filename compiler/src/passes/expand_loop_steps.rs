@@ -4,6 +4,7 @@
 //! type has; it would wrap around and the loop go on. After: such a loop counts its iterations, of which there
 //! are fewer than the type has numbers, and computes the counter. Loops of which the ranges of their bounds
 //! show that it fits stay as they are.
+use super::cmpi::LESS;
 use super::integer_range::Ranges;
 use super::ir_utils::{
     Kernel, blocks, collect_nested, for_each_kernel, operand_value, operations, set_operand,
@@ -13,9 +14,6 @@ use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, argument_of};
 use cutec_dialects::ops::{ArithOp, ScfOp};
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
-
-/// Predicates of `arith.cmpi`: signed less.
-const LESS: i64 = 2;
 
 /// Expands the loops of every kernel of the module.
 pub fn expand_loop_steps<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
@@ -32,7 +30,7 @@ pub fn expand_loop_steps<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(
                     .ok_or_else(|| report(op.location(), "is no loop from a number to another"))?;
             }
         }
-        Ok(())
+        Ok::<_, Reported>(())
     })
 }
 

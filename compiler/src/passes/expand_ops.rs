@@ -12,7 +12,8 @@
 //! inferred it; the pass computes the others. What the algebra needs and cannot
 //! prove becomes a `cf.assert`.
 use super::abstract_values::{AbstractOp, is_leaf, operand};
-use super::emit::{EQUAL, Emitter, LESS, Signs};
+use super::cmpi::{EQUAL, LESS};
+use super::emit::{Emitter, Signs};
 use super::integer_analysis::width_of;
 use super::ir_utils::{blocks, defining_op, operations, replace_all_uses};
 use super::materialize::{map_ints, materialize, variable_of};

@@ -6,6 +6,7 @@
 //! says to divide `n` is assumed, extents and strides are computed of the arguments, then come `make_shape`,
 //! `make_stride`, `make_layout` and `make_view`. Functions without ABI and arguments that are addresses stay as they
 //! are. Precondition: the module verifies, so that the types of the views are those of the ABI.
+use super::cmpi::{AT_LEAST, AT_MOST, EQUAL, GREATER, LESS, NOT_EQUAL};
 use super::ir_utils::{
     Kernel, blocks, defining_op, first_operation, for_each_kernel, replace_all_uses, set_attribute,
     set_operand,
@@ -23,9 +24,6 @@ use cutec_dialects::value::Val;
 use melior::Context;
 use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
-
-/// Predicates of `arith.cmpi`: equal, not equal, and the signed ones.
-const PREDICATES: [i64; 6] = [0, 1, 2, 3, 4, 5];
 
 /// Expands the signature of every kernel of the module.
 pub fn expand_signature<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
@@ -290,16 +288,16 @@ impl<'c> Expansion<'_, 'c> {
             AbiExpr::Rem(a, b) => self.both_of(ArithOp::Remsi, a, b, width)?,
             AbiExpr::Min(a, b) => self.both_of(ArithOp::Minsi, a, b, width)?,
             AbiExpr::Max(a, b) => self.both_of(ArithOp::Maxsi, a, b, width)?,
-            AbiExpr::Eq(a, b) => self.comparison(PREDICATES[0], a, b, width)?,
-            AbiExpr::Ne(a, b) => self.comparison(PREDICATES[1], a, b, width)?,
-            AbiExpr::Lt(a, b) => self.comparison(PREDICATES[2], a, b, width)?,
-            AbiExpr::Le(a, b) => self.comparison(PREDICATES[3], a, b, width)?,
-            AbiExpr::Gt(a, b) => self.comparison(PREDICATES[4], a, b, width)?,
-            AbiExpr::Ge(a, b) => self.comparison(PREDICATES[5], a, b, width)?,
+            AbiExpr::Eq(a, b) => self.comparison(EQUAL, a, b, width)?,
+            AbiExpr::Ne(a, b) => self.comparison(NOT_EQUAL, a, b, width)?,
+            AbiExpr::Lt(a, b) => self.comparison(LESS, a, b, width)?,
+            AbiExpr::Le(a, b) => self.comparison(AT_MOST, a, b, width)?,
+            AbiExpr::Gt(a, b) => self.comparison(GREATER, a, b, width)?,
+            AbiExpr::Ge(a, b) => self.comparison(AT_LEAST, a, b, width)?,
             AbiExpr::And(a, b) | AbiExpr::Or(a, b) => {
                 let zero = self.ir.constant(0, type_of(width));
                 let holds = [self.expr(a, width)?, self.expr(b, width)?];
-                let holds = holds.map(|it| self.compare(PREDICATES[1], [it, zero], width));
+                let holds = holds.map(|it| self.compare(NOT_EQUAL, [it, zero], width));
                 let is_and = matches!(expr, AbiExpr::And(..));
                 self.arith(if is_and { ArithOp::Andi } else { ArithOp::Ori }, holds)
             }

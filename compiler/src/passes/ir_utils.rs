@@ -126,14 +126,33 @@ pub(super) struct Kernel<'c> {
     pub target: Target,
 }
 
+/// Why a pass gives a kernel up.
+pub(super) trait IntoReported {
+    /// Reports it, where that has not been done.
+    fn into_reported(self) -> Reported;
+}
+
+impl IntoReported for Reported {
+    fn into_reported(self) -> Reported {
+        self
+    }
+}
+
+/// The operation to blame, and why.
+impl IntoReported for (IrOp<'_>, String) {
+    fn into_reported(self) -> Reported {
+        report(self.0.location(), self.1)
+    }
+}
+
 /// Runs a pass on each `gpu.func` of each `gpu.module`.
 ///
 /// # Errors
 /// The pass's own, and a `cute.target` that is none.
-pub(super) fn for_each_kernel<'c>(
+pub(super) fn for_each_kernel<'c, E: IntoReported>(
     context: &'c Context,
     module: IrOp<'c>,
-    mut run: impl FnMut(Kernel<'c>) -> Result<(), Reported>,
+    mut run: impl FnMut(Kernel<'c>) -> Result<(), E>,
 ) -> Result<(), Reported> {
     for device in device_modules(module) {
         let target = target_of(device)?;
@@ -143,7 +162,8 @@ pub(super) fn for_each_kernel<'c>(
                 context,
                 function,
                 target,
-            })?;
+            })
+            .map_err(E::into_reported)?;
         }
     }
     Ok(())

@@ -24,6 +24,7 @@
 mod abstract_values;
 mod additional_yields;
 pub mod allocate_smem;
+mod cmpi;
 mod control_flow;
 pub mod convert_bytes;
 pub mod convert_cute_to_gpu;

@@ -1,7 +1,8 @@
 //! [`CpAsync`]: from global to shared memory without registers.
 use super::syntax::Fields;
 use super::{
-    AtomError, Completion, CopyAtom, CopyInstruction, CopyOp, Issuer, Mechanism, Place, layout,
+    AtomError, Completion, CopyAtom, CopyInstruction, CopyOp, Issuer, Mechanism, Place,
+    layouts_of_thread, values_of_thread,
 };
 use crate::elem::Elem;
 use crate::hints::Hints;
@@ -144,12 +145,11 @@ impl CopyInstruction for CpAsync {
     }
 
     fn values(&self, elem: Elem) -> [i64; 2] {
-        [i64::from(self.bits) / elem.bits(); 2]
+        values_of_thread(self.bits, elem)
     }
 
     fn layouts(&self, elem: Elem) -> [Layout; 2] {
-        self.values(elem)
-            .map(|values| layout(&format!("(1,{values}):(0,1)")))
+        layouts_of_thread(self.bits, elem)
     }
 
     fn shared_access(&self) -> (&'static str, Kind) {

@@ -130,6 +130,16 @@ fn legal_on(
     }
 }
 
+/// Elements on either side of a copy of so many bits by one thread.
+fn values_of_thread(bits: u32, elem: crate::elem::Elem) -> [i64; 2] {
+    [i64::from(bits) / elem.bits(); 2]
+}
+
+/// The layouts of both sides of such a copy.
+fn layouts_of_thread(bits: u32, elem: crate::elem::Elem) -> [cutec_layout::Layout; 2] {
+    values_of_thread(bits, elem).map(|values| layout(&format!("(1,{values}):(0,1)")))
+}
+
 /// A layout that is written in this folder.
 fn layout(text: &str) -> cutec_layout::Layout {
     cutec_layout::text::parse_layout(text).expect("a layout of the tables of instructions")

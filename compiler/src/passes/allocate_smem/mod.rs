@@ -9,7 +9,7 @@
 //! in for them to meet.
 mod liveness;
 
-use super::ir_utils::{Kernel, collect_nested, for_each_kernel, set_attribute};
+use super::ir_utils::{collect_nested, for_each_kernel, set_attribute};
 use super::user_error::user_error;
 use super::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
@@ -30,13 +30,7 @@ const ALIGN: i64 = 128;
 /// Places every buffer; more than the target has is an error that lists them.
 pub fn allocate_smem<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
     for_each_kernel(context, module, |kernel| {
-        let Kernel {
-            context,
-            function,
-            target,
-        } = kernel;
-        place(context, function, &target)?;
-        Ok(())
+        place(kernel.context, kernel.function, &kernel.target)
     })
 }
 

@@ -27,7 +27,8 @@ mod vectors;
 
 pub(super) use vectors::{Vectors, common_vectors, contiguous_width};
 
-use super::emit::{EQUAL, Emitter, LESS, Signs};
+use super::cmpi::{EQUAL, LESS};
+use super::emit::{Emitter, Signs};
 use super::ir_utils::{
     Kernel, blocks, collect_nested, defining_op, for_each_kernel, kernels, name_of, operand_value,
     operations, replace_all_uses, set_attribute, users,
@@ -111,7 +112,7 @@ pub fn convert_cute_to_gpu<'c>(context: &'c Context, module: IrOp<'c>) -> Result
         if lower_kernel(kernel)? {
             using_smem.push(operation_key(kernel.function));
         }
-        Ok(())
+        Ok::<_, Reported>(())
     })?;
     for (block, functions) in kernels(module) {
         let uses_smem = |function: &IrOp| using_smem.contains(&operation_key(*function));

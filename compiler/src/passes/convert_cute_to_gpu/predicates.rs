@@ -7,7 +7,8 @@
 //!
 //! A coordinate that may be negative has a bound on both sides. As an unsigned number a negative one is
 //! beyond every extent, so one comparison asks for both.
-use super::super::emit::{BELOW, LESS, split_constant};
+use super::super::cmpi::{BELOW, LESS};
+use super::super::emit::split_constant;
 use super::Lowering;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::ops::ArithOp;

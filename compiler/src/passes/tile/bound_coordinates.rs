@@ -7,11 +7,11 @@
 use super::coordinate::Coordinate;
 use super::known_ops::checked_ops;
 use super::types::{Failed, present, tile_of, view_of};
+use crate::passes::Reported;
 use crate::passes::integer_range::Ranges;
 use crate::passes::ir_utils::{
-    Kernel, defining_op, first_of_block, for_each_kernel, next_operation, set_operand,
+    defining_op, first_of_block, for_each_kernel, next_operation, set_operand,
 };
-use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder};
 use cutec_dialects::ir::build;
 use cutec_dialects::ops::{ArithOp, CuteOp, tile};
@@ -28,12 +28,7 @@ pub(super) const BOUND: &str = "tile.bound";
 /// Bounds the coordinates of every kernel of the module.
 pub fn bound_coordinates<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
     for_each_kernel(context, module, |kernel| {
-        let Kernel {
-            context, function, ..
-        } = kernel;
-        of_function(context, function)
-            .map_err(|(op, message): (IrOp, String)| report(op.location(), message))?;
-        Ok(())
+        of_function(kernel.context, kernel.function)
     })
 }
 

@@ -34,7 +34,7 @@ pub fn check_registers<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(),
     for_each_kernel(context, module, |kernel| {
         let Kernel { function, .. } = kernel;
         check(function).map_err(|(op, message)| report(op.location(), message))?;
-        Ok(())
+        Ok::<_, Reported>(())
     })
 }
 

@@ -7,9 +7,9 @@
 //! with the access that it does not serve and a layout that does.
 use super::known_ops::checked_ops;
 use super::types::{Failed, fast_axis, tile_of, tiled_copy_of, vector_access, view_of};
+use crate::passes::Reported;
 use crate::passes::ir_utils::{Kernel, for_each_kernel, set_attribute, string_attribute, users};
 use crate::passes::user_error::user_error;
-use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
 use cutec_dialects::ops::{CuteOp, TileOp, tile};
 use cutec_dialects::target::WIDEST_ACCESS;
@@ -20,7 +20,7 @@ use cutec_layout::smem::{Access, Axis, Chosen, Tile, legalize, verify_pinned};
 use cutec_layout::text::parse_swizzle;
 use cutec_layout::{AnyLayout, Layout, Tree};
 use melior::Context;
-use melior::ir::{ValueLike, operation::OperationLike};
+use melior::ir::ValueLike;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
@@ -33,15 +33,13 @@ pub fn legalize_swizzle<'c>(context: &'c Context, module: IrOp<'c>) -> Result<()
         let Kernel {
             context, function, ..
         } = kernel;
-        let operations = checked_ops(function);
-        let mut operations = operations.map_err(|(op, message)| report(op.location(), message))?;
+        let mut operations = checked_ops(function)?;
         operations.retain(|op| CuteOp::MemrefAllocSmem.is(*op));
         let mut known = HashMap::new();
         for buffer in operations {
-            place(context, buffer, &mut known)
-                .map_err(|(op, message)| report(op.location(), message))?;
+            place(context, buffer, &mut known)?;
         }
-        Ok(())
+        Ok::<_, Failed>(())
     })
 }
 

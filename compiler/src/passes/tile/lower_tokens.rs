@@ -10,12 +10,12 @@
 //! dataflow analysis counts how many are committed behind each on every way to the wait, and takes the least.
 use super::known_ops::checked_ops;
 use super::types::{Failed, operand};
+use crate::passes::Reported;
 use crate::passes::control_flow::{Edge, Forward, Structure, forward};
 use crate::passes::ir_utils::{
-    Kernel, blocks, borrowed, collect_nested, erase, for_each_kernel, named_attributes,
-    operand_value, replace_all_uses,
+    blocks, borrowed, collect_nested, erase, for_each_kernel, named_attributes, operand_value,
+    replace_all_uses,
 };
-use crate::passes::{Reported, report};
 use cutec_dialects::atoms::{Completion, Mechanism};
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, operation_key, result_of, value_key,
@@ -30,12 +30,7 @@ use std::collections::{BTreeMap, HashMap};
 /// Lowers the tokens of every kernel of the module.
 pub fn lower_tokens<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
     for_each_kernel(context, module, |kernel| {
-        let Kernel {
-            context, function, ..
-        } = kernel;
-        of_function(context, function)
-            .map_err(|(op, message): (IrOp, String)| report(op.location(), message))?;
-        Ok(())
+        of_function(kernel.context, kernel.function)
     })
 }
 

@@ -16,6 +16,6 @@ pub fn merge<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported>
         let Kernel { function, .. } = kernel;
         checked_ops(function).map_err(|(op, message)| report(op.location(), message))?;
         merge_equal(function);
-        Ok(())
+        Ok::<_, Reported>(())
     })
 }

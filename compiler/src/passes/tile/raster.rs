@@ -4,7 +4,7 @@
 //! number of the block. With `tile.raster = w` on the function, tiles go down `w` rows before they go
 //! to the next column: blocks that run at the same time share rows and columns, which L2 then holds.
 use super::known_ops::checked_ops;
-use crate::passes::ir_utils::{Kernel, for_each_kernel, operand_value, replace_all_uses};
+use crate::passes::ir_utils::{for_each_kernel, operand_value, replace_all_uses};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value, result_of};
 use cutec_dialects::ops::{ArithOp, NvvmOp, TileOp};
@@ -14,11 +14,7 @@ use melior::ir::operation::OperationLike;
 /// Gives every block of every kernel its tile.
 pub fn raster<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
     for_each_kernel(context, module, |kernel| {
-        let Kernel {
-            context, function, ..
-        } = kernel;
-        function_of(context, function)?;
-        Ok(())
+        function_of(kernel.context, kernel.function)
     })
 }
 

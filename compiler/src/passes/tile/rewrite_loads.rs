@@ -1,11 +1,11 @@
 //! What rewrites of a load and the one operation that takes its tile have in common.
 use super::known_ops::checked_ops;
+use super::types::Failed;
+use crate::passes::Reported;
 use crate::passes::ir_utils::{Kernel, defining_op, for_each_kernel, operand_value, users};
-use crate::passes::{Reported, report};
 use cutec_dialects::builder::{IrOp, result_of};
 use cutec_dialects::ops::TileOp;
 use melior::Context;
-use melior::ir::operation::OperationLike;
 
 /// Calls `rewrite` for every operation of a kind, in each kernel of the module.
 ///
@@ -21,11 +21,10 @@ pub(super) fn rewrite_each<'c>(
         let Kernel {
             context, function, ..
         } = kernel;
-        let operations = checked_ops(function);
-        let mut operations = operations.map_err(|(op, message)| report(op.location(), message))?;
+        let mut operations = checked_ops(function)?;
         operations.retain(|op| kind.is(*op));
         operations.into_iter().for_each(|op| rewrite(context, op));
-        Ok(())
+        Ok::<_, Failed>(())
     })
 }
 

@@ -65,7 +65,7 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
                 .map_err(|(dot, message)| report(dot.location(), message))?;
             set_block_size(context, function, threads)?;
         }
-        Ok(())
+        Ok::<_, Reported>(())
     })
 }
 

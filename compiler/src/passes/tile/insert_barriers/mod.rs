@@ -17,9 +17,9 @@ mod tensor;
 use super::known_ops::{KnownOp, known_op, known_ops};
 use super::lower_tokens::chosen_mechanism;
 use super::types::{Failed, operand, present};
+use crate::passes::Reported;
 use crate::passes::control_flow::{Edge, Forward, Point, Structure, forward};
-use crate::passes::ir_utils::{Kernel, blocks, for_each_kernel};
-use crate::passes::{Reported, report};
+use crate::passes::ir_utils::{blocks, for_each_kernel};
 use cutec_dialects::atoms::Mechanism;
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, operation_key, result_of, value_key,
@@ -39,12 +39,7 @@ pub(super) use tensor::written_tensors;
 /// Inserts the barriers of every kernel of the module.
 pub fn insert_barriers<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
     for_each_kernel(context, module, |kernel| {
-        let Kernel {
-            context, function, ..
-        } = kernel;
-        of_function(context, function)
-            .map_err(|(op, message): (IrOp, String)| report(op.location(), message))?;
-        Ok(())
+        of_function(kernel.context, kernel.function)
     })
 }
 

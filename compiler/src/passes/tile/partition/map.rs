@@ -2,6 +2,7 @@
 use super::edges::neighbours;
 use super::place::value_places;
 use super::{Partition, Spread, operand, present};
+use crate::passes::cmpi::{AT_LEAST, LESS};
 use crate::passes::elementwise::is_elementwise;
 use crate::passes::ir_utils::{
     self, blocks, borrowed, collect_nested, constant_of, named_attributes, operand_value,
@@ -15,10 +16,6 @@ use cutec_dialects::semantics::SemError;
 use cutec_dialects::value::Val;
 use melior::ir::{OperationRef, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
-
-/// Predicates of `arith.cmpi`: signed less, and greater or equal.
-const LESS: i64 = 2;
-const NOT_LESS: i64 = 5;
 
 /// What stands for a number of the body: a vector, or a number for each value.
 #[derive(Clone)]
@@ -84,7 +81,7 @@ impl<'c> Partition<'c> {
         };
         let predicate = op.attribute("predicate").ok().and_then(integer_value);
         let axis = body.counting.get(&value_key(coordinate)).copied();
-        let (Some(axis), Some(LESS | NOT_LESS)) = (axis, predicate) else {
+        let (Some(axis), Some(LESS | AT_LEAST)) = (axis, predicate) else {
             return Ok(None);
         };
         let width = match body.many.contains_key(&value_key(bound)) {

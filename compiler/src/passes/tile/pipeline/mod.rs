@@ -21,8 +21,8 @@ mod rewrite;
 
 use super::known_ops::checked_ops;
 use super::types::Failed;
-use crate::passes::ir_utils::{Kernel, collect_nested, for_each_kernel};
-use crate::passes::{Reported, report};
+use crate::passes::Reported;
+use crate::passes::ir_utils::{collect_nested, for_each_kernel};
 use cutec_dialects::builder::{IrOp, integer_value};
 use cutec_dialects::ops::{Op, ScfOp, TileOp};
 use cutec_dialects::target::Target;
@@ -56,14 +56,7 @@ fn depth_of(of: IrOp<'_>) -> Result<Option<i64>, Failed<'_>> {
 /// Pipelines the loops of the module, and takes its products apart.
 pub fn pipeline<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
     for_each_kernel(context, module, |kernel| {
-        let Kernel {
-            context,
-            function,
-            target,
-        } = kernel;
-        of_function(context, function, &target)
-            .map_err(|(op, message)| report(op.location(), message))?;
-        Ok(())
+        of_function(kernel.context, kernel.function, &kernel.target)
     })
 }
 

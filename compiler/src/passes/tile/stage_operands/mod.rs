@@ -14,13 +14,13 @@ use super::insert_barriers::written_tensors;
 use super::known_ops::checked_ops;
 use super::partition::is_within_warps;
 use super::types::{self, Failed, fast_axis, mma_of, present, tensor_of, tile_of};
+use crate::passes::Reported;
 use crate::passes::ir_utils::{
-    Kernel, attributes, defining_op, erase, first_of_block, for_each_kernel, function_block_size,
+    attributes, defining_op, erase, first_of_block, for_each_kernel, function_block_size,
     next_operation, operand_value, parent, replace_all_uses, same_block, set_attribute,
     set_operand, string_attribute, users,
 };
 use crate::passes::user_error::user_error;
-use crate::passes::{Reported, report};
 use copies::{Loaders, OperandRead, reaches, read_atom};
 use cutec_dialects::atoms::Ldmatrix;
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of, value_key};
@@ -44,11 +44,7 @@ pub(super) const HELD_REGISTERS: i64 = 64;
 /// Stages the operands of every product of the module.
 pub fn stage_operands<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
     for_each_kernel(context, module, |kernel| {
-        let Kernel {
-            context, function, ..
-        } = kernel;
-        stage(context, function).map_err(|(op, message)| report(op.location(), message))?;
-        Ok(())
+        stage(kernel.context, kernel.function)
     })
 }
 
