@@ -1,6 +1,6 @@
 //! The command line of `cutec`.
 
-use super::context::CommandError;
+use super::error::CommandError;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use cutec::Emit;

@@ -2,7 +2,8 @@
 //! simulator what it counted.
 
 use super::arguments::BenchArguments;
-use super::context::{CommandError, CommandResult, Reporter, compile_options, read_source};
+use super::context::{Reporter, compile_options, read_source};
+use super::error::{CommandError, CommandResult};
 use super::output::write_stdout;
 use super::test::{report_stop, report_warnings};
 use cutec::{Compiler, FileLoader};

@@ -1,63 +1,15 @@
-//! What every command shares: colours, reading files, reporting errors, exit codes.
+//! What every command shares: colours, reading files, reporting errors.
 
 use super::arguments::{Color, CompileArguments};
+use super::error::{CommandError, complain};
 use cutec::files::{self, MAX_SOURCE_BYTES};
 use cutec::{Compiled, Diagnostics, Options, Source};
 use cutec_frontend::diagnostics::render::RenderOptions;
 use cutec_runtime::regular_file::{self, RegularFileError};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::Path;
-
-/// Why a command ends early.
-#[derive(Debug, thiserror::Error)]
-pub enum CommandError {
-    /// Errors were reported already.
-    #[error("errors were reported")]
-    Reported,
-    /// One line for the user.
-    #[error("{0}")]
-    Message(String),
-    /// The command line makes no sense, and its parser has said why.
-    #[error("the command line is wrong")]
-    Misused,
-    /// The command line makes no sense, in a way that the parser cannot see.
-    #[error("{0}")]
-    Usage(String),
-}
-
-impl CommandError {
-    /// An error of one line.
-    pub fn message(error: impl std::fmt::Display) -> Self {
-        Self::Message(error.to_string())
-    }
-}
-
-/// What a command returns.
-pub type CommandResult = Result<(), CommandError>;
-
-/// The process's exit code, after saying what is still to be said.
-pub fn exit_code(result: CommandResult) -> u8 {
-    match result {
-        Ok(()) => 0,
-        Err(CommandError::Reported) => 1,
-        Err(CommandError::Misused) => 2,
-        Err(error @ CommandError::Message(_)) => {
-            complain(&format!("error: {error}"));
-            1
-        }
-        Err(error @ CommandError::Usage(_)) => {
-            complain(&format!("error: {error}"));
-            2
-        }
-    }
-}
-
-/// Writes lines to standard error; a closed one is nobody's fault.
-pub fn complain(text: &str) {
-    let _ = writeln!(io::stderr(), "{}", text.trim_end());
-}
 
 /// Reports diagnostics and failures on standard error.
 #[derive(Debug, Clone, Copy)]

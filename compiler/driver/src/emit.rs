@@ -1,9 +1,8 @@
 //! `cutec FILE`: compile.
 
 use super::arguments::{EmitArguments, closest_command};
-use super::context::{
-    CommandError, CommandResult, Reporter, compile_options, complain, read_source,
-};
+use super::context::{Reporter, compile_options, read_source};
+use super::error::{CommandError, CommandResult, complain};
 use super::output;
 use cutec::{Compiler, Emit, FileLoader, Options};
 use std::path::{Path, PathBuf};

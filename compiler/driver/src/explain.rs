@@ -1,7 +1,8 @@
 //! `cutec explain E0123`: what a diagnostic's code means; `cutec explain zipped_divide`: what a built-in does.
 
 use super::arguments::ExplainArguments;
-use super::context::{CommandError, CommandResult, Reporter};
+use super::context::Reporter;
+use super::error::{CommandError, CommandResult};
 use super::output;
 use cutec_frontend::diagnostics::render::explain;
 use cutec_frontend::eval::builtins::reference;

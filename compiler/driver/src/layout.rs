@@ -2,7 +2,8 @@
 //! access; atoms by name.
 
 use super::arguments::LayoutArguments;
-use super::context::{CommandError, CommandResult, Reporter};
+use super::context::Reporter;
+use super::error::{CommandError, CommandResult};
 use super::output;
 use cutec_dialects::atoms::{self, Atom};
 use cutec_layout::banks::{self, Access};

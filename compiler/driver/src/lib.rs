@@ -2,7 +2,8 @@
 //!
 //! In reading order:
 //! - [`arguments`]: the command line;
-//! - [`context`]: what every command shares: colours, reading files, reporting errors, exit codes;
+//! - [`error`]: why a command ends early, and its exit code;
+//! - [`context`]: what every command shares: colours, reading files, reporting errors;
 //! - [`output`]: writing results, all or nothing;
 //! - one file per command: [`emit`] (compile), [`run`], [`test`], [`bench`], [`profile`], [`layout`],
 //!   [`explain`], [`lsp`];
@@ -17,6 +18,7 @@ pub mod arguments;
 pub mod bench;
 pub mod context;
 pub mod emit;
+pub mod error;
 pub mod explain;
 pub mod layout;
 pub mod lsp;
@@ -30,7 +32,8 @@ pub mod test;
 use arguments::{Arguments, Command};
 use clap::Parser;
 use clap::error::ErrorKind;
-use context::{CommandError, CommandResult, Reporter};
+use context::Reporter;
+use error::{CommandError, CommandResult};
 use std::ffi::c_int;
 use std::io::Write;
 
@@ -62,7 +65,7 @@ fn usage(error: &clap::Error) -> CommandResult {
         return Err(CommandError::Usage(problem));
     }
     if error.use_stderr() {
-        context::complain(&text);
+        error::complain(&text);
         return Err(CommandError::Misused);
     }
     output::write_stdout(text.as_bytes())
@@ -72,7 +75,7 @@ fn dispatch() -> u8 {
     cutec_runtime::signals::leave_nothing_behind();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => return context::exit_code(usage(&error)),
+        Err(error) => return error::exit_code(usage(&error)),
     };
     let reporter = Reporter::new(arguments.color);
     let result = match &arguments.command {
@@ -85,5 +88,5 @@ fn dispatch() -> u8 {
         Some(Command::Explain(command)) => explain::run(command, &reporter),
         Some(Command::Lsp(command)) => lsp::run(command, &reporter),
     };
-    context::exit_code(result)
+    error::exit_code(result)
 }

@@ -1,6 +1,6 @@
 //! Writing results: all of a file or nothing of it.
 
-use super::context::CommandError;
+use super::error::CommandError;
 use cutec_runtime::output_file;
 use std::io::{self, Write};
 use std::path::Path;

@@ -1,9 +1,8 @@
 //! `cutec run`: compile one kernel, launch it once, show or write what it computed.
 
 use super::arguments::RunArguments;
-use super::context::{
-    CommandError, CommandResult, Reporter, compile_options, complain, read_source,
-};
+use super::context::{Reporter, compile_options, read_source};
+use super::error::{CommandError, CommandResult, complain};
 use super::output;
 use cutec::fault::Fault;
 use cutec::{Compiler, FileLoader, Options};

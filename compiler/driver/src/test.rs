@@ -1,9 +1,8 @@
 //! `cutec test`: the `test` blocks of files.
 
 use super::arguments::TestArguments;
-use super::context::{
-    CommandError, CommandResult, Reporter, compile_options, complain, read_source,
-};
+use super::context::{Reporter, compile_options, read_source};
+use super::error::{CommandError, CommandResult, complain};
 use super::output::write_stdout;
 use cutec::{Compiler, FileLoader};
 use cutec_frontend::ast::{ItemKind, Test};

@@ -4,7 +4,7 @@
 //! another iteration, and which values become which others along an edge. A pass that follows values or states through
 //! a kernel asks here, so that an operation with regions that is not listed is an error in one place instead of a
 //! gap in each pass. [`Forward`] is the dataflow analysis over these edges.
-use super::ir_utils::{blocks, name_of, operand_value, operations};
+use super::ir_utils::{blocks, name_of, operand_value, operations, parent};
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue, argument_of, result_of};
 use cutec_dialects::ops::{Op, ScfOp, TileOp};
 use melior::ir::{BlockLike, operation::OperationLike};
@@ -32,6 +32,14 @@ impl Structure {
             _ => None,
         }
     }
+}
+
+/// Whether an operation stands in a loop.
+pub(super) fn in_loop(op: IrOp) -> bool {
+    let around = std::iter::successors(parent(op), |op| parent(*op));
+    around
+        .into_iter()
+        .any(|op| matches!(Structure::of(op), Some(Structure::For | Structure::While)))
 }
 
 /// Where an edge begins or ends.

@@ -10,7 +10,8 @@ pub mod place;
 pub mod transport;
 
 use super::arguments::LspArguments;
-use super::context::{CommandError, CommandResult, Reporter, compile_options};
+use super::context::{Reporter, compile_options};
+use super::error::{CommandError, CommandResult};
 use cutec::{Emit, Options};
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, Response};
 use lsp_types::notification::{

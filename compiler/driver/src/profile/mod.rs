@@ -9,9 +9,8 @@ mod roofline;
 mod text;
 
 use super::arguments::{DeviceName, ProfileArguments};
-use super::context::{
-    CommandError, CommandResult, Reporter, compile_options, complain, read_source,
-};
+use super::context::{Reporter, compile_options, read_source};
+use super::error::{CommandError, CommandResult, complain};
 use super::output;
 use super::run::choose;
 use super::test::report_stop;

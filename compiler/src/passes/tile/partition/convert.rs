@@ -4,11 +4,12 @@
 //! its lanes need, they ask each other by shuffles if these are fewer than the accesses to shared memory.
 //! Else the tile goes through shared memory, laid out so that neither side has bank conflicts.
 use super::layout_conversion::{self, Conversion, Exchange};
-use super::reduce::INDEXED;
+use super::shuffle::INDEXED;
 use super::{Partition, Spread};
+use crate::passes::control_flow::in_loop;
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::{Elem, Space};
-use cutec_dialects::ops::{ArithOp, NvvmOp, ScfOp, VectorOp};
+use cutec_dialects::ops::{ArithOp, NvvmOp, VectorOp};
 use cutec_dialects::semantics::SemError;
 
 impl<'c> Partition<'c> {
@@ -123,20 +124,4 @@ impl<'c> Partition<'c> {
         let position = [("static_position", self.ir.i64_array(&[0]))];
         self.ir.value(VectorOp::Extract, &[vector], &position, ty)
     }
-}
-
-/// Whether an operation stands in a loop.
-pub(super) fn in_loop(op: IrOp) -> bool {
-    // SAFETY: the operation is alive, and so are those around it.
-    unsafe {
-        let mut parent = mlir_sys::mlirOperationGetParentOperation(op.to_raw());
-        while !parent.ptr.is_null() {
-            let around = melior::ir::OperationRef::from_raw(parent);
-            if matches!(ScfOp::of(around), Some(ScfOp::For | ScfOp::While)) {
-                return true;
-            }
-            parent = mlir_sys::mlirOperationGetParentOperation(parent);
-        }
-    }
-    false
 }

@@ -13,6 +13,7 @@ mod origin;
 mod place;
 mod product;
 mod reduce;
+mod shuffle;
 mod staged;
 
 use super::known_ops::checked_ops;

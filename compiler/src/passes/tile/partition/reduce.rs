@@ -1,20 +1,16 @@
 //! Reductions along an axis: over the values of a thread, the lanes of a warp, the warps of a block.
-use super::convert::in_loop;
 use super::place::value_places;
+use super::shuffle::BUTTERFLY;
 use super::{Partition, Spread};
+use crate::passes::control_flow::in_loop;
 use cutec_dialects::builder::{IrOp, IrValue, integer_value};
 use cutec_dialects::elem::{Elem, Space};
-use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp};
+use cutec_dialects::ops::{ArithOp, CuteOp};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::WARP;
 use cutec_dialects::tile::Mode;
 use cutec_layout::{AnyLayout, Layout};
 use melior::ir::operation::OperationLike;
-
-/// How `shfl.sync` chooses a lane: by the exclusive or of its number and a mask.
-const BUTTERFLY: &str = "#nvvm<shfl_kind bfly>";
-/// See [`BUTTERFLY`]: by its number.
-pub(super) const INDEXED: &str = "#nvvm<shfl_kind idx>";
 
 impl<'c> Partition<'c> {
     pub(super) fn reduce(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
@@ -182,21 +178,6 @@ impl<'c> Partition<'c> {
     fn exchange(&mut self, word: IrValue<'c>, distance: i64) -> IrValue<'c> {
         let distance = self.ir.constant(distance, "i32");
         self.shuffle(BUTTERFLY, word, distance)
-    }
-
-    /// A word of another lane.
-    pub(super) fn shuffle(
-        &self,
-        kind: &'static str,
-        word: IrValue<'c>,
-        lane: IrValue<'c>,
-    ) -> IrValue<'c> {
-        let members = self.ir.constant(-1, "i32");
-        let segment = self.ir.constant(31, "i32");
-        let kind = [("kind", self.ir.attr(kind))];
-        let ty = self.ir.ty("i32");
-        let operands = [members, word, lane, segment];
-        self.ir.value(NvvmOp::ShflSync, &operands, &kind, ty)
     }
 
     /// Combines what the warps have, through shared memory: a row for each warp along the axis.
