@@ -31,6 +31,7 @@ impl ErrorKind {
             }
             ErrorKind::Deadlock { waiters, .. }
             | ErrorKind::OpenPhases { waiters, .. }
+            | ErrorKind::WarpgroupDivergence { waiters, .. }
             | ErrorKind::BarrierDivergence { waiters } => {
                 let threads = waiting(waiters);
                 let sources = waiters.iter().filter_map(|waiter| waiter.source.as_ref());
@@ -62,6 +63,8 @@ impl ErrorKind {
             | ErrorKind::PendingCopy { .. }
             | ErrorKind::ReadOnly { .. }
             | ErrorKind::LaneDivergence { .. }
+            | ErrorKind::Descriptor { .. }
+            | ErrorKind::WarpgroupOperand { .. }
             | ErrorKind::BarrierAfterExit { .. }
             | ErrorKind::Mbarrier { .. }
             | ErrorKind::MbarrierAccess { .. }
@@ -99,6 +102,9 @@ impl ErrorKind {
             | ErrorKind::PendingCopy { .. }
             | ErrorKind::ReadOnly { .. }
             | ErrorKind::LaneDivergence { .. }
+            | ErrorKind::Descriptor { .. }
+            | ErrorKind::WarpgroupDivergence { .. }
+            | ErrorKind::WarpgroupOperand { .. }
             | ErrorKind::BarrierDivergence { .. }
             | ErrorKind::BarrierAfterExit { .. }
             | ErrorKind::Deadlock { .. }
@@ -181,6 +187,9 @@ impl ErrorKind {
             ErrorKind::LaneDivergence { .. } => {
                 "all lanes that the instruction names must come to it: move it out of the branch"
             }
+            ErrorKind::WarpgroupDivergence { .. } | ErrorKind::WarpgroupOperand { .. } => {
+                "the four warps of a warpgroup execute each `wgmma` together, with the same descriptors"
+            }
             ErrorKind::Syntax { .. }
             | ErrorKind::UnknownInstruction { .. }
             | ErrorKind::UnknownModifier { .. }
@@ -192,6 +201,7 @@ impl ErrorKind {
             | ErrorKind::NoSuchEntry { .. }
             | ErrorKind::Launch { .. }
             | ErrorKind::ReadOnly { .. }
+            | ErrorKind::Descriptor { .. }
             | ErrorKind::Mbarrier { .. }
             | ErrorKind::MbarrierAccess { .. }
             | ErrorKind::Barrier { .. }

@@ -409,6 +409,42 @@ pub enum ErrorKind {
         /// Where the others are.
         others: String,
     },
+    /// A matrix descriptor of `wgmma` that the ISA does not allow, or that leads out of shared memory.
+    #[error("descriptor {descriptor:#x} of {operand}: {what}: expected {expected}, found {found}")]
+    Descriptor {
+        /// `A` or `B`.
+        operand: &'static str,
+        /// The descriptor.
+        descriptor: u64,
+        /// The part of it.
+        what: &'static str,
+        /// What is legal.
+        expected: String,
+        /// What was found.
+        found: String,
+    },
+    /// Warps of a warpgroup that do not execute the same operations of `wgmma`.
+    #[error("warpgroup divergence: {what}: {}", list(.waiters))]
+    WarpgroupDivergence {
+        /// What the warps of the warpgroup should have done together.
+        what: String,
+        /// Where they are.
+        waiters: Vec<Waiter>,
+    },
+    /// An operation of a warpgroup that has operands which differ among its warps.
+    #[error("{what} in warp {warp}: expected {expected}, as in warp {other}, found {found}")]
+    WarpgroupOperand {
+        /// The operand.
+        what: &'static str,
+        /// The warp that differs.
+        warp: u32,
+        /// What another warp has.
+        expected: String,
+        /// That warp.
+        other: u32,
+        /// What was found.
+        found: String,
+    },
     /// An aligned barrier reached by a part of a warp only.
     #[error("barrier divergence: threads of one warp wait at different barriers: {}", list(.waiters))]
     BarrierDivergence {

@@ -37,6 +37,8 @@ pub(crate) struct Kernel {
     pub cluster: [u32; 3],
     /// Whether it updates global memory atomically; then CTAs run in order.
     pub has_global_atomics: bool,
+    /// Whether warpgroups have something to do.
+    pub has_warpgroups: bool,
     /// The registers of each instruction.
     pub registers: Registers,
     /// The buffers of shared memory that each instruction may access, where the compiler says so.
@@ -199,6 +201,8 @@ pub(crate) enum Op {
         transpose: bool,
     },
     Mma(Box<Mma>),
+    /// What the four warps of a warpgroup do together.
+    Warpgroup(WarpgroupOp),
     /// What the lanes of a member mask do together.
     Collective {
         members: Src,
@@ -268,6 +272,7 @@ impl Op {
             | Op::LoadMatrix { .. }
             | Op::StoreMatrix { .. }
             | Op::Mma(_)
+            | Op::Warpgroup(_)
             | Op::Collective { .. }
             | Op::ActiveMask(_)
             | Op::Barrier(_)
@@ -296,6 +301,7 @@ impl Op {
                 | Op::CommitGroup(_)
                 | Op::WaitGroup(..)
                 | Op::Mma(_)
+                | Op::Warpgroup(_)
                 | Op::Collective { .. }
                 | Op::ActiveMask(_)
                 | Op::Barrier(_)
@@ -519,6 +525,51 @@ pub(crate) struct Mma {
     pub a: Box<[Src]>,
     pub b: Box<[Src]>,
     pub c: Box<[Src]>,
+}
+
+/// What the four warps of a warpgroup execute, each with all its lanes (PTX ISA 9.7.15).
+#[derive(Debug)]
+pub(crate) enum WarpgroupOp {
+    /// `wgmma.fence`.
+    Fence,
+    /// `wgmma.mma_async`.
+    Multiply(Box<Wgmma>),
+    /// `wgmma.commit_group`.
+    Commit,
+    /// `wgmma.wait_group`: until at most this many groups are in flight.
+    Wait(u32),
+}
+
+/// `wgmma.mma_async`: D of 64 × `n` elements, 16 rows a warp.
+#[derive(Debug)]
+pub(crate) struct Wgmma {
+    pub n: usize,
+    /// Types of A and B.
+    pub multiplicands: [MmaType; 2],
+    pub accumulate: MmaAccumulator,
+    /// `.satfinite` of the integer forms.
+    pub saturate: bool,
+    /// Registers of D, which are read as well where `scale_d` holds.
+    pub d: Box<[u32]>,
+    pub a: WgmmaA,
+    /// The descriptor of B.
+    pub b: Src,
+    /// Whether D is added to the product.
+    pub scale_d: Pred,
+    /// `imm-scale-a`, `imm-scale-b`: whether the elements of A, of B are negated.
+    pub negate: [bool; 2],
+    /// `imm-trans-a`, `imm-trans-b`: whether the rows of A, the columns of B are contiguous in memory, and
+    /// not K.
+    pub mn_major: [bool; 2],
+}
+
+/// Where A comes from.
+#[derive(Debug)]
+pub(crate) enum WgmmaA {
+    /// From shared memory, by a descriptor.
+    Shared(Src),
+    /// From registers, by slot.
+    Registers(Box<[u32]>),
 }
 
 /// Element type of A or B.

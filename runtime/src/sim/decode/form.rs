@@ -408,6 +408,39 @@ impl<'i, 'a> Form<'i, 'a> {
             .collect()
     }
 
+    /// A vector of 32-bit registers, by slot.
+    pub fn register_vector(&mut self, count: usize, role: Role) -> Decoded<Box<[u32]>> {
+        let elements = self.elements(count)?;
+        let slot = |form: &mut Form<'i, 'a>, element: &Operand<'a>| {
+            let Operand::Name(name) = *element else {
+                return form.bad(format!("a vector of {count} registers"));
+            };
+            match form.names.lookup(name)? {
+                Symbol::Register(register @ Register::Word(32, slot)) => {
+                    form.registers.push(Use {
+                        name,
+                        register,
+                        role,
+                    });
+                    Ok(slot)
+                }
+                _ => form.bad(format!("a vector of {count} registers of 32 bits")),
+            }
+        };
+        elements.iter().map(|element| slot(self, element)).collect()
+    }
+
+    /// The registers written so far are read as well.
+    pub fn updates(&mut self) {
+        let written = self.registers.iter().filter(|r| r.role == Role::Write);
+        let read = written.map(|r| Use {
+            role: Role::Read,
+            ..*r
+        });
+        let read: Vec<_> = read.collect();
+        self.registers.extend(read);
+    }
+
     fn pred_register(&mut self, name: &'a str, writes: bool) -> Decoded<u32> {
         match self.names.lookup(name)? {
             Symbol::Register(register @ Register::Pred(slot)) => {

@@ -57,7 +57,7 @@ pub(super) fn store(form: &mut Form) -> Decoded<Op> {
     })
 }
 
-fn multiplicand(name: &str) -> Option<MmaType> {
+pub(super) fn multiplicand(name: &str) -> Option<MmaType> {
     Some(match name {
         "f16" => MmaType::F16,
         "bf16" => MmaType::Bf16,
@@ -73,7 +73,7 @@ fn multiplicand(name: &str) -> Option<MmaType> {
     })
 }
 
-fn accumulator(name: &str) -> Option<MmaAccumulator> {
+pub(super) fn accumulator(name: &str) -> Option<MmaAccumulator> {
     Some(match name {
         "f16" => MmaAccumulator::F16,
         "f32" => MmaAccumulator::F32,

@@ -4,7 +4,7 @@
 //! names are used; the second decodes each instruction with [`form::Form`], in the file of its
 //! family:
 //! [`integer`], [`bits`], [`compare`], [`float`], [`convert`], [`memory`], [`matrix`], [`control`],
-//! [`mbarrier`].
+//! [`mbarrier`], [`warpgroup`].
 
 mod bits;
 mod compare;
@@ -17,6 +17,7 @@ mod matrix;
 mod mbarrier;
 mod memory;
 mod names;
+mod warpgroup;
 
 pub(super) use mbarrier::COUNT_BITS;
 
@@ -456,6 +457,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
             .code
             .iter()
             .any(|i| matches!(&i.op, Op::Atomic { address, .. } if address.space != Space::Shared));
+        let has_warpgroups = self.code.iter().any(|i| matches!(i.op, Op::Warpgroup(_)));
         Ok(Kernel {
             rank: flow::rank(&self.code),
             code: self.code,
@@ -467,6 +469,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
             local_bytes: self.local.bytes as u32,
             dynamic_shared,
             has_global_atomics,
+            has_warpgroups,
             cluster: entry.cluster.unwrap_or([1; 3]),
         })
     }
@@ -534,6 +537,7 @@ fn operation(form: &mut Form, instruction: &ast::Instruction<'_>) -> Decoded<Op>
         "ldmatrix" => matrix::load(form),
         "stmatrix" => matrix::store(form),
         "mma" => matrix::multiply(form),
+        "wgmma" => warpgroup::wgmma(form),
         "bra" => control::branch(form),
         "brx" => control::branch_indexed(form),
         "bar" | "barrier" => control::barrier(form, opcode),

@@ -7,6 +7,7 @@ use super::race::{Actor, Races, Shape};
 use super::schedule::Schedule;
 use super::shared::Bytes;
 use super::warp::{Group, Warp};
+use super::warpgroup::{self, Warpgroup};
 use super::{Fault, Launch};
 use crate::sim::assignment::Tracked;
 use crate::sim::error::{ErrorKind, Location, SimError, Waiter};
@@ -30,6 +31,10 @@ pub(crate) struct Cta<'a> {
     pub idle: u32,
     /// How often `test_wait` has said no since then.
     pub polls: u32,
+    /// Warpgroups, where the kernel has `wgmma`.
+    pub warpgroups: Vec<Warpgroup>,
+    /// Whether one of them has something new to do or to wait for.
+    pub warpgroup_news: bool,
     pub stats: Stats,
     pub schedule: Schedule,
     /// Counts of each instruction, where they are asked for.
@@ -113,6 +118,8 @@ impl<'a> Resident<'a> {
                 completed: false,
                 idle: 0,
                 polls: 0,
+                warpgroups: Vec::new(),
+                warpgroup_news: false,
                 stats: Stats::default(),
                 schedule: Schedule::new(launch.options, [0; 3]),
                 counters: launch
@@ -149,6 +156,12 @@ impl<'a> Resident<'a> {
         cta.completed = false;
         cta.idle = 0;
         cta.polls = 0;
+        cta.warpgroups.clear();
+        if cta.launch.kernel.has_warpgroups {
+            let warpgroups = warps.len().div_ceil(warpgroup::WARPS);
+            cta.warpgroups.resize_with(warpgroups, Warpgroup::default);
+        }
+        cta.warpgroup_news = false;
         cta.steps = 0;
         cta.schedule = Schedule::new(cta.launch.options, ctaid);
         warps
@@ -199,6 +212,9 @@ fn round(cta: &mut Cta<'_>, warps: &mut [Warp]) -> Result<bool, Fault> {
             cta.arrivals = false;
             cta.idle = 0;
             cta.open_barriers(warps);
+        }
+        if std::mem::take(&mut cta.warpgroup_news) {
+            cta.advance_warpgroups(warps);
         }
         if std::mem::take(&mut cta.completed) {
             warps.iter_mut().for_each(Warp::wake);

@@ -1,4 +1,4 @@
-//! `ldmatrix`, `stmatrix` and `mma`: how matrices are spread over the lanes of a warp.
+//! `ldmatrix`, `stmatrix`, `mma` and `wgmma`: how matrices are spread over the lanes of a warp.
 //!
 //! With `group = lane / 4` and `place = lane % 4`, and elements packed into registers from the low
 //! bits up (PTX ISA 9.7.14.5, figures of each shape), `p` being how many elements fill 32 bits:
@@ -7,9 +7,12 @@
 //! - A, register `r`: row `group + 8·(r % 2)`, columns `p·place + 4·p·(r / 2)` and on.
 //! - B, register `r`: rows `p·place + 4·p·r` and on, column `group`.
 //! - C and D: element `i` of a lane is at row `group + 8·(i / 2)`, column `2·place + i % 2`.
+//!
+//! A warp's 16 rows of `wgmma` are those of `mma` for eight columns after eight.
 
 use super::Fault;
 use super::cta::Cta;
+use super::descriptor;
 use super::fault_at;
 use super::shared::value;
 use super::tensor::{Factors, LONGEST, M, N};
@@ -17,7 +20,9 @@ use super::touch::Touch;
 use super::warp::Warp;
 use crate::sim::Space;
 use crate::sim::error::{Act, ErrorKind};
-use crate::sim::isa::{Address, Mma, MmaAccumulator, MmaType, Order, Proxy, SHARED_WINDOW};
+use crate::sim::isa::{
+    Address, Mma, MmaAccumulator, MmaType, Order, Proxy, SHARED_WINDOW, Wgmma, WgmmaA,
+};
 use crate::sim::lane::{Dst, Registers, Src, WARP, Words};
 use crate::sim::number::{E4M3, E5M2, F16, Rounding, bf16_to_f32, canonical, f16_to_f32, round};
 
@@ -120,64 +125,80 @@ impl Warp {
         if mma.accumulate == MmaAccumulator::F64 {
             return self.multiply_f64(mma);
         }
-        let mut sums = [[0f64; N]; M];
-        let per_register = if mma.accumulate == MmaAccumulator::F16 {
-            2
-        } else {
-            1
-        };
-        for (register, &src) in mma.c.iter().enumerate() {
-            for (lane, word) in self.registers.words_of(src).into_iter().enumerate() {
-                for i in 0..per_register {
-                    let (row, column) = accumulator_element(lane, per_register * register + i);
-                    sums[row][column] = match mma.accumulate {
-                        MmaAccumulator::F16 => f16_to_f32((word >> (16 * i)) as u16).into(),
-                        MmaAccumulator::S32 => (word as i32).into(),
-                        MmaAccumulator::F32 | MmaAccumulator::F64 => f32::from_bits(word).into(),
-                    };
-                }
-            }
-        }
+        let c = mma.c.iter().map(|&src| self.registers.words_of(src));
+        let mut sums = sums_of(mma.accumulate, c);
         // Only integers have a longer K, of which sums are exact in any order.
         let parts = mma.k.div_ceil(LONGEST);
         let registers_of_b = mma.b.chunks(mma.b.len() / parts);
         for (a, b) in mma.a.chunks(mma.a.len() / parts).zip(registers_of_b) {
-            self.factors(mma, mma.k / parts, a, b)
-                .multiply_add(mma.accumulate, &mut sums);
+            let mut factors = Factors::new([mma.multiplicands, mma.b_type], mma.k / parts);
+            let a: Vec<Words> = a.iter().map(|&src| self.registers.words_of(src)).collect();
+            factors_of_a(&mut factors, mma.multiplicands, &a);
+            self.factors_of_b(&mut factors, mma, b);
+            factors.multiply_add(mma.accumulate, &mut sums);
         }
+        let rounding = (mma.accumulate, mma.saturate);
         for (register, &dst) in mma.d.iter().enumerate() {
-            let fragment: Words = std::array::from_fn(|lane| {
-                let sum = |i| {
-                    let (row, column) = accumulator_element(lane, per_register * register + i);
-                    sums[row][column]
-                };
-                let half = |i| round(F16, sum(i), Rounding::Nearest, false) as u32;
-                match mma.accumulate {
-                    MmaAccumulator::F16 => half(0) | half(1) << 16,
-                    // `as` saturates i32, and i64 holds every sum.
-                    MmaAccumulator::S32 if mma.saturate => sum(0) as i32 as u32,
-                    MmaAccumulator::S32 => sum(0) as i64 as u32,
-                    MmaAccumulator::F32 | MmaAccumulator::F64 => canonical(sum(0) as f32).to_bits(),
-                }
-            });
+            let fragment = fragment(rounding, &sums, register);
             self.registers.set_words(dst, u32::MAX, &fragment);
         }
     }
 
-    /// What registers hold of A and B, `k` columns of the one and rows of the other.
-    fn factors(&self, mma: &Mma, k: usize, a: &[Src], b: &[Src]) -> Factors {
-        let mut factors = Factors::new([mma.multiplicands, mma.b_type], k);
-        let packed = 32 / element_bits(mma.multiplicands);
-        for (register, &src) in a.iter().enumerate() {
-            let words = self.registers.words_of(src);
-            for i in 0..packed {
-                let values = elements(mma.multiplicands, &words, i);
-                for (lane, value) in values.into_iter().enumerate() {
-                    let column = packed * (lane % 4) + 4 * packed * (register / 2) + i;
-                    *factors.a(lane / 4 + 8 * (register % 2), column) = value;
+    /// `wgmma`, for the 16 rows of D that this warp has: `a` are those of A where they are in shared memory, `b`
+    /// the columns of B.
+    pub(super) fn multiply_rows(
+        &mut self,
+        wgmma: &Wgmma,
+        a: Option<&[[u8; descriptor::ROW]]>,
+        b: &[[u8; descriptor::ROW]],
+        scale_d: bool,
+    ) {
+        let [a_type, b_type] = wgmma.multiplicands;
+        let [negate_a, negate_b] = wgmma.negate;
+        let mut factors = Factors::new(wgmma.multiplicands, k_of(a_type));
+        match (a, &wgmma.a) {
+            (Some(rows), _) => {
+                for (row, bytes) in rows.iter().enumerate() {
+                    for (k, value) in row_elements(a_type, bytes).enumerate() {
+                        *factors.a(row, k) = value;
+                    }
                 }
             }
+            (None, WgmmaA::Registers(slots)) => {
+                let slots = slots
+                    .iter()
+                    .map(|&slot| self.registers.words[slot as usize]);
+                let a: Vec<Words> = slots.collect();
+                factors_of_a(&mut factors, a_type, &a);
+            }
+            (None, WgmmaA::Shared(_)) => {}
         }
+        if negate_a != negate_b {
+            factors.negate_a();
+        }
+        let rounding = (wgmma.accumulate, wgmma.saturate);
+        let registers = wgmma.d.len() * N / wgmma.n;
+        for (d, columns) in wgmma.d.chunks(registers).zip(b.chunks(N)) {
+            for (column, bytes) in columns.iter().enumerate() {
+                for (k, value) in row_elements(b_type, bytes).enumerate() {
+                    *factors.b(k, column) = value;
+                }
+            }
+            let mut sums = [[0.0; N]; M];
+            if scale_d {
+                let c = d.iter().map(|&slot| self.registers.words[slot as usize]);
+                sums = sums_of(wgmma.accumulate, c);
+            }
+            factors.multiply_add(wgmma.accumulate, &mut sums);
+            for (register, &slot) in d.iter().enumerate() {
+                self.registers.words[slot as usize] = fragment(rounding, &sums, register);
+            }
+        }
+    }
+
+    /// What registers hold of B.
+    fn factors_of_b(&self, factors: &mut Factors, mma: &Mma, b: &[Src]) {
+        let packed = 32 / element_bits(mma.multiplicands);
         for (register, &src) in b.iter().enumerate() {
             let words = self.registers.words_of(src);
             for i in 0..packed {
@@ -188,7 +209,6 @@ impl Warp {
                 }
             }
         }
-        factors
     }
 
     /// `m8n8k4`: A has an element a lane, row `group`, column `place`; B the transpose of that.
@@ -244,6 +264,82 @@ fn multiply_add(a: f64, b: f64, sum: f64) -> f64 {
     }
 }
 
+/// What registers hold of A.
+fn factors_of_a(factors: &mut Factors, ty: MmaType, a: &[Words]) {
+    let packed = 32 / element_bits(ty);
+    for (register, words) in a.iter().enumerate() {
+        for i in 0..packed {
+            let values = elements(ty, words, i);
+            for (lane, value) in values.into_iter().enumerate() {
+                let column = packed * (lane % 4) + 4 * packed * (register / 2) + i;
+                *factors.a(lane / 4 + 8 * (register % 2), column) = value;
+            }
+        }
+    }
+}
+
+/// K of `wgmma`, of which a row has 256 bits.
+fn k_of(ty: MmaType) -> usize {
+    8 * descriptor::ROW / element_bits(ty)
+}
+
+/// The elements of a row of an operand of `wgmma`.
+fn row_elements(ty: MmaType, bytes: &[u8; descriptor::ROW]) -> impl Iterator<Item = f64> + use<'_> {
+    let packed = 32 / element_bits(ty).min(32);
+    let words = bytes.chunks_exact(4).map(value);
+    words.flat_map(move |word| (0..packed).map(move |i| element(ty, word as u32, i)))
+}
+
+/// Accumulators in a register.
+fn per_register(accumulate: MmaAccumulator) -> usize {
+    match accumulate {
+        MmaAccumulator::F16 => 2,
+        MmaAccumulator::F32 | MmaAccumulator::S32 | MmaAccumulator::F64 => 1,
+    }
+}
+
+/// What registers hold of C.
+fn sums_of(accumulate: MmaAccumulator, c: impl Iterator<Item = Words>) -> [[f64; N]; M] {
+    let mut sums = [[0f64; N]; M];
+    let per_register = per_register(accumulate);
+    for (register, words) in c.enumerate() {
+        for (lane, word) in words.into_iter().enumerate() {
+            for i in 0..per_register {
+                let (row, column) = accumulator_element(lane, per_register * register + i);
+                sums[row][column] = match accumulate {
+                    MmaAccumulator::F16 => f16_to_f32((word >> (16 * i)) as u16).into(),
+                    MmaAccumulator::S32 => (word as i32).into(),
+                    MmaAccumulator::F32 | MmaAccumulator::F64 => f32::from_bits(word).into(),
+                };
+            }
+        }
+    }
+    sums
+}
+
+/// What a register holds of D, rounded and perhaps saturated.
+fn fragment(
+    (accumulate, saturate): (MmaAccumulator, bool),
+    sums: &[[f64; N]; M],
+    register: usize,
+) -> Words {
+    let per_register = per_register(accumulate);
+    std::array::from_fn(|lane| {
+        let sum = |i| {
+            let (row, column) = accumulator_element(lane, per_register * register + i);
+            sums[row][column]
+        };
+        let half = |i| round(F16, sum(i), Rounding::Nearest, false) as u32;
+        match accumulate {
+            MmaAccumulator::F16 => half(0) | half(1) << 16,
+            // `as` saturates i32, and i64 holds every sum.
+            MmaAccumulator::S32 if saturate => sum(0) as i32 as u32,
+            MmaAccumulator::S32 => sum(0) as i64 as u32,
+            MmaAccumulator::F32 | MmaAccumulator::F64 => canonical(sum(0) as f32).to_bits(),
+        }
+    })
+}
+
 /// Row and column of an element of C or D.
 fn accumulator_element(lane: usize, i: usize) -> (usize, usize) {
     (lane / 4 + 8 * (i / 2), 2 * (lane % 4) + i % 2)
@@ -259,22 +355,39 @@ fn element_bits(ty: MmaType) -> usize {
     }
 }
 
-/// Element `i` of each lane's word. Products of two are exact in f64.
+/// Element `i` of each lane's word.
 fn elements(ty: MmaType, words: &Words, i: usize) -> [f64; WARP] {
-    let half = |word: u32| (word >> (16 * i)) as u16;
-    let byte = |word: u32| (word >> (8 * i)) as u8;
-    let nibble = |word: u32| (word >> (4 * i)) as u8 & 0xf;
     match ty {
-        MmaType::F16 => words.map(|word| f16_to_f32(half(word)).into()),
-        MmaType::Bf16 => words.map(|word| bf16_to_f32(half(word)).into()),
-        // The upper 19 bits of the register.
-        MmaType::Tf32 => words.map(|word| f32::from_bits(word & !0x1fff).into()),
-        MmaType::S4 => words.map(|word| ((nibble(word) << 4) as i8 >> 4).into()),
-        MmaType::U4 => words.map(|word| nibble(word).into()),
-        MmaType::S8 => words.map(|word| (byte(word) as i8).into()),
-        MmaType::U8 => words.map(|word| byte(word).into()),
-        MmaType::E4m3 => words.map(|word| E4M3.decode(byte(word).into())),
-        MmaType::E5m2 => words.map(|word| E5M2.decode(byte(word).into())),
+        MmaType::F16 => words.map(|word| element(MmaType::F16, word, i)),
+        MmaType::Bf16 => words.map(|word| element(MmaType::Bf16, word, i)),
+        MmaType::Tf32 => words.map(|word| element(MmaType::Tf32, word, i)),
+        MmaType::S4 => words.map(|word| element(MmaType::S4, word, i)),
+        MmaType::U4 => words.map(|word| element(MmaType::U4, word, i)),
+        MmaType::S8 => words.map(|word| element(MmaType::S8, word, i)),
+        MmaType::U8 => words.map(|word| element(MmaType::U8, word, i)),
+        MmaType::E4m3 => words.map(|word| element(MmaType::E4m3, word, i)),
+        MmaType::E5m2 => words.map(|word| element(MmaType::E5m2, word, i)),
         MmaType::F64 => [0.0; WARP],
+    }
+}
+
+/// Element `i` of a word. Products of two are exact in f64.
+#[inline]
+fn element(ty: MmaType, word: u32, i: usize) -> f64 {
+    let half = || (word >> (16 * i)) as u16;
+    let byte = || (word >> (8 * i)) as u8;
+    let nibble = || (word >> (4 * i)) as u8 & 0xf;
+    match ty {
+        MmaType::F16 => f16_to_f32(half()).into(),
+        MmaType::Bf16 => bf16_to_f32(half()).into(),
+        // The upper 19 bits of the register.
+        MmaType::Tf32 => f32::from_bits(word & !0x1fff).into(),
+        MmaType::S4 => ((nibble() << 4) as i8 >> 4).into(),
+        MmaType::U4 => nibble().into(),
+        MmaType::S8 => (byte() as i8).into(),
+        MmaType::U8 => byte().into(),
+        MmaType::E4m3 => E4M3.decode(byte().into()),
+        MmaType::E5m2 => E5M2.decode(byte().into()),
+        MmaType::F64 => 0.0,
     }
 }

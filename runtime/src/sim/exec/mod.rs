@@ -11,6 +11,7 @@
 //!   [`mbarrier`]: barriers in shared memory.
 //! - [`print`]: what threads print by `vprintf`.
 //! - [`matrix`]: `ldmatrix`, `stmatrix`, `mma`; [`tensor`]: how its products are added.
+//! - [`warpgroup`]: `wgmma`; [`descriptor`]: where its operands are in shared memory.
 //!
 //! A check that fails raises a [`Fault`]: the kind and the lane. The warp adds itself and the
 //! instruction, the CTA turns it into a [`SimError`].
@@ -21,6 +22,7 @@ mod collective;
 mod copy;
 mod count;
 mod cta;
+mod descriptor;
 mod in_flight;
 mod matrix;
 mod mbarrier;
@@ -31,6 +33,7 @@ mod shared;
 mod tensor;
 mod touch;
 mod warp;
+mod warpgroup;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};

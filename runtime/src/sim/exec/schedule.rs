@@ -70,6 +70,15 @@ impl Schedule {
         self.copies == CopyMoment::Earliest
     }
 
+    /// Whether an operation of a warpgroup takes place now, before anyone waits for it.
+    pub fn takes_place_now(&mut self) -> bool {
+        match self.copies {
+            CopyMoment::Random => self.next().is_multiple_of(4),
+            CopyMoment::Earliest => true,
+            CopyMoment::Latest => false,
+        }
+    }
+
     /// The lanes whose operations take place now, before anyone waits for them.
     pub fn taking_place(&mut self) -> u32 {
         match self.copies {

@@ -118,6 +118,14 @@ impl Bytes {
         }
     }
 
+    /// The 16 bytes at an address that was checked before.
+    #[inline]
+    pub fn peek(&self, address: u64) -> &[u8; 16] {
+        let at = address.wrapping_sub(BASE) as usize;
+        let bytes = self.data.get(at..at.saturating_add(16));
+        bytes.and_then(|b| b.try_into().ok()).unwrap_or(&[0; 16])
+    }
+
     /// Checks a write, marks its bytes as written and gives them.
     #[inline]
     pub fn write(&mut self, address: u64, size: u32) -> Result<&mut [u8], ErrorKind> {

@@ -58,6 +58,13 @@ impl Factors {
         &mut self.a[group][row][k]
     }
 
+    /// Negates all of A.
+    pub fn negate_a(&mut self) {
+        for a in self.a.iter_mut().flatten().flatten() {
+            *a = -*a;
+        }
+    }
+
     /// An element of B.
     pub fn b(&mut self, k: usize, column: usize) -> &mut f64 {
         let (group, k) = self.place(k);

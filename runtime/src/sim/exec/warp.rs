@@ -34,6 +34,8 @@ pub(crate) enum Wait {
     Barrier(u32),
     /// The phase of an `mbarrier`, which it looks at again.
     Mbarrier,
+    /// Multiplications of its warpgroup.
+    Warpgroup,
 }
 
 /// A warp.
@@ -70,6 +72,8 @@ pub(super) enum Next {
     Block(u32, u32),
     /// The lanes of the mask wait where they are for an `mbarrier`.
     Sleep(u32),
+    /// The lanes of the mask wait for multiplications of their warpgroup.
+    Rest(u32),
 }
 
 impl Warp {
@@ -302,6 +306,13 @@ impl Warp {
                     (pc + 1, group.mask & !mask, Wait::Ready),
                 ],
             ),
+            Next::Rest(mask) => self.place(
+                current,
+                &[
+                    (pc, mask, Wait::Warpgroup),
+                    (pc + 1, group.mask & !mask, Wait::Ready),
+                ],
+            ),
             Next::Block(mask, barrier) => self.place(
                 current,
                 &[
@@ -386,6 +397,7 @@ impl Warp {
                 cta.stats.mma_instructions += 1;
                 self.multiply(mma);
             }
+            Op::Warpgroup(op) => return self.warpgroup(cta, op, mask),
             Op::LoadMatrix {
                 dsts,
                 address,

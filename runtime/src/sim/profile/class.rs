@@ -5,7 +5,9 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::sim::Space;
-use crate::sim::isa::{Collective, Hint, Instr, Mma, MmaAccumulator, MmaType, Op};
+use crate::sim::isa::{
+    Collective, Hint, Instr, Mma, MmaAccumulator, MmaType, Op, WarpgroupOp, Wgmma,
+};
 use crate::sim::lane::WARP;
 
 /// A kind of instruction.
@@ -66,7 +68,7 @@ impl Instr {
             }
             Op::LoadMatrix { .. } | Op::StoreMatrix { .. } => Class::Shared,
             Op::CopyAsync { .. } => Class::AsyncCopy,
-            Op::Mma(_) => Class::Tensor,
+            Op::Mma(_) | Op::Warpgroup(WarpgroupOp::Multiply(_)) => Class::Tensor,
             Op::CommitGroup(_)
             | Op::WaitGroup(..)
             | Op::Collective {
@@ -75,6 +77,7 @@ impl Instr {
             }
             | Op::Barrier(_)
             | Op::Mbarrier(_)
+            | Op::Warpgroup(WarpgroupOp::Fence | WarpgroupOp::Commit | WarpgroupOp::Wait(_))
             | Op::Fence(_)
             | Op::ProxyFence(_)
             | Op::Hint(Hint::GridDependency) => Class::Synchronize,
@@ -100,8 +103,8 @@ impl Instr {
 
     /// Floating-point operations of one execution by all lanes; a fused multiply-add is two.
     pub(super) fn flops(&self) -> u64 {
-        if let Op::Mma(mma) = &self.op {
-            2 * multiply_adds(mma)
+        if let Some((_, work)) = self.multiply_adds() {
+            2 * work
         } else if let Op::Lanes { numbers, .. } = self.op {
             WARP as u64 * u64::from(numbers.unwrap_or(0))
         } else {
@@ -112,11 +115,10 @@ impl Instr {
     /// Work of an `mma` in multiply-adds of 16-bit operands: 8-bit ones take half the time of those,
     /// tf32 twice, f64 sixteen times.
     pub(super) fn tensor_work(&self) -> u64 {
-        let Op::Mma(mma) = &self.op else {
+        let Some((ty, work)) = self.multiply_adds() else {
             return 0;
         };
-        let work = multiply_adds(mma);
-        match mma.multiplicands {
+        match ty {
             MmaType::F16 | MmaType::Bf16 => work,
             MmaType::S8 | MmaType::U8 | MmaType::E4m3 | MmaType::E5m2 => work / 2,
             MmaType::S4 | MmaType::U4 => work / 4,
@@ -124,6 +126,30 @@ impl Instr {
             MmaType::F64 => 16 * work,
         }
     }
+
+    /// The type of A, and the multiply-adds of a warp.
+    fn multiply_adds(&self) -> Option<(MmaType, u64)> {
+        if let Op::Mma(mma) = &self.op {
+            Some((mma.multiplicands, multiply_adds(mma)))
+        } else if let Op::Warpgroup(WarpgroupOp::Multiply(wgmma)) = &self.op {
+            let [ty, _] = wgmma.multiplicands;
+            Some((ty, quarter(wgmma)))
+        } else {
+            None
+        }
+    }
+}
+
+/// `m·n·k` of a warp's 16 of 64 rows: K has 256 bits.
+fn quarter(wgmma: &Wgmma) -> u64 {
+    let k = match wgmma.multiplicands[0] {
+        MmaType::Tf32 => 8,
+        MmaType::F16 | MmaType::Bf16 => 16,
+        MmaType::S8 | MmaType::U8 | MmaType::E4m3 | MmaType::E5m2 => 32,
+        MmaType::S4 | MmaType::U4 => 64,
+        MmaType::F64 => 4,
+    };
+    16 * wgmma.n as u64 * k
 }
 
 /// `m·n·k`.

@@ -12,6 +12,7 @@
 //! - [`races`]: each way to order accesses, with and without.
 //! - [`mbarriers`]: barriers in shared memory, their phases, and what waits at them.
 //! - [`profiles`]: counts of whole kernels against counts by hand.
+//! - [`warpgroups`]: `wgmma`.
 //! - [`robust`]: garbled text.
 
 mod arithmetic;
@@ -30,6 +31,7 @@ mod profiles;
 mod races;
 mod robust;
 mod schedules;
+mod warpgroups;
 
 use super::{ErrorKind, Memory, Module, Options, SimError, Stats};
 
