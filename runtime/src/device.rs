@@ -105,6 +105,8 @@ pub struct Geometry {
     pub entry: String,
     /// Blocks in x, y, z, none of them 0.
     pub grid: [u32; 3],
+    /// Whether there are to be at most as many in x as the device holds at a time.
+    pub persistent: bool,
     /// Threads of a block in x, y, z.
     pub block: [u32; 3],
     /// Dynamic shared memory of a block, in bytes.

@@ -352,6 +352,7 @@ pub fn geometry(launch: &Launch) -> Geometry {
     Geometry {
         entry: launch.entry.clone(),
         grid: launch.grid,
+        persistent: launch.persistent,
         block: launch.block,
         smem_bytes: launch.smem_bytes,
     }

@@ -162,31 +162,21 @@ impl Device for SimDevice {
         let Geometry {
             entry,
             grid,
+            persistent,
             block: threads,
             smem_bytes,
         } = geometry;
+        let mut grid = *grid;
+        if *persistent {
+            grid[0] = grid[0].min(module.resident_blocks(entry));
+        }
         let memory = &mut *self.memory.lock();
         let start = Instant::now();
         let stats = match &mut self.profiles {
-            None => module.launch(
-                entry,
-                *grid,
-                *threads,
-                *smem_bytes,
-                &block,
-                memory,
-                &options,
-            )?,
+            None => module.launch(entry, grid, *threads, *smem_bytes, &block, memory, &options)?,
             Some(profiles) => {
-                let profile = module.profile(
-                    entry,
-                    *grid,
-                    *threads,
-                    *smem_bytes,
-                    &block,
-                    memory,
-                    &options,
-                )?;
+                let profile =
+                    module.profile(entry, grid, *threads, *smem_bytes, &block, memory, &options)?;
                 let stats = profile.stats;
                 profiles.push(profile);
                 stats

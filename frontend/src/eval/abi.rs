@@ -20,6 +20,8 @@ const MAX_BLOCKS: i64 = 32;
 /// Grid and block of a kernel.
 pub(super) struct Launch<'a> {
     pub grid: [AbiExpr; 3],
+    /// Whether blocks stay and go round: `persistent(…)` in place of `grid(…)`.
+    pub persistent: bool,
     /// Threads; `None` for a kernel at tile level, of which a pass chooses them.
     pub block: Option<[i64; 3]>,
     pub tiles: Option<TileLaunch<'a>>,
@@ -153,6 +155,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     ) -> Result<Launch<'a>> {
         let mut launch = Launch {
             grid: [AbiExpr::Const(1), AbiExpr::Const(1), AbiExpr::Const(1)],
+            persistent: false,
             block: Some([1; 3]),
             tiles: None,
             min_blocks: None,
@@ -176,6 +179,21 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     for (at, arg) in clause.args.iter().enumerate() {
                         launch.grid[at] = self.abi_expr(&arg.value, signature)?;
                     }
+                }
+                "persistent" => {
+                    let [arg] = clause.args.as_slice() else {
+                        let message =
+                            "`persistent` takes one number, how many pieces of work there are";
+                        return self.error(codes::BAD_KERNEL, clause.span, message, "here");
+                    };
+                    let mut clauses = kernel.launch.iter();
+                    if let Some(grid) = clauses.find(|clause| &*clause.name.node == "grid") {
+                        let message = "`grid` stands beside `persistent`";
+                        let label = "`persistent` says how many blocks there are at most";
+                        return self.error(codes::BAD_KERNEL, grid.span, message, label);
+                    }
+                    launch.grid[0] = self.abi_expr(&arg.value, signature)?;
+                    launch.persistent = true;
                 }
                 "block" => {
                     let mut block = [1; 3];
@@ -341,6 +359,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             params: signature.params(),
             promises,
             grid: launch.grid.clone(),
+            persistent: launch.persistent,
             block: launch.block.map(|block| block.map(AbiExpr::Const)),
             smem_bytes: 0,
             smem: None,

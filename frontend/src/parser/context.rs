@@ -12,6 +12,7 @@ use std::sync::Arc;
 /// Clauses that may stand behind `launch`.
 pub const LAUNCH_CLAUSES: &[&str] = &[
     "grid",
+    "persistent",
     "block",
     "smem",
     "min_blocks",
@@ -573,7 +574,7 @@ impl ParseContext {
             return;
         }
         for clause in ["grid", "block"] {
-            if !has(clause) {
+            if !has(clause) && !(clause == "grid" && has("persistent")) {
                 let kernel_name = kernel.node.clone();
                 let problem = ShapeProblem::MissingClause {
                     kernel: kernel_name,

@@ -82,6 +82,10 @@ pub struct KernelAbi {
     pub promises: Vec<Promise>,
     /// Number of blocks in x, y, z.
     pub grid: [AbiExpr; 3],
+    /// Whether blocks stay and take one piece of work after the other: of the blocks in x, which `grid` counts, a
+    /// launch has at most as many as the device holds at a time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub persistent: bool,
     /// Number of threads of a block in x, y, z; `None` until the compiler has chosen it, which it has
     /// in every ABI that was read from an artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -224,6 +224,16 @@ impl CudaDevice {
             function.dynamic_allowed = geometry.smem_bytes;
             module.remember(&geometry.entry, &function);
         }
+        if !geometry.persistent {
+            function.resident = None;
+            return Ok(function);
+        }
+        let (threads, smem_bytes) = (geometry.block.iter().product(), geometry.smem_bytes);
+        if !matches!(function.resident, Some((t, s, _)) if (t, s) == (threads, smem_bytes)) {
+            let blocks = function.resident_blocks(self.context.device, threads, smem_bytes)?;
+            function.resident = Some((threads, smem_bytes, blocks));
+            module.remember(&geometry.entry, &function);
+        }
         Ok(function)
     }
 }
@@ -328,7 +338,10 @@ impl Device for CudaDevice {
         };
         self.make_current()?;
         let function = self.function(module, geometry)?;
-        let (grid, block) = (geometry.grid, geometry.block);
+        let (mut grid, block) = (geometry.grid, geometry.block);
+        if let Some((_, _, resident)) = function.resident {
+            grid[0] = grid[0].min(resident);
+        }
         let mut pointers = self.pack(&geometry.entry, &function, params)?;
         // SAFETY: function and stream are alive, and the parameters are copied during the call; they
         // have the sizes that the kernel declares, or room behind them. What the kernel does with

@@ -53,6 +53,8 @@ pub struct Launch {
     pub entry: String,
     /// Number of blocks in x, y, z. One of them is 0 where there is nothing to do.
     pub grid: [u32; 3],
+    /// Whether there are to be at most as many in x as the device holds at a time ([`KernelAbi::persistent`]).
+    pub persistent: bool,
     /// Number of threads of a block in x, y, z.
     pub block: [u32; 3],
     /// Dynamic shared memory of a block, in bytes.
@@ -117,6 +119,7 @@ impl KernelAbi {
         Ok(Launch {
             entry: self.entry.clone(),
             grid,
+            persistent: self.persistent,
             block,
             smem_bytes: self.smem_bytes,
             params: params.collect::<Result<_, _>>()?,

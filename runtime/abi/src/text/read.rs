@@ -83,6 +83,7 @@ impl Reader {
         })?;
         self.expect_keyword("grid")?;
         let grid = self.three()?;
+        let persistent = self.keyword("persistent");
         let block = match self.keyword("block") {
             true => Some(self.three()?),
             false => None,
@@ -117,6 +118,7 @@ impl Reader {
             params,
             promises,
             grid,
+            persistent,
             block,
             smem_bytes,
             smem: None,

@@ -46,6 +46,9 @@ pub(super) fn kernel(kernel: &KernelAbi) -> String {
     }
     let extents = |exprs: &[AbiExpr; 3]| list(exprs.iter().map(|expr| names.expr(expr)));
     lines.push(format!("grid ({})", extents(&kernel.grid)));
+    if kernel.persistent {
+        lines.push("persistent".to_owned());
+    }
     if let Some(block) = &kernel.block {
         lines.push(format!("block ({})", extents(block)));
     }

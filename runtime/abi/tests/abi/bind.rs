@@ -95,6 +95,7 @@ pub fn gemm() -> KernelAbi {
             1.into(),
             1.into(),
         ],
+        persistent: false,
         block: Some([256.into(), 1.into(), 1.into()]),
         smem_bytes: 65536,
         defines: [("bm".to_string(), "128".to_string())].into(),

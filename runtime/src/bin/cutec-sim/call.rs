@@ -139,6 +139,7 @@ impl Call {
                 let geometry = Geometry {
                     entry: kernel.clone(),
                     grid: grid.0,
+                    persistent: false,
                     block: block.0,
                     smem_bytes: options.shared,
                 };
