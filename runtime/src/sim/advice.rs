@@ -64,6 +64,7 @@ impl ErrorKind {
             | ErrorKind::ReadOnly { .. }
             | ErrorKind::LaneDivergence { .. }
             | ErrorKind::Descriptor { .. }
+            | ErrorKind::RegisterPool { .. }
             | ErrorKind::WarpgroupOperand { .. }
             | ErrorKind::BarrierAfterExit { .. }
             | ErrorKind::Mbarrier { .. }
@@ -103,6 +104,7 @@ impl ErrorKind {
             | ErrorKind::ReadOnly { .. }
             | ErrorKind::LaneDivergence { .. }
             | ErrorKind::Descriptor { .. }
+            | ErrorKind::RegisterPool { .. }
             | ErrorKind::WarpgroupDivergence { .. }
             | ErrorKind::WarpgroupOperand { .. }
             | ErrorKind::BarrierDivergence { .. }
@@ -186,6 +188,10 @@ impl ErrorKind {
             }
             ErrorKind::LaneDivergence { .. } => {
                 "all lanes that the instruction names must come to it: move it out of the branch"
+            }
+            ErrorKind::RegisterPool { .. } => {
+                "the registers of all warpgroups together are those that the block has at entry: let others give \
+                 more away with `warpgroup_reg_dealloc`, or take fewer"
             }
             ErrorKind::WarpgroupDivergence { .. } | ErrorKind::WarpgroupOperand { .. } => {
                 "the four warps of a warpgroup execute each `wgmma` together, with the same descriptors"

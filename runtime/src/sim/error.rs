@@ -413,7 +413,7 @@ pub enum ErrorKind {
     #[error("descriptor {descriptor:#x} of {operand}: {what}: expected {expected}, found {found}")]
     Descriptor {
         /// `A` or `B`.
-        operand: &'static str,
+        operand: char,
         /// The descriptor.
         descriptor: u64,
         /// The part of it.
@@ -444,6 +444,22 @@ pub enum ErrorKind {
         other: u32,
         /// What was found.
         found: String,
+    },
+    /// A `setmaxnreg.inc` that waits for registers for ever.
+    #[error(
+        "setmaxnreg waits for registers: its warp lacks {missing} for {wanted} a thread; the block has {registers}, {entry} a thread at entry, and its warpgroups have or want {counts} a thread"
+    )]
+    RegisterPool {
+        /// Registers of a thread that it wants.
+        wanted: u32,
+        /// Registers that are missing for its warp.
+        missing: u32,
+        /// Registers of a thread at the kernel's entry.
+        entry: u32,
+        /// All registers of the CTA.
+        registers: u32,
+        /// Registers of a thread that each warpgroup has or wants.
+        counts: String,
     },
     /// An aligned barrier reached by a part of a warp only.
     #[error("barrier divergence: threads of one warp wait at different barriers: {}", list(.waiters))]

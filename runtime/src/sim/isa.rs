@@ -37,6 +37,12 @@ pub(crate) struct Kernel {
     pub cluster: [u32; 3],
     /// Whether it updates global memory atomically; then CTAs run in order.
     pub has_global_atomics: bool,
+    /// `.maxnreg`: registers of a thread.
+    pub registers_at_most: Option<u32>,
+    /// Threads of a CTA, by `.reqntid` or `.maxntid`.
+    pub threads_at_most: Option<u32>,
+    /// `.minnctapersm`.
+    pub ctas_at_least: Option<u32>,
     /// Whether warpgroups have something to do.
     pub has_warpgroups: bool,
     /// The registers of each instruction.
@@ -538,6 +544,8 @@ pub(crate) enum WarpgroupOp {
     Commit,
     /// `wgmma.wait_group`: until at most this many groups are in flight.
     Wait(u32),
+    /// `setmaxnreg`: the registers of a thread.
+    SetRegisters { count: u32, increases: bool },
 }
 
 /// `wgmma.mma_async`: D of 64 × `n` elements, 16 rows a warp.

@@ -370,6 +370,18 @@ pub(super) fn fence(form: &mut Form, opcode: &str) -> Decoded<Op> {
     if form.eat("proxy") {
         return fence_proxy(form);
     }
+    if form.eat("mbarrier_init") {
+        // Of what was done before it orders only the making of objects; that is not told apart here.
+        if !form.eat("release") || !form.eat("cluster") {
+            return form.bad_modifier("`.release.cluster`");
+        }
+        return Ok(Op::Fence(Order {
+            strong: true,
+            acquire: false,
+            release: true,
+            scope: Scope::Cluster,
+        }));
+    }
     let order = eat_semantics(form).unwrap_or(Order::BOTH);
     match eat_scope(form) {
         Some(scope) => Ok(Op::Fence(Order { scope, ..order })),
@@ -397,6 +409,11 @@ fn fence_proxy(form: &mut Form) -> Decoded<Op> {
 /// `prefetch`, `prefetchu`: hints, whatever the address.
 pub(super) fn prefetch(form: &mut Form) -> Decoded<Op> {
     let space = form.pick(space).unwrap_or(Space::Generic);
+    if form.eat("tensormap") {
+        form.end_modifiers()?;
+        form.address(space)?;
+        return Ok(Op::Hint(Hint::Prefetch));
+    }
     if !form.eat_any(&["L1", "L2", "L2::evict_last", "L2::evict_normal"]) {
         return form.bad_modifier("a cache level");
     }

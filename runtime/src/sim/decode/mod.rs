@@ -470,6 +470,12 @@ impl<'m, 'a> Decoder<'m, 'a> {
             dynamic_shared,
             has_global_atomics,
             has_warpgroups,
+            registers_at_most: entry.maxnreg,
+            threads_at_most: entry.reqntid.or(entry.maxntid).map(|extents| {
+                let product = |all: u32, n: u32| all.saturating_mul(n);
+                extents.into_iter().fold(1, product)
+            }),
+            ctas_at_least: entry.minnctapersm,
             cluster: entry.cluster.unwrap_or([1; 3]),
         })
     }
@@ -538,6 +544,7 @@ fn operation(form: &mut Form, instruction: &ast::Instruction<'_>) -> Decoded<Op>
         "stmatrix" => matrix::store(form),
         "mma" => matrix::multiply(form),
         "wgmma" => warpgroup::wgmma(form),
+        "setmaxnreg" => warpgroup::set_registers(form),
         "bra" => control::branch(form),
         "brx" => control::branch_indexed(form),
         "bar" | "barrier" => control::barrier(form, opcode),

@@ -1,4 +1,4 @@
-//! `wgmma` (PTX ISA 9.7.15).
+//! `wgmma` (PTX ISA 9.7.15) and `setmaxnreg` (9.7.19.5).
 
 use super::form::{Decoded, Form, Ty};
 use super::matrix::{accumulator, multiplicand};
@@ -25,6 +25,28 @@ pub(super) fn wgmma(form: &mut Form) -> Decoded<Op> {
         _ => return form.unknown(),
     };
     Ok(Op::Warpgroup(op))
+}
+
+/// `setmaxnreg`.
+pub(super) fn set_registers(form: &mut Form) -> Decoded<Op> {
+    let increases = form.need("`.inc` or `.dec`", |m| match m {
+        "inc" => Some(true),
+        "dec" => Some(false),
+        _ => None,
+    })?;
+    if !form.eat("sync") || !form.eat("aligned") || !form.eat("u32") {
+        return form.bad_modifier("`.sync.aligned.u32`");
+    }
+    form.end_modifiers()?;
+    let count = form.literal()?;
+    if !matches!(count, 24..=256) || !count.is_multiple_of(8) {
+        return form.bad("a multiple of 8 from 24 to 256");
+    }
+    let count = count as u32;
+    Ok(Op::Warpgroup(WarpgroupOp::SetRegisters {
+        count,
+        increases,
+    }))
 }
 
 /// N and K of `m64n‹N›k‹K›`.

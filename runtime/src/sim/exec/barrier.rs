@@ -224,6 +224,9 @@ impl Cta<'_> {
                 return fault_at(lane)(kind).at(warp.index, group.pc);
             }
         }
+        if let Some(fault) = self.exhausted_registers(warps) {
+            return fault;
+        }
         if let Some(fault) = self.divergent_warpgroup(warps) {
             return fault;
         }

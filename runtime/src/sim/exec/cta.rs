@@ -4,6 +4,7 @@ use super::barrier::{BARRIERS, BarrierState};
 use super::count::Counters;
 use super::mbarrier;
 use super::race::{Actor, Races, Shape};
+use super::register_pool::RegisterPool;
 use super::schedule::Schedule;
 use super::shared::Bytes;
 use super::warp::{Group, Warp};
@@ -35,6 +36,7 @@ pub(crate) struct Cta<'a> {
     pub warpgroups: Vec<Warpgroup>,
     /// Whether one of them has something new to do or to wait for.
     pub warpgroup_news: bool,
+    pub register_pool: RegisterPool,
     pub stats: Stats,
     pub schedule: Schedule,
     /// Counts of each instruction, where they are asked for.
@@ -120,6 +122,7 @@ impl<'a> Resident<'a> {
                 polls: 0,
                 warpgroups: Vec::new(),
                 warpgroup_news: false,
+                register_pool: RegisterPool::default(),
                 stats: Stats::default(),
                 schedule: Schedule::new(launch.options, [0; 3]),
                 counters: launch
@@ -160,6 +163,7 @@ impl<'a> Resident<'a> {
         if cta.launch.kernel.has_warpgroups {
             let warpgroups = warps.len().div_ceil(warpgroup::WARPS);
             cta.warpgroups.resize_with(warpgroups, Warpgroup::default);
+            cta.register_pool = RegisterPool::new(cta.launch, warps.len());
         }
         cta.warpgroup_news = false;
         cta.steps = 0;
@@ -208,7 +212,11 @@ fn round(cta: &mut Cta<'_>, warps: &mut [Warp]) -> Result<bool, Fault> {
             let pc = warp.groups.first().map_or(0, |g| g.pc);
             return Err(Fault::new(ErrorKind::StepLimit { limit }, 0).at(warp.index, pc));
         }
-        if cta.arrivals || warp.live != lived {
+        let left = warp.live != lived;
+        if left && cta.launch.kernel.has_warpgroups {
+            cta.check_followed(warps, index as u32)?;
+        }
+        if cta.arrivals || left {
             cta.arrivals = false;
             cta.idle = 0;
             cta.open_barriers(warps);

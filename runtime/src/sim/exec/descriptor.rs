@@ -34,7 +34,7 @@ const SPANS: [u64; 4] = [16, 128, 64, 32];
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Matrix {
     /// `A` or `B`.
-    operand: &'static str,
+    operand: char,
     descriptor: u64,
     start: u64,
     leading: u64,
@@ -49,7 +49,7 @@ pub(super) struct Matrix {
 impl Matrix {
     /// What a descriptor means for an operand, which errors name.
     pub fn new(
-        operand: &'static str,
+        operand: char,
         descriptor: u64,
         mn_major: bool,
         rows: usize,

@@ -11,7 +11,8 @@
 //!   [`mbarrier`]: barriers in shared memory.
 //! - [`print`]: what threads print by `vprintf`.
 //! - [`matrix`]: `ldmatrix`, `stmatrix`, `mma`; [`tensor`]: how its products are added.
-//! - [`warpgroup`]: `wgmma`; [`descriptor`]: where its operands are in shared memory.
+//! - [`warpgroup`]: `wgmma`; [`descriptor`]: where its operands are in shared memory. [`register_pool`]:
+//!   `setmaxnreg`.
 //!
 //! A check that fails raises a [`Fault`]: the kind and the lane. The warp adds itself and the
 //! instruction, the CTA turns it into a [`SimError`].
@@ -28,6 +29,7 @@ mod matrix;
 mod mbarrier;
 mod print;
 mod race;
+mod register_pool;
 mod schedule;
 mod shared;
 mod tensor;

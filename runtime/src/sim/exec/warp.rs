@@ -34,7 +34,7 @@ pub(crate) enum Wait {
     Barrier(u32),
     /// The phase of an `mbarrier`, which it looks at again.
     Mbarrier,
-    /// Multiplications of its warpgroup.
+    /// Multiplications of its warpgroup, or registers.
     Warpgroup,
 }
 
@@ -52,6 +52,8 @@ pub(crate) struct Warp {
     /// Of those, the ones that have not left.
     pub live: u32,
     pub in_flight: InFlight,
+    /// Registers of a thread that it waits for.
+    pub wanted_registers: Option<u32>,
     /// Local memory of each lane.
     pub local: Vec<Bytes>,
 }
@@ -72,7 +74,7 @@ pub(super) enum Next {
     Block(u32, u32),
     /// The lanes of the mask wait where they are for an `mbarrier`.
     Sleep(u32),
-    /// The lanes of the mask wait for multiplications of their warpgroup.
+    /// The lanes of the mask wait for multiplications of their warpgroup, or for registers.
     Rest(u32),
 }
 
@@ -100,6 +102,7 @@ impl Warp {
             present: 0,
             live: 0,
             in_flight: InFlight::default(),
+            wanted_registers: None,
             local,
         }
     }
@@ -142,6 +145,7 @@ impl Warp {
             wait: Wait::Ready,
         });
         self.in_flight.clear();
+        self.wanted_registers = None;
         self.local.iter_mut().for_each(Bytes::reset);
     }
 

@@ -78,8 +78,8 @@ pub(super) fn matrices(
     b: u64,
 ) -> Result<(Option<Matrix>, Matrix), ErrorKind> {
     let [a_major, b_major] = wgmma.mn_major;
-    let a = a.map(|a| Matrix::new("A", a, a_major, WARPS * ROWS));
-    let b = Matrix::new("B", b, b_major, wgmma.n)?;
+    let a = a.map(|a| Matrix::new('A', a, a_major, WARPS * ROWS));
+    let b = Matrix::new('B', b, b_major, wgmma.n)?;
     Ok((a.transpose()?, b))
 }
 
@@ -106,6 +106,9 @@ impl Warp {
         }
         match op {
             WarpgroupOp::Fence => {}
+            WarpgroupOp::SetRegisters { count, increases } => {
+                return self.set_registers(cta, *count, *increases, mask);
+            }
             WarpgroupOp::Multiply(wgmma) => {
                 let operands = self.operands(wgmma)?;
                 self.check_shared(cta, wgmma, operands)?;
@@ -131,7 +134,7 @@ impl Warp {
                 let state = &mut cta.warpgroups[group];
                 let member = &mut state.members[member];
                 let complete = member.groups.len().saturating_sub(*left as usize);
-                let Some(awaited) = member.groups.drain(..complete).last() else {
+                let Some(awaited) = member.groups.drain(..complete).next_back() else {
                     return Ok(Next::Advance);
                 };
                 member.awaited = Some(awaited);
@@ -250,6 +253,7 @@ impl Cta<'_> {
     /// Multiplications take place that somebody waits for, or that the schedule wants to, and those who waited
     /// for them go on.
     pub(super) fn advance_warpgroups(&mut self, warps: &mut [Warp]) {
+        self.hand_out_registers(warps);
         for index in 0..self.warpgroups.len() {
             let first = index * WARPS;
             let Some(warps) = warps.get_mut(first..first + WARPS) else {
@@ -308,7 +312,10 @@ impl Cta<'_> {
 
     /// Why warps wait for the others of their warpgroup for ever, where some do.
     pub(super) fn divergent_warpgroup(&self, warps: &[Warp]) -> Option<Fault> {
-        let waits = |warp: &&Warp| warp.groups.iter().any(|g| g.wait == Wait::Warpgroup);
+        let waits = |warp: &&Warp| {
+            let mut groups = warp.groups.iter();
+            warp.wanted_registers.is_none() && groups.any(|g| g.wait == Wait::Warpgroup)
+        };
         let warp = warps.iter().find(waits)?;
         let group = warp.groups.iter().find(|g| g.wait == Wait::Warpgroup)?;
         let index = warp.index as usize / WARPS;
@@ -337,8 +344,8 @@ impl Cta<'_> {
 }
 
 impl Warp {
-    /// The group that waits for multiplications goes on.
-    fn go_on(&mut self) {
+    /// The group that waits for multiplications or registers goes on.
+    pub(super) fn go_on(&mut self) {
         let waits = |group: &Group| group.wait == Wait::Warpgroup;
         if let Some(at) = self.groups.iter().position(waits) {
             self.advance(at);

@@ -21,6 +21,8 @@ pub(crate) struct Entry<'a> {
     pub reqntid: Option<[u32; 3]>,
     pub cluster: Option<[u32; 3]>,
     pub maxntid: Option<[u32; 3]>,
+    pub maxnreg: Option<u32>,
+    pub minnctapersm: Option<u32>,
     pub body: Vec<Statement<'a>>,
 }
 

@@ -274,6 +274,8 @@ impl<'a> Parser<'_, 'a> {
             reqntid: None,
             cluster: None,
             maxntid: None,
+            maxnreg: None,
+            minnctapersm: None,
             body: Vec::new(),
         };
         loop {
@@ -302,10 +304,15 @@ impl<'a> Parser<'_, 'a> {
                     self.next();
                     entry.maxntid = Some(self.extents()?);
                 }
-                (
-                    Kind::Dotted,
-                    ".minnctapersm" | ".maxnctapersm" | ".maxnreg" | ".maxclusterrank",
-                ) => {
+                (Kind::Dotted, ".minnctapersm") => {
+                    self.next();
+                    entry.minnctapersm = Some(self.small("a number of CTAs")?);
+                }
+                (Kind::Dotted, ".maxnreg") => {
+                    self.next();
+                    entry.maxnreg = Some(self.small("a number of registers")?);
+                }
+                (Kind::Dotted, ".maxnctapersm" | ".maxclusterrank") => {
                     self.next();
                     self.integer("a number")?;
                 }

@@ -77,7 +77,12 @@ impl Instr {
             }
             | Op::Barrier(_)
             | Op::Mbarrier(_)
-            | Op::Warpgroup(WarpgroupOp::Fence | WarpgroupOp::Commit | WarpgroupOp::Wait(_))
+            | Op::Warpgroup(
+                WarpgroupOp::Fence
+                | WarpgroupOp::Commit
+                | WarpgroupOp::Wait(_)
+                | WarpgroupOp::SetRegisters { .. },
+            )
             | Op::Fence(_)
             | Op::ProxyFence(_)
             | Op::Hint(Hint::GridDependency) => Class::Synchronize,

@@ -12,7 +12,7 @@
 //! - [`races`]: each way to order accesses, with and without.
 //! - [`mbarriers`]: barriers in shared memory, their phases, and what waits at them.
 //! - [`profiles`]: counts of whole kernels against counts by hand.
-//! - [`warpgroups`]: `wgmma`.
+//! - `warpgroups`: `wgmma`, `setmaxnreg`.
 //! - [`robust`]: garbled text.
 
 mod arithmetic;

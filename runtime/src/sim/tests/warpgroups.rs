@@ -493,15 +493,15 @@ fn descriptors_that_say_nothing() {
     };
     // A start that was not divided by 16, and one that is in the middle of a pattern.
     let reserved = "bits 14, 15, 30, 31, 46 to 48 and 52 to 61";
-    assert_eq!(what("or.b64 %rd1, %rd1, 0xc000;"), ("A", reserved));
+    assert_eq!(what("or.b64 %rd1, %rd1, 0xc000;"), ('A', reserved));
     assert_eq!(
         what("add.u64 %rd2, %rd2, 8;"),
-        ("B", "start of a swizzle's pattern")
+        ('B', "start of a swizzle's pattern")
     );
     // A stride that leads out of shared memory.
     assert_eq!(
         what("or.b64 %rd2, %rd2, 0x3fff00000000;"),
-        ("B", "chunk of 16 bytes")
+        ('B', "chunk of 16 bytes")
     );
     assert!(matches!(
         fault(&with("add.u64 %rd1, %rd1, %rd3;"), 128),
@@ -559,4 +559,72 @@ fn warps_that_do_not_come() {
             ..
         }
     ));
+}
+
+/// Sets registers in a block of 384 threads, which has 168 a thread: `producer` is executed by the first four
+/// warps, `consumer` by the others.
+fn registers(directives: &str, producer: &str, consumer: &str) -> Result<(), ErrorKind> {
+    let body = format!(
+        "setp.ge.u32 %p1, %r90, 128;\n@%p1 bra consumer;\n{producer}\nexit;\nconsumer:\n{consumer}\n"
+    );
+    let text = super::kernel(&body).replacen("{\n", &format!("{directives} {{\n"), 1);
+    let module = super::Module::parse(&text).map_err(|error| error.kind)?;
+    let mut memory = super::Memory::new();
+    let data = memory.alloc(8, "data").unwrap();
+    let options = super::Options::default();
+    let params = data.to_le_bytes();
+    let run = module.launch("k", [1; 3], [384, 1, 1], 0, &params, &mut memory, &options);
+    run.map(drop).map_err(|error| error.kind)
+}
+
+#[test]
+fn registers_go_from_warpgroup_to_warpgroup() {
+    let set = |action: &str, count: u32| format!("setmaxnreg.{action}.sync.aligned.u32 {count};");
+    let bounds = ".reqntid 384 .minnctapersm 1";
+    registers(bounds, &set("dec", 40), &set("inc", 232)).unwrap();
+    registers(".maxnreg 80", &set("dec", 24), &set("inc", 104)).unwrap();
+    let error = registers(bounds, &set("dec", 40), &set("inc", 240)).unwrap_err();
+    let ErrorKind::RegisterPool {
+        missing,
+        entry,
+        counts,
+        ..
+    } = error
+    else {
+        panic!("{error}");
+    };
+    // 40 + 2 · 240 of 3 · 168.
+    assert_eq!((entry, &counts[..]), (168, "40, 240, 240"));
+    assert!(missing > 0);
+    assert!(matches!(
+        registers(bounds, "", &set("inc", 176)).unwrap_err(),
+        ErrorKind::RegisterPool { .. }
+    ));
+    for (producer, consumer) in [
+        (set("inc", 160), String::new()),
+        (set("dec", 176), String::new()),
+    ] {
+        let error = registers(bounds, &producer, &consumer).unwrap_err();
+        assert!(matches!(error, ErrorKind::Value { .. }), "{error}");
+    }
+    for count in [16, 44, 264] {
+        let error = registers(bounds, &set("dec", count), "").unwrap_err();
+        assert!(matches!(error, ErrorKind::Operand { .. }), "{error}");
+    }
+    let one_warp = format!(
+        "setp.lt.u32 %p2, %r90, 32;\n@%p2 bra own;\n{}\nexit;\nown:\n{}",
+        set("dec", 40),
+        set("dec", 48)
+    );
+    let error = registers(bounds, &one_warp, "").unwrap_err();
+    assert!(
+        matches!(error, ErrorKind::WarpgroupOperand { .. }),
+        "{error}"
+    );
+    let three_warps = format!("setp.lt.u32 %p2, %r90, 32;\n@%p2 exit;\n{}", set("dec", 40));
+    let error = registers(bounds, &three_warps, "").unwrap_err();
+    assert!(
+        matches!(error, ErrorKind::WarpgroupDivergence { .. }),
+        "{error}"
+    );
 }
