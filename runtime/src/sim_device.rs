@@ -3,13 +3,14 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::abi::tensor_map::TensorMap;
 use crate::artifact::Code;
 use crate::device::{
     Buffer, Device, DeviceError, DeviceModule, DeviceSpec, Geometry, LaunchReport, Owner,
     ParamValue,
 };
 use crate::resource::Free;
-use crate::sim::{Memory, Module, Options, Profile, SharedBuffer, SharedBuffers, SourceLoc};
+use crate::sim::{self, Memory, Module, Options, Profile, SharedBuffer, SharedBuffers, SourceLoc};
 use cutec_abi::{Position, SmemAbi};
 
 /// The PTX simulator with its memory.
@@ -186,6 +187,24 @@ impl Device for SimDevice {
             stats: Some(stats),
             simulated: Some(start.elapsed()),
         })
+    }
+
+    fn encode_tensor_map(
+        &mut self,
+        map: &TensorMap,
+        address: u64,
+    ) -> Result<ParamValue, DeviceError> {
+        let map = sim::TensorMap {
+            dtype: map.dtype,
+            address,
+            extents: map.extents.clone(),
+            stride_bytes: map.stride_bytes.clone(),
+            box_extents: map.box_extents.clone(),
+            element_strides: vec![1; map.box_extents.len()],
+            swizzle: map.swizzle,
+            oob_fill: map.oob_fill,
+        };
+        Ok(ParamValue::tensor_map(map.encode()?))
     }
 
     fn synchronize(&mut self) -> Result<(), DeviceError> {

@@ -13,7 +13,7 @@
 // CHECK-NEXT:   symbol m: i32 = extent 0 of a
 // CHECK-NEXT:   symbol k: i32 = extent 1 of a div 8 max 4096
 // CHECK-NEXT:   symbol ld: i64 = stride 1 of "b\22\0A"
-// CHECK-NEXT:   tensor_map 0 of a order [1, 0] box [64, 128] swizzle 128 l2 256
+// CHECK-NEXT:   tensor_map 0 of a order [1, 0] box [64, 128] swizzle 128 l2 256 fill nan
 // CHECK-NEXT:   params (pointer a, pointer "b\22\0A", pointer c, symbol m, symbol k, symbol ld, scalar alpha, tensor_map 0)
 // CHECK-NEXT:   promise "ld >= k": ge(ld, k)
 // CHECK-NEXT:   grid (ceil_div(m, 128) * (k - (m - 1)), 1, 1)
@@ -27,7 +27,7 @@
   symbol m: i32 = extent 0 of a
   symbol k: i32 = extent 1 of a div 8 max 4096
   symbol ld: i64 = stride 1 of "b\22\0a"
-  tensor_map 0 of a order [1, 0] box [64, 128] swizzle 128 l2 256
+  tensor_map 0 of a order [1, 0] box [64, 128] swizzle 128 l2 256 fill nan
   params (pointer a, pointer "b\22\0A", pointer c, symbol m, symbol k, symbol ld, scalar alpha, tensor_map 0)
   promise "ld >= k": ge(ld, k)
   grid (ceil_div(m, 128) * (k - (m - 1)), 1, 1)

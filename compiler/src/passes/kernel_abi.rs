@@ -221,7 +221,7 @@ mod tests {
     use crate::codegen::Timings;
     use crate::passes::root;
     use crate::{Options, pipeline};
-    use cutec_abi::tensor_map::{L2Promotion, MapSwizzle};
+    use cutec_abi::tensor_map::{L2Promotion, MapSwizzle, OobFill};
     use melior::ir::{Module, ValueLike};
 
     const KERNEL: &str = r#"
@@ -242,6 +242,7 @@ module attributes {gpu.container_module} {
             box_extents: vec![64, 64],
             swizzle: MapSwizzle::B128,
             l2_promotion: L2Promotion::B256,
+            oob_fill: OobFill::Zeros,
         }
     }
 

@@ -26,6 +26,9 @@ pub struct TensorMapAbi {
     /// Sectors that the L2 cache fetches together.
     #[serde(default)]
     pub l2_promotion: L2Promotion,
+    /// What a load leaves for elements beyond the tensor.
+    #[serde(default)]
+    pub oob_fill: OobFill,
 }
 
 /// Swizzle of a box in shared memory, in bytes of its span; `0`, `32`, `64` or `128` in JSON.
@@ -41,6 +44,17 @@ pub enum MapSwizzle {
     B64,
     /// 128 bytes.
     B128,
+}
+
+/// What a load leaves in shared memory for elements beyond the tensor; `zeros` or `nan` in JSON.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OobFill {
+    /// Zeros.
+    #[default]
+    Zeros,
+    /// NaN, for types of floating-point numbers.
+    Nan,
 }
 
 /// Promotion of L2 requests, in bytes; `0`, `64`, `128` or `256` in JSON.
@@ -75,6 +89,8 @@ pub struct TensorMap {
     pub swizzle: MapSwizzle,
     /// L2 promotion.
     pub l2_promotion: L2Promotion,
+    /// What elements beyond the tensor are loaded as.
+    pub oob_fill: OobFill,
 }
 
 /// Why an argument cannot be described to the tensor memory accelerator.
@@ -174,6 +190,7 @@ impl TensorMapAbi {
             box_extents: self.box_extents.clone(),
             swizzle: self.swizzle,
             l2_promotion: self.l2_promotion,
+            oob_fill: self.oob_fill,
         })
     }
 }

@@ -264,7 +264,8 @@ fn check_argument(kernel: &KernelAbi, arg: &ArgAbi) -> Result<(), Problem> {
 
 fn check_tensor_map(kernel: &KernelAbi, map: &TensorMapAbi) -> Result<(), Problem> {
     let rank = tensor_rank(kernel, "tensor map", map.arg)?;
-    let size = kernel.args[map.arg].dtype().size() as u32;
+    let dtype = kernel.args[map.arg].dtype();
+    let size = dtype.size() as u32;
     let mut modes = map.order.clone();
     modes.sort_unstable();
     let box_extents = &map.box_extents;
@@ -289,6 +290,8 @@ fn check_tensor_map(kernel: &KernelAbi, map: &TensorMapAbi) -> Result<(), Proble
         "rows of the box of a multiple of 16 bytes"
     } else if swizzle != 0 && inner > swizzle {
         "rows of the box that fit the span of the swizzle"
+    } else if map.oob_fill == tensor_map::OobFill::Nan && !(dtype.is_float() && size > 1) {
+        "floating-point numbers of 16 bits or more, where elements beyond the tensor are to be NaN"
     } else {
         return Ok(());
     };

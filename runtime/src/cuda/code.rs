@@ -8,7 +8,7 @@ use cudarc::driver::sys::{self, CUfunction_attribute};
 use cudarc::driver::{DriverError, result};
 
 use super::{check, failed, name_of};
-use crate::abi::tensor_map::{L2Promotion, MapSwizzle, TensorMap};
+use crate::abi::tensor_map::{L2Promotion, MapSwizzle, OobFill, TensorMap};
 use crate::device::{DeviceError, ParamValue};
 use crate::tensor::DType;
 
@@ -171,6 +171,7 @@ pub(super) fn load_image(image: &[u8]) -> Result<sys::CUmodule, DeviceError> {
 /// Encodes a tensor map of memory at `address`, all elements of each box.
 pub(super) fn encode_tensor_map(map: &TensorMap, address: u64) -> Result<ParamValue, DeviceError> {
     use sys::CUtensorMapDataType::*;
+    use sys::CUtensorMapFloatOOBfill::*;
     use sys::CUtensorMapL2promotion::*;
     use sys::CUtensorMapSwizzle::*;
     let rank = map.extents.len();
@@ -205,6 +206,10 @@ pub(super) fn encode_tensor_map(map: &TensorMap, address: u64) -> Result<ParamVa
         L2Promotion::B128 => CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
         L2Promotion::B256 => CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
     };
+    let fill = match map.oob_fill {
+        OobFill::Zeros => CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+        OobFill::Nan => CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA,
+    };
     let steps = vec![1u32; rank];
     let mut encoded = sys::CUtensorMap { opaque: [0; 16] };
     // SAFETY: extents, boxes and steps have `rank` elements and strides one less, as was checked; the
@@ -222,7 +227,7 @@ pub(super) fn encode_tensor_map(map: &TensorMap, address: u64) -> Result<ParamVa
             sys::CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE,
             swizzle,
             promotion,
-            sys::CUtensorMapFloatOOBfill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+            fill,
         )
     };
     check("cuTensorMapEncodeTiled", result.result())?;

@@ -61,6 +61,7 @@ impl ErrorKind {
             | ErrorKind::Uninitialised { .. }
             | ErrorKind::UnassignedRegister { .. }
             | ErrorKind::PendingCopy { .. }
+            | ErrorKind::TensorMap { .. }
             | ErrorKind::ReadOnly { .. }
             | ErrorKind::LaneDivergence { .. }
             | ErrorKind::Descriptor { .. }
@@ -101,6 +102,7 @@ impl ErrorKind {
             | ErrorKind::Uninitialised { .. }
             | ErrorKind::UnassignedRegister { .. }
             | ErrorKind::PendingCopy { .. }
+            | ErrorKind::TensorMap { .. }
             | ErrorKind::ReadOnly { .. }
             | ErrorKind::LaneDivergence { .. }
             | ErrorKind::Descriptor { .. }
@@ -147,6 +149,9 @@ impl ErrorKind {
                 in_flight,
                 ..
             } => return Some(race_help(first, second, *in_flight)),
+            ErrorKind::PendingCopy { bulk: true, .. } => {
+                "wait for the phase of the copy's mbarrier with `mbarrier_wait(place, parity)`"
+            }
             ErrorKind::PendingCopy { .. } => {
                 "wait for the group of the copy with `cp_async_wait(n)`, where n groups may stay under \
                  way, and then at a `barrier()` where other threads made the copy"
@@ -208,6 +213,7 @@ impl ErrorKind {
             | ErrorKind::Launch { .. }
             | ErrorKind::ReadOnly { .. }
             | ErrorKind::Descriptor { .. }
+            | ErrorKind::TensorMap { .. }
             | ErrorKind::Mbarrier { .. }
             | ErrorKind::MbarrierAccess { .. }
             | ErrorKind::Barrier { .. }
@@ -230,7 +236,12 @@ fn place(party: &Party, text: String) -> Vec<(&SourceLoc, String)> {
 }
 
 fn race_help(first: &Party, second: &Party, in_flight: bool) -> String {
-    let copies = |party: &Party| matches!(party.act, Act::CopyRead | Act::CopyWrite);
+    let copies = |party: &Party| {
+        matches!(
+            party.act,
+            Act::CopyRead | Act::CopyWrite | Act::BulkRead | Act::BulkWrite
+        )
+    };
     let text = match () {
         _ if in_flight => {
             "wait for the copy with `cp_async_wait(n)` in the thread that made it, and then, where another \

@@ -86,6 +86,10 @@ pub enum Act {
     CopyRead,
     /// `cp.async` writes its target, at any time until it is waited for.
     CopyWrite,
+    /// A bulk copy reads its source, at any time until it is complete.
+    BulkRead,
+    /// A bulk copy writes its target, at any time until it is complete.
+    BulkWrite,
 }
 
 impl fmt::Display for Act {
@@ -97,6 +101,8 @@ impl fmt::Display for Act {
             Act::Signal => "mbarrier operation",
             Act::CopyRead => "read by cp.async",
             Act::CopyWrite => "write by cp.async",
+            Act::BulkRead => "read by a bulk copy",
+            Act::BulkWrite => "write by a bulk copy",
         })
     }
 }
@@ -353,10 +359,8 @@ pub enum ErrorKind {
         /// The register's name.
         register: String,
     },
-    /// An access to bytes that a `cp.async` in flight will write.
-    #[error(
-        "{access} before cp.async wait: {size} bytes at shared address {address:#x} are the target of a cp.async that no cp.async.wait_group has completed"
-    )]
+    /// An access to bytes that a `cp.async` or a bulk copy in flight will write.
+    #[error("{}", pending_text(*.access, *.address, *.size, *.bulk))]
     PendingCopy {
         /// Read or write.
         access: Access,
@@ -364,6 +368,18 @@ pub enum ErrorKind {
         address: u64,
         /// Bytes accessed.
         size: u32,
+        /// Whether it is a bulk copy, which an `mbarrier` counts.
+        bulk: bool,
+    },
+    /// A tensor map that no hardware takes, or one that does not fit its instruction.
+    #[error("tensor map: {what}: expected {expected}, found {found}")]
+    TensorMap {
+        /// What does not fit.
+        what: &'static str,
+        /// What is legal.
+        expected: String,
+        /// What was found.
+        found: String,
     },
     /// Two accesses that nothing orders, one of them a write.
     #[error("data race on {object}: {} and an earlier {}, in no order", .second.act, .first.act)]
@@ -598,6 +614,18 @@ fn outside_text(
         }) => format!("{text}; it hits `{name}`"),
         Some(_) => format!("{text}; it hits another buffer"),
         None => text,
+    }
+}
+
+fn pending_text(access: Access, address: u64, size: u32, bulk: bool) -> String {
+    let target = format!("{size} bytes at shared address {address:#x} are the target of a");
+    match bulk {
+        false => format!(
+            "{access} before cp.async wait: {target} cp.async that no cp.async.wait_group has completed"
+        ),
+        true => format!(
+            "{access} before the wait for a bulk copy: {target} cp.async.bulk whose bytes have not arrived"
+        ),
     }
 }
 

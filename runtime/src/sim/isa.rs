@@ -196,6 +196,10 @@ pub(crate) enum Op {
     CommitGroup(AsyncGroup),
     /// Waits until at most this many groups are in flight; `None`: for all operations, committed or not.
     WaitGroup(AsyncGroup, Option<u32>),
+    /// `cp.async.bulk.wait_group.read`: waits until at most this many groups have sources to read.
+    WaitGroupRead(u32),
+    /// `cp.async.bulk`, `cp.reduce.async.bulk`.
+    Bulk(Box<Bulk>),
     LoadMatrix {
         dsts: Box<[Dst]>,
         address: Address,
@@ -275,6 +279,8 @@ impl Op {
             | Op::CopyAsync { .. }
             | Op::CommitGroup(_)
             | Op::WaitGroup(..)
+            | Op::WaitGroupRead(_)
+            | Op::Bulk(_)
             | Op::LoadMatrix { .. }
             | Op::StoreMatrix { .. }
             | Op::Mma(_)
@@ -296,6 +302,8 @@ impl Op {
         match (self, reads) {
             (Op::CopyAsync { .. }, true) => Act::CopyRead,
             (Op::CopyAsync { .. }, false) => Act::CopyWrite,
+            (Op::Bulk(_), true) => Act::BulkRead,
+            (Op::Bulk(_), false) => Act::BulkWrite,
             (Op::Atomic { .. }, _) => Act::Update,
             (Op::Mbarrier(_), _) => Act::Signal,
             (
@@ -306,6 +314,7 @@ impl Op {
                 | Op::Lanes { .. }
                 | Op::CommitGroup(_)
                 | Op::WaitGroup(..)
+                | Op::WaitGroupRead(_)
                 | Op::Mma(_)
                 | Op::Warpgroup(_)
                 | Op::Collective { .. }
@@ -356,11 +365,107 @@ impl fmt::Debug for Op {
 pub(crate) enum AsyncGroup {
     /// `cp.async.commit_group`.
     CopyAsync,
+    /// `cp.async.bulk.commit_group`.
+    Bulk,
 }
 
 impl AsyncGroup {
     /// How many kinds there are.
-    pub const KINDS: usize = 1;
+    pub const KINDS: usize = 2;
+}
+
+/// What a thread begins with a bulk instruction, all by itself (PTX ISA 9.7.9.25.4 and 9.7.9.25.5).
+#[derive(Debug)]
+pub(crate) enum Bulk {
+    /// Into shared memory; the bytes are counted by an `mbarrier` there.
+    Load {
+        from: BulkGlobal,
+        to: Address,
+        /// Bytes, where no tensor map says how many.
+        size: Option<Src>,
+        barrier: Address,
+        /// The CTAs of the cluster, a bit each, that receive the same at the same place.
+        multicast: Option<Src>,
+    },
+    /// From shared into global memory, complete by groups.
+    Store {
+        from: Address,
+        to: BulkGlobal,
+        size: Option<Src>,
+        update: Option<BulkUpdate>,
+    },
+    /// From shared memory into that of a CTA of the cluster, whose `mbarrier` counts the bytes.
+    Peer {
+        from: Address,
+        to: Address,
+        size: Src,
+        barrier: Address,
+        update: Option<BulkUpdate>,
+    },
+}
+
+/// Where in global memory.
+#[derive(Debug)]
+pub(crate) enum BulkGlobal {
+    /// A box of a tensor, at coordinates with the fastest first.
+    Tensor {
+        map: Address,
+        coordinates: Box<[Src]>,
+    },
+    /// Consecutive bytes.
+    Flat { address: Address },
+}
+
+/// A function of the old value and two operands, as of an atomic.
+pub(crate) type Update = fn(u64, u64, u64) -> u64;
+
+/// How elements are combined with those that are there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum BulkUpdate {
+    /// By elements of so many bytes.
+    Typed { function: Update, bytes: u32 },
+    /// By elements of the tensor map's type.
+    OfMap(UpdateKind),
+}
+
+/// An operation of `cp.reduce.async.bulk`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UpdateKind {
+    Add,
+    Min,
+    Max,
+    Inc,
+    Dec,
+    And,
+    Or,
+    Xor,
+}
+
+impl UpdateKind {
+    pub const ALL: [UpdateKind; 8] = [
+        UpdateKind::Add,
+        UpdateKind::Min,
+        UpdateKind::Max,
+        UpdateKind::Inc,
+        UpdateKind::Dec,
+        UpdateKind::And,
+        UpdateKind::Or,
+        UpdateKind::Xor,
+    ];
+
+    /// Its modifier.
+    pub fn name(self) -> &'static str {
+        match self {
+            UpdateKind::Add => "add",
+            UpdateKind::Min => "min",
+            UpdateKind::Max => "max",
+            UpdateKind::Inc => "inc",
+            UpdateKind::Dec => "dec",
+            UpdateKind::And => "and",
+            UpdateKind::Or => "or",
+            UpdateKind::Xor => "xor",
+        }
+    }
 }
 
 /// How much of a `cp.async` comes from its source; zeros fill the rest.

@@ -352,6 +352,28 @@ impl Place<'_> {
         (missing != 0).then(|| missing.trailing_zeros() - (self.offset % 32) as u32)
     }
 
+    /// The first of any number of bytes that was never written.
+    pub(crate) fn unwritten_of(&self, size: u32) -> Option<u32> {
+        let mut at = 0;
+        while at < size {
+            let here = self.plus(at.into());
+            let piece = (32 - here.offset as u32 % 32).min(size - at);
+            if let Some(byte) = here.unwritten(piece) {
+                return Some(at + byte);
+            }
+            at += piece;
+        }
+        None
+    }
+
+    /// Reads any number of bytes from a multiple of 4 on.
+    pub(crate) fn copy_to(&self, bytes: &mut [u8]) {
+        let words = &self.allocation.words[self.offset as usize / 4..];
+        for (bytes, word) in bytes.chunks_mut(4).zip(words) {
+            bytes.copy_from_slice(&word.load(Relaxed).to_le_bytes()[..bytes.len()]);
+        }
+    }
+
     /// Name of the allocation.
     pub(crate) fn name(&self) -> &str {
         &self.allocation.name

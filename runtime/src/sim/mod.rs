@@ -38,7 +38,8 @@
 //!   meet again. `assignment`: registers that may be read before they are written.
 //! - [`module`]: what a module is, and [`Module::launch`].
 //! - [`buffers`]: the buffers of shared memory, and which instruction may access which.
-//! - `memory`: global memory. `exec`: warps, CTAs, shared memory, barriers, `cp.async`, matrices.
+//! - `memory`: global memory. [`tensor_map`]: what bulk copies are told of a tensor there.
+//! - `exec`: warps, CTAs, shared memory, barriers, `cp.async` and bulk copies, matrices.
 //! - `progress`: how far a launch is. [`profile`]: what each instruction did, and what limits a kernel.
 //! - `number`: floating-point formats and roundings that Rust does not have.
 //! - [`error`]: every error, with data. `advice`: what else there is to say about one.
@@ -82,6 +83,7 @@ mod number;
 mod parse;
 pub mod profile;
 mod progress;
+pub mod tensor_map;
 #[cfg(test)]
 mod tests;
 
@@ -91,6 +93,7 @@ pub use memory::Memory;
 pub use module::{Entry, Module, Param};
 pub use profile::Profile;
 pub use progress::Progress;
+pub use tensor_map::TensorMap;
 
 use std::fmt;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::TextError;
 use super::lexer::{Token, tokens};
 use crate::expr::MAX_DEPTH;
-use crate::tensor_map::{L2Promotion, MapSwizzle};
+use crate::tensor_map::{L2Promotion, MapSwizzle, OobFill};
 use crate::{
     AbiExpr, ArgAbi, DType, Dim, KernelAbi, ParamAbi, Promise, Resources, ScalarAbi, SymbolAbi,
     SymbolSource, TensorAbi, TensorMapAbi, Width,
@@ -232,12 +232,20 @@ impl Reader {
             })?,
             false => L2Promotion::None,
         };
+        let oob_fill = match self.keyword("fill") {
+            true => {
+                self.expect_keyword("nan")?;
+                OobFill::Nan
+            }
+            false => OobFill::Zeros,
+        };
         Ok(TensorMapAbi {
             arg,
             order,
             box_extents,
             swizzle,
             l2_promotion,
+            oob_fill,
         })
     }
 

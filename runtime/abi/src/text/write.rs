@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write};
 
-use crate::tensor_map::L2Promotion;
+use crate::tensor_map::{L2Promotion, OobFill};
 use crate::{
     AbiExpr, ArgAbi, Dim, KernelAbi, ParamAbi, SymbolAbi, SymbolSource, TensorAbi, TensorMapAbi,
 };
@@ -119,6 +119,9 @@ fn tensor_map(names: &Names, index: usize, map: &TensorMapAbi) -> String {
     }
     if map.l2_promotion != L2Promotion::None {
         let _ = write!(line, " l2 {}", u32::from(map.l2_promotion));
+    }
+    if map.oob_fill == OobFill::Nan {
+        line += " fill nan";
     }
     line
 }

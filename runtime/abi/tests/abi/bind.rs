@@ -1,7 +1,7 @@
 //! Each way in which a launch is refused, and what is accepted.
 
 use cutec_abi::bind::{LaunchParam, Part, Place, RangeReason, ScalarValue};
-use cutec_abi::tensor_map::{L2Promotion, MapProblem, MapSwizzle, TensorMapAbi};
+use cutec_abi::tensor_map::{L2Promotion, MapProblem, MapSwizzle, OobFill, TensorMapAbi};
 use cutec_abi::{Abi, DType};
 use cutec_abi::{
     AbiExpr, Arg, ArgAbi, BindError, Dim, ExprError, KernelAbi, ParamAbi, Promise, ScalarAbi,
@@ -492,6 +492,7 @@ pub fn gemm_with_map() -> KernelAbi {
         box_extents: vec![64, 128],
         swizzle: MapSwizzle::B128,
         l2_promotion: L2Promotion::B128,
+        oob_fill: OobFill::Nan,
     });
     kernel.params[1] = ParamAbi::TensorMap { index: 0 };
     kernel

@@ -4,7 +4,7 @@
 //! sums that are not go through `add_odd`.
 
 use super::form::{Decoded, Form, Ty};
-use crate::sim::isa::Op;
+use crate::sim::isa::{Op, Update};
 use crate::sim::lane::{Dst, LaneFn, Pair, Src, map1, map2, map3};
 use crate::sim::number::{
     self, BF16, F16, Format, Rounding, add_odd, canonical, flush, fma_f32, to_f32,
@@ -527,4 +527,29 @@ pub(super) fn add_halves(ty: Ty) -> Option<fn(u16, u16) -> u16> {
         Ty::Bf16 | Ty::Bf16x2 => Some(|a, b| sum(BF16, a, b)),
         _ => None,
     }
+}
+
+/// `min` or `max` of two halves, of which the number wins over NaN.
+pub(super) fn extremum_of_halves(max: bool, ty: Ty) -> Option<Update> {
+    fn of(max: bool, format: Format, a: u64, b: u64) -> u64 {
+        let half = Half {
+            format,
+            ftz: false,
+            saturate: false,
+            relu: false,
+        };
+        let (x, y) = (half.decode(a as u16), half.decode(b as u16));
+        match x.is_nan() && y.is_nan() {
+            true => 0x7fff,
+            false if first_wins(max, x, y) => a & 0xffff,
+            false => b & 0xffff,
+        }
+    }
+    Some(match (ty, max) {
+        (Ty::F16, false) => |a, b, _| of(false, F16, a, b),
+        (Ty::F16, true) => |a, b, _| of(true, F16, a, b),
+        (Ty::Bf16, false) => |a, b, _| of(false, BF16, a, b),
+        (Ty::Bf16, true) => |a, b, _| of(true, BF16, a, b),
+        _ => return None,
+    })
 }

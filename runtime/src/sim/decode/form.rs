@@ -579,13 +579,30 @@ impl<'i, 'a> Form<'i, 'a> {
         }
     }
 
+    /// `[map + offset, {c0, …}]`: the generic address of a tensor map, and as many coordinates.
+    pub fn tensor(&mut self, rank: usize) -> Decoded<(Address, Box<[Src]>)> {
+        let Operand::Tensor(base, offset, coordinates) = self.next("a tensor map")? else {
+            return self.bad("a tensor map with coordinates");
+        };
+        if coordinates.len() != rank {
+            return self.bad(format!("{rank} coordinates"));
+        }
+        let map = self.address_of(base, *offset, Space::Generic)?;
+        let coordinates = coordinates.iter();
+        let coordinates = coordinates.map(|c| self.src_of(c, Ty::S32, Width::Exact));
+        Ok((map, coordinates.collect::<Decoded<_>>()?))
+    }
+
     /// `[base + offset]` in a space.
     pub fn address(&mut self, space: Space) -> Decoded<Address> {
         let Operand::Address(base, offset) = self.next("an address in brackets")? else {
             return self.bad("an address in brackets");
         };
-        let offset = *offset;
-        match **base {
+        self.address_of(base, *offset, space)
+    }
+
+    fn address_of(&mut self, base: &Operand<'a>, offset: i64, space: Space) -> Decoded<Address> {
+        match *base {
             Operand::Int(value) => Ok(Address {
                 space,
                 base: Src::Imm(value),

@@ -4,7 +4,7 @@ use super::convert::space;
 use super::float::add_halves;
 use super::form::{Decoded, Form, Ty};
 use crate::sim::Space;
-use crate::sim::isa::{AsyncGroup, CopyBytes, Extend, Hint, Op, Order, ProxyFence, Scope};
+use crate::sim::isa::{AsyncGroup, CopyBytes, Extend, Hint, Op, Order, ProxyFence, Scope, Update};
 use crate::sim::lane::{Dst, Src, map1};
 
 pub(super) fn eat_scope(form: &mut Form) -> Option<Scope> {
@@ -79,7 +79,7 @@ fn eat_hints(form: &mut Form) -> Decoded<bool> {
 }
 
 /// The policy says what a cache keeps; here there is none.
-fn eat_policy(form: &mut Form, policy: bool) -> Decoded<()> {
+pub(super) fn eat_policy(form: &mut Form, policy: bool) -> Decoded<()> {
     if policy {
         form.src(Ty::B64)?;
     }
@@ -201,10 +201,8 @@ fn f32_add(old: u64, b: u64, _: u64) -> u64 {
     u64::from(crate::sim::number::canonical(sum).to_bits())
 }
 
-type Update = fn(u64, u64, u64) -> u64;
-
 /// The update of an `atom` or `red`.
-fn update(operation: &str, ty: Ty) -> Option<Update> {
+pub(super) fn update(operation: &str, ty: Ty) -> Option<Update> {
     Some(match (operation, ty) {
         ("add", Ty::U32 | Ty::S32) => update!(u32, |old, b| old.wrapping_add(b)),
         ("add", Ty::U64 | Ty::S64) => update!(u64, |old, b| old.wrapping_add(b)),

@@ -3,10 +3,11 @@
 //! Two passes over a body: the first numbers the instructions, notes where labels stand and which
 //! names are used; the second decodes each instruction with [`form::Form`], in the file of its
 //! family:
-//! [`integer`], [`bits`], [`compare`], [`float`], [`convert`], [`memory`], [`matrix`], [`control`],
+//! [`integer`], [`bits`], [`compare`], [`float`], [`convert`], [`memory`], [`bulk`], [`matrix`], [`control`],
 //! [`mbarrier`], [`warpgroup`].
 
 mod bits;
+mod bulk;
 mod compare;
 mod control;
 mod convert;
@@ -29,7 +30,7 @@ use super::Space;
 use super::assignment::{Registers, Role};
 use super::error::{ErrorKind, SimError, SourceLoc};
 use super::flow;
-use super::isa::{Hint, Instr, Kernel, Op};
+use super::isa::{Bulk, Hint, Instr, Kernel, Op};
 use super::lane::Pred;
 use super::module::{Entry, Param, Variable};
 use super::parse::ast::{self, Operand, Statement};
@@ -109,6 +110,10 @@ impl<'a> Survey<'a> {
                 self.used.insert(name);
             }
             Operand::Address(base, _) => self.operand(base),
+            Operand::Tensor(base, _, coordinates) => {
+                self.operand(base);
+                coordinates.iter().for_each(|c| self.operand(c));
+            }
             Operand::Vector(elements) => elements.iter().for_each(|e| self.operand(e)),
             _ => {}
         }
@@ -453,10 +458,11 @@ impl<'m, 'a> Decoder<'m, 'a> {
             text: "}".to_owned(),
         });
         self.registers.end_instruction();
-        let has_global_atomics = self
-            .code
-            .iter()
-            .any(|i| matches!(&i.op, Op::Atomic { address, .. } if address.space != Space::Shared));
+        let has_global_atomics = self.code.iter().any(|i| match &i.op {
+            Op::Atomic { address, .. } => address.space != Space::Shared,
+            Op::Bulk(bulk) => matches!(&**bulk, Bulk::Store { update, .. } if update.is_some()),
+            _ => false,
+        });
         let has_warpgroups = self.code.iter().any(|i| matches!(i.op, Op::Warpgroup(_)));
         Ok(Kernel {
             rank: flow::rank(&self.code),
@@ -535,6 +541,8 @@ fn operation(form: &mut Form, instruction: &ast::Instruction<'_>) -> Decoded<Op>
         "ld" | "ldu" => memory::load(form),
         "st" => memory::store(form),
         "atom" | "red" => memory::atomic(form, opcode),
+        "cp" if instruction.modifiers.get(1) == Some(&"bulk") => bulk::copy(form),
+        "cp" if instruction.modifiers.first() == Some(&"reduce") => bulk::reduce(form),
         "cp" => memory::copy_async(form),
         "membar" | "fence" => memory::fence(form, opcode),
         "call" => control::call(form),

@@ -11,6 +11,7 @@
 //! An operation of another instruction is a variant of [`Effect`], with what it does and the marks that the check
 //! for races has of it; bulk copies and `wgmma` commit to kinds of groups of their own, variants of [`AsyncGroup`].
 
+use super::bulk;
 use super::copy::CopyAsync;
 use super::cta::Cta;
 use super::race::{Actor, Known};
@@ -23,6 +24,8 @@ use crate::sim::lane::{WARP, Wides, Words, lanes};
 #[derive(Debug)]
 pub(super) enum Effect {
     CopyAsync(CopyAsync),
+    /// A bulk copy of one lane into shared memory.
+    Load(Box<bulk::Load>),
 }
 
 impl Effect {
@@ -30,6 +33,12 @@ impl Effect {
     fn take_place(&self, cta: &mut Cta<'_>, lanes: u32) -> Result<(), Fault> {
         match self {
             Effect::CopyAsync(copy) => copy.take_place(cta, lanes),
+            Effect::Load(load) => match lanes {
+                0 => Ok(()),
+                _ => load
+                    .take_place(cta)
+                    .map_err(fault_at(lanes.trailing_zeros() as usize)),
+            },
         }
     }
 
@@ -37,13 +46,15 @@ impl Effect {
     fn complete(&self, cta: &mut Cta<'_>, lanes: u32, actor: Actor, clock: u32) {
         match self {
             Effect::CopyAsync(copy) => copy.complete(cta, lanes, actor, clock),
+            Effect::Load(_) => {}
         }
     }
 
-    /// The kind of groups that it is committed to.
-    fn group(&self) -> AsyncGroup {
+    /// The kind of groups that it is committed to; none, if an `mbarrier` counts its bytes when it takes place.
+    fn group(&self) -> Option<AsyncGroup> {
         match self {
-            Effect::CopyAsync(_) => AsyncGroup::CopyAsync,
+            Effect::CopyAsync(_) => Some(AsyncGroup::CopyAsync),
+            Effect::Load(_) => None,
         }
     }
 
@@ -51,6 +62,7 @@ impl Effect {
     fn act(&self) -> Act {
         match self {
             Effect::CopyAsync(_) => Act::CopyWrite,
+            Effect::Load(_) => Act::BulkWrite,
         }
     }
 }
@@ -75,6 +87,9 @@ impl Operation {
     fn take_place(&mut self, cta: &mut Cta<'_>, now: u32) -> Result<(), Fault> {
         self.effect.take_place(cta, self.pending & now)?;
         self.pending &= !now;
+        if self.effect.group().is_none() {
+            self.mask = self.pending;
+        }
         Ok(())
     }
 
@@ -113,7 +128,7 @@ impl Arrivals {
     }
 
     fn waits_for(&self, operation: &Operation) -> bool {
-        operation.serial < self.serial && operation.effect.group() == self.group
+        operation.serial < self.serial && operation.effect.group() == Some(self.group)
     }
 }
 
@@ -135,7 +150,9 @@ impl InFlight {
     /// Begins an operation of lanes.
     pub fn begin(&mut self, cta: &mut Cta<'_>, effect: Effect, mask: u32) -> Result<(), Fault> {
         let mut operation = Operation {
-            group: self.committed[effect.group() as usize],
+            group: effect
+                .group()
+                .map_or([0; WARP], |group| self.committed[group as usize]),
             effect,
             mask,
             pending: mask,
@@ -146,7 +163,9 @@ impl InFlight {
             operation.take_place(cta, mask)?;
         }
         self.begun += 1;
-        self.operations.push(operation);
+        if operation.mask != 0 {
+            self.operations.push(operation);
+        }
         Ok(())
     }
 
@@ -170,7 +189,7 @@ impl InFlight {
         let warp = cta.actor.warp;
         let committed = &self.committed[group as usize];
         let of_kind = self.operations.iter_mut();
-        for operation in of_kind.filter(|operation| operation.effect.group() == group) {
+        for operation in of_kind.filter(|operation| operation.effect.group() == Some(group)) {
             let done = lanes(operation.mask & mask).filter(|&lane| match left {
                 None => true,
                 Some(left) => operation.group[lane] < committed[lane].saturating_sub(left),
@@ -187,7 +206,7 @@ impl InFlight {
             let clock = cta.races.as_ref().map_or(0, |races| races.now(warp));
             operation.complete(cta, warp, done, clock)?;
         }
-        self.operations.retain(|operation| operation.mask != 0);
+        self.forget_complete();
         self.signal(cta, warp)
     }
 
@@ -245,8 +264,17 @@ impl InFlight {
         Ok(())
     }
 
-    /// Lets the operations take place that the first arrival at an `mbarrier` waits for; whether there is one.
+    /// Lets the operations take place that the first arrival at an `mbarrier` waits for, or the first that an
+    /// `mbarrier` counts; whether there is one.
     pub fn hurry(&mut self, cta: &mut Cta<'_>, warp: u32) -> Result<bool, Fault> {
+        let counted = |operation: &&mut Operation| operation.effect.group().is_none();
+        if let Some(operation) = self.operations.iter_mut().find(counted) {
+            let (mask, pc) = (operation.mask, operation.pc);
+            let done = operation.take_place(cta, mask);
+            done.map_err(|fault| fault.at(warp, pc))?;
+            self.forget_complete();
+            return Ok(true);
+        }
         let Some(first) = self.arrivals.first() else {
             return Ok(false);
         };
@@ -261,6 +289,10 @@ impl InFlight {
         Ok(true)
     }
 
+    fn forget_complete(&mut self) {
+        self.operations.retain(|operation| operation.mask != 0);
+    }
+
     /// Lanes of an operation that an `mbarrier` will be told of.
     fn announced(&self, operation: &Operation) -> u32 {
         let later = self.arrivals.iter();
@@ -271,12 +303,15 @@ impl InFlight {
     /// The error of lanes that leave before all their operations are known to be complete.
     pub fn check_exit(&self, cta: &Cta<'_>, mask: u32) -> Result<(), Fault> {
         let left = |operation: &Operation| operation.mask & mask & !self.announced(operation);
-        let Some(operation) = self.operations.iter().find(|o| left(o) != 0) else {
+        let open =
+            |operation: &&Operation| operation.effect.group().is_some() && left(operation) != 0;
+        let Some(operation) = self.operations.iter().find(open) else {
             return Ok(());
         };
         let lane = left(operation).trailing_zeros();
         let thread = cta.actor.warp * WARP as u32 + lane;
-        let committed = &self.committed[operation.effect.group() as usize];
+        let group = operation.effect.group().unwrap_or(AsyncGroup::CopyAsync);
+        let committed = &self.committed[group as usize];
         let (act, pc) = (operation.effect.act(), operation.pc);
         let kind = ErrorKind::CopiesInFlight {
             copy: Box::new(cta.party(act, cta.number, thread, pc)),
@@ -293,6 +328,7 @@ impl InFlight {
                 operation.take_place(cta, now)?;
             }
         }
+        self.forget_complete();
         match self.arrivals.is_empty() {
             true => Ok(()),
             false => self.signal(cta, warp),

@@ -58,7 +58,7 @@ fn wrong(address: u64, what: &'static str, expected: impl Into<String>, found: u
 }
 
 impl Cta<'_> {
-    fn mbarrier(&mut self, address: u64) -> Result<&mut State, ErrorKind> {
+    pub(super) fn mbarrier(&mut self, address: u64) -> Result<&mut State, ErrorKind> {
         let missing = || ErrorKind::Mbarrier {
             address,
             what: "object",
@@ -103,7 +103,7 @@ impl Cta<'_> {
     }
 
     /// Bytes are expected, or come where the number is negative.
-    fn count_bytes(&mut self, address: u64, bytes: i64) -> Result<(), ErrorKind> {
+    pub(super) fn count_bytes(&mut self, address: u64, bytes: i64) -> Result<(), ErrorKind> {
         let state = self.mbarrier(address)?;
         state.bytes += bytes;
         let missing = state.bytes;

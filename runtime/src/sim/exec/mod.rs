@@ -4,7 +4,7 @@
 //! - [`cta`]: the CTAs of a cluster and the warps of a CTA in turn. [`warp`]: groups of lanes, and the big match.
 //! - [`schedule`]: whose turn it is, and when asynchronous copies arrive.
 //! - [`access`]: loads, stores, atomics. [`shared`]: byte memory with states.
-//! - [`in_flight`]: asynchronous operations and how they complete. [`copy`]: `cp.async`.
+//! - [`in_flight`]: asynchronous operations and how they complete. [`copy`]: `cp.async`; [`bulk`]: `cp.async.bulk`.
 //! - [`touch`]: where each of these accesses is counted and checked against the others; [`race`]:
 //!   that check; [`count`]: those counts.
 //! - [`collective`]: shuffles and the like. [`barrier`]: CTA barriers and what a standstill means.
@@ -19,6 +19,7 @@
 
 mod access;
 mod barrier;
+mod bulk;
 mod collective;
 mod copy;
 mod count;

@@ -11,6 +11,8 @@ const WRITTEN: u8 = 1;
 const PENDING: u8 = 2;
 /// It is a part of an `mbarrier`.
 const SEALED: u8 = 4;
+/// A bulk copy in flight will write it.
+const PENDING_BULK: u8 = 8;
 
 /// A window of memory that starts at [`BASE`].
 #[derive(Debug)]
@@ -152,6 +154,27 @@ impl Bytes {
         Ok(())
     }
 
+    /// Announces a bulk copy of any number of bytes; its caller has checked the alignment.
+    pub fn announce_bulk(&mut self, address: u64, size: u32) -> Result<(), ErrorKind> {
+        let checks = self.checks;
+        let state = self.range(address, size, Access::Write)?;
+        if let (true, Some(error)) = (checks, taken(Access::Write, address, size, state)) {
+            return Err(error);
+        }
+        state.iter_mut().for_each(|s| *s |= PENDING_BULK);
+        Ok(())
+    }
+
+    /// The states of any number of bytes, which may lie anywhere.
+    fn range(&mut self, address: u64, size: u32, access: Access) -> Result<&mut [u8], ErrorKind> {
+        let at = address.wrapping_sub(BASE);
+        let end = at.checked_add(size.into());
+        if end.is_none_or(|end| end > self.state.len() as u64) {
+            return Err(self.misplaced(address, size, access, false));
+        }
+        Ok(&mut self.state[at as usize..][..size as usize])
+    }
+
     /// The bytes become an opaque object.
     pub fn seal(&mut self, address: u64, size: u32) -> Result<(), ErrorKind> {
         self.write(address, size)?;
@@ -188,11 +211,12 @@ impl Bytes {
 /// Why bytes may not be accessed by who comes along.
 #[cold]
 fn taken(access: Access, address: u64, size: u32, state: &[u8]) -> Option<ErrorKind> {
-    if state.iter().any(|s| s & PENDING != 0) {
+    if state.iter().any(|s| s & (PENDING | PENDING_BULK) != 0) {
         return Some(ErrorKind::PendingCopy {
             access,
             address,
             size,
+            bulk: state.iter().any(|s| s & PENDING_BULK != 0),
         });
     }
     let sealed = state.iter().any(|s| s & SEALED != 0);

@@ -52,8 +52,8 @@ impl Cta<'_> {
             }
             Space::Global => {
                 let bytes = u64::from(touch.bytes) * u64::from(touch.mask.count_ones());
-                let reads = !matches!(touch.act, Act::Write | Act::CopyWrite);
-                let writes = !matches!(touch.act, Act::Read | Act::CopyRead);
+                let reads = !matches!(touch.act, Act::Write | Act::CopyWrite | Act::BulkWrite);
+                let writes = !matches!(touch.act, Act::Read | Act::CopyRead | Act::BulkRead);
                 self.stats.global_read_bytes += if reads { bytes } else { 0 };
                 self.stats.global_written_bytes += if writes { bytes } else { 0 };
                 if let Some(counters) = &mut self.counters {
@@ -83,8 +83,10 @@ impl Cta<'_> {
     fn check_buffers(&self, buffers: &BufferMap, touch: &Touch<'_>) -> Result<(), Fault> {
         let start = (BASE + u64::from(self.launch.kernel.dynamic_shared)) as i64;
         let access = match touch.act {
-            Act::Read | Act::CopyRead => Access::Read,
-            Act::Write | Act::Update | Act::Signal | Act::CopyWrite => Access::Write,
+            Act::Read | Act::CopyRead | Act::BulkRead => Access::Read,
+            Act::Write | Act::Update | Act::Signal | Act::CopyWrite | Act::BulkWrite => {
+                Access::Write
+            }
         };
         for lane in lanes(touch.mask) {
             let at = touch.addresses[lane] as i64 - start;

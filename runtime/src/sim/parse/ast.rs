@@ -117,6 +117,8 @@ pub(crate) enum Operand<'a> {
     Pair(&'a str, &'a str),
     /// `[base + offset]`.
     Address(Box<Operand<'a>>, i64),
+    /// `[base + offset, {a, b}]`: a tensor map and coordinates.
+    Tensor(Box<Operand<'a>>, i64, Vec<Operand<'a>>),
     /// `name + offset` outside of brackets.
     Sum(&'a str, i64),
     /// `_`.
@@ -135,6 +137,7 @@ impl Operand<'_> {
             Operand::Vector(elements) => format!("a vector of {}", elements.len()),
             Operand::Pair(a, b) => format!("`{a}|{b}`"),
             Operand::Address(..) => "an address in brackets".to_owned(),
+            Operand::Tensor(..) => "a tensor map with coordinates".to_owned(),
             Operand::Sum(name, offset) => format!("`{name}+{offset}`"),
             Operand::Sink => "`_`".to_owned(),
         }

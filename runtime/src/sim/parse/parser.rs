@@ -715,17 +715,21 @@ impl<'a> Parser<'_, 'a> {
             }
             Kind::Punct(b'[') => {
                 self.next();
-                let address = match self.operand()? {
-                    Operand::Sum(name, offset) => {
-                        Operand::Address(Box::new(Operand::Name(name)), offset)
-                    }
-                    base @ (Operand::Name(_) | Operand::Int(_)) => {
-                        Operand::Address(Box::new(base), 0)
-                    }
+                let (base, offset) = match self.operand()? {
+                    Operand::Sum(name, offset) => (Operand::Name(name), offset),
+                    base @ (Operand::Name(_) | Operand::Int(_)) => (base, 0),
                     _ => return self.unexpected("a register, variable or number as address"),
                 };
+                let base = Box::new(base);
+                let operand = match self.eat(b',') {
+                    false => Operand::Address(base, offset),
+                    true => match self.operand()? {
+                        Operand::Vector(coordinates) => Operand::Tensor(base, offset, coordinates),
+                        _ => return self.unexpected("coordinates in braces"),
+                    },
+                };
                 self.expect(b']')?;
-                Ok(address)
+                Ok(operand)
             }
             _ => self.unexpected("an operand"),
         }

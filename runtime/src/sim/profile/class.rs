@@ -67,10 +67,11 @@ impl Instr {
                 }
             }
             Op::LoadMatrix { .. } | Op::StoreMatrix { .. } => Class::Shared,
-            Op::CopyAsync { .. } => Class::AsyncCopy,
+            Op::CopyAsync { .. } | Op::Bulk(_) => Class::AsyncCopy,
             Op::Mma(_) | Op::Warpgroup(WarpgroupOp::Multiply(_)) => Class::Tensor,
             Op::CommitGroup(_)
             | Op::WaitGroup(..)
+            | Op::WaitGroupRead(_)
             | Op::Collective {
                 kind: Collective::Barrier,
                 ..
@@ -85,7 +86,7 @@ impl Instr {
             )
             | Op::Fence(_)
             | Op::ProxyFence(_)
-            | Op::Hint(Hint::GridDependency) => Class::Synchronize,
+            | Op::Hint(Hint::GridDependency | Hint::MbarrierInit) => Class::Synchronize,
             Op::Collective {
                 kind:
                     Collective::Shuffle { .. }

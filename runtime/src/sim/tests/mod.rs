@@ -5,6 +5,7 @@
 //! - [`flow`]: divergence, barriers, deadlocks. [`divergence`]: random jumps.
 //! - [`assignment`]: registers that nothing has written.
 //! - [`buffers`]: accesses that leave their buffer of shared memory for another one.
+//! - [`bulk`]: bulk copies and tensor maps against their definition.
 //! - [`checks`]: each check with a fault and a clean twin.
 //! - [`clusters`]: CTAs that run together.
 //! - [`kernels`]: what LLVM emits for whole kernels.
@@ -18,6 +19,7 @@
 mod arithmetic;
 mod assignment;
 mod buffers;
+mod bulk;
 mod checks;
 mod clusters;
 mod conversions;

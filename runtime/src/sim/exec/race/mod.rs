@@ -122,7 +122,7 @@ impl Races {
     /// wrote another value than was there.
     pub fn touch(&mut self, touch: &Touch<'_>, actor: Actor) -> Result<(), Meeting> {
         let clock = match touch.act {
-            Act::CopyRead | Act::CopyWrite => IN_FLIGHT,
+            Act::CopyRead | Act::CopyWrite | Act::BulkRead | Act::BulkWrite => IN_FLIGHT,
             _ => self.clocks.now(actor.warp),
         };
         let order = touch.order;
@@ -133,10 +133,10 @@ impl Races {
         let cta = self.clocks.cta();
         let mark = Mark::new(cta, clock, actor.warp, actor.pc, strength);
         let writes = match touch.act {
-            Act::Write | Act::Update | Act::CopyWrite => true,
+            Act::Write | Act::Update | Act::CopyWrite | Act::BulkWrite => true,
             // Arrivals and waits may meet each other, but not the making of the object.
             Act::Signal => !order.strong,
-            Act::Read | Act::CopyRead => false,
+            Act::Read | Act::CopyRead | Act::BulkRead => false,
         };
         for lane in lanes(touch.mask) {
             let address = touch.addresses[lane];

@@ -1,0 +1,287 @@
+//! Bulk copies (PTX ISA 9.7.9.25.4 and 9.7.9.25.5): `cp.async.bulk`, `cp.reduce.async.bulk`, their groups and prefetches.
+
+use super::float::extremum_of_halves;
+use super::form::{Decoded, Form, Ty};
+use super::memory::{eat_policy, update};
+use crate::sim::Space;
+use crate::sim::isa::{
+    Address, AsyncGroup, Bulk, BulkGlobal, BulkUpdate, Hint, Op, Update, UpdateKind,
+};
+use crate::sim::number::canonical;
+use crate::tensor::DType;
+
+/// `cp.async.bulk`, behind `cp`.
+pub(super) fn copy(form: &mut Form) -> Decoded<Op> {
+    form.eat("async");
+    form.eat("bulk");
+    if form.eat("commit_group") {
+        return Ok(Op::CommitGroup(AsyncGroup::Bulk));
+    }
+    if form.eat("wait_group") {
+        let read = form.eat("read");
+        form.end_modifiers()?;
+        let left = form.literal()?.min(u64::from(u32::MAX)) as u32;
+        return Ok(match read {
+            true => Op::WaitGroupRead(left),
+            false => Op::WaitGroup(AsyncGroup::Bulk, Some(left)),
+        });
+    }
+    if form.eat("prefetch") {
+        return prefetch(form);
+    }
+    match form.eat("tensor") {
+        true => tensor(form),
+        false => flat(form),
+    }
+}
+
+/// `cp.reduce.async.bulk`, behind `cp`.
+pub(super) fn reduce(form: &mut Form) -> Decoded<Op> {
+    form.eat("reduce");
+    if !form.eat("async") || !form.eat("bulk") {
+        return form.bad_modifier("`.async.bulk`");
+    }
+    if form.eat("tensor") {
+        let rank = rank(form)?;
+        direction(form, &["global"], &["shared::cta"])?;
+        let update = form.need("an operation", update_kind)?;
+        form.eat("tile");
+        return store(form, Some(rank), Some(update));
+    }
+    if form.eat("global") {
+        direction(form, &[], &["shared::cta"])?;
+        return store(form, None, None);
+    }
+    direction(form, &["shared::cluster"], &["shared::cta"])?;
+    let barrier = completes_at_barrier(form)?;
+    let update = typed_update(form)?;
+    to_peer(form, barrier, Some(update))
+}
+
+fn update_kind(name: &str) -> Option<UpdateKind> {
+    UpdateKind::ALL.into_iter().find(|kind| kind.name() == name)
+}
+
+fn typed_update(form: &mut Form) -> Decoded<BulkUpdate> {
+    form.eat("noftz");
+    let kind = form.need("an operation", update_kind)?;
+    let ty = form.ty()?;
+    form.end_modifiers()?;
+    match typed(kind, ty) {
+        Some(function) => Ok(BulkUpdate::Typed {
+            function,
+            bytes: ty.bits() / 8,
+        }),
+        None => form.unknown(),
+    }
+}
+
+/// An update of elements of a type.
+fn typed(kind: UpdateKind, ty: Ty) -> Option<Update> {
+    match (kind, ty) {
+        (UpdateKind::Add, Ty::F32) => Some(add_flushed),
+        (UpdateKind::Min | UpdateKind::Max, Ty::F16 | Ty::Bf16) => {
+            extremum_of_halves(kind == UpdateKind::Max, ty)
+        }
+        _ => update(kind.name(), ty),
+    }
+}
+
+/// The sum of two f32, of which subnormal numbers are zeros, and the result too.
+fn add_flushed(old: u64, b: u64, _: u64) -> u64 {
+    let flushed = |x: f32| {
+        if x.is_subnormal() {
+            0.0f32.copysign(x)
+        } else {
+            x
+        }
+    };
+    let [old, b] = [old, b].map(|bits| flushed(f32::from_bits(bits as u32)));
+    u64::from(canonical(flushed(old + b)).to_bits())
+}
+
+/// An update of elements of a tensor map's type; nothing where the ISA has none.
+pub(crate) fn update_of_map(kind: UpdateKind, dtype: DType) -> Option<Update> {
+    let bits = matches!(kind, UpdateKind::And | UpdateKind::Or | UpdateKind::Xor);
+    let ty = match dtype {
+        DType::I32 | DType::U32 if bits => Ty::B32,
+        DType::I64 | DType::U64 if bits => Ty::B64,
+        DType::F16 => Ty::F16,
+        DType::BF16 => Ty::Bf16,
+        DType::F32 => Ty::F32,
+        DType::I32 => Ty::S32,
+        DType::U32 => Ty::U32,
+        DType::I64 => Ty::S64,
+        DType::U64 => Ty::U64,
+        DType::TF32
+        | DType::F64
+        | DType::I16
+        | DType::U16
+        | DType::I8
+        | DType::U8
+        | DType::Bool
+        | DType::F8E4M3
+        | DType::F8E5M2 => return None,
+    };
+    typed(kind, ty)
+}
+
+fn rank(form: &mut Form) -> Decoded<usize> {
+    form.need("`.1d` to `.5d`", |m| match m {
+        "1d" => Some(1),
+        "2d" => Some(2),
+        "3d" => Some(3),
+        "4d" => Some(4),
+        "5d" => Some(5),
+        _ => None,
+    })
+}
+
+/// Destination and source.
+fn direction(form: &mut Form, dst: &[&str], src: &[&str]) -> Decoded<()> {
+    if !dst.is_empty() && !form.eat_any(dst) || !form.eat_any(src) {
+        return form.bad_modifier("a destination and a source");
+    }
+    Ok(())
+}
+
+/// `.mbarrier::complete_tx::bytes`.
+fn completes_at_barrier(form: &mut Form) -> Decoded<()> {
+    match form.eat("mbarrier::complete_tx::bytes") {
+        true => Ok(()),
+        false => form.bad_modifier("`.mbarrier::complete_tx::bytes`"),
+    }
+}
+
+fn tensor(form: &mut Form) -> Decoded<Op> {
+    let rank = rank(form)?;
+    if form.eat("global") {
+        direction(form, &[], &["shared::cta"])?;
+        form.eat("tile");
+        return store(form, Some(rank), None);
+    }
+    direction(form, &["shared::cluster", "shared::cta"], &["global"])?;
+    form.eat("tile");
+    load(form, Some(rank))
+}
+
+fn flat(form: &mut Form) -> Decoded<Op> {
+    if form.eat("global") {
+        direction(form, &[], &["shared::cta"])?;
+        return store(form, None, None);
+    }
+    if form.eat_any(&["shared::cluster", "shared::cta"]) {
+        if form.eat("global") {
+            return load(form, None);
+        }
+        if form.eat("shared::cta") {
+            let barrier = completes_at_barrier(form)?;
+            form.end_modifiers()?;
+            return to_peer(form, barrier, None);
+        }
+    }
+    form.bad_modifier("a destination and a source")
+}
+
+/// The tensor map with coordinates, or an address; a size follows later.
+fn global(form: &mut Form, rank: Option<usize>) -> Decoded<BulkGlobal> {
+    match rank {
+        Some(rank) => {
+            let (map, coordinates) = form.tensor(rank)?;
+            Ok(BulkGlobal::Tensor { map, coordinates })
+        }
+        None => Ok(BulkGlobal::Flat {
+            address: form.address(Space::Global)?,
+        }),
+    }
+}
+
+fn load(form: &mut Form, rank: Option<usize>) -> Decoded<Op> {
+    completes_at_barrier(form)?;
+    let multicast = form.eat("multicast::cluster");
+    let policy = form.eat("L2::cache_hint");
+    form.end_modifiers()?;
+    let to = form.address(Space::Shared)?;
+    let from = global(form, rank)?;
+    let size = match rank {
+        Some(_) => None,
+        None => Some(form.src(Ty::U32)?),
+    };
+    let barrier = form.address(Space::Shared)?;
+    let multicast = match multicast {
+        true => Some(form.src(Ty::U16)?),
+        false => None,
+    };
+    eat_policy(form, policy)?;
+    Ok(Op::Bulk(Box::new(Bulk::Load {
+        from,
+        to,
+        size,
+        barrier,
+        multicast,
+    })))
+}
+
+fn store(form: &mut Form, rank: Option<usize>, kind: Option<UpdateKind>) -> Decoded<Op> {
+    if !form.eat("bulk_group") {
+        return form.bad_modifier("`.bulk_group`");
+    }
+    let policy = form.eat("L2::cache_hint");
+    let masked = rank.is_none() && form.eat("cp_mask");
+    let update = match (kind, form.peek()) {
+        (Some(kind), _) => Some(BulkUpdate::OfMap(kind)),
+        (None, Some(_)) if rank.is_none() && !masked => Some(typed_update(form)?),
+        (None, _) => None,
+    };
+    if masked {
+        return form.unknown();
+    }
+    form.end_modifiers()?;
+    let to = global(form, rank)?;
+    let from = form.address(Space::Shared)?;
+    let size = match rank {
+        Some(_) => None,
+        None => Some(form.src(Ty::U32)?),
+    };
+    eat_policy(form, policy)?;
+    Ok(Op::Bulk(Box::new(Bulk::Store {
+        from,
+        to,
+        size,
+        update,
+    })))
+}
+
+fn to_peer(form: &mut Form, (): (), update: Option<BulkUpdate>) -> Decoded<Op> {
+    let to: Address = form.address(Space::Shared)?;
+    let from = form.address(Space::Shared)?;
+    let size = form.src(Ty::U32)?;
+    let barrier = form.address(Space::Shared)?;
+    Ok(Op::Bulk(Box::new(Bulk::Peer {
+        from,
+        to,
+        size,
+        barrier,
+        update,
+    })))
+}
+
+/// Here are no caches.
+fn prefetch(form: &mut Form) -> Decoded<Op> {
+    let rank = match form.eat("tensor") {
+        true => Some(rank(form)?),
+        false => None,
+    };
+    direction(form, &["L2"], &["global"])?;
+    if rank.is_some() {
+        form.eat("tile");
+    }
+    let policy = form.eat("L2::cache_hint");
+    form.end_modifiers()?;
+    global(form, rank)?;
+    if rank.is_none() {
+        form.src(Ty::U32)?;
+    }
+    eat_policy(form, policy)?;
+    Ok(Op::Hint(Hint::Prefetch))
+}

@@ -1,0 +1,273 @@
+//! Tensor maps as the simulator encodes them: 128 bytes of a format of its own, which kernels pass around by address.
+//!
+//! What a map says is that of the CUDA driver API, `cuTensorMapEncodeTiled`, without interleaving. Its limits are
+//! checked where it is encoded ([`TensorMap::encode`]), so that what decodes is legal.
+
+use super::error::{ErrorKind, SimError};
+use crate::abi::tensor_map::{MapSwizzle, OobFill};
+use crate::tensor::DType;
+
+/// Bytes of an encoded map.
+pub const BYTES: usize = 128;
+/// What the address of a map is a multiple of.
+pub const ALIGN: u64 = 64;
+/// Most dimensions.
+const MAX_RANK: usize = 5;
+/// What every encoded map begins with.
+const MAGIC: [u8; 8] = *b"cutecmap";
+
+/// A tensor in global memory, and the box of it that an instruction moves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TensorMap {
+    /// Element type.
+    pub dtype: DType,
+    /// Address of the first element, a multiple of 16.
+    pub address: u64,
+    /// Extents, fastest first; 1 to 5 of them, of 1 to 2^32 each.
+    pub extents: Vec<u64>,
+    /// Strides in bytes of all dimensions but the first, multiples of 16 below 2^40.
+    pub stride_bytes: Vec<u64>,
+    /// Extents of the box, 1 to 256 each; its rows are multiples of 16 bytes.
+    pub box_extents: Vec<u32>,
+    /// The box has every so many-th element of a dimension, 1 to 8; that of the first is not used.
+    pub element_strides: Vec<u32>,
+    /// How the box is swizzled in shared memory.
+    pub swizzle: MapSwizzle,
+    /// What elements beyond the tensor are loaded as.
+    pub oob_fill: OobFill,
+}
+
+/// A row of a box: elements that are consecutive in memory, where it has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// Address of the first byte that the tensor has.
+    pub global: u64,
+    /// Bytes of the row before it.
+    pub skipped: u32,
+    /// Bytes that the tensor has.
+    pub valid: u32,
+}
+
+impl TensorMap {
+    /// The map in 128 bytes.
+    ///
+    /// # Errors
+    /// What no hardware takes.
+    pub fn encode(&self) -> Result<[u8; BYTES], SimError> {
+        self.check()?;
+        let mut bytes = [0; BYTES];
+        let mut at = 0;
+        let mut put = |value: &[u8]| {
+            bytes[at..at + value.len()].copy_from_slice(value);
+            at += value.len();
+        };
+        put(&MAGIC);
+        let dtype = DType::ALL.iter().position(|&dtype| dtype == self.dtype);
+        put(&[
+            dtype.unwrap_or(0) as u8,
+            self.extents.len() as u8,
+            self.swizzle.bytes() as u8,
+            u8::from(self.oob_fill == OobFill::Nan),
+        ]);
+        put(&self.address.to_le_bytes());
+        for i in 0..MAX_RANK {
+            let of = |list: &[u32]| list.get(i).map_or(0, |&n| n - 1) as u8;
+            let extent = self.extents.get(i).map_or(0, |&n| n - 1) as u32;
+            let stride = i.checked_sub(1).and_then(|i| self.stride_bytes.get(i));
+            put(&extent.to_le_bytes());
+            put(&stride.copied().unwrap_or(0).to_le_bytes());
+            put(&[of(&self.box_extents), of(&self.element_strides)]);
+        }
+        Ok(bytes)
+    }
+
+    /// The map that is encoded in bytes, if it is one.
+    pub fn decode(bytes: &[u8; BYTES]) -> Option<TensorMap> {
+        let mut at = 0;
+        let mut take = |count: usize| {
+            at += count;
+            &bytes[at - count..at]
+        };
+        if take(MAGIC.len()) != MAGIC {
+            return None;
+        }
+        let &[dtype, rank, swizzle, nan] = take(4) else {
+            return None;
+        };
+        let number = |bytes: &[u8]| {
+            let digits = bytes.iter().rev();
+            digits.fold(0, |value, &byte| value << 8 | u64::from(byte))
+        };
+        let mut map = TensorMap {
+            dtype: *DType::ALL.get(usize::from(dtype))?,
+            address: number(take(8)),
+            extents: Vec::new(),
+            stride_bytes: Vec::new(),
+            box_extents: Vec::new(),
+            element_strides: Vec::new(),
+            swizzle: MapSwizzle::try_from(u32::from(swizzle)).ok()?,
+            oob_fill: match nan {
+                0 => OobFill::Zeros,
+                _ => OobFill::Nan,
+            },
+        };
+        for i in 0..usize::from(rank) {
+            map.extents.push(number(take(4)) + 1);
+            let stride = number(take(8));
+            if i > 0 {
+                map.stride_bytes.push(stride);
+            }
+            let &[box_extent, element_stride] = take(2) else {
+                return None;
+            };
+            map.box_extents.push(u32::from(box_extent) + 1);
+            map.element_strides.push(u32::from(element_stride) + 1);
+        }
+        map.check().ok()?;
+        Some(map)
+    }
+
+    fn check(&self) -> Result<(), SimError> {
+        let wrong = |what, expected: &str, found: u64| {
+            let kind = ErrorKind::TensorMap {
+                what,
+                expected: expected.to_owned(),
+                found: found.to_string(),
+            };
+            Err(SimError::from(kind))
+        };
+        let rank = self.extents.len();
+        if !(1..=MAX_RANK).contains(&rank) {
+            return wrong("rank", "1 to 5", rank as u64);
+        }
+        let counts = [
+            self.stride_bytes.len() + 1,
+            self.box_extents.len(),
+            self.element_strides.len(),
+        ];
+        if let Some(&count) = counts.iter().find(|&&count| count != rank) {
+            return wrong("dimensions of a part", &rank.to_string(), count as u64);
+        }
+        if !self.address.is_multiple_of(16) {
+            return wrong("address", "a multiple of 16", self.address);
+        }
+        if let Some(&found) = self.extents.iter().find(|&&n| n == 0 || n > 1 << 32) {
+            return wrong("extent", "1 to 2^32", found);
+        }
+        let legal = |stride: u64| stride.is_multiple_of(16) && stride < 1 << 40;
+        if let Some(&found) = self.stride_bytes.iter().find(|&&stride| !legal(stride)) {
+            let expected = "a multiple of 16 bytes below 2^40";
+            return wrong("stride", expected, found);
+        }
+        if let Some(&found) = self.box_extents.iter().find(|&&n| n == 0 || n > 256) {
+            return wrong("extent of the box", "1 to 256", found.into());
+        }
+        if let Some(&found) = self.element_strides.iter().find(|&&n| n == 0 || n > 8) {
+            return wrong("element stride", "1 to 8", found.into());
+        }
+        let row = self.row_bytes();
+        if !row.is_multiple_of(16) {
+            return wrong("bytes of a row of the box", "a multiple of 16", row.into());
+        }
+        let span = self.swizzle.bytes();
+        if span > 0 && row > span {
+            let expected = format!("at most the swizzle's {span}");
+            return wrong("bytes of a row of the box", &expected, row.into());
+        }
+        if span > 0 && row < span && self.rows() > 1 {
+            // The ISA does not say how far apart such rows are.
+            let expected = format!("the swizzle's {span}, as the simulator has it");
+            return wrong("bytes of a row of the box", &expected, row.into());
+        }
+        if self.oob_fill == OobFill::Nan && !(self.dtype.is_float() && self.dtype.size() > 1) {
+            let expected = "16 or more, of floating-point numbers, to fill with NaN";
+            let found = 8 * self.dtype.size() as u64;
+            return wrong("bits of an element", expected, found);
+        }
+        Ok(())
+    }
+
+    /// Bytes of a row of the box.
+    pub(crate) fn row_bytes(&self) -> u32 {
+        self.box_extents[0] * self.dtype.size() as u32
+    }
+
+    /// Elements of the box in a dimension.
+    fn steps(&self, dimension: usize) -> u32 {
+        let stride = match dimension {
+            0 => 1,
+            _ => self.element_strides[dimension],
+        };
+        self.box_extents[dimension].div_ceil(stride)
+    }
+
+    fn rows(&self) -> u64 {
+        let outer = 1..self.extents.len();
+        outer
+            .map(|dimension| u64::from(self.steps(dimension)))
+            .product()
+    }
+
+    /// Bytes that the box fills in shared memory, elements beyond the tensor included.
+    pub(crate) fn box_bytes(&self) -> u64 {
+        self.rows() * u64::from(self.row_bytes())
+    }
+
+    /// What elements beyond the tensor are loaded as, repeated to 16 bytes.
+    pub(crate) fn fill(&self) -> [u8; 16] {
+        let nan: &[u8] = match (self.oob_fill, self.dtype.size()) {
+            (OobFill::Zeros, _) => &[0],
+            (OobFill::Nan, 2) => &[0xff, 0x7f],
+            (OobFill::Nan, 4) => &[0xff, 0xff, 0xff, 0x7f],
+            (OobFill::Nan, _) => &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f],
+        };
+        std::array::from_fn(|i| nan[i % nan.len()])
+    }
+
+    /// The rows of the box at coordinates, in the order in which they lie in shared memory.
+    pub(crate) fn rows_at(&self, coordinates: &[i32]) -> Vec<Row> {
+        let bytes = self.row_bytes();
+        let size = self.dtype.size() as i64;
+        let first = i64::from(coordinates[0]) * size;
+        let end = i64::try_from(self.extents[0]).unwrap_or(i64::MAX) * size;
+        let skipped = (-first).clamp(0, bytes.into());
+        let valid = (end - first).clamp(skipped, bytes.into()) - skipped;
+        let inner = self.address.wrapping_add_signed(first + skipped);
+        let mut steps = vec![0; self.extents.len()];
+        let mut rows = Vec::with_capacity(self.rows() as usize);
+        for _ in 0..self.rows() {
+            let (mut global, mut inside) = (inner, true);
+            for dimension in 1..steps.len() {
+                let step = i64::from(steps[dimension] * self.element_strides[dimension]);
+                let at = i64::from(coordinates[dimension]) + step;
+                inside &= u64::try_from(at).is_ok_and(|at| at < self.extents[dimension]);
+                let stride = self.stride_bytes[dimension - 1];
+                global = global.wrapping_add((at as u64).wrapping_mul(stride));
+            }
+            rows.push(Row {
+                global,
+                skipped: skipped as u32,
+                valid: if inside { valid as u32 } else { 0 },
+            });
+            for dimension in 1..steps.len() {
+                steps[dimension] += 1;
+                if steps[dimension] < self.steps(dimension) {
+                    break;
+                }
+                steps[dimension] = 0;
+            }
+        }
+        rows
+    }
+}
+
+/// Where a byte of a box goes: the swizzle of its address (PTX ISA 5.5.7).
+pub(crate) fn swizzled(swizzle: MapSwizzle, address: u64) -> u64 {
+    let bits = match swizzle {
+        MapSwizzle::None => 0,
+        MapSwizzle::B32 => 0x10,
+        MapSwizzle::B64 => 0x30,
+        MapSwizzle::B128 => 0x70,
+    };
+    address ^ address >> 3 & bits
+}
