@@ -489,7 +489,7 @@ impl Warp {
             }
             Op::ActiveMask(dst) => self.registers.set_words(*dst, mask, &[mask; WARP]),
             Op::Trap => return Err(Fault::new(ErrorKind::Trap, mask.trailing_zeros())),
-            Op::Hint(Hint::Prefetch | Hint::Sleep | Hint::MbarrierInit | Hint::GridDependency) => {}
+            Op::Hint(Hint::Prefetch | Hint::Sleep | Hint::GridDependency) => {}
             Op::Collective { members, kind } => match self.rendezvous(*members, mask)? {
                 Ok(sets) => {
                     for set in sets {

@@ -86,7 +86,7 @@ impl Instr {
             )
             | Op::Fence(_)
             | Op::ProxyFence(_)
-            | Op::Hint(Hint::GridDependency | Hint::MbarrierInit) => Class::Synchronize,
+            | Op::Hint(Hint::GridDependency) => Class::Synchronize,
             Op::Collective {
                 kind:
                     Collective::Shuffle { .. }
