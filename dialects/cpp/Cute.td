@@ -325,6 +325,30 @@ def Cute_AtomicOp : Cute_Op<"memref.atomic", [MemoryEffects<[MemRead, MemWrite]>
 }
 def Cute_StoreVecOp : Cute_EffectOp<"memref.store_vec", [MemoryEffects<[MemWrite]>]>;
 
+// Barriers in shared memory that count arrivals and bytes (PTX ISA, "mbarrier"): a view of u64, the coordinate of one
+// of them, then a count, a number of bytes or a parity. Behind it the rank of a block of the cluster, whose barrier at
+// the same place is meant.
+def Cute_MbarrierInitOp : Cute_EffectOp<"mbarrier.init", [MemoryEffects<[MemRead, MemWrite]>]>;
+def Cute_MbarrierInvalOp : Cute_EffectOp<"mbarrier.inval", [MemoryEffects<[MemRead, MemWrite]>]>;
+def Cute_MbarrierArriveOp : Cute_EffectOp<"mbarrier.arrive", [MemoryEffects<[MemRead, MemWrite]>]>;
+def Cute_MbarrierExpectTxOp : Cute_EffectOp<"mbarrier.expect_tx", [MemoryEffects<[MemRead, MemWrite]>]>;
+def Cute_MbarrierArriveExpectTxOp : Cute_EffectOp<"mbarrier.arrive_expect_tx", [MemoryEffects<[MemRead, MemWrite]>]>;
+def Cute_MbarrierCpAsyncArriveOp : Cute_EffectOp<"mbarrier.cp_async_arrive", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Arrives when this thread's cp.async copies are done, as one arrival more than was expected";
+}
+def Cute_MbarrierCpAsyncArriveNoincOp : Cute_EffectOp<"mbarrier.cp_async_arrive_noinc", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Arrives when this thread's cp.async copies are done, as one of the arrivals that are expected";
+}
+def Cute_MbarrierWaitOp : Cute_EffectOp<"mbarrier.wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Waits for the end of the phase of a parity";
+}
+def Cute_MbarrierTryWaitOp : Cute_Op<"mbarrier.try_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Whether the phase of a parity has ended; may wait a while for it";
+}
+def Cute_MbarrierTestWaitOp : Cute_Op<"mbarrier.test_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Whether the phase of a parity has ended";
+}
+
 // Collective operations: what one thread does of them.
 def Cute_CopyOp : Cute_EffectOp<"copy", [MemoryEffects<[MemRead, MemWrite]>]>;
 def Cute_AutovecCopyOp : Cute_EffectOp<"autovec_copy", [MemoryEffects<[MemRead, MemWrite]>]>;

@@ -14,6 +14,7 @@ pub enum Elem {
     I16,
     I32,
     I64,
+    U64,
     F8E4M3,
     F8E5M2,
     F16,
@@ -25,7 +26,7 @@ pub enum Elem {
 
 impl Elem {
     /// Every element type with its MLIR name.
-    pub const ALL: [(Elem, &'static str); 15] = [
+    pub const ALL: [(Elem, &'static str); 16] = [
         (Elem::I1, "i1"),
         (Elem::I4, "i4"),
         (Elem::U4, "ui4"),
@@ -34,6 +35,7 @@ impl Elem {
         (Elem::I16, "i16"),
         (Elem::I32, "i32"),
         (Elem::I64, "i64"),
+        (Elem::U64, "ui64"),
         (Elem::F8E4M3, "f8E4M3FN"),
         (Elem::F8E5M2, "f8E5M2"),
         (Elem::F16, "f16"),
@@ -66,7 +68,7 @@ impl Elem {
             Elem::I1 | Elem::I8 | Elem::U8 | Elem::F8E4M3 | Elem::F8E5M2 => 8,
             Elem::I16 | Elem::F16 | Elem::BF16 => 16,
             Elem::I32 | Elem::F32 | Elem::TF32 => 32,
-            Elem::I64 | Elem::F64 => 64,
+            Elem::I64 | Elem::U64 | Elem::F64 => 64,
         }
     }
 
@@ -92,6 +94,7 @@ impl Elem {
             Elem::I16 => DType::I16,
             Elem::I32 => DType::I32,
             Elem::I64 => DType::I64,
+            Elem::U64 => DType::U64,
             Elem::F8E4M3 => DType::F8E4M3,
             Elem::F8E5M2 => DType::F8E5M2,
             Elem::F16 => DType::F16,
@@ -120,7 +123,13 @@ impl Elem {
                 | Elem::I16
                 | Elem::I32
                 | Elem::I64
+                | Elem::U64
         )
+    }
+
+    /// Whether this is an integer type without negative numbers.
+    pub fn is_unsigned(self) -> bool {
+        matches!(self, Elem::I1 | Elem::U4 | Elem::U8 | Elem::U64)
     }
 
     /// The type of an SSA value of one element: where the machine has no registers of a type, that
@@ -129,6 +138,7 @@ impl Elem {
         match self {
             Elem::U8 | Elem::F8E4M3 | Elem::F8E5M2 => "i8",
             Elem::U4 => "i4",
+            Elem::U64 => "i64",
             Elem::TF32 => "f32",
             other => other.name(),
         }
@@ -140,6 +150,7 @@ impl Elem {
             Elem::I1 => "bool",
             Elem::U4 => "u4",
             Elem::U8 => "u8",
+            Elem::U64 => "u64",
             Elem::F8E4M3 => "f8e4m3",
             Elem::F8E5M2 => "f8e5m2",
             Elem::I4
@@ -166,6 +177,7 @@ impl Elem {
             Elem::I16 => "s16",
             Elem::I32 => "s32",
             Elem::I64 => "s64",
+            Elem::U64 => "u64",
             Elem::F8E4M3 => "e4m3",
             Elem::F8E5M2 => "e5m2",
             Elem::F16 => "f16",

@@ -52,7 +52,7 @@ pub(crate) fn computes_by(op: BinaryOp, by: i64, elem: Elem) -> bool {
 
 /// Whether an integer known at compile time is one of the type.
 pub(crate) fn fits(value: i64, elem: Elem) -> bool {
-    let (least, most) = range(elem.bits() as u32, elem != Elem::U8);
+    let (least, most) = range(elem.bits() as u32, !elem.is_unsigned());
     (least..=most).contains(&value)
 }
 

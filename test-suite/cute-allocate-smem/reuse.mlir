@@ -152,3 +152,25 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!a = !cute.memref<f32, smem, align<16>, "1024:1">
+!m = !cute.memref<ui64, smem, align<16>, "1:1">
+
+gpu.module @kernels {
+  // What threads wait for at a barrier that counts ends in an order of its own.
+  // CHECK-LABEL: gpu.func @counted
+  // CHECK-SAME: cute.smem_bytes = 8{{[0-9]+}}
+  gpu.func @counted() kernel {
+    %a = cute.memref.alloc_smem() : () -> !a
+    %b = cute.memref.alloc_smem() : () -> !a
+    %m = cute.memref.alloc_smem() : () -> !m
+    %i = cute.static : !cute.int_tuple<"0">
+    cute.mbarrier.wait(%m, %i, %i) : !m, !cute.int_tuple<"0">, !cute.int_tuple<"0">
+    %x = cute.memref.load(%a, %i) : (!a, !cute.int_tuple<"0">) -> f32
+    nvvm.barrier0
+    cute.memref.store(%x, %b, %i) : f32, !a, !cute.int_tuple<"0">
+    gpu.return
+  }
+}

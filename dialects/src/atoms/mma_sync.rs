@@ -198,6 +198,7 @@ impl MmaSync {
             | Elem::I16
             | Elem::I32
             | Elem::I64
+            | Elem::U64
             | Elem::F8E4M3
             | Elem::F8E5M2
             | Elem::F16
@@ -306,6 +307,7 @@ impl MmaInstruction for MmaSync {
             | Elem::I16
             | Elem::I32
             | Elem::I64
+            | Elem::U64
             | Elem::F8E4M3
             | Elem::F8E5M2
             | Elem::BF16

@@ -189,6 +189,7 @@ fn every_shape_of_mma_sync_has_a_name_and_says_its_operands() {
         Elem::I4 => "i4",
         Elem::U4 => "u4",
         Elem::U8 => "u8",
+        Elem::U64 => "u64",
         Elem::F8E4M3 | Elem::F8E5M2 => "f8",
         other => other.name(),
     };

@@ -91,6 +91,16 @@ operations! {
         MemrefLoadVec = "memref.load_vec",
         MemrefAtomic = "memref.atomic",
         MemrefStoreVec = "memref.store_vec",
+        MbarrierInit = "mbarrier.init",
+        MbarrierInval = "mbarrier.inval",
+        MbarrierArrive = "mbarrier.arrive",
+        MbarrierExpectTx = "mbarrier.expect_tx",
+        MbarrierArriveExpectTx = "mbarrier.arrive_expect_tx",
+        MbarrierCpAsyncArrive = "mbarrier.cp_async_arrive",
+        MbarrierCpAsyncArriveNoinc = "mbarrier.cp_async_arrive_noinc",
+        MbarrierWait = "mbarrier.wait",
+        MbarrierTryWait = "mbarrier.try_wait",
+        MbarrierTestWait = "mbarrier.test_wait",
         Copy = "copy",
         AutovecCopy = "autovec_copy",
         Gemm = "gemm",
@@ -114,7 +124,33 @@ impl CuteOp {
         matches!(
             self,
             Print | MemrefStore | MemrefStoreVec | Copy | AutovecCopy | Gemm
+        ) || self.is_mbarrier() && !self.asks_mbarrier()
+    }
+
+    /// Whether an operation is one on a barrier in shared memory.
+    pub fn is_mbarrier(self) -> bool {
+        use CuteOp::{MbarrierArrive, MbarrierArriveExpectTx, MbarrierExpectTx};
+        use CuteOp::{MbarrierCpAsyncArrive, MbarrierCpAsyncArriveNoinc};
+        use CuteOp::{MbarrierInit, MbarrierInval};
+        use CuteOp::{MbarrierTestWait, MbarrierTryWait, MbarrierWait};
+        matches!(
+            self,
+            MbarrierInit
+                | MbarrierInval
+                | MbarrierArrive
+                | MbarrierExpectTx
+                | MbarrierArriveExpectTx
+                | MbarrierCpAsyncArrive
+                | MbarrierCpAsyncArriveNoinc
+                | MbarrierWait
+                | MbarrierTryWait
+                | MbarrierTestWait
         )
+    }
+
+    /// Whether an operation asks whether a phase of a barrier has ended.
+    pub fn asks_mbarrier(self) -> bool {
+        matches!(self, CuteOp::MbarrierTryWait | CuteOp::MbarrierTestWait)
     }
 
     /// Whether an operation makes something new each time: it is never computed once for two, nor while compiling.

@@ -100,6 +100,18 @@ operations! {
     #[allow(missing_docs)]
     NvvmOp in "nvvm." {
         BarWarpSync = "bar.warp.sync",
+        ClusterArrive = "cluster.arrive",
+        ClusterArriveRelaxed = "cluster.arrive.relaxed",
+        ClusterWait = "cluster.wait",
+        CpAsyncBulkCommitGroup = "cp.async.bulk.commit.group",
+        CpAsyncBulkWaitGroup = "cp.async.bulk.wait_group",
+        ElectSync = "elect.sync",
+        FenceMbarrierInit = "fence.mbarrier.init",
+        FenceProxy = "fence.proxy",
+        Griddepcontrol = "griddepcontrol",
+        ReadPtxSregClusterCtarank = "read.ptx.sreg.cluster.ctarank",
+        ReadPtxSregClusterNctarank = "read.ptx.sreg.cluster.nctarank",
+        Setmaxregister = "setmaxregister",
         Barrier = "barrier",
         BarrierArrive = "barrier.arrive",
         Barrier0 = "barrier0",

@@ -92,6 +92,10 @@ pub(super) fn evaluate(op: CuteOp, operands: &[Val], attrs: &Attrs) -> Result<Va
             Ok(Val::Opaque(view.ptr.elem.value_type().into()))
         }
         (CuteOp::MemrefAtomic, operands) => super::atomic::evaluate(operands, attrs),
+        (op, operands) if op.asks_mbarrier() => {
+            super::mbarrier::check(op, operands)?;
+            Ok(Val::Opaque("i1".into()))
+        }
         (CuteOp::MemrefLoadVec, [Val::View(view)])
             if view.ptr.space != Space::Gmem && attrs.hints.first().is_some() =>
         {
@@ -184,6 +188,7 @@ pub fn check(op: CuteOp, operands: &[Val]) -> Result<(), SemError> {
         }
         (CuteOp::Gemm, [mma, d, a, b, c]) => gemm_plan(mma, d, a, b, c).map(|_| ()),
         (CuteOp::Gemm, _) => count_error("5", operands.len()),
+        (op, operands) if op.is_mbarrier() => super::mbarrier::check(op, operands),
         _ => Err(unknown(op, operands)),
     }
 }

@@ -4,10 +4,11 @@
 //! types it infers the result type; on values whose variables are SSA values it
 //! is the lowering of every operation without effects. [`check`] verifies the
 //! operations with effects. Reading order: `algebra`, `view`, `partition`,
-//! `effects`, `atomic`.
+//! `effects`, `atomic`, `mbarrier`.
 mod algebra;
 mod atomic;
 mod effects;
+mod mbarrier;
 mod partition;
 mod rules;
 mod tuples;
@@ -17,6 +18,7 @@ pub use atomic::AtomicKind;
 pub use effects::{
     CopyPlan, CopySide, GemmPlan, Predicate, check, copy_plan, gemm_plan, offsets_of,
 };
+pub use mbarrier::mbarrier_feature;
 pub use rules::check_operands;
 pub use tuples::{compare, leaves_of};
 pub use view::{element_offset, is_projection, recastable};

@@ -23,7 +23,8 @@ pub fn here(name: &str) -> Option<&'static str> {
         "short" | "int16" | "int16_t" => "write `i16`",
         "char" | "int8" | "int8_t" => "write `i8`",
         "uint8" | "uint8_t" => "write `u8`",
-        "unsigned" | "uint32" | "uint32_t" | "u32" | "u16" | "u64" | "uint64_t" => {
+        "uint64" | "uint64_t" => "write `u64`, or `i64` to compute with it",
+        "unsigned" | "uint32" | "uint32_t" | "u32" | "u16" => {
             "there are the integers i8, u8, i16, i32 and i64"
         }
         "range" => "a range is written `0..n`, or `0..n step 2`",

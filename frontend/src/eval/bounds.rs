@@ -33,6 +33,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     ) -> Result<()> {
         let view = match op {
             CuteOp::Slice | CuteOp::MemrefLoad | CuteOp::MemrefAtomic => 0,
+            op if op.is_mbarrier() => 0,
             CuteOp::MemrefStore => 1,
             _ => return Ok(()),
         };

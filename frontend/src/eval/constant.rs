@@ -228,7 +228,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             };
             return Ok(Some(Value::Typed(value, to)));
         }
-        let (bits, signed) = (to.bits() as u32, to != Elem::U8);
+        let (bits, signed) = (to.bits() as u32, !to.is_unsigned());
         let value = match integer {
             Some(value) => arithmetic::wrapped(value, bits, signed),
             None => match arithmetic::to_integer(number, bits, signed) {
@@ -246,7 +246,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         Ok(Some(match to {
             Elem::I32 | Elem::I64 => Value::Int(value),
-            Elem::U8 => {
+            Elem::U8 | Elem::U64 => {
                 let ir = self.number(&Value::Int(value), to, span)?;
                 super::arith::number_or_vector(ir, to, None)
             }

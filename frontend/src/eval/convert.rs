@@ -108,15 +108,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     return self.cast(wide, Elem::F32, to, len, span);
                 }
             },
-            (true, false) if to == Elem::U8 => ArithOp::Fptoui,
+            (true, false) if to.is_unsigned() => ArithOp::Fptoui,
             (true, false) => ArithOp::Fptosi,
-            (false, true) if matches!(from, Elem::I1 | Elem::U8) => ArithOp::Uitofp,
+            (false, true) if from.is_unsigned() => ArithOp::Uitofp,
             (false, true) => ArithOp::Sitofp,
             (false, false) => match (from, to) {
                 (Elem::I1, _) => ArithOp::Extui,
-                (Elem::U8, _) if to.bits() > 8 => ArithOp::Extui,
+                _ if from.is_unsigned() && from.bits() < to.bits() => ArithOp::Extui,
                 // The same bits.
-                (Elem::U8, Elem::I8) | (Elem::I8, Elem::U8) => return Ok(ir),
+                _ if from.bits() == to.bits() => return Ok(ir),
                 _ if from.bits() < to.bits() => ArithOp::Extsi,
                 _ => ArithOp::Trunci,
             },

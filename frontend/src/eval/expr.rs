@@ -13,6 +13,7 @@ use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{CuteOp, NvvmOp};
 use cutec_dialects::printing::name_value;
 use cutec_dialects::semantics::Attrs;
+use cutec_dialects::target::Feature;
 use cutec_dialects::value::{TupleKind, Val};
 use cutec_layout::{Int, Tree};
 use std::sync::Arc;
@@ -458,6 +459,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 
     /// Reports an atom that is illegal.
+    /// Refuses what the target has not.
+    pub(super) fn needs(&mut self, feature: Feature, what: &str, span: Span) -> Result<()> {
+        let target = self.options.target;
+        if target.has(feature) {
+            return Ok(());
+        }
+        Err(self.report(problem::of_target(span, what, feature, &target)))
+    }
+
     pub(super) fn illegal_atom<T>(
         &mut self,
         span: Span,

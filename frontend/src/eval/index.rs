@@ -3,7 +3,7 @@
 use super::arith::number_or_vector;
 use super::values::{Value, Vector};
 use super::{Evaluator, Result, Stop};
-use crate::ast::Expr;
+use crate::ast::{Expr, ExprKind};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
 use cutec_dialects::elem::Elem;
@@ -100,6 +100,33 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             1 => parts.remove(0),
             _ => Value::Tuple(parts),
         })
+    }
+
+    /// One element of a tensor as a place, not a value: the view, and the coordinate in it. What is no index is a view of
+    /// one element.
+    pub(super) fn element_place(
+        &mut self,
+        expr: &'a Expr,
+    ) -> Result<(Value<'c, 'a>, Value<'c, 'a>)> {
+        let (view, coord, base) = match &*expr.kind {
+            ExprKind::Index { base, indices } => {
+                let (view, coord) = (self.expr(base), self.coordinate(indices));
+                let (view, coord) = (view?, coord?);
+                self.check_index_count(&view, indices.len(), (base.span, expr.span))?;
+                (view, coord, base)
+            }
+            _ => (self.expr(expr)?, Value::Int(0), expr),
+        };
+        let Some((_, of)) = view.as_view() else {
+            return self.expected("one element of a tensor, `t[i]`", &view, base.span);
+        };
+        let whole = !matches!(&*expr.kind, ExprKind::Index { .. });
+        if self.is_slice(&coord) || whole && !of.layout.size().is(1) {
+            let message = "this is a view, not one element";
+            return self.error(codes::WRONG_TYPE, expr.span, message, "expected `t[i]`");
+        }
+        self.check_writable(&view, base.span)?;
+        Ok((view, coord))
     }
 
     /// Refuses numbers that cannot be an index.

@@ -77,7 +77,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return Ok(val);
         }
         let leaf = |scalar: &Scalar<'c>, vars: &mut Vars| match scalar.elem {
-            Elem::I64 => Some(vars.fresh(Width::I64, scalar.div)),
+            Elem::I64 | Elem::U64 => Some(vars.fresh(Width::I64, scalar.div)),
             Elem::I32 | Elem::I16 | Elem::I8 | Elem::U8 | Elem::I1 => {
                 Some(vars.fresh(Width::I32, scalar.div))
             }

@@ -9,6 +9,7 @@ use crate::source::Span;
 use cutec_dialects::atoms::AtomError;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::semantics::SemError;
+use cutec_dialects::target::{Feature, Target};
 use cutec_dialects::types::TypeError;
 use cutec_dialects::value::Val;
 
@@ -91,15 +92,30 @@ fn code_of(error: &SemError) -> Code {
     }
 }
 
-/// An atom that the target does not have, or nobody has.
+/// Something that only other targets have.
+pub fn of_target(span: Span, what: &str, feature: Feature, target: &Target) -> Diagnostic {
+    let targets = feature.targets();
+    let message = format!("`{what}` needs {targets}; the target is {}", target.name);
+    Diagnostic::error(codes::ILLEGAL_ATOM, span, message, "not on this target")
+        .with_help(compile_for(&targets))
+}
+
+/// What to do where only such targets have something: those that have all of it first.
+fn compile_for(targets: &str) -> String {
+    let oldest = targets.split([' ', ',']).next().unwrap_or_default();
+    // What has TMA is rarely used without the rest of its generation.
+    let arch = if oldest == "sm_90" { "sm_90a" } else { oldest };
+    format!("compile for another target: `--arch {arch}`")
+}
+
+/// An atom that there is not, or not for this target.
 pub fn atom(span: Span, error: &AtomError) -> Diagnostic {
     let code = codes::ILLEGAL_ATOM;
     match error {
         AtomError::Target { needs, target, .. } => {
             let message = format!("this instruction needs {needs}; the target is {target}");
-            let oldest = needs.split(' ').next().unwrap_or_default();
             Diagnostic::error(code, span, message, "not on this target")
-                .with_help(format!("compile for another target: `--arch {oldest}`"))
+                .with_help(compile_for(needs))
         }
         AtomError::NoMma(wanted) => {
             let near = wanted.near();

@@ -1,5 +1,5 @@
 //! Liveness of shared-memory buffers: live ranges as operations of the kernel's body.
-use crate::passes::ir_utils::{blocks, operand_value, operations, users};
+use crate::passes::ir_utils::{blocks, collect_nested, operand_value, operations, users};
 use cutec_dialects::atoms::{Completion, Mechanism};
 use cutec_dialects::builder::{IrOp, integer_value, operation_key, result_of, value_key};
 use cutec_dialects::memo::{type_text, type_value};
@@ -31,9 +31,10 @@ pub(super) struct KernelOrder<'c> {
 
 impl<'c> KernelOrder<'c> {
     pub fn of(function: IrOp<'c>) -> Self {
-        // More than one block: ways through the kernel that are no order.
+        // More than one block: ways through the kernel that are no order. Nor do operations that threads wait for at
+        // barriers that count, or in groups of bulk copies, end in that order.
         let operations = match blocks(function, 0).as_slice() {
-            [body] => operations(*body),
+            [body] if !counts_at_barriers(function) => operations(*body),
             _ => Vec::new(),
         };
         let numbered = operations.iter().enumerate();
@@ -131,6 +132,17 @@ impl<'c> KernelOrder<'c> {
             }
         }
     }
+}
+
+/// Whether copies of a kernel end by what barriers in shared memory count, or in groups of bulk copies.
+fn counts_at_barriers(function: IrOp) -> bool {
+    let mut inside = Vec::new();
+    collect_nested(function, &mut inside);
+    inside.into_iter().any(|op| {
+        CuteOp::of(op).is_some_and(CuteOp::is_mbarrier)
+            || NvvmOp::CpAsyncBulkCommitGroup.is(op)
+            || NvvmOp::CpAsyncBulkWaitGroup.is(op)
+    })
 }
 
 /// Whether a copy is under way when the thread goes on.

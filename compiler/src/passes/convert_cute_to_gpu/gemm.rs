@@ -260,8 +260,13 @@ fn nvvm_type(elem: Elem) -> Option<&'static str> {
         Elem::I8 => Some("#nvvm.mma_type<s8>"),
         Elem::U8 => Some("#nvvm.mma_type<u8>"),
         Elem::F64 => Some("#nvvm.mma_type<f64>"),
-        Elem::I1 | Elem::I16 | Elem::I32 | Elem::I64 | Elem::F8E4M3 | Elem::F8E5M2 | Elem::F32 => {
-            None
-        }
+        Elem::I1
+        | Elem::I16
+        | Elem::I32
+        | Elem::I64
+        | Elem::U64
+        | Elem::F8E4M3
+        | Elem::F8E5M2
+        | Elem::F32 => None,
     }
 }

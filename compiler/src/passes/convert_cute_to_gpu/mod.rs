@@ -15,6 +15,7 @@ mod copy;
 mod fragment_accesses;
 mod gemm;
 mod loop_fence;
+mod mbarrier;
 mod memory;
 mod predicated;
 mod predicates;
@@ -45,7 +46,7 @@ use cutec_dialects::elem::Space;
 use cutec_dialects::hints::{Evict, Hints};
 use cutec_dialects::ir::attrs_of;
 use cutec_dialects::memo::{type_text, val_of};
-use cutec_dialects::ops::{ArithOp, CuteOp, GpuOp, LlvmOp};
+use cutec_dialects::ops::{ArithOp, CuteOp, GpuOp, LlvmOp, NvvmOp};
 use cutec_dialects::semantics::{AtomicKind, SemError, evaluate, evaluate_all};
 use cutec_dialects::target::Target;
 use cutec_dialects::types::Vars;
@@ -61,6 +62,9 @@ use std::collections::{HashMap, HashSet};
 
 /// Name of the dynamic shared memory of every kernel. With `$`, which no name of the language has.
 pub const SMEM_SYMBOL: &str = "cutec$smem";
+
+/// The least number of blocks that a multiprocessor has of a kernel: `.minnctapersm`.
+const MIN_BLOCKS: &str = "nvvm.minctasm";
 
 /// Storage that pointers point into.
 struct Base<'c> {
@@ -150,6 +154,7 @@ fn lower_kernel(kernel: Kernel) -> Result<bool, Reported> {
     let Some(entry) = operations(body).into_iter().next() else {
         return Ok(false);
     };
+    bound_registers(context, function);
     let accesses = Accesses::of(function);
     let mut lowering = Lowering {
         emitter: Emitter::new(context, entry, Signs::Known),
@@ -179,6 +184,18 @@ fn lower_kernel(kernel: Kernel) -> Result<bool, Reported> {
     lowering.erase_dead()?;
     smem_map.attach(context, function);
     Ok(uses_smem)
+}
+
+/// Says of a kernel that distributes registers among its warps that a multiprocessor has at least one block of it: else
+/// ptxas does not know how many each thread begins with, and ignores every `setmaxnreg` (its warning C7508).
+fn bound_registers<'c>(context: &'c Context, function: IrOp<'c>) {
+    let mut inside = Vec::new();
+    collect_nested(function, &mut inside);
+    let distributes = inside.iter().any(|op| NvvmOp::Setmaxregister.is(*op));
+    if distributes && function.attribute(MIN_BLOCKS).is_err() {
+        let ir = OpBuilder::new(context, Insertion::Before(function));
+        set_attribute(function, MIN_BLOCKS, ir.i32(1));
+    }
 }
 
 impl<'c> Lowering<'c> {
@@ -274,6 +291,12 @@ impl<'c> Lowering<'c> {
             CuteOp::MemrefStore => return self.store(&operands, first_operand(op)?),
             CuteOp::MemrefStoreVec => return self.store_vec(&operands, first_operand(op)?),
             CuteOp::Print => return self.print(&operands),
+            CuteOp::MbarrierTryWait | CuteOp::MbarrierTestWait => {
+                let value = self.mbarrier_test(kind, &operands)?;
+                replace_all_uses(result_of(op, 0), value);
+                return Ok(());
+            }
+            _ if kind.is_mbarrier() => return self.mbarrier(kind, &operands),
             CuteOp::GetLeaves | CuteOp::GetScalars | CuteOp::GetLayoutsFromTile => {
                 let attrs = attrs_of(&op, &mut Vars::default())?;
                 let results = evaluate_all(kind, &operands, &attrs)?;

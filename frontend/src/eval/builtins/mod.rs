@@ -12,6 +12,8 @@
 //! - `tensor`, with `partition`: views and fragments;
 //! - `atoms`: instructions that copy and multiply; `tiled`: these spread over threads, and `methods` of the results;
 //! - `memory`: copies, gemm, barriers, with `hints` for caches;
+//! - `mbarrier`, `bulk`: barriers that count bytes, and what asynchronous copies need besides; `roles`: what warps need to do
+//!   different work;
 //! - `warp`, `reduce` with `operator`: values of several threads; `atomic`: elements that other threads update too;
 //! - `tile`: tiles of a kernel at tile level;
 //! - `text`: `printf` and inline PTX.
@@ -26,10 +28,12 @@ mod assume;
 mod atomic;
 mod atoms;
 pub mod builtin;
+mod bulk;
 pub mod elementary;
 mod hints;
 mod layout;
 mod math;
+mod mbarrier;
 mod memory;
 mod methods;
 mod operator;
@@ -37,6 +41,7 @@ mod partition;
 mod reduce;
 pub mod reference;
 mod registers;
+mod roles;
 pub mod table;
 mod tensor;
 mod text;

@@ -2,8 +2,8 @@
 
 use super::builtin::{Builtin, Kind, Lowering, Parameter, Receiver};
 use super::{
-    assume, atomic, atoms, layout, math, memory, methods, reduce, registers, tensor, text, tile,
-    tiled, warp,
+    assume, atomic, atoms, bulk, layout, math, mbarrier, memory, methods, reduce, registers, roles,
+    tensor, text, tile, tiled, warp,
 };
 use crate::eval::rounding;
 use std::collections::HashMap;
@@ -29,7 +29,10 @@ pub const FAMILIES: &[Family] = &[
     family("tiled", tiled::TABLE),
     family("methods", methods::TABLE),
     family("memory", memory::TABLE),
+    family("mbarriers", mbarrier::TABLE),
+    family("bulk", bulk::TABLE),
     family("warp", warp::TABLE),
+    family("roles", roles::TABLE),
     family("reductions", reduce::TABLE),
     family("atomics", atomic::TABLE),
     family("tiles", tile::TABLE),

@@ -1,0 +1,112 @@
+//! What the warps of a block need to do different work: one thread of a warp, registers of a warpgroup, values that a
+//! warp has in common, and the order of kernels.
+
+use super::builtin::{Builtin, Kind, Level, LowerCall, Lowering, Parameter, arg};
+use super::warp::{Shuffle, WARP, shuffled};
+use crate::diagnostics::codes;
+use crate::eval::arith::number_or_vector;
+use crate::eval::call::Call;
+use crate::eval::values::Value;
+use crate::eval::{Evaluator, Result, Stop};
+use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::NvvmOp;
+use cutec_dialects::target::Feature;
+
+/// Threads of a warpgroup (PTX ISA, "Warpgroup").
+const WARPGROUP: i64 = 4 * WARP;
+
+const REGISTERS: &[Parameter] = &[arg("registers", Kind::Integer)];
+
+const fn of_threads(name: &'static str, lower: LowerCall, documentation: &'static str) -> Builtin {
+    Builtin::new(name, Lowering::Call(lower), documentation).at(Level::Threads)
+}
+
+pub(super) const TABLE: &[Builtin] = &[
+    of_threads("elect", elect, "Whether this is the one thread of the warp that is chosen, always the same. All 32 come to it."),
+    of_threads("warp_uniform", warp_uniform, "x of the warp's first lane, where all have the same: a number that the machine may keep once for the warp.")
+        .takes(&[arg("x", Kind::Integer)]),
+    of_threads("warpgroup_reg_alloc", |ev, call| registers(ev, call, true), "Raises the registers of each thread of the warpgroup to so many, 24 to 256 in steps of 8, once others have given them back. All warps of the warpgroup come to it.")
+        .generic(REGISTERS),
+    of_threads("warpgroup_reg_dealloc", |ev, call| registers(ev, call, false), "Lowers the registers of each thread of the warpgroup to so many.")
+        .generic(REGISTERS),
+];
+
+fn elect<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    ev.needs(Feature::Tma, "elect", call.span)?;
+    whole(ev, call, WARP, "warps of 32")?;
+    let ir = ev.ir(call.span)?;
+    let elected = ir.value(NvvmOp::ElectSync, &[], &[], ir.ty("i1"));
+    Ok(number_or_vector(elected, Elem::I1, None))
+}
+
+fn warp_uniform<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let Some(x) = call.arg(0) else {
+        return Err(Stop::Reported);
+    };
+    whole(ev, call, WARP, "warps of 32")?;
+    match &x.value {
+        Value::Int(_) => Ok(x.value.clone()),
+        Value::Scalar(scalar) if matches!(scalar.elem, Elem::I32 | Elem::I64) => {
+            let first = ev.ir(call.span)?.constant(0, "i32");
+            let uniform = shuffled(ev, Shuffle::Index, &x.value, first, WARP, call.span)?;
+            // What divides the number divides it in every lane.
+            Ok(match uniform {
+                Value::Scalar(mut uniform) => {
+                    uniform.div = scalar.div;
+                    Value::Scalar(uniform)
+                }
+                other => other,
+            })
+        }
+        other => ev.expected("an integer", &other.clone(), x.expr.span),
+    }
+}
+
+/// `setmaxnreg` (PTX ISA).
+fn registers<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    call: &Call<'c, 'a>,
+    raises: bool,
+) -> Result<Value<'c, 'a>> {
+    let name = call.name.clone();
+    ev.needs(Feature::Setmaxnreg, &name, call.span)?;
+    whole(ev, call, WARPGROUP, "warpgroups of 128")?;
+    let Some(count) = call.generics.first() else {
+        return Err(Stop::Reported);
+    };
+    let count = match &count.value {
+        Value::Int(count) if (24..=256).contains(count) && count % 8 == 0 => *count,
+        Value::Int(found) => {
+            let message = format!("a thread cannot have {found} registers");
+            let label = "expected 24 to 256, a multiple of 8";
+            return ev.error(codes::ILLEGAL_OPERATION, count.expr.span, message, label);
+        }
+        other => return ev.expected("a number of registers", &other.clone(), count.expr.span),
+    };
+    let ir = ev.ir(call.span)?;
+    let action = match raises {
+        true => ir.attr("#nvvm<action increase>"),
+        false => ir.attr("#nvvm<action decrease>"),
+    };
+    let attrs = [("action", action), ("regCount", ir.i32(count as i32))];
+    ir.op(NvvmOp::Setmaxregister, &[], &attrs, &[]);
+    Ok(Value::Unit)
+}
+
+/// Refuses a block that does not consist of whole groups of so many threads.
+fn whole<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    call: &Call<'c, 'a>,
+    group: i64,
+    what: &str,
+) -> Result<()> {
+    let threads: i64 = ev.block.iter().product();
+    if threads % group == 0 {
+        return Ok(());
+    }
+    let message = format!(
+        "`{}` needs a block of {what} threads, not of {threads} threads",
+        call.name
+    );
+    ev.error(codes::ILLEGAL_OPERATION, call.span, message, "here")
+}
