@@ -200,6 +200,7 @@ impl fmt::Display for OpenPhase {
         )?;
         match bytes {
             0 => Ok(()),
+            ..0 => write!(f, "; {} bytes more than expected have come", -bytes),
             bytes => write!(f, " and {bytes} bytes"),
         }
     }
@@ -398,7 +399,7 @@ pub enum ErrorKind {
         in_flight: bool,
     },
     /// A thread ends, and copies that it started may still be under way.
-    #[error("exit with cp.async in flight: {}", if *.committed { "its group is never waited for" } else { "it is in no committed group, and never waited for" })]
+    #[error("exit with {} in flight: {}", in_flight_text(.copy.act), if *.committed { "its group is never waited for" } else { "it is in no committed group, and never waited for" })]
     CopiesInFlight {
         /// The first such copy.
         copy: Box<Party>,
@@ -626,6 +627,15 @@ fn pending_text(access: Access, address: u64, size: u32, bulk: bool) -> String {
         true => format!(
             "{access} before the wait for a bulk copy: {target} cp.async.bulk whose bytes have not arrived"
         ),
+    }
+}
+
+fn in_flight_text(act: Act) -> &'static str {
+    match act {
+        Act::BulkRead | Act::BulkWrite => "a bulk copy",
+        Act::Read | Act::Write | Act::Update | Act::Signal | Act::CopyRead | Act::CopyWrite => {
+            "cp.async"
+        }
     }
 }
 

@@ -374,6 +374,21 @@ impl Place<'_> {
         }
     }
 
+    /// Writes any number of bytes from a multiple of 4 on.
+    pub(crate) fn copy_from(&self, bytes: &[u8]) {
+        for (i, bytes) in (0..).zip(bytes.chunks(4)) {
+            let place = self.plus(4 * i);
+            match *bytes {
+                [a, b, c, d] => place.store(4, u32::from_le_bytes([a, b, c, d]).into()),
+                _ => {
+                    for (i, &byte) in (0..).zip(bytes) {
+                        place.plus(i).store(1, byte.into());
+                    }
+                }
+            }
+        }
+    }
+
     /// Name of the allocation.
     pub(crate) fn name(&self) -> &str {
         &self.allocation.name

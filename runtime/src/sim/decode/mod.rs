@@ -20,6 +20,7 @@ mod memory;
 mod names;
 mod warpgroup;
 
+pub(super) use bulk::update_of_map;
 pub(super) use mbarrier::COUNT_BITS;
 
 use std::collections::{HashMap, HashSet};

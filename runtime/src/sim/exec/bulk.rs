@@ -1,18 +1,22 @@
 //! Bulk copies (PTX ISA 9.7.9.25.4 and 9.7.9.25.5): what is checked where one is issued, and what it does in flight.
 //!
 //! Each thread issues a copy of its own, of as many bytes as it says or as the box of a tensor map has. A load completes
-//! by counting its bytes at an `mbarrier`, when they have arrived; its target counts as in flight until then.
+//! by counting its bytes at an `mbarrier`, when they have arrived; its target counts as in flight until then. A store
+//! reads its source at one moment and writes its target at a later one; a thread may wait for either.
 
 use super::cta::Cta;
 use super::in_flight::Effect;
+use super::shared::value;
 use super::warp::Warp;
 use super::{Fault, access, fault_at};
 use crate::abi::tensor_map::MapSwizzle;
 use crate::sim::Space;
+use crate::sim::decode::update_of_map;
 use crate::sim::error::{Access, ErrorKind};
-use crate::sim::isa::{Address, Bulk, BulkGlobal};
+use crate::sim::isa::{Address, Bulk, BulkGlobal, BulkUpdate, Update};
 use crate::sim::lane::{Src, lanes};
 use crate::sim::tensor_map::{self, Row, TensorMap, swizzled};
+use crate::tensor::DType;
 
 /// Bytes of what a swizzle moves as one.
 const CHUNK: usize = 16;
@@ -36,6 +40,19 @@ pub(super) struct Load {
     region: Region,
     to: u64,
     barrier: u64,
+}
+
+/// A copy of one thread out of shared memory, or an update with what is there.
+#[derive(Debug)]
+pub(super) struct Store {
+    from: u64,
+    region: Region,
+    /// A function of elements of so many bytes.
+    update: Option<(Update, u32)>,
+    /// What it has read, where it has.
+    data: Option<Vec<u8>>,
+    /// Whether its thread knows that it has.
+    released: bool,
 }
 
 impl Region {
@@ -110,6 +127,96 @@ impl Region {
     }
 }
 
+impl Region {
+    /// The pieces of shared memory that belong to bytes of the tensor: address and bytes.
+    fn pieces(&self, shared: u64) -> impl Iterator<Item = (u64, u32)> + '_ {
+        let rows = (shared..).step_by(self.row_bytes as usize);
+        let rows = self.rows.iter().zip(rows);
+        rows.filter(|(row, _)| row.valid > 0)
+            .flat_map(move |(row, at)| {
+                let (mut start, end) = (row.skipped, row.skipped + row.valid);
+                let whole = self.swizzle == MapSwizzle::None;
+                std::iter::from_fn(move || {
+                    let stop = match whole {
+                        true => end,
+                        false => end.min((start / CHUNK as u32 + 1) * CHUNK as u32),
+                    };
+                    let piece = (swizzled(self.swizzle, at + u64::from(start)), stop - start);
+                    let some = start < end;
+                    start = stop;
+                    some.then_some(piece)
+                })
+            })
+    }
+
+    /// Checks that shared memory has what is to be stored, and that global memory can be written.
+    fn check_target(&self, cta: &Cta<'_>, from: u64) -> Result<(), ErrorKind> {
+        for (at, bytes) in self.pieces(from) {
+            cta.shared.read_any(at, bytes)?;
+        }
+        for row in self.rows.iter().filter(|row| row.valid > 0) {
+            let memory = cta.launch.memory;
+            memory.place(row.global, row.valid, Access::Write)?;
+        }
+        Ok(())
+    }
+}
+
+impl Store {
+    /// Whether it has read its source, and its thread knows it.
+    pub fn is_released(&self) -> bool {
+        self.released
+    }
+
+    /// Whether it has read its source.
+    pub fn has_read(&self) -> bool {
+        self.data.is_some()
+    }
+
+    /// Reads its source.
+    pub fn read(&mut self, cta: &Cta<'_>) -> Result<(), ErrorKind> {
+        if self.data.is_none() {
+            let mut data = Vec::with_capacity(self.region.bytes() as usize);
+            for (at, bytes) in self.region.pieces(self.from) {
+                data.extend_from_slice(cta.shared.glance(at, bytes));
+            }
+            self.data = Some(data);
+        }
+        Ok(())
+    }
+
+    /// The thread has waited until the source was read.
+    pub fn release(&mut self, cta: &mut Cta<'_>) -> Result<(), ErrorKind> {
+        self.read(cta)?;
+        self.released = true;
+        Ok(())
+    }
+
+    /// Writes its target.
+    pub fn take_place(&mut self, cta: &mut Cta<'_>) -> Result<(), ErrorKind> {
+        self.read(cta)?;
+        let mut data = self.data.as_deref().unwrap_or_default();
+        for row in self.region.rows.iter().filter(|row| row.valid > 0) {
+            let memory = cta.launch.memory;
+            let place = memory.place(row.global, row.valid, Access::Write)?;
+            let Some((here, rest)) = data.split_at_checked(row.valid as usize) else {
+                break;
+            };
+            data = rest;
+            match self.update {
+                None => place.copy_from(here),
+                Some((update, bytes)) => {
+                    for (i, element) in (0..).zip(here.chunks(bytes as usize)) {
+                        let place = place.plus(i * u64::from(bytes));
+                        place.store(bytes, update(place.load(bytes), value(element), 0));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Load {
     /// The bytes arrive, and are counted.
     pub fn take_place(&self, cta: &mut Cta<'_>) -> Result<(), ErrorKind> {
@@ -142,7 +249,7 @@ impl Warp {
                 if multicast.is_some() {
                     return Err(not_yet("a load for several CTAs"));
                 }
-                let region = self.region(cta, from, *size, lane)?;
+                let (region, _) = self.region(cta, from, *size, Access::Read, lane)?;
                 let to = self.shared_address(to, lane)?;
                 check_shared(from, to, Access::Write)?;
                 let barrier = self.shared_address(barrier, lane)?;
@@ -155,7 +262,29 @@ impl Warp {
                     barrier,
                 })))
             }
-            Bulk::Store { .. } | Bulk::Peer { .. } => Err(not_yet("a store in bulk")),
+            Bulk::Store {
+                from,
+                to,
+                size,
+                update,
+            } => {
+                let (region, dtype) = self.region(cta, to, *size, Access::Write, lane)?;
+                let from = self.shared_address(from, lane)?;
+                check_shared(to, from, Access::Read)?;
+                region.check_target(cta, from)?;
+                let update = match *update {
+                    None => None,
+                    Some(update) => Some(typed(update, dtype)?),
+                };
+                Ok(Effect::Store(Box::new(Store {
+                    from,
+                    region,
+                    update,
+                    data: None,
+                    released: false,
+                })))
+            }
+            Bulk::Peer { .. } => Err(not_yet("a copy to another CTA")),
         }
     }
 
@@ -174,8 +303,9 @@ impl Warp {
         cta: &Cta<'_>,
         global: &BulkGlobal,
         size: Option<Src>,
+        access: Access,
         lane: usize,
-    ) -> Result<Region, ErrorKind> {
+    ) -> Result<(Region, Option<DType>), ErrorKind> {
         match global {
             BulkGlobal::Flat { address } => {
                 let size = size.map_or(0, |size| self.of_lane(size, lane) as u32);
@@ -188,8 +318,8 @@ impl Warp {
                 }
                 let at = self.addresses(address)[lane];
                 let align = CHUNK as u32;
-                aligned(Space::Global, Access::Read, at, align)?;
-                Ok(Region::flat(at, size))
+                aligned(Space::Global, access, at, align)?;
+                Ok((Region::flat(at, size), None))
             }
             BulkGlobal::Tensor { map, coordinates } => {
                 let at = self.addresses(map)[lane];
@@ -211,6 +341,14 @@ impl Warp {
                         found: format!("coordinate {}, {start} bytes", coordinates[0]),
                     });
                 }
+                let before = coordinates.iter().position(|&coordinate| coordinate < 0);
+                if let (Access::Write, Some(dimension)) = (access, before) {
+                    return Err(ErrorKind::TensorMap {
+                        what: "start of a box that is stored",
+                        expected: "no negative coordinate".to_owned(),
+                        found: format!("{} in dimension {dimension}", coordinates[dimension]),
+                    });
+                }
                 let limit = u64::from(u32::MAX);
                 if map.box_bytes() > limit {
                     return Err(ErrorKind::Limit {
@@ -219,9 +357,25 @@ impl Warp {
                         found: map.box_bytes(),
                     });
                 }
-                Ok(Region::of_box(&map, &coordinates))
+                Ok((Region::of_box(&map, &coordinates), Some(map.dtype)))
             }
         }
+    }
+}
+
+/// An update of elements of a tensor map's type, and their bytes.
+fn typed(update: BulkUpdate, dtype: Option<DType>) -> Result<(Update, u32), ErrorKind> {
+    match (update, dtype) {
+        (BulkUpdate::Typed { function, bytes }, _) => Ok((function, bytes)),
+        (BulkUpdate::OfMap(kind), Some(dtype)) => {
+            let function = update_of_map(kind, dtype).ok_or_else(|| ErrorKind::TensorMap {
+                what: "element type",
+                expected: format!("one that `.{}` is for", kind.name()),
+                found: dtype.to_string(),
+            })?;
+            Ok((function, dtype.size() as u32))
+        }
+        (BulkUpdate::OfMap(_), None) => Err(not_yet("an update without a type")),
     }
 }
 

@@ -242,6 +242,14 @@ fn hurry(cta: &mut Cta<'_>, warps: &mut [Warp]) -> Result<bool, Fault> {
     Ok(false)
 }
 
+/// The end of the kernel completes what nobody has waited for.
+fn finish(cta: &mut Cta<'_>, warps: &mut [Warp]) -> Result<bool, Fault> {
+    for warp in warps {
+        warp.in_flight.finish(cta, warp.index)?;
+    }
+    Ok(false)
+}
+
 impl<'a> Cluster<'a> {
     pub fn new(launch: &'a Launch<'a>) -> Cluster<'a> {
         let ctas = launch.ctas_of_cluster();
@@ -273,6 +281,7 @@ impl<'a> Cluster<'a> {
             }
         }
         result?;
+        self.any(finish)?;
         let stats = self.ctas.iter().map(|resident| resident.cta.stats);
         Ok(stats.fold(Stats::default(), Stats::merge))
     }

@@ -26,19 +26,18 @@ pub(super) enum Effect {
     CopyAsync(CopyAsync),
     /// A bulk copy of one lane into shared memory.
     Load(Box<bulk::Load>),
+    /// A bulk copy of one lane out of it.
+    Store(Box<bulk::Store>),
 }
 
 impl Effect {
     /// Takes place for lanes.
-    fn take_place(&self, cta: &mut Cta<'_>, lanes: u32) -> Result<(), Fault> {
+    fn take_place(&mut self, cta: &mut Cta<'_>, lanes: u32) -> Result<(), Fault> {
         match self {
             Effect::CopyAsync(copy) => copy.take_place(cta, lanes),
-            Effect::Load(load) => match lanes {
-                0 => Ok(()),
-                _ => load
-                    .take_place(cta)
-                    .map_err(fault_at(lanes.trailing_zeros() as usize)),
-            },
+            Effect::Load(_) | Effect::Store(_) if lanes == 0 => Ok(()),
+            Effect::Load(load) => load.take_place(cta).map_err(fault_at(first(lanes))),
+            Effect::Store(store) => store.take_place(cta).map_err(fault_at(first(lanes))),
         }
     }
 
@@ -46,7 +45,7 @@ impl Effect {
     fn complete(&self, cta: &mut Cta<'_>, lanes: u32, actor: Actor, clock: u32) {
         match self {
             Effect::CopyAsync(copy) => copy.complete(cta, lanes, actor, clock),
-            Effect::Load(_) => {}
+            Effect::Load(_) | Effect::Store(_) => {}
         }
     }
 
@@ -55,6 +54,7 @@ impl Effect {
         match self {
             Effect::CopyAsync(_) => Some(AsyncGroup::CopyAsync),
             Effect::Load(_) => None,
+            Effect::Store(_) => Some(AsyncGroup::Bulk),
         }
     }
 
@@ -63,6 +63,7 @@ impl Effect {
         match self {
             Effect::CopyAsync(_) => Act::CopyWrite,
             Effect::Load(_) => Act::BulkWrite,
+            Effect::Store(_) => Act::BulkRead,
         }
     }
 }
@@ -210,6 +211,31 @@ impl InFlight {
         self.signal(cta, warp)
     }
 
+    /// Lanes wait until at most so many of their groups of bulk copies have sources to read.
+    pub fn wait_read(&mut self, cta: &mut Cta<'_>, mask: u32, left: u32) -> Result<(), Fault> {
+        let committed = &self.committed[AsyncGroup::Bulk as usize];
+        for operation in &mut self.operations {
+            let lane = first(operation.mask);
+            if let Effect::Store(store) = &mut operation.effect
+                && operation.mask & mask != 0
+                && operation.group[lane] < committed[lane].saturating_sub(left)
+            {
+                store.release(cta).map_err(fault_at(lane))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything that has not taken place does, at the end of the kernel.
+    pub fn finish(&mut self, cta: &mut Cta<'_>, warp: u32) -> Result<(), Fault> {
+        for operation in &mut self.operations {
+            let pc = operation.pc;
+            let done = operation.take_place(cta, u32::MAX);
+            done.map_err(|fault| fault.at(warp, pc))?;
+        }
+        Ok(())
+    }
+
     /// Lanes arrive at an `mbarrier` when their operations of a kind are complete.
     pub fn arrive_at(
         &mut self,
@@ -303,8 +329,16 @@ impl InFlight {
     /// The error of lanes that leave before all their operations are known to be complete.
     pub fn check_exit(&self, cta: &Cta<'_>, mask: u32) -> Result<(), Fault> {
         let left = |operation: &Operation| operation.mask & mask & !self.announced(operation);
-        let open =
-            |operation: &&Operation| operation.effect.group().is_some() && left(operation) != 0;
+        let open = |operation: &&Operation| {
+            let safe = match &operation.effect {
+                Effect::CopyAsync(_) => false,
+                // Others may wait for it.
+                Effect::Load(_) => true,
+                // The kernel's end completes what has left shared memory.
+                Effect::Store(store) => store.is_released(),
+            };
+            !safe && left(operation) != 0
+        };
         let Some(operation) = self.operations.iter().find(open) else {
             return Ok(());
         };
@@ -323,17 +357,33 @@ impl InFlight {
     /// Lets some operations take place, where the schedule wants that.
     pub fn drift(&mut self, cta: &mut Cta<'_>, warp: u32) -> Result<(), Fault> {
         for operation in &mut self.operations {
-            if operation.pending != 0 {
-                let now = cta.schedule.taking_place();
-                operation.take_place(cta, now)?;
+            if operation.pending == 0 {
+                continue;
             }
+            let pc = operation.pc;
+            let now = cta.schedule.taking_place() & operation.pending;
+            let done = match &mut operation.effect {
+                Effect::Store(store) if now != 0 && !store.has_read() => {
+                    store.read(cta).map_err(fault_at(first(now)))
+                }
+                Effect::CopyAsync(_) | Effect::Load(_) | Effect::Store(_) => {
+                    operation.take_place(cta, now)
+                }
+            };
+            done.map_err(|fault| fault.at(warp, pc))?;
         }
         self.forget_complete();
+        let pc = cta.actor.pc;
         match self.arrivals.is_empty() {
             true => Ok(()),
-            false => self.signal(cta, warp),
+            false => self.signal(cta, warp).map_err(|fault| fault.at(warp, pc)),
         }
     }
+}
+
+/// The first lane of a mask.
+fn first(mask: u32) -> usize {
+    mask.trailing_zeros() as usize % WARP
 }
 
 /// A mask with one more lane.

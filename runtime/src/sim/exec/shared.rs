@@ -165,6 +165,26 @@ impl Bytes {
         Ok(())
     }
 
+    /// Checks a read of any number of bytes at any address.
+    pub fn read_any(&self, address: u64, size: u32) -> Result<(), ErrorKind> {
+        let at = address.wrapping_sub(BASE);
+        let end = at.checked_add(size.into());
+        if end.is_none_or(|end| end > self.state.len() as u64) {
+            return Err(self.misplaced(address, size, Access::Read, false));
+        }
+        let state = &self.state[at as usize..][..size as usize];
+        match self.checks && !all_written(state) {
+            true => Err(self.unreadable(address, size, state)),
+            false => Ok(()),
+        }
+    }
+
+    /// Bytes as they are, none where there are not so many.
+    pub fn glance(&self, address: u64, size: u32) -> &[u8] {
+        let at = address.wrapping_sub(BASE) as usize;
+        self.data.get(at..at + size as usize).unwrap_or_default()
+    }
+
     /// The states of any number of bytes, which may lie anywhere.
     fn range(&mut self, address: u64, size: u32, access: Access) -> Result<&mut [u8], ErrorKind> {
         let at = address.wrapping_sub(BASE);

@@ -157,9 +157,7 @@ impl Warp {
     /// Runs until no group can go on, or for `budget` instructions. Returns how many it ran.
     pub fn run(&mut self, cta: &mut Cta<'_>, budget: u64) -> Result<u64, Fault> {
         let rank = &cta.launch.kernel.rank[..];
-        self.in_flight
-            .drift(cta, self.index)
-            .map_err(|fault| fault.at(self.index, self.groups[0].pc))?;
+        self.in_flight.drift(cta, self.index)?;
         let mut steps = 0;
         let mut patience = PATIENCE;
         while steps < budget {
@@ -444,7 +442,7 @@ impl Warp {
                 self.in_flight.drift(cta, self.index)?;
             }
             Op::WaitGroup(group, left) => self.in_flight.wait(cta, *group, mask, *left)?,
-            Op::WaitGroupRead(_) => {}
+            Op::WaitGroupRead(left) => self.in_flight.wait_read(cta, mask, *left)?,
             Op::Bulk(bulk) => self.bulk(cta, bulk, mask)?,
             Op::Atomic {
                 dst,
