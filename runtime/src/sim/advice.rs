@@ -21,6 +21,14 @@ impl ErrorKind {
         match self {
             ErrorKind::Race { first, .. } => place(first, format!("the earlier {}", first.act)),
             ErrorKind::CopiesInFlight { copy, .. } => place(copy, "the copy".to_owned()),
+            ErrorKind::MultiplyInFlight { multiply, .. }
+            | ErrorKind::RegisterInFlight { multiply, .. } => {
+                place(multiply, "the product".to_owned())
+            }
+            ErrorKind::MissingWgmmaFence { access, .. } => match access {
+                Some(access) => place(access, "the access".to_owned()),
+                None => Vec::new(),
+            },
             ErrorKind::OutsideOfBuffer { buffer, hit, .. } => {
                 let buffers = [(buffer, "the buffer"), (hit, "the buffer that it hits")];
                 let places = buffers.into_iter().filter_map(|(buffer, text)| {
@@ -86,6 +94,14 @@ impl ErrorKind {
                 vec![format!("the {second}"), format!("the earlier {first}")]
             }
             ErrorKind::CopiesInFlight { copy, .. } => vec![format!("the copy is the {copy}")],
+            ErrorKind::MultiplyInFlight { multiply, .. }
+            | ErrorKind::RegisterInFlight { multiply, .. } => {
+                vec![format!("the wgmma is the {multiply}")]
+            }
+            ErrorKind::MissingWgmmaFence { access, .. } => access
+                .iter()
+                .map(|access| format!("the access is the {access}"))
+                .collect(),
             ErrorKind::Syntax { .. }
             | ErrorKind::UnknownInstruction { .. }
             | ErrorKind::UnknownModifier { .. }
@@ -161,6 +177,20 @@ impl ErrorKind {
             } => "end with `cp_async_wait(0)`, or do not start copies that nobody reads",
             ErrorKind::CopiesInFlight { .. } => {
                 "`cp_async_commit()` closes a group, `cp_async_wait(0)` waits for all of them"
+            }
+            ErrorKind::MultiplyInFlight {
+                committed: true, ..
+            } => "end with `wgmma_wait(0)`",
+            ErrorKind::MultiplyInFlight { .. } => {
+                "`wgmma_commit()` closes a group, `wgmma_wait(0)` waits for all of them"
+            }
+            ErrorKind::RegisterInFlight { .. } => {
+                "wait for the group of the product with `wgmma_wait(n)`, where n groups may stay under way, before \
+                 its accumulators or the registers of A are used"
+            }
+            ErrorKind::MissingWgmmaFence { .. } => {
+                "put `wgmma_fence()` before the first product that uses registers which other instructions have read \
+                 or written"
             }
             ErrorKind::Uninitialised { .. } => {
                 "write it before it is read, and where another thread writes it, wait for that at a \
@@ -243,6 +273,18 @@ fn race_help(first: &Party, second: &Party, in_flight: bool) -> String {
         )
     };
     let text = match () {
+        _ if in_flight && first.act == Act::MultiplyRead => {
+            "the product may still read its operands: wait for its group with `wgmma_wait(n)` before they are \
+             overwritten, and where another warp overwrites them, tell it through a barrier"
+        }
+        _ if first.act == Act::MultiplyRead => {
+            "tell the thread that overwrites the operands, through a barrier after `wgmma_wait(n)`"
+        }
+        _ if second.act == Act::MultiplyRead => {
+            "each thread that has written operands of a product calls `fence_proxy_async()`, after it has waited for \
+             copies of its own, and then comes to a barrier with the warps that multiply; what TMA has written only \
+             needs the wait for its mbarrier"
+        }
         _ if in_flight => {
             "wait for the copy with `cp_async_wait(n)` in the thread that made it, and then, where another \
              thread uses the bytes, at a `barrier()`"

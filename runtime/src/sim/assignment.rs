@@ -19,7 +19,7 @@ pub(crate) enum RegisterId {
 
 impl RegisterId {
     /// A number for each register, dense as slots are.
-    fn number(self) -> usize {
+    pub fn number(self) -> usize {
         let (slot, file) = match self {
             RegisterId::Word(slot) => (slot, 0),
             RegisterId::Wide(slot) => (slot, 1),
@@ -108,7 +108,8 @@ impl Registers {
         tracked.as_deref()
     }
 
-    fn track(&self, instructions: usize, registers: &[u32]) -> Tracked {
+    /// Where instructions use registers, given by number.
+    pub fn track(&self, instructions: usize, registers: &[u32]) -> Tracked {
         let mut place = vec![None; self.names.len()];
         for (index, &register) in registers.iter().enumerate() {
             place[register as usize] = Some(index as u32);

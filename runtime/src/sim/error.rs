@@ -90,6 +90,8 @@ pub enum Act {
     BulkRead,
     /// A bulk copy writes its target, at any time until it is complete.
     BulkWrite,
+    /// `wgmma` reads an operand, at any time until it is waited for.
+    MultiplyRead,
 }
 
 impl fmt::Display for Act {
@@ -103,6 +105,7 @@ impl fmt::Display for Act {
             Act::CopyWrite => "write by cp.async",
             Act::BulkRead => "read by a bulk copy",
             Act::BulkWrite => "write by a bulk copy",
+            Act::MultiplyRead => "read by wgmma",
         })
     }
 }
@@ -406,6 +409,37 @@ pub enum ErrorKind {
         /// Whether it was committed.
         committed: bool,
     },
+    /// A thread ends, and a `wgmma` of its warpgroup may still be under way.
+    #[error("exit with wgmma in flight: {}", if *.committed { "its group is never waited for" } else { "it is in no committed group, and never waited for" })]
+    MultiplyInFlight {
+        /// The first one.
+        multiply: Box<Party>,
+        /// Whether it was committed.
+        committed: bool,
+    },
+    /// An access to a register that a `wgmma` in flight uses.
+    #[error(
+        "{access} of register `{register}` before wgmma wait: a wgmma that no wgmma.wait_group has completed {}",
+        if *.accumulator { "adds to it" } else { "reads it as A" }
+    )]
+    RegisterInFlight {
+        /// Read or write.
+        access: Access,
+        /// The register's name.
+        register: String,
+        /// Whether it is one of D.
+        accumulator: bool,
+        /// The `wgmma`.
+        multiply: Box<Party>,
+    },
+    /// A `wgmma` that uses registers which were accessed after the last `wgmma.fence`.
+    #[error("wgmma without wgmma.fence: {}", missing_fence_text(.register.as_deref()))]
+    MissingWgmmaFence {
+        /// A register that was accessed; none where there was no fence at all.
+        register: Option<String>,
+        /// The access.
+        access: Option<Box<Party>>,
+    },
     /// A write to memory that cannot be written.
     #[error("write to read-only {space} memory at {address:#x}")]
     ReadOnly {
@@ -633,9 +667,17 @@ fn pending_text(access: Access, address: u64, size: u32, bulk: bool) -> String {
 fn in_flight_text(act: Act) -> &'static str {
     match act {
         Act::BulkRead | Act::BulkWrite => "a bulk copy",
+        Act::MultiplyRead => "wgmma",
         Act::Read | Act::Write | Act::Update | Act::Signal | Act::CopyRead | Act::CopyWrite => {
             "cp.async"
         }
+    }
+}
+
+fn missing_fence_text(register: Option<&str>) -> String {
+    match register {
+        Some(register) => format!("`{register}` was accessed after the last one"),
+        None => "there is none before the first of the warpgroup".to_owned(),
     }
 }
 

@@ -9,6 +9,7 @@ use super::assignment::Registers;
 use super::buffers::BufferMap;
 use super::error::{Act, SourceLoc};
 use super::lane::{Dst, LaneFn, Pred, Src};
+use super::wgmma_registers::WgmmaRegisters;
 
 /// First address of a variable in the shared, local and param spaces. Not 0, so that a null
 /// pointer is outside.
@@ -43,6 +44,8 @@ pub(crate) struct Kernel {
     pub threads_at_most: Option<u32>,
     /// `.minnctapersm`.
     pub ctas_at_least: Option<u32>,
+    /// The registers of `wgmma`, where it has some.
+    pub wgmma_registers: Option<Box<WgmmaRegisters>>,
     /// Whether warpgroups have something to do.
     pub has_warpgroups: bool,
     /// The registers of each instruction.
@@ -306,6 +309,7 @@ impl Op {
             (Op::Bulk(_), false) => Act::BulkWrite,
             (Op::Atomic { .. }, _) => Act::Update,
             (Op::Mbarrier(_), _) => Act::Signal,
+            (Op::Warpgroup(_), _) => Act::MultiplyRead,
             (
                 Op::Load { .. }
                 | Op::Store { .. }
@@ -316,7 +320,6 @@ impl Op {
                 | Op::WaitGroup(..)
                 | Op::WaitGroupRead(_)
                 | Op::Mma(_)
-                | Op::Warpgroup(_)
                 | Op::Collective { .. }
                 | Op::ActiveMask(_)
                 | Op::Barrier(_)

@@ -86,6 +86,7 @@ mod progress;
 pub mod tensor_map;
 #[cfg(test)]
 mod tests;
+mod wgmma_registers;
 
 pub use buffers::{SharedBuffer, SharedBuffers};
 pub use error::{Access, Act, ErrorKind, Location, Party, SimError, SourceLoc, Waiter};

@@ -35,6 +35,7 @@ use super::isa::{Bulk, Hint, Instr, Kernel, Op};
 use super::lane::Pred;
 use super::module::{Entry, Param, Variable};
 use super::parse::ast::{self, Operand, Statement};
+use super::wgmma_registers::WgmmaRegisters;
 
 /// Local memory of a thread (PTX ISA 5.1, compute capability table of the CUDA guide).
 const MAX_LOCAL: u64 = 512 << 10;
@@ -465,6 +466,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
             _ => false,
         });
         let has_warpgroups = self.code.iter().any(|i| matches!(i.op, Op::Warpgroup(_)));
+        let wgmma_registers = WgmmaRegisters::new(&self.registers, &self.code);
         Ok(Kernel {
             rank: flow::rank(&self.code),
             code: self.code,
@@ -477,6 +479,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
             dynamic_shared,
             has_global_atomics,
             has_warpgroups,
+            wgmma_registers: wgmma_registers.map(Box::new),
             registers_at_most: entry.maxnreg,
             threads_at_most: entry.reqntid.or(entry.maxntid).map(|extents| {
                 let product = |all: u32, n: u32| all.saturating_mul(n);

@@ -13,6 +13,7 @@ use super::{Fault, Launch};
 use crate::sim::assignment::Tracked;
 use crate::sim::error::{ErrorKind, Location, SimError, Waiter};
 use crate::sim::lane::WARP;
+use crate::sim::wgmma_registers::WgmmaRegisters;
 use crate::sim::{Space, Stats};
 use std::collections::BTreeMap;
 
@@ -45,6 +46,8 @@ pub(crate) struct Cta<'a> {
     pub races: Option<Box<Races>>,
     /// Registers that may be read before they are written, where that is checked.
     pub tracked: Option<&'a Tracked>,
+    /// Registers of `wgmma`, where their use is checked.
+    pub wgmma_registers: Option<&'a WgmmaRegisters>,
     /// The warp and the instruction that run.
     pub actor: Actor,
     /// The CTA that runs, by its cluster and its rank there.
@@ -132,6 +135,10 @@ impl<'a> Resident<'a> {
                 races: None,
                 tracked: match launch.options.races {
                     true => launch.kernel.registers.tracked(&launch.kernel.code),
+                    false => None,
+                },
+                wgmma_registers: match launch.options.checks {
+                    true => launch.kernel.wgmma_registers.as_deref(),
                     false => None,
                 },
                 actor: Actor { warp: 0, pc: 0 },
@@ -255,10 +262,19 @@ impl<'a> Cluster<'a> {
         let ctas = launch.ctas_of_cluster();
         let warps = launch.block.iter().product::<u32>().div_ceil(WARP as u32);
         let races = launch.options.races;
+        let agents = match launch.kernel.has_warpgroups {
+            true => warps.div_ceil(warpgroup::WARPS as u32),
+            false => 0,
+        };
+        let shape = Shape {
+            ctas,
+            warps: warps + agents,
+            agents: warps,
+        };
         Cluster {
             launch,
             ctas: (0..ctas).map(|_| Resident::new(launch)).collect(),
-            races: races.then(|| Box::new(Races::new(Shape { ctas, warps }))),
+            races: races.then(|| Box::new(Races::new(shape))),
         }
     }
 

@@ -12,7 +12,7 @@
 //! - [`print`]: what threads print by `vprintf`.
 //! - [`matrix`]: `ldmatrix`, `stmatrix`, `mma`; [`tensor`]: how its products are added.
 //! - [`warpgroup`]: `wgmma`; [`descriptor`]: where its operands are in shared memory. [`register_pool`]:
-//!   `setmaxnreg`.
+//!   `setmaxnreg`. [`wgmma_registers`]: when its registers may be used.
 //!
 //! A check that fails raises a [`Fault`]: the kind and the lane. The warp adds itself and the
 //! instruction, the CTA turns it into a [`SimError`].
@@ -37,6 +37,7 @@ mod tensor;
 mod touch;
 mod warp;
 mod warpgroup;
+mod wgmma_registers;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};

@@ -41,8 +41,9 @@ impl Cta<'_> {
             self.check_buffers(buffers, touch)?;
         }
         match touch.space {
-            // How often a thread looks at an `mbarrier` is no property of the kernel.
-            Space::Shared if touch.act != Act::Signal => {
+            // How often a thread looks at an `mbarrier` is no property of the kernel; tensor cores read their
+            // operands by themselves.
+            Space::Shared if !matches!(touch.act, Act::Signal | Act::MultiplyRead) => {
                 if let Some(counters) = &mut self.counters {
                     let (addresses, pc) = (touch.addresses, self.actor.pc);
                     let (passes, ideal) = counters.shared(pc, addresses, touch.bytes, touch.mask);
@@ -83,7 +84,7 @@ impl Cta<'_> {
     fn check_buffers(&self, buffers: &BufferMap, touch: &Touch<'_>) -> Result<(), Fault> {
         let start = (BASE + u64::from(self.launch.kernel.dynamic_shared)) as i64;
         let access = match touch.act {
-            Act::Read | Act::CopyRead | Act::BulkRead => Access::Read,
+            Act::Read | Act::CopyRead | Act::BulkRead | Act::MultiplyRead => Access::Read,
             Act::Write | Act::Update | Act::Signal | Act::CopyWrite | Act::BulkWrite => {
                 Access::Write
             }

@@ -4,6 +4,7 @@ use super::cta::Cta;
 use super::in_flight::InFlight;
 use super::race::Actor;
 use super::shared::Bytes;
+use super::wgmma_registers::Uses;
 use super::{Fault, Launch};
 use crate::sim::Space;
 use crate::sim::assignment::{Role, Tracked};
@@ -52,6 +53,8 @@ pub(crate) struct Warp {
     /// Of those, the ones that have not left.
     pub live: u32,
     pub in_flight: InFlight,
+    /// What it did with registers of `wgmma`.
+    pub wgmma_uses: Uses,
     /// Registers of a thread that it waits for.
     pub wanted_registers: Option<u32>,
     /// Local memory of each lane.
@@ -102,6 +105,7 @@ impl Warp {
             present: 0,
             live: 0,
             in_flight: InFlight::default(),
+            wgmma_uses: Uses::default(),
             wanted_registers: None,
             local,
         }
@@ -145,6 +149,7 @@ impl Warp {
             wait: Wait::Ready,
         });
         self.in_flight.clear();
+        self.wgmma_uses.clear();
         self.wanted_registers = None;
         self.local.iter_mut().for_each(Bytes::reset);
     }
@@ -230,6 +235,10 @@ impl Warp {
         self.registers.specials.clock += 1;
         if let Some(tracked) = cta.tracked {
             self.check_assigned(tracked, group, mask)
+                .map_err(|fault| fault.at(self.index, group.pc))?;
+        }
+        if let (Some(registers), 1..) = (cta.wgmma_registers, mask) {
+            self.check_wgmma_registers(cta, registers)
                 .map_err(|fault| fault.at(self.index, group.pc))?;
         }
         match mask {
@@ -469,6 +478,7 @@ impl Warp {
                 if let Some(races) = &mut cta.races {
                     races.exit(self.index, mask);
                     self.in_flight.check_exit(cta, mask)?;
+                    self.check_products(cta)?;
                 }
                 return Ok(Next::Exit(mask));
             }

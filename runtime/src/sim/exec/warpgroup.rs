@@ -13,15 +13,19 @@
 use std::collections::VecDeque;
 
 use super::cta::Cta;
-use super::descriptor::Matrix;
+use super::descriptor::{self, Matrix};
+use super::touch::Touch;
 use super::warp::{Group, Next, Wait, Warp};
 use super::{Fault, fault_at};
-use crate::sim::error::ErrorKind;
-use crate::sim::isa::{Op, WarpgroupOp, Wgmma, WgmmaA};
-use crate::sim::lane::{Src, Wides, lanes};
+use crate::sim::Space;
+use crate::sim::error::{Act, ErrorKind};
+use crate::sim::isa::{Op, Order, Proxy, WarpgroupOp, Wgmma, WgmmaA};
+use crate::sim::lane::{Src, WARP, Wides, lanes};
 
 /// Warps of a warpgroup.
 pub(super) const WARPS: usize = 4;
+/// Completions that are remembered: more than one warp may be ahead of another.
+const HISTORY: usize = 1 << 10;
 /// Rows of A and D of a warp.
 const ROWS: usize = 16;
 
@@ -32,6 +36,10 @@ pub(crate) struct Warpgroup {
     operations: VecDeque<Multiplication>,
     /// How many have taken place before.
     done: u64,
+    /// Those that have taken place and that no warp knows of, where races are checked.
+    unknown: VecDeque<Multiplication>,
+    /// How many were known to be complete at which clock of the warpgroup, to one warp at least.
+    known: VecDeque<(u64, u32)>,
     members: [Member; WARPS],
 }
 
@@ -43,7 +51,18 @@ struct Member {
     /// How many it had issued when it committed each of its groups that it has not waited for.
     groups: VecDeque<u64>,
     /// It waits until so many have taken place.
-    awaited: Option<u64>,
+    awaited: Option<Awaited>,
+    /// Multiplications that it has waited for.
+    waited: u64,
+}
+
+/// What a warp waits for.
+#[derive(Debug, Clone, Copy)]
+struct Awaited {
+    /// So many multiplications, from the first on.
+    count: u64,
+    /// Whether it learns that they are complete.
+    learns: bool,
 }
 
 /// A multiplication that at least one warp has issued.
@@ -71,16 +90,25 @@ impl Multiplication {
     }
 }
 
-/// The matrices of the operands that are in shared memory.
-pub(super) fn matrices(
-    wgmma: &Wgmma,
-    a: Option<u64>,
-    b: u64,
-) -> Result<(Option<Matrix>, Matrix), ErrorKind> {
-    let [a_major, b_major] = wgmma.mn_major;
-    let a = a.map(|a| Matrix::new('A', a, a_major, WARPS * ROWS));
-    let b = Matrix::new('B', b, b_major, wgmma.n)?;
-    Ok((a.transpose()?, b))
+impl Operands {
+    /// The matrices of the operands that are in shared memory.
+    fn matrices(self, wgmma: &Wgmma) -> Result<(Option<Matrix>, Matrix), ErrorKind> {
+        let [a_major, b_major] = wgmma.mn_major;
+        let a = self.a.map(|a| Matrix::new('A', a, a_major, WARPS * ROWS));
+        let b = Matrix::new('B', self.b, b_major, wgmma.n)?;
+        Ok((a.transpose()?, b))
+    }
+
+    /// The addresses of the chunks of 16 bytes that a warp of the warpgroup looks after.
+    fn chunks(self, wgmma: &Wgmma, member: usize) -> Result<Vec<u64>, ErrorKind> {
+        let (a, b) = self.matrices(wgmma)?;
+        let mut chunks = match a {
+            Some(a) => a.chunks(rows_of_a(member)),
+            None => Vec::new(),
+        };
+        chunks.extend(b.chunks(rows_of_b(wgmma, member)));
+        Ok(chunks)
+    }
 }
 
 impl Warp {
@@ -105,7 +133,7 @@ impl Warp {
             return Err(Fault::new(kind, 0));
         }
         match op {
-            WarpgroupOp::Fence => {}
+            WarpgroupOp::Fence => self.wgmma_uses.fence(),
             WarpgroupOp::SetRegisters { count, increases } => {
                 return self.set_registers(cta, *count, *increases, mask);
             }
@@ -122,7 +150,10 @@ impl Warp {
                     .is_some_and(Multiplication::is_issued);
                 if last && cta.schedule.takes_place_at_once() {
                     let member = &mut state.members[member];
-                    member.awaited = Some(member.issued);
+                    member.awaited = Some(Awaited {
+                        count: member.issued,
+                        learns: false,
+                    });
                     return Ok(Next::Rest(mask));
                 }
             }
@@ -134,10 +165,13 @@ impl Warp {
                 let state = &mut cta.warpgroups[group];
                 let member = &mut state.members[member];
                 let complete = member.groups.len().saturating_sub(*left as usize);
-                let Some(awaited) = member.groups.drain(..complete).next_back() else {
+                let Some(count) = member.groups.drain(..complete).next_back() else {
                     return Ok(Next::Advance);
                 };
-                member.awaited = Some(awaited);
+                member.awaited = Some(Awaited {
+                    count,
+                    learns: true,
+                });
                 cta.warpgroup_news = true;
                 return Ok(Next::Rest(mask));
             }
@@ -178,8 +212,7 @@ impl Warp {
         })
     }
 
-    /// What the warp needs of shared memory must be there from the instruction on: its rows of A, and of B a
-    /// quarter, since each warp has to know that B is there.
+    /// What the warp looks after of the operands in shared memory must be there from the instruction on, and must stay.
     fn check_shared(
         &self,
         cta: &mut Cta<'_>,
@@ -187,19 +220,67 @@ impl Warp {
         operands: Operands,
     ) -> Result<(), Fault> {
         let member = self.index as usize % WARPS;
-        let (a, b) = matrices(wgmma, operands.a, operands.b).map_err(fault_at(0))?;
+        let (a, b) = operands.matrices(wgmma).map_err(fault_at(0))?;
         if let Some(a) = a {
-            let rows = member * ROWS..(member + 1) * ROWS;
+            let rows = rows_of_a(member);
             a.check(&cta.shared, rows).map_err(fault_at(0))?;
         }
-        b.check(&cta.shared, quarter(wgmma.n, member))
-            .map_err(fault_at(0))
+        let rows = rows_of_b(wgmma, member);
+        b.check(&cta.shared, rows).map_err(fault_at(0))?;
+        if cta.races.is_none() && cta.launch.kernel.buffers.is_none() {
+            return Ok(());
+        }
+        let chunks = operands.chunks(wgmma, member).map_err(fault_at(0))?;
+        for chunks in chunks.chunks(WARP) {
+            let mut addresses = [0; WARP];
+            addresses[..chunks.len()].copy_from_slice(chunks);
+            cta.touch(&Touch {
+                space: Space::Shared,
+                act: Act::MultiplyRead,
+                order: Order::WEAK,
+                proxy: Proxy::Async,
+                addresses: &addresses,
+                bytes: descriptor::CHUNK as u32,
+                mask: u32::MAX >> (WARP - chunks.len()),
+                changed: u32::MAX,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// A warp leaves: its products must be complete.
+    pub(super) fn check_products(&self, cta: &Cta<'_>) -> Result<(), Fault> {
+        let (group, member) = (self.index as usize / WARPS, self.index as usize % WARPS);
+        let Some(state) = cta.warpgroups.get(group) else {
+            return Ok(());
+        };
+        let member = &state.members[member];
+        if member.waited == member.issued {
+            return Ok(());
+        }
+        let committed = member
+            .groups
+            .back()
+            .is_some_and(|&last| last == member.issued);
+        let later = state.unknown.iter().chain(&state.operations);
+        let pc = later.last().map_or(cta.actor.pc, |operation| operation.pc);
+        let thread = self.index * WARP as u32;
+        Err(fault_at(0)(ErrorKind::MultiplyInFlight {
+            multiply: Box::new(cta.party(Act::MultiplyRead, cta.number, thread, pc)),
+            committed,
+        }))
     }
 }
 
-/// The rows of B, by eights, that a warp of the warpgroup looks after.
-fn quarter(rows: usize, member: usize) -> std::ops::Range<usize> {
-    let eights = rows / 8;
+/// The rows of A that a warp of the warpgroup looks after: those of its D.
+fn rows_of_a(member: usize) -> std::ops::Range<usize> {
+    member * ROWS..(member + 1) * ROWS
+}
+
+/// The columns of B, by eights, that it looks after: each warp needs all of them, and has to know that they are
+/// there, which a quarter shows as well as all.
+fn rows_of_b(wgmma: &Wgmma, member: usize) -> std::ops::Range<usize> {
+    let eights = wgmma.n / 8;
     8 * (eights * member / WARPS)..8 * (eights * (member + 1) / WARPS)
 }
 
@@ -261,7 +342,9 @@ impl Cta<'_> {
             };
             let awaited = |state: &Warpgroup| {
                 let members = state.members.iter();
-                members.filter_map(|member| member.awaited).max()
+                members
+                    .filter_map(|member| Some(member.awaited?.count))
+                    .max()
             };
             loop {
                 let state = &self.warpgroups[index];
@@ -278,16 +361,59 @@ impl Cta<'_> {
                 if let Some(operation) = state.operations.pop_front() {
                     state.done += 1;
                     self.take_place(&operation, warps);
+                    if self.races.is_some() {
+                        self.warpgroups[index].unknown.push_back(operation);
+                    }
                 }
             }
             let done = self.warpgroups[index].done;
             for (member, warp) in warps.iter_mut().enumerate() {
-                let member = &mut self.warpgroups[index].members[member];
-                if member.awaited.is_some_and(|awaited| awaited <= done) {
-                    member.awaited = None;
-                    warp.go_on();
+                let state = &mut self.warpgroups[index].members[member];
+                let awaited = state.awaited.filter(|awaited| awaited.count <= done);
+                let Some(Awaited { count, learns }) = awaited else {
+                    continue;
+                };
+                state.awaited = None;
+                if learns {
+                    state.waited = count;
+                    warp.wgmma_uses.waited = count;
+                    self.learn(index, warp.index, count);
+                }
+                warp.go_on();
+            }
+        }
+    }
+
+    /// A warp learns that so many multiplications of its warpgroup are complete.
+    fn learn(&mut self, index: usize, warp: u32, count: u64) {
+        let Some(races) = &mut self.races else {
+            return;
+        };
+        let state = &mut self.warpgroups[index];
+        let known = state.known.back().map_or(0, |(count, _)| *count);
+        if known < count {
+            let clock = races.tick_warpgroup(warp);
+            let new = state.unknown.len().min((count - known) as usize);
+            for operation in state.unknown.drain(..new) {
+                let Op::Warpgroup(WarpgroupOp::Multiply(wgmma)) =
+                    &self.launch.kernel.code[operation.pc as usize].op
+                else {
+                    continue;
+                };
+                for member in 0..WARPS {
+                    let chunks = operation.operands.chunks(wgmma, member);
+                    let chunks = chunks.unwrap_or_default();
+                    races.settle_operands(warp, operation.pc, &chunks, clock);
                 }
             }
+            state.known.push_back((count, clock));
+            if state.known.len() > HISTORY {
+                state.known.pop_front();
+            }
+        }
+        let mut all = state.known.iter().rev();
+        if let Some((_, clock)) = all.find(|(known, _)| *known <= count) {
+            races.pass_warpgroup(warp, *clock);
         }
     }
 
@@ -297,15 +423,15 @@ impl Cta<'_> {
         else {
             return;
         };
-        let Operands { a, b, scale_d } = operation.operands;
-        // They were the same when it was issued.
-        let Ok((a, b)) = matrices(wgmma, a, b) else {
+        let scale_d = operation.operands.scale_d;
+        // They were checked when it was issued.
+        let Ok((a, b)) = operation.operands.matrices(wgmma) else {
             return;
         };
         let a = a.map(|a| a.load(&self.shared));
         let b = b.load(&self.shared);
         for (member, warp) in warps.iter_mut().enumerate() {
-            let a = a.as_ref().map(|a| &a[member * ROWS..(member + 1) * ROWS]);
+            let a = a.as_ref().map(|a| &a[rows_of_a(member)]);
             warp.multiply_rows(wgmma, a, &b, scale_d);
         }
     }

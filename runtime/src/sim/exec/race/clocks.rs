@@ -28,8 +28,15 @@ pub(super) const IN_FLIGHT: u32 = u32::MAX;
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sim::exec) struct Shape {
     pub ctas: u32,
+    /// Those that execute instructions, and behind them an agent for each warpgroup, which does what `wgmma`
+    /// reads of shared memory.
     pub warps: u32,
+    /// The number of the first agent.
+    pub agents: u32,
 }
+
+/// Warps of a warpgroup.
+const WARPGROUP: u32 = 4;
 
 /// Up to which clock each thread's deeds are known.
 #[derive(Debug, Clone, Default)]
@@ -275,6 +282,53 @@ impl Clocks {
         !one.is_weak()
             && !other.is_weak()
             && one.scope().min(other.scope()) >= Some(self.common_scope(one.cta, other.cta))
+    }
+
+    /// The agent of a warp's warpgroup.
+    pub fn agent(&self, warp: u32) -> u32 {
+        self.shape.agents + warp / WARPGROUP
+    }
+
+    /// The thread of a lane of a warp; of an agent the first one of its warpgroup.
+    pub fn first_thread(&self, warp: u32, lane: u32) -> u32 {
+        match warp.checked_sub(self.shape.agents) {
+            Some(warpgroup) => warpgroup * WARPGROUP * WARP as u32,
+            None => warp * WARP as u32 + lane,
+        }
+    }
+
+    /// The clock of the agent of a warp's warpgroup; it goes on.
+    pub fn tick_agent(&mut self, warp: u32) -> u32 {
+        let agent = self.warp(self.agent(warp));
+        self.clock[agent] += 1;
+        self.clock[agent] - 1
+    }
+
+    /// A warp learns what its warpgroup has done up to a clock, which is an implicit fence of the proxies
+    /// (PTX ISA 9.7.15.1).
+    pub fn pass_agent(&mut self, warp: u32, clock: u32) {
+        let threads = self.known.len();
+        let agent = self.warp(self.agent(warp)) * WARP;
+        let first = self.warp(warp) * WARP;
+        let mut last: Option<(Rc<Known>, Rc<Known>)> = None;
+        for lane in first..first + WARP {
+            let next = match &last {
+                Some((old, new)) if Rc::ptr_eq(old, &self.known[lane]) => Rc::clone(new),
+                _ => {
+                    let mut known = (*self.known[lane]).clone();
+                    let crossed = known.crossed[1].get_or_insert_default();
+                    crossed.own.resize(threads, 0);
+                    for own in [&mut known.view.own, &mut crossed.own] {
+                        for own in &mut own[agent..agent + WARP] {
+                            *own = clock.max(*own);
+                        }
+                    }
+                    Rc::new(known)
+                }
+            };
+            let old = std::mem::replace(&mut self.known[lane], Rc::clone(&next));
+            last = Some((old, next));
+        }
     }
 
     /// The clock that a warp's accesses are stamped with.

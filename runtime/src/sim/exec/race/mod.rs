@@ -122,7 +122,9 @@ impl Races {
     /// wrote another value than was there.
     pub fn touch(&mut self, touch: &Touch<'_>, actor: Actor) -> Result<(), Meeting> {
         let clock = match touch.act {
-            Act::CopyRead | Act::CopyWrite | Act::BulkRead | Act::BulkWrite => IN_FLIGHT,
+            Act::CopyRead | Act::CopyWrite | Act::BulkRead | Act::BulkWrite | Act::MultiplyRead => {
+                IN_FLIGHT
+            }
             _ => self.clocks.now(actor.warp),
         };
         let order = touch.order;
@@ -131,12 +133,17 @@ impl Races {
             false => Strength::Weak(touch.proxy),
         };
         let cta = self.clocks.cta();
-        let mark = Mark::new(cta, clock, actor.warp, actor.pc, strength);
+        // The warpgroup reads, with what its warp knows.
+        let warp = match touch.act {
+            Act::MultiplyRead => self.clocks.agent(actor.warp),
+            _ => actor.warp,
+        };
+        let mark = Mark::new(cta, clock, warp, actor.pc, strength);
         let writes = match touch.act {
             Act::Write | Act::Update | Act::CopyWrite | Act::BulkWrite => true,
             // Arrivals and waits may meet each other, but not the making of the object.
             Act::Signal => !order.strong,
-            Act::Read | Act::CopyRead | Act::BulkRead => false,
+            Act::Read | Act::CopyRead | Act::BulkRead | Act::MultiplyRead => false,
         };
         for lane in lanes(touch.mask) {
             let address = touch.addresses[lane];
@@ -166,7 +173,7 @@ impl Races {
                         address: address + i as u64 * bytes,
                         other: Other {
                             cta: other.cta,
-                            thread: other.warp() * WARP as u32 + lane_of,
+                            thread: self.clocks.first_thread(other.warp(), lane_of),
                             pc: other.pc(),
                             reads,
                             in_flight: other.clock == IN_FLIGHT,
@@ -219,6 +226,32 @@ impl Races {
                 }
             }
         }
+    }
+
+    /// The clock at which what a warp's warpgroup has read so far counts as done; it goes on.
+    pub fn tick_warpgroup(&mut self, warp: u32) -> u32 {
+        self.clocks.tick_agent(warp)
+    }
+
+    /// Chunks of 16 bytes of shared memory that a `wgmma` at an instruction has read for a warp of its warpgroup, counted as
+    /// done at a clock of the warpgroup.
+    pub fn settle_operands(&mut self, warp: u32, pc: u32, chunks: &[u64], clock: u32) {
+        let agent = Actor {
+            warp: self.clocks.agent(warp),
+            pc,
+        };
+        for chunks in chunks.chunks(WARP) {
+            let mut addresses = [0; WARP];
+            addresses[..chunks.len()].copy_from_slice(chunks);
+            let mask = u32::MAX >> (WARP - chunks.len());
+            let place = (Space::Shared, &addresses, 16);
+            self.settle(place, Proxy::Async, mask, agent, clock);
+        }
+    }
+
+    /// A warp has waited for what its warpgroup has read up to a clock.
+    pub fn pass_warpgroup(&mut self, warp: u32, clock: u32) {
+        self.clocks.pass_agent(warp, clock);
     }
 
     /// `bar.warp.sync`.

@@ -21,7 +21,7 @@ pub(super) struct Mark {
     pub clock: u32,
     /// None, when there is no access.
     pub lanes: u32,
-    /// Instruction, warp and strength in 24, 5 and 3 bits.
+    /// Instruction, warp and strength in 23, 6 and 3 bits.
     at: u32,
 }
 
@@ -67,7 +67,7 @@ impl Mark {
             cta,
             clock,
             lanes: 0,
-            at: pc << 8 | warp << 3 | strength.code(),
+            at: pc << 9 | warp << 3 | strength.code(),
         }
     }
 
@@ -82,12 +82,12 @@ impl Mark {
 
     #[inline]
     pub fn warp(&self) -> u32 {
-        self.at >> 3 & 31
+        self.at >> 3 & 63
     }
 
     /// The instruction.
     pub fn pc(&self) -> u32 {
-        self.at >> 8
+        self.at >> 9
     }
 
     #[inline]
@@ -458,8 +458,8 @@ mod tests {
     #[test]
     fn a_mark_holds_instruction_warp_and_strength() {
         for strength in ALL {
-            let mark = Mark::new(0, 1, 31, (1 << 24) - 1, strength);
-            assert_eq!((mark.pc(), mark.warp()), ((1 << 24) - 1, 31));
+            let mark = Mark::new(0, 1, 39, (1 << 23) - 1, strength);
+            assert_eq!((mark.pc(), mark.warp()), ((1 << 23) - 1, 39));
             let found = match mark.scope() {
                 Some(scope) => Strength::Strong(scope),
                 None => Strength::Weak(mark.proxy()),

@@ -6,7 +6,12 @@ const GLOBAL: Space = Space::Global;
 const SHARED: Space = Space::Shared;
 
 fn races(ctas: u32, warps: u32) -> Races {
-    let mut races = Races::new(Shape { ctas, warps });
+    let agents = warps;
+    let mut races = Races::new(Shape {
+        ctas,
+        warps,
+        agents,
+    });
     races.start(0);
     races
 }
