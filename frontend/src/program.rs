@@ -2,9 +2,9 @@
 //!
 //! `import` includes a file once, however often and from wherever it is named; files may import
 //! each other. All items of all files share one set of names, except tests and benches, which
-//! belong to their file.
+//! belong to their file. No record contains itself.
 
-use crate::ast::{File, Item, ItemKind};
+use crate::ast::{File, Item, ItemKind, Record};
 use crate::diagnostics::{Code, Diagnostic, Label, Problem, codes};
 use crate::parser::parse_file;
 use crate::source::{FileId, SourceLoader, SourceMap, Span};
@@ -33,6 +33,14 @@ pub enum ProgramProblem {
         /// The name of the first one.
         first: Span,
     },
+    /// A record with a field of its own type, perhaps by way of others.
+    #[error("the record `{name}` contains itself")]
+    Recursive {
+        /// The name.
+        name: Arc<str>,
+        /// The records by whose fields it does.
+        through: Vec<Arc<str>>,
+    },
 }
 
 impl Problem for ProgramProblem {
@@ -40,6 +48,7 @@ impl Problem for ProgramProblem {
         match self {
             ProgramProblem::Import { .. } => codes::IMPORT_FAILED,
             ProgramProblem::Duplicate { .. } => codes::DUPLICATE_ITEM,
+            ProgramProblem::Recursive { .. } => codes::RECURSIVE_RECORD,
         }
     }
 
@@ -47,12 +56,16 @@ impl Problem for ProgramProblem {
         match self {
             ProgramProblem::Import { .. } => "imported here".to_owned(),
             ProgramProblem::Duplicate { .. } => "second definition".to_owned(),
+            ProgramProblem::Recursive { name, through } => match through.as_slice() {
+                [] => format!("a field of type `{name}`"),
+                through => format!("by way of `{}`", through.join("`, `")),
+            },
         }
     }
 
     fn other_labels(&self) -> Vec<Label> {
         match self {
-            ProgramProblem::Import { .. } => Vec::new(),
+            ProgramProblem::Import { .. } | ProgramProblem::Recursive { .. } => Vec::new(),
             ProgramProblem::Duplicate { keyword, first, .. } => {
                 vec![Label {
                     span: *first,
@@ -119,7 +132,64 @@ pub fn load_program(
         program.files.push(file);
     }
     check_duplicates(&program, diagnostics);
+    check_recursive_records(&program, diagnostics);
     program
+}
+
+/// Reports each field by which a record contains itself.
+fn check_recursive_records(program: &Program, diagnostics: &mut Vec<Diagnostic>) {
+    let records: HashMap<&str, &Record> = program
+        .items()
+        .filter_map(|item| match &item.kind {
+            ItemKind::Record(record) => Some((&*record.name.node, record)),
+            _ => None,
+        })
+        .collect();
+    for item in program.items() {
+        let ItemKind::Record(record) = &item.kind else {
+            continue;
+        };
+        for (name, span) in record.types() {
+            let Some(through) = leads_to(&record.name.node, name, &records) else {
+                continue;
+            };
+            let problem = ProgramProblem::Recursive {
+                name: record.name.node.clone(),
+                through,
+            };
+            diagnostics.push(Diagnostic::of(span, &problem));
+        }
+    }
+}
+
+/// The records by way of which `from`, and what its fields are, leads to the record `to`.
+fn leads_to(to: &str, from: &str, records: &HashMap<&str, &Record>) -> Option<Vec<Arc<str>>> {
+    // Each with the record that leads to it.
+    let mut reached: Vec<(&str, Option<usize>)> = vec![(from, None)];
+    let mut at = 0;
+    while let Some(&(name, before)) = reached.get(at) {
+        if name == to {
+            let mut through = Vec::new();
+            let mut last = before;
+            while let Some(index) = last {
+                through.push(Arc::from(reached[index].0));
+                last = reached[index].1;
+            }
+            through.reverse();
+            return Some(through);
+        }
+        for (next, _) in records
+            .get(name)
+            .into_iter()
+            .flat_map(|record| record.types())
+        {
+            if !reached.iter().any(|(known, _)| *known == next) {
+                reached.push((next, Some(at)));
+            }
+        }
+        at += 1;
+    }
+    None
 }
 
 fn check_duplicates(program: &Program, diagnostics: &mut Vec<Diagnostic>) {

@@ -1,4 +1,4 @@
-//! Warnings about what a file says in vain: variables, parameters, functions and constants that nothing uses, and
+//! Warnings about what a file says in vain: variables, parameters, functions, records and constants that nothing uses, and
 //! statements that are never reached.
 //!
 //! Names are resolved by their place in the text, so what a name of a compile-time branch that is not taken mentions is
@@ -7,7 +7,7 @@
 use crate::Program;
 use crate::ast::{
     Arg, Block, ElseBranch, Expr, ExprKind, File, Function, ItemKind, Kernel, Name, Param, Pattern,
-    Stmt, StmtKind, Type, TypeKind,
+    RECEIVER, Record, Stmt, StmtKind, Type, TypeKind,
 };
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
@@ -55,11 +55,12 @@ pub fn unused(program: &Program) -> Vec<Diagnostic> {
             walk.mentioned.contains(name) || others.mentioned.contains(name)
         };
         for item in &root.items {
-            if let ItemKind::Function(_) | ItemKind::Const(_) = item.kind
+            if let ItemKind::Function(_) | ItemKind::Const(_) | ItemKind::Record(_) = item.kind
                 && let Some(name) = item.kind.name().filter(|name| !used(name))
             {
                 let what = match item.kind {
                     ItemKind::Const(_) => "constant",
+                    ItemKind::Record(_) => "record",
                     _ => "function",
                 };
                 found.extend(warning(what, &name.node, name.span));
@@ -76,7 +77,7 @@ fn warning(what: &str, name: &str, span: Span) -> Option<Diagnostic> {
     }
     let message = format!("the {what} `{name}` is never used");
     let help = match what {
-        "function" | "constant" => "remove it".to_owned(),
+        "function" | "constant" | "record" => "remove it".to_owned(),
         _ => format!("remove it, or call it `_{name}`"),
     };
     Some(Diagnostic::warning(codes::UNUSED, span, message, "never used").with_help(help))
@@ -92,6 +93,7 @@ impl<'a> Walk<'a> {
                 }
                 ItemKind::Function(function) => self.function(function),
                 ItemKind::Kernel(kernel) => self.kernel(kernel),
+                ItemKind::Record(record) => self.record(record),
                 ItemKind::Test(test) => self.block(&test.body),
                 ItemKind::Bench(bench) => self.block(&bench.body),
                 ItemKind::Import(_) | ItemKind::Error => {}
@@ -109,10 +111,28 @@ impl<'a> Walk<'a> {
             for param in &function.params {
                 this.optional_type(param.ty.as_ref());
                 this.bind(&param.name, "parameter", false);
+                if &*param.name.node == RECEIVER {
+                    this.mention(RECEIVER);
+                }
             }
             this.optional_type(function.result.as_ref());
             this.block(&function.body);
         });
+    }
+
+    /// A record is used by whoever builds it or names it as a type, so it may well mention itself.
+    fn record(&mut self, record: &'a Record) {
+        let mentioned = self.mentioned.contains(&*record.name.node);
+        for field in &record.fields {
+            self.optional_type(field.ty.as_ref());
+            field.default.iter().for_each(|value| self.expr(value));
+        }
+        for function in &record.functions {
+            self.function(&function.function);
+        }
+        if !mentioned {
+            self.mentioned.remove(&*record.name.node);
+        }
     }
 
     fn kernel(&mut self, kernel: &'a Kernel) {
@@ -291,6 +311,10 @@ impl<'a> Walk<'a> {
     fn expr(&mut self, expr: &'a Expr) {
         match &*expr.kind {
             ExprKind::Name(name) => self.mention(name),
+            ExprKind::Record { name, fields } => {
+                self.mention(&name.node);
+                fields.iter().for_each(|field| self.expr(&field.value));
+            }
             ExprKind::Reduce { vars, body, .. } => {
                 for var in vars {
                     var.range.iter().for_each(|range| self.expr(range));

@@ -113,6 +113,13 @@ pub enum ExprKind {
         /// The arguments, named ones last.
         args: Vec<Arg>,
     },
+    /// `Ring { index = 0, full }`.
+    Record {
+        /// The name of the record.
+        name: Name,
+        /// Its fields, each once.
+        fields: Vec<FieldValue>,
+    },
     /// `if c { a } else { b }`, also as a statement.
     If(IfExpr),
     /// `{ …; value }`.
@@ -171,6 +178,15 @@ pub struct Arg {
     pub value: Expr,
     /// Name and value.
     pub span: Span,
+}
+
+/// A field of a record that is built, and its value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FieldValue {
+    /// The name of the field.
+    pub name: Name,
+    /// The value; of `full` alone the name itself.
+    pub value: Expr,
 }
 
 /// Operators with one operand.
@@ -385,6 +401,7 @@ impl ExprKind {
                 }
             }
             ExprKind::Block(block) => visit_block(block),
+            ExprKind::Record { fields, .. } => fields.iter().for_each(|field| visit(&field.value)),
             ExprKind::Reduce { vars, body, .. } => {
                 vars.iter()
                     .filter_map(|var| var.range.as_ref())

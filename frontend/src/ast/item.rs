@@ -37,6 +37,8 @@ pub enum ItemKind {
     Function(Function),
     /// `kernel k(…) launch … { … }`
     Kernel(Kernel),
+    /// `record R { a, var b, fn f(self) { … } }`
+    Record(Record),
     /// `test name { … }`
     Test(Test),
     /// `bench name { … }`
@@ -95,6 +97,100 @@ pub struct Kernel {
     pub body: Block,
 }
 
+/// `record`: a value of named fields, with functions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Its name.
+    pub name: Name,
+    /// The fields, in the order of the text.
+    pub fields: Vec<RecordField>,
+    /// The functions, in the order of the text.
+    pub functions: Vec<RecordFunction>,
+}
+
+/// A field of a record: `full`, `var index: i32 = 0`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordField {
+    /// The `///` lines before it.
+    pub docs: Vec<Arc<str>>,
+    /// `var`: it may be assigned to where the record is in a variable.
+    pub mutable: bool,
+    /// Its name.
+    pub name: Name,
+    /// The type behind the colon.
+    pub ty: Option<Type>,
+    /// The value where none is given.
+    pub default: Option<Expr>,
+    /// All of it.
+    pub span: Span,
+}
+
+/// A function of a record. What it is called on is its first parameter, `self`; without one it is called on the name of
+/// the record.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordFunction {
+    /// The `///` lines before it.
+    pub docs: Vec<Arc<str>>,
+    /// The function, `self` included.
+    pub function: Function,
+    /// All of it.
+    pub span: Span,
+}
+
+/// The name of what a function of a record is called on.
+pub const RECEIVER: &str = "self";
+
+impl Record {
+    /// The position of a field.
+    pub fn field(&self, name: &str) -> Option<usize> {
+        self.fields
+            .iter()
+            .position(|field| *field.name.node == *name)
+    }
+
+    /// The function of a name.
+    pub fn function(&self, name: &str) -> Option<&RecordFunction> {
+        let functions = self.functions.iter();
+        functions
+            .into_iter()
+            .find(|function| *function.function.name.node == *name)
+    }
+
+    /// The names that the types of its fields mention.
+    pub fn types(&self) -> Vec<(&str, Span)> {
+        fn collect<'t>(ty: &'t Type, names: &mut Vec<(&'t str, Span)>) {
+            match &ty.kind {
+                TypeKind::Named { name, .. } => names.push((&name.node, name.span)),
+                TypeKind::Tuple(parts) => parts.iter().for_each(|part| collect(part, names)),
+                TypeKind::Error => {}
+            }
+        }
+        let mut names = Vec::new();
+        for ty in self.fields.iter().filter_map(|field| field.ty.as_ref()) {
+            collect(ty, &mut names);
+        }
+        names
+    }
+
+    /// The documentation of the field or function that begins at an offset of the text.
+    pub fn docs_at(&mut self, start: u32) -> Option<&mut Vec<Arc<str>>> {
+        let fields = self.fields.iter_mut();
+        let fields = fields.map(|field| (field.span.start, &mut field.docs));
+        let functions = self.functions.iter_mut();
+        let functions = functions.map(|function| (function.span.start, &mut function.docs));
+        let mut parts = fields.chain(functions);
+        parts.find_map(|(at, docs)| (at == start).then_some(docs))
+    }
+}
+
+impl RecordFunction {
+    /// Its parameter `self`, if it has one.
+    pub fn receiver(&self) -> Option<&Param> {
+        let first = self.function.params.first();
+        first.filter(|param| &*param.name.node == RECEIVER)
+    }
+}
+
 /// `test`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Test {
@@ -126,12 +222,12 @@ pub struct StaticParam {
     pub span: Span,
 }
 
-/// A parameter: `x`, `x: f32`, `y: mut tensor<f16, (m, n)>`.
+/// A parameter: `x`, `x: f32`, `y: mut tensor<f16, (m, n)>`, `mut self`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Param {
     /// Its name.
     pub name: Name,
-    /// `mut`: the callee may write to the tensor.
+    /// `mut`: the callee may write to the tensor, or change the record.
     pub mutable: bool,
     /// The type; kernels always have it.
     pub ty: Option<Type>,
@@ -186,6 +282,7 @@ impl ItemKind {
             ItemKind::Const(item) => Some(&item.name),
             ItemKind::Function(item) => Some(&item.name),
             ItemKind::Kernel(item) => Some(&item.name),
+            ItemKind::Record(item) => Some(&item.name),
             ItemKind::Test(item) => Some(&item.name),
             ItemKind::Bench(item) => Some(&item.name),
         }
@@ -198,6 +295,7 @@ impl ItemKind {
             ItemKind::Const(_) => "const",
             ItemKind::Function(_) => "fn",
             ItemKind::Kernel(_) => "kernel",
+            ItemKind::Record(_) => "record",
             ItemKind::Test(_) => "test",
             ItemKind::Bench(_) => "bench",
             ItemKind::Error => "item",

@@ -24,6 +24,7 @@
 //! | `1@0` | [`ExprKind::ScaledBasis`] |
 //! | `a..b step s` | [`ExprKind::Range`] |
 //! | `f16(x)` | a call; a conversion if the name turns out to be a type |
+//! | `Ring { index = 0, full }` | [`ExprKind::Record`]; a field alone is given the variable of its name |
 //! | `sum(l) { … }` | [`ExprKind::Reduce`] |
 //! | `c[i, j]` in `assert_eq` | an index with unbound names; the evaluator binds them |
 //! | `static_assert(c, "…")` | a call |
@@ -39,10 +40,12 @@ pub mod item;
 pub mod print;
 pub mod stmt;
 
-pub use expr::{Arg, BinaryOp, ElseBranch, Expr, ExprKind, IfExpr, IndexVar, MethodCall, UnaryOp};
+pub use expr::{
+    Arg, BinaryOp, ElseBranch, Expr, ExprKind, FieldValue, IfExpr, IndexVar, MethodCall, UnaryOp,
+};
 pub use item::{
-    Bench, Clause, ConstItem, File, Function, Import, Item, ItemKind, Kernel, Param, StaticParam,
-    Test, Type, TypeKind,
+    Bench, Clause, ConstItem, File, Function, Import, Item, ItemKind, Kernel, Param, RECEIVER,
+    Record, RecordField, RecordFunction, StaticParam, Test, Type, TypeKind,
 };
 pub use stmt::{Block, For, Let, Pattern, PatternKind, Stmt, StmtKind};
 

@@ -83,16 +83,7 @@ impl Printer<'_, '_> {
                 self.whole(&item.value)?;
                 self.out.write_char(';')
             }
-            ItemKind::Function(item) => {
-                write!(self.out, "fn {}", item.name.node)?;
-                self.params(&item.static_params, &item.params)?;
-                if let Some(result) = &item.result {
-                    self.out.write_str(" -> ")?;
-                    self.ty(result)?;
-                }
-                self.out.write_char(' ')?;
-                self.block(&item.body)
-            }
+            ItemKind::Function(item) => self.function(item),
             ItemKind::Kernel(item) => {
                 write!(self.out, "kernel {}", item.name.node)?;
                 self.params(&item.static_params, &item.params)?;
@@ -113,6 +104,7 @@ impl Printer<'_, '_> {
                 self.out.write_char('\n')?;
                 self.block(&item.body)
             }
+            ItemKind::Record(item) => self.record(item),
             ItemKind::Test(item) => {
                 write!(self.out, "test {} ", item.name.node)?;
                 self.block(&item.body)
@@ -123,6 +115,51 @@ impl Printer<'_, '_> {
             }
             ItemKind::Error => self.out.write_str("/* error */"),
         }
+    }
+
+    fn function(&mut self, item: &Function) -> fmt::Result {
+        write!(self.out, "fn {}", item.name.node)?;
+        self.params(&item.static_params, &item.params)?;
+        if let Some(result) = &item.result {
+            self.out.write_str(" -> ")?;
+            self.ty(result)?;
+        }
+        self.out.write_char(' ')?;
+        self.block(&item.body)
+    }
+
+    fn record(&mut self, record: &Record) -> fmt::Result {
+        write!(self.out, "record {} {{", record.name.node)?;
+        self.indent += 1;
+        for field in &record.fields {
+            self.docs(&field.docs)?;
+            self.line()?;
+            let var = if field.mutable { "var " } else { "" };
+            write!(self.out, "{var}{}", field.name.node)?;
+            self.annotation(&field.ty)?;
+            if let Some(default) = &field.default {
+                self.out.write_str(" = ")?;
+                self.whole(default)?;
+            }
+            self.out.write_char(',')?;
+        }
+        for function in &record.functions {
+            self.docs(&function.docs)?;
+            self.line()?;
+            self.function(&function.function)?;
+        }
+        self.indent -= 1;
+        self.line()?;
+        self.out.write_char('}')
+    }
+
+    /// `///` lines, each on a line of its own.
+    fn docs(&mut self, docs: &[Arc<str>]) -> fmt::Result {
+        for doc in docs {
+            self.line()?;
+            write!(self.out, "/// {doc}")?;
+        }
+        Ok(())
     }
 
     fn params(&mut self, statics: &[StaticParam], params: &[Param]) -> fmt::Result {
@@ -139,6 +176,9 @@ impl Printer<'_, '_> {
         }
         self.out.write_char('(')?;
         self.list(params, |this, param| {
+            if param.mutable && param.ty.is_none() {
+                this.out.write_str("mut ")?;
+            }
             write!(this.out, "{}", param.name.node)?;
             if let Some(ty) = &param.ty {
                 this.out
@@ -338,7 +378,10 @@ impl Printer<'_, '_> {
         let own = precedence(&expr.kind);
         let block_like = matches!(
             *expr.kind,
-            ExprKind::If(_) | ExprKind::Block(_) | ExprKind::Reduce { .. }
+            ExprKind::If(_)
+                | ExprKind::Block(_)
+                | ExprKind::Reduce { .. }
+                | ExprKind::Record { .. }
         );
         let parentheses = own < level
             || (self.place != Place::Plain && block_like)
@@ -451,6 +494,16 @@ impl Printer<'_, '_> {
                     Ok(())
                 })?;
                 self.block(body)
+            }
+            ExprKind::Record { name, fields } => {
+                write!(self.out, "{} {{ ", name.node)?;
+                let outer = std::mem::replace(&mut self.place, Place::Plain);
+                self.list(fields, |this, field| {
+                    write!(this.out, "{} = ", field.name.node)?;
+                    this.whole(&field.value)
+                })?;
+                self.place = outer;
+                self.out.write_str(" }")
             }
             ExprKind::If(parts) => self.if_parts(parts),
             ExprKind::Block(block) => self.block(block),

@@ -138,7 +138,7 @@ codes! {
     "`///` stands directly before an item. Other comments begin with `//`.";
 
     DUPLICATE_ITEM = 22, "item defined twice",
-    "Two items of the program have the same name. Functions, kernels and constants share one set of\n\
+    "Two items of the program have the same name. Functions, kernels, records and constants share one set of\n\
      names over all imported files; tests and benches have a set of their own for each file.";
 
     FOREIGN_SYNTAX = 24, "syntax of another language",
@@ -152,6 +152,16 @@ codes! {
          y[:]                           y[_]\n\
          cute::size(x), tl.exp(x)       size(x), exp(x)\n\
          __global__ void f(float* x)    kernel f(x: mut tensor<f32, n>) launch grid(…), block(…) { … }";
+
+    INVALID_RECORD = 25, "malformed record",
+    "A record has one field at least. `self` is what its functions are called on: their first parameter, and\n\
+     nobody else's. A function that changes it takes `mut self`:\n\
+     \n\
+         record Ring {\n\
+             stages,\n\
+             var index: i32 = 0,\n\
+             fn advance(mut self) { self.index = (self.index + 1) % self.stages; }\n\
+         }";
 
     UNKNOWN_NAME = 100, "unknown name",
     "Nothing of this name is in scope: no variable, parameter, extent, function, constant, type or\n\
@@ -245,6 +255,28 @@ codes! {
          kernel f(…) launch grid(1), block(128) {\n\
              let c = tiled_copy(universal<f32>, thr = (32, 4) : (4, 1), val = (1, 1));   // 128 threads\n\
              let mine = c.slice(thread_idx.x);";
+
+    UNKNOWN_FIELD = 122, "no such field or function",
+    "A record has the fields and functions that its declaration lists:\n\
+     \n\
+         record Ring { stages, var index }\n\
+         … let ring = Ring { stages = 4, index = 0 }; ring.index; …";
+
+    MISSING_FIELD = 123, "a field without a value",
+    "Where a record is built each field is given a value, but those for which the declaration has one:\n\
+     \n\
+         record Ring { stages, var index = 0 }\n\
+         … Ring { stages = 4 } …";
+
+    WRONG_RECEIVER = 124, "a function of a record called on something else",
+    "A function whose first parameter is `self` is called on a record, `ring.advance()`, one without on the name,\n\
+     `Ring.of(4)`. What `mut self` changes is a variable, or a `var` field of one:\n\
+     \n\
+         var ring = Ring.of(4);\n\
+         ring.advance();";
+
+    RECURSIVE_RECORD = 125, "a record that contains itself",
+    "The type of a field is the record itself, or a record that contains it: no such value can be built.";
 
     // 130–139 what tiles become.
     SHARED_MEMORY = 130, "too much shared memory",

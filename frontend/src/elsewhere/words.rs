@@ -29,9 +29,11 @@ pub fn here(word: &str) -> Option<&'static str> {
         "True" => "write `true`",
         "False" => "write `false`",
         "match" | "switch" | "case" => "there is no `match`; use `if … else if …`",
-        "struct" | "class" | "enum" | "type" | "trait" | "impl" | "typedef" => {
-            "there are no user-defined types; use tuples"
+        "struct" | "class" => {
+            "named fields are `record Ring { full, empty, var index, var phase }`"
         }
+        "impl" | "trait" => "functions stand in the record that they are called on",
+        "enum" | "type" | "typedef" => "there are no types but records; use `const` for numbers",
         "pub" | "public" | "extern" => "all items are public; leave it out",
         "lambda" => "write a `fn`",
         "until" => "write `while !…`",

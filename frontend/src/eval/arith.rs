@@ -42,6 +42,18 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
             (Value::Str(a), Value::Str(b)) if op == BinaryOp::Eq => return Ok(Value::Bool(a == b)),
             (Value::Str(a), Value::Str(b)) if op == BinaryOp::Ne => return Ok(Value::Bool(a != b)),
+            (Value::Function(_) | Value::Builtin(_), Value::Function(_) | Value::Builtin(_))
+                if matches!(op, BinaryOp::Eq | BinaryOp::Ne) =>
+            {
+                return Ok(Value::Bool(lhs.0.is_same(&rhs.0) == (op == BinaryOp::Eq)));
+            }
+            (Value::Record(_), Value::Record(_)) if matches!(op, BinaryOp::Eq | BinaryOp::Ne) => {
+                let equal = self.equal_records(&lhs, &rhs, span)?;
+                return match op {
+                    BinaryOp::Ne => self.not(&equal, span),
+                    _ => Ok(equal),
+                };
+            }
             (a, b) if matches!(op, BinaryOp::Eq | BinaryOp::Ne) => {
                 if let (Some(a), Some(b)) = (a.as_static(), b.as_static()) {
                     let equal = super::values::notation(&a) == super::values::notation(&b);

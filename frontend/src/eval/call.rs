@@ -4,7 +4,7 @@ use super::exits::returns_by_flag;
 use super::stmt::{Flow, Place};
 use super::values::Value;
 use super::{Evaluator, Frame, MAX_CALLS, Result, Stop, builtins, problem};
-use crate::ast::{Arg, Expr, ExprKind, Function};
+use crate::ast::{Arg, Expr, ExprKind, Function, RECEIVER};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
 use std::sync::Arc;
@@ -74,7 +74,25 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 self.target_has(args, span)
             }
             ExprKind::Field { base, name } => {
+                if let Some(value) = self.record_function(base, name, (generics, args), span)? {
+                    return Ok(value);
+                }
+                if let Some((path, record)) = self.named_record(base)? {
+                    let call =
+                        self.arguments(name.node.clone(), name.span, span, generics, args)?;
+                    // The arguments may have changed it.
+                    let record = match self.at(&path) {
+                        Some(Value::Record(record)) => record.clone(),
+                        _ => record,
+                    };
+                    return self.record_method((&record, Some(&path)), base, name, call);
+                }
                 let receiver = self.expr(base);
+                if let Ok(Value::Record(record)) = &receiver {
+                    let call =
+                        self.arguments(name.node.clone(), name.span, span, generics, args)?;
+                    return self.record_method((record, None), base, name, call);
+                }
                 let call = self.arguments(name.node.clone(), name.span, span, generics, args);
                 builtins::method(self, &receiver?, base.span, &call?)
             }
@@ -92,20 +110,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 }
                 let call = self.arguments(name.clone(), target.span, span, generics, args);
                 let (function, call) = (function?, call?);
-                match function {
-                    Value::Function(function) => self.call_function(function, &call),
-                    Value::Type(elem) => self.conversion(elem, &call),
-                    Value::Builtin(builtin) => builtins::call(self, builtin, &call),
-                    other => {
-                        let found = other.describe();
-                        self.error(
-                            codes::WRONG_TYPE,
-                            target.span,
-                            format!("{found} cannot be called"),
-                            "not a function",
-                        )
-                    }
-                }
+                self.call_value(&function, &call)
             }
             _ => self.error(
                 codes::WRONG_TYPE,
@@ -113,6 +118,28 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 "only a name can be called",
                 "not a function",
             ),
+        }
+    }
+
+    /// Calls what a name or a field of a record stands for.
+    pub(super) fn call_value(
+        &mut self,
+        function: &Value<'c, 'a>,
+        call: &Call<'c, 'a>,
+    ) -> Result<Value<'c, 'a>> {
+        match function {
+            Value::Function(function) => self.call_function(function, call),
+            Value::Type(elem) => self.conversion(*elem, call),
+            Value::Builtin(builtin) => builtins::call(self, builtin, call),
+            other => {
+                let found = other.describe();
+                self.error(
+                    codes::WRONG_TYPE,
+                    call.name_span,
+                    format!("{found} cannot be called"),
+                    "not a function",
+                )
+            }
         }
     }
 
@@ -235,6 +262,16 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         function: &'a Function,
         call: &Call<'c, 'a>,
     ) -> Result<Value<'c, 'a>> {
+        self.call_function_on(function, call)
+            .map(|(value, _)| value)
+    }
+
+    /// As [`Evaluator::call_function`]; with what the function made of `mut self`.
+    pub(super) fn call_function_on(
+        &mut self,
+        function: &'a Function,
+        call: &Call<'c, 'a>,
+    ) -> Result<(Value<'c, 'a>, Option<Value<'c, 'a>>)> {
         if self.calls.len() >= MAX_CALLS {
             let message = format!("functions call each other more than {MAX_CALLS} deep");
             self.report(problem::budget(call.span, message));
@@ -242,7 +279,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
         self.calls.push((call.name.clone(), call.span));
         let result = self.nested(call.span, |this| {
-            if this.ir.is_some() && call.args.iter().all(|arg| is_known(&arg.value)) {
+            if this.ir.is_some() && call.args.iter().all(|arg| arg.value.is_known()) {
                 let reported = this.diagnostics.len();
                 match this.at_compile_time(|this| this.inline(function, call)) {
                     Err(Stop::NeedsRuntime) => this.diagnostics.truncate(reported),
@@ -258,11 +295,17 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         })
     }
 
-    fn inline(&mut self, function: &'a Function, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    fn inline(
+        &mut self,
+        function: &'a Function,
+        call: &Call<'c, 'a>,
+    ) -> Result<(Value<'c, 'a>, Option<Value<'c, 'a>>)> {
         let outer = std::mem::replace(&mut self.frame, Frame::new());
         let result = self.run_function(function, call);
-        self.frame = outer;
-        result
+        let inner = std::mem::replace(&mut self.frame, outer);
+        let receiver = inner.scopes.first().and_then(|scope| scope.get(RECEIVER));
+        let receiver = receiver.filter(|binding| binding.mutable);
+        result.map(|value| (value, receiver.map(|binding| binding.value.clone())))
     }
 
     fn run_function(
@@ -310,7 +353,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 Some(ty) => self.typed(&value, ty, span)?,
                 None => value,
             };
-            self.bind(param.name.node.clone(), value, false, param.name.span);
+            let changes = param.mutable && &*param.name.node == RECEIVER;
+            self.bind(param.name.node.clone(), value, changes, param.name.span);
         }
         // The flag must be clear at each call, also in a loop.
         if self.ir.is_some() && returns_by_flag(&function.body) {
@@ -339,16 +383,5 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             message,
             format!("`{name}` is missing"),
         )
-    }
-}
-
-/// Whether a value is known at compile time.
-fn is_known(value: &Value<'_, '_>) -> bool {
-    match value {
-        Value::Tuple(parts) | Value::Array(parts) => parts.iter().all(is_known),
-        Value::Range(parts) => parts.iter().all(is_known),
-        Value::Scalar(_) | Value::Cute(_) | Value::Vector(_) | Value::Slot(_) => false,
-        Value::Tile(_) | Value::Thread(_) | Value::Predicate(_) => false,
-        _ => true,
     }
 }

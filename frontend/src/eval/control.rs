@@ -6,9 +6,9 @@
 use super::exits::exits_of_if;
 use super::stmt::{Flow, Place, Rest};
 use super::tiles::Carried;
-use super::values::{Tile, Value, elem_name};
+use super::values::{RecordValue, Tile, Value, elem_name};
 use super::{Evaluator, Result, Stop};
-use crate::ast::{BinaryOp, ElseBranch, Expr, ExprKind, IfExpr};
+use crate::ast::{BinaryOp, ElseBranch, Expr, ExprKind, IfExpr, Record};
 use crate::diagnostics::codes;
 use crate::source::Span;
 use cutec_dialects::builder::{Insertion, IrBlock, IrValue, region_with_block, result_of};
@@ -23,6 +23,7 @@ enum Joined<'c, 'a> {
     /// A tile; the one of a branch says its type.
     Tile(usize, Tile<'c>),
     Tuple(Vec<Joined<'c, 'a>>),
+    Record(&'a Record, Vec<Joined<'c, 'a>>),
 }
 
 /// What the branches of an `if` yield.
@@ -350,6 +351,30 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     .map(|(x, y)| self.join(true, (x, first), (y, second), yields, span));
                 return Ok(Joined::Tuple(parts.collect::<Result<_>>()?));
             }
+            (Value::Record(x), Value::Record(y)) if std::ptr::eq(x.declaration, y.declaration) => {
+                let mut fields = Vec::new();
+                let declared = x.declaration.fields.iter();
+                for (field, (x, y)) in declared.zip(x.fields.iter().zip(&y.fields)) {
+                    // Of two views nobody asked for the elements.
+                    let of_views = matches!(x, Value::Cute(_)) || matches!(y, Value::Cute(_));
+                    if of_views && !x.is_same(y) {
+                        let name = &field.name.node;
+                        let message = format!("the field `{name}` is another one in each branch");
+                        let label = "numbers and tiles alone may depend on a run-time value";
+                        return self.error(codes::WRONG_TYPE, span, message, label);
+                    }
+                    fields.push(self.join(true, (x, first), (y, second), yields, span)?);
+                }
+                return Ok(Joined::Record(x.declaration, fields));
+            }
+            (
+                Value::Static(_)
+                | Value::Type(_)
+                | Value::Str(_)
+                | Value::Function(_)
+                | Value::Builtin(_),
+                other,
+            ) if a.is_same(other) => return Ok(Joined::Known(Box::new(a.clone()))),
             (Value::Cute(x), Value::Cute(y)) if x.ir == y.ir => {
                 return Ok(Joined::Known(Box::new(a.clone())));
             }
@@ -432,6 +457,10 @@ fn rebuild<'c, 'a>(
         Joined::Tuple(parts) => {
             Value::Tuple(parts.iter().map(|part| rebuild(part, result)).collect())
         }
+        Joined::Record(declaration, fields) => Value::Record(RecordValue {
+            declaration,
+            fields: fields.iter().map(|field| rebuild(field, result)).collect(),
+        }),
     }
 }
 

@@ -2,9 +2,11 @@
 //! What a `return` gives lies in variables until the function ends.
 
 use super::stmt::{BREAKS, CONTINUES, Flow, RETURNS};
-use super::values::{Slot, Value};
+use super::values::{RecordValue, Slot, Value};
 use super::{Evaluator, Result, Stop};
-use crate::ast::{BinaryOp, Block, ElseBranch, Expr, ExprKind, Function, IfExpr, StmtKind};
+use crate::ast::{
+    BinaryOp, Block, ElseBranch, Expr, ExprKind, Function, IfExpr, RecordField, StmtKind,
+};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
 use cutec_dialects::builder::{Insertion, IrValue, region_with_block};
@@ -147,6 +149,20 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let parts = parts.iter().map(|part| self.variables_for(part, span));
                 return Ok(Value::Tuple(parts.collect::<Result<_>>()?));
             }
+            Value::Record(record) => {
+                // What is known and no `var` field stays known.
+                let declared = record.declaration.fields.iter();
+                let fields = declared.zip(&record.fields).map(|(field, value)| {
+                    match !field.mutable && value.is_known() {
+                        true => Ok(value.clone()),
+                        false => self.variables_for(value, span),
+                    }
+                });
+                return Ok(Value::Record(RecordValue {
+                    declaration: record.declaration,
+                    fields: fields.collect::<Result<_>>()?,
+                }));
+            }
             other => match other.number_type() {
                 Some(elem) => elem,
                 None => {
@@ -170,12 +186,45 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     .zip(values)
                     .try_for_each(|(result, value)| self.keep_in(result, value, span))
             }
+            (Value::Record(results), Value::Record(values))
+                if std::ptr::eq(results.declaration, values.declaration) =>
+            {
+                for (at, field) in results.declaration.fields.iter().enumerate() {
+                    let (result, value) = (&results.fields[at], &values.fields[at]);
+                    if field.mutable || !result.is_known() {
+                        self.keep_in(result, value, span)?;
+                    } else if !result.is_same(value) {
+                        return self.known_otherwise(field, (result, value), span);
+                    }
+                }
+                Ok(())
+            }
+            (Value::Record(results), _) => {
+                let of = &results.declaration.name.node;
+                let what = format!("a record `{of}` as another `return` gives");
+                self.expected(&what, value, span)
+            }
             (Value::Tuple(results), _) => {
                 let what = format!("{} values as another `return` gives", results.len());
                 self.expected(&what, value, span)
             }
             _ => self.expected("a number as another `return` gives", value, span),
         }
+    }
+
+    /// Reports a field that is known while compiling, and differs between the ways out of a function.
+    fn known_otherwise<T>(
+        &mut self,
+        field: &RecordField,
+        (one, other): (&Value<'c, 'a>, &Value<'c, 'a>),
+        span: Span,
+    ) -> Result<T> {
+        let (name, one, other) = (&field.name.node, one.describe(), other.describe());
+        let message =
+            format!("the field `{name}` is {other}, and {one} where the function returned before");
+        let diagnostic = Diagnostic::error(codes::WRONG_TYPE, span, message, "returned here")
+            .with_label(field.name.span, "not a `var` field");
+        Err(self.report(diagnostic.with_help(format!("declare it `var {name}`"))))
     }
 
     /// The value of a function that some `return` leaves by a flag.
@@ -192,17 +241,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 "give each `return` a value, and end each way through the function with one",
             )));
         }
-        self.held_by(&result, span)
-    }
-
-    fn held_by(&mut self, result: &Value<'c, 'a>, span: Span) -> Result<Value<'c, 'a>> {
-        match result {
-            Value::Tuple(parts) => {
-                let parts = parts.iter().map(|part| self.held_by(part, span));
-                Ok(Value::Tuple(parts.collect::<Result<_>>()?))
-            }
-            other => self.read_slot(other, span),
-        }
+        self.read_slot(&result, span)
     }
 }
 

@@ -99,6 +99,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             ExprKind::Index { base, indices } => self.index(base, indices, span),
             ExprKind::Generic { base, args } => self.generic(base, args, span),
             ExprKind::Call { callee, args } => self.call(callee, args, expr),
+            ExprKind::Record { name, fields } => self.record_value(name, fields, span),
             ExprKind::If(parts) => self.if_value(parts, span),
             ExprKind::Block(block) => self.block_value(block),
             ExprKind::Reduce { op, .. } => self.unsupported(
@@ -177,8 +178,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             binding.read.set(true);
             return match &binding.value {
                 Value::Error => Err(Stop::Reported),
-                Value::Slot(_) => {
-                    let value = binding.value.clone();
+                value @ (Value::Slot(_) | Value::Tuple(_) | Value::Record(_)) => {
+                    let value = value.clone();
                     self.read_slot(&value, span)
                 }
                 value => Ok(value.clone()),
@@ -197,7 +198,23 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                         "this is a kernel",
                     );
                 }
-                _ => {}
+                ItemKind::Record(record) => {
+                    let message = format!("`{name}` is a record, and no value");
+                    let diagnostic =
+                        Diagnostic::error(codes::WRONG_TYPE, span, message, "the name of a record");
+                    let fields: Vec<String> = record
+                        .fields
+                        .iter()
+                        .map(|field| format!("{} = …", field.name.node))
+                        .collect();
+                    let help = format!("build one: `{name} {{ {} }}`", fields.join(", "));
+                    return Err(self.report(diagnostic.with_help(help)));
+                }
+                ItemKind::Kernel(_)
+                | ItemKind::Import(_)
+                | ItemKind::Test(_)
+                | ItemKind::Bench(_)
+                | ItemKind::Error => {}
             }
         }
         if let Some(elem) = elem_of(name) {
@@ -352,8 +369,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if self.is_target(base) {
             return self.target_field(name, span);
         }
+        // Of a variable only the field is read.
+        if let Some((_, record)) = self.named_record(base)? {
+            return self.record_field(&record, name, span);
+        }
         let value = self.expr(base)?;
         match &value {
+            Value::Record(record) => self.record_field(record, name, span),
             Value::Register(register) => self.register(*register, name, span),
             Value::Builtin(builtin) if builtins::has_tile_index(builtin) => {
                 self.tile_index(name, span)
@@ -454,6 +476,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             | Value::Vector(_)
             | Value::Tile(_)
             | Value::Cute(_) => self.static_needed(what, expr),
+            Value::Record(_) if !value.is_known() => self.static_needed(what, expr),
             other => Ok(other),
         }
     }

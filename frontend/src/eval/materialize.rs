@@ -2,7 +2,7 @@
 
 use super::narrow::{f8_bits, tf32_value};
 use super::problem;
-use super::values::{Leaf, Origin, Scalar, Slot, Value, elem_name};
+use super::values::{Leaf, Origin, RecordValue, Scalar, Slot, Value, elem_name};
 use super::{Evaluator, Result, Stop};
 use crate::diagnostics::codes;
 use crate::rules;
@@ -330,10 +330,23 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         self.static_operand(&Val::Scalar(Int::Static(0)), span)
     }
 
-    /// What a variable holds.
+    /// What a variable holds; of a tuple or record, each of its variables is read.
     pub(super) fn read_slot(&mut self, value: &Value<'c, 'a>, span: Span) -> Result<Value<'c, 'a>> {
-        let Value::Slot(slot) = value else {
-            return Ok(value.clone());
+        let slot = match value {
+            Value::Slot(slot) => slot,
+            Value::Tuple(parts) => {
+                let parts = parts.iter().map(|part| self.read_slot(part, span));
+                return Ok(Value::Tuple(parts.collect::<Result<_>>()?));
+            }
+            Value::Record(record) => {
+                let fields = record.fields.iter();
+                let fields = fields.map(|field| self.read_slot(field, span));
+                return Ok(Value::Record(RecordValue {
+                    declaration: record.declaration,
+                    fields: fields.collect::<Result<_>>()?,
+                }));
+            }
+            other => return Ok(other.clone()),
         };
         let coord = self.slot_coord(span)?;
         let ir = self.ir(span)?;

@@ -15,6 +15,7 @@
 //!   of fragments that nothing wrote.
 //! - `tiles`: the tile level.
 //! - `call`, `builtins`: functions and what the language has built in.
+//! - `records`: values of named fields, their functions, what of them a variable holds.
 //! - `chosen`, `kernel`, `signature`, `abi`: which kernels; one of them, its parameters, the kernel ABI.
 //! - `problem`: errors of the semantics as diagnostics.
 //!
@@ -43,6 +44,7 @@ mod loops;
 mod materialize;
 mod narrow;
 mod problem;
+mod records;
 mod rounding;
 mod signature;
 mod stmt;

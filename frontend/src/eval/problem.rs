@@ -274,6 +274,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let dynamic = match self.lookup(name).map(|binding| &binding.value) {
                 Some(Value::Scalar(_) | Value::Cute(_) | Value::Vector(_) | Value::Slot(_)) => true,
                 Some(Value::Tile(_)) => true,
+                Some(value @ Value::Record(_)) => !value.is_known(),
                 Some(_) => false,
                 None => builtins::is_of_run_time(name),
             };

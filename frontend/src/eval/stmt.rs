@@ -1,9 +1,11 @@
 //! Statements.
 
+use super::records::Path;
 use super::values::{Value, elem_name, elem_of};
 use super::{Evaluator, Result, Stop};
 use crate::ast::{
-    BinaryOp, Block, Expr, ExprKind, Let, Pattern, PatternKind, Stmt, StmtKind, Type, TypeKind,
+    BinaryOp, Block, Expr, ExprKind, ItemKind, Let, Name, Pattern, PatternKind, Record, Stmt,
+    StmtKind, Type, TypeKind,
 };
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::{Span, Spanned};
@@ -221,40 +223,54 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 "declare each variable by itself",
             );
         };
-        let elem = match &value {
-            Value::Int(_) => self.written_type(parts)?.unwrap_or(Elem::I32),
+        let written = match &value {
+            Value::Int(_) => self.written_type(parts)?,
+            _ => None,
+        };
+        let held = self.held_in_variable(&value, written, ("a `var` of a kernel", name), span)?;
+        self.bind(name.node.clone(), held, true, name.span);
+        Ok(())
+    }
+
+    /// What a variable of a kernel holds: a number in a register, views and tiles as they are, tuples and records of these.
+    /// An integer without a type is one of `written`.
+    pub(super) fn held_in_variable(
+        &mut self,
+        value: &Value<'c, 'a>,
+        written: Option<Elem>,
+        (what, name): (&str, &Name),
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        let elem = match value {
+            Value::Int(_) => written.unwrap_or(Elem::I32),
             Value::Float(_) => Elem::F32,
             Value::Bool(_) => Elem::I1,
             Value::Typed(_, elem) => *elem,
             Value::Scalar(scalar) => scalar.elem,
-            Value::Cute(cute) if matches!(cute.val, Val::View(_)) => {
-                self.bind(name.node.clone(), value, true, name.span);
-                return Ok(());
-            }
-            Value::Tile(_) => {
-                self.bind(name.node.clone(), value, true, name.span);
-                return Ok(());
-            }
+            Value::Cute(cute) if matches!(cute.val, Val::View(_)) => return Ok(value.clone()),
+            Value::Tile(_) => return Ok(value.clone()),
             Value::Vector(vector) => {
                 let layout = AnyLayout::Plain(Layout::contiguous(vector.len));
                 let held = self.registers(vector.elem, layout, ("var", name.span))?;
-                self.store(&held, &value, name.span, span, span)?;
-                self.bind(name.node.clone(), held, true, name.span);
-                return Ok(());
+                self.store(&held, value, name.span, span, span)?;
+                return Ok(held);
             }
+            Value::Tuple(parts) => {
+                let parts = parts
+                    .iter()
+                    .map(|part| self.held_in_variable(part, None, (what, name), span));
+                return Ok(Value::Tuple(parts.collect::<Result<_>>()?));
+            }
+            Value::Record(record) => return self.record_in_variable(record, (name, span)),
             other => {
-                return self.expected(
-                    "a number or values of a view: that is what a `var` of a kernel holds",
-                    other,
-                    span,
-                );
+                let wanted = format!("a number or values of a view: that is what {what} holds");
+                return self.expected(&wanted, other, span);
             }
         };
-        let number = self.number(&value, elem, span)?;
+        let number = self.number(value, elem, span)?;
         let slot = self.slot(elem, name.span)?;
         self.write_slot(slot, number, name.span)?;
-        self.bind(name.node.clone(), Value::Slot(slot), true, name.span);
-        Ok(())
+        Ok(Value::Slot(slot))
     }
 
     /// A value where a type says what it is: literals take it, other numbers must have it.
@@ -264,6 +280,17 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         ty: &'a Type,
         span: Span,
     ) -> Result<Value<'c, 'a>> {
+        if let Some(declaration) = self.declared_record(ty) {
+            return match value {
+                Value::Record(record) if std::ptr::eq(record.declaration, declaration) => {
+                    Ok(value.clone())
+                }
+                other => {
+                    let what = format!("a record `{}`", declaration.name.node);
+                    self.expected(&what, other, span)
+                }
+            };
+        }
         let Some(elem) = self.declared(ty)? else {
             return Ok(value.clone());
         };
@@ -295,15 +322,29 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 
     /// The element that a type names; none where it names a kind of values.
-    fn declared(&mut self, ty: &'a Type) -> Result<Option<Elem>> {
+    pub(super) fn declared(&mut self, ty: &'a Type) -> Result<Option<Elem>> {
         let TypeKind::Named { name, args } = &ty.kind else {
             return Ok(None);
         };
+        if self.declared_record(ty).is_some() {
+            return Ok(None);
+        }
         let elem = self.named_element(&name.node).filter(|_| args.is_empty());
         match (elem, &*name.node) {
             (None, "tensor" | "int" | "dtype" | "layout" | "float" | "str" | "atom") => Ok(None),
             (None, other) => self.unknown_name(other, name.span),
             (elem, _) => Ok(elem),
+        }
+    }
+
+    /// The record that a type names.
+    fn declared_record(&self, ty: &Type) -> Option<&'a Record> {
+        let TypeKind::Named { name, .. } = &ty.kind else {
+            return None;
+        };
+        match self.items.get(&*name.node)? {
+            ItemKind::Record(record) => Some(record),
+            _ => None,
         }
     }
 
@@ -373,57 +414,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         value: &'a Expr,
         span: Span,
     ) -> Result<()> {
+        if let Some(path) = self.path(target)? {
+            return self.assign_variable(&path, target, op, value, span);
+        }
         match &*target.kind {
-            ExprKind::Name(name) => {
-                let Some(binding) = self.lookup(name).cloned() else {
-                    return self.unknown_name(name, target.span);
-                };
-                let product = match (&binding.value, op) {
-                    (Value::Tile(sum), Some(op)) if op.node == BinaryOp::Add => {
-                        self.dot_onto(sum, value)
-                    }
-                    _ => None,
-                };
-                let added = product.is_some();
-                let new = match product {
-                    Some(sum) => sum,
-                    None => self.loaded(value),
-                };
-                if matches!(binding.value, Value::Error) {
-                    return Err(Stop::Reported);
-                }
-                if !binding.mutable {
-                    let view = binding.value.as_view().is_some();
-                    let message = format!("`{name}` cannot be assigned to");
-                    let diagnostic = Diagnostic::error(
-                        codes::NOT_MUTABLE,
-                        target.span,
-                        message,
-                        "not a variable",
-                    )
-                    .with_label(binding.span, "bound here");
-                    let help = match view {
-                        true => format!("write its elements: `{name}[…] = …`"),
-                        false => format!("declare it with `var {name} = …`"),
-                    };
-                    return Err(self.report(diagnostic.with_help(help)));
-                }
-                let mut new = new?;
-                if let Some(op) = op.filter(|_| !added) {
-                    let old = self.read_slot(&binding.value, target.span)?;
-                    new = self.binary(op.node, (old, target.span), (new, value.span), span)?;
-                }
-                match binding.value {
-                    Value::Slot(slot) => {
-                        let number = self.number(&new, slot.elem, value.span)?;
-                        self.write_slot(slot, number, span)
-                    }
-                    Value::Cute(_) => {
-                        self.store(&binding.value, &new, target.span, value.span, span)
-                    }
-                    Value::Tile(_) => self.set_tile(name, &new, (target.span, value.span)),
-                    _ => self.set(name, new),
-                }
+            ExprKind::Name(name) => self.unknown_name(name, target.span),
+            ExprKind::Field { base, .. } if self.named_record(base)?.is_some() => {
+                self.expr(target).and(Err(Stop::Reported))
             }
             ExprKind::Index { base, indices } => {
                 self.refuse_element_write(target.span)?;
@@ -501,16 +498,73 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
     }
 
-    /// Gives a variable that no memory stands behind another value.
-    pub(super) fn set(&mut self, name: &str, value: Value<'c, 'a>) -> Result<()> {
-        for scope in self.frame.scopes.iter_mut().rev() {
-            if let Some(binding) = scope.get_mut(name) {
-                value.name_for_readers(name);
-                binding.value = value;
-                return Ok(());
-            }
+    /// Assigns to a variable, or to a part of one.
+    fn assign_variable(
+        &mut self,
+        path: &Path,
+        target: &'a Expr,
+        op: Option<Spanned<BinaryOp>>,
+        value: &'a Expr,
+        span: Span,
+    ) -> Result<()> {
+        let old = self.at(path).cloned().ok_or(Stop::Reported)?;
+        let product = match (&old, op) {
+            (Value::Tile(sum), Some(op)) if op.node == BinaryOp::Add => self.dot_onto(sum, value),
+            _ => None,
+        };
+        let added = product.is_some();
+        let new = match product {
+            Some(sum) => sum,
+            None => self.loaded(value),
+        };
+        if matches!(old, Value::Error) {
+            return Err(Stop::Reported);
         }
-        Err(Stop::Reported)
+        self.check_changeable(path, target, "assigned to")?;
+        let mut new = new?;
+        if let Some(op) = op.filter(|_| !added) {
+            let old = self.read_slot(&old, target.span)?;
+            new = self.binary(op.node, (old, target.span), (new, value.span), span)?;
+        }
+        let ty = self.declared_at(path);
+        let held = self.put(path, (&old, ty), &new, (target.span, value.span))?;
+        self.set_at(path, held)
+    }
+
+    /// What a variable, or the part of one at `path`, holds when it is given another value.
+    pub(super) fn put(
+        &mut self,
+        path: &Path,
+        (old, ty): (&Value<'c, 'a>, Option<&'a Type>),
+        new: &Value<'c, 'a>,
+        (target, span): (Span, Span),
+    ) -> Result<Value<'c, 'a>> {
+        match old {
+            Value::Slot(slot) => {
+                let number = self.number(new, slot.elem, span)?;
+                self.write_slot(*slot, number, target.to(span))?;
+                Ok(old.clone())
+            }
+            Value::Cute(_) => {
+                self.store(old, new, target, span, target.to(span))?;
+                Ok(old.clone())
+            }
+            Value::Tile(tile) => self.other_tile(path, tile, new, (target, span)),
+            Value::Record(record) => self.put_record(path, record, new, (target, span)),
+            Value::Tuple(parts) if self.ir.is_some() => match new {
+                Value::Tuple(values) if values.len() == parts.len() => {
+                    let parts = parts.iter().zip(values);
+                    let parts =
+                        parts.map(|(old, new)| self.put(path, (old, None), new, (target, span)));
+                    Ok(Value::Tuple(parts.collect::<Result<_>>()?))
+                }
+                other => self.expected(&format!("a tuple of {}", parts.len()), other, span),
+            },
+            _ => match ty {
+                Some(ty) => self.typed(new, ty, span),
+                None => Ok(new.clone()),
+            },
+        }
     }
 
     /// A view of an argument that is not `mut` may not be written.

@@ -1,7 +1,7 @@
 //! [`Value`]: what an expression is, known at compile time or not.
 
 use super::builtins::{self, Register};
-use crate::ast::Function;
+use crate::ast::{self, Function};
 use crate::source::Span;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
@@ -89,6 +89,15 @@ pub struct Slot<'c> {
     pub elem: Elem,
 }
 
+/// A value of named fields.
+#[derive(Clone)]
+pub struct RecordValue<'c, 'a> {
+    /// What it was declared as.
+    pub declaration: &'a ast::Record,
+    /// The values of the fields, in the order of the declaration.
+    pub fields: Vec<Value<'c, 'a>>,
+}
+
 /// What an expression is.
 #[derive(Clone)]
 #[allow(missing_docs)]
@@ -108,6 +117,7 @@ pub enum Value<'c, 'a> {
     Underscore,
     Tuple(Vec<Value<'c, 'a>>),
     Array(Vec<Value<'c, 'a>>),
+    Record(RecordValue<'c, 'a>),
     Range(Box<[Value<'c, 'a>; 3]>),
     /// A layout, swizzle, tile, atom, tiled copy or MMA, known at compile time.
     Static(Val),
@@ -158,6 +168,11 @@ impl<'c, 'a> Value<'c, 'a> {
             Value::Tuple(items) | Value::Array(items) => {
                 for (at, item) in items.iter().enumerate() {
                     item.name_for_readers(&format!("{name}_{at}"));
+                }
+            }
+            Value::Record(record) => {
+                for (field, value) in record.declaration.fields.iter().zip(&record.fields) {
+                    value.name_for_readers(&format!("{name}_{}", field.name.node));
                 }
             }
             Value::Unit
@@ -296,6 +311,7 @@ impl<'c, 'a> Value<'c, 'a> {
         };
         match self {
             Value::Tuple(parts) | Value::Array(parts) => of(parts),
+            Value::Record(record) => of(&record.fields),
             Value::Range(parts) => of(&parts[..]),
             Value::Static(Val::Layout(layout)) => (layout.shape().leaf_count(), 1),
             _ => (1, 1),
@@ -321,6 +337,7 @@ impl<'c, 'a> Value<'c, 'a> {
                 None => format!("a tuple of {}", parts.len()),
             },
             Value::Array(parts) => format!("an array of {}", parts.len()),
+            Value::Record(record) => format!("a record `{}`", record.declaration.name.node),
             Value::Range(_) => "a range".into(),
             Value::Static(val) => kind_and_notation(val),
             Value::Scalar(scalar) => format!("a run-time {}", elem_name(scalar.elem)),
@@ -340,6 +357,66 @@ impl<'c, 'a> Value<'c, 'a> {
             Value::Register(register) => format!("`{}`", register.name()),
             Value::Builtin(name) => format!("the built-in `{name}`"),
             Value::Error => "an error".into(),
+        }
+    }
+
+    /// Whether it is known at compile time.
+    pub fn is_known(&self) -> bool {
+        match self {
+            Value::Tuple(parts) | Value::Array(parts) => parts.iter().all(Value::is_known),
+            Value::Record(record) => record.fields.iter().all(Value::is_known),
+            Value::Range(parts) => parts.iter().all(Value::is_known),
+            Value::Scalar(_) | Value::Cute(_) | Value::Vector(_) | Value::Slot(_) => false,
+            Value::Tile(_) | Value::Thread(_) | Value::Predicate(_) => false,
+            Value::Unit
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Typed(..)
+            | Value::Bool(_)
+            | Value::Str(_)
+            | Value::Type(_)
+            | Value::Underscore
+            | Value::Static(_)
+            | Value::Function(_)
+            | Value::Register(_)
+            | Value::Builtin(_)
+            | Value::Error => true,
+        }
+    }
+
+    /// Whether both are one and the same: equal, where they are known, and the same value of the IR, where they are not.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let all = |a: &[Value<'c, 'a>], b: &[Value<'c, 'a>]| {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_same(b))
+        };
+        match (self, other) {
+            (Value::Tuple(a), Value::Tuple(b)) | (Value::Array(a), Value::Array(b)) => all(a, b),
+            (Value::Record(a), Value::Record(b)) => {
+                std::ptr::eq(a.declaration, b.declaration) && all(&a.fields, &b.fields)
+            }
+            (Value::Range(a), Value::Range(b)) => all(&a[..], &b[..]),
+            (Value::Unit, Value::Unit) | (Value::Underscore, Value::Underscore) => true,
+            (Value::Int(a), Value::Int(b)) => a == b,
+            (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
+            (Value::Typed(a, of), Value::Typed(b, other)) => {
+                of == other && a.to_bits() == b.to_bits()
+            }
+            (Value::Bool(a), Value::Bool(b)) => a == b,
+            (Value::Str(a), Value::Str(b)) => a == b,
+            (Value::Type(a), Value::Type(b)) => a == b,
+            (Value::Static(a), Value::Static(b)) => notation(a) == notation(b),
+            (Value::Scalar(a), Value::Scalar(b)) => a.ir == b.ir,
+            (Value::Cute(a), Value::Cute(b)) => a.ir == b.ir,
+            (Value::Vector(a), Value::Vector(b)) => a.ir == b.ir,
+            (Value::Tile(a), Value::Tile(b)) => a.ir == b.ir,
+            (Value::Slot(a), Value::Slot(b)) => a.view == b.view,
+            (Value::Thread(a), Value::Thread(b)) | (Value::Predicate(a), Value::Predicate(b)) => {
+                a.0.is_same(&b.0) && a.1.is_same(&b.1)
+            }
+            (Value::Function(a), Value::Function(b)) => std::ptr::eq(*a, *b),
+            (Value::Register(a), Value::Register(b)) => a == b,
+            (Value::Builtin(a), Value::Builtin(b)) => a == b,
+            _ => false,
         }
     }
 

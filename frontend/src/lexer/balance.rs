@@ -2,7 +2,7 @@
 //!
 //! A missing closing bracket is reported and supplied where the construct must have ended: a `(`
 //! or `[` before the next `;` or statement keyword, a `{` before the next item keyword (items do
-//! not nest) or at the end. A closing bracket without partner is reported and dropped.
+//! not nest, but for the functions of a record) or at the end. A closing bracket without partner is reported and dropped.
 
 use super::{Lexeme, Token};
 use crate::diagnostics::{Code, Diagnostic, Label, Problem, codes};
@@ -134,6 +134,8 @@ struct Balancer<'s, 'd> {
     diagnostics: &'d mut Vec<Diagnostic>,
     /// Lexemes up to this one belong to a construct of another language, which was reported.
     skip_to: usize,
+    /// Whether the item is a record, where functions may stand.
+    in_record: bool,
 }
 
 /// Returns the lexemes with balanced brackets.
@@ -150,6 +152,7 @@ pub fn balance<'s>(
         suspicious: None,
         diagnostics,
         skip_to: 0,
+        in_record: false,
     };
     let (mut line, mut indent, mut end) = (0u32, 0u32, 0u32);
     for (at, lexeme) in lexemes.iter().enumerate() {
@@ -228,6 +231,13 @@ impl<'s> Balancer<'s, '_> {
                     return;
                 }
             }
+            Fn if self.in_record && self.is_of_record(indent) => {
+                self.close_parentheses(span);
+                // The function before it lacks braces.
+                while self.stack.len() > 1 {
+                    self.supply(span);
+                }
+            }
             // A constant or a function in a block is misplaced, where its indentation says that no brace is missing.
             Const | Fn if self.stack.last().is_some_and(|open| indent > open.indent) => {
                 self.close_parentheses(span);
@@ -235,6 +245,7 @@ impl<'s> Balancer<'s, '_> {
             token if token.starts_item() && self.out.last().map(|last| last.token) != Some(Dot) => {
                 self.close_all(span);
                 self.suspicious = None;
+                self.in_record = token == Record;
             }
             Semi | Let | Var | For | While | Loop | Break | Continue | Return | Where | Launch => {
                 self.close_parentheses(span);
@@ -242,6 +253,15 @@ impl<'s> Balancer<'s, '_> {
             _ => {}
         }
         self.out.push(lexeme);
+    }
+
+    /// Whether a function that begins here, on a line of this indentation, is one of the record around it.
+    fn is_of_record(&self, indent: u32) -> bool {
+        match self.stack.as_slice() {
+            [] => false,
+            [_] => true,
+            [record, function, ..] => record.indent < indent && indent <= function.indent,
+        }
     }
 
     /// Whether the closing bracket has a partner; if not it must be dropped.

@@ -6,6 +6,9 @@
 //! - `>` `>` that close nothing and touch are a shift.
 //! - `o` and `step` between two operands are operators; elsewhere they are names.
 //! - `if` and `{` at the start of a statement begin a statement, elsewhere an expression.
+//! - `{` directly behind a name, and not in the head of an `if`, `while`, `for` or item, begins the fields of a record if
+//!   a name and `=`, `:`, `,` or `}` follow, and no `;` stands among them. Between such braces there may be nothing if
+//!   the name begins with a capital.
 //! - A name before `(…) {` is a reduction, `sum(l) { … }`, unless the brace belongs to the head of
 //!   an `if`, `while`, `for` or item.
 //!
@@ -30,9 +33,9 @@ pub fn classify<'s>(lexemes: &[Lexeme<'s>]) -> Vec<Lexeme<'s>> {
     let mut out: Vec<Lexeme<'s>> = Vec::with_capacity(lexemes.len());
     // For each open bracket: whether the next `{` at this level is the body of a head.
     let mut heads = vec![false];
-    // Braces that open the body of a reduction, and whether the last `}` closed one.
-    let mut reduction_body = vec![false; lexemes.len() + 1];
-    let mut after_reduction = false;
+    // Braces that belong to a reduction or a record, and whether the last `}` was one of them.
+    let mut of_operand = vec![false; lexemes.len() + 1];
+    let mut after_operand = false;
     let mut at = 0;
     while at < lexemes.len() {
         let mut lexeme = lexemes[at];
@@ -60,10 +63,10 @@ pub fn classify<'s>(lexemes: &[Lexeme<'s>]) -> Vec<Lexeme<'s>> {
                     at += 1;
                 }
             }
-            Token::Ident("o") if continues_operand(previous, after_reduction) => {
+            Token::Ident("o") if continues_operand(previous, after_operand) => {
                 lexeme.token = Token::Compose
             }
-            Token::Ident("step") if continues_operand(previous, after_reduction) => {
+            Token::Ident("step") if continues_operand(previous, after_operand) => {
                 lexeme.token = Token::Step
             }
             Token::Ident(name)
@@ -73,16 +76,20 @@ pub fn classify<'s>(lexemes: &[Lexeme<'s>]) -> Vec<Lexeme<'s>> {
             {
                 lexeme.token = Token::Reduction(name);
                 let body = partners[at + 1] + 1;
-                reduction_body[body] = true;
-                reduction_body[partners[body]] = true;
+                of_operand[body] = true;
+                of_operand[partners[body]] = true;
             }
             Token::If if statement_start => lexeme.token = Token::IfStatement,
             Token::LBrace if statement_start => lexeme.token = Token::BlockStatement,
+            Token::LBrace if !in_head && opens_fields(lexemes, &partners, at) => {
+                lexeme.token = Token::FieldsOpen;
+                of_operand[partners[at]] = true;
+            }
             _ => {}
         }
         match lexeme.token {
             Token::LParen | Token::LBracket => heads.push(false),
-            Token::LBrace | Token::BlockStatement => {
+            Token::LBrace | Token::BlockStatement | Token::FieldsOpen => {
                 if let Some(head) = heads.last_mut() {
                     *head = false;
                 }
@@ -96,6 +103,12 @@ pub fn classify<'s>(lexemes: &[Lexeme<'s>]) -> Vec<Lexeme<'s>> {
                     *head = true;
                 }
             }
+            // A function of a record.
+            Token::Fn if heads.len() > 1 => {
+                if let Some(head) = heads.last_mut() {
+                    *head = true;
+                }
+            }
             token if token.starts_item() => {
                 heads.clear();
                 heads.push(!matches!(token, Token::Import | Token::Const));
@@ -103,7 +116,7 @@ pub fn classify<'s>(lexemes: &[Lexeme<'s>]) -> Vec<Lexeme<'s>> {
             _ => {}
         }
         if lexeme.token == Token::RBrace {
-            after_reduction = reduction_body[at];
+            after_operand = of_operand[at];
         }
         out.push(lexeme);
         at += 1;
@@ -150,11 +163,35 @@ fn begins_statement(out: &[Lexeme<'_>]) -> bool {
     }
 }
 
-/// Whether a name here can only be an operator. A `}` ends an operand only if it ends a reduction;
+/// Whether a name here can only be an operator. A `}` ends an operand only if it ends a reduction or a record;
 /// others may have ended a statement.
-fn continues_operand(previous: Option<Token<'_>>, after_reduction: bool) -> bool {
-    previous
-        .is_some_and(|token| token.ends_operand() && (token != Token::RBrace || after_reduction))
+fn continues_operand(previous: Option<Token<'_>>, after_operand: bool) -> bool {
+    previous.is_some_and(|token| token.ends_operand() && (token != Token::RBrace || after_operand))
+}
+
+/// Whether the `{` at `at`, which is in no head, begins the fields of a record.
+fn opens_fields(lexemes: &[Lexeme<'_>], partners: &[usize], at: usize) -> bool {
+    let token = |at: usize| lexemes.get(at).map(|lexeme| lexeme.token);
+    let Some(Token::Ident(name)) = at.checked_sub(1).and_then(token) else {
+        return false;
+    };
+    let begins = match (token(at + 1), token(at + 2)) {
+        (Some(Token::RBrace), _) => name.starts_with(|c: char| c.is_ascii_uppercase()),
+        (Some(Token::Ident(_)), Some(next)) => matches!(
+            next,
+            Token::Assign | Token::Colon | Token::Comma | Token::RBrace
+        ),
+        _ => false,
+    };
+    // What has a `;` directly between its braces is a block: `do { i = 1; }` of another language.
+    let mut inner = at + 1;
+    while begins && inner < partners[at] {
+        match lexemes[inner].token {
+            Token::Semi => return false,
+            _ => inner = partners[inner].max(inner) + 1,
+        }
+    }
+    begins && partners[at] > at
 }
 
 fn opens_reduction(lexemes: &[Lexeme<'_>], partners: &[usize], at: usize) -> bool {
@@ -192,7 +229,11 @@ fn could_open_generic(lexemes: &[Lexeme<'_>], at: usize) -> bool {
 }
 
 fn is_definition(lexemes: &[Lexeme<'_>], name: usize) -> bool {
-    name > 0 && matches!(lexemes[name - 1].token, Token::Fn | Token::Kernel)
+    name > 0
+        && matches!(
+            lexemes[name - 1].token,
+            Token::Fn | Token::Kernel | Token::Record
+        )
 }
 
 fn find_generic_close(lexemes: &[Lexeme<'_>], open: usize) -> Option<usize> {

@@ -47,6 +47,8 @@ pub enum Token<'s> {
     Fn,
     #[token("kernel", priority = 10)]
     Kernel,
+    #[token("record", priority = 10)]
+    Record,
     #[token("test", priority = 10)]
     Test,
     #[token("bench", priority = 10)]
@@ -189,6 +191,8 @@ pub enum Token<'s> {
     IfStatement,
     /// `{` at the start of a statement.
     BlockStatement,
+    /// `{` behind the name of a record whose fields follow: `Ring { index = 0 }`.
+    FieldsOpen,
     /// A name before `(…) {`: a reduction, `sum(l) { … }`.
     Reduction(&'s str),
     /// Stands for a statement in which an error was already reported.
@@ -267,10 +271,10 @@ fn string<'s>(lexer: &mut logos::Lexer<'s, Token<'s>>) -> Result<&'s str, LexErr
 }
 
 impl Token<'_> {
-    /// Whether an item begins with it. These words stand nowhere else.
+    /// Whether an item begins with it. These words stand nowhere else, but for `fn` in a record.
     pub fn starts_item(self) -> bool {
         use Token::*;
-        matches!(self, Import | Const | Fn | Kernel | Test | Bench)
+        matches!(self, Import | Const | Fn | Kernel | Record | Test | Bench)
     }
 
     /// Whether an operand can end with it, so that a following name must be an operator.
@@ -326,6 +330,7 @@ impl fmt::Display for Token<'_> {
             Const => "const",
             Fn => "fn",
             Kernel => "kernel",
+            Record => "record",
             Test => "test",
             Bench => "bench",
             Where => "where",
@@ -350,7 +355,7 @@ impl fmt::Display for Token<'_> {
             RParen => ")",
             LBracket => "[",
             RBracket => "]",
-            LBrace | BlockStatement => "{",
+            LBrace | BlockStatement | FieldsOpen => "{",
             RBrace => "}",
             Comma => ",",
             Semi => ";",

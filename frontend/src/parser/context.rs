@@ -58,6 +58,14 @@ pub enum ShapeProblem {
     LoopClause { found: &'static str },
     #[error("expected a mode number after `@`, found `{text}`")]
     BasisMode { text: String },
+    #[error("the value of the field `{name}` stands behind `=`")]
+    FieldColon { name: Arc<str> },
+    #[error("the record `{name}` has no fields")]
+    NoFields { name: Arc<str> },
+    #[error("`self` is what a function of a record is called on")]
+    MisplacedReceiver,
+    #[error("only `self` is taken `mut` without a type")]
+    MutableParameter { name: Arc<str> },
 }
 
 impl Problem for ShapeProblem {
@@ -75,6 +83,8 @@ impl Problem for ShapeProblem {
             PositionalAfterNamed { .. } => codes::POSITIONAL_AFTER_NAMED,
             LoopClause { .. } => codes::UNEXPECTED_TOKEN,
             BasisMode { .. } => codes::INVALID_NUMBER,
+            FieldColon { .. } => codes::FOREIGN_SYNTAX,
+            NoFields { .. } | MisplacedReceiver | MutableParameter { .. } => codes::INVALID_RECORD,
         }
     }
 
@@ -98,6 +108,12 @@ impl Problem for ShapeProblem {
             PositionalAfterNamed { .. } => "positional".to_owned(),
             LoopClause { .. } => "expected a clause such as `pipeline(3)`".to_owned(),
             BasisMode { .. } => "expected 0, 1, 2, …".to_owned(),
+            FieldColon { .. } => "expected `=`".to_owned(),
+            NoFields { .. } => "expected a field at least".to_owned(),
+            MisplacedReceiver => {
+                "expected as the first parameter of a function of a record".to_owned()
+            }
+            MutableParameter { .. } => "not `self`".to_owned(),
         }
     }
 
@@ -133,6 +149,11 @@ impl Problem for ShapeProblem {
             }
             AssignmentTarget { .. } => None,
             MissingType { name } => Some(format!("`{name}: f32`, `{name}: tensor<f32, (m, n)>`")),
+            FieldColon { name } => Some(format!("write `{name} = …`")),
+            NoFields { name } => Some(format!("`record {name} {{ index, phase }}`")),
+            MutableParameter { name } => Some(format!(
+                "a tensor that is written is `{name}: mut tensor<f32, n>`; a record is changed by its own functions, `fn f(mut self)`"
+            )),
             UnknownClause { name } => super::words::closest(name, LAUNCH_CLAUSES.iter().copied())
                 .map(|known| format!("did you mean `{known}`?")),
             _ => None,
@@ -449,6 +470,9 @@ impl ParseContext {
     /// `x` in a pattern.
     pub fn name_pattern(&self, name: Name) -> Pattern {
         let span = name.span;
+        if &*name.node == RECEIVER {
+            self.report(span, &ShapeProblem::MisplacedReceiver);
+        }
         Pattern {
             kind: PatternKind::Name(name),
             span,
@@ -501,7 +525,7 @@ impl ParseContext {
         Type { kind, span, depth }
     }
 
-    /// `fn`.
+    /// `fn`, in a record or not.
     pub fn function(
         &self,
         name: Name,
@@ -509,15 +533,82 @@ impl ParseContext {
         params: Vec<Param>,
         result: Option<Type>,
         body: Block,
-    ) -> ItemKind {
+    ) -> Function {
         self.check_params(&static_params, &params);
-        ItemKind::Function(Function {
+        let bare = params
+            .iter()
+            .filter(|param| param.mutable && param.ty.is_none() && &*param.name.node != RECEIVER);
+        for param in bare {
+            let name = param.name.node.clone();
+            self.report(param.span, &ShapeProblem::MutableParameter { name });
+        }
+        Function {
             name,
             static_params,
             params,
             result,
             body,
+        }
+    }
+
+    /// `fn` at the top of a file.
+    pub fn function_item(&self, function: Function) -> ItemKind {
+        self.no_receiver(&function.params);
+        ItemKind::Function(function)
+    }
+
+    /// Reports `self` where nothing is called on a record.
+    fn no_receiver(&self, params: &[Param]) {
+        for param in params.iter().filter(|param| &*param.name.node == RECEIVER) {
+            self.report(param.span, &ShapeProblem::MisplacedReceiver);
+        }
+    }
+
+    /// `record`.
+    pub fn record(
+        &self,
+        name: Name,
+        fields: Vec<RecordField>,
+        functions: Vec<RecordFunction>,
+    ) -> ItemKind {
+        if fields.is_empty() {
+            let problem = ShapeProblem::NoFields {
+                name: name.node.clone(),
+            };
+            self.report(name.span, &problem);
+        }
+        self.no_duplicates("field", fields.iter().map(|field| &field.name));
+        let names = functions.iter().map(|function| &function.function.name);
+        self.no_duplicates("function", names);
+        for function in &functions {
+            self.no_receiver(function.function.params.get(1..).unwrap_or_default());
+        }
+        ItemKind::Record(Record {
+            name,
+            fields,
+            functions,
         })
+    }
+
+    /// `Ring { index = 0, full }`.
+    pub fn record_value(&self, name: Name, fields: Vec<FieldValue>, start: u32, end: u32) -> Expr {
+        self.no_duplicates("field", fields.iter().map(|field| &field.name));
+        self.expr(ExprKind::Record { name, fields }, start, end)
+    }
+
+    /// `full`, which is given the variable of its name.
+    pub fn field_of_its_name(&self, name: Name) -> FieldValue {
+        let value = Expr::new(ExprKind::Name(name.node.clone()), name.span);
+        FieldValue { name, value }
+    }
+
+    /// `index: 0`, as Rust writes it.
+    pub fn field_behind_colon(&self, name: Name, value: Expr, start: u32, end: u32) -> FieldValue {
+        let problem = ShapeProblem::FieldColon {
+            name: name.node.clone(),
+        };
+        self.report(self.span(start, end), &problem);
+        FieldValue { name, value }
     }
 
     /// `kernel`.
@@ -531,6 +622,7 @@ impl ParseContext {
         body: Block,
     ) -> ItemKind {
         self.check_params(&static_params, &params);
+        self.no_receiver(&params);
         for param in params.iter().filter(|param| param.ty.is_none()) {
             let problem = ShapeProblem::MissingType {
                 name: param.name.node.clone(),
@@ -634,6 +726,7 @@ pub fn describe(expr: &Expr) -> &'static str {
         ExprKind::Index { .. } => "tensor elements",
         ExprKind::Generic { .. } => "a name with compile-time arguments",
         ExprKind::Call { .. } => "a call",
+        ExprKind::Record { .. } => "a record",
         ExprKind::If(_) => "an `if`",
         ExprKind::Block(_) => "a block",
         ExprKind::Reduce { .. } => "a reduction",

@@ -89,7 +89,11 @@ fn split_items(lexemes: &[Lexeme<'_>]) -> Vec<Range<usize>> {
             }
             end += 1;
             match token {
-                Token::LParen | Token::LBracket | Token::LBrace | Token::BlockStatement => {
+                Token::LParen
+                | Token::LBracket
+                | Token::LBrace
+                | Token::FieldsOpen
+                | Token::BlockStatement => {
                     depth += 1;
                 }
                 Token::RParen | Token::RBracket => depth = depth.saturating_sub(1),
@@ -288,6 +292,9 @@ impl Parser {
 
     /// The body of an item whose head is broken still has errors worth knowing.
     fn check_blocks_of_broken_item(&mut self, lexemes: &[Lexeme<'_>], failed_at: usize) {
+        if is_record(lexemes) {
+            return;
+        }
         let body = statements::brace_groups(lexemes, 0..lexemes.len(), lexemes.len()).pop();
         if let Some((open, close)) = body
             && close + 1 == lexemes.len()
@@ -353,17 +360,22 @@ impl Parser {
         self.diagnostics.push(diagnostic);
     }
 
-    /// Hands each `///` line to the item that begins at the next token.
+    /// Hands each `///` line to the item, or the part of a record, that begins at the next token.
     fn attach_docs(&mut self, docs: &[DocLine<'_>], lexemes: &[Lexeme<'_>], items: &mut [Item]) {
         for doc in docs.iter().filter(|doc| !doc.for_file) {
             let next = lexemes.partition_point(|lexeme| lexeme.start < doc.end);
             let next = lexemes.get(next).map(|lexeme| lexeme.start);
-            let item = next.and_then(|start| {
-                let at = items.partition_point(|item| item.span.start < start);
-                items.get_mut(at).filter(|item| item.span.start == start)
+            let documented = next.and_then(|start| {
+                let before = items.partition_point(|item| item.span.start <= start);
+                let item = items.get_mut(before.checked_sub(1)?)?;
+                match &mut item.kind {
+                    _ if item.span.start == start => Some(&mut item.docs),
+                    ItemKind::Record(record) => record.docs_at(start),
+                    _ => None,
+                }
             });
-            match item {
-                Some(item) => item.docs.push(Arc::from(doc.text)),
+            match documented {
+                Some(docs) => docs.push(Arc::from(doc.text)),
                 None => {
                     let span = Span::new(self.file, doc.start, doc.end);
                     self.diagnostics
@@ -377,6 +389,12 @@ impl Parser {
 /// The statement to blame for a failure, if it lies in a block.
 fn statement_at_fault(lexemes: &[Lexeme<'_>], failure: &Failure) -> Option<Range<usize>> {
     let (open, close) = statements::enclosing_braces(lexemes, failure.at)?;
+    let outermost = lexemes[..open]
+        .iter()
+        .all(|lexeme| lexeme.token != Token::LBrace);
+    if outermost && is_record(lexemes) {
+        return None;
+    }
     let ranges = statements::split(lexemes, open, close);
     let at = match ranges.iter().position(|range| range.contains(&failure.at)) {
         // At the closing brace: the last statement lacks something.
@@ -397,6 +415,13 @@ fn statement_at_fault(lexemes: &[Lexeme<'_>], failure: &Failure) -> Option<Range
     (!replaced).then_some(range)
 }
 
+/// Whether the item is a record, whose braces hold no statements.
+fn is_record(lexemes: &[Lexeme<'_>]) -> bool {
+    lexemes
+        .first()
+        .is_some_and(|first| first.token == Token::Record)
+}
+
 /// The blocks of an item, for callers that want to look at statements only.
 pub fn body_of(kind: &ItemKind) -> Option<&Block> {
     match kind {
@@ -404,6 +429,6 @@ pub fn body_of(kind: &ItemKind) -> Option<&Block> {
         ItemKind::Kernel(item) => Some(&item.body),
         ItemKind::Test(item) => Some(&item.body),
         ItemKind::Bench(item) => Some(&item.body),
-        ItemKind::Import(_) | ItemKind::Const(_) | ItemKind::Error => None,
+        ItemKind::Import(_) | ItemKind::Const(_) | ItemKind::Record(_) | ItemKind::Error => None,
     }
 }

@@ -24,7 +24,11 @@ pub fn split(lexemes: &[Lexeme<'_>], open: usize, close: usize) -> Vec<Range<usi
             }
         }
         match token {
-            Token::LParen | Token::LBracket | Token::LBrace | Token::BlockStatement => depth += 1,
+            Token::LParen
+            | Token::LBracket
+            | Token::LBrace
+            | Token::FieldsOpen
+            | Token::BlockStatement => depth += 1,
             Token::RParen | Token::RBracket | Token::RBrace => {
                 depth = depth.saturating_sub(1);
                 let next = lexemes.get(at + 1).map(|lexeme| lexeme.token);
@@ -76,19 +80,21 @@ fn begins_statement(lexemes: &[Lexeme<'_>], start: usize, at: usize) -> bool {
     }
 }
 
-/// The innermost braces around `at`; for a closing brace, its own.
+/// The innermost braces of a block around `at`; for a closing brace, its own.
 pub fn enclosing_braces(lexemes: &[Lexeme<'_>], at: usize) -> Option<(usize, usize)> {
     let mut stack = Vec::new();
     for (index, lexeme) in lexemes[..at.min(lexemes.len())].iter().enumerate() {
         match lexeme.token {
-            Token::LBrace | Token::BlockStatement => stack.push(index),
+            Token::LBrace | Token::BlockStatement | Token::FieldsOpen => stack.push(index),
             Token::RBrace => {
                 stack.pop();
             }
             _ => {}
         }
     }
-    let open = stack.pop()?;
+    // Within the fields of a record there are no statements.
+    let is_block = |open: &usize| lexemes[*open].token != Token::FieldsOpen;
+    let open = stack.into_iter().rfind(is_block)?;
     Some((open, closing_brace(lexemes, open)?))
 }
 
@@ -97,7 +103,7 @@ pub fn closing_brace(lexemes: &[Lexeme<'_>], open: usize) -> Option<usize> {
     let mut depth = 0usize;
     for (index, lexeme) in lexemes.iter().enumerate().skip(open) {
         match lexeme.token {
-            Token::LBrace | Token::BlockStatement => depth += 1,
+            Token::LBrace | Token::BlockStatement | Token::FieldsOpen => depth += 1,
             Token::RBrace => {
                 depth -= 1;
                 if depth == 0 {

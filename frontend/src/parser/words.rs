@@ -4,7 +4,7 @@ use crate::elsewhere;
 use crate::lexer::Token;
 
 /// Words that begin an item.
-pub const ITEM_KEYWORDS: &[&str] = &["import", "const", "fn", "kernel", "test", "bench"];
+pub const ITEM_KEYWORDS: &[&str] = &["import", "const", "fn", "kernel", "record", "test", "bench"];
 
 /// Words that begin a statement.
 const STATEMENT_KEYWORDS: &[&str] = &[
@@ -77,8 +77,8 @@ pub fn hint(before: &[Token<'_>], found: Option<Token<'_>>, expected: &[String])
         (_, Some(Token::Const)) => {
             return Some("`const` stands at the top of a file; here use `let`".to_owned());
         }
-        (_, Some(Token::Fn | Token::Kernel)) => {
-            return Some("functions and kernels stand at the top of a file".to_owned());
+        (_, Some(Token::Fn | Token::Kernel | Token::Record)) => {
+            return Some("functions, kernels and records stand at the top of a file".to_owned());
         }
         _ => {}
     }
@@ -140,7 +140,7 @@ pub fn expected(terminals: &[String], after_operand: bool) -> String {
     let has = |name: &str| terminals.iter().any(|terminal| terminal == name);
     let mut words: Vec<String> = Vec::new();
     // Seldom what was meant, and confusing next to a `<` that was found.
-    let mut covered: Vec<&str> = vec!["generic <"];
+    let mut covered: Vec<&str> = vec!["generic <", "{ fields"];
     if has("let") {
         words.push("a statement".to_owned());
         covered.extend(STATEMENT_KEYWORDS);
@@ -231,7 +231,7 @@ fn describe_terminal(terminal: &str) -> String {
         "reduction" => "a reduction".to_owned(),
         "generic <" => "`<`".to_owned(),
         "generic >" => "`>`".to_owned(),
-        "{ statement" => "`{`".to_owned(),
+        "{ statement" | "{ fields" => "`{`".to_owned(),
         "if statement" => "`if`".to_owned(),
         "error statement" => "a statement".to_owned(),
         symbol => format!("`{symbol}`"),

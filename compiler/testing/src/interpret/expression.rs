@@ -63,6 +63,10 @@ impl Interpreter<'_> {
                 let what = "a layout as a value";
                 Err(TestProblem::NotHere { what }.at(span))
             }
+            ExprKind::Record { .. } => {
+                let what = "a record";
+                Err(TestProblem::NotHere { what }.at(span))
+            }
             ExprKind::Generic { .. } => {
                 let what = "compile-time arguments without a call";
                 Err(TestProblem::NotHere { what }.at(span))

@@ -2,39 +2,65 @@
 //! carries them from round to round as its iteration arguments, and branches give them as results.
 
 use crate::ast::{Block, ElseBranch, Expr, ExprKind, IfExpr, StmtKind};
+use crate::eval::records::Path;
 use crate::eval::values::{Tile, Value};
-use crate::eval::{Evaluator, Result};
+use crate::eval::{Evaluator, Result, Stop};
 use crate::source::Span;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::printing::name_value;
 use std::sync::Arc;
 
-/// A variable of a loop, and what it holds before.
-pub(in crate::eval) type Carried<'c> = (Arc<str>, Tile<'c>);
+/// A variable of a loop, or a part of one, and what it holds before.
+pub(in crate::eval) type Carried<'c> = (Path, Tile<'c>);
 
 impl<'c, 'a> Evaluator<'c, 'a> {
-    /// Binds another tile of the same type to a variable.
-    pub(in crate::eval) fn set_tile(
+    /// Another tile of the same type, for a variable or a part of one.
+    pub(in crate::eval) fn other_tile(
         &mut self,
-        name: &str,
+        path: &Path,
+        old: &Tile<'c>,
         new: &Value<'c, 'a>,
         (target, value): (Span, Span),
-    ) -> Result<()> {
-        let Some(binding) = self.lookup(name).cloned() else {
-            return Ok(());
-        };
-        let Value::Tile(old) = binding.value else {
-            return Ok(());
-        };
-        if binding.regions != self.regions {
-            let what = format!(
-                "assigning to the tile `{name}` in a run-time branch or loop that is left early"
-            );
-            let help = "use branches without `return`, and a `for` without `break` and `continue`";
-            return self.unsupported(target, &what, help);
-        }
+    ) -> Result<Value<'c, 'a>> {
+        self.check_region_of_tile(path, target)?;
         let tile = self.as_tile(new, (old.elem, &old.shape), value)?;
-        self.set(name, Value::Tile(tile))
+        Ok(Value::Tile(tile))
+    }
+
+    /// Checks that tiles which a function of a record changed may change here.
+    pub(in crate::eval) fn check_tiles_may_change(
+        &mut self,
+        path: &Path,
+        new: &Value<'c, 'a>,
+        span: Span,
+    ) -> Result<()> {
+        let Some(old) = self.at(path) else {
+            return Err(Stop::Reported);
+        };
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        tiles_of(old, path, &mut before);
+        tiles_of(new, path, &mut after);
+        let unchanged = before.len() == after.len()
+            && std::iter::zip(&before, &after).all(|((_, old), (_, new))| old.ir == new.ir);
+        match unchanged {
+            true => Ok(()),
+            false => self.check_region_of_tile(path, span),
+        }
+    }
+
+    fn check_region_of_tile(&mut self, path: &Path, span: Span) -> Result<()> {
+        let Some(binding) = self.lookup(&path.name) else {
+            return Err(Stop::Reported);
+        };
+        if binding.regions == self.regions {
+            return Ok(());
+        }
+        let name = &path.name;
+        let what = format!(
+            "assigning to the tile `{name}` in a run-time branch or loop that is left early"
+        );
+        let help = "use branches without `return`, and a `for` without `break` and `continue`";
+        self.unsupported(span, &what, help)
     }
 
     /// Variables of tiles, bound outside of `body`, that it assigns to.
@@ -60,14 +86,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if self.tiles.is_none() {
             names.clear();
         }
-        let carried = names.into_iter().filter_map(|name| {
-            let binding = self.lookup(&name).filter(|binding| binding.mutable)?;
-            match &binding.value {
-                Value::Tile(tile) if binding.regions == self.regions => Some((name, tile.clone())),
-                _ => None,
+        let mut carried = Vec::new();
+        for name in names {
+            let binding = self.lookup(&name).filter(|binding| binding.mutable);
+            if let Some(binding) = binding.filter(|binding| binding.regions == self.regions) {
+                let steps = Vec::new();
+                tiles_of(&binding.value, &Path { name, steps }, &mut carried);
             }
-        });
-        carried.collect()
+        }
+        carried
     }
 
     /// Makes the variables hold other tiles of their types, as bound in so many regions.
@@ -77,12 +104,16 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         tile: impl Fn(usize) -> IrValue<'c>,
     ) {
         let regions = self.regions;
-        for (at, (name, old)) in carried.iter().enumerate() {
+        for (at, (path, old)) in carried.iter().enumerate() {
             let ir = tile(at);
-            name_value(ir, name);
+            name_value(ir, &path.name);
+            // A path leads to a part of what the variable holds as long as that is bound.
+            let _ = self.set_at(path, Value::Tile(Tile { ir, ..old.clone() }));
             let scopes = self.frame.scopes.iter_mut().rev();
-            if let Some(binding) = scopes.into_iter().find_map(|scope| scope.get_mut(name)) {
-                binding.value = Value::Tile(Tile { ir, ..old.clone() });
+            if let Some(binding) = scopes
+                .into_iter()
+                .find_map(|scope| scope.get_mut(&path.name))
+            {
                 binding.regions = regions;
             }
         }
@@ -90,26 +121,63 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     /// What the variables hold.
     pub(in crate::eval) fn held(&self, carried: &[Carried<'c>]) -> Vec<IrValue<'c>> {
-        let held = carried.iter().map(|(name, old)| {
-            match self.lookup(name).map(|binding| &binding.value) {
-                Some(Value::Tile(tile)) => tile.ir,
-                _ => old.ir,
-            }
+        let held = carried.iter().map(|(path, old)| match self.at(path) {
+            Some(Value::Tile(tile)) => tile.ir,
+            _ => old.ir,
         });
         held.collect()
     }
 }
 
-/// Names that statements of a block assign to, each once.
+/// The tiles of what a variable holds that may be assigned to, each with the way to it.
+fn tiles_of<'c>(value: &Value<'c, '_>, path: &Path, found: &mut Vec<Carried<'c>>) {
+    let below = |step: usize| {
+        let mut path = path.clone();
+        path.steps.push(step);
+        path
+    };
+    match value {
+        Value::Tile(tile) => found.push((path.clone(), tile.clone())),
+        Value::Tuple(parts) => {
+            for (at, part) in parts.iter().enumerate() {
+                tiles_of(part, &below(at), found);
+            }
+        }
+        Value::Record(record) => {
+            for (at, field) in record.declaration.fields.iter().enumerate() {
+                if field.mutable {
+                    tiles_of(&record.fields[at], &below(at), found);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The variable that an expression is, or is a part of.
+fn variable_of(expr: &Expr) -> Option<&Arc<str>> {
+    match &*expr.kind {
+        ExprKind::Name(name) => Some(name),
+        ExprKind::Field { base, .. } | ExprKind::Index { base, .. } => variable_of(base),
+        _ => None,
+    }
+}
+
+fn add(name: &Arc<str>, names: &mut Vec<Arc<str>>) {
+    if !names.contains(name) {
+        names.push(name.clone());
+    }
+}
+
+/// Names that statements of a block assign to, or call a function on that may change them, each once.
 fn assigned(block: &Block, names: &mut Vec<Arc<str>>) {
     for stmt in &block.stmts {
         match &stmt.kind {
             StmtKind::Assign { target, value, .. } => {
-                if let Some(name) = target.as_name()
-                    && !names.contains(name)
-                {
-                    names.push(name.clone());
+                if let Some(name) = variable_of(target) {
+                    add(name, names);
                 }
+                assigned_within(target, names);
                 assigned_within(value, names);
             }
             StmtKind::Let(parts) => assigned_within(&parts.value, names),
@@ -127,6 +195,11 @@ fn assigned(block: &Block, names: &mut Vec<Arc<str>>) {
 fn assigned_within(expr: &Expr, names: &mut Vec<Arc<str>>) {
     if matches!(*expr.kind, ExprKind::Name(_)) {
         return;
+    }
+    if let Some(call) = expr.as_method_call()
+        && let Some(name) = variable_of(call.receiver)
+    {
+        add(name, names);
     }
     let (mut children, mut blocks) = (Vec::new(), Vec::new());
     expr.kind
