@@ -104,7 +104,7 @@ fn copies(kernel: &mut Kernel, atom: &CopyAtom) {
             let out = kernel.view(Place::Global, elem, values);
             kernel.moved(elem, values, target, out);
         }
-        Place::Shared | Place::Global | Place::Anywhere => {}
+        Place::Shared | Place::SharedDescriptor | Place::Global | Place::Anywhere => {}
     }
 }
 

@@ -5,6 +5,9 @@ use thiserror::Error;
 /// Threads of a warp.
 pub const WARP: i64 = cutec_layout::banks::WARP as i64;
 
+/// Threads of a warpgroup: four warps (PTX ISA, "Asynchronous warpgroup-level matrix instructions").
+pub const WARPGROUP: i64 = 4 * WARP;
+
 /// Bytes of the widest load or store of a thread (PTX ISA, "ld": `.v4.b32`).
 pub const WIDEST_ACCESS: i64 = 16;
 

@@ -65,7 +65,7 @@ fn copy_in_cute(atom: &CopyAtom) -> (String, i64) {
 /// The name of an MMA in C++ CuTe, whatever target it begins with; `None` where each thread multiplies alone.
 fn mma_in_cute(atom: &MmaAtom) -> Option<String> {
     match atom.op {
-        MmaOp::Fma(_) => None,
+        MmaOp::Fma(_) | MmaOp::Wgmma(_) => None,
         MmaOp::MmaSync(MmaSync { m, n, k }) => {
             let [a, b, c] = [atom.a, atom.b, atom.c].map(|elem| elem.ptx().to_uppercase());
             Some(format!("_{m}x{n}x{k}_{c}{a}{b}{c}_TN"))

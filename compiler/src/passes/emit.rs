@@ -374,6 +374,22 @@ impl<'c> Emitter<'c> {
         address
     }
 
+    /// `base + int` in 32 bits: what leaves the loops is added before what changes in them, the constant last.
+    pub fn sum_outermost_first(&mut self, base: IrValue<'c>, int: &Int) -> IrValue<'c> {
+        let (mut terms, constant) = split_constant(int);
+        terms.sort_by_key(|term| self.depth_of(term));
+        let mut sum = base;
+        for term in terms {
+            let term = self.int(&term, false);
+            sum = self.arith(ArithOp::Addi, sum, term, false, true);
+        }
+        if constant != 0 {
+            let constant = self.constant(constant, false);
+            sum = self.arith(ArithOp::Addi, sum, constant, false, true);
+        }
+        sum
+    }
+
     fn advance(&mut self, base: IrValue<'c>, space: Space, bytes: &Int) -> IrValue<'c> {
         let key = (value_key(base), bytes.clone());
         if let Some(found) = self

@@ -57,7 +57,7 @@ fn remark(op: IrOp) -> Option<String> {
     match (kind, operands.as_slice()) {
         (CuteOp::Copy, [atom, src, dst, pred @ ..]) => copy(atom, src, dst, pred),
         (CuteOp::AutovecCopy, [Val::View(src), Val::View(dst)]) => autovec_copy(src, dst),
-        (CuteOp::Gemm, [mma, d, a, b, c]) => gemm(mma, d, a, b, c),
+        (CuteOp::Gemm, [mma, d, a, b, c, ..]) => gemm(mma, d, a, b, c),
         _ => None,
     }
 }
@@ -88,7 +88,7 @@ fn copy(atom: &Val, src: &Val, dst: &Val, pred: &[Val]) -> Option<String> {
     let what = atom.op.instruction().remark(atom.elem);
     let wider = match atom.issuer() {
         Issuer::Thread => wider(src, dst, atom.src_values() * atom.elem.bytes()),
-        Issuer::Warp => String::new(),
+        Issuer::Warp | Issuer::Warpgroup => String::new(),
     };
     Some(format!(
         "copy from {spaces}: {count} × {what}{guard}{wider}"

@@ -13,6 +13,7 @@
 //! - [`text`]: reading layouts as CuTe IR writes them; `Display` writes them.
 //! - [`expr`]: the expression language of `cutec layout`.
 //! - [`banks`]: bank conflicts of an access to a layout in shared memory.
+//! - [`matrix_descriptor`]: layouts in shared memory that a warpgroup MMA can be told of.
 //! - [`smem`]: a layout of a tile in shared memory for all accesses to it.
 //! - [`draw`]: layouts as text tables and SVG.
 //!
@@ -27,6 +28,7 @@ mod error;
 pub mod expr;
 mod int;
 mod layout;
+pub mod matrix_descriptor;
 mod obligation;
 pub mod smem;
 mod swizzle;

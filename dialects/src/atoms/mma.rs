@@ -1,6 +1,6 @@
 //! Products: what every MMA instruction says of itself, and an instruction with the types of its operands.
 use super::syntax::Fields;
-use super::{AtomError, Completion, Fma, Issuer, MmaSync, Place, legal_on};
+use super::{AtomError, Completion, Fma, Issuer, MmaSync, Place, Wgmma, legal_on};
 use crate::elem::Elem;
 use crate::target::{Feature, Target};
 use crate::types::TypeError;
@@ -131,7 +131,7 @@ macro_rules! mma_instructions {
     };
 }
 
-mma_instructions!(MmaSync, Fma);
+mma_instructions!(Wgmma, MmaSync, Fma);
 
 /// An MMA instruction for given element types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

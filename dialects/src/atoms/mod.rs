@@ -13,7 +13,7 @@
 //! `Copy_Traits` and `MMA_Traits`.
 //!
 //! Reading order: this file, `copy` (copies in general), `universal_copy`, `cp_async`, `ldmatrix`, `mma` (products in
-//! general), `fma`, `mma_sync`, `names` (every atom by its name), `syntax` (reading the parameters of a type), `error`.
+//! general), `fma`, `mma_sync`, `wgmma`, `names` (every atom by its name), `syntax` (reading the parameters of a type), `error`.
 mod copy;
 mod cp_async;
 mod error;
@@ -27,6 +27,7 @@ mod syntax;
 #[allow(clippy::disallowed_methods)]
 mod tests;
 mod universal_copy;
+mod wgmma;
 
 pub use copy::{CopyAtom, CopyInstruction, CopyLayouts, CopyOp};
 pub use cp_async::{Cache, CpAsync};
@@ -38,9 +39,10 @@ pub use mma_sync::{MmaSync, SHAPES, SyncShape};
 pub use names::{Atom, all, find};
 pub(crate) use syntax::{canonical, parse};
 pub use universal_copy::UniversalCopy;
+pub use wgmma::Wgmma;
 
 use crate::elem::Space;
-use crate::target::{Feature, Target, WARP};
+use crate::target::{Feature, Target, WARP, WARPGROUP};
 use std::fmt;
 
 /// Which threads execute an instruction together. Their number is that of the threads in its thread-value layouts.
@@ -50,6 +52,8 @@ pub enum Issuer {
     Thread,
     /// The 32 lanes of a warp, all of them.
     Warp,
+    /// The four warps of a warpgroup, of which the first has a number divisible by four.
+    Warpgroup,
 }
 
 impl Issuer {
@@ -58,6 +62,7 @@ impl Issuer {
         match self {
             Issuer::Thread => 1,
             Issuer::Warp => WARP,
+            Issuer::Warpgroup => WARPGROUP,
         }
     }
 }
@@ -69,6 +74,8 @@ pub enum Place {
     Registers,
     /// In shared memory, at an address.
     Shared,
+    /// In shared memory, as a whole that a descriptor describes.
+    SharedDescriptor,
     /// In global memory, at an address.
     Global,
     /// In any of them.
@@ -80,7 +87,7 @@ impl Place {
     pub fn holds(self, space: Space) -> bool {
         match self {
             Place::Registers => space == Space::Rmem,
-            Place::Shared => space == Space::Smem,
+            Place::Shared | Place::SharedDescriptor => space == Space::Smem,
             Place::Global => space == Space::Gmem,
             Place::Anywhere => true,
         }
@@ -91,7 +98,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {
             Place::Registers => "rmem",
-            Place::Shared => "smem",
+            Place::Shared | Place::SharedDescriptor => "smem",
             Place::Global => "gmem",
             Place::Anywhere => "anywhere",
         })
@@ -112,6 +119,8 @@ pub enum Completion {
 pub enum Mechanism {
     /// Groups of `cp.async`, which a thread commits and waits for (PTX ISA, "cp.async.commit_group").
     CpAsyncGroup,
+    /// Groups of `wgmma`, which a warpgroup commits and waits for (PTX ISA, "wgmma.commit_group").
+    WgmmaGroup,
 }
 
 /// Checks that a target has what an atom needs.

@@ -137,12 +137,17 @@ fn each_operand_of_an_mma_is_covered_once_by_threads_and_values() {
     for atom in MmaAtom::all() {
         let layouts = atom.layouts().unwrap();
         let [m, n, k] = layouts.shape;
-        for (layout, elements) in [
-            (&layouts.a, m * k),
-            (&layouts.b, n * k),
-            (&layouts.c, m * n),
+        for (which, layout, elements) in [
+            (Operand::A, &layouts.a, m * k),
+            (Operand::B, &layouts.b, n * k),
+            (Operand::C, &layouts.c, m * n),
         ] {
-            assert!(size(layout).is(elements), "{atom}: {layout}");
+            // Each thread names all of what a descriptor describes.
+            let times = match atom.operand(which).place {
+                Place::SharedDescriptor => layouts.threads,
+                Place::Registers | Place::Shared | Place::Global | Place::Anywhere => 1,
+            };
+            assert!(size(layout).is(times * elements), "{atom}: {layout}");
             assert!(cosize(layout).unwrap().is(elements), "{atom}: {layout}");
             let offsets: BTreeSet<_> = crate::semantics::offsets_of(layout)
                 .unwrap()
@@ -215,7 +220,9 @@ fn every_shape_of_mma_sync_has_a_name_and_says_its_operands() {
 
 #[test]
 fn an_mma_that_there_is_not_names_those_near_it() {
-    let mut atom = MmaAtom::of_types([Elem::BF16, Elem::BF16, Elem::F32])[0];
+    let mut atoms = MmaAtom::of_types([Elem::BF16, Elem::BF16, Elem::F32]);
+    atoms.retain(|atom| atom.issuer() == Issuer::Warp);
+    let mut atom = atoms[0];
     assert_eq!(atom.shape(), [16, 8, 16]);
     atom.c = Elem::F16;
     let near = atom.near();

@@ -2,13 +2,14 @@
 //! instructions that a copy or a gemm of one thread consists of.
 use super::view::in_whole_bytes;
 use super::{Attrs, SemError, count_error, integers, operand_error};
-use crate::atoms::{CopyAtom, Issuer, MmaAtom, MmaOperand, Place};
+use crate::atoms::{CopyAtom, Issuer, MmaAtom, MmaOperand, Place, Wgmma};
 use crate::elem::{Elem, Space};
 use crate::ops::CuteOp;
 use crate::value::{CoordTensor, Val, View, is_static_tuple};
 use cutec_layout::algebra as layout;
+use cutec_layout::matrix_descriptor::{Major, MatrixDescriptor};
 use cutec_layout::tv::Operand;
-use cutec_layout::{AnyLayout, Int, IntTuple, Layout, Tree, gcd};
+use cutec_layout::{AnyLayout, Int, IntTuple, Layout, Outer, Tree, gcd};
 
 /// Elements that one allocation may reach over: more than registers or shared memory hold anywhere.
 const MAX_ALLOCATED: i64 = 1 << 20;
@@ -62,6 +63,8 @@ pub struct GemmPlan {
     pub views: [View; 4],
     /// Layouts of one atom's values in D, A, B and C.
     pub values: [Layout; 4],
+    /// How D, A, B and C lie where an instruction reads them by a descriptor.
+    pub descriptors: [Option<MatrixDescriptor>; 4],
     /// Start of D, A, B and C for each instruction.
     pub steps: Vec<[Int; 4]>,
 }
@@ -186,10 +189,26 @@ pub fn check(op: CuteOp, operands: &[Val]) -> Result<(), SemError> {
             }
             unrollable(from.as_static(), "elements")
         }
-        (CuteOp::Gemm, [mma, d, a, b, c]) => gemm_plan(mma, d, a, b, c).map(|_| ()),
-        (CuteOp::Gemm, _) => count_error("5", operands.len()),
         (op, operands) if op.is_mbarrier() => super::mbarrier::check(op, operands),
+        (CuteOp::Gemm, [mma, d, a, b, c, accumulate @ ..]) if accumulate.len() <= 1 => {
+            match accumulate.first() {
+                Some(value) if !is_bool(value) => {
+                    operand_error("an i1 that says whether to add to C", value)
+                }
+                _ => gemm_plan(mma, d, a, b, c).map(|_| ()),
+            }
+        }
+        (CuteOp::Gemm, _) => count_error("5 or 6", operands.len()),
         _ => Err(unknown(op, operands)),
+    }
+}
+
+/// Whether a value may be an `i1`.
+fn is_bool(value: &Val) -> bool {
+    match value {
+        Val::Scalar(_) => true,
+        Val::Opaque(ty) => ty == "i1",
+        _ => false,
     }
 }
 
@@ -277,8 +296,8 @@ pub fn copy_plan(atom: &Val, src: &Val, dst: &Val, pred: &[Val]) -> Result<CopyP
         )));
     }
     match (atom.issuer(), pred) {
-        (Issuer::Thread, _) | (Issuer::Warp, []) => {}
-        (Issuer::Warp, _) => {
+        (Issuer::Thread, _) | (Issuer::Warp | Issuer::Warpgroup, []) => {}
+        (Issuer::Warp | Issuer::Warpgroup, _) => {
             let name = atom.op.instruction().name();
             return Err(SemError::Illegal(format!(
                 "{name} takes part with the whole warp and no predicate"
@@ -473,6 +492,12 @@ pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPl
             return Err(SemError::Operand {
                 expected: match place {
                     Place::Registers => format!("{name} in registers"),
+                    Place::SharedDescriptor => {
+                        format!(
+                            "{name} in {place}, which {} reads by itself",
+                            instruction_name(&atom)
+                        )
+                    }
                     Place::Shared | Place::Global | Place::Anywhere => format!("{name} in {place}"),
                 },
                 found: format!("{name} in {}", view.ptr.space),
@@ -549,6 +574,19 @@ pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPl
         let [ones, others] = &parts[which];
         ones[one as usize].add(&others[other as usize])
     };
+    let mut descriptors = [None; 4];
+    for (index, (name, view, operand)) in expected.into_iter().enumerate() {
+        let [m, n, _] = layouts.shape;
+        let extent = if name == "A" { m } else { n };
+        descriptors[index] = match operand.place {
+            Place::SharedDescriptor => {
+                let starts = parts[index].iter().flatten();
+                let found = descriptor(view, &values[index], extent, starts);
+                Some(found.map_err(|error| described(name, &atom, &error))?)
+            }
+            Place::Registers | Place::Shared | Place::Global | Place::Anywhere => None,
+        };
+    }
     let mut steps = Vec::new();
     for kk in 0..k {
         for mm in 0..m {
@@ -565,6 +603,58 @@ pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPl
         atom,
         views,
         values,
+        descriptors,
         steps,
     })
+}
+
+fn instruction_name(atom: &MmaAtom) -> String {
+    atom.op.instruction().name(atom)
+}
+
+/// What is wrong with an operand that an instruction reads by a descriptor.
+fn described(name: &str, atom: &MmaAtom, why: &str) -> SemError {
+    let by = instruction_name(atom);
+    SemError::Illegal(format!("{by} cannot read {name} by a descriptor: {why}"))
+}
+
+/// The descriptor of an operand in shared memory, of which instructions read parts that start at some offsets.
+fn descriptor<'a>(
+    view: &View,
+    values: &Layout,
+    extent: i64,
+    starts: impl Iterator<Item = &'a Int>,
+) -> Result<MatrixDescriptor, String> {
+    let elem = view.ptr.elem;
+    let (swizzle, offset) = match &view.layout {
+        AnyLayout::Plain(_) => (None, Int::ZERO),
+        AnyLayout::Composed(composed) => match (&composed.outer, &composed.offset) {
+            (Outer::Swizzle(swizzle), Tree::Leaf(offset)) => (Some(*swizzle), offset.clone()),
+            _ => return Err(format!("{} is behind no swizzle but a layout", view.layout)),
+        },
+    };
+    let found = MatrixDescriptor::of(values, swizzle, extent, elem.bits());
+    let found = found.map_err(|error| error.to_string())?;
+    if found.major == Major::Mn && !Wgmma::transposes(elem) {
+        return Err(format!(
+            "{values} is MN-major, which only elements of 16 bits can be, not {}; expected neighbours along k",
+            elem.language_name()
+        ));
+    }
+    let (pattern, aligned) = (found.pattern(), view.ptr.alignment());
+    if aligned < pattern {
+        return Err(format!(
+            "its swizzle repeats every {pattern} bytes, but it is aligned to {aligned}; allocate it with `align = {pattern}`"
+        ));
+    }
+    let piece = 128 / elem.bits();
+    for start in starts {
+        let start = offset.add(start);
+        if !start.divisible_by(piece) {
+            return Err(format!(
+                "a part starts at element {start}, which is not proven to be a multiple of {piece}"
+            ));
+        }
+    }
+    Ok(found)
 }

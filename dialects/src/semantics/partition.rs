@@ -121,7 +121,7 @@ fn make_fragment(mma: &TiledMmaVal, which: tv::Operand, x: &Val) -> Result<Val, 
     let MmaOperand { elem, place, .. } = mma.atom.operand(which);
     match place {
         Place::Registers => {}
-        Place::Shared | Place::Global | Place::Anywhere => {
+        Place::Shared | Place::SharedDescriptor | Place::Global | Place::Anywhere => {
             let name = mma.atom.op.instruction().name(&mma.atom);
             return Err(SemError::Illegal(format!(
                 "{name} reads this operand from {place}: it has no fragment in registers"

@@ -6,7 +6,7 @@ use cutec_dialects::memo::{type_text, type_value};
 use cutec_dialects::ops::{CuteOp, NvvmOp};
 use cutec_dialects::types::Vars;
 use melior::ir::{ValueLike, operation::OperationLike};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// The part of a kernel in which a buffer is used: operations of the body of the kernel by their number,
 /// the last included.
@@ -16,8 +16,8 @@ pub(super) enum Life {
     Between {
         first: usize,
         last: usize,
-        /// Whether copies go there that a thread has to wait for.
-        copied_to: bool,
+        /// How what accesses it after its operation completes: copies to it, products that read it.
+        under_way: BTreeSet<Mechanism>,
     },
     /// All of it, or nobody knows.
     Whole,
@@ -53,7 +53,7 @@ impl<'c> KernelOrder<'c> {
             return Life::Whole;
         }
         let (mut open, mut seen) = (vec![result_of(buffer, 0)], HashSet::new());
-        let (mut numbers, mut copied_to) = (Vec::new(), false);
+        let (mut numbers, mut under_way) = (Vec::new(), BTreeSet::new());
         while let Some(value) = open.pop() {
             if !seen.insert(value_key(value)) {
                 continue;
@@ -65,7 +65,7 @@ impl<'c> KernelOrder<'c> {
                     return Life::Whole;
                 };
                 numbers.push(number);
-                copied_to |= kind == Some(CuteOp::Copy) && is_asynchronous(user);
+                under_way.extend(kind.and_then(|kind| mechanism(kind, user)));
                 for index in 0..user.result_count() {
                     let result = result_of(user, index);
                     // Numbers that are read from it, or say how it lies, are no part of it.
@@ -79,12 +79,12 @@ impl<'c> KernelOrder<'c> {
             (Some(first), Some(last)) => Life::Between {
                 first: *first,
                 last: *last,
-                copied_to,
+                under_way,
             },
             _ => Life::Between {
                 first: 0,
                 last: 0,
-                copied_to: false,
+                under_way: BTreeSet::new(),
             },
         }
     }
@@ -95,7 +95,7 @@ impl<'c> KernelOrder<'c> {
     pub fn apart(&self, one: &Life, two: &Life, meet: bool) -> Option<Option<IrOp<'c>>> {
         let (
             Life::Between {
-                last, copied_to, ..
+                last, under_way, ..
             },
             Life::Between { first, .. },
         ) = (one, two)
@@ -103,19 +103,23 @@ impl<'c> KernelOrder<'c> {
             return None;
         };
         let between = self.operations.get(last + 1..*first)?;
-        let mut arrived = !copied_to;
+        let mut under_way = under_way.clone();
         for op in between {
             match NvvmOp::of(*op) {
                 Some(NvvmOp::CpAsyncWaitGroup) => {
                     let left = op.attribute("n").ok().and_then(integer_value);
-                    arrived |= left == Some(0);
+                    under_way.retain(|by| *by != Mechanism::CpAsyncGroup || left != Some(0));
                 }
-                Some(NvvmOp::Barrier0) if arrived => return Some(None),
+                Some(NvvmOp::WgmmaWaitGroup) => {
+                    let left = op.attribute("group").ok().and_then(integer_value);
+                    under_way.retain(|by| *by != Mechanism::WgmmaGroup || left != Some(0));
+                }
+                Some(NvvmOp::Barrier0) if under_way.is_empty() => return Some(None),
                 _ => {}
             }
         }
         let there = self.operations.get(*first)?;
-        (meet && arrived).then_some(Some(*there))
+        (meet && under_way.is_empty()).then_some(Some(*there))
     }
 
     /// The operation of the body in which one stands.
@@ -145,16 +149,18 @@ fn counts_at_barriers(function: IrOp) -> bool {
     })
 }
 
-/// Whether a copy is under way when the thread goes on.
-fn is_asynchronous(copy: IrOp) -> bool {
-    let by = operand_value(copy, 0);
-    let by = by.and_then(|by| type_value(by.r#type(), &mut Vars::default()).ok());
-    match by
-        .and_then(|by| by.copy_atom())
-        .map(|atom| atom.completion())
-    {
-        Some(Completion::AtOnce) => false,
-        // [`Lives::apart`] knows how a thread waits for it.
-        Some(Completion::Later(Mechanism::CpAsyncGroup)) | None => true,
+/// By which mechanism a copy or a product completes that is under way when the thread goes on.
+/// [`KernelOrder::apart`] knows how a thread waits for it.
+fn mechanism(kind: CuteOp, op: IrOp) -> Option<Mechanism> {
+    let by = operand_value(op, 0);
+    let by = by.and_then(|by| type_value(by.r#type(), &mut Vars::default()).ok())?;
+    let completion = match kind {
+        CuteOp::Copy => by.copy_atom()?.completion(),
+        CuteOp::Gemm => by.mma_atom()?.completion(),
+        _ => return None,
+    };
+    match completion {
+        Completion::AtOnce => None,
+        Completion::Later(mechanism) => Some(mechanism),
     }
 }

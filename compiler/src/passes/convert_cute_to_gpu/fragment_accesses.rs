@@ -1,8 +1,10 @@
 //! Memory effects on fragments: which of them each region of a kernel reads and writes.
 use super::super::ir_utils::{blocks, operand_value, operations};
+use cutec_dialects::atoms::{Completion, Mechanism};
 use cutec_dialects::builder::{IrOp, IrValue, operation_key, result_of, value_key};
-use cutec_dialects::memo::type_text;
-use cutec_dialects::ops::CuteOp;
+use cutec_dialects::memo::{type_text, type_value};
+use cutec_dialects::ops::{CuteOp, NvvmOp};
+use cutec_dialects::types::Vars;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::{HashMap, HashSet};
 
@@ -37,6 +39,12 @@ pub(super) struct Accesses {
     shared: HashSet<usize>,
     /// What happens inside each operation that has regions.
     inside: HashMap<usize, Accessed>,
+    /// What products add to that complete later.
+    accumulators: HashSet<usize>,
+    /// Those of these that there are at an operation which fences such products or waits for them.
+    tied: HashMap<usize, Vec<usize>>,
+    /// The blocks around the operation at hand, outermost first.
+    open: Vec<IrBlockKey>,
 }
 
 /// The fragments that some operations read and write.
@@ -53,6 +61,15 @@ impl Accesses {
     pub(super) fn of(function: IrOp) -> Self {
         let mut accesses = Accesses::default();
         accesses.enter(function);
+        // Where a loop's body waits for what its last iteration began, the products stand behind the wait.
+        if !accesses.accumulators.is_empty() {
+            let accumulators = std::mem::take(&mut accesses.accumulators);
+            accesses = Accesses {
+                accumulators,
+                ..Accesses::default()
+            };
+            accesses.enter(function);
+        }
         accesses
     }
 
@@ -71,6 +88,16 @@ impl Accesses {
         self.home.len() > MANY && !self.shared.contains(&fragment)
     }
 
+    /// Whether products add to a fragment that complete later.
+    pub(super) fn is_accumulator(&self, fragment: usize) -> bool {
+        self.accumulators.contains(&fragment)
+    }
+
+    /// The accumulators of products under way that there are at an operation which fences or waits.
+    pub(super) fn accumulators_at(&self, op: IrOp) -> &[usize] {
+        self.tied.get(&operation_key(op)).map_or(&[], Vec::as_slice)
+    }
+
     /// What happens inside an operation that has regions.
     pub(super) fn inside(&self, op: IrOp) -> Option<&Accessed> {
         self.inside.get(&operation_key(op))
@@ -82,6 +109,7 @@ impl Accesses {
         for region in 0..op.region_count() {
             for block in blocks(op, region) {
                 let key = block.to_raw().ptr as IrBlockKey;
+                self.open.push(key);
                 for inner in operations(block) {
                     self.add(inner, key, &mut accessed);
                     if inner.region_count() > 0 {
@@ -92,6 +120,7 @@ impl Accesses {
                         accessed.summed.extend(&deeper.summed);
                     }
                 }
+                self.open.pop();
             }
         }
         self.inside.insert(operation_key(op), accessed);
@@ -103,6 +132,13 @@ impl Accesses {
             let fragment = value_key(result_of(op, 0));
             self.fragments.insert(fragment, fragment);
             self.home.insert(fragment, block);
+            return;
+        }
+        if matches!(
+            NvvmOp::of(op),
+            Some(NvvmOp::WgmmaFence | NvvmOp::WgmmaWaitGroup)
+        ) {
+            self.tie(op, accessed);
             return;
         }
         for index in 0..op.operand_count() {
@@ -133,10 +169,47 @@ impl Accesses {
                     accessed.written.insert(fragment);
                     if kind == Some(CuteOp::Gemm) {
                         accessed.summed.insert(fragment);
+                        if completes_later(op) {
+                            self.accumulators.insert(fragment);
+                        }
                     }
                 }
             }
         }
+    }
+}
+
+impl Accesses {
+    /// An operation that fences products, or waits for them, hands out all their accumulators again.
+    fn tie(&mut self, op: IrOp, accessed: &mut Accessed) {
+        let there = |fragment: &usize| {
+            let home = self.home.get(fragment);
+            home.is_some_and(|home| self.open.contains(home)) && !self.dynamic.contains(fragment)
+        };
+        let mut tied: Vec<usize> = self.accumulators.iter().copied().filter(there).collect();
+        tied.sort_unstable();
+        accessed.read.extend(&tied);
+        accessed.written.extend(&tied);
+        accessed.summed.extend(&tied);
+        for fragment in &tied {
+            if self.home.get(fragment) != self.open.last() {
+                self.shared.insert(*fragment);
+            }
+        }
+        self.tied.insert(operation_key(op), tied);
+    }
+}
+
+/// Whether a product is under way when the threads go on.
+fn completes_later(gemm: IrOp) -> bool {
+    let mma = operand_value(gemm, 0);
+    let mma = mma.and_then(|mma| type_value(mma.r#type(), &mut Vars::default()).ok());
+    match mma
+        .and_then(|mma| mma.mma_atom())
+        .map(|atom| atom.completion())
+    {
+        Some(Completion::Later(Mechanism::WgmmaGroup)) => true,
+        Some(Completion::Later(Mechanism::CpAsyncGroup) | Completion::AtOnce) | None => false,
     }
 }
 

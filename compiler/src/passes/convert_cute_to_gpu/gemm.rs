@@ -1,15 +1,17 @@
 //! Gemms: one instruction of the atom for each (m, n, k).
 use super::Lowering;
+use super::wgmma::Accumulate;
 use cutec_dialects::atoms::{Completion, Mechanism, MmaOp, MmaOperand, MmaSync, Place, Register};
-use cutec_dialects::builder::IrValue;
+use cutec_dialects::builder::{IrValue, defining_op};
 use cutec_dialects::elem::Elem;
-use cutec_dialects::ops::{LlvmOp, NvvmOp};
+use cutec_dialects::ops::{ArithOp, LlvmOp, NvvmOp};
 use cutec_dialects::semantics::{GemmPlan, SemError, gemm_plan, offsets_of};
 use cutec_dialects::value::{Val, View};
 use cutec_layout::tv::Operand;
 use cutec_layout::{Int, Layout};
 use melior::dialect::llvm;
-use melior::ir::Type;
+use melior::ir::operation::OperationLike;
+use melior::ir::{Type, ValueLike};
 use std::collections::HashMap;
 
 /// The registers of an operand, read once however many instructions use them.
@@ -19,8 +21,13 @@ struct Registers<'c> {
 }
 
 impl<'c> Lowering<'c> {
-    pub(super) fn gemm(&mut self, operands: &[Val]) -> Result<(), SemError> {
-        let [mma, d, a, b, c] = operands else {
+    /// `d = a · b + c`, or without `c` where `accumulate` is false.
+    pub(super) fn gemm(
+        &mut self,
+        operands: &[Val],
+        accumulate: Option<IrValue<'c>>,
+    ) -> Result<(), SemError> {
+        let [mma, d, a, b, c, ..] = operands else {
             return Err(SemError::Illegal("gemm takes an MMA and four views".into()));
         };
         let plan = gemm_plan(mma, d, a, b, c)?;
@@ -28,12 +35,13 @@ impl<'c> Lowering<'c> {
             .legal_on(&self.target)
             .map_err(|error| SemError::Illegal(error.to_string()))?;
         match plan.atom.completion() {
-            Completion::AtOnce => {}
+            Completion::AtOnce | Completion::Later(Mechanism::WgmmaGroup) => {}
             Completion::Later(Mechanism::CpAsyncGroup) => {
                 let message = format!("{} completes later, which is not lowered", plan.atom);
                 return Err(SemError::Illegal(message));
             }
         }
+        let accumulate = accumulate.map_or(Accumulate::Known(true), known);
         let views = &plan.views;
         let in_place = views[0] == views[3];
         let (mut read_a, mut read_b) = (Registers::default(), Registers::default());
@@ -42,8 +50,8 @@ impl<'c> Lowering<'c> {
         for [at_d, at_a, at_b, at_c] in &plan.steps {
             let a = self.factor(&mut read_a, &plan, Operand::A, at_a)?;
             let b = self.factor(&mut read_b, &plan, Operand::B, at_b)?;
-            let c = match sums.get(at_d) {
-                Some(sum) => sum.clone(),
+            let (c, accumulate) = match sums.get(at_d) {
+                Some(sum) => (sum.clone(), Accumulate::Known(true)),
                 None => {
                     order.push(at_d.clone());
                     let (view, at) = if in_place {
@@ -51,12 +59,20 @@ impl<'c> Lowering<'c> {
                     } else {
                         (&views[3], at_c)
                     };
-                    self.mma_operand(&plan, Operand::C, view, at)?
+                    let c = self.mma_operand(&plan, Operand::C, view, at)?;
+                    (c, accumulate)
                 }
             };
             let d = match plan.atom.op {
-                MmaOp::Fma(_) => self.fma(&a, &b, &c, plan.atom.c),
-                MmaOp::MmaSync(mma) => self.mma_sync(&plan, mma, &a, &b, &c),
+                MmaOp::Fma(_) => {
+                    let c = self.added_to(c, accumulate);
+                    self.fma(&a, &b, &c, plan.atom.c)
+                }
+                MmaOp::MmaSync(mma) => {
+                    let c = self.added_to(c, accumulate);
+                    self.mma_sync(&plan, mma, &a, &b, &c)
+                }
+                MmaOp::Wgmma(mma) => self.wgmma(&plan, mma, [&a, &b, &c], accumulate),
             };
             sums.insert(at_d.clone(), d);
         }
@@ -110,6 +126,10 @@ impl<'c> Lowering<'c> {
                 let ty = register_type(register, elem);
                 self.packed(&plan.values[place_in_plan(which)], view, at, per, ty)
             }
+            Place::SharedDescriptor => match plan.descriptors[place_in_plan(which)] {
+                Some(descriptor) => Ok(vec![self.descriptor(view, &descriptor, at)?]),
+                None => Err(SemError::Illegal("has no descriptor".into())),
+            },
             Place::Shared | Place::Global | Place::Anywhere => Err(SemError::Illegal(format!(
                 "{} takes an operand from {place}, which is not lowered",
                 plan.atom
@@ -142,6 +162,23 @@ impl<'c> Lowering<'c> {
             loaded.push(self.load_at(view, &at.add(&group[0]), ty, bytes));
         }
         Ok(loaded)
+    }
+
+    /// What a product adds to that does not choose by itself: zeros where it does not accumulate.
+    fn added_to(&self, c: Vec<IrValue<'c>>, accumulate: Accumulate<'c>) -> Vec<IrValue<'c>> {
+        let ir = &self.emitter.ir;
+        let zero = |ty: Type<'c>| ir.value(LlvmOp::MlirZero, &[], &[], ty);
+        let chosen = |value: IrValue<'c>| {
+            let ty = value.r#type();
+            match accumulate {
+                Accumulate::Known(true) => value,
+                Accumulate::Known(false) => zero(ty),
+                Accumulate::If(holds) => {
+                    ir.value(ArithOp::Select, &[holds, value, zero(ty)], &[], ty)
+                }
+            }
+        };
+        c.into_iter().map(chosen).collect()
     }
 
     fn fma(
@@ -228,6 +265,17 @@ impl<'c> Lowering<'c> {
         let result = self.emitter.ir.struct_type(&vec![sums_type; c.len()]);
         let sums = self.assembly(&text, &constraints.join(","), &operands, Some(result));
         sums.map_or_else(Vec::new, |sums| self.fields(sums, sums_type, c.len()))
+    }
+}
+
+/// Whether a product accumulates, where a constant says it.
+fn known<'c>(accumulate: IrValue<'c>) -> Accumulate<'c> {
+    let constant = defining_op(accumulate).filter(|op| ArithOp::Constant.is(*op));
+    let text = constant.and_then(|op| op.attribute("value").ok());
+    match text.map(|value| value.to_string()).as_deref() {
+        Some("true") => Accumulate::Known(true),
+        Some("false") => Accumulate::Known(false),
+        _ => Accumulate::If(accumulate),
     }
 }
 

@@ -25,6 +25,7 @@ mod sign_analysis;
 mod store_forwarding;
 mod unroll_vectors;
 mod vectors;
+mod wgmma;
 
 pub(super) use vectors::{Vectors, common_vectors, contiguous_width};
 
@@ -84,6 +85,8 @@ struct Lowering<'c> {
     vals: HashMap<usize, Val>,
     bases: Vec<Base<'c>>,
     smem: Option<IrValue<'c>>,
+    /// Its address as matrix descriptors hold it.
+    descriptor_address: Option<IrValue<'c>>,
     /// The buffers of shared memory, and which operations access them.
     smem_map: SmemMap<'c>,
     /// What the accesses of the operation at hand ask of the caches.
@@ -163,6 +166,7 @@ fn lower_kernel(kernel: Kernel) -> Result<bool, Reported> {
         vals: HashMap::new(),
         bases: Vec::new(),
         smem: None,
+        descriptor_address: None,
         smem_map: SmemMap::default(),
         hints: Hints::NONE,
         policies: HashMap::new(),
@@ -266,6 +270,11 @@ impl<'c> Lowering<'c> {
             self.dead.push(op);
             return done.map_err(|error| self.error(op, error));
         }
+        if let Some(kind @ (NvvmOp::WgmmaFence | NvvmOp::WgmmaWaitGroup)) = NvvmOp::of(op) {
+            self.wgmma_boundary(kind, op);
+            self.dead.push(op);
+            return Ok(());
+        }
         if self.split(op) {
             self.dead.push(op);
             return Ok(());
@@ -287,7 +296,7 @@ impl<'c> Lowering<'c> {
         match kind {
             CuteOp::Copy => return self.copy(&operands),
             CuteOp::AutovecCopy => return self.autovec_copy(&operands),
-            CuteOp::Gemm => return self.gemm(&operands),
+            CuteOp::Gemm => return self.gemm(&operands, operand_value(op, 5)),
             CuteOp::MemrefStore => return self.store(&operands, first_operand(op)?),
             CuteOp::MemrefStoreVec => return self.store_vec(&operands, first_operand(op)?),
             CuteOp::Print => return self.print(&operands),

@@ -26,10 +26,19 @@ pub(super) struct Slot {
 }
 
 /// An element of a slot.
-struct Register {
-    base: usize,
-    start: i64,
-    elem: Elem,
+pub(super) struct Register {
+    pub(super) base: usize,
+    pub(super) start: i64,
+    pub(super) elem: Elem,
+    /// How many neighbouring elements it holds.
+    pub(super) elems: i64,
+}
+
+impl Register {
+    /// Its bytes.
+    pub(super) fn bytes(&self) -> i64 {
+        self.elems * self.elem.bytes()
+    }
 }
 
 impl<'c> Lowering<'c> {
@@ -82,7 +91,8 @@ impl<'c> Lowering<'c> {
             .filter(|fragment| !self.accesses.chosen_at_run_time(**fragment));
         let promoted = known.filter_map(|fragment| {
             let slot = self.slots.get(fragment)?;
-            let sums = inside.summed.contains(fragment) && slot.elem.bytes() >= REGISTER;
+            let sums = inside.summed.contains(fragment)
+                && (slot.elem.bytes() >= REGISTER || self.accesses.is_accumulator(*fragment));
             (!slot.elem.is_packed() && (slot.elems == 1 || sums)).then_some(*slot)
         });
         let mut promoted: Vec<Slot> = promoted.collect();
@@ -144,9 +154,9 @@ impl<'c> Lowering<'c> {
     }
 
     /// The value of a register.
-    fn read(&mut self, register: &Register) -> IrValue<'c> {
-        let ty = self.contiguous_type(register.elem, 1);
-        self.load_slot(register.base, register.start, ty, register.elem.bytes())
+    pub(super) fn read(&mut self, register: &Register) -> IrValue<'c> {
+        let ty = self.contiguous_type(register.elem, register.elems);
+        self.load_slot(register.base, register.start, ty, register.bytes())
     }
 
     /// Makes these values the available ones of some registers.
@@ -155,16 +165,22 @@ impl<'c> Lowering<'c> {
             self.invalidate(register.base);
         }
         for (register, value) in registers.iter().zip(values) {
-            self.store_slot(register.base, register.start, value, register.elem.bytes());
+            self.store_slot(register.base, register.start, value, register.bytes());
         }
     }
 }
 
-fn registers(slot: &Slot) -> impl Iterator<Item = Register> {
+/// The registers of a slot: an element each, or two where these are as small as accumulators can be.
+pub(super) fn registers(slot: &Slot) -> impl Iterator<Item = Register> {
     let Slot { base, elem, elems } = *slot;
-    (0..elems).map(move |index| Register {
+    let each = match elem.bytes() < REGISTER && elems > 1 && elems % 2 == 0 {
+        true => REGISTER / elem.bytes(),
+        false => 1,
+    };
+    (0..elems / each).map(move |index| Register {
         base,
-        start: index * elem.bytes(),
+        start: index * each * elem.bytes(),
         elem,
+        elems: each,
     })
 }

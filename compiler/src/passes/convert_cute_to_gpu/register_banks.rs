@@ -71,7 +71,7 @@ fn adds_by_fma(gemm: IrOp) -> bool {
     match mma.and_then(|mma| mma.mma_atom()) {
         Some(atom) => match atom.op {
             MmaOp::Fma(_) => atom.c == Elem::F32,
-            MmaOp::MmaSync(_) => false,
+            MmaOp::MmaSync(_) | MmaOp::Wgmma(_) => false,
         },
         None => false,
     }

@@ -63,6 +63,9 @@ fn commit(mechanism: Mechanism, ir: &OpBuilder) {
         Mechanism::CpAsyncGroup => {
             ir.op(NvvmOp::CpAsyncCommitGroup, &[], &[], &[]);
         }
+        Mechanism::WgmmaGroup => {
+            ir.op(NvvmOp::WgmmaCommitGroup, &[], &[], &[]);
+        }
     }
 }
 
@@ -72,6 +75,10 @@ fn wait(mechanism: Mechanism, ir: &OpBuilder, younger: u32) {
         Mechanism::CpAsyncGroup => {
             let left = ir.integer(younger.into(), ir.integer_type(32));
             ir.op(NvvmOp::CpAsyncWaitGroup, &[], &[("n", left)], &[]);
+        }
+        Mechanism::WgmmaGroup => {
+            let left = [("group", ir.i64(younger.into()))];
+            ir.op(NvvmOp::WgmmaWaitGroup, &[], &left, &[]);
         }
     }
 }

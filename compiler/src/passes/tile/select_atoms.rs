@@ -139,7 +139,7 @@ fn select<'c>(
                     let warps = [*rows, *columns];
                     fits(product, warps).then_some(warps)
                 }
-                (issuer @ (Issuer::Warp | Issuer::Thread), _) => {
+                (issuer @ (Issuer::Warpgroup | Issuer::Warp | Issuer::Thread), _) => {
                     split(product, threads / issuer.threads())
                 }
             },
@@ -181,7 +181,7 @@ fn select<'c>(
         };
         let (atoms, [order_m, order_n]) = match product.atom.issuer() {
             Issuer::Thread => of_lanes(product, threads).unwrap_or_else(of_warps),
-            Issuer::Warp => of_warps(),
+            Issuer::Warp | Issuer::Warpgroup => of_warps(),
         };
         let order = Tiler::Tile(vec![order_m, order_n, Tiler::All]);
         let tiled = tiled_mma(product.atom, atoms, order);
@@ -289,7 +289,7 @@ fn order_of_columns(product: &Product, warps: i64, is_factor: bool) -> Tiler {
         Issuer::Warp if columns % (2 * n * warps) == 0 => {
             Tiler::Layout(Layout::scalar(2 * n * warps, 1))
         }
-        Issuer::Warp => Tiler::All,
+        Issuer::Warp | Issuer::Warpgroup => Tiler::All,
     }
 }
 
@@ -312,7 +312,7 @@ fn atom_of([a, b, c]: [&TileType; 3], target: &Target) -> Result<MmaAtom, String
     // Those of single threads only where there are no others.
     keep_if_any(&mut candidates, |atom| match atom.issuer() {
         Issuer::Thread => false,
-        Issuer::Warp => true,
+        Issuer::Warp | Issuer::Warpgroup => true,
     });
     // Where the target has none of them, the error says which targets do.
     keep_if_any(&mut candidates, |atom| atom.legal_on(target).is_ok());
@@ -345,11 +345,11 @@ fn keep_if_any(candidates: &mut Vec<MmaAtom>, rule: impl Fn(&MmaAtom) -> bool) {
 fn is_arranged(atom: &MmaAtom) -> bool {
     let in_registers = |which| match atom.operand(which).place {
         Place::Registers => true,
-        Place::Shared | Place::Global | Place::Anywhere => false,
+        Place::Shared | Place::SharedDescriptor | Place::Global | Place::Anywhere => false,
     };
     let at_once = match atom.completion() {
         Completion::AtOnce => true,
-        Completion::Later(Mechanism::CpAsyncGroup) => false,
+        Completion::Later(Mechanism::CpAsyncGroup | Mechanism::WgmmaGroup) => false,
     };
     at_once
         && [Operand::A, Operand::B, Operand::C]

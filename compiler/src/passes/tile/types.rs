@@ -109,7 +109,7 @@ pub(super) fn operand_layout(
     let which = [Operand::A, Operand::B, Operand::C][index];
     match mma.atom.operand(which).place {
         Place::Registers => {}
-        place @ (Place::Shared | Place::Global | Place::Anywhere) => {
+        place @ (Place::Shared | Place::SharedDescriptor | Place::Global | Place::Anywhere) => {
             return Err(format!(
                 "{} takes this operand from {place}: no thread holds it",
                 mma.atom

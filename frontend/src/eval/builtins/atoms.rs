@@ -8,7 +8,7 @@ use crate::eval::values::{Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop, problem};
 use cutec_dialects::atoms::{
     Atom, Cache, CopyAtom, CopyOp, CpAsync, Fma, Ldmatrix, MmaAtom, MmaOp, MmaSync, SHAPES,
-    SyncShape, UniversalCopy,
+    SyncShape, UniversalCopy, Wgmma,
 };
 use cutec_dialects::elem::Elem;
 use cutec_dialects::semantics::SemError;
@@ -21,6 +21,14 @@ const MMA_TYPES: &[Parameter] = &[
     TYPE,
     optional("type_b", Kind::ElementType),
     optional("sums", Kind::ElementType),
+];
+
+/// As [`MMA_TYPES`], and where A lives.
+const WGMMA_TYPES: &[Parameter] = &[
+    TYPE,
+    optional("type_b", Kind::ElementType),
+    optional("sums", Kind::ElementType),
+    named("a", Kind::Any, "smem"),
 ];
 
 const fn of(name: &'static str, lower: LowerCall, documentation: &'static str) -> Builtin {
@@ -44,6 +52,8 @@ pub(super) const TABLE: &[Builtin] = &[
     mma_sync(&SHAPES[4]),
     mma_sync(&SHAPES[5]),
     mma_sync(&SHAPES[6]),
+    of(Wgmma::LANGUAGE_NAME, wgmma, "`wgmma.m64nNkK` of a warpgroup, as `sm90_64x256x16<bf16, f32>`: N from 8 to 256 in steps of 8; K 16 of f16 and bf16, 8 of tf32, 32 of f8, i8 and u8, whose N beyond 32 goes in steps of 16. A and B are read from shared memory, A from registers with `a = rmem`.")
+        .generic(WGMMA_TYPES),
 ];
 
 const fn mma_sync(shape: &'static SyncShape) -> Builtin {
@@ -78,7 +88,14 @@ pub(crate) fn copy_atom(atom: &CopyAtom) -> String {
 pub(crate) fn mma_atom(atom: &MmaAtom) -> String {
     let (name, types) = mma_call(atom);
     let types: Vec<&str> = types.into_iter().map(elem_name).collect();
-    format!("{name}<{}>", types.join(", "))
+    let from = match atom.op {
+        MmaOp::Wgmma(Wgmma {
+            a_in_registers: true,
+            ..
+        }) => ", a = rmem",
+        MmaOp::Wgmma(_) | MmaOp::MmaSync(_) | MmaOp::Fma(_) => "",
+    };
+    format!("{name}<{}{from}>", types.join(", "))
 }
 
 /// The name and the types by which a program asks for an MMA atom.
@@ -88,6 +105,8 @@ pub(crate) fn mma_call(atom: &MmaAtom) -> (String, Vec<Elem>) {
         MmaOp::Fma(_) => ("fma".into(), vec![c]),
         MmaOp::MmaSync(shape) if a == b => (shape.language_name(), vec![a, c]),
         MmaOp::MmaSync(shape) => (shape.language_name(), vec![a, b, c]),
+        MmaOp::Wgmma(shape) if a == b => (shape.language_name(), vec![a, c]),
+        MmaOp::Wgmma(shape) => (shape.language_name(), vec![a, b, c]),
     }
 }
 
@@ -212,13 +231,42 @@ fn fma<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<
 /// `sm80_16x8x16<bf16, f32>`: operands and accumulator; `sm80_16x8x32<i8, u8, i32>`: A, B, accumulator.
 fn mma<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     let shape = MmaSync::find(&call.name).ok_or(Stop::Reported)?;
+    let [a, b, c] = mma_types(ev, call)?;
+    let op = MmaOp::MmaSync(shape);
+    legal(ev, call, Atom::Mma(MmaAtom { op, a, b, c }))
+}
+
+/// The types of A, B and the accumulator.
+fn mma_types<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<[Elem; 3]> {
     let a = super::elem_arg(ev, call, 0)?;
-    let (b, c) = match call.generics.len() {
+    let given = call.generics.iter().filter(|arg| arg.name.is_none());
+    let (b, c) = match given.count() {
         1 => (a, MmaSync::accumulator_of(a)),
         2 => (a, super::elem_arg(ev, call, 1)?),
         _ => (super::elem_arg(ev, call, 1)?, super::elem_arg(ev, call, 2)?),
     };
-    let op = MmaOp::MmaSync(shape);
+    Ok([a, b, c])
+}
+
+/// `sm90_64x256x16<bf16, f32>`, `sm90_64x128x16<f16, f32, a = rmem>`.
+fn wgmma<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let Some(shape) = Wgmma::find(&call.name) else {
+        let message = "N and K are numbers: `sm90_64x256x16`";
+        return ev.error(codes::ILLEGAL_ATOM, call.span, message, "here");
+    };
+    let [a, b, c] = mma_types(ev, call)?;
+    let a_in_registers = match call
+        .named_generic("a")
+        .map(|arg| (arg.value.clone(), arg.expr.span))
+    {
+        None | Some((Value::Builtin("smem"), _)) => false,
+        Some((Value::Builtin("rmem"), _)) => true,
+        Some((other, span)) => return ev.expected("`smem` or `rmem`", &other, span),
+    };
+    let op = MmaOp::Wgmma(Wgmma {
+        a_in_registers,
+        ..shape
+    });
     legal(ev, call, Atom::Mma(MmaAtom { op, a, b, c }))
 }
 

@@ -4,6 +4,7 @@ use super::builtin::{Builtin, Kind, Level, LowerCall, Lowering, Parameter, arg, 
 use super::hints;
 use super::warp::WARP;
 use crate::diagnostics::codes;
+use crate::eval::arith::number_or_vector;
 use crate::eval::call::Call;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
@@ -14,6 +15,8 @@ use cutec_dialects::semantics::check;
 use cutec_dialects::value::Val;
 
 const SOURCE: Parameter = arg("source", Kind::View);
+/// Whether a product adds to its sums; known while compiling or not.
+const ACCUMULATE: Parameter = named("accumulate", Kind::Bool, "true");
 const DESTINATION: Parameter = arg("destination", Kind::View);
 
 const fn of_threads(name: &'static str, lower: LowerCall, documentation: &'static str) -> Builtin {
@@ -25,10 +28,10 @@ pub(super) const TABLE: &[Builtin] = &[
         .takes(&[arg("atom", Kind::Copier), SOURCE, DESTINATION, named("pred", Kind::Predicate, "true")]),
     of_threads("autovec_copy", autovec_copy, "Copies with the widest accesses that are proven legal.")
         .takes(&[SOURCE, DESTINATION, hints::CACHE, hints::PREFETCH, hints::EVICT]),
-    of_threads("gemm", gemm, "`c += a · bᵀ`, of operands (V, M, K), (V, N, K) and (V, M, N), or what slices leave of them.")
-        .takes(&[arg("mma", Kind::Multiplier), arg("a", Kind::View), arg("b", Kind::View), arg("c", Kind::View)]),
+    of_threads("gemm", gemm, "`c += a · bᵀ`, of operands (V, M, K), (V, N, K) and (V, M, N), or what slices leave of them. Where `accumulate` is false, `c = a · bᵀ`.")
+        .takes(&[arg("mma", Kind::Multiplier), arg("a", Kind::View), arg("b", Kind::View), arg("c", Kind::View), ACCUMULATE]),
     of_threads("gemm", gemm, "`d = a · bᵀ + c`.")
-        .takes(&[arg("mma", Kind::Multiplier), arg("d", Kind::View), arg("a", Kind::View), arg("b", Kind::View), arg("c", Kind::View)]),
+        .takes(&[arg("mma", Kind::Multiplier), arg("d", Kind::View), arg("a", Kind::View), arg("b", Kind::View), arg("c", Kind::View), ACCUMULATE]),
     of_threads("fill", store, "Writes a number to all elements of a view.")
         .takes(&[arg("view", Kind::View), arg("value", Kind::Number), hints::CACHE, hints::PREFETCH, hints::EVICT]),
     of_threads("store", store, "Writes values, or one number, to all elements of a view.")
@@ -41,6 +44,10 @@ pub(super) const TABLE: &[Builtin] = &[
     of_threads("barrier_arrive", |ev, call| named_barrier(ev, call, false), "Comes to a barrier and does not wait.")
         .takes(&[arg("id", Kind::Integer), arg("threads", Kind::Integer)]),
     of_threads("warp_barrier", warp_barrier, "Waits for all threads of the warp."),
+    of_threads("wgmma_fence", |ev, call| plain(ev, call, NvvmOp::WgmmaFence), "Orders registers before the first `wgmma` that uses them: before it the accumulators and what `a = rmem` reads are written."),
+    of_threads("wgmma_commit", |ev, call| plain(ev, call, NvvmOp::WgmmaCommitGroup), "Ends a group of `wgmma` products."),
+    of_threads("wgmma_wait", wgmma_wait, "Waits until at most the last so many groups of `wgmma` are under way; before it nothing touches their accumulators.")
+        .takes(&[arg("groups", Kind::Integer)]),
     of_threads("cp_async_commit", |ev, call| plain(ev, call, NvvmOp::CpAsyncCommitGroup), "Ends a group of `cp_async` copies."),
     of_threads("cp_async_wait", cp_async_wait, "Waits until at most the last so many groups are under way.")
         .takes(&[arg("groups", Kind::Integer)]),
@@ -111,6 +118,17 @@ fn gemm<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
     if let Value::Thread(parts) = &operands[0] {
         operands[0] = parts.0.clone();
     }
+    if let Some(arg) = call.named("accumulate") {
+        match &arg.value {
+            Value::Bool(true) => {}
+            value @ Value::Bool(false) => {
+                let number = ev.number(value, Elem::I1, arg.expr.span)?;
+                operands.push(number_or_vector(number, Elem::I1, None));
+            }
+            Value::Scalar(scalar) if scalar.elem == Elem::I1 => operands.push(arg.value.clone()),
+            other => return ev.expected_bool(&other.clone(), arg.expr.span),
+        }
+    }
     let result = ev.op(
         CuteOp::Gemm,
         "gemm",
@@ -124,7 +142,7 @@ fn gemm<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
                 .map_or("", |arg| ev.text(arg.expr.span))
                 .to_owned()
         };
-        let at = call.args.len() - 3;
+        let at = call.positional().len() - 3;
         let (a, b) = (shown(at), shown(at + 1));
         if let Some(diagnostic) = ev.diagnostics.last_mut() {
             diagnostic.help = Some(format!(
@@ -142,7 +160,7 @@ fn is_gemm_with_a_and_b_exchanged(operands: &[Value<'_, '_>]) -> bool {
         other => other.as_static(),
     };
     let vals: Option<Vec<_>> = operands.iter().map(val).collect();
-    let Some(mut vals) = vals.filter(|vals| vals.len() == 5) else {
+    let Some(mut vals) = vals.filter(|vals| vals.len() >= 5) else {
         return false;
     };
     let fits = |vals: &[Val]| check(CuteOp::Gemm, vals).is_ok();
@@ -235,25 +253,39 @@ fn warp_barrier<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Resu
 
 /// `cp_async_wait(n)`: until at most the last n groups are under way.
 fn cp_async_wait<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    let Some(arg) = call.arg(0) else {
-        return Err(Stop::Reported);
-    };
-    let groups = match &arg.value {
-        Value::Int(groups) if (0..=64).contains(groups) => *groups,
-        Value::Int(groups) => {
-            let message = format!("`cp_async_wait` takes 0 to 64 groups, not {groups}");
-            return ev.error(
-                codes::ILLEGAL_OPERATION,
-                arg.expr.span,
-                message,
-                "out of range",
-            );
-        }
-        Value::Scalar(_) => return ev.static_needed("the number of groups", arg.expr),
-        other => return ev.expected("an integer", &other.clone(), arg.expr.span),
-    };
+    let groups = groups_of(ev, call, 64)?;
     let ir = ev.ir(call.span)?;
     let attr = ir.integer(groups, ir.ty("i32"));
     ir.op(NvvmOp::CpAsyncWaitGroup, &[], &[("n", attr)], &[]);
     Ok(Value::Unit)
+}
+
+/// `wgmma_wait(n)`: until at most the last n groups are under way.
+fn wgmma_wait<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let groups = groups_of(ev, call, 7)?;
+    let ir = ev.ir(call.span)?;
+    let attr = ir.i64(groups);
+    ir.op(NvvmOp::WgmmaWaitGroup, &[], &[("group", attr)], &[]);
+    Ok(Value::Unit)
+}
+
+/// How many groups may be under way behind a wait.
+fn groups_of<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>, most: i64) -> Result<i64> {
+    let Some(arg) = call.arg(0) else {
+        return Err(Stop::Reported);
+    };
+    match &arg.value {
+        Value::Int(groups) if (0..=most).contains(groups) => Ok(*groups),
+        Value::Int(groups) => {
+            let message = format!("`{}` takes 0 to {most} groups, not {groups}", call.name);
+            ev.error(
+                codes::ILLEGAL_OPERATION,
+                arg.expr.span,
+                message,
+                "out of range",
+            )
+        }
+        Value::Scalar(_) => ev.static_needed("the number of groups", arg.expr),
+        other => ev.expected("an integer", &other.clone(), arg.expr.span),
+    }
 }

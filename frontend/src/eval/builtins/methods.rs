@@ -3,10 +3,14 @@
 use super::builtin::{
     Builtin, Kind, Level, LowerMethod, Lowering, Parameter, Receiver, arg, named,
 };
+use super::warp::{Shuffle, WARP, shuffled};
+use crate::ast::BinaryOp;
 use crate::eval::call::Call;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::Span;
+use cutec_dialects::atoms::Place;
+use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::Attrs;
 use cutec_dialects::semantics::SemError;
@@ -140,6 +144,7 @@ fn partition<'c, 'a>(
     let (tiled, Some(thread), tensor) = operands(of, call) else {
         return Err(Stop::Reported);
     };
+    let thread = uniform_thread(ev, &tiled, thread, matrix, call)?;
     let attrs = Attrs::operand(matrix);
     let operands = [tiled, tensor, thread];
     ev.op(
@@ -149,6 +154,41 @@ fn partition<'c, 'a>(
         &attrs,
         call.span,
     )
+}
+
+/// The thread by which an operand is partitioned that an instruction reads by a descriptor. All threads of an
+/// instruction name the same one, so it is the first of them, in a register that is uniform in a warp.
+fn uniform_thread<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    tiled: &Value<'c, 'a>,
+    thread: Value<'c, 'a>,
+    matrix: Operand,
+    call: &Call<'c, 'a>,
+) -> Result<Value<'c, 'a>> {
+    let Value::Static(Val::TiledMma(mma)) = tiled else {
+        return Ok(thread);
+    };
+    match mma.atom.operand(matrix).place {
+        Place::SharedDescriptor => {}
+        Place::Registers | Place::Shared | Place::Global | Place::Anywhere => return Ok(thread),
+    }
+    let atoms = mma.tiled.thr_layout_vmnk();
+    let several = matrix.modes().into_iter().any(|mode| {
+        let atoms = atoms.mode(mode + 1).map(|mode| mode.size());
+        !atoms.is_some_and(|size| size.is(1))
+    });
+    let Value::Scalar(_) = &thread else {
+        return Ok(thread);
+    };
+    if !several {
+        return Ok(Value::Int(0));
+    }
+    let span = call.span;
+    let of_atom = (Value::Int(mma.atom.issuer().threads()), span);
+    let atom = ev.binary(BinaryOp::Div, (thread, span), of_atom.clone(), span)?;
+    let first = ev.number(&Value::Int(0), Elem::I32, span)?;
+    let atom = shuffled(ev, Shuffle::Index, &atom, first, WARP, span)?;
+    ev.binary(BinaryOp::Mul, (atom, span), of_atom, span)
 }
 
 fn fragment<'c, 'a>(

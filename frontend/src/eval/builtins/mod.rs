@@ -84,7 +84,10 @@ pub(super) fn lookup<'c, 'a>(name: &str) -> Option<Value<'c, 'a>> {
 pub(super) fn mma_atoms(target: &Target) -> String {
     let mut atoms = MmaAtom::all();
     atoms.retain(|atom| atom.issuer() != Issuer::Thread && atom.legal_on(target).is_ok());
-    let written: HashSet<String> = atoms.iter().map(|atom| mma_call(atom).0).collect();
+    let written = atoms
+        .iter()
+        .flat_map(|atom| table::named(&mma_call(atom).0));
+    let written: HashSet<&str> = written.map(|entry| entry.name).collect();
     let names = table::all().filter(|entry| written.contains(entry.name));
     let names: Vec<String> = names.map(|entry| format!("`{}`", entry.name)).collect();
     format!(

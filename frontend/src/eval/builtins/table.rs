@@ -6,6 +6,7 @@ use super::{
     tensor, text, tile, tiled, warp,
 };
 use crate::eval::rounding;
+use cutec_dialects::atoms::Wgmma;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -70,9 +71,17 @@ static WORDS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     words
 });
 
+/// The name under which the table has one: the many shapes of `wgmma` are one entry.
+fn entry_of(name: &str) -> &str {
+    match Wgmma::find(name) {
+        Some(_) => Wgmma::LANGUAGE_NAME,
+        None => name,
+    }
+}
+
 /// The entries of a name, methods aside; none where nothing is called so.
 pub fn named(name: &str) -> &'static [&'static Builtin] {
-    BY_NAME.get(name).map_or(&[], Vec::as_slice)
+    BY_NAME.get(entry_of(name)).map_or(&[], Vec::as_slice)
 }
 
 /// The entries of a name that are called: `name(…)`.

@@ -10,6 +10,7 @@ use crate::source::Span;
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::{Attrs, evaluate, is_projection, recastable};
+use cutec_dialects::target::{Feature, Target};
 use cutec_dialects::value::{Ptr, Val, View};
 use cutec_layout::{AnyLayout, Coord, Int};
 
@@ -51,6 +52,8 @@ pub(super) const TABLE: &[Builtin] = &[
 
 /// Alignment of shared memory in bytes: a line of all banks, which every swizzle up to 128 bytes keeps.
 const SMEM_ALIGN: i64 = 128;
+/// Bytes after which the widest swizzle of a descriptor repeats.
+const MAX_PATTERN: i64 = 1024;
 
 /// `view(tensor, layout)`: what begins where the tensor does, under another layout.
 fn view_as<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
@@ -269,6 +272,17 @@ fn flat<'c, 'a>(
     }
 }
 
+/// What a buffer is aligned to so that descriptors can describe it, where the target has them: their swizzles act on
+/// the address, so its pattern begins where the buffer does.
+fn pattern(target: &Target, elem: Elem, layout: &AnyLayout) -> i64 {
+    match layout.swizzle() {
+        Some(swizzle) if target.has(Feature::Wgmma) => {
+            elem.bytes_of(swizzle.period()).min(MAX_PATTERN)
+        }
+        Some(_) | None => 1,
+    }
+}
+
 /// `fragment<f32>(layout)`, `smem<f16>(layout)`.
 fn allocate<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
@@ -303,6 +317,9 @@ fn allocate<'c, 'a>(
     };
     if !Val::Layout(layout.clone()).is_static() {
         return ev.static_needed("what is allocated", arg.expr);
+    }
+    if space == Space::Smem && call.named("align").is_none() {
+        align = align.max(pattern(&ev.options.target, elem, &layout));
     }
     let ptr = Ptr {
         elem,

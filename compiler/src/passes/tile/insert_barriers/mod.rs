@@ -260,7 +260,7 @@ impl<'c> Analysis<'c> {
     fn copy(&mut self, op: IrOp<'c>, state: &mut State) -> Result<(), Failed<'c>> {
         match chosen_mechanism(op).map_err(|message| (op, message))? {
             // Who waits for it sees it; the other threads need a barrier, and the same proxy.
-            Some(Mechanism::CpAsyncGroup) | None => {}
+            Some(Mechanism::CpAsyncGroup | Mechanism::WgmmaGroup) | None => {}
         }
         let copy = present(op, tile::CopyAsync::of(op))?;
         let (view, buffer) = (copy.view(), copy.buffer());

@@ -41,7 +41,10 @@ impl<'c> Partition<'c> {
         for (index, which) in [Operand::A, Operand::B, Operand::C].into_iter().enumerate() {
             match mma.atom.operand(which).place {
                 Place::Registers => {}
-                place @ (Place::Shared | Place::Global | Place::Anywhere) => {
+                place @ (Place::Shared
+                | Place::SharedDescriptor
+                | Place::Global
+                | Place::Anywhere) => {
                     let atom = mma.atom;
                     let message = format!("{atom} takes an operand from {place}, not a tile");
                     return Err(SemError::Illegal(message));

@@ -22,7 +22,7 @@ impl<'c> Partition<'c> {
             copy.ok_or_else(|| SemError::Illegal("has no `copy`; run tile-stage-operands".into()))?;
         match copy.atom.issuer() {
             Issuer::Thread => {}
-            Issuer::Warp => {
+            Issuer::Warp | Issuer::Warpgroup => {
                 let message = format!("{} is not begun by each thread", copy.atom);
                 return Err(SemError::Illegal(message));
             }

@@ -63,6 +63,10 @@ pub(super) fn loaders<'c>(
             let loader = by(CopyAtom { elem, ..atom });
             loader.map(Loaders::Pinned).ok_or_else(failed)
         }
+        Completion::Later(Mechanism::WgmmaGroup) => {
+            let message = "the pinned `copy` is no copy";
+            Err(refused(message.into(), COPIES))
+        }
         Completion::AtOnce if !is_atom => {
             let message = "the pinned `copy` is no asynchronous copy, and no universal one";
             Err(refused(message.into(), COPIES))
@@ -161,11 +165,13 @@ impl OperandRead {
         let which = [Operand::A, Operand::B][index];
         match (mma.atom.operand(which).place, mma.atom.issuer()) {
             (Place::Registers, Issuer::Thread) => Ok(OperandRead::Vectors),
-            (Place::Registers, Issuer::Warp) => Ok(OperandRead::Ldmatrix),
-            (Place::Shared | Place::Global | Place::Anywhere, _) => Err(format!(
-                "{} reads an operand from memory, which no pass at tile level arranges",
-                mma.atom
-            )),
+            (Place::Registers, Issuer::Warp | Issuer::Warpgroup) => Ok(OperandRead::Ldmatrix),
+            (Place::Shared | Place::SharedDescriptor | Place::Global | Place::Anywhere, _) => {
+                Err(format!(
+                    "{} reads an operand from memory, which no pass at tile level arranges",
+                    mma.atom
+                ))
+            }
         }
     }
 }

@@ -1,0 +1,232 @@
+//! `wgmma`: products of a warpgroup on tensor cores, which complete later.
+//!
+//! An instruction is one inline assembly: the accumulator's registers go in and come out by tied operands, so that each
+//! stays one virtual register from the first product to the last. It may not be touched while a product is under way:
+//! whatever fences or waits takes all accumulators that there are as operands as well, without naming them in its text,
+//! and hands them out again. What reads an accumulator after a wait therefore stands after it, whoever moves code, and
+//! what writes one before a fence before it.
+//!
+//! A descriptor is a low word, which has the address, and a high one that is a constant. The address of shared memory is
+//! taken apart once a kernel; to it are added what is uniform in a view, outermost first, and then what tells the
+//! instructions of a product apart, which is a constant.
+use super::Lowering;
+use super::promote_fragments::{Register, registers};
+use cutec_dialects::atoms::Wgmma;
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value};
+use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::{ArithOp, LlvmOp, NvvmOp};
+use cutec_dialects::semantics::{GemmPlan, SemError};
+use cutec_dialects::value::View;
+use cutec_layout::matrix_descriptor::{Major, MatrixDescriptor};
+use cutec_layout::{AnyLayout, Int, Tree};
+use melior::ir::{Type, ValueLike, operation::OperationLike};
+
+/// The bits of an address in shared memory that a descriptor can hold.
+const ADDRESS_BITS: i64 = 0x3_ffff;
+/// What a descriptor counts addresses in.
+const UNIT: i64 = 16;
+
+/// Whether a product adds to its accumulator.
+#[derive(Clone, Copy)]
+pub(super) enum Accumulate<'c> {
+    /// As is known while compiling.
+    Known(bool),
+    /// Where an `i1` is true.
+    If(IrValue<'c>),
+}
+
+/// A register of accumulators as inline assembly takes it.
+struct Tied<'c> {
+    register: Register,
+    value: IrValue<'c>,
+}
+
+impl<'c> Lowering<'c> {
+    /// The descriptor of an operand in shared memory, from an offset on.
+    pub(super) fn descriptor(
+        &mut self,
+        view: &View,
+        descriptor: &MatrixDescriptor,
+        at: &Int,
+    ) -> Result<IrValue<'c>, SemError> {
+        let within = match &view.layout {
+            AnyLayout::Plain(_) => Int::ZERO,
+            AnyLayout::Composed(composed) => match &composed.offset {
+                Tree::Leaf(offset) => offset.clone(),
+                Tree::Node(_) => {
+                    let message = format!("{} is no layout in memory", view.layout);
+                    return Err(SemError::Illegal(message));
+                }
+            },
+        };
+        let base = &self.bases[view.ptr.base - 1];
+        let (pointer, start) = (base.pointer, base.bytes);
+        if let Some(buffer) = base.buffer {
+            self.smem_map.add_access(self.emitter.ir.location, buffer);
+        }
+        let elements = view.ptr.offset.add(&within).add(at);
+        let elem = Int::Static(view.ptr.elem.bytes());
+        let bytes = elements.mul(&elem).add(&Int::Static(start));
+        if !bytes.divisible_by(UNIT) {
+            let message = format!("a matrix in shared memory starts at a multiple of {UNIT} bytes");
+            return Err(SemError::Illegal(message));
+        }
+        let address = self.descriptor_address(pointer);
+        let [low, high] = descriptor.words();
+        let units = bytes.floor_div(&Int::Static(UNIT));
+        let units = units.add(&Int::Static(i64::from(low)));
+        let low = self.emitter.sum_outermost_first(address, &units);
+        let high = self.emitter.constant(i64::from(high as i32), false);
+        let pair = self.emitter.ir.ty("vector<2xi32>");
+        let words = self.joined_lanes(&[low, high], pair);
+        let ir = &self.emitter.ir;
+        Ok(ir.value(LlvmOp::Bitcast, &[words], &[], ir.ty("i64")))
+    }
+
+    /// The address of shared memory as descriptors hold it, computed once a kernel.
+    fn descriptor_address(&mut self, pointer: IrValue<'c>) -> IrValue<'c> {
+        if let Some(address) = self.descriptor_address {
+            return address;
+        }
+        // Behind the address itself, which stands before the first operation of the kernel.
+        let ir = OpBuilder::new(self.emitter.ir.context(), Insertion::Before(self.entry));
+        let word = ir.ty("i32");
+        let address = ir.value(LlvmOp::Ptrtoint, &[pointer], &[], word);
+        let bits = ir.constant(ADDRESS_BITS, "i32");
+        let address = ir.value(ArithOp::Andi, &[address, bits], &[], word);
+        let shift = ir.constant(i64::from(UNIT.trailing_zeros()), "i32");
+        let address = ir.value(ArithOp::Shrui, &[address, shift], &[], word);
+        *self.descriptor_address.insert(address)
+    }
+
+    /// One instruction: the accumulator's registers that come out of it.
+    pub(super) fn wgmma(
+        &mut self,
+        plan: &GemmPlan,
+        mma: Wgmma,
+        [a, b, c]: [&[IrValue<'c>]; 3],
+        accumulate: Accumulate<'c>,
+    ) -> Vec<IrValue<'c>> {
+        let count = c.len();
+        let mut next = 2 * count;
+        let mut operands: Vec<IrValue<'c>> = c.to_vec();
+        let mut constraints = Vec::new();
+        let mut take = |values: &[IrValue<'c>], constraint: &'static str| {
+            let names: Vec<String> = (next..next + values.len())
+                .map(|at| format!("${at}"))
+                .collect();
+            next += values.len();
+            operands.extend(values);
+            constraints.extend(values.iter().map(|_| constraint));
+            names.join(", ")
+        };
+        let a = match mma.a_in_registers {
+            true => format!("{{{}}}", take(a, "r")),
+            false => take(a, "l"),
+        };
+        let b = take(b, "l");
+        let (before, scale) = match accumulate {
+            Accumulate::Known(known) => {
+                let known = i32::from(known);
+                (
+                    format!(".reg .pred p; setp.ne.b32 p, {known}, 0; "),
+                    "p".to_owned(),
+                )
+            }
+            Accumulate::If(value) => (String::new(), take(&[value], "b")),
+        };
+        let transposed = |which: usize| {
+            let major = plan.descriptors[which].map(|descriptor| descriptor.major);
+            i32::from(major == Some(Major::Mn))
+        };
+        let mut tail = vec![scale];
+        if plan.atom.c != Elem::I32 {
+            tail.extend(["1".to_owned(), "1".to_owned()]);
+        }
+        if Wgmma::transposes(plan.atom.b) {
+            if !mma.a_in_registers {
+                tail.push(transposed(1).to_string());
+            }
+            tail.push(transposed(2).to_string());
+        }
+        let sums: Vec<String> = (0..count).map(|at| format!("${at}")).collect();
+        let (name, sums, tail) = (plan.atom.ptx(), sums.join(", "), tail.join(", "));
+        let text = format!("{{ {before}{name} {{{sums}}}, {a}, {b}, {tail}; }}");
+        let letter = constraint_of(plan.atom.c);
+        let tied = tied_constraints(letter, count, &constraints);
+        let ty = c[0].r#type();
+        let result = self.emitter.ir.struct_type(&vec![ty; count]);
+        let out = self.assembly(&text, &tied, &operands, Some(result));
+        out.map_or_else(Vec::new, |out| self.fields(out, ty, count))
+    }
+
+    /// `wgmma.fence` or `wgmma.wait_group`, which takes the accumulators that there are and hands them out again.
+    pub(super) fn wgmma_boundary(&mut self, kind: NvvmOp, op: IrOp<'c>) {
+        let text = match kind {
+            NvvmOp::WgmmaWaitGroup => {
+                let left = op.attribute("group").ok().and_then(integer_value);
+                format!("wgmma.wait_group.sync.aligned {};", left.unwrap_or(0))
+            }
+            _ => "wgmma.fence.sync.aligned;".to_owned(),
+        };
+        let accumulators = self.accesses.accumulators_at(op).to_vec();
+        let slots = accumulators
+            .iter()
+            .filter_map(|fragment| self.slots.get(fragment));
+        let registers: Vec<Register> = slots.flat_map(registers).collect();
+        let tied: Vec<Tied<'c>> = registers
+            .into_iter()
+            .map(|register| {
+                let value = self.read(&register);
+                Tied { register, value }
+            })
+            .collect();
+        let letters: Vec<&str> = tied
+            .iter()
+            .map(|tied| constraint_of(tied.register.elem))
+            .collect();
+        let outputs = letters.iter().map(|letter| format!("={letter}"));
+        let inputs = (0..tied.len()).map(|at| at.to_string());
+        let constraints = outputs.chain(inputs).chain([MEMORY.to_owned()]);
+        let constraints = constraints.collect::<Vec<_>>().join(",");
+        let values: Vec<IrValue<'c>> = tied.iter().map(|tied| tied.value).collect();
+        let types: Vec<Type<'c>> = values.iter().map(|value| value.r#type()).collect();
+        let result = match types[..] {
+            [] => None,
+            [one] => Some(one),
+            _ => Some(self.emitter.ir.struct_type(&types)),
+        };
+        let out = self.assembly(&text, &constraints, &values, result);
+        let Some(out) = out else { return };
+        for (at, tied) in tied.into_iter().enumerate() {
+            let ir = &self.emitter.ir;
+            let position = [("position", ir.i64_array(&[at as i64]))];
+            let value = match types.len() {
+                1 => out,
+                _ => ir.value(LlvmOp::Extractvalue, &[out], &position, types[at]),
+            };
+            let Register { base, start, .. } = tied.register;
+            self.store_slot(base, start, value, tied.register.bytes());
+        }
+    }
+}
+
+/// What assembly that accesses memory says of it.
+const MEMORY: &str = "~{memory}";
+
+/// The letter of a register of an accumulator in inline assembly.
+fn constraint_of(elem: Elem) -> &'static str {
+    match elem {
+        Elem::F32 => "f",
+        _ => "r",
+    }
+}
+
+/// The constraints of assembly that takes `count` registers, hands them out again, and reads others.
+fn tied_constraints(letter: &str, count: usize, others: &[&str]) -> String {
+    let outputs = (0..count).map(|_| format!("={letter}"));
+    let inputs = (0..count).map(|at| at.to_string());
+    let others = others.iter().map(|letter| (*letter).to_owned());
+    let all = outputs.chain(inputs).chain(others);
+    all.chain([MEMORY.to_owned()]).collect::<Vec<_>>().join(",")
+}
