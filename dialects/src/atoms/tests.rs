@@ -143,11 +143,14 @@ fn each_operand_of_an_mma_is_covered_once_by_threads_and_values() {
             (Operand::C, &layouts.c, m * n),
         ] {
             // Each thread names all of what a descriptor describes.
-            let times = match atom.operand(which).place {
-                Place::SharedDescriptor => layouts.threads,
-                Place::Registers | Place::Shared | Place::Global | Place::Anywhere => 1,
+            let of_one = match atom.operand(which).place {
+                Place::SharedDescriptor => layout.mode(1).expect("values"),
+                Place::Registers | Place::Shared | Place::Global | Place::Anywhere => {
+                    layout.clone()
+                }
             };
-            assert!(size(layout).is(times * elements), "{atom}: {layout}");
+            let layout = &of_one;
+            assert!(size(layout).is(elements), "{atom}: {layout}");
             assert!(cosize(layout).unwrap().is(elements), "{atom}: {layout}");
             let offsets: BTreeSet<_> = crate::semantics::offsets_of(layout)
                 .unwrap()
