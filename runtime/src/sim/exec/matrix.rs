@@ -15,7 +15,9 @@ use super::cta::Cta;
 use super::descriptor;
 use super::fault_at;
 use super::shared::value;
-use super::tensor::{Factors, LONGEST, M, N};
+use super::tensor::{
+    ColumnValues, Columns, LONGEST, M, N, RowValues, Rows, Sums, multiply_add as add_products,
+};
 use super::touch::Touch;
 use super::warp::Warp;
 use crate::sim::Space;
@@ -131,11 +133,11 @@ impl Warp {
         let parts = mma.k.div_ceil(LONGEST);
         let registers_of_b = mma.b.chunks(mma.b.len() / parts);
         for (a, b) in mma.a.chunks(mma.a.len() / parts).zip(registers_of_b) {
-            let mut factors = Factors::new([mma.multiplicands, mma.b_type], mma.k / parts);
+            let k = mma.k / parts;
             let a: Vec<Words> = a.iter().map(|&src| self.registers.words_of(src)).collect();
-            factors_of_a(&mut factors, mma.multiplicands, &a);
-            self.factors_of_b(&mut factors, mma, b);
-            factors.multiply_add(mma.accumulate, &mut sums);
+            let rows = Rows::new(mma.multiplicands, k, &rows_of(mma.multiplicands, &a));
+            let columns = Columns::new(mma.b_type, k, &self.columns_of(mma, b));
+            add_products(&rows, &columns, mma.accumulate, &mut sums);
         }
         let rounding = (mma.accumulate, mma.saturate);
         for (register, &dst) in mma.d.iter().enumerate() {
@@ -150,46 +152,39 @@ impl Warp {
         &mut self,
         wgmma: &Wgmma,
         a: Option<&[[u8; descriptor::ROW]]>,
-        b: &[[u8; descriptor::ROW]],
+        b: &[Columns],
         scale_d: bool,
     ) {
-        let [a_type, b_type] = wgmma.multiplicands;
-        let [negate_a, negate_b] = wgmma.negate;
-        let mut factors = Factors::new(wgmma.multiplicands, k_of(a_type));
+        let [ty, _] = wgmma.multiplicands;
+        let mut rows = [[0.0; LONGEST]; M];
         match (a, &wgmma.a) {
-            (Some(rows), _) => {
-                for (row, bytes) in rows.iter().enumerate() {
-                    for (k, value) in row_elements(a_type, bytes).enumerate() {
-                        *factors.a(row, k) = value;
-                    }
+            (Some(a), _) => {
+                for (row, bytes) in rows.iter_mut().zip(a) {
+                    row_elements(ty, bytes, row);
                 }
             }
             (None, WgmmaA::Registers(slots)) => {
                 let slots = slots
                     .iter()
                     .map(|&slot| self.registers.words[slot as usize]);
-                let a: Vec<Words> = slots.collect();
-                factors_of_a(&mut factors, a_type, &a);
+                rows = rows_of(ty, &slots.collect::<Vec<Words>>());
             }
             (None, WgmmaA::Shared(_)) => {}
         }
+        let [negate_a, negate_b] = wgmma.negate;
         if negate_a != negate_b {
-            factors.negate_a();
+            rows = rows.map(|row| row.map(|value| -value));
         }
+        let rows = Rows::new(ty, k_of(ty), &rows);
         let rounding = (wgmma.accumulate, wgmma.saturate);
         let registers = wgmma.d.len() * N / wgmma.n;
-        for (d, columns) in wgmma.d.chunks(registers).zip(b.chunks(N)) {
-            for (column, bytes) in columns.iter().enumerate() {
-                for (k, value) in row_elements(b_type, bytes).enumerate() {
-                    *factors.b(k, column) = value;
-                }
-            }
+        for (d, columns) in wgmma.d.chunks(registers).zip(b) {
             let mut sums = [[0.0; N]; M];
             if scale_d {
                 let c = d.iter().map(|&slot| self.registers.words[slot as usize]);
                 sums = sums_of(wgmma.accumulate, c);
             }
-            factors.multiply_add(wgmma.accumulate, &mut sums);
+            add_products(&rows, columns, wgmma.accumulate, &mut sums);
             for (register, &slot) in d.iter().enumerate() {
                 self.registers.words[slot as usize] = fragment(rounding, &sums, register);
             }
@@ -197,7 +192,8 @@ impl Warp {
     }
 
     /// What registers hold of B.
-    fn factors_of_b(&self, factors: &mut Factors, mma: &Mma, b: &[Src]) {
+    fn columns_of(&self, mma: &Mma, b: &[Src]) -> ColumnValues {
+        let mut columns = [[0.0; LONGEST]; N];
         let packed = 32 / element_bits(mma.multiplicands);
         for (register, &src) in b.iter().enumerate() {
             let words = self.registers.words_of(src);
@@ -205,10 +201,11 @@ impl Warp {
                 let values = elements(mma.b_type, &words, i);
                 for (lane, value) in values.into_iter().enumerate() {
                     let row = packed * (lane % 4) + 4 * packed * register + i;
-                    *factors.b(row, lane / 4) = value;
+                    columns[lane / 4][row] = value;
                 }
             }
         }
+        columns
     }
 
     /// `m8n8k4`: A has an element a lane, row `group`, column `place`; B the transpose of that.
@@ -265,17 +262,32 @@ fn multiply_add(a: f64, b: f64, sum: f64) -> f64 {
 }
 
 /// What registers hold of A.
-fn factors_of_a(factors: &mut Factors, ty: MmaType, a: &[Words]) {
+fn rows_of(ty: MmaType, a: &[Words]) -> RowValues {
+    let mut rows = [[0.0; LONGEST]; M];
     let packed = 32 / element_bits(ty);
     for (register, words) in a.iter().enumerate() {
         for i in 0..packed {
             let values = elements(ty, words, i);
             for (lane, value) in values.into_iter().enumerate() {
                 let column = packed * (lane % 4) + 4 * packed * (register / 2) + i;
-                *factors.a(lane / 4 + 8 * (register % 2), column) = value;
+                rows[lane / 4 + 8 * (register % 2)][column] = value;
             }
         }
     }
+    rows
+}
+
+/// B of `wgmma`, eight columns after eight.
+pub(super) fn columns_of(wgmma: &Wgmma, b: &[[u8; descriptor::ROW]]) -> Vec<Columns> {
+    let [_, ty] = wgmma.multiplicands;
+    let eight = |bytes: &[[u8; descriptor::ROW]]| {
+        let mut columns = [[0.0; LONGEST]; N];
+        for (column, bytes) in columns.iter_mut().zip(bytes) {
+            row_elements(ty, bytes, column);
+        }
+        Columns::new(ty, k_of(ty), &columns)
+    };
+    b.chunks(N).map(eight).collect()
 }
 
 /// K of `wgmma`, of which a row has 256 bits.
@@ -284,10 +296,23 @@ fn k_of(ty: MmaType) -> usize {
 }
 
 /// The elements of a row of an operand of `wgmma`.
-fn row_elements(ty: MmaType, bytes: &[u8; descriptor::ROW]) -> impl Iterator<Item = f64> + use<'_> {
-    let packed = 32 / element_bits(ty).min(32);
-    let words = bytes.chunks_exact(4).map(value);
-    words.flat_map(move |word| (0..packed).map(move |i| element(ty, word as u32, i)))
+fn row_elements(ty: MmaType, bytes: &[u8; descriptor::ROW], to: &mut [f32; LONGEST]) {
+    let mut each = |bytes_of_one: usize, decode: fn(u32) -> f32| {
+        for (to, bytes) in to.iter_mut().zip(bytes.chunks_exact(bytes_of_one)) {
+            *to = decode(value(bytes) as u32);
+        }
+    };
+    match ty {
+        MmaType::F16 => each(2, |bits| element(MmaType::F16, bits, 0)),
+        MmaType::Bf16 => each(2, |bits| element(MmaType::Bf16, bits, 0)),
+        MmaType::Tf32 => each(4, |bits| element(MmaType::Tf32, bits, 0)),
+        MmaType::S8 => each(1, |bits| element(MmaType::S8, bits, 0)),
+        MmaType::U8 => each(1, |bits| element(MmaType::U8, bits, 0)),
+        MmaType::E4m3 => each(1, |bits| element(MmaType::E4m3, bits, 0)),
+        MmaType::E5m2 => each(1, |bits| element(MmaType::E5m2, bits, 0)),
+        // No `wgmma` has them.
+        MmaType::S4 | MmaType::U4 | MmaType::F64 => {}
+    }
 }
 
 /// Accumulators in a register.
@@ -299,7 +324,7 @@ fn per_register(accumulate: MmaAccumulator) -> usize {
 }
 
 /// What registers hold of C.
-fn sums_of(accumulate: MmaAccumulator, c: impl Iterator<Item = Words>) -> [[f64; N]; M] {
+fn sums_of(accumulate: MmaAccumulator, c: impl Iterator<Item = Words>) -> Sums {
     let mut sums = [[0f64; N]; M];
     let per_register = per_register(accumulate);
     for (register, words) in c.enumerate() {
@@ -318,11 +343,7 @@ fn sums_of(accumulate: MmaAccumulator, c: impl Iterator<Item = Words>) -> [[f64;
 }
 
 /// What a register holds of D, rounded and perhaps saturated.
-fn fragment(
-    (accumulate, saturate): (MmaAccumulator, bool),
-    sums: &[[f64; N]; M],
-    register: usize,
-) -> Words {
+fn fragment((accumulate, saturate): (MmaAccumulator, bool), sums: &Sums, register: usize) -> Words {
     let per_register = per_register(accumulate);
     std::array::from_fn(|lane| {
         let sum = |i| {
@@ -356,7 +377,7 @@ fn element_bits(ty: MmaType) -> usize {
 }
 
 /// Element `i` of each lane's word.
-fn elements(ty: MmaType, words: &Words, i: usize) -> [f64; WARP] {
+fn elements(ty: MmaType, words: &Words, i: usize) -> [f32; WARP] {
     match ty {
         MmaType::F16 => words.map(|word| element(MmaType::F16, word, i)),
         MmaType::Bf16 => words.map(|word| element(MmaType::Bf16, word, i)),
@@ -371,23 +392,23 @@ fn elements(ty: MmaType, words: &Words, i: usize) -> [f64; WARP] {
     }
 }
 
-/// Element `i` of a word. Products of two are exact in f64.
+/// Element `i` of a word, which f32 has exactly.
 #[inline]
-fn element(ty: MmaType, word: u32, i: usize) -> f64 {
+fn element(ty: MmaType, word: u32, i: usize) -> f32 {
     let half = || (word >> (16 * i)) as u16;
     let byte = || (word >> (8 * i)) as u8;
     let nibble = || (word >> (4 * i)) as u8 & 0xf;
     match ty {
-        MmaType::F16 => f16_to_f32(half()).into(),
-        MmaType::Bf16 => bf16_to_f32(half()).into(),
+        MmaType::F16 => f16_to_f32(half()),
+        MmaType::Bf16 => bf16_to_f32(half()),
         // The upper 19 bits of the register.
-        MmaType::Tf32 => f32::from_bits(word & !0x1fff).into(),
+        MmaType::Tf32 => f32::from_bits(word & !0x1fff),
         MmaType::S4 => ((nibble() << 4) as i8 >> 4).into(),
         MmaType::U4 => nibble().into(),
         MmaType::S8 => (byte() as i8).into(),
         MmaType::U8 => byte().into(),
-        MmaType::E4m3 => E4M3.decode(byte().into()),
-        MmaType::E5m2 => E5M2.decode(byte().into()),
+        MmaType::E4m3 => E4M3.decode(byte().into()) as f32,
+        MmaType::E5m2 => E5M2.decode(byte().into()) as f32,
         MmaType::F64 => 0.0,
     }
 }

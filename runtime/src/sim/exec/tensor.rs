@@ -25,141 +25,203 @@ const GROUPS: usize = 2;
 pub(super) const LONGEST: usize = GROUP * GROUPS;
 /// Bits below the largest exponent that are kept.
 const KEPT: i32 = 25;
+/// A little less than half: what is less by it, and then rounded to nearest, is cut off.
+const ALMOST_HALF: f64 = 0.5 - power(-26);
 /// The exponent of zero: below any other, also the sum of two such.
 const NO_EXPONENT: i16 = -8192;
 /// What a lesser largest exponent is taken for.
 const LEAST_LARGEST: i16 = -133;
 
-/// A and B: zeros but for what is written to them.
-pub(super) struct Factors {
-    /// Types of A and B.
-    types: [MmaType; 2],
-    /// Length of K, or of its part in a group.
+/// Rows of A, by K; zeros behind their K.
+pub(super) type RowValues = [[f32; LONGEST]; M];
+/// Columns of B, by K.
+pub(super) type ColumnValues = [[f32; LONGEST]; N];
+/// C and D.
+pub(super) type Sums = [[f64; N]; M];
+
+/// A, as [`multiply_add`] wants it.
+pub(super) struct Rows {
+    ty: MmaType,
+    /// Length of K in a group.
     k: usize,
-    /// By group, row and column.
-    a: [[[f64; GROUP]; M]; GROUPS],
-    /// By group, row and column.
-    b: [[[f64; N]; GROUP]; GROUPS],
+    groups: [RowGroup; GROUPS],
 }
 
-impl Factors {
-    pub fn new(types: [MmaType; 2], k: usize) -> Factors {
-        Factors {
-            types,
-            k: k.min(GROUP),
-            a: [[[0.0; GROUP]; M]; GROUPS],
-            b: [[[0.0; N]; GROUP]; GROUPS],
+/// B, as [`multiply_add`] wants it.
+pub(super) struct Columns {
+    groups: [ColumnGroup; GROUPS],
+}
+
+#[derive(Default)]
+struct RowGroup {
+    values: [[f64; GROUP]; M],
+    exponents: [[i16; GROUP]; M],
+    /// Whether a row has infinities or NaN.
+    special: [bool; M],
+}
+
+#[derive(Default)]
+struct ColumnGroup {
+    values: [[f64; N]; GROUP],
+    exponents: [[i16; N]; GROUP],
+    /// Whether there are infinities or NaN.
+    special: bool,
+}
+
+/// The group of an index of K, and its place there.
+fn place(ty: MmaType, k: usize) -> (usize, usize) {
+    match ty {
+        MmaType::E4m3 | MmaType::E5m2 => (k / 2 % 2, k / 4 * 2 + k % 2),
+        MmaType::F16
+        | MmaType::Bf16
+        | MmaType::Tf32
+        | MmaType::S4
+        | MmaType::U4
+        | MmaType::S8
+        | MmaType::U8
+        | MmaType::F64 => (k / GROUP, k % GROUP),
+    }
+}
+
+impl Rows {
+    /// Of a type of A, with so much K.
+    pub fn new(ty: MmaType, k: usize, values: &RowValues) -> Rows {
+        let mut groups: [RowGroup; GROUPS] = Default::default();
+        let least = least_of(ty);
+        for (row, values) in values.iter().enumerate() {
+            for (k, &value) in values[..k].iter().enumerate() {
+                let (group, k) = place(ty, k);
+                let group = &mut groups[group];
+                group.values[row][k] = f64::from(value);
+                group.exponents[row][k] = exponent(value, least);
+                group.special[row] |= !value.is_finite();
+            }
         }
+        let k = k.min(GROUP);
+        Rows { ty, k, groups }
     }
+}
 
-    /// An element of A.
-    pub fn a(&mut self, row: usize, k: usize) -> &mut f64 {
-        let (group, k) = self.place(k);
-        &mut self.a[group][row][k]
-    }
-
-    /// Negates all of A.
-    pub fn negate_a(&mut self) {
-        for a in self.a.iter_mut().flatten().flatten() {
-            *a = -*a;
+impl Columns {
+    /// Of a type of B, with so much K.
+    pub fn new(ty: MmaType, k: usize, values: &ColumnValues) -> Columns {
+        let mut groups: [ColumnGroup; GROUPS] = Default::default();
+        let least = least_of(ty);
+        for (column, values) in values.iter().enumerate() {
+            for (k, &value) in values[..k].iter().enumerate() {
+                let (group, k) = place(ty, k);
+                let group = &mut groups[group];
+                group.values[k][column] = f64::from(value);
+                group.exponents[k][column] = exponent(value, least);
+                group.special |= !value.is_finite();
+            }
         }
+        Columns { groups }
     }
+}
 
-    /// An element of B.
-    pub fn b(&mut self, k: usize, column: usize) -> &mut f64 {
-        let (group, k) = self.place(k);
-        &mut self.b[group][k][column]
-    }
-
-    /// The group of an index, and its place there.
-    fn place(&self, k: usize) -> (usize, usize) {
-        match self.types[0] {
-            MmaType::E4m3 | MmaType::E5m2 => (k / 2 % 2, k / 4 * 2 + k % 2),
-            MmaType::F16
-            | MmaType::Bf16
-            | MmaType::Tf32
-            | MmaType::S4
-            | MmaType::U4
-            | MmaType::S8
-            | MmaType::U8
-            | MmaType::F64 => (k / GROUP, k % GROUP),
+/// Makes D of C: adds the products of A and B.
+pub(super) fn multiply_add(a: &Rows, b: &Columns, accumulate: MmaAccumulator, c: &mut Sums) {
+    match (a.ty, accumulate) {
+        (_, MmaAccumulator::S32) => add_exactly(a, b, c),
+        (MmaType::E4m3 | MmaType::E5m2, _) => {
+            let mut products = [[0.0; N]; M];
+            add_group(a, b, 0, accumulate, &mut products);
+            add_group(a, b, 1, accumulate, &mut products);
+            for (c, product) in c.iter_mut().flatten().zip(products.iter().flatten()) {
+                *c = f64::from(*product as f32 + *c as f32);
+            }
         }
+        _ => add_group(a, b, 0, accumulate, c),
     }
+}
 
-    /// Makes D of C.
-    pub fn multiply_add(&self, accumulate: MmaAccumulator, c: &mut [[f64; N]; M]) {
-        match (self.types[0], accumulate) {
-            (_, MmaAccumulator::S32) => self.add_exactly(c),
-            (MmaType::E4m3 | MmaType::E5m2, _) => {
-                let mut products = [[0.0; N]; M];
-                self.add_group(0, accumulate, &mut products);
-                self.add_group(1, accumulate, &mut products);
-                for (c, product) in c.iter_mut().flatten().zip(products.iter().flatten()) {
-                    *c = f64::from(*product as f32 + *c as f32);
+/// Integers: f64 holds every sum.
+fn add_exactly(a: &Rows, b: &Columns, c: &mut Sums) {
+    for (a, b) in a.groups.iter().zip(&b.groups) {
+        for (sums, a) in c.iter_mut().zip(&a.values) {
+            for (a, b) in a.iter().zip(&b.values) {
+                for (sum, b) in sums.iter_mut().zip(b) {
+                    *sum += a * b;
                 }
             }
-            _ => self.add_group(0, accumulate, c),
-        }
-    }
-
-    /// Integers: f64 holds every sum.
-    fn add_exactly(&self, c: &mut [[f64; N]; M]) {
-        for (a, b) in self.a.iter().zip(&self.b) {
-            for (sums, a) in c.iter_mut().zip(a) {
-                for (a, b) in a.iter().zip(b) {
-                    for (sum, b) in sums.iter_mut().zip(b) {
-                        *sum += a * b;
-                    }
-                }
-            }
-        }
-    }
-
-    fn add_group(&self, group: usize, accumulate: MmaAccumulator, c: &mut [[f64; N]; M]) {
-        let [a_exponents, b_exponents] = self.types.map(exponents_of);
-        let b = &self.b[group][..self.k];
-        let mut columns = [[NO_EXPONENT; GROUP]; N];
-        for (k, b) in b.iter().enumerate() {
-            for (column, &b) in columns.iter_mut().zip(b) {
-                column[k] = exponent(b, b_exponents);
-            }
-        }
-        let (c_exponents, store): (_, fn(f64) -> f64) = match accumulate {
-            MmaAccumulator::F16 => (&OF_F16, to_f16),
-            MmaAccumulator::F32 | MmaAccumulator::S32 | MmaAccumulator::F64 => {
-                (&OF_F32, cut_to_f32)
-            }
-        };
-        for (a, c) in self.a[group].iter().zip(c) {
-            let row = a.map(|a| exponent(a, a_exponents));
-            let mut units = [0.0; N];
-            for ((unit, column), &c) in units.iter_mut().zip(&columns).zip(&*c) {
-                let mut largest = exponent(c, c_exponents).max(LEAST_LARGEST);
-                for (a, b) in row.iter().zip(column) {
-                    largest = largest.max(a + b);
-                }
-                *unit = power(i32::from(largest) - KEPT);
-            }
-            add_row(&a[..self.k], b, &units, c);
-            *c = c.map(store);
         }
     }
 }
 
-/// Adds the products of a row of A to C, each cut off to units; exact in f64.
-fn add_row(a: &[f64], b: &[[f64; N]], units: &[f64; N], c: &mut [f64; N]) {
+fn add_group(a: &Rows, b: &Columns, group: usize, accumulate: MmaAccumulator, c: &mut Sums) {
+    let (least, store): (_, fn(f64) -> f64) = match accumulate {
+        MmaAccumulator::F16 => (LEAST_OF_F16, to_f16),
+        MmaAccumulator::F32 | MmaAccumulator::S32 | MmaAccumulator::F64 => {
+            (LEAST_OF_F32, cut_to_f32)
+        }
+    };
+    let (k, a, b) = (a.k, &a.groups[group], &b.groups[group]);
+    for (row, sums) in c.iter_mut().enumerate() {
+        let (mut largest, mut special) = ([LEAST_LARGEST; N], b.special || a.special[row]);
+        for (largest, &sum) in largest.iter_mut().zip(&*sums) {
+            *largest = exponent(sum as f32, least).max(*largest);
+            special |= !sum.is_finite();
+        }
+        for (&a, b) in a.exponents[row][..k].iter().zip(&b.exponents) {
+            for (largest, b) in largest.iter_mut().zip(b) {
+                *largest = (a + b).max(*largest);
+            }
+        }
+        let mut units = [0.0; N];
+        for (unit, largest) in units.iter_mut().zip(largest) {
+            *unit = power(i32::from(largest) - KEPT);
+        }
+        let add = if special { add_special_row } else { add_row };
+        add(&a.values[row][..k], &b.values[..k], &units, sums);
+        for sum in sums {
+            *sum = store(*sum);
+        }
+    }
+}
+
+/// Adds the products of a row of A to C, each cut off to units.
+///
+/// A number that is added to 2^52 units, and a half of them, has its units in the lower bits of the sum; so the bits
+/// are added up, without the 2^52 in each.
+fn add_row(a: &[f64], b: &[[f64; N]], units: &[f64; N], sums: &mut [f64; N]) {
     /// Columns at a time, for which the registers of a processor suffice.
     const HALF: usize = N / 2;
-    for (half, sums) in c.chunks_exact_mut(HALF).enumerate() {
+    for (half, sums) in sums.chunks_exact_mut(HALF).enumerate() {
         let first = half * HALF;
-        let units: [f64; HALF] = std::array::from_fn(|i| units[first + i]);
-        for (sum, unit) in sums.iter_mut().zip(units) {
-            *sum = cut(*sum, unit);
+        let (mut shifts, mut halves, mut counts) = ([0.0; HALF], [0.0; HALF], [0u64; HALF]);
+        for i in 0..HALF {
+            shifts[i] = units[first + i] * (1.5 * power(52));
+            halves[i] = units[first + i] * ALMOST_HALF;
+            counts[i] = (sums[i] - halves[i].copysign(sums[i]) + shifts[i]).to_bits();
         }
-        for (a, b) in a.iter().zip(b) {
+        for (&a, b) in a.iter().zip(b) {
+            let mut shifted = [0.0; HALF];
             for i in 0..HALF {
-                sums[i] += cut(a * b[first + i], units[i]);
+                let product = a * b[first + i];
+                shifted[i] = product - halves[i].copysign(product) + shifts[i];
             }
+            for i in 0..HALF {
+                counts[i] = counts[i].wrapping_add(shifted[i].to_bits());
+            }
+        }
+        let products = a.len() as u64;
+        for i in 0..HALF {
+            let surplus = shifts[i].to_bits().wrapping_mul(products);
+            sums[i] = f64::from_bits(counts[i].wrapping_sub(surplus)) - shifts[i];
+        }
+    }
+}
+
+/// The same with infinities and NaN.
+#[cold]
+fn add_special_row(a: &[f64], b: &[[f64; N]], units: &[f64; N], sums: &mut [f64; N]) {
+    for (sum, &unit) in sums.iter_mut().zip(units) {
+        *sum = cut(*sum, unit);
+    }
+    for (a, b) in a.iter().zip(b) {
+        for ((sum, b), &unit) in sums.iter_mut().zip(b).zip(units) {
+            *sum += cut(a * b, unit);
         }
     }
 }
@@ -168,45 +230,32 @@ fn add_row(a: &[f64], b: &[[f64; N]], units: &[f64; N], c: &mut [f64; N]) {
 fn cut(value: f64, unit: f64) -> f64 {
     // Rounds to multiples of the unit when added and subtracted again.
     let shift = unit * 1.5 * power(52);
-    // A little less than half a unit: then rounding to nearest cuts off.
-    let half = unit * (0.5 - power(-26));
+    let half = unit * ALMOST_HALF;
     (((value.abs() - half) + shift) - shift).copysign(value)
 }
 
-/// The exponent of a number by the field of its exponent in f64.
-type Exponents = [i16; 2048];
+const LEAST_OF_F16: i16 = -14;
+const LEAST_OF_F32: i16 = -126;
 
-static OF_F16: Exponents = exponents(-14);
-static OF_F32: Exponents = exponents(-126);
-
-/// Of a type whose least exponent is `least`; infinities and NaN have that of f32.
-const fn exponents(least: i16) -> Exponents {
-    let mut table = [NO_EXPONENT; 2048];
-    let mut field = 1;
-    while field < table.len() {
-        let exponent = field as i16 - 1023;
-        table[field] = match exponent {
-            _ if exponent < least => least,
-            _ if exponent > 128 => 128,
-            _ => exponent,
-        };
-        field += 1;
-    }
-    table
-}
-
-/// 8-bit floats are handled as f16.
-fn exponents_of(ty: MmaType) -> &'static Exponents {
+/// The least exponent of a type; 8-bit floats are handled as f16.
+fn least_of(ty: MmaType) -> i16 {
     match ty {
-        MmaType::Bf16 | MmaType::Tf32 => &OF_F32,
-        MmaType::F16 | MmaType::E4m3 | MmaType::E5m2 => &OF_F16,
-        // Integers and f64 are not added here.
-        MmaType::S4 | MmaType::U4 | MmaType::S8 | MmaType::U8 | MmaType::F64 => &OF_F16,
+        MmaType::Bf16 | MmaType::Tf32 => LEAST_OF_F32,
+        MmaType::F16 | MmaType::E4m3 | MmaType::E5m2 => LEAST_OF_F16,
+        // Exponents of integers and f64 are not asked for.
+        MmaType::S4 | MmaType::U4 | MmaType::S8 | MmaType::U8 | MmaType::F64 => LEAST_OF_F16,
     }
 }
 
-fn exponent(value: f64, exponents: &Exponents) -> i16 {
-    exponents[(value.to_bits() >> 52 & 0x7ff) as usize]
+/// The exponent of a number of a type whose least exponent is `least`.
+#[inline]
+fn exponent(value: f32, least: i16) -> i16 {
+    let bits = value.to_bits();
+    let exponent = (bits >> 23 & 0xff) as i16 - 127;
+    match bits << 1 {
+        0 => NO_EXPONENT,
+        _ => exponent.max(least),
+    }
 }
 
 /// A power of two that f64 has as a normal number.
@@ -272,18 +321,20 @@ mod tests {
             let types: Vec<&str> = types.split(' ').collect();
             let (a, b): (Vec<&str>, Vec<&str>) = (a.split(' ').collect(), b.split(' ').collect());
             let multiplicands = [multiplicand(types[0]), multiplicand(types[1])];
-            let mut factors = Factors::new(multiplicands, a.len());
+            let (mut rows, mut columns) = ([[0.0; LONGEST]; M], [[0.0; LONGEST]; N]);
             for (k, (a, b)) in a.iter().zip(&b).enumerate() {
-                *factors.a(3, k) = number(types[0], a);
-                *factors.b(k, 5) = number(types[1], b);
+                rows[3][k] = number(types[0], a) as f32;
+                columns[5][k] = number(types[1], b) as f32;
             }
+            let rows = Rows::new(multiplicands[0], a.len(), &rows);
+            let columns = Columns::new(multiplicands[1], a.len(), &columns);
             let accumulate = match types[2] {
                 "f16" => MmaAccumulator::F16,
                 _ => MmaAccumulator::F32,
             };
             let mut sums = [[0.0; N]; M];
             sums[3][5] = number(types[2], c);
-            factors.multiply_add(accumulate, &mut sums);
+            multiply_add(&rows, &columns, accumulate, &mut sums);
             let (found, expected) = (sums[3][5], number(types[2], d));
             let same = match expected.is_nan() {
                 true => found.is_nan(),

@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 
 use super::cta::Cta;
 use super::descriptor::{self, Matrix};
+use super::matrix::columns_of;
 use super::touch::Touch;
 use super::warp::{Group, Next, Wait, Warp};
 use super::{Fault, fault_at};
@@ -429,7 +430,7 @@ impl Cta<'_> {
             return;
         };
         let a = a.map(|a| a.load(&self.shared));
-        let b = b.load(&self.shared);
+        let b = columns_of(wgmma, &b.load(&self.shared));
         for (member, warp) in warps.iter_mut().enumerate() {
             let a = a.as_ref().map(|a| &a[rows_of_a(member)]);
             warp.multiply_rows(wgmma, a, &b, scale_d);
