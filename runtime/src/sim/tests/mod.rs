@@ -7,6 +7,7 @@
 //! - [`buffers`]: accesses that leave their buffer of shared memory for another one.
 //! - [`bulk`]: bulk copies and tensor maps against their definition.
 //! - [`checks`]: each check with a fault and a clean twin.
+//! - [`faults`]: programs that break one rule each, and their clean twins.
 //! - [`clusters`]: CTAs that run together.
 //! - [`kernels`]: what LLVM emits for whole kernels.
 //! - [`schedules`]: what depends on the order of things, and what must not.
@@ -24,6 +25,7 @@ mod checks;
 mod clusters;
 mod conversions;
 mod divergence;
+mod faults;
 mod floats;
 mod flow;
 mod fragments;
