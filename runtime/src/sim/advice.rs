@@ -21,6 +21,7 @@ impl ErrorKind {
         match self {
             ErrorKind::Race { first, .. } => place(first, format!("the earlier {}", first.act)),
             ErrorKind::CopiesInFlight { copy, .. } => place(copy, "the copy".to_owned()),
+            ErrorKind::LeftBehind { access } => place(access, format!("the {}", access.act)),
             ErrorKind::MultiplyInFlight { multiply, .. }
             | ErrorKind::RegisterInFlight { multiply, .. } => {
                 place(multiply, "the product".to_owned())
@@ -38,6 +39,7 @@ impl ErrorKind {
                 places.collect()
             }
             ErrorKind::Deadlock { waiters, .. }
+            | ErrorKind::ClusterDeadlock { waiters, .. }
             | ErrorKind::OpenPhases { waiters, .. }
             | ErrorKind::WarpgroupDivergence { waiters, .. }
             | ErrorKind::BarrierDivergence { waiters } => {
@@ -70,6 +72,8 @@ impl ErrorKind {
             | ErrorKind::UnassignedRegister { .. }
             | ErrorKind::PendingCopy { .. }
             | ErrorKind::TensorMap { .. }
+            | ErrorKind::ClusterBarrier { .. }
+            | ErrorKind::Peer { .. }
             | ErrorKind::ReadOnly { .. }
             | ErrorKind::LaneDivergence { .. }
             | ErrorKind::Descriptor { .. }
@@ -94,6 +98,7 @@ impl ErrorKind {
                 vec![format!("the {second}"), format!("the earlier {first}")]
             }
             ErrorKind::CopiesInFlight { copy, .. } => vec![format!("the copy is the {copy}")],
+            ErrorKind::LeftBehind { access } => vec![format!("the access is the {access}")],
             ErrorKind::MultiplyInFlight { multiply, .. }
             | ErrorKind::RegisterInFlight { multiply, .. } => {
                 vec![format!("the wgmma is the {multiply}")]
@@ -119,6 +124,9 @@ impl ErrorKind {
             | ErrorKind::UnassignedRegister { .. }
             | ErrorKind::PendingCopy { .. }
             | ErrorKind::TensorMap { .. }
+            | ErrorKind::ClusterDeadlock { .. }
+            | ErrorKind::ClusterBarrier { .. }
+            | ErrorKind::Peer { .. }
             | ErrorKind::ReadOnly { .. }
             | ErrorKind::LaneDivergence { .. }
             | ErrorKind::Descriptor { .. }
@@ -217,6 +225,23 @@ impl ErrorKind {
                 "every thread that a barrier waits for must come to it: look at what the others wait for, \
                  and for threads that have left"
             }
+            ErrorKind::LeftBehind { access }
+                if matches!(access.act, Act::BulkRead | Act::BulkWrite) =>
+            {
+                "wait for the mbarrier of every copy before the block ends, and where other blocks of the cluster copy or \
+                 arrive here, end with `cluster_barrier()`"
+            }
+            ErrorKind::LeftBehind { .. } => {
+                "other blocks of the cluster may still use the shared memory of this one: end with `cluster_barrier()`, or \
+                 wait for all their arrivals"
+            }
+            ErrorKind::Peer { .. } => {
+                "a block may use the shared memory of another one of its cluster after `cluster_barrier()`, by which all \
+                 have begun, and before the one at the end"
+            }
+            ErrorKind::ClusterDeadlock { .. } => {
+                "every thread of the cluster must arrive at its barrier: look for those that wait for something else"
+            }
             ErrorKind::OpenPhases { .. } => {
                 "every arrival and every byte that a phase expects must come: look at the count of \
                  `mbarrier.init`, at the bytes of `expect_tx`, and at the parity that is waited for"
@@ -244,6 +269,7 @@ impl ErrorKind {
             | ErrorKind::ReadOnly { .. }
             | ErrorKind::Descriptor { .. }
             | ErrorKind::TensorMap { .. }
+            | ErrorKind::ClusterBarrier { .. }
             | ErrorKind::Mbarrier { .. }
             | ErrorKind::MbarrierAccess { .. }
             | ErrorKind::Barrier { .. }

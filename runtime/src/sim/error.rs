@@ -550,6 +550,42 @@ pub enum ErrorKind {
         /// Every group that waits.
         waiters: Vec<Waiter>,
     },
+    /// No thread of the cluster can go on, and some wait at its barrier.
+    #[error("deadlock: {arrived} of {expected} threads of the cluster arrived at its barrier; waiting: {}", list(.waiters))]
+    ClusterDeadlock {
+        /// Threads that arrived.
+        arrived: u32,
+        /// Threads of the cluster that have not left.
+        expected: u32,
+        /// Every group of the CTA that waits.
+        waiters: Vec<Waiter>,
+    },
+    /// An arrival at the cluster's barrier, or a wait, that does not follow the other.
+    #[error("barrier of the cluster: expected {expected}, found {found}")]
+    ClusterBarrier {
+        /// What is legal.
+        expected: String,
+        /// What was found.
+        found: String,
+    },
+    /// An access to shared memory of the cluster that the ISA leaves undefined.
+    #[error(
+        "access to the shared memory of CTA {rank} of the cluster: expected {expected}, found {found}"
+    )]
+    Peer {
+        /// Rank of the CTA in its cluster.
+        rank: u64,
+        /// What is legal.
+        expected: String,
+        /// What was found.
+        found: String,
+    },
+    /// A CTA ends, and an access to its shared memory may still come.
+    #[error("exit of a block whose shared memory is still in use: it knows of no end of a {}", .access.act)]
+    LeftBehind {
+        /// The access.
+        access: Box<Party>,
+    },
     /// An `mbarrier` that is used as the ISA does not allow.
     #[error("mbarrier at shared address {address:#x}: {what}: expected {expected}, found {found}")]
     Mbarrier {

@@ -18,6 +18,9 @@ pub(crate) const BASE: u64 = 1024;
 pub(crate) const SHARED_WINDOW: u64 = 0x10_0000_0000;
 pub(crate) const LOCAL_WINDOW: u64 = 0x20_0000_0000;
 pub(crate) const PARAM_WINDOW: u64 = 0x30_0000_0000;
+/// In the window of shared memory, the bits of an address from here on are the rank of its CTA in the cluster, from 1; they
+/// are 0 for the CTA that uses the address.
+pub(crate) const PEER_SHIFT: u32 = 24;
 /// Bytes of a window.
 pub(crate) const WINDOW_BYTES: u64 = 0x10_0000_0000;
 
@@ -203,6 +206,10 @@ pub(crate) enum Op {
     WaitGroupRead(u32),
     /// `cp.async.bulk`, `cp.reduce.async.bulk`.
     Bulk(Box<Bulk>),
+    /// `st.async`, `red.async`.
+    StoreAsync(Box<StoreAsync>),
+    /// `barrier.cluster`.
+    ClusterBarrier(ClusterBarrier),
     LoadMatrix {
         dsts: Box<[Dst]>,
         address: Address,
@@ -284,6 +291,8 @@ impl Op {
             | Op::WaitGroup(..)
             | Op::WaitGroupRead(_)
             | Op::Bulk(_)
+            | Op::StoreAsync(_)
+            | Op::ClusterBarrier(_)
             | Op::LoadMatrix { .. }
             | Op::StoreMatrix { .. }
             | Op::Mma(_)
@@ -306,7 +315,7 @@ impl Op {
             (Op::CopyAsync { .. }, true) => Act::CopyRead,
             (Op::CopyAsync { .. }, false) => Act::CopyWrite,
             (Op::Bulk(_), true) => Act::BulkRead,
-            (Op::Bulk(_), false) => Act::BulkWrite,
+            (Op::Bulk(_) | Op::StoreAsync(_), _) => Act::BulkWrite,
             (Op::Atomic { .. }, _) => Act::Update,
             (Op::Mbarrier(_), _) => Act::Signal,
             (Op::Warpgroup(_), _) => Act::MultiplyRead,
@@ -319,6 +328,7 @@ impl Op {
                 | Op::CommitGroup(_)
                 | Op::WaitGroup(..)
                 | Op::WaitGroupRead(_)
+                | Op::ClusterBarrier(_)
                 | Op::Mma(_)
                 | Op::Collective { .. }
                 | Op::ActiveMask(_)
@@ -405,6 +415,29 @@ pub(crate) enum Bulk {
         barrier: Address,
         update: Option<BulkUpdate>,
     },
+}
+
+/// Registers that are stored in the shared memory of a CTA of the cluster, whose `mbarrier` counts the bytes (PTX ISA 9.7.9.12,
+/// 9.7.13.7).
+#[derive(Debug)]
+pub(crate) struct StoreAsync {
+    pub address: Address,
+    pub barrier: Address,
+    pub srcs: Box<[Src]>,
+    /// Bytes of each.
+    pub bytes: u32,
+    /// How they are combined with what is there.
+    pub update: Option<Update>,
+}
+
+/// `barrier.cluster.arrive`, or `.wait`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ClusterBarrier {
+    pub waits: bool,
+    /// Whether it releases, or acquires.
+    pub orders: bool,
+    /// Whether all lanes of a warp execute it together.
+    pub aligned: bool,
 }
 
 /// Where in global memory.

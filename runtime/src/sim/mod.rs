@@ -107,6 +107,8 @@ pub enum Space {
     Global,
     /// Memory of a CTA.
     Shared,
+    /// Memory of any CTA of the cluster.
+    Cluster,
     /// Memory of a thread.
     Local,
     /// Kernel parameters.
@@ -121,6 +123,7 @@ impl fmt::Display for Space {
             Space::Generic => "generic",
             Space::Global => "global",
             Space::Shared => "shared",
+            Space::Cluster => "shared::cluster",
             Space::Local => "local",
             Space::Param => "param",
             Space::Const => "const",

@@ -2,10 +2,10 @@
 
 use super::float::extremum_of_halves;
 use super::form::{Decoded, Form, Ty};
-use super::memory::{eat_policy, update};
+use super::memory::{eat_policy, update, vector};
 use crate::sim::Space;
 use crate::sim::isa::{
-    Address, AsyncGroup, Bulk, BulkGlobal, BulkUpdate, Hint, Op, Update, UpdateKind,
+    Address, AsyncGroup, Bulk, BulkGlobal, BulkUpdate, Hint, Op, StoreAsync, Update, UpdateKind,
 };
 use crate::sim::number::canonical;
 use crate::tensor::DType;
@@ -160,9 +160,13 @@ fn tensor(form: &mut Form) -> Decoded<Op> {
         form.eat("tile");
         return store(form, Some(rank), None);
     }
-    direction(form, &["shared::cluster", "shared::cta"], &["global"])?;
+    let space = form.need(
+        "`.global`, `.shared::cta` or `.shared::cluster`",
+        target_space,
+    )?;
+    direction(form, &[], &["global"])?;
     form.eat("tile");
-    load(form, Some(rank))
+    load(form, Some(rank), space)
 }
 
 fn flat(form: &mut Form) -> Decoded<Op> {
@@ -170,11 +174,11 @@ fn flat(form: &mut Form) -> Decoded<Op> {
         direction(form, &[], &["shared::cta"])?;
         return store(form, None, None);
     }
-    if form.eat_any(&["shared::cluster", "shared::cta"]) {
+    if let Some(space) = form.pick(target_space) {
         if form.eat("global") {
-            return load(form, None);
+            return load(form, None, space);
         }
-        if form.eat("shared::cta") {
+        if space == Space::Cluster && form.eat("shared::cta") {
             let barrier = completes_at_barrier(form)?;
             form.end_modifiers()?;
             return to_peer(form, barrier, None);
@@ -196,18 +200,29 @@ fn global(form: &mut Form, rank: Option<usize>) -> Decoded<BulkGlobal> {
     }
 }
 
-fn load(form: &mut Form, rank: Option<usize>) -> Decoded<Op> {
+fn target_space(name: &str) -> Option<Space> {
+    match name {
+        "shared::cta" => Some(Space::Shared),
+        "shared::cluster" => Some(Space::Cluster),
+        _ => None,
+    }
+}
+
+fn load(form: &mut Form, rank: Option<usize>, space: Space) -> Decoded<Op> {
     completes_at_barrier(form)?;
     let multicast = form.eat("multicast::cluster");
     let policy = form.eat("L2::cache_hint");
     form.end_modifiers()?;
-    let to = form.address(Space::Shared)?;
+    if multicast && space != Space::Cluster {
+        return form.unknown();
+    }
+    let to = form.address(space)?;
     let from = global(form, rank)?;
     let size = match rank {
         Some(_) => None,
         None => Some(form.src(Ty::U32)?),
     };
-    let barrier = form.address(Space::Shared)?;
+    let barrier = form.address(space)?;
     let multicast = match multicast {
         true => Some(form.src(Ty::U16)?),
         false => None,
@@ -253,10 +268,10 @@ fn store(form: &mut Form, rank: Option<usize>, kind: Option<UpdateKind>) -> Deco
 }
 
 fn to_peer(form: &mut Form, (): (), update: Option<BulkUpdate>) -> Decoded<Op> {
-    let to: Address = form.address(Space::Shared)?;
+    let to: Address = form.address(Space::Cluster)?;
     let from = form.address(Space::Shared)?;
     let size = form.src(Ty::U32)?;
-    let barrier = form.address(Space::Shared)?;
+    let barrier = form.address(Space::Cluster)?;
     Ok(Op::Bulk(Box::new(Bulk::Peer {
         from,
         to,
@@ -284,4 +299,55 @@ fn prefetch(form: &mut Form) -> Decoded<Op> {
     }
     eat_policy(form, policy)?;
     Ok(Op::Hint(Hint::Prefetch))
+}
+
+/// `st.async`, `red.async`.
+pub(super) fn store_async(form: &mut Form, opcode: &str) -> Decoded<Op> {
+    form.eat("async");
+    if opcode == "st" {
+        form.eat("weak");
+    } else if !form.eat("relaxed") || !form.eat("cluster") {
+        return form.bad_modifier("`.relaxed.cluster`");
+    }
+    form.eat("shared::cluster");
+    completes_at_barrier(form)?;
+    let (count, ty, update) = match opcode {
+        "st" => {
+            let count = vector(form);
+            let ty = form.ty()?;
+            let legal = matches!(
+                ty,
+                Ty::B32 | Ty::B64 | Ty::U32 | Ty::U64 | Ty::S32 | Ty::S64 | Ty::F32 | Ty::F64
+            );
+            if !legal || count > 4 {
+                return form.unknown();
+            }
+            (count, ty, None)
+        }
+        _ => {
+            let kind = form.need("an operation", update_kind)?;
+            let ty = form.ty()?;
+            let legal = match kind {
+                UpdateKind::Inc | UpdateKind::Dec => ty == Ty::U32,
+                UpdateKind::Min | UpdateKind::Max => matches!(ty, Ty::U32 | Ty::S32),
+                UpdateKind::And | UpdateKind::Or | UpdateKind::Xor => ty == Ty::B32,
+                UpdateKind::Add => matches!(ty, Ty::U32 | Ty::S32 | Ty::U64),
+            };
+            match typed(kind, ty) {
+                Some(update) if legal => (1, ty, Some(update)),
+                _ => return form.unknown(),
+            }
+        }
+    };
+    form.end_modifiers()?;
+    let address = form.address(Space::Cluster)?;
+    let srcs = form.src_vector(ty, count)?;
+    let barrier = form.address(Space::Cluster)?;
+    Ok(Op::StoreAsync(Box::new(StoreAsync {
+        address,
+        barrier,
+        srcs,
+        bytes: ty.bits() / 8,
+        update,
+    })))
 }

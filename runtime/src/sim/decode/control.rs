@@ -2,7 +2,8 @@
 
 use super::form::{Decoded, Form, Ty};
 use crate::sim::isa::{
-    Barrier, BarrierKind, BarrierReduce, Collective, Op, ShuffleMode, VoteDst, VoteMode,
+    Barrier, BarrierKind, BarrierReduce, ClusterBarrier, Collective, Op, ShuffleMode, VoteDst,
+    VoteMode,
 };
 
 fn need_sync(form: &mut Form) -> Decoded<()> {
@@ -54,6 +55,28 @@ pub(super) fn branch_indexed(form: &mut Form) -> Decoded<Op> {
     })
 }
 
+/// `barrier.cluster`, behind `barrier.cluster`.
+fn cluster_barrier(form: &mut Form) -> Decoded<Op> {
+    let waits = form.need("`.arrive` or `.wait`", |m| match m {
+        "arrive" => Some(false),
+        "wait" => Some(true),
+        _ => None,
+    })?;
+    let orders = match waits {
+        true => {
+            form.eat("acquire");
+            true
+        }
+        false => form.eat("release") || !form.eat("relaxed"),
+    };
+    let aligned = form.eat("aligned");
+    Ok(Op::ClusterBarrier(ClusterBarrier {
+        waits,
+        orders,
+        aligned,
+    }))
+}
+
 /// `bar`, `barrier`.
 pub(super) fn barrier(form: &mut Form, opcode: &str) -> Decoded<Op> {
     if opcode == "bar" && form.eat("warp") {
@@ -63,6 +86,9 @@ pub(super) fn barrier(form: &mut Form, opcode: &str) -> Decoded<Op> {
             kind: Collective::Barrier,
             members: form.src(Ty::B32)?,
         });
+    }
+    if opcode == "barrier" && form.eat("cluster") {
+        return cluster_barrier(form);
     }
     form.eat("cta");
     let action = form.peek().unwrap_or_default();

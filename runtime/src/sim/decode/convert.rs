@@ -3,7 +3,7 @@
 use super::float::rounding;
 use super::form::{Decoded, Form, Ty};
 use crate::sim::Space;
-use crate::sim::isa::{LOCAL_WINDOW, Op, PARAM_WINDOW, SHARED_WINDOW, WINDOW_BYTES};
+use crate::sim::isa::{LOCAL_WINDOW, Op, PARAM_WINDOW, PEER_SHIFT, SHARED_WINDOW, WINDOW_BYTES};
 use crate::sim::lane::{Dst, Lane, LaneFn, Registers, Src, map1, map2};
 use crate::sim::number::{self, BF16, E4M3, E5M2, F16, F32, F64, Format, Rounding, TF32};
 
@@ -365,7 +365,7 @@ fn packed(form: &mut Form, to: Ty, from: Ty, style: Style) -> Decoded<Op> {
 
 fn window(space: Space) -> u64 {
     match space {
-        Space::Shared => SHARED_WINDOW,
+        Space::Shared | Space::Cluster => SHARED_WINDOW,
         Space::Local => LOCAL_WINDOW,
         Space::Param => PARAM_WINDOW,
         _ => 0,
@@ -377,6 +377,7 @@ pub(super) fn space(name: &str) -> Option<Space> {
     Some(match name {
         "global" => Space::Global,
         "shared" | "shared::cta" => Space::Shared,
+        "shared::cluster" => Space::Cluster,
         "local" => Space::Local,
         "param" | "param::entry" => Space::Param,
         "const" => Space::Const,
@@ -412,7 +413,9 @@ pub(super) fn is_space(form: &mut Form) -> Decoded<Op> {
         move |registers: &mut Registers, mask| {
             let addresses = <u64 as Lane>::fetch(registers, src);
             let inside = |address: u64| match space {
-                Space::Shared | Space::Local | Space::Param => {
+                // That of another CTA is none of `.shared::cta`.
+                Space::Shared => address.wrapping_sub(base) < 1 << PEER_SHIFT,
+                Space::Cluster | Space::Local | Space::Param => {
                     address.wrapping_sub(base) < WINDOW_BYTES
                 }
                 _ => address >> 40 != 0,
@@ -422,6 +425,56 @@ pub(super) fn is_space(form: &mut Form) -> Decoded<Op> {
                 .enumerate()
                 .fold(0, |m, (lane, &a)| m | u32::from(inside(a)) << lane);
             registers.set_pred(dst, mask, value);
+        },
+    )))
+}
+
+/// `mapa`: the same place in the shared memory of a CTA of the cluster.
+pub(super) fn map_address(form: &mut Form) -> Decoded<Op> {
+    let base = match form.eat("shared::cluster") {
+        true => 0,
+        false => SHARED_WINDOW,
+    };
+    let ty = form.ty()?;
+    form.end_modifiers()?;
+    if !matches!(ty, Ty::U32 | Ty::U64) || base != 0 && ty != Ty::U64 {
+        return form.unknown();
+    }
+    let (dst, src) = (form.dst(ty)?, form.src(ty)?);
+    let rank = form.src(Ty::U32)?;
+    Ok(Op::lanes(Box::new(
+        move |registers: &mut Registers, mask| {
+            let (addresses, ranks) = (registers.wides_of(src), registers.words_of(rank));
+            let mapped = std::array::from_fn(|lane| {
+                let place = addresses[lane].wrapping_sub(base) & ((1 << PEER_SHIFT) - 1);
+                base + (place | (u64::from(ranks[lane]) + 1) << PEER_SHIFT)
+            });
+            registers.set_wides(dst, mask, &mapped);
+        },
+    )))
+}
+
+/// `getctarank`: the CTA of the cluster that an address of shared memory belongs to.
+pub(super) fn cta_rank(form: &mut Form) -> Decoded<Op> {
+    let base = match form.eat("shared::cluster") {
+        true => 0,
+        false => SHARED_WINDOW,
+    };
+    let ty = form.ty()?;
+    form.end_modifiers()?;
+    if !matches!(ty, Ty::U32 | Ty::U64) || base != 0 && ty != Ty::U64 {
+        return form.unknown();
+    }
+    let (dst, src) = (form.dst(Ty::U32)?, form.src(ty)?);
+    Ok(Op::lanes(Box::new(
+        move |registers: &mut Registers, mask| {
+            let addresses = registers.wides_of(src);
+            let own = registers.specials.cluster_ctarank;
+            let rank = |address: u64| match address.wrapping_sub(base) >> PEER_SHIFT {
+                0 => own,
+                rank => rank as u32 - 1,
+            };
+            registers.set_words(dst, mask, &addresses.map(rank));
         },
     )))
 }

@@ -620,7 +620,7 @@ impl<'i, 'a> Form<'i, 'a> {
                 Symbol::Register(register @ Register::Word(32, slot))
                     if matches!(
                         space,
-                        Space::Shared | Space::Local | Space::Param | Space::Const
+                        Space::Shared | Space::Cluster | Space::Local | Space::Param | Space::Const
                     ) =>
                 {
                     self.base(name, register, space);
@@ -633,11 +633,13 @@ impl<'i, 'a> Form<'i, 'a> {
                 Symbol::Address {
                     space: own,
                     address,
-                } if own == space => Ok(Address {
-                    space,
-                    base: Src::Imm(address),
-                    offset,
-                }),
+                } if own == space || (own, space) == (Space::Shared, Space::Cluster) => {
+                    Ok(Address {
+                        space,
+                        base: Src::Imm(address),
+                        offset,
+                    })
+                }
                 Symbol::ModuleVariable { space: own, index }
                     if own == space || space == Space::Generic =>
                 {

@@ -6,7 +6,7 @@ use crate::sim::Space;
 use crate::sim::isa::{
     Address, Arrival, AsyncGroup, Mbarrier, MbarrierKind, Op, Order, Phase, Scope,
 };
-use crate::sim::lane::{Src, map1};
+use crate::sim::lane::{Dst, Src, map1};
 
 /// Bits of a state in which it has the pending count; the others are the phase.
 pub(crate) const COUNT_BITS: u32 = 20;
@@ -25,7 +25,8 @@ pub(super) fn mbarrier(form: &mut Form) -> Decoded<Op> {
         "arrive" | "arrive_drop" => arrive(form, action == "arrive_drop"),
         "expect_tx" | "complete_tx" => {
             let order = order(form, &[("relaxed", Order::RELAXED)], Order::RELAXED)?;
-            let address = address(form)?;
+            let space = wide_space(form)?;
+            let address = form.address(space)?;
             let bytes = form.src(Ty::U32)?;
             let kind = match action {
                 "expect_tx" => MbarrierKind::Expect(bytes),
@@ -109,6 +110,18 @@ fn space(form: &mut Form) -> Decoded<Space> {
         true => Space::Shared,
         false => Space::Generic,
     };
+    end(form, space)
+}
+
+/// The same where the object may be one of another CTA of the cluster.
+fn wide_space(form: &mut Form) -> Decoded<Space> {
+    match form.eat("shared::cluster") {
+        true => end(form, Space::Cluster),
+        false => space(form),
+    }
+}
+
+fn end(form: &mut Form, space: Space) -> Decoded<Space> {
     if !form.eat("b64") {
         return form.bad_modifier("`.b64`, or `.shared.b64`");
     }
@@ -126,8 +139,11 @@ fn arrive(form: &mut Form, drop: bool) -> Decoded<Op> {
     let open = !expect && form.eat("noComplete");
     let semantics = [("release", RELEASE), ("relaxed", Order::RELAXED)];
     let order = order(form, &semantics, RELEASE)?;
-    let space = space(form)?;
+    let space = wide_space(form)?;
     let state = form.dst(Ty::B64)?;
+    if space == Space::Cluster && (state != Dst::Sink || open) {
+        return form.bad("`_`: another CTA's object gives no state");
+    }
     let address = form.address(space)?;
     let mut arrival = Arrival {
         state,

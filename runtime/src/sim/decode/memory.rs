@@ -100,7 +100,7 @@ pub(super) fn create_policy(form: &mut Form) -> Decoded<Op> {
     Ok(Op::lanes(map1(dst, Src::Imm(0), |policy: u64| policy)))
 }
 
-fn vector(form: &mut Form) -> usize {
+pub(super) fn vector(form: &mut Form) -> usize {
     form.pick(|m| match m {
         "v2" => Some(2),
         "v4" => Some(4),
@@ -248,7 +248,10 @@ pub(super) fn atomic(form: &mut Form, opcode: &str) -> Decoded<Op> {
     let mut order = eat_semantics(form).unwrap_or(Order::RELAXED);
     order.scope = eat_scope(form).unwrap_or_default();
     let space = form.pick(space).unwrap_or(Space::Generic);
-    if !matches!(space, Space::Generic | Space::Global | Space::Shared) {
+    if !matches!(
+        space,
+        Space::Generic | Space::Global | Space::Shared | Space::Cluster
+    ) {
         return form.unknown();
     }
     let operation = form.peek().unwrap_or_default();

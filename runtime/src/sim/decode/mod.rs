@@ -461,7 +461,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
         });
         self.registers.end_instruction();
         let has_global_atomics = self.code.iter().any(|i| match &i.op {
-            Op::Atomic { address, .. } => address.space != Space::Shared,
+            Op::Atomic { address, .. } => !matches!(address.space, Space::Shared | Space::Cluster),
             Op::Bulk(bulk) => matches!(&**bulk, Bulk::Store { update, .. } if update.is_some()),
             _ => false,
         });
@@ -542,6 +542,11 @@ fn operation(form: &mut Form, instruction: &ast::Instruction<'_>) -> Decoded<Op>
         "cvt" => convert::convert(form),
         "cvta" => convert::convert_address(form),
         "isspacep" => convert::is_space(form),
+        "mapa" => convert::map_address(form),
+        "getctarank" => convert::cta_rank(form),
+        "st" | "red" if instruction.modifiers.first() == Some(&"async") => {
+            bulk::store_async(form, opcode)
+        }
         "ld" | "ldu" => memory::load(form),
         "st" => memory::store(form),
         "atom" | "red" => memory::atomic(form, opcode),

@@ -8,7 +8,8 @@ use super::{Fault, fault_at};
 use crate::sim::Space;
 use crate::sim::error::{Access, Act, ErrorKind};
 use crate::sim::isa::{
-    Address, Extend, LOCAL_WINDOW, Order, PARAM_WINDOW, Proxy, SHARED_WINDOW, WINDOW_BYTES,
+    Address, Extend, LOCAL_WINDOW, Order, PARAM_WINDOW, PEER_SHIFT, Proxy, SHARED_WINDOW,
+    WINDOW_BYTES,
 };
 use crate::sim::lane::{Dst, Registers, Src, Wides, lanes};
 use crate::sim::memory::Place;
@@ -31,6 +32,7 @@ pub(super) fn uninitialised(place: &Place<'_>, address: u64, size: u32, byte: u3
 pub(super) fn resolve(space: Space, address: u64) -> (Space, u64) {
     match space {
         Space::Const => (Space::Global, address),
+        Space::Cluster => (Space::Shared, address),
         Space::Generic if address >> 40 != 0 => (Space::Global, address),
         Space::Generic => match address {
             _ if address.wrapping_sub(SHARED_WINDOW) < WINDOW_BYTES => {
@@ -152,12 +154,15 @@ impl Warp {
                     }
                     continue;
                 }
-                Space::Shared => cta.shared.read(at, total),
+                Space::Shared if at >> PEER_SHIFT == 0 => cta.shared.read(at, total),
+                Space::Shared => cta.read_peer(address.space, at, total),
                 Space::Param => cta.launch.params.read(at, total),
-                Space::Local | Space::Generic | Space::Const => match local.get(lane) {
-                    Some(local) => local.read(at, total),
-                    None => Err(no_local(at, total, Access::Read)),
-                },
+                Space::Local | Space::Cluster | Space::Generic | Space::Const => {
+                    match local.get(lane) {
+                        Some(local) => local.read(at, total),
+                        None => Err(no_local(at, total, Access::Read)),
+                    }
+                }
             };
             let data = data.map_err(fault_at(lane))?;
             for (element, &dst) in data.chunks_exact(bytes as usize).zip(dsts) {
@@ -208,12 +213,15 @@ impl Warp {
                     }
                     continue;
                 }
-                Space::Shared => cta.shared.write(at, total),
+                Space::Shared if at >> PEER_SHIFT == 0 => cta.shared.write(at, total),
+                Space::Shared => cta.write_peer(address.space, at, total),
                 Space::Param => Err(ErrorKind::ReadOnly { space, address: at }),
-                Space::Local | Space::Generic | Space::Const => match self.local.get_mut(lane) {
-                    Some(local) => local.write(at, total),
-                    None => Err(no_local(at, total, Access::Write)),
-                },
+                Space::Local | Space::Cluster | Space::Generic | Space::Const => {
+                    match self.local.get_mut(lane) {
+                        Some(local) => local.write(at, total),
+                        None => Err(no_local(at, total, Access::Write)),
+                    }
+                }
             };
             let data = data.map_err(fault_at(lane))?;
             for (chunk, &src) in data.chunks_exact_mut(bytes as usize).zip(srcs) {
@@ -265,13 +273,22 @@ impl Warp {
                     old
                 }
                 Space::Shared => {
-                    let old = value(cta.shared.read(at, bytes).map_err(fault_at(lane))?);
+                    let own = at >> PEER_SHIFT == 0;
+                    let data = match own {
+                        true => cta.shared.read(at, bytes),
+                        false => cta.read_peer(address.space, at, bytes),
+                    };
+                    let old = value(data.map_err(fault_at(lane))?);
                     let new = f(old, b, c).to_le_bytes();
-                    let data = cta.shared.write(at, bytes).map_err(fault_at(lane))?;
+                    let data = match own {
+                        true => cta.shared.write(at, bytes),
+                        false => cta.write_peer(address.space, at, bytes),
+                    };
+                    let data = data.map_err(fault_at(lane))?;
                     data.copy_from_slice(&new[..bytes as usize]);
                     old
                 }
-                Space::Local | Space::Param | Space::Generic | Space::Const => {
+                Space::Local | Space::Param | Space::Cluster | Space::Generic | Space::Const => {
                     let expected = "global or shared memory".to_owned();
                     let kind = ErrorKind::Value {
                         what: "address of an atomic",
@@ -309,7 +326,7 @@ impl Touched {
         match space {
             Space::Shared => self.shared |= 1 << lane,
             Space::Global => self.global |= 1 << lane,
-            Space::Local | Space::Param | Space::Generic | Space::Const => {}
+            Space::Local | Space::Param | Space::Cluster | Space::Generic | Space::Const => {}
         }
     }
 

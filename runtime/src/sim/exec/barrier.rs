@@ -233,6 +233,9 @@ impl Cta<'_> {
         if let Some(fault) = self.sleepers(warps) {
             return fault;
         }
+        if let Some(fault) = self.cluster_sleepers(warps) {
+            return fault;
+        }
         let mut waiters = Vec::new();
         let mut first = None;
         for warp in warps {

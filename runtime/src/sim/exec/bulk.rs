@@ -1,50 +1,72 @@
-//! Bulk copies (PTX ISA 9.7.9.25.4 and 9.7.9.25.5): what is checked where one is issued, and what it does in flight.
+//! Bulk copies and asynchronous stores (PTX ISA 9.7.9.25.4, 9.7.9.25.5, 9.7.9.12): what is checked where one is issued,
+//! and what it does in flight.
 //!
-//! Each thread issues a copy of its own, of as many bytes as it says or as the box of a tensor map has. A load completes
-//! by counting its bytes at an `mbarrier`, when they have arrived; its target counts as in flight until then. A store
-//! reads its source at one moment and writes its target at a later one; a thread may wait for either.
+//! Each thread issues a copy of its own, of as many bytes as it says or as the box of a tensor map has ([`region`]).
+//! A load completes by counting its bytes at an `mbarrier`, when they have arrived; its target counts as in flight until
+//! then. A store reads its source at one moment and writes its target at a later one; a thread may wait for either.
+//!
+//! [`region`]: super::region
 
 use super::cta::Cta;
 use super::in_flight::Effect;
+use super::race::Actor;
+use super::region::{CHUNK, Region, aligned, read_map};
 use super::shared::value;
+use super::touch::{Touch, pages};
 use super::warp::Warp;
 use super::{Fault, access, fault_at};
-use crate::abi::tensor_map::MapSwizzle;
 use crate::sim::Space;
 use crate::sim::decode::update_of_map;
-use crate::sim::error::{Access, ErrorKind};
-use crate::sim::isa::{Address, Bulk, BulkGlobal, BulkUpdate, Update};
-use crate::sim::lane::{Src, lanes};
-use crate::sim::tensor_map::{self, Row, TensorMap, swizzled};
+use crate::sim::error::{Access, Act, ErrorKind};
+use crate::sim::isa::{
+    Address, Bulk, BulkGlobal, BulkUpdate, Order, PEER_SHIFT, Proxy, Scope, StoreAsync, Update,
+};
+use crate::sim::lane::{Src, WARP, lanes};
 use crate::tensor::DType;
 
-/// Bytes of what a swizzle moves as one.
-const CHUNK: usize = 16;
 /// What the address of a box in shared memory is a multiple of.
 const BOX_ALIGN: u32 = 128;
 
-/// Bytes in global memory, and how they lie in shared memory.
+/// Who has issued a copy.
+#[derive(Debug, Clone, Copy)]
+struct Issuer {
+    actor: Actor,
+    lane: u32,
+}
+
+/// What is copied into shared memory.
 #[derive(Debug)]
-struct Region {
-    rows: Vec<Row>,
-    /// Bytes of a row in shared memory, where the rows lie one behind the other.
-    row_bytes: u32,
-    swizzle: MapSwizzle,
-    /// What is loaded where the tensor has no element.
-    fill: [u8; CHUNK],
+enum Source {
+    Global(Region),
+    /// Bytes of the CTA's own shared memory.
+    Shared {
+        from: u64,
+        bytes: u32,
+    },
+    Registers(Vec<u8>),
+}
+
+/// Where it goes, and which `mbarrier` counts it.
+#[derive(Debug, Clone, Copy)]
+struct Target {
+    to: u64,
+    barrier: u64,
 }
 
 /// A copy of one thread into shared memory.
 #[derive(Debug)]
 pub(super) struct Load {
-    region: Region,
-    to: u64,
-    barrier: u64,
+    issuer: Issuer,
+    source: Source,
+    /// Of each CTA that receives it.
+    targets: Vec<Target>,
+    update: Option<(Update, u32)>,
 }
 
 /// A copy of one thread out of shared memory, or an update with what is there.
 #[derive(Debug)]
 pub(super) struct Store {
+    issuer: Issuer,
     from: u64,
     region: Region,
     /// A function of elements of so many bytes.
@@ -55,114 +77,193 @@ pub(super) struct Store {
     released: bool,
 }
 
-impl Region {
+impl Source {
     fn bytes(&self) -> u32 {
-        self.rows.len() as u32 * self.row_bytes
-    }
-
-    /// A run of consecutive bytes.
-    fn flat(address: u64, bytes: u32) -> Region {
-        let row = Row {
-            global: address,
-            skipped: 0,
-            valid: bytes,
-        };
-        Region {
-            rows: vec![row],
-            row_bytes: bytes,
-            swizzle: MapSwizzle::None,
-            fill: [0; CHUNK],
+        match self {
+            Source::Global(region) => region.bytes(),
+            Source::Shared { bytes, .. } => *bytes,
+            Source::Registers(data) => data.len() as u32,
         }
     }
 
-    fn of_box(map: &TensorMap, coordinates: &[i32]) -> Region {
-        Region {
-            rows: map.rows_at(coordinates),
-            row_bytes: map.row_bytes(),
-            swizzle: map.swizzle,
-            fill: map.fill(),
+    /// The pieces of a target.
+    fn pieces(&self, to: u64) -> Vec<(u64, u32)> {
+        match self {
+            Source::Global(region) => region.targets(to),
+            Source::Shared { .. } | Source::Registers(_) => vec![(to, self.bytes())],
         }
     }
 
-    /// Checks that what is read of global memory is there, and written.
-    fn check_source(&self, cta: &Cta<'_>) -> Result<(), ErrorKind> {
-        for row in self.rows.iter().filter(|row| row.valid > 0) {
-            let place = cta
-                .launch
-                .memory
-                .place(row.global, row.valid, Access::Read)?;
-            if cta.launch.options.checks
-                && let Some(byte) = place.unwritten_of(row.valid)
-            {
-                return Err(access::uninitialised(&place, row.global, row.valid, byte));
-            }
+    /// What is read of memory.
+    fn reads(&self) -> Vec<(Space, u64, u32)> {
+        match self {
+            Source::Global(region) => region.globals().collect(),
+            Source::Shared { from, bytes } => vec![(Space::Shared, *from, *bytes)],
+            Source::Registers(_) => Vec::new(),
         }
-        Ok(())
-    }
-
-    /// Moves the bytes of global memory into shared memory.
-    fn load(&self, cta: &mut Cta<'_>, to: u64) -> Result<(), ErrorKind> {
-        let mut line = vec![0; self.row_bytes as usize];
-        for (row, at) in self.rows.iter().zip((to..).step_by(line.len())) {
-            for (byte, fill) in line.iter_mut().zip(self.fill.iter().cycle()) {
-                *byte = *fill;
-            }
-            if row.valid > 0 {
-                let place = cta
-                    .launch
-                    .memory
-                    .place(row.global, row.valid, Access::Read)?;
-                place.copy_to(&mut line[row.skipped as usize..][..row.valid as usize]);
-            }
-            match self.swizzle {
-                MapSwizzle::None => cta.shared.deposit(at, &line),
-                MapSwizzle::B32 | MapSwizzle::B64 | MapSwizzle::B128 => {
-                    for (chunk, at) in line.chunks(CHUNK).zip((at..).step_by(CHUNK)) {
-                        cta.shared.deposit(swizzled(self.swizzle, at), chunk);
-                    }
-                }
-            }
-        }
-        Ok(())
     }
 }
 
-impl Region {
-    /// The pieces of shared memory that belong to bytes of the tensor: address and bytes.
-    fn pieces(&self, shared: u64) -> impl Iterator<Item = (u64, u32)> + '_ {
-        let rows = (shared..).step_by(self.row_bytes as usize);
-        let rows = self.rows.iter().zip(rows);
-        rows.filter(|(row, _)| row.valid > 0)
-            .flat_map(move |(row, at)| {
-                let (mut start, end) = (row.skipped, row.skipped + row.valid);
-                let whole = self.swizzle == MapSwizzle::None;
-                std::iter::from_fn(move || {
-                    let stop = match whole {
-                        true => end,
-                        false => end.min((start / CHUNK as u32 + 1) * CHUNK as u32),
-                    };
-                    let piece = (swizzled(self.swizzle, at + u64::from(start)), stop - start);
-                    let some = start < end;
-                    start = stop;
-                    some.then_some(piece)
-                })
-            })
+impl Issuer {
+    /// Takes note of accesses that are in flight from now on.
+    fn begin(
+        self,
+        cta: &mut Cta<'_>,
+        act: Act,
+        order: Order,
+        (space, address, bytes): (Space, u64, u32),
+    ) -> Result<(), Fault> {
+        let touch = Touch {
+            space,
+            act,
+            order,
+            proxy: Proxy::Async,
+            addresses: &[address; WARP],
+            bytes,
+            mask: 1 << self.lane,
+            changed: u32::MAX,
+        };
+        cta.touch_bulk(&touch, address)
     }
 
-    /// Checks that shared memory has what is to be stored, and that global memory can be written.
-    fn check_target(&self, cta: &Cta<'_>, from: u64) -> Result<(), ErrorKind> {
-        for (at, bytes) in self.pieces(from) {
-            cta.shared.read_any(at, bytes)?;
+    /// Accesses in flight are complete, from a clock on.
+    fn settle(
+        self,
+        cta: &mut Cta<'_>,
+        (space, address, bytes): (Space, u64, u32),
+        clock: u32,
+        updates: bool,
+    ) {
+        let Some(races) = &mut cta.races else {
+            return;
+        };
+        for (at, bytes) in pages(address, bytes) {
+            races.settle_bulk((space, at, bytes), self.lane, self.actor, clock, updates);
         }
-        for row in self.rows.iter().filter(|row| row.valid > 0) {
-            let memory = cta.launch.memory;
-            memory.place(row.global, row.valid, Access::Write)?;
+    }
+}
+
+/// Updates of elements are strong, of the device's scope (PTX ISA 9.7.9.25.4.2).
+fn order_of(update: Option<(Update, u32)>) -> Order {
+    match update {
+        Some(_) => Order {
+            scope: Scope::Gpu,
+            ..Order::RELAXED
+        },
+        None => Order::WEAK,
+    }
+}
+
+impl Load {
+    /// Checks the targets, and puts them out of reach.
+    fn begin(&self, cta: &mut Cta<'_>) -> Result<(), Fault> {
+        let lane = self.issuer.lane as usize;
+        let order = order_of(self.update);
+        for &Target { to, barrier } in &self.targets {
+            let object = cta.mbarrier(barrier).map(|_| ());
+            object.map_err(fault_at(lane))?;
+            cta.touch(&Touch {
+                space: Space::Shared,
+                act: Act::Signal,
+                order: Order::RELAXED,
+                proxy: Proxy::Generic,
+                addresses: &[barrier; WARP],
+                bytes: 8,
+                mask: 1 << lane,
+                changed: u32::MAX,
+            })?;
+            for (at, bytes) in self.source.pieces(to) {
+                let (memory, place) = cta
+                    .memory_at_mut(Space::Cluster, at)
+                    .map_err(fault_at(lane))?;
+                let announced = match self.update {
+                    None => memory.announce_bulk(place, bytes),
+                    // What is updated stays there, and others may update it as well.
+                    Some(_) => memory.read_any(place, bytes),
+                };
+                announced.map_err(fault_at(lane))?;
+            }
+        }
+        for read in self.source.reads() {
+            self.issuer.begin(cta, Act::BulkRead, Order::WEAK, read)?;
+        }
+        for target in &self.targets {
+            for (at, bytes) in self.source.pieces(target.to) {
+                let write = (Space::Shared, at, bytes);
+                self.issuer.begin(cta, Act::BulkWrite, order, write)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes arrive, and are counted.
+    pub fn take_place(&self, cta: &mut Cta<'_>) -> Result<(), ErrorKind> {
+        let mut first_clock = 0;
+        for (index, &Target { to, barrier }) in self.targets.iter().enumerate() {
+            match &self.source {
+                Source::Global(region) => region.load(cta, to)?,
+                Source::Shared { from, bytes } => {
+                    let data = cta.shared.glance(*from, *bytes).to_vec();
+                    self.put(cta, to, &data)?;
+                }
+                Source::Registers(data) => self.put(cta, to, data)?,
+            }
+            let clock = match &mut cta.races {
+                Some(races) => races.phase_clock(barrier),
+                None => 0,
+            };
+            if index == 0 {
+                first_clock = clock;
+            }
+            for (at, bytes) in self.source.pieces(to) {
+                if self.update.is_none() {
+                    let (memory, place) = cta.memory_at_mut(Space::Cluster, at)?;
+                    memory.complete(place, bytes);
+                }
+                let write = (Space::Shared, at, bytes);
+                self.issuer.settle(cta, write, clock, self.update.is_some());
+            }
+        }
+        for read in self.source.reads() {
+            self.issuer.settle(cta, read, first_clock, false);
+        }
+        for target in &self.targets {
+            cta.count_bytes(target.barrier, -i64::from(self.source.bytes()))?;
+        }
+        Ok(())
+    }
+
+    fn put(&self, cta: &mut Cta<'_>, to: u64, data: &[u8]) -> Result<(), ErrorKind> {
+        let (memory, place) = cta.memory_at_mut(Space::Cluster, to)?;
+        let Some((update, bytes)) = self.update else {
+            memory.deposit(place, data);
+            return Ok(());
+        };
+        for (element, at) in data
+            .chunks(bytes as usize)
+            .zip((place..).step_by(bytes as usize))
+        {
+            let old = value(memory.glance(at, bytes));
+            let new = update(old, value(element), 0).to_le_bytes();
+            memory.deposit(at, &new[..bytes as usize]);
         }
         Ok(())
     }
 }
 
 impl Store {
+    fn begin(&self, cta: &mut Cta<'_>) -> Result<(), Fault> {
+        for (at, bytes) in self.region.sources(self.from) {
+            let read = (Space::Shared, at, bytes);
+            self.issuer.begin(cta, Act::BulkRead, Order::WEAK, read)?;
+        }
+        for write in self.region.globals() {
+            let order = order_of(self.update);
+            self.issuer.begin(cta, Act::BulkWrite, order, write)?;
+        }
+        Ok(())
+    }
+
     /// Whether it has read its source, and its thread knows it.
     pub fn is_released(&self) -> bool {
         self.released
@@ -174,56 +275,42 @@ impl Store {
     }
 
     /// Reads its source.
-    pub fn read(&mut self, cta: &Cta<'_>) -> Result<(), ErrorKind> {
+    pub fn read(&mut self, cta: &Cta<'_>) {
         if self.data.is_none() {
             let mut data = Vec::with_capacity(self.region.bytes() as usize);
-            for (at, bytes) in self.region.pieces(self.from) {
+            for (at, bytes) in self.region.sources(self.from) {
                 data.extend_from_slice(cta.shared.glance(at, bytes));
             }
             self.data = Some(data);
         }
-        Ok(())
     }
 
-    /// The thread has waited until the source was read.
-    pub fn release(&mut self, cta: &mut Cta<'_>) -> Result<(), ErrorKind> {
-        self.read(cta)?;
+    /// The thread has waited until the source was read, at a clock.
+    pub fn release(&mut self, cta: &mut Cta<'_>, clock: u32) {
+        self.read(cta);
+        if self.released {
+            return;
+        }
         self.released = true;
-        Ok(())
+        for (at, bytes) in self.region.sources(self.from) {
+            let read = (Space::Shared, at, bytes);
+            self.issuer.settle(cta, read, clock, false);
+        }
     }
 
     /// Writes its target.
     pub fn take_place(&mut self, cta: &mut Cta<'_>) -> Result<(), ErrorKind> {
-        self.read(cta)?;
-        let mut data = self.data.as_deref().unwrap_or_default();
-        for row in self.region.rows.iter().filter(|row| row.valid > 0) {
-            let memory = cta.launch.memory;
-            let place = memory.place(row.global, row.valid, Access::Write)?;
-            let Some((here, rest)) = data.split_at_checked(row.valid as usize) else {
-                break;
-            };
-            data = rest;
-            match self.update {
-                None => place.copy_from(here),
-                Some((update, bytes)) => {
-                    for (i, element) in (0..).zip(here.chunks(bytes as usize)) {
-                        let place = place.plus(i * u64::from(bytes));
-                        place.store(bytes, update(place.load(bytes), value(element), 0));
-                    }
-                }
-            }
-        }
-        Ok(())
+        self.read(cta);
+        let data = self.data.as_deref().unwrap_or_default();
+        self.region.store(cta, data, self.update)
     }
-}
 
-impl Load {
-    /// The bytes arrive, and are counted.
-    pub fn take_place(&self, cta: &mut Cta<'_>) -> Result<(), ErrorKind> {
-        self.region.load(cta, self.to)?;
-        let bytes = self.region.bytes();
-        cta.shared.complete(self.to, bytes);
-        cta.count_bytes(self.barrier, -i64::from(bytes))
+    /// The thread has waited until the target was written, at a clock.
+    pub fn complete(&mut self, cta: &mut Cta<'_>, clock: u32) {
+        self.release(cta, clock);
+        for write in self.region.globals() {
+            self.issuer.settle(cta, write, clock, self.update.is_some());
+        }
     }
 }
 
@@ -231,14 +318,60 @@ impl Warp {
     /// `cp.async.bulk`.
     pub(super) fn bulk(&mut self, cta: &mut Cta<'_>, bulk: &Bulk, mask: u32) -> Result<(), Fault> {
         for lane in lanes(mask) {
-            let effect = self.begin_bulk(cta, bulk, lane).map_err(fault_at(lane))?;
-            self.in_flight.begin(cta, effect, 1 << lane)?;
+            let effect = self.decode_bulk(cta, bulk, lane).map_err(fault_at(lane))?;
+            self.begin_bulk(cta, effect, lane)?;
         }
         Ok(())
     }
 
-    fn begin_bulk(&self, cta: &mut Cta<'_>, bulk: &Bulk, lane: usize) -> Result<Effect, ErrorKind> {
-        match bulk {
+    /// `st.async`, `red.async`.
+    pub(super) fn store_async(
+        &mut self,
+        cta: &mut Cta<'_>,
+        store: &StoreAsync,
+        mask: u32,
+    ) -> Result<(), Fault> {
+        for lane in lanes(mask) {
+            let mut data = Vec::new();
+            for &src in &store.srcs {
+                let value = self.of_lane(src, lane).to_le_bytes();
+                data.extend_from_slice(&value[..store.bytes as usize]);
+            }
+            let to = self.shared_address(&store.address, lane);
+            let barrier = self.shared_address(&store.barrier, lane);
+            let (access, align) = (Access::Write, data.len() as u32);
+            aligned(Space::Shared, access, to, align).map_err(fault_at(lane))?;
+            let load = Load {
+                issuer: issuer(cta, lane),
+                source: Source::Registers(data),
+                targets: vec![Target { to, barrier }],
+                update: store.update.map(|update| (update, store.bytes)),
+            };
+            self.begin_bulk(cta, Effect::Load(Box::new(load)), lane)?;
+        }
+        Ok(())
+    }
+
+    fn begin_bulk(&mut self, cta: &mut Cta<'_>, effect: Effect, lane: usize) -> Result<(), Fault> {
+        match &effect {
+            Effect::Load(load) => {
+                load.same_home(cta).map_err(fault_at(lane))?;
+                load.begin(cta)?;
+            }
+            Effect::Store(store) => store.begin(cta)?,
+            Effect::CopyAsync(_) => {}
+        }
+        self.in_flight.begin(cta, effect, 1 << lane)
+    }
+
+    fn decode_bulk(
+        &self,
+        cta: &mut Cta<'_>,
+        bulk: &Bulk,
+        lane: usize,
+    ) -> Result<Effect, ErrorKind> {
+        let issuer = issuer(cta, lane);
+        Ok(match bulk {
             Bulk::Load {
                 from,
                 to,
@@ -246,21 +379,55 @@ impl Warp {
                 barrier,
                 multicast,
             } => {
-                if multicast.is_some() {
-                    return Err(not_yet("a load for several CTAs"));
-                }
                 let (region, _) = self.region(cta, from, *size, Access::Read, lane)?;
-                let to = self.shared_address(to, lane)?;
-                check_shared(from, to, Access::Write)?;
-                let barrier = self.shared_address(barrier, lane)?;
-                cta.mbarrier(barrier)?;
+                let target = Target {
+                    to: self.shared_address(to, lane),
+                    barrier: self.shared_address(barrier, lane),
+                };
+                check_shared(from, target.to, Access::Write)?;
                 region.check_source(cta)?;
-                cta.shared.announce_bulk(to, region.bytes())?;
-                Ok(Effect::Load(Box::new(Load {
-                    region,
-                    to,
-                    barrier,
-                })))
+                let targets = match *multicast {
+                    None => vec![target],
+                    Some(mask) => {
+                        let mask = self.of_lane(mask, lane) as u16;
+                        receivers(cta, mask, target)?
+                    }
+                };
+                Effect::Load(Box::new(Load {
+                    issuer,
+                    source: Source::Global(region),
+                    targets,
+                    update: None,
+                }))
+            }
+            Bulk::Peer {
+                from,
+                to,
+                size,
+                barrier,
+                update,
+            } => {
+                let bytes = self.of_lane(*size, lane) as u32;
+                check_size(bytes)?;
+                let from = self.shared_address(from, lane);
+                let target = Target {
+                    to: self.shared_address(to, lane),
+                    barrier: self.shared_address(barrier, lane),
+                };
+                aligned(Space::Shared, Access::Read, from, CHUNK as u32)?;
+                aligned(Space::Shared, Access::Write, target.to, CHUNK as u32)?;
+                cta.check_space(Space::Shared, from)?;
+                cta.shared.read_any(from, bytes)?;
+                let update = match *update {
+                    None => None,
+                    Some(update) => Some(typed(update, None)?),
+                };
+                Effect::Load(Box::new(Load {
+                    issuer,
+                    source: Source::Shared { from, bytes },
+                    targets: vec![target],
+                    update,
+                }))
             }
             Bulk::Store {
                 from,
@@ -269,35 +436,35 @@ impl Warp {
                 update,
             } => {
                 let (region, dtype) = self.region(cta, to, *size, Access::Write, lane)?;
-                let from = self.shared_address(from, lane)?;
+                let from = self.shared_address(from, lane);
+                cta.check_space(Space::Shared, from)?;
                 check_shared(to, from, Access::Read)?;
                 region.check_target(cta, from)?;
                 let update = match *update {
                     None => None,
                     Some(update) => Some(typed(update, dtype)?),
                 };
-                Ok(Effect::Store(Box::new(Store {
+                Effect::Store(Box::new(Store {
+                    issuer,
                     from,
                     region,
                     update,
                     data: None,
                     released: false,
-                })))
+                }))
             }
-            Bulk::Peer { .. } => Err(not_yet("a copy to another CTA")),
-        }
+        })
     }
 
     fn of_lane(&self, src: Src, lane: usize) -> u64 {
         self.registers.wides_of(src)[lane]
     }
 
-    fn shared_address(&self, address: &Address, lane: usize) -> Result<u64, ErrorKind> {
-        let (_, at) = access::resolve(address.space, self.addresses(address)[lane]);
-        Ok(at)
+    fn shared_address(&self, address: &Address, lane: usize) -> u64 {
+        access::resolve(address.space, self.addresses(address)[lane]).1
     }
 
-    /// What an instruction moves of global memory.
+    /// What an instruction moves of global memory, and of which type.
     fn region(
         &self,
         cta: &Cta<'_>,
@@ -309,16 +476,9 @@ impl Warp {
         match global {
             BulkGlobal::Flat { address } => {
                 let size = size.map_or(0, |size| self.of_lane(size, lane) as u32);
-                if size == 0 || !size.is_multiple_of(CHUNK as u32) {
-                    return Err(ErrorKind::Value {
-                        what: "bytes of a bulk copy",
-                        expected: "a multiple of 16 above 0".to_owned(),
-                        found: size.into(),
-                    });
-                }
+                check_size(size)?;
                 let at = self.addresses(address)[lane];
-                let align = CHUNK as u32;
-                aligned(Space::Global, access, at, align)?;
+                aligned(Space::Global, access, at, CHUNK as u32)?;
                 Ok((Region::flat(at, size), None))
             }
             BulkGlobal::Tensor { map, coordinates } => {
@@ -326,98 +486,91 @@ impl Warp {
                 let map = read_map(cta, map.space, at)?;
                 let of_lane = |&src: &Src| self.of_lane(src, lane) as i32;
                 let coordinates: Vec<i32> = coordinates.iter().map(of_lane).collect();
-                if map.extents.len() != coordinates.len() {
-                    return Err(ErrorKind::TensorMap {
-                        what: "rank",
-                        expected: format!("{}, of the instruction", coordinates.len()),
-                        found: map.extents.len().to_string(),
-                    });
-                }
-                let start = i64::from(coordinates[0]) * map.dtype.size() as i64;
-                if start % CHUNK as i64 != 0 {
-                    return Err(ErrorKind::TensorMap {
-                        what: "start of the box in the first dimension",
-                        expected: "a multiple of 16 bytes".to_owned(),
-                        found: format!("coordinate {}, {start} bytes", coordinates[0]),
-                    });
-                }
-                let before = coordinates.iter().position(|&coordinate| coordinate < 0);
-                if let (Access::Write, Some(dimension)) = (access, before) {
-                    return Err(ErrorKind::TensorMap {
-                        what: "start of a box that is stored",
-                        expected: "no negative coordinate".to_owned(),
-                        found: format!("{} in dimension {dimension}", coordinates[dimension]),
-                    });
-                }
-                let limit = u64::from(u32::MAX);
-                if map.box_bytes() > limit {
-                    return Err(ErrorKind::Limit {
-                        what: "bytes of a box",
-                        limit,
-                        found: map.box_bytes(),
-                    });
-                }
-                Ok((Region::of_box(&map, &coordinates), Some(map.dtype)))
+                let region = Region::of_box(&map, &coordinates, access)?;
+                Ok((region, Some(map.dtype)))
             }
         }
     }
 }
 
+impl Load {
+    /// Bytes are counted where they arrive.
+    fn same_home(&self, cta: &Cta<'_>) -> Result<(), ErrorKind> {
+        for &Target { to, barrier } in &self.targets {
+            let (to, barrier) = (cta.home(to)?.0, cta.home(barrier)?.0);
+            if to != barrier {
+                let name = |peer: Option<usize>| match peer {
+                    None => "the own CTA".to_owned(),
+                    Some(rank) => format!("CTA {rank} of the cluster"),
+                };
+                return Err(ErrorKind::Mbarrier {
+                    address: self.targets[0].barrier,
+                    what: "place of the object that counts a copy's bytes",
+                    expected: format!("{}, where they go", name(to)),
+                    found: name(barrier),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn issuer(cta: &Cta<'_>, lane: usize) -> Issuer {
+    Issuer {
+        actor: cta.actor,
+        lane: lane as u32,
+    }
+}
+
+/// The same place in each CTA of a mask.
+fn receivers(cta: &Cta<'_>, mask: u16, target: Target) -> Result<Vec<Target>, ErrorKind> {
+    let ctas = cta.launch.ctas_of_cluster();
+    let mask = u32::from(mask);
+    if mask == 0 || mask >> ctas != 0 {
+        return Err(ErrorKind::Value {
+            what: "CTAs that receive a copy",
+            expected: format!("a mask of some of the cluster's {ctas}"),
+            found: mask.into(),
+        });
+    }
+    let place = |address: u64| address & ((1 << PEER_SHIFT) - 1);
+    let of = |rank: usize, address: u64| match rank == cta.rank as usize {
+        true => place(address),
+        false => place(address) | (rank as u64 + 1) << PEER_SHIFT,
+    };
+    let targets = lanes(mask).map(|rank| Target {
+        to: of(rank, target.to),
+        barrier: of(rank, target.barrier),
+    });
+    Ok(targets.collect())
+}
+
 /// An update of elements of a tensor map's type, and their bytes.
 fn typed(update: BulkUpdate, dtype: Option<DType>) -> Result<(Update, u32), ErrorKind> {
-    match (update, dtype) {
-        (BulkUpdate::Typed { function, bytes }, _) => Ok((function, bytes)),
-        (BulkUpdate::OfMap(kind), Some(dtype)) => {
-            let function = update_of_map(kind, dtype).ok_or_else(|| ErrorKind::TensorMap {
+    match update {
+        BulkUpdate::Typed { function, bytes } => Ok((function, bytes)),
+        BulkUpdate::OfMap(kind) => {
+            let found = dtype.and_then(|dtype| Some((update_of_map(kind, dtype)?, dtype)));
+            let wrong = || ErrorKind::TensorMap {
                 what: "element type",
                 expected: format!("one that `.{}` is for", kind.name()),
-                found: dtype.to_string(),
-            })?;
+                found: dtype.map_or("none".to_owned(), |dtype| dtype.to_string()),
+            };
+            let (function, dtype) = found.ok_or_else(wrong)?;
             Ok((function, dtype.size() as u32))
         }
-        (BulkUpdate::OfMap(_), None) => Err(not_yet("an update without a type")),
     }
 }
 
-fn not_yet(opcode: &str) -> ErrorKind {
-    ErrorKind::UnknownInstruction {
-        opcode: opcode.to_owned(),
+fn check_size(bytes: u32) -> Result<(), ErrorKind> {
+    match bytes > 0 && bytes.is_multiple_of(CHUNK as u32) {
+        true => Ok(()),
+        false => Err(ErrorKind::Value {
+            what: "bytes of a bulk copy",
+            expected: "a multiple of 16 above 0".to_owned(),
+            found: bytes.into(),
+        }),
     }
-}
-
-/// The tensor map at an address.
-fn read_map(cta: &Cta<'_>, space: Space, address: u64) -> Result<TensorMap, ErrorKind> {
-    let (space, at) = access::resolve(space, address);
-    aligned(space, Access::Read, at, tensor_map::ALIGN as u32)?;
-    let mut bytes = [0; tensor_map::BYTES];
-    match space {
-        Space::Param => {
-            let (low, high) = bytes.split_at_mut(tensor_map::BYTES / 2);
-            low.copy_from_slice(cta.launch.params.read(at, low.len() as u32)?);
-            high.copy_from_slice(
-                cta.launch
-                    .params
-                    .read(at + low.len() as u64, high.len() as u32)?,
-            );
-        }
-        Space::Global => {
-            let size = tensor_map::BYTES as u32;
-            let place = cta.launch.memory.place(at, size, Access::Read)?;
-            place.copy_to(&mut bytes);
-        }
-        Space::Generic | Space::Shared | Space::Local | Space::Const => {
-            return Err(ErrorKind::Value {
-                what: "address of a tensor map",
-                expected: "one of a kernel parameter, or of global or constant memory".to_owned(),
-                found: address,
-            });
-        }
-    }
-    TensorMap::decode(&bytes).ok_or_else(|| ErrorKind::TensorMap {
-        what: "128 bytes",
-        expected: "a map that the host has encoded".to_owned(),
-        found: "other bytes".to_owned(),
-    })
 }
 
 fn check_shared(global: &BulkGlobal, at: u64, access: Access) -> Result<(), ErrorKind> {
@@ -426,16 +579,4 @@ fn check_shared(global: &BulkGlobal, at: u64, access: Access) -> Result<(), Erro
         BulkGlobal::Flat { .. } => CHUNK as u32,
     };
     aligned(Space::Shared, access, at, align)
-}
-
-fn aligned(space: Space, access: Access, address: u64, align: u32) -> Result<(), ErrorKind> {
-    match address.is_multiple_of(align.into()) {
-        true => Ok(()),
-        false => Err(ErrorKind::Misaligned {
-            space,
-            access,
-            address,
-            align,
-        }),
-    }
 }

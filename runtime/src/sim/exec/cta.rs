@@ -1,6 +1,7 @@
 //! A CTA: its warps in turn, its shared memory, its barriers; and the CTAs of a cluster, which run together.
 
 use super::barrier::{BARRIERS, BarrierState};
+use super::cluster;
 use super::count::Counters;
 use super::mbarrier;
 use super::race::{Actor, Races, Shape};
@@ -52,6 +53,10 @@ pub(crate) struct Cta<'a> {
     pub actor: Actor,
     /// The CTA that runs, by its cluster and its rank there.
     pub number: u32,
+    /// Its rank in the cluster.
+    pub rank: u32,
+    /// What the CTAs of the cluster share; who runs has it.
+    pub cluster: cluster::State,
     ctaid: [u32; 3],
     /// Instructions that its warps have executed.
     steps: u64,
@@ -70,6 +75,7 @@ pub(super) struct Cluster<'a> {
     launch: &'a Launch<'a>,
     ctas: Vec<Resident<'a>>,
     races: Option<Box<Races>>,
+    state: cluster::State,
 }
 
 impl<'a> Cta<'a> {
@@ -143,6 +149,8 @@ impl<'a> Resident<'a> {
                 },
                 actor: Actor { warp: 0, pc: 0 },
                 number: 0,
+                rank: 0,
+                cluster: cluster::State::default(),
                 ctaid: [0; 3],
                 steps: 0,
             },
@@ -158,6 +166,7 @@ impl<'a> Resident<'a> {
         let ctaid = cta.launch.ctaid(number);
         cta.ctaid = ctaid;
         cta.number = number;
+        cta.rank = number % cta.launch.ctas_of_cluster();
         cta.stats = Stats::default();
         cta.shared.reset();
         cta.barriers = [BarrierState::default(); BARRIERS];
@@ -203,6 +212,11 @@ impl<'a> Resident<'a> {
 fn round(cta: &mut Cta<'_>, warps: &mut [Warp]) -> Result<bool, Fault> {
     let limit = cta.launch.options.step_limit;
     let mut progress = false;
+    // A peer may have completed something.
+    if std::mem::take(&mut cta.completed) {
+        cta.idle = 0;
+        warps.iter_mut().for_each(Warp::wake);
+    }
     let first = cta.schedule.first(warps.len());
     for turn in 0..warps.len() {
         let index = (first + turn) % warps.len();
@@ -234,6 +248,9 @@ fn round(cta: &mut Cta<'_>, warps: &mut [Warp]) -> Result<bool, Fault> {
         if std::mem::take(&mut cta.completed) {
             warps.iter_mut().for_each(Warp::wake);
         }
+    }
+    if progress && warps.iter().all(|warp| warp.groups.is_empty()) {
+        cta.check_left()?;
     }
     Ok(progress)
 }
@@ -271,9 +288,22 @@ impl<'a> Cluster<'a> {
             warps: warps + agents,
             agents: warps,
         };
+        let mut residents: Vec<Resident<'_>> = (0..ctas).map(|_| Resident::new(launch)).collect();
+        let windows = match ctas {
+            // It has its memory itself.
+            1 => Vec::new(),
+            _ => {
+                let none = || Bytes::new(Space::Shared, 0, launch.options.checks);
+                let shared = residents.iter_mut();
+                shared
+                    .map(|resident| std::mem::replace(&mut resident.cta.shared, none()))
+                    .collect()
+            }
+        };
         Cluster {
             launch,
-            ctas: (0..ctas).map(|_| Resident::new(launch)).collect(),
+            state: cluster::State::new(windows),
+            ctas: residents,
             races: races.then(|| Box::new(Races::new(shape))),
         }
     }
@@ -287,6 +317,8 @@ impl<'a> Cluster<'a> {
         for (rank, resident) in (0..).zip(&mut self.ctas) {
             resident.reset(first + rank);
         }
+        let threads: u32 = self.launch.block.iter().product();
+        self.state.reset(threads * self.launch.ctas_of_cluster());
         let result = self.run_ctas();
         if let Some(races) = &mut self.races {
             // What went wrong afterwards may follow from them.
@@ -314,8 +346,10 @@ impl<'a> Cluster<'a> {
             if self.any(hurry)? || self.any(|cta, warps| Ok(cta.time_out(warps)))? {
                 continue;
             }
-            let Resident { cta, warps } = &self.ctas[waiting];
-            return Err(cta.locate(cta.stall(warps)));
+            self.any(|cta, warps| match cta.rank as usize == waiting {
+                true => Err(cta.stall(warps)),
+                false => Ok(false),
+            })?;
         }
     }
 
@@ -330,7 +364,11 @@ impl<'a> Cluster<'a> {
             if let Some(races) = &mut cta.races {
                 races.turn(rank);
             }
+            cta.cluster = std::mem::take(&mut self.state);
+            cta.trade();
             let done = f(cta, warps).map_err(|fault| cta.locate(fault));
+            cta.trade();
+            self.state = std::mem::take(&mut cta.cluster);
             self.races = cta.races.take();
             any |= done?;
         }

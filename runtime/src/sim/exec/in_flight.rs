@@ -42,10 +42,15 @@ impl Effect {
     }
 
     /// Is known to be complete for lanes, and counts as done at a clock.
-    fn complete(&self, cta: &mut Cta<'_>, lanes: u32, actor: Actor, clock: u32) {
+    fn complete(&mut self, cta: &mut Cta<'_>, lanes: u32, actor: Actor, clock: u32) {
         match self {
             Effect::CopyAsync(copy) => copy.complete(cta, lanes, actor, clock),
-            Effect::Load(_) | Effect::Store(_) => {}
+            Effect::Load(_) => {}
+            Effect::Store(store) => {
+                if lanes != 0 {
+                    store.complete(cta, clock);
+                }
+            }
         }
     }
 
@@ -212,7 +217,9 @@ impl InFlight {
     }
 
     /// Lanes wait until at most so many of their groups of bulk copies have sources to read.
-    pub fn wait_read(&mut self, cta: &mut Cta<'_>, mask: u32, left: u32) -> Result<(), Fault> {
+    pub fn wait_read(&mut self, cta: &mut Cta<'_>, mask: u32, left: u32) {
+        let warp = cta.actor.warp;
+        let clock = cta.races.as_ref().map_or(0, |races| races.now(warp));
         let committed = &self.committed[AsyncGroup::Bulk as usize];
         for operation in &mut self.operations {
             let lane = first(operation.mask);
@@ -220,10 +227,9 @@ impl InFlight {
                 && operation.mask & mask != 0
                 && operation.group[lane] < committed[lane].saturating_sub(left)
             {
-                store.release(cta).map_err(fault_at(lane))?;
+                store.release(cta, clock);
             }
         }
-        Ok(())
     }
 
     /// Everything that has not taken place does, at the end of the kernel.
@@ -364,7 +370,8 @@ impl InFlight {
             let now = cta.schedule.taking_place() & operation.pending;
             let done = match &mut operation.effect {
                 Effect::Store(store) if now != 0 && !store.has_read() => {
-                    store.read(cta).map_err(fault_at(first(now)))
+                    store.read(cta);
+                    Ok(())
                 }
                 Effect::CopyAsync(_) | Effect::Load(_) | Effect::Store(_) => {
                     operation.take_place(cta, now)

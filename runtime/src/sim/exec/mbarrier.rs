@@ -15,7 +15,7 @@ use super::{Fault, fault_at};
 use crate::sim::Space;
 use crate::sim::decode::COUNT_BITS;
 use crate::sim::error::{Act, ErrorKind, OpenPhase};
-use crate::sim::isa::{Arrival, Mbarrier, MbarrierKind, Op, Order, Phase, Proxy};
+use crate::sim::isa::{Arrival, Mbarrier, MbarrierKind, Op, Order, PEER_SHIFT, Phase, Proxy};
 use crate::sim::lane::{Src, WARP, Wides, lanes};
 
 /// Bytes of an object.
@@ -65,7 +65,8 @@ impl Cta<'_> {
             expected: "one that `mbarrier.init` has made".to_owned(),
             found: "none".to_owned(),
         };
-        self.mbarriers.get_mut(&address).ok_or_else(missing)
+        let (objects, at) = self.mbarriers_at(address)?;
+        objects.get_mut(&at).ok_or_else(missing)
     }
 
     fn init_mbarrier(&mut self, address: u64, count: u32) -> Result<(), ErrorKind> {
@@ -146,7 +147,7 @@ impl Cta<'_> {
 
     /// Completes the phase if nothing is missing.
     fn settle_mbarrier(&mut self, address: u64) {
-        let Some(state) = self.mbarriers.get_mut(&address) else {
+        let Ok(state) = self.mbarrier(address) else {
             return;
         };
         if state.pending != 0 || state.bytes != 0 {
@@ -154,7 +155,7 @@ impl Cta<'_> {
         }
         state.phase += 1;
         state.pending = state.expected;
-        self.completed = true;
+        self.wake(address);
         self.idle = 0;
         self.polls = 0;
         if let Some(races) = &mut self.races {
@@ -276,6 +277,7 @@ impl Warp {
                 };
                 return Err(Fault::new(kind, lane as u32));
             }
+            let at = self.mbarrier_address(cta, op, at).map_err(fault_at(lane))?;
             addresses[lane] = at;
             match op.kind {
                 MbarrierKind::Init(count) => {
@@ -304,6 +306,36 @@ impl Warp {
             changed: u32::MAX,
         })?;
         self.signal(cta, op, &addresses, mask)
+    }
+
+    /// The address of an object: only arrivals and bytes reach another CTA.
+    fn mbarrier_address(
+        &self,
+        cta: &Cta<'_>,
+        op: &Mbarrier,
+        address: u64,
+    ) -> Result<u64, ErrorKind> {
+        if address >> PEER_SHIFT == 0 {
+            return Ok(address);
+        }
+        cta.check_space(op.address.space, address)?;
+        let reaches = match op.kind {
+            MbarrierKind::Arrive(_) | MbarrierKind::Expect(_) | MbarrierKind::Complete(_) => true,
+            MbarrierKind::Init(_)
+            | MbarrierKind::Invalidate
+            | MbarrierKind::Wait { .. }
+            | MbarrierKind::AsyncArrive { .. } => false,
+        };
+        match cta.home(address)? {
+            (None, at) => Ok(at),
+            (Some(_), _) if reaches => Ok(address),
+            (Some(_), at) => Err(ErrorKind::Mbarrier {
+                address: at,
+                what: "CTA of the object",
+                expected: "the own one".to_owned(),
+                found: "another one of the cluster".to_owned(),
+            }),
+        }
     }
 
     fn signal(
@@ -335,7 +367,7 @@ impl Warp {
                 let registers = &mut self.registers;
                 each(&mut |lane, at| {
                     if let (Some(races), true) = (&mut cta.races, op.order.release) {
-                        races.signal(at, index, 1 << lane);
+                        races.signal(at, index, 1 << lane, op.order.scope);
                     }
                     let counts = [counts[lane] as u32, bytes[lane] as u32];
                     let token = cta.arrive(at, &arrival, counts)?;
@@ -366,7 +398,7 @@ impl Warp {
                 })?;
                 if let (Some(races), true) = (&mut cta.races, op.order.acquire) {
                     for lane in lanes(complete) {
-                        races.pass(addresses[lane], self.index, lane as u32);
+                        races.pass(addresses[lane], self.index, lane as u32, op.order.scope);
                     }
                 }
                 if !blocks && complete != mask {
@@ -393,7 +425,7 @@ impl Warp {
     /// Those who wait in `try_wait` look again.
     pub(super) fn wake(&mut self) {
         for group in &mut self.groups {
-            if group.wait == Wait::Mbarrier {
+            if matches!(group.wait, Wait::Mbarrier | Wait::Cluster) {
                 group.wait = Wait::Ready;
             }
         }

@@ -2,9 +2,11 @@
 //! one by itself.
 //!
 //! - [`cta`]: the CTAs of a cluster and the warps of a CTA in turn. [`warp`]: groups of lanes, and the big match.
+//! - [`cluster`]: what CTAs of a cluster reach of each other, and their barrier.
 //! - [`schedule`]: whose turn it is, and when asynchronous copies arrive.
 //! - [`access`]: loads, stores, atomics. [`shared`]: byte memory with states.
-//! - [`in_flight`]: asynchronous operations and how they complete. [`copy`]: `cp.async`; [`bulk`]: `cp.async.bulk`.
+//! - [`in_flight`]: asynchronous operations and how they complete. [`copy`]: `cp.async`; [`bulk`]: `cp.async.bulk`,
+//!   of a [`region`] of global memory.
 //! - [`touch`]: where each of these accesses is counted and checked against the others; [`race`]:
 //!   that check; [`count`]: those counts.
 //! - [`collective`]: shuffles and the like. [`barrier`]: CTA barriers and what a standstill means.
@@ -20,6 +22,7 @@
 mod access;
 mod barrier;
 mod bulk;
+mod cluster;
 mod collective;
 mod copy;
 mod count;
@@ -30,6 +33,7 @@ mod matrix;
 mod mbarrier;
 mod print;
 mod race;
+mod region;
 mod register_pool;
 mod schedule;
 mod shared;

@@ -5,12 +5,12 @@
 //! they were written), and calls [`Cta::touch`] once for each space that its lanes touch.
 
 use super::cta::Cta;
-use super::race::{Actor, Meeting};
+use super::race::{Actor, Meeting, PAGE};
 use super::{Fault, fault_at};
 use crate::sim::Space;
 use crate::sim::buffers::BufferMap;
 use crate::sim::error::{Access, Act, ErrorKind, Party, SimError};
-use crate::sim::isa::{BASE, Order, Proxy};
+use crate::sim::isa::{BASE, Order, PEER_SHIFT, Proxy};
 use crate::sim::lane::{WARP, Wides, lanes};
 
 /// An access of a warp to one space.
@@ -30,6 +30,16 @@ pub(super) struct Touch<'a> {
     pub changed: u32,
 }
 
+/// Bytes cut at the ends of pages of shadow memory.
+pub(super) fn pages(address: u64, bytes: u32) -> impl Iterator<Item = (u64, u32)> {
+    let (mut at, end) = (address, address + u64::from(bytes));
+    std::iter::from_fn(move || {
+        let start = at;
+        at = end.min((start / PAGE + 1) * PAGE);
+        (start < end).then(|| (start, (at - start) as u32))
+    })
+}
+
 impl Cta<'_> {
     /// Takes note of an access.
     #[inline]
@@ -40,10 +50,18 @@ impl Cta<'_> {
         if let (Space::Shared, Some(buffers)) = (touch.space, &self.launch.kernel.buffers) {
             self.check_buffers(buffers, touch)?;
         }
+        if touch.space == Space::Shared && self.races.is_some() {
+            self.check_peers(touch)?;
+        }
         match touch.space {
             // How often a thread looks at an `mbarrier` is no property of the kernel; tensor cores read their
             // operands by themselves.
-            Space::Shared if !matches!(touch.act, Act::Signal | Act::MultiplyRead) => {
+            Space::Shared
+                if !matches!(
+                    touch.act,
+                    Act::Signal | Act::MultiplyRead | Act::BulkRead | Act::BulkWrite
+                ) =>
+            {
                 if let Some(counters) = &mut self.counters {
                     let (addresses, pc) = (touch.addresses, self.actor.pc);
                     let (passes, ideal) = counters.shared(pc, addresses, touch.bytes, touch.mask);
@@ -65,7 +83,12 @@ impl Cta<'_> {
                     }
                 }
             }
-            Space::Shared | Space::Local | Space::Param | Space::Generic | Space::Const => {}
+            Space::Shared
+            | Space::Cluster
+            | Space::Local
+            | Space::Param
+            | Space::Generic
+            | Space::Const => {}
         }
         if let Some(races) = &mut self.races
             && let Err(meeting) = races.touch(touch, self.actor)
@@ -80,6 +103,40 @@ impl Cta<'_> {
         Ok(())
     }
 
+    /// A CTA whose memory is accessed must be known to run.
+    fn check_peers(&self, touch: &Touch<'_>) -> Result<(), Fault> {
+        let Some(races) = &self.races else {
+            return Ok(());
+        };
+        for lane in lanes(touch.mask) {
+            let Some(rank) = (touch.addresses[lane] >> PEER_SHIFT).checked_sub(1) else {
+                continue;
+            };
+            if !races.has_met(self.actor.warp, lane as u32, rank as u32) {
+                let kind = ErrorKind::Peer {
+                    rank,
+                    expected: "a CTA that has begun, by a barrier of the cluster".to_owned(),
+                    found: "one that may not have".to_owned(),
+                };
+                return Err(Fault::new(kind, lane as u32));
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes in bulk that a lane accesses; pages of shadow memory are crossed nowhere.
+    pub fn touch_bulk(&mut self, bulk: &Touch<'_>, address: u64) -> Result<(), Fault> {
+        for (at, bytes) in pages(address, bulk.bytes) {
+            let piece = Touch {
+                addresses: &[at; WARP],
+                bytes,
+                ..*bulk
+            };
+            self.touch(&piece)?;
+        }
+        Ok(())
+    }
+
     /// Each lane must stay in a buffer that its instruction accesses.
     fn check_buffers(&self, buffers: &BufferMap, touch: &Touch<'_>) -> Result<(), Fault> {
         let start = (BASE + u64::from(self.launch.kernel.dynamic_shared)) as i64;
@@ -90,7 +147,8 @@ impl Cta<'_> {
             }
         };
         for lane in lanes(touch.mask) {
-            let at = touch.addresses[lane] as i64 - start;
+            let place = touch.addresses[lane] & ((1 << PEER_SHIFT) - 1);
+            let at = place as i64 - start;
             buffers
                 .check(self.actor.pc, access, at, touch.bytes)
                 .map_err(fault_at(lane))?;
@@ -106,10 +164,20 @@ impl Cta<'_> {
             other,
         } = meeting;
         let object = match touch.space {
-            Space::Shared => format!("byte {} of shared memory", address.wrapping_sub(BASE)),
-            Space::Global | Space::Local | Space::Param | Space::Generic | Space::Const => {
-                self.launch.memory.byte_name(address)
-            }
+            Space::Shared => match self.home(address) {
+                Ok((Some(rank), at)) => {
+                    let byte = at.wrapping_sub(BASE);
+                    format!("byte {byte} of the shared memory of CTA {rank} of the cluster")
+                }
+                Ok((None, at)) => format!("byte {} of shared memory", at.wrapping_sub(BASE)),
+                Err(_) => format!("the byte at shared address {address:#x}"),
+            },
+            Space::Global
+            | Space::Cluster
+            | Space::Local
+            | Space::Param
+            | Space::Generic
+            | Space::Const => self.launch.memory.byte_name(address),
         };
         let thread = self.actor.warp * WARP as u32 + lane;
         let second = self.party(touch.act, self.number, thread, self.actor.pc);

@@ -10,7 +10,7 @@ use crate::sim::Space;
 use crate::sim::assignment::{Role, Tracked};
 use crate::sim::error::ErrorKind;
 use crate::sim::isa::{Collective, Hint, Instr, Op};
-use crate::sim::lane::{Registers, Specials, WARP, lanes};
+use crate::sim::lane::{Registers, Specials, WARP, Wides, lanes};
 
 /// After so many instructions of one group, another one that could run gets a turn, so that a
 /// group which spins until another group has done something does not spin forever.
@@ -35,6 +35,8 @@ pub(crate) enum Wait {
     Barrier(u32),
     /// The phase of an `mbarrier`, which it looks at again.
     Mbarrier,
+    /// The cluster's barrier, which it looks at again.
+    Cluster,
     /// Multiplications of its warpgroup, or registers.
     Warpgroup,
 }
@@ -53,6 +55,8 @@ pub(crate) struct Warp {
     /// Of those, the ones that have not left.
     pub live: u32,
     pub in_flight: InFlight,
+    /// The phase of the cluster's barrier that each lane has arrived at, from 1; 0 where it does not wait for one.
+    pub cluster_phase: Wides,
     /// What it did with registers of `wgmma`.
     pub wgmma_uses: Uses,
     /// Registers of a thread that it waits for.
@@ -77,6 +81,8 @@ pub(super) enum Next {
     Block(u32, u32),
     /// The lanes of the mask wait where they are for an `mbarrier`.
     Sleep(u32),
+    /// The lanes of the mask wait where they are for the cluster's barrier.
+    SleepAtCluster(u32),
     /// The lanes of the mask wait for multiplications of their warpgroup, or for registers.
     Rest(u32),
 }
@@ -105,6 +111,7 @@ impl Warp {
             present: 0,
             live: 0,
             in_flight: InFlight::default(),
+            cluster_phase: [0; WARP],
             wgmma_uses: Uses::default(),
             wanted_registers: None,
             local,
@@ -149,6 +156,7 @@ impl Warp {
             wait: Wait::Ready,
         });
         self.in_flight.clear();
+        self.cluster_phase = [0; WARP];
         self.wgmma_uses.clear();
         self.wanted_registers = None;
         self.local.iter_mut().for_each(Bytes::reset);
@@ -324,6 +332,13 @@ impl Warp {
                     (pc + 1, group.mask & !mask, Wait::Ready),
                 ],
             ),
+            Next::SleepAtCluster(mask) => self.place(
+                current,
+                &[
+                    (pc, mask, Wait::Cluster),
+                    (pc + 1, group.mask & !mask, Wait::Ready),
+                ],
+            ),
             Next::Block(mask, barrier) => self.place(
                 current,
                 &[
@@ -451,8 +466,10 @@ impl Warp {
                 self.in_flight.drift(cta, self.index)?;
             }
             Op::WaitGroup(group, left) => self.in_flight.wait(cta, *group, mask, *left)?,
-            Op::WaitGroupRead(left) => self.in_flight.wait_read(cta, mask, *left)?,
+            Op::WaitGroupRead(left) => self.in_flight.wait_read(cta, mask, *left),
             Op::Bulk(bulk) => self.bulk(cta, bulk, mask)?,
+            Op::StoreAsync(store) => self.store_async(cta, store, mask)?,
+            Op::ClusterBarrier(barrier) => return self.cluster_barrier(cta, barrier, mask),
             Op::Atomic {
                 dst,
                 address,
@@ -480,6 +497,7 @@ impl Warp {
                     self.in_flight.check_exit(cta, mask)?;
                     self.check_products(cta)?;
                 }
+                cta.leave_cluster(mask.count_ones());
                 return Ok(Next::Exit(mask));
             }
             Op::Fence(order) => {

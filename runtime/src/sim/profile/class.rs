@@ -61,17 +61,18 @@ impl Instr {
             Op::Lanes { .. } => Class::Float,
             Op::Load { address, .. } | Op::Store { address, .. } | Op::Atomic { address, .. } => {
                 match address.space {
-                    Space::Shared => Class::Shared,
+                    Space::Shared | Space::Cluster => Class::Shared,
                     Space::Local | Space::Param => Class::Local,
                     Space::Generic | Space::Global | Space::Const => Class::Global,
                 }
             }
             Op::LoadMatrix { .. } | Op::StoreMatrix { .. } => Class::Shared,
-            Op::CopyAsync { .. } | Op::Bulk(_) => Class::AsyncCopy,
+            Op::CopyAsync { .. } | Op::Bulk(_) | Op::StoreAsync(_) => Class::AsyncCopy,
             Op::Mma(_) | Op::Warpgroup(WarpgroupOp::Multiply(_)) => Class::Tensor,
             Op::CommitGroup(_)
             | Op::WaitGroup(..)
             | Op::WaitGroupRead(_)
+            | Op::ClusterBarrier(_)
             | Op::Collective {
                 kind: Collective::Barrier,
                 ..

@@ -374,7 +374,9 @@ fn forms_are_those_of_the_isa() {
             "mbarrier.arrive.expect_tx.noComplete.shared.b64 %rd1, [m], 16",
             false,
         ),
-        ("mbarrier.arrive.shared::cluster.b64 _, [m]", false),
+        ("mbarrier.arrive.shared::cluster.b64 _, [m]", true),
+        ("mbarrier.arrive.shared::cluster.b64 %rd1, [m]", false),
+        ("mbarrier.init.shared::cluster.b64 [m], 1", false),
         (
             "mbarrier.test_wait.parity.shared.b64 %p1, [m], 0, 100",
             false,

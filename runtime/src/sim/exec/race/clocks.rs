@@ -18,11 +18,18 @@ use std::rc::Rc;
 use super::shadow::Mark;
 use crate::sim::Space;
 use crate::sim::exec::barrier::BARRIERS;
-use crate::sim::isa::{Order, ProxyFence, Scope};
+use crate::sim::isa::{Order, PEER_SHIFT, ProxyFence, Scope};
 use crate::sim::lane::{WARP, lanes};
 
 /// Clock of what is not ordered before anything, its own thread's next instruction included.
 pub(super) const IN_FLIGHT: u32 = u32::MAX;
+/// From here on, clocks are those of `mbarrier`s: what a bulk copy accessed that completed in a phase of one is known
+/// to who has seen that phase complete. Above the bits of the phase stands the number of the `mbarrier`.
+pub(super) const BY_BARRIER: u32 = 1 << 31;
+/// Bits of such a clock in which it has the phase, from 1.
+const PHASE_BITS: u32 = 20;
+/// As many `mbarrier`s of a cluster are told apart.
+const MOST_BARRIERS: u32 = (1 << (31 - PHASE_BITS)) - 1;
 
 /// CTAs of a cluster, and warps of a CTA.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +52,8 @@ struct View {
     own: Vec<u32>,
     /// Threads of other clusters.
     others: BTreeMap<u32, Rc<Vec<u32>>>,
+    /// Phases of `mbarrier`s that bulk copies complete at, by number.
+    phases: Vec<u32>,
 }
 
 impl View {
@@ -52,11 +61,13 @@ impl View {
         View {
             own: vec![0; threads],
             others: BTreeMap::new(),
+            phases: Vec::new(),
         }
     }
 
     fn join(&mut self, other: &View) {
         raise(&mut self.own, &other.own);
+        raise(&mut self.phases, &other.phases);
         for (&cluster, clocks) in &other.others {
             self.join_cluster(cluster, clocks);
         }
@@ -92,6 +103,10 @@ pub(in crate::sim::exec) struct Known {
     view: View,
     /// What of that went through a proxy fence for global and for shared memory.
     crossed: [Option<Box<View>>; 2],
+    /// What arrivals from other CTAs told whose scope does not reach so far: enough to write over what was read.
+    reads: Option<Box<View>>,
+    /// The CTAs of the cluster that are known to run, a bit each.
+    met: u32,
 }
 
 impl Known {
@@ -99,11 +114,17 @@ impl Known {
         Known {
             view: View::nothing(threads),
             crossed: [None, None],
+            reads: None,
+            met: 0,
         }
     }
 
     fn join(&mut self, other: &Known) {
         self.view.join(&other.view);
+        self.met |= other.met;
+        if let Some(reads) = &other.reads {
+            self.reads.get_or_insert_default().join(reads);
+        }
         for (crossed, other) in self.crossed.iter_mut().zip(&other.crossed) {
             if let Some(other) = other {
                 crossed.get_or_insert_default().join(other);
@@ -130,6 +151,12 @@ impl Known {
             }
         }
     }
+}
+
+/// The number of an `mbarrier`, and its phase from 1.
+fn phase_of(clock: u32) -> (u32, u32) {
+    let clock = clock & !BY_BARRIER;
+    (clock >> PHASE_BITS, clock & ((1 << PHASE_BITS) - 1))
 }
 
 fn raise(clocks: &mut Vec<u32>, by: &[u32]) {
@@ -164,6 +191,10 @@ pub(super) struct Clocks {
     /// Up to this clock of each warp, everything is known to every thread of its CTA.
     floor: Vec<u32>,
     ctas: Vec<CtaClocks>,
+    /// What is handed on at the cluster's barrier: by those who have arrived, and to those who pass.
+    cluster: [Known; 2],
+    /// `mbarrier`s that bulk copies complete at.
+    barriers: u32,
     /// What a release fence offers to the thread's later strong writes.
     fenced: HashMap<usize, (Rc<Known>, Scope)>,
     /// What strong reads saw, for the thread's next acquire fence.
@@ -184,9 +215,32 @@ struct CtaClocks {
 #[derive(Debug, Default)]
 struct Phases {
     /// In the phase that is not complete.
-    open: Known,
+    open: Arrived,
     /// In those that are.
-    complete: Known,
+    complete: Arrived,
+    /// How many are complete.
+    count: u32,
+    /// Its number, if bulk copies complete at it.
+    number: Option<u32>,
+}
+
+/// What arrivals released.
+#[derive(Debug, Default)]
+struct Arrived {
+    /// In the CTA itself.
+    own: Known,
+    /// In other CTAs, with the scope of the cluster.
+    cluster: Known,
+    /// In other CTAs, with the scope of a CTA.
+    cta: Known,
+}
+
+impl Arrived {
+    fn join(&mut self, other: &Arrived) {
+        self.own.join(&other.own);
+        self.cluster.join(&other.cluster);
+        self.cta.join(&other.cta);
+    }
 }
 
 /// Bits of an address in a window, above which the rank of a CTA tells their windows apart.
@@ -205,6 +259,8 @@ impl Clocks {
             clock: vec![1; warps],
             floor: vec![0; warps],
             ctas: (0..shape.ctas).map(|_| CtaClocks::default()).collect(),
+            cluster: Default::default(),
+            barriers: 0,
             fenced: HashMap::new(),
             seen: HashMap::new(),
             published: HashMap::new(),
@@ -221,6 +277,8 @@ impl Clocks {
         self.clock.fill(1);
         self.floor.fill(0);
         self.ctas.fill_with(CtaClocks::default);
+        self.cluster = Default::default();
+        self.barriers = 0;
         self.fenced.clear();
         self.seen.clear();
         self.mbarriers.clear();
@@ -260,7 +318,16 @@ impl Clocks {
     }
 
     fn in_cta(&self, address: u64) -> u64 {
-        address | u64::from(self.rank) << WINDOW_BITS
+        let (rank, place) = self.home(address);
+        place | u64::from(rank) << WINDOW_BITS
+    }
+
+    /// The rank of the CTA that an address of shared memory belongs to, and its place there.
+    pub fn home(&self, address: u64) -> (u32, u64) {
+        match (address >> PEER_SHIFT).checked_sub(1) {
+            Some(rank) => (rank as u32, address & ((1 << PEER_SHIFT) - 1)),
+            None => (self.rank, address),
+        }
     }
 
     /// The smallest scope that holds the CTAs of two numbers.
@@ -345,6 +412,9 @@ impl Clocks {
         if mark.is_of_another_proxy(next) {
             return self.is_before_across(mark, space, known);
         }
+        if mark.clock >= BY_BARRIER {
+            return self.is_phase_known(mark, &known.view);
+        }
         let rank = mark.cta.wrapping_sub(self.first);
         let warp = if rank == self.rank {
             let warp = self.first_warp + mark.warp() as usize;
@@ -357,13 +427,127 @@ impl Clocks {
         } else {
             return self.knows_of_cluster(&known.view, mark);
         };
-        if mark.clock == IN_FLIGHT {
-            return false;
-        }
         lanes(mark.lanes).all(|lane| {
             let other = warp * WARP + lane;
             other == thread || known.view.own[other] >= mark.clock
         })
+    }
+
+    /// Whether a read is ordered before a write that the thread makes now. A fence of the proxies is not asked for:
+    /// nothing is written that the other one could miss.
+    pub fn is_read_before(&self, mark: &Mark, thread: u32) -> bool {
+        if mark.cta == self.cta() && mark.clock <= self.floor[self.warp(mark.warp())] {
+            return true;
+        }
+        let thread = self.thread(thread);
+        let known = &self.known[thread];
+        self.is_known(mark, &known.view, Some(thread))
+            || known
+                .reads
+                .as_ref()
+                .is_some_and(|reads| self.is_known(mark, reads, None))
+    }
+
+    /// Whether an access is in a view, as that of a thread, who knows of itself.
+    fn is_known(&self, mark: &Mark, view: &View, thread: Option<usize>) -> bool {
+        if mark.clock >= BY_BARRIER {
+            return self.is_phase_known(mark, view);
+        }
+        let rank = mark.cta.wrapping_sub(self.first);
+        if rank >= self.shape.ctas {
+            return self.knows_of_cluster(view, mark);
+        }
+        let first = (rank * self.shape.warps + mark.warp()) as usize * WARP;
+        let is_known = |clock: &u32| *clock >= mark.clock;
+        lanes(mark.lanes).all(|lane| {
+            Some(first + lane) == thread || view.own.get(first + lane).is_some_and(is_known)
+        })
+    }
+
+    /// Whether the phase is known to be complete in which a bulk copy was.
+    #[cold]
+    fn is_phase_known(&self, mark: &Mark, view: &View) -> bool {
+        if mark.clock == IN_FLIGHT {
+            return false;
+        }
+        if mark.cta.wrapping_sub(self.first) >= self.shape.ctas {
+            // Numbers are those of its own cluster, and have been forgotten with it.
+            return view.others.contains_key(&(mark.cta / self.shape.ctas));
+        }
+        let (number, phase) = phase_of(mark.clock);
+        let known = view.phases.get(number as usize);
+        known.is_some_and(|&known| known >= phase)
+    }
+
+    /// The clock of what completes in the open phase of an `mbarrier`; nothing where there are too many of them.
+    pub fn phase_clock(&mut self, address: u64) -> u32 {
+        let address = self.in_cta(address);
+        let phases = self.mbarriers.entry(address).or_default();
+        let number = *phases.number.get_or_insert_with(|| {
+            self.barriers += 1;
+            self.barriers - 1
+        });
+        let phase = phases.count + 1;
+        match number < MOST_BARRIERS && phase < 1 << PHASE_BITS {
+            true => BY_BARRIER | number << PHASE_BITS | phase,
+            false => 0,
+        }
+    }
+
+    /// Whether a thread knows that a CTA of the cluster runs.
+    pub fn has_met(&self, thread: u32, rank: u32) -> bool {
+        rank == self.rank || self.known[self.thread(thread)].met >> rank & 1 == 1
+    }
+
+    /// Lanes arrive at the cluster's barrier; without a release, only what a fence before it offers is handed on.
+    pub fn arrive_at_cluster(&mut self, warp: u32, mask: u32, releases: bool) {
+        let mut arriving = std::mem::take(&mut self.cluster[0]);
+        arriving.met |= 1 << self.rank;
+        match releases {
+            true => self.release(warp, mask, &mut arriving),
+            false => {
+                let first = self.warp(warp) * WARP;
+                for lane in lanes(mask) {
+                    if let Some((known, scope)) = self.fenced.get(&(first + lane))
+                        && *scope >= Scope::Cluster
+                    {
+                        arriving.join(known);
+                    }
+                }
+            }
+        }
+        self.cluster[0] = arriving;
+    }
+
+    /// The cluster's barrier opens.
+    pub fn open_cluster(&mut self) {
+        let known = std::mem::take(&mut self.cluster[0]);
+        self.cluster[1].join(&known);
+    }
+
+    /// Lanes have passed the cluster's barrier.
+    pub fn pass_cluster(&mut self, warp: u32, mask: u32) {
+        let first = self.warp(warp) * WARP;
+        let mut last: Option<(Rc<Known>, Rc<Known>)> = None;
+        for lane in lanes(mask) {
+            let known = &mut self.known[first + lane];
+            let next = match &last {
+                Some((old, new)) if Rc::ptr_eq(old, known) => Rc::clone(new),
+                _ => {
+                    let mut joined = (**known).clone();
+                    joined.join(&self.cluster[1]);
+                    Rc::new(joined)
+                }
+            };
+            let old = std::mem::replace(known, Rc::clone(&next));
+            last = Some((old, next));
+        }
+    }
+
+    /// Whether all threads of a CTA that have left knew of an access when they did.
+    pub fn was_known_at_exit(&self, mark: &Mark) -> bool {
+        let gone = self.ctas[self.rank as usize].gone.as_ref();
+        gone.is_some_and(|gone| self.is_known(mark, &gone.view, None))
     }
 
     #[cold]
@@ -397,7 +581,7 @@ impl Clocks {
         let first = (rank * self.shape.warps + mark.warp()) as usize * WARP;
         lanes(mark.lanes).all(|lane| {
             let clock = crossed.own.get(first + lane);
-            clock.is_some_and(|&clock| mark.clock != IN_FLIGHT && clock >= mark.clock)
+            clock.is_some_and(|&clock| mark.clock < BY_BARRIER && clock >= mark.clock)
         })
     }
 
@@ -413,8 +597,10 @@ impl Clocks {
                 into.join(known);
                 last = Some(known);
             }
+            into.view.own.resize(self.known.len(), 0);
             into.view.own[first + lane] = self.clock[warp];
         }
+        into.met |= 1 << self.rank;
         self.clock[warp] += 1;
     }
 
@@ -490,27 +676,49 @@ impl Clocks {
         known
     }
 
-    /// An arrival at an `mbarrier` hands on what is known.
-    pub fn signal(&mut self, address: u64, known: &Known) {
+    /// An arrival at an `mbarrier` hands on what is known, as far as its scope reaches.
+    pub fn signal(&mut self, address: u64, known: &Known, scope: Scope) {
+        let (rank, _) = self.home(address);
         let address = self.in_cta(address);
         let phases = self.mbarriers.entry(address).or_default();
-        phases.open.join(known);
+        match () {
+            _ if rank == self.rank => phases.open.own.join(known),
+            _ if scope >= Scope::Cluster => phases.open.cluster.join(known),
+            () => phases.open.cta.join(known),
+        }
     }
 
     /// A phase is complete.
     pub fn complete_phase(&mut self, address: u64) {
         let address = self.in_cta(address);
-        if let Some(phases) = self.mbarriers.get_mut(&address) {
-            let known = std::mem::take(&mut phases.open);
-            phases.complete.join(&known);
+        let phases = self.mbarriers.entry(address).or_default();
+        let known = std::mem::take(&mut phases.open);
+        phases.complete.join(&known);
+        phases.count += 1;
+        if let Some(number) = phases.number {
+            let known = &mut phases.complete.own.view.phases;
+            known.resize(known.len().max(number as usize + 1), 0);
+            known[number as usize] = phases.count;
         }
     }
 
     /// A thread has seen that a phase is complete.
-    pub fn pass(&mut self, address: u64, thread: u32) {
+    pub fn pass(&mut self, address: u64, thread: u32, scope: Scope) {
         let thread = self.thread(thread);
-        if let Some(phases) = self.mbarriers.get(&self.in_cta(address)) {
-            Rc::make_mut(&mut self.known[thread]).join(&phases.complete);
+        let Some(phases) = self.mbarriers.get(&self.in_cta(address)) else {
+            return;
+        };
+        let known = Rc::make_mut(&mut self.known[thread]);
+        let Arrived { own, cluster, cta } = &phases.complete;
+        known.join(own);
+        known.met |= cluster.met | cta.met;
+        let mut narrow = vec![cta];
+        match scope >= Scope::Cluster {
+            true => known.join(cluster),
+            false => narrow.push(cluster),
+        }
+        for narrow in narrow.into_iter().filter(|narrow| narrow.met != 0) {
+            known.reads.get_or_insert_default().join(&narrow.view);
         }
     }
 

@@ -14,14 +14,15 @@ mod shadow;
 #[cfg(test)]
 mod tests;
 
-use clocks::{Clocks, IN_FLIGHT};
+use clocks::{BY_BARRIER, Clocks, IN_FLIGHT};
 pub(super) use clocks::{Known, Shape};
-use shadow::{Cell, Lists, Mark, PAGE, Shadow, Strength};
+pub(super) use shadow::PAGE;
+use shadow::{Cell, Lists, Mark, Shadow, Strength};
 
 use super::touch::Touch;
 use crate::sim::Space;
 use crate::sim::error::{Act, SimError};
-use crate::sim::isa::{BASE, Order, Proxy, ProxyFence};
+use crate::sim::isa::{BASE, Order, Proxy, ProxyFence, Scope};
 use crate::sim::lane::{WARP, Wides, lanes};
 
 /// Pages of global memory that are remembered at most: 2 GiB of marks, for 256 MiB of memory.
@@ -147,7 +148,8 @@ impl Races {
         };
         for lane in lanes(touch.mask) {
             let address = touch.addresses[lane];
-            let Some((shadow, at)) = self.shadows.find(touch.space, address) else {
+            let home = self.clocks.home(address);
+            let Some((shadow, at)) = self.shadows.find(touch.space, address, home) else {
                 continue;
             };
             let (cells, lists) = shadow.cells(at, touch.bytes);
@@ -176,13 +178,13 @@ impl Races {
                             thread: self.clocks.first_thread(other.warp(), lane_of),
                             pc: other.pc(),
                             reads,
-                            in_flight: other.clock == IN_FLIGHT,
+                            in_flight: other.clock >= BY_BARRIER,
                         },
                     });
                 }
             }
             // What an `mbarrier` orders depends on its phases.
-            if order.strong && touch.act != Act::Signal {
+            if order.strong && !matches!(touch.act, Act::Signal | Act::BulkWrite) {
                 let reads = touch.act != Act::Write;
                 self.clocks
                     .synchronize(thread, (touch.space, address), order, reads, writes);
@@ -219,13 +221,88 @@ impl Races {
         let weak = Strength::Weak(proxy);
         let flying = Mark::new(cta, IN_FLIGHT, actor.warp, actor.pc, weak);
         for lane in lanes(mask) {
-            if let Some((shadow, at)) = self.shadows.find(space, addresses[lane]) {
+            let (address, home) = (addresses[lane], self.clocks.home(addresses[lane]));
+            if let Some((shadow, at)) = self.shadows.find(space, address, home) {
                 let (cells, lists) = shadow.cells(at, bytes);
+                let flying = flying.of(lane as u32);
                 for cell in cells {
-                    cell.settle(flying.of(lane as u32), clock, lists);
+                    cell.settle(flying, flying.at_clock(clock), lists);
                 }
             }
         }
+    }
+
+    /// Bytes that a bulk copy of a lane has accessed, which counts as complete at a clock; updates stay strong.
+    pub fn settle_bulk(
+        &mut self,
+        (space, address, bytes): (Space, u64, u32),
+        lane: u32,
+        actor: Actor,
+        clock: u32,
+        updates: bool,
+    ) {
+        let home = self.clocks.home(address);
+        let Some((shadow, at)) = self.shadows.find(space, address, home) else {
+            return;
+        };
+        let (flying, settled) = match updates {
+            true => (Strength::Strong(Scope::Gpu), Strength::Strong(Scope::Gpu)),
+            false => (Strength::Weak(Proxy::Async), Strength::Complete),
+        };
+        let (cta, Actor { warp, pc }) = (self.clocks.cta(), actor);
+        let flying = Mark::new(cta, IN_FLIGHT, warp, pc, flying).of(lane);
+        let settled = Mark::new(cta, clock, warp, pc, settled).of(lane);
+        let (cells, lists) = shadow.cells(at, bytes);
+        for cell in cells {
+            cell.settle(flying, settled, lists);
+        }
+    }
+
+    /// The clock of what completes in the open phase of an `mbarrier`.
+    pub fn phase_clock(&mut self, address: u64) -> u32 {
+        self.clocks.phase_clock(address)
+    }
+
+    /// Whether a lane knows that the CTA of a rank runs.
+    pub fn has_met(&self, warp: u32, lane: u32, rank: u32) -> bool {
+        self.clocks.has_met(warp * WARP as u32 + lane, rank)
+    }
+
+    /// Lanes arrive at the cluster's barrier.
+    pub fn arrive_at_cluster(&mut self, warp: u32, mask: u32, releases: bool) {
+        self.clocks.arrive_at_cluster(warp, mask, releases);
+    }
+
+    /// The cluster's barrier opens.
+    pub fn open_cluster(&mut self) {
+        self.clocks.open_cluster();
+    }
+
+    /// Lanes have passed the cluster's barrier.
+    pub fn pass_cluster(&mut self, warp: u32, mask: u32) {
+        self.clocks.pass_cluster(warp, mask);
+    }
+
+    /// An access to the shared memory of the CTA that runs, by another CTA or by a bulk copy, of which no thread knew
+    /// that it was done before it left; all have.
+    pub fn left_behind(&self) -> Option<(u64, Other)> {
+        let shadow = &self.shadows.shared[self.shadows.rank];
+        let own = self.clocks.cta();
+        let mut marks = shadow.marks().filter(|(_, mark, _)| mark.lanes != 0);
+        let open = |mark: &Mark| {
+            let in_bulk = mark.proxy() != Proxy::Generic && mark.clock >= BY_BARRIER;
+            (mark.cta != own || in_bulk) && !self.clocks.was_known_at_exit(mark)
+        };
+        let (at, mark, reads) = marks.find(|(_, mark, _)| open(mark))?;
+        let lane = mark.lanes.trailing_zeros();
+        let other = Other {
+            cta: mark.cta,
+            thread: self.clocks.first_thread(mark.warp(), lane),
+            pc: mark.pc(),
+            reads,
+            in_flight: mark.clock >= BY_BARRIER,
+        };
+        Some((at, other))
     }
 
     /// The clock at which what a warp's warpgroup has read so far counts as done; it goes on.
@@ -270,9 +347,9 @@ impl Races {
     }
 
     /// Lanes arrive at an `mbarrier`, and release.
-    pub fn signal(&mut self, address: u64, warp: u32, mask: u32) {
+    pub fn signal(&mut self, address: u64, warp: u32, mask: u32, scope: Scope) {
         let known = self.clocks.depart(warp, mask);
-        self.clocks.signal(address, &known);
+        self.clocks.signal(address, &known, scope);
     }
 
     /// What lanes know now, for an arrival later.
@@ -282,7 +359,7 @@ impl Races {
 
     /// An arrival of lanes that departed earlier.
     pub fn signal_later(&mut self, address: u64, known: &Known) {
-        self.clocks.signal(address, known);
+        self.clocks.signal(address, known, Scope::Cta);
     }
 
     /// A phase of an `mbarrier` is complete.
@@ -291,8 +368,8 @@ impl Races {
     }
 
     /// A thread has seen that a phase is complete.
-    pub fn pass(&mut self, address: u64, warp: u32, lane: u32) {
-        self.clocks.pass(address, warp * WARP as u32 + lane);
+    pub fn pass(&mut self, address: u64, warp: u32, lane: u32, scope: Scope) {
+        self.clocks.pass(address, warp * WARP as u32 + lane, scope);
     }
 
     /// Nobody has arrived at a new `mbarrier`.
@@ -320,9 +397,15 @@ impl Shadows {
     /// What is remembered of a byte's object, and the byte's place in it; nothing where there is no
     /// room for more.
     #[inline]
-    fn find(&mut self, space: Space, address: u64) -> Option<(&mut Shadow, u64)> {
+    fn find(
+        &mut self,
+        space: Space,
+        address: u64,
+        (rank, place): (u32, u64),
+    ) -> Option<(&mut Shadow, u64)> {
         if space == Space::Shared {
-            return Some((&mut self.shared[self.rank], address.wrapping_sub(BASE)));
+            let shadow = self.shared.get_mut(rank as usize)?;
+            return Some((shadow, place.wrapping_sub(BASE)));
         }
         let key = address >> OBJECT_BITS;
         if self
@@ -405,7 +488,12 @@ impl Access<'_> {
         if let Some(write) = cell.find_write(lists, races) {
             return Some((self.unordered_part(write), false));
         }
-        if let Some(read) = cell.find_read(lists, |read| self.races_with(read)) {
+        let races = |read: &Mark| {
+            read.lanes != 0
+                && !self.clocks.are_morally_strong(read, &self.mark)
+                && !self.clocks.is_read_before(read, self.thread)
+        };
+        if let Some(read) = cell.find_read(lists, races) {
             return Some((self.unordered_part(read), true));
         }
         let strong_or_same = !self.mark.is_weak() || cell.find_write(lists, same).is_some();

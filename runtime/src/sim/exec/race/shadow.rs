@@ -3,11 +3,13 @@
 //! Memory is remembered in pages of a kilobyte, made when they are first touched. A page has a cell
 //! for every four bytes, and for every two or every one from the first access on that needs it.
 
+use super::clocks::BY_BARRIER;
+#[cfg(test)]
 use super::clocks::IN_FLIGHT;
 use crate::sim::isa::{Proxy, Scope};
 
 /// Bytes of memory that a page is about.
-pub(super) const PAGE: u64 = 1024;
+pub(in crate::sim::exec) const PAGE: u64 = 1024;
 /// CTA number of a mark that stands for a list of marks.
 const LIST: u32 = u32::MAX;
 /// Marks of a set at most; when more come, the oldest is forgotten.
@@ -32,6 +34,8 @@ pub(super) enum Strength {
     Weak(Proxy),
     /// A strong one, which is always generic, with its scope.
     Strong(Scope),
+    /// Of a bulk copy that is complete: who knows that has passed a fence of the proxies (PTX ISA 9.7.9.25.4.1).
+    Complete,
 }
 
 /// Codes of [`Strength`]: the strong ones lie between the generic weak one and the other proxies.
@@ -39,6 +43,7 @@ const GENERIC: u32 = 0;
 const SCOPES: [Scope; 4] = [Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys];
 const ASYNC: u32 = 5;
 const TENSOR_MAP: u32 = 6;
+const COMPLETE: u32 = 7;
 
 impl Strength {
     fn code(self) -> u32 {
@@ -50,6 +55,7 @@ impl Strength {
             Strength::Strong(Scope::Sys) => 4,
             Strength::Weak(Proxy::Async) => ASYNC,
             Strength::Weak(Proxy::TensorMap) => TENSOR_MAP,
+            Strength::Complete => COMPLETE,
         }
     }
 }
@@ -80,6 +86,11 @@ impl Mark {
         }
     }
 
+    /// The same access at a clock.
+    pub fn at_clock(self, clock: u32) -> Mark {
+        Mark { clock, ..self }
+    }
+
     #[inline]
     pub fn warp(&self) -> u32 {
         self.at >> 3 & 63
@@ -98,7 +109,10 @@ impl Mark {
     /// Whether it and another access go through two proxies.
     #[inline]
     pub fn is_of_another_proxy(&self, other: &Mark) -> bool {
-        self.code().max(other.code()) >= ASYNC && self.proxy() != other.proxy()
+        let codes = [self.code(), other.code()];
+        codes[0].max(codes[1]) >= ASYNC
+            && !codes.contains(&COMPLETE)
+            && self.proxy() != other.proxy()
     }
 
     /// The scope of a strong access.
@@ -111,7 +125,7 @@ impl Mark {
     #[inline]
     pub fn proxy(&self) -> Proxy {
         match self.code() {
-            ASYNC => Proxy::Async,
+            ASYNC | COMPLETE => Proxy::Async,
             TENSOR_MAP => Proxy::TensorMap,
             _ => Proxy::Generic,
         }
@@ -135,7 +149,7 @@ impl Mark {
     #[inline]
     pub fn is_done_by_the_warp_of(&self, other: &Mark) -> bool {
         (self.cta, self.warp(), self.proxy()) == (other.cta, other.warp(), other.proxy())
-            && self.clock != IN_FLIGHT
+            && self.clock < BY_BARRIER
     }
 
     /// Whether both are of one instruction of one warp at one time.
@@ -210,6 +224,18 @@ impl Shadow {
         let end = ((at % PAGE) as usize + bytes as usize) >> page.shift;
         let end = end.min(page.cells.len());
         (&mut page.cells[first..end], &mut self.lists)
+    }
+
+    /// Every access that is remembered, with the place of its cell, and whether it reads.
+    pub fn marks(&self) -> impl Iterator<Item = (u64, &Mark, bool)> {
+        let pages = (0..).zip(&self.pages);
+        let pages = pages.filter_map(|(index, page)| Some((index * PAGE, page.as_ref()?)));
+        let cells =
+            pages.flat_map(|(first, page)| (first..).step_by(1 << page.shift).zip(&page.cells));
+        cells.flat_map(|(at, cell)| {
+            let marks = cell.marks(&self.lists);
+            marks.map(move |(mark, reads)| (at, mark, reads))
+        })
     }
 
     /// Forgets everything.
@@ -351,8 +377,8 @@ impl Marks {
         marks.push(mark);
     }
 
-    /// A copy of one lane that was in flight, whose marks carry `flying`, has arrived at `clock`.
-    fn settle(&mut self, flying: Mark, clock: u32, lists: &mut Lists) {
+    /// A copy of one lane that was in flight, whose marks carry `flying`, has arrived, and carries `settled`.
+    fn settle(&mut self, flying: Mark, settled: Mark, lists: &mut Lists) {
         let marks = match self.0 {
             Mark { cta: LIST, .. } => &mut lists.lists[self.0.lanes as usize][..],
             _ => std::slice::from_mut(&mut self.0),
@@ -363,7 +389,6 @@ impl Marks {
         if mark.lanes & flying.lanes == 0 {
             return;
         }
-        let settled = Mark { clock, ..flying };
         mark.lanes &= !flying.lanes;
         if mark.lanes == 0 {
             *mark = settled;
@@ -423,10 +448,16 @@ impl Cell {
         self.writes.set(mark, lists);
     }
 
-    /// A copy of one lane that was in flight, whose marks carry `flying`, has arrived at `clock`.
-    pub fn settle(&mut self, flying: Mark, clock: u32, lists: &mut Lists) {
-        self.writes.settle(flying, clock, lists);
-        self.reads.settle(flying, clock, lists);
+    /// A copy of one lane that was in flight, whose marks carry `flying`, has arrived, and carries `settled`.
+    pub fn settle(&mut self, flying: Mark, settled: Mark, lists: &mut Lists) {
+        self.writes.settle(flying, settled, lists);
+        self.reads.settle(flying, settled, lists);
+    }
+
+    /// Every access that is remembered.
+    pub fn marks<'c>(&'c self, lists: &'c Lists) -> impl Iterator<Item = (&'c Mark, bool)> {
+        let reads = self.reads.get(lists).iter().map(|mark| (mark, true));
+        reads.chain(self.writes.get(lists).iter().map(|mark| (mark, false)))
     }
 }
 
@@ -507,10 +538,10 @@ mod tests {
         let (cells, lists) = shadow.cells(0, 4);
         let flying = mark(IN_FLIGHT, 3);
         cells[0].add_read(flying, lists, all);
-        cells[0].settle(mark(IN_FLIGHT, 1), 5, lists);
+        cells[0].settle(mark(IN_FLIGHT, 1), mark(5, 1), lists);
         assert_eq!(cells[0].reads(lists), [mark(IN_FLIGHT, 2), mark(5, 1)]);
         cells[0].overwrite(mark(IN_FLIGHT, 1), lists);
-        cells[0].settle(mark(IN_FLIGHT, 1), 6, lists);
+        cells[0].settle(mark(IN_FLIGHT, 1), mark(6, 1), lists);
         assert_eq!(cells[0].writes(lists), [mark(6, 1)]);
     }
 
@@ -529,7 +560,7 @@ mod tests {
     #[test]
     fn an_access_subsumes_none_that_is_weaker() {
         let rank = |strength| match strength {
-            Strength::Weak(_) => 0,
+            Strength::Weak(_) | Strength::Complete => 0,
             Strength::Strong(scope) => 1 + scope as u32,
         };
         for one in ALL {
