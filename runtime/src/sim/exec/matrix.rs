@@ -344,21 +344,22 @@ fn sums_of(accumulate: MmaAccumulator, c: impl Iterator<Item = Words>) -> Sums {
 
 /// What a register holds of D, rounded and perhaps saturated.
 fn fragment((accumulate, saturate): (MmaAccumulator, bool), sums: &Sums, register: usize) -> Words {
-    let per_register = per_register(accumulate);
-    std::array::from_fn(|lane| {
+    let mut words = [0; WARP];
+    for (lane, word) in words.iter_mut().enumerate() {
         let sum = |i| {
-            let (row, column) = accumulator_element(lane, per_register * register + i);
+            let (row, column) = accumulator_element(lane, i);
             sums[row][column]
         };
-        let half = |i| round(F16, sum(i), Rounding::Nearest, false) as u32;
-        match accumulate {
+        let half = |i| round(F16, sum(2 * register + i), Rounding::Nearest, false) as u32;
+        *word = match accumulate {
             MmaAccumulator::F16 => half(0) | half(1) << 16,
             // `as` saturates i32, and i64 holds every sum.
-            MmaAccumulator::S32 if saturate => sum(0) as i32 as u32,
-            MmaAccumulator::S32 => sum(0) as i64 as u32,
-            MmaAccumulator::F32 | MmaAccumulator::F64 => canonical(sum(0) as f32).to_bits(),
-        }
-    })
+            MmaAccumulator::S32 if saturate => sum(register) as i32 as u32,
+            MmaAccumulator::S32 => sum(register) as i64 as u32,
+            MmaAccumulator::F32 | MmaAccumulator::F64 => canonical(sum(register) as f32).to_bits(),
+        };
+    }
+    words
 }
 
 /// Row and column of an element of C or D.

@@ -150,12 +150,11 @@ fn add_exactly(a: &Rows, b: &Columns, c: &mut Sums) {
 }
 
 fn add_group(a: &Rows, b: &Columns, group: usize, accumulate: MmaAccumulator, c: &mut Sums) {
-    let (least, store): (_, fn(f64) -> f64) = match accumulate {
-        MmaAccumulator::F16 => (LEAST_OF_F16, to_f16),
-        MmaAccumulator::F32 | MmaAccumulator::S32 | MmaAccumulator::F64 => {
-            (LEAST_OF_F32, cut_to_f32)
-        }
+    let halves = match accumulate {
+        MmaAccumulator::F16 => true,
+        MmaAccumulator::F32 | MmaAccumulator::S32 | MmaAccumulator::F64 => false,
     };
+    let least = if halves { LEAST_OF_F16 } else { LEAST_OF_F32 };
     let (k, a, b) = (a.k, &a.groups[group], &b.groups[group]);
     for (row, sums) in c.iter_mut().enumerate() {
         let (mut largest, mut special) = ([LEAST_LARGEST; N], b.special || a.special[row]);
@@ -175,7 +174,11 @@ fn add_group(a: &Rows, b: &Columns, group: usize, accumulate: MmaAccumulator, c:
         let add = if special { add_special_row } else { add_row };
         add(&a.values[row][..k], &b.values[..k], &units, sums);
         for sum in sums {
-            *sum = store(*sum);
+            *sum = if halves {
+                to_f16(*sum)
+            } else {
+                cut_to_f32(*sum)
+            };
         }
     }
 }
@@ -264,6 +267,7 @@ const fn power(exponent: i32) -> f64 {
 }
 
 /// An f32 without the bits that it has no place for; an infinity from 2^128 on.
+#[inline]
 fn cut_to_f32(sum: f64) -> f64 {
     let near = sum as f32;
     let cut = match sum.abs() < power(128) && f64::from(near.abs()) > sum.abs() {
