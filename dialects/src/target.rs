@@ -32,6 +32,8 @@ pub enum Feature {
     Clusters,
     /// Bulk copies by tensor maps (PTX ISA, "cp.async.bulk.tensor": sm_90).
     Tma,
+    /// `stmatrix` (PTX ISA, "stmatrix": sm_90).
+    Stmatrix,
     /// `wgmma` (PTX ISA, "Asynchronous warpgroup-level matrix instructions": sm_90a).
     Wgmma,
     /// `setmaxnreg` (PTX ISA, "setmaxnreg": sm_90a).
@@ -40,13 +42,14 @@ pub enum Feature {
 
 impl Feature {
     /// Every feature.
-    pub const ALL: [Feature; 8] = [
+    pub const ALL: [Feature; 9] = [
         Feature::CpAsync,
         Feature::Mbarrier,
         Feature::Fp8,
         Feature::Bf16Atomics,
         Feature::Clusters,
         Feature::Tma,
+        Feature::Stmatrix,
         Feature::Wgmma,
         Feature::Setmaxnreg,
     ];
@@ -60,6 +63,7 @@ impl Feature {
             Feature::Bf16Atomics => "bf16_atomics",
             Feature::Clusters => "clusters",
             Feature::Tma => "tma",
+            Feature::Stmatrix => "stmatrix",
             Feature::Wgmma => "wgmma",
             Feature::Setmaxnreg => "setmaxnreg",
         }
@@ -98,6 +102,7 @@ const HOPPER: &[Feature] = &[
     Feature::Bf16Atomics,
     Feature::Clusters,
     Feature::Tma,
+    Feature::Stmatrix,
 ];
 const HOPPER_A: &[Feature] = &Feature::ALL;
 

@@ -1,5 +1,5 @@
 //! Reading the types of the dialects: MLIR's text to [`Val`].
-use crate::atoms::{self, Atom, AtomError, CopyAtom, MmaAtom};
+use crate::atoms::{self, Atom, AtomError, CopyAtom, MmaAtom, Place};
 use crate::elem::{Elem, Space};
 use crate::target::BLOCK_SIZES;
 use crate::value::{CoordTensor, Ptr, TiledCopyVal, TiledMmaVal, TupleKind, Val, View};
@@ -283,11 +283,15 @@ fn in_a_block(what: &'static str, found: Int) -> Result<(), TypeError> {
 /// The atom's layouts as the algebra of tiled copies takes them.
 pub fn copy_layouts(atom: &CopyAtom) -> tv::CopyAtom {
     let layouts = atom.layouts();
-    // The reference is the side on which a thread owns what it moves: the destination.
+    // The reference is the side on which a thread owns what it moves: registers, and the destination where both are.
+    let reference = match atom.places() {
+        [Place::Registers, _] => &layouts.src,
+        _ => &layouts.dst,
+    };
     tv::CopyAtom {
+        ref_tv: reference.clone(),
         src_tv: layouts.src,
-        dst_tv: layouts.dst.clone(),
-        ref_tv: layouts.dst,
+        dst_tv: layouts.dst,
     }
 }
 

@@ -1,7 +1,8 @@
 //! Thread-value layouts of the atoms against those of C++ CuTe, from `test-suite/vectors`.
 
 use cutec_dialects::atoms::{
-    Atom, Cache, CopyAtom, CopyOp, CpAsync, Ldmatrix, MmaAtom, MmaOp, MmaSync, UniversalCopy,
+    Atom, Cache, CopyAtom, CopyOp, CpAsync, Ldmatrix, MmaAtom, MmaOp, MmaSync, Stmatrix,
+    UniversalCopy,
 };
 use cutec_dialects::elem::Elem;
 use cutec_dialects::semantics::offsets_of;
@@ -56,6 +57,16 @@ fn copy_in_cute(atom: &CopyAtom) -> (String, i64) {
             let name = match transpose {
                 false => format!("SM75_U32x{matrices}_LDSM_N"),
                 true => format!("SM75_U16x{}_LDSM_T", 2 * matrices),
+            };
+            (name, atom.elem.bits())
+        }
+        CopyOp::Stmatrix(Stmatrix {
+            matrices,
+            transpose,
+        }) => {
+            let name = match transpose {
+                false => format!("SM90_U32x{matrices}_STSM_N"),
+                true => format!("SM90_U16x{}_STSM_T", 2 * matrices),
             };
             (name, atom.elem.bits())
         }

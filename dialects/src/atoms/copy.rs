@@ -1,6 +1,8 @@
 //! Copies: what every copy instruction says of itself, and an instruction with the type of its elements.
 use super::syntax::Fields;
-use super::{AtomError, Completion, CpAsync, Issuer, Ldmatrix, Place, UniversalCopy, legal_on};
+use super::{
+    AtomError, Completion, CpAsync, Issuer, Ldmatrix, Place, Stmatrix, UniversalCopy, legal_on,
+};
 use crate::elem::Elem;
 use crate::hints::Hints;
 use crate::target::{Feature, Target};
@@ -110,7 +112,7 @@ macro_rules! copy_instructions {
     };
 }
 
-copy_instructions!(UniversalCopy, CpAsync, Ldmatrix);
+copy_instructions!(UniversalCopy, CpAsync, Ldmatrix, Stmatrix);
 
 /// A copy instruction for elements of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

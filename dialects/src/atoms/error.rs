@@ -21,6 +21,10 @@ pub enum AtomError {
     LdmatrixMatrices { matrices: u32 },
     #[error("ldmatrix loads elements of 8, 16 or 32 bits, transposed of 8 or 16, not {}", .elem.language_name())]
     LdmatrixElement { elem: Elem },
+    #[error("stmatrix stores 1, 2 or 4 matrices, not {matrices}")]
+    StmatrixMatrices { matrices: u32 },
+    #[error("stmatrix stores elements of 8, 16 or 32 bits, transposed of 8 or 16, not {}", .elem.language_name())]
+    StmatrixElement { elem: Elem },
     #[error("no mma instruction {}; near it there is: {}", .0.types_text(), .0.near_text())]
     NoMma(MmaAtom),
     #[error("no fused multiply-add of {}; expected f16, bf16, f32 or f64", .elem.language_name())]

@@ -120,34 +120,7 @@ impl CopyInstruction for Ldmatrix {
     }
 
     fn layouts(&self, elem: Elem) -> [Layout; 2] {
-        let Ldmatrix {
-            matrices,
-            transpose,
-        } = *self;
-        // Elements of a matrix row, of a register, of the 16 bits that transposing moves.
-        let (row, register) = (self.values(elem)[0], 32 / elem.bits());
-        let moved = 16 / elem.bits();
-        let src = match matrices {
-            1 => format!("((8,4),{row}):(({row},0),1)"),
-            2 => format!("((16,2),{row}):(({row},0),1)"),
-            _ => format!("(32,{row}):({row},1)"),
-        };
-        let dst = match (matrices, transpose) {
-            (1, false) => format!("(32,{register}):({register},1)"),
-            (_, false) => {
-                let matrix = 32 * register;
-                format!("(32,({register},{matrices})):({register},(1,{matrix}))")
-            }
-            (1, true) => {
-                let (two, half) = (16 * moved, 8 * moved);
-                format!("((4,8),({moved},2)):(({two},{moved}),(1,{half}))")
-            }
-            (_, true) => {
-                let (two, half, matrix) = (16 * moved, 8 * moved, 64 * moved);
-                format!("((4,8),({moved},2,{matrices})):(({two},{moved}),(1,{half},{matrix}))")
-            }
-        };
-        [layout(&src), layout(&dst)]
+        matrix_layouts(self.matrices, self.transpose, elem)
     }
 
     fn shared_access(&self) -> (&'static str, Kind) {
@@ -171,4 +144,33 @@ impl CopyInstruction for Ldmatrix {
         let form = format!("m8n8.x{}{transposed}.shared.b16", self.matrices);
         vec![format!("ldmatrix.sync.aligned.{form}")]
     }
+}
+
+/// The layouts of matrices of eight rows of 16 bytes: the row to which a lane points, and what it has in registers (PTX
+/// ISA, "ldmatrix", "stmatrix").
+pub(super) fn matrix_layouts(matrices: u32, transpose: bool, elem: Elem) -> [Layout; 2] {
+    // Elements of a matrix row, of a register, of the 16 bits that transposing moves.
+    let (row, register) = (128 / elem.bits(), 32 / elem.bits());
+    let moved = 16 / elem.bits();
+    let src = match matrices {
+        1 => format!("((8,4),{row}):(({row},0),1)"),
+        2 => format!("((16,2),{row}):(({row},0),1)"),
+        _ => format!("(32,{row}):({row},1)"),
+    };
+    let dst = match (matrices, transpose) {
+        (1, false) => format!("(32,{register}):({register},1)"),
+        (_, false) => {
+            let matrix = 32 * register;
+            format!("(32,({register},{matrices})):({register},(1,{matrix}))")
+        }
+        (1, true) => {
+            let (two, half) = (16 * moved, 8 * moved);
+            format!("((4,8),({moved},2)):(({two},{moved}),(1,{half}))")
+        }
+        (_, true) => {
+            let (two, half, matrix) = (16 * moved, 8 * moved, 64 * moved);
+            format!("((4,8),({moved},2,{matrices})):(({two},{moved}),(1,{half},{matrix}))")
+        }
+    };
+    [layout(&src), layout(&dst)]
 }

@@ -12,7 +12,7 @@
 //! PTX ISA, "Warp-level matrix instructions" (fragment figures of `mma` and `ldmatrix`), in the form of CuTe's
 //! `Copy_Traits` and `MMA_Traits`.
 //!
-//! Reading order: this file, `copy` (copies in general), `universal_copy`, `cp_async`, `ldmatrix`, `mma` (products in
+//! Reading order: this file, `copy` (copies in general), `universal_copy`, `cp_async`, `ldmatrix`, `stmatrix`, `mma` (products in
 //! general), `fma`, `mma_sync`, `wgmma`, `names` (every atom by its name), `syntax` (reading the parameters of a type), `error`.
 mod copy;
 mod cp_async;
@@ -22,6 +22,7 @@ mod ldmatrix;
 mod mma;
 mod mma_sync;
 mod names;
+mod stmatrix;
 mod syntax;
 #[cfg(test)]
 #[allow(clippy::disallowed_methods)]
@@ -37,6 +38,7 @@ pub use ldmatrix::Ldmatrix;
 pub use mma::{MmaAtom, MmaInstruction, MmaLayouts, MmaOp, MmaOperand, Register};
 pub use mma_sync::{MmaSync, SHAPES, SyncShape};
 pub use names::{Atom, all, find};
+pub use stmatrix::Stmatrix;
 pub(crate) use syntax::{canonical, parse};
 pub use universal_copy::UniversalCopy;
 pub use wgmma::Wgmma;

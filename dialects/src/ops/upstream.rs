@@ -122,6 +122,7 @@ operations! {
         MmaSync = "mma.sync",
         ReduxSync = "redux.sync",
         ShflSync = "shfl.sync",
+        Stmatrix = "stmatrix",
         VoteSync = "vote.sync",
         WgmmaCommitGroup = "wgmma.commit.group.sync.aligned",
         WgmmaFence = "wgmma.fence.aligned",

@@ -132,6 +132,8 @@ pub fn atom(span: Span, error: &AtomError) -> Diagnostic {
         | AtomError::AsyncGlobalWidth { .. }
         | AtomError::LdmatrixMatrices { .. }
         | AtomError::LdmatrixElement { .. }
+        | AtomError::StmatrixMatrices { .. }
+        | AtomError::StmatrixElement { .. }
         | AtomError::NoFma { .. } => Diagnostic::error(
             code,
             span,

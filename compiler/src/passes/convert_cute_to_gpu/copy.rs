@@ -1,14 +1,14 @@
 //! Copies: one instruction of the atom for each vector.
 use super::Lowering;
-use cutec_dialects::atoms::{Cache, CopyOp, CpAsync, Ldmatrix};
-use cutec_dialects::builder::{IrValue, result_of};
+use cutec_dialects::atoms::{Cache, CopyOp, CpAsync, Ldmatrix, Stmatrix};
+use cutec_dialects::builder::{IrValue, OpBuilder, result_of};
 use cutec_dialects::elem::Space;
 use cutec_dialects::hints::Hints;
 use cutec_dialects::ops::{ArithOp, LlvmOp, NvvmOp};
 use cutec_dialects::semantics::{CopyPlan, Predicate, SemError, copy_plan, offsets_of};
 use cutec_dialects::value::{Val, View};
 use cutec_layout::Int;
-use melior::ir::ValueLike;
+use melior::ir::{Attribute, ValueLike};
 
 impl<'c> Lowering<'c> {
     pub(super) fn copy(&mut self, operands: &[Val]) -> Result<(), SemError> {
@@ -68,6 +68,7 @@ impl<'c> Lowering<'c> {
             }
             // The plan has no predicate for what a warp does together.
             CopyOp::Ldmatrix(load) => self.ldmatrix(plan, load, (src, from), (dst, to)),
+            CopyOp::Stmatrix(store) => self.stmatrix(plan, store, (src, from), (dst, to)),
         }
     }
 
@@ -179,19 +180,9 @@ impl<'c> Lowering<'c> {
         } = load;
         let from = self.address(src.0, src.1);
         let ir = &self.emitter.ir;
-        let attrs = [
-            ("num", ir.integer(matrices.into(), ir.ty("i32"))),
-            (
-                "layout",
-                ir.attr(if transpose {
-                    "#nvvm.mma_layout<col>"
-                } else {
-                    "#nvvm.mma_layout<row>"
-                }),
-            ),
-            ("shape", ir.attr("#nvvm.ld_st_matrix_shape<m = 8, n = 8>")),
-            ("eltType", ir.attr("#nvvm.ld_st_matrix_elt_type<b16>")),
-        ];
+        let [layout, shape, elem] = matrix_attributes(ir, transpose);
+        let num = ("num", ir.integer(matrices.into(), ir.ty("i32")));
+        let attrs = [num, layout, shape, elem];
         let i32 = ir.ty("i32");
         let result = match matrices {
             1 => i32,
@@ -207,11 +198,7 @@ impl<'c> Lowering<'c> {
         let targets = moved(&offsets_of(&plan.dst.vector)?, dst.1);
         let per_register = (32 / plan.atom.elem.bits()) as usize;
         for (values, value) in targets.chunks(per_register).zip(registers) {
-            if !values
-                .iter()
-                .enumerate()
-                .all(|(lane, at)| at.sub(&values[0]).is(lane as i64))
-            {
+            if !are_neighbours(values) {
                 return Err(SemError::Illegal(format!(
                     "ldmatrix writes {per_register} neighbouring elements at a time, but the registers lie as {}",
                     plan.dst.vector
@@ -221,6 +208,55 @@ impl<'c> Lowering<'c> {
         }
         Ok(())
     }
+
+    fn stmatrix(
+        &mut self,
+        plan: &CopyPlan,
+        store: Stmatrix,
+        src: (&View, &Int),
+        dst: (&View, &Int),
+    ) -> Result<(), SemError> {
+        // Neighbouring values of a matrix are one register.
+        let sources = moved(&offsets_of(&plan.src.vector)?, src.1);
+        let per_register = (32 / plan.atom.elem.bits()) as usize;
+        let word = self.emitter.ir.ty("i32");
+        let mut operands = vec![self.address(dst.0, dst.1)];
+        for values in sources.chunks(per_register) {
+            if !are_neighbours(values) {
+                return Err(SemError::Illegal(format!(
+                    "stmatrix reads {per_register} neighbouring elements at a time, but the registers lie as {}",
+                    plan.src.vector
+                )));
+            }
+            operands.push(self.load_at(src.0, &values[0], word, 4));
+        }
+        let ir = &self.emitter.ir;
+        let attrs = matrix_attributes(ir, store.transpose);
+        ir.op(NvvmOp::Stmatrix, &operands, &attrs, &[]);
+        Ok(())
+    }
+}
+
+/// What `ldmatrix` and `stmatrix` say of a matrix.
+fn matrix_attributes<'c>(
+    ir: &OpBuilder<'c>,
+    transpose: bool,
+) -> [(&'static str, Attribute<'c>); 3] {
+    let layout = match transpose {
+        true => "#nvvm.mma_layout<col>",
+        false => "#nvvm.mma_layout<row>",
+    };
+    [
+        ("layout", ir.attr(layout)),
+        ("shape", ir.attr("#nvvm.ld_st_matrix_shape<m = 8, n = 8>")),
+        ("eltType", ir.attr("#nvvm.ld_st_matrix_elt_type<b16>")),
+    ]
+}
+
+/// Whether elements lie side by side, in their order.
+fn are_neighbours(offsets: &[Int]) -> bool {
+    let mut lanes = offsets.iter().enumerate();
+    lanes.all(|(lane, at)| at.sub(&offsets[0]).is(lane as i64))
 }
 
 fn moved(offsets: &[Int], by: &Int) -> Vec<Int> {

@@ -8,7 +8,7 @@ use crate::eval::values::{Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop, problem};
 use cutec_dialects::atoms::{
     Atom, Cache, CopyAtom, CopyOp, CpAsync, Fma, Ldmatrix, MmaAtom, MmaOp, MmaSync, SHAPES,
-    SyncShape, UniversalCopy, Wgmma,
+    Stmatrix, SyncShape, UniversalCopy, Wgmma,
 };
 use cutec_dialects::elem::Elem;
 use cutec_dialects::semantics::SemError;
@@ -43,6 +43,8 @@ pub(super) const TABLE: &[Builtin] = &[
     of("cp_async", cp_async, "`cp.async` from global to shared memory of 32 to 128 bits; `cache = always` for fewer than 128.")
         .generic(&[TYPE, named("bits", Kind::Integer, "128"), named("cache", Kind::Word(&["always", "global"]), "global"), hints::PREFETCH, hints::EVICT]),
     of("ldmatrix", ldmatrix, "`ldmatrix` from shared memory to registers: 1, 2 or 4 matrices of eight rows of 16 bytes; `trans` for elements of 8 and 16 bits.")
+        .generic(&[TYPE, optional("matrices", Kind::Integer), named("trans", Kind::Bool, "false")]),
+    of("stmatrix", stmatrix, "`stmatrix` from registers to shared memory, the inverse of `ldmatrix`.")
         .generic(&[TYPE, optional("matrices", Kind::Integer), named("trans", Kind::Bool, "false")]),
     of("fma", fma, "One multiply-add a thread, of f16, bf16, f32, f64.").generic(&[TYPE]),
     mma_sync(&SHAPES[0]),
@@ -80,6 +82,13 @@ pub(crate) fn copy_atom(atom: &CopyAtom) -> String {
         }) => match transpose {
             false => format!("ldmatrix<{elem}, {matrices}>"),
             true => format!("ldmatrix<{elem}, {matrices}, trans = true>"),
+        },
+        CopyOp::Stmatrix(Stmatrix {
+            matrices,
+            transpose,
+        }) => match transpose {
+            false => format!("stmatrix<{elem}, {matrices}>"),
+            true => format!("stmatrix<{elem}, {matrices}, trans = true>"),
         },
     }
 }
@@ -200,6 +209,26 @@ fn cp_async<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<V
 
 fn ldmatrix<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     let elem = super::elem_arg(ev, call, 0)?;
+    let (matrices, transpose) = matrices(ev, call)?;
+    let op = CopyOp::Ldmatrix(Ldmatrix {
+        matrices,
+        transpose,
+    });
+    legal(ev, call, Atom::Copy(CopyAtom::new(op, elem)))
+}
+
+fn stmatrix<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let elem = super::elem_arg(ev, call, 0)?;
+    let (matrices, transpose) = matrices(ev, call)?;
+    let op = CopyOp::Stmatrix(Stmatrix {
+        matrices,
+        transpose,
+    });
+    legal(ev, call, Atom::Copy(CopyAtom::new(op, elem)))
+}
+
+/// How many matrices an instruction moves, and whether it transposes them.
+fn matrices<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<(u32, bool)> {
     let matrices = match call.generics.iter().filter(|arg| arg.name.is_none()).nth(1) {
         None => 4,
         Some(ArgValue {
@@ -216,11 +245,7 @@ fn ldmatrix<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<V
         Some((Value::Bool(flag), _)) => flag,
         Some((other, span)) => return ev.expected_bool(&other, span),
     };
-    let op = CopyOp::Ldmatrix(Ldmatrix {
-        matrices,
-        transpose,
-    });
-    legal(ev, call, Atom::Copy(CopyAtom::new(op, elem)))
+    Ok((matrices, transpose))
 }
 
 fn fma<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
