@@ -101,7 +101,7 @@ impl ErrorKind {
             ErrorKind::LeftBehind { access } => vec![format!("the access is the {access}")],
             ErrorKind::MultiplyInFlight { multiply, .. }
             | ErrorKind::RegisterInFlight { multiply, .. } => {
-                vec![format!("the wgmma is the {multiply}")]
+                vec![format!("the {multiply}")]
             }
             ErrorKind::MissingWgmmaFence { access, .. } => access
                 .iter()

@@ -92,6 +92,8 @@ pub enum Act {
     BulkWrite,
     /// `wgmma` reads an operand, at any time until it is waited for.
     MultiplyRead,
+    /// `wgmma`, where its registers are meant.
+    Multiply,
 }
 
 impl fmt::Display for Act {
@@ -106,6 +108,7 @@ impl fmt::Display for Act {
             Act::BulkRead => "read by a bulk copy",
             Act::BulkWrite => "write by a bulk copy",
             Act::MultiplyRead => "read by wgmma",
+            Act::Multiply => "wgmma",
         })
     }
 }
@@ -703,7 +706,7 @@ fn pending_text(access: Access, address: u64, size: u32, bulk: bool) -> String {
 fn in_flight_text(act: Act) -> &'static str {
     match act {
         Act::BulkRead | Act::BulkWrite => "a bulk copy",
-        Act::MultiplyRead => "wgmma",
+        Act::MultiplyRead | Act::Multiply => "wgmma",
         Act::Read | Act::Write | Act::Update | Act::Signal | Act::CopyRead | Act::CopyWrite => {
             "cp.async"
         }

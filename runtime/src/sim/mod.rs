@@ -220,7 +220,7 @@ pub struct Stats {
     pub shared_wavefronts: u64,
     /// The passes there would be without bank conflicts, with [`Options::counters`].
     pub shared_wavefronts_ideal: u64,
-    /// `mma` instructions, one for each warp.
+    /// `mma` and `wgmma` instructions, one for each warp.
     pub mma_instructions: u64,
 }
 

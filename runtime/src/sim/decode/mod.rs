@@ -439,11 +439,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
             line: instruction.line,
             source: self.source.clone(),
             has_line: self.has_line,
-            text: instruction
-                .text
-                .split_whitespace()
-                .collect::<Vec<_>>()
-                .join(" "),
+            text: abridged(instruction.text),
         });
         Ok(())
     }
@@ -488,6 +484,27 @@ impl<'m, 'a> Decoder<'m, 'a> {
             ctas_at_least: entry.minnctapersm,
             cluster: entry.cluster.unwrap_or([1; 3]),
         })
+    }
+}
+
+/// An instruction as written, in one line; of a vector of many registers the first and the last.
+fn abridged(text: &str) -> String {
+    /// Elements that are shown at most.
+    const SHOWN: usize = 8;
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    let Some((before, rest)) = line.split_once('{') else {
+        return line;
+    };
+    let Some((vector, after)) = rest.split_once('}') else {
+        return line;
+    };
+    let elements: Vec<&str> = vector.split(',').map(str::trim).collect();
+    match elements[..] {
+        [first, second, .., last] if elements.len() > SHOWN => {
+            format!("{before}{{{first}, {second}, …, {last}}}{after}")
+        }
+        _ => line,
     }
 }
 

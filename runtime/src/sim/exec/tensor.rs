@@ -9,6 +9,8 @@
 //!
 //! Atoms of 8-bit floats are two groups of f16, those of the lower halves of the registers first, the result
 //! of the first being the C of the second; their own C is added at the end, as by `add.f32`.
+//!
+//! `wgmma` is taken to add as `mma` does, which was not compared with a chip.
 
 use crate::sim::isa::{MmaAccumulator, MmaType};
 use crate::sim::number::{F16, Rounding, round};

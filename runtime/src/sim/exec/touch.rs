@@ -10,7 +10,7 @@ use super::{Fault, fault_at};
 use crate::sim::Space;
 use crate::sim::buffers::BufferMap;
 use crate::sim::error::{Access, Act, ErrorKind, Party, SimError};
-use crate::sim::isa::{BASE, Order, PEER_SHIFT, Proxy};
+use crate::sim::isa::{BASE, Instr, Order, PEER_SHIFT, Proxy};
 use crate::sim::lane::{WARP, Wides, lanes};
 
 /// An access of a warp to one space.
@@ -90,9 +90,10 @@ impl Cta<'_> {
             | Space::Generic
             | Space::Const => {}
         }
+        let code = &self.launch.kernel.code;
         if let Some(races) = &mut self.races
             && let Err(meeting) = races.touch(touch, self.actor)
-            && races.is_new((meeting.other.pc, self.actor.pc))
+            && races.is_new((meeting.other.pc, self.actor.pc), |pc| first_of(code, pc))
         {
             // The run goes on, to find what else there is.
             let error = self.race(touch, meeting);
@@ -141,7 +142,9 @@ impl Cta<'_> {
     fn check_buffers(&self, buffers: &BufferMap, touch: &Touch<'_>) -> Result<(), Fault> {
         let start = (BASE + u64::from(self.launch.kernel.dynamic_shared)) as i64;
         let access = match touch.act {
-            Act::Read | Act::CopyRead | Act::BulkRead | Act::MultiplyRead => Access::Read,
+            Act::Read | Act::CopyRead | Act::BulkRead | Act::MultiplyRead | Act::Multiply => {
+                Access::Read
+            }
             Act::Write | Act::Update | Act::Signal | Act::CopyWrite | Act::BulkWrite => {
                 Access::Write
             }
@@ -208,5 +211,15 @@ impl Cta<'_> {
             source: instr.source.clone(),
             instruction: instr.text.clone(),
         }
+    }
+}
+
+/// The first instruction that comes from the same place of the source: an unrolled loop has several.
+fn first_of(code: &[Instr], pc: u32) -> u32 {
+    let instr = &code[pc as usize];
+    let same = |other: &Instr| other.has_line && other.source == instr.source;
+    match instr.has_line {
+        true => code.iter().position(same).map_or(pc, |first| first as u32),
+        false => pc,
     }
 }

@@ -267,7 +267,7 @@ impl Warp {
         let pc = later.last().map_or(cta.actor.pc, |operation| operation.pc);
         let thread = self.index * WARP as u32;
         Err(fault_at(0)(ErrorKind::MultiplyInFlight {
-            multiply: Box::new(cta.party(Act::MultiplyRead, cta.number, thread, pc)),
+            multiply: Box::new(cta.party(Act::Multiply, cta.number, thread, pc)),
             committed,
         }))
     }

@@ -125,7 +125,7 @@ impl Warp {
             access,
             register: registers.tracked.names[register as usize].clone(),
             accumulator: product.accumulator.is_some(),
-            multiply: self.own(cta, Act::MultiplyRead, product.pc),
+            multiply: self.own(cta, Act::Multiply, product.pc),
         })
     }
 
@@ -175,7 +175,7 @@ impl Warp {
                     ));
                 }
                 if other.accumulator.is_some() && other.fences == fences {
-                    let access = self.own(cta, Act::MultiplyRead, other.pc);
+                    let access = self.own(cta, Act::Multiply, other.pc);
                     return Err(missing_fence(registers, register, access));
                 }
             }

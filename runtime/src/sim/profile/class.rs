@@ -14,7 +14,7 @@ use crate::sim::lane::WARP;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// `mma`.
+    /// `mma`, `wgmma`.
     Tensor,
     /// Arithmetic on floating-point numbers.
     Float,
@@ -119,7 +119,7 @@ impl Instr {
         }
     }
 
-    /// Work of an `mma` in multiply-adds of 16-bit operands: 8-bit ones take half the time of those,
+    /// Work of an `mma` or `wgmma` in multiply-adds of 16-bit operands: 8-bit ones take half the time of those,
     /// tf32 twice, f64 sixteen times.
     pub(super) fn tensor_work(&self) -> u64 {
         let Some((ty, work)) = self.multiply_adds() else {
@@ -201,6 +201,11 @@ mod tests {
             ),
             ("cp.async.wait_group 0", Class::Synchronize),
             ("fence.acq_rel.gpu", Class::Synchronize),
+            ("fence.proxy.async.shared::cta", Class::Synchronize),
+            ("wgmma.fence.sync.aligned", Class::Synchronize),
+            ("wgmma.wait_group.sync.aligned 1", Class::Synchronize),
+            ("setmaxnreg.inc.sync.aligned.u32 232", Class::Synchronize),
+            ("elect.sync %r1|%p1, -1", Class::Exchange),
             ("ld.param.b64 %rd1, [k_0]", Class::Local),
             ("red.global.add.f32 [%rd1], %r1", Class::Global),
             ("atom.shared.add.u32 %r1, [%r2], %r1", Class::Shared),
@@ -225,6 +230,12 @@ mod tests {
         assert_eq!(of(bytes).2, 2048);
         let double = "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%rd1,%rd2}, {%rd3}, {%rd4}, {%rd1,%rd2}";
         assert_eq!(of(double), (Class::Tensor, 512, 4096));
+        // Of a warp, which has 16 of 64 rows.
+        let wide = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r1,%r2,%r3,%r4}, %rd1, %rd2, 1, 1, 1, 0, 0";
+        assert_eq!(of(wide), (Class::Tensor, 4096, 2048));
+        let bytes =
+            "wgmma.mma_async.sync.aligned.m64n8k32.s32.u8.u8 {%r1,%r2,%r3,%r4}, %rd1, %rd2, 1";
+        assert_eq!(of(bytes).2, 2048);
         for (text, flops) in [
             ("fma.rn.f32 %r1, %r2, %r3, %r4", 64),
             ("add.rn.bf16x2 %r1, %r2, %r3", 64),

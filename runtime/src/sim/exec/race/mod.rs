@@ -14,6 +14,8 @@ mod shadow;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
+
 use clocks::{BY_BARRIER, Clocks, IN_FLIGHT};
 pub(super) use clocks::{Known, Shape};
 pub(super) use shadow::PAGE;
@@ -40,7 +42,9 @@ pub(crate) struct Races {
     clocks: Clocks,
     shadows: Shadows,
     /// Instructions that were found to race.
-    pairs: Vec<(u32, u32)>,
+    pairs: HashSet<(u32, u32)>,
+    /// Those of them that were reported.
+    reported: Vec<(u32, u32)>,
     /// What is to be reported of them.
     pub found: Vec<SimError>,
 }
@@ -102,7 +106,8 @@ impl Races {
                 shared: shared.collect(),
                 ..Shadows::default()
             },
-            pairs: Vec::new(),
+            pairs: HashSet::new(),
+            reported: Vec::new(),
             found: Vec::new(),
         }
     }
@@ -144,7 +149,7 @@ impl Races {
             Act::Write | Act::Update | Act::CopyWrite | Act::BulkWrite => true,
             // Arrivals and waits may meet each other, but not the making of the object.
             Act::Signal => !order.strong,
-            Act::Read | Act::CopyRead | Act::BulkRead | Act::MultiplyRead => false,
+            Act::Read | Act::CopyRead | Act::BulkRead | Act::MultiplyRead | Act::Multiply => false,
         };
         for lane in lanes(touch.mask) {
             let address = touch.addresses[lane];
@@ -193,12 +198,17 @@ impl Races {
         Ok(())
     }
 
-    /// Whether these two instructions are not known to race yet, and may be reported.
-    pub fn is_new(&mut self, (a, b): (u32, u32)) -> bool {
-        let pair = (a.min(b), a.max(b));
-        let new = self.pairs.len() < MAX_REPORTS && !self.pairs.contains(&pair);
+    /// Whether these two instructions are not known to race yet, and may be reported: neither they nor those that
+    /// `representative` gives for them, which come from the same places of the source.
+    pub fn is_new(&mut self, (a, b): (u32, u32), representative: impl Fn(u32) -> u32) -> bool {
+        let in_order = |a: u32, b: u32| (a.min(b), a.max(b));
+        if self.reported.len() >= MAX_REPORTS || !self.pairs.insert(in_order(a, b)) {
+            return false;
+        }
+        let pair = in_order(representative(a), representative(b));
+        let new = !self.reported.contains(&pair);
         if new {
-            self.pairs.push(pair);
+            self.reported.push(pair);
         }
         new
     }
