@@ -180,6 +180,14 @@ impl ErrorKind {
                 "wait for the group of the copy with `cp_async_wait(n)`, where n groups may stay under \
                  way, and then at a `barrier()` where other threads made the copy"
             }
+            ErrorKind::CopiesInFlight { copy, committed } if copy.act == Act::BulkRead => {
+                match committed {
+                    true => "end with `bulk_wait_read(0)` in the thread that has made the copy",
+                    false => {
+                        "`bulk_commit()` closes a group, and `bulk_wait_read(0)` waits until the groups of the thread are read"
+                    }
+                }
+            }
             ErrorKind::CopiesInFlight {
                 committed: true, ..
             } => "end with `cp_async_wait(0)`, or do not start copies that nobody reads",
@@ -310,6 +318,26 @@ fn race_help(first: &Party, second: &Party, in_flight: bool) -> String {
             "each thread that has written operands of a product calls `fence_proxy_async()`, after it has waited for \
              copies of its own, and then comes to a barrier with the warps that multiply; what TMA has written only \
              needs the wait for its mbarrier"
+        }
+        _ if in_flight && first.act == Act::BulkRead => {
+            "the bulk copy may still read: after a store, wait for its group with `bulk_wait_read(0)` in the thread that made \
+             it, and where another thread overwrites the bytes, come to a barrier after that; after a load, wait for its \
+             mbarrier"
+        }
+        _ if in_flight && first.act == Act::BulkWrite => {
+            "wait for the bulk copy: each thread that uses what a load brings waits for its mbarrier with \
+             `mbarrier_wait(place, parity)`, or comes to a barrier with one that has; after a store, its thread waits with \
+             `bulk_wait(0)`"
+        }
+        _ if matches!(second.act, Act::BulkRead | Act::BulkWrite)
+            && matches!(first.act, Act::Write | Act::Update | Act::CopyWrite) =>
+        {
+            "each thread that has written the bytes calls `fence_proxy_async()`, for the space that they are in, and comes to a \
+             barrier with the thread that makes the bulk copy"
+        }
+        _ if second.act == Act::BulkWrite => {
+            "the bulk copy may overwrite what others still use: after their last use they tell the thread that makes the \
+             copy, through an mbarrier or another barrier"
         }
         _ if in_flight => {
             "wait for the copy with `cp_async_wait(n)` in the thread that made it, and then, where another \

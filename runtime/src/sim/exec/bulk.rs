@@ -9,7 +9,7 @@
 
 use super::cta::Cta;
 use super::in_flight::Effect;
-use super::race::Actor;
+use super::race::{Actor, Flying};
 use super::region::{CHUNK, Region, aligned, read_map};
 use super::shared::value;
 use super::touch::{Touch, pages};
@@ -32,6 +32,7 @@ const BOX_ALIGN: u32 = 128;
 struct Issuer {
     actor: Actor,
     lane: u32,
+    proxy: Proxy,
 }
 
 /// What is copied into shared memory.
@@ -117,7 +118,7 @@ impl Issuer {
             space,
             act,
             order,
-            proxy: Proxy::Async,
+            proxy: self.proxy,
             addresses: &[address; WARP],
             bytes,
             mask: 1 << self.lane,
@@ -138,7 +139,11 @@ impl Issuer {
             return;
         };
         for (at, bytes) in pages(address, bytes) {
-            races.settle_bulk((space, at, bytes), self.lane, self.actor, clock, updates);
+            let flying = match updates {
+                true => Flying::Update,
+                false => Flying::Weak(self.proxy),
+            };
+            races.settle_bulk((space, at, bytes), self.lane, self.actor, clock, flying);
         }
     }
 }
@@ -342,7 +347,7 @@ impl Warp {
             let (access, align) = (Access::Write, data.len() as u32);
             aligned(Space::Shared, access, to, align).map_err(fault_at(lane))?;
             let load = Load {
-                issuer: issuer(cta, lane),
+                issuer: issuer(cta, lane, Proxy::Generic),
                 source: Source::Registers(data),
                 targets: vec![Target { to, barrier }],
                 update: store.update.map(|update| (update, store.bytes)),
@@ -370,7 +375,7 @@ impl Warp {
         bulk: &Bulk,
         lane: usize,
     ) -> Result<Effect, ErrorKind> {
-        let issuer = issuer(cta, lane);
+        let issuer = issuer(cta, lane, Proxy::Async);
         Ok(match bulk {
             Bulk::Load {
                 from,
@@ -515,10 +520,11 @@ impl Load {
     }
 }
 
-fn issuer(cta: &Cta<'_>, lane: usize) -> Issuer {
+fn issuer(cta: &Cta<'_>, lane: usize, proxy: Proxy) -> Issuer {
     Issuer {
         actor: cta.actor,
         lane: lane as u32,
+        proxy,
     }
 }
 

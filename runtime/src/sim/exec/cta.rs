@@ -8,7 +8,7 @@ use super::race::{Actor, Races, Shape};
 use super::register_pool::RegisterPool;
 use super::schedule::Schedule;
 use super::shared::Bytes;
-use super::warp::{Group, Warp};
+use super::warp::{Group, Wait, Warp};
 use super::warpgroup::{self, Warpgroup};
 use super::{Fault, Launch};
 use crate::sim::assignment::Tracked;
@@ -339,14 +339,24 @@ impl<'a> Cluster<'a> {
             if self.any(round)? {
                 continue;
             }
-            let Some(waiting) = self.ctas.iter().position(|resident| !resident.is_done()) else {
+            let mut waiting = (0..)
+                .zip(&self.ctas)
+                .filter(|(_, resident)| !resident.is_done());
+            let Some((first, _)) = waiting.clone().next() else {
                 return Ok(());
             };
+            // Who only waits for the cluster waits for one of the others.
+            let waits_inside = |resident: &Resident<'_>| {
+                let groups = resident.warps.iter().flat_map(|warp| &warp.groups);
+                groups.into_iter().any(|group| group.wait != Wait::Cluster)
+            };
+            let waiting = waiting.find(|(_, resident)| waits_inside(resident));
+            let waiting = waiting.map_or(first, |(rank, _)| rank);
             // Copies take their time, and so does `try_wait`; but not for ever.
             if self.any(hurry)? || self.any(|cta, warps| Ok(cta.time_out(warps)))? {
                 continue;
             }
-            self.any(|cta, warps| match cta.rank as usize == waiting {
+            self.any(|cta, warps| match cta.rank == waiting {
                 true => Err(cta.stall(warps)),
                 false => Ok(false),
             })?;

@@ -39,6 +39,8 @@ pub(crate) struct State {
     bytes: i64,
     /// Phases that are complete.
     phase: u64,
+    /// Whether somebody has seen that the last of them is.
+    seen: bool,
 }
 
 impl State {
@@ -88,6 +90,7 @@ impl Cta<'_> {
             pending: count,
             bytes: 0,
             phase: 0,
+            seen: true,
         };
         self.mbarriers.insert(address, state);
         if let Some(races) = &mut self.races {
@@ -130,7 +133,18 @@ impl Cta<'_> {
 
     /// So many arrivals at once.
     pub(super) fn count_arrivals(&mut self, address: u64, count: u32) -> Result<(), ErrorKind> {
+        let checks = self.races.is_some();
         let state = self.mbarrier(address)?;
+        if checks && !state.seen {
+            // PTX ISA 9.7.13.15.4: a phase that nobody has waited for may be taken for the next one.
+            let expected = format!("a wait that has seen phase {} complete", state.phase - 1);
+            return Err(ErrorKind::Mbarrier {
+                address,
+                what: "arrival in a later phase",
+                expected,
+                found: "none".to_owned(),
+            });
+        }
         let pending = state.pending;
         if count == 0 || count > pending {
             let expected = match pending {
@@ -154,6 +168,7 @@ impl Cta<'_> {
             return;
         }
         state.phase += 1;
+        state.seen = false;
         state.pending = state.expected;
         self.wake(address);
         self.idle = 0;
@@ -192,6 +207,20 @@ impl Cta<'_> {
     /// Whether a phase is complete.
     fn is_complete(&mut self, address: u64, phase: Phase, value: u64) -> Result<bool, ErrorKind> {
         let now = self.mbarrier(address)?.phase;
+        let complete = self.compare_phase(address, now, phase, value)?;
+        if complete {
+            self.mbarrier(address)?.seen = true;
+        }
+        Ok(complete)
+    }
+
+    fn compare_phase(
+        &self,
+        address: u64,
+        now: u64,
+        phase: Phase,
+        value: u64,
+    ) -> Result<bool, ErrorKind> {
         match phase {
             Phase::Parity(_) if value > 1 => Err(wrong(address, "parity", "0 or 1", value)),
             Phase::Parity(_) => Ok(now & 1 != value),

@@ -1,13 +1,17 @@
 //! Planted faults: the programs of the folder `faults`, each of which breaks one rule, with its report; and the same program
 //! without the fault, of which nothing is reported.
 //!
-//! A file is a module with a kernel `k(.param .u64 data)`. In its first lines `// launch:` has the threads of a block
-//! (`block 128`) and each `// expect:` a part of the report. A line that ends with `// faulty` is of the faulty program
+//! A file is a module with a kernel `k(.param .u64 data)`; a second parameter of 128 bytes is a tensor map of the data as 64
+//! rows of 64 bf16, in boxes of 8 rows of 32. In its first lines `// launch:` has the threads of a block (`block 128`), and
+//! how many blocks there are if not one (`block 128 grid 2`), and each `// expect:` a part of the report. A line that ends with `// faulty` is of the faulty program
 //! alone, one with `// clean` of the other.
 
 use std::path::Path;
 
 use super::{Memory, Module, Options, SimError};
+use crate::abi::tensor_map::{MapSwizzle, OobFill};
+use crate::sim::TensorMap;
+use crate::tensor::DType;
 
 /// Schedules in which the faulty program has to be found in one, and the clean one is not to be reported in any.
 const SCHEDULES: u64 = 5;
@@ -38,10 +42,13 @@ impl Fault {
     fn run(&self, ptx: &str, number: u64) -> Result<(), SimError> {
         let launch = self.heading("// launch:");
         let launch: Vec<&str> = launch.iter().flat_map(|l| l.split_whitespace()).collect();
-        let ["block", threads] = launch[..] else {
-            panic!("{}: `// launch: block 128`, found {launch:?}", self.name);
+        let (threads, grid) = match launch[..] {
+            ["block", threads] => (threads, "1"),
+            ["block", threads, "grid", grid] => (threads, grid),
+            _ => panic!("{}: `// launch: block 128`, found {launch:?}", self.name),
         };
         let threads = threads.parse().expect("a number of threads");
+        let grid = [grid.parse().expect("a number of blocks"), 1, 1];
         let mut memory = Memory::new();
         let data = memory.alloc(DATA as u64, "data")?;
         memory.write(data, &[0; DATA])?;
@@ -51,11 +58,26 @@ impl Fault {
             ..Options::default()
         };
         let options = options.schedule(number);
-        let params = data.to_le_bytes();
         let module = Module::parse(ptx)?;
+        let entry = module.entry("k").expect("a kernel `k`");
+        let map = tensor_map(data).encode()?;
+        let params = entry.pack(&[&data.to_le_bytes()[..], &map][..entry.params.len()])?;
         let block = [threads, 1, 1];
-        module.launch("k", [1; 3], block, 0, &params, &mut memory, &options)?;
+        module.launch("k", grid, block, 0, &params, &mut memory, &options)?;
         Ok(())
+    }
+}
+
+fn tensor_map(address: u64) -> TensorMap {
+    TensorMap {
+        dtype: DType::BF16,
+        address,
+        extents: vec![64, 64],
+        stride_bytes: vec![128],
+        box_extents: vec![32, 8],
+        element_strides: vec![1, 1],
+        swizzle: MapSwizzle::None,
+        oob_fill: OobFill::Zeros,
     }
 }
 

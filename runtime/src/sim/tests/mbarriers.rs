@@ -332,8 +332,8 @@ fn misuse_is_refused() {
         "parity: expected 0 or 1, found 2",
     );
     wrong(
-        "mbarrier.arrive.shared.b64 %rd1, [m], 3;\nmbarrier.arrive.shared.b64 _, [m], 3;\n\
-         mbarrier.test_wait.shared.b64 %p1, [m], %rd1;",
+        "mbarrier.arrive.shared.b64 %rd1, [m], 3;\nmbarrier.test_wait.shared.b64 %p1, [m], %rd1;\n\
+         mbarrier.arrive.shared.b64 _, [m], 3;\nmbarrier.test_wait.shared.b64 %p1, [m], %rd1;",
         "state: expected that of phase 2 or the one before, found 0",
     );
     wrong("ld.shared.b64 %rd1, [m];", "read of an mbarrier: 8 bytes");

@@ -413,7 +413,10 @@ impl Clocks {
             return self.is_before_across(mark, space, known);
         }
         if mark.clock >= BY_BARRIER {
-            return self.is_phase_known(mark, &known.view);
+            // What has arrived is there for the whole cluster; who tells of it may have a narrower scope.
+            let told = known.reads.as_ref();
+            return self.is_phase_known(mark, &known.view)
+                || told.is_some_and(|told| self.is_phase_known(mark, told));
         }
         let rank = mark.cta.wrapping_sub(self.first);
         let warp = if rank == self.rank {

@@ -89,6 +89,14 @@ pub(super) struct Other {
     pub in_flight: bool,
 }
 
+/// An access of a bulk copy in flight.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Flying {
+    Weak(Proxy),
+    /// An update, which stays a strong access when it is complete.
+    Update,
+}
+
 /// Who makes an access.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Actor {
@@ -242,22 +250,22 @@ impl Races {
         }
     }
 
-    /// Bytes that a bulk copy of a lane has accessed, which counts as complete at a clock; updates stay strong.
+    /// Bytes that a bulk copy of a lane has accessed, which counts as complete at a clock.
     pub fn settle_bulk(
         &mut self,
         (space, address, bytes): (Space, u64, u32),
         lane: u32,
         actor: Actor,
         clock: u32,
-        updates: bool,
+        flying: Flying,
     ) {
         let home = self.clocks.home(address);
         let Some((shadow, at)) = self.shadows.find(space, address, home) else {
             return;
         };
-        let (flying, settled) = match updates {
-            true => (Strength::Strong(Scope::Gpu), Strength::Strong(Scope::Gpu)),
-            false => (Strength::Weak(Proxy::Async), Strength::Complete),
+        let (flying, settled) = match flying {
+            Flying::Update => (Strength::Strong(Scope::Gpu), Strength::Strong(Scope::Gpu)),
+            Flying::Weak(proxy) => (Strength::Weak(proxy), Strength::Complete),
         };
         let (cta, Actor { warp, pc }) = (self.clocks.cta(), actor);
         let flying = Mark::new(cta, IN_FLIGHT, warp, pc, flying).of(lane);
