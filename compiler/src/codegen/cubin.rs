@@ -1,4 +1,4 @@
-//! PTX → cubin: libnvJitLink loaded at run time, or the program `ptxas` where the library is missing.
+//! PTX → cubin: libnvJitLink loaded at run time, or the program `ptxas` where the library is missing or says too little.
 //!
 //! Both report registers, stack and spills of every entry in the same words (`ptxas info`), which
 //! [`parse_resources`] reads.
@@ -98,6 +98,12 @@ pub fn assemble(
     options: &CubinOptions,
     timings: &mut Timings,
 ) -> Result<Cubin, CubinError> {
+    if is_advised(ptx)
+        && let Ok(program) = Program::Ptxas.find()
+        && let Ok(cubin) = timings.measure("assemble cubin", || run_ptxas(program, ptx, options))
+    {
+        return Ok(cubin);
+    }
     let library = timings.measure("load libnvJitLink", || {
         NVJITLINK.get_or_init(NvJitLink::load)
     });
@@ -111,6 +117,14 @@ pub fn assemble(
             }),
         },
     })
+}
+
+/// Whether the assembler may say of this PTX what no log of the library has: that goes to standard error, of which only
+/// the program's can be read ([`super::advice`]).
+fn is_advised(ptx: &str) -> bool {
+    ["wgmma.mma_async", "setmaxnreg"]
+        .iter()
+        .any(|instruction| ptx.contains(instruction))
 }
 
 static NVJITLINK: OnceLock<Result<NvJitLink, String>> = OnceLock::new();

@@ -6,6 +6,7 @@
 //! - [`join`]: PTX of several kernels as one text;
 //! - [`locate`]: where NVIDIA's library and programs are looked for;
 //! - [`cubin`]: PTX → cubin by libnvJitLink, or by `ptxas` where the library is missing;
+//! - [`advice`]: what it says of `wgmma`, as warnings;
 //! - [`sass`]: cubin → SASS text by `nvdisasm` or `cuobjdump`; [`listing`]: that text beside the source;
 //! - [`messages`]: what MLIR reports, collected as data;
 //! - [`timings`]: durations of the phases.
@@ -16,6 +17,7 @@
 //! Invariants: nothing here ends the process or prints; every failure is an error value. Unsafe code
 //! is confined to `llvm` (with its declarations in `ffi`) and `cubin`.
 
+pub mod advice;
 pub mod cubin;
 mod ffi;
 pub mod join;

@@ -3,7 +3,9 @@
 use super::outcome::{Outcome, Step};
 use crate::codegen::listing::listing;
 use crate::codegen::messages::Place;
-use crate::codegen::{Cubin, CubinOptions, KernelResources, Message, Severity, cubin, sass};
+use crate::codegen::{
+    Cubin, CubinOptions, KernelResources, Message, Severity, advice, cubin, sass,
+};
 use crate::compiled::Content;
 use crate::options::{Emit, Options};
 use crate::report;
@@ -32,8 +34,10 @@ pub(super) fn assemble(
         Err(error) => return outcome.fail(Step::Assemble, error),
     };
     record_resources(abi, &cubin);
-    let spills = spills(&cubin, &outcome.places);
-    let placed = spills
+    let mut said = spills(&cubin, &outcome.places);
+    let place = |entry: &str| place_of(entry, &outcome.places);
+    said.extend(advice::warnings(&cubin.log, ptx, place));
+    let placed = said
         .iter()
         .filter_map(|message| report::diagnostic(message, sources));
     outcome.say(Step::Assemble, placed);
@@ -61,14 +65,10 @@ fn source_line(sources: &SourceMap, file: &str, number: u32) -> Option<String> {
 
 /// What the assembler had no registers for, as warnings at the kernels.
 fn spills(cubin: &Cubin, places: &[(String, Option<Place>)]) -> Vec<Message> {
-    let place = |entry: &str| {
-        let kernel = places.iter().find(|(name, _)| name == entry);
-        kernel.and_then(|(_, place)| place.clone())
-    };
     let spilling = |kernel: &&KernelResources| kernel.spill_stores + kernel.spill_loads > 0;
     let message = |kernel: &KernelResources| Message {
         severity: Severity::Warning,
-        place: place(&kernel.entry),
+        place: place_of(&kernel.entry, places),
         text: format!(
             "each thread stores {} bytes to local memory and loads {}, for lack of registers: it has {}",
             kernel.spill_stores, kernel.spill_loads, kernel.registers
@@ -76,6 +76,12 @@ fn spills(cubin: &Cubin, places: &[(String, Option<Place>)]) -> Vec<Message> {
         notes: Vec::new(),
     };
     cubin.kernels.iter().filter(spilling).map(message).collect()
+}
+
+/// Where a kernel stands.
+fn place_of(entry: &str, places: &[(String, Option<Place>)]) -> Option<Place> {
+    let kernel = places.iter().find(|(name, _)| name == entry);
+    kernel.and_then(|(_, place)| place.clone())
 }
 
 /// Puts what the assembler reported into the ABI.
