@@ -17,13 +17,14 @@ pub const FILES: [(&str, &str); 4] = [
     ("std/raster.cute", include_str!("../std/raster.cute")),
 ];
 
-/// The file that has a function of this name.
-pub fn file_of(function: &str) -> Option<&'static str> {
+/// The file that has a function or a record of this name.
+pub fn file_of(name: &str) -> Option<&'static str> {
     let defines = |line: &str| {
-        let rest = line
+        let item = line
             .strip_prefix("fn ")
-            .and_then(|rest| rest.strip_prefix(function));
-        rest.is_some_and(|rest| rest.starts_with(['(', '<']))
+            .or_else(|| line.strip_prefix("record "));
+        let rest = item.and_then(|item| item.strip_prefix(name));
+        rest.is_some_and(|rest| rest.starts_with(['(', '<', ' ']))
     };
     let found = FILES.iter().find(|(_, text)| text.lines().any(defines));
     found.map(|(name, _)| *name)
