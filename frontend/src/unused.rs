@@ -303,6 +303,17 @@ impl<'a> Walk<'a> {
                 self.block(body);
             }
             StmtKind::Loop(body) => self.block(body),
+            StmtKind::Roles(roles) => {
+                for role in roles {
+                    self.args(&role.args);
+                    self.scoped(|this| {
+                        this.bind(&role.name, "role", false);
+                        // A role need not ask for its numbers.
+                        this.mention(&role.name.node);
+                        this.block(&role.body);
+                    });
+                }
+            }
             StmtKind::Return(value) => value.iter().for_each(|value| self.expr(value)),
             StmtKind::Break | StmtKind::Continue | StmtKind::Empty | StmtKind::Error => {}
         }
@@ -343,6 +354,7 @@ fn ends(stmt: &Stmt) -> bool {
         | StmtKind::Assign { .. }
         | StmtKind::For(_)
         | StmtKind::While { .. }
+        | StmtKind::Roles(_)
         | StmtKind::Empty
         | StmtKind::Error => false,
     }

@@ -47,7 +47,7 @@ pub use item::{
     Bench, Clause, ConstItem, File, Function, Import, Item, ItemKind, Kernel, Param, RECEIVER,
     Record, RecordField, RecordFunction, StaticParam, Test, Type, TypeKind,
 };
-pub use stmt::{Block, For, Let, Pattern, PatternKind, Stmt, StmtKind};
+pub use stmt::{Block, For, Let, Pattern, PatternKind, Role, Stmt, StmtKind};
 
 use crate::source::Spanned;
 use std::sync::Arc;

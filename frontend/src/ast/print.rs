@@ -295,6 +295,19 @@ impl Printer<'_, '_> {
                 self.out.write_str("loop ")?;
                 self.block(body)
             }
+            StmtKind::Roles(roles) => {
+                self.out.write_str("roles {")?;
+                self.indent += 1;
+                for role in roles {
+                    self.line()?;
+                    self.out.write_str(&role.name.node)?;
+                    self.bracketed("(", &role.args, ") => ", Self::arg)?;
+                    self.block(&role.body)?;
+                }
+                self.indent -= 1;
+                self.line()?;
+                self.out.write_char('}')
+            }
             StmtKind::Break => self.out.write_str("break;"),
             StmtKind::Continue => self.out.write_str("continue;"),
             StmtKind::Return(None) => self.out.write_str("return;"),

@@ -1,6 +1,6 @@
 //! Statements, blocks and patterns.
 
-use super::{BinaryOp, Expr, Name, Type};
+use super::{Arg, BinaryOp, Expr, Name, Record, Type};
 use crate::source::{Span, Spanned};
 
 /// `{ statements; value }`.
@@ -53,6 +53,8 @@ pub enum StmtKind {
     },
     /// `loop { … }`.
     Loop(Block),
+    /// `roles { … }`: parts of a block's warps, each with what it does.
+    Roles(Vec<Role>),
     /// `break;`
     Break,
     /// `continue;`
@@ -76,6 +78,21 @@ pub struct Let {
     pub ty: Option<Type>,
     /// The value.
     pub value: Expr,
+}
+
+/// Warps of a block that do something of their own: `loads(warps = 4, registers = 40) => { … }`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Role {
+    /// Its name, by which its body asks for numbers of threads and warps.
+    pub name: Name,
+    /// `warps = …`, `registers = …`.
+    pub args: Vec<Arg>,
+    /// What these warps do.
+    pub body: Block,
+    /// What its name stands for in the body: `loads.thread` and the like.
+    pub numbers: Record,
+    /// All of it.
+    pub span: Span,
 }
 
 /// `for`, over a range, an array or (tile level) tiles.
@@ -149,6 +166,12 @@ impl Stmt {
             }
             StmtKind::While { condition, body } => condition.depth.max(body.depth),
             StmtKind::Loop(body) => body.depth,
+            StmtKind::Roles(roles) => {
+                let args = roles.iter().flat_map(|role| &role.args);
+                let args = args.map(|arg| arg.value.depth);
+                let bodies = roles.iter().map(|role| role.body.depth);
+                args.chain(bodies).max().unwrap_or(0)
+            }
             StmtKind::Return(value) => value.as_ref().map_or(0, |value| value.depth),
             StmtKind::Break | StmtKind::Continue | StmtKind::Empty | StmtKind::Error => 0,
         };

@@ -217,7 +217,11 @@ codes! {
 
     BAD_DEFINE = 112, "bad `-D`",
     "`-D name=value` sets a compile-time parameter of a kernel. The name must be one of its\n\
-     parameters, the value an integer, a number, a bool, a type or a tuple of these.";
+     parameters, the value an integer, a number, a bool, a type or a tuple of these. Where the default is a\n\
+     function the value is the name of one, which takes as many arguments:\n\
+     \n\
+         fn same(x) { x }\n\
+         kernel scale<by = same>(…) … { … by(x[i]) … }      // -D by=exp";
 
     STATIC_ASSERT = 113, "static assertion failed",
     "The condition of a `static_assert` does not hold.";

@@ -97,8 +97,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let Some(wanted) = wanted.as_static() else {
             return Ok(());
         };
-        let there = match thread {
-            Value::Scalar(scalar) => axis_of(scalar.ir).map(|axis| self.block[axis]),
+        let there = match (thread, &self.role) {
+            (Value::Scalar(scalar), Some(role)) if role.thread == scalar.ir => Some(role.threads),
+            (Value::Scalar(scalar), _) => axis_of(scalar.ir).map(|axis| self.block[axis]),
             _ => None,
         };
         let Some(there) = there.filter(|there| *there < wanted) else {
@@ -110,8 +111,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         );
         let label = "the other threads' part is nobody's";
         let diagnostic = Diagnostic::error(codes::TOO_FEW_THREADS, span, message, label);
+        let give = match &self.role {
+            Some(role) => format!("let `{}` have {wanted} threads", role.name),
+            None => format!("launch with `block({wanted})`"),
+        };
         Err(self.report(diagnostic.with_help(format!(
-            "launch with `block({wanted})`, or make the tiled {what} of {there} threads"
+            "{give}, or make the tiled {what} of {there} threads"
         ))))
     }
 }

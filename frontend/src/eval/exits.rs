@@ -5,7 +5,7 @@ use super::stmt::{BREAKS, CONTINUES, Flow, RETURNS};
 use super::values::{RecordValue, Slot, Value};
 use super::{Evaluator, Result, Stop};
 use crate::ast::{
-    BinaryOp, Block, ElseBranch, Expr, ExprKind, Function, IfExpr, RecordField, StmtKind,
+    BinaryOp, Block, ElseBranch, Expr, ExprKind, Function, IfExpr, RecordField, Role, StmtKind,
 };
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
@@ -262,12 +262,19 @@ pub(super) fn exits_of(block: &Block) -> u8 {
             StmtKind::Continue => CONTINUES,
             StmtKind::For(parts) => exits_of(&parts.body) & RETURNS,
             StmtKind::While { body, .. } | StmtKind::Loop(body) => exits_of(body) & RETURNS,
+            StmtKind::Roles(roles) => exits_of_roles(roles),
             StmtKind::Expr(expr) => exits_of_expr(expr),
             StmtKind::Let(parts) => exits_of_expr(&parts.value),
             _ => 0,
         };
     }
     exits | block.value.as_ref().map_or(0, exits_of_expr)
+}
+
+fn exits_of_roles(roles: &[Role]) -> u8 {
+    roles
+        .iter()
+        .fold(0, |exits, role| exits | exits_of(&role.body))
 }
 
 fn exits_of_expr(expr: &Expr) -> u8 {
@@ -295,6 +302,7 @@ pub(super) fn returns_by_flag(body: &Block) -> bool {
         StmtKind::Return(_) => false,
         StmtKind::For(parts) => exits_of(&parts.body) & RETURNS != 0,
         StmtKind::While { body, .. } | StmtKind::Loop(body) => exits_of(body) & RETURNS != 0,
+        StmtKind::Roles(roles) => exits_of_roles(roles) & RETURNS != 0,
         StmtKind::Expr(expr) => exits_of_expr(expr) & RETURNS != 0,
         _ => false,
     };

@@ -1,9 +1,10 @@
 //! Kernels: `gpu.func` with its parameters, the tensors made of them, the body.
 
 use super::abi::{Launch, entry_name};
+use super::parameters::shown;
 use super::signature::{Argument, Signature, symbol_elem};
 use super::stmt::Place;
-use super::values::{Origin, Scalar, Value, elem_of};
+use super::values::{Origin, Scalar, Value};
 use super::{Evaluator, Frame, Result, Stop};
 use crate::ast::Kernel;
 use crate::diagnostics::{Diagnostic, codes};
@@ -62,7 +63,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     fn kernel(&mut self, kernel: &'a Kernel, into: IrBlock<'c>) -> Result<()> {
         self.frame = Frame::new();
         (self.steps, self.ops, self.nesting) = (0, 0, 0);
-        (self.tiles, self.regions) = (None, 0);
+        (self.tiles, self.role, self.regions) = (None, None, 0);
         self.tile_indices.clear();
         self.fragments = Default::default();
         self.calls.clear();
@@ -90,44 +91,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         self.block = launch.block.unwrap_or([1; 3]);
         self.tiles = launch.tiles.as_ref().map(|tiles| tiles.counts.len());
         self.function(kernel, &signature, &launch, &abi, into)
-    }
-
-    /// The value of a compile-time parameter: `-D`, or its default.
-    fn static_param(
-        &mut self,
-        kernel: &'a Kernel,
-        param: &'a crate::ast::StaticParam,
-    ) -> Result<Value<'c, 'a>> {
-        let name = &param.name.node;
-        let define = self
-            .options
-            .defines
-            .iter()
-            .rev()
-            .find(|(defined, _)| **defined == **name);
-        if let Some((_, text)) = define {
-            return match literal(text.trim()) {
-                Some(value) => Ok(value),
-                None => {
-                    let message = format!("`-D {name}={text}`: not a value");
-                    let label =
-                        "expected an integer, a number, a bool, a type, or a tuple of these";
-                    self.error(codes::BAD_DEFINE, param.span, message, label)
-                }
-            };
-        }
-        match &param.default {
-            Some(default) => self.at_compile_time(|this| this.static_value("a default", default)),
-            None => {
-                let message = format!(
-                    "the compile-time parameter `{name}` of `{}` has no value",
-                    kernel.name.node
-                );
-                let diagnostic =
-                    Diagnostic::error(codes::BAD_DEFINE, param.span, message, "no default");
-                Err(self.report(diagnostic.with_help(format!("give it with `-D {name}=…`"))))
-            }
-        }
     }
 
     fn function(
@@ -327,67 +290,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             erase_unused(value);
         }
         Ok(())
-    }
-}
-
-/// The value of a `-D`.
-fn literal<'c, 'a>(text: &str) -> Option<Value<'c, 'a>> {
-    if let Some(inner) = text
-        .strip_prefix('(')
-        .and_then(|text| text.strip_suffix(')'))
-    {
-        let parts = inner
-            .split(',')
-            .map(str::trim)
-            .filter(|part| !part.is_empty());
-        return parts
-            .map(literal)
-            .collect::<Option<Vec<_>>>()
-            .map(Value::Tuple);
-    }
-    match text {
-        "true" => return Some(Value::Bool(true)),
-        "false" => return Some(Value::Bool(false)),
-        _ => {}
-    }
-    let digits = text.replace('_', "");
-    if let Ok(value) = digits.parse::<i64>() {
-        return Some(Value::Int(value));
-    }
-    if let Some(value) = digits
-        .strip_prefix("0x")
-        .and_then(|hex| i64::from_str_radix(hex, 16).ok())
-    {
-        return Some(Value::Int(value));
-    }
-    if digits.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.') {
-        // A number without a point is an integer, and as in a program it fits or is an error.
-        let whole = digits
-            .trim_start_matches('-')
-            .bytes()
-            .all(|b| b.is_ascii_digit());
-        let number = digits
-            .parse::<f64>()
-            .ok()
-            .filter(|number| number.is_finite());
-        return number.filter(|_| !whole).map(Value::Float);
-    }
-    elem_of(text).map(Value::Type)
-}
-
-/// A compile-time parameter as text, for the ABI.
-fn shown(value: &Value<'_, '_>) -> String {
-    match value {
-        Value::Int(value) => value.to_string(),
-        Value::Float(value) => format!("{value:?}"),
-        Value::Typed(value, elem) => format!("{}({value:?})", super::values::elem_name(*elem)),
-        Value::Bool(value) => value.to_string(),
-        Value::Str(text) => text.to_string(),
-        Value::Type(elem) => super::values::elem_name(*elem).into(),
-        other => match other.as_static() {
-            Some(val) => super::values::notation(&val),
-            None => other.describe(),
-        },
     }
 }
 

@@ -9,14 +9,16 @@
 //! - [`values`]: what an expression is.
 //! - `expr`, `index`, `arith`, `constant`, `vectors`, `convert`, `rounding`, `narrow`, `intrinsic`:
 //!   expressions.
-//! - `stmt`, `control`, `loops`, `exits`: statements; `if`; loops; early exits from what depends on run time.
+//! - `stmt`, `control`, `loops`, `roles`, `exits`: statements; `if`; loops; warps with different work; early exits from what
+//!   depends on run time.
 //! - `materialize`: values as operands of operations, and results as values.
 //! - `bounds`, `fragments`: what is checked of them: indices and thread counts that are known while compiling; reads
 //!   of fragments that nothing wrote.
 //! - `tiles`: the tile level.
 //! - `call`, `builtins`: functions and what the language has built in.
 //! - `records`: values of named fields, their functions, what of them a variable holds.
-//! - `chosen`, `kernel`, `signature`, `abi`: which kernels; one of them, its parameters, the kernel ABI.
+//! - `chosen`, `kernel`, `parameters`, `signature`, `abi`: which kernels; one of them, its compile-time parameters, its
+//!   parameters, the kernel ABI.
 //! - `problem`: errors of the semantics as diagnostics.
 //!
 //! Invariants: nothing that was reported wrong is reported twice ([`Stop::Reported`] and
@@ -43,8 +45,10 @@ mod kernel;
 mod loops;
 mod materialize;
 mod narrow;
+mod parameters;
 mod problem;
 mod records;
+mod roles;
 mod rounding;
 mod signature;
 mod stmt;
@@ -190,6 +194,8 @@ struct Evaluator<'c, 'a> {
     frame: Frame<'c, 'a>,
     consts: HashMap<Arc<str>, Option<Value<'c, 'a>>>,
     block: [i64; 3],
+    /// The role whose body is evaluated.
+    role: Option<roles::RoleOfWarps<'c>>,
     /// Axes of the launch of a kernel at tile level.
     tiles: Option<usize>,
     /// Which tile a block computes, along each axis of that launch.
@@ -231,6 +237,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             frame: Frame::new(),
             consts: HashMap::new(),
             block: [1; 3],
+            role: None,
             tiles: None,
             tile_indices: Vec::new(),
             regions: 0,

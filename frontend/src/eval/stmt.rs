@@ -188,6 +188,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 self.while_statement(Some(condition), body, stmt.span)?
             }
             StmtKind::Loop(body) => self.while_statement(None, body, stmt.span)?,
+            StmtKind::Roles(roles) => self.roles(roles, stmt.span)?,
             StmtKind::Break | StmtKind::Continue if self.frame.loops.is_empty() => {
                 return self.error(
                     codes::ILLEGAL_OPERATION,

@@ -9,6 +9,7 @@
 //! - `{` directly behind a name, and not in the head of an `if`, `while`, `for` or item, begins the fields of a record if
 //!   a name and `=`, `:`, `,` or `}` follow, and no `;` stands among them. Between such braces there may be nothing if
 //!   the name begins with a capital.
+//! - `roles` at the start of a statement, with `{` behind it, begins one; elsewhere it is a name.
 //! - A name before `(…) {` is a reduction, `sum(l) { … }`, unless the brace belongs to the head of
 //!   an `if`, `while`, `for` or item.
 //!
@@ -68,6 +69,14 @@ pub fn classify<'s>(lexemes: &[Lexeme<'s>]) -> Vec<Lexeme<'s>> {
             }
             Token::Ident("step") if continues_operand(previous, after_operand) => {
                 lexeme.token = Token::Step
+            }
+            Token::Ident("roles")
+                if statement_start
+                    && lexemes
+                        .get(at + 1)
+                        .is_some_and(|next| next.token == Token::LBrace) =>
+            {
+                lexeme.token = Token::Roles
             }
             Token::Ident(name)
                 if !in_head

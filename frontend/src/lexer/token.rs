@@ -191,6 +191,8 @@ pub enum Token<'s> {
     IfStatement,
     /// `{` at the start of a statement.
     BlockStatement,
+    /// `roles` before `{` at the start of a statement.
+    Roles,
     /// `{` behind the name of a record whose fields follow: `Ring { index = 0 }`.
     FieldsOpen,
     /// A name before `(…) {`: a reduction, `sum(l) { … }`.
@@ -311,6 +313,7 @@ impl Token<'_> {
                 | Return
                 | IfStatement
                 | BlockStatement
+                | Roles
                 | ErrorStatement
         )
     }
@@ -331,6 +334,7 @@ impl fmt::Display for Token<'_> {
             Fn => "fn",
             Kernel => "kernel",
             Record => "record",
+            Roles => "roles",
             Test => "test",
             Bench => "bench",
             Where => "where",

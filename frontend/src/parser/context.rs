@@ -22,6 +22,10 @@ pub const LAUNCH_CLAUSES: &[&str] = &[
     "warps",
 ];
 
+/// What the name of a role has: the number of the thread, warp and warpgroup among those of the role, and how many there
+/// are.
+pub const ROLE_NUMBERS: [&str; 5] = ["thread", "warp", "warpgroup", "threads", "warps"];
+
 /// A construct that fits the grammar but is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
@@ -436,6 +440,30 @@ impl ParseContext {
             return StmtKind::Error;
         }
         StmtKind::Assign { target, op, value }
+    }
+
+    /// A role of `roles { … }`.
+    pub fn role(&self, name: Name, args: Vec<Arg>, body: Block, start: u32, end: u32) -> Role {
+        let field = |text: &str| RecordField {
+            docs: Vec::new(),
+            mutable: false,
+            name: Spanned::new(Arc::from(text), name.span),
+            ty: None,
+            default: None,
+            span: name.span,
+        };
+        let numbers = Record {
+            name: name.clone(),
+            fields: ROLE_NUMBERS.map(field).to_vec(),
+            functions: Vec::new(),
+        };
+        Role {
+            name,
+            args,
+            body,
+            numbers,
+            span: self.span(start, end),
+        }
     }
 
     /// A `for`, perhaps with a clause before it.

@@ -60,6 +60,7 @@ pub fn is_block_like(first: Token<'_>) -> bool {
             | Token::While
             | Token::Loop
             | Token::Static
+            | Token::Roles
             | Token::BlockStatement
     )
 }

@@ -8,7 +8,7 @@ pub const ITEM_KEYWORDS: &[&str] = &["import", "const", "fn", "kernel", "record"
 
 /// Words that begin a statement.
 const STATEMENT_KEYWORDS: &[&str] = &[
-    "let", "var", "if", "static", "for", "while", "loop", "break", "continue", "return",
+    "let", "var", "if", "static", "for", "while", "loop", "roles", "break", "continue", "return",
 ];
 
 /// Words that join parts of a construct.

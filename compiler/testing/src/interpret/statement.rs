@@ -72,6 +72,10 @@ impl Interpreter<'_> {
                     None => self.step(stmt.span)?,
                 }
             },
+            StmtKind::Roles(_) => {
+                let what = "`roles`, which is for kernels";
+                return Err(TestProblem::NotHere { what }.at(stmt.span));
+            }
             StmtKind::Break => return Ok(Flow::Break),
             StmtKind::Continue => return Ok(Flow::Continue),
             StmtKind::Return(value) => {

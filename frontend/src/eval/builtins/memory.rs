@@ -197,6 +197,9 @@ fn plain<'c, 'a>(
     call: &Call<'c, 'a>,
     op: NvvmOp,
 ) -> Result<Value<'c, 'a>> {
+    if op == NvvmOp::Barrier0 {
+        ev.all_threads_come(call)?;
+    }
     ev.ir(call.span)?.op(op, &[], &[], &[]);
     Ok(Value::Unit)
 }

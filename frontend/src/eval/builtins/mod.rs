@@ -41,7 +41,7 @@ mod partition;
 mod reduce;
 pub mod reference;
 mod registers;
-mod roles;
+pub(super) mod roles;
 pub mod table;
 mod tensor;
 mod text;

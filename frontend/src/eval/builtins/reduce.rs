@@ -234,6 +234,7 @@ fn block_reduce<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Resu
         let value = ev.numbers(&arg.value, arg.expr.span)?;
         return over_lanes(ev, combiner, value, threads, span);
     }
+    ev.all_threads_come(call)?;
     width_of(ev, call)?;
     let value = ev.numbers(&arg.value, arg.expr.span)?;
     let value = over_lanes(ev, combiner, value, WARP, span)?;

@@ -8,6 +8,7 @@ use crate::eval::arith::number_or_vector;
 use crate::eval::call::Call;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
+use crate::source::Span;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::NvvmOp;
 use cutec_dialects::target::Feature;
@@ -47,19 +48,28 @@ fn warp_uniform<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Resu
     match &x.value {
         Value::Int(_) => Ok(x.value.clone()),
         Value::Scalar(scalar) if matches!(scalar.elem, Elem::I32 | Elem::I64) => {
-            let first = ev.ir(call.span)?.constant(0, "i32");
-            let uniform = shuffled(ev, Shuffle::Index, &x.value, first, WARP, call.span)?;
-            // What divides the number divides it in every lane.
-            Ok(match uniform {
-                Value::Scalar(mut uniform) => {
-                    uniform.div = scalar.div;
-                    Value::Scalar(uniform)
-                }
-                other => other,
-            })
+            of_first_lane(ev, &x.value, call.span)
         }
         other => ev.expected("an integer", &other.clone(), x.expr.span),
     }
+}
+
+/// An integer of the warp's first lane.
+pub(in crate::eval) fn of_first_lane<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    value: &Value<'c, 'a>,
+    span: Span,
+) -> Result<Value<'c, 'a>> {
+    let first = ev.ir(span)?.constant(0, "i32");
+    let uniform = shuffled(ev, Shuffle::Index, value, first, WARP, span)?;
+    // What divides the number divides it in every lane.
+    Ok(match (uniform, value) {
+        (Value::Scalar(mut uniform), Value::Scalar(scalar)) => {
+            uniform.div = scalar.div;
+            Value::Scalar(uniform)
+        }
+        (other, _) => other,
+    })
 }
 
 /// `setmaxnreg` (PTX ISA).
@@ -75,22 +85,42 @@ fn registers<'c, 'a>(
         return Err(Stop::Reported);
     };
     let count = match &count.value {
-        Value::Int(count) if (24..=256).contains(count) && count % 8 == 0 => *count,
-        Value::Int(found) => {
-            let message = format!("a thread cannot have {found} registers");
-            let label = "expected 24 to 256, a multiple of 8";
-            return ev.error(codes::ILLEGAL_OPERATION, count.expr.span, message, label);
-        }
+        Value::Int(number) => checked_registers(ev, *number, count.expr.span)?,
         other => return ev.expected("a number of registers", &other.clone(), count.expr.span),
     };
-    let ir = ev.ir(call.span)?;
+    set_registers(ev, count, raises, call.span)?;
+    Ok(Value::Unit)
+}
+
+/// A number of registers that `setmaxnreg` can give a thread.
+pub(in crate::eval) fn checked_registers(
+    ev: &mut Evaluator<'_, '_>,
+    count: i64,
+    span: Span,
+) -> Result<i64> {
+    if (24..=256).contains(&count) && count % 8 == 0 {
+        return Ok(count);
+    }
+    let message = format!("a thread cannot have {count} registers");
+    let label = "expected 24 to 256, a multiple of 8";
+    ev.error(codes::ILLEGAL_OPERATION, span, message, label)
+}
+
+/// Gives each thread of the warpgroup so many registers, more than it has or fewer.
+pub(in crate::eval) fn set_registers(
+    ev: &mut Evaluator<'_, '_>,
+    count: i64,
+    raises: bool,
+    span: Span,
+) -> Result<()> {
+    let ir = ev.ir(span)?;
     let action = match raises {
         true => ir.attr("#nvvm<action increase>"),
         false => ir.attr("#nvvm<action decrease>"),
     };
     let attrs = [("action", action), ("regCount", ir.i32(count as i32))];
     ir.op(NvvmOp::Setmaxregister, &[], &attrs, &[]);
-    Ok(Value::Unit)
+    Ok(())
 }
 
 /// Refuses a block that does not consist of whole groups of so many threads.

@@ -184,6 +184,7 @@ fn assigned(block: &Block, names: &mut Vec<Arc<str>>) {
             StmtKind::Expr(expr) | StmtKind::Return(Some(expr)) => assigned_within(expr, names),
             StmtKind::For(parts) => assigned(&parts.body, names),
             StmtKind::While { body, .. } | StmtKind::Loop(body) => assigned(body, names),
+            StmtKind::Roles(roles) => roles.iter().for_each(|role| assigned(&role.body, names)),
             _ => {}
         }
     }

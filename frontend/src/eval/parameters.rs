@@ -1,0 +1,249 @@
+//! Values of a kernel's compile-time parameters: what `-D`, a test or a host gives, as text, or the default.
+//!
+//! A text is a number, a bool, a type, a tuple of these, or the name of a function: one of the program, or a built-in. It is a
+//! function where the default is one, and then it takes as many arguments as that.
+
+use super::builtins::{self, table};
+use super::values::{Value, elem_name, elem_of, notation};
+use super::{Evaluator, Result};
+use crate::ast::{ItemKind, Kernel, StaticParam};
+use crate::diagnostics::{Diagnostic, codes};
+use crate::parser::words::closest;
+use crate::stdlib;
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    /// The value of a compile-time parameter: `-D`, or its default.
+    pub(super) fn static_param(
+        &mut self,
+        kernel: &'a Kernel,
+        param: &'a StaticParam,
+    ) -> Result<Value<'c, 'a>> {
+        let name = &param.name.node;
+        let define = self
+            .options
+            .defines
+            .iter()
+            .rev()
+            .find(|(defined, _)| **defined == **name);
+        let Some((_, text)) = define else {
+            return match &param.default {
+                Some(_) => self.default_value(param),
+                None => {
+                    let message = format!(
+                        "the compile-time parameter `{name}` of `{}` has no value",
+                        kernel.name.node
+                    );
+                    let diagnostic =
+                        Diagnostic::error(codes::BAD_DEFINE, param.span, message, "no default");
+                    Err(self.report(diagnostic.with_help(format!("give it with `-D {name}=…`"))))
+                }
+            };
+        };
+        let text = text.trim();
+        if param.default.is_none() {
+            return match literal(text).or_else(|| self.function_named(text)) {
+                Some(value) => Ok(value),
+                None => self.no_value(param, text),
+            };
+        }
+        let known = literal(text);
+        let is_name = param
+            .default
+            .as_ref()
+            .is_some_and(|default| default.as_name().is_some());
+        if let Some(value) = known.clone().filter(|_| !is_name) {
+            return Ok(value);
+        }
+        // A default that means nothing is an error where it is asked for, and does not stand in the way of another value.
+        let reported = self.diagnostics.len();
+        let default = self.default_value(param);
+        if default.is_err() {
+            self.diagnostics.truncate(reported);
+        }
+        match default {
+            Ok(default @ (Value::Function(_) | Value::Builtin(_))) => {
+                self.chosen_function(param, text, &default)
+            }
+            _ => match known {
+                Some(value) => Ok(value),
+                None => self.no_value(param, text),
+            },
+        }
+    }
+
+    fn default_value(&mut self, param: &'a StaticParam) -> Result<Value<'c, 'a>> {
+        let Some(default) = &param.default else {
+            return Err(super::Stop::Reported);
+        };
+        self.at_compile_time(|this| this.static_value("a default", default))
+    }
+
+    /// The function of the program, or the built-in one, of a name.
+    fn function_named(&self, name: &str) -> Option<Value<'c, 'a>> {
+        if let Some(ItemKind::Function(function)) = self.items.get(name).copied() {
+            return Some(Value::Function(function));
+        }
+        match builtins::lookup(name)? {
+            Value::Builtin(name) if !table::functions(name).is_empty() => {
+                Some(Value::Builtin(name))
+            }
+            _ => None,
+        }
+    }
+
+    /// The function that a text names, where the default is one.
+    fn chosen_function(
+        &mut self,
+        param: &'a StaticParam,
+        text: &str,
+        default: &Value<'c, 'a>,
+    ) -> Result<Value<'c, 'a>> {
+        let name = &param.name.node;
+        let label = match default {
+            Value::Function(function) => format!(
+                "expected a function of {} as `{}`",
+                arguments(function.params.len()),
+                function.name.node
+            ),
+            other => format!("expected a function as `{}`", shown(other)),
+        };
+        let Some(chosen) = self.function_named(text) else {
+            let functions = self.items.values().filter_map(|item| match item {
+                ItemKind::Function(function) => Some(&*function.name.node),
+                _ => None,
+            });
+            let help = match (closest(text, functions), stdlib::file_of(text)) {
+                (_, Some(file)) => Some(format!(
+                    "it is in the standard library: `import \"{file}\";`"
+                )),
+                (Some(found), None) => Some(format!("did you mean `{found}`?")),
+                (None, None) => None,
+            };
+            let message = format!("`-D {name}={text}`: not the name of a function");
+            let diagnostic = Diagnostic::error(codes::BAD_DEFINE, param.span, message, label);
+            return Err(self.report(match help {
+                Some(help) => diagnostic.with_help(help),
+                None => diagnostic,
+            }));
+        };
+        if let Value::Function(function) = default {
+            let wanted = function.params.len();
+            if !takes(&chosen, wanted) {
+                let found = match &chosen {
+                    Value::Function(function) => {
+                        format!("takes {}", arguments(function.params.len()))
+                    }
+                    other => {
+                        let form = table::functions(&shown(other)).into_iter().next();
+                        let form = form.map_or_else(|| text.to_owned(), |form| form.signature());
+                        format!("is called `{form}`")
+                    }
+                };
+                let message = format!("`-D {name}={text}`: `{text}` {found}");
+                let mut diagnostic =
+                    Diagnostic::error(codes::BAD_DEFINE, param.span, message, label);
+                if let Value::Function(function) = &chosen {
+                    diagnostic = diagnostic.with_label(function.name.span, "this is chosen");
+                }
+                return Err(self.report(diagnostic));
+            }
+        }
+        Ok(chosen)
+    }
+
+    fn no_value<T>(&mut self, param: &StaticParam, text: &str) -> Result<T> {
+        let message = format!("`-D {}={text}`: not a value", param.name.node);
+        let label = match param.default {
+            Some(_) => "expected an integer, a number, a bool, a type, or a tuple of these",
+            None => {
+                "expected an integer, a number, a bool, a type, a tuple of these, or a function"
+            }
+        };
+        self.error(codes::BAD_DEFINE, param.span, message, label)
+    }
+}
+
+/// Whether a function may be called with so many arguments and nothing else.
+fn takes(function: &Value<'_, '_>, count: usize) -> bool {
+    match function {
+        Value::Function(function) => {
+            let mut statics = function.static_params.iter();
+            function.params.len() == count && statics.all(|param| param.default.is_some())
+        }
+        Value::Builtin(name) => {
+            let forms = table::functions(name);
+            forms.iter().any(|form| form.takes_like(count, &[]))
+        }
+        _ => false,
+    }
+}
+
+fn arguments(count: usize) -> String {
+    match count {
+        1 => "1 argument".into(),
+        count => format!("{count} arguments"),
+    }
+}
+
+/// The value of a `-D`.
+fn literal<'c, 'a>(text: &str) -> Option<Value<'c, 'a>> {
+    if let Some(inner) = text
+        .strip_prefix('(')
+        .and_then(|text| text.strip_suffix(')'))
+    {
+        let parts = inner
+            .split(',')
+            .map(str::trim)
+            .filter(|part| !part.is_empty());
+        return parts
+            .map(literal)
+            .collect::<Option<Vec<_>>>()
+            .map(Value::Tuple);
+    }
+    match text {
+        "true" => return Some(Value::Bool(true)),
+        "false" => return Some(Value::Bool(false)),
+        _ => {}
+    }
+    let digits = text.replace('_', "");
+    if let Ok(value) = digits.parse::<i64>() {
+        return Some(Value::Int(value));
+    }
+    if let Some(value) = digits
+        .strip_prefix("0x")
+        .and_then(|hex| i64::from_str_radix(hex, 16).ok())
+    {
+        return Some(Value::Int(value));
+    }
+    if digits.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.') {
+        // A number without a point is an integer, and as in a program it fits or is an error.
+        let whole = digits
+            .trim_start_matches('-')
+            .bytes()
+            .all(|b| b.is_ascii_digit());
+        let number = digits
+            .parse::<f64>()
+            .ok()
+            .filter(|number| number.is_finite());
+        return number.filter(|_| !whole).map(Value::Float);
+    }
+    elem_of(text).map(Value::Type)
+}
+
+/// A compile-time parameter as text, for the ABI.
+pub(super) fn shown(value: &Value<'_, '_>) -> String {
+    match value {
+        Value::Int(value) => value.to_string(),
+        Value::Float(value) => format!("{value:?}"),
+        Value::Typed(value, elem) => format!("{}({value:?})", elem_name(*elem)),
+        Value::Bool(value) => value.to_string(),
+        Value::Str(text) => text.to_string(),
+        Value::Type(elem) => elem_name(*elem).into(),
+        Value::Function(function) => function.name.node.to_string(),
+        Value::Builtin(name) => (*name).into(),
+        other => match other.as_static() {
+            Some(val) => notation(&val),
+            None => other.describe(),
+        },
+    }
+}
