@@ -478,7 +478,7 @@ pub enum ErrorKind {
         found: String,
     },
     /// Warps of a warpgroup that do not execute the same operations of `wgmma`.
-    #[error("warpgroup divergence: {what}: {}", list(.waiters))]
+    #[error("warpgroup divergence: {what}{}", and_list(.waiters))]
     WarpgroupDivergence {
         /// What the warps of the warpgroup should have done together.
         what: String,
@@ -723,6 +723,13 @@ fn missing_fence_text(register: Option<&str>) -> String {
 fn phases_text(phases: &[OpenPhase]) -> String {
     let phases: Vec<String> = phases.iter().map(OpenPhase::to_string).collect();
     phases.join(", ")
+}
+
+fn and_list(waiters: &[Waiter]) -> String {
+    match waiters {
+        [] => String::new(),
+        waiters => format!(": {}", list(waiters)),
+    }
 }
 
 fn list(waiters: &[Waiter]) -> String {

@@ -242,7 +242,8 @@ fn round(cta: &mut Cta<'_>, warps: &mut [Warp]) -> Result<bool, Fault> {
             cta.idle = 0;
             cta.open_barriers(warps);
         }
-        if std::mem::take(&mut cta.warpgroup_news) {
+        let drifts = cta.schedule.is_random() && !cta.warpgroups.is_empty();
+        if std::mem::take(&mut cta.warpgroup_news) || drifts {
             cta.advance_warpgroups(warps);
         }
         if std::mem::take(&mut cta.completed) {

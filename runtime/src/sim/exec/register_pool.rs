@@ -187,7 +187,7 @@ impl Cta<'_> {
         let lanes = WARP as u32;
         let kind = ErrorKind::RegisterPool {
             wanted,
-            missing: (wanted - pool.counts[warp.index as usize] - pool.free) * lanes,
+            missing: wanted.saturating_sub(pool.counts[warp.index as usize] + pool.free) * lanes,
             entry: pool.entry,
             registers: pool.entry * pool.counts.len() as u32 * lanes,
             counts: counts.collect::<Vec<_>>().join(", "),

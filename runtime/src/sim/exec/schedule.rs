@@ -70,6 +70,11 @@ impl Schedule {
         self.copies == CopyMoment::Earliest
     }
 
+    /// Whether operations take place at times of their own.
+    pub fn is_random(&self) -> bool {
+        self.copies == CopyMoment::Random
+    }
+
     /// Whether an operation of a warpgroup takes place now, before anyone waits for it.
     pub fn takes_place_now(&mut self) -> bool {
         match self.copies {

@@ -109,7 +109,8 @@ fn faults_are_reported() {
     for fault in faults() {
         let ptx = fault.without("// clean");
         let expected = fault.heading("// expect:");
-        assert!(!expected.is_empty(), "{}: expects nothing", fault.name);
+        let empty = expected.iter().all(|part| part.is_empty());
+        assert!(!empty, "{}: expects nothing", fault.name);
         let mut last = "nothing is reported".to_owned();
         let found = (0..SCHEDULES).any(|number| match fault.run(&ptx, number) {
             Ok(()) => false,

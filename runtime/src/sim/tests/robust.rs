@@ -4,9 +4,11 @@ use proptest::prelude::*;
 
 use crate::sim::{Memory, Module, Options};
 
-const KERNELS: [&str; 2] = [
+const KERNELS: [&str; 4] = [
     include_str!("ptx/plain_kernels.ptx"),
     include_str!("ptx/gemm_bf16.ptx"),
+    include_str!("faults/wgmma_accumulator_as_a_in_flight.ptx"),
+    include_str!("faults/wgmma_cp_async_fenced_too_early.ptx"),
 ];
 
 /// Parses, and runs what still parses for a short while.
