@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares what every `mma.sync` atom computes on a GPU with what the simulator computes, bit for bit.
+"""Compares what every `mma.sync` atom and `wgmma` of every type compute on a GPU with the simulator, bit for bit.
 
     mma.py FOLDER --compile CUTEC     writes the kernels of all atoms to FOLDER
     mma.py FOLDER [--blocks N] [--seed S] [--keep FILE.npz] [--against FILE.npz]
@@ -36,6 +36,14 @@ ATOMS += [(16, 8, 32, f"sm80_16x8x32<{a}, {b}, f32>" if a != b else f"sm80_16x8x
 
 ATOMS += [(m, 8, _k, f"sm80_{m}x8x{_k}<{a}, {b}, i32>" if a != b else f"sm80_{m}x8x{_k}<{a}, i32>", a, b, "i32")
           for m, _k in ((8, 32), (16, 32), (16, 64)) for a in ("i4", "u4") for b in ("i4", "u4")]
+
+# `wgmma`: a width for each pair of types, with A in shared memory.
+ATOMS += [(64, 16, k, f"sm90_64x16x{k}<{types}, {sums}>", a, b, sums)
+          for a, b, sums, k in
+          [("f16", "f16", "f32", 16), ("f16", "f16", "f16", 16), ("bf16", "bf16", "f32", 16), ("tf32", "tf32", "f32", 8)]
+          + [(a, b, sums, 32) for a in ("f8e4m3", "f8e5m2") for b in ("f8e4m3", "f8e5m2") for sums in ("f32", "f16")]
+          + [(a, b, "i32", 32) for a in ("i8", "u8") for b in ("i8", "u8")]
+          for types in [a if a == b else f"{a}, {b}"]]
 
 # Bits of an element in memory, of the exponent, of the mantissa; of tf32 the low 13 bits have no meaning.
 FLOATS = {"f16": (16, 5, 10), "bf16": (16, 8, 7), "tf32": (32, 8, 23), "f32": (32, 8, 23), "f64": (64, 11, 52),
@@ -74,9 +82,42 @@ launch grid(blocks), block(32)
 """
 
 
+# A row of 32 bytes of each operand, swizzled in rows of so many.
+WGMMA_KERNEL = """
+kernel {name}(a: tensor<{ta}, (blocks, {m}, {k})>, b: tensor<{tb}, (blocks, {n}, {k})>,
+    c: tensor<{tc}, (blocks, {m}, {n})>, d: mut tensor<{tc}, (blocks, {m}, {n})>)
+launch grid(blocks), block(128)
+{{
+    let block = block_idx.x;
+    let sA = smem<{ta}>(S<1,{base},3> o 0 o ({m}, {k}) : ({k}, 1));
+    let sB = smem<{tb}>(S<1,{base},3> o 0 o ({n}, {k}) : ({k}, 1));
+    for i in thread_idx.x..{m} * {k} step 128 {{ sA[i / {k}, i % {k}] = a[block, i / {k}, i % {k}]; }}
+    for i in thread_idx.x..{n} * {k} step 128 {{ sB[i / {k}, i % {k}] = b[block, i / {k}, i % {k}]; }}
+    fence_proxy_async();
+    barrier();
+    let mma = tiled_mma({atom});
+    let thread = mma.slice(thread_idx.x);
+    let pd = thread.partition_C(d[block, _, _]);
+    let sums = mma.fragment_C(pd);
+    autovec_copy(thread.partition_C(c[block, _, _]), sums);
+    let tCsA = thread.partition_A(sA);
+    let tCsB = thread.partition_B(sB);
+    wgmma_fence();
+    gemm(mma, tCsA[_, _, 0], tCsB[_, _, 0], sums);
+    wgmma_commit();
+    wgmma_wait(0);
+    autovec_copy(sums, pd);
+}}
+"""
+
+
+def is_wgmma(atom):
+    return atom[0] == 64
+
+
 def name_of(atom):
     m, n, k, _, ta, tb, tc = atom
-    return f"mma_{m}x{n}x{k}_{tc}_{ta}_{tb}"
+    return f"{'wgmma' if is_wgmma(atom) else 'mma'}_{m}x{n}x{k}_{tc}_{ta}_{tb}"
 
 
 def operand(name, ty, k):
@@ -104,10 +145,16 @@ def compile_all(folder, cutec):
     for atom in ATOMS:
         m, n, k, text, ta, tb, tc = atom
         path = os.path.join(folder, name_of(atom) + ".cute")
+        if is_wgmma(atom):
+            base = {32: 2, 16: 3, 8: 4}[BITS[ta]]
+            kernel = WGMMA_KERNEL.format(name=name_of(atom), m=m, n=n, k=k, atom=text, ta=ta, tb=tb, tc=tc, base=base)
+        else:
+            kernel = KERNEL.format(name=name_of(atom), m=m, n=n, atom=text, tc=tc,
+                                   **operand("a", ta, k), **operand("b", tb, k))
         with open(path, "w", encoding="utf-8") as file:
-            file.write(KERNEL.format(name=name_of(atom), m=m, n=n, atom=text, tc=tc,
-                                     **operand("a", ta, k), **operand("b", tb, k)))
-        subprocess.run([cutec, path, "--arch", "sm_89", "-o", path.removesuffix(".cute") + ".ptx"], check=True)
+            file.write(kernel)
+        arch = "sm_90a" if is_wgmma(atom) else "sm_89"
+        subprocess.run([cutec, path, "--arch", arch, "-o", path.removesuffix(".cute") + ".ptx"], check=True)
 
 
 class Operands:

@@ -1,6 +1,6 @@
 //! The rules for registers of `wgmma` in a run (PTX ISA 9.7.15.7.1, 9.7.15.7.3), for each warp:
 //!
-//! - What a `wgmma` in flight uses is neither read nor written, but for D by another one of the same shape.
+//! - What a `wgmma` in flight uses is neither read nor written, but as the same elements of D by another one of the same shape.
 //! - Between other accesses and the next `wgmma` that uses a register lies a `wgmma.fence`, and one before the first.
 
 use super::cta::Cta;
@@ -8,7 +8,7 @@ use super::warp::Warp;
 use super::{Fault, fault_at};
 use crate::sim::assignment::Role;
 use crate::sim::error::{Access, Act, ErrorKind, Party};
-use crate::sim::isa::{MmaAccumulator, Op, WarpgroupOp, Wgmma};
+use crate::sim::isa::{MmaAccumulator, Op, WarpgroupOp};
 use crate::sim::lane::WARP;
 use crate::sim::wgmma_registers::WgmmaRegisters;
 
@@ -34,8 +34,16 @@ struct ByProduct {
     /// How many products were issued before.
     number: u64,
     fences: u32,
-    /// Whether it is one of D, and of which shape.
-    accumulator: Option<(usize, MmaAccumulator)>,
+    /// What it holds, if it is one of D.
+    accumulator: Option<Accumulator>,
+}
+
+/// What a register of D holds: elements by its place in a shape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Accumulator {
+    n: usize,
+    ty: MmaAccumulator,
+    place: usize,
 }
 
 /// The last access to a register by another instruction.
@@ -146,7 +154,6 @@ impl Warp {
         self.wgmma_uses
             .products
             .resize(registers.tracked.names.len(), None);
-        let shape = shape(wgmma);
         let (fences, number) = (self.wgmma_uses.fences, self.wgmma_uses.issued);
         let by = |accumulator| ByProduct {
             pc,
@@ -162,9 +169,14 @@ impl Warp {
             }
             self.wgmma_uses.products[register as usize] = Some(by(None));
         }
-        for &register in &product.d {
+        for (place, &register) in product.d.iter().enumerate() {
+            let accumulator = Some(Accumulator {
+                n: wgmma.n,
+                ty: wgmma.accumulate,
+                place,
+            });
             let other = self.wgmma_uses.products[register as usize];
-            if let Some(other) = other.filter(|other| other.accumulator != Some(shape)) {
+            if let Some(other) = other.filter(|other| other.accumulator != accumulator) {
                 if other.accumulator.is_none() && other.number >= self.wgmma_uses.waited {
                     return Err(self.in_flight_fault(
                         cta,
@@ -179,7 +191,7 @@ impl Warp {
                     return Err(missing_fence(registers, register, access));
                 }
             }
-            self.wgmma_uses.products[register as usize] = Some(by(Some(shape)));
+            self.wgmma_uses.products[register as usize] = Some(by(accumulator));
         }
         self.wgmma_uses.issued += 1;
         Ok(())
@@ -214,9 +226,4 @@ fn missing_fence(registers: &WgmmaRegisters, register: u32, access: Box<Party>) 
         register: Some(registers.tracked.names[register as usize].clone()),
         access: Some(access),
     })
-}
-
-/// What of an accumulator says which element of D is in which register.
-fn shape(wgmma: &Wgmma) -> (usize, MmaAccumulator) {
-    (wgmma.n, wgmma.accumulate)
 }

@@ -12,6 +12,9 @@ use super::{Class, Profile};
 /// Bytes that an SM exchanges with the L2 cache in a clock (measured on A100 and H100).
 const L2_BYTES: f64 = 64.0;
 
+/// Bytes of a pass over the banks of shared memory.
+const PASS_BYTES: f64 = 128.0;
+
 /// A unit and the least time it needs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bound {
@@ -50,6 +53,11 @@ impl Bounds {
             .iter()
             .map(|i| i.tensor_work * i.counts.executed)
             .sum();
+        let operand_bytes: u64 = profile
+            .instructions
+            .iter()
+            .map(|i| i.operand_bytes * i.counts.executed)
+            .sum();
         // Work that cannot be spread over more SMs than there are blocks.
         let blocks: u64 = profile.grid.iter().map(|&n| u64::from(n)).product();
         let waves = blocks.div_ceil(u64::from(machine.sms)).max(1);
@@ -72,7 +80,7 @@ impl Bounds {
             },
             Bound {
                 unit: "shared memory",
-                seconds: seconds(total.wavefronts as f64),
+                seconds: seconds(total.wavefronts as f64 + operand_bytes as f64 / PASS_BYTES),
             },
             Bound {
                 unit: "L2 cache",

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::sim::Space;
 use crate::sim::isa::{
-    Collective, Hint, Instr, Mma, MmaAccumulator, MmaType, Op, WarpgroupOp, Wgmma,
+    Collective, Hint, Instr, Mma, MmaAccumulator, MmaType, Op, WarpgroupOp, Wgmma, WgmmaA,
 };
 use crate::sim::lane::WARP;
 
@@ -134,6 +134,19 @@ impl Instr {
         }
     }
 
+    /// Bytes of shared memory that the tensor cores read for a warp's part of a `wgmma`: its 16 rows of A, and a quarter
+    /// of B, which is read once for the four warps. A row has 32 bytes.
+    pub(super) fn operand_bytes(&self) -> u64 {
+        let Op::Warpgroup(WarpgroupOp::Multiply(wgmma)) = &self.op else {
+            return 0;
+        };
+        let rows_of_a = match wgmma.a {
+            WgmmaA::Shared(_) => 16,
+            WgmmaA::Registers(_) => 0,
+        };
+        32 * (rows_of_a + wgmma.n as u64 / 4)
+    }
+
     /// The type of A, and the multiply-adds of a warp.
     fn multiply_adds(&self) -> Option<(MmaType, u64)> {
         if let Op::Mma(mma) = &self.op {
@@ -175,13 +188,24 @@ mod tests {
 
     /// Class, operations and work on the tensor cores of an instruction.
     fn of(text: &str) -> (Class, u64, u64) {
+        let (class, flops, work, _) = all_of(text);
+        (class, flops, work)
+    }
+
+    /// The same, and the bytes of operands in shared memory.
+    fn all_of(text: &str) -> (Class, u64, u64, u64) {
         let text = format!(
             ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 k_0)\n{{\n\
              .reg .pred %p<9>;\n.reg .b16 %rs<9>;\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n$L1:\n{text};\nret;\n}}\n"
         );
         let module = Module::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let instr = &module.entries()[0].kernel.code[0];
-        (instr.class(), instr.flops(), instr.tensor_work())
+        (
+            instr.class(),
+            instr.flops(),
+            instr.tensor_work(),
+            instr.operand_bytes(),
+        )
     }
 
     #[test]
@@ -232,7 +256,7 @@ mod tests {
         assert_eq!(of(double), (Class::Tensor, 512, 4096));
         // Of a warp, which has 16 of 64 rows.
         let wide = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r1,%r2,%r3,%r4}, %rd1, %rd2, 1, 1, 1, 0, 0";
-        assert_eq!(of(wide), (Class::Tensor, 4096, 2048));
+        assert_eq!(all_of(wide), (Class::Tensor, 4096, 2048, 16 * 32 + 64));
         let bytes =
             "wgmma.mma_async.sync.aligned.m64n8k32.s32.u8.u8 {%r1,%r2,%r3,%r4}, %rd1, %rd2, 1";
         assert_eq!(of(bytes).2, 2048);

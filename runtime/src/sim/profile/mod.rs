@@ -90,6 +90,8 @@ pub struct Instruction {
     /// Work on the tensor cores of one execution, in multiply-adds of 16-bit operands that take as
     /// long.
     pub tensor_work: u64,
+    /// Bytes of shared memory that the tensor cores read by themselves for one execution: operands of `wgmma`.
+    pub operand_bytes: u64,
     /// What it did.
     pub counts: Counts,
     /// Why an access to shared memory takes more passes than it needs.
@@ -174,6 +176,7 @@ impl Instruction {
             class: instr.class(),
             flops: instr.flops(),
             tensor_work: instr.tensor_work(),
+            operand_bytes: instr.operand_bytes(),
             counts,
             conflict: shared.map(reason::conflict),
             uncoalesced: global.map(reason::uncoalesced),
