@@ -369,9 +369,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if self.is_target(base) {
             return self.target_field(name, span);
         }
-        // Of a variable only the field is read.
-        if let Some((_, record)) = self.named_record(base)? {
-            return self.record_field(&record, name, span);
+        if let Some(field) = self.field_of_variable(base, name, span)? {
+            return Ok(field);
         }
         let value = self.expr(base)?;
         match &value {

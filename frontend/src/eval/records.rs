@@ -217,9 +217,39 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         span: Span,
     ) -> Result<Value<'c, 'a>> {
         match record.declaration.field(name) {
-            Some(at) => self.read_slot(&record.fields[at], span),
+            Some(at) => {
+                let field = &record.fields[at];
+                self.weigh(field, span)?;
+                self.read_slot(field, span)
+            }
             None => self.no_such_field(record.declaration, name, span),
         }
+    }
+
+    /// `variable.name`, of whose fields this alone is read; `None` where that is no variable, or none of a record.
+    pub(super) fn field_of_variable(
+        &mut self,
+        base: &'a Expr,
+        name: &str,
+        span: Span,
+    ) -> Result<Option<Value<'c, 'a>>> {
+        let Some(mut path) = self.path(base)? else {
+            return Ok(None);
+        };
+        let Some(Value::Record(record)) = self.at(&path) else {
+            return Ok(None);
+        };
+        let declaration = record.declaration;
+        let Some(step) = declaration.field(name) else {
+            return self.no_such_field(declaration, name, span);
+        };
+        path.steps.push(step);
+        let field = self.at(&path).cloned().ok_or(Stop::Reported)?;
+        if let Some(binding) = self.lookup(&path.name) {
+            binding.read.set(true);
+        }
+        self.weigh(&field, span)?;
+        self.read_slot(&field, span).map(Some)
     }
 
     fn no_such_field<T>(&mut self, record: &Record, name: &str, span: Span) -> Result<T> {
@@ -320,7 +350,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if let Some(binding) = self.lookup(&path.name) {
             binding.read.set(true);
         }
-        Ok(Some((path, found)))
+        let found = Value::Record(found);
+        self.weigh(&found, expr.span)?;
+        Ok(match found {
+            Value::Record(found) => Some((path, found)),
+            _ => None,
+        })
     }
 
     /// Gives a variable, or a part of one, another value. Memory that stands behind it has been written.
@@ -500,17 +535,38 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 fields.push(value.clone());
                 continue;
             }
-            let elem = match &field.ty {
-                Some(ty) => self.declared(ty)?,
-                None => None,
-            };
             let what = format!("the `var` field `{}`", field.name.node);
-            fields.push(self.held_in_variable(value, elem, (&what, name), span)?);
+            fields.push(self.field_in_variable(value, field.ty.as_ref(), (&what, name), span)?);
         }
         Ok(Value::Record(RecordValue {
             declaration,
             fields,
         }))
+    }
+
+    /// What a variable holds of a `var` field, whose integers are of the types that the declaration gives them.
+    fn field_in_variable(
+        &mut self,
+        value: &Value<'c, 'a>,
+        ty: Option<&'a Type>,
+        names: (&str, &Name),
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        match (value, ty.map(|ty| &ty.kind)) {
+            (Value::Tuple(parts), Some(TypeKind::Tuple(types))) => {
+                let parts = parts.iter().zip(types);
+                let parts =
+                    parts.map(|(part, ty)| self.field_in_variable(part, Some(ty), names, span));
+                Ok(Value::Tuple(parts.collect::<Result<_>>()?))
+            }
+            _ => {
+                let elem = match ty {
+                    Some(ty) => self.declared(ty)?,
+                    None => None,
+                };
+                self.held_in_variable(value, elem, names, span)
+            }
+        }
     }
 
     /// `Ring.of(4)`: a function of a record that is called on the record's name. `None` where the name is none of a record.

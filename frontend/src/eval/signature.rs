@@ -3,7 +3,7 @@
 use super::values::Value;
 use super::{Evaluator, Result, Stop};
 use crate::ast::{BinaryOp, Expr, ExprKind, ItemKind, Kernel, Param, TypeKind};
-use crate::diagnostics::codes;
+use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
 use cutec_abi::{ParamAbi, SymbolAbi, SymbolSource, Width};
 use cutec_dialects::elem::Elem;
@@ -149,6 +149,16 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 "not possible in a kernel",
             );
         };
+        if let Some(ItemKind::Record(record)) = self.items.get(&*type_name.node) {
+            let message = format!("the parameter `{name}` is a record");
+            let label = "a host passes tensors and numbers";
+            let help = format!(
+                "take its fields, and build `{} {{ … }}` in the kernel",
+                record.name.node
+            );
+            let diagnostic = Diagnostic::error(codes::BAD_KERNEL, ty.span, message, label);
+            return Err(self.report(diagnostic.with_help(help)));
+        }
         if &*type_name.node != "tensor" {
             let value = self.name(&type_name.node, type_name.span)?;
             return match value {
