@@ -1,6 +1,7 @@
 //! What the lanes of a warp do together: waiting for each other, shuffles, votes, reductions.
 
 use super::Fault;
+use super::schedule::Schedule;
 use super::warp::{Next, Warp};
 use crate::sim::error::ErrorKind;
 use crate::sim::isa::{Collective, ShuffleMode, VoteDst, VoteMode};
@@ -46,7 +47,7 @@ impl Warp {
     }
 
     /// Executes a collective whose members are all in `mask`.
-    pub(super) fn collective(&mut self, kind: Collective, mask: u32) {
+    pub(super) fn collective(&mut self, schedule: &Schedule, kind: Collective, mask: u32) {
         match kind {
             Collective::Shuffle {
                 mode,
@@ -123,7 +124,7 @@ impl Warp {
                 }
             }
             Collective::Elect { dst, pred } => {
-                let leader = mask.trailing_zeros();
+                let leader = schedule.leader(mask);
                 self.registers.set_words(dst, mask, &[leader; WARP]);
                 if let Some(slot) = pred {
                     self.registers.set_pred(slot, mask, 1 << leader);

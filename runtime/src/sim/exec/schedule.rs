@@ -14,6 +14,8 @@ pub(crate) struct Schedule {
     /// State of a xorshift generator; 0, where it stays, is the fixed schedule.
     state: u64,
     copies: CopyMoment,
+    /// Which of the members `elect.sync` chooses: the same ones the same each time.
+    leader: u32,
 }
 
 impl Schedule {
@@ -30,6 +32,7 @@ impl Schedule {
         Schedule {
             state,
             copies: options.copies,
+            leader: (state >> 32) as u32,
         }
     }
 
@@ -58,6 +61,13 @@ impl Schedule {
     pub fn stray_group(&mut self, groups: usize) -> Option<usize> {
         let stray = self.state != 0 && self.next().is_multiple_of(4);
         stray.then(|| self.next() as usize % groups.max(1))
+    }
+
+    /// The lane that `elect.sync` chooses among members.
+    pub fn leader(&self, members: u32) -> u32 {
+        let place = self.leader % members.count_ones().max(1);
+        let others = (0..place).fold(members, |rest, _| rest & rest.wrapping_sub(1));
+        others.trailing_zeros() % u32::BITS
     }
 
     /// Whether a `try_wait` comes back before it need.

@@ -522,7 +522,7 @@ impl Warp {
                         if let (Collective::Barrier, Some(races)) = (kind, &mut cta.races) {
                             races.meet(self.index, set);
                         }
-                        self.collective(*kind, set);
+                        self.collective(&cta.schedule, *kind, set);
                     }
                 }
                 Err(next) => return Ok(next),

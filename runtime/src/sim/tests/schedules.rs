@@ -105,3 +105,43 @@ fn a_schedule_is_the_same_every_time() {
     assert_eq!(Options::default().schedule(1).copies, CopyMoment::Earliest);
     assert_ne!(Options::default().schedule(2).seed, 0);
 }
+
+/// Products of ones by ones, and of zeros where `between` makes A of them; `wait` and `end` are behind the product.
+fn product(between: &str, wait: &str, end: &str) -> String {
+    format!(
+        ".shared .align 1024 .b8 a[2048];\n.shared .align 1024 .b8 b[256];\n.reg .b32 %d<4>;\n\
+         shl.b32 %r1, %r90, 4;\nmov.b32 %r2, a;\nadd.u32 %r3, %r2, %r1;\nmov.b32 %r4, b;\nadd.u32 %r5, %r4, %r1;\n\
+         setp.lt.u32 %p1, %r90, 16;\n\
+         st.shared.v4.b32 [%r3], {{0x3f803f80, 0x3f803f80, 0x3f803f80, 0x3f803f80}};\n\
+         @%p1 st.shared.v4.b32 [%r5], {{0x3f803f80, 0x3f803f80, 0x3f803f80, 0x3f803f80}};\n\
+         mov.b32 %d0, 0x40000000;\nfence.proxy.async;\nbar.sync 0;\n\
+         cvt.u64.u32 %rd1, %r2;\nshr.u64 %rd1, %rd1, 4;\nor.b64 %rd1, %rd1, 0xc000001000010000;\n\
+         cvt.u64.u32 %rd2, %r4;\nshr.u64 %rd2, %rd2, 4;\nor.b64 %rd2, %rd2, 0xc000001000010000;\n\
+         wgmma.fence.sync.aligned;\n\
+         wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {{%d0,%d1,%d2,%d3}}, %rd1, %rd2, 0, 1, 1, 0, 0;\n\
+         wgmma.commit_group.sync.aligned;\n{between}\n{wait}\ncvt.rzi.u32.f32 %r6, %d0;\n{end}\n\
+         setp.eq.u32 %p2, %r90, 0;\n@%p2 st.global.b32 [%rd90], %r6;"
+    )
+}
+
+#[test]
+fn a_product_takes_place_at_any_time_before_the_wait() {
+    let run = |body: &str| results(body, 128, &[0]);
+    let (wait, zeros) = (
+        "wgmma.wait_group.sync.aligned 0;",
+        "st.shared.v4.b32 [%r3], {0, 0, 0, 0};",
+    );
+    assert_eq!(run(&product("", wait, "")), [16].into());
+    assert_eq!(run(&product("", "", wait)), [2, 16].into());
+    assert_eq!(run(&product(zeros, wait, "")), [0, 16].into());
+}
+
+#[test]
+fn any_lane_may_be_elected() {
+    let body = "elect.sync %r1|%p1, 0xf0;\nelect.sync %r2|%p2, 0xf0;\nsetp.ne.u32 %p3, %r1, %r2;\n\
+                @%p3 trap;\n@%p1 st.global.b32 [%rd90], %r1;";
+    let body = format!(
+        "setp.lt.u32 %p9, %r90, 8;\nsetp.ge.u32 %p8, %r90, 4;\nand.pred %p9, %p9, %p8;\n@!%p9 exit;\n{body}"
+    );
+    assert_eq!(results(&body, 32, &[0]), [4, 5, 6, 7].into());
+}
