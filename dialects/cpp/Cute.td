@@ -349,6 +349,14 @@ def Cute_MbarrierTestWaitOp : Cute_Op<"mbarrier.test_wait", [MemoryEffects<[MemR
   let summary = "Whether the phase of a parity has ended";
 }
 
+// Copies by tensor maps. The map is passed to the kernel, and its address made an atom of; `cute.copy(%atom, %tile, %view,
+// %barriers, %which[, %mask])` loads a tile of coordinates to a view in shared memory and counts its bytes at a barrier,
+// `cute.copy(%atom, %view, %tile)` stores.
+def Cute_MakeTmaAtomOp : Cute_PureOp<"make_tma_atom">;
+def Cute_PrefetchTmaDescOp : Cute_EffectOp<"prefetch_tma_desc", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Fetches a tensor map ahead of its use";
+}
+
 // Collective operations: what one thread does of them.
 def Cute_CopyOp : Cute_EffectOp<"copy", [MemoryEffects<[MemRead, MemWrite]>]>;
 def Cute_AutovecCopyOp : Cute_EffectOp<"autovec_copy", [MemoryEffects<[MemRead, MemWrite]>]>;

@@ -49,7 +49,11 @@ pub fn check_type(val: &Val) -> Result<(), String> {
         Val::Swizzle(value) => swizzle(*value),
         Val::Tile(tiler) => tile(tiler),
         // An atom is checked as it is read; a coordinate or a shape may be any.
-        Val::CopyAtom(_) | Val::MmaAtom(_) | Val::TiledCopy(_) | Val::TiledMma(_) => Ok(()),
+        Val::CopyAtom(_)
+        | Val::MmaAtom(_)
+        | Val::TmaAtom(_)
+        | Val::TiledCopy(_)
+        | Val::TiledMma(_) => Ok(()),
         Val::Tuple(TupleKind::IntTuple | TupleKind::Coord | TupleKind::Shape, _)
         | Val::Scalar(_)
         | Val::Opaque(_)

@@ -4,7 +4,7 @@
 //! look at values whose dynamic leaves are anonymous variables: a type printed
 //! and parsed again. The lowering looks at the same values with variables that
 //! stand for SSA values of `arith`. Semantics are written once, over `Val`.
-use crate::atoms::{CopyAtom, MmaAtom};
+use crate::atoms::{CopyAtom, MmaAtom, TmaAtom};
 use crate::elem::{Elem, Space};
 use crate::types::Vars;
 use cutec_layout::{
@@ -107,6 +107,8 @@ pub enum Val {
     CoordTensor(CoordTensor),
     CopyAtom(CopyAtom),
     MmaAtom(MmaAtom),
+    /// A copy by a tensor map, whose address is known at run time.
+    TmaAtom(Arc<TmaAtom>),
     TiledCopy(Arc<TiledCopyVal>),
     TiledMma(Arc<TiledMmaVal>),
 }
@@ -259,7 +261,7 @@ impl Val {
             | Val::TiledCopy(_)
             | Val::TiledMma(_) => true,
             Val::CoordTensor(tensor) => is_static_tuple(&tensor.base) && tensor.layout.is_static(),
-            Val::Opaque(_) | Val::Ptr(_) | Val::View(_) => false,
+            Val::Opaque(_) | Val::Ptr(_) | Val::View(_) | Val::TmaAtom(_) => false,
         }
     }
 
@@ -337,6 +339,7 @@ impl fmt::Display for Val {
             }
             Val::CopyAtom(atom) => write!(f, "{atom}"),
             Val::MmaAtom(atom) => write!(f, "{atom}"),
+            Val::TmaAtom(atom) => write!(f, "{atom}"),
             Val::TiledCopy(copy) => {
                 let (layout_tv, tiler_mn) = (copy.tiled.layout_tv(), copy.tiled.tiler_mn());
                 write!(

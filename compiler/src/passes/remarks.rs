@@ -7,19 +7,20 @@ use super::convert_cute_to_gpu::{Vectors, common_vectors, contiguous_width};
 use super::ir_utils::{collect_nested, kernels, string_attribute};
 use super::tile::legalize_swizzle::ACCESSES;
 use crate::codegen::messages::{Message, Severity, place};
-use cutec_dialects::atoms::Issuer;
+use cutec_dialects::atoms::{Issuer, TmaAtom, TmaKind};
 use cutec_dialects::builder::{IrOp, result_of};
 use cutec_dialects::elem::Space;
 use cutec_dialects::ir::values_of;
 use cutec_dialects::memo::val_of;
 use cutec_dialects::ops::CuteOp;
-use cutec_dialects::semantics::{copy_plan, gemm_plan, offsets_of};
+use cutec_dialects::semantics::{copy_plan, gemm_plan, offsets_of, tma_plan};
 use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::Int;
 use melior::ir::operation::OperationLike;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// A remark for each copy and gemm of the module, in order, each once for its place in the source.
 pub fn remarks(module: IrOp) -> Vec<Message> {
@@ -55,6 +56,7 @@ fn remark(op: IrOp) -> Option<String> {
     }
     let operands = values_of(&op, &mut Vars::default()).ok()?;
     match (kind, operands.as_slice()) {
+        (CuteOp::Copy, [Val::TmaAtom(atom), rest @ ..]) => tma_copy(atom, rest),
         (CuteOp::Copy, [atom, src, dst, pred @ ..]) => copy(atom, src, dst, pred),
         (CuteOp::AutovecCopy, [Val::View(src), Val::View(dst)]) => autovec_copy(src, dst),
         (CuteOp::Gemm, [mma, d, a, b, c, ..]) => gemm(mma, d, a, b, c),
@@ -92,6 +94,30 @@ fn copy(atom: &Val, src: &Val, dst: &Val, pred: &[Val]) -> Option<String> {
     };
     Some(format!(
         "copy from {spaces}: {count} × {what}{guard}{wider}"
+    ))
+}
+
+/// The boxes of a copy by a tensor map.
+fn tma_copy(atom: &Arc<TmaAtom>, operands: &[Val]) -> Option<String> {
+    let plan = tma_plan(atom, operands).ok()?;
+    let count = plan.steps.len();
+    let spaces = match atom.kind {
+        TmaKind::Load => "gmem to smem",
+        TmaKind::Store | TmaKind::Reduce(_) => "smem to gmem",
+    };
+    let modes = atom.order.iter().zip(&atom.extents);
+    let extents: Vec<String> = modes
+        .map(|(mode, extent)| format!("{extent} along mode {mode}"))
+        .collect();
+    let swizzle = match atom.span.bytes() {
+        0 => "without a swizzle".to_owned(),
+        bytes => format!("swizzled in {bytes} bytes"),
+    };
+    Some(format!(
+        "copy from {spaces} by a tensor map: {count} × a box of {} of {}, {swizzle}; {} bytes",
+        extents.join(", "),
+        atom.elem.language_name(),
+        atom.bytes()
     ))
 }
 

@@ -15,6 +15,7 @@
 //! - [`banks`]: bank conflicts of an access to a layout in shared memory.
 //! - [`matrix_descriptor`]: layouts in shared memory that a warpgroup MMA can be told of.
 //! - [`smem`]: a layout of a tile in shared memory for all accesses to it.
+//! - [`tma`]: boxes of tensor maps that a tile in shared memory consists of.
 //! - [`draw`]: layouts as text tables and SVG.
 //!
 //! Invariants: shape and stride of a layout have the same profile; an extent has no basis; no
@@ -35,6 +36,7 @@ mod swizzle;
 mod sym;
 pub mod text;
 mod tiler;
+pub mod tma;
 mod tree;
 pub mod tv;
 

@@ -13,7 +13,7 @@
 //! `Copy_Traits` and `MMA_Traits`.
 //!
 //! Reading order: this file, `copy` (copies in general), `universal_copy`, `cp_async`, `ldmatrix`, `stmatrix`, `mma` (products in
-//! general), `fma`, `mma_sync`, `wgmma`, `names` (every atom by its name), `syntax` (reading the parameters of a type), `error`.
+//! general), `fma`, `mma_sync`, `wgmma`, `tma` (copies by tensor maps), `names` (every atom by its name), `syntax` (reading the parameters of a type), `error`.
 mod copy;
 mod cp_async;
 mod error;
@@ -27,6 +27,7 @@ mod syntax;
 #[cfg(test)]
 #[allow(clippy::disallowed_methods)]
 mod tests;
+mod tma;
 mod universal_copy;
 mod wgmma;
 
@@ -40,6 +41,7 @@ pub use mma_sync::{MmaSync, SHAPES, SyncShape};
 pub use names::{Atom, all, find};
 pub use stmatrix::Stmatrix;
 pub(crate) use syntax::{canonical, parse};
+pub use tma::{TmaAtom, TmaKind, TmaReduction};
 pub use universal_copy::UniversalCopy;
 pub use wgmma::Wgmma;
 

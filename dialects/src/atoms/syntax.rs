@@ -1,5 +1,5 @@
 //! The types of atoms in the IR: reading their parameters. An instruction reads and prints its own.
-use super::{Atom, copy, mma};
+use super::{Atom, TmaAtom, copy, mma};
 use crate::elem::Elem;
 use crate::hints::Hints;
 use crate::types::{TypeError, split};
@@ -14,6 +14,13 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
+    /// Those of the type `text`, whose parameters and `>` are `body`.
+    pub(super) fn of(text: &'a str, body: &'a str) -> Self {
+        let body = body.trim_end();
+        let parts = split(body.strip_suffix('>').unwrap_or(body)).into_iter();
+        Fields { text, parts }
+    }
+
     /// The next parameter.
     pub(super) fn next(&mut self, expected: &'static str) -> Result<&'a str, TypeError> {
         let part = self.parts.next().filter(|part| !part.is_empty());
@@ -74,11 +81,7 @@ pub(crate) fn parse(text: &str) -> Result<Option<Atom>, TypeError> {
         return Ok(None);
     };
     let (name, body) = rest.split_once('<').unwrap_or((rest, ""));
-    let body = body.trim_end();
-    let mut fields = Fields {
-        text,
-        parts: split(body.strip_suffix('>').unwrap_or(body)).into_iter(),
-    };
+    let mut fields = Fields::of(text, body);
     let copies = copy::READERS.iter().map(|(known, read)| (known(), *read));
     let copy = copies.into_iter().find(|(known, _)| *known == name);
     let products = mma::READERS.iter().map(|(known, read)| (known(), *read));
@@ -110,8 +113,10 @@ pub(crate) fn canonical(written: &str) -> Result<String, TypeError> {
         expected: "the type of an atom",
         text: text.clone(),
     };
-    let atom = parse(&text)?.ok_or_else(form)?;
-    let printed = atom.to_string();
+    let printed = match TmaAtom::parse(&text)? {
+        Some(atom) => atom.to_string(),
+        None => parse(&text)?.ok_or_else(form)?.to_string(),
+    };
     printed
         .strip_prefix(DIALECT)
         .map(str::to_owned)
@@ -122,5 +127,6 @@ pub(crate) fn canonical(written: &str) -> Result<String, TypeError> {
 fn type_names() -> Vec<&'static str> {
     let copies = copy::READERS.iter().map(|(name, _)| name());
     let products = mma::READERS.iter().map(|(name, _)| name());
-    copies.chain(products).collect()
+    let maps = ["atom.tma_load", "atom.tma_store", "atom.tma_reduce"];
+    copies.chain(products).chain(maps).collect()
 }

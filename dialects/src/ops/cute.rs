@@ -101,6 +101,8 @@ operations! {
         MbarrierWait = "mbarrier.wait",
         MbarrierTryWait = "mbarrier.try_wait",
         MbarrierTestWait = "mbarrier.test_wait",
+        MakeTmaAtom = "make_tma_atom",
+        PrefetchTmaDesc = "prefetch_tma_desc",
         Copy = "copy",
         AutovecCopy = "autovec_copy",
         Gemm = "gemm",
@@ -120,10 +122,11 @@ impl CuteOp {
 
     /// Whether an operation is for its effect alone: it gives nothing.
     pub fn is_statement(self) -> bool {
-        use CuteOp::{AutovecCopy, Copy, Gemm, MemrefStore, MemrefStoreVec, Print};
+        use CuteOp::{AutovecCopy, Copy, Gemm, MemrefStore, MemrefStoreVec};
+        use CuteOp::{PrefetchTmaDesc, Print};
         matches!(
             self,
-            Print | MemrefStore | MemrefStoreVec | Copy | AutovecCopy | Gemm
+            Print | MemrefStore | MemrefStoreVec | Copy | AutovecCopy | Gemm | PrefetchTmaDesc
         ) || self.is_mbarrier() && !self.asks_mbarrier()
     }
 

@@ -1,5 +1,6 @@
 //! Operations that read, write or allocate memory: what is legal, and the
 //! instructions that a copy or a gemm of one thread consists of.
+use super::tma::tma_plan;
 use super::view::in_whole_bytes;
 use super::{Attrs, SemError, count_error, integers, operand_error};
 use crate::atoms::{CopyAtom, Issuer, MmaAtom, MmaOperand, Place, Wgmma};
@@ -95,6 +96,12 @@ pub(super) fn evaluate(op: CuteOp, operands: &[Val], attrs: &Attrs) -> Result<Va
             Ok(Val::Opaque(view.ptr.elem.value_type().into()))
         }
         (CuteOp::MemrefAtomic, operands) => super::atomic::evaluate(operands, attrs),
+        (CuteOp::MakeTmaAtom, [Val::Opaque(map)]) if map == "!llvm.ptr" => match &attrs.result {
+            Some(result @ Val::TmaAtom(_)) => Ok(result.clone()),
+            _ => Err(SemError::Illegal(
+                "expects an atom of a copy by a tensor map as result".into(),
+            )),
+        },
         (op, operands) if op.asks_mbarrier() => {
             super::mbarrier::check(op, operands)?;
             Ok(Val::Opaque("i1".into()))
@@ -174,6 +181,8 @@ pub fn check(op: CuteOp, operands: &[Val]) -> Result<(), SemError> {
             }
             Ok(())
         }
+        (CuteOp::Copy, [Val::TmaAtom(atom), rest @ ..]) => tma_plan(atom, rest).map(|_| ()),
+        (CuteOp::PrefetchTmaDesc, [Val::TmaAtom(_)]) => Ok(()),
         (CuteOp::Copy, [atom, src, dst, pred @ ..]) if pred.len() <= 2 => {
             copy_plan(atom, src, dst, pred).map(|_| ())
         }

@@ -4,13 +4,14 @@
 //! types it infers the result type; on values whose variables are SSA values it
 //! is the lowering of every operation without effects. [`check`] verifies the
 //! operations with effects. Reading order: `algebra`, `view`, `partition`,
-//! `effects`, `atomic`, `mbarrier`.
+//! `effects`, `atomic`, `mbarrier`, `tma`.
 mod algebra;
 mod atomic;
 mod effects;
 mod mbarrier;
 mod partition;
 mod rules;
+mod tma;
 mod tuples;
 mod view;
 
@@ -20,6 +21,7 @@ pub use effects::{
 };
 pub use mbarrier::mbarrier_feature;
 pub use rules::check_operands;
+pub use tma::{TmaPlan, TmaStep, tma_boxes_of, tma_plan};
 pub use tuples::{compare, leaves_of};
 pub use view::{element_offset, is_projection, recastable};
 

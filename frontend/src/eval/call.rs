@@ -108,7 +108,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 {
                     return result;
                 }
-                let call = self.arguments(name.clone(), target.span, span, generics, args);
+                let places = match function {
+                    Ok(Value::Builtin(builtin)) => builtins::table::named_places(builtin),
+                    _ => Vec::new(),
+                };
+                let name = name.clone();
+                let call =
+                    self.arguments_with_places((name, target.span, span), generics, args, &places);
                 let (function, call) = (function?, call?);
                 self.call_value(&function, &call)
             }
@@ -152,11 +158,29 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         generics: &'a [Arg],
         args: &'a [Arg],
     ) -> Result<Call<'c, 'a>> {
+        self.arguments_with_places((name, name_span, span), generics, args, &[])
+    }
+
+    /// Evaluates the arguments of a call, those of the names `places` to a place: the view and the coordinate.
+    fn arguments_with_places(
+        &mut self,
+        (name, name_span, span): (Arc<str>, Span, Span),
+        generics: &'a [Arg],
+        args: &'a [Arg],
+        places: &[&str],
+    ) -> Result<Call<'c, 'a>> {
         let mut failed = None;
         let mut evaluated = |this: &mut Self, list: &'a [Arg], is_static: bool| {
             let mut values = Vec::new();
             for arg in list {
+                let is_place = arg
+                    .name
+                    .as_ref()
+                    .is_some_and(|name| places.contains(&&*name.node));
                 let value = match is_static {
+                    _ if is_place => this
+                        .element_place(&arg.value)
+                        .map(|(view, at)| Value::Tuple(vec![view, at])),
                     true => this.static_value("a generic argument", &arg.value),
                     false => this.loaded(&arg.value),
                 };

@@ -17,7 +17,7 @@ use cutec_dialects::ops::GpuOp;
 use cutec_dialects::signature::view_of;
 use melior::ir::attribute::StringAttribute;
 use melior::ir::operation::OperationMutLike;
-use melior::ir::{Attribute, BlockRef, Location, Module, Type};
+use melior::ir::{Attribute, BlockRef, Location, Module, Type, ValueLike};
 use std::sync::Arc;
 
 impl<'c, 'a> Evaluator<'c, 'a> {
@@ -118,13 +118,21 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let result = self.body(kernel, signature, launch, abi, entry);
         let ir = self.ir.take();
         self.entry = None;
+        let maps = self.maps.take();
         result?;
         let Some(mut ir) = ir else {
             return Err(Stop::Reported);
         };
+        let mut abi = abi.clone();
+        for (map, parameter) in maps {
+            let index = abi.tensor_maps.len();
+            abi.tensor_maps.push(map);
+            abi.params.push(ParamAbi::TensorMap { index });
+            types.push((parameter.r#type(), kernel.name.span));
+        }
         ir.insertion = Insertion::End(into);
         ir.location = self.location(kernel.name.span);
-        let attribute = match cutec_dialects::abi::attribute(self.context, abi) {
+        let attribute = match cutec_dialects::abi::attribute(self.context, &abi) {
             Ok(attribute) => attribute,
             Err(problem) => {
                 let message = format!("no host can launch this kernel: {problem}");
@@ -193,7 +201,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 Some(symbol) => (symbol_elem(symbol), kernel.name.span),
                 None => return Ok(None),
             },
-            // Passes add these.
+            // What the body asks for, and passes, add these.
             ParamAbi::TensorMap { .. } => return Ok(None),
         };
         Ok(Some((ir.ty(elem.name()), span)))
@@ -251,6 +259,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     ..Origin::default()
                 };
                 let view = Value::of_ir(argument_of(entry, at), origin);
+                self.note_tensor(argument_of(entry, at), arg, &signature.arguments[arg]);
                 self.bind(tensor.name.clone(), view, false, tensor.span);
             }
         }

@@ -17,8 +17,8 @@
 //! - `tiles`: the tile level.
 //! - `call`, `builtins`: functions and what the language has built in.
 //! - `records`: values of named fields, their functions, what of them a variable holds.
-//! - `chosen`, `kernel`, `parameters`, `signature`, `abi`: which kernels; one of them, its compile-time parameters, its
-//!   parameters, the kernel ABI.
+//! - `chosen`, `kernel`, `parameters`, `signature`, `abi`, `maps`: which kernels; one of them, its compile-time parameters, its
+//!   parameters, the kernel ABI, maps of its tensors.
 //! - `problem`: errors of the semantics as diagnostics.
 //!
 //! Invariants: nothing that was reported wrong is reported twice ([`Stop::Reported`] and
@@ -43,6 +43,7 @@ mod index;
 mod intrinsic;
 mod kernel;
 mod loops;
+mod maps;
 mod materialize;
 mod narrow;
 mod parameters;
@@ -196,6 +197,8 @@ struct Evaluator<'c, 'a> {
     block: [i64; 3],
     /// The role whose body is evaluated.
     role: Option<roles::RoleOfWarps<'c>>,
+    /// The tensors that the host passes, and the maps of them that are asked for.
+    maps: maps::Maps<'c, 'a>,
     /// Axes of the launch of a kernel at tile level.
     tiles: Option<usize>,
     /// Which tile a block computes, along each axis of that launch.
@@ -238,6 +241,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             consts: HashMap::new(),
             block: [1; 3],
             role: None,
+            maps: maps::Maps::default(),
             tiles: None,
             tile_indices: Vec::new(),
             regions: 0,

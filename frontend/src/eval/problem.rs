@@ -1,6 +1,6 @@
 //! Errors of the semantics, and those that several places raise, as diagnostics.
 
-use super::builtins::{copy_atom, mma_atom};
+use super::builtins::{copy_atom, mma_atom, tma_atom};
 use super::values::{Value, kind_and_notation, notation};
 use super::{Evaluator, Scope, Stop, builtins};
 use crate::ast::Expr;
@@ -50,6 +50,7 @@ fn in_the_language(mut text: String, operands: &[Val]) -> String {
             Val::CopyAtom(atom) => (atom.to_string(), copy_atom(atom)),
             Val::TiledCopy(copy) => (copy.atom.to_string(), copy_atom(&copy.atom)),
             Val::MmaAtom(atom) => (atom.to_string(), mma_atom(atom)),
+            Val::TmaAtom(atom) => (atom.to_string(), tma_atom(atom)),
             Val::TiledMma(mma) => (mma.atom.to_string(), mma_atom(&mma.atom)),
             other => (format!("`{other}`"), kind_and_notation(other)),
         };

@@ -23,6 +23,7 @@ mod promote_fragments;
 mod register_banks;
 mod sign_analysis;
 mod store_forwarding;
+mod tma;
 mod unroll_vectors;
 mod vectors;
 mod wgmma;
@@ -93,6 +94,8 @@ struct Lowering<'c> {
     hints: Hints,
     /// The L2 policies that accesses ask for, made once.
     policies: HashMap<Evict, IrValue<'c>>,
+    /// The addresses of the maps of atoms.
+    tensor_maps: HashMap<usize, IrValue<'c>>,
     /// Long vectors, as the parts that were computed in their place.
     parts: HashMap<usize, Vec<IrValue<'c>>>,
     /// Where those stand.
@@ -170,6 +173,7 @@ fn lower_kernel(kernel: Kernel) -> Result<bool, Reported> {
         smem_map: SmemMap::default(),
         hints: Hints::NONE,
         policies: HashMap::new(),
+        tensor_maps: HashMap::new(),
         parts: HashMap::new(),
         order: unroll_vectors::Order::default(),
         holding: register_banks::accumulators(function, &accesses),
@@ -294,7 +298,14 @@ impl<'c> Lowering<'c> {
             .collect::<Result<_, _>>()?;
         self.hints = hints_of(op);
         match kind {
-            CuteOp::Copy => return self.copy(&operands),
+            CuteOp::Copy => {
+                return match operands.split_first() {
+                    Some((Val::TmaAtom(atom), rest)) => self.tma_copy(op, atom, rest),
+                    _ => self.copy(&operands),
+                };
+            }
+            CuteOp::PrefetchTmaDesc => return self.prefetch_tensor_map(op),
+            CuteOp::MakeTmaAtom => self.keep_tensor_map(op, result_of(op, 0)),
             CuteOp::AutovecCopy => return self.autovec_copy(&operands),
             CuteOp::Gemm => return self.gemm(&operands, operand_value(op, 5)),
             CuteOp::MemrefStore => return self.store(&operands, first_operand(op)?),

@@ -38,6 +38,7 @@ impl Repr {
             | Val::CoordTensor(_)
             | Val::CopyAtom(_)
             | Val::MmaAtom(_)
+            | Val::TmaAtom(_)
             | Val::TiledCopy(_)
             | Val::TiledMma(_) => return None,
         })

@@ -11,6 +11,7 @@ mod smem;
 mod swizzled;
 mod symbols;
 mod text;
+mod tma;
 
 use cutec_layout::algebra::offset_at;
 use cutec_layout::{Int, IntTuple, Layout, Tree};

@@ -3,7 +3,7 @@
 use super::builtin::{Builtin, Kind, Level, LowerCall, Lowering, Parameter, arg, named};
 use super::hints;
 use super::warp::WARP;
-use crate::diagnostics::codes;
+use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::arith::number_or_vector;
 use crate::eval::call::Call;
 use crate::eval::values::Value;
@@ -12,6 +12,7 @@ use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{CuteOp, NvvmOp};
 use cutec_dialects::semantics::Attrs;
 use cutec_dialects::semantics::check;
+use cutec_dialects::target::Feature;
 use cutec_dialects::value::Val;
 
 const SOURCE: Parameter = arg("source", Kind::View);
@@ -24,8 +25,8 @@ const fn of_threads(name: &'static str, lower: LowerCall, documentation: &'stati
 }
 
 pub(super) const TABLE: &[Builtin] = &[
-    of_threads("copy", copy, "Copies by an atom. Where `pred` is false, zeros go to shared memory and registers, nothing to global memory.")
-        .takes(&[arg("atom", Kind::Copier), SOURCE, DESTINATION, named("pred", Kind::Predicate, "true")]),
+    of_threads("copy", copy, "Copies by an atom. Where `pred` is false, zeros go to shared memory and registers, nothing to global memory. By a tensor map one thread copies a tile: one of both sides is a tile of coordinates, and a load counts its bytes at `barrier`; with `multicast = mask` it goes to the same place of each block of the cluster whose bit is set.")
+        .takes(&[arg("atom", Kind::Copier), SOURCE, DESTINATION, named("pred", Kind::Predicate, "true"), named("barrier", Kind::Place, "…"), named("multicast", Kind::Integer, "…")]),
     of_threads("autovec_copy", autovec_copy, "Copies with the widest accesses that are proven legal.")
         .takes(&[SOURCE, DESTINATION, hints::CACHE, hints::PREFETCH, hints::EVICT]),
     of_threads("gemm", gemm, "`c += a · bᵀ`, of operands (V, M, K), (V, N, K) and (V, M, N), or what slices leave of them. Where `accumulate` is false, `c = a · bᵀ`.")
@@ -58,6 +59,37 @@ fn copy<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
     let mut operands = call.positional();
     if let Some(dst) = call.arg(2) {
         ev.check_writable(&operands[2], dst.expr.span)?;
+    }
+    let by_map = matches!(&operands[0], Value::Cute(cute) if matches!(cute.val, Val::TmaAtom(_)));
+    for (name, of_maps) in [("pred", false), ("barrier", true), ("multicast", true)] {
+        if let Some(arg) = call.named(name).filter(|_| of_maps != by_map) {
+            let message = match by_map {
+                true => format!("a copy by a tensor map takes no `{name}`"),
+                false => format!("`{name}` is for copies by tensor maps"),
+            };
+            let diagnostic =
+                Diagnostic::error(codes::WRONG_ARGUMENTS, arg.expr.span, message, "here");
+            let help = match by_map {
+                true => "what lies outside of the tensor is zero, or not written",
+                false => {
+                    "of `cp_async` copies a barrier knows by `cp_async_mbarrier_arrive(place)`"
+                }
+            };
+            return Err(ev.report(diagnostic.with_help(help)));
+        }
+    }
+    if let Some(barrier) = call.named("barrier")
+        && let Value::Tuple(place) = &barrier.value
+    {
+        operands.extend(place.iter().cloned());
+    }
+    if let Some(mask) = call.named("multicast") {
+        ev.needs(Feature::Clusters, "multicast", mask.expr.span)?;
+        if operands.len() < 5 {
+            let message = "`multicast` needs `barrier = …`";
+            return ev.error(codes::WRONG_ARGUMENTS, mask.expr.span, message, "of a load");
+        }
+        operands.push(mask.value.clone());
     }
     if let Value::Thread(parts) = &operands[0] {
         operands[0] = parts.0.clone();

@@ -12,6 +12,7 @@
 //! - `tensor`, with `partition`: views and fragments;
 //! - `atoms`: instructions that copy and multiply; `tiled`: these spread over threads, and `methods` of the results;
 //! - `memory`: copies, gemm, barriers, with `hints` for caches;
+//! - `tma`: copies of tiles by tensor maps;
 //! - `mbarrier`, `bulk`: barriers that count bytes, and what asynchronous copies need besides; `roles`: what warps need to do
 //!   different work;
 //! - `warp`, `reduce` with `operator`: values of several threads; `atomic`: elements that other threads update too;
@@ -47,6 +48,7 @@ mod tensor;
 mod text;
 mod tile;
 mod tiled;
+mod tma;
 mod warp;
 
 pub(crate) use atoms::{copy_atom, mma_atom, mma_call};
@@ -55,6 +57,7 @@ pub(super) use builtin::{Lowering, Register, arg, named};
 pub use elementary::Elementary;
 pub use operator::Operator;
 pub use table::{FAMILIES, Family, all, methods_of, named as entries, names};
+pub(crate) use tma::tma_atom;
 
 use super::call::Call;
 use super::values::{Value, elem_name};

@@ -3,7 +3,7 @@
 use super::builtin::{Builtin, Kind, Lowering, Parameter, Receiver};
 use super::{
     assume, atomic, atoms, bulk, layout, math, mbarrier, memory, methods, reduce, registers, roles,
-    tensor, text, tile, tiled, warp,
+    tensor, text, tile, tiled, tma, warp,
 };
 use crate::eval::rounding;
 use cutec_dialects::atoms::Wgmma;
@@ -31,6 +31,7 @@ pub const FAMILIES: &[Family] = &[
     family("methods", methods::TABLE),
     family("memory", memory::TABLE),
     family("mbarriers", mbarrier::TABLE),
+    family("tma", tma::TABLE),
     family("bulk", bulk::TABLE),
     family("warp", warp::TABLE),
     family("roles", roles::TABLE),
@@ -88,6 +89,14 @@ pub fn named(name: &str) -> &'static [&'static Builtin] {
 pub(in crate::eval) fn functions(name: &str) -> Vec<&'static Builtin> {
     let entries = named(name).iter().copied();
     entries.filter(|entry| entry.is_function()).collect()
+}
+
+/// Which arguments of a function, given by name, are places.
+pub(in crate::eval) fn named_places(name: &str) -> Vec<&'static str> {
+    let parameters = named(name).iter().flat_map(|entry| entry.parameters);
+    let places =
+        parameters.filter(|parameter| parameter.kind == Kind::Place && parameter.has_name());
+    places.map(|parameter| parameter.name).collect()
 }
 
 /// The entry of a name that takes generic arguments alone: `name<…>`.

@@ -1,0 +1,125 @@
+//! Copies of tiles by tensor maps (PTX ISA, "cp.async.bulk.tensor"): an instruction for each box, as inline assembly that may
+//! access any memory. One thread executes it.
+//!
+//! The destination is written as one of `shared::cluster`, of which the block's own shared memory is a part: so the PTX is
+//! that of ISA 8.0, and the same with and without a cluster.
+use super::Lowering;
+use super::predicated::Inputs;
+use cutec_dialects::atoms::{TmaAtom, TmaKind};
+use cutec_dialects::builder::{IrOp, IrValue, value_key};
+use cutec_dialects::ops::{ArithOp, CuteOp};
+use cutec_dialects::semantics::{SemError, TmaPlan, tma_plan};
+use cutec_dialects::target::Feature;
+use cutec_dialects::value::{Val, View};
+use cutec_layout::{AnyLayout, Int};
+use std::sync::Arc;
+
+use super::operand_value;
+
+impl<'c> Lowering<'c> {
+    /// Keeps the address of the map of an atom.
+    pub(super) fn keep_tensor_map(&mut self, op: IrOp<'c>, atom: IrValue<'c>) {
+        if let Some(map) = operand_value(op, 0) {
+            self.tensor_maps.insert(value_key(atom), map);
+        }
+    }
+
+    /// The address of the map of an operation's atom.
+    fn tensor_map(&self, op: IrOp<'c>) -> Result<IrValue<'c>, SemError> {
+        if !self.target.has(Feature::Tma) {
+            return Err(SemError::Illegal(format!(
+                "a copy by a tensor map needs {}; the target is {}",
+                Feature::Tma.targets(),
+                self.target.name
+            )));
+        }
+        let atom = operand_value(op, 0);
+        let map = atom.and_then(|atom| self.tensor_maps.get(&value_key(atom)));
+        map.copied().ok_or_else(|| {
+            let message = format!(
+                "expects an atom that {} makes in this kernel",
+                CuteOp::MakeTmaAtom
+            );
+            SemError::Illegal(message)
+        })
+    }
+
+    /// `prefetch.tensormap`.
+    pub(super) fn prefetch_tensor_map(&mut self, op: IrOp<'c>) -> Result<(), SemError> {
+        let map = self.tensor_map(op)?;
+        let mut inputs = Inputs::after(0);
+        let map = inputs.add(map, "l");
+        let text = format!("prefetch.tensormap [{map}];");
+        self.assembly_at_memory(&text, &inputs, None);
+        Ok(())
+    }
+
+    /// A copy by a tensor map.
+    pub(super) fn tma_copy(
+        &mut self,
+        op: IrOp<'c>,
+        atom: &Arc<TmaAtom>,
+        operands: &[Val],
+    ) -> Result<(), SemError> {
+        let map = self.tensor_map(op)?;
+        let TmaPlan { view, steps, .. } = tma_plan(atom, operands)?;
+        let barrier = match (atom.kind, operands) {
+            (TmaKind::Load, [_, _, barriers, which, ..]) => {
+                Some(self.mbarrier_address(barriers, which)?)
+            }
+            _ => None,
+        };
+        let mask = match (atom.kind, operands.get(4)) {
+            (TmaKind::Load, Some(mask)) => {
+                let mask = self.integer_of(mask)?;
+                let ir = &self.emitter.ir;
+                Some(ir.value(ArithOp::Trunci, &[mask], &[], ir.ty("i16")))
+            }
+            _ => None,
+        };
+        self.hints = atom.hints;
+        // The accelerator swizzles by itself: addresses are those before.
+        let plain = View {
+            ptr: view.ptr.clone(),
+            layout: AnyLayout::Plain(view.layout.inner().clone()),
+        };
+        let rank = atom.tile.len();
+        for step in &steps {
+            let address = self.address(&plain, &step.offset);
+            let mut inputs = Inputs::after(0);
+            let (place, map) = (inputs.add(address, "r"), inputs.add(map, "l"));
+            let coords: Vec<String> = step
+                .coords
+                .iter()
+                .map(|coord: &Int| {
+                    let coord = self.emitter.int(coord, false);
+                    inputs.add(coord, "r")
+                })
+                .collect();
+            let coords = format!("{{{}}}", coords.join(", "));
+            let barrier = barrier.map(|barrier| inputs.add(barrier, "r"));
+            let mask = mask.map(|mask| format!(", {}", inputs.add(mask, "h")));
+            let multicast = mask.as_ref().map_or("", |_| ".multicast::cluster");
+            let mask = mask.unwrap_or_default();
+            let hints = self.hints_of_copy(&mut inputs);
+            let (modifiers, policy) = (hints.modifiers, hints.operand);
+            let text = match (atom.kind, barrier) {
+                (TmaKind::Load, Some(barrier)) => format!(
+                    "cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{multicast}{modifiers} [{place}], [{map}, {coords}], [{barrier}]{mask}{policy};"
+                ),
+                (TmaKind::Store, _) => format!(
+                    "cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group{modifiers} [{map}, {coords}], [{place}]{policy};"
+                ),
+                (TmaKind::Reduce(how), _) => format!(
+                    "cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.{}.tile.bulk_group{modifiers} [{map}, {coords}], [{place}]{policy};",
+                    how.name()
+                ),
+                (TmaKind::Load, None) => {
+                    return Err(SemError::Illegal("a load without a barrier".into()));
+                }
+            };
+            self.assembly_at_memory(&text, &inputs, None);
+        }
+        Ok(())
+    }
+}

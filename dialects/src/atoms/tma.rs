@@ -1,0 +1,238 @@
+//! Copies by a tensor map (PTX ISA, "cp.async.bulk.tensor"): one thread begins them, for a whole tile of a tensor.
+//!
+//! Unlike other atoms these have something at run time, the address of the map, so their values are made by an operation,
+//! `cute.make_tma_atom`; the type says everything else.
+use super::syntax::Fields;
+use crate::elem::Elem;
+use crate::hints::Hints;
+use crate::types::TypeError;
+use cutec_layout::tma::MapSpan;
+use std::fmt;
+
+/// What is done with the elements of a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TmaKind {
+    /// From global to shared memory.
+    Load,
+    /// From shared to global memory.
+    Store,
+    /// From shared memory, combined with what is in global memory.
+    Reduce(TmaReduction),
+}
+
+/// How elements are combined (PTX ISA, "cp.reduce.async.bulk.tensor").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum TmaReduction {
+    Add,
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,
+}
+
+impl TmaReduction {
+    /// Every one with its name, which is that in PTX.
+    pub const ALL: [(TmaReduction, &'static str); 6] = [
+        (TmaReduction::Add, "add"),
+        (TmaReduction::Min, "min"),
+        (TmaReduction::Max, "max"),
+        (TmaReduction::And, "and"),
+        (TmaReduction::Or, "or"),
+        (TmaReduction::Xor, "xor"),
+    ];
+
+    /// The one of a name.
+    pub fn find(name: &str) -> Option<TmaReduction> {
+        let mut all = TmaReduction::ALL.into_iter();
+        all.find(|(_, known)| *known == name).map(|(it, _)| it)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        let mut all = TmaReduction::ALL.into_iter();
+        all.find(|(it, _)| *it == self).map_or("", |(_, name)| name)
+    }
+
+    /// Whether there is such a reduction of elements of a type (PTX ISA, "cp.reduce.async.bulk.tensor": those of the
+    /// types that a tensor map names).
+    pub fn takes(self, elem: Elem) -> bool {
+        match self {
+            TmaReduction::Add => matches!(
+                elem,
+                Elem::I32 | Elem::U64 | Elem::F16 | Elem::BF16 | Elem::F32
+            ),
+            TmaReduction::Min | TmaReduction::Max => matches!(
+                elem,
+                Elem::I32 | Elem::I64 | Elem::U64 | Elem::F16 | Elem::BF16
+            ),
+            TmaReduction::And | TmaReduction::Or | TmaReduction::Xor => {
+                matches!(elem, Elem::I32 | Elem::I64 | Elem::U64)
+            }
+        }
+    }
+}
+
+impl TmaKind {
+    /// The name of its type in the IR.
+    fn type_name(self) -> &'static str {
+        match self {
+            TmaKind::Load => "tma_load",
+            TmaKind::Store => "tma_store",
+            TmaKind::Reduce(_) => "tma_reduce",
+        }
+    }
+}
+
+/// A copy of tiles by a tensor map.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TmaAtom {
+    /// Where to.
+    pub kind: TmaKind,
+    /// Elements of both sides.
+    pub elem: Elem,
+    /// Extents of a tile along the modes of the tensor.
+    pub tile: Vec<i64>,
+    /// Modes of the tensor as the map has them, fastest first.
+    pub order: Vec<usize>,
+    /// Extents of the box that an instruction moves, in that order.
+    pub extents: Vec<i64>,
+    /// The swizzle of the tile in shared memory.
+    pub span: MapSpan,
+    /// What is asked of the caches: a priority alone.
+    pub hints: Hints,
+}
+
+/// The text of the types of these atoms, up to the kind.
+const TYPE: &str = "!cute_nvgpu.atom.";
+
+impl TmaAtom {
+    /// Bytes of a tile.
+    pub fn bytes(&self) -> i64 {
+        let elements = self
+            .tile
+            .iter()
+            .fold(1, |all: i64, extent| all.saturating_mul(*extent));
+        self.elem.bytes_of(elements)
+    }
+
+    /// The atom of a type's text; `None` for the text of another type.
+    ///
+    /// # Errors
+    /// Where it has another form, or is not legal.
+    pub(crate) fn parse(text: &str) -> Result<Option<TmaAtom>, TypeError> {
+        let Some((name, body)) = text
+            .strip_prefix(TYPE)
+            .and_then(|rest| rest.split_once('<'))
+        else {
+            return Ok(None);
+        };
+        let mut fields = Fields::of(text, body);
+        let kind = match name {
+            "tma_load" => TmaKind::Load,
+            "tma_store" => TmaKind::Store,
+            "tma_reduce" => {
+                let word = fields.next("a reduction")?;
+                let found = TmaReduction::find(word.trim());
+                TmaKind::Reduce(found.ok_or_else(|| fields.form("add, min, max, and, or or xor"))?)
+            }
+            _ => return Ok(None),
+        };
+        let elem = fields.elem()?;
+        let tile = numbers(fields.named("tile")?).ok_or_else(|| fields.form("a tile (m, n)"))?;
+        let order =
+            numbers(fields.named("order")?).ok_or_else(|| fields.form("an order of modes"))?;
+        let extents = numbers(fields.named("box")?).ok_or_else(|| fields.form("a box (n, m)"))?;
+        let bytes = fields.named("swizzle")?.parse().ok();
+        let span = bytes.and_then(MapSpan::of_bytes);
+        let span = span.ok_or_else(|| fields.form("a swizzle of 0, 32, 64 or 128 bytes"))?;
+        let hints = fields.hints()?;
+        let order: Vec<usize> = order
+            .into_iter()
+            .map(|mode| usize::try_from(mode).unwrap_or(usize::MAX))
+            .collect();
+        let atom = TmaAtom {
+            kind,
+            elem,
+            tile,
+            order,
+            extents,
+            span,
+            hints,
+        };
+        match atom.is_legal() {
+            true => Ok(Some(atom)),
+            false => Err(fields
+                .form("a tile of 1 to 5 modes, each once in the order, and a box that divides it")),
+        }
+    }
+
+    fn is_legal(&self) -> bool {
+        let rank = self.tile.len();
+        let mut modes = self.order.clone();
+        modes.sort_unstable();
+        let reduces = match self.kind {
+            TmaKind::Reduce(how) => how.takes(self.elem),
+            TmaKind::Load | TmaKind::Store => !self.elem.is_packed(),
+        };
+        let divides = |(mode, extent): (&usize, &i64)| {
+            (1..=256).contains(extent) && self.tile[*mode] >= 1 && self.tile[*mode] % extent == 0
+        };
+        (1..=5).contains(&rank)
+            && modes.into_iter().eq(0..rank)
+            && self.extents.len() == rank
+            && self.order.iter().zip(&self.extents).all(divides)
+            && reduces
+            && self.hints.cache.is_none()
+            && self.hints.prefetch.is_none()
+    }
+}
+
+/// `(128,64)` or `128`.
+fn numbers(text: &str) -> Option<Vec<i64>> {
+    let text = text.trim();
+    let inner = text
+        .strip_prefix('(')
+        .and_then(|text| text.strip_suffix(')'))
+        .unwrap_or(text);
+    let numbers = inner.split(',').map(|number| number.trim().parse().ok());
+    numbers.collect()
+}
+
+/// As [`numbers`] reads them.
+fn tuple<T: ToString>(numbers: &[T]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(T::to_string).collect();
+    match numbers.as_slice() {
+        [one] => one.clone(),
+        all => format!("({})", all.join(",")),
+    }
+}
+
+impl fmt::Display for TmaAtom {
+    /// Its type in the IR.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let TmaAtom {
+            kind,
+            elem,
+            tile,
+            order,
+            extents,
+            span,
+            hints,
+        } = self;
+        let reduction = match kind {
+            TmaKind::Load | TmaKind::Store => String::new(),
+            TmaKind::Reduce(how) => format!("{}, ", how.name()),
+        };
+        write!(
+            f,
+            "{TYPE}{}<{reduction}{elem}, tile = {}, order = {}, box = {}, swizzle = {}{hints}>",
+            kind.type_name(),
+            tuple(tile),
+            tuple(order),
+            tuple(extents),
+            span.bytes()
+        )
+    }
+}

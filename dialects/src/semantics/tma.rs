@@ -1,0 +1,224 @@
+//! Copies of tiles by tensor maps, taken apart into instructions.
+use super::mbarrier::check_place;
+use super::{SemError, count_error, integers, operand_error};
+use crate::atoms::{TmaAtom, TmaKind};
+use crate::elem::Space;
+use crate::value::{CoordTensor, Val, View};
+use cutec_layout::tma::{MapSpan, TmaBoxes, tma_boxes};
+use cutec_layout::{Int, Tree};
+use std::sync::Arc;
+
+/// Bytes of which the innermost coordinate of a box is a multiple: else an H100 and an H200 raise an illegal instruction,
+/// which the ISA does not say.
+const COORDINATE_BYTES: i64 = 16;
+
+/// The instructions of a copy by a tensor map.
+#[derive(Clone, Debug)]
+pub struct TmaPlan {
+    /// The copy.
+    pub atom: Arc<TmaAtom>,
+    /// The tile in shared memory.
+    pub view: View,
+    /// Each box.
+    pub steps: Vec<TmaStep>,
+}
+
+/// One instruction.
+#[derive(Clone, Debug)]
+pub struct TmaStep {
+    /// Elements from where the view begins to the box, before any swizzle.
+    pub offset: Int,
+    /// Where the box begins in the tensor, in the order of the map.
+    pub coords: Vec<Int>,
+}
+
+/// Takes a copy apart: `(tile, view, barriers, which[, mask])` of a load, `(view, tile)` of a store.
+///
+/// # Errors
+/// What does not fit.
+pub fn tma_plan(atom: &Arc<TmaAtom>, operands: &[Val]) -> Result<TmaPlan, SemError> {
+    let (tile, view) = match (atom.kind, operands) {
+        (TmaKind::Load, [tile, view, barriers, which, mask @ ..]) => {
+            check_place(barriers, which)?;
+            match mask {
+                [] => {}
+                [mask] if integers(mask).is_ok_and(|mask| mask.as_leaf().is_some()) => {}
+                [mask] => return operand_error("a mask of blocks of the cluster", mask),
+                _ => return count_error("5 or 6", operands.len() + 1),
+            }
+            (tile, view)
+        }
+        (TmaKind::Load, [_, _]) => {
+            return Err(SemError::Illegal(
+                "needs a barrier that counts its bytes: `barrier = full[s]`".into(),
+            ));
+        }
+        (TmaKind::Load, _) => return count_error("5 or 6", operands.len() + 1),
+        (TmaKind::Store | TmaKind::Reduce(_), [view, tile]) => (tile, view),
+        (TmaKind::Store | TmaKind::Reduce(_), _) => return count_error("3", operands.len() + 1),
+    };
+    let Val::CoordTensor(tile) = tile else {
+        return operand_error(
+            "a tile of coordinates, as of `local_tile(identity(shape(x)), …)`",
+            tile,
+        );
+    };
+    let Val::View(view) = view else {
+        return operand_error("a view in shared memory", view);
+    };
+    if view.ptr.space != Space::Smem || view.ptr.elem.bits() != atom.elem.bits() {
+        return Err(SemError::Operand {
+            expected: format!("a view of {} in smem", atom.elem.language_name()),
+            found: format!("{} in {}", view.ptr.elem.language_name(), view.ptr.space),
+        });
+    }
+    check_tile(atom, tile)?;
+    let boxes = boxes_in(atom, view)?;
+    let base: Vec<Int> = tile.base.leaves().into_iter().cloned().collect();
+    let first = &base[atom.order[0]];
+    let divisor = COORDINATE_BYTES / atom.elem.bytes();
+    if !first.divisible_by(divisor) {
+        return Err(SemError::Illegal(format!(
+            "expects a tile whose first coordinate along mode {} is a multiple of {divisor} elements, 16 bytes; promise it (`assume`) or begin elsewhere",
+            atom.order[0]
+        )));
+    }
+    let inside = match &view.layout {
+        cutec_layout::AnyLayout::Plain(_) => Int::ZERO,
+        cutec_layout::AnyLayout::Composed(composed) => match &composed.offset {
+            Tree::Leaf(offset) => offset.clone(),
+            Tree::Node(_) => {
+                return operand_error("a view behind a swizzle", &Val::View(view.clone()));
+            }
+        },
+    };
+    let steps = boxes.boxes.iter().map(|one| TmaStep {
+        offset: inside.add(&Int::Static(one.offset)),
+        coords: atom
+            .order
+            .iter()
+            .map(|mode| base[*mode].add(&Int::Static(one.coord[*mode])))
+            .collect(),
+    });
+    Ok(TmaPlan {
+        steps: steps.collect(),
+        atom: atom.clone(),
+        view: view.clone(),
+    })
+}
+
+/// Whether a tile of coordinates is one of those that an atom moves.
+fn check_tile(atom: &TmaAtom, tile: &CoordTensor) -> Result<(), SemError> {
+    let wrong = || SemError::Operand {
+        expected: format!(
+            "coordinates of a tile of {:?} of the tensor of the map, each mode with steps of 1",
+            atom.tile
+        ),
+        found: format!("`{}`", Val::CoordTensor(tile.clone())),
+    };
+    let rank = atom.tile.len();
+    if tile.base.leaf_count() != rank {
+        return Err(wrong());
+    }
+    let mut extents = vec![1; rank];
+    let (shape, stride) = (tile.layout.shape().leaves(), tile.layout.stride().leaves());
+    let mut before = 0;
+    for (extent, step) in shape.into_iter().zip(stride) {
+        let Some(extent) = extent.as_static() else {
+            return Err(wrong());
+        };
+        if extent == 1 {
+            continue;
+        }
+        let mode = match step.path() {
+            [] => 0,
+            [mode] => *mode,
+            _ => return Err(wrong()),
+        };
+        // The modes of the tile are those of the tensor, in their order.
+        if mode < before || mode >= rank || !step.value().is(extents[mode]) {
+            return Err(wrong());
+        }
+        before = mode;
+        extents[mode] *= extent;
+    }
+    match extents == atom.tile {
+        true => Ok(()),
+        false => Err(wrong()),
+    }
+}
+
+/// The boxes of a view in shared memory, which must be those that the map of an atom has been made for.
+fn boxes_in(atom: &TmaAtom, view: &View) -> Result<TmaBoxes, SemError> {
+    let (span, boxes) = tma_boxes_of(&atom.tile, atom.order[0], view)?;
+    if span != atom.span || boxes.order != atom.order || boxes.extents != atom.extents {
+        return Err(SemError::Illegal(format!(
+            "expects a view that lies as the one that the map was made for, in boxes of {:?} with a swizzle of {} bytes, but {} has boxes of {:?} with one of {}",
+            atom.extents,
+            atom.span.bytes(),
+            view.layout,
+            boxes.extents,
+            span.bytes()
+        )));
+    }
+    let (found, expected) = (view.ptr.alignment(), span.period());
+    if found < expected {
+        return Err(SemError::Illegal(format!(
+            "expects a view aligned to {expected} bytes, but it is proven to lie at multiples of {found} only; allocate it with `align = {expected}`, and stages of a multiple of that"
+        )));
+    }
+    if !inside_offset(view).divisible_by(128 / view.ptr.elem.bytes()) {
+        return Err(SemError::Illegal(
+            "expects a view that begins at a multiple of 128 bytes of its buffer".into(),
+        ));
+    }
+    Ok(boxes)
+}
+
+fn inside_offset(view: &View) -> Int {
+    match &view.layout {
+        cutec_layout::AnyLayout::Composed(composed) => match &composed.offset {
+            Tree::Leaf(offset) => offset.clone(),
+            Tree::Node(_) => Int::ONE,
+        },
+        cutec_layout::AnyLayout::Plain(_) => Int::ZERO,
+    }
+}
+
+/// The swizzle and the boxes of a tile that lies as a view.
+///
+/// # Errors
+/// What is in the way.
+pub fn tma_boxes_of(
+    tile: &[i64],
+    contiguous: usize,
+    view: &View,
+) -> Result<(MapSpan, TmaBoxes), SemError> {
+    let bits = view.ptr.elem.bits();
+    let span = match (&view.layout, view.layout.swizzle()) {
+        (cutec_layout::AnyLayout::Plain(_), _) => Some(MapSpan::None),
+        (_, Some(swizzle)) => MapSpan::of_swizzle(swizzle, bits),
+        (_, None) => None,
+    };
+    let Some(span) = span else {
+        let base = (128 / bits.max(1)).ilog2();
+        return Err(SemError::Illegal(format!(
+            "has no tensor map for {}; of elements of {bits} bits there are the swizzles S<1,{base},3>, S<2,{base},3> and S<3,{base},3>",
+            view.layout
+        )));
+    };
+    let inner = view.layout.inner();
+    if !inner.is_static() {
+        return Err(SemError::Illegal(format!(
+            "expects a layout in shared memory that is known while compiling, not {}",
+            view.layout
+        )));
+    }
+    match tma_boxes(tile, contiguous, inner, span, bits) {
+        Ok(boxes) => Ok((span, boxes)),
+        Err(problem) => Err(SemError::Illegal(format!(
+            "cannot move tiles of {tile:?} that lie as {}: {problem}",
+            view.layout
+        ))),
+    }
+}

@@ -1,0 +1,257 @@
+//! Copies of tiles by tensor maps: `tma_load(a, (bm, bk), sA[_, _, 0])`.
+
+use super::builtin::{Builtin, Kind, Level, LowerCall, Lowering, Parameter, arg, named};
+use super::hints;
+use super::operator::Operator;
+use crate::ast::Expr;
+use crate::diagnostics::{Diagnostic, codes};
+use crate::eval::call::Call;
+use crate::eval::maps::Mappable;
+use crate::eval::values::{Cute, Origin, Value, elem_name};
+use crate::eval::{Evaluator, Result, Stop, problem};
+use cutec_abi::TensorMapAbi;
+use cutec_abi::tensor_map::{L2Promotion, MapSwizzle, OobFill};
+use cutec_dialects::atoms::{TmaAtom, TmaKind, TmaReduction};
+use cutec_dialects::elem::Space;
+use cutec_dialects::ops::CuteOp;
+use cutec_dialects::semantics::{Attrs, tma_boxes_of};
+use cutec_dialects::target::Feature;
+use cutec_dialects::value::{Val, View};
+use cutec_layout::AnyLayout;
+use std::sync::Arc;
+
+const TENSOR: Parameter = arg("tensor", Kind::View);
+const TILE: Parameter = arg("tile", Kind::Shape);
+const LIES: Parameter = arg("layout", Kind::Shaped);
+const L2: Parameter = named("l2", Kind::Integer, "128");
+const ATOM: &[Parameter] = &[arg("atom", Kind::CopyAtom)];
+
+const fn of_threads(name: &'static str, lower: LowerCall, documentation: &'static str) -> Builtin {
+    Builtin::new(name, Lowering::Call(lower), documentation).at(Level::Threads)
+}
+
+pub(super) const TABLE: &[Builtin] = &[
+    of_threads("tma_load", load, "Copies tiles of this shape from a tensor that the kernel is passed to shared memory, where they lie as the view or layout given. Outside of the tensor are zeros, or NaN with `fill = nan`. `l2` is how many bytes L2 fetches together: 0, 64, 128 or 256.")
+        .takes(&[TENSOR, TILE, LIES, named("fill", Kind::Word(&["zeros", "nan"]), "zeros"), L2, hints::EVICT]),
+    of_threads("tma_store", |ev, call| make(ev, call, TmaKind::Store), "Copies tiles of this shape from shared memory to a tensor that the kernel is passed. Outside of the tensor nothing is written.")
+        .takes(&[TENSOR, TILE, LIES, L2, hints::EVICT]),
+    of_threads("tma_reduce", reduce, "As `tma_store`, combined with what is there: `add`, `min`, `max`, `and`, `or`, `xor`, element by element at once.")
+        .takes(&[TENSOR, TILE, LIES, arg("operator", Kind::Operator), L2, hints::EVICT]),
+    of_threads("tma_bytes", bytes, "The bytes of a tile, which a barrier is to expect: `mbarrier_arrive_expect_tx(full[s], tma_bytes(load))`.")
+        .takes(ATOM),
+    of_threads("tma_prefetch", prefetch, "Fetches the map of a tensor ahead of its first use.")
+        .takes(ATOM),
+];
+
+/// A copy by a tensor map as messages show it.
+pub(crate) fn tma_atom(atom: &TmaAtom) -> String {
+    let (elem, hints) = (elem_name(atom.elem), atom.hints);
+    let tile: Vec<String> = atom.tile.iter().map(i64::to_string).collect();
+    let name = match atom.kind {
+        TmaKind::Load => "tma_load",
+        TmaKind::Store => "tma_store",
+        TmaKind::Reduce(_) => "tma_reduce",
+    };
+    format!("{name} of {elem}, ({}){hints}", tile.join(", "))
+}
+
+fn load<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    make(ev, call, TmaKind::Load)
+}
+
+fn reduce<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let Some(operator) = call.arg(3) else {
+        return Err(Stop::Reported);
+    };
+    let found = Operator::of(&operator.value).and_then(|it| TmaReduction::find(it.name()));
+    match found {
+        Some(how) => make(ev, call, TmaKind::Reduce(how)),
+        None => {
+            let what = "`add`, `min`, `max`, `and`, `or` or `xor`";
+            ev.expected(what, &operator.value.clone(), operator.expr.span)
+        }
+    }
+}
+
+fn make<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    call: &Call<'c, 'a>,
+    kind: TmaKind,
+) -> Result<Value<'c, 'a>> {
+    let name = call.name.clone();
+    ev.needs(Feature::Tma, &name, call.span)?;
+    let (Some(of), Some(shape), Some(lies)) = (call.arg(0), call.arg(1), call.arg(2)) else {
+        return Err(Stop::Reported);
+    };
+    let Mappable {
+        arg,
+        contiguous,
+        tensor,
+    } = ev.mappable(&of.value, &name, of.expr.span)?;
+    if kind != TmaKind::Load {
+        ev.check_writable(&of.value, of.expr.span)?;
+    }
+    if let TmaKind::Reduce(how) = kind
+        && !how.takes(tensor.elem)
+    {
+        let (how, elem) = (how.name(), elem_name(tensor.elem));
+        let message = format!("there is no `tma_reduce` by {how} of {elem}");
+        return ev.error(
+            codes::ILLEGAL_OPERATION,
+            call.span,
+            message,
+            "no such instruction",
+        );
+    }
+    let tile = extents(ev, &shape.value, tensor.extents.len(), shape.expr)?;
+    let view = match lies.value.as_view() {
+        Some((_, view)) => view.clone(),
+        None => match lies.value.as_static() {
+            Some(Val::Layout(layout)) => View::new(tensor.elem, Space::Smem, 1024, layout),
+            _ => match lies.value.as_layout() {
+                Some(layout) => View::new(tensor.elem, Space::Smem, 1024, AnyLayout::Plain(layout)),
+                None => {
+                    let what = "a view in shared memory, or a layout";
+                    return ev.expected(what, &lies.value.clone(), lies.expr.span);
+                }
+            },
+        },
+    };
+    if view.ptr.space != Space::Smem || view.ptr.elem.bits() != tensor.elem.bits() {
+        let elem = elem_name(tensor.elem);
+        let what = format!("a view of {elem} in shared memory");
+        return ev.expected(&what, &lies.value.clone(), lies.expr.span);
+    }
+    let (span, boxes) = match tma_boxes_of(&tile, contiguous, &view) {
+        Ok(found) => found,
+        Err(error) => return Err(ev.report(problem::semantic(call.span, &name, &error, &[]))),
+    };
+    let hints = hints::of(ev, &call.args, &["evict"])?;
+    let map = TensorMapAbi {
+        arg,
+        order: boxes.order.clone(),
+        box_extents: boxes.extents.iter().map(|extent| *extent as u32).collect(),
+        swizzle: MapSwizzle::try_from(span.bytes() as u32).unwrap_or_default(),
+        l2_promotion: promotion(ev, call)?,
+        oob_fill: fill(ev, call, &tensor)?,
+    };
+    let atom = TmaAtom {
+        kind,
+        elem: tensor.elem,
+        tile,
+        order: boxes.order,
+        extents: boxes.extents,
+        span,
+        hints,
+    };
+    let parameter = ev.tensor_map(map, call.span)?;
+    let val = Val::TmaAtom(Arc::new(atom));
+    let ir = ev.ir(call.span)?;
+    let ty = ir.val_type(&val);
+    let ir = ir.value(CuteOp::MakeTmaAtom, &[parameter], &[], ty);
+    let origin = Origin::default();
+    Ok(Value::Cute(Cute { ir, val, origin }))
+}
+
+/// The extents of a tile along the modes of a tensor.
+fn extents<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    value: &Value<'c, 'a>,
+    rank: usize,
+    expr: &'a Expr,
+) -> Result<Vec<i64>> {
+    let parts = match value {
+        Value::Tuple(parts) => parts.clone(),
+        other => vec![other.clone()],
+    };
+    let mut extents = Vec::new();
+    for part in &parts {
+        match part {
+            Value::Int(extent) if *extent > 0 => extents.push(*extent),
+            Value::Scalar(_) => return ev.static_needed("the shape of a tile", expr),
+            other => return ev.expected("a positive extent", &other.clone(), expr.span),
+        }
+    }
+    if extents.len() == rank {
+        return Ok(extents);
+    }
+    let message = format!(
+        "the tile has {} modes, the tensor {rank}; expected an extent for each",
+        extents.len()
+    );
+    let diagnostic = Diagnostic::error(codes::SHAPE_MISMATCH, expr.span, message, "this tile");
+    Err(ev.report(diagnostic.with_help("a mode of which a tile has one element has the extent 1")))
+}
+
+fn promotion<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<L2Promotion> {
+    let Some(arg) = call.named("l2") else {
+        return Ok(L2Promotion::B128);
+    };
+    let bytes = match &arg.value {
+        Value::Int(bytes) => u32::try_from(*bytes).ok(),
+        _ => None,
+    };
+    match bytes.and_then(|bytes| L2Promotion::try_from(bytes).ok()) {
+        Some(promotion) => Ok(promotion),
+        None => ev.expected("0, 64, 128 or 256 bytes", &arg.value.clone(), arg.expr.span),
+    }
+}
+
+fn fill<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    call: &Call<'c, 'a>,
+    tensor: &crate::eval::signature::TensorArgument<'a>,
+) -> Result<OobFill> {
+    let Some(arg) = call.named("fill") else {
+        return Ok(OobFill::Zeros);
+    };
+    match &arg.value {
+        Value::Str(word) if &**word == "zeros" => Ok(OobFill::Zeros),
+        Value::Str(word)
+            if &**word == "nan" && tensor.elem.is_float() && tensor.elem.bytes() > 1 =>
+        {
+            Ok(OobFill::Nan)
+        }
+        other => {
+            let what = "`zeros`, or `nan` for floating numbers of 16 bits or more";
+            ev.expected(what, &other.clone(), arg.expr.span)
+        }
+    }
+}
+
+/// The copy that an argument is.
+fn atom_of<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    call: &Call<'c, 'a>,
+) -> Result<(Value<'c, 'a>, Arc<TmaAtom>)> {
+    let Some(arg) = call.arg(0) else {
+        return Err(Stop::Reported);
+    };
+    match &arg.value {
+        Value::Cute(Cute {
+            val: Val::TmaAtom(atom),
+            ..
+        }) => Ok((arg.value.clone(), atom.clone())),
+        other => {
+            let what = "what `tma_load`, `tma_store` or `tma_reduce` gives";
+            ev.expected(what, &other.clone(), arg.expr.span)
+        }
+    }
+}
+
+fn bytes<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let (_, atom) = atom_of(ev, call)?;
+    Ok(Value::Int(atom.bytes()))
+}
+
+fn prefetch<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let (value, _) = atom_of(ev, call)?;
+    let attrs = Attrs::default();
+    ev.op(
+        CuteOp::PrefetchTmaDesc,
+        "tma_prefetch",
+        &[value],
+        &attrs,
+        call.span,
+    )
+}

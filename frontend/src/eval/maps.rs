@@ -1,0 +1,204 @@
+//! Tensor maps: what the host is to tell the tensor memory accelerator of tensors that it passes (`tma_load` and the like).
+
+use super::signature::{Argument, TensorArgument};
+use super::values::Value;
+use super::{Evaluator, Result, Stop};
+use crate::diagnostics::{Diagnostic, codes};
+use crate::source::Span;
+use cutec_abi::TensorMapAbi;
+use cutec_dialects::builder::{IrValue, value_key};
+use cutec_dialects::value::View;
+use melior::ir::BlockLike;
+use std::collections::HashMap;
+
+/// Bytes of which base and strides of a tensor are multiples (CUDA driver API, `cuTensorMapEncodeTiled`).
+const ALIGN: i64 = 16;
+/// Most modes of a tensor.
+const MOST_MODES: usize = 5;
+
+/// The tensors that the host passes to a kernel, and the maps of them that it is asked for.
+#[derive(Default)]
+pub(super) struct Maps<'c, 'a> {
+    /// Which argument a view is, and how it is declared.
+    tensors: HashMap<usize, (usize, TensorArgument<'a>)>,
+    /// The maps, and the parameter by which each is passed.
+    maps: Vec<(TensorMapAbi, IrValue<'c>)>,
+}
+
+impl<'c, 'a> Maps<'c, 'a> {
+    /// A tensor that the host passes, as a view.
+    pub fn tensor(&mut self, view: IrValue<'c>, arg: usize, tensor: &TensorArgument<'a>) {
+        self.tensors.insert(value_key(view), (arg, tensor.clone()));
+    }
+
+    /// The maps, in the order of their parameters.
+    pub fn take(&mut self) -> Vec<(TensorMapAbi, IrValue<'c>)> {
+        self.tensors.clear();
+        std::mem::take(&mut self.maps)
+    }
+}
+
+/// A tensor of which a map can be made.
+pub(super) struct Mappable<'a> {
+    /// Which argument it is.
+    pub arg: usize,
+    /// Its mode of stride 1.
+    pub contiguous: usize,
+    /// How it is declared.
+    pub tensor: TensorArgument<'a>,
+}
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    /// The argument that a value is, if the host can make a map of it: what it takes is promised.
+    pub(super) fn mappable(
+        &mut self,
+        value: &Value<'c, 'a>,
+        name: &str,
+        span: Span,
+    ) -> Result<Mappable<'a>> {
+        let Some((cute, view)) = value.as_view() else {
+            return self.expected("a tensor that the kernel is passed", value, span);
+        };
+        let Some((arg, tensor)) = self.maps.tensors.get(&value_key(cute.ir)).cloned() else {
+            let message = format!("`{name}` needs a tensor as the kernel is passed it");
+            let diagnostic = Diagnostic::error(
+                codes::ILLEGAL_OPERATION,
+                span,
+                message,
+                "this is a part of one",
+            );
+            let help =
+                "which part is copied the coordinates say: `local_tile(identity(shape(x)), …)`";
+            return Err(self.report(diagnostic.with_help(help)));
+        };
+        let rank = view.layout.rank();
+        if tensor.elem.is_packed() || rank > MOST_MODES {
+            let message = format!("there is no tensor map of `{}`", tensor.name);
+            let label = "expected 1 to 5 modes, and elements of whole bytes";
+            return self.error(codes::ILLEGAL_OPERATION, span, message, label);
+        }
+        let contiguous = self.contiguous(view, &tensor, name, span)?;
+        self.check_base(view, &tensor, name, span)?;
+        for mode in (0..rank).filter(|mode| *mode != contiguous) {
+            self.check_stride(view, &tensor, mode, name, span)?;
+        }
+        Ok(Mappable {
+            arg,
+            contiguous,
+            tensor,
+        })
+    }
+
+    /// The mode of stride 1.
+    fn contiguous(
+        &mut self,
+        view: &View,
+        tensor: &TensorArgument<'a>,
+        name: &str,
+        span: Span,
+    ) -> Result<usize> {
+        let strides = view.layout.inner().stride().leaves();
+        if let Some(mode) = strides.iter().position(|stride| stride.is(1)) {
+            return Ok(mode);
+        }
+        let message = format!("`{name}` needs a mode of `{}` of stride 1", tensor.name);
+        let found = view.layout.inner().stride().to_string();
+        let label = format!("the strides are {found}");
+        let diagnostic = Diagnostic::error(codes::ILLEGAL_OPERATION, span, message, label);
+        Err(self.report(diagnostic.with_label(tensor.span, "declared here")))
+    }
+
+    fn check_base(
+        &mut self,
+        view: &View,
+        tensor: &TensorArgument<'a>,
+        name: &str,
+        span: Span,
+    ) -> Result<()> {
+        let found = view.ptr.alignment();
+        if found >= ALIGN {
+            return Ok(());
+        }
+        let of = &tensor.name;
+        let message = format!("`{name}` needs `{of}` aligned to {ALIGN} bytes");
+        let label = format!("promised are {found}");
+        let diagnostic = Diagnostic::error(codes::ILLEGAL_OPERATION, span, message, label);
+        let help = format!("promise `where align({of}) >= {ALIGN}`");
+        Err(self.report(
+            diagnostic
+                .with_label(tensor.span, "declared here")
+                .with_help(help),
+        ))
+    }
+
+    fn check_stride(
+        &mut self,
+        view: &View,
+        tensor: &TensorArgument<'a>,
+        mode: usize,
+        name: &str,
+        span: Span,
+    ) -> Result<()> {
+        let layout = view.layout.inner();
+        let (extents, strides) = (layout.shape().leaves(), layout.stride().leaves());
+        let elements = ALIGN / tensor.elem.bytes();
+        let (Some(extent), Some(stride)) = (extents.get(mode), strides.get(mode)) else {
+            return Err(Stop::Reported);
+        };
+        if extent.is(1) || stride.divisible_by(elements) {
+            return Ok(());
+        }
+        let of = &tensor.name;
+        let bytes = tensor.elem.bytes();
+        let message = format!(
+            "`{name}` needs the stride of mode {mode} of `{of}` to be a multiple of {ALIGN} bytes, {elements} elements"
+        );
+        let label = match stride.as_static() {
+            Some(stride) => format!("it is {stride} elements of {bytes} bytes"),
+            None => "nothing promises it".to_owned(),
+        };
+        let diagnostic = Diagnostic::error(codes::ILLEGAL_OPERATION, span, message, label)
+            .with_label(tensor.span, "declared here");
+        let help = match (stride.as_static(), &tensor.strides) {
+            (Some(_), _) => "give the tensor another stride".to_owned(),
+            (None, Some(strides)) => {
+                let text = strides
+                    .get(mode)
+                    .map_or("…", |stride| self.text(stride.span));
+                format!("promise `where {text} % {elements} == 0`")
+            }
+            // The stride of a mode is what the modes behind it have together: the last one is easiest to promise.
+            (None, None) => {
+                let text = tensor
+                    .extents
+                    .last()
+                    .map_or("…", |extent| self.text(extent.span));
+                format!("promise `where {text} % {elements} == 0`")
+            }
+        };
+        Err(self.report(diagnostic.with_help(help)))
+    }
+
+    /// The parameter by which a map is passed: that of a map like it, or a new one.
+    pub(super) fn tensor_map(&mut self, map: TensorMapAbi, span: Span) -> Result<IrValue<'c>> {
+        let known = self.maps.maps.iter().find(|(known, _)| *known == map);
+        if let Some((_, parameter)) = known {
+            return Ok(*parameter);
+        }
+        let entry = self.entry.ok_or(Stop::NeedsRuntime)?;
+        let location = self.location(span);
+        let ty = self.ir(span)?.pointer_type(0);
+        let parameter = entry.add_argument(ty, location);
+        // SAFETY: the block lives as long as the kernel that is built.
+        let parameter = unsafe { IrValue::from_raw(melior::ir::ValueLike::to_raw(&parameter)) };
+        self.maps.maps.push((map, parameter));
+        Ok(parameter)
+    }
+
+    /// Those of a signature.
+    pub(super) fn note_tensor(&mut self, view: IrValue<'c>, arg: usize, argument: &Argument<'a>) {
+        if let Argument::Tensor(tensor) = argument {
+            self.maps.tensor(view, arg, tensor);
+        }
+    }
+}
