@@ -41,6 +41,7 @@ pub use mma_sync::{MmaSync, SHAPES, SyncShape};
 pub use names::{Atom, all, find};
 pub use stmatrix::Stmatrix;
 pub(crate) use syntax::{canonical, parse};
+pub(crate) use tma::tuple;
 pub use tma::{TmaAtom, TmaKind, TmaReduction};
 pub use universal_copy::UniversalCopy;
 pub use wgmma::Wgmma;

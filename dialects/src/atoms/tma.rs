@@ -201,7 +201,7 @@ fn numbers(text: &str) -> Option<Vec<i64>> {
 }
 
 /// As [`numbers`] reads them.
-fn tuple<T: ToString>(numbers: &[T]) -> String {
+pub(crate) fn tuple<T: ToString>(numbers: &[T]) -> String {
     let numbers: Vec<String> = numbers.iter().map(T::to_string).collect();
     match numbers.as_slice() {
         [one] => one.clone(),

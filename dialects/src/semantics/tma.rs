@@ -1,7 +1,7 @@
 //! Copies of tiles by tensor maps, taken apart into instructions.
 use super::mbarrier::check_place;
 use super::{SemError, count_error, integers, operand_error};
-use crate::atoms::{TmaAtom, TmaKind};
+use crate::atoms::{TmaAtom, TmaKind, tuple};
 use crate::elem::Space;
 use crate::value::{CoordTensor, Val, View};
 use cutec_layout::tma::{MapSpan, TmaBoxes, tma_boxes};
@@ -111,8 +111,8 @@ pub fn tma_plan(atom: &Arc<TmaAtom>, operands: &[Val]) -> Result<TmaPlan, SemErr
 fn check_tile(atom: &TmaAtom, tile: &CoordTensor) -> Result<(), SemError> {
     let wrong = || SemError::Operand {
         expected: format!(
-            "coordinates of a tile of {:?} of the tensor of the map, each mode with steps of 1",
-            atom.tile
+            "coordinates of a tile of {} of the tensor of the map, each mode with steps of 1",
+            tuple(&atom.tile)
         ),
         found: format!("`{}`", Val::CoordTensor(tile.clone())),
     };
@@ -153,11 +153,11 @@ fn boxes_in(atom: &TmaAtom, view: &View) -> Result<TmaBoxes, SemError> {
     let (span, boxes) = tma_boxes_of(&atom.tile, atom.order[0], view)?;
     if span != atom.span || boxes.order != atom.order || boxes.extents != atom.extents {
         return Err(SemError::Illegal(format!(
-            "expects a view that lies as the one that the map was made for, in boxes of {:?} with a swizzle of {} bytes, but {} has boxes of {:?} with one of {}",
-            atom.extents,
+            "expects a view that lies as the one that the map was made for, in boxes of {} with a swizzle of {} bytes, but {} has boxes of {} with one of {}",
+            tuple(&atom.extents),
             atom.span.bytes(),
             view.layout,
-            boxes.extents,
+            tuple(&boxes.extents),
             span.bytes()
         )));
     }
@@ -203,7 +203,7 @@ pub fn tma_boxes_of(
     let Some(span) = span else {
         let base = (128 / bits.max(1)).ilog2();
         return Err(SemError::Illegal(format!(
-            "has no tensor map for {}; of elements of {bits} bits there are the swizzles S<1,{base},3>, S<2,{base},3> and S<3,{base},3>",
+            "no tensor map swizzles as {}; of elements of {bits} bits there are the swizzles S<1,{base},3>, S<2,{base},3> and S<3,{base},3>",
             view.layout
         )));
     };
@@ -217,7 +217,8 @@ pub fn tma_boxes_of(
     match tma_boxes(tile, contiguous, inner, span, bits) {
         Ok(boxes) => Ok((span, boxes)),
         Err(problem) => Err(SemError::Illegal(format!(
-            "cannot move tiles of {tile:?} that lie as {}: {problem}",
+            "tiles of {} that lie as {} do not consist of boxes: {problem}",
+            tuple(tile),
             view.layout
         ))),
     }

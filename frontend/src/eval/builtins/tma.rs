@@ -32,7 +32,7 @@ const fn of_threads(name: &'static str, lower: LowerCall, documentation: &'stati
 
 pub(super) const TABLE: &[Builtin] = &[
     of_threads("tma_load", load, "Copies tiles of this shape from a tensor that the kernel is passed to shared memory, where they lie as the view or layout given. Outside of the tensor are zeros, or NaN with `fill = nan`. `l2` is how many bytes L2 fetches together: 0, 64, 128 or 256.")
-        .takes(&[TENSOR, TILE, LIES, named("fill", Kind::Word(&["zeros", "nan"]), "zeros"), L2, hints::EVICT]),
+        .takes(&[TENSOR, TILE, LIES, named("fill", Kind::Word(&["zero", "nan"]), "zero"), L2, hints::EVICT]),
     of_threads("tma_store", |ev, call| make(ev, call, TmaKind::Store), "Copies tiles of this shape from shared memory to a tensor that the kernel is passed. Outside of the tensor nothing is written.")
         .takes(&[TENSOR, TILE, LIES, L2, hints::EVICT]),
     of_threads("tma_reduce", reduce, "As `tma_store`, combined with what is there: `add`, `min`, `max`, `and`, `or`, `xor`, element by element at once.")
@@ -206,14 +206,14 @@ fn fill<'c, 'a>(
         return Ok(OobFill::Zeros);
     };
     match &arg.value {
-        Value::Str(word) if &**word == "zeros" => Ok(OobFill::Zeros),
+        Value::Str(word) if &**word == "zero" => Ok(OobFill::Zeros),
         Value::Str(word)
             if &**word == "nan" && tensor.elem.is_float() && tensor.elem.bytes() > 1 =>
         {
             Ok(OobFill::Nan)
         }
         other => {
-            let what = "`zeros`, or `nan` for floating numbers of 16 bits or more";
+            let what = "`zero`, or `nan` for floating numbers of 16 bits or more";
             ev.expected(what, &other.clone(), arg.expr.span)
         }
     }
