@@ -56,8 +56,8 @@ func.func @ldsm(%a: !cute_nvgpu.atom.ldsm<val_type = f16, num_matrices = 3, n>) 
 
 // -----
 
-// expected-error@+1 {{unknown atom `atom.stsm`; expected one of atom.universal_copy, atom.simt_async_copy, atom.ldsm, sm90.mma, sm80.mma, atom.universal_fma, atom.tma_load, atom.tma_store, atom.tma_reduce}}
-func.func @unknown_atom(%a: !cute_nvgpu.atom.stsm<f16>) { return }
+// expected-error@+1 {{unknown atom `atom.nothing`; expected one of atom.universal_copy, atom.simt_async_copy, atom.ldsm, atom.stsm, sm90.mma, sm80.mma, atom.universal_fma, atom.tma_load, atom.tma_store, atom.tma_reduce}}
+func.func @unknown_atom(%a: !cute_nvgpu.atom.nothing<f16>) { return }
 
 // -----
 
