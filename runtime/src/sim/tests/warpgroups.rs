@@ -628,3 +628,101 @@ fn registers_go_from_warpgroup_to_warpgroup() {
         "{error}"
     );
 }
+
+/// What LLVM, CUTLASS and Triton write.
+#[test]
+fn spellings() {
+    let d = |registers: usize| {
+        let d: Vec<String> = (0..registers).map(|i| format!("%d{i}")).collect();
+        format!("{{{}}}", d.join(", "))
+    };
+    let products = [
+        ("m64n8k16.f16.f16.f16", 2, "%rd1, %rd2, %p1, 1, 1, 0, 1"),
+        (
+            "m64n16k16.f32.f16.f16",
+            8,
+            "{%r1, %r2, %r3, %r4}, %rd2, %p1, -1, 1, 1",
+        ),
+        (
+            "m64n256k16.f32.bf16.bf16",
+            128,
+            "%rd1, %rd2, !%p1, 1, -1, 1, 0",
+        ),
+        ("m64n24k8.f32.tf32.tf32", 12, "%rd1, %rd2, 1, 1, 1"),
+        ("m64n104k32.f32.e4m3.e5m2", 52, "%rd1, %rd2, %p1, 1, 1"),
+        (
+            "m64n8k32.f16.e5m2.e5m2",
+            2,
+            "{%r1, %r2, %r3, %r4}, %rd2, %p1, 1, 1",
+        ),
+        ("m64n48k32.s32.s8.u8", 24, "%rd1, %rd2, %p1"),
+        ("m64n48k32.s32.u8.u8.satfinite", 24, "%rd1, %rd2, %p1"),
+        (
+            "m64n48k32.satfinite.s32.s8.s8",
+            24,
+            "{%r1, %r2, %r3, %r4}, %rd2, 0",
+        ),
+    ];
+    let products = products.map(|(shape, registers, operands)| {
+        format!(
+            "wgmma.mma_async.sync.aligned.{shape} {}, {operands}",
+            d(registers)
+        )
+    });
+    let others = [
+        "wgmma.fence.sync.aligned",
+        "wgmma.commit_group.sync.aligned",
+        "wgmma.wait_group.sync.aligned 7",
+        "setmaxnreg.inc.sync.aligned.u32 256",
+        "setmaxnreg.dec.sync.aligned.u32 24",
+        "mbarrier.init.shared::cta.b64 [%r1], 1",
+        "mbarrier.inval.shared::cta.b64 [%r1]",
+        "mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1], %r2",
+        "mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1], %r2, %r3",
+        "mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1], %r2, 0x989680",
+        "mbarrier.try_wait.parity.shared.b64 %p1, [%r1+8], 1",
+        "mbarrier.try_wait.parity.b64 %p1, [%rd1], %r2",
+        "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p1, [%r1], %r2",
+        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p1, [%r1], %r2, %r3",
+        "mbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 %p1, [%r1], %r2",
+        "mbarrier.try_wait.shared::cta.b64 %p1, [%r1], %rd2",
+        "mbarrier.test_wait.parity.shared::cta.b64 %p1, [%r1], %r2",
+        "mbarrier.test_wait.shared.b64 %p1, [%r1], %rd2",
+        "mbarrier.arrive.shared::cta.b64 _, [%r1]",
+        "mbarrier.arrive.shared::cta.b64 %rd1, [%r1], 2",
+        "mbarrier.arrive.release.cta.shared::cta.b64 _, [%r1], %r2",
+        "mbarrier.arrive.shared::cluster.b64 _, [%r1]",
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r1], 1",
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1], %r2",
+        "mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 %rd1, [%r1], 49152",
+        "mbarrier.arrive.noComplete.shared.b64 %rd1, [%r1], 1",
+        "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r1], %r2",
+        "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%r1]",
+        "fence.mbarrier_init.release.cluster",
+        "fence.proxy.async",
+        "fence.proxy.async.global",
+        "fence.proxy.async.shared::cta",
+        "fence.proxy.async.shared::cluster",
+        "fence.acq_rel.cluster",
+        "elect.sync _|%p1, 0xffffffff",
+        "elect.sync %r1|%p1, -1",
+        "elect.sync %r1|%p1, %r2",
+        "griddepcontrol.wait",
+        "griddepcontrol.launch_dependents",
+        "prefetch.tensormap [%rd1]",
+        "prefetch.param.tensormap [data]",
+        "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1], {%r2}",
+        "stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%r1], {%r2, %r3}",
+        "stmatrix.sync.aligned.m8n8.x4.shared::cta.b16 [%r1], {%r2, %r3, %r4, %r5}",
+        "stmatrix.sync.aligned.m8n8.x4.b16 [%rd1], {%r2, %r3, %r4, %r5}",
+    ];
+    let all = products.iter().map(|text| &text[..]).chain(others);
+    let wrong: Vec<String> = all
+        .filter_map(|text| {
+            let body = format!(".reg .f32 %d<128>;\n{text};");
+            let error = super::Module::parse(&super::kernel(&body)).err()?;
+            Some(format!("{text}: {error}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
