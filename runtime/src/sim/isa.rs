@@ -116,10 +116,6 @@ pub(crate) enum Proxy {
     /// Loads, stores, atomics, `cp.async`.
     Generic,
     /// Bulk copies, and what `wgmma` reads of shared memory.
-    #[allow(
-        dead_code,
-        reason = "no instruction of this proxy is executed yet; the check knows it"
-    )]
     Async,
     /// Tensor maps, when they are read by a copy.
     #[allow(

@@ -35,11 +35,12 @@
 //! - `decode`: syntax tree → instructions, one file a family. Here an unknown opcode, modifier or
 //!   operand becomes an error; nothing after it looks at text.
 //! - `flow`: the control-flow graph, and the order in which groups of diverged lanes are run, so that they
-//!   meet again. `assignment`: registers that may be read before they are written.
+//!   meet again. `assignment`: registers that may be read before they are written. `wgmma_registers`: those that
+//!   are out of reach while a product is under way.
 //! - [`module`]: what a module is, and [`Module::launch`].
 //! - [`buffers`]: the buffers of shared memory, and which instruction may access which.
 //! - `memory`: global memory. [`tensor_map`]: what bulk copies are told of a tensor there.
-//! - `exec`: warps, CTAs, shared memory, barriers, `cp.async` and bulk copies, matrices.
+//! - `exec`: warps, CTAs, shared memory, barriers, `cp.async` and bulk copies, matrices, warpgroups.
 //! - `progress`: how far a launch is. [`profile`]: what each instruction did, and what limits a kernel.
 //! - `number`: floating-point formats and roundings that Rust does not have.
 //! - [`error`]: every error, with data. `advice`: what else there is to say about one.
@@ -49,16 +50,16 @@
 //!   instruction and its line, when the module is parsed.
 //! - **Copies at any legal moment.** `cp.async` reads its source and writes shared memory at the
 //!   wait that completes it, the latest moment the ISA allows, at the earliest, or at a random one
-//!   ([`Options::copies`]). An access to the target bytes before the wait is an error.
+//!   ([`Options::copies`]). An access to the target bytes before the wait is an error. So it is with bulk copies, and with
+//!   `wgmma`, its accumulators and the registers of A.
 //! - **Races.** With [`Options::races`], two accesses to a byte of shared or global memory that
 //!   nothing orders, one of them a write, are an error that names both. Barriers, `bar.warp.sync`,
-//!   waits for copies, fences and atomics order; that lanes of a warp run together does not.
+//!   waits for copies and for `wgmma`, fences and atomics order; that lanes of a warp run together does not.
 //! - **Convergence.** Lanes have program counters of their own, as from Volta on. Instructions that
 //!   need several lanes (`.sync`, aligned barriers) wait for them, and are errors when they cannot
 //!   come.
 //! - **Numerics.** `fma`, `div.rn`, `sqrt.rn` and conversions are exact to the bit in every rounding
-//!   mode. `mma` sums the exact products and the accumulator in f64 and rounds once, so it is more
-//!   accurate than hardware, which aligns and truncates. `.approx` functions (and `div.full`)
+//!   mode. `mma` adds as the tensor cores of an H200 do, and `wgmma` is taken to do the same. `.approx` functions (and `div.full`)
 //!   return the correctly rounded value in place of a chip's approximation. NaNs that arithmetic on
 //!   f16, bf16 and f32 makes are the canonical ones; payloads of f64 and through `cvt` may differ
 //!   from a chip's.
