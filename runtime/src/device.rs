@@ -107,10 +107,25 @@ pub struct Geometry {
     pub grid: [u32; 3],
     /// Whether there are to be at most as many in x as the device holds at a time.
     pub persistent: bool,
+    /// Blocks of a cluster in x, y, z, of which the grid has whole ones.
+    pub cluster: [u32; 3],
     /// Threads of a block in x, y, z.
     pub block: [u32; 3],
     /// Dynamic shared memory of a block, in bytes.
     pub smem_bytes: u32,
+}
+
+impl Geometry {
+    /// The blocks of a launch, where the device holds so many at a time.
+    pub fn blocks(&self, resident: impl FnOnce() -> u32) -> [u32; 3] {
+        let [x, y, z] = self.grid;
+        if !self.persistent {
+            return self.grid;
+        }
+        // Whole clusters, at least one.
+        let clusters = (resident() / self.cluster[0].max(1)).max(1);
+        [x.min(clusters.saturating_mul(self.cluster[0])), y, z]
+    }
 }
 
 /// A machine-level parameter: 1, 2, 4 or 8 little-endian bytes, or a tensor map.

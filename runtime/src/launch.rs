@@ -353,6 +353,7 @@ pub fn geometry(launch: &Launch) -> Geometry {
         entry: launch.entry.clone(),
         grid: launch.grid,
         persistent: launch.persistent,
+        cluster: launch.cluster,
         block: launch.block,
         smem_bytes: launch.smem_bytes,
     }

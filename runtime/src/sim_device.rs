@@ -162,15 +162,11 @@ impl Device for SimDevice {
         let options = self.options.schedule(self.schedule);
         let Geometry {
             entry,
-            grid,
-            persistent,
             block: threads,
             smem_bytes,
+            ..
         } = geometry;
-        let mut grid = *grid;
-        if *persistent {
-            grid[0] = grid[0].min(module.resident_blocks(entry));
-        }
+        let grid = geometry.blocks(|| module.resident_blocks(entry));
         let memory = &mut *self.memory.lock();
         let start = Instant::now();
         let stats = match &mut self.profiles {

@@ -360,6 +360,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             promises,
             grid: launch.grid.clone(),
             persistent: launch.persistent,
+            cluster: None,
             block: launch.block.map(|block| block.map(AbiExpr::Const)),
             smem_bytes: 0,
             smem: None,

@@ -86,6 +86,10 @@ pub struct KernelAbi {
     /// launch has at most as many as the device holds at a time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub persistent: bool,
+    /// Blocks of a cluster in x, y, z; `None` without clusters. The code says so too (`.reqnctapercluster`), and the grid
+    /// must be made of whole clusters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<[u32; 3]>,
     /// Number of threads of a block in x, y, z; `None` until the compiler has chosen it, which it has
     /// in every ABI that was read from an artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]

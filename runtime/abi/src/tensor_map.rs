@@ -32,7 +32,7 @@ pub struct TensorMapAbi {
 }
 
 /// Swizzle of a box in shared memory, in bytes of its span; `0`, `32`, `64` or `128` in JSON.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u32", into = "u32")]
 pub enum MapSwizzle {
     /// None.
@@ -47,7 +47,7 @@ pub enum MapSwizzle {
 }
 
 /// What a load leaves in shared memory for elements beyond the tensor; `zeros` or `nan` in JSON.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OobFill {
     /// Zeros.
@@ -58,7 +58,7 @@ pub enum OobFill {
 }
 
 /// Promotion of L2 requests, in bytes; `0`, `64`, `128` or `256` in JSON.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u32", into = "u32")]
 pub enum L2Promotion {
     /// None.
@@ -73,7 +73,7 @@ pub enum L2Promotion {
 }
 
 /// A tensor map of a bound launch, to be encoded with the argument's address.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TensorMap {
     /// Index of the tensor argument.
     pub arg: usize,
@@ -109,6 +109,8 @@ pub enum MapProblem {
         mode: usize,
         /// Its stride in bytes.
         found: i64,
+        /// The element type.
+        dtype: DType,
     },
     /// An extent beyond 2^32.
     Extent {
@@ -161,7 +163,8 @@ impl TensorMapAbi {
                 None => {
                     return Err(MapProblem::StrideBytes {
                         mode,
-                        found: stride,
+                        found: stride.saturating_mul(size as i64),
+                        dtype: tensor.dtype,
                     });
                 }
             };
@@ -174,7 +177,8 @@ impl TensorMapAbi {
             if position > 0 {
                 if !bytes.is_multiple_of(ALIGN) || bytes >= MAX_STRIDE {
                     let found = i64::try_from(bytes).unwrap_or(i64::MAX);
-                    return Err(MapProblem::StrideBytes { mode, found });
+                    let dtype = tensor.dtype;
+                    return Err(MapProblem::StrideBytes { mode, found, dtype });
                 }
                 stride_bytes.push(bytes);
             }
@@ -262,10 +266,14 @@ impl fmt::Display for MapProblem {
             MapProblem::InnerStride { mode, found } => {
                 write!(f, "stride of mode {mode}: expected 1, found {found}")
             }
-            MapProblem::StrideBytes { mode, found } => write!(
-                f,
-                "stride of mode {mode}: expected a multiple of {ALIGN} bytes below 2^40, found {found} bytes"
-            ),
+            MapProblem::StrideBytes { mode, found, dtype } => {
+                let elements = (ALIGN as usize / dtype.size()).max(1);
+                write!(
+                    f,
+                    "stride of mode {mode}: expected a multiple of {ALIGN} bytes, {elements} elements of {dtype}, below 2^40, \
+                     found {found} bytes"
+                )
+            }
             MapProblem::Extent { mode, found } => {
                 write!(
                     f,

@@ -92,6 +92,11 @@ pub enum Problem {
         /// The name.
         name: String,
     },
+    /// A cluster that no hardware has.
+    Cluster {
+        /// Its blocks in x, y, z.
+        found: [u32; 3],
+    },
     /// Nothing says how many threads a block has.
     NoBlock,
     /// An expression that nests deeper than [`MAX_DEPTH`].
@@ -220,8 +225,20 @@ fn check(kernel: &KernelAbi) -> Result<(), Problem> {
     for expr in kernel.block.iter().flatten() {
         expr_is_known(kernel, "block", expr)?;
     }
-    Ok(())
+    let blocks = |cluster: &[u32; 3]| {
+        let blocks = cluster.iter().map(|&extent| u64::from(extent));
+        blocks.fold(1, u64::saturating_mul)
+    };
+    match kernel.cluster {
+        Some(found) if !(1..=MAX_CLUSTER).contains(&blocks(&found)) => {
+            Err(Problem::Cluster { found })
+        }
+        _ => Ok(()),
+    }
 }
+
+/// Most blocks of a cluster (CUDA C++ Programming Guide, thread block clusters: 8, and 16 where a kernel asks for them).
+const MAX_CLUSTER: u64 = 16;
 
 fn check_argument(kernel: &KernelAbi, arg: &ArgAbi) -> Result<(), Problem> {
     let ArgAbi::Tensor(tensor) = arg else {
@@ -384,6 +401,10 @@ impl fmt::Display for Problem {
                 write!(f, "tensor map of `{arg}`: expected {expected}")
             }
             Problem::DuplicateSymbol { name } => write!(f, "two symbols named `{name}`"),
+            Problem::Cluster { found: [x, y, z] } => write!(
+                f,
+                "a cluster of ({x}, {y}, {z}) blocks: expected 1 to {MAX_CLUSTER}"
+            ),
             Problem::NoBlock => write!(f, "the number of threads of a block is missing"),
             Problem::Depth { what } => {
                 write!(f, "a {what} nests more than {MAX_DEPTH} operations deep")

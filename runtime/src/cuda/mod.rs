@@ -15,6 +15,7 @@ mod measure;
 
 pub use measure::Graph;
 
+use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::ptr;
 use std::sync::Arc;
@@ -47,6 +48,8 @@ pub struct CudaDevice {
     driver_version: i32,
     /// Parameters of the launch at hand.
     params: Vec<u8>,
+    /// Tensor maps as they were encoded for an address: a launch on the same tensors takes them again.
+    maps: HashMap<(TensorMap, u64), ParamValue>,
 }
 
 /// Dynamic and static shared memory that a kernel may have without asking (CUDA C++ Programming
@@ -56,6 +59,9 @@ const SHARED_WITHOUT_ASKING: u64 = 48 << 10;
 const OLD_PARAM_BYTES: usize = 4096;
 /// `cuFuncGetParamInfo` came with this version of the driver.
 const PARAM_INFO_DRIVER: i32 = 12040;
+
+/// Tensor maps that are kept.
+const MOST_MAPS: usize = 1024;
 
 impl CudaDevice {
     /// Opens the GPU with this number.
@@ -108,6 +114,7 @@ impl CudaDevice {
             shared_limit: u64::try_from(shared).unwrap_or(0),
             driver_version,
             params: Vec::new(),
+            maps: HashMap::new(),
         })
     }
 
@@ -338,10 +345,8 @@ impl Device for CudaDevice {
         };
         self.make_current()?;
         let function = self.function(module, geometry)?;
-        let (mut grid, block) = (geometry.grid, geometry.block);
-        if let Some((_, _, resident)) = function.resident {
-            grid[0] = grid[0].min(resident);
-        }
+        let resident = function.resident.map_or(u32::MAX, |(_, _, blocks)| blocks);
+        let (grid, block) = (geometry.blocks(|| resident), geometry.block);
         let mut pointers = self.pack(&geometry.entry, &function, params)?;
         // SAFETY: function and stream are alive, and the parameters are copied during the call; they
         // have the sizes that the kernel declares, or room behind them. What the kernel does with
@@ -377,7 +382,16 @@ impl Device for CudaDevice {
                 what: "tensor maps",
             });
         }
-        code::encode_tensor_map(map, address)
+        let key = (map.clone(), address);
+        if let Some(encoded) = self.maps.get(&key) {
+            return Ok(encoded.clone());
+        }
+        let encoded = code::encode_tensor_map(map, address)?;
+        if self.maps.len() == MOST_MAPS {
+            self.maps.clear();
+        }
+        self.maps.insert(key, encoded.clone());
+        Ok(encoded)
     }
 
     fn synchronize(&mut self) -> Result<(), DeviceError> {

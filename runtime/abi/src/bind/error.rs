@@ -214,7 +214,7 @@ pub enum BindError {
         arg: String,
     },
     /// The argument cannot be described to the tensor memory accelerator.
-    #[error("`{arg}`: the kernel loads it through a tensor map: {problem}")]
+    #[error("`{arg}`: the kernel copies it through a tensor map: {problem}")]
     TensorMap {
         /// Name of the argument.
         arg: String,
@@ -250,6 +250,16 @@ pub enum BindError {
         max: i64,
         /// The value.
         found: i64,
+    },
+    /// A grid that is not made of whole clusters.
+    #[error("grid.{axis} is {found}: expected a multiple of {blocks}, the blocks of a cluster")]
+    Cluster {
+        /// `x`, `y` or `z`.
+        axis: char,
+        /// Blocks of the grid.
+        found: u32,
+        /// Blocks of a cluster.
+        blocks: u32,
     },
     /// More threads in a block than there can be.
     #[error("a block of {found} threads: expected at most 1024")]

@@ -55,6 +55,8 @@ pub struct Launch {
     pub grid: [u32; 3],
     /// Whether there are to be at most as many in x as the device holds at a time ([`KernelAbi::persistent`]).
     pub persistent: bool,
+    /// Blocks of a cluster in x, y, z.
+    pub cluster: [u32; 3],
     /// Number of threads of a block in x, y, z.
     pub block: [u32; 3],
     /// Dynamic shared memory of a block, in bytes.
@@ -105,6 +107,17 @@ impl KernelAbi {
         self.check_symbols(&symbols)?;
         self.check_promises(&symbols)?;
         let grid = self.geometry("grid", &self.grid, [0, 0, 0], GRID_LIMITS, &symbols)?;
+        let cluster = self.cluster.unwrap_or([1; 3]);
+        for (axis, (&found, &blocks)) in ['x', 'y', 'z'].into_iter().zip(grid.iter().zip(&cluster))
+        {
+            if !found.is_multiple_of(blocks) {
+                return Err(BindError::Cluster {
+                    axis,
+                    found,
+                    blocks,
+                });
+            }
+        }
         let block = self.block.as_ref();
         let block = block.ok_or_else(|| self.inconsistent("it has no number of threads"))?;
         let block = self.geometry("block", block, [1, 1, 1], BLOCK_LIMITS, &symbols)?;
@@ -120,6 +133,7 @@ impl KernelAbi {
             entry: self.entry.clone(),
             grid,
             persistent: self.persistent,
+            cluster,
             block,
             smem_bytes: self.smem_bytes,
             params: params.collect::<Result<_, _>>()?,

@@ -84,6 +84,16 @@ impl Reader {
         self.expect_keyword("grid")?;
         let grid = self.three()?;
         let persistent = self.keyword("persistent");
+        let cluster = match self.keyword("cluster") {
+            true => {
+                let extents = self.list("(", ")", Reader::number)?;
+                match <[u32; 3]>::try_from(extents) {
+                    Ok(extents) => Some(extents),
+                    Err(_) => return self.unexpected("three numbers of blocks of a cluster"),
+                }
+            }
+            false => None,
+        };
         let block = match self.keyword("block") {
             true => Some(self.three()?),
             false => None,
@@ -119,6 +129,7 @@ impl Reader {
             promises,
             grid,
             persistent,
+            cluster,
             block,
             smem_bytes,
             smem: None,

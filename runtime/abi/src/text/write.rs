@@ -49,6 +49,9 @@ pub(super) fn kernel(kernel: &KernelAbi) -> String {
     if kernel.persistent {
         lines.push("persistent".to_owned());
     }
+    if let Some(cluster) = &kernel.cluster {
+        lines.push(format!("cluster ({})", list(cluster)));
+    }
     if let Some(block) = &kernel.block {
         lines.push(format!("block ({})", extents(block)));
     }

@@ -96,6 +96,7 @@ pub fn gemm() -> KernelAbi {
             1.into(),
         ],
         persistent: false,
+        cluster: None,
         block: Some([256.into(), 1.into(), 1.into()]),
         smem_bytes: 65536,
         defines: [("bm".to_string(), "128".to_string())].into(),
@@ -532,8 +533,8 @@ fn tensor_maps() {
     let error = kernel.bind(&odd).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`b`: the kernel loads it through a tensor map: stride of mode 1: expected a multiple of 16 \
-         bytes below 2^40, found 88 bytes"
+        "`b`: the kernel copies it through a tensor map: stride of mode 1: expected a multiple of 16 \
+         bytes, 8 elements of f16, below 2^40, found 88 bytes"
     );
     kernel.tensor_maps[0].order = vec![1, 0];
     let error = kernel.bind(&args(1000, 40)).unwrap_err();
@@ -556,4 +557,29 @@ fn tensor_maps_of_single_rows() {
     kernel.promises.clear();
     let launch = kernel.bind(&args).unwrap();
     assert_eq!(launch.tensor_maps[0].stride_bytes, [80]);
+}
+
+#[test]
+fn a_grid_is_made_of_whole_clusters() {
+    let mut kernel = gemm();
+    let bind = |kernel: &KernelAbi| {
+        let args = args(1000, 40);
+        kernel
+            .bind(&args)
+            .map(|launch| (launch.grid, launch.cluster))
+    };
+    let (grid, cluster) = bind(&kernel).unwrap();
+    assert_eq!(cluster, [1; 3]);
+    kernel.cluster = Some([1, 1, 1]);
+    assert_eq!(bind(&kernel).unwrap().0, grid);
+    let blocks = grid[0] + 1;
+    kernel.cluster = Some([blocks, 1, 1]);
+    let error = bind(&kernel).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        format!(
+            "grid.x is {}: expected a multiple of {blocks}, the blocks of a cluster",
+            grid[0]
+        )
+    );
 }

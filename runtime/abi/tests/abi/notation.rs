@@ -37,6 +37,7 @@ fn everything_reads_back() {
     kernel.symbols[2].max = Some(1 << 40);
     kernel.block = None;
     kernel.persistent = true;
+    kernel.cluster = Some([2, 1, 1]);
     kernel.target.clear();
     kernel.defines.insert("t".into(), "(\"f16\", 3)".into());
     kernel.resources = Some(Resources {

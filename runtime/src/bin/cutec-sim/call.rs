@@ -140,6 +140,7 @@ impl Call {
                     entry: kernel.clone(),
                     grid: grid.0,
                     persistent: false,
+                    cluster: [1; 3],
                     block: block.0,
                     smem_bytes: options.shared,
                 };

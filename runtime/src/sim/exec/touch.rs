@@ -50,7 +50,7 @@ impl Cta<'_> {
         if let (Space::Shared, Some(buffers)) = (touch.space, &self.launch.kernel.buffers) {
             self.check_buffers(buffers, touch)?;
         }
-        if touch.space == Space::Shared && self.races.is_some() {
+        if touch.space == Space::Shared && !self.cluster.windows.is_empty() {
             self.check_peers(touch)?;
         }
         match touch.space {
