@@ -242,11 +242,16 @@ impl NvvmOp {
         all.as_flattened().contains(&self)
     }
 
-    /// Whether an operation is a barrier of the block, or the arrival at one.
+    /// Whether an operation is a barrier of the block or the cluster, or the arrival at one.
     pub fn is_barrier(self) -> bool {
         matches!(
             self,
-            NvvmOp::Barrier | NvvmOp::BarrierArrive | NvvmOp::Barrier0
+            NvvmOp::Barrier
+                | NvvmOp::BarrierArrive
+                | NvvmOp::Barrier0
+                | NvvmOp::ClusterArrive
+                | NvvmOp::ClusterArriveRelaxed
+                | NvvmOp::ClusterWait
         )
     }
 }

@@ -4,18 +4,21 @@ use super::signature::{Argument, Signature};
 use super::tiles::TileLaunch;
 use super::values::Value;
 use super::{Evaluator, Result, Stop};
-use crate::ast::{BinaryOp, Expr, ExprKind, Kernel, UnaryOp};
+use crate::ast::{BinaryOp, Clause, Expr, ExprKind, Kernel, UnaryOp};
 use crate::diagnostics::{Diagnostic, codes};
 use cutec_abi::expr::MAX_DEPTH;
 use cutec_abi::{
     AbiExpr, ArgAbi, Dim, KernelAbi, Promise, ScalarAbi, SymbolAbi, SymbolSource, TensorAbi, Width,
 };
 use cutec_dialects::elem::Elem;
-use cutec_dialects::target::BLOCK_SIZES;
+use cutec_dialects::target::{BLOCK_SIZES, Feature};
 use std::sync::Arc;
 
 /// Blocks that a multiprocessor of any target holds (CUDA programming guide, compute capabilities).
 const MAX_BLOCKS: i64 = 32;
+
+/// Blocks that a cluster has on every device (CUDA programming guide, "Thread Block Clusters").
+const MAX_CLUSTER: i64 = 8;
 
 /// Grid and block of a kernel.
 pub(super) struct Launch<'a> {
@@ -26,6 +29,8 @@ pub(super) struct Launch<'a> {
     pub block: Option<[i64; 3]>,
     pub tiles: Option<TileLaunch<'a>>,
     pub min_blocks: Option<i64>,
+    /// Blocks of a cluster.
+    pub cluster: [i64; 3],
 }
 
 impl<'c, 'a> Evaluator<'c, 'a> {
@@ -159,6 +164,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             block: Some([1; 3]),
             tiles: None,
             min_blocks: None,
+            cluster: [1; 3],
         };
         if let Some((tiles, grid)) = self.tile_launch(kernel, signature)? {
             launch.tiles = Some(tiles);
@@ -259,6 +265,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                         );
                     }
                 },
+                "cluster" => launch.cluster = self.cluster_clause(clause, signature)?,
                 "smem" => {
                     let message = "`smem` in a launch means nothing";
                     let diagnostic =
@@ -343,6 +350,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 expr: self.abi_expr(promise, signature)?,
             });
         }
+        for (axis, (blocks, grid)) in launch.cluster.iter().zip(&launch.grid).enumerate() {
+            if *blocks > 1 {
+                promises.push(self.whole_clusters(kernel, axis, *blocks, grid)?);
+            }
+        }
         let name = kernel.name.node.to_string();
         let source = self.sources.file(kernel.name.span.file).name();
         let defines = defines
@@ -366,6 +378,69 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             smem: None,
             defines: defines.collect(),
             resources: None,
+        })
+    }
+}
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    /// `cluster(x, y, z)`: how many blocks along each axis belong together.
+    fn cluster_clause(
+        &mut self,
+        clause: &'a Clause,
+        signature: &Signature<'a>,
+    ) -> Result<[i64; 3]> {
+        self.needs(Feature::Clusters, "cluster", clause.span)?;
+        let mut cluster = [1; 3];
+        for (at, arg) in clause.args.iter().enumerate() {
+            if mentions(&arg.value, signature) {
+                return self.static_needed("the size of a cluster", &arg.value);
+            }
+            let blocks =
+                self.at_compile_time(|this| this.static_int("the size of a cluster", &arg.value))?;
+            if !(1..=MAX_CLUSTER).contains(&blocks) {
+                let message = format!("a cluster has 1 to {MAX_CLUSTER} blocks, not {blocks}");
+                return self.error(codes::BAD_KERNEL, arg.span, message, "here");
+            }
+            cluster[at] = blocks;
+        }
+        let blocks: i64 = cluster.iter().product();
+        if blocks > MAX_CLUSTER {
+            let message = format!("a cluster has at most {MAX_CLUSTER} blocks, not {blocks}");
+            return self.error(codes::BAD_KERNEL, clause.span, message, "here");
+        }
+        Ok(cluster)
+    }
+
+    /// That a grid consists of whole clusters, which the host checks at launch.
+    fn whole_clusters(
+        &mut self,
+        kernel: &'a Kernel,
+        axis: usize,
+        blocks: i64,
+        grid: &AbiExpr,
+    ) -> Result<Promise> {
+        let clause = kernel
+            .launch
+            .iter()
+            .find(|clause| &*clause.name.node == "grid");
+        let arg = clause.and_then(|clause| clause.args.get(axis));
+        let (text, span) = match arg {
+            Some(arg) => (self.text(arg.value.span), arg.value.span),
+            None => ("1", kernel.name.span),
+        };
+        if let AbiExpr::Const(found) = grid
+            && found % blocks != 0
+        {
+            let axis = ["x", "y", "z"][axis];
+            let message = format!(
+                "the grid has {found} blocks along {axis}, which are no whole clusters of {blocks}"
+            );
+            return self.error(codes::BAD_KERNEL, span, message, "here");
+        }
+        let rest = AbiExpr::Rem(Box::new(grid.clone()), Box::new(AbiExpr::Const(blocks)));
+        Ok(Promise {
+            text: format!("({text}) % {blocks} == 0"),
+            expr: AbiExpr::Eq(Box::new(rest), Box::new(AbiExpr::Const(0))),
         })
     }
 }

@@ -89,6 +89,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let abi = self.kernel_abi(kernel, &mut signature, &launch, &defines)?;
         // At tile level, where nobody knows it yet, nothing may ask for it.
         self.block = launch.block.unwrap_or([1; 3]);
+        self.cluster = launch.cluster;
         self.tiles = launch.tiles.as_ref().map(|tiles| tiles.counts.len());
         self.function(kernel, &signature, &launch, &abi, into)
     }
@@ -164,6 +165,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
         if let Some(blocks) = launch.min_blocks {
             attrs.push(("nvvm.minctasm", ir.i32(saturated(blocks))));
+        }
+        if launch.cluster != [1; 3] {
+            attrs.push((
+                "nvvm.cluster_dim",
+                ir.i32_array(&launch.cluster.map(saturated)),
+            ));
         }
         ir.op_with_regions(GpuOp::Func, &[], &attrs, &[], vec![region]);
         Ok(())

@@ -195,6 +195,8 @@ struct Evaluator<'c, 'a> {
     frame: Frame<'c, 'a>,
     consts: HashMap<Arc<str>, Option<Value<'c, 'a>>>,
     block: [i64; 3],
+    /// Blocks of a cluster.
+    cluster: [i64; 3],
     /// The role whose body is evaluated.
     role: Option<roles::RoleOfWarps<'c>>,
     /// The tensors that the host passes, and the maps of them that are asked for.
@@ -240,6 +242,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             frame: Frame::new(),
             consts: HashMap::new(),
             block: [1; 3],
+            cluster: [1; 3],
             role: None,
             maps: maps::Maps::default(),
             tiles: None,

@@ -146,6 +146,8 @@ fn counts_at_barriers(function: IrOp) -> bool {
         CuteOp::of(op).is_some_and(CuteOp::is_mbarrier)
             || NvvmOp::CpAsyncBulkCommitGroup.is(op)
             || NvvmOp::CpAsyncBulkWaitGroup.is(op)
+            // Others of the cluster may access them.
+            || NvvmOp::ClusterWait.is(op)
     })
 }
 

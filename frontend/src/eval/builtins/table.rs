@@ -2,8 +2,8 @@
 
 use super::builtin::{Builtin, Kind, Lowering, Parameter, Receiver};
 use super::{
-    assume, atomic, atoms, bulk, layout, math, mbarrier, memory, methods, reduce, registers, roles,
-    tensor, text, tile, tiled, tma, warp,
+    assume, atomic, atoms, bulk, cluster, layout, math, mbarrier, memory, methods, reduce,
+    registers, roles, tensor, text, tile, tiled, tma, warp,
 };
 use crate::eval::rounding;
 use cutec_dialects::atoms::Wgmma;
@@ -33,6 +33,7 @@ pub const FAMILIES: &[Family] = &[
     family("mbarriers", mbarrier::TABLE),
     family("tma", tma::TABLE),
     family("bulk", bulk::TABLE),
+    family("clusters", cluster::TABLE),
     family("warp", warp::TABLE),
     family("roles", roles::TABLE),
     family("reductions", reduce::TABLE),
