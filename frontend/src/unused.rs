@@ -441,6 +441,18 @@ mod tests {
                 "{ y[0] = f<1>(); } fn f<t>() { 1.0 }",
                 "the compile-time parameter `t` is never used",
             ),
+            (
+                "{ y[0] = 1.0; } record R { a, fn f(self) { R { a = 1 } } }",
+                "the record `R` is never used",
+            ),
+            (
+                "{ let r = R { a = 1 }; y[r.a] = 1.0; } record R { a, fn f(self, x) { 1 } }",
+                "the parameter `x` is never used",
+            ),
+            (
+                "{ roles { a(warps = 1) => { let b = 1; } } y[0] = 1.0; }",
+                "the variable `b` is never used",
+            ),
         ] {
             assert_eq!(messages(&format!("{HEAD} {body}")), [expected], "{body}");
         }
@@ -455,6 +467,10 @@ mod tests {
             "{ var a = 1; a += 1; y[0] = 1.0; }",
             "{ if n > 1 { return; } y[0] = 1.0; }",
             "{ for i in 0..4 { if i > 1 { break; } y[i] = 1.0; } }",
+            "{ var r = R { a = 1 }; r.f(); y[r.a] = 1.0; } record R { var a, fn f(mut self) { self.a = 2; } fn g(self) { 1 } }",
+            "{ let r = R { a = 1 }; y[f(r)] = 1.0; } record R { a } fn f(r: R) { r.a }",
+            "{ y[R.of().a] = 1.0; } record R { a, fn of() { R { a = 1 } } }",
+            "{ roles { a(warps = 1) => { y[0] = 1.0; } b(warps = 1) => { y[b.thread] = 1.0; } } }",
             "{ y[0] = 1.0; } test t { let x = zeros<f32>(4); k(x); assert_eq(x[i], 1.0); }",
         ] {
             assert_eq!(messages(&format!("{HEAD} {body}")), [""; 0], "{body}");

@@ -66,6 +66,38 @@ fn kernels_of_a_file_are_the_same_on_any_number_of_threads() {
 }
 
 #[test]
+fn a_host_chooses_the_functions_of_a_kernel() {
+    const APPLY: &str = "
+        import \"std/activations.cute\";
+        kernel apply<act = linear>(x: tensor<f32, n>, y: mut tensor<f32, n>) launch tiles(n / 128)
+        { y.tile(128, tile.m) = act(x.tile(128, tile.m)); }";
+    let compiled = |act: Option<&str>| {
+        let mut options = Options::default();
+        let define = act.map(|act| ("act".to_owned(), act.to_owned()));
+        options.defines.extend(define);
+        compile(&Source::cute("apply.cute", APPLY), &options)
+    };
+    let mut texts = Vec::new();
+    for (act, name) in [
+        (None, "linear"),
+        (Some("relu"), "relu"),
+        (Some("exp"), "exp"),
+    ] {
+        let compiled = compiled(act).expect("it compiles");
+        let abi = compiled.abi.as_ref().expect("PTX has an ABI");
+        assert_eq!(
+            abi.kernels[0].defines.get("act").map(String::as_str),
+            Some(name)
+        );
+        texts.push(compiled.text().map(str::to_owned));
+    }
+    assert!(texts[0] != texts[1] && texts[1] != texts[2]);
+    for wrong in ["rellu", "fma", "3"] {
+        assert!(compiled(Some(wrong)).is_err(), "{wrong}");
+    }
+}
+
+#[test]
 fn what_goes_in_and_comes_out_may_change_threads() {
     fn is_shared<T: Send + Sync>() {}
     is_shared::<Source>();

@@ -19,6 +19,8 @@ pub enum Value {
     Text(Arc<str>),
     /// An element type.
     DType(DType),
+    /// A function, of the file or of numbers, by its name.
+    Function(Arc<str>),
     /// A tuple or an array.
     Tuple(Vec<Value>),
     /// A range, which `for` runs over.
@@ -47,6 +49,8 @@ pub enum Kind {
     Text,
     /// See [`Value::DType`].
     DType,
+    /// See [`Value::Function`].
+    Function,
     /// See [`Value::Tuple`].
     Tuple,
     /// See [`Value::Range`].
@@ -65,6 +69,7 @@ impl fmt::Display for Kind {
             Self::Bool => "a condition",
             Self::Text => "a text",
             Self::DType => "an element type",
+            Self::Function => "a function",
             Self::Tuple => "a tuple",
             Self::Range => "a range",
             Self::Tensor => "a tensor",
@@ -93,6 +98,7 @@ impl Value {
             Self::Bool(_) => Kind::Bool,
             Self::Text(_) => Kind::Text,
             Self::DType(_) => Kind::DType,
+            Self::Function(_) => Kind::Function,
             Self::Tuple(_) => Kind::Tuple,
             Self::Range { .. } => Kind::Range,
             Self::Tensor(_) => Kind::Tensor,
@@ -116,6 +122,7 @@ impl Value {
             Self::Float(value) => Some(format!("{value:?}")),
             Self::Bool(value) => Some(value.to_string()),
             Self::DType(dtype) => Some(dtype.name().to_owned()),
+            Self::Function(name) => Some(name.to_string()),
             Self::Tuple(parts) => {
                 let parts: Option<Vec<String>> = parts.iter().map(Self::source_text).collect();
                 let parts = parts?;

@@ -150,10 +150,8 @@ impl Record {
 
     /// The function of a name.
     pub fn function(&self, name: &str) -> Option<&RecordFunction> {
-        let functions = self.functions.iter();
-        functions
-            .into_iter()
-            .find(|function| *function.function.name.node == *name)
+        let mut functions = self.functions.iter();
+        functions.find(|function| *function.function.name.node == *name)
     }
 
     /// The names that the types of its fields mention.

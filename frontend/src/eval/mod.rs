@@ -16,7 +16,7 @@
 //!   of fragments that nothing wrote.
 //! - `tiles`: the tile level.
 //! - `call`, `builtins`: functions and what the language has built in.
-//! - `records`: values of named fields, their functions, what of them a variable holds.
+//! - `variables`, `records`: what variables hold, and the ways to their parts; values of named fields, and their functions.
 //! - `chosen`, `kernel`, `parameters`, `signature`, `abi`, `maps`: which kernels; one of them, its compile-time parameters, its
 //!   parameters, the kernel ABI, maps of its tensors.
 //! - `problem`: errors of the semantics as diagnostics.
@@ -56,6 +56,7 @@ mod stmt;
 mod target;
 mod tiles;
 mod values;
+mod variables;
 mod vectors;
 
 use crate::Program;

@@ -1,11 +1,10 @@
 //! Statements.
 
-use super::records::Path;
 use super::values::{Value, elem_name, elem_of};
 use super::{Evaluator, Result, Stop};
 use crate::ast::{
-    BinaryOp, Block, Expr, ExprKind, ItemKind, Let, Name, Pattern, PatternKind, Record, Stmt,
-    StmtKind, Type, TypeKind,
+    BinaryOp, Block, Expr, ExprKind, ItemKind, Let, Pattern, PatternKind, Record, Stmt, StmtKind,
+    Type, TypeKind,
 };
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::{Span, Spanned};
@@ -14,7 +13,7 @@ use cutec_dialects::hints::Hints;
 use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::Attrs;
 use cutec_dialects::value::Val;
-use cutec_layout::{AnyLayout, Layout, Tree};
+use cutec_layout::Tree;
 
 /// How a list of statements ends.
 pub(super) enum Flow<'c, 'a> {
@@ -231,47 +230,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let held = self.held_in_variable(&value, written, ("a `var` of a kernel", name), span)?;
         self.bind(name.node.clone(), held, true, name.span);
         Ok(())
-    }
-
-    /// What a variable of a kernel holds: a number in a register, views and tiles as they are, tuples and records of these.
-    /// An integer without a type is one of `written`.
-    pub(super) fn held_in_variable(
-        &mut self,
-        value: &Value<'c, 'a>,
-        written: Option<Elem>,
-        (what, name): (&str, &Name),
-        span: Span,
-    ) -> Result<Value<'c, 'a>> {
-        let elem = match value {
-            Value::Int(_) => written.unwrap_or(Elem::I32),
-            Value::Float(_) => Elem::F32,
-            Value::Bool(_) => Elem::I1,
-            Value::Typed(_, elem) => *elem,
-            Value::Scalar(scalar) => scalar.elem,
-            Value::Cute(cute) if matches!(cute.val, Val::View(_)) => return Ok(value.clone()),
-            Value::Tile(_) => return Ok(value.clone()),
-            Value::Vector(vector) => {
-                let layout = AnyLayout::Plain(Layout::contiguous(vector.len));
-                let held = self.registers(vector.elem, layout, ("var", name.span))?;
-                self.store(&held, value, name.span, span, span)?;
-                return Ok(held);
-            }
-            Value::Tuple(parts) => {
-                let parts = parts
-                    .iter()
-                    .map(|part| self.held_in_variable(part, None, (what, name), span));
-                return Ok(Value::Tuple(parts.collect::<Result<_>>()?));
-            }
-            Value::Record(record) => return self.record_in_variable(record, (name, span)),
-            other => {
-                let wanted = format!("a number or values of a view: that is what {what} holds");
-                return self.expected(&wanted, other, span);
-            }
-        };
-        let number = self.number(value, elem, span)?;
-        let slot = self.slot(elem, name.span)?;
-        self.write_slot(slot, number, name.span)?;
-        Ok(Value::Slot(slot))
     }
 
     /// A value where a type says what it is: literals take it, other numbers must have it.
@@ -496,75 +454,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 }
                 self.store(&view, &new, target.span, value.span, span)
             }
-        }
-    }
-
-    /// Assigns to a variable, or to a part of one.
-    fn assign_variable(
-        &mut self,
-        path: &Path,
-        target: &'a Expr,
-        op: Option<Spanned<BinaryOp>>,
-        value: &'a Expr,
-        span: Span,
-    ) -> Result<()> {
-        let old = self.at(path).cloned().ok_or(Stop::Reported)?;
-        let product = match (&old, op) {
-            (Value::Tile(sum), Some(op)) if op.node == BinaryOp::Add => self.dot_onto(sum, value),
-            _ => None,
-        };
-        let added = product.is_some();
-        let new = match product {
-            Some(sum) => sum,
-            None => self.loaded(value),
-        };
-        if matches!(old, Value::Error) {
-            return Err(Stop::Reported);
-        }
-        self.check_changeable(path, target, "assigned to")?;
-        let mut new = new?;
-        if let Some(op) = op.filter(|_| !added) {
-            let old = self.read_slot(&old, target.span)?;
-            new = self.binary(op.node, (old, target.span), (new, value.span), span)?;
-        }
-        let ty = self.declared_at(path);
-        let held = self.put(path, (&old, ty), &new, (target.span, value.span))?;
-        self.set_at(path, held)
-    }
-
-    /// What a variable, or the part of one at `path`, holds when it is given another value.
-    pub(super) fn put(
-        &mut self,
-        path: &Path,
-        (old, ty): (&Value<'c, 'a>, Option<&'a Type>),
-        new: &Value<'c, 'a>,
-        (target, span): (Span, Span),
-    ) -> Result<Value<'c, 'a>> {
-        match old {
-            Value::Slot(slot) => {
-                let number = self.number(new, slot.elem, span)?;
-                self.write_slot(*slot, number, target.to(span))?;
-                Ok(old.clone())
-            }
-            Value::Cute(_) => {
-                self.store(old, new, target, span, target.to(span))?;
-                Ok(old.clone())
-            }
-            Value::Tile(tile) => self.other_tile(path, tile, new, (target, span)),
-            Value::Record(record) => self.put_record(path, record, new, (target, span)),
-            Value::Tuple(parts) if self.ir.is_some() => match new {
-                Value::Tuple(values) if values.len() == parts.len() => {
-                    let parts = parts.iter().zip(values);
-                    let parts =
-                        parts.map(|(old, new)| self.put(path, (old, None), new, (target, span)));
-                    Ok(Value::Tuple(parts.collect::<Result<_>>()?))
-                }
-                other => self.expected(&format!("a tuple of {}", parts.len()), other, span),
-            },
-            _ => match ty {
-                Some(ty) => self.typed(new, ty, span),
-                None => Ok(new.clone()),
-            },
         }
     }
 

@@ -694,7 +694,7 @@ impl ParseContext {
             return;
         }
         for clause in ["grid", "block"] {
-            if !has(clause) && !(clause == "grid" && has("persistent")) {
+            if !(has(clause) || clause == "grid" && has("persistent")) {
                 let kernel_name = kernel.node.clone();
                 let problem = ShapeProblem::MissingClause {
                     kernel: kernel_name,

@@ -3,6 +3,7 @@
 use super::{Flow, Interpreter, MAX_CALLS, MAX_ELEMENTS, Variable, callee_name, wrong_kind};
 use crate::assertion;
 use crate::builtin::{self, Fill};
+use crate::index::lower::Names;
 use crate::problem::{Stop, TestProblem};
 use crate::value::{HostTensor, Value};
 use cutec_abi::arithmetic::{maximum, minimum};
@@ -20,6 +21,7 @@ impl Interpreter<'_> {
             let what = "a call of this";
             return Err(TestProblem::NotHere { what }.at(callee.span));
         };
+        let name = &self.called(name);
         if let Some(function) = self.functions.get(name) {
             return self.call_function(&Rc::clone(function), args, span);
         }

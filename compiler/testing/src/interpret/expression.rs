@@ -1,6 +1,7 @@
 //! Scalar expressions, and elements of tensors as numbers.
 
 use super::{Flow, Interpreter, wrong_kind};
+use crate::builtin;
 use crate::index::lower::{self, Names};
 use crate::problem::{Stop, TestProblem};
 use crate::value::{Kind, Value};
@@ -93,6 +94,9 @@ impl Interpreter<'_> {
         if let Some(value) = self.value(name) {
             self.weigh(&value, span)?;
             return Ok(value);
+        }
+        if self.functions.contains_key(name) || builtin::number_function(name).is_some() {
+            return Ok(Value::Function(Arc::clone(name)));
         }
         Err(self.unknown(name, span))
     }

@@ -2,8 +2,8 @@
 //! carries them from round to round as its iteration arguments, and branches give them as results.
 
 use crate::ast::{Block, ElseBranch, Expr, ExprKind, IfExpr, StmtKind};
-use crate::eval::records::Path;
 use crate::eval::values::{Tile, Value};
+use crate::eval::variables::Path;
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::Span;
 use cutec_dialects::builder::IrValue;

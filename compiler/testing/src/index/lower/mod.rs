@@ -42,6 +42,14 @@ pub trait Names {
         let name = name.to_owned();
         TestProblem::UnknownName { name, closest }.at(span)
     }
+
+    /// The name of the function that is called by a name, which may be that of a variable.
+    fn called(&self, name: &Arc<str>) -> Arc<str> {
+        match self.value(name) {
+            Some(Value::Function(function)) => function,
+            _ => Arc::clone(name),
+        }
+    }
 }
 
 /// Lowers `exprs` into one program; they share their indices. `result` names indices that are to come

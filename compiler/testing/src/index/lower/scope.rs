@@ -33,6 +33,7 @@ impl Lowerer<'_> {
         let Some(name) = callee.as_name() else {
             return self.scalar(expr);
         };
+        let name = &self.names.called(name);
         if let Some(function) = self.names.function(name) {
             return self.inline(&function, args, expr.span);
         }
