@@ -41,7 +41,9 @@ pub(super) struct Accesses {
     inside: HashMap<usize, Accessed>,
     /// What products add to that complete later.
     accumulators: HashSet<usize>,
-    /// Those of these that there are at an operation which fences such products or waits for them.
+    /// What products read as A that complete later.
+    factors: HashSet<usize>,
+    /// Those of these that there are at an operation which fences such products, or waits for them.
     tied: HashMap<usize, Vec<usize>>,
     /// The blocks around the operation at hand, outermost first.
     open: Vec<IrBlockKey>,
@@ -63,9 +65,9 @@ impl Accesses {
         accesses.enter(function);
         // Where a loop's body waits for what its last iteration began, the products stand behind the wait.
         if !accesses.accumulators.is_empty() {
-            let accumulators = std::mem::take(&mut accesses.accumulators);
             accesses = Accesses {
-                accumulators,
+                accumulators: accesses.accumulators,
+                factors: accesses.factors,
                 ..Accesses::default()
             };
             accesses.enter(function);
@@ -93,8 +95,8 @@ impl Accesses {
         self.accumulators.contains(&fragment)
     }
 
-    /// The accumulators of products under way that there are at an operation which fences or waits.
-    pub(super) fn accumulators_at(&self, op: IrOp) -> &[usize] {
+    /// The registers of products under way that there are at an operation which fences them, or waits for them.
+    pub(super) fn tied_at(&self, op: IrOp) -> &[usize] {
         self.tied.get(&operation_key(op)).map_or(&[], Vec::as_slice)
     }
 
@@ -161,6 +163,9 @@ impl Accesses {
                 | (Some(CuteOp::Copy), 1 | 3..)
                 | (Some(CuteOp::AutovecCopy), 0) => {
                     accessed.read.insert(fragment);
+                    if kind == Some(CuteOp::Gemm) && index == 2 && completes_later(op) {
+                        self.factors.insert(fragment);
+                    }
                 }
                 _ if points(op) => {
                     self.fragments.insert(value_key(result_of(op, 0)), fragment);
@@ -180,17 +185,23 @@ impl Accesses {
 }
 
 impl Accesses {
-    /// An operation that fences products, or waits for them, hands out all their accumulators again.
+    /// An operation that fences products, or waits for them, hands out all their accumulators again; a fence also what
+    /// they read, which is written before it.
     fn tie(&mut self, op: IrOp, accessed: &mut Accessed) {
+        let fences = NvvmOp::WgmmaFence.is(op);
         let there = |fragment: &usize| {
             let home = self.home.get(fragment);
             home.is_some_and(|home| self.open.contains(home)) && !self.dynamic.contains(fragment)
         };
         let mut tied: Vec<usize> = self.accumulators.iter().copied().filter(there).collect();
+        accessed.summed.extend(&tied);
+        if fences {
+            tied.extend(self.factors.iter().copied().filter(there));
+        }
         tied.sort_unstable();
+        tied.dedup();
         accessed.read.extend(&tied);
         accessed.written.extend(&tied);
-        accessed.summed.extend(&tied);
         for fragment in &tied {
             if self.home.get(fragment) != self.open.last() {
                 self.shared.insert(*fragment);

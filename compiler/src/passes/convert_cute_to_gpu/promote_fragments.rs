@@ -170,13 +170,11 @@ impl<'c> Lowering<'c> {
     }
 }
 
-/// The registers of a slot: an element each, or two where these are as small as accumulators can be.
+/// The registers of a slot: an element each, or as many as fit one.
 pub(super) fn registers(slot: &Slot) -> impl Iterator<Item = Register> {
     let Slot { base, elem, elems } = *slot;
-    let each = match elem.bytes() < REGISTER && elems > 1 && elems % 2 == 0 {
-        true => REGISTER / elem.bytes(),
-        false => 1,
-    };
+    let whole = (REGISTER / elem.bytes().max(1)).max(1);
+    let each = if elems % whole == 0 { whole } else { 1 };
     (0..elems / each).map(move |index| Register {
         base,
         start: index * each * elem.bytes(),

@@ -4,7 +4,7 @@
 //! stays one virtual register from the first product to the last. It may not be touched while a product is under way:
 //! whatever fences or waits takes all accumulators that there are as operands as well, without naming them in its text,
 //! and hands them out again. What reads an accumulator after a wait therefore stands after it, whoever moves code, and
-//! what writes one before a fence before it.
+//! what writes one before a fence before it. A fence takes as well what products read from registers.
 //!
 //! A descriptor is a low word, which has the address, and a high one that is a constant. The address of shared memory is
 //! taken apart once a kernel; to it are added what is uniform in a view, outermost first, and then what tells the
@@ -169,18 +169,20 @@ impl<'c> Lowering<'c> {
             }
             _ => "wgmma.fence.sync.aligned;".to_owned(),
         };
-        let accumulators = self.accesses.accumulators_at(op).to_vec();
-        let slots = accumulators
-            .iter()
-            .filter_map(|fragment| self.slots.get(fragment));
-        let registers: Vec<Register> = slots.flat_map(registers).collect();
-        let tied: Vec<Tied<'c>> = registers
-            .into_iter()
-            .map(|register| {
-                let value = self.read(&register);
-                Tied { register, value }
-            })
-            .collect();
+        let fragments = self.accesses.tied_at(op).iter();
+        let slots = fragments.filter_map(|fragment| self.slots.get(fragment));
+        let registers = slots.flat_map(registers);
+        let whole: Vec<Register> = registers.filter(|register| register.bytes() == 4).collect();
+        let word = self.emitter.ir.ty("i32");
+        let mut tied = Vec::new();
+        for register in whole {
+            // As products take it: sums of f16 in pairs, factors as words.
+            let value = match register.elem {
+                Elem::F32 | Elem::I32 | Elem::F16 => self.read(&register),
+                _ => self.load_slot(register.base, register.start, word, register.bytes()),
+            };
+            tied.push(Tied { register, value });
+        }
         let letters: Vec<&str> = tied
             .iter()
             .map(|tied| constraint_of(tied.register.elem))

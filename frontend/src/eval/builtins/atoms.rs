@@ -28,7 +28,7 @@ const WGMMA_TYPES: &[Parameter] = &[
     TYPE,
     optional("type_b", Kind::ElementType),
     optional("sums", Kind::ElementType),
-    named("a", Kind::Any, "smem"),
+    named("a", Kind::Word(&["rmem"]), "smem"),
 ];
 
 const fn of(name: &'static str, lower: LowerCall, documentation: &'static str) -> Builtin {
@@ -285,7 +285,7 @@ fn wgmma<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Valu
         .map(|arg| (arg.value.clone(), arg.expr.span))
     {
         None | Some((Value::Builtin("smem"), _)) => false,
-        Some((Value::Builtin("rmem"), _)) => true,
+        Some((Value::Str(word), _)) if &*word == "rmem" => true,
         Some((other, span)) => return ev.expected("`smem` or `rmem`", &other, span),
     };
     let op = MmaOp::Wgmma(Wgmma {
