@@ -56,6 +56,11 @@ func.func @ldsm(%a: !cute_nvgpu.atom.ldsm<val_type = f16, num_matrices = 3, n>) 
 
 // -----
 
+// expected-error@+1 {{stmatrix stores 1, 2 or 4 matrices, not 8}}
+func.func @stsm(%a: !cute_nvgpu.atom.stsm<val_type = f16, num_matrices = 8, n>) { return }
+
+// -----
+
 // expected-error@+1 {{unknown atom `atom.nothing`; expected one of atom.universal_copy, atom.simt_async_copy, atom.ldsm, atom.stsm, sm90.mma, sm80.mma, atom.universal_fma, atom.tma_load, atom.tma_store, atom.tma_reduce}}
 func.func @unknown_atom(%a: !cute_nvgpu.atom.nothing<f16>) { return }
 
@@ -93,6 +98,21 @@ func.func @hint(%a: !cute_nvgpu.atom.simt_async_copy<f16, cache = global, 128 b,
 
 // expected-error@+1 {{no mma instruction m16n8k32 with A bf16, B bf16 and accumulator f32; near it there is: m16n8k}}
 func.func @mma(%a: !cute_nvgpu.sm80.mma<"16x8x32", elem_type = (bf16, bf16, f32)>) { return }
+
+// -----
+
+// expected-error@+1 {{no mma instruction m64n12k16 with A bf16, B bf16 and accumulator f32; near it there is: m64n8k16 bf16 to f32, m64n16k16 bf16 to f32}}
+func.func @wgmma(%a: !cute_nvgpu.sm90.mma<"64x12x16", elem_type = (bf16, bf16, f32), frag_kind = ss>) { return }
+
+// -----
+
+// expected-error@+1 {{expected 64xNxK, three element types and frag_kind = ss or rs in}}
+func.func @wgmma_kind(%a: !cute_nvgpu.sm90.mma<"64x16x16", elem_type = (bf16, bf16, f32), frag_kind = sr>) { return }
+
+// -----
+
+// expected-error@+1 {{expected 64xNxK, three element types and frag_kind = ss or rs in}}
+func.func @wgmma_rows(%a: !cute_nvgpu.sm90.mma<"128x16x16", elem_type = (bf16, bf16, f32), frag_kind = ss>) { return }
 
 // -----
 

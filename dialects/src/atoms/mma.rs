@@ -252,9 +252,14 @@ impl MmaAtom {
     }
 
     /// The instructions that are most like one that there is not: by its operands, its shape and its accumulator, and
-    /// issued by as many threads.
+    /// issued by as many threads, from the same places.
     pub fn near(&self) -> Vec<MmaAtom> {
         let far = |differs: bool, weight: u32| if differs { weight } else { 0 };
+        let [m, n, k] = self.shape();
+        let apart = |atom: &MmaAtom| {
+            let [other_m, other_n, other_k] = atom.shape();
+            (other_m - m).abs() + (other_n - n).abs() + (other_k - k).abs()
+        };
         let distance = |atom: &MmaAtom| {
             far(atom.a.bits() != self.a.bits(), 4)
                 + far(atom.a != self.a, 3)
@@ -263,8 +268,9 @@ impl MmaAtom {
                 + far(atom.c != self.c, 1)
         };
         let mut alike = MmaAtom::all();
-        alike.retain(|atom| atom.issuer() == self.issuer());
-        alike.sort_by_key(distance);
+        let places = |atom: &MmaAtom| atom.op.instruction().places();
+        alike.retain(|atom| atom.issuer() == self.issuer() && places(atom) == places(self));
+        alike.sort_by_key(|atom| (distance(atom), apart(atom)));
         alike.truncate(4);
         alike
     }

@@ -502,10 +502,7 @@ pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPl
                 expected: match place {
                     Place::Registers => format!("{name} in registers"),
                     Place::SharedDescriptor => {
-                        format!(
-                            "{name} in {place}, which {} reads by itself",
-                            instruction_name(&atom)
-                        )
+                        format!("{name} in {place}, which {atom} reads by itself")
                     }
                     Place::Shared | Place::Global | Place::Anywhere => format!("{name} in {place}"),
                 },
@@ -591,7 +588,12 @@ pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPl
             Place::SharedDescriptor => {
                 let starts = parts[index].iter().flatten();
                 let found = descriptor(view, &values[index], extent, starts);
-                Some(found.map_err(|error| described(name, &atom, &error))?)
+                Some(found.map_err(|why| SemError::Descriptor {
+                    atom: atom.to_string(),
+                    operand: name,
+                    bits: view.ptr.elem.bits(),
+                    why,
+                })?)
             }
             Place::Registers | Place::Shared | Place::Global | Place::Anywhere => None,
         };
@@ -615,16 +617,6 @@ pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPl
         descriptors,
         steps,
     })
-}
-
-fn instruction_name(atom: &MmaAtom) -> String {
-    atom.op.instruction().name(atom)
-}
-
-/// What is wrong with an operand that an instruction reads by a descriptor.
-fn described(name: &str, atom: &MmaAtom, why: &str) -> SemError {
-    let by = instruction_name(atom);
-    SemError::Illegal(format!("{by} cannot read {name} by a descriptor: {why}"))
 }
 
 /// The descriptor of an operand in shared memory, of which instructions read parts that start at some offsets.

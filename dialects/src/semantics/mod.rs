@@ -89,6 +89,13 @@ pub enum SemError {
     Result { expected: String, found: String },
     #[error("unknown operation {name}")]
     Unknown { name: String },
+    #[error("{atom} cannot read {operand} by a descriptor: {why}")]
+    Descriptor {
+        atom: String,
+        operand: &'static str,
+        bits: i64,
+        why: String,
+    },
     #[error("{0}")]
     Illegal(String),
     #[error(transparent)]

@@ -122,9 +122,9 @@ fn make_fragment(mma: &TiledMmaVal, which: tv::Operand, x: &Val) -> Result<Val, 
     match place {
         Place::Registers => {}
         Place::Shared | Place::SharedDescriptor | Place::Global | Place::Anywhere => {
-            let name = mma.atom.op.instruction().name(&mma.atom);
+            let atom = mma.atom;
             return Err(SemError::Illegal(format!(
-                "{name} reads this operand from {place}: it has no fragment in registers"
+                "{atom} reads this operand from {place}: it has no fragment in registers"
             )));
         }
     }

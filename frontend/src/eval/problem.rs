@@ -40,6 +40,12 @@ pub fn semantic(span: Span, what: &str, error: &SemError, operands: &[Val]) -> D
     if let Some((_, help)) = error.to_string().split_once("; promise") {
         diagnostic = diagnostic.with_help(format!("promise{help}"));
     }
+    if let SemError::Descriptor { bits, .. } = error {
+        let (base, width) = ((128 / bits).trailing_zeros(), 1024 / bits);
+        diagnostic = diagnostic.with_help(format!(
+            "rows of 128 bytes are canonical: `smem<…>(tile_to_shape(S<3,{base},3> o 0 o (8, {width}) : ({width}, 1), …))`"
+        ));
+    }
     diagnostic
 }
 

@@ -8,12 +8,14 @@ use crate::eval::arith::number_or_vector;
 use crate::eval::call::Call;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
-use cutec_dialects::elem::Elem;
+use cutec_dialects::atoms::Place;
+use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::{CuteOp, NvvmOp};
 use cutec_dialects::semantics::Attrs;
 use cutec_dialects::semantics::check;
 use cutec_dialects::target::Feature;
 use cutec_dialects::value::Val;
+use cutec_layout::tv::Operand;
 
 const SOURCE: Parameter = arg("source", Kind::View);
 /// Whether a product adds to its sums; known while compiling or not.
@@ -182,7 +184,36 @@ fn gemm<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
             ));
         }
     }
+    if result.is_err()
+        && let Some(help) = help_against_fragments(&operands)
+        && let Some(diagnostic) = ev.diagnostics.last_mut()
+    {
+        diagnostic.help.get_or_insert(help);
+    }
     result
+}
+
+/// What to write instead of a fragment, for an instruction that reads shared memory by descriptors.
+fn help_against_fragments(operands: &[Value<'_, '_>]) -> Option<String> {
+    let atom = operands.first()?.as_static()?.mma_atom()?;
+    let read = [(Operand::A, 2), (Operand::B, 3)].into_iter();
+    let mut read = read.filter(|(which, _)| match atom.operand(*which).place {
+        Place::SharedDescriptor => true,
+        Place::Registers | Place::Shared | Place::Global | Place::Anywhere => false,
+    });
+    let in_registers = read.find(|(_, at)| {
+        let view = operands.get(*at).and_then(Value::as_view);
+        view.is_some_and(|(_, view)| view.ptr.space == Space::Rmem)
+    });
+    in_registers.map(|(which, _)| {
+        let from_registers = match which {
+            Operand::A => "; the atom with `a = rmem` takes A from registers",
+            Operand::B | Operand::C => "",
+        };
+        format!(
+            "give it the part of the buffer itself, `mma.slice(t).partition_{which:?}(…)`{from_registers}"
+        )
+    })
 }
 
 /// Whether operands of a product that do not fit would fit with A and B in each other's place.

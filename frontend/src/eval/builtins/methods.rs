@@ -198,14 +198,29 @@ fn fragment<'c, 'a>(
     matrix: Operand,
 ) -> Result<Value<'c, 'a>> {
     let (tiled, _, part) = operands(of, call);
+    make_fragment(ev, [tiled, part], call, matrix)
+}
+
+fn make_fragment<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    operands: [Value<'c, 'a>; 2],
+    call: &Call<'c, 'a>,
+    matrix: Operand,
+) -> Result<Value<'c, 'a>> {
     let attrs = Attrs::operand(matrix);
-    ev.op(
-        CuteOp::MmaMakeFragment,
-        &call.name,
-        &[tiled, part],
-        &attrs,
-        call.span,
-    )
+    let op = CuteOp::MmaMakeFragment;
+    let result = ev.op(op, &call.name, &operands, &attrs, call.span);
+    let place = operands[0].as_static().and_then(|mma| mma.mma_atom());
+    let place = place.map(|atom| atom.operand(matrix).place);
+    if result.is_err()
+        && place == Some(Place::SharedDescriptor)
+        && let Some(diagnostic) = ev.diagnostics.last_mut()
+    {
+        diagnostic.help = Some(format!(
+            "`gemm` takes the part of the buffer itself, `mma.slice(t).partition_{matrix:?}(…)`"
+        ));
+    }
+    result
 }
 
 fn partition_fragment<'c, 'a>(
@@ -215,18 +230,11 @@ fn partition_fragment<'c, 'a>(
     matrix: Operand,
 ) -> Result<Value<'c, 'a>> {
     let (tiled, _, of_what) = operands(of, call);
-    let attrs = Attrs::operand(matrix);
     let part = match of_what.as_layout() {
         Some(_) => of_shape(ev, &tiled, &of_what, call, matrix)?,
         None => partition(ev, of, call, matrix)?,
     };
-    ev.op(
-        CuteOp::MmaMakeFragment,
-        &call.name,
-        &[tiled, part],
-        &attrs,
-        call.span,
-    )
+    make_fragment(ev, [tiled, part], call, matrix)
 }
 
 /// What a thread holds of a matrix of this shape, as a compact layout.
