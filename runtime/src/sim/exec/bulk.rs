@@ -358,6 +358,7 @@ impl Warp {
     }
 
     fn begin_bulk(&mut self, cta: &mut Cta<'_>, effect: Effect, lane: usize) -> Result<(), Fault> {
+        cta.has_bulk = true;
         match &effect {
             Effect::Load(load) => {
                 load.same_home(cta).map_err(fault_at(lane))?;

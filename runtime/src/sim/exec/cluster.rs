@@ -216,6 +216,9 @@ impl Cta<'_> {
         if let Some(window) = self.cluster.windows.get_mut(self.rank as usize) {
             window.is_gone = true;
         }
+        if !self.has_bulk && self.cluster.windows.is_empty() {
+            return Ok(());
+        }
         let left = self.races.as_ref().and_then(|races| races.left_behind());
         let Some((_, other)) = left else {
             return Ok(());

@@ -53,6 +53,8 @@ pub(crate) struct Cta<'a> {
     pub actor: Actor,
     /// The CTA that runs, by its cluster and its rank there.
     pub number: u32,
+    /// Whether a bulk copy was begun in it.
+    pub has_bulk: bool,
     /// Its rank in the cluster.
     pub rank: u32,
     /// What the CTAs of the cluster share; who runs has it.
@@ -150,6 +152,7 @@ impl<'a> Resident<'a> {
                 actor: Actor { warp: 0, pc: 0 },
                 number: 0,
                 rank: 0,
+                has_bulk: false,
                 cluster: cluster::State::default(),
                 ctaid: [0; 3],
                 steps: 0,
@@ -173,6 +176,7 @@ impl<'a> Resident<'a> {
         cta.arrivals = false;
         cta.mbarriers.clear();
         cta.completed = false;
+        cta.has_bulk = false;
         cta.idle = 0;
         cta.polls = 0;
         cta.warpgroups.clear();

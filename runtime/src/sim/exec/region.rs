@@ -73,7 +73,8 @@ impl Region {
                 format!("{} in dimension {dimension}", coordinates[dimension]),
             );
         }
-        let limit = u64::from(u32::MAX);
+        // No shared memory has as much, and no phase of an `mbarrier` counts it.
+        let limit = (1 << 20) - 1;
         if map.box_bytes() > limit {
             return Err(ErrorKind::Limit {
                 what: "bytes of a box",

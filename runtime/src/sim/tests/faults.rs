@@ -68,7 +68,7 @@ impl Fault {
     }
 }
 
-fn tensor_map(address: u64) -> TensorMap {
+pub(super) fn tensor_map(address: u64) -> TensorMap {
     TensorMap {
         dtype: DType::BF16,
         address,

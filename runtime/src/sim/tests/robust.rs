@@ -4,11 +4,16 @@ use proptest::prelude::*;
 
 use crate::sim::{Memory, Module, Options};
 
-const KERNELS: [&str; 4] = [
+const KERNELS: [&str; 9] = [
     include_str!("ptx/plain_kernels.ptx"),
     include_str!("ptx/gemm_bf16.ptx"),
     include_str!("faults/wgmma_accumulator_as_a_in_flight.ptx"),
     include_str!("faults/wgmma_cp_async_fenced_too_early.ptx"),
+    include_str!("faults/bulk_load_released_too_early.ptx"),
+    include_str!("faults/bulk_store_leaves_the_group.ptx"),
+    include_str!("faults/bulk_reduce_and_generic_read.ptx"),
+    include_str!("faults/multicast_over_what_a_peer_reads.ptx"),
+    include_str!("faults/st_async_counted_elsewhere.ptx"),
 ];
 
 /// Parses, and runs what still parses for a short while.
@@ -28,28 +33,23 @@ fn survive(text: &str) {
                 [64, 0, 0, 0][at % 4]
             };
         }
-        let options = Options {
-            step_limit: 2000,
-            ..Options::default()
-        };
-        let _ = module.launch(
-            &entry.name,
-            [1, 2, 1],
-            [64, 2, 1],
-            8192,
-            &params,
-            &mut memory,
-            &options,
-        );
-        let _ = module.launch(
-            &entry.name,
-            [1; 3],
-            [128, 1, 1],
-            16384,
-            &params,
-            &mut memory,
-            &options,
-        );
+        for param in entry.params.iter().filter(|param| param.size == 128) {
+            let map = super::faults::tensor_map(data).encode().unwrap();
+            params[param.offset as usize..][..128].copy_from_slice(&map);
+        }
+        for races in [false, true] {
+            let options = Options {
+                step_limit: 2000,
+                races,
+                ..Options::default()
+            };
+            for (grid, block, shared) in
+                [([2, 2, 1], [64, 2, 1], 8192), ([1; 3], [128, 1, 1], 16384)]
+            {
+                let name = &entry.name;
+                let _ = module.launch(name, grid, block, shared, &params, &mut memory, &options);
+            }
+        }
     }
 }
 
