@@ -351,9 +351,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             });
         }
         for (axis, (blocks, grid)) in launch.cluster.iter().zip(&launch.grid).enumerate() {
-            if *blocks > 1 {
-                promises.push(self.whole_clusters(kernel, axis, *blocks, grid)?);
-            }
+            self.whole_clusters(kernel, axis, *blocks, grid)?;
         }
         let name = kernel.name.node.to_string();
         let source = self.sources.file(kernel.name.span.file).name();
@@ -372,7 +370,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             promises,
             grid: launch.grid.clone(),
             persistent: launch.persistent,
-            cluster: None,
+            cluster: (launch.cluster != [1; 3]).then(|| launch.cluster.map(|blocks| blocks as u32)),
             block: launch.block.map(|block| block.map(AbiExpr::Const)),
             smem_bytes: 0,
             smem: None,
@@ -411,37 +409,31 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         Ok(cluster)
     }
 
-    /// That a grid consists of whole clusters, which the host checks at launch.
+    /// Refuses a grid that does not consist of whole clusters, where that is known; else the host does, at launch.
     fn whole_clusters(
         &mut self,
         kernel: &'a Kernel,
         axis: usize,
         blocks: i64,
         grid: &AbiExpr,
-    ) -> Result<Promise> {
+    ) -> Result<()> {
+        let AbiExpr::Const(found) = grid else {
+            return Ok(());
+        };
+        if found % blocks == 0 {
+            return Ok(());
+        }
         let clause = kernel
             .launch
             .iter()
             .find(|clause| &*clause.name.node == "grid");
         let arg = clause.and_then(|clause| clause.args.get(axis));
-        let (text, span) = match arg {
-            Some(arg) => (self.text(arg.value.span), arg.value.span),
-            None => ("1", kernel.name.span),
-        };
-        if let AbiExpr::Const(found) = grid
-            && found % blocks != 0
-        {
-            let axis = ["x", "y", "z"][axis];
-            let message = format!(
-                "the grid has {found} blocks along {axis}, which are no whole clusters of {blocks}"
-            );
-            return self.error(codes::BAD_KERNEL, span, message, "here");
-        }
-        let rest = AbiExpr::Rem(Box::new(grid.clone()), Box::new(AbiExpr::Const(blocks)));
-        Ok(Promise {
-            text: format!("({text}) % {blocks} == 0"),
-            expr: AbiExpr::Eq(Box::new(rest), Box::new(AbiExpr::Const(0))),
-        })
+        let span = arg.map_or(kernel.name.span, |arg| arg.value.span);
+        let axis = ["x", "y", "z"][axis];
+        let message = format!(
+            "the grid has {found} blocks along {axis}, which are no whole clusters of {blocks}"
+        );
+        self.error(codes::BAD_KERNEL, span, message, "here")
     }
 }
 

@@ -272,11 +272,11 @@ fn flat<'c, 'a>(
     }
 }
 
-/// What a buffer is aligned to so that descriptors can describe it, where the target has them: their swizzles act on
-/// the address, so its pattern begins where the buffer does.
+/// What a buffer is aligned to so that tensor maps and descriptors can mean it, where the target has them: their swizzles act
+/// on the address, so its pattern begins where the buffer does.
 fn pattern(target: &Target, elem: Elem, layout: &AnyLayout) -> i64 {
     match layout.swizzle() {
-        Some(swizzle) if target.has(Feature::Wgmma) => {
+        Some(swizzle) if target.has(Feature::Tma) => {
             elem.bytes_of(swizzle.period()).min(MAX_PATTERN)
         }
         Some(_) | None => 1,
