@@ -243,8 +243,12 @@ fn tensor_core_gemm_that_does_not_wait() {
 
 #[test]
 fn every_form_that_llvm_emits_is_known() {
-    let text = include_str!("ptx/llvm_forms.ptx");
-    if let Err(error) = Module::parse(text) {
-        panic!("{error}");
+    for text in [
+        include_str!("ptx/llvm_forms.ptx"),
+        include_str!("ptx/llvm_bulk_forms.ptx"),
+    ] {
+        if let Err(error) = Module::parse(text) {
+            panic!("{error}");
+        }
     }
 }
