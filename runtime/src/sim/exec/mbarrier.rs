@@ -9,6 +9,7 @@
 
 use super::access::{put, resolve};
 use super::cta::Cta;
+use super::in_flight::with;
 use super::touch::Touch;
 use super::warp::{Group, Next, Wait, Warp};
 use super::{Fault, fault_at};
@@ -426,8 +427,13 @@ impl Warp {
                     Ok(())
                 })?;
                 if let (Some(races), true) = (&mut cta.races, op.order.acquire) {
-                    for lane in lanes(complete) {
-                        races.pass(addresses[lane], self.index, lane as u32, op.order.scope);
+                    let mut rest: u32 = complete;
+                    while rest != 0 {
+                        let at = addresses[rest.trailing_zeros() as usize];
+                        let same = lanes(rest).filter(|&lane| addresses[lane] == at);
+                        let same = same.fold(0, with);
+                        races.pass(at, self.index, same, op.order.scope);
+                        rest &= !same;
                     }
                 }
                 if !blocks && complete != mask {

@@ -153,6 +153,23 @@ impl Known {
     }
 }
 
+/// Lanes of a warp learn the same; those that have shared what they know do so afterwards.
+fn learn_together(known: &mut [Rc<Known>], mask: u32, learn: impl Fn(&mut Known)) {
+    let mut last: Option<(Rc<Known>, Rc<Known>)> = None;
+    for lane in lanes(mask) {
+        let next = match &last {
+            Some((old, new)) if Rc::ptr_eq(old, &known[lane]) => Rc::clone(new),
+            _ => {
+                let mut next = (*known[lane]).clone();
+                learn(&mut next);
+                Rc::new(next)
+            }
+        };
+        let old = std::mem::replace(&mut known[lane], Rc::clone(&next));
+        last = Some((old, next));
+    }
+}
+
 /// The number of an `mbarrier`, and its phase from 1.
 fn phase_of(clock: u32) -> (u32, u32) {
     let clock = clock & !BY_BARRIER;
@@ -236,6 +253,22 @@ struct Arrived {
 }
 
 impl Arrived {
+    /// Tells who has waited with a scope.
+    fn tell(&self, known: &mut Known, scope: Scope) {
+        let Arrived { own, cluster, cta } = self;
+        known.join(own);
+        known.met |= cluster.met | cta.met;
+        let reaches = scope >= Scope::Cluster;
+        if reaches {
+            known.join(cluster);
+        }
+        for (narrow, is_narrow) in [(cta, true), (cluster, !reaches)] {
+            if is_narrow && narrow.met != 0 {
+                known.reads.get_or_insert_default().join(&narrow.view);
+            }
+        }
+    }
+
     fn join(&mut self, other: &Arrived) {
         self.own.join(&other.own);
         self.cluster.join(&other.cluster);
@@ -531,20 +564,8 @@ impl Clocks {
     /// Lanes have passed the cluster's barrier.
     pub fn pass_cluster(&mut self, warp: u32, mask: u32) {
         let first = self.warp(warp) * WARP;
-        let mut last: Option<(Rc<Known>, Rc<Known>)> = None;
-        for lane in lanes(mask) {
-            let known = &mut self.known[first + lane];
-            let next = match &last {
-                Some((old, new)) if Rc::ptr_eq(old, known) => Rc::clone(new),
-                _ => {
-                    let mut joined = (**known).clone();
-                    joined.join(&self.cluster[1]);
-                    Rc::new(joined)
-                }
-            };
-            let old = std::mem::replace(known, Rc::clone(&next));
-            last = Some((old, next));
-        }
+        let learn = |known: &mut Known| known.join(&self.cluster[1]);
+        learn_together(&mut self.known[first..first + WARP], mask, learn);
     }
 
     /// Whether all threads of a CTA that have left knew of an access when they did.
@@ -705,23 +726,12 @@ impl Clocks {
         }
     }
 
-    /// A thread has seen that a phase is complete.
-    pub fn pass(&mut self, address: u64, thread: u32, scope: Scope) {
-        let thread = self.thread(thread);
-        let Some(phases) = self.mbarriers.get(&self.in_cta(address)) else {
-            return;
-        };
-        let known = Rc::make_mut(&mut self.known[thread]);
-        let Arrived { own, cluster, cta } = &phases.complete;
-        known.join(own);
-        known.met |= cluster.met | cta.met;
-        let mut narrow = vec![cta];
-        match scope >= Scope::Cluster {
-            true => known.join(cluster),
-            false => narrow.push(cluster),
-        }
-        for narrow in narrow.into_iter().filter(|narrow| narrow.met != 0) {
-            known.reads.get_or_insert_default().join(&narrow.view);
+    /// Lanes have seen that a phase is complete.
+    pub fn pass(&mut self, address: u64, warp: u32, mask: u32, scope: Scope) {
+        let first = self.warp(warp) * WARP;
+        if let Some(phases) = self.mbarriers.get(&self.in_cta(address)) {
+            let learn = |known: &mut Known| phases.complete.tell(known, scope);
+            learn_together(&mut self.known[first..first + WARP], mask, learn);
         }
     }
 

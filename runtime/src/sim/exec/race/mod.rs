@@ -385,9 +385,9 @@ impl Races {
         self.clocks.complete_phase(address);
     }
 
-    /// A thread has seen that a phase is complete.
-    pub fn pass(&mut self, address: u64, warp: u32, lane: u32, scope: Scope) {
-        self.clocks.pass(address, warp * WARP as u32 + lane, scope);
+    /// Lanes have seen that a phase is complete.
+    pub fn pass(&mut self, address: u64, warp: u32, mask: u32, scope: Scope) {
+        self.clocks.pass(address, warp, mask, scope);
     }
 
     /// Nobody has arrived at a new `mbarrier`.
