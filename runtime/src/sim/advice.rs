@@ -148,8 +148,11 @@ impl ErrorKind {
         }
     }
 
-    /// A race as a further one is named.
+    /// What is found beside the first race or missing fence, as it is named there.
     pub(super) fn in_short(&self) -> Option<String> {
+        if let ErrorKind::MissingWgmmaFence { .. } = self {
+            return Some(format!("also: {self}"));
+        }
         let ErrorKind::Race { first, second, .. } = self else {
             return None;
         };

@@ -159,6 +159,20 @@ impl Cta<'_> {
         Ok(())
     }
 
+    /// Takes note of something that is wrong at an instruction, once; the run goes on.
+    #[cold]
+    pub fn report(&mut self, fault: Fault) {
+        let (pc, code) = (fault.pc, &self.launch.kernel.code);
+        if let Some(races) = &mut self.races
+            && races.is_new((pc, pc), |pc| first_of(code, pc))
+        {
+            let error = self.locate(fault);
+            if let Some(races) = &mut self.races {
+                races.found.push(error);
+            }
+        }
+    }
+
     #[cold]
     fn race(&self, touch: &Touch<'_>, meeting: Meeting) -> SimError {
         let Meeting {

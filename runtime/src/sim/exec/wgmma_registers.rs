@@ -83,7 +83,7 @@ impl Warp {
     #[inline]
     pub(super) fn check_wgmma_registers(
         &mut self,
-        cta: &Cta<'_>,
+        cta: &mut Cta<'_>,
         registers: &WgmmaRegisters,
     ) -> Result<(), Fault> {
         let pc = cta.actor.pc;
@@ -143,7 +143,11 @@ impl Warp {
         Box::new(cta.party(act, cta.number, self.index * WARP as u32, pc))
     }
 
-    fn use_in_product(&mut self, cta: &Cta<'_>, registers: &WgmmaRegisters) -> Result<(), Fault> {
+    fn use_in_product(
+        &mut self,
+        cta: &mut Cta<'_>,
+        registers: &WgmmaRegisters,
+    ) -> Result<(), Fault> {
         let pc = cta.actor.pc;
         let (Some(product), Op::Warpgroup(WarpgroupOp::Multiply(wgmma))) = (
             registers.product(pc),
@@ -153,8 +157,8 @@ impl Warp {
         };
         // Without a fence the product is the same here: that is for the check of what is ordered.
         let checked = cta.races.is_some();
-        if checked {
-            self.check_fence(cta, registers, pc)?;
+        if checked && let Err(fault) = self.check_fence(cta, registers, pc) {
+            cta.report(fault.at(self.index, pc));
         }
         self.wgmma_uses
             .products
