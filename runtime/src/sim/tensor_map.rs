@@ -237,8 +237,8 @@ impl TensorMap {
         let mut rows = Vec::with_capacity(self.rows() as usize);
         for _ in 0..self.rows() {
             let (mut global, mut inside) = (inner, true);
-            for dimension in 1..steps.len() {
-                let step = i64::from(steps[dimension] * self.element_strides[dimension]);
+            for (dimension, &step) in steps.iter().enumerate().skip(1) {
+                let step = i64::from(step * self.element_strides[dimension]);
                 let at = i64::from(coordinates[dimension]) + step;
                 inside &= u64::try_from(at).is_ok_and(|at| at < self.extents[dimension]);
                 let stride = self.stride_bytes[dimension - 1];
@@ -249,12 +249,12 @@ impl TensorMap {
                 skipped: skipped as u32,
                 valid: if inside { valid as u32 } else { 0 },
             });
-            for dimension in 1..steps.len() {
-                steps[dimension] += 1;
-                if steps[dimension] < self.steps(dimension) {
+            for (dimension, step) in steps.iter_mut().enumerate().skip(1) {
+                *step += 1;
+                if *step < self.steps(dimension) {
                     break;
                 }
-                steps[dimension] = 0;
+                *step = 0;
             }
         }
         rows

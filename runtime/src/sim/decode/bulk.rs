@@ -53,9 +53,9 @@ pub(super) fn reduce(form: &mut Form) -> Decoded<Op> {
         return store(form, None, None);
     }
     direction(form, &["shared::cluster"], &["shared::cta"])?;
-    let barrier = completes_at_barrier(form)?;
+    completes_at_barrier(form)?;
     let update = typed_update(form)?;
-    to_peer(form, barrier, Some(update))
+    to_peer(form, Some(update))
 }
 
 fn update_kind(name: &str) -> Option<UpdateKind> {
@@ -179,9 +179,9 @@ fn flat(form: &mut Form) -> Decoded<Op> {
             return load(form, None, space);
         }
         if space == Space::Cluster && form.eat("shared::cta") {
-            let barrier = completes_at_barrier(form)?;
+            completes_at_barrier(form)?;
             form.end_modifiers()?;
-            return to_peer(form, barrier, None);
+            return to_peer(form, None);
         }
     }
     form.bad_modifier("a destination and a source")
@@ -267,7 +267,7 @@ fn store(form: &mut Form, rank: Option<usize>, kind: Option<UpdateKind>) -> Deco
     })))
 }
 
-fn to_peer(form: &mut Form, (): (), update: Option<BulkUpdate>) -> Decoded<Op> {
+fn to_peer(form: &mut Form, update: Option<BulkUpdate>) -> Decoded<Op> {
     let to: Address = form.address(Space::Cluster)?;
     let from = form.address(Space::Shared)?;
     let size = form.src(Ty::U32)?;

@@ -98,12 +98,12 @@ impl Warp {
                 .map_err(fault_at(lane))?;
         }
         self.touch_copy(cta, &dst_at, &src_at, bytes, &counts, mask)?;
-        let effect = Effect::CopyAsync(CopyAsync {
+        let effect = Effect::CopyAsync(Box::new(CopyAsync {
             bytes,
             dst: dst_at,
             src: src_at,
             counts,
-        });
+        }));
         self.in_flight.begin(cta, effect, mask)
     }
 

@@ -23,7 +23,7 @@ use crate::sim::lane::{WARP, Wides, Words, lanes};
 /// What an operation does when it takes place.
 #[derive(Debug)]
 pub(super) enum Effect {
-    CopyAsync(CopyAsync),
+    CopyAsync(Box<CopyAsync>),
     /// A bulk copy of one lane into shared memory.
     Load(Box<bulk::Load>),
     /// A bulk copy of one lane out of it.
