@@ -8,10 +8,11 @@
 //!   arg alpha: f32
 //!   symbol m: i32 = extent 0 of a
 //!   symbol k: i32 = extent 1 of a div 8
-//!   tensor_map 0 of a order [1, 0] box [64, 128] swizzle 128
+//!   tensor_map 0 of a order [1, 0] box [64, 128] swizzle 128 l2 128 fill nan
 //!   params (pointer a, pointer c, symbol m, symbol k, scalar alpha, tensor_map 0)
 //!   promise "k > 8": gt(k, 8)
-//!   grid (ceil_div(m, 128), 1, 1)
+//!   grid (2 * ceil_div(m, 256), 1, 1)
+//!   cluster (2, 1, 1)
 //!   block (256, 1, 1)
 //!   smem 65536
 //!   define bm = "128", bk = "64"
