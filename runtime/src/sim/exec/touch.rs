@@ -159,12 +159,12 @@ impl Cta<'_> {
         Ok(())
     }
 
-    /// Takes note of something that is wrong at an instruction, once; the run goes on.
+    /// Takes note of something that is wrong, once for the instruction that is the cause; the run goes on.
     #[cold]
-    pub fn report(&mut self, fault: Fault) {
-        let (pc, code) = (fault.pc, &self.launch.kernel.code);
+    pub fn report(&mut self, fault: Fault, cause: u32) {
+        let code = &self.launch.kernel.code;
         if let Some(races) = &mut self.races
-            && races.is_new((pc, pc), |pc| first_of(code, pc))
+            && races.is_new((cause, cause), |pc| first_of(code, pc))
         {
             let error = self.locate(fault);
             if let Some(races) = &mut self.races {

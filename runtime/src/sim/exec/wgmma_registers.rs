@@ -157,8 +157,8 @@ impl Warp {
         };
         // Without a fence the product is the same here: that is for the check of what is ordered.
         let checked = cta.races.is_some();
-        if checked && let Err(fault) = self.check_fence(cta, registers, pc) {
-            cta.report(fault.at(self.index, pc));
+        if checked && let Err((fault, cause)) = self.check_fence(cta, registers, pc) {
+            cta.report(fault.at(self.index, pc), cause);
         }
         self.wgmma_uses
             .products
@@ -206,14 +206,22 @@ impl Warp {
         Ok(())
     }
 
-    /// There must be a fence after what others did with the registers of a product.
-    fn check_fence(&self, cta: &Cta<'_>, registers: &WgmmaRegisters, pc: u32) -> Result<(), Fault> {
+    /// There must be a fence after what others did with the registers of a product; where there is none, the error and
+    /// the instruction that did it.
+    fn check_fence(
+        &self,
+        cta: &Cta<'_>,
+        registers: &WgmmaRegisters,
+        pc: u32,
+    ) -> Result<(), (Fault, u32)> {
         let Uses { fences, others, .. } = &self.wgmma_uses;
         if *fences == 0 {
-            return Err(fault_at(0)(ErrorKind::MissingWgmmaFence {
+            let kind = ErrorKind::MissingWgmmaFence {
                 register: None,
                 access: None,
-            }));
+            };
+            // One report for all products of the kernel.
+            return Err((fault_at(0)(kind), 0));
         }
         let Some(product) = registers.product(pc) else {
             return Ok(());
@@ -222,7 +230,7 @@ impl Warp {
             let other = others.get(register as usize).copied().flatten();
             if let Some(other) = other.filter(|other| other.fences == *fences) {
                 let access = self.own(cta, act(other.access), other.pc);
-                return Err(missing_fence(registers, register, access));
+                return Err((missing_fence(registers, register, access), other.pc));
             }
         }
         Ok(())
