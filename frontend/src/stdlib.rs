@@ -7,13 +7,16 @@ use std::sync::Arc;
 const FOLDER: &str = "std/";
 
 /// Every file: its path as imported, and its text.
-pub const FILES: [(&str, &str); 4] = [
+pub const FILES: [(&str, &str); 7] = [
     ("std/gemm_sm80.cute", include_str!("../std/gemm_sm80.cute")),
+    ("std/gemm_sm90.cute", include_str!("../std/gemm_sm90.cute")),
+    ("std/pipeline.cute", include_str!("../std/pipeline.cute")),
     ("std/gemm_simt.cute", include_str!("../std/gemm_simt.cute")),
     (
         "std/activations.cute",
         include_str!("../std/activations.cute"),
     ),
+    ("std/matrix.cute", include_str!("../std/matrix.cute")),
     ("std/raster.cute", include_str!("../std/raster.cute")),
 ];
 

@@ -83,6 +83,16 @@ impl Wgmma {
         (exists && shape.language_name() == name).then_some(shape)
     }
 
+    /// The shape of so many columns for a type of operands, of which an instruction takes 256 bits of k, with both operands
+    /// in shared memory. Whether there is one is checked where an atom is made of it.
+    pub fn of(n: u32, elem: Elem) -> Wgmma {
+        Wgmma {
+            n,
+            k: 256 / elem.bits() as u32,
+            a_in_registers: false,
+        }
+    }
+
     /// Its name in the language.
     pub fn language_name(&self) -> String {
         let Wgmma { n, k, .. } = self;

@@ -28,6 +28,7 @@ const WGMMA_TYPES: &[Parameter] = &[
     TYPE,
     optional("type_b", Kind::ElementType),
     optional("sums", Kind::ElementType),
+    named("n", Kind::Integer, "…"),
     named("a", Kind::Word(&["rmem"]), "smem"),
 ];
 
@@ -54,7 +55,7 @@ pub(super) const TABLE: &[Builtin] = &[
     mma_sync(&SHAPES[4]),
     mma_sync(&SHAPES[5]),
     mma_sync(&SHAPES[6]),
-    of(Wgmma::LANGUAGE_NAME, wgmma, "`wgmma.m64nNkK` of a warpgroup, as `sm90_64x256x16<bf16, f32>`: N from 8 to 256 in steps of 8; K 16 of f16 and bf16, 8 of tf32, 32 of f8, i8 and u8, whose N beyond 32 goes in steps of 16. A and B are read from shared memory, A from registers with `a = rmem`.")
+    of(Wgmma::LANGUAGE_NAME, wgmma, "`wgmma.m64nNkK` of a warpgroup, as `sm90_64x256x16<bf16, f32>`: N from 8 to 256 in steps of 8; K 16 of f16 and bf16, 8 of tf32, 32 of f8, i8 and u8, whose N beyond 32 goes in steps of 16. A and B are read from shared memory, A from registers with `a = rmem`. `sm90_64xNxK<t, f32, n = bn>` where N is a parameter; K follows from the type.")
         .generic(WGMMA_TYPES),
 ];
 
@@ -275,11 +276,28 @@ fn mma_types<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<
 
 /// `sm90_64x256x16<bf16, f32>`, `sm90_64x128x16<f16, f32, a = rmem>`.
 fn wgmma<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    let Some(shape) = Wgmma::find(&call.name) else {
-        let message = "N and K are numbers: `sm90_64x256x16`";
-        return ev.error(codes::ILLEGAL_ATOM, call.span, message, "here");
-    };
     let [a, b, c] = mma_types(ev, call)?;
+    let given = match call.named_generic("n") {
+        Some(_) => Some(super::named_int(ev, call, "n", 0)?),
+        None => None,
+    };
+    let shape = match (Wgmma::find(&call.name), given) {
+        (Some(shape), None) => shape,
+        (None, Some(n)) => Wgmma::of(u32::try_from(n).unwrap_or(0), a),
+        (Some(_), Some(_)) => {
+            let message = format!("`{}` has its N already", call.name);
+            return ev.error(
+                codes::ILLEGAL_ATOM,
+                call.span,
+                message,
+                "and `n = …` besides",
+            );
+        }
+        (None, None) => {
+            let message = "N and K are numbers: `sm90_64x256x16`, or `sm90_64xNxK` with `n = 256`";
+            return ev.error(codes::ILLEGAL_ATOM, call.span, message, "here");
+        }
+    };
     let a_in_registers = match call
         .named_generic("a")
         .map(|arg| (arg.value.clone(), arg.expr.span))
