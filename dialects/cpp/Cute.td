@@ -331,6 +331,9 @@ def Cute_StoreVecOp : Cute_EffectOp<"memref.store_vec", [MemoryEffects<[MemWrite
 def Cute_MbarrierInitOp : Cute_EffectOp<"mbarrier.init", [MemoryEffects<[MemRead, MemWrite]>]>;
 def Cute_MbarrierInvalOp : Cute_EffectOp<"mbarrier.inval", [MemoryEffects<[MemRead, MemWrite]>]>;
 def Cute_MbarrierArriveOp : Cute_EffectOp<"mbarrier.arrive", [MemoryEffects<[MemRead, MemWrite]>]>;
+def Cute_MbarrierArriveWithinCtaOp : Cute_EffectOp<"mbarrier.arrive_within_cta", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Arrives, and orders what was done within the own block alone, wherever the barrier is";
+}
 def Cute_MbarrierExpectTxOp : Cute_EffectOp<"mbarrier.expect_tx", [MemoryEffects<[MemRead, MemWrite]>]>;
 def Cute_MbarrierArriveExpectTxOp : Cute_EffectOp<"mbarrier.arrive_expect_tx", [MemoryEffects<[MemRead, MemWrite]>]>;
 def Cute_MbarrierCpAsyncArriveOp : Cute_EffectOp<"mbarrier.cp_async_arrive", [MemoryEffects<[MemRead, MemWrite]>]> {

@@ -2,7 +2,7 @@
 
 use cutec_dialects::atoms::{
     Atom, Cache, CopyAtom, CopyOp, CpAsync, Ldmatrix, MmaAtom, MmaOp, MmaSync, Stmatrix,
-    UniversalCopy,
+    UniversalCopy, Wgmma,
 };
 use cutec_dialects::elem::Elem;
 use cutec_dialects::semantics::offsets_of;
@@ -107,6 +107,46 @@ fn mma_atoms_lie_as_in_cute() {
         assert_same(&layouts.b, case, "b_tv");
         assert_same(&layouts.c, case, "c_tv");
     }
+}
+
+/// The vectors have some widths, and all types but those of which C++ CuTe has no atom.
+#[test]
+fn warpgroup_mma_atoms_lie_as_in_cute() {
+    let cases = cases("mma_atoms");
+    let of_warpgroups = |case: &&Value| {
+        case["atom"]
+            .as_str()
+            .is_some_and(|name| name.starts_with("SM90_64x"))
+    };
+    let mut left: Vec<&Value> = cases.iter().filter(of_warpgroups).collect();
+    let there = left.len();
+    for atom in MmaAtom::all() {
+        let MmaOp::Wgmma(shape) = atom.op else {
+            continue;
+        };
+        let [a, b, c] = [atom.a, atom.b, atom.c].map(|elem| elem.ptx().to_uppercase());
+        let from = if shape.a_in_registers { "RS" } else { "SS" };
+        let major = if Wgmma::transposes(atom.a) { "" } else { "_TN" };
+        let name = format!("SM90_64x{}x{}_{c}{a}{b}_{from}{major}", shape.n, shape.k);
+        let Some(at) = left.iter().position(|case| case["atom"] == name) else {
+            continue;
+        };
+        let case = left.remove(at);
+        let layouts = atom.layouts().unwrap();
+        for (layout, field) in [
+            (layouts.a, "a_tv"),
+            (layouts.b, "b_tv"),
+            (layouts.c, "c_tv"),
+        ] {
+            assert_eq!(case[field], layout.to_string(), "{field} of {name}");
+        }
+    }
+    assert!(
+        left.is_empty(),
+        "{} of {there} are no atoms: {}",
+        left.len(),
+        left[0]["atom"]
+    );
 }
 
 #[test]

@@ -37,9 +37,9 @@ gpu.module @kernels {
 // -----
 
 // The kernel has no elements of such a type.
-#abi = #cute.abi<"unsigned" arg x: tensor<u64, (4):(1)> align 16 params (pointer x) grid (1, 1, 1)>
+#abi = #cute.abi<"unsigned" arg x: tensor<u16, (4):(1)> align 16 params (pointer x) grid (1, 1, 1)>
 gpu.module @kernels {
-  // expected-error@+1 {{to be a pointer (a kernel has no elements of type u64), found !cute.memref}}
+  // expected-error@+1 {{to be a pointer (a kernel has no elements of type u16), found !cute.memref}}
   gpu.func @unsigned(%x: !cute.memref<i64, gmem, align<16>, "4:1">) kernel attributes {cute.abi = #abi} { gpu.return }
 }
 

@@ -13,6 +13,8 @@ func.func @legal(%b: !b, %s: i32, %n: i32) -> i1 {
   // CHECK: cute.mbarrier.arrive(
   cute.mbarrier.arrive(%b, %s, %one) : !b, i32, !cute.int_tuple<"1">
   cute.mbarrier.arrive(%b, %s, %one, %n) : !b, i32, !cute.int_tuple<"1">, i32
+  // CHECK: cute.mbarrier.arrive_within_cta(
+  cute.mbarrier.arrive_within_cta(%b, %s, %one, %n) : !b, i32, !cute.int_tuple<"1">, i32
   // CHECK: cute.mbarrier.expect_tx(
   cute.mbarrier.expect_tx(%b, %s, %n) : !b, i32, i32
   // CHECK: cute.mbarrier.arrive_expect_tx(

@@ -94,6 +94,7 @@ operations! {
         MbarrierInit = "mbarrier.init",
         MbarrierInval = "mbarrier.inval",
         MbarrierArrive = "mbarrier.arrive",
+        MbarrierArriveWithinCta = "mbarrier.arrive_within_cta",
         MbarrierExpectTx = "mbarrier.expect_tx",
         MbarrierArriveExpectTx = "mbarrier.arrive_expect_tx",
         MbarrierCpAsyncArrive = "mbarrier.cp_async_arrive",
@@ -132,7 +133,9 @@ impl CuteOp {
 
     /// Whether an operation is one on a barrier in shared memory.
     pub fn is_mbarrier(self) -> bool {
-        use CuteOp::{MbarrierArrive, MbarrierArriveExpectTx, MbarrierExpectTx};
+        use CuteOp::{
+            MbarrierArrive, MbarrierArriveExpectTx, MbarrierArriveWithinCta, MbarrierExpectTx,
+        };
         use CuteOp::{MbarrierCpAsyncArrive, MbarrierCpAsyncArriveNoinc};
         use CuteOp::{MbarrierInit, MbarrierInval};
         use CuteOp::{MbarrierTestWait, MbarrierTryWait, MbarrierWait};
@@ -141,6 +144,7 @@ impl CuteOp {
             MbarrierInit
                 | MbarrierInval
                 | MbarrierArrive
+                | MbarrierArriveWithinCta
                 | MbarrierExpectTx
                 | MbarrierArriveExpectTx
                 | MbarrierCpAsyncArrive

@@ -33,7 +33,7 @@ const PARITY: Takes = Takes {
 fn operands_of(op: CuteOp) -> Option<(Option<Takes>, bool)> {
     Some(match op {
         CuteOp::MbarrierInit => (Some(COUNT), false),
-        CuteOp::MbarrierArrive => (Some(COUNT), true),
+        CuteOp::MbarrierArrive | CuteOp::MbarrierArriveWithinCta => (Some(COUNT), true),
         CuteOp::MbarrierExpectTx | CuteOp::MbarrierArriveExpectTx => (Some(BYTES), true),
         CuteOp::MbarrierWait | CuteOp::MbarrierTryWait | CuteOp::MbarrierTestWait => {
             (Some(PARITY), false)
@@ -56,8 +56,10 @@ pub fn mbarrier_feature(op: CuteOp, operands: &[Val]) -> Feature {
             Feature::Tma
         }
         // Several arrivals at once, and arrivals in other blocks.
-        CuteOp::MbarrierArrive if counts(2) => Feature::Tma,
-        CuteOp::MbarrierArrive if operands.len() > 3 => Feature::Clusters,
+        CuteOp::MbarrierArrive | CuteOp::MbarrierArriveWithinCta if counts(2) => Feature::Tma,
+        CuteOp::MbarrierArrive | CuteOp::MbarrierArriveWithinCta if operands.len() > 3 => {
+            Feature::Clusters
+        }
         _ => Feature::Mbarrier,
     }
 }

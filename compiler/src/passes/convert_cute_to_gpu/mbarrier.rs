@@ -18,9 +18,10 @@ impl<'c> Lowering<'c> {
         self.check_mbarrier(op, operands)?;
         let address = self.mbarrier_address(&operands[0], &operands[1])?;
         let remote = match op {
-            CuteOp::MbarrierArrive | CuteOp::MbarrierExpectTx | CuteOp::MbarrierArriveExpectTx => {
-                operands.get(3)
-            }
+            CuteOp::MbarrierArrive
+            | CuteOp::MbarrierArriveWithinCta
+            | CuteOp::MbarrierExpectTx
+            | CuteOp::MbarrierArriveExpectTx => operands.get(3),
             _ => None,
         };
         let address = match remote {
@@ -30,7 +31,9 @@ impl<'c> Lowering<'c> {
             }
             None => address,
         };
+        // Without a scope it is that of the block.
         let (scope, space) = match remote {
+            Some(_) if op == CuteOp::MbarrierArriveWithinCta => ("", "shared::cluster"),
             Some(_) => (".release.cluster", "shared::cluster"),
             None => ("", "shared::cta"),
         };
@@ -41,7 +44,8 @@ impl<'c> Lowering<'c> {
                 let is_one = matches!(number, Val::Scalar(int) if int.is(1))
                     || coordinate(number).is_ok_and(|number| number.to_string() == "1");
                 let number = self.integer_of(number)?;
-                let single = is_one && op == CuteOp::MbarrierArrive;
+                let arrives = [CuteOp::MbarrierArrive, CuteOp::MbarrierArriveWithinCta];
+                let single = is_one && arrives.contains(&op);
                 (!single).then(|| format!(", {}", inputs.add(number, "r")))
             }
             None => None,
@@ -50,7 +54,7 @@ impl<'c> Lowering<'c> {
         let text = match op {
             CuteOp::MbarrierInit => format!("mbarrier.init.shared::cta.b64 [{place}]{number};"),
             CuteOp::MbarrierInval => format!("mbarrier.inval.shared::cta.b64 [{place}];"),
-            CuteOp::MbarrierArrive => {
+            CuteOp::MbarrierArrive | CuteOp::MbarrierArriveWithinCta => {
                 format!("mbarrier.arrive{scope}.{space}.b64 _, [{place}]{number};")
             }
             CuteOp::MbarrierExpectTx => {

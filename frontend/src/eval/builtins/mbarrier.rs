@@ -45,8 +45,13 @@ pub(super) const TABLE: &[Builtin] = &[
     of(
         "mbarrier_arrive",
         |ev, args, whole| lower(ev, ("mbarrier_arrive", CuteOp::MbarrierArrive), args, whole),
-        &[PLACE, either_or("count", Kind::Integer, "1"), CTA],
-        "Arrives, as so many threads: what this thread has done is visible to those that wait. `cta` is the rank of another block of the cluster, whose barrier at the same place is meant.",
+        &[
+            PLACE,
+            either_or("count", Kind::Integer, "1"),
+            CTA,
+            named("scope", Kind::Word(&["cta", "cluster"]), "cluster"),
+        ],
+        "Arrives, as so many threads: what this thread has done is visible to those that wait. `cta` is the rank of another block of the cluster, whose barrier at the same place is meant. With `scope = cta` that is so within a block alone, which suffices to say that `wgmma` and bulk copies have read what may be overwritten, and costs nothing.",
     ),
     of(
         "mbarrier_expect_tx",
@@ -152,11 +157,22 @@ fn lower<'c, 'a>(
             other => return ev.expected_bool(&other.clone(), noinc.expr.span),
         }
     }
+    if let Some(scope) = call.named("scope") {
+        match &scope.value {
+            Value::Str(word) if &**word == "cluster" => {}
+            Value::Str(word) if &**word == "cta" => op = CuteOp::MbarrierArriveWithinCta,
+            other => {
+                return ev.expected("`cta` or `cluster`", &other.clone(), scope.expr.span);
+            }
+        }
+    }
     let mut operands = vec![view, coord];
     let number = call.arg(0).or_else(|| call.named("count"));
     match (number, op) {
         (Some(number), _) => operands.push(integer(ev, number)?),
-        (None, CuteOp::MbarrierArrive) => operands.push(Value::Int(1)),
+        (None, CuteOp::MbarrierArrive | CuteOp::MbarrierArriveWithinCta) => {
+            operands.push(Value::Int(1))
+        }
         (None, _) => {}
     }
     if let Some(rank) = call.named("cta") {

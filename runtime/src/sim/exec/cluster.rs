@@ -103,10 +103,18 @@ impl Cta<'_> {
         }
     }
 
+    /// The CTA that an address of a space is of, if it is another one, and its place there.
+    fn place(&self, space: Space, address: u64) -> Result<(Option<usize>, u64), ErrorKind> {
+        self.check_space(space, address)?;
+        match space {
+            Space::Shared => Ok((None, address)),
+            _ => self.home(address),
+        }
+    }
+
     /// The memory behind an address of a space, and its place there. `.shared` alone is that of the CTA.
     pub fn memory_at(&self, space: Space, address: u64) -> Result<(&Bytes, u64), ErrorKind> {
-        self.check_space(space, address)?;
-        let (peer, at) = self.home(address)?;
+        let (peer, at) = self.place(space, address)?;
         Ok(match peer {
             None => (&self.shared, at),
             Some(rank) => (&self.cluster.windows[rank].shared, at),
@@ -119,8 +127,7 @@ impl Cta<'_> {
         space: Space,
         address: u64,
     ) -> Result<(&mut Bytes, u64), ErrorKind> {
-        self.check_space(space, address)?;
-        let (peer, at) = self.home(address)?;
+        let (peer, at) = self.place(space, address)?;
         Ok(match peer {
             None => (&mut self.shared, at),
             Some(rank) => (&mut self.cluster.windows[rank].shared, at),
@@ -166,10 +173,11 @@ impl Cta<'_> {
         }
     }
 
-    /// `.shared` is the memory of the own CTA.
+    /// `.shared` is the memory of the own CTA. An address that is of no CTA of the cluster is out of its bounds.
     pub fn check_space(&self, space: Space, address: u64) -> Result<(), ErrorKind> {
+        let peers = self.cluster.windows.len() as u64;
         match (space, (address >> PEER_SHIFT).checked_sub(1)) {
-            (Space::Shared, Some(rank)) => Err(ErrorKind::Peer {
+            (Space::Shared, Some(rank)) if rank < peers => Err(ErrorKind::Peer {
                 rank,
                 expected: "an address of the own CTA, by `.shared::cta`".to_owned(),
                 found: "one of the cluster, by `mapa`".to_owned(),
