@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compiles the kernels that plan.json names into FOLDER, for each architecture.
-#   compile.sh FOLDER [ARCH …]      (default: sm_80 sm_90)
+#   compile.sh FOLDER [ARCH …]      (default: sm_80 sm_90 sm_90a)
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -11,7 +11,7 @@ if [ $# -lt 1 ]; then
 fi
 folder=$1
 shift
-[ $# -gt 0 ] || set -- sm_80 sm_90
+[ $# -gt 0 ] || set -- sm_80 sm_90 sm_90a
 mkdir -p "$folder"
 # one NAME EXAMPLE [option of cutec …]: compiles an example to NAME.ARCH.ptx
 one() {
@@ -22,6 +22,17 @@ one() {
 }
 
 for arch in "$@"; do
+    if [ "$arch" = sm_90a ]; then
+        for step in gemm_1_wgmma gemm_2_tma gemm_3_roles gemm_4_persistent; do
+            one "$step" "hopper/$step"
+        done
+        for kernel in gemm_sm90 gemm_sm90_kn gemm_sm90_mk gemm_sm90_mn; do
+            one "$kernel" hopper/gemm_sm90 --kernel "$kernel"
+        done
+        one gemm_sm90_f16 hopper/gemm_sm90 --kernel gemm_sm90 -D t=f16
+        one gemm_sm90_cluster hopper/gemm_sm90 --kernel gemm_sm90 -D cluster=2
+        continue
+    fi
     for kernel in relu copy elementwise matmul_naive gemm gemm_kn gemm_mk gemm_mn gemm_tf32 gemm_1_base \
         gemm_2_double_buffer gemm_3_raster gemm_4_stages sgemm_naive sgemm_tiled sgemm_pipelined \
         sgemm_warptiled sgemm sgemm_kn sgemm_mk sgemm_mn; do
