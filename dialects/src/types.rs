@@ -246,6 +246,7 @@ pub(crate) fn read_type(text: &str) -> Result<Val, TypeError> {
 /// A tiled copy of an atom.
 pub fn tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler: Tiler) -> Result<Val, TypeError> {
     atom.verify()?;
+    tiler.check("tiled copy")?;
     let tiled = tv::TiledCopy::new(copy_layouts(&atom), layout_tv, tiler)?;
     tiled_copy_of(atom, tiled)
 }
@@ -268,7 +269,10 @@ pub fn tiled_mma(atom: MmaAtom, atom_layout: Layout, permutation: Tiler) -> Resu
         other => return Err(form("a permutation [M;N;K]", &other.to_string())),
     };
     let mut modes = permutation.into_iter().chain(std::iter::repeat(Tiler::All));
-    let permutation = std::array::from_fn(|_| modes.next().unwrap_or(Tiler::All));
+    let permutation: [Tiler; 3] = std::array::from_fn(|_| modes.next().unwrap_or(Tiler::All));
+    for mode in &permutation {
+        mode.check("tiled MMA")?;
+    }
     let tiled = tv::TiledMma::new(mma_layouts(&atom)?, &atom_layout, permutation)?;
     // The last thread's number and one, not how many there are: a layout may leave numbers out.
     in_a_block("tiled MMA", cosize(tiled.thr_layout_vmnk())?)?;
