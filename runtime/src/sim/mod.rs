@@ -43,7 +43,7 @@
 //! - `exec`: warps, CTAs, shared memory, barriers, `cp.async` and bulk copies, matrices, warpgroups.
 //! - `progress`: how far a launch is. [`profile`]: what each instruction did, and what limits a kernel.
 //! - `number`: floating-point formats and roundings that Rust does not have.
-//! - [`error`]: every error, with data. `advice`: what else there is to say about one.
+//! - [`error`]: every error, with data, and what there is to say about it.
 //!
 //! # What it promises
 //! - **No guess.** What it does not execute exactly as the PTX ISA says is an error that names the
@@ -69,7 +69,6 @@
 //! - **Bounds.** Memory is bounded by what the launch asks for, time by [`Options::step_limit`].
 //!   No PTX text makes it panic.
 
-mod advice;
 mod assignment;
 pub mod buffers;
 mod decode;

@@ -431,15 +431,7 @@ pub(super) fn is_space(form: &mut Form) -> Decoded<Op> {
 
 /// `mapa`: the same place in the shared memory of a CTA of the cluster.
 pub(super) fn map_address(form: &mut Form) -> Decoded<Op> {
-    let base = match form.eat("shared::cluster") {
-        true => 0,
-        false => SHARED_WINDOW,
-    };
-    let ty = form.ty()?;
-    form.end_modifiers()?;
-    if !matches!(ty, Ty::U32 | Ty::U64) || base != 0 && ty != Ty::U64 {
-        return form.unknown();
-    }
+    let (base, ty) = cluster_address(form)?;
     let (dst, src) = (form.dst(ty)?, form.src(ty)?);
     let rank = form.src(Ty::U32)?;
     Ok(Op::lanes(Box::new(
@@ -456,15 +448,7 @@ pub(super) fn map_address(form: &mut Form) -> Decoded<Op> {
 
 /// `getctarank`: the CTA of the cluster that an address of shared memory belongs to.
 pub(super) fn cta_rank(form: &mut Form) -> Decoded<Op> {
-    let base = match form.eat("shared::cluster") {
-        true => 0,
-        false => SHARED_WINDOW,
-    };
-    let ty = form.ty()?;
-    form.end_modifiers()?;
-    if !matches!(ty, Ty::U32 | Ty::U64) || base != 0 && ty != Ty::U64 {
-        return form.unknown();
-    }
+    let (base, ty) = cluster_address(form)?;
     let (dst, src) = (form.dst(Ty::U32)?, form.src(ty)?);
     Ok(Op::lanes(Box::new(
         move |registers: &mut Registers, mask| {
@@ -477,4 +461,18 @@ pub(super) fn cta_rank(form: &mut Form) -> Decoded<Op> {
             registers.set_words(dst, mask, &addresses.map(rank));
         },
     )))
+}
+
+/// The type of an address of the cluster's shared memory, and where the window begins in it: 0 of `.shared::cluster`.
+fn cluster_address(form: &mut Form) -> Decoded<(u64, Ty)> {
+    let base = match form.eat("shared::cluster") {
+        true => 0,
+        false => SHARED_WINDOW,
+    };
+    let ty = form.ty()?;
+    form.end_modifiers()?;
+    if !matches!(ty, Ty::U32 | Ty::U64) || base != 0 && ty != Ty::U64 {
+        return form.unknown();
+    }
+    Ok((base, ty))
 }

@@ -228,8 +228,12 @@ fn expected_of_store(
 
 const STORE: &str = "cp.async.bulk.tensor.{}d.global.shared::cta.tile.bulk_group";
 
-#[test]
-fn boxes_of_every_rank_and_swizzle() {
+/// Calls `check` with a map of every rank, swizzle and size of elements, and each of three places that `starts` gives
+/// for the elements of 16 bytes.
+fn for_every_rank_and_swizzle(
+    starts: impl Fn(i32) -> [[i32; 5]; 3],
+    check: impl Fn(&TensorMap, &[i32]),
+) {
     let swizzles = [
         MapSwizzle::None,
         MapSwizzle::B32,
@@ -244,18 +248,24 @@ fn boxes_of_every_rank_and_swizzle() {
             };
             for rank in 1..=5 {
                 let wide = inner / dtype.size() as u32;
-                let unit = 16 / dtype.size() as i32;
                 let extents = [u64::from(wide) + 3, 9, 4, 3, 2];
                 let mut map = map(dtype, &extents[..rank], &[wide, 16, 3, 2, 2][..rank]);
                 map.swizzle = swizzle;
-                for start in [[0, 0, 0, 0, 0], [unit, 2, 1, -1, 1], [-unit, -3, 2, 0, 0]] {
-                    let coordinates = &start[..rank];
-                    let found = load(&map, coordinates, 0).unwrap();
-                    assert_eq!(found, expected(&map, coordinates), "{map:?} {start:?}");
+                for start in starts(16 / dtype.size() as i32) {
+                    check(&map, &start[..rank]);
                 }
             }
         }
     }
+}
+
+#[test]
+fn boxes_of_every_rank_and_swizzle() {
+    let starts = |unit| [[0, 0, 0, 0, 0], [unit, 2, 1, -1, 1], [-unit, -3, 2, 0, 0]];
+    for_every_rank_and_swizzle(starts, |map, start| {
+        let found = load(map, start, 0).unwrap();
+        assert_eq!(found, expected(map, start), "{map:?} {start:?}");
+    });
 }
 
 #[test]
@@ -323,33 +333,13 @@ fn consecutive_bytes() {
 
 #[test]
 fn stores_of_every_rank_and_swizzle() {
-    let swizzles = [
-        MapSwizzle::None,
-        MapSwizzle::B32,
-        MapSwizzle::B64,
-        MapSwizzle::B128,
-    ];
-    for dtype in [DType::U8, DType::BF16, DType::F32, DType::I64] {
-        for swizzle in swizzles {
-            let inner = match swizzle {
-                MapSwizzle::None => 48,
-                MapSwizzle::B32 | MapSwizzle::B64 | MapSwizzle::B128 => swizzle.bytes(),
-            };
-            for rank in 1..=5 {
-                let wide = inner / dtype.size() as u32;
-                let unit = 16 / dtype.size() as i32;
-                let extents = [u64::from(wide) + 3, 9, 4, 3, 2];
-                let mut map = map(dtype, &extents[..rank], &[wide, 16, 3, 2, 2][..rank]);
-                map.swizzle = swizzle;
-                for start in [[0, 0, 0, 0, 0], [unit, 2, 1, 2, 1], [unit * 9, 0, 0, 0, 0]] {
-                    let opcode = STORE.replace("{}", &rank.to_string());
-                    let found = stored(&map, &start[..rank], &opcode, 0).unwrap();
-                    let expected = expected_of_store(&map, &start[..rank], |_, new| new);
-                    assert!(found == expected, "{map:?} {start:?}");
-                }
-            }
-        }
-    }
+    let starts = |unit| [[0, 0, 0, 0, 0], [unit, 2, 1, 2, 1], [unit * 9, 0, 0, 0, 0]];
+    for_every_rank_and_swizzle(starts, |map, start| {
+        let opcode = STORE.replace("{}", &start.len().to_string());
+        let found = stored(map, start, &opcode, 0).unwrap();
+        let expected = expected_of_store(map, start, |_, new| new);
+        assert!(found == expected, "{map:?} {start:?}");
+    });
 }
 
 #[test]

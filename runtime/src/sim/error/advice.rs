@@ -1,6 +1,6 @@
 //! What there is to say about an error beyond its first line: other places, facts, the usual fix.
 
-use super::error::{Act, ErrorKind, Party, SourceLoc, Waiter};
+use super::{Act, ErrorKind, Party, SourceLoc, Waiter};
 
 impl ErrorKind {
     /// Other places that belong to the error, and what is to be seen there.
