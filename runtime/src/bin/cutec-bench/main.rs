@@ -10,7 +10,7 @@
 //! - `table`: results as Markdown and JSON.
 //!
 //! Protocol: random normal inputs; operands rotate through sets of buffers that exceed the L2 cache;
-//! a round times a batch of launches of ours and one of the peer, each as a graph where that is faster, and the order swaps from round to
+//! a round times a batch of launches of ours and one of the peer, each as a graph unless that is clearly slower, and the order swaps from round to
 //! round; times are medians over rounds, and the ratio is the median of the rounds' ratios. Before and
 //! after it is timed, every kernel is checked against an f64 reference on poisoned outputs.
 //!

@@ -23,14 +23,18 @@ pub struct Times {
     pub ours: Vec<f64>,
     /// The peer's.
     pub peer: Vec<f64>,
+    /// Whether ours were recorded as a graph.
+    pub ours_graph: bool,
+    /// Whether the peer's were.
+    pub peer_graph: bool,
 }
 
 /// Puts one launch into the stream.
 pub type Work<'a> = &'a mut dyn FnMut(&mut CudaDevice, usize) -> Result<(), DeviceError>;
 
-/// Launches that are timed together. They are recorded as a graph where that is faster: the host's
-/// time for a launch, which can exceed the kernel's, then does not count. (For large copies it is
-/// slower: a graph gives them to another engine.)
+/// Launches that are timed together. They are recorded as a graph unless that is clearly slower: the host's
+/// time for a launch, which can exceed the kernel's, then does not count. (For large copies it is:
+/// a graph gives them to another engine.)
 struct Batch<'a> {
     work: Work<'a>,
     graph: Option<Graph>,
@@ -41,6 +45,8 @@ struct Batch<'a> {
 const MIN_BATCH: usize = 4;
 /// Launches beyond which a batch gains nothing.
 const MAX_BATCH: usize = 1000;
+/// A graph is kept if its time is less than this many times that of launches one by one.
+const GRAPH_MAY_COST: f64 = 1.03;
 /// Launches before the first time is taken: clocks rise, and libraries choose their algorithm.
 const WARM_UP: usize = 5;
 
@@ -60,6 +66,8 @@ impl Protocol {
         }
         let mut ours = self.batch(device, sets, ours)?;
         let mut peer = self.batch(device, sets, peer)?;
+        times.ours_graph = ours.graph.is_some();
+        times.peer_graph = peer.graph.is_some();
         for round in 0..self.rounds {
             // Who comes second finds the GPU warmer: take turns.
             if round % 2 == 0 {
@@ -88,13 +96,8 @@ impl Protocol {
         batch.time(device)?;
         let launches = self.launches(batch.time(device)?);
         batch.launches = launches.next_multiple_of(sets.max(1));
-        batch.time(device)?;
-        let eager = batch.time(device)?;
-        batch.graph = Some(device.record(|device| launch(batch.work, device, batch.launches))?);
-        batch.time(device)?;
-        if batch.time(device)? > eager {
-            batch.graph = None;
-        }
+        let graph = device.record(|device| launch(batch.work, device, batch.launches))?;
+        batch.choose(device, graph)?;
         Ok(batch)
     }
 
@@ -106,6 +109,23 @@ impl Protocol {
 }
 
 impl Batch<'_> {
+    /// Keeps the graph unless launches one by one are clearly faster. Those are timed before and after it: the clock
+    /// falls while the GPU warms, and one time of each would choose by who came first.
+    fn choose(&mut self, device: &mut CudaDevice, graph: Graph) -> Result<(), DeviceError> {
+        self.time(device)?;
+        let before = self.time(device)?;
+        let one_by_one = std::mem::replace(&mut self.graph, Some(graph));
+        self.time(device)?;
+        let recorded = self.time(device)?;
+        let graph = std::mem::replace(&mut self.graph, one_by_one);
+        self.time(device)?;
+        let after = self.time(device)?;
+        if recorded < GRAPH_MAY_COST * (before + after) / 2.0 {
+            self.graph = graph;
+        }
+        Ok(())
+    }
+
     /// Seconds a launch.
     fn time(&mut self, device: &mut CudaDevice) -> Result<f64, DeviceError> {
         let time = device.time(|device| match &self.graph {
@@ -156,6 +176,7 @@ mod tests {
         let times = Times {
             ours: vec![1.0, 2.0, 4.0],
             peer: vec![2.0, 2.0, 2.0],
+            ..Times::default()
         };
         assert_eq!(times.ratio(), Some(1.0));
     }

@@ -58,6 +58,10 @@ pub struct Row {
     pub ours_seconds: Vec<f64>,
     /// Seconds of the peer, one number a round.
     pub peer_seconds: Vec<f64>,
+    /// Whether ours were launched as a graph, not one by one: what was faster.
+    pub ours_graph: bool,
+    /// Whether the peer's were.
+    pub peer_graph: bool,
     /// Errors, where it ran.
     pub accuracy: Option<Accuracy>,
     /// Why it did not.
@@ -86,6 +90,8 @@ impl Row {
             ratio: times.ratio(),
             ours_seconds: times.ours.clone(),
             peer_seconds: times.peer.clone(),
+            ours_graph: times.ours_graph,
+            peer_graph: times.peer_graph,
             accuracy: Some(accuracy),
             failure: None,
         }
@@ -104,6 +110,8 @@ impl Row {
             ratio: None,
             ours_seconds: Vec::new(),
             peer_seconds: Vec::new(),
+            ours_graph: false,
+            peer_graph: false,
             accuracy: None,
             failure: Some(failure),
         }
