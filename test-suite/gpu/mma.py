@@ -7,7 +7,8 @@
 The second form needs NumPy, a GPU, and in FOLDER or on the path `cutec-sim` and `cutec-launch`. Operands are
 random bits of several kinds: ordinary numbers, all exponents, cancellation, denormals, infinities and NaN. It
 prints a table in Markdown; exit code 1 where a bit differs. `--keep` saves what the GPU gave; `--against` compares
-the simulator with that, and needs no GPU.
+the simulator with that, and needs no GPU. `--models` compares what the GPU gave of 8-bit floats by `wgmma` with several
+ways to add as well (`fp8_models.py`), in a second table.
 """
 import argparse
 import os
@@ -15,6 +16,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+import fp8_models
 
 # m, n, k, the atom in the language, A, B, C.
 ATOMS = [
@@ -301,13 +304,14 @@ def main():
     parser.add_argument("--only", default="", help="atoms whose names hold this")
     parser.add_argument("--keep")
     parser.add_argument("--against")
+    parser.add_argument("--models", action="store_true")
     options = parser.parse_args()
     if options.compile:
         return compile_all(options.folder, options.compile)
 
     import numpy as np
     known = np.load(options.against) if options.against else None
-    kept, wrong = {}, 0
+    kept, modelled, wrong = {}, [], 0
     print("| atom | elements | differ | in |\n|---|---|---|---|")
     for atom in ATOMS:
         name = name_of(atom)
@@ -329,6 +333,12 @@ def main():
         where = ", ".join(f"{kind}: {count}" for kind, count in by_kind.items() if count)
         print(f"| {name} | {differ.size} | {differ.sum()} | {where} |", flush=True)
         wrong += int(differ.sum())
+        if options.models and is_wgmma(atom) and atom[4].startswith("f8"):
+            modelled.append((atom, arguments))
+    if modelled:
+        print("\n| D of A, B | model | elements | differ | at most by | in the mean by |\n|---|---|---|---|---|---|")
+    for atom, arguments in modelled:
+        fp8_models.compare(np, atom, arguments, kept[name_of(atom)])
     if options.keep:
         np.savez_compressed(options.keep, **kept)
     return 1 if wrong else 0

@@ -16,7 +16,8 @@ use super::descriptor;
 use super::fault_at;
 use super::shared::value;
 use super::tensor::{
-    ColumnValues, Columns, LONGEST, M, N, RowValues, Rows, Sums, multiply_add as add_products,
+    ColumnValues, Columns, Instruction, LONGEST, M, N, RowValues, Rows, Sums,
+    multiply_add as add_products,
 };
 use super::touch::Touch;
 use super::warp::Warp;
@@ -135,8 +136,10 @@ impl Warp {
         for (a, b) in mma.a.chunks(mma.a.len() / parts).zip(registers_of_b) {
             let k = mma.k / parts;
             let a: Vec<Words> = a.iter().map(|&src| self.registers.words_of(src)).collect();
-            let rows = Rows::new(mma.multiplicands, k, &rows_of(mma.multiplicands, &a));
-            let columns = Columns::new(mma.b_type, k, &self.columns_of(mma, b));
+            let instruction = Instruction::Mma;
+            let rows = rows_of(mma.multiplicands, &a);
+            let rows = Rows::new(instruction, mma.multiplicands, k, &rows);
+            let columns = Columns::new(instruction, mma.b_type, k, &self.columns_of(mma, b));
             add_products(&rows, &columns, mma.accumulate, &mut sums);
         }
         let rounding = (mma.accumulate, mma.saturate);
@@ -175,7 +178,7 @@ impl Warp {
         if negate_a != negate_b {
             rows = rows.map(|row| row.map(|value| -value));
         }
-        let rows = Rows::new(ty, k_of(ty), &rows);
+        let rows = Rows::new(Instruction::Wgmma, ty, k_of(ty), &rows);
         let rounding = (wgmma.accumulate, wgmma.saturate);
         let registers = wgmma.d.len() * N / wgmma.n;
         for (d, columns) in wgmma.d.chunks(registers).zip(b) {
@@ -285,7 +288,7 @@ pub(super) fn columns_of(wgmma: &Wgmma, b: &[[u8; descriptor::ROW]]) -> Vec<Colu
         for (column, bytes) in columns.iter_mut().zip(bytes) {
             row_elements(ty, bytes, column);
         }
-        Columns::new(ty, k_of(ty), &columns)
+        Columns::new(Instruction::Wgmma, ty, k_of(ty), &columns)
     };
     b.chunks(N).map(eight).collect()
 }
