@@ -34,6 +34,8 @@ pub enum Feature {
     Tma,
     /// `stmatrix` (PTX ISA, "stmatrix": sm_90).
     Stmatrix,
+    /// Programmatic dependent launch (PTX ISA, "griddepcontrol": sm_90).
+    Pdl,
     /// `wgmma` (PTX ISA, "Asynchronous warpgroup-level matrix instructions": sm_90a).
     Wgmma,
     /// `setmaxnreg` (PTX ISA, "setmaxnreg": sm_90a).
@@ -42,7 +44,7 @@ pub enum Feature {
 
 impl Feature {
     /// Every feature.
-    pub const ALL: [Feature; 9] = [
+    pub const ALL: [Feature; 10] = [
         Feature::CpAsync,
         Feature::Mbarrier,
         Feature::Fp8,
@@ -50,6 +52,7 @@ impl Feature {
         Feature::Clusters,
         Feature::Tma,
         Feature::Stmatrix,
+        Feature::Pdl,
         Feature::Wgmma,
         Feature::Setmaxnreg,
     ];
@@ -64,6 +67,7 @@ impl Feature {
             Feature::Clusters => "clusters",
             Feature::Tma => "tma",
             Feature::Stmatrix => "stmatrix",
+            Feature::Pdl => "pdl",
             Feature::Wgmma => "wgmma",
             Feature::Setmaxnreg => "setmaxnreg",
         }
@@ -103,6 +107,7 @@ const HOPPER: &[Feature] = &[
     Feature::Clusters,
     Feature::Tma,
     Feature::Stmatrix,
+    Feature::Pdl,
 ];
 const HOPPER_A: &[Feature] = &Feature::ALL;
 

@@ -109,6 +109,9 @@ pub struct Geometry {
     pub persistent: bool,
     /// Blocks of a cluster in x, y, z, of which the grid has whole ones.
     pub cluster: [u32; 3],
+    /// Whether it may begin before the launch ahead of it has ended (programmatic dependent launch). The simulator runs one
+    /// launch after the other.
+    pub pdl: bool,
     /// Threads of a block in x, y, z.
     pub block: [u32; 3],
     /// Dynamic shared memory of a block, in bytes.

@@ -354,6 +354,7 @@ pub fn geometry(launch: &Launch) -> Geometry {
         grid: launch.grid,
         persistent: launch.persistent,
         cluster: launch.cluster,
+        pdl: launch.pdl,
         block: launch.block,
         smem_bytes: launch.smem_bytes,
     }

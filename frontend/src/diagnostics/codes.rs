@@ -123,7 +123,7 @@ codes! {
          launch grid(ceil_div(m, 128), ceil_div(n, 128)), block(256)\n\
      \n\
      with `grid(x, y, z)`, `block(x, y, z)`, and as needed `smem(bytes)`, `min_blocks(n)`,\n\
-     `cluster(x, y, z)`; a tile-level kernel has `tiles(…)`, `raster(n)` and `warps(m, n)`.";
+     `cluster(x, y, z)`, `pdl()`; a tile-level kernel has `tiles(…)`, `raster(n)` and `warps(m, n)`.";
 
     POSITIONAL_AFTER_NAMED = 18, "positional argument after a named one",
     "Arguments without a name come first: `f(a, b, rtol = 1e-2)`.";
@@ -350,6 +350,17 @@ codes! {
     UNREACHABLE = 906, "never reached",
     "A warning: a statement stands behind one that always leaves the block, `return`, `break` or\n\
      `continue`.";
+
+    UNORDERED_LAUNCH = 907, "nothing orders a kernel behind the launch ahead of it",
+    "A warning: a kernel with `pdl()` in its launch may begin while the launch ahead of it in the stream still\n\
+     runs, and this one never waits for it. What an earlier launch writes may not be there yet, and what it\n\
+     reads may be overwritten:\n\
+     \n\
+         kernel next(x: tensor<f32, n>, …) launch grid(n / 128), block(128), pdl() {\n\
+             let s = smem<f32>(128);     // what needs nothing of earlier launches may come first\n\
+             griddepcontrol_wait();\n\
+             s[thread_idx.x] = x[…];\n\
+         }";
 
     INVALID_MLIR = 909, "MLIR that does not parse or verify",
     "The file is MLIR, and a check of MLIR or of a dialect failed. The message is that check's own.";

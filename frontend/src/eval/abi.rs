@@ -6,6 +6,7 @@ use super::values::Value;
 use super::{Evaluator, Result, Stop};
 use crate::ast::{BinaryOp, Clause, Expr, ExprKind, Kernel, UnaryOp};
 use crate::diagnostics::{Diagnostic, codes};
+use crate::source::Span;
 use cutec_abi::expr::MAX_DEPTH;
 use cutec_abi::{
     AbiExpr, ArgAbi, Dim, KernelAbi, Promise, ScalarAbi, SymbolAbi, SymbolSource, TensorAbi, Width,
@@ -31,6 +32,8 @@ pub(super) struct Launch<'a> {
     pub min_blocks: Option<i64>,
     /// Blocks of a cluster.
     pub cluster: [i64; 3],
+    /// Where the source says that it may begin before the launch ahead of it has ended.
+    pub pdl: Option<Span>,
 }
 
 impl<'c, 'a> Evaluator<'c, 'a> {
@@ -165,6 +168,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             tiles: None,
             min_blocks: None,
             cluster: [1; 3],
+            pdl: None,
         };
         if let Some((tiles, grid)) = self.tile_launch(kernel, signature)? {
             launch.tiles = Some(tiles);
@@ -266,6 +270,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     }
                 },
                 "cluster" => launch.cluster = self.cluster_clause(clause, signature)?,
+                "pdl" => {
+                    self.needs(Feature::Pdl, "pdl", clause.span)?;
+                    if let Some(arg) = clause.args.first() {
+                        let message = "`pdl` takes no arguments";
+                        return self.error(codes::BAD_KERNEL, arg.span, message, "here");
+                    }
+                    launch.pdl = Some(clause.span);
+                }
                 "smem" => {
                     let message = "`smem` in a launch means nothing";
                     let diagnostic =
@@ -370,6 +382,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             promises,
             grid: launch.grid.clone(),
             persistent: launch.persistent,
+            pdl: launch.pdl.is_some(),
             cluster: (launch.cluster != [1; 3]).then(|| launch.cluster.map(|blocks| blocks as u32)),
             block: launch.block.map(|block| block.map(AbiExpr::Const)),
             smem_bytes: 0,

@@ -5,7 +5,7 @@ use super::parameters::shown;
 use super::signature::{Argument, Signature, symbol_elem};
 use super::stmt::Place;
 use super::values::{Origin, Scalar, Value};
-use super::{Evaluator, Frame, Result, Stop};
+use super::{Evaluator, Frame, Result, Stop, problem};
 use crate::ast::Kernel;
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
@@ -67,6 +67,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         self.tile_indices.clear();
         self.fragments = Default::default();
         self.calls.clear();
+        self.waits_for_launch = false;
         let mut defines = Vec::new();
         for param in &kernel.static_params {
             let value = self.static_param(kernel, param)?;
@@ -91,7 +92,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         self.block = launch.block.unwrap_or([1; 3]);
         self.cluster = launch.cluster;
         self.tiles = launch.tiles.as_ref().map(|tiles| tiles.counts.len());
-        self.function(kernel, &signature, &launch, &abi, into)
+        self.function(kernel, &signature, &launch, &abi, into)?;
+        if let Some(span) = launch.pdl
+            && !self.waits_for_launch
+        {
+            self.diagnostics
+                .push(problem::no_wait_for_launch(&kernel.name.node, span));
+        }
+        Ok(())
     }
 
     fn function(

@@ -198,6 +198,8 @@ struct Evaluator<'c, 'a> {
     block: [i64; 3],
     /// Blocks of a cluster.
     cluster: [i64; 3],
+    /// Whether the kernel has waited for the launch ahead of it.
+    waits_for_launch: bool,
     /// The role whose body is evaluated.
     role: Option<roles::RoleOfWarps<'c>>,
     /// The tensors that the host passes, and the maps of them that are asked for.
@@ -244,6 +246,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             consts: HashMap::new(),
             block: [1; 3],
             cluster: [1; 3],
+            waits_for_launch: false,
             role: None,
             maps: maps::Maps::default(),
             tiles: None,

@@ -158,6 +158,16 @@ pub(super) fn unwritten(span: Span, what: &str) -> Diagnostic {
         .with_help(help)
 }
 
+/// The warning that a kernel may begin before the launch ahead of it has ended, and never waits for that.
+pub(super) fn no_wait_for_launch(kernel: &str, span: Span) -> Diagnostic {
+    let message = format!(
+        "`{kernel}` may begin before the launch ahead of it has ended, and never waits for that"
+    );
+    let help = "call `griddepcontrol_wait()` before the first access to what an earlier launch writes or reads";
+    let label = "nothing orders it behind earlier launches";
+    Diagnostic::warning(codes::UNORDERED_LAUNCH, span, message, label).with_help(help)
+}
+
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// Refuses indices that are not as many as a tensor or a layout has modes; one alone is the whole coordinate.
     pub(super) fn check_index_count(

@@ -17,6 +17,7 @@ pub const LAUNCH_CLAUSES: &[&str] = &[
     "smem",
     "min_blocks",
     "cluster",
+    "pdl",
     "tiles",
     "raster",
     "warps",

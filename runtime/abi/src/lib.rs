@@ -90,6 +90,10 @@ pub struct KernelAbi {
     /// must be made of whole clusters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<[u32; 3]>,
+    /// Whether it may begin before the launch ahead of it in the stream has ended (programmatic dependent launch): the
+    /// code itself waits for that where it needs to (`griddepcontrol.wait`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pdl: bool,
     /// Number of threads of a block in x, y, z; `None` until the compiler has chosen it, which it has
     /// in every ABI that was read from an artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]

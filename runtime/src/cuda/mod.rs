@@ -348,23 +348,51 @@ impl Device for CudaDevice {
         let resident = function.resident.map_or(u32::MAX, |(_, _, blocks)| blocks);
         let (grid, block) = (geometry.blocks(|| resident), geometry.block);
         let mut pointers = self.pack(&geometry.entry, &function, params)?;
-        // SAFETY: function and stream are alive, and the parameters are copied during the call; they
-        // have the sizes that the kernel declares, or room behind them. What the kernel does with
-        // its addresses is for the ABI check to make sound.
+        let mut overlap = sys::CUlaunchAttribute {
+            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            pad: [0; 4],
+            value: sys::CUlaunchAttributeValue {
+                programmaticStreamSerializationAllowed: 1,
+            },
+        };
+        let config = sys::CUlaunchConfig {
+            gridDimX: grid[0],
+            gridDimY: grid[1],
+            gridDimZ: grid[2],
+            blockDimX: block[0],
+            blockDimY: block[1],
+            blockDimZ: block[2],
+            sharedMemBytes: geometry.smem_bytes,
+            hStream: self.context.stream,
+            attrs: &mut overlap,
+            numAttrs: 1,
+        };
+        // SAFETY: function and stream are alive, and the parameters and the attribute are copied during the call;
+        // parameters have the sizes that the kernel declares, or room behind them. What the kernel does with
+        // its addresses is for the ABI check to make sound. `cuLaunchKernelEx` came with CUDA 11.8, as did
+        // the first target that has such launches.
         let launched = unsafe {
-            sys::cuLaunchKernel(
-                function.function,
-                grid[0],
-                grid[1],
-                grid[2],
-                block[0],
-                block[1],
-                block[2],
-                geometry.smem_bytes,
-                self.context.stream,
-                pointers.as_mut_ptr(),
-                ptr::null_mut(),
-            )
+            match geometry.pdl {
+                true => sys::cuLaunchKernelEx(
+                    &config,
+                    function.function,
+                    pointers.as_mut_ptr(),
+                    ptr::null_mut(),
+                ),
+                false => sys::cuLaunchKernel(
+                    function.function,
+                    grid[0],
+                    grid[1],
+                    grid[2],
+                    block[0],
+                    block[1],
+                    block[2],
+                    geometry.smem_bytes,
+                    self.context.stream,
+                    pointers.as_mut_ptr(),
+                    ptr::null_mut(),
+                ),
+            }
         };
         check("cuLaunchKernel", launched.result())?;
         Ok(LaunchReport::default())

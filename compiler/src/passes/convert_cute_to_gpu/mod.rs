@@ -14,6 +14,7 @@ mod cache_hints;
 mod copy;
 mod fragment_accesses;
 mod gemm;
+mod grid_dependency;
 mod loop_fence;
 mod mbarrier;
 mod memory;
@@ -276,6 +277,11 @@ impl<'c> Lowering<'c> {
         }
         if let Some(kind @ (NvvmOp::WgmmaFence | NvvmOp::WgmmaWaitGroup)) = NvvmOp::of(op) {
             self.wgmma_boundary(kind, op);
+            self.dead.push(op);
+            return Ok(());
+        }
+        if NvvmOp::Griddepcontrol.is(op) {
+            self.grid_dependency(op)?;
             self.dead.push(op);
             return Ok(());
         }

@@ -12,7 +12,7 @@
 //! - `tensor`, with `partition`: views and fragments;
 //! - `atoms`: instructions that copy and multiply; `tiled`: these spread over threads, and `methods` of the results;
 //! - `memory`: copies, gemm, barriers, with `hints` for caches;
-//! - `tma`: copies of tiles by tensor maps; `cluster`: blocks that reach each other;
+//! - `tma`: copies of tiles by tensor maps; `cluster`: blocks that reach each other; `pdl`: launches that overlap;
 //! - `mbarrier`, `bulk`: barriers that count bytes, and what asynchronous copies need besides; `roles`: what warps need to do
 //!   different work;
 //! - `warp`, `reduce` with `operator`: values of several threads; `atomic`: elements that other threads update too;
@@ -40,6 +40,7 @@ mod memory;
 mod methods;
 mod operator;
 mod partition;
+mod pdl;
 mod reduce;
 pub mod reference;
 mod registers;

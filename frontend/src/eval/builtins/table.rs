@@ -2,7 +2,7 @@
 
 use super::builtin::{Builtin, Kind, Lowering, Parameter, Receiver};
 use super::{
-    assume, atomic, atoms, bulk, cluster, layout, math, mbarrier, memory, methods, reduce,
+    assume, atomic, atoms, bulk, cluster, layout, math, mbarrier, memory, methods, pdl, reduce,
     registers, roles, tensor, text, tile, tiled, tma, warp,
 };
 use crate::eval::rounding;
@@ -34,6 +34,7 @@ pub const FAMILIES: &[Family] = &[
     family("tma", tma::TABLE),
     family("bulk", bulk::TABLE),
     family("clusters", cluster::TABLE),
+    family("pdl", pdl::TABLE),
     family("warp", warp::TABLE),
     family("roles", roles::TABLE),
     family("reductions", reduce::TABLE),

@@ -52,7 +52,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
             return Ok(None);
         };
-        for name in ["grid", "persistent", "block", "smem", "cluster"] {
+        for name in ["grid", "persistent", "block", "smem", "cluster", "pdl"] {
             if let Some(other) = clause(name) {
                 let message = format!("`{name}` stands beside `tiles`");
                 let label = "the compiler chooses it for a kernel at tile level";

@@ -57,6 +57,8 @@ pub struct Launch {
     pub persistent: bool,
     /// Blocks of a cluster in x, y, z.
     pub cluster: [u32; 3],
+    /// Whether it may begin before the launch ahead of it has ended ([`KernelAbi::pdl`]).
+    pub pdl: bool,
     /// Number of threads of a block in x, y, z.
     pub block: [u32; 3],
     /// Dynamic shared memory of a block, in bytes.
@@ -134,6 +136,7 @@ impl KernelAbi {
             grid,
             persistent: self.persistent,
             cluster,
+            pdl: self.pdl,
             block,
             smem_bytes: self.smem_bytes,
             params: params.collect::<Result<_, _>>()?,

@@ -13,6 +13,7 @@
 //!   promise "k > 8": gt(k, 8)
 //!   grid (2 * ceil_div(m, 256), 1, 1)
 //!   cluster (2, 1, 1)
+//!   pdl
 //!   block (256, 1, 1)
 //!   smem 65536
 //!   define bm = "128", bk = "64"

@@ -94,6 +94,7 @@ impl Reader {
             }
             false => None,
         };
+        let pdl = self.keyword("pdl");
         let block = match self.keyword("block") {
             true => Some(self.three()?),
             false => None,
@@ -130,6 +131,7 @@ impl Reader {
             grid,
             persistent,
             cluster,
+            pdl,
             block,
             smem_bytes,
             smem: None,

@@ -52,6 +52,9 @@ pub(super) fn kernel(kernel: &KernelAbi) -> String {
     if let Some(cluster) = &kernel.cluster {
         lines.push(format!("cluster ({})", list(cluster)));
     }
+    if kernel.pdl {
+        lines.push("pdl".to_owned());
+    }
     if let Some(block) = &kernel.block {
         lines.push(format!("block ({})", extents(block)));
     }

@@ -38,6 +38,7 @@ fn everything_reads_back() {
     kernel.block = None;
     kernel.persistent = true;
     kernel.cluster = Some([2, 1, 1]);
+    kernel.pdl = true;
     kernel.target.clear();
     kernel.defines.insert("t".into(), "(\"f16\", 3)".into());
     kernel.resources = Some(Resources {

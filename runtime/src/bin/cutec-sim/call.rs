@@ -141,6 +141,7 @@ impl Call {
                     grid: grid.0,
                     persistent: false,
                     cluster: [1; 3],
+                    pdl: false,
                     block: block.0,
                     smem_bytes: options.shared,
                 };
