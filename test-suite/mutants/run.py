@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""Removes every operation that synchronizes from the PTX of the Hopper examples, one at a time, and wants each noticed.
+
+    run.py CUTEC [--only REGEX] [--jobs N] [--verbose]
+
+A mutant is the PTX without one `mbarrier`, `fence`, `wgmma.fence`, `commit`, `wait`, barrier or `griddepcontrol`
+instruction; of one that answers whether a wait is over, the answer is yes. It runs with `cutec-sim --check
+--schedules 5`, and is noticed by a report, a deadlock, or another result than that of the program as it is.
+
+`KEPT` has those of which the removal is not noticed, one instruction of a program for each line, with the reason; LLVM
+makes several instructions of one operation, and of some only the first changes nothing. The program fails where another
+one is not noticed, where all are that a line of `KEPT` may mean, and where an example stands in no line of `PROGRAMS`.
+"""
+import argparse
+import concurrent.futures
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+EXAMPLES = os.path.join("examples", "hopper")
+SCHEDULES = 5
+SECONDS = 120
+
+
+@dataclass
+class Program:
+    """A kernel with its arguments: so small that a run is short, and large enough that every ring goes round and
+    every block has several tiles."""
+    example: str
+    kernel: str
+    parameters: dict = field(default_factory=dict)
+    arguments: dict = field(default_factory=dict)
+
+    @property
+    def name(self):
+        return " ".join([self.kernel] + [f"-D {key}={value}" for key, value in self.parameters.items()])
+
+
+def product(example, kernel, m, n, k, **parameters):
+    return Program(example, kernel, parameters, {"a": f"normal:{m}x{k}", "b": f"normal:{n}x{k}", "c": f"poison:{m}x{n}"})
+
+
+PROGRAMS = [
+    product("gemm_1_wgmma", "gemm_1_wgmma", 130, 72, 200, bn=64, bk=64, stages=3),
+    product("gemm_2_tma", "gemm_2_tma", 130, 72, 328, bn=64, stages=3),
+    product("gemm_3_roles", "gemm_3_roles", 130, 72, 648, bn=64, stages=3),
+    product("gemm_4_persistent", "gemm_4_persistent", 130, 328, 328, bn=64, stages=3),
+    product("gemm_sm90", "gemm_sm90", 130, 840, 328, bn=128, stages=3),
+    product("gemm_sm90", "gemm_sm90", 260, 840, 328, bn=128, stages=3, cluster=2),
+]
+
+SYNCHRONIZES = re.compile(
+    r"(?:@!?%?\w+\s+)?"
+    r"(?P<opcode>(?:mbarrier\.|fence\.|membar\.|wgmma\.(?:fence|commit_group|wait_group)|bar\.|barrier\.|griddepcontrol\."
+    r"|cp\.async\.(?:bulk\.)?(?:commit_group|wait_group|wait_all)|cp\.async\.mbarrier|tensormap\.cp_fenceproxy)[\w.:]*)"
+    r"(?P<operands>[^;]*);")
+ANSWERS = re.compile(r"mbarrier\.(?:test_wait|try_wait)")
+RESULT = re.compile(r"\s*(%\w+)\s*,")
+
+# What is not noticed: the program's name, the opcode and the line of the source, each as a regular expression; and why.
+KEPT = [
+    (r"^gemm_[234]|^gemm_sm90(?!.*cluster=2)", r"^fence\.mbarrier_init", "mbarrier_init_fence",
+     "In a block without a cluster the barrier after it orders the making of the objects for all who use them. CUTLASS has "
+     "the fence there as well; Triton has none."),
+    (r"^gemm_2_tma", r"^mbarrier\.try_wait", "self.empty",
+     "The first waits of a producer, where LLVM has peeled them: for a new barrier, whose phase before the first is over."),
+    (r"^gemm_(3|4|sm90)", r"^wgmma\.wait_group", r"^wgmma_wait\(1\)",
+     "Of the first block along k, which LLVM has peeled: no group is under way but the one that may be."),
+    (r"^gemm_3", r"^mbarrier\.arrive", "self.empty",
+     "The last release of a stage, behind which nothing is loaded: each block has one tile."),
+    (r"cluster=2", r"^bar\.warp\.sync", "^warp_barrier",
+     "All lanes come to the aligned barrier of the cluster, which is what the ISA wants; the warp barrier only brings them "
+     "there together."),
+]
+
+
+@dataclass
+class Mutant:
+    program: Program
+    opcode: str
+    # Line of the PTX, from 1.
+    line: int
+    # File, line and text of the source.
+    place: str
+    source: str
+    ptx: str
+
+
+def source_line(path, line):
+    for folder in ("", "frontend"):
+        found = os.path.join(ROOT, folder, path)
+        if os.path.exists(found):
+            with open(found, encoding="utf-8") as file:
+                return file.read().split("\n")[line - 1].strip()
+    return ""
+
+
+def mutants(program, ptx):
+    files = dict(re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', ptx, re.M))
+    starts = [match.start() for match in re.finditer(r"^\.visible \.entry", ptx, re.M)] + [len(ptx)]
+    first = re.search(rf"^\.visible \.entry {program.kernel}\(", ptx, re.M).start()
+    end = next(start for start in starts if start > first)
+    for match in SYNCHRONIZES.finditer(ptx, first, end):
+        place, source = "", ""
+        locations = list(re.finditer(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)", ptx[first:match.start()]))
+        if locations:
+            number, line, _ = locations[-1].groups()
+            place, source = f"{files[number]}:{line}", source_line(files[number], int(line))
+        opcode, result = match["opcode"], RESULT.match(match["operands"])
+        instead = ""
+        if ANSWERS.match(opcode):
+            instead = f"setp.eq.b32 {result[1]}, 0, 0;"
+        elif opcode.startswith("mbarrier.") and result:
+            instead = f"mov.b64 {result[1]}, 0;"
+        yield Mutant(program, opcode, ptx.count("\n", 0, match.start()) + 1, place, source,
+                     ptx[:match.start()] + instead + ptx[match.end():])
+
+
+class Simulator:
+    """Runs PTX of a program."""
+
+    def __init__(self, cutec, folder):
+        self.cutec, self.folder = cutec, folder
+
+    def compile(self, program):
+        path = os.path.join(self.folder, "program.ptx")
+        command = [self.cutec, os.path.join(EXAMPLES, program.example + ".cute"), "--arch", "sm_90a", "-o", path]
+        for key, value in program.parameters.items():
+            command += ["-D", f"{key}={value}"]
+        subprocess.run(command, check=True, cwd=ROOT)
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+
+    def run(self, program, ptx, number):
+        """What is reported, or nothing, and the bytes of the results."""
+        path = os.path.join(self.folder, f"{number}.ptx")
+        outputs = {name: os.path.join(self.folder, f"{number}.{name}.npy") for name, value in program.arguments.items()
+                   if value.startswith("poison")}
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(ptx)
+        command = [self.cutec + "-sim", path, "--kernel", program.kernel, "--check", "--schedules", str(SCHEDULES)]
+        for name, value in program.arguments.items():
+            command += ["--arg", f"{name}={value}"]
+        for name, output in outputs.items():
+            command += ["--out", f"{name}={output}"]
+        try:
+            run = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            return f"no end after {SECONDS} seconds", []
+        finally:
+            os.remove(path)
+        if run.returncode:
+            lines = [line.strip() for line in (run.stderr + run.stdout).split("\n") if line.strip()]
+            return lines[0] if lines else f"exit code {run.returncode}", []
+        results = []
+        for output in outputs.values():
+            with open(output, "rb") as file:
+                results.append(file.read())
+            os.remove(output)
+        return None, results
+
+
+def is_kept(mutant):
+    return next((i for i, (program, opcode, source, _) in enumerate(KEPT)
+                 if re.search(program, mutant.program.name) and re.search(opcode, mutant.opcode)
+                 and re.search(source, mutant.source)), None)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("cutec")
+    parser.add_argument("--only", default="", help="programs whose names hold this")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--verbose", action="store_true", help="each mutant, with what is reported of it")
+    options = parser.parse_args()
+
+    wrong = []
+    examples = {os.path.splitext(os.path.basename(path))[0]
+                for path in glob.glob(os.path.join(glob.escape(os.path.join(ROOT, EXAMPLES)), "*.cute"))}
+    wrong += [f"{EXAMPLES}/{example}.cute has no line in PROGRAMS"
+              for example in sorted(examples - {program.example for program in PROGRAMS})]
+    programs = [program for program in PROGRAMS if re.search(options.only, program.name)]
+    met, count = set(), 0
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        simulator = Simulator(options.cutec, folder)
+        for program in programs:
+            ptx = simulator.compile(program)
+            report, expected = simulator.run(program, ptx, "program")
+            if report:
+                wrong.append(f"{program.name}: {report}")
+                continue
+            all_mutants = list(mutants(program, ptx))
+            count += len(all_mutants)
+            runs = pool.map(lambda job: simulator.run(program, job[1].ptx, job[0]), enumerate(all_mutants))
+            for mutant, (report, found) in zip(all_mutants, runs):
+                if not report and found != expected:
+                    report = "another result"
+                kept = is_kept(mutant)
+                text = f"{program.name}: without {mutant.opcode} (ptx line {mutant.line}, {mutant.place}: {mutant.source})"
+                if options.verbose:
+                    print(f"{text}: {report or 'NOTHING'}", flush=True)
+                if not report and kept is not None and (program.name, kept) not in met:
+                    met.add((program.name, kept))
+                elif not report:
+                    wrong.append(f"{text} is not noticed")
+    if not options.only:
+        wrong += [f"KEPT has what is noticed, or is in no program: {entry[:3]}" for i, entry in enumerate(KEPT)
+                  if all(i != kept for _, kept in met)]
+    for text in wrong:
+        print(text)
+    print(f"{count} mutants of {len(programs)} programs: {len(wrong)} errors")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
