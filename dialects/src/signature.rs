@@ -8,7 +8,7 @@ use crate::legal::check_type;
 use crate::types::{Vars, parse_type};
 use crate::value::Val;
 use cutec_abi::{AbiExpr, Dim, KernelAbi, TensorAbi, Width};
-use cutec_layout::gcd;
+use cutec_layout::{divisor_of_product, gcd};
 use std::fmt;
 
 /// Greatest divisor that is kept of a product.
@@ -160,7 +160,7 @@ fn divisor(abi: &KernelAbi, expr: &AbiExpr) -> i64 {
     match expr {
         AbiExpr::Const(value) => value.checked_abs().unwrap_or(1),
         AbiExpr::Symbol(index) => abi.symbols.get(*index).map_or(1, |it| it.divisible_by),
-        AbiExpr::Mul(a, b) => of(a).saturating_mul(of(b)).clamp(1, MAX_DIVISOR),
+        AbiExpr::Mul(a, b) => divisor_of_product(of(a), of(b), MAX_DIVISOR),
         AbiExpr::Add(a, b) | AbiExpr::Sub(a, b) | AbiExpr::Rem(a, b) => gcd(of(a), of(b)).max(1),
         AbiExpr::Div(a, b) | AbiExpr::CeilDiv(a, b) => match **b {
             AbiExpr::Const(by) if by > 0 && of(a) > 0 && of(a) % by == 0 => of(a) / by,

@@ -246,7 +246,6 @@ pub(crate) fn read_type(text: &str) -> Result<Val, TypeError> {
 /// A tiled copy of an atom.
 pub fn tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler: Tiler) -> Result<Val, TypeError> {
     atom.verify()?;
-    tiler.check("tiled copy")?;
     let tiled = tv::TiledCopy::new(copy_layouts(&atom), layout_tv, tiler)?;
     tiled_copy_of(atom, tiled)
 }
@@ -254,8 +253,12 @@ pub fn tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler: Tiler) -> Result<Val
 /// A tiled copy of an atom, from what the algebra says of it.
 ///
 /// # Errors
-/// Where it has more threads than a block.
+/// Where it has more threads than a block, or numbers that no type spells.
 pub fn tiled_copy_of(atom: CopyAtom, tiled: tv::TiledCopy) -> Result<Val, TypeError> {
+    spelled(
+        "tiled copy",
+        tiled.layout_tv().fits() && tiled.tiler_mn().fits(),
+    )?;
     in_a_block("tiled copy", tiled.threads())?;
     Ok(Val::TiledCopy(Arc::new(TiledCopyVal { atom, tiled })))
 }
@@ -270,13 +273,21 @@ pub fn tiled_mma(atom: MmaAtom, atom_layout: Layout, permutation: Tiler) -> Resu
     };
     let mut modes = permutation.into_iter().chain(std::iter::repeat(Tiler::All));
     let permutation: [Tiler; 3] = std::array::from_fn(|_| modes.next().unwrap_or(Tiler::All));
-    for mode in &permutation {
-        mode.check("tiled MMA")?;
-    }
+    let fits = atom_layout.fits() && permutation.iter().all(Tiler::fits);
+    spelled("tiled MMA", fits)?;
     let tiled = tv::TiledMma::new(mma_layouts(&atom)?, &atom_layout, permutation)?;
     // The last thread's number and one, not how many there are: a layout may leave numbers out.
     in_a_block("tiled MMA", cosize(tiled.thr_layout_vmnk())?)?;
     Ok(Val::TiledMma(Arc::new(TiledMmaVal { atom, tiled })))
+}
+
+/// Whether the numbers of a type are those that a text may have.
+fn spelled(op: &'static str, fits: bool) -> Result<(), LayoutError> {
+    if fits {
+        Ok(())
+    } else {
+        Err(LayoutError::Overflow { op })
+    }
 }
 
 /// Whether threads up to a number can stand in one block, where that is known.

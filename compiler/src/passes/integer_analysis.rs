@@ -26,8 +26,14 @@ impl<'c> Emitter<'c> {
         })
     }
 
-    /// An expression of a value that is certainly not negative.
+    /// An expression of a value that is certainly not negative. A sum or product of 32 bits that needs more has wrapped
+    /// around.
     fn non_negative(&mut self, value: IrValue<'c>, depth: usize) -> Option<Int> {
+        let int = self.non_negative_result(value, depth)?;
+        (int.width() <= width_of(value)).then_some(int)
+    }
+
+    fn non_negative_result(&mut self, value: IrValue<'c>, depth: usize) -> Option<Int> {
         if depth == 0 {
             return None;
         }

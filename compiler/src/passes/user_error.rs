@@ -4,13 +4,27 @@
 //! help line between: `message\nhelp: … [E0130]`. `cute-opt` prints it so, [`split`] takes it apart for `cutec`. A
 //! message without a code says that a pass met what the passes before it should not have left: a bug of ours.
 
+use cutec_dialects::semantics::SemError;
 use cutec_frontend::diagnostics::{Code, codes};
+use cutec_layout::LayoutError;
 
 const HELP: &str = "\nhelp: ";
 
 /// The text of an error of the user's. No types of the IR stand in it.
 pub fn user_error(code: Code, message: impl Into<String>, help: &str) -> String {
     format!("{}{HELP}{help} [{code}]", message.into())
+}
+
+/// The text of an error of an operation: of the user's where offsets in a tensor are too large, else of ours.
+pub fn of_semantics(error: &SemError) -> String {
+    match error {
+        SemError::Overflow | SemError::Layout(LayoutError::Overflow { .. }) => user_error(
+            codes::ARITHMETIC,
+            "an offset in this tensor does not fit 64 bits",
+            "make its extents and strides smaller",
+        ),
+        other => other.to_string(),
+    }
 }
 
 /// A text of a pass, taken apart.

@@ -42,7 +42,7 @@ pub mod tv;
 
 pub use composed::{AnyLayout, ComposedLayout, Outer};
 pub use error::LayoutError;
-pub use int::{Int, gcd};
+pub use int::{Int, divisor_of_product, gcd};
 pub use layout::Layout;
 pub use obligation::{Condition, assuming};
 pub use swizzle::Swizzle;

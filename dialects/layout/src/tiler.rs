@@ -18,20 +18,6 @@ pub enum Tiler {
 }
 
 impl Tiler {
-    /// Checks that its numbers, and the sizes and offsets of its layouts, fit 64 bits, as those of a tile that is read from
-    /// a text do.
-    ///
-    /// # Errors
-    /// [`LayoutError::Overflow`] otherwise.
-    pub fn check(&self, op: &'static str) -> Result<(), LayoutError> {
-        match self {
-            Tiler::Layout(layout) if !layout.fits() => Err(LayoutError::Overflow { op }),
-            Tiler::Int(int) if !int.fits() => Err(LayoutError::Overflow { op }),
-            Tiler::Tile(modes) => modes.iter().try_for_each(|mode| mode.check(op)),
-            Tiler::Layout(_) | Tiler::Int(_) | Tiler::All => Ok(()),
-        }
-    }
-
     /// The tiler that applies each leaf of a shape, taken as `n:1`, to its mode.
     pub fn from_shape(shape: &IntTuple) -> Tiler {
         match shape {

@@ -96,6 +96,8 @@ pub enum SemError {
         bits: i64,
         why: String,
     },
+    #[error("the result does not fit 64 bits")]
+    Overflow,
     #[error("{0}")]
     Illegal(String),
     #[error(transparent)]
@@ -112,7 +114,7 @@ pub fn evaluate(op: CuteOp, operands: &[Val], attrs: &Attrs) -> Result<Val, SemE
     let result = meaning(op, operands, attrs)?;
     match fits(&result) {
         true => Ok(result),
-        false => Err(SemError::Illegal("the result does not fit 64 bits".into())),
+        false => Err(SemError::Overflow),
     }
 }
 

@@ -240,20 +240,24 @@ impl TileLayout {
                 self.tv
             ));
         }
-        let distinct = self
-            .tv
-            .shape()
-            .leaves()
-            .iter()
-            .zip(self.tv.stride().leaves())
-            .filter(|(_, stride)| stride.as_static() != Some(0))
-            .filter_map(|(extent, _)| extent.as_static())
-            .fold(1, i64::saturating_mul);
-        if distinct < size {
-            return Err(format!(
-                "{} has {distinct} places for a tile of {size} elements",
-                self.tv
-            ));
+        // Where repeated modes are left out, the others number the elements compactly, in some order.
+        let extents = self.tv.shape().leaves();
+        let strides = self.tv.stride().leaves();
+        let number = |int: &Int| int.as_static().unwrap_or(0);
+        let mut modes: Vec<(i64, i64)> = (strides.into_iter().zip(extents))
+            .map(|(stride, extent)| (number(stride), number(extent)))
+            .filter(|(stride, extent)| *stride != 0 && *extent != 1)
+            .collect();
+        modes.sort_unstable();
+        let mut reached = 1;
+        for (stride, extent) in modes {
+            if stride != reached {
+                let tv = &self.tv;
+                return Err(format!(
+                    "{tv} does not have each element of a tile of {size} once"
+                ));
+            }
+            reached *= extent;
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Operators and arithmetic functions, on numbers known at compile time, run-time numbers and vectors.
 
+use super::signature::MAX_DIVISOR;
 use super::values::{Scalar, Value, Vector, elem_name};
 use super::{Evaluator, Result, Stop};
 use crate::ast::{BinaryOp, Expr};
@@ -10,7 +11,7 @@ use cutec_abi::arithmetic::{self, Operation};
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, VectorOp};
-use cutec_layout::gcd;
+use cutec_layout::{divisor_of_product, gcd};
 
 /// Two operands brought to one form.
 pub(super) struct Pair<'c> {
@@ -141,7 +142,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         let (a, b) = (divisor(lhs), divisor(rhs));
         match op {
-            BinaryOp::Mul => a.saturating_mul(b).clamp(1, 1 << 30),
+            BinaryOp::Mul => divisor_of_product(a, b, MAX_DIVISOR),
             BinaryOp::Add | BinaryOp::Sub | BinaryOp::Rem => gcd(a, b).max(1),
             BinaryOp::Div => match rhs {
                 Value::Int(by) if *by > 0 && a % by == 0 && a > 0 => a / by,

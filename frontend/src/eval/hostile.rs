@@ -162,6 +162,74 @@ fn operators_and_clauses_survive_numbers_of_any_size() {
     }
 }
 
+/// What a program says of how operands of products are copied and multiplied is a type of the IR.
+#[test]
+fn pinned_instructions_survive_numbers_of_any_size() {
+    let context = cutec_dialects::context();
+    let head = "kernel k(x: tensor<f16, (m, k)>, y: tensor<f16, (n, k)>)";
+    let numbers = NUMBERS.iter().flat_map(|a| NUMBERS.map(|b| (*a, b)));
+    for (a, b) in numbers {
+        let copies = [
+            format!("tiled_copy(universal<f16, bits = 16>, thr = 32 : 1, val = {a})"),
+            format!(
+                "tiled_copy(universal<f16, bits = 16>, thr = (32, 1) : ({a}, {b}), val = (1, {b}) : ({a}, 1))"
+            ),
+            format!(
+                "tiled_copy(cp_async<f16, bits = 128>, thr = (1, 32) : ({a}, 1), val = ({b}, 8))"
+            ),
+            format!("universal<f16, bits = {a}>"),
+        ];
+        let atom = "sm80_16x8x16<f16, f32>";
+        let products = [
+            format!("tiled_mma({atom}, atoms = (1, 1, 1) : ({a}, {b}, 0))"),
+            format!(
+                "tiled_mma({atom}, atoms = (2, 1, 1) : (1, {a}, {b}), permute = ({a}, {b}, 16))"
+            ),
+            format!(
+                "tiled_mma({atom}, atoms = (2, 2, 1), permute = ({a}, (8, 2) : ({b}, {a}), _))"
+            ),
+        ];
+        for text in copies.iter().chain(&products) {
+            let of = text.replace(atom, "fma<f32>");
+            survives(
+                &context,
+                &format!(
+                    "{head} launch grid(1), block(32) {{ let t = {of}; let p = t.slice(thread_idx.x).partition_S(x); }}"
+                ),
+            );
+        }
+        for copy in copies {
+            survives(
+                &context,
+                &format!(
+                    "{head} launch tiles(m / 64) {{ let t = dot(x.tile((64, 32), (tile.m, 0), copy = {copy}), y.tile((64, 32), (0, 0))); }}"
+                ),
+            );
+        }
+        for product in products {
+            survives(
+                &context,
+                &format!(
+                    "{head} launch tiles(m / 64) {{ let t = dot(x.tile((64, 32), (tile.m, 0)), y.tile((64, 32), (0, 0)), mma = {product}); }}"
+                ),
+            );
+        }
+        for (tile, lies) in [
+            ("(64, 32)", format!("({a}, {b}) : (0, 0)")),
+            ("(64, 32)", format!("(64, 32) : ({a}, {b})")),
+        ] {
+            for tile in [tile.to_owned(), format!("({a}, {b})"), a.to_owned()] {
+                survives(
+                    &context,
+                    &format!(
+                        "{head} launch grid(1), block(32) {{ let s = smem<f16>(64); let t = tma_load(x, {tile}, view(s, {lies})); }}"
+                    ),
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn recursion_and_growth_end_in_the_budget() {
     let context = cutec_dialects::context();

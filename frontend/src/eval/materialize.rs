@@ -144,9 +144,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
             other => other.clone(),
         };
+        let ty = self.static_type(&val, span)?;
+        Ok(self.ir(span)?.value(CuteOp::Static, &[], &[], ty))
+    }
+
+    /// The type that spells a value whose numbers the program chose.
+    pub(super) fn static_type(&mut self, val: &Val, span: Span) -> Result<Type<'c>> {
         // A number at the very end of 64 bits stands for what does not fit: no type spells it.
         let Ok(as_written) = parse_type(&val.to_string(), &mut Vars::default()) else {
-            let shown = super::values::notation(&val);
+            let shown = super::values::notation(val);
             let message = format!("`{shown}` is beyond what the algebra computes");
             return self.error(codes::ARITHMETIC, span, message, "too large for an operand");
         };
@@ -154,9 +160,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if let Err(message) = check_type(&as_written) {
             return self.error(codes::LAYOUT_ALGEBRA, span, message, "this value");
         }
-        let ir = self.ir(span)?;
-        let ty = ir.val_type(&val);
-        Ok(ir.value(CuteOp::Static, &[], &[], ty))
+        let ir = self.ir.as_ref().ok_or(Stop::NeedsRuntime)?;
+        Ok(ir.val_type(val))
     }
 
     /// An integer; as a tuple where something is known to divide it.
@@ -179,9 +184,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         let promised = Vars::default().fresh(width, scalar.div);
         let promised = Val::Tuple(TupleKind::IntTuple, Tree::Leaf(Some(promised)));
-        let ir = self.ir(span)?;
-        let ty = ir.val_type(&promised);
-        Ok(ir.value(CuteOp::Assume, &[scalar.ir], &[], ty))
+        let ty = self.static_type(&promised, span)?;
+        Ok(self.ir(span)?.value(CuteOp::Assume, &[scalar.ir], &[], ty))
     }
 
     fn tuple_operand(&mut self, value: &Value<'c, 'a>, span: Span) -> Result<IrValue<'c>> {

@@ -74,11 +74,16 @@ impl<'c> Emitter<'c> {
         let not_negative = match kind {
             Some(ArithOp::Addi | ArithOp::Subi | ArithOp::Muli) => {
                 let (a, b) = both(self);
-                return match kind {
+                let int = match kind {
                     Some(ArithOp::Addi) => a.add(&b),
                     Some(ArithOp::Subi) => a.sub(&b),
                     _ => a.mul(&b),
                 };
+                // What needs more bits than it has, wraps around.
+                if int.width() <= width_of(value) {
+                    return int;
+                }
+                false
             }
             Some(ArithOp::Divui | ArithOp::Divsi | ArithOp::Remui | ArithOp::Remsi) => {
                 let (a, b) = both(self);

@@ -6,7 +6,7 @@
 use super::block_size::{self, warps_of_product};
 use super::known_ops::checked_ops;
 use super::layout_classes::LayoutClasses;
-use super::types::{fast_axis, pinned_warps};
+use super::types::{fast_axis, operand_layout, pinned_warps};
 use crate::passes::ir_utils::{Kernel, defining_op, for_each_kernel, operand_value, set_attribute};
 use crate::passes::kernel_abi::set_block_size;
 use crate::passes::user_error::user_error;
@@ -19,7 +19,7 @@ use cutec_dialects::ops::TileOp;
 use cutec_dialects::target::{Target, WARP};
 use cutec_dialects::tile::{TileLayout, TileType};
 use cutec_dialects::types::tiled_mma;
-use cutec_dialects::value::Val;
+use cutec_dialects::value::{TiledMmaVal, Val};
 use cutec_frontend::diagnostics::codes;
 use cutec_layout::tv::Operand;
 use cutec_layout::{Layout, Tiler};
@@ -103,6 +103,15 @@ fn product<'c>(dot: IrOp<'c>, target: &Target) -> Result<Product<'c>, String> {
         let help = "make the tiles larger: what lies outside of the tensor is 0, and not written";
         return Err(user_error(codes::TILE_SHAPE, message, help));
     }
+    if let Some(mma) = &pinned {
+        let shapes = [&a.shape, &b.shape, &c.shape];
+        if let Err(reason) = (0..3).try_for_each(|index| shares(mma, index, shapes[index])) {
+            let message =
+                format!("the threads of the pinned `mma` do not share this product: {reason}");
+            let help = "`permute` numbers each row and column of the tile once; or leave it out";
+            return Err(user_error(codes::PINNED, message, help));
+        }
+    }
     Ok(Product {
         dot,
         atom,
@@ -111,6 +120,22 @@ fn product<'c>(dot: IrOp<'c>, target: &Target) -> Result<Product<'c>, String> {
         columns_of_thread: neighbouring_columns(&layouts)?,
         pinned: pinned.and_then(|mma| mma.tiled.threads().as_static()),
     })
+}
+
+/// Checks that the threads of a tiled MMA share an operand, a, b or c. Factors are held by several threads, sums by one.
+fn shares(mma: &TiledMmaVal, index: usize, shape: &[i64]) -> Result<(), String> {
+    let layout = operand_layout(mma, index, shape)?;
+    let mut held = layout.value_modes(shape)?;
+    if index == 2 {
+        held.extend(layout.thread_modes(shape)?);
+    }
+    match held
+        .iter()
+        .any(|mode| mode.along.is_none() && mode.extent > 1)
+    {
+        true => Err(format!("{} has elements twice", layout.tv())),
+        false => Ok(()),
+    }
 }
 
 /// Gives every product of a function its tiled MMA, all of the same number of threads: that is the result.

@@ -333,6 +333,23 @@ pub fn gcd(a: i64, b: i64) -> i64 {
     i64::try_from(a).unwrap_or(1)
 }
 
+/// What divides a product of whose factors these are divisors: the product of the two, or what is known to divide it of
+/// numbers up to `most`.
+pub fn divisor_of_product(a: i64, b: i64, most: i64) -> i64 {
+    let product = i128::from(a) * i128::from(b);
+    if (1..=i128::from(most)).contains(&product) {
+        return a * b;
+    }
+    if product == 0 {
+        return 1;
+    }
+    let power_of_two = 1 << product.trailing_zeros().min(most.max(1).ilog2());
+    let factors = [a, b]
+        .into_iter()
+        .filter(|factor| (1..=most).contains(factor));
+    factors.fold(power_of_two, i64::max)
+}
+
 impl From<i64> for Int {
     fn from(value: i64) -> Self {
         Int::Static(value)

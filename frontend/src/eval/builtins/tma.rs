@@ -146,9 +146,10 @@ fn make<'c, 'a>(
     };
     let parameter = ev.tensor_map(map, call.span)?;
     let val = Val::TmaAtom(Arc::new(atom));
-    let ir = ev.ir(call.span)?;
-    let ty = ir.val_type(&val);
-    let ir = ir.value(CuteOp::MakeTmaAtom, &[parameter], &[], ty);
+    let ty = ev.static_type(&val, call.span)?;
+    let ir = ev
+        .ir(call.span)?
+        .value(CuteOp::MakeTmaAtom, &[parameter], &[], ty);
     let origin = Origin::default();
     Ok(Value::Cute(Cute { ir, val, origin }))
 }

@@ -84,8 +84,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let operands = [a.ir, b.ir, sum.ir];
         let attrs = match pinned {
             Some(mma) => {
-                let ir = self.ir(call.span)?;
-                vec![("mma", ir.type_attr(ir.val_type(&mma)))]
+                let ty = self.static_type(&mma, call.span)?;
+                vec![("mma", self.ir(call.span)?.type_attr(ty))]
             }
             None => Vec::new(),
         };

@@ -68,9 +68,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let ir = self.ir(span)?;
             attrs.push(("fill", fill.attribute(ir, ir.number_type(place.elem))));
         }
+        if let Some(copy) = &place.pins.copy {
+            let ty = self.static_type(copy, span)?;
+            attrs.push(("copy", self.ir(span)?.type_attr(ty)));
+        }
         let ir = self.ir(span)?;
-        let copy = place.pins.copy.as_ref();
-        attrs.extend(copy.map(|copy| ("copy", ir.type_attr(ir.val_type(copy)))));
         let swizzle = place.pins.swizzle;
         attrs.extend(swizzle.map(|swizzle| ("swizzle", ir.string(&swizzle.to_string()))));
         let of = (place.elem, &place.shape[..]);

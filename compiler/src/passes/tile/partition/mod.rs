@@ -22,6 +22,7 @@ use crate::passes::expand_signature::{Sharing, expand_kernel};
 use crate::passes::ir_utils::{
     Kernel, blocks, for_each_kernel, operand_value, replace_all_uses, string_attribute, users,
 };
+use crate::passes::user_error::of_semantics;
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, argument_of, operation_key, result_of, value_key,
@@ -159,7 +160,7 @@ impl<'c> Partition<'c> {
             0 => None,
             _ => spread_of(op, result_of(op, 0))?,
         };
-        let illegal = |error: SemError| (op, error.to_string());
+        let illegal = |error: SemError| (op, of_semantics(&error));
         let value = match (kind, &result) {
             (TileOp::Load, Some(to)) => self.load(op, to).map_err(illegal)?,
             (TileOp::Store, None) => {
