@@ -119,15 +119,18 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// The blocks of a launch, where the device holds so many at a time.
-    pub fn blocks(&self, resident: impl FnOnce() -> u32) -> [u32; 3] {
+    /// The blocks of a launch, where the device holds so many at a time: of a kernel that is launched `persistent`
+    /// whole clusters, at least one.
+    ///
+    /// # Errors
+    /// That of `resident`, which is asked for such kernels alone.
+    pub fn blocks<E>(&self, resident: impl FnOnce() -> Result<u32, E>) -> Result<[u32; 3], E> {
         let [x, y, z] = self.grid;
         if !self.persistent {
-            return self.grid;
+            return Ok(self.grid);
         }
-        // Whole clusters, at least one.
-        let clusters = (resident() / self.cluster[0].max(1)).max(1);
-        [x.min(clusters.saturating_mul(self.cluster[0])), y, z]
+        let clusters = (resident()? / self.cluster[0].max(1)).max(1);
+        Ok([x.min(clusters.saturating_mul(self.cluster[0])), y, z])
     }
 }
 

@@ -21,25 +21,15 @@ pub(super) struct Function {
     pub param_sizes: Option<Arc<[usize]>>,
     /// Dynamic shared memory that it was allowed so far.
     pub dynamic_allowed: u32,
-    /// How many blocks of so many threads, with so much dynamic shared memory, the GPU holds; of the last launch
-    /// that asked.
-    pub resident: Option<(u32, u32, u32)>,
 }
 
 impl Function {
-    /// How many blocks of so many threads, with so much dynamic shared memory, the GPU holds at a time: whole
-    /// clusters, where the kernel has them.
-    pub fn resident_blocks(
+    /// How many blocks of so many threads, with so much dynamic shared memory, a multiprocessor holds at a time.
+    pub fn blocks_per_multiprocessor(
         &self,
-        device: sys::CUdevice,
         threads: u32,
         smem_bytes: u32,
     ) -> Result<u32, DeviceError> {
-        let attribute = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
-        // SAFETY: the device comes from the driver.
-        let multiprocessors = check("cuDeviceGetAttribute", unsafe {
-            result::device::get_attribute(device, attribute)
-        })?;
         let mut blocks = 0;
         // SAFETY: the function comes from a loaded module, and the pointer is to a local.
         let found = unsafe {
@@ -55,12 +45,7 @@ impl Function {
             "cuOccupancyMaxActiveBlocksPerMultiprocessor",
             found.result(),
         )?;
-        let width = CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH;
-        // SAFETY: the function comes from a loaded module. Where the driver knows no clusters, there are none.
-        let width = unsafe { result::function::get_function_attribute(self.function, width) };
-        let width = u32::try_from(width.unwrap_or(1)).unwrap_or(1).max(1);
-        let resident = u32::try_from(multiprocessors.saturating_mul(blocks)).unwrap_or(1);
-        Ok((resident / width).max(1) * width)
+        Ok(u32::try_from(blocks).unwrap_or(0))
     }
 }
 
@@ -117,7 +102,6 @@ pub(super) fn find_function(
         static_shared,
         param_sizes: with_params.then(|| param_sizes(function)),
         dynamic_allowed: 0,
-        resident: None,
     })
 }
 

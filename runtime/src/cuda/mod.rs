@@ -45,6 +45,7 @@ pub struct CudaDevice {
     capability: (i32, i32),
     /// Most shared memory of a block, static and dynamic, in bytes.
     shared_limit: u64,
+    multiprocessors: u32,
     driver_version: i32,
     /// Parameters of the launch at hand.
     params: Vec<u8>,
@@ -101,6 +102,7 @@ impl CudaDevice {
         let major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
         let minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
         let shared = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+        let multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
         let mut driver_version = 0;
         // SAFETY: the pointer is to a local.
         check("cuDriverGetVersion", unsafe {
@@ -112,6 +114,7 @@ impl CudaDevice {
             context: Arc::new(Context::open(device)?),
             capability: (major, minor),
             shared_limit: u64::try_from(shared).unwrap_or(0),
+            multiprocessors: u32::try_from(multiprocessors).unwrap_or(1),
             driver_version,
             params: Vec::new(),
             maps: HashMap::new(),
@@ -231,16 +234,6 @@ impl CudaDevice {
             function.dynamic_allowed = geometry.smem_bytes;
             module.remember(&geometry.entry, &function);
         }
-        if !geometry.persistent {
-            function.resident = None;
-            return Ok(function);
-        }
-        let (threads, smem_bytes) = (geometry.block.iter().product(), geometry.smem_bytes);
-        if !matches!(function.resident, Some((t, s, _)) if (t, s) == (threads, smem_bytes)) {
-            let blocks = function.resident_blocks(self.context.device, threads, smem_bytes)?;
-            function.resident = Some((threads, smem_bytes, blocks));
-            module.remember(&geometry.entry, &function);
-        }
         Ok(function)
     }
 }
@@ -345,8 +338,12 @@ impl Device for CudaDevice {
         };
         self.make_current()?;
         let function = self.function(module, geometry)?;
-        let resident = function.resident.map_or(u32::MAX, |(_, _, blocks)| blocks);
-        let (grid, block) = (geometry.blocks(|| resident), geometry.block);
+        let block = geometry.block;
+        let grid = geometry.blocks(|| {
+            let threads = block.iter().product();
+            let blocks = function.blocks_per_multiprocessor(threads, geometry.smem_bytes)?;
+            Ok::<_, DeviceError>(blocks.saturating_mul(self.multiprocessors))
+        })?;
         let mut pointers = self.pack(&geometry.entry, &function, params)?;
         let mut overlap = sys::CUlaunchAttribute {
             id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,

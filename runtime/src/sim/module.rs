@@ -46,9 +46,6 @@ pub(crate) struct Variable {
     pub init: Vec<u8>,
 }
 
-/// See [`Module::resident_blocks`].
-const RESIDENT_BLOCKS: u32 = 4;
-
 /// A PTX module, parsed and decoded.
 #[derive(Debug)]
 pub struct Module {
@@ -220,13 +217,6 @@ impl Module {
     /// The kernel of this name.
     pub fn entry(&self, name: &str) -> Option<&Entry> {
         self.entries.iter().find(|e| e.name == name)
-    }
-
-    /// How many blocks of a kernel a simulated GPU holds at a time: few, so that kernels launched `persistent` go
-    /// round several times in small tests; whole clusters, of which there is at least one.
-    pub fn resident_blocks(&self, entry: &str) -> u32 {
-        let cluster = self.entry(entry).map_or(1, |entry| entry.kernel.cluster[0]);
-        (RESIDENT_BLOCKS / cluster.max(1)).max(1) * cluster
     }
 
     /// Says which buffers the dynamic shared memory of a kernel is made of, so that an access that leaves its
