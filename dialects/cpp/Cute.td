@@ -362,6 +362,9 @@ def Cute_PrefetchTmaDescOp : Cute_EffectOp<"prefetch_tma_desc", [MemoryEffects<[
 
 // Collective operations: what one thread does of them.
 def Cute_CopyOp : Cute_EffectOp<"copy", [MemoryEffects<[MemRead, MemWrite]>]>;
+def Cute_PrefetchOp : Cute_EffectOp<"prefetch", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Fetches what a bulk copy or a copy by a tensor map would load into L2";
+}
 def Cute_AutovecCopyOp : Cute_EffectOp<"autovec_copy", [MemoryEffects<[MemRead, MemWrite]>]>;
 def Cute_GemmOp : Cute_EffectOp<"gemm", [MemoryEffects<[MemRead, MemWrite]>]>;
 

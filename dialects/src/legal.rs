@@ -52,6 +52,7 @@ pub fn check_type(val: &Val) -> Result<(), String> {
         Val::CopyAtom(_)
         | Val::MmaAtom(_)
         | Val::TmaAtom(_)
+        | Val::BulkCopy(_)
         | Val::TiledCopy(_)
         | Val::TiledMma(_) => Ok(()),
         Val::Tuple(TupleKind::IntTuple | TupleKind::Coord | TupleKind::Shape, _)

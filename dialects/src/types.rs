@@ -1,5 +1,5 @@
 //! Reading the types of the dialects: MLIR's text to [`Val`].
-use crate::atoms::{self, Atom, AtomError, CopyAtom, MmaAtom, Place, TmaAtom};
+use crate::atoms::{self, Atom, AtomError, BulkCopy, CopyAtom, MmaAtom, Place, TmaAtom};
 use crate::elem::{Elem, Space};
 use crate::target::BLOCK_SIZES;
 use crate::value::{CoordTensor, Ptr, TiledCopyVal, TiledMmaVal, TupleKind, Val, View};
@@ -156,6 +156,9 @@ pub(crate) fn read_type(text: &str) -> Result<Val, TypeError> {
     }
     if let Some(atom) = TmaAtom::parse(text)? {
         return Ok(Val::TmaAtom(Arc::new(atom)));
+    }
+    if let Some(atom) = BulkCopy::parse(text)? {
+        return Ok(Val::BulkCopy(atom));
     }
     if let Some(atom) = atoms::parse(text)? {
         return Ok(match atom {

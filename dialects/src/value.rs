@@ -4,7 +4,7 @@
 //! look at values whose dynamic leaves are anonymous variables: a type printed
 //! and parsed again. The lowering looks at the same values with variables that
 //! stand for SSA values of `arith`. Semantics are written once, over `Val`.
-use crate::atoms::{CopyAtom, MmaAtom, TmaAtom};
+use crate::atoms::{BulkCopy, CopyAtom, MmaAtom, TmaAtom};
 use crate::elem::{Elem, Space};
 use crate::types::Vars;
 use cutec_layout::{
@@ -109,6 +109,8 @@ pub enum Val {
     MmaAtom(MmaAtom),
     /// A copy by a tensor map, whose address is known at run time.
     TmaAtom(Arc<TmaAtom>),
+    /// A bulk copy without a tensor map.
+    BulkCopy(BulkCopy),
     TiledCopy(Arc<TiledCopyVal>),
     TiledMma(Arc<TiledMmaVal>),
 }
@@ -258,6 +260,7 @@ impl Val {
             Val::Swizzle(_)
             | Val::CopyAtom(_)
             | Val::MmaAtom(_)
+            | Val::BulkCopy(_)
             | Val::TiledCopy(_)
             | Val::TiledMma(_) => true,
             Val::CoordTensor(tensor) => is_static_tuple(&tensor.base) && tensor.layout.is_static(),
@@ -340,6 +343,7 @@ impl fmt::Display for Val {
             Val::CopyAtom(atom) => write!(f, "{atom}"),
             Val::MmaAtom(atom) => write!(f, "{atom}"),
             Val::TmaAtom(atom) => write!(f, "{atom}"),
+            Val::BulkCopy(atom) => write!(f, "{atom}"),
             Val::TiledCopy(copy) => {
                 let (layout_tv, tiler_mn) = (copy.tiled.layout_tv(), copy.tiled.tiler_mn());
                 write!(

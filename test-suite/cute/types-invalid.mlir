@@ -61,7 +61,7 @@ func.func @stsm(%a: !cute_nvgpu.atom.stsm<val_type = f16, num_matrices = 8, n>) 
 
 // -----
 
-// expected-error@+1 {{unknown atom `atom.nothing`; expected one of atom.universal_copy, atom.simt_async_copy, atom.ldsm, atom.stsm, sm90.mma, sm80.mma, atom.universal_fma, atom.tma_load, atom.tma_store, atom.tma_reduce}}
+// expected-error@+1 {{unknown atom `atom.nothing`; expected one of atom.universal_copy, atom.simt_async_copy, atom.ldsm, atom.stsm, sm90.mma, sm80.mma, atom.universal_fma, atom.tma_load, atom.tma_store, atom.tma_reduce, atom.bulk_copy, atom.bulk_reduce}}
 func.func @unknown_atom(%a: !cute_nvgpu.atom.nothing<f16>) { return }
 
 // -----
@@ -129,3 +129,13 @@ func.func @numbers(%a: !cute.tiled_mma<!cute_nvgpu.atom.universal_fma<f32>, atom
 
 // expected-error@+1 {{a tiled copy that numbers 2048 threads; a block has at most 1024}}
 func.func @copy(%a: !cute.tiled_copy<!cute_nvgpu.atom.universal_copy<f32, 32 b>, layout_copy_tv = <"((8,256),1):((256,1),0)">, tiler_mn = <"[256:1;8:1]">>) { return }
+
+// -----
+
+// expected-error@+1 {{wgmma negates floating-point operands, not i8}}
+func.func private @negated(!cute_nvgpu.sm90.mma<"64x16x32", elem_type = (i8, i8, i32), frag_kind = ss, negate = a>)
+
+// -----
+
+// expected-error@+1 {{expected negate = a, b or ab}}
+func.func private @negation(!cute_nvgpu.sm90.mma<"64x16x16", elem_type = (bf16, bf16, f32), frag_kind = ss, negate = c>)

@@ -2,6 +2,7 @@
 // RUN: %cute-opt %s | %cute-opt | FileCheck %s
 !mma = !cute_nvgpu.sm90.mma<"64x16x16", elem_type = (bf16, bf16, f32), frag_kind = ss>
 !rs = !cute_nvgpu.sm90.mma<"64x16x16", elem_type = (bf16, bf16, f32), frag_kind = rs>
+!negated = !cute_nvgpu.sm90.mma<"64x16x16", elem_type = (bf16, bf16, f32), frag_kind = ss, negate = ab>
 !stage_a = !cute.memref<bf16, smem, align<1024>, "S<3,3,3> o 0 o (((8,8),16),1,4):(((64,512),1),0,16)">
 !stage_b = !cute.memref<bf16, smem, align<1024>, "S<3,3,3> o 0 o (((8,2),16),1,4):(((64,512),1),0,16)">
 !across = !cute.memref<bf16, smem, align<1024>, "S<3,3,3> o 0 o ((16,(8,2)),1,4):((1,(64,512)),0,1024)">
@@ -18,6 +19,9 @@ func.func @legal(%a: !stage_a, %b: !stage_b, %t: !across, %r: !regs, %c: !sums, 
   cute.gemm(%ss, %c, %a, %b, %c, %on) : !mma, !sums, !stage_a, !stage_b, !sums, i1
   // CHECK: cute.gemm(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) : !cute_nvgpu.sm90.mma<"64x16x16", elem_type = (bf16, bf16, f32), frag_kind = rs>
   cute.gemm(%rs, %c, %r, %t, %c) : !rs, !sums, !regs, !across, !sums
+  // CHECK: frag_kind = ss, negate = ab>
+  %negated = cute.static : !negated
+  cute.gemm(%negated, %c, %a, %b, %c) : !negated, !sums, !stage_a, !stage_b, !sums
   nvvm.wgmma.commit.group.sync.aligned
   // CHECK: nvvm.wgmma.wait.group.sync.aligned 1
   nvvm.wgmma.wait.group.sync.aligned 1

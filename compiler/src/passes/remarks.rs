@@ -7,13 +7,15 @@ use super::convert_cute_to_gpu::{Vectors, common_vectors, contiguous_width};
 use super::ir_utils::{collect_nested, kernels, string_attribute};
 use super::tile::legalize_swizzle::ACCESSES;
 use crate::codegen::messages::{Message, Severity, place};
-use cutec_dialects::atoms::{Issuer, TmaAtom, TmaKind};
+use cutec_dialects::atoms::{BulkCopy, Issuer, TmaAtom, TmaKind};
 use cutec_dialects::builder::{IrOp, result_of};
 use cutec_dialects::elem::Space;
 use cutec_dialects::ir::values_of;
 use cutec_dialects::memo::val_of;
 use cutec_dialects::ops::CuteOp;
-use cutec_dialects::semantics::{copy_plan, gemm_plan, offsets_of, tma_plan};
+use cutec_dialects::semantics::{
+    BulkDirection, bulk_plan, copy_plan, gemm_plan, offsets_of, tma_plan,
+};
 use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{Val, View};
@@ -57,6 +59,7 @@ fn remark(op: IrOp) -> Option<String> {
     let operands = values_of(&op, &mut Vars::default()).ok()?;
     match (kind, operands.as_slice()) {
         (CuteOp::Copy, [Val::TmaAtom(atom), rest @ ..]) => tma_copy(atom, rest),
+        (CuteOp::Copy, [Val::BulkCopy(atom), rest @ ..]) => bulk_copy(atom, rest),
         (CuteOp::Copy, [atom, src, dst, pred @ ..]) => copy(atom, src, dst, pred),
         (CuteOp::AutovecCopy, [Val::View(src), Val::View(dst)]) => autovec_copy(src, dst),
         (CuteOp::Gemm, [mma, d, a, b, c, ..]) => gemm(mma, d, a, b, c),
@@ -118,6 +121,28 @@ fn tma_copy(atom: &Arc<TmaAtom>, operands: &[Val]) -> Option<String> {
         extents.join(", "),
         atom.elem.language_name(),
         atom.bytes()
+    ))
+}
+
+/// The runs of a bulk copy.
+fn bulk_copy(atom: &BulkCopy, operands: &[Val]) -> Option<String> {
+    let plan = bulk_plan(atom, operands).ok()?;
+    let spaces = match plan.direction {
+        BulkDirection::Load => "gmem to smem",
+        BulkDirection::Store => "smem to gmem",
+        BulkDirection::Peer => "smem to that of another block",
+    };
+    let what = match atom.reduction {
+        None => "bulk copy".to_owned(),
+        Some(how) => format!("bulk reduction by {}", how.name()),
+    };
+    let bytes = match plan.bytes.as_static() {
+        Some(bytes) => format!("{bytes} bytes"),
+        None => "a number of bytes that is known at run time".to_owned(),
+    };
+    Some(format!(
+        "{what} from {spaces}: {} × {bytes}",
+        plan.runs.len()
     ))
 }
 

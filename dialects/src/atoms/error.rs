@@ -27,6 +27,8 @@ pub enum AtomError {
     StmatrixElement { elem: Elem },
     #[error("no mma instruction {}; near it there is: {}", .0.types_text(), .0.near_text())]
     NoMma(MmaAtom),
+    #[error("wgmma negates floating-point operands, not {}", .elem.language_name())]
+    NegatedInteger { elem: Elem },
     #[error("no fused multiply-add of {}; expected f16, bf16, f32 or f64", .elem.language_name())]
     NoFma { elem: Elem },
     #[error("{atom} needs {needs}; the target is {target}")]

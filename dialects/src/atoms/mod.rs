@@ -13,7 +13,8 @@
 //! `Copy_Traits` and `MMA_Traits`.
 //!
 //! Reading order: this file, `copy` (copies in general), `universal_copy`, `cp_async`, `ldmatrix`, `stmatrix`, `mma` (products in
-//! general), `fma`, `mma_sync`, `wgmma`, `tma` (copies by tensor maps), `names` (every atom by its name), `syntax` (reading the parameters of a type), `error`.
+//! general), `fma`, `mma_sync`, `wgmma`, `tma` (copies by tensor maps), `bulk` (bulk copies without one), `names` (every atom by its name), `syntax` (reading the parameters of a type), `error`.
+mod bulk;
 mod copy;
 mod cp_async;
 mod error;
@@ -31,6 +32,7 @@ mod tma;
 mod universal_copy;
 mod wgmma;
 
+pub use bulk::BulkCopy;
 pub use copy::{CopyAtom, CopyInstruction, CopyLayouts, CopyOp};
 pub use cp_async::{Cache, CpAsync};
 pub use error::AtomError;

@@ -1,5 +1,5 @@
 //! The types of atoms in the IR: reading their parameters. An instruction reads and prints its own.
-use super::{Atom, TmaAtom, copy, mma};
+use super::{Atom, BulkCopy, TmaAtom, copy, mma};
 use crate::elem::Elem;
 use crate::hints::Hints;
 use crate::types::{TypeError, split};
@@ -34,6 +34,17 @@ impl<'a> Fields<'a> {
         value
             .map(|(_, value)| value.trim())
             .ok_or_else(|| self.form(key))
+    }
+
+    /// The value of the next parameter, where that is `key = value`.
+    pub(super) fn optional(&mut self, key: &'static str) -> Option<&'a str> {
+        let mut ahead = self.parts.clone();
+        let (name, value) = ahead.next()?.split_once('=')?;
+        if name.trim() != key {
+            return None;
+        }
+        self.parts = ahead;
+        Some(value.trim())
     }
 
     /// An element type.
@@ -113,9 +124,10 @@ pub(crate) fn canonical(written: &str) -> Result<String, TypeError> {
         expected: "the type of an atom",
         text: text.clone(),
     };
-    let printed = match TmaAtom::parse(&text)? {
-        Some(atom) => atom.to_string(),
-        None => parse(&text)?.ok_or_else(form)?.to_string(),
+    let printed = match (TmaAtom::parse(&text)?, BulkCopy::parse(&text)?) {
+        (Some(atom), _) => atom.to_string(),
+        (None, Some(atom)) => atom.to_string(),
+        (None, None) => parse(&text)?.ok_or_else(form)?.to_string(),
     };
     printed
         .strip_prefix(DIALECT)
@@ -128,5 +140,6 @@ fn type_names() -> Vec<&'static str> {
     let copies = copy::READERS.iter().map(|(name, _)| name());
     let products = mma::READERS.iter().map(|(name, _)| name());
     let maps = ["atom.tma_load", "atom.tma_store", "atom.tma_reduce"];
-    copies.chain(products).chain(maps).collect()
+    let all = copies.chain(products).chain(maps);
+    all.chain(BulkCopy::TYPE_NAMES).collect()
 }

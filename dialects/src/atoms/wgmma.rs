@@ -22,6 +22,8 @@ pub struct Wgmma {
     pub k: u32,
     /// Whether A lives in registers.
     pub a_in_registers: bool,
+    /// Whether the elements of A, of B are negated: scale-a, scale-b of -1.
+    pub negate: [bool; 2],
 }
 
 /// Types that are multiplied, and whether only every second N from 16 on exists.
@@ -79,6 +81,7 @@ impl Wgmma {
             n,
             k,
             a_in_registers: false,
+            negate: [false; 2],
         };
         (exists && shape.language_name() == name).then_some(shape)
     }
@@ -90,6 +93,7 @@ impl Wgmma {
             n,
             k: 256 / elem.bits() as u32,
             a_in_registers: false,
+            negate: [false; 2],
         }
     }
 
@@ -132,6 +136,13 @@ impl MmaInstruction for Wgmma {
             "rs" => true,
             _ => return Err(fields.form(form)),
         };
+        let negate = match fields.optional("negate") {
+            None => [false; 2],
+            Some("a") => [true, false],
+            Some("b") => [false, true],
+            Some("ab") => [true; 2],
+            Some(_) => return Err(fields.form("negate = a, b or ab")),
+        };
         let mnk = shape.split('x').map(|extent| extent.parse().ok());
         let mnk: Option<Vec<u32>> = mnk.collect();
         let (Some([M, n, k]), [a, b, c]) = (mnk.as_deref(), types.as_slice()) else {
@@ -141,6 +152,7 @@ impl MmaInstruction for Wgmma {
             n: *n,
             k: *k,
             a_in_registers,
+            negate,
         });
         let [a, b, c] = [*a, *b, *c];
         Ok(MmaAtom { op, a, b, c })
@@ -156,6 +168,7 @@ impl MmaInstruction for Wgmma {
                         n,
                         k: row.k,
                         a_in_registers,
+                        negate: [false; 2],
                     });
                     MmaAtom { op, a, b, c }
                 })
@@ -167,7 +180,13 @@ impl MmaInstruction for Wgmma {
     fn parameters(&self, atom: &MmaAtom) -> String {
         let (Wgmma { n, k, .. }, MmaAtom { a, b, c, .. }) = (self, atom);
         let kind = self.kind();
-        format!("\"{M}x{n}x{k}\", elem_type = ({a}, {b}, {c}), frag_kind = {kind}")
+        let negate = match self.negate {
+            [false, false] => "",
+            [true, false] => ", negate = a",
+            [false, true] => ", negate = b",
+            [true, true] => ", negate = ab",
+        };
+        format!("\"{M}x{n}x{k}\", elem_type = ({a}, {b}, {c}), frag_kind = {kind}{negate}")
     }
 
     fn name(&self, atom: &MmaAtom) -> String {
@@ -182,6 +201,9 @@ impl MmaInstruction for Wgmma {
             .iter()
             .any(|row| row.k == self.k && row.types == types && row.has_n(self.n));
         match known {
+            true if self.negate != [false; 2] && atom.c == Elem::I32 => {
+                Err(AtomError::NegatedInteger { elem: atom.a })
+            }
             true => Ok(()),
             false => Err(AtomError::NoMma(*atom)),
         }
@@ -241,7 +263,13 @@ impl MmaInstruction for Wgmma {
             true => ", A from registers",
             false => "",
         };
-        format!("wgmma.m{M}n{n}k{k} of {a} and {b} to {c}{from}")
+        let negated = match self.negate {
+            [false, false] => "",
+            [true, false] => ", A negated",
+            [false, true] => ", B negated",
+            [true, true] => ", A and B negated",
+        };
+        format!("wgmma.m{M}n{n}k{k} of {a} and {b} to {c}{from}{negated}")
     }
 
     fn ptx(&self, atom: &MmaAtom) -> String {

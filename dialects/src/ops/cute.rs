@@ -105,6 +105,7 @@ operations! {
         MakeTmaAtom = "make_tma_atom",
         PrefetchTmaDesc = "prefetch_tma_desc",
         Copy = "copy",
+        Prefetch = "prefetch",
         AutovecCopy = "autovec_copy",
         Gemm = "gemm",
     }
@@ -124,10 +125,17 @@ impl CuteOp {
     /// Whether an operation is for its effect alone: it gives nothing.
     pub fn is_statement(self) -> bool {
         use CuteOp::{AutovecCopy, Copy, Gemm, MemrefStore, MemrefStoreVec};
-        use CuteOp::{PrefetchTmaDesc, Print};
+        use CuteOp::{Prefetch, PrefetchTmaDesc, Print};
         matches!(
             self,
-            Print | MemrefStore | MemrefStoreVec | Copy | AutovecCopy | Gemm | PrefetchTmaDesc
+            Print
+                | MemrefStore
+                | MemrefStoreVec
+                | Copy
+                | AutovecCopy
+                | Gemm
+                | Prefetch
+                | PrefetchTmaDesc
         ) || self.is_mbarrier() && !self.asks_mbarrier()
     }
 

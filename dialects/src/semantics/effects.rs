@@ -1,6 +1,7 @@
 //! Operations that read, write or allocate memory: what is legal, and the
 //! instructions that a copy or a gemm of one thread consists of.
-use super::tma::tma_plan;
+use super::bulk::{bulk_plan, bulk_prefetch_plan};
+use super::tma::{tma_plan, tma_prefetch_plan};
 use super::view::in_whole_bytes;
 use super::{Attrs, SemError, count_error, integers, operand_error};
 use crate::atoms::{CopyAtom, Issuer, MmaAtom, MmaOperand, Place, Wgmma};
@@ -182,7 +183,12 @@ pub fn check(op: CuteOp, operands: &[Val]) -> Result<(), SemError> {
             Ok(())
         }
         (CuteOp::Copy, [Val::TmaAtom(atom), rest @ ..]) => tma_plan(atom, rest).map(|_| ()),
+        (CuteOp::Copy, [Val::BulkCopy(atom), rest @ ..]) => bulk_plan(atom, rest).map(|_| ()),
         (CuteOp::PrefetchTmaDesc, [Val::TmaAtom(_)]) => Ok(()),
+        (CuteOp::Prefetch, [Val::TmaAtom(atom), tile]) => tma_prefetch_plan(atom, tile).map(|_| ()),
+        (CuteOp::Prefetch, [Val::BulkCopy(atom), source]) => {
+            bulk_prefetch_plan(atom, source).map(|_| ())
+        }
         (CuteOp::Copy, [atom, src, dst, pred @ ..]) if pred.len() <= 2 => {
             copy_plan(atom, src, dst, pred).map(|_| ())
         }

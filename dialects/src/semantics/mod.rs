@@ -7,6 +7,7 @@
 //! `effects`, `atomic`, `mbarrier`, `tma`.
 mod algebra;
 mod atomic;
+mod bulk;
 mod effects;
 mod mbarrier;
 mod partition;
@@ -16,12 +17,13 @@ mod tuples;
 mod view;
 
 pub use atomic::AtomicKind;
+pub use bulk::{BulkDirection, BulkPlan, bulk_plan, bulk_prefetch_plan};
 pub use effects::{
     CopyPlan, CopySide, GemmPlan, Predicate, check, copy_plan, gemm_plan, offsets_of,
 };
 pub use mbarrier::mbarrier_feature;
 pub use rules::check_operands;
-pub use tma::{TmaPlan, TmaStep, tma_boxes_of, tma_plan};
+pub use tma::{TmaPlan, TmaStep, tma_boxes_of, tma_plan, tma_prefetch_plan};
 pub use tuples::{compare, leaves_of};
 pub use view::{element_offset, is_projection, recastable};
 

@@ -72,17 +72,8 @@ pub fn tma_plan(atom: &Arc<TmaAtom>, operands: &[Val]) -> Result<TmaPlan, SemErr
             found: format!("{} in {}", view.ptr.elem.language_name(), view.ptr.space),
         });
     }
-    check_tile(atom, tile)?;
+    let base = first_coordinate(atom, tile)?;
     let boxes = boxes_in(atom, view)?;
-    let base: Vec<Int> = tile.base.leaves().into_iter().cloned().collect();
-    let first = &base[atom.order[0]];
-    let divisor = COORDINATE_BYTES / atom.elem.bytes();
-    if !first.divisible_by(divisor) {
-        return Err(SemError::Illegal(format!(
-            "expects a tile whose first coordinate along mode {} is a multiple of {divisor} elements, 16 bytes; promise it (`assume`) or begin elsewhere",
-            atom.order[0]
-        )));
-    }
     let inside = match &view.layout {
         cutec_layout::AnyLayout::Plain(_) => Int::ZERO,
         cutec_layout::AnyLayout::Composed(composed) => match &composed.offset {
@@ -105,6 +96,53 @@ pub fn tma_plan(atom: &Arc<TmaAtom>, operands: &[Val]) -> Result<TmaPlan, SemErr
         atom: atom.clone(),
         view: view.clone(),
     })
+}
+
+/// Where each box of a tile begins in the tensor, in the order of the map: what is fetched ahead of a load.
+///
+/// # Errors
+/// What does not fit.
+pub fn tma_prefetch_plan(atom: &TmaAtom, tile: &Val) -> Result<Vec<Vec<Int>>, SemError> {
+    let Val::CoordTensor(tile) = tile else {
+        return operand_error(
+            "a tile of coordinates, as of `local_tile(identity(shape(x)), …)`",
+            tile,
+        );
+    };
+    if atom.kind != TmaKind::Load {
+        return Err(SemError::Illegal(
+            "only what is loaded is fetched ahead".into(),
+        ));
+    }
+    let base = first_coordinate(atom, tile)?;
+    let mut boxes = vec![Vec::new()];
+    for (mode, extent) in atom.order.iter().zip(&atom.extents) {
+        let steps = atom.tile[*mode] / extent;
+        boxes = (0..steps)
+            .flat_map(|step| {
+                let at = base[*mode].add(&Int::Static(step * extent));
+                boxes
+                    .iter()
+                    .map(move |begun| [begun.clone(), vec![at.clone()]].concat())
+            })
+            .collect();
+    }
+    Ok(boxes)
+}
+
+/// Where a tile begins in the tensor, along each mode.
+fn first_coordinate(atom: &TmaAtom, tile: &CoordTensor) -> Result<Vec<Int>, SemError> {
+    check_tile(atom, tile)?;
+    let base: Vec<Int> = tile.base.leaves().into_iter().cloned().collect();
+    let first = &base[atom.order[0]];
+    let divisor = COORDINATE_BYTES / atom.elem.bytes();
+    if !first.divisible_by(divisor) {
+        return Err(SemError::Illegal(format!(
+            "expects a tile whose first coordinate along mode {} is a multiple of {divisor} elements, 16 bytes; promise it (`assume`) or begin elsewhere",
+            atom.order[0]
+        )));
+    }
+    Ok(base)
 }
 
 /// Whether a tile of coordinates is one of those that an atom moves.

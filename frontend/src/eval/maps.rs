@@ -6,9 +6,11 @@ use super::{Evaluator, Result, Stop};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
 use cutec_abi::TensorMapAbi;
-use cutec_dialects::builder::{IrValue, value_key};
-use cutec_dialects::value::View;
-use melior::ir::BlockLike;
+use cutec_dialects::builder::{IrValue, defining_op, value_key};
+use cutec_dialects::memo::val_of;
+use cutec_dialects::value::{Val, View};
+use melior::ir::operation::OperationLike;
+use melior::ir::{BlockLike, ValueLike};
 use std::collections::HashMap;
 
 /// Bytes of which base and strides of a tensor are multiples (CUDA driver API, `cuTensorMapEncodeTiled`).
@@ -177,6 +179,72 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
         };
         Err(self.report(diagnostic.with_help(help)))
+    }
+
+    /// Puts the names of tensors and extents into the help line of an error about bulk copies that asks for a promise.
+    pub(super) fn name_promises(&self, diagnostic: &mut Diagnostic, operands: &[IrValue<'c>]) {
+        let asks = |help: &String| help.starts_with("promise");
+        if !diagnostic.help.as_ref().is_some_and(asks) {
+            return;
+        }
+        let mut promises = Vec::new();
+        for operand in operands {
+            for promise in self.promises_of_rows(*operand).unwrap_or_default() {
+                if !promises.contains(&promise) {
+                    promises.push(promise);
+                }
+            }
+        }
+        if !promises.is_empty() {
+            diagnostic.help = Some(format!("promise `where {}`", promises.join(", ")));
+        }
+    }
+
+    /// What is not promised of the tensor that a view is a part of, so that its rows begin at multiples of 16 bytes and are
+    /// as many bytes long.
+    fn promises_of_rows(&self, view: IrValue<'c>) -> Option<Vec<String>> {
+        let mut value = view;
+        let tensor = loop {
+            if let Some((_, tensor)) = self.maps.tensors.get(&value_key(value)) {
+                break tensor;
+            }
+            let op = defining_op(value)?;
+            let operands = (0..op.operand_count()).filter_map(|index| op.operand(index).ok());
+            let is_view = |value: &IrValue<'c>| matches!(val_of(*value), Ok(Val::View(_)));
+            value = operands
+                // SAFETY: the operand lives as long as the kernel that is built.
+                .map(|value| unsafe { IrValue::from_raw(value.to_raw()) })
+                .find(is_view)?;
+        };
+        let Ok(Val::View(whole)) = val_of(value) else {
+            return None;
+        };
+        let chunk = (ALIGN / tensor.elem.bytes()).max(1);
+        let mut promises = Vec::new();
+        if whole.ptr.alignment() < ALIGN {
+            promises.push(format!("align({}) >= {ALIGN}", tensor.name));
+        }
+        let layout = whole.layout.inner();
+        let modes = layout
+            .shape()
+            .leaves()
+            .into_iter()
+            .zip(layout.stride().leaves());
+        for (mode, (extent, stride)) in modes.enumerate() {
+            let open = if stride.is(1) { extent } else { stride };
+            if open.is_static() || open.divisible_by(chunk) {
+                continue;
+            }
+            let expr = match &tensor.strides {
+                Some(strides) if !stride.is(1) => strides.get(mode),
+                Some(_) => tensor.extents.get(mode),
+                // The stride of a mode is what the modes behind it have together.
+                None => tensor.extents.last(),
+            };
+            let text = expr.map_or("…", |expr| self.text(expr.span));
+            promises.push(format!("{text} % {chunk} == 0"));
+        }
+        Some(promises)
     }
 
     /// The parameter by which a map is passed: that of a map like it, or a new one.

@@ -67,7 +67,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             ),
             Ok(Some(ir)) => self.of_ir(ir, origin, span),
             Ok(None) => Ok(Value::Unit),
-            Err(error) => Err(self.report(problem::semantic(span, what, &error, &vals))),
+            Err(error) => {
+                let mut diagnostic = problem::semantic(span, what, &error, &vals);
+                if matches!(vals.first(), Some(Val::BulkCopy(_))) {
+                    self.name_promises(&mut diagnostic, &irs);
+                }
+                Err(self.report(diagnostic))
+            }
         }
     }
 

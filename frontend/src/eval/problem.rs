@@ -1,6 +1,6 @@
 //! Errors of the semantics, and those that several places raise, as diagnostics.
 
-use super::builtins::{copy_atom, mma_atom, tma_atom};
+use super::builtins::{bulk_copy, copy_atom, mma_atom, tma_atom};
 use super::values::{Value, kind_and_notation, notation};
 use super::{Evaluator, Scope, Stop, builtins};
 use crate::ast::Expr;
@@ -57,6 +57,7 @@ fn in_the_language(mut text: String, operands: &[Val]) -> String {
             Val::TiledCopy(copy) => (copy.atom.to_string(), copy_atom(&copy.atom)),
             Val::MmaAtom(atom) => (atom.to_string(), mma_atom(atom)),
             Val::TmaAtom(atom) => (atom.to_string(), tma_atom(atom)),
+            Val::BulkCopy(atom) => (atom.to_string(), bulk_copy(atom)),
             Val::TiledMma(mma) => (mma.atom.to_string(), mma_atom(&mma.atom)),
             other => (format!("`{other}`"), kind_and_notation(other)),
         };
@@ -141,6 +142,7 @@ pub fn atom(span: Span, error: &AtomError) -> Diagnostic {
         | AtomError::LdmatrixElement { .. }
         | AtomError::StmatrixMatrices { .. }
         | AtomError::StmatrixElement { .. }
+        | AtomError::NegatedInteger { .. }
         | AtomError::NoFma { .. } => Diagnostic::error(
             code,
             span,

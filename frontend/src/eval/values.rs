@@ -497,6 +497,7 @@ pub fn notation(val: &Val) -> String {
         Val::CopyAtom(atom) => builtins::copy_atom(atom),
         Val::MmaAtom(atom) => builtins::mma_atom(atom),
         Val::TmaAtom(atom) => builtins::tma_atom(atom),
+        Val::BulkCopy(atom) => builtins::bulk_copy(atom),
         other => other.to_string(),
     }
 }
@@ -518,6 +519,7 @@ pub fn kind_and_notation(val: &Val) -> String {
         Val::CopyAtom(_) => format!("the copy atom `{text}`"),
         Val::MmaAtom(_) => format!("the MMA atom `{text}`"),
         Val::TmaAtom(_) => format!("the copy by a tensor map `{text}`"),
+        Val::BulkCopy(_) => format!("the bulk copy `{text}`"),
         Val::Ptr(ptr) => format!("a pointer to {} in {}", elem_name(ptr.elem), ptr.space),
         Val::Opaque(ty) => format!("a value of {ty}"),
         Val::TiledCopy(_) => "a tiled copy".into(),

@@ -10,6 +10,7 @@
 //! carries its [`Val`], in which every run-time integer is a variable that
 //! stands for an SSA value, and emits arithmetic where an address needs it.
 mod atomic;
+mod bulk;
 mod cache_hints;
 mod copy;
 mod fragment_accesses;
@@ -307,7 +308,17 @@ impl<'c> Lowering<'c> {
             CuteOp::Copy => {
                 return match operands.split_first() {
                     Some((Val::TmaAtom(atom), rest)) => self.tma_copy(op, atom, rest),
+                    Some((Val::BulkCopy(atom), rest)) => self.bulk_copy(atom, rest),
                     _ => self.copy(&operands),
+                };
+            }
+            CuteOp::Prefetch => {
+                return match operands.as_slice() {
+                    [Val::TmaAtom(atom), tile] => self.prefetch_tile(op, atom, tile),
+                    [Val::BulkCopy(atom), source] => self.prefetch_runs(atom, source),
+                    _ => Err(SemError::Illegal(
+                        "prefetch takes an atom and a tensor".into(),
+                    )),
                 };
             }
             CuteOp::PrefetchTmaDesc => return self.prefetch_tensor_map(op),

@@ -8,7 +8,7 @@ use super::predicated::Inputs;
 use cutec_dialects::atoms::{TmaAtom, TmaKind};
 use cutec_dialects::builder::{IrOp, IrValue, value_key};
 use cutec_dialects::ops::{ArithOp, CuteOp};
-use cutec_dialects::semantics::{SemError, TmaPlan, tma_plan};
+use cutec_dialects::semantics::{SemError, TmaPlan, tma_plan, tma_prefetch_plan};
 use cutec_dialects::target::Feature;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::{AnyLayout, Int};
@@ -51,6 +51,38 @@ impl<'c> Lowering<'c> {
         let map = inputs.add(map, "l");
         let text = format!("prefetch.tensormap [{map}];");
         self.assembly_at_memory(&text, &inputs, None);
+        Ok(())
+    }
+
+    /// `cp.async.bulk.prefetch.tensor`, of each box of a tile.
+    pub(super) fn prefetch_tile(
+        &mut self,
+        op: IrOp<'c>,
+        atom: &TmaAtom,
+        tile: &Val,
+    ) -> Result<(), SemError> {
+        let map = self.tensor_map(op)?;
+        let rank = atom.tile.len();
+        self.hints = atom.hints;
+        for coords in tma_prefetch_plan(atom, tile)? {
+            let mut inputs = Inputs::after(0);
+            let map = inputs.add(map, "l");
+            let coords: Vec<String> = coords
+                .iter()
+                .map(|coord| {
+                    let coord = self.emitter.int(coord, false);
+                    inputs.add(coord, "r")
+                })
+                .collect();
+            let hints = self.hints_of_copy(&mut inputs);
+            let text = format!(
+                "cp.async.bulk.prefetch.tensor.{rank}d.L2.global.tile{} [{map}, {{{}}}]{};",
+                hints.modifiers,
+                coords.join(", "),
+                hints.operand
+            );
+            self.assembly_at_memory(&text, &inputs, None);
+        }
         Ok(())
     }
 

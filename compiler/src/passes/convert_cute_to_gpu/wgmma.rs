@@ -141,7 +141,10 @@ impl<'c> Lowering<'c> {
         };
         let mut tail = vec![scale];
         if plan.atom.c != Elem::I32 {
-            tail.extend(["1".to_owned(), "1".to_owned()]);
+            tail.extend(
+                mma.negate
+                    .map(|negate| if negate { "-1" } else { "1" }.to_owned()),
+            );
         }
         if Wgmma::transposes(plan.atom.b) {
             if !mma.a_in_registers {

@@ -39,6 +39,7 @@ impl Repr {
             | Val::CopyAtom(_)
             | Val::MmaAtom(_)
             | Val::TmaAtom(_)
+            | Val::BulkCopy(_)
             | Val::TiledCopy(_)
             | Val::TiledMma(_) => return None,
         })

@@ -2,16 +2,18 @@
 
 use super::builtin::{Builtin, Kind, LowerCall, Lowering, Parameter, arg, named, optional};
 use super::hints;
+use super::operator::Operator;
 use crate::diagnostics::codes;
 use crate::eval::call::{ArgValue, Call};
 use crate::eval::values::{Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop, problem};
 use cutec_dialects::atoms::{
-    Atom, Cache, CopyAtom, CopyOp, CpAsync, Fma, Ldmatrix, MmaAtom, MmaOp, MmaSync, SHAPES,
-    Stmatrix, SyncShape, UniversalCopy, Wgmma,
+    Atom, BulkCopy, Cache, CopyAtom, CopyOp, CpAsync, Fma, Ldmatrix, MmaAtom, MmaOp, MmaSync,
+    SHAPES, Stmatrix, SyncShape, TmaReduction, UniversalCopy, Wgmma,
 };
 use cutec_dialects::elem::Elem;
 use cutec_dialects::semantics::SemError;
+use cutec_dialects::target::Feature;
 use cutec_dialects::value::Val;
 use cutec_layout::{LayoutError, Swizzle};
 
@@ -30,6 +32,8 @@ const WGMMA_TYPES: &[Parameter] = &[
     optional("sums", Kind::ElementType),
     named("n", Kind::Integer, "…"),
     named("a", Kind::Word(&["rmem"]), "smem"),
+    named("negate_a", Kind::Bool, "false"),
+    named("negate_b", Kind::Bool, "false"),
 ];
 
 const fn of(name: &'static str, lower: LowerCall, documentation: &'static str) -> Builtin {
@@ -47,6 +51,10 @@ pub(super) const TABLE: &[Builtin] = &[
         .generic(&[TYPE, optional("matrices", Kind::Integer), named("trans", Kind::Bool, "false")]),
     of("stmatrix", stmatrix, "`stmatrix` from registers to shared memory, the inverse of `ldmatrix`.")
         .generic(&[TYPE, optional("matrices", Kind::Integer), named("trans", Kind::Bool, "false")]),
+    of("bulk_copy", bulk, "A bulk copy of runs of neighbouring bytes by one thread: from global to shared memory, back, or to another block's; `copy` finds the runs.")
+        .generic(&[TYPE, hints::EVICT]),
+    of("bulk_reduce", bulk_reduce, "As `bulk_copy` out of shared memory, combined with what is there: `add`, `min`, `max`, `and`, `or`, `xor`, element by element at once.")
+        .generic(&[TYPE, arg("operator", Kind::Operator), hints::EVICT]),
     of("fma", fma, "One multiply-add a thread, of f16, bf16, f32, f64.").generic(&[TYPE]),
     mma_sync(&SHAPES[0]),
     mma_sync(&SHAPES[1]),
@@ -55,7 +63,7 @@ pub(super) const TABLE: &[Builtin] = &[
     mma_sync(&SHAPES[4]),
     mma_sync(&SHAPES[5]),
     mma_sync(&SHAPES[6]),
-    of(Wgmma::LANGUAGE_NAME, wgmma, "`wgmma.m64nNkK` of a warpgroup, as `sm90_64x256x16<bf16, f32>`: N from 8 to 256 in steps of 8; K 16 of f16 and bf16, 8 of tf32, 32 of f8, i8 and u8, whose N beyond 32 goes in steps of 16. A and B are read from shared memory, A from registers with `a = rmem`. `sm90_64xNxK<t, f32, n = bn>` where N is a parameter; K follows from the type.")
+    of(Wgmma::LANGUAGE_NAME, wgmma, "`wgmma.m64nNkK` of a warpgroup, as `sm90_64x256x16<bf16, f32>`: N from 8 to 256 in steps of 8; K 16 of f16 and bf16, 8 of tf32, 32 of f8, i8 and u8, whose N beyond 32 goes in steps of 16. A and B are read from shared memory, A from registers with `a = rmem`; with `negate_a = true`, `negate_b = true` the elements of a floating-point operand are negated. `sm90_64xNxK<t, f32, n = bn>` where N is a parameter; K follows from the type.")
         .generic(WGMMA_TYPES),
 ];
 
@@ -94,18 +102,31 @@ pub(crate) fn copy_atom(atom: &CopyAtom) -> String {
     }
 }
 
+/// A bulk copy as a program writes it.
+pub(crate) fn bulk_copy(atom: &BulkCopy) -> String {
+    let (elem, hints) = (elem_name(atom.elem), atom.hints);
+    match atom.reduction {
+        None => format!("bulk_copy<{elem}{hints}>"),
+        Some(how) => format!("bulk_reduce<{elem}, {}{hints}>", how.name()),
+    }
+}
+
 /// An MMA atom as a program writes it.
 pub(crate) fn mma_atom(atom: &MmaAtom) -> String {
     let (name, types) = mma_call(atom);
     let types: Vec<&str> = types.into_iter().map(elem_name).collect();
-    let from = match atom.op {
-        MmaOp::Wgmma(Wgmma {
-            a_in_registers: true,
-            ..
-        }) => ", a = rmem",
-        MmaOp::Wgmma(_) | MmaOp::MmaSync(_) | MmaOp::Fma(_) => "",
+    let options = match atom.op {
+        MmaOp::Wgmma(shape) => [
+            (shape.a_in_registers, ", a = rmem"),
+            (shape.negate[0], ", negate_a = true"),
+            (shape.negate[1], ", negate_b = true"),
+        ]
+        .into_iter()
+        .filter_map(|(given, text)| given.then_some(text))
+        .collect(),
+        MmaOp::MmaSync(_) | MmaOp::Fma(_) => String::new(),
     };
-    format!("{name}<{}{from}>", types.join(", "))
+    format!("{name}<{}{options}>", types.join(", "))
 }
 
 /// The name and the types by which a program asks for an MMA atom.
@@ -208,6 +229,45 @@ fn cp_async<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<V
     legal(ev, call, Atom::Copy(CopyAtom { op, elem, hints }))
 }
 
+fn bulk<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    ev.needs(Feature::Tma, &call.name.clone(), call.span)?;
+    let atom = BulkCopy {
+        reduction: None,
+        elem: super::elem_arg(ev, call, 0)?,
+        hints: hints::of(ev, &call.generics, &["evict"])?,
+    };
+    Ok(Value::Static(Val::BulkCopy(atom)))
+}
+
+fn bulk_reduce<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    ev.needs(Feature::Tma, &call.name.clone(), call.span)?;
+    let elem = super::elem_arg(ev, call, 0)?;
+    let Some(operator) = call.generics.get(1) else {
+        return Err(Stop::Reported);
+    };
+    let found = Operator::of(&operator.value).and_then(|it| TmaReduction::find(it.name()));
+    let Some(how) = found else {
+        let what = "`add`, `min`, `max`, `and`, `or` or `xor`";
+        return ev.expected(what, &operator.value.clone(), operator.expr.span);
+    };
+    if how.of_runs(elem, false).is_none() {
+        let (how, elem) = (how.name(), elem_name(elem));
+        let message = format!("there is no `bulk_reduce` by {how} of {elem}");
+        return ev.error(
+            codes::ILLEGAL_ATOM,
+            call.span,
+            message,
+            "no such instruction",
+        );
+    }
+    let hints = hints::of(ev, &call.generics, &["evict"])?;
+    Ok(Value::Static(Val::BulkCopy(BulkCopy {
+        reduction: Some(how),
+        elem,
+        hints,
+    })))
+}
+
 fn ldmatrix<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     let elem = super::elem_arg(ev, call, 0)?;
     let (matrices, transpose) = matrices(ev, call)?;
@@ -306,8 +366,20 @@ fn wgmma<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Valu
         Some((Value::Str(word), _)) if &*word == "rmem" => true,
         Some((other, span)) => return ev.expected("`smem` or `rmem`", &other, span),
     };
+    let mut negate = [false; 2];
+    for (negate, name) in negate.iter_mut().zip(["negate_a", "negate_b"]) {
+        *negate = match call
+            .named_generic(name)
+            .map(|arg| (arg.value.clone(), arg.expr.span))
+        {
+            None => false,
+            Some((Value::Bool(flag), _)) => flag,
+            Some((other, span)) => return ev.expected_bool(&other, span),
+        };
+    }
     let op = MmaOp::Wgmma(Wgmma {
         a_in_registers,
+        negate,
         ..shape
     });
     legal(ev, call, Atom::Mma(MmaAtom { op, a, b, c }))

@@ -8,6 +8,7 @@ use crate::eval::arith::number_or_vector;
 use crate::eval::call::Call;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
+use crate::source::Span;
 use cutec_dialects::atoms::Place;
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::{CuteOp, NvvmOp};
@@ -27,8 +28,10 @@ const fn of_threads(name: &'static str, lower: LowerCall, documentation: &'stati
 }
 
 pub(super) const TABLE: &[Builtin] = &[
-    of_threads("copy", copy, "Copies by an atom. Where `pred` is false, zeros go to shared memory and registers, nothing to global memory. By a tensor map one thread copies a tile: one of both sides is a tile of coordinates, and a load counts its bytes at `barrier`; with `multicast = mask` it goes to the same place of each block of the cluster whose bit is set.")
-        .takes(&[arg("atom", Kind::Copier), SOURCE, DESTINATION, named("pred", Kind::Predicate, "true"), named("barrier", Kind::Place, "…"), named("multicast", Kind::Integer, "…")]),
+    of_threads("copy", copy, "Copies by an atom. Where `pred` is false, zeros go to shared memory and registers, nothing to global memory. By a tensor map one thread copies a tile: one of both sides is a tile of coordinates. A load by a map or by `bulk_copy` counts its bytes at `barrier`; with `multicast = mask` it goes to the same place of each block of the cluster whose bit is set, by `bulk_copy` from shared memory to that of the block `cta`.")
+        .takes(&[arg("atom", Kind::Copier), SOURCE, DESTINATION, named("pred", Kind::Predicate, "true"), named("barrier", Kind::Place, "…"), named("multicast", Kind::Integer, "…"), named("cta", Kind::Integer, "…")]),
+    of_threads("prefetch", prefetch, "Fetches into L2 what a copy by a tensor map, of a tile of coordinates, or `bulk_copy`, of a view, would load. By one thread.")
+        .takes(&[arg("atom", Kind::CopyAtom), arg("source", Kind::View)]),
     of_threads("autovec_copy", autovec_copy, "Copies with the widest accesses that are proven legal.")
         .takes(&[SOURCE, DESTINATION, hints::CACHE, hints::PREFETCH, hints::EVICT]),
     of_threads("gemm", gemm, "`c += a · bᵀ`, of operands (V, M, K), (V, N, K) and (V, M, N), or what slices leave of them. Where `accumulate` is false, `c = a · bᵀ`.")
@@ -56,28 +59,64 @@ pub(super) const TABLE: &[Builtin] = &[
         .takes(&[arg("groups", Kind::Integer)]),
 ];
 
+/// By what a copy is done, as far as the arguments differ by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kinds {
+    /// An atom of threads, or a tiled copy.
+    Threads,
+    /// A bulk copy without a tensor map.
+    Bulk,
+    /// A tensor map.
+    Map,
+}
+
+/// Which copies take an argument that is given by its name.
+const OPTIONS: [(&str, &[Kinds]); 4] = [
+    ("pred", &[Kinds::Threads]),
+    ("barrier", &[Kinds::Bulk, Kinds::Map]),
+    ("multicast", &[Kinds::Bulk, Kinds::Map]),
+    ("cta", &[Kinds::Bulk]),
+];
+
+impl Kinds {
+    fn of(atom: &Value<'_, '_>) -> Kinds {
+        match atom {
+            Value::Cute(cute) if matches!(cute.val, Val::TmaAtom(_)) => Kinds::Map,
+            Value::Static(Val::BulkCopy(_)) => Kinds::Bulk,
+            _ => Kinds::Threads,
+        }
+    }
+
+    /// The error that a copy does not take an argument.
+    fn refuses(self, name: &str, span: Span) -> Diagnostic {
+        let message = match self {
+            Kinds::Threads if name == "cta" => "`cta` is for bulk copies".to_owned(),
+            Kinds::Threads => format!("`{name}` is for copies by tensor maps and bulk copies"),
+            Kinds::Bulk => format!("a bulk copy takes no `{name}`"),
+            Kinds::Map => format!("a copy by a tensor map takes no `{name}`"),
+        };
+        let help = match self {
+            Kinds::Threads => {
+                "of `cp_async` copies a barrier knows by `cp_async_mbarrier_arrive(place)`"
+            }
+            Kinds::Bulk => "one thread copies all of it: put an `if` around",
+            Kinds::Map if name == "cta" => "`multicast = 1 << rank` sends a tile to another block",
+            Kinds::Map => "what lies outside of the tensor is zero, or not written",
+        };
+        Diagnostic::error(codes::WRONG_ARGUMENTS, span, message, "here").with_help(help)
+    }
+}
+
 /// `copy(atom, src, dst, pred = predicate)`.
 fn copy<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     let mut operands = call.positional();
     if let Some(dst) = call.arg(2) {
         ev.check_writable(&operands[2], dst.expr.span)?;
     }
-    let by_map = matches!(&operands[0], Value::Cute(cute) if matches!(cute.val, Val::TmaAtom(_)));
-    for (name, of_maps) in [("pred", false), ("barrier", true), ("multicast", true)] {
-        if let Some(arg) = call.named(name).filter(|_| of_maps != by_map) {
-            let message = match by_map {
-                true => format!("a copy by a tensor map takes no `{name}`"),
-                false => format!("`{name}` is for copies by tensor maps"),
-            };
-            let diagnostic =
-                Diagnostic::error(codes::WRONG_ARGUMENTS, arg.expr.span, message, "here");
-            let help = match by_map {
-                true => "what lies outside of the tensor is zero, or not written",
-                false => {
-                    "of `cp_async` copies a barrier knows by `cp_async_mbarrier_arrive(place)`"
-                }
-            };
-            return Err(ev.report(diagnostic.with_help(help)));
+    let by = Kinds::of(&operands[0]);
+    for (name, kinds) in OPTIONS {
+        if let Some(arg) = call.named(name).filter(|_| !kinds.contains(&by)) {
+            return Err(ev.report(by.refuses(name, arg.expr.span)));
         }
     }
     if let Some(barrier) = call.named("barrier")
@@ -92,6 +131,15 @@ fn copy<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
             return ev.error(codes::WRONG_ARGUMENTS, mask.expr.span, message, "of a load");
         }
         operands.push(mask.value.clone());
+    }
+    if let Some(rank) = call.named("cta") {
+        ev.needs(Feature::Clusters, "cta", rank.expr.span)?;
+        if operands.len() != 5 {
+            let message = "`cta` needs `barrier = …`, and no `multicast`";
+            let label = "of a copy to the shared memory of another block";
+            return ev.error(codes::WRONG_ARGUMENTS, rank.expr.span, message, label);
+        }
+        operands.push(rank.value.clone());
     }
     if let Value::Thread(parts) = &operands[0] {
         operands[0] = parts.0.clone();
@@ -122,6 +170,17 @@ fn copy<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
         &Attrs::default(),
         call.span,
     )
+}
+
+/// `prefetch(atom, source)`.
+fn prefetch<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let operands = call.positional();
+    if let (Kinds::Threads, Some(atom)) = (Kinds::of(&operands[0]), call.arg(0)) {
+        let what = "`bulk_copy<…>`, or what `tma_load` gives";
+        return ev.expected(what, &operands[0], atom.expr.span);
+    }
+    let attrs = Attrs::default();
+    ev.op(CuteOp::Prefetch, "prefetch", &operands, &attrs, call.span)
 }
 
 /// `autovec_copy(src, dst)`: with the widest accesses that layouts and alignment allow.

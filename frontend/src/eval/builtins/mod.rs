@@ -53,7 +53,7 @@ mod tiled;
 mod tma;
 mod warp;
 
-pub(crate) use atoms::{copy_atom, mma_atom, mma_call};
+pub(crate) use atoms::{bulk_copy, copy_atom, mma_atom, mma_call};
 pub use builtin::{Builtin, Kind, Level, Parameter, Presence, Receiver};
 pub(super) use builtin::{Lowering, Register, arg, named};
 pub use elementary::Elementary;

@@ -1,0 +1,128 @@
+//! Bulk copies without a tensor map (PTX ISA, "cp.async.bulk", "cp.reduce.async.bulk"): one thread begins them, for runs of
+//! neighbouring bytes of any length.
+//!
+//! The memory spaces of both sides say which instruction it is, as with CuTe's `SM90_BULK_COPY_AUTO`; so these are no
+//! [`CopyInstruction`](super::CopyInstruction), whose sides and lengths are fixed.
+use super::syntax::Fields;
+use super::tma::TmaReduction;
+use crate::elem::Elem;
+use crate::hints::Hints;
+use crate::types::TypeError;
+use std::fmt;
+
+/// A bulk copy of elements of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BulkCopy {
+    /// How elements are combined with those of the destination; `None` where they replace them.
+    pub reduction: Option<TmaReduction>,
+    /// Elements of both sides.
+    pub elem: Elem,
+    /// What is asked of the caches: a priority alone.
+    pub hints: Hints,
+}
+
+/// The text of the types of these atoms, up to the kind.
+const TYPE: &str = "!cute_nvgpu.atom.";
+const COPY: &str = "bulk_copy";
+const REDUCE: &str = "bulk_reduce";
+
+impl BulkCopy {
+    /// The names of its types behind the name of the dialect.
+    pub(super) const TYPE_NAMES: [&'static str; 2] = ["atom.bulk_copy", "atom.bulk_reduce"];
+
+    /// The atom of a type's text; `None` for the text of another type.
+    ///
+    /// # Errors
+    /// Where it has another form, or is not legal.
+    pub(crate) fn parse(text: &str) -> Result<Option<BulkCopy>, TypeError> {
+        let Some((name, body)) = text
+            .strip_prefix(TYPE)
+            .and_then(|rest| rest.split_once('<'))
+        else {
+            return Ok(None);
+        };
+        let mut fields = Fields::of(text, body);
+        let reduction = match name {
+            COPY => None,
+            REDUCE => {
+                let found = TmaReduction::find(fields.next("a reduction")?.trim());
+                Some(found.ok_or_else(|| fields.form("add, min, max, and, or or xor"))?)
+            }
+            _ => return Ok(None),
+        };
+        let atom = BulkCopy {
+            reduction,
+            elem: fields.elem()?,
+            hints: fields.hints()?,
+        };
+        match atom.is_legal() {
+            true => Ok(Some(atom)),
+            false => Err(fields
+                .form("a reduction that there is of these elements, and no hint but a priority")),
+        }
+    }
+
+    fn is_legal(&self) -> bool {
+        let exists = |how: TmaReduction| how.of_runs(self.elem, false).is_some();
+        self.reduction.is_none_or(exists)
+            && self.hints.cache.is_none()
+            && self.hints.prefetch.is_none()
+    }
+}
+
+impl TmaReduction {
+    /// The operation and the type by which PTX has this reduction of runs of elements, in global memory or in the shared
+    /// memory of another block; `None` where there is none (PTX ISA, "cp.reduce.async.bulk").
+    pub fn of_runs(self, elem: Elem, in_shared: bool) -> Option<&'static str> {
+        let number = match (self, elem) {
+            // Two's complement: the sum has no sign.
+            (TmaReduction::Add, Elem::I32) => "add.s32",
+            (TmaReduction::Add, Elem::I64 | Elem::U64) => "add.u64",
+            (TmaReduction::Min, Elem::I32) => "min.s32",
+            (TmaReduction::Max, Elem::I32) => "max.s32",
+            (TmaReduction::And, Elem::I32) => "and.b32",
+            (TmaReduction::Or, Elem::I32) => "or.b32",
+            (TmaReduction::Xor, Elem::I32) => "xor.b32",
+            _ => "",
+        };
+        if !number.is_empty() {
+            return Some(number);
+        }
+        if in_shared {
+            return None;
+        }
+        match (self, elem) {
+            (TmaReduction::Add, Elem::F16) => Some("add.noftz.f16"),
+            (TmaReduction::Add, Elem::BF16) => Some("add.noftz.bf16"),
+            (TmaReduction::Add, Elem::F32) => Some("add.f32"),
+            (TmaReduction::Add, Elem::F64) => Some("add.f64"),
+            (TmaReduction::Min, Elem::I64) => Some("min.s64"),
+            (TmaReduction::Min, Elem::U64) => Some("min.u64"),
+            (TmaReduction::Min, Elem::F16) => Some("min.f16"),
+            (TmaReduction::Min, Elem::BF16) => Some("min.bf16"),
+            (TmaReduction::Max, Elem::I64) => Some("max.s64"),
+            (TmaReduction::Max, Elem::U64) => Some("max.u64"),
+            (TmaReduction::Max, Elem::F16) => Some("max.f16"),
+            (TmaReduction::Max, Elem::BF16) => Some("max.bf16"),
+            (TmaReduction::And, Elem::I64 | Elem::U64) => Some("and.b64"),
+            (TmaReduction::Or, Elem::I64 | Elem::U64) => Some("or.b64"),
+            (TmaReduction::Xor, Elem::I64 | Elem::U64) => Some("xor.b64"),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for BulkCopy {
+    /// Its type in the IR.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let BulkCopy {
+            reduction,
+            elem,
+            hints,
+        } = self;
+        match reduction {
+            None => write!(f, "{TYPE}{COPY}<{elem}{hints}>"),
+            Some(how) => write!(f, "{TYPE}{REDUCE}<{}, {elem}{hints}>", how.name()),
+        }
+    }
+}
