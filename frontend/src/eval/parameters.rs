@@ -6,7 +6,7 @@
 use super::builtins::{self, table};
 use super::values::{Value, elem_name, elem_of, notation};
 use super::{Evaluator, Result};
-use crate::ast::{ItemKind, Kernel, StaticParam};
+use crate::ast::{Function, ItemKind, Kernel, StaticParam};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::parser::words::closest;
 use crate::stdlib;
@@ -102,7 +102,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let label = match default {
             Value::Function(function) => format!(
                 "expected a function of {} as `{}`",
-                arguments(function.params.len()),
+                arguments(function),
                 function.name.node
             ),
             other => format!("expected a function as `{}`", shown(other)),
@@ -127,11 +127,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }));
         };
         if let Value::Function(function) = default {
-            let wanted = function.params.len();
-            if !takes(&chosen, wanted) {
+            if !callable_as(&chosen, function) {
                 let found = match &chosen {
                     Value::Function(function) => {
-                        format!("takes {}", arguments(function.params.len()))
+                        format!("takes {}", arguments(function))
                     }
                     other => {
                         let form = table::functions(&shown(other)).into_iter().next();
@@ -164,24 +163,42 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 }
 
 /// Whether a function may be called with so many arguments and nothing else.
-fn takes(function: &Value<'_, '_>, count: usize) -> bool {
+/// Whether a function can be called as another one of the program is: with as many arguments, and with the compile-time
+/// arguments that one needs at least.
+fn callable_as(function: &Value<'_, '_>, other: &Function) -> bool {
     match function {
         Value::Function(function) => {
-            let mut statics = function.static_params.iter();
-            function.params.len() == count && statics.all(|param| param.default.is_some())
+            function.params.len() == other.params.len()
+                && required(function) <= other.static_params.len()
+                && required(other) <= function.static_params.len()
         }
         Value::Builtin(name) => {
             let forms = table::functions(name);
-            forms.iter().any(|form| form.takes_like(count, &[]))
+            required(other) == 0
+                && forms
+                    .iter()
+                    .any(|form| form.takes_like(other.params.len(), &[]))
         }
         _ => false,
     }
 }
 
-fn arguments(count: usize) -> String {
-    match count {
-        1 => "1 argument".into(),
-        count => format!("{count} arguments"),
+/// How many compile-time arguments a function must be given.
+fn required(function: &Function) -> usize {
+    let statics = function.static_params.iter();
+    statics.filter(|param| param.default.is_none()).count()
+}
+
+/// What a function takes, in words.
+fn arguments(function: &Function) -> String {
+    let count = |count, what| match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    };
+    let arguments = count(function.params.len(), "argument");
+    match required(function) {
+        0 => arguments,
+        statics => format!("{} and {arguments}", count(statics, "compile-time argument")),
     }
 }
 
