@@ -198,7 +198,10 @@ fn arguments(function: &Function) -> String {
     let arguments = count(function.params.len(), "argument");
     match required(function) {
         0 => arguments,
-        statics => format!("{} and {arguments}", count(statics, "compile-time argument")),
+        statics => format!(
+            "{} and {arguments}",
+            count(statics, "compile-time argument")
+        ),
     }
 }
 
