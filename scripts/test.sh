@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Sets the machine up and runs every test: Rust tests, lit tests, the layout vectors, and the tests
-# inside the examples in the simulator.
+# Sets the machine up and runs every test: Rust tests, lit tests, the layout vectors, the tests
+# inside the examples in the simulator, and those of the Python package.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -22,5 +22,8 @@ CUTEC_PROGRAMS="$target/release" "${LIT:-lit-22}" -sv test-suite
 
 step "examples in the simulator"
 "$target/release/cutec" test --device sim examples/*.cute
+
+step "the Python package"
+scripts/wheel.sh --test
 
 printf '\nall tests passed\n'

@@ -60,13 +60,13 @@ pub mod passes;
 pub mod pipeline;
 pub mod report;
 
-pub use cache::Cache;
+pub use cache::{Cache, CacheError, Cached};
 pub use compile::{Compiler, compile};
 pub use compiled::{Compiled, Content, Diagnostics, NotLaunchable};
 pub use cutec_frontend::build;
 pub use cutec_frontend::diagnostics::render::RenderOptions;
 pub use cutec_frontend::diagnostics::{Diagnostic, Severity};
-pub use cutec_frontend::source::{LoadedSource, NoImports, SourceLoader};
+pub use cutec_frontend::source::{LoadedSource, NoImports, SourceLoader, SourceMap, Span};
 pub use cutec_runtime as runtime;
 pub use files::FileLoader;
 pub use options::{Emit, Options, Source, SourceKind};

@@ -189,6 +189,17 @@ impl Target {
             .ok_or_else(|| UnknownTarget { name: name.into() })
     }
 
+    /// What to compile for a GPU of a compute capability, such as `(9, 0)`: its own target, with all that it has, or the
+    /// latest of those before it, whose PTX it runs too. `None` where it is older than all.
+    pub fn of_capability(major: u32, minor: u32) -> Option<Target> {
+        let found = major * 10 + minor;
+        let own = TARGETS.into_iter().rfind(|target| target.sm == found);
+        own.or_else(|| {
+            let mut portable = TARGETS.into_iter().rev();
+            portable.find(|target| target.sm < found && !target.name.ends_with('a'))
+        })
+    }
+
     /// Whether it has the instructions of a feature.
     pub fn has(&self, feature: Feature) -> bool {
         self.features.contains(&feature)
@@ -212,6 +223,16 @@ mod tests {
         for feature in Feature::ALL {
             assert_eq!(Feature::find(feature.name()), Some(feature));
         }
+    }
+
+    #[test]
+    fn a_gpu_gets_its_own_target_or_one_before_it() {
+        let of = |major, minor| Target::of_capability(major, minor).map(|target| target.name);
+        assert_eq!(of(8, 0), Some("sm_80"));
+        assert_eq!(of(9, 0), Some("sm_90a"));
+        assert_eq!(of(8, 8), Some("sm_87"));
+        assert_eq!(of(12, 0), Some("sm_90"));
+        assert_eq!(of(7, 5), None);
     }
 
     #[test]

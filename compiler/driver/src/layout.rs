@@ -64,6 +64,53 @@ pub fn run(arguments: &LayoutArguments, _reporter: &Reporter) -> CommandResult {
     output::write_stdout(format!("{}\n", text.trim_end()).as_bytes())
 }
 
+/// A layout expression, drawn as grid and as SVG; `tile` and `bits` as `cutec layout` takes them.
+pub struct LayoutPicture {
+    /// The value of the expression, as text.
+    pub text: String,
+    /// As a grid of characters; `None` of what is no layout.
+    pub grid: Option<String>,
+    /// As a drawing.
+    pub svg: Option<String>,
+}
+
+impl LayoutPicture {
+    /// Evaluates an expression.
+    ///
+    /// # Errors
+    /// Where it is wrong, or the layout does not fit the tile.
+    pub fn of(
+        expression: &str,
+        tile: Option<&str>,
+        bits: Option<u32>,
+    ) -> Result<Self, CommandError> {
+        let value =
+            eval(expression).map_err(|error| CommandError::message(error.render(expression)))?;
+        let arguments = LayoutArguments {
+            expression: None,
+            atom: None,
+            grid: true,
+            svg: None,
+            bits,
+            tile: tile.map(str::to_owned),
+            access: None,
+        };
+        let (grid, svg) = match drawable(&value) {
+            Ok(layout) => (
+                Some(grid(&value, &arguments)?),
+                Some(picture(&layout, None, &arguments)?),
+            ),
+            Err(error) if tile.is_some() => return Err(error),
+            Err(_) => (None, None),
+        };
+        Ok(Self {
+            text: value.to_string(),
+            grid,
+            svg,
+        })
+    }
+}
+
 fn grid(value: &Value, arguments: &LayoutArguments) -> Result<String, CommandError> {
     let layout = drawable(value)?;
     match &arguments.tile {
@@ -128,18 +175,69 @@ fn access_to(
 
 /// Shows an atom: who holds which elements of its operands.
 fn atom(name: &str, arguments: &LayoutArguments) -> CommandResult {
-    let Some(atom) = atoms::find(name) else {
+    if name == "list" && arguments.svg.is_none() {
         let known: Vec<String> = atoms::all().into_iter().map(|(name, _)| name).collect();
-        if name == "list" && arguments.svg.is_none() {
-            return output::write_stdout(format!("{}\n", known.join("\n")).as_bytes());
+        return output::write_stdout(format!("{}\n", known.join("\n")).as_bytes());
+    }
+    let picture = AtomPicture::of(name)?;
+    if let Some(path) = &arguments.svg {
+        output::write(path, picture.svg()?.as_bytes())?;
+    }
+    output::write_stdout(picture.text()?.as_bytes())
+}
+
+/// Who holds which elements of the operands of an atom.
+pub struct AtomPicture {
+    title: String,
+    tables: Vec<TvTable>,
+}
+
+impl AtomPicture {
+    /// The atom of that name.
+    ///
+    /// # Errors
+    /// Where there is none; the message lists them all.
+    pub fn of(name: &str) -> Result<Self, CommandError> {
+        let Some(atom) = atoms::find(name) else {
+            let known: Vec<String> = atoms::all().into_iter().map(|(name, _)| name).collect();
+            return Err(CommandError::Message(format!(
+                "there is no atom `{name}`; there is:\n  {}",
+                known.join("\n  ")
+            )));
+        };
+        let (title, tables) = atom_tables(name, atom)?;
+        Ok(Self { title, tables })
+    }
+
+    /// As grids of characters.
+    ///
+    /// # Errors
+    /// Where a table cannot be drawn.
+    pub fn text(&self) -> Result<String, CommandError> {
+        let mut text = format!("{}\n", self.title);
+        for table in &self.tables {
+            text.push('\n');
+            text.push_str(&draw::grid_tv(table).map_err(CommandError::message)?);
         }
-        return Err(CommandError::Message(format!(
-            "there is no atom `{name}`; there is:\n  {}",
-            known.join("\n  ")
-        )));
-    };
+        Ok(text)
+    }
+
+    /// As a drawing.
+    ///
+    /// # Errors
+    /// Where a table cannot be drawn.
+    pub fn svg(&self) -> Result<String, CommandError> {
+        let svg = match self.tables.as_slice() {
+            [a, b, c] => draw::svg_mma(&self.title, a, b, c),
+            tables => draw::svg_tables(&self.title, tables),
+        };
+        svg.map_err(CommandError::message)
+    }
+}
+
+fn atom_tables(name: &str, atom: Atom) -> Result<(String, Vec<TvTable>), CommandError> {
     let name = name.to_ascii_lowercase();
-    let (title, tables) = match atom {
+    Ok(match atom {
         Atom::Copy(atom) => {
             let layouts = atom.layouts();
             let title = format!(
@@ -183,20 +281,7 @@ fn atom(name: &str, arguments: &LayoutArguments) -> CommandResult {
             let c = TvTable::over(format!("C (M,N) {}", layouts.c), &layouts.c, &pair(m, n));
             (title, vec![a, b, c])
         }
-    };
-    if let Some(path) = &arguments.svg {
-        let svg = match tables.as_slice() {
-            [a, b, c] => draw::svg_mma(&title, a, b, c),
-            tables => draw::svg_tables(&title, tables),
-        };
-        output::write(path, svg.map_err(CommandError::message)?.as_bytes())?;
-    }
-    let mut text = format!("{title}\n");
-    for table in &tables {
-        text.push('\n');
-        text.push_str(&draw::grid_tv(table).map_err(CommandError::message)?);
-    }
-    output::write_stdout(text.as_bytes())
+    })
 }
 
 fn threads(count: i64) -> String {

@@ -34,7 +34,7 @@ use clap::Parser;
 use clap::error::ErrorKind;
 use context::Reporter;
 use error::{CommandError, CommandResult};
-use std::ffi::c_int;
+use std::ffi::{OsString, c_int};
 use std::io::Write;
 
 /// MLIR's parser recurses over nested text without a limit of its own.
@@ -44,23 +44,34 @@ unsafe extern "C" {
     safe fn _exit(status: c_int) -> !;
 }
 
-/// Runs the program on the process's arguments, on a thread with a deep stack, and ends the process.
+/// Runs the program on the process's arguments, and ends the process.
 pub fn main() -> ! {
-    let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-    let code = match thread.spawn(dispatch) {
-        Ok(thread) => thread.join().unwrap_or(101),
-        Err(_) => dispatch(),
-    };
+    let code = run(std::env::args_os().collect());
     // What LLVM's libraries would tidy up at exit takes milliseconds, and the system does it anyway.
     let _ = std::io::stdout().flush();
     _exit(code.into())
 }
 
+/// Runs the program on arguments, of which the first is its name, on a thread with a deep stack. Returns the exit code.
+///
+/// Signals end the process from here on, without files that exist for a while.
+pub fn run(arguments: Vec<OsString>) -> u8 {
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+    let copy = arguments.clone();
+    match thread.spawn(move || dispatch(&copy)) {
+        Ok(thread) => thread.join().unwrap_or(101),
+        Err(_) => dispatch(&arguments),
+    }
+}
+
 /// What the command line's parser says: help, a version, or an error with its own words.
-fn usage(error: &clap::Error) -> CommandResult {
+fn usage(error: &clap::Error, arguments: &[OsString]) -> CommandResult {
     let text = error.render().to_string();
+    let words = arguments
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned());
     if error.kind() == ErrorKind::ArgumentConflict
-        && let Some(problem) = arguments::not_a_command(std::env::args().skip(1))
+        && let Some(problem) = arguments::not_a_command(words.skip(1))
     {
         return Err(CommandError::Usage(problem));
     }
@@ -71,11 +82,11 @@ fn usage(error: &clap::Error) -> CommandResult {
     output::write_stdout(text.as_bytes())
 }
 
-fn dispatch() -> u8 {
+fn dispatch(arguments: &[OsString]) -> u8 {
     cutec_runtime::signals::leave_nothing_behind();
-    let arguments = match Arguments::try_parse() {
+    let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
-        Err(error) => return error::exit_code(usage(&error)),
+        Err(error) => return error::exit_code(usage(&error, arguments)),
     };
     let reporter = Reporter::new(arguments.color);
     let result = match &arguments.command {

@@ -61,6 +61,21 @@ impl Context {
         })
     }
 
+    /// Makes it current until the result is dropped, where another one is: for calls amid those of another library, which
+    /// relies on its own.
+    pub fn enter(&self) -> Result<Entered, DeviceError> {
+        let mut outer = ptr::null_mut();
+        // SAFETY: the pointer is to a local.
+        check("cuCtxGetCurrent", unsafe {
+            sys::cuCtxGetCurrent(&mut outer).result()
+        })?;
+        if outer == self.context {
+            return Ok(Entered(None));
+        }
+        self.make_current()?;
+        Ok(Entered(Some(outer)))
+    }
+
     /// Makes it current and waits for all work of the stream.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.make_current()?;
@@ -68,6 +83,18 @@ impl Context {
         check("cuStreamSynchronize", unsafe {
             result::stream::synchronize(self.stream)
         })
+    }
+}
+
+/// The context that was current before; see [`Context::enter`].
+pub(super) struct Entered(Option<sys::CUcontext>);
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        if let Some(outer) = self.0 {
+            // SAFETY: it was the current context of this thread, or there was none.
+            let _ = unsafe { sys::cuCtxSetCurrent(outer) };
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! - this file: the device;
 //! - [`context`]: what the device shares with its buffers, modules and graphs;
 //! - `code`: loading code, tensor maps, and which GPU runs what;
+//! - `prepared`: launches in streams of other libraries;
 //! - `measure`: fills, copies, times and graphs, for benchmarks.
 //!
 //! All `unsafe` of the device is in this folder. What makes it sound: handles come from the driver and live as
@@ -12,8 +13,10 @@
 mod code;
 mod context;
 mod measure;
+mod prepared;
 
 pub use measure::Graph;
+pub use prepared::{PreparedLaunch, Stream, undisturbed};
 
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};

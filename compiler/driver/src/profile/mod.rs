@@ -3,10 +3,10 @@
 //! In reading order: this file (what is run), [`report`] (what is known about a launch), [`text`],
 //! [`html`] and [`roofline`] (how it is shown). JSON is the report itself.
 
-mod html;
+pub mod html;
 mod report;
 mod roofline;
-mod text;
+pub mod text;
 
 use super::arguments::{DeviceName, ProfileArguments};
 use super::context::{Reporter, compile_options, read_source};
@@ -23,7 +23,7 @@ use cutec_runtime::device::DeviceSpec;
 use cutec_runtime::{RunError, SimDevice, run_kernel};
 use cutec_testing::launch::DeviceLauncher;
 use cutec_testing::{Interpreter, program};
-use report::LaunchReport;
+pub use report::LaunchReport;
 
 /// Runs the command.
 ///

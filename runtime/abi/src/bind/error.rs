@@ -286,6 +286,38 @@ pub enum RangeReason {
     Width(Width),
 }
 
+impl BindError {
+    /// The name of the argument that does not fit, where it is one.
+    pub fn arg(&self) -> Option<&str> {
+        match self {
+            BindError::Kind { arg, .. }
+            | BindError::DType { arg, .. }
+            | BindError::Rank { arg, .. }
+            | BindError::Malformed { arg, .. }
+            | BindError::NegativeExtent { arg, .. }
+            | BindError::TooLarge { arg, .. }
+            | BindError::StaticExtent { arg, .. }
+            | BindError::ComputedExtent { arg, .. }
+            | BindError::Stride { arg, .. }
+            | BindError::Align { arg, .. }
+            | BindError::ReadOnly { arg }
+            | BindError::TensorMap { arg, .. } => Some(arg),
+            BindError::TiedExtent { second, .. } => Some(&second.arg),
+            BindError::Divisibility { place, .. } | BindError::Range { place, .. } => {
+                Some(&place.arg)
+            }
+            BindError::UnknownKernel { .. }
+            | BindError::Count { .. }
+            | BindError::Promise { .. }
+            | BindError::Expr { .. }
+            | BindError::Geometry { .. }
+            | BindError::Cluster { .. }
+            | BindError::BlockSize { .. }
+            | BindError::Inconsistent { .. } => None,
+        }
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.part {

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Builds the Python package: one wheel, target/wheels/cutec-*.whl, for CPython 3.10 and later on Linux with glibc 2.34 and later.
+# With --test the wheel is installed into a fresh virtual environment, and test-suite/python runs there.
+#
+# The Python tools are in .local/python, from PyPI; NumPy of the tests too.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+[ -f "$HOME/.cargo/env" ] && . "$HOME/.cargo/env"
+target=$(cargo metadata --no-deps --format-version 1 |
+  python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
+tools=.local/python
+# Wheels are served by hosts; each byte of one is loaded at an import.
+most_bytes=$((40 << 20))
+
+case ${1:-} in
+  '' | --test) ;;
+  *)
+    printf 'wheel: unknown argument %s\n' "$1" >&2
+    exit 1
+    ;;
+esac
+
+step() { printf '\n== %s\n' "$*"; }
+
+step "tools"
+# As folders of packages: the module venv is a package of its own on Debian, and virtualenv comes from PyPI.
+if [ ! -x "$tools/bin/maturin" ] || [ ! -d "$tools/virtualenv" ]; then
+  rm -rf "$tools"
+  python3 -m pip install --quiet --disable-pip-version-check --target "$tools" 'maturin>=1.9,<2' virtualenv
+fi
+
+step "wheel"
+rm -f "$target"/wheels/cutec-*.whl
+# It checks what the module asks of glibc and of other libraries.
+"$tools/bin/maturin" build --release --manifest-path compiler/python/Cargo.toml \
+  --compatibility manylinux_2_34 --auditwheel check --out "$target/wheels"
+wheel=$(ls "$target"/wheels/cutec-*.whl)
+bytes=$(stat -c %s "$wheel")
+printf '%s: %s bytes\n' "$wheel" "$bytes"
+[ "$bytes" -le "$most_bytes" ] || {
+  printf 'wheel: expected at most %s bytes\n' "$most_bytes" >&2
+  exit 1
+}
+
+[ "${1:-}" = --test ] || exit 0
+step "tests of the wheel"
+environment=$(mktemp -d)
+trap 'rm -rf "$environment"' EXIT
+PYTHONPATH=$PWD/$tools python3 -m virtualenv --quiet "$environment"
+install() { "$environment/bin/python" -m pip install --quiet --disable-pip-version-check "$@"; }
+install "$wheel" numpy pytest
+# Their tests are skipped without them.
+install jax ml_dtypes apache-tvm-ffi || printf 'wheel: no JAX, no tvm-ffi\n'
+# From elsewhere, so that the installed package is imported and not the folder here.
+(cd "$environment" && CUTEC_CACHE=$environment/cache bin/python -m pytest -q -p no:cacheprovider "$OLDPWD/test-suite/python")
