@@ -42,6 +42,26 @@ pub struct Arrays {
     pub wait: bool,
     /// What keeps the descriptions alive.
     kept: Vec<Py<PyAny>>,
+    managed: Vec<Managed>,
+}
+
+/// A tensor that its framework is to get back.
+struct Managed(*mut dlpack::ManagedVersioned);
+
+// SAFETY: it is only looked at while Python's lock is held, and given back then.
+unsafe impl Send for Managed {}
+// SAFETY: as above.
+unsafe impl Sync for Managed {}
+
+impl Drop for Managed {
+    fn drop(&mut self) {
+        // SAFETY: a framework has made it for us, and nobody has given it back.
+        unsafe {
+            if let Some(deleter) = (*self.0).deleter {
+                deleter(self.0);
+            }
+        }
+    }
 }
 
 /// An array of a call.
@@ -112,6 +132,7 @@ impl Arrays {
         self.key.clear();
         self.list.clear();
         self.kept.clear();
+        self.managed.clear();
         self.place = None;
         self.stream = None;
         self.wait = false;
@@ -146,13 +167,28 @@ impl Arrays {
     ) -> PyResult<()> {
         let py = object.py();
         let mut tensor = dlpack::Tensor::EMPTY;
-        let describe = api.tensor_from_object.expect("a provider has it");
-        // SAFETY: the object is of the type whose table this is; the description is used before control returns to Python.
-        if unsafe { describe(object.as_ptr().cast(), &mut tensor) } != 0 {
-            return Err(PyErr::fetch(py));
+        let mut read_only = false;
+        if let Some(describe) = api.tensor_from_object {
+            // SAFETY: the object is of the type whose table this is; the description is used before control returns to
+            // Python.
+            if unsafe { describe(object.as_ptr().cast(), &mut tensor) } != 0 {
+                return Err(PyErr::fetch(py));
+            }
+        } else if let Some(manage) = api.managed_from_object {
+            let mut managed = ptr::null_mut();
+            // SAFETY: as above; what it gives is given back with `managed`.
+            if unsafe { manage(object.as_ptr().cast(), &mut managed) } != 0 {
+                return Err(PyErr::fetch(py));
+            }
+            self.managed.push(Managed(managed));
+            // SAFETY: the framework has just made it.
+            (tensor, read_only) = unsafe {
+                let managed = &*managed;
+                (managed.tensor, managed.flags & dlpack::READ_ONLY != 0)
+            };
         }
         // SAFETY: the framework has filled it for an object that the caller holds.
-        unsafe { self.add_tensor(py, &tensor, false) }?;
+        unsafe { self.add_tensor(py, &tensor, read_only) }?;
         if let (Some(Place::Gpu(_)), None) = (self.place, self.stream) {
             let mut stream = ptr::null_mut();
             let current = api.current_stream.expect("a provider has it");
@@ -463,8 +499,8 @@ unsafe fn exchange_api(capsule: &Bound<'_, PyCapsule>) -> Option<&'static Exchan
         // SAFETY: a chain of tables that live as long as the process.
         api = unsafe { api.previous.as_ref()? };
     }
-    let complete = api.tensor_from_object.is_some() && api.current_stream.is_some();
-    complete.then_some(api)
+    let described = api.tensor_from_object.is_some() || api.managed_from_object.is_some();
+    (described && api.current_stream.is_some()).then_some(api)
 }
 
 /// What a capsule of that name holds.

@@ -81,9 +81,11 @@ pub struct ExchangeApi {
     pub version: Version,
     pub previous: *const ExchangeApi,
     pub allocate: *const c_void,
-    pub managed_from_object: *const c_void,
+    /// Gives a tensor that shares the object's memory; 0, or -1 with a Python exception.
+    pub managed_from_object:
+        Option<unsafe extern "C" fn(*mut c_void, *mut *mut ManagedVersioned) -> c_int>,
     pub managed_to_object: *const c_void,
-    /// Describes an object that stays the owner; 0, or -1 with a Python exception.
+    /// Describes an object that stays the owner, where the framework can; 0, or -1 with a Python exception.
     pub tensor_from_object: Option<unsafe extern "C" fn(*mut c_void, *mut Tensor) -> c_int>,
     /// The stream that the framework works in on a device.
     pub current_stream: Option<unsafe extern "C" fn(i32, i32, *mut *mut c_void) -> c_int>,

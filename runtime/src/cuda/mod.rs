@@ -20,7 +20,6 @@ pub use prepared::{PreparedLaunch, Stream, undisturbed};
 
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
-use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +37,7 @@ use crate::resource::Free;
 
 use code::{Function, load_image, runs_on};
 use context::{Context, Module};
+use prepared::Shape;
 
 /// A GPU.
 #[derive(Debug)]
@@ -348,53 +348,23 @@ impl Device for CudaDevice {
             Ok::<_, DeviceError>(blocks.saturating_mul(self.multiprocessors))
         })?;
         let mut pointers = self.pack(&geometry.entry, &function, params)?;
-        let mut overlap = sys::CUlaunchAttribute {
-            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-            pad: [0; 4],
-            value: sys::CUlaunchAttributeValue {
-                programmaticStreamSerializationAllowed: 1,
-            },
+        let shape = Shape {
+            grid,
+            block,
+            smem_bytes: geometry.smem_bytes,
+            pdl: geometry.pdl,
         };
-        let config = sys::CUlaunchConfig {
-            gridDimX: grid[0],
-            gridDimY: grid[1],
-            gridDimZ: grid[2],
-            blockDimX: block[0],
-            blockDimY: block[1],
-            blockDimZ: block[2],
-            sharedMemBytes: geometry.smem_bytes,
-            hStream: self.context.stream,
-            attrs: &mut overlap,
-            numAttrs: 1,
-        };
-        // SAFETY: function and stream are alive, and the parameters and the attribute are copied during the call;
-        // parameters have the sizes that the kernel declares, or room behind them. What the kernel does with
-        // its addresses is for the ABI check to make sound. `cuLaunchKernelEx` came with CUDA 11.8, as did
-        // the first target that has such launches.
+        // SAFETY: function and stream are alive; parameters have the sizes that the kernel declares, or room behind them.
+        // What the kernel does with its addresses is for the ABI check to make sound.
         let launched = unsafe {
-            match geometry.pdl {
-                true => sys::cuLaunchKernelEx(
-                    &config,
-                    function.function,
-                    pointers.as_mut_ptr(),
-                    ptr::null_mut(),
-                ),
-                false => sys::cuLaunchKernel(
-                    function.function,
-                    grid[0],
-                    grid[1],
-                    grid[2],
-                    block[0],
-                    block[1],
-                    block[2],
-                    geometry.smem_bytes,
-                    self.context.stream,
-                    pointers.as_mut_ptr(),
-                    ptr::null_mut(),
-                ),
-            }
+            prepared::launch(
+                function.function,
+                &shape,
+                self.context.stream,
+                &mut pointers,
+            )
         };
-        check("cuLaunchKernel", launched.result())?;
+        check("cuLaunchKernel", launched)?;
         Ok(LaunchReport::default())
     }
 

@@ -19,9 +19,7 @@ pub struct PreparedLaunch {
     context: Arc<Context>,
     _code: DeviceModule,
     function: sys::CUfunction,
-    grid: [u32; 3],
-    block: [u32; 3],
-    smem_bytes: u32,
+    shape: Shape,
     /// Where each parameter begins in the bytes of a launch.
     offsets: Box<[usize]>,
     bytes: usize,
@@ -31,6 +29,17 @@ pub struct PreparedLaunch {
 unsafe impl Send for PreparedLaunch {}
 // SAFETY: as above; nothing changes after it was made.
 unsafe impl Sync for PreparedLaunch {}
+
+/// Blocks, threads, and how they are launched.
+#[derive(Debug)]
+pub(super) struct Shape {
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    /// Dynamic shared memory of a block.
+    pub smem_bytes: u32,
+    /// Whether it may begin before the launch ahead of it has ended.
+    pub pdl: bool,
+}
 
 /// A stream of a GPU, as CUDA's own handle: 0 is the default stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,13 +91,77 @@ impl CudaDevice {
             context: Arc::clone(&self.context),
             _code: module.clone(),
             function: function.function,
-            grid: geometry.blocks(|| resident),
-            block: geometry.block,
-            smem_bytes: geometry.smem_bytes,
+            shape: Shape {
+                grid: geometry.blocks(|| resident),
+                block: geometry.block,
+                smem_bytes: geometry.smem_bytes,
+                pdl: geometry.pdl,
+            },
             offsets: offsets.into(),
             bytes,
         })
     }
+}
+
+/// Puts a kernel into a stream of the current context.
+///
+/// # Safety
+/// The function is of a module that is loaded, and the stream is there. Each of `params` points to as many bytes as the
+/// kernel declares for it; they are copied during the call.
+pub(super) unsafe fn launch(
+    function: sys::CUfunction,
+    shape: &Shape,
+    stream: sys::CUstream,
+    params: &mut [*mut c_void],
+) -> Result<(), DriverError> {
+    let Shape {
+        grid,
+        block,
+        smem_bytes,
+        pdl,
+    } = *shape;
+    let params = params.as_mut_ptr();
+    if !pdl {
+        // SAFETY: of the caller.
+        let launched = unsafe {
+            sys::cuLaunchKernel(
+                function,
+                grid[0],
+                grid[1],
+                grid[2],
+                block[0],
+                block[1],
+                block[2],
+                smem_bytes,
+                stream,
+                params,
+                ptr::null_mut(),
+            )
+        };
+        return launched.result();
+    }
+    let mut overlap = sys::CUlaunchAttribute {
+        id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+        pad: [0; 4],
+        value: sys::CUlaunchAttributeValue {
+            programmaticStreamSerializationAllowed: 1,
+        },
+    };
+    let config = sys::CUlaunchConfig {
+        gridDimX: grid[0],
+        gridDimY: grid[1],
+        gridDimZ: grid[2],
+        blockDimX: block[0],
+        blockDimY: block[1],
+        blockDimZ: block[2],
+        sharedMemBytes: smem_bytes,
+        hStream: stream,
+        attrs: &mut overlap,
+        numAttrs: 1,
+    };
+    // SAFETY: of the caller; the attribute is copied during the call. `cuLaunchKernelEx` came with CUDA 11.8, as did the
+    // first target that has such launches.
+    unsafe { sys::cuLaunchKernelEx(&config, function, params, ptr::null_mut()).result() }
 }
 
 /// Does work on devices and leaves the current context of the thread as it was: another library relies on its own.
@@ -140,26 +213,11 @@ impl PreparedLaunch {
             // The driver reads parameters only.
             *pointer = params[*offset..].as_ptr().cast_mut().cast();
         }
-        let [grid, block] = [self.grid, self.block];
         let _current = self.context.enter()?;
-        // SAFETY: function and context live as long as this; the parameters have the sizes that the kernel declares and are
-        // copied during the call.
-        let launched = unsafe {
-            sys::cuLaunchKernel(
-                self.function,
-                grid[0],
-                grid[1],
-                grid[2],
-                block[0],
-                block[1],
-                block[2],
-                self.smem_bytes,
-                ptr::with_exposed_provenance_mut(stream.0),
-                pointers.as_mut_ptr(),
-                ptr::null_mut(),
-            )
-        };
-        check("cuLaunchKernel", launched.result())
+        let stream = ptr::with_exposed_provenance_mut(stream.0);
+        // SAFETY: function and context live as long as this; the parameters have the sizes that the kernel declares.
+        let launched = unsafe { launch(self.function, &self.shape, stream, pointers) };
+        check("cuLaunchKernel", launched)
     }
 
     /// Waits for what is in a stream.
