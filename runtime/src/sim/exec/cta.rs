@@ -8,6 +8,7 @@ use super::race::{Actor, Races, Shape};
 use super::register_pool::RegisterPool;
 use super::schedule::Schedule;
 use super::shared::Bytes;
+use super::tensor::Rows;
 use super::warp::{Group, Wait, Warp};
 use super::warpgroup::{self, Warpgroup};
 use super::{Fault, Launch};
@@ -39,6 +40,8 @@ pub(crate) struct Cta<'a> {
     /// Whether one of them has something new to do or to wait for.
     pub warpgroup_news: bool,
     pub register_pool: RegisterPool,
+    /// A of the product at work.
+    pub rows_of_a: Box<Rows>,
     pub stats: Stats,
     pub schedule: Schedule,
     /// Counts of each instruction, where they are asked for.
@@ -134,6 +137,7 @@ impl<'a> Resident<'a> {
                 warpgroups: Vec::new(),
                 warpgroup_news: false,
                 register_pool: RegisterPool::default(),
+                rows_of_a: Rows::new(),
                 stats: Stats::default(),
                 schedule: Schedule::new(launch.options, [0; 3]),
                 counters: launch

@@ -16,8 +16,8 @@ use super::descriptor;
 use super::fault_at;
 use super::shared::value;
 use super::tensor::{
-    ColumnValues, Columns, Instruction, LONGEST, M, N, RowValues, Rows, Sums,
-    multiply_add as add_products,
+    ColumnValues, Columns, Instruction, IntegerSums, LONGEST, M, N, RowValues, Rows, Sums,
+    multiply_add, multiply_add_integers,
 };
 use super::touch::Touch;
 use super::warp::Warp;
@@ -27,10 +27,12 @@ use crate::sim::isa::{
     Address, Mma, MmaAccumulator, MmaType, Order, Proxy, SHARED_WINDOW, Wgmma, WgmmaA,
 };
 use crate::sim::lane::{Dst, Registers, Src, WARP, Words};
-use crate::sim::number::{E4M3, E5M2, F16, Rounding, bf16_to_f32, canonical, f16_to_f32, round};
+use crate::sim::number::{E4M3, E5M2, F16, Rounding, bf16_to_f32, f16_to_f32, round};
 
 /// Bytes of a row of an 8×8 tile.
 const ROW: u32 = 16;
+/// Most registers of D.
+const REGISTERS: usize = 4;
 
 /// Row and column of the two elements that a lane holds of an 8×8 tile, as
 /// `(row, column)` in the tile as it lies in memory.
@@ -124,28 +126,34 @@ impl Warp {
     }
 
     /// `mma`: D = A·B + C, as [`super::tensor`] adds.
-    pub(super) fn multiply(&mut self, mma: &Mma) {
+    pub(super) fn multiply(&mut self, rows: &mut Rows, mma: &Mma) {
         if mma.accumulate == MmaAccumulator::F64 {
             return self.multiply_f64(mma);
         }
-        let c = mma.c.iter().map(|&src| self.registers.words_of(src));
-        let mut sums = sums_of(mma.accumulate, c);
-        // Only integers have a longer K, of which sums are exact in any order.
+        let mut sums = [[0; WARP]; REGISTERS];
+        for (words, &src) in sums.iter_mut().zip(&mma.c) {
+            *words = self.registers.words_of(src);
+        }
+        // Only integers have a longer K, which are added in any order.
         let parts = mma.k.div_ceil(LONGEST);
         let registers_of_b = mma.b.chunks(mma.b.len() / parts);
-        for (a, b) in mma.a.chunks(mma.a.len() / parts).zip(registers_of_b) {
-            let k = mma.k / parts;
-            let a: Vec<Words> = a.iter().map(|&src| self.registers.words_of(src)).collect();
-            let instruction = Instruction::Mma;
-            let rows = rows_of(mma.multiplicands, &a);
-            let rows = Rows::new(instruction, mma.multiplicands, k, &rows);
+        let operands = mma.a.chunks(mma.a.len() / parts).zip(registers_of_b);
+        let mut totals = Totals::of(mma.accumulate, &sums);
+        for (a, b) in operands {
+            let (instruction, k) = (Instruction::Mma, mma.k / parts);
+            let a = a.iter().map(|&src| self.registers.words_of(src));
+            rows.set(
+                instruction,
+                mma.multiplicands,
+                k,
+                &rows_of(mma.multiplicands, a),
+            );
             let columns = Columns::new(instruction, mma.b_type, k, &self.columns_of(mma, b));
-            add_products(&rows, &columns, mma.accumulate, &mut sums);
+            totals.add(rows, &columns);
         }
-        let rounding = (mma.accumulate, mma.saturate);
-        for (register, &dst) in mma.d.iter().enumerate() {
-            let fragment = fragment(rounding, &sums, register);
-            self.registers.set_words(dst, u32::MAX, &fragment);
+        totals.store(mma.saturate, &mut sums);
+        for (words, &dst) in sums.iter().zip(&mma.d) {
+            self.registers.set_words(dst, u32::MAX, words);
         }
     }
 
@@ -153,16 +161,17 @@ impl Warp {
     /// the columns of B.
     pub(super) fn multiply_rows(
         &mut self,
+        rows: &mut Rows,
         wgmma: &Wgmma,
         a: Option<&[[u8; descriptor::ROW]]>,
         b: &[Columns],
         scale_d: bool,
     ) {
         let [ty, _] = wgmma.multiplicands;
-        let mut rows = [[0.0; LONGEST]; M];
+        let mut values = [[0.0; LONGEST]; M];
         match (a, &wgmma.a) {
             (Some(a), _) => {
-                for (row, bytes) in rows.iter_mut().zip(a) {
+                for (row, bytes) in values.iter_mut().zip(a) {
                     row_elements(ty, bytes, row);
                 }
             }
@@ -170,26 +179,30 @@ impl Warp {
                 let slots = slots
                     .iter()
                     .map(|&slot| self.registers.words[slot as usize]);
-                rows = rows_of(ty, &slots.collect::<Vec<Words>>());
+                values = rows_of(ty, slots);
             }
             (None, WgmmaA::Shared(_)) => {}
         }
         let [negate_a, negate_b] = wgmma.negate;
         if negate_a != negate_b {
-            rows = rows.map(|row| row.map(|value| -value));
+            for value in values.as_flattened_mut() {
+                *value = -*value;
+            }
         }
-        let rows = Rows::new(Instruction::Wgmma, ty, k_of(ty), &rows);
-        let rounding = (wgmma.accumulate, wgmma.saturate);
+        rows.set(Instruction::Wgmma, ty, k_of(ty), &values);
         let registers = wgmma.d.len() * N / wgmma.n;
         for (d, columns) in wgmma.d.chunks(registers).zip(b) {
-            let mut sums = [[0.0; N]; M];
+            let mut sums = [[0; WARP]; REGISTERS];
             if scale_d {
-                let c = d.iter().map(|&slot| self.registers.words[slot as usize]);
-                sums = sums_of(wgmma.accumulate, c);
+                for (words, &slot) in sums.iter_mut().zip(d) {
+                    *words = self.registers.words[slot as usize];
+                }
             }
-            add_products(&rows, columns, wgmma.accumulate, &mut sums);
-            for (register, &slot) in d.iter().enumerate() {
-                self.registers.words[slot as usize] = fragment(rounding, &sums, register);
+            let mut totals = Totals::of(wgmma.accumulate, &sums);
+            totals.add(rows, columns);
+            totals.store(wgmma.saturate, &mut sums);
+            for (words, &slot) in sums.iter().zip(d) {
+                self.registers.words[slot as usize] = *words;
             }
         }
     }
@@ -226,7 +239,7 @@ impl Warp {
         for (i, &dst) in mma.d.iter().enumerate() {
             let fragment = std::array::from_fn(|lane| {
                 let (row, column) = accumulator_element(lane, i);
-                let product = |sum, k| multiply_add(a[4 * row + k], b[4 * column + k], sum);
+                let product = |sum, k| fused_multiply_add(a[4 * row + k], b[4 * column + k], sum);
                 (0..mma.k).fold(c[i][lane], product).to_bits()
             });
             self.registers.set_wides(dst, u32::MAX, &fragment);
@@ -256,7 +269,7 @@ fn touch_rows(cta: &mut Cta<'_>, act: Act, rows: &[(usize, u64)]) -> Result<(), 
 }
 
 /// `fma` on f64. Of several NaN an H200 hands on that of B, else that of the sum, as quiet ones.
-fn multiply_add(a: f64, b: f64, sum: f64) -> f64 {
+fn fused_multiply_add(a: f64, b: f64, sum: f64) -> f64 {
     const QUIET: u64 = 1 << 51;
     match [b, sum].into_iter().find(|value| value.is_nan()) {
         Some(nan) => f64::from_bits(nan.to_bits() | QUIET),
@@ -265,12 +278,12 @@ fn multiply_add(a: f64, b: f64, sum: f64) -> f64 {
 }
 
 /// What registers hold of A.
-fn rows_of(ty: MmaType, a: &[Words]) -> RowValues {
+fn rows_of(ty: MmaType, a: impl Iterator<Item = Words>) -> RowValues {
     let mut rows = [[0.0; LONGEST]; M];
     let packed = 32 / element_bits(ty);
-    for (register, words) in a.iter().enumerate() {
+    for (register, words) in a.enumerate() {
         for i in 0..packed {
-            let values = elements(ty, words, i);
+            let values = elements(ty, &words, i);
             for (lane, value) in values.into_iter().enumerate() {
                 let column = packed * (lane % 4) + 4 * packed * (register / 2) + i;
                 rows[lane / 4 + 8 * (register % 2)][column] = value;
@@ -318,51 +331,97 @@ fn row_elements(ty: MmaType, bytes: &[u8; descriptor::ROW], to: &mut [f32; LONGE
     }
 }
 
-/// Accumulators in a register.
-fn per_register(accumulate: MmaAccumulator) -> usize {
-    match accumulate {
-        MmaAccumulator::F16 => 2,
-        MmaAccumulator::F32 | MmaAccumulator::S32 | MmaAccumulator::F64 => 1,
-    }
+/// C and D of eight columns.
+enum Totals {
+    F16(Sums),
+    F32(Sums),
+    S32(IntegerSums),
 }
 
-/// What registers hold of C.
-fn sums_of(accumulate: MmaAccumulator, c: impl Iterator<Item = Words>) -> Sums {
-    let mut sums = [[0f64; N]; M];
-    let per_register = per_register(accumulate);
-    for (register, words) in c.enumerate() {
-        for (lane, word) in words.into_iter().enumerate() {
-            for i in 0..per_register {
-                let (row, column) = accumulator_element(lane, per_register * register + i);
-                sums[row][column] = match accumulate {
-                    MmaAccumulator::F16 => f16_to_f32((word >> (16 * i)) as u16).into(),
-                    MmaAccumulator::S32 => (word as i32).into(),
-                    MmaAccumulator::F32 | MmaAccumulator::F64 => f32::from_bits(word).into(),
-                };
+impl Totals {
+    /// What registers hold of C.
+    fn of(accumulate: MmaAccumulator, c: &[Words; REGISTERS]) -> Totals {
+        let words = |row, pair| {
+            let lane = lane_of(row, pair);
+            registers_of(row).map(|register| c[register][lane])
+        };
+        match accumulate {
+            MmaAccumulator::F16 => Totals::F16(tile_of(|row, pair| {
+                let word = c[row / 8][lane_of(row, pair)];
+                [word as u16, (word >> 16) as u16].map(f16_to_f32)
+            })),
+            MmaAccumulator::F32 | MmaAccumulator::F64 => {
+                Totals::F32(tile_of(|row, pair| words(row, pair).map(f32::from_bits)))
             }
+            MmaAccumulator::S32 => Totals::S32(tile_of(|row, pair| {
+                words(row, pair).map(|word| i64::from(word as i32))
+            })),
         }
     }
-    sums
+
+    /// Adds products.
+    fn add(&mut self, a: &Rows, b: &Columns) {
+        match self {
+            Totals::F16(sums) => multiply_add(a, b, MmaAccumulator::F16, sums),
+            Totals::F32(sums) => multiply_add(a, b, MmaAccumulator::F32, sums),
+            Totals::S32(sums) => multiply_add_integers(a, b, sums),
+        }
+    }
+
+    /// Makes registers hold D, of which integers are wrapped or saturated.
+    fn store(&self, saturate: bool, d: &mut [Words; REGISTERS]) {
+        match self {
+            Totals::F16(sums) => {
+                let half = |sum: f32| round(F16, sum.into(), Rounding::Nearest, false) as u32;
+                for_pairs(sums, |row, pair, sums| {
+                    let [even, odd] = sums.map(half);
+                    d[row / 8][lane_of(row, pair)] = even | odd << 16;
+                });
+            }
+            Totals::F32(sums) => for_pairs(sums, |row, pair, sums| {
+                for (register, sum) in registers_of(row).into_iter().zip(sums) {
+                    d[register][lane_of(row, pair)] = sum.to_bits();
+                }
+            }),
+            Totals::S32(sums) => for_pairs(sums, |row, pair, sums| {
+                for (register, sum) in registers_of(row).into_iter().zip(sums) {
+                    d[register][lane_of(row, pair)] = match saturate {
+                        true => sum.clamp(i32::MIN.into(), i32::MAX.into()) as u32,
+                        false => sum as u32,
+                    };
+                }
+            }),
+        }
+    }
 }
 
-/// What a register holds of D, rounded and perhaps saturated.
-fn fragment((accumulate, saturate): (MmaAccumulator, bool), sums: &Sums, register: usize) -> Words {
-    let mut words = [0; WARP];
-    for (lane, word) in words.iter_mut().enumerate() {
-        let sum = |i| {
-            let (row, column) = accumulator_element(lane, i);
-            sums[row][column]
-        };
-        let half = |i| round(F16, sum(2 * register + i), Rounding::Nearest, false) as u32;
-        *word = match accumulate {
-            MmaAccumulator::F16 => half(0) | half(1) << 16,
-            // `as` saturates i32, and i64 holds every sum.
-            MmaAccumulator::S32 if saturate => sum(register) as i32 as u32,
-            MmaAccumulator::S32 => sum(register) as i64 as u32,
-            MmaAccumulator::F32 | MmaAccumulator::F64 => canonical(sum(register) as f32).to_bits(),
-        };
+/// C, of which each lane has pairs of neighbouring elements.
+fn tile_of<T: Copy>(pair_of: impl Fn(usize, usize) -> [T; 2]) -> [[T; N]; M] {
+    std::array::from_fn(|row| {
+        let pairs: [[T; 2]; N / 2] = std::array::from_fn(|pair| pair_of(row, pair));
+        std::array::from_fn(|column| pairs[column / 2][column % 2])
+    })
+}
+
+/// Calls a function with each pair of neighbouring elements, and its row and place there.
+fn for_pairs<T: Copy>(sums: &[[T; N]; M], mut each: impl FnMut(usize, usize, [T; 2])) {
+    for (row, sums) in sums.iter().enumerate() {
+        let (pairs, _) = sums.as_chunks();
+        for (pair, sums) in pairs.iter().enumerate() {
+            each(row, pair, *sums);
+        }
     }
-    words
+}
+
+/// The registers that hold the elements of a row in even and in odd columns, where each holds one.
+fn registers_of(row: usize) -> [usize; 2] {
+    let first = row / 8 * 2;
+    [first, first + 1]
+}
+
+/// The lane that has a pair of elements.
+fn lane_of(row: usize, pair: usize) -> usize {
+    row % 8 * 4 + pair
 }
 
 /// Row and column of an element of C or D.

@@ -13,11 +13,17 @@
 //! `wgmma` adds as the `mma` with the longest K does, but for 8-bit floats, which it has hardware for: all 32 products
 //! and C are cut off 13 bits below the largest exponent, and a sum in f32 keeps 13 bits behind its leading one. This is
 //! the model of MMA-Sim (Xie, Wang, Yang and Yang, arXiv:2511.10909), found on an H100.
+//!
+//! Where all exponents are ordinary, products are cut off by the conversion of an f32 to an integer: a product of two
+//! factors of at most 12 bits is exact in an f32, and as a multiple of the unit below 2^27 ([`Addition::add_row`]). Other
+//! rows are added by the definition, in f64 ([`Addition::add_any_row`]).
 
 use std::ops::Range;
 
+use wide::{f32x4, i16x8, i32x4};
+
 use crate::sim::isa::{MmaAccumulator, MmaType};
-use crate::sim::number::{F16, Rounding, round};
+use crate::sim::number::{F16, Rounding, canonical, round};
 
 /// Columns of B and D.
 pub(super) const N: usize = 8;
@@ -35,15 +41,23 @@ const MANTISSA_OF_F32: u32 = 23;
 const ALMOST_HALF: f64 = 0.5 - power(-26);
 /// The exponent of zero: below any other, also the sum of two such.
 const NO_EXPONENT: i16 = -8192;
+/// The exponent of infinities and NaN.
+const SPECIAL: i16 = 128;
 /// What a lesser largest exponent is taken for.
 const LEAST_LARGEST: i16 = -133;
+/// Largest exponents with which no f32 overflows, and what one rounds is cut off anyway.
+const ORDINARY: Range<i16> = -100..121;
+/// Lanes of a vector of f32.
+const LANES: usize = 4;
 
 /// Rows of A, by K; zeros behind their K.
 pub(super) type RowValues = [[f32; LONGEST]; M];
 /// Columns of B, by K.
 pub(super) type ColumnValues = [[f32; LONGEST]; N];
 /// C and D.
-pub(super) type Sums = [[f64; N]; M];
+pub(super) type Sums = [[f32; N]; M];
+/// C and D of integers, which have not been wrapped.
+pub(super) type IntegerSums = [[i64; N]; M];
 
 /// The instruction that multiplies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +78,14 @@ struct Arithmetic {
 }
 
 impl Arithmetic {
+    /// How many groups so much K has.
+    fn groups(&self, k: usize) -> usize {
+        match self.by_groups {
+            true => GROUPS,
+            false => k.div_ceil(GROUP),
+        }
+    }
+
     fn of(instruction: Instruction, ty: MmaType) -> Arithmetic {
         let is_8_bit_float = match ty {
             MmaType::E4m3 | MmaType::E5m2 => true,
@@ -96,10 +118,11 @@ impl Arithmetic {
     }
 }
 
-/// A, as [`multiply_add`] wants it.
+/// A, as [`multiply_add`] wants it. Large, and so used for one product after the other.
+#[derive(Debug)]
 pub(super) struct Rows {
     arithmetic: Arithmetic,
-    /// Length of K.
+    /// As many groups as K needs.
     length: usize,
     groups: [RowGroup; GROUPS],
 }
@@ -109,74 +132,94 @@ pub(super) struct Columns {
     groups: [ColumnGroup; GROUPS],
 }
 
-#[derive(Default)]
+/// Each value in all lanes, for all columns.
+#[derive(Debug)]
 struct RowGroup {
-    values: [[f64; GROUP]; M],
-    exponents: [[i16; GROUP]; M],
+    values: [[f32x4; GROUP]; M],
+    exponents: [[i16x8; GROUP]; M],
     /// Whether a row has infinities or NaN.
     special: [bool; M],
 }
 
 #[derive(Default)]
 struct ColumnGroup {
-    values: [[f64; N]; GROUP],
-    exponents: [[i16; N]; GROUP],
+    values: [[f32x4; N / LANES]; GROUP],
+    exponents: [i16x8; GROUP],
     /// Whether there are infinities or NaN.
     special: bool,
 }
 
-/// The group of an index of K, and its place there.
-fn place(instruction: Instruction, ty: MmaType, k: usize) -> (usize, usize) {
+/// The indices of K at the places of a group.
+fn indices(instruction: Instruction, ty: MmaType, group: usize) -> [usize; GROUP] {
     match ty {
         MmaType::E4m3 | MmaType::E5m2 if instruction == Instruction::Mma => {
-            (k / 2 % 2, k / 4 * 2 + k % 2)
+            std::array::from_fn(|k| k / 2 * 4 + group * 2 + k % 2)
         }
-        MmaType::E4m3 | MmaType::E5m2 => (k / GROUP, k % GROUP),
-        MmaType::F16
+        MmaType::E4m3
+        | MmaType::E5m2
+        | MmaType::F16
         | MmaType::Bf16
         | MmaType::Tf32
         | MmaType::S4
         | MmaType::U4
         | MmaType::S8
         | MmaType::U8
-        | MmaType::F64 => (k / GROUP, k % GROUP),
+        | MmaType::F64 => std::array::from_fn(|k| group * GROUP + k),
     }
 }
 
 impl Rows {
-    /// Of a type of A, with so much K.
-    pub fn new(instruction: Instruction, ty: MmaType, k: usize, values: &RowValues) -> Rows {
-        let mut groups: [RowGroup; GROUPS] = Default::default();
+    /// Of nothing yet.
+    pub fn new() -> Box<Rows> {
+        let group = || RowGroup {
+            values: [[f32x4::ZERO; GROUP]; M],
+            exponents: [[i16x8::ZERO; GROUP]; M],
+            special: [false; M],
+        };
+        Box::new(Rows {
+            arithmetic: Arithmetic::of(Instruction::Mma, MmaType::F16),
+            length: 0,
+            groups: [group(), group()],
+        })
+    }
+
+    /// Makes it that of a type of A, with so much K.
+    pub fn set(&mut self, instruction: Instruction, ty: MmaType, k: usize, rows: &RowValues) {
+        self.arithmetic = Arithmetic::of(instruction, ty);
+        self.length = self.arithmetic.groups(k);
         let least = least_of(instruction, ty);
-        for (row, values) in values.iter().enumerate() {
-            for (k, &value) in values[..k].iter().enumerate() {
-                let (group, k) = place(instruction, ty, k);
-                let group = &mut groups[group];
-                group.values[row][k] = f64::from(value);
-                group.exponents[row][k] = exponent(value, least);
-                group.special[row] |= !value.is_finite();
+        for (number, group) in self.groups[..self.length].iter_mut().enumerate() {
+            let indices = indices(instruction, ty, number);
+            for (row, values) in rows.iter().enumerate() {
+                let values = indices.map(|k| values[k]);
+                let exponents = values.map(|value| exponent(value, least));
+                for k in 0..GROUP {
+                    group.values[row][k] = f32x4::splat(values[k]);
+                    group.exponents[row][k] = i16x8::splat(exponents[k]);
+                }
+                group.special[row] = exponents.contains(&SPECIAL);
             }
         }
-        Rows {
-            arithmetic: Arithmetic::of(instruction, ty),
-            length: k,
-            groups,
-        }
+    }
+
+    fn groups(&self) -> &[RowGroup] {
+        &self.groups[..self.length]
     }
 }
 
 impl Columns {
     /// Of a type of B, with so much K.
-    pub fn new(instruction: Instruction, ty: MmaType, k: usize, values: &ColumnValues) -> Columns {
-        let mut groups: [ColumnGroup; GROUPS] = Default::default();
+    pub fn new(instruction: Instruction, ty: MmaType, k: usize, columns: &ColumnValues) -> Columns {
         let least = least_of(instruction, ty);
-        for (column, values) in values.iter().enumerate() {
-            for (k, &value) in values[..k].iter().enumerate() {
-                let (group, k) = place(instruction, ty, k);
-                let group = &mut groups[group];
-                group.values[k][column] = f64::from(value);
-                group.exponents[k][column] = exponent(value, least);
-                group.special |= !value.is_finite();
+        let mut groups: [ColumnGroup; GROUPS] = Default::default();
+        let length = Arithmetic::of(instruction, ty).groups(k);
+        for (number, group) in groups[..length].iter_mut().enumerate() {
+            for (at, k) in indices(instruction, ty, number).into_iter().enumerate() {
+                let values = columns.each_ref().map(|column| column[k]);
+                let exponents = values.map(|value| exponent(value, least));
+                group.values[at] = vectors(&values);
+                group.exponents[at] = i16x8::new(exponents);
+                group.special |= exponents.contains(&SPECIAL);
             }
         }
         Columns { groups }
@@ -185,132 +228,157 @@ impl Columns {
 
 /// Makes D of C: adds the products of A and B.
 pub(super) fn multiply_add(a: &Rows, b: &Columns, accumulate: MmaAccumulator, c: &mut Sums) {
-    match accumulate {
-        MmaAccumulator::S32 => add_exactly(a, b, c),
-        MmaAccumulator::F16 | MmaAccumulator::F32 | MmaAccumulator::F64
-            if a.arithmetic.by_groups =>
-        {
-            let mut products = [[0.0; N]; M];
-            for group in 0..GROUPS {
-                add_groups(a, b, group..group + 1, accumulate, &mut products);
-            }
-            for (c, product) in c.iter_mut().flatten().zip(products.iter().flatten()) {
-                *c = f64::from(*product as f32 + *c as f32);
-            }
-        }
-        MmaAccumulator::F16 | MmaAccumulator::F32 | MmaAccumulator::F64 => {
-            let groups = a.length.div_ceil(GROUP);
-            add_groups(a, b, 0..groups, accumulate, c);
-        }
-    }
-}
-
-/// Integers: f64 holds every sum.
-fn add_exactly(a: &Rows, b: &Columns, c: &mut Sums) {
-    for (a, b) in a.groups.iter().zip(&b.groups) {
-        for (sums, a) in c.iter_mut().zip(&a.values) {
-            for (a, b) in a.iter().zip(&b.values) {
-                for (sum, b) in sums.iter_mut().zip(b) {
-                    *sum += a * b;
-                }
-            }
-        }
-    }
-}
-
-/// Adds the products of several groups to C at once.
-fn add_groups(
-    a: &Rows,
-    b: &Columns,
-    groups: Range<usize>,
-    accumulate: MmaAccumulator,
-    c: &mut Sums,
-) {
     let halves = match accumulate {
         MmaAccumulator::F16 => true,
         MmaAccumulator::F32 | MmaAccumulator::S32 | MmaAccumulator::F64 => false,
     };
-    let least = if halves { LEAST_OF_F16 } else { LEAST_OF_F32 };
-    let Arithmetic { kept, mantissa, .. } = a.arithmetic;
-    let k = a.length.min(GROUP);
-    let (a, b) = (&a.groups[groups.clone()], &b.groups[groups]);
-    for (row, sums) in c.iter_mut().enumerate() {
-        let (mut largest, mut special) = ([LEAST_LARGEST; N], false);
-        for (largest, &sum) in largest.iter_mut().zip(&*sums) {
-            *largest = exponent(sum as f32, least).max(*largest);
-            special |= !sum.is_finite();
+    let add = |groups: Range<usize>, sums: &mut Sums| {
+        let addition = Addition {
+            arithmetic: a.arithmetic,
+            halves,
+            a: &a.groups()[groups.clone()],
+            b: &b.groups[groups],
+        };
+        for (row, sums) in sums.iter_mut().enumerate() {
+            if !addition.add_row(row, sums) {
+                addition.add_any_row(row, sums);
+            }
         }
-        for (a, b) in a.iter().zip(b) {
+    };
+    let groups = a.length;
+    if !a.arithmetic.by_groups {
+        return add(0..groups, c);
+    }
+    let mut products = [[0.0; N]; M];
+    for group in 0..groups {
+        add(group..group + 1, &mut products);
+    }
+    for (c, product) in c.iter_mut().flatten().zip(products.iter().flatten()) {
+        *c = canonical(*product + *c);
+    }
+}
+
+/// The same for integers.
+pub(super) fn multiply_add_integers(a: &Rows, b: &Columns, c: &mut IntegerSums) {
+    for (a, b) in a.groups().iter().zip(&b.groups) {
+        for (a, sums) in a.values.iter().zip(&mut *c) {
+            let mut counts = [i32x4::ZERO; N / LANES];
+            for (a, b) in a.iter().zip(&b.values) {
+                for (count, b) in counts.iter_mut().zip(b) {
+                    *count += (*a * *b).fast_trunc_int();
+                }
+            }
+            let counts = counts.iter().flat_map(|count| *count.as_array());
+            for (sum, count) in sums.iter_mut().zip(counts) {
+                *sum += i64::from(count);
+            }
+        }
+    }
+}
+
+/// Groups of which the products are added to C at once.
+struct Addition<'a> {
+    arithmetic: Arithmetic,
+    /// Whether sums are f16.
+    halves: bool,
+    a: &'a [RowGroup],
+    b: &'a [ColumnGroup],
+}
+
+impl Addition<'_> {
+    /// The least exponent of sums.
+    fn least(&self) -> i16 {
+        match self.halves {
+            true => LEAST_OF_F16,
+            false => LEAST_OF_F32,
+        }
+    }
+
+    /// Adds the products of a row of A to C, where all is ordinary; says whether it is.
+    #[inline]
+    fn add_row(&self, row: usize, sums: &mut [f32; N]) -> bool {
+        let Arithmetic { kept, mantissa, .. } = self.arithmetic;
+        let least = self.least();
+        let mut largest = i16x8::new(sums.map(|sum| exponent(sum, least)));
+        let mut special = false;
+        for (a, b) in self.a.iter().zip(self.b) {
             special |= b.special || a.special[row];
-            for (&a, b) in a.exponents[row][..k].iter().zip(&b.exponents) {
-                for (largest, b) in largest.iter_mut().zip(b) {
-                    *largest = (a + b).max(*largest);
+            for (&a, &b) in a.exponents[row].iter().zip(&b.exponents) {
+                largest = largest.max(a + b);
+            }
+        }
+        let beyond = largest.simd_lt(i16x8::splat(ORDINARY.start))
+            | largest.simd_gt(i16x8::splat(ORDINARY.end - 1));
+        if special || beyond.any() {
+            return false;
+        }
+        let largest: [i32; N] = largest.to_array().map(i32::from);
+        // How many units a number is.
+        let by: [f32; N] =
+            largest.map(|largest| f32::from_bits(((127 + kept - largest) as u32) << 23));
+        let by = vectors(&by);
+        let sums_in_units = vectors(sums);
+        // Eight products are below 2^30 units, and C below 2^26.
+        let mut counts = [[i32x4::ZERO; N / LANES]; 2];
+        for half in 0..N / LANES {
+            counts[0][half] = (sums_in_units[half] * by[half]).fast_trunc_int();
+        }
+        for (a, b) in self.a.iter().zip(self.b) {
+            for (k, (&a, b)) in a.values[row].iter().zip(&b.values).enumerate() {
+                let counts = &mut counts[k % 2];
+                for half in 0..N / LANES {
+                    counts[half] += (a * b[half] * by[half]).fast_trunc_int();
                 }
             }
         }
-        let mut units = [0.0; N];
-        for (unit, largest) in units.iter_mut().zip(largest) {
-            *unit = power(i32::from(largest) - kept);
+        let [even, odd] = counts.map(|counts| integers(&counts));
+        let beyond = (1u64 << (f64::MANTISSA_DIGITS - 1 - mantissa)) - 1;
+        for i in 0..N {
+            let sum = (f64::from(even[i]) + f64::from(odd[i])) * power(largest[i] - kept);
+            sums[i] = match self.halves {
+                true => to_f16(sum),
+                false => f64::from_bits(sum.to_bits() & !beyond) as f32,
+            };
         }
-        let add = if special { add_special_row } else { add_row };
-        // What has been added is in units, and is added to further products as it is.
-        for (a, b) in a.iter().zip(b) {
-            add(&a.values[row][..k], &b.values[..k], &units, sums);
-        }
-        for sum in sums {
-            *sum = if halves {
-                to_f16(*sum)
-            } else {
-                cut_to_f32(*sum, mantissa)
+        true
+    }
+
+    /// The same by the definition.
+    #[cold]
+    fn add_any_row(&self, row: usize, sums: &mut [f32; N]) {
+        let Arithmetic { kept, mantissa, .. } = self.arithmetic;
+        for (column, sum) in sums.iter_mut().enumerate() {
+            let products = || {
+                let groups = self.a.iter().zip(self.b);
+                groups.flat_map(|(a, b)| (0..GROUP).map(move |k| (a, b, k)))
+            };
+            let exponents = products().map(|(a, b, k)| {
+                a.exponents[row][k].as_array()[0] + b.exponents[k].as_array()[column]
+            });
+            let of_products = exponents.max().unwrap_or(NO_EXPONENT);
+            let largest = exponent(*sum, self.least()).max(of_products);
+            let unit = power(i32::from(largest.max(LEAST_LARGEST)) - kept);
+            let mut added = cut(f64::from(*sum), unit);
+            // A product of which a factor is zero is NaN, or nothing.
+            for (a, b, k) in products() {
+                let a = a.values[row][k].as_array()[0];
+                let b = b.values[k][column / LANES].as_array()[column % LANES];
+                added += cut(f64::from(a) * f64::from(b), unit);
+            }
+            *sum = match self.halves {
+                true => to_f16(added),
+                false => cut_to_f32(added, mantissa),
             };
         }
     }
 }
 
-/// Adds the products of a row of A to C, each cut off to units.
-///
-/// A number that is added to 2^52 units, and a half of them, has its units in the lower bits of the sum; so the bits
-/// are added up, without the 2^52 in each.
-fn add_row(a: &[f64], b: &[[f64; N]], units: &[f64; N], sums: &mut [f64; N]) {
-    /// Columns at a time, for which the registers of a processor suffice.
-    const HALF: usize = N / 2;
-    for (half, sums) in sums.chunks_exact_mut(HALF).enumerate() {
-        let first = half * HALF;
-        let (mut shifts, mut halves, mut counts) = ([0.0; HALF], [0.0; HALF], [0u64; HALF]);
-        for i in 0..HALF {
-            shifts[i] = units[first + i] * (1.5 * power(52));
-            halves[i] = units[first + i] * ALMOST_HALF;
-            counts[i] = (sums[i] - halves[i].copysign(sums[i]) + shifts[i]).to_bits();
-        }
-        for (&a, b) in a.iter().zip(b) {
-            let mut shifted = [0.0; HALF];
-            for i in 0..HALF {
-                let product = a * b[first + i];
-                shifted[i] = product - halves[i].copysign(product) + shifts[i];
-            }
-            for i in 0..HALF {
-                counts[i] = counts[i].wrapping_add(shifted[i].to_bits());
-            }
-        }
-        let products = a.len() as u64;
-        for i in 0..HALF {
-            let surplus = shifts[i].to_bits().wrapping_mul(products);
-            sums[i] = f64::from_bits(counts[i].wrapping_sub(surplus)) - shifts[i];
-        }
-    }
+fn vectors(values: &[f32; N]) -> [f32x4; N / LANES] {
+    std::array::from_fn(|half| f32x4::new(std::array::from_fn(|i| values[half * LANES + i])))
 }
 
-/// The same with infinities and NaN.
-#[cold]
-fn add_special_row(a: &[f64], b: &[[f64; N]], units: &[f64; N], sums: &mut [f64; N]) {
-    for (sum, &unit) in sums.iter_mut().zip(units) {
-        *sum = cut(*sum, unit);
-    }
-    for (a, b) in a.iter().zip(b) {
-        for ((sum, b), &unit) in sums.iter_mut().zip(b).zip(units) {
-            *sum += cut(a * b, unit);
-        }
-    }
+fn integers(vectors: &[i32x4; N / LANES]) -> [i32; N] {
+    std::array::from_fn(|i| vectors[i / LANES].as_array()[i % LANES])
 }
 
 /// `value` without what is beyond a multiple of `unit`. It has at most 24 bits, and is below 2^27 units.
@@ -348,33 +416,29 @@ fn exponent(value: f32, least: i16) -> i16 {
 }
 
 /// A power of two that f64 has as a normal number.
+#[inline(always)]
 const fn power(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
 /// An f32 without the bits that it has no place for, with a mantissa of so many bits; an infinity from 2^128 on.
-#[inline]
-fn cut_to_f32(sum: f64, mantissa: u32) -> f64 {
+fn cut_to_f32(sum: f64, mantissa: u32) -> f32 {
     let near = sum as f32;
     let cut = match sum.abs() < power(128) && f64::from(near.abs()) > sum.abs() {
         true => f32::from_bits(near.to_bits() - 1),
         false => near,
     };
     let dropped = MANTISSA_OF_F32 - mantissa;
-    let cut = match cut.is_nan() {
-        true => cut,
-        false => f32::from_bits(cut.to_bits() >> dropped << dropped),
-    };
-    positive_zero(f64::from(cut))
+    match cut.is_nan() {
+        true => canonical(cut),
+        // Of zeros +0.
+        false => f32::from_bits(cut.to_bits() >> dropped << dropped) + 0.0,
+    }
 }
 
-fn to_f16(sum: f64) -> f64 {
+fn to_f16(sum: f64) -> f32 {
     let bits = round(F16, sum, Rounding::Nearest, false);
-    positive_zero(F16.decode(bits))
-}
-
-fn positive_zero(sum: f64) -> f64 {
-    if sum == 0.0 { 0.0 } else { sum }
+    F16.decode(bits) as f32 + 0.0
 }
 
 #[cfg(test)]
@@ -422,16 +486,18 @@ mod tests {
                 columns[5][k] = number(types[1], b) as f32;
             }
             let mma = Instruction::Mma;
-            let rows = Rows::new(mma, multiplicands[0], a.len(), &rows);
+            let values = rows;
+            let mut rows = Rows::new();
+            rows.set(mma, multiplicands[0], a.len(), &values);
             let columns = Columns::new(mma, multiplicands[1], a.len(), &columns);
             let accumulate = match types[2] {
                 "f16" => MmaAccumulator::F16,
                 _ => MmaAccumulator::F32,
             };
             let mut sums = [[0.0; N]; M];
-            sums[3][5] = number(types[2], c);
+            sums[3][5] = number(types[2], c) as f32;
             multiply_add(&rows, &columns, accumulate, &mut sums);
-            let (found, expected) = (sums[3][5], number(types[2], d));
+            let (found, expected) = (sums[3][5], number(types[2], d) as f32);
             let same = match expected.is_nan() {
                 true => found.is_nan(),
                 false => found.to_bits() == expected.to_bits(),
@@ -447,12 +513,14 @@ mod tests {
             (rows[7][k], columns[2][k]) = (a, b);
         }
         let wgmma = Instruction::Wgmma;
-        let rows = Rows::new(wgmma, MmaType::E5m2, LONGEST, &rows);
+        let values = rows;
+        let mut rows = Rows::new();
+        rows.set(wgmma, MmaType::E5m2, LONGEST, &values);
         let columns = Columns::new(wgmma, MmaType::E4m3, LONGEST, &columns);
         let mut sums = [[0.0; N]; M];
-        sums[7][2] = c;
+        sums[7][2] = c as f32;
         multiply_add(&rows, &columns, accumulate, &mut sums);
-        sums[7][2]
+        sums[7][2].into()
     }
 
     #[test]
@@ -488,5 +556,66 @@ mod tests {
             sum(&[(1.0, 1.0), small(-11), small(-12)], 0.0).1,
             1.0 + power(-10)
         );
+    }
+
+    /// A number with a random sign and mantissa of `bits`, of an exponent in a range; at times zero.
+    fn random_number(next: &mut impl FnMut() -> u32, bits: u32, exponents: Range<i32>) -> f32 {
+        let (random, length) = (next(), exponents.len() as u32);
+        let exponent = exponents.start + (next() % length) as i32;
+        let mantissa = (random >> 9) >> (23 - bits) << (23 - bits);
+        match random % 16 {
+            0 => 0.0,
+            _ => f32::from_bits(random << 31 | ((exponent + 127) as u32) << 23 | mantissa),
+        }
+    }
+
+    #[test]
+    fn ordinary_rows_are_added_as_any() {
+        let mut state = 1u64;
+        let mut next = || {
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            (state >> 32) as u32
+        };
+        let cases = [
+            (MmaType::Bf16, MmaAccumulator::F32, 7, -4..5),
+            (MmaType::Bf16, MmaAccumulator::F32, 7, -60..60),
+            (MmaType::Bf16, MmaAccumulator::F32, 7, -100..60),
+            (MmaType::F16, MmaAccumulator::F32, 10, -14..16),
+            (MmaType::F16, MmaAccumulator::F16, 10, -7..7),
+            (MmaType::Tf32, MmaAccumulator::F32, 10, -50..61),
+            (MmaType::E5m2, MmaAccumulator::F32, 2, -14..16),
+        ];
+        for (ty, accumulate, bits, exponents) in cases {
+            let halves = accumulate == MmaAccumulator::F16;
+            for instruction in [Instruction::Mma, Instruction::Wgmma] {
+                let (mut a, mut b) = ([[0.0; LONGEST]; M], [[0.0; LONGEST]; N]);
+                for value in a.as_flattened_mut().iter_mut().chain(b.as_flattened_mut()) {
+                    *value = random_number(&mut next, bits, exponents.clone());
+                }
+                let mut rows = Rows::new();
+                rows.set(instruction, ty, GROUP, &a);
+                let columns = Columns::new(instruction, ty, GROUP, &b);
+                let addition = Addition {
+                    arithmetic: rows.arithmetic,
+                    halves,
+                    a: &rows.groups[..1],
+                    b: &columns.groups[..1],
+                };
+                let mut ordinary = 0;
+                for row in 0..M {
+                    let bits = if halves { 10 } else { 23 };
+                    let c = [(); N].map(|()| random_number(&mut next, bits, exponents.clone()));
+                    let (mut quick, mut slow) = (c, c);
+                    if addition.add_row(row, &mut quick) {
+                        addition.add_any_row(row, &mut slow);
+                        assert_eq!(quick.map(f32::to_bits), slow.map(f32::to_bits), "{c:?}");
+                        ordinary += 1;
+                    }
+                }
+                assert!(ordinary > 0, "{ty:?} {exponents:?}");
+            }
+        }
     }
 }

@@ -421,7 +421,7 @@ impl Warp {
                     return Ok(Next::Gather(mask, u32::MAX));
                 }
                 cta.stats.mma_instructions += 1;
-                self.multiply(mma);
+                self.multiply(&mut cta.rows_of_a, mma);
             }
             Op::Warpgroup(op) => return self.warpgroup(cta, op, mask),
             Op::LoadMatrix {

@@ -433,7 +433,7 @@ impl Cta<'_> {
         let b = columns_of(wgmma, &b.load(&self.shared));
         for (member, warp) in warps.iter_mut().enumerate() {
             let a = a.as_ref().map(|a| &a[rows_of_a(member)]);
-            warp.multiply_rows(wgmma, a, &b, scale_d);
+            warp.multiply_rows(&mut self.rows_of_a, wgmma, a, &b, scale_d);
         }
     }
 
