@@ -30,6 +30,12 @@ for arch in "$@"; do
             one "$kernel" hopper/gemm_sm90 --kernel "$kernel"
         done
         one gemm_sm90_f16 hopper/gemm_sm90 --kernel gemm_sm90 -D t=f16
+        one gemm_sm90_64x128 hopper/gemm_sm90 --kernel gemm_sm90 -D bm=64 -D bn=128 -D stages=8
+        one gemm_sm90_192x128 hopper/gemm_sm90 --kernel gemm_sm90 -D bm=192 -D bn=128 -D stages=4
+        for align in 1 2 4; do
+            one "gemm_sm90_any_$align" hopper/gemm_sm90 --kernel gemm_sm90_any -D "align=$align"
+        done
+        one copy_tma hopper/copy_tma
         one gemm_sm90_cluster hopper/gemm_sm90 --kernel gemm_sm90 -D cluster=2
         continue
     fi

@@ -360,8 +360,10 @@ impl Parser {
         self.diagnostics.push(diagnostic);
     }
 
-    /// Hands each `///` line to the item, or the part of a record, that begins at the next token.
+    /// Hands each `///` line to the item, or the part of a record, that begins at the next token. Where something does not
+    /// parse, what is documented may just not have become an item.
     fn attach_docs(&mut self, docs: &[DocLine<'_>], lexemes: &[Lexeme<'_>], items: &mut [Item]) {
+        let parsed = !self.diagnostics.iter().any(Diagnostic::is_error);
         for doc in docs.iter().filter(|doc| !doc.for_file) {
             let next = lexemes.partition_point(|lexeme| lexeme.start < doc.end);
             let next = lexemes.get(next).map(|lexeme| lexeme.start);
@@ -376,11 +378,12 @@ impl Parser {
             });
             match documented {
                 Some(docs) => docs.push(Arc::from(doc.text)),
-                None => {
+                None if parsed => {
                     let span = Span::new(self.file, doc.start, doc.end);
                     self.diagnostics
                         .push(Diagnostic::of(span, &SyntaxProblem::StrayDoc));
                 }
+                None => {}
             }
         }
     }
