@@ -241,6 +241,24 @@ impl CudaDevice {
     }
 }
 
+impl CudaDevice {
+    /// What a launch has to say to the driver; of a kernel whose blocks stay, as many as there is room for.
+    fn shape(&self, function: &Function, geometry: &Geometry) -> Result<Shape, DeviceError> {
+        let block = geometry.block;
+        let grid = geometry.blocks(|| {
+            let threads = block.iter().product();
+            let blocks = function.blocks_per_multiprocessor(threads, geometry.smem_bytes)?;
+            Ok::<_, DeviceError>(blocks.saturating_mul(self.multiprocessors))
+        })?;
+        Ok(Shape {
+            grid,
+            block,
+            smem_bytes: geometry.smem_bytes,
+            pdl: geometry.pdl,
+        })
+    }
+}
+
 impl Device for CudaDevice {
     fn owner(&self) -> &Owner {
         &self.owner
@@ -341,19 +359,8 @@ impl Device for CudaDevice {
         };
         self.make_current()?;
         let function = self.function(module, geometry)?;
-        let block = geometry.block;
-        let grid = geometry.blocks(|| {
-            let threads = block.iter().product();
-            let blocks = function.blocks_per_multiprocessor(threads, geometry.smem_bytes)?;
-            Ok::<_, DeviceError>(blocks.saturating_mul(self.multiprocessors))
-        })?;
+        let shape = self.shape(&function, geometry)?;
         let mut pointers = self.pack(&geometry.entry, &function, params)?;
-        let shape = Shape {
-            grid,
-            block,
-            smem_bytes: geometry.smem_bytes,
-            pdl: geometry.pdl,
-        };
         // SAFETY: function and stream are alive; parameters have the sizes that the kernel declares, or room behind them.
         // What the kernel does with its addresses is for the ABI check to make sound.
         let launched = unsafe {

@@ -86,17 +86,12 @@ impl CudaDevice {
             offsets.push(bytes);
             bytes += param.as_bytes().len();
         }
-        let resident = function.resident.map_or(u32::MAX, |(_, _, blocks)| blocks);
+        let shape = self.shape(&function, geometry)?;
         Ok(PreparedLaunch {
             context: Arc::clone(&self.context),
             _code: module.clone(),
             function: function.function,
-            shape: Shape {
-                grid: geometry.blocks(|| resident),
-                block: geometry.block,
-                smem_bytes: geometry.smem_bytes,
-                pdl: geometry.pdl,
-            },
+            shape,
             offsets: offsets.into(),
             bytes,
         })
