@@ -1,7 +1,7 @@
 //! Thread-value layouts of the atoms against those of C++ CuTe, from `test-suite/vectors`.
 
 use cutec_dialects::atoms::{
-    Atom, Cache, CopyAtom, CopyOp, CpAsync, Ldmatrix, MmaAtom, MmaOp, MmaSync, Stmatrix,
+    Atom, Cache, CopyAtom, CopyOp, CpAsync, Ldmatrix, Matrices, MmaAtom, MmaOp, MmaSync, Stmatrix,
     UniversalCopy, Wgmma,
 };
 use cutec_dialects::elem::Elem;
@@ -50,23 +50,17 @@ fn copy_in_cute(atom: &CopyAtom) -> (String, i64) {
             Cache::Always => cute_copy("SM80_CP_ASYNC_CACHEALWAYS", bits),
             Cache::Global => cute_copy("SM80_CP_ASYNC_CACHEGLOBAL", bits),
         },
-        CopyOp::Ldmatrix(Ldmatrix {
-            matrices,
-            transpose,
-        }) => {
+        CopyOp::Ldmatrix(Ldmatrix(Matrices { count, transpose })) => {
             let name = match transpose {
-                false => format!("SM75_U32x{matrices}_LDSM_N"),
-                true => format!("SM75_U16x{}_LDSM_T", 2 * matrices),
+                false => format!("SM75_U32x{count}_LDSM_N"),
+                true => format!("SM75_U16x{}_LDSM_T", 2 * count),
             };
             (name, atom.elem.bits())
         }
-        CopyOp::Stmatrix(Stmatrix {
-            matrices,
-            transpose,
-        }) => {
+        CopyOp::Stmatrix(Stmatrix(Matrices { count, transpose })) => {
             let name = match transpose {
-                false => format!("SM90_U32x{matrices}_STSM_N"),
-                true => format!("SM90_U16x{}_STSM_T", 2 * matrices),
+                false => format!("SM90_U32x{count}_STSM_N"),
+                true => format!("SM90_U16x{}_STSM_T", 2 * count),
             };
             (name, atom.elem.bits())
         }

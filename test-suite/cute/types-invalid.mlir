@@ -51,12 +51,12 @@ func.func @async(%a: !cute_nvgpu.atom.simt_async_copy<f32, cache = global, 32 b>
 
 // -----
 
-// expected-error@+1 {{ldmatrix loads 1, 2 or 4 matrices, not 3}}
+// expected-error@+1 {{ldmatrix moves 1, 2 or 4 matrices, not 3}}
 func.func @ldsm(%a: !cute_nvgpu.atom.ldsm<val_type = f16, num_matrices = 3, n>) { return }
 
 // -----
 
-// expected-error@+1 {{stmatrix stores 1, 2 or 4 matrices, not 8}}
+// expected-error@+1 {{stmatrix moves 1, 2 or 4 matrices, not 8}}
 func.func @stsm(%a: !cute_nvgpu.atom.stsm<val_type = f16, num_matrices = 8, n>) { return }
 
 // -----

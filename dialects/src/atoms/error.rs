@@ -17,14 +17,16 @@ pub enum AtomError {
     },
     #[error("`cp.async.cg` moves 128 bits, not {bits}; use `cache = always` for 32 or 64")]
     AsyncGlobalWidth { bits: u32 },
-    #[error("ldmatrix loads 1, 2 or 4 matrices, not {matrices}")]
-    LdmatrixMatrices { matrices: u32 },
-    #[error("ldmatrix loads elements of 8, 16 or 32 bits, transposed of 8 or 16, not {}", .elem.language_name())]
-    LdmatrixElement { elem: Elem },
-    #[error("stmatrix stores 1, 2 or 4 matrices, not {matrices}")]
-    StmatrixMatrices { matrices: u32 },
-    #[error("stmatrix stores elements of 8, 16 or 32 bits, transposed of 8 or 16, not {}", .elem.language_name())]
-    StmatrixElement { elem: Elem },
+    #[error("{instruction} moves 1, 2 or 4 matrices, not {matrices}")]
+    Matrices {
+        instruction: &'static str,
+        matrices: u32,
+    },
+    #[error("{instruction} moves elements of 8, 16 or 32 bits, transposed of 8 or 16, not {}", .elem.language_name())]
+    MatrixElement {
+        instruction: &'static str,
+        elem: Elem,
+    },
     #[error("no mma instruction {}; near it there is: {}", .0.types_text(), .0.near_text())]
     NoMma(MmaAtom),
     #[error("wgmma negates floating-point operands, not {}", .elem.language_name())]

@@ -12,14 +12,16 @@
 //! PTX ISA, "Warp-level matrix instructions" (fragment figures of `mma` and `ldmatrix`), in the form of CuTe's
 //! `Copy_Traits` and `MMA_Traits`.
 //!
-//! Reading order: this file, `copy` (copies in general), `universal_copy`, `cp_async`, `ldmatrix`, `stmatrix`, `mma` (products in
-//! general), `fma`, `mma_sync`, `wgmma`, `tma` (copies by tensor maps), `bulk` (bulk copies without one), `names` (every atom by its name), `syntax` (reading the parameters of a type), `error`.
+//! Reading order: this file, `copy` (copies in general), `universal_copy`, `cp_async`, `matrices` (what the next two move),
+//! `ldmatrix`, `stmatrix`, `mma` (products in general), `fma`, `mma_sync`, `wgmma`, `tma` (copies by tensor maps), `bulk` (bulk
+//! copies without one), `names` (every atom by its name), `syntax` (reading the parameters of a type), `error`.
 mod bulk;
 mod copy;
 mod cp_async;
 mod error;
 mod fma;
 mod ldmatrix;
+mod matrices;
 mod mma;
 mod mma_sync;
 mod names;
@@ -38,6 +40,7 @@ pub use cp_async::{Cache, CpAsync};
 pub use error::AtomError;
 pub use fma::Fma;
 pub use ldmatrix::Ldmatrix;
+pub use matrices::Matrices;
 pub use mma::{MmaAtom, MmaInstruction, MmaLayouts, MmaOp, MmaOperand, Register};
 pub use mma_sync::{MmaSync, SHAPES, SyncShape};
 pub use names::{Atom, all, find};

@@ -181,7 +181,7 @@ fn ldmatrix_reads_rows_of_eight_and_writes_every_element_once() {
             let atom = CopyAtom::new(CopyOp::Ldmatrix(op), Elem::BF16);
             atom.verify().unwrap();
             let layouts = atom.layouts();
-            let elements = 64 * i64::from(op.matrices);
+            let elements = 64 * i64::from(op.0.count);
             assert!(size(&layouts.src).is(32 * 8), "{atom}");
             assert!(cosize(&layouts.src).unwrap().is(elements), "{atom}");
             assert!(size(&layouts.dst).is(32 * atom.dst_values()), "{atom}");

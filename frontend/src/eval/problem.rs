@@ -138,10 +138,8 @@ pub fn atom(span: Span, error: &AtomError) -> Diagnostic {
         AtomError::Hint { .. }
         | AtomError::CopyWidth { .. }
         | AtomError::AsyncGlobalWidth { .. }
-        | AtomError::LdmatrixMatrices { .. }
-        | AtomError::LdmatrixElement { .. }
-        | AtomError::StmatrixMatrices { .. }
-        | AtomError::StmatrixElement { .. }
+        | AtomError::Matrices { .. }
+        | AtomError::MatrixElement { .. }
         | AtomError::NegatedInteger { .. }
         | AtomError::NoFma { .. } => Diagnostic::error(
             code,

@@ -1,6 +1,6 @@
 //! Copies: one instruction of the atom for each vector.
 use super::Lowering;
-use cutec_dialects::atoms::{Cache, CopyOp, CpAsync, Ldmatrix, Stmatrix};
+use cutec_dialects::atoms::{Cache, CopyOp, CpAsync, Ldmatrix, Matrices, Stmatrix};
 use cutec_dialects::builder::{IrValue, OpBuilder, result_of};
 use cutec_dialects::elem::Space;
 use cutec_dialects::hints::Hints;
@@ -174,25 +174,22 @@ impl<'c> Lowering<'c> {
         src: (&View, &Int),
         dst: (&View, &Int),
     ) -> Result<(), SemError> {
-        let Ldmatrix {
-            matrices,
-            transpose,
-        } = load;
+        let Ldmatrix(Matrices { count, transpose }) = load;
         let from = self.address(src.0, src.1);
         let ir = &self.emitter.ir;
         let [layout, shape, elem] = matrix_attributes(ir, transpose);
-        let num = ("num", ir.integer(matrices.into(), ir.ty("i32")));
+        let num = ("num", ir.integer(count.into(), ir.ty("i32")));
         let attrs = [num, layout, shape, elem];
         let i32 = ir.ty("i32");
-        let result = match matrices {
+        let result = match count {
             1 => i32,
             2 => ir.ty("!llvm.struct<(i32, i32)>"),
             _ => ir.ty("!llvm.struct<(i32, i32, i32, i32)>"),
         };
         let loaded = result_of(ir.op(NvvmOp::Ldmatrix, &[from], &attrs, &[result]), 0);
-        let registers = match matrices {
+        let registers = match count {
             1 => vec![loaded],
-            _ => self.fields(loaded, i32, matrices as usize),
+            _ => self.fields(loaded, i32, count as usize),
         };
         // Neighbouring values of a matrix are one register.
         let targets = moved(&offsets_of(&plan.dst.vector)?, dst.1);
@@ -231,7 +228,7 @@ impl<'c> Lowering<'c> {
             operands.push(self.load_at(src.0, &values[0], word, 4));
         }
         let ir = &self.emitter.ir;
-        let attrs = matrix_attributes(ir, store.transpose);
+        let attrs = matrix_attributes(ir, store.0.transpose);
         ir.op(NvvmOp::Stmatrix, &operands, &attrs, &[]);
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! `assume(x % 8 == 0)`: what is known of a run-time integer that no type says, such as one that was read from memory.
 
-use super::builtin::{Builtin, Kind, Lowering, arg};
+use super::builtin::{AtPlace, Builtin, Kind, Lowering, arg};
 use crate::ast::{Arg, BinaryOp, Expr, ExprKind};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::signature::{MAX_DIVISOR, common_multiple};
@@ -12,12 +12,12 @@ use std::sync::Arc;
 
 pub(super) const TABLE: &[Builtin] = &[Builtin::new(
     "assume",
-    Lowering::Place(assume),
+    Lowering::Place(AtPlace::Assume),
     "Promises that `x % n == 0` for a run-time integer x that `let` named, for the rest of the block; several are joined by `&&`. Nothing checks it but accesses that it makes wide.",
 )
 .takes(&[arg("condition", Kind::Bool)])];
 
-fn assume<'c, 'a>(
+pub(super) fn assume<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     args: &'a [Arg],
     whole: &'a Expr,

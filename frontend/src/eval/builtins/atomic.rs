@@ -9,62 +9,63 @@ use crate::eval::{Evaluator, Result, Stop};
 use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::{AtomicKind, Attrs};
 
-use super::builtin::{Builtin, Kind, Level, LowerPlace, Lowering, Parameter, arg};
+use super::builtin::{AtPlace, Builtin, Kind, Level, Lowering, Parameter, arg};
 
 const PLACE: Parameter = arg("place", Kind::Place);
 const X: Parameter = arg("x", Kind::Number);
 
-const fn atomic(name: &'static str, lower: LowerPlace, documentation: &'static str) -> Builtin {
-    Builtin::new(name, Lowering::Place(lower), documentation).takes(&[PLACE, X])
+const fn atomic(name: &'static str, kind: AtomicKind, documentation: &'static str) -> Builtin {
+    Builtin::new(name, Lowering::Place(AtPlace::Atomic(kind)), documentation).takes(&[PLACE, X])
 }
 
 pub(super) const TABLE: &[Builtin] = &[
     atomic(
         "atomic_add",
-        |ev, args, whole| update(ev, ("atomic_add", AtomicKind::Add), args, whole),
+        AtomicKind::Add,
         "Adds x. Of i32, i64, f16, bf16, f32, f64.",
     ),
     atomic(
         "atomic_min",
-        |ev, args, whole| update(ev, ("atomic_min", AtomicKind::Min), args, whole),
+        AtomicKind::Min,
         "Leaves the smaller one. Of i32, i64, f32, f64.",
     ),
     atomic(
         "atomic_max",
-        |ev, args, whole| update(ev, ("atomic_max", AtomicKind::Max), args, whole),
+        AtomicKind::Max,
         "Leaves the larger one. Of i32, i64, f32, f64.",
     ),
     atomic(
         "atomic_and",
-        |ev, args, whole| update(ev, ("atomic_and", AtomicKind::And), args, whole),
+        AtomicKind::And,
         "Leaves the bits that both have. Of i32, i64.",
     ),
     atomic(
         "atomic_or",
-        |ev, args, whole| update(ev, ("atomic_or", AtomicKind::Or), args, whole),
+        AtomicKind::Or,
         "Leaves the bits that one of both has. Of i32, i64.",
     ),
     atomic(
         "atomic_xor",
-        |ev, args, whole| update(ev, ("atomic_xor", AtomicKind::Xor), args, whole),
+        AtomicKind::Xor,
         "Leaves the bits that just one of both has. Of i32, i64.",
     ),
     atomic(
         "atomic_exchange",
-        |ev, args, whole| update(ev, ("atomic_exchange", AtomicKind::Exchange), args, whole),
+        AtomicKind::Exchange,
         "Leaves x. Of i32, i64, f32, f64.",
     )
     .at(Level::Threads),
     Builtin::new(
         "atomic_cas",
-        Lowering::Place(|ev, args, whole| update(ev, ("atomic_cas", AtomicKind::Cas), args, whole)),
+        Lowering::Place(AtPlace::Atomic(AtomicKind::Cas)),
         "Leaves x where what is there equals `expected`. Of i32, i64.",
     )
     .at(Level::Threads)
     .takes(&[PLACE, arg("expected", Kind::Number), X]),
 ];
 
-fn update<'c, 'a>(
+/// An update: `name(place, …, x)`.
+pub(super) fn update<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     (name, kind): (&'static str, AtomicKind),
     args: &'a [Arg],

@@ -8,8 +8,8 @@ use crate::eval::call::{ArgValue, Call};
 use crate::eval::values::{Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop, problem};
 use cutec_dialects::atoms::{
-    Atom, BulkCopy, Cache, CopyAtom, CopyOp, CpAsync, Fma, Ldmatrix, MmaAtom, MmaOp, MmaSync,
-    SHAPES, Stmatrix, SyncShape, TmaReduction, UniversalCopy, Wgmma,
+    Atom, BulkCopy, Cache, CopyAtom, CopyOp, CpAsync, Fma, Ldmatrix, Matrices, MmaAtom, MmaOp,
+    MmaSync, SHAPES, Stmatrix, SyncShape, TmaReduction, UniversalCopy, Wgmma,
 };
 use cutec_dialects::elem::Elem;
 use cutec_dialects::semantics::SemError;
@@ -85,20 +85,8 @@ pub(crate) fn copy_atom(atom: &CopyAtom) -> String {
             let cache = cache.name();
             format!("cp_async<{elem}, bits = {bits}, cache = {cache}{hints}>")
         }
-        CopyOp::Ldmatrix(Ldmatrix {
-            matrices,
-            transpose,
-        }) => match transpose {
-            false => format!("ldmatrix<{elem}, {matrices}>"),
-            true => format!("ldmatrix<{elem}, {matrices}, trans = true>"),
-        },
-        CopyOp::Stmatrix(Stmatrix {
-            matrices,
-            transpose,
-        }) => match transpose {
-            false => format!("stmatrix<{elem}, {matrices}>"),
-            true => format!("stmatrix<{elem}, {matrices}, trans = true>"),
-        },
+        CopyOp::Ldmatrix(Ldmatrix(moved)) => matrices_call("ldmatrix", elem, moved),
+        CopyOp::Stmatrix(Stmatrix(moved)) => matrices_call("stmatrix", elem, moved),
     }
 }
 
@@ -109,6 +97,15 @@ pub(crate) fn bulk_copy(atom: &BulkCopy) -> String {
         None => format!("bulk_copy<{elem}{hints}>"),
         Some(how) => format!("bulk_reduce<{elem}, {}{hints}>", how.name()),
     }
+}
+
+fn matrices_call(name: &str, elem: &str, matrices: Matrices) -> String {
+    let transposed = if matrices.transpose {
+        ", trans = true"
+    } else {
+        ""
+    };
+    format!("{name}<{elem}, {}{transposed}>", matrices.count)
 }
 
 /// An MMA atom as a program writes it.
@@ -270,27 +267,19 @@ fn bulk_reduce<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Resul
 
 fn ldmatrix<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     let elem = super::elem_arg(ev, call, 0)?;
-    let (matrices, transpose) = matrices(ev, call)?;
-    let op = CopyOp::Ldmatrix(Ldmatrix {
-        matrices,
-        transpose,
-    });
+    let op = CopyOp::Ldmatrix(Ldmatrix(matrices(ev, call)?));
     legal(ev, call, Atom::Copy(CopyAtom::new(op, elem)))
 }
 
 fn stmatrix<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     let elem = super::elem_arg(ev, call, 0)?;
-    let (matrices, transpose) = matrices(ev, call)?;
-    let op = CopyOp::Stmatrix(Stmatrix {
-        matrices,
-        transpose,
-    });
+    let op = CopyOp::Stmatrix(Stmatrix(matrices(ev, call)?));
     legal(ev, call, Atom::Copy(CopyAtom::new(op, elem)))
 }
 
-/// How many matrices an instruction moves, and whether it transposes them.
-fn matrices<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<(u32, bool)> {
-    let matrices = match call.generics.iter().filter(|arg| arg.name.is_none()).nth(1) {
+/// The matrices that an instruction moves.
+fn matrices<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Matrices> {
+    let count = match call.generics.iter().filter(|arg| arg.name.is_none()).nth(1) {
         None => 4,
         Some(ArgValue {
             value: Value::Int(count),
@@ -306,7 +295,7 @@ fn matrices<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<(
         Some((Value::Bool(flag), _)) => flag,
         Some((other, span)) => return ev.expected_bool(&other, span),
     };
-    Ok((matrices, transpose))
+    Ok(Matrices { count, transpose })
 }
 
 fn fma<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {

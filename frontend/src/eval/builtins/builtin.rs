@@ -5,10 +5,11 @@
 //! names of arguments are checked against the list before the lowering function runs, so that this finds every
 //! required argument in its place.
 
-use crate::ast::{Arg, Expr};
 use crate::eval::call::Call;
 use crate::eval::values::{Cute, Value};
 use crate::eval::{Evaluator, Result};
+use cutec_dialects::ops::CuteOp;
+use cutec_dialects::semantics::AtomicKind;
 use cutec_dialects::value::Val;
 use std::fmt::Write;
 
@@ -226,9 +227,16 @@ pub(super) const fn rest(name: &'static str, kind: Kind) -> Parameter {
 pub(in crate::eval) type LowerCall =
     for<'c, 'a> fn(&mut Evaluator<'c, 'a>, &Call<'c, 'a>) -> Result<Value<'c, 'a>>;
 
-/// Lowers a call whose first argument is a place, which is not evaluated.
-pub(in crate::eval) type LowerPlace =
-    for<'c, 'a> fn(&mut Evaluator<'c, 'a>, &'a [Arg], &'a Expr) -> Result<Value<'c, 'a>>;
+/// What a call does with a first argument that is not evaluated.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::eval) enum AtPlace {
+    /// An atomic update of an element or a tile.
+    Atomic(AtomicKind),
+    /// An operation on a barrier in shared memory.
+    Mbarrier(CuteOp),
+    /// A promise.
+    Assume,
+}
 
 /// Lowers `receiver.name(…)`.
 pub(in crate::eval) type LowerMethod = for<'c, 'a> fn(
@@ -314,7 +322,7 @@ pub(in crate::eval) enum Lowering {
     /// `name(…)`, computed element by element: of tiles within a `tile.map`.
     Elementwise(LowerCall),
     /// `name(place, …)`
-    Place(LowerPlace),
+    Place(AtPlace),
     /// `name<…>` without a call.
     Generic(LowerCall),
     /// `receiver.name(…)`

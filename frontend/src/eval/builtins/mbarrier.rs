@@ -2,9 +2,7 @@
 //!
 //! The first argument is a place, one element of `smem<u64>(…)`.
 
-use super::builtin::{
-    Builtin, Kind, Level, LowerPlace, Lowering, Parameter, arg, either_or, named,
-};
+use super::builtin::{AtPlace, Builtin, Kind, Level, Lowering, Parameter, arg, either_or, named};
 use crate::ast::{Arg, Expr};
 use crate::eval::call::ArgValue;
 use crate::eval::values::Value;
@@ -20,11 +18,11 @@ const CTA: Parameter = named("cta", Kind::Integer, "…");
 
 const fn of(
     name: &'static str,
-    lower: LowerPlace,
+    op: CuteOp,
     parameters: &'static [Parameter],
     documentation: &'static str,
 ) -> Builtin {
-    Builtin::new(name, Lowering::Place(lower), documentation)
+    Builtin::new(name, Lowering::Place(AtPlace::Mbarrier(op)), documentation)
         .at(Level::Threads)
         .takes(parameters)
 }
@@ -32,19 +30,19 @@ const fn of(
 pub(super) const TABLE: &[Builtin] = &[
     of(
         "mbarrier_init",
-        |ev, args, whole| lower(ev, ("mbarrier_init", CuteOp::MbarrierInit), args, whole),
+        CuteOp::MbarrierInit,
         &[PLACE, arg("count", Kind::Integer)],
         "Makes a barrier of an element of shared memory of u64, of which each phase expects so many arrivals. One thread does it, before `mbarrier_init_fence()` and `barrier()`.",
     ),
     of(
         "mbarrier_inval",
-        |ev, args, whole| lower(ev, ("mbarrier_inval", CuteOp::MbarrierInval), args, whole),
+        CuteOp::MbarrierInval,
         &[PLACE],
         "Makes ordinary memory of a barrier.",
     ),
     of(
         "mbarrier_arrive",
-        |ev, args, whole| lower(ev, ("mbarrier_arrive", CuteOp::MbarrierArrive), args, whole),
+        CuteOp::MbarrierArrive,
         &[
             PLACE,
             either_or("count", Kind::Integer, "1"),
@@ -55,82 +53,44 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
     of(
         "mbarrier_expect_tx",
-        |ev, args, whole| {
-            lower(
-                ev,
-                ("mbarrier_expect_tx", CuteOp::MbarrierExpectTx),
-                args,
-                whole,
-            )
-        },
+        CuteOp::MbarrierExpectTx,
         &[PLACE, BYTES, CTA],
         "The phase does not end before so many bytes more have been copied.",
     ),
     of(
         "mbarrier_arrive_expect_tx",
-        |ev, args, whole| {
-            lower(
-                ev,
-                ("mbarrier_arrive_expect_tx", CuteOp::MbarrierArriveExpectTx),
-                args,
-                whole,
-            )
-        },
+        CuteOp::MbarrierArriveExpectTx,
         &[PLACE, BYTES, CTA],
         "`mbarrier_expect_tx`, then arrives once.",
     ),
     of(
         "mbarrier_wait",
-        |ev, args, whole| lower(ev, ("mbarrier_wait", CuteOp::MbarrierWait), args, whole),
+        CuteOp::MbarrierWait,
         &[PLACE, PARITY],
         "Waits until the phase of this parity has ended: the first one has parity 0. Of a barrier that is new, the phase before the first, of parity 1, has.",
     ),
     of(
         "mbarrier_try_wait",
-        |ev, args, whole| {
-            lower(
-                ev,
-                ("mbarrier_try_wait", CuteOp::MbarrierTryWait),
-                args,
-                whole,
-            )
-        },
+        CuteOp::MbarrierTryWait,
         &[PLACE, PARITY],
         "Whether the phase of this parity has ended; may wait for it a while.",
     ),
     of(
         "mbarrier_test_wait",
-        |ev, args, whole| {
-            lower(
-                ev,
-                ("mbarrier_test_wait", CuteOp::MbarrierTestWait),
-                args,
-                whole,
-            )
-        },
+        CuteOp::MbarrierTestWait,
         &[PLACE, PARITY],
         "Whether the phase of this parity has ended, at once.",
     ),
     of(
         "cp_async_mbarrier_arrive",
-        |ev, args, whole| {
-            lower(
-                ev,
-                (
-                    "cp_async_mbarrier_arrive",
-                    CuteOp::MbarrierCpAsyncArriveNoinc,
-                ),
-                args,
-                whole,
-            )
-        },
+        CuteOp::MbarrierCpAsyncArriveNoinc,
         &[PLACE, named("noinc", Kind::Bool, "true")],
         "Arrives when the `cp_async` copies that this thread has begun are done. With `noinc = false` the phase expects one arrival more for it.",
     ),
 ];
 
 /// An operation on a barrier: `name(place, number, cta = rank)`.
-fn lower<'c, 'a>(
+pub(super) fn lower<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     (name, op): (&'static str, CuteOp),
     args: &'a [Arg],

@@ -54,8 +54,8 @@ mod tma;
 mod warp;
 
 pub(crate) use atoms::{bulk_copy, copy_atom, mma_atom, mma_call};
+pub(super) use builtin::{AtPlace, Lowering, Register, arg, named};
 pub use builtin::{Builtin, Kind, Level, Parameter, Presence, Receiver};
-pub(super) use builtin::{Lowering, Register, arg, named};
 pub use elementary::Elementary;
 pub use operator::Operator;
 pub use table::{FAMILIES, Family, all, methods_of, named as entries, names};
@@ -130,10 +130,10 @@ pub(super) fn call_at_place<'c, 'a>(
     args: &'a [Arg],
     whole: &'a Expr,
 ) -> Option<Result<Value<'c, 'a>>> {
-    let lower = table::named(name)
+    let (name, what) = table::named(name)
         .iter()
         .find_map(|entry| match entry.lowering {
-            Lowering::Place(lower) => Some(lower),
+            Lowering::Place(what) => Some((entry.name, what)),
             Lowering::Call(_)
             | Lowering::Elementwise(_)
             | Lowering::Generic(_)
@@ -141,7 +141,11 @@ pub(super) fn call_at_place<'c, 'a>(
             | Lowering::Register(_)
             | Lowering::TileIndex => None,
         })?;
-    Some(lower(ev, args, whole))
+    Some(match what {
+        AtPlace::Atomic(kind) => atomic::update(ev, (name, kind), args, whole),
+        AtPlace::Mbarrier(op) => mbarrier::lower(ev, (name, op), args, whole),
+        AtPlace::Assume => assume::assume(ev, args, whole),
+    })
 }
 
 /// `name<…>(…)`.
