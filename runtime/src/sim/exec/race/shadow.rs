@@ -1,7 +1,7 @@
 //! Shadow memory: which accesses to which bytes are remembered.
 //!
 //! Memory is remembered in pages of a kilobyte, made when they are first touched. A page has a cell
-//! for every four bytes, and for every two or every one from the first access on that needs it.
+//! for every 16 bytes, and for every 8, 4, 2 or every one from the first access on that needs it.
 
 use super::clocks::BY_BARRIER;
 #[cfg(test)]
@@ -10,6 +10,8 @@ use crate::sim::isa::{Proxy, Scope};
 
 /// Bytes of memory that a page is about.
 pub(in crate::sim::exec) const PAGE: u64 = 1024;
+/// log2 of the bytes of the largest cells.
+const COARSEST: u32 = 4;
 /// CTA number of a mark that stands for a list of marks.
 const LIST: u32 = u32::MAX;
 /// Marks of a set at most; when more come, the oldest is forgotten.
@@ -210,13 +212,13 @@ impl Shadow {
         if index >= self.pages.len() {
             self.pages.resize_with(index + 1, || None);
         }
+        let shift = (at as u32 | bytes).trailing_zeros().min(COARSEST);
         let page = self.pages[index].get_or_insert_with(|| {
             Box::new(Page {
-                shift: 2,
-                cells: vec![Cell::UNTOUCHED; PAGE as usize / 4],
+                shift,
+                cells: vec![Cell::UNTOUCHED; PAGE as usize >> shift],
             })
         });
-        let shift = (at as u32 | bytes).trailing_zeros().min(2);
         if shift < page.shift {
             page.refine(shift, &mut self.lists);
         }
@@ -240,7 +242,7 @@ impl Shadow {
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.lists = Lists::default();
+        self.lists.clear();
         for page in self.pages.iter_mut().flatten() {
             page.cells.fill(Cell::UNTOUCHED);
         }
@@ -267,17 +269,20 @@ impl Page {
 }
 
 impl Lists {
-    fn add(&mut self, marks: Vec<Mark>) -> Marks {
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.lists[index as usize] = marks;
-                index
-            }
-            None => {
-                self.lists.push(marks);
-                self.lists.len() as u32 - 1
-            }
-        };
+    /// All are free, and keep their room.
+    fn clear(&mut self) {
+        self.free.clear();
+        self.free.extend(0..self.lists.len() as u32);
+    }
+
+    fn add(&mut self, marks: &[Mark]) -> Marks {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.lists.push(Vec::new());
+            self.lists.len() as u32 - 1
+        });
+        let list = &mut self.lists[index as usize];
+        list.clear();
+        list.extend_from_slice(marks);
         Marks(Mark {
             cta: LIST,
             lanes: index,
@@ -288,7 +293,10 @@ impl Lists {
     /// A copy of a set.
     fn twin(&mut self, marks: Marks) -> Marks {
         match marks.0.cta {
-            LIST => self.add(self.lists[marks.0.lanes as usize].clone()),
+            LIST => {
+                let copy = self.lists[marks.0.lanes as usize].clone();
+                self.add(&copy)
+            }
             _ => marks,
         }
     }
@@ -358,7 +366,7 @@ impl Marks {
             };
             *self = match left {
                 0 => Marks(mark),
-                lanes => lists.add(vec![Mark { lanes, ..self.0 }, mark]),
+                lanes => lists.add(&[Mark { lanes, ..self.0 }, mark]),
             };
             return;
         }
@@ -502,10 +510,10 @@ mod tests {
     #[test]
     fn a_page_is_refined_where_an_access_needs_it() {
         let mut shadow = Shadow::default();
-        let (cells, lists) = shadow.cells(2048, 16);
-        assert_eq!(cells.len(), 4);
-        cells[1].add_read(mark(1, 1), lists, all);
-        cells[1].add_read(mark(2, 2), lists, all);
+        let (cells, lists) = shadow.cells(2048, 32);
+        assert_eq!(cells.len(), 2);
+        cells[0].add_read(mark(1, 1), lists, all);
+        cells[0].add_read(mark(2, 2), lists, all);
         let (cells, lists) = shadow.cells(2054, 2);
         assert_eq!(cells.len(), 1);
         assert_eq!(cells[0].reads(lists), [mark(1, 1), mark(2, 2)]);
