@@ -76,6 +76,8 @@ pub(super) struct Store {
     data: Option<Vec<u8>>,
     /// Whether its thread knows that it has.
     released: bool,
+    /// Whether another lane stores the same bytes to the same place with the same instruction.
+    repeats: bool,
 }
 
 impl Source {
@@ -112,7 +114,19 @@ impl Issuer {
         cta: &mut Cta<'_>,
         act: Act,
         order: Order,
+        place: (Space, u64, u32),
+    ) -> Result<(), Fault> {
+        self.begin_changing(cta, act, order, place, u32::MAX)
+    }
+
+    /// The same; `changed` has the lanes that may write another value than others with the same instruction.
+    fn begin_changing(
+        self,
+        cta: &mut Cta<'_>,
+        act: Act,
+        order: Order,
         (space, address, bytes): (Space, u64, u32),
+        changed: u32,
     ) -> Result<(), Fault> {
         let touch = Touch {
             space,
@@ -122,7 +136,7 @@ impl Issuer {
             addresses: &[address; WARP],
             bytes,
             mask: 1 << self.lane,
-            changed: u32::MAX,
+            changed,
         };
         cta.touch_bulk(&touch, address)
     }
@@ -262,9 +276,12 @@ impl Store {
             let read = (Space::Shared, at, bytes);
             self.issuer.begin(cta, Act::BulkRead, Order::WEAK, read)?;
         }
+        let changed = if self.repeats { 0 } else { u32::MAX };
         for write in self.region.globals() {
             let order = order_of(self.update);
-            self.issuer.begin(cta, Act::BulkWrite, order, write)?;
+            let act = Act::BulkWrite;
+            self.issuer
+                .begin_changing(cta, act, order, write, changed)?;
         }
         Ok(())
     }
@@ -322,8 +339,14 @@ impl Store {
 impl Warp {
     /// `cp.async.bulk`.
     pub(super) fn bulk(&mut self, cta: &mut Cta<'_>, bulk: &Bulk, mask: u32) -> Result<(), Fault> {
+        let mut first: Option<(u64, Region)> = None;
         for lane in lanes(mask) {
-            let effect = self.decode_bulk(cta, bulk, lane).map_err(fault_at(lane))?;
+            let mut effect = self.decode_bulk(cta, bulk, lane).map_err(fault_at(lane))?;
+            if let (Effect::Store(store), true) = (&mut effect, mask.count_ones() > 1) {
+                let place = (store.from, store.region.clone());
+                store.repeats = store.update.is_none() && first.as_ref() == Some(&place);
+                first.get_or_insert(place);
+            }
             self.begin_bulk(cta, effect, lane)?;
         }
         Ok(())
@@ -457,6 +480,7 @@ impl Warp {
                     update,
                     data: None,
                     released: false,
+                    repeats: false,
                 }))
             }
         })

@@ -14,7 +14,7 @@ use crate::sim::tensor_map::{self, Row, TensorMap, swizzled};
 pub(super) const CHUNK: usize = 16;
 
 /// Bytes in global memory, and how they lie in shared memory.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Region {
     rows: Vec<Row>,
     /// Bytes of a row in shared memory, where the rows lie one behind the other.
