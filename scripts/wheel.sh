@@ -31,11 +31,11 @@ if [ ! -x "$tools/bin/maturin" ] || [ ! -d "$tools/virtualenv" ]; then
 fi
 
 step "wheel"
-rm -f "$target"/wheels/cutec-*.whl
 # It checks what the module asks of glibc and of other libraries.
 "$tools/bin/maturin" build --release --manifest-path compiler/python/Cargo.toml \
   --compatibility manylinux_2_34 --auditwheel check --out "$target/wheels"
-wheel=$(ls "$target"/wheels/cutec-*.whl)
+# The last one, where there are older versions.
+wheel=$(ls -t "$target"/wheels/cutec-*.whl | sed -n 1p)
 bytes=$(stat -c %s "$wheel")
 printf '%s: %s bytes\n' "$wheel" "$bytes"
 [ "$bytes" -le "$most_bytes" ] || {

@@ -72,6 +72,9 @@ def test_what_a_kernel_says_of_itself(mod):
     scale = mod.scale
     assert (scale.name, scale.arguments, scale.outputs) == ("scale", ["x", "y", "more"], ["y"])
     assert scale.types["y"] == "tensor<f32, n>" and scale.docs.strip() == "y = x * by * more"
+    assert str(inspect.signature(scale)) == (
+        "(x: 'tensor<f32, n>', y: 'tensor<f32, n>', more: 'f32', *, by='2', stream=None, check=False, schedule=0) -> None"
+    )
     assert ".visible .entry scale" in scale.ptx
     assert [arg["name"] for arg in scale.abi["args"]] == scale.arguments
     assert "llvm.func" in scale.emit("mlir")
@@ -155,6 +158,19 @@ def test_forks_launch_and_compile(mod):
         child.kill()
         pytest.fail("the fork does not come to an end")
     assert child.exitcode == 0 and result.get()
+
+
+def test_kernels_end_with_their_module():
+    import gc
+    import weakref
+
+    mod = cutec.loads(KERNELS)
+    chosen = mod.scale.specialize(by=9)
+    ends = [weakref.ref(mod.scale), weakref.ref(chosen)]
+    assert chosen.specialize(by=9) is chosen
+    del mod, chosen
+    gc.collect()
+    assert [end() for end in ends] == [None, None]
 
 
 def test_modules_may_be_pickled(mod):

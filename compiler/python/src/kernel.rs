@@ -8,6 +8,7 @@ use crate::gpu::{Gpu, OnGpu, Room};
 use crate::profile::Profile;
 use crate::program::{Built, Choice, KernelInfo, Program};
 use crate::simulator::{Checks, InSimulator};
+use cutec::codegen::locate::also_look_in;
 use cutec::runtime::DType;
 use cutec::runtime::abi::embed::to_json;
 use cutec::{Emit, RenderOptions};
@@ -18,7 +19,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyList, PyString, PyTuple};
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 /// A kernel of a module, with a choice of its compile-time parameters.
 #[pyclass(frozen, module = "cutec", weakref)]
@@ -35,12 +37,26 @@ pub struct Kernel {
     gpus: [OnceLock<Arc<OnGpu>>; MOST_GPUS],
     simulator: OnceLock<Arc<InSimulator>>,
     compilations: Mutex<HashMap<&'static str, Arc<Compilation>>>,
-    /// With other choices of parameters, by these.
-    chosen: Arc<Mutex<Chosen>>,
+    family: Family,
 }
 
-/// Kernels that differ in their compile-time parameters.
-type Chosen = BTreeMap<Vec<(String, String)>, Py<Kernel>>;
+/// Kernels that differ in their compile-time parameters from one of a module, by these parameters.
+type Chosen = Mutex<BTreeMap<Vec<(String, String)>, Py<Kernel>>>;
+
+/// Where kernels with other parameters are kept: with that of the module, which so keeps all of them, and none itself.
+enum Family {
+    Head(Arc<Chosen>),
+    Member(Weak<Chosen>),
+}
+
+impl Family {
+    fn chosen(&self) -> Option<Arc<Chosen>> {
+        match self {
+            Family::Head(chosen) => Some(Arc::clone(chosen)),
+            Family::Member(chosen) => chosen.upgrade(),
+        }
+    }
+}
 
 /// GPUs of a machine, at most.
 const MOST_GPUS: usize = 32;
@@ -126,7 +142,7 @@ impl Kernel {
             gpus: [const { OnceLock::new() }; MOST_GPUS],
             simulator: OnceLock::new(),
             compilations: Mutex::default(),
-            chosen: Arc::default(),
+            family: Family::Head(Arc::default()),
         }
     }
 
@@ -399,7 +415,10 @@ impl Kernel {
         if defines == this.defines {
             return Ok(slf.clone().unbind());
         }
-        if let Some(known) = lock(&this.chosen).get(&defines) {
+        let chosen = this.family.chosen();
+        if let Some(chosen) = &chosen
+            && let Some(known) = lock(chosen).get(&defines)
+        {
             return Ok(known.clone_ref(py));
         }
         let mut kernel = Kernel::new(
@@ -409,9 +428,12 @@ impl Kernel {
             this.target,
             this.check,
         );
-        kernel.chosen = Arc::clone(&this.chosen);
+        let Some(chosen) = chosen else {
+            return Py::new(py, kernel);
+        };
+        kernel.family = Family::Member(Arc::downgrade(&chosen));
         let kernel = Py::new(py, kernel)?;
-        let mut chosen = lock(&this.chosen);
+        let mut chosen = lock(&chosen);
         Ok(chosen.entry(defines).or_insert(kernel).clone_ref(py))
     }
 
@@ -420,6 +442,9 @@ impl Kernel {
             None => self.own_target(py),
             Some(arch) => target(py, arch)?.unwrap_or_else(|| self.own_target(py)),
         };
+        if matches!(emit, Emit::Cubin | Emit::Sass) {
+            look_beside(py);
+        }
         let compiled = py.detach(|| self.program.emit(&self.choice(target), emit));
         compiled.map_err(|error| errors::compile(py, &error))
     }
@@ -540,6 +565,7 @@ impl Kernel {
                 Err(errors::argument(py, text, "Device", None))
             }
             Loaded::Simulator(loaded) => {
+                look_beside(py);
                 let profiles = loaded.profile(py, &scratch.arrays, &scratch.scalars)?;
                 let target = kernel.own_target(py);
                 Ok(Profile::new(
@@ -607,6 +633,13 @@ impl Kernel {
     #[getter]
     fn __name__(&self) -> &str {
         &self.info.name
+    }
+
+    /// What `inspect.signature` and editors show.
+    #[getter]
+    fn __signature__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let module = slf.py().import("cutec._module")?;
+        module.call_method1("signature", (slf,))
     }
 
     /// The `///` lines before it.
@@ -792,6 +825,28 @@ pub fn default_target(py: Python<'_>) -> Target {
         let simulated = || Target::parse(SIMULATED).unwrap_or(cutec_dialects::target::TARGETS[0]);
         Gpu::native(py).unwrap_or_else(simulated)
     })
+}
+
+/// Tells the compiler where PyPI's packages of NVIDIA's tools are: PyTorch comes with libnvJitLink.
+fn look_beside(py: Python<'_>) {
+    /// Folders of the packages, of several versions.
+    const PACKAGES: [&str; 4] = ["cu13", "nvjitlink", "cuda_nvcc", "cu12"];
+    let packages = py
+        .import("nvidia")
+        .and_then(|nvidia| nvidia.getattr("__path__"));
+    // Without them there is nothing to say.
+    let Ok(paths) = packages.and_then(|packages| packages.try_iter()) else {
+        return;
+    };
+    for path in paths.flatten() {
+        let Ok(path) = path.extract::<PathBuf>() else {
+            continue;
+        };
+        let folders = PACKAGES.iter().map(|package| path.join(package));
+        folders
+            .filter(|folder| folder.is_dir())
+            .for_each(also_look_in);
+    }
 }
 
 /// Values of compile-time parameters as text of the language.

@@ -5,13 +5,15 @@
 //! 3. beside the running program: `<exe folder>/../{lib,bin}`;
 //! 4. `.local/cuda` of the checkout (`scripts/setup.sh` fills it), where the program lies as cargo puts it there:
 //!    `CHECKOUT/target/PROFILE/cutec`;
-//! 5. `CUDA_HOME`, `CUDA_PATH`, `/usr/local/cuda`;
-//! 6. `PATH` for programs, the system's library search for libraries.
+//! 5. folders that the host names ([`also_look_in`]): the Python package names those of PyPI's packages beside it;
+//! 6. `CUDA_HOME`, `CUDA_PATH`, `/usr/local/cuda`;
+//! 7. `PATH` for programs, the system's library search for libraries.
 //!
 //! Nowhere else: a folder above the program, or the one that the user happens to stand in, may be anybody's.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// A program or library that was looked for in vain.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -124,6 +126,17 @@ pub fn nvjitlink_not_found() -> NotFound {
     }
 }
 
+/// What [`also_look_in`] was told.
+static NAMED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Looks in this folder too, which has `lib` and `bin` of NVIDIA's tools or one of them, for the rest of the process.
+pub fn also_look_in(folder: PathBuf) {
+    let mut named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !named.contains(&folder) {
+        named.push(folder);
+    }
+}
+
 /// Folders with `bin` and `lib` of NVIDIA's tools, most specific first.
 fn roots() -> Vec<PathBuf> {
     let mut roots: Vec<PathBuf> = variable("CUTEC_CUDA").into_iter().collect();
@@ -131,6 +144,8 @@ fn roots() -> Vec<PathBuf> {
         roots.extend(program.ancestors().nth(2).map(Path::to_path_buf));
         roots.extend(checkout(&program).map(|checkout| checkout.join(".local/cuda")));
     }
+    let named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
+    roots.extend(named.iter().cloned());
     roots.extend(variable("CUDA_HOME"));
     roots.extend(variable("CUDA_PATH"));
     roots.push(PathBuf::from("/usr/local/cuda"));

@@ -1,3 +1,4 @@
+from inspect import Signature
 from os import PathLike
 from typing import Any, Mapping, Sequence
 
@@ -56,6 +57,9 @@ class Kernel:
         """Name in the source."""
     @property
     def __name__(self) -> str: ...
+    @property
+    def __signature__(self) -> Signature:
+        """What `inspect.signature` and editors show."""
     @property
     def docs(self) -> str:
         """The `///` lines before it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from pathlib import Path
 from typing import Any, Iterator, Mapping, Union
@@ -20,6 +21,19 @@ def cache_folder() -> Path:
         return Path(own)
     caches = os.environ.get("XDG_CACHE_HOME")
     return (Path(caches) if caches else Path.home() / ".cache") / "cutec"
+
+
+def signature(kernel: Kernel) -> inspect.Signature:
+    """How a kernel is called: its arguments with their types, then its compile-time parameters and the options by name."""
+    positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    named = inspect.Parameter.KEYWORD_ONLY
+    parameters = [
+        inspect.Parameter(name, positional, annotation=ty) for name, ty in kernel.types.items()
+    ]
+    for name, value in [*kernel.parameters.items(), ("stream", None), ("check", False), ("schedule", 0)]:
+        if name not in kernel.types:
+            parameters.append(inspect.Parameter(name, named, default=value))
+    return inspect.Signature(parameters, return_annotation=None)
 
 
 class Module:
