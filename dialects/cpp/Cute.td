@@ -360,6 +360,21 @@ def Cute_PrefetchTmaDescOp : Cute_EffectOp<"prefetch_tma_desc", [MemoryEffects<[
   let summary = "Fetches a tensor map ahead of its use";
 }
 
+// Maps that a kernel edits, 128 bytes in shared or global memory: the copy of a map that the host has made, a tensor in its place,
+// the copy of one in shared memory to global memory by a warp, and its use by `cute.make_tma_atom(%view)`.
+def Cute_CopyTmaDescOp : Cute_EffectOp<"copy_tma_desc", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Copies the map of an atom to memory";
+}
+def Cute_UpdateTmaDescOp : Cute_EffectOp<"update_tma_desc", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Puts the address, extents and strides of a tensor into a map in memory, which is one of an atom";
+}
+def Cute_CpFenceTmaDescReleaseOp : Cute_EffectOp<"cp_fence_tma_desc_release", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Copies a map from shared to global memory and releases it, by a warp";
+}
+def Cute_FenceTmaDescAcquireOp : Cute_EffectOp<"fence_tma_desc_acquire", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Acquires a map in global memory that was released";
+}
+
 // Collective operations: what one thread does of them.
 def Cute_CopyOp : Cute_EffectOp<"copy", [MemoryEffects<[MemRead, MemWrite]>]>;
 def Cute_PrefetchOp : Cute_EffectOp<"prefetch", [MemoryEffects<[MemRead, MemWrite]>]> {

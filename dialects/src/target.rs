@@ -36,6 +36,8 @@ pub enum Feature {
     Stmatrix,
     /// Programmatic dependent launch (PTX ISA, "griddepcontrol": sm_90).
     Pdl,
+    /// `tensormap.replace` (PTX ISA, "tensormap.replace": sm_90a).
+    TensormapReplace,
     /// `wgmma` (PTX ISA, "Asynchronous warpgroup-level matrix instructions": sm_90a).
     Wgmma,
     /// `setmaxnreg` (PTX ISA, "setmaxnreg": sm_90a).
@@ -44,7 +46,7 @@ pub enum Feature {
 
 impl Feature {
     /// Every feature.
-    pub const ALL: [Feature; 10] = [
+    pub const ALL: [Feature; 11] = [
         Feature::CpAsync,
         Feature::Mbarrier,
         Feature::Fp8,
@@ -53,6 +55,7 @@ impl Feature {
         Feature::Tma,
         Feature::Stmatrix,
         Feature::Pdl,
+        Feature::TensormapReplace,
         Feature::Wgmma,
         Feature::Setmaxnreg,
     ];
@@ -68,6 +71,7 @@ impl Feature {
             Feature::Tma => "tma",
             Feature::Stmatrix => "stmatrix",
             Feature::Pdl => "pdl",
+            Feature::TensormapReplace => "tensormap_replace",
             Feature::Wgmma => "wgmma",
             Feature::Setmaxnreg => "setmaxnreg",
         }

@@ -104,6 +104,10 @@ operations! {
         MbarrierTestWait = "mbarrier.test_wait",
         MakeTmaAtom = "make_tma_atom",
         PrefetchTmaDesc = "prefetch_tma_desc",
+        CopyTmaDesc = "copy_tma_desc",
+        UpdateTmaDesc = "update_tma_desc",
+        CpFenceTmaDescRelease = "cp_fence_tma_desc_release",
+        FenceTmaDescAcquire = "fence_tma_desc_acquire",
         Copy = "copy",
         Prefetch = "prefetch",
         AutovecCopy = "autovec_copy",
@@ -125,6 +129,7 @@ impl CuteOp {
     /// Whether an operation is for its effect alone: it gives nothing.
     pub fn is_statement(self) -> bool {
         use CuteOp::{AutovecCopy, Copy, Gemm, MemrefStore, MemrefStoreVec};
+        use CuteOp::{CopyTmaDesc, CpFenceTmaDescRelease, FenceTmaDescAcquire, UpdateTmaDesc};
         use CuteOp::{Prefetch, PrefetchTmaDesc, Print};
         matches!(
             self,
@@ -136,6 +141,10 @@ impl CuteOp {
                 | Gemm
                 | Prefetch
                 | PrefetchTmaDesc
+                | CopyTmaDesc
+                | UpdateTmaDesc
+                | CpFenceTmaDescRelease
+                | FenceTmaDescAcquire
         ) || self.is_mbarrier() && !self.asks_mbarrier()
     }
 

@@ -108,6 +108,7 @@ operations! {
         ElectSync = "elect.sync",
         FenceMbarrierInit = "fence.mbarrier.init",
         FenceProxy = "fence.proxy",
+        FenceProxyRelease = "fence.proxy.release",
         Griddepcontrol = "griddepcontrol",
         ReadPtxSregClusterCtarank = "read.ptx.sreg.cluster.ctarank",
         ReadPtxSregClusterNctarank = "read.ptx.sreg.cluster.nctarank",

@@ -2,6 +2,7 @@
 //! instructions that a copy or a gemm of one thread consists of.
 use super::bulk::{bulk_plan, bulk_prefetch_plan};
 use super::tma::{tma_plan, tma_prefetch_plan};
+use super::tma_desc::{tma_desc_place, tma_desc_update};
 use super::view::in_whole_bytes;
 use super::{Attrs, SemError, count_error, integers, operand_error};
 use crate::atoms::{CopyAtom, Issuer, MmaAtom, MmaOperand, Place, Wgmma};
@@ -103,6 +104,15 @@ pub(super) fn evaluate(op: CuteOp, operands: &[Val], attrs: &Attrs) -> Result<Va
                 "expects an atom of a copy by a tensor map as result".into(),
             )),
         },
+        (CuteOp::MakeTmaAtom, [map @ Val::View(_)]) => match &attrs.result {
+            Some(result @ Val::TmaAtom(_)) => {
+                tma_desc_place(map, &[Space::Gmem])?;
+                Ok(result.clone())
+            }
+            _ => Err(SemError::Illegal(
+                "expects an atom of a copy by a tensor map as result".into(),
+            )),
+        },
         (op, operands) if op.asks_mbarrier() => {
             super::mbarrier::check(op, operands)?;
             Ok(Val::Opaque("i1".into()))
@@ -185,6 +195,18 @@ pub fn check(op: CuteOp, operands: &[Val]) -> Result<(), SemError> {
         (CuteOp::Copy, [Val::TmaAtom(atom), rest @ ..]) => tma_plan(atom, rest).map(|_| ()),
         (CuteOp::Copy, [Val::BulkCopy(atom), rest @ ..]) => bulk_plan(atom, rest).map(|_| ()),
         (CuteOp::PrefetchTmaDesc, [Val::TmaAtom(_)]) => Ok(()),
+        (CuteOp::CopyTmaDesc, [Val::TmaAtom(_), map]) => {
+            tma_desc_place(map, &[Space::Gmem, Space::Smem]).map(|_| ())
+        }
+        (CuteOp::UpdateTmaDesc, [Val::TmaAtom(atom), tensor, map]) => {
+            tma_desc_place(map, &[Space::Gmem, Space::Smem])?;
+            tma_desc_update(atom, tensor).map(|_| ())
+        }
+        (CuteOp::CpFenceTmaDescRelease, [to, from]) => {
+            tma_desc_place(to, &[Space::Gmem])?;
+            tma_desc_place(from, &[Space::Smem]).map(|_| ())
+        }
+        (CuteOp::FenceTmaDescAcquire, [map]) => tma_desc_place(map, &[Space::Gmem]).map(|_| ()),
         (CuteOp::Prefetch, [Val::TmaAtom(atom), tile]) => tma_prefetch_plan(atom, tile).map(|_| ()),
         (CuteOp::Prefetch, [Val::BulkCopy(atom), source]) => {
             bulk_prefetch_plan(atom, source).map(|_| ())

@@ -13,6 +13,7 @@ mod mbarrier;
 mod partition;
 mod rules;
 mod tma;
+mod tma_desc;
 mod tuples;
 mod view;
 
@@ -24,6 +25,7 @@ pub use effects::{
 pub use mbarrier::mbarrier_feature;
 pub use rules::check_operands;
 pub use tma::{TmaPlan, TmaStep, tma_boxes_of, tma_plan, tma_prefetch_plan};
+pub use tma_desc::{TmaDescUpdate, tma_desc_place, tma_desc_update};
 pub use tuples::{compare, leaves_of};
 pub use view::{element_offset, is_projection, recastable};
 

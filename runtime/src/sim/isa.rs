@@ -2,6 +2,7 @@
 //! and instruction indices. Everything that works on each lane alone is one variant,
 //! [`Op::Lanes`]; the others touch memory, other lanes or the flow of control.
 
+use super::tensor_map::MapField;
 use std::fmt;
 
 use super::Space;
@@ -118,10 +119,6 @@ pub(crate) enum Proxy {
     /// Bulk copies, and what `wgmma` reads of shared memory.
     Async,
     /// Tensor maps, when they are read by a copy.
-    #[allow(
-        dead_code,
-        reason = "no instruction of this proxy is executed yet; the check knows it"
-    )]
     TensorMap,
 }
 
@@ -230,6 +227,8 @@ pub(crate) enum Op {
     /// `fence`, `membar`.
     Fence(Order),
     ProxyFence(ProxyFence),
+    /// An operation on a tensor map in memory.
+    MapEdit(Box<MapEdit>),
     /// `vprintf`: the generic addresses of its text and of its arguments.
     Print {
         result: Dst,
@@ -299,6 +298,7 @@ impl Op {
             | Op::Mbarrier(_)
             | Op::Fence(_)
             | Op::ProxyFence(_)
+            | Op::MapEdit(_)
             | Op::Print { .. }
             | Op::Trap
             | Op::Hint(_) => Flow::Next,
@@ -331,6 +331,7 @@ impl Op {
                 | Op::Barrier(_)
                 | Op::Fence(_)
                 | Op::ProxyFence(_)
+                | Op::MapEdit(_)
                 | Op::Print { .. }
                 | Op::Branch { .. }
                 | Op::BranchIndexed { .. }
@@ -411,6 +412,23 @@ pub(crate) enum Bulk {
         barrier: Address,
         update: Option<BulkUpdate>,
     },
+}
+
+/// What a kernel does to a tensor map in memory (PTX ISA 9.7.9.28.2, 9.7.13.4, 9.7.13.16).
+#[derive(Debug)]
+pub(crate) enum MapEdit {
+    /// `tensormap.replace`
+    Replace {
+        map: Address,
+        field: MapField,
+        value: Src,
+    },
+    /// `tensormap.cp_fenceproxy`, by a whole warp: a copy to global memory, released to those who use it as a map.
+    Publish { to: Address, from: Address },
+    /// `fence.proxy.tensormap::generic.release`
+    Release,
+    /// `fence.proxy.tensormap::generic.acquire`
+    Acquire(Address),
 }
 
 /// Registers that are stored in the shared memory of a CTA of the cluster, whose `mbarrier` counts the bytes (PTX ISA 9.7.9.12,

@@ -37,6 +37,20 @@ pub struct TensorMap {
     pub oob_fill: OobFill,
 }
 
+/// A field of a map that a kernel can replace; those of a dimension with its number, fastest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MapField {
+    Address,
+    Extent(usize),
+    /// Of the dimension behind the one with this number.
+    Stride(usize),
+    Box(usize),
+    ElementStride(usize),
+    Rank,
+    Swizzle,
+    Fill,
+}
+
 /// A row of a box: elements that are consecutive in memory, where it has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Row {
@@ -55,6 +69,11 @@ impl TensorMap {
     /// What no hardware takes.
     pub fn encode(&self) -> Result<[u8; BYTES], SimError> {
         self.check()?;
+        Ok(self.unchecked_bytes())
+    }
+
+    /// The map in 128 bytes, whatever it says.
+    fn unchecked_bytes(&self) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
         let mut at = 0;
         let mut put = |value: &[u8]| {
@@ -71,18 +90,110 @@ impl TensorMap {
         ]);
         put(&self.address.to_le_bytes());
         for i in 0..MAX_RANK {
-            let of = |list: &[u32]| list.get(i).map_or(0, |&n| n - 1) as u8;
-            let extent = self.extents.get(i).map_or(0, |&n| n - 1) as u32;
+            let of = |list: &[u32]| list.get(i).map_or(0, |&n| n.wrapping_sub(1)) as u8;
+            let extent = self.extents.get(i).map_or(0, |&n| n.wrapping_sub(1)) as u32;
             let stride = i.checked_sub(1).and_then(|i| self.stride_bytes.get(i));
             put(&extent.to_le_bytes());
             put(&stride.copied().unwrap_or(0).to_le_bytes());
             put(&[of(&self.box_extents), of(&self.element_strides)]);
         }
-        Ok(bytes)
+        bytes
     }
 
     /// The map that is encoded in bytes, if it is one.
     pub fn decode(bytes: &[u8; BYTES]) -> Option<TensorMap> {
+        let map = TensorMap::unchecked(bytes)?;
+        map.check().ok()?;
+        Some(map)
+    }
+
+    /// The map in bytes, as a copy that uses it finds it.
+    pub(crate) fn in_use(bytes: &[u8; BYTES]) -> Result<TensorMap, ErrorKind> {
+        let map = TensorMap::unchecked(bytes).ok_or_else(|| ErrorKind::TensorMap {
+            what: "128 bytes",
+            expected: "a map that the host has encoded".to_owned(),
+            found: "other bytes".to_owned(),
+        })?;
+        map.check().map_err(|error| error.kind)?;
+        Ok(map)
+    }
+
+    /// Sets one field of a map in bytes (PTX ISA, "tensormap.replace"). What it says then is checked where it is used.
+    pub(crate) fn replace(
+        bytes: &mut [u8; BYTES],
+        field: MapField,
+        value: u64,
+    ) -> Result<(), ErrorKind> {
+        let no_map = || ErrorKind::TensorMap {
+            what: "128 bytes",
+            expected: "a map, of which a field is replaced".to_owned(),
+            found: "other bytes".to_owned(),
+        };
+        let mut map = TensorMap::unchecked(bytes).ok_or_else(no_map)?;
+        let rank = map.extents.len();
+        let beyond = |dimension: usize| ErrorKind::TensorMap {
+            what: "dimension whose field is replaced",
+            expected: format!("one below the rank, {rank}"),
+            found: dimension.to_string(),
+        };
+        let wrong = |what, expected: &str| ErrorKind::TensorMap {
+            what,
+            expected: expected.to_owned(),
+            found: value.to_string(),
+        };
+        let small = u32::try_from(value).unwrap_or(u32::MAX);
+        match field {
+            MapField::Address => map.address = value,
+            MapField::Extent(at) => {
+                if value == 0 {
+                    return Err(wrong("extent", "1 to 2^32"));
+                }
+                *map.extents.get_mut(at).ok_or_else(|| beyond(at))? = value;
+            }
+            MapField::Stride(at) => {
+                *map.stride_bytes.get_mut(at).ok_or_else(|| beyond(at))? = value;
+            }
+            MapField::Box(at) => {
+                if !(1..=256).contains(&value) {
+                    return Err(wrong("extent of the box", "1 to 256"));
+                }
+                *map.box_extents.get_mut(at).ok_or_else(|| beyond(at))? = small;
+            }
+            MapField::ElementStride(at) => {
+                if !(1..=8).contains(&value) {
+                    return Err(wrong("element stride", "1 to 8"));
+                }
+                *map.element_strides.get_mut(at).ok_or_else(|| beyond(at))? = small;
+            }
+            MapField::Rank => {
+                let rank = value.saturating_add(1);
+                if !(1..=MAX_RANK as u64).contains(&rank) {
+                    return Err(wrong("rank less one", "0 to 4"));
+                }
+                let rank = rank as usize;
+                map.extents.resize(rank, 1);
+                map.stride_bytes.resize(rank - 1, 0);
+                map.box_extents.resize(rank, 1);
+                map.element_strides.resize(rank, 1);
+            }
+            MapField::Swizzle => {
+                let bytes = [0, 32, 64, 128].get(small as usize).copied();
+                let swizzle = bytes.and_then(|bytes| MapSwizzle::try_from(bytes).ok());
+                map.swizzle = swizzle.ok_or_else(|| wrong("swizzle mode", "0 to 3"))?;
+            }
+            MapField::Fill => {
+                map.oob_fill = match value {
+                    0 => OobFill::Zeros,
+                    1 => OobFill::Nan,
+                    _ => return Err(wrong("fill mode", "0 or 1")),
+                }
+            }
+        }
+        *bytes = map.unchecked_bytes();
+        Ok(())
+    }
+
+    fn unchecked(bytes: &[u8; BYTES]) -> Option<TensorMap> {
         let mut at = 0;
         let mut take = |count: usize| {
             at += count;
@@ -123,8 +234,7 @@ impl TensorMap {
             map.box_extents.push(u32::from(box_extent) + 1);
             map.element_strides.push(u32::from(element_stride) + 1);
         }
-        map.check().ok()?;
-        Some(map)
+        (1..=MAX_RANK).contains(&map.extents.len()).then_some(map)
     }
 
     fn check(&self) -> Result<(), SimError> {

@@ -26,6 +26,7 @@ mod register_banks;
 mod sign_analysis;
 mod store_forwarding;
 mod tma;
+mod tma_desc;
 mod unroll_vectors;
 mod vectors;
 mod wgmma;
@@ -322,7 +323,11 @@ impl<'c> Lowering<'c> {
                 };
             }
             CuteOp::PrefetchTmaDesc => return self.prefetch_tensor_map(op),
-            CuteOp::MakeTmaAtom => self.keep_tensor_map(op, result_of(op, 0)),
+            CuteOp::MakeTmaAtom => self.keep_tensor_map(op, &operands, result_of(op, 0)),
+            CuteOp::CopyTmaDesc
+            | CuteOp::UpdateTmaDesc
+            | CuteOp::CpFenceTmaDescRelease
+            | CuteOp::FenceTmaDescAcquire => return self.tma_desc(kind, op, &operands),
             CuteOp::AutovecCopy => return self.autovec_copy(&operands),
             CuteOp::Gemm => return self.gemm(&operands, operand_value(op, 5)),
             CuteOp::MemrefStore => return self.store(&operands, first_operand(op)?),

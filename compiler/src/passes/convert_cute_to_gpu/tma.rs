@@ -17,15 +17,19 @@ use std::sync::Arc;
 use super::operand_value;
 
 impl<'c> Lowering<'c> {
-    /// Keeps the address of the map of an atom.
-    pub(super) fn keep_tensor_map(&mut self, op: IrOp<'c>, atom: IrValue<'c>) {
-        if let Some(map) = operand_value(op, 0) {
+    /// Keeps the address of the map of an atom: a parameter, or a place in global memory.
+    pub(super) fn keep_tensor_map(&mut self, op: IrOp<'c>, operands: &[Val], atom: IrValue<'c>) {
+        let map = match operands {
+            [Val::View(place)] => Some(self.address(place, &Int::ZERO)),
+            _ => operand_value(op, 0),
+        };
+        if let Some(map) = map {
             self.tensor_maps.insert(value_key(atom), map);
         }
     }
 
     /// The address of the map of an operation's atom.
-    fn tensor_map(&self, op: IrOp<'c>) -> Result<IrValue<'c>, SemError> {
+    pub(super) fn tensor_map(&self, op: IrOp<'c>) -> Result<IrValue<'c>, SemError> {
         if !self.target.has(Feature::Tma) {
             return Err(SemError::Illegal(format!(
                 "a copy by a tensor map needs {}; the target is {}",

@@ -12,7 +12,7 @@
 //! - `tensor`, with `partition`: views and fragments;
 //! - `atoms`: instructions that copy and multiply; `tiled`: these spread over threads, and `methods` of the results;
 //! - `memory`: copies, gemm, barriers, with `hints` for caches;
-//! - `tma`: copies of tiles by tensor maps; `cluster`: blocks that reach each other; `pdl`: launches that overlap;
+//! - `tma`: copies of tiles by tensor maps, `tma_desc`: maps that a kernel edits; `cluster`: blocks that reach each other; `pdl`: launches that overlap;
 //! - `mbarrier`, `bulk`: barriers that count bytes, and what asynchronous copies need besides; `roles`: what warps need to do
 //!   different work;
 //! - `warp`, `reduce` with `operator`: values of several threads; `atomic`: elements that other threads update too;
@@ -51,6 +51,7 @@ mod text;
 mod tile;
 mod tiled;
 mod tma;
+mod tma_desc;
 mod warp;
 
 pub(crate) use atoms::{bulk_copy, copy_atom, mma_atom, mma_call};

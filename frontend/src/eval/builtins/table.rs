@@ -3,7 +3,7 @@
 use super::builtin::{Builtin, Kind, Lowering, Parameter, Receiver};
 use super::{
     assume, atomic, atoms, bulk, cluster, layout, math, mbarrier, memory, methods, pdl, reduce,
-    registers, roles, tensor, text, tile, tiled, tma, warp,
+    registers, roles, tensor, text, tile, tiled, tma, tma_desc, warp,
 };
 use crate::eval::rounding;
 use cutec_dialects::atoms::Wgmma;
@@ -32,6 +32,7 @@ pub const FAMILIES: &[Family] = &[
     family("memory", memory::TABLE),
     family("mbarriers", mbarrier::TABLE),
     family("tma", tma::TABLE),
+    family("tma_desc", tma_desc::TABLE),
     family("bulk", bulk::TABLE),
     family("clusters", cluster::TABLE),
     family("pdl", pdl::TABLE),

@@ -221,7 +221,7 @@ fn fill<'c, 'a>(
 }
 
 /// The copy that an argument is.
-fn atom_of<'c, 'a>(
+pub(super) fn atom_of<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     call: &Call<'c, 'a>,
 ) -> Result<(Value<'c, 'a>, Arc<TmaAtom>)> {

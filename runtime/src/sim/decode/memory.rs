@@ -392,8 +392,11 @@ pub(super) fn fence(form: &mut Form, opcode: &str) -> Decoded<Op> {
 
 /// `fence.proxy`. No two addresses are aliases of one location here, so `.alias` has nothing to order.
 fn fence_proxy(form: &mut Form) -> Decoded<Op> {
+    if form.eat("tensormap::generic") {
+        return super::tensormap::fence(form);
+    }
     let of = |global, shared| Op::ProxyFence(ProxyFence { global, shared });
-    let op = form.need("`.alias` or `.async`", |m| match m {
+    let op = form.need("`.alias`, `.async` or `.tensormap::generic`", |m| match m {
         "alias" => Some(of(false, false)),
         "async" => Some(of(true, true)),
         _ => None,

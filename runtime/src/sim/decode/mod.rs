@@ -4,7 +4,7 @@
 //! names are used; the second decodes each instruction with [`form::Form`], in the file of its
 //! family:
 //! [`integer`], [`bits`], [`compare`], [`float`], [`convert`], [`memory`], [`bulk`], [`matrix`], [`control`],
-//! [`mbarrier`], [`warpgroup`].
+//! [`mbarrier`], [`tensormap`], [`warpgroup`].
 
 mod bits;
 mod bulk;
@@ -18,6 +18,7 @@ mod matrix;
 mod mbarrier;
 mod memory;
 mod names;
+mod tensormap;
 mod warpgroup;
 
 pub(super) use bulk::update_of_map;
@@ -570,6 +571,7 @@ fn operation(form: &mut Form, instruction: &ast::Instruction<'_>) -> Decoded<Op>
         "cp" if instruction.modifiers.get(1) == Some(&"bulk") => bulk::copy(form),
         "cp" if instruction.modifiers.first() == Some(&"reduce") => bulk::reduce(form),
         "cp" => memory::copy_async(form),
+        "tensormap" => tensormap::tensormap(form),
         "membar" | "fence" => memory::fence(form, opcode),
         "call" => control::call(form),
         "createpolicy" => memory::create_policy(form),

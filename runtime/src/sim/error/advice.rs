@@ -306,10 +306,18 @@ fn race_help(first: &Party, second: &Party, in_flight: bool) -> String {
     let copies = |party: &Party| {
         matches!(
             party.act,
-            Act::CopyRead | Act::CopyWrite | Act::BulkRead | Act::BulkWrite
+            Act::CopyRead | Act::CopyWrite | Act::BulkRead | Act::BulkWrite | Act::MapRead
         )
     };
     let text = match () {
+        _ if second.act == Act::MapRead => {
+            "who has edited a tensor map releases it, by `fence_tma_desc_release()` or `cp_fence_tma_desc_release(to, from)`, and \
+             tells the thread that uses it, through a barrier; that acquires it by `fence_tma_desc_acquire(map)` before the copy"
+        }
+        _ if first.act == Act::MapRead => {
+            "the copy may still use the tensor map: before it is edited, wait for the mbarrier of a load, or with `bulk_wait(0)` for \
+             a store, and where another thread edits it, tell that through a barrier"
+        }
         _ if in_flight && first.act == Act::MultiplyRead => {
             "the product may still read its operands: wait for its group with `wgmma_wait(n)` before they are \
              overwritten, and where another warp overwrites them, tell it through a barrier"

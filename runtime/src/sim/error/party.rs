@@ -21,6 +21,8 @@ pub enum Act {
     CopyWrite,
     /// A bulk copy reads its source, at any time until it is complete.
     BulkRead,
+    /// A bulk copy reads its tensor map, at any time until it is complete.
+    MapRead,
     /// A bulk copy writes its target, at any time until it is complete.
     BulkWrite,
     /// `wgmma` reads an operand, at any time until it is waited for.
@@ -39,6 +41,7 @@ impl fmt::Display for Act {
             Act::CopyRead => "read by cp.async",
             Act::CopyWrite => "write by cp.async",
             Act::BulkRead => "read by a bulk copy",
+            Act::MapRead => "use as the tensor map of a bulk copy",
             Act::BulkWrite => "write by a bulk copy",
             Act::MultiplyRead => "read by wgmma",
             Act::Multiply => "wgmma",

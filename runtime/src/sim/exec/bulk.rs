@@ -97,6 +97,14 @@ impl Source {
         }
     }
 
+    /// The bytes of the tensor map, where others may write them.
+    fn map(&self) -> Option<(Space, u64, u32)> {
+        match self {
+            Source::Global(region) => region.map(),
+            Source::Shared { .. } | Source::Registers(_) => None,
+        }
+    }
+
     /// What is read of memory.
     fn reads(&self) -> Vec<(Space, u64, u32)> {
         match self {
@@ -108,6 +116,19 @@ impl Source {
 }
 
 impl Issuer {
+    /// The same as one that reads tensor maps.
+    fn of_maps(self) -> Issuer {
+        Issuer {
+            proxy: Proxy::TensorMap,
+            ..self
+        }
+    }
+
+    /// Takes note that a tensor map is in use from now on.
+    fn begin_map(self, cta: &mut Cta<'_>, map: (Space, u64, u32)) -> Result<(), Fault> {
+        self.of_maps().begin(cta, Act::MapRead, Order::WEAK, map)
+    }
+
     /// Takes note of accesses that are in flight from now on.
     fn begin(
         self,
@@ -203,6 +224,9 @@ impl Load {
                 announced.map_err(fault_at(lane))?;
             }
         }
+        if let Some(map) = self.source.map() {
+            self.issuer.begin_map(cta, map)?;
+        }
         for read in self.source.reads() {
             self.issuer.begin(cta, Act::BulkRead, Order::WEAK, read)?;
         }
@@ -246,6 +270,9 @@ impl Load {
         for read in self.source.reads() {
             self.issuer.settle(cta, read, first_clock, false);
         }
+        if let Some(map) = self.source.map() {
+            self.issuer.of_maps().settle(cta, map, first_clock, false);
+        }
         for target in &self.targets {
             cta.count_bytes(target.barrier, -i64::from(self.source.bytes()))?;
         }
@@ -272,6 +299,9 @@ impl Load {
 
 impl Store {
     fn begin(&self, cta: &mut Cta<'_>) -> Result<(), Fault> {
+        if let Some(map) = self.region.map() {
+            self.issuer.begin_map(cta, map)?;
+        }
         for (at, bytes) in self.region.sources(self.from) {
             let read = (Space::Shared, at, bytes);
             self.issuer.begin(cta, Act::BulkRead, Order::WEAK, read)?;
@@ -332,6 +362,9 @@ impl Store {
         self.release(cta, clock);
         for write in self.region.globals() {
             self.issuer.settle(cta, write, clock, self.update.is_some());
+        }
+        if let Some(map) = self.region.map() {
+            self.issuer.of_maps().settle(cta, map, clock, false);
         }
     }
 }
@@ -500,7 +533,7 @@ impl Warp {
         cta: &Cta<'_>,
         global: &BulkGlobal,
         size: Option<Src>,
-        access: Access,
+        way: Access,
         lane: usize,
     ) -> Result<(Region, Option<DType>), ErrorKind> {
         match global {
@@ -508,15 +541,16 @@ impl Warp {
                 let size = size.map_or(0, |size| self.of_lane(size, lane) as u32);
                 check_size(size)?;
                 let at = self.addresses(address)[lane];
-                aligned(Space::Global, access, at, CHUNK as u32)?;
+                aligned(Space::Global, way, at, CHUNK as u32)?;
                 Ok((Region::flat(at, size), None))
             }
             BulkGlobal::Tensor { map, coordinates } => {
-                let at = self.addresses(map)[lane];
-                let map = read_map(cta, map.space, at)?;
+                let (space, at) = (map.space, self.addresses(map)[lane]);
+                let map = read_map(cta, space, at)?;
                 let of_lane = |&src: &Src| self.of_lane(src, lane) as i32;
                 let coordinates: Vec<i32> = coordinates.iter().map(of_lane).collect();
-                let region = Region::of_box(&map, &coordinates, access)?;
+                let region = Region::of_box(&map, &coordinates, way)?;
+                let region = region.by_map(access::resolve(space, at));
                 Ok((region, Some(map.dtype)))
             }
         }

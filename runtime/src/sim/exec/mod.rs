@@ -6,7 +6,7 @@
 //! - [`schedule`]: whose turn it is, and when asynchronous copies arrive.
 //! - [`access`]: loads, stores, atomics. [`shared`]: byte memory with states.
 //! - [`in_flight`]: asynchronous operations and how they complete. [`copy`]: `cp.async`; [`bulk`]: `cp.async.bulk`,
-//!   of a [`region`] of global memory.
+//!   of a [`region`] of global memory; [`map_edit`]: tensor maps that a kernel edits.
 //! - [`touch`]: where each of these accesses is counted and checked against the others; [`race`]:
 //!   that check; [`count`]: those counts.
 //! - [`collective`]: shuffles and the like. [`barrier`]: CTA barriers and what a standstill means.
@@ -29,6 +29,7 @@ mod count;
 mod cta;
 mod descriptor;
 mod in_flight;
+mod map_edit;
 mod matrix;
 mod mbarrier;
 mod print;

@@ -22,6 +22,8 @@ pub(super) struct Region {
     swizzle: MapSwizzle,
     /// What is loaded where the tensor has no element.
     fill: [u8; CHUNK],
+    /// The address of its tensor map, where that is in global memory.
+    map: Option<u64>,
 }
 
 impl Region {
@@ -37,6 +39,7 @@ impl Region {
             row_bytes: bytes,
             swizzle: MapSwizzle::None,
             fill: [0; CHUNK],
+            map: None,
         }
     }
 
@@ -87,7 +90,20 @@ impl Region {
             row_bytes: map.row_bytes(),
             swizzle: map.swizzle,
             fill: map.fill(),
+            map: None,
         })
+    }
+
+    /// The same by a map that lies at an address.
+    pub fn by_map(self, (space, at): (Space, u64)) -> Region {
+        let map = (space == Space::Global).then_some(at);
+        Region { map, ..self }
+    }
+
+    /// The bytes of its tensor map, where others may write them.
+    pub fn map(&self) -> Option<(Space, u64, u32)> {
+        self.map
+            .map(|at| (Space::Global, at, tensor_map::BYTES as u32))
     }
 
     /// Bytes in shared memory.
@@ -235,6 +251,11 @@ pub(super) fn read_map(cta: &Cta<'_>, space: Space, address: u64) -> Result<Tens
         Space::Global => {
             let size = tensor_map::BYTES as u32;
             let place = cta.launch.memory.place(at, size, Access::Read)?;
+            if cta.launch.options.checks
+                && let Some(byte) = place.unwritten_of(size)
+            {
+                return Err(access::uninitialised(&place, at, size, byte));
+            }
             place.copy_to(&mut bytes);
         }
         Space::Generic | Space::Shared | Space::Cluster | Space::Local | Space::Const => {
@@ -245,11 +266,7 @@ pub(super) fn read_map(cta: &Cta<'_>, space: Space, address: u64) -> Result<Tens
             });
         }
     }
-    TensorMap::decode(&bytes).ok_or_else(|| ErrorKind::TensorMap {
-        what: "128 bytes",
-        expected: "a map that the host has encoded".to_owned(),
-        found: "other bytes".to_owned(),
-    })
+    TensorMap::in_use(&bytes)
 }
 
 /// Checks an address.

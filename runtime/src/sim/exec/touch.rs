@@ -59,7 +59,7 @@ impl Cta<'_> {
             Space::Shared
                 if !matches!(
                     touch.act,
-                    Act::Signal | Act::MultiplyRead | Act::BulkRead | Act::BulkWrite
+                    Act::Signal | Act::MultiplyRead | Act::BulkRead | Act::BulkWrite | Act::MapRead
                 ) =>
             {
                 if let Some(counters) = &mut self.counters {
@@ -69,6 +69,8 @@ impl Cta<'_> {
                     self.stats.shared_wavefronts_ideal += ideal;
                 }
             }
+            // Maps have a cache of their own.
+            Space::Global if touch.act == Act::MapRead => {}
             Space::Global => {
                 let bytes = u64::from(touch.bytes) * u64::from(touch.mask.count_ones());
                 let reads = !matches!(touch.act, Act::Write | Act::CopyWrite | Act::BulkWrite);
@@ -142,9 +144,12 @@ impl Cta<'_> {
     fn check_buffers(&self, buffers: &BufferMap, touch: &Touch<'_>) -> Result<(), Fault> {
         let start = (BASE + u64::from(self.launch.kernel.dynamic_shared)) as i64;
         let access = match touch.act {
-            Act::Read | Act::CopyRead | Act::BulkRead | Act::MultiplyRead | Act::Multiply => {
-                Access::Read
-            }
+            Act::Read
+            | Act::CopyRead
+            | Act::BulkRead
+            | Act::MapRead
+            | Act::MultiplyRead
+            | Act::Multiply => Access::Read,
             Act::Write | Act::Update | Act::Signal | Act::CopyWrite | Act::BulkWrite => {
                 Access::Write
             }
@@ -199,7 +204,10 @@ impl Cta<'_> {
         let thread = self.actor.warp * WARP as u32 + lane;
         let second = self.party(touch.act, self.number, thread, self.actor.pc);
         let code = &self.launch.kernel.code;
-        let first_act = code[other.pc as usize].op.act(other.reads);
+        let first_act = match other.of_map {
+            true => Act::MapRead,
+            false => code[other.pc as usize].op.act(other.reads),
+        };
         let first = self.party(first_act, other.cta, other.thread, other.pc);
         let kind = ErrorKind::Race {
             space: touch.space,

@@ -510,6 +510,7 @@ impl Warp {
                     races.fence_proxy(self.index, mask, *fence);
                 }
             }
+            Op::MapEdit(edit) => return self.map_edit(cta, edit, mask),
             Op::BranchIndexed { index, targets } => {
                 return self.branch_indexed(*index, targets, mask);
             }

@@ -87,6 +87,7 @@ impl Instr {
             )
             | Op::Fence(_)
             | Op::ProxyFence(_)
+            | Op::MapEdit(_)
             | Op::Hint(Hint::GridDependency) => Class::Synchronize,
             Op::Collective {
                 kind:

@@ -87,6 +87,8 @@ pub(super) struct Other {
     pub reads: bool,
     /// Whether it is a copy that was not waited for.
     pub in_flight: bool,
+    /// Whether it is the use of a tensor map.
+    pub of_map: bool,
 }
 
 /// An access of a bulk copy in flight.
@@ -136,9 +138,12 @@ impl Races {
     /// wrote another value than was there.
     pub fn touch(&mut self, touch: &Touch<'_>, actor: Actor) -> Result<(), Meeting> {
         let clock = match touch.act {
-            Act::CopyRead | Act::CopyWrite | Act::BulkRead | Act::BulkWrite | Act::MultiplyRead => {
-                IN_FLIGHT
-            }
+            Act::CopyRead
+            | Act::CopyWrite
+            | Act::BulkRead
+            | Act::BulkWrite
+            | Act::MapRead
+            | Act::MultiplyRead => IN_FLIGHT,
             _ => self.clocks.now(actor.warp),
         };
         let order = touch.order;
@@ -157,7 +162,12 @@ impl Races {
             Act::Write | Act::Update | Act::CopyWrite | Act::BulkWrite => true,
             // Arrivals and waits may meet each other, but not the making of the object.
             Act::Signal => !order.strong,
-            Act::Read | Act::CopyRead | Act::BulkRead | Act::MultiplyRead | Act::Multiply => false,
+            Act::Read
+            | Act::CopyRead
+            | Act::BulkRead
+            | Act::MapRead
+            | Act::MultiplyRead
+            | Act::Multiply => false,
         };
         for lane in lanes(touch.mask) {
             let address = touch.addresses[lane];
@@ -175,6 +185,7 @@ impl Races {
                 mark,
                 thread,
                 space: touch.space,
+                address,
             };
             for (i, cell) in cells.iter_mut().enumerate() {
                 let met = match writes {
@@ -192,6 +203,7 @@ impl Races {
                             pc: other.pc(),
                             reads,
                             in_flight: other.clock >= BY_BARRIER,
+                            of_map: other.proxy() == Proxy::TensorMap,
                         },
                     });
                 }
@@ -319,6 +331,7 @@ impl Races {
             pc: mark.pc(),
             reads,
             in_flight: mark.clock >= BY_BARRIER,
+            of_map: mark.proxy() == Proxy::TensorMap,
         };
         Some((at, other))
     }
@@ -400,6 +413,16 @@ impl Races {
         self.clocks.exit(warp, mask);
     }
 
+    /// Lanes release tensor maps that they have edited.
+    pub fn release_maps(&mut self, warp: u32, mask: u32) {
+        self.clocks.release_maps(warp, mask);
+    }
+
+    /// A lane acquires the tensor map at an address of global memory.
+    pub fn acquire_map(&mut self, warp: u32, lane: u32, address: u64) {
+        self.clocks.acquire_map(warp, lane, address);
+    }
+
     /// `fence.proxy`.
     pub fn fence_proxy(&mut self, warp: u32, mask: u32, fence: ProxyFence) {
         self.clocks.fence_proxy(warp, mask, fence);
@@ -455,13 +478,15 @@ struct Access<'c> {
     mark: Mark,
     thread: u32,
     space: Space,
+    address: u64,
 }
 
 impl Access<'_> {
     #[inline]
     fn is_after(&self, earlier: &Mark) -> bool {
-        let (space, thread) = (self.space, self.thread);
-        self.clocks.is_before(earlier, &self.mark, space, thread)
+        let place = (self.space, self.address);
+        self.clocks
+            .is_before(earlier, &self.mark, place, self.thread)
     }
 
     #[inline]

@@ -46,6 +46,30 @@ impl Clocks {
         self.clock[first / WARP] += 1;
     }
 
+    /// `fence.proxy.tensormap::generic.release` of lanes: what they know and did is released to those who acquire a map.
+    pub fn release_maps(&mut self, warp: u32, mask: u32) {
+        let first = self.warp(warp) * WARP;
+        let clock = self.clock[self.warp(warp)];
+        let threads = self.known.len();
+        for lane in lanes(mask) {
+            let known = Rc::make_mut(&mut self.known[first + lane]);
+            known.view.own.resize(threads, 0);
+            known.view.own[first + lane] = clock;
+            let maps = known.maps.get_or_insert_default();
+            maps.released.join(&known.view);
+        }
+        self.clock[first / WARP] += 1;
+    }
+
+    /// `fence.proxy.tensormap::generic.acquire` of a lane, of the map at an address.
+    pub fn acquire_map(&mut self, warp: u32, lane: u32, address: u64) {
+        let thread = self.warp(warp) * WARP + lane as usize;
+        let known = Rc::make_mut(&mut self.known[thread]);
+        let maps = known.maps.get_or_insert_default();
+        let acquired = maps.acquired.entry(address).or_default();
+        acquired.join(&maps.released);
+    }
+
     /// A strong access of one thread to a location.
     pub fn synchronize(
         &mut self,

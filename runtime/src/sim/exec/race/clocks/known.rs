@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use crate::sim::isa::ProxyFence;
 use crate::sim::lane::lanes;
+use crate::sim::tensor_map::BYTES as MAP_BYTES;
 
 /// Up to which clock each thread's deeds are known.
 #[derive(Debug, Clone, Default)]
@@ -58,12 +59,23 @@ impl View {
     }
 }
 
+/// What a thread knows of edits of tensor maps.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Maps {
+    /// What went through a release fence.
+    pub(super) released: View,
+    /// What of that was acquired, for the map at an address.
+    pub(super) acquired: BTreeMap<u64, View>,
+}
+
 /// What a thread knows of.
 #[derive(Debug, Clone, Default)]
 pub(in crate::sim::exec) struct Known {
     pub(super) view: View,
     /// What of that went through a proxy fence for global and for shared memory.
     pub(super) crossed: [Option<Box<View>>; 2],
+    /// Of edits of tensor maps, where there were any.
+    pub(super) maps: Option<Box<Maps>>,
     /// What arrivals from other CTAs told whose scope does not reach so far: enough to write over what was read.
     pub(super) reads: Option<Box<View>>,
     /// The CTAs of the cluster that are known to run, a bit each.
@@ -75,6 +87,7 @@ impl Known {
         Known {
             view: View::nothing(threads),
             crossed: [None, None],
+            maps: None,
             reads: None,
             met: 0,
         }
@@ -91,6 +104,13 @@ impl Known {
                 crossed.get_or_insert_default().join(other);
             }
         }
+        if let Some(other) = &other.maps {
+            let maps = self.maps.get_or_insert_default();
+            maps.released.join(&other.released);
+            for (address, view) in &other.acquired {
+                maps.acquired.entry(*address).or_default().join(view);
+            }
+        }
     }
 
     pub(super) fn join_from(&mut self, own: u32, cluster: u32, other: &Known) {
@@ -102,6 +122,21 @@ impl Known {
                     .join_from(own, cluster, other);
             }
         }
+        if let Some(other) = &other.maps {
+            let maps = self.maps.get_or_insert_default();
+            maps.released.join_from(own, cluster, &other.released);
+            for (address, view) in &other.acquired {
+                let acquired = maps.acquired.entry(*address).or_default();
+                acquired.join_from(own, cluster, view);
+            }
+        }
+    }
+
+    /// What was acquired of the edits of the map that has an address in global memory.
+    pub(super) fn acquired_map(&self, address: u64) -> Option<&View> {
+        let mut before = self.maps.as_ref()?.acquired.range(..=address);
+        let (start, view) = before.next_back()?;
+        (address - start < MAP_BYTES as u64).then_some(view)
     }
 
     /// Passes everything through a proxy fence.

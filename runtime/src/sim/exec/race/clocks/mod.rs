@@ -5,7 +5,8 @@
 //! its lane up to that clock. Knowledge travels through barriers, through fences together with
 //! strong accesses that meet at one location, and through `bar.warp.sync` (PTX ISA 8.9, "axioms",
 //! of which this is the operational part: what was observed in one run). Between accesses of two proxies
-//! only that counts which went through a proxy fence on its way ([`Known::crossed`]).
+//! only that counts which went through a proxy fence on its way ([`Known::crossed`]), between an edit of a tensor map and its use
+//! what was released and then acquired ([`Maps`](known::Maps)).
 //!
 //! The CTAs of a cluster run together and have one set of clocks; clusters run one after another. A CTA
 //! is numbered by its cluster and its rank there.
@@ -31,7 +32,7 @@ use mbarriers::Phases;
 
 use super::shadow::Mark;
 use crate::sim::Space;
-use crate::sim::isa::{PEER_SHIFT, Scope};
+use crate::sim::isa::{PEER_SHIFT, Proxy, Scope};
 use crate::sim::lane::{WARP, lanes};
 
 /// Clock of what is not ordered before anything, its own thread's next instruction included.
@@ -246,11 +247,22 @@ impl Clocks {
 
     /// Whether an access is ordered before another one, which the thread makes now.
     #[inline]
-    pub fn is_before(&self, mark: &Mark, next: &Mark, space: Space, thread: u32) -> bool {
+    pub fn is_before(
+        &self,
+        mark: &Mark,
+        next: &Mark,
+        (space, address): (Space, u64),
+        thread: u32,
+    ) -> bool {
         let thread = self.thread(thread);
         let known = &self.known[thread];
         if mark.is_of_another_proxy(next) {
-            return self.is_before_across(mark, space, known);
+            let crossed = match (next.proxy(), space) {
+                (Proxy::TensorMap, _) => known.acquired_map(address),
+                (Proxy::Generic | Proxy::Async, Space::Shared) => known.crossed[1].as_deref(),
+                (Proxy::Generic | Proxy::Async, _) => known.crossed[0].as_deref(),
+            };
+            return crossed.is_some_and(|crossed| self.is_before_across(mark, crossed));
         }
         if mark.clock >= BY_BARRIER {
             // What has arrived is there for the whole cluster; who tells of it may have a narrower scope.
@@ -322,15 +334,7 @@ impl Clocks {
 
     /// The same where the two are of different proxies: not even the thread's own program order counts.
     #[cold]
-    fn is_before_across(&self, mark: &Mark, space: Space, known: &Known) -> bool {
-        let [global, shared] = &known.crossed;
-        let crossed = match space {
-            Space::Shared => shared,
-            _ => global,
-        };
-        let Some(crossed) = crossed else {
-            return false;
-        };
+    fn is_before_across(&self, mark: &Mark, crossed: &View) -> bool {
         let rank = mark.cta.wrapping_sub(self.first);
         if rank >= self.shape.ctas {
             return self.knows_of_cluster(crossed, mark);
