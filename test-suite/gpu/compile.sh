@@ -35,6 +35,7 @@ for arch in "$@"; do
         for align in 1 2 4; do
             one "gemm_sm90_any_$align" hopper/gemm_sm90 --kernel gemm_sm90_any -D "align=$align"
         done
+        one gemm_pingpong hopper/gemm_pingpong
         one copy_tma hopper/copy_tma
         one gemm_sm90_cluster hopper/gemm_sm90 --kernel gemm_sm90 -D cluster=2
         continue
