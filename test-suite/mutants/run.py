@@ -45,6 +45,11 @@ def product(example, kernel, m, n, k, **parameters):
     return Program(example, kernel, parameters, {"a": f"normal:{m}x{k}", "b": f"normal:{n}x{k}", "c": f"poison:{m}x{n}"})
 
 
+def moved(example, kernel, m, n, **parameters):
+    result = f"poison:{n}x{m}" if kernel.startswith("transpose") else f"poison:{m}x{n}"
+    return Program(example, kernel, parameters, {"x": f"normal:{m}x{n}", "y": result})
+
+
 PROGRAMS = [
     product("gemm_1_wgmma", "gemm_1_wgmma", 130, 72, 200, bn=64, bk=64, stages=3),
     product("gemm_2_tma", "gemm_2_tma", 130, 72, 328, bn=64, stages=3),
@@ -52,6 +57,11 @@ PROGRAMS = [
     product("gemm_4_persistent", "gemm_4_persistent", 130, 328, 328, bn=64, stages=3),
     product("gemm_sm90", "gemm_sm90", 130, 840, 328, bn=128, stages=3),
     product("gemm_sm90", "gemm_sm90", 260, 840, 328, bn=128, stages=3, cluster=2),
+    product("gemm_sm90", "gemm_sm90_any", 130, 330, 330, bn=64, stages=3, align=2),
+    product("gemm_sm90", "gemm_sm90_any", 130, 329, 331, bn=64, stages=4, align=1),
+    product("gemm_pingpong", "gemm_pingpong", 130, 840, 264, bm=64, bn=64, stages=3),
+    moved("copy_tma", "copy_tma", 70, 1028, bm=8, stages=3),
+    moved("copy_tma", "transpose_tma", 520, 264, stages=2),
 ]
 
 SYNCHRONIZES = re.compile(
@@ -64,15 +74,19 @@ RESULT = re.compile(r"\s*(%\w+)\s*,")
 
 # What is not noticed: the program's name, the opcode and the line of the source, each as a regular expression; and why.
 KEPT = [
-    (r"^gemm_[234]|^gemm_sm90(?!.*cluster=2)", r"^fence\.mbarrier_init", "mbarrier_init_fence",
+    (r"^(?!.*cluster=2)", r"^fence\.mbarrier_init", "mbarrier_init_fence",
      "In a block without a cluster the barrier after it orders the making of the objects for all who use them. CUTLASS has "
      "the fence there as well; Triton has none."),
     (r"^gemm_2_tma", r"^mbarrier\.try_wait", "self.empty",
      "The first waits of a producer, where LLVM has peeled them: for a new barrier, whose phase before the first is over."),
-    (r"^gemm_(3|4|sm90)", r"^wgmma\.wait_group", r"^wgmma_wait\(1\)",
+    (r"^gemm_(3|4|sm90|pingpong)", r"^wgmma\.wait_group", r"^wgmma_wait\(1\)",
      "Of the first block along k, which LLVM has peeled: no group is under way but the one that may be."),
     (r"^gemm_3", r"^mbarrier\.arrive", "self.empty",
      "The last release of a stage, behind which nothing is loaded: each block has one tile."),
+    (r"^copy_tma", r"^cp\.async\.bulk\.wait_group\.read", r"^bulk_wait_read\(stages",
+     "Of the first tile of a block, which LLVM has peeled: nothing has been stored."),
+    (r"^gemm_(sm90|pingpong)", r"^griddepcontrol\.", "griddepcontrol_",
+     "The simulator runs one launch after the other."),
     (r"cluster=2", r"^bar\.warp\.sync", "^warp_barrier",
      "All lanes come to the aligned barrier of the cluster, which is what the ISA wants; the warp barrier only brings them "
      "there together."),
@@ -129,7 +143,8 @@ class Simulator:
 
     def compile(self, program):
         path = os.path.join(self.folder, "program.ptx")
-        command = [self.cutec, os.path.join(EXAMPLES, program.example + ".cute"), "--arch", "sm_90a", "-o", path]
+        command = [self.cutec, os.path.join(EXAMPLES, program.example + ".cute"), "--kernel", program.kernel,
+                   "--arch", "sm_90a", "-o", path]
         for key, value in program.parameters.items():
             command += ["-D", f"{key}={value}"]
         subprocess.run(command, check=True, cwd=ROOT)
