@@ -124,6 +124,21 @@ impl Cache {
     ) -> Result<Cached, CacheError> {
         let loader = Snapshot::new(loader);
         let sources = sources(source, &loader);
+        self.ptx_of(source, sources, &loader, options)
+    }
+
+    /// The PTX of a source whose texts are at hand, with those of its imports, as [`cutec_frontend::load_program`] puts them
+    /// into a map; `loader` gives the same texts again where there is something to compile.
+    ///
+    /// # Errors
+    /// As [`Compiler::compile`].
+    pub fn ptx_of(
+        &self,
+        source: &Source,
+        sources: SourceMap,
+        loader: &dyn SourceLoader,
+        options: &Options,
+    ) -> Result<Cached, CacheError> {
         let path = self.folder.join(key(source, &sources, options) + ".ptx");
         if let Some((artifact, notices)) = read(&path, &sources) {
             return Ok(Cached {
@@ -139,7 +154,7 @@ impl Cache {
             emit: Emit::Ptx,
             ..options.clone()
         };
-        let compiled = Compiler::new().compile(source, &loader, &options)?;
+        let compiled = Compiler::new().compile(source, loader, &options)?;
         let artifact = compiled.artifact()?;
         let notices = Notices {
             warnings: compiled.warnings.clone(),

@@ -100,6 +100,22 @@ def test_ptx_is_kept_on_disk(tmp_path):
     assert len(list(tmp_path.iterdir())) == 1
 
 
+def test_imports_are_those_of_the_load(tmp_path):
+    path, imported = tmp_path / "main.cute", tmp_path / "parts" / "value.cute"
+    imported.parent.mkdir()
+    imported.write_text("const value = 3.0;")
+    path.write_text('import "parts/value.cute"; kernel k(x: mut tensor<f32, n>) launch tiles(n / 32) { x.tile(32, tile.m) = value; }')
+    for cache in (False, tmp_path / "cache"):
+        imported.write_text("const value = 3.0;")
+        kernel = cutec.load(path, cache=cache).k
+        imported.write_text("const value = 4.0;")
+        x = np.zeros(32, np.float32)
+        kernel(x)
+        assert (x == 3).all()
+        cutec.load(path, cache=cache).k(x)
+        assert (x == 4).all()
+
+
 def test_threads_launch_and_compile_at_a_time():
     mod = cutec.loads(KERNELS, cache=False)
     failed = []

@@ -2,16 +2,19 @@
 
 use cutec::runtime::Artifact;
 use cutec::{
-    Cache, CacheError, Compiled, Compiler, Diagnostic, Diagnostics, Emit, FileLoader, Options,
-    Source, SourceKind, SourceMap, pipeline,
+    Cache, CacheError, Compiled, Compiler, Diagnostic, Diagnostics, Emit, FileLoader, LoadedSource,
+    Options, Source, SourceKind, SourceLoader, SourceMap, pipeline,
 };
 use cutec_dialects::target::Target;
 use cutec_frontend::ast::{ItemKind, Kernel};
 use cutec_frontend::source::Span;
+use std::sync::Arc;
 
 /// A source, compiled a kernel at a time when one is asked for.
 pub struct Program {
     source: Source,
+    /// Its text and those of its imports, as they were when it was loaded.
+    sources: SourceMap,
     /// Where PTX is kept; nowhere, where the user wants none or the folder cannot be made.
     cache: Option<Cache>,
     /// In the order of the source.
@@ -82,12 +85,13 @@ impl Program {
     /// # Errors
     /// What is wrong with the text, as far as parsing shows it. IR of MLIR is compiled for `target` to learn what is in it.
     pub fn new(source: Source, cache: Option<Cache>, target: Target) -> Result<Self, Diagnostics> {
-        let kernels = match source.kind {
+        let (kernels, sources) = match source.kind {
             SourceKind::Cute | SourceKind::Built(_) => kernels_of_text(&source)?,
             SourceKind::Mlir => kernels_of_ir(&source, target)?,
         };
         Ok(Self {
             source,
+            sources,
             cache,
             kernels,
         })
@@ -108,7 +112,7 @@ impl Program {
             ..choice.options(Emit::Ptx)
         };
         if let Some(cache) = &self.cache {
-            let cached = cache.ptx_with(&self.source, &FileLoader, &options)?;
+            let cached = cache.ptx_of(&self.source, self.sources.clone(), self, &options)?;
             return Ok(Built {
                 artifact: cached.artifact,
                 sources: cached.sources,
@@ -116,7 +120,7 @@ impl Program {
                 remarks: cached.remarks,
             });
         }
-        let compiled = Compiler::new().compile(&self.source, &FileLoader, &options)?;
+        let compiled = Compiler::new().compile(&self.source, self, &options)?;
         Ok(Built {
             artifact: compiled.artifact()?,
             sources: compiled.sources,
@@ -130,11 +134,25 @@ impl Program {
     /// # Errors
     /// As [`Program::ptx`], or where there is no assembler.
     pub fn emit(&self, choice: &Choice<'_>, emit: Emit) -> Result<Compiled, Diagnostics> {
-        Compiler::new().compile(&self.source, &FileLoader, &choice.options(emit))
+        Compiler::new().compile(&self.source, self, &choice.options(emit))
     }
 }
 
-fn kernels_of_text(source: &Source) -> Result<Vec<KernelInfo>, Diagnostics> {
+/// Imports are what they were when the source was loaded.
+impl SourceLoader for Program {
+    fn load(&self, importer: &str, path: &str) -> Result<LoadedSource, String> {
+        let name = FileLoader::name(importer, path);
+        let file = self.sources.find(&name).map(|id| self.sources.file(id));
+        let file =
+            file.ok_or_else(|| format!("{name} was not there when the source was loaded"))?;
+        Ok(LoadedSource {
+            name,
+            text: Arc::clone(file.text()),
+        })
+    }
+}
+
+fn kernels_of_text(source: &Source) -> Result<(Vec<KernelInfo>, SourceMap), Diagnostics> {
     let mut sources = SourceMap::new();
     let parsed = pipeline::parse_source(&mut sources, source, &FileLoader);
     let (program, _) = match parsed {
@@ -160,7 +178,8 @@ fn kernels_of_text(source: &Source) -> Result<Vec<KernelInfo>, Diagnostics> {
         }),
         _ => None,
     });
-    Ok(kernels.collect())
+    let kernels = kernels.collect();
+    Ok((kernels, sources))
 }
 
 fn kernel_info(kernel: &Kernel, text: &dyn Fn(Span) -> String) -> KernelInfo {
@@ -185,7 +204,10 @@ fn kernel_info(kernel: &Kernel, text: &dyn Fn(Span) -> String) -> KernelInfo {
     }
 }
 
-fn kernels_of_ir(source: &Source, target: Target) -> Result<Vec<KernelInfo>, Diagnostics> {
+fn kernels_of_ir(
+    source: &Source,
+    target: Target,
+) -> Result<(Vec<KernelInfo>, SourceMap), Diagnostics> {
     let options = Options {
         emit: Emit::Abi,
         ..Options::new(target)
@@ -198,7 +220,7 @@ fn kernels_of_ir(source: &Source, target: Target) -> Result<Vec<KernelInfo>, Dia
         statics: Vec::new(),
         name: kernel.name,
     });
-    Ok(kernels.collect())
+    Ok((kernels.collect(), compiled.sources))
 }
 
 fn abi_param(arg: &cutec::runtime::abi::ArgAbi) -> ParamInfo {
