@@ -304,6 +304,8 @@ def Cute_TileToShapeOp : Cute_InferredOp<"tile_to_shape">;
 def Cute_LocalTileOp : Cute_PureOp<"local_tile">;
 // `cute.domain_offset(%x, %i, %j)`: of the same layout, from these offsets on; they may be negative.
 def Cute_DomainOffsetOp : Cute_PureOp<"domain_offset">;
+// `cute.map_shared_rank(%x, %rank)`: what is at the same place in the shared memory of the CTA of a rank (PTX ISA, "mapa").
+def Cute_MapSharedRankOp : Cute_PureOp<"map_shared_rank">;
 
 // Partitions.
 def Cute_TiledCopyPartitionSOp : Cute_PureOp<"tiled.copy.partition_S">;
@@ -345,11 +347,24 @@ def Cute_MbarrierCpAsyncArriveNoincOp : Cute_EffectOp<"mbarrier.cp_async_arrive_
 def Cute_MbarrierWaitOp : Cute_EffectOp<"mbarrier.wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Waits for the end of the phase of a parity";
 }
+def Cute_MbarrierWaitAcrossClusterOp : Cute_EffectOp<"mbarrier.wait_across_cluster", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "As mbarrier.wait; what threads of other blocks did before they arrived is there then";
+}
 def Cute_MbarrierTryWaitOp : Cute_Op<"mbarrier.try_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Whether the phase of a parity has ended; may wait a while for it";
 }
 def Cute_MbarrierTestWaitOp : Cute_Op<"mbarrier.test_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Whether the phase of a parity has ended";
+}
+
+// What a barrier in the shared memory of the same CTA counts the bytes of: a view and a coordinate of barriers of the own CTA
+// stand for those at the same place there.
+def Cute_StoreAsyncOp : Cute_EffectOp<"store_async", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Stores a vector to a view of another CTA's shared memory (value, view, barriers, which)";
+}
+def Cute_ReduceAsyncOp : Cute_EffectOp<"reduce_async", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Updates one element of another CTA's shared memory (view, coordinate, value, barriers, which)";
+  let arguments = (ins Variadic<AnyType>:$operands, StrAttr:$kind);
 }
 
 // Copies by tensor maps. The map is passed to the kernel, and its address made an atom of; `cute.copy(%atom, %tile, %view,

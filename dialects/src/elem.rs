@@ -207,6 +207,8 @@ pub enum Space {
     Gmem,
     /// Shared memory of the CTA.
     Smem,
+    /// Shared memory of a CTA of the cluster, the own one or another (PTX ISA, "Distributed shared memory").
+    Dsmem,
     /// Registers of one thread.
     Rmem,
 }
@@ -217,6 +219,7 @@ impl Space {
         match text {
             "gmem" => Some(Space::Gmem),
             "smem" => Some(Space::Smem),
+            "dsmem" => Some(Space::Dsmem),
             "rmem" => Some(Space::Rmem),
             _ => None,
         }
@@ -228,6 +231,7 @@ impl fmt::Display for Space {
         f.write_str(match self {
             Space::Gmem => "gmem",
             Space::Smem => "smem",
+            Space::Dsmem => "dsmem",
             Space::Rmem => "rmem",
         })
     }

@@ -178,7 +178,7 @@ extern "C" fn cutec_verify_op(op: MlirOperation, message: *mut c_void) -> bool {
         let attrs = attrs_of(&op, &mut vars).map_err(|error| error.to_string())?;
         check_operands(kind, &operands).map_err(|error| error.to_string())?;
         if op.result_count() == 0 {
-            return check(kind, &operands).map_err(|error| error.to_string());
+            return check(kind, &operands, &attrs).map_err(|error| error.to_string());
         }
         let result = evaluate(kind, &operands, &attrs).map_err(|error| error.to_string())?;
         let declared = crate::ir::result_type_text(&op);

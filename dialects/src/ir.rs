@@ -288,7 +288,7 @@ pub fn build_op<'c>(
     };
     let ir_attrs = ir_attributes(ir, op, attrs)?;
     if op.is_statement() {
-        check(op, &vals)?;
+        check(op, &vals, attrs)?;
         return Ok((ir.op(op, operands, &ir_attrs, &[]), None));
     }
     let result = evaluate(op, &vals, &meaning)?;

@@ -26,7 +26,7 @@ pub enum TypeError {
     },
     #[error("unknown element type `{found}`; expected one of {}", Elem::ALL.map(|(_, name)| name).join(", "))]
     Elem { found: String },
-    #[error("unknown memory space `{found}`; expected gmem, smem or rmem")]
+    #[error("unknown memory space `{found}`; expected gmem, smem, dsmem or rmem")]
     Space { found: String },
     #[error("alignment {found} is not a power of two of at least the element's {bytes} bytes")]
     Align { found: i64, bytes: i64 },

@@ -3,7 +3,7 @@
 //!
 //! Nothing is changed: what a copy is taken apart into follows from the types at the cute level, so it
 //! can be said before it is done.
-use super::convert_cute_to_gpu::{Vectors, common_vectors, contiguous_width};
+use super::convert_cute_to_gpu::{Vectors, common_vectors};
 use super::ir_utils::{collect_nested, kernels, string_attribute};
 use super::tile::legalize_swizzle::ACCESSES;
 use crate::codegen::messages::{Message, Severity, place};
@@ -14,7 +14,7 @@ use cutec_dialects::ir::values_of;
 use cutec_dialects::memo::val_of;
 use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::{
-    BulkDirection, bulk_plan, copy_plan, gemm_plan, offsets_of, tma_plan,
+    BulkDirection, bulk_plan, contiguous_width, copy_plan, gemm_plan, offsets_of, tma_plan,
 };
 use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::types::Vars;

@@ -78,6 +78,7 @@ operations! {
         TileToShape = "tile_to_shape",
         LocalTile = "local_tile",
         DomainOffset = "domain_offset",
+        MapSharedRank = "map_shared_rank",
         TiledCopyPartitionS = "tiled.copy.partition_S",
         TiledCopyPartitionD = "tiled.copy.partition_D",
         TiledCopyRetile = "tiled.copy.retile",
@@ -100,8 +101,11 @@ operations! {
         MbarrierCpAsyncArrive = "mbarrier.cp_async_arrive",
         MbarrierCpAsyncArriveNoinc = "mbarrier.cp_async_arrive_noinc",
         MbarrierWait = "mbarrier.wait",
+        MbarrierWaitAcrossCluster = "mbarrier.wait_across_cluster",
         MbarrierTryWait = "mbarrier.try_wait",
         MbarrierTestWait = "mbarrier.test_wait",
+        StoreAsync = "store_async",
+        ReduceAsync = "reduce_async",
         MakeTmaAtom = "make_tma_atom",
         PrefetchTmaDesc = "prefetch_tma_desc",
         CopyTmaDesc = "copy_tma_desc",
@@ -130,12 +134,14 @@ impl CuteOp {
     pub fn is_statement(self) -> bool {
         use CuteOp::{AutovecCopy, Copy, Gemm, MemrefStore, MemrefStoreVec};
         use CuteOp::{CopyTmaDesc, CpFenceTmaDescRelease, FenceTmaDescAcquire, UpdateTmaDesc};
-        use CuteOp::{Prefetch, PrefetchTmaDesc, Print};
+        use CuteOp::{Prefetch, PrefetchTmaDesc, Print, ReduceAsync, StoreAsync};
         matches!(
             self,
             Print
                 | MemrefStore
                 | MemrefStoreVec
+                | StoreAsync
+                | ReduceAsync
                 | Copy
                 | AutovecCopy
                 | Gemm
@@ -155,7 +161,7 @@ impl CuteOp {
         };
         use CuteOp::{MbarrierCpAsyncArrive, MbarrierCpAsyncArriveNoinc};
         use CuteOp::{MbarrierInit, MbarrierInval};
-        use CuteOp::{MbarrierTestWait, MbarrierTryWait, MbarrierWait};
+        use CuteOp::{MbarrierTestWait, MbarrierTryWait, MbarrierWait, MbarrierWaitAcrossCluster};
         matches!(
             self,
             MbarrierInit
@@ -167,6 +173,7 @@ impl CuteOp {
                 | MbarrierCpAsyncArrive
                 | MbarrierCpAsyncArriveNoinc
                 | MbarrierWait
+                | MbarrierWaitAcrossCluster
                 | MbarrierTryWait
                 | MbarrierTestWait
         )

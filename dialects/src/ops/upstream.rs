@@ -110,6 +110,7 @@ operations! {
         FenceProxy = "fence.proxy",
         FenceProxyRelease = "fence.proxy.release",
         Griddepcontrol = "griddepcontrol",
+        Mapa = "mapa",
         ReadPtxSregClusterCtarank = "read.ptx.sreg.cluster.ctarank",
         ReadPtxSregClusterNctarank = "read.ptx.sreg.cluster.nctarank",
         Setmaxregister = "setmaxregister",

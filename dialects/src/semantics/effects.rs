@@ -172,7 +172,7 @@ fn unknown(op: CuteOp, operands: &[Val]) -> SemError {
 }
 
 /// Verifies an operation without results.
-pub fn check(op: CuteOp, operands: &[Val]) -> Result<(), SemError> {
+pub fn check(op: CuteOp, operands: &[Val], attrs: &Attrs) -> Result<(), SemError> {
     match (op, operands) {
         (CuteOp::MemrefStore, [value, Val::View(view), coord]) => {
             let found = value.to_string();
@@ -227,6 +227,8 @@ pub fn check(op: CuteOp, operands: &[Val]) -> Result<(), SemError> {
             unrollable(from.as_static(), "elements")
         }
         (op, operands) if op.is_mbarrier() => super::mbarrier::check(op, operands),
+        (CuteOp::StoreAsync, operands) => super::cluster::check_store_async(operands),
+        (CuteOp::ReduceAsync, operands) => super::cluster::check_reduce_async(operands, attrs),
         (CuteOp::Gemm, [mma, d, a, b, c, accumulate @ ..]) if accumulate.len() <= 1 => {
             match accumulate.first() {
                 Some(value) if !is_bool(value) => {
@@ -260,7 +262,7 @@ fn has_values(view: &View) -> Result<(), SemError> {
 }
 
 /// `vector<NxT>` of all elements of a view.
-fn vector_type(view: &View) -> Result<String, SemError> {
+pub(super) fn vector_type(view: &View) -> Result<String, SemError> {
     has_values(view)?;
     let size = view.layout.size().as_static();
     unrollable(size, "elements")?;

@@ -35,9 +35,10 @@ fn operands_of(op: CuteOp) -> Option<(Option<Takes>, bool)> {
         CuteOp::MbarrierInit => (Some(COUNT), false),
         CuteOp::MbarrierArrive | CuteOp::MbarrierArriveWithinCta => (Some(COUNT), true),
         CuteOp::MbarrierExpectTx | CuteOp::MbarrierArriveExpectTx => (Some(BYTES), true),
-        CuteOp::MbarrierWait | CuteOp::MbarrierTryWait | CuteOp::MbarrierTestWait => {
-            (Some(PARITY), false)
-        }
+        CuteOp::MbarrierWait
+        | CuteOp::MbarrierWaitAcrossCluster
+        | CuteOp::MbarrierTryWait
+        | CuteOp::MbarrierTestWait => (Some(PARITY), false),
         CuteOp::MbarrierInval
         | CuteOp::MbarrierCpAsyncArrive
         | CuteOp::MbarrierCpAsyncArriveNoinc => (None, false),
@@ -55,6 +56,7 @@ pub fn mbarrier_feature(op: CuteOp, operands: &[Val]) -> Feature {
         CuteOp::MbarrierExpectTx | CuteOp::MbarrierArriveExpectTx | CuteOp::MbarrierTryWait => {
             Feature::Tma
         }
+        CuteOp::MbarrierWaitAcrossCluster => Feature::Clusters,
         // Several arrivals at once, and arrivals in other blocks.
         CuteOp::MbarrierArrive | CuteOp::MbarrierArriveWithinCta if counts(2) => Feature::Tma,
         CuteOp::MbarrierArrive | CuteOp::MbarrierArriveWithinCta if operands.len() > 3 => {
@@ -119,7 +121,7 @@ pub(super) fn check_place(view: &Val, coord: &Val) -> Result<(), SemError> {
 }
 
 /// One integer: its number where it is known; `None` where it is something else.
-fn single(val: &Val) -> Option<Option<i64>> {
+pub(super) fn single(val: &Val) -> Option<Option<i64>> {
     let tuple = integers(val).ok()?;
     tuple.as_leaf().map(|leaf| leaf.as_static())
 }

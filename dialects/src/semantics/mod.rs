@@ -4,10 +4,11 @@
 //! types it infers the result type; on values whose variables are SSA values it
 //! is the lowering of every operation without effects. [`check`] verifies the
 //! operations with effects. Reading order: `algebra`, `view`, `partition`,
-//! `effects`, `atomic`, `mbarrier`, `tma`.
+//! `vectors`, `effects`, `atomic`, `mbarrier`, `cluster`, `tma`.
 mod algebra;
 mod atomic;
 mod bulk;
+mod cluster;
 mod effects;
 mod mbarrier;
 mod partition;
@@ -15,10 +16,12 @@ mod rules;
 mod tma;
 mod tma_desc;
 mod tuples;
+mod vectors;
 mod view;
 
 pub use atomic::AtomicKind;
 pub use bulk::{BulkDirection, BulkPlan, bulk_plan, bulk_prefetch_plan};
+pub use cluster::reduction;
 pub use effects::{
     CopyPlan, CopySide, GemmPlan, Predicate, check, copy_plan, gemm_plan, offsets_of,
 };
@@ -27,6 +30,7 @@ pub use rules::check_operands;
 pub use tma::{TmaPlan, TmaStep, tma_boxes_of, tma_plan, tma_prefetch_plan};
 pub use tma_desc::{TmaDescUpdate, tma_desc_place, tma_desc_update};
 pub use tuples::{compare, leaves_of};
+pub use vectors::contiguous_width;
 pub use view::{element_offset, is_projection, recastable};
 
 use crate::hints::Hints;

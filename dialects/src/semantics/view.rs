@@ -31,6 +31,7 @@ pub(super) fn evaluate(
         (CuteOp::DomainOffset, [x @ (Val::View(_) | Val::CoordTensor(_)), by @ ..]) => {
             domain_offset(x, by)
         }
+        (CuteOp::MapSharedRank, [view, rank]) => super::cluster::map_shared_rank(view, rank),
         (CuteOp::Assume, [_]) => match &attrs.result {
             Some(declared @ (Val::Tuple(..) | Val::Ptr(_))) => Ok(declared.clone()),
             _ => Err(SemError::Illegal(

@@ -32,7 +32,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         span: Span,
     ) -> Result<()> {
         let view = match op {
-            CuteOp::Slice | CuteOp::MemrefLoad | CuteOp::MemrefAtomic => 0,
+            CuteOp::Slice | CuteOp::MemrefLoad | CuteOp::MemrefAtomic | CuteOp::ReduceAsync => 0,
             op if op.is_mbarrier() => 0,
             CuteOp::MemrefStore => 1,
             _ => return Ok(()),
@@ -63,6 +63,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let what = match of.ptr.space {
             Space::Rmem => "fragment",
             Space::Smem => "buffer of shared memory",
+            Space::Dsmem => "buffer of another block",
             Space::Gmem => "tensor",
         };
         let place = match mode.as_slice() {

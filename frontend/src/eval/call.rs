@@ -162,7 +162,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 
     /// Evaluates the arguments of a call, those of the names `places` to a place: the view and the coordinate.
-    fn arguments_with_places(
+    pub(super) fn arguments_with_places(
         &mut self,
         (name, name_span, span): (Arc<str>, Span, Span),
         generics: &'a [Arg],

@@ -489,8 +489,37 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         view: &Value<'c, 'a>,
         value: &Value<'c, 'a>,
         hints: Hints,
-        (view_span, value_span, span): (Span, Span, Span),
+        spans: (Span, Span, Span),
     ) -> Result<()> {
+        if let (Some((_, of)), Some(hint)) = (view.as_view(), hints.first())
+            && of.ptr.space != Space::Gmem
+        {
+            let what = format!("a view in global memory for `{hint}`");
+            return self.expected(&what, view, spans.0);
+        }
+        let vector = self.vector_for(view, value, spans)?;
+        let attrs = Attrs {
+            hints,
+            ..Attrs::default()
+        };
+        self.op(
+            CuteOp::MemrefStoreVec,
+            "=",
+            &[vector, view.clone()],
+            &attrs,
+            spans.2,
+        )?;
+        Ok(())
+    }
+
+    /// What is written to all elements of a view, as a vector of them. The places are those of the view, the value and
+    /// the whole.
+    pub(super) fn vector_for(
+        &mut self,
+        view: &Value<'c, 'a>,
+        value: &Value<'c, 'a>,
+        (view_span, value_span, span): (Span, Span, Span),
+    ) -> Result<Value<'c, 'a>> {
         let Some((elem, size, shape)) = view.as_view().map(|(_, view)| {
             (
                 view.ptr.elem,
@@ -501,12 +530,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return self.expected("a view to write to", view, view_span);
         };
         self.check_writable(view, view_span)?;
-        if let (Some((_, of)), Some(hint)) = (view.as_view(), hints.first())
-            && of.ptr.space != Space::Gmem
-        {
-            let what = format!("a view in global memory for `{hint}`");
-            return self.expected(&what, view, view_span);
-        }
         let value = self.operand(value, value_span)?;
         let Some(size) = size else {
             let message = format!("the view written has a run-time number of elements: {shape}");
@@ -538,18 +561,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
         }
         let ir = self.spread(&value, elem, Some(size), value_span)?;
-        let vector = super::arith::number_or_vector(ir, elem, Some(size));
-        let attrs = Attrs {
-            hints,
-            ..Attrs::default()
-        };
-        self.op(
-            CuteOp::MemrefStoreVec,
-            "=",
-            &[vector, view.clone()],
-            &attrs,
-            span,
-        )?;
-        Ok(())
+        Ok(super::arith::number_or_vector(ir, elem, Some(size)))
     }
 }

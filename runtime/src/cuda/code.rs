@@ -9,7 +9,7 @@ use cudarc::driver::{DriverError, result};
 
 use super::{check, failed, name_of};
 use crate::abi::tensor_map::{L2Promotion, MapSwizzle, OobFill, TensorMap};
-use crate::device::{DeviceError, ParamValue};
+use crate::device::{DeviceError, Geometry, ParamValue};
 use crate::tensor::DType;
 
 /// A kernel.
@@ -24,12 +24,18 @@ pub(super) struct Function {
 }
 
 impl Function {
-    /// How many blocks of so many threads, with so much dynamic shared memory, a multiprocessor holds at a time.
-    pub fn blocks_per_multiprocessor(
+    /// How many blocks of a geometry a GPU of so many multiprocessors holds at a time: whole clusters, where there are any.
+    pub fn resident_blocks(
         &self,
-        threads: u32,
-        smem_bytes: u32,
+        multiprocessors: u32,
+        geometry: &Geometry,
     ) -> Result<u32, DeviceError> {
+        let of_cluster: u32 = geometry.cluster.iter().product();
+        if of_cluster > 1 {
+            let clusters = self.resident_clusters(geometry)?;
+            return Ok(clusters.saturating_mul(of_cluster));
+        }
+        let threads: u32 = geometry.block.iter().product();
         let mut blocks = 0;
         // SAFETY: the function comes from a loaded module, and the pointer is to a local.
         let found = unsafe {
@@ -38,14 +44,41 @@ impl Function {
                 self.function,
                 // A block has at most 1024 threads.
                 threads as i32,
-                smem_bytes as usize,
+                geometry.smem_bytes as usize,
             )
         };
         check(
             "cuOccupancyMaxActiveBlocksPerMultiprocessor",
             found.result(),
         )?;
-        Ok(u32::try_from(blocks).unwrap_or(0))
+        Ok(multiprocessors.saturating_mul(u32::try_from(blocks).unwrap_or(0)))
+    }
+
+    /// How many clusters of a geometry the GPU holds at a time. The blocks of a cluster share a GPC, and of its
+    /// multiprocessors some stay idle where no whole cluster fits on them: there may be fewer than all multiprocessors
+    /// together would hold, and one too many would wait for all others to end.
+    fn resident_clusters(&self, geometry: &Geometry) -> Result<u32, DeviceError> {
+        let ([x, y, z], cluster) = (geometry.block, geometry.cluster);
+        let config = sys::CUlaunchConfig {
+            gridDimX: cluster[0],
+            gridDimY: cluster[1],
+            gridDimZ: cluster[2],
+            blockDimX: x,
+            blockDimY: y,
+            blockDimZ: z,
+            sharedMemBytes: geometry.smem_bytes,
+            hStream: ptr::null_mut(),
+            // The size of the cluster is the kernel's own.
+            attrs: ptr::null_mut(),
+            numAttrs: 0,
+        };
+        let mut clusters = 0;
+        // SAFETY: the function comes from a loaded module, and the pointers are to locals. A driver that loads a kernel
+        // with clusters has this function.
+        let found =
+            unsafe { sys::cuOccupancyMaxActiveClusters(&mut clusters, self.function, &config) };
+        check("cuOccupancyMaxActiveClusters", found.result())?;
+        Ok(u32::try_from(clusters).unwrap_or(0))
     }
 }
 

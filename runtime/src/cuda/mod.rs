@@ -245,11 +245,7 @@ impl CudaDevice {
     /// What a launch has to say to the driver; of a kernel whose blocks stay, as many as there is room for.
     fn shape(&self, function: &Function, geometry: &Geometry) -> Result<Shape, DeviceError> {
         let block = geometry.block;
-        let grid = geometry.blocks(|| {
-            let threads = block.iter().product();
-            let blocks = function.blocks_per_multiprocessor(threads, geometry.smem_bytes)?;
-            Ok::<_, DeviceError>(blocks.saturating_mul(self.multiprocessors))
-        })?;
+        let grid = geometry.blocks(|| function.resident_blocks(self.multiprocessors, geometry))?;
         Ok(Shape {
             grid,
             block,

@@ -148,6 +148,7 @@ fn counts_at_barriers(function: IrOp) -> bool {
             || NvvmOp::CpAsyncBulkWaitGroup.is(op)
             // Others of the cluster may access them.
             || NvvmOp::ClusterWait.is(op)
+            || CuteOp::MapSharedRank.is(op)
     })
 }
 

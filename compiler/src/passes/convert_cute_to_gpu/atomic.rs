@@ -1,4 +1,4 @@
-//! Atomic updates, relaxed, in the scope of the GPU or of the block: `red` where nobody asks what was there
+//! Atomic updates, relaxed, in the scope of the GPU, of the cluster or of the block: `red` where nobody asks what was there
 //! (PTX ISA, "red"), else `atomicrmw` and `cmpxchg`, in a loop where there is no instruction.
 use super::Lowering;
 use super::memory::coordinate;
@@ -212,7 +212,13 @@ impl Place {
                 syncscope: "\"block\"",
                 pointer: "r",
             },
-            _ => Place {
+            Space::Dsmem => Place {
+                space: "shared::cluster",
+                scope: "cluster",
+                syncscope: "\"cluster\"",
+                pointer: "r",
+            },
+            Space::Gmem | Space::Rmem => Place {
                 space: "global",
                 scope: "gpu",
                 syncscope: "\"device\"",

@@ -70,14 +70,18 @@ impl<'c> Lowering<'c> {
             CuteOp::MbarrierCpAsyncArriveNoinc => {
                 format!("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [{place}];")
             }
-            CuteOp::MbarrierWait => {
+            CuteOp::MbarrierWait | CuteOp::MbarrierWaitAcrossCluster => {
+                let acquires = match op {
+                    CuteOp::MbarrierWaitAcrossCluster => ".acquire.cluster",
+                    _ => "",
+                };
                 let (test, patience) = match self.target.has(Feature::Tma) {
                     true => ("try_wait", format!(", {PATIENCE}")),
                     false => ("test_wait", String::new()),
                 };
                 // A name of its own for each copy that LLVM makes of the text.
                 format!(
-                    "{{\n\t.reg .pred %done;\nwait${{:uid}}:\n\tmbarrier.{test}.parity.shared::cta.b64 %done, [{place}]{number}{patience};\n\t@!%done bra wait${{:uid}};\n\t}}"
+                    "{{\n\t.reg .pred %done;\nwait${{:uid}}:\n\tmbarrier.{test}.parity{acquires}.shared::cta.b64 %done, [{place}]{number}{patience};\n\t@!%done bra wait${{:uid}};\n\t}}"
                 )
             }
             _ => {

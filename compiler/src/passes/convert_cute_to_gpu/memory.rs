@@ -2,12 +2,12 @@
 use super::super::emit::Emitter;
 use super::promote_fragments::Slot;
 use super::unroll_vectors::PART;
-use super::vectors::{Vectors, common_vectors, contiguous_width};
+use super::vectors::{Vectors, common_vectors};
 use super::{Lowering, SMEM_SYMBOL};
 use cutec_dialects::builder::{Insertion, IrValue, OpBuilder, value_key};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::{ArithOp, LlvmOp};
-use cutec_dialects::semantics::{SemError, element_offset, offsets_of};
+use cutec_dialects::semantics::{SemError, contiguous_width, element_offset, offsets_of};
 use cutec_dialects::value::{Val, View, without_underscore};
 use cutec_layout::algebra as layout;
 use cutec_layout::{AnyLayout, Int, IntTuple, Tree};
@@ -335,12 +335,24 @@ impl<'c> Lowering<'c> {
             return;
         }
         for (index, start) in offsets.iter().enumerate().step_by(width as usize) {
-            let first = index as i64;
-            let piece = match width {
-                1 => self.extract(value, first, view.ptr.elem),
-                _ => self.lanes_of(value, value, view.ptr.elem, first..first + width),
-            };
+            let piece = self.piece(view, value, (index, width), offsets.len());
             self.store_contiguous(view, start, width, piece);
+        }
+    }
+
+    /// `width` elements of a vector of `count` that is to be stored, from a lane on; one element by itself.
+    pub(super) fn piece(
+        &mut self,
+        view: &View,
+        value: IrValue<'c>,
+        (lane, width): (usize, i64),
+        count: usize,
+    ) -> IrValue<'c> {
+        let (first, elem) = (lane as i64, view.ptr.elem);
+        match width {
+            _ if width > 1 && width == count as i64 => value,
+            1 => self.extract(value, first, elem),
+            _ => self.lanes_of(value, value, elem, first..first + width),
         }
     }
 

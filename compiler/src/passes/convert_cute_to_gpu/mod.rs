@@ -12,6 +12,7 @@
 mod atomic;
 mod bulk;
 mod cache_hints;
+mod cluster;
 mod copy;
 mod fragment_accesses;
 mod gemm;
@@ -31,7 +32,7 @@ mod unroll_vectors;
 mod vectors;
 mod wgmma;
 
-pub(super) use vectors::{Vectors, common_vectors, contiguous_width};
+pub(super) use vectors::{Vectors, common_vectors};
 
 use super::cmpi::{EQUAL, LESS};
 use super::emit::{Emitter, Signs};
@@ -78,6 +79,8 @@ struct Base<'c> {
     bytes: i64,
     /// The buffer of shared memory that it is.
     buffer: Option<usize>,
+    /// The rank of the block whose memory it is, where that is not the own one's.
+    rank: Option<IrValue<'c>>,
 }
 
 /// Lowers one kernel.
@@ -258,6 +261,7 @@ impl<'c> Lowering<'c> {
             pointer,
             bytes,
             buffer: None,
+            rank: None,
         });
         self.bases.len()
     }
@@ -332,6 +336,13 @@ impl<'c> Lowering<'c> {
             CuteOp::Gemm => return self.gemm(&operands, operand_value(op, 5)),
             CuteOp::MemrefStore => return self.store(&operands, first_operand(op)?),
             CuteOp::MemrefStoreVec => return self.store_vec(&operands, first_operand(op)?),
+            CuteOp::StoreAsync => return self.store_async(&operands, first_operand(op)?),
+            CuteOp::ReduceAsync => {
+                let kind = AtomicKind::of(&attrs_of(&op, &mut Vars::default())?)?;
+                let value = operand_value(op, 2)
+                    .ok_or_else(|| SemError::Illegal("an operand is missing".into()))?;
+                return self.reduce_async(&operands, kind, value);
+            }
             CuteOp::Print => return self.print(&operands),
             CuteOp::MbarrierTryWait | CuteOp::MbarrierTestWait => {
                 let value = self.mbarrier_test(kind, &operands)?;
@@ -390,7 +401,7 @@ impl<'c> Lowering<'c> {
             }
             _ => evaluate(kind, &operands, &attrs)?,
         };
-        let val = self.allocated(op, kind, val)?;
+        let val = self.placed(op, kind, &operands, val)?;
         self.define(result, val);
         Ok(())
     }
@@ -460,12 +471,19 @@ impl<'c> Lowering<'c> {
         Ok(Val::Scalar(int))
     }
 
-    /// Gives storage to a view that an operation allocates.
-    fn allocated(&mut self, op: IrOp<'c>, kind: CuteOp, val: Val) -> Result<Val, SemError> {
+    /// Gives storage to a view that an operation allocates, or maps to another block.
+    fn placed(
+        &mut self,
+        op: IrOp<'c>,
+        kind: CuteOp,
+        operands: &[Val],
+        val: Val,
+    ) -> Result<Val, SemError> {
         let Val::View(mut view) = val else {
             return Ok(val);
         };
         match kind {
+            CuteOp::MapSharedRank => view = self.map_shared_rank(operands, view)?,
             CuteOp::MemrefAlloca | CuteOp::MmaMakeFragment | CuteOp::MakeFragmentLike => {
                 let fragment = value_key(result_of(op, 0));
                 let slot = self.stack_slot(&view);

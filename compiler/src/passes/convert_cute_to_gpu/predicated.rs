@@ -12,18 +12,18 @@ use cutec_layout::Int;
 use melior::ir::Type;
 
 /// How a vector of so many bytes is named in PTX and in registers.
-struct Access {
+pub(super) struct Access {
     /// Type of the access and of each of its registers (PTX ISA, "ld", "st").
-    ptx: &'static str,
+    pub(super) ptx: &'static str,
     /// Type of a register in MLIR.
     register: &'static str,
     /// Constraint of a register in inline assembly.
-    constraint: &'static str,
+    pub(super) constraint: &'static str,
     registers: usize,
 }
 
 impl Access {
-    fn of(bytes: i64) -> Access {
+    pub(super) fn of(bytes: i64) -> Access {
         let (ptx, register, constraint, registers) = match bytes {
             1 => ("b8", "i16", "h", 1),
             2 => ("b16", "i16", "h", 1),
@@ -40,7 +40,7 @@ impl Access {
     }
 
     /// The registers in PTX, of which the first is operand `first`.
-    fn operands(&self, first: usize) -> String {
+    pub(super) fn operands(&self, first: usize) -> String {
         let names: Vec<String> = (first..first + self.registers)
             .map(|at| format!("${at}"))
             .collect();
@@ -67,6 +67,11 @@ impl<'c> Inputs<'c> {
         }
     }
 
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.operands.len()
+    }
+
     /// Adds an operand, and gives its name in the text.
     pub(super) fn add(&mut self, operand: IrValue<'c>, constraint: &'static str) -> String {
         self.operands.push(operand);
@@ -78,7 +83,8 @@ impl<'c> Inputs<'c> {
 fn space(space: Space) -> (&'static str, &'static str) {
     match space {
         Space::Smem => ("shared", "r"),
-        _ => ("global", "l"),
+        Space::Dsmem => ("shared::cluster", "r"),
+        Space::Gmem | Space::Rmem => ("global", "l"),
     }
 }
 
@@ -280,7 +286,7 @@ impl<'c> Lowering<'c> {
     }
 
     /// A vector as registers, the other way round.
-    fn registers_of(
+    pub(super) fn registers_of(
         &mut self,
         view: &View,
         count: i64,

@@ -1,6 +1,6 @@
 //! How many elements a load or a store may take at a time.
 use cutec_dialects::elem::Space;
-use cutec_dialects::semantics::{SemError, offsets_of};
+use cutec_dialects::semantics::{SemError, contiguous_width, offsets_of};
 use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::value::View;
 use cutec_layout::Int;
@@ -57,35 +57,4 @@ fn ascending(offsets: &[Int]) -> Option<Vec<usize>> {
     let mut order: Vec<usize> = (0..apart.len()).collect();
     order.sort_by_key(|&at| apart[at]);
     (!apart.is_sorted()).then_some(order)
-}
-
-/// The largest power of two of elements, at most 16 bytes, such that every
-/// aligned group of so many is contiguous and its address a multiple of its size.
-pub(in crate::passes) fn contiguous_width(view: &View, offsets: &[Int]) -> i64 {
-    let elem = view.ptr.elem;
-    let mut width = 1;
-    loop {
-        let next = width * 2;
-        let fits = next * elem.bytes() <= WIDEST_ACCESS && offsets.len() as i64 % next == 0;
-        if !fits || view.alignment() < next * elem.bytes() || !swizzle_keeps(view, next) {
-            return width;
-        }
-        let groups = offsets.chunks(next as usize).all(|group| {
-            group[0].divisible_by(next)
-                && group
-                    .iter()
-                    .enumerate()
-                    .all(|(lane, at)| at.sub(&group[0]).is(lane as i64))
-        });
-        if !groups {
-            return width;
-        }
-        width = next;
-    }
-}
-
-fn swizzle_keeps(view: &View, elems: i64) -> bool {
-    view.layout
-        .swizzle()
-        .is_none_or(|swizzle| elems <= 1 << swizzle.base())
 }

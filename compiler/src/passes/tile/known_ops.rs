@@ -76,7 +76,7 @@ pub(super) fn known_op(op: IrOp) -> Result<KnownOp, String> {
             CuteOp::MemrefLoad | CuteOp::MemrefLoadVec => match space(operand_value(op, 0)) {
                 Some(Space::Rmem) => Some(KnownOp::Register),
                 Some(Space::Gmem) => Some(KnownOp::ReadGlobal),
-                Some(Space::Smem) | None => None,
+                Some(Space::Smem | Space::Dsmem) | None => None,
             },
             CuteOp::MemrefStore | CuteOp::MemrefStoreVec => {
                 let to = (0..op.operand_count()).filter_map(|index| operand_value(op, index));

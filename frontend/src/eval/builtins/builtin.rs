@@ -234,6 +234,10 @@ pub(in crate::eval) enum AtPlace {
     Atomic(AtomicKind),
     /// An operation on a barrier in shared memory.
     Mbarrier(CuteOp),
+    /// A store to another block's shared memory, which a barrier there counts.
+    StoreAsync,
+    /// An update of an element of another block's shared memory, which a barrier there counts.
+    ReduceAsync,
     /// A promise.
     Assume,
 }

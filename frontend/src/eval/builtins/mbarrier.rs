@@ -14,6 +14,7 @@ use cutec_dialects::semantics::{Attrs, mbarrier_feature};
 const PLACE: Parameter = arg("place", Kind::Place);
 const BYTES: Parameter = arg("bytes", Kind::Integer);
 const PARITY: Parameter = arg("parity", Kind::Integer);
+const SCOPE: Kind = Kind::Word(&["cta", "cluster"]);
 const CTA: Parameter = named("cta", Kind::Integer, "…");
 
 const fn of(
@@ -47,7 +48,7 @@ pub(super) const TABLE: &[Builtin] = &[
             PLACE,
             either_or("count", Kind::Integer, "1"),
             CTA,
-            named("scope", Kind::Word(&["cta", "cluster"]), "cluster"),
+            named("scope", SCOPE, "cluster"),
         ],
         "Arrives, as so many threads: what this thread has done is visible to those that wait. `cta` is the rank of another block of the cluster, whose barrier at the same place is meant. With `scope = cta` that is so within a block alone, which suffices to say that `wgmma` and bulk copies have read what may be overwritten, and costs nothing.",
     ),
@@ -66,8 +67,8 @@ pub(super) const TABLE: &[Builtin] = &[
     of(
         "mbarrier_wait",
         CuteOp::MbarrierWait,
-        &[PLACE, PARITY],
-        "Waits until the phase of this parity has ended: the first one has parity 0. Of a barrier that is new, the phase before the first, of parity 1, has.",
+        &[PLACE, PARITY, named("scope", SCOPE, "cta")],
+        "Waits until the phase of this parity has ended: the first one has parity 0. Of a barrier that is new, the phase before the first, of parity 1, has. With `scope = cluster` what threads of other blocks did before they arrived is visible then, which bulk copies and `store_async` do not need.",
     ),
     of(
         "mbarrier_try_wait",
@@ -119,8 +120,9 @@ pub(super) fn lower<'c, 'a>(
     }
     if let Some(scope) = call.named("scope") {
         match &scope.value {
-            Value::Str(word) if &**word == "cluster" => {}
-            Value::Str(word) if &**word == "cta" => op = CuteOp::MbarrierArriveWithinCta,
+            Value::Str(word) if matches!(&**word, "cta" | "cluster") => {
+                op = within(op, &**word == "cta");
+            }
             other => {
                 return ev.expected("`cta` or `cluster`", &other.clone(), scope.expr.span);
             }
@@ -136,7 +138,7 @@ pub(super) fn lower<'c, 'a>(
         (None, _) => {}
     }
     if let Some(rank) = call.named("cta") {
-        operands.push(integer(ev, rank)?);
+        operands.push(super::cluster::rank_of(ev, rank)?);
     }
     let known: Vec<_> = operands
         .iter()
@@ -149,8 +151,20 @@ pub(super) fn lower<'c, 'a>(
     ev.op(op, name, &operands, &Attrs::default(), span)
 }
 
+/// The operation whose ordering ends with the block, or reaches over the cluster.
+fn within(op: CuteOp, cta: bool) -> CuteOp {
+    match (op, cta) {
+        (CuteOp::MbarrierArrive, true) => CuteOp::MbarrierArriveWithinCta,
+        (CuteOp::MbarrierWait, false) => CuteOp::MbarrierWaitAcrossCluster,
+        (op, _) => op,
+    }
+}
+
 /// An integer of 32 bits, or one that is known; a bool counts as 0 or 1.
-fn integer<'c, 'a>(ev: &mut Evaluator<'c, 'a>, arg: &ArgValue<'c, 'a>) -> Result<Value<'c, 'a>> {
+pub(super) fn integer<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    arg: &ArgValue<'c, 'a>,
+) -> Result<Value<'c, 'a>> {
     let span = arg.expr.span;
     let value = ev.read_slot(&arg.value, span)?;
     match &value {

@@ -285,7 +285,7 @@ fn is_gemm_with_a_and_b_exchanged(operands: &[Value<'_, '_>]) -> bool {
     let Some(mut vals) = vals.filter(|vals| vals.len() >= 5) else {
         return false;
     };
-    let fits = |vals: &[Val]| check(CuteOp::Gemm, vals).is_ok();
+    let fits = |vals: &[Val]| check(CuteOp::Gemm, vals, &Attrs::default()).is_ok();
     if fits(&vals) {
         return false;
     }

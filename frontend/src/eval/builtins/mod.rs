@@ -145,6 +145,8 @@ pub(super) fn call_at_place<'c, 'a>(
     Some(match what {
         AtPlace::Atomic(kind) => atomic::update(ev, (name, kind), args, whole),
         AtPlace::Mbarrier(op) => mbarrier::lower(ev, (name, op), args, whole),
+        AtPlace::StoreAsync => cluster::store_async(ev, args, whole),
+        AtPlace::ReduceAsync => cluster::reduce_async(ev, args, whole),
         AtPlace::Assume => assume::assume(ev, args, whole),
     })
 }

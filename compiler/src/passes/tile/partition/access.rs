@@ -79,7 +79,7 @@ impl<'c> Partition<'c> {
     pub(super) fn alloc(&self, elem: Elem, space: Space, layout: AnyLayout) -> IrValue<'c> {
         let (name, align) = match space {
             Space::Rmem => (CuteOp::MemrefAlloca, 16),
-            Space::Smem | Space::Gmem => (CuteOp::MemrefAllocSmem, 128),
+            Space::Smem | Space::Dsmem | Space::Gmem => (CuteOp::MemrefAllocSmem, 128),
         };
         let view = View::new(elem, space, align, layout);
         let ty = self.ir.val_type(&Val::View(view));
@@ -245,7 +245,7 @@ impl<'c> Partition<'c> {
             operands.push(by(val(coordinates)?, &vectors)?);
             operands.push(val(shape)?);
         }
-        check(CuteOp::Copy, &operands)?;
+        check(CuteOp::Copy, &operands, &Attrs::default())?;
 
         let plain = Attrs::default();
         let in_vectors = self.constant(Val::layout(&vectors))?;

@@ -142,7 +142,7 @@ pub(super) fn reaches(
         &[copy.clone(), stage, thread.clone()],
     )?;
     let operands = [copy.clone(), part(view)?, to, part(identity)?, extents];
-    check(CuteOp::Copy, &operands)
+    check(CuteOp::Copy, &operands, &Attrs::default())
 }
 
 /// The coordinate of the first stage of a buffer, all of it.
@@ -217,6 +217,6 @@ fn reads(
     let fragment = of(CuteOp::MmaMakeFragment, &[mma, held])?;
     let from = of(CuteOp::TiledCopyPartitionS, &[copy.clone(), stage, thread])?;
     let to = of(CuteOp::TiledCopyRetile, &[copy.clone(), fragment])?;
-    check(CuteOp::Copy, &[copy.clone(), from, to])?;
+    check(CuteOp::Copy, &[copy.clone(), from, to], &Attrs::default())?;
     Ok(copy)
 }
