@@ -37,6 +37,7 @@ for arch in "$@"; do
         done
         one gemm_pingpong hopper/gemm_pingpong
         one copy_tma hopper/copy_tma
+        one norms_cluster hopper/norms_cluster
         one gemm_sm90_cluster hopper/gemm_sm90 --kernel gemm_sm90 -D cluster=2
         continue
     fi

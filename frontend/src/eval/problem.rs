@@ -7,7 +7,7 @@ use crate::ast::Expr;
 use crate::diagnostics::{Code, Diagnostic, codes};
 use crate::source::Span;
 use cutec_dialects::atoms::AtomError;
-use cutec_dialects::elem::Elem;
+use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{Feature, Target};
 use cutec_dialects::types::TypeError;
@@ -39,6 +39,13 @@ pub fn semantic(span: Span, what: &str, error: &SemError, operands: &[Val]) -> D
     }
     if let Some((_, help)) = error.to_string().split_once("; promise") {
         diagnostic = diagnostic.with_help(format!("promise{help}"));
+    }
+    let reaches_out =
+        |operand: &Val| matches!(operand, Val::View(view) if view.ptr.space == Space::Dsmem);
+    if matches!(error, SemError::Operand { .. }) && operands.iter().any(reaches_out) {
+        diagnostic = diagnostic.with_help(
+            "`dsmem` is the shared memory of another block: elements are read and written there, `universal` and `autovec_copy` copy, `atomic_…` update; other instructions take shared memory of their own block",
+        );
     }
     if let SemError::Descriptor { bits, .. } = error {
         let (base, width) = ((128 / bits).trailing_zeros(), 1024 / bits);

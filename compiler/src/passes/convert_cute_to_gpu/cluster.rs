@@ -9,6 +9,7 @@ use cutec_dialects::ops::NvvmOp;
 use cutec_dialects::semantics::{
     AtomicKind, SemError, contiguous_width, element_offset, offsets_of, reduction,
 };
+use cutec_dialects::target::Feature;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::Int;
 
@@ -27,6 +28,13 @@ impl<'c> Lowering<'c> {
         let [Val::View(own), rank] = operands else {
             return Err(SemError::Illegal("maps a view and a rank".into()));
         };
+        let feature = Feature::Clusters;
+        if !self.target.has(feature) {
+            let (needs, found) = (feature.targets(), self.target.name);
+            return Err(SemError::Illegal(format!(
+                "cute.map_shared_rank needs {needs}; the target is {found}"
+            )));
+        }
         let rank = self.integer_of(rank)?;
         let Base {
             pointer,

@@ -164,14 +164,10 @@ fn remote<'c, 'a>(
     ev.needs(Feature::Clusters, name, span)?;
     match view.as_view().map(|(_, view)| view.ptr.space) {
         Some(Space::Dsmem) => {}
-        Some(Space::Smem | Space::Gmem | Space::Rmem) => {
+        Some(space @ (Space::Smem | Space::Gmem | Space::Rmem)) => {
             let message = format!("`{name}` is for the shared memory of another block");
-            let diagnostic = Diagnostic::error(
-                codes::WRONG_TYPE,
-                place.span,
-                message,
-                "this is the own one's",
-            );
+            let label = format!("this is in {space}");
+            let diagnostic = Diagnostic::error(codes::WRONG_TYPE, place.span, message, label);
             let help = format!("`{name}(map_shared_rank(buffer, rank)[i], …)`");
             return Err(ev.report(diagnostic.with_help(help)));
         }
@@ -254,13 +250,21 @@ fn reduce_async<'c, 'a>(
         return Err(Stop::Reported);
     };
     let elem = of.ptr.elem;
-    let kind = Operator::of(&operator.value).and_then(|it| AtomicKind::parse(it.name()).ok());
+    let Some(operator_of) = Operator::of(&operator.value) else {
+        return ev.expected("an operator", &operator.value.clone(), operator.expr.span);
+    };
+    let kind = AtomicKind::parse(operator_of.name()).ok();
     let Some(kind) = kind.filter(|kind| reduction(*kind, elem).is_some()) else {
-        let what = format!(
-            "an operator that `red.async` has of {}: add of i32 and i64, `min`, `max`, and, or, xor of i32",
-            elem_name(elem)
+        let (by, of) = (operator_of.name(), elem_name(elem));
+        let message = format!("there is no `{name}` by {by} of {of}");
+        let diagnostic = Diagnostic::error(
+            codes::ILLEGAL_OPERATION,
+            operator.expr.span,
+            message,
+            "here",
         );
-        return ev.expected(&what, &operator.value.clone(), operator.expr.span);
+        let help = "there are add of i32 and i64, min, max, and, or, xor of i32";
+        return Err(ev.report(diagnostic.with_help(help)));
     };
     let number = ev.number(&value.value, elem, value.expr.span)?;
     let number = number_or_vector(number, elem, None);
