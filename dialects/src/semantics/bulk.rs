@@ -246,7 +246,7 @@ fn check_addresses(views: &[View; 2], elements: &Int, runs: &[[Int; 2]]) -> Resu
                 Space::Gmem => format!(
                     "the {name} is proven to begin at multiples of {found} bytes only; promise {CHUNK}: `where align(…) >= {CHUNK}`, and that strides, extents and offsets in front of it are multiples of {chunk} elements: `where … % {chunk} == 0`"
                 ),
-                Space::Smem | Space::Rmem => format!(
+                Space::Smem | Space::Dsmem | Space::Rmem => format!(
                     "the {name} is proven to begin at multiples of {found} bytes only; expected {CHUNK}"
                 ),
             }));
