@@ -2,7 +2,7 @@
 //! Arrays").
 
 use super::builtin::{
-    Builtin, Kind, Level, LowerCall, LowerPlace, Lowering, Parameter, arg, either, named,
+    AtPlace, Builtin, Kind, Level, LowerCall, Lowering, Parameter, arg, either, named,
 };
 use super::mbarrier::integer;
 use super::operator::Operator;
@@ -24,8 +24,8 @@ const fn of_threads(name: &'static str, lower: LowerCall, documentation: &'stati
     Builtin::new(name, Lowering::Call(lower), documentation).at(Level::Threads)
 }
 
-const fn of_place(name: &'static str, lower: LowerPlace, documentation: &'static str) -> Builtin {
-    Builtin::new(name, Lowering::Place(lower), documentation).at(Level::Threads)
+const fn of_place(name: &'static str, what: AtPlace, documentation: &'static str) -> Builtin {
+    Builtin::new(name, Lowering::Place(what), documentation).at(Level::Threads)
 }
 
 pub(super) const TABLE: &[Builtin] = &[
@@ -37,9 +37,9 @@ pub(super) const TABLE: &[Builtin] = &[
     of_threads("cluster_barrier", |ev, call| plain(ev, call, &[NvvmOp::ClusterArrive, NvvmOp::ClusterWait]), "Waits for all threads of all blocks of the cluster."),
     of_threads("map_shared_rank", map_shared_rank, "What is at the same place in the shared memory of another block of the cluster, the one of this rank: a view that is read, written, copied and updated like any in shared memory.")
         .takes(&[arg("x", Kind::View), arg("rank", Kind::Integer)]),
-    of_place("store_async", store_async, "Writes x to an element or a view of another block's shared memory (`map_shared_rank`), and does not wait: the bytes are counted at the barrier at this place of that block.")
+    of_place("store_async", AtPlace::StoreAsync, "Writes x to an element or a view of another block's shared memory (`map_shared_rank`), and does not wait: the bytes are counted at the barrier at this place of that block.")
         .takes(&[PLACE, arg("x", Kind::Number), BARRIER]),
-    of_place("reduce_async", reduce_async, "Combines an element of another block's shared memory with x, and does not wait: the bytes are counted at the barrier at this place of that block. By add of i32 and i64, `min`, `max`, and, or, xor of i32.")
+    of_place("reduce_async", AtPlace::ReduceAsync, "Combines an element of another block's shared memory with x, and does not wait: the bytes are counted at the barrier at this place of that block. By add of i32 and i64, `min`, `max`, and, or, xor of i32.")
         .takes(&[PLACE, arg("operator", Kind::Operator), arg("x", Kind::Number), BARRIER]),
 ];
 
@@ -199,7 +199,7 @@ fn remote<'c, 'a>(
 }
 
 /// `store_async(peer[i], x, barrier = full[0])`, of an element or a view.
-fn store_async<'c, 'a>(
+pub(super) fn store_async<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     args: &'a [Arg],
     whole: &'a Expr,
@@ -226,7 +226,7 @@ fn store_async<'c, 'a>(
 }
 
 /// `reduce_async(peer[i], add, x, barrier = full[0])`, of an element.
-fn reduce_async<'c, 'a>(
+pub(super) fn reduce_async<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     args: &'a [Arg],
     whole: &'a Expr,
