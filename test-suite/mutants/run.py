@@ -50,6 +50,11 @@ def moved(example, kernel, m, n, **parameters):
     return Program(example, kernel, parameters, {"x": f"normal:{m}x{n}", "y": result})
 
 
+def rows(kernel, m, n, **arguments):
+    parameters = {"threads": 64, "vecs": 2, "cluster": 2, "group": 1}
+    return Program("norms_cluster", kernel, parameters, {"x": f"normal:{m}x{n}", "y": f"poison:{m}x{n}", **arguments})
+
+
 PROGRAMS = [
     product("gemm_1_wgmma", "gemm_1_wgmma", 130, 72, 200, bn=64, bk=64, stages=3),
     product("gemm_2_tma", "gemm_2_tma", 130, 72, 328, bn=64, stages=3),
@@ -62,6 +67,8 @@ PROGRAMS = [
     product("gemm_pingpong", "gemm_pingpong", 130, 840, 264, bm=64, bn=64, stages=3),
     moved("copy_tma", "copy_tma", 70, 1028, bm=8, stages=3),
     moved("copy_tma", "transpose_tma", 520, 264, stages=2),
+    rows("softmax_cluster", 9, 1020),
+    rows("rms_norm_cluster", 9, 1020, weight="normal:1020", eps="0.5"),
 ]
 
 SYNCHRONIZES = re.compile(
