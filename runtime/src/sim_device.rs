@@ -200,7 +200,14 @@ impl Device for SimDevice {
             extents: map.extents.clone(),
             stride_bytes: map.stride_bytes.clone(),
             box_extents: map.box_extents.clone(),
-            element_strides: vec![1; map.box_extents.len()],
+            element_strides: match &map.im2col {
+                None => vec![1; map.box_extents.len()],
+                Some(pixels) => [&[1][..], &pixels.steps, &[1]].concat(),
+            },
+            im2col: map.im2col.as_ref().map(|pixels| sim::PixelBox {
+                lower: pixels.lower.clone(),
+                upper: pixels.upper.clone(),
+            }),
             swizzle: map.swizzle,
             oob_fill: map.oob_fill,
         };

@@ -240,6 +240,7 @@ module attributes {gpu.container_module} {
             arg,
             order: vec![1, 0],
             box_extents: vec![64, 64],
+            im2col: None,
             swizzle: MapSwizzle::B128,
             l2_promotion: L2Promotion::B256,
             oob_fill: OobFill::Zeros,

@@ -139,7 +139,12 @@ pub(crate) fn canonical(written: &str) -> Result<String, TypeError> {
 fn type_names() -> Vec<&'static str> {
     let copies = copy::READERS.iter().map(|(name, _)| name());
     let products = mma::READERS.iter().map(|(name, _)| name());
-    let maps = ["atom.tma_load", "atom.tma_store", "atom.tma_reduce"];
+    let maps = [
+        "atom.tma_load",
+        "atom.tma_load_im2col",
+        "atom.tma_store",
+        "atom.tma_reduce",
+    ];
     let all = copies.chain(products).chain(maps);
     all.chain(BulkCopy::TYPE_NAMES).collect()
 }

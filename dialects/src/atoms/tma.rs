@@ -14,6 +14,9 @@ use std::fmt;
 pub enum TmaKind {
     /// From global to shared memory.
     Load,
+    /// From global to shared memory in im2col mode: pixels of a tensor with so many modes of them, of which each tile has one mode
+    /// and the channels the other.
+    Im2col(usize),
     /// From shared to global memory.
     Store,
     /// From shared memory, combined with what is in global memory.
@@ -79,6 +82,7 @@ impl TmaKind {
     fn type_name(self) -> &'static str {
         match self {
             TmaKind::Load => "tma_load",
+            TmaKind::Im2col(_) => "tma_load_im2col",
             TmaKind::Store => "tma_store",
             TmaKind::Reduce(_) => "tma_reduce",
         }
@@ -131,6 +135,15 @@ impl TmaAtom {
         let mut fields = Fields::of(text, body);
         let kind = match name {
             "tma_load" => TmaKind::Load,
+            "tma_load_im2col" => {
+                let modes = fields
+                    .next("1, 2 or 3 modes of pixels")?
+                    .trim()
+                    .parse()
+                    .ok();
+                let modes = modes.filter(|modes| (1..=3).contains(modes));
+                TmaKind::Im2col(modes.ok_or_else(|| fields.form("1, 2 or 3 modes of pixels"))?)
+            }
             "tma_store" => TmaKind::Store,
             "tma_reduce" => {
                 let word = fields.next("a reduction")?;
@@ -175,6 +188,12 @@ impl TmaAtom {
         let reduces = match self.kind {
             TmaKind::Reduce(how) => how.takes(self.elem),
             TmaKind::Load | TmaKind::Store => !self.elem.is_packed(),
+            // All pixels in one box.
+            TmaKind::Im2col(_) => {
+                !self.elem.is_packed()
+                    && self.order == [1, 0]
+                    && self.extents.get(1) == self.tile.first()
+            }
         };
         let divides = |(mode, extent): (&usize, &i64)| {
             (1..=256).contains(extent) && self.tile[*mode] >= 1 && self.tile[*mode] % extent == 0
@@ -223,6 +242,7 @@ impl fmt::Display for TmaAtom {
         } = self;
         let reduction = match kind {
             TmaKind::Load | TmaKind::Store => String::new(),
+            TmaKind::Im2col(modes) => format!("{modes}, "),
             TmaKind::Reduce(how) => format!("{}, ", how.name()),
         };
         write!(

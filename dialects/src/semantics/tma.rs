@@ -21,6 +21,8 @@ pub struct TmaPlan {
     pub view: View,
     /// Each box.
     pub steps: Vec<TmaStep>,
+    /// In im2col mode, by how much pixels are moved, in the order of the map.
+    pub offsets: Vec<Int>,
 }
 
 /// One instruction.
@@ -37,6 +39,9 @@ pub struct TmaStep {
 /// # Errors
 /// What does not fit.
 pub fn tma_plan(atom: &Arc<TmaAtom>, operands: &[Val]) -> Result<TmaPlan, SemError> {
+    if let TmaKind::Im2col(modes) = atom.kind {
+        return im2col_plan(atom, modes, operands);
+    }
     let (tile, view) = match (atom.kind, operands) {
         (TmaKind::Load, [tile, view, barriers, which, mask @ ..]) => {
             check_place(barriers, which)?;
@@ -53,7 +58,9 @@ pub fn tma_plan(atom: &Arc<TmaAtom>, operands: &[Val]) -> Result<TmaPlan, SemErr
                 "needs a barrier that counts its bytes: `barrier = full[s]`".into(),
             ));
         }
-        (TmaKind::Load, _) => return count_error("5 or 6", operands.len() + 1),
+        (TmaKind::Load | TmaKind::Im2col(_), _) => {
+            return count_error("5 or 6", operands.len() + 1);
+        }
         (TmaKind::Store | TmaKind::Reduce(_), [view, tile]) => (tile, view),
         (TmaKind::Store | TmaKind::Reduce(_), _) => return count_error("3", operands.len() + 1),
     };
@@ -74,15 +81,7 @@ pub fn tma_plan(atom: &Arc<TmaAtom>, operands: &[Val]) -> Result<TmaPlan, SemErr
     }
     let base = first_coordinate(atom, tile)?;
     let boxes = boxes_in(atom, view)?;
-    let inside = match &view.layout {
-        cutec_layout::AnyLayout::Plain(_) => Int::ZERO,
-        cutec_layout::AnyLayout::Composed(composed) => match &composed.offset {
-            Tree::Leaf(offset) => offset.clone(),
-            Tree::Node(_) => {
-                return operand_error("a view behind a swizzle", &Val::View(view.clone()));
-            }
-        },
-    };
+    let inside = offset_behind_swizzle(view)?;
     let steps = boxes.boxes.iter().map(|one| TmaStep {
         offset: inside.add(&Int::Static(one.offset)),
         coords: atom
@@ -95,7 +94,89 @@ pub fn tma_plan(atom: &Arc<TmaAtom>, operands: &[Val]) -> Result<TmaPlan, SemErr
         steps: steps.collect(),
         atom: atom.clone(),
         view: view.clone(),
+        offsets: Vec::new(),
     })
+}
+
+/// Takes a load in im2col mode apart: `(coordinate, view, barriers, which, offsets[, mask])`, where the coordinate is that of the
+/// first pixel's first channel in the tensor, and the offsets are those of the modes of pixels.
+fn im2col_plan(atom: &Arc<TmaAtom>, modes: usize, operands: &[Val]) -> Result<TmaPlan, SemError> {
+    let [coordinate, view, barriers, which, offsets, mask @ ..] = operands else {
+        return match operands {
+            [_, _] => Err(SemError::Illegal(
+                "needs a barrier that counts its bytes: `barrier = full[s]`".into(),
+            )),
+            _ => count_error("6 or 7", operands.len() + 1),
+        };
+    };
+    check_place(barriers, which)?;
+    match mask {
+        [] => {}
+        [mask] if integers(mask).is_ok_and(|mask| mask.as_leaf().is_some()) => {}
+        [mask] => return operand_error("a mask of blocks of the cluster", mask),
+        _ => return count_error("6 or 7", operands.len() + 1),
+    }
+    let leaves = |val: &Val, count: usize, what: String| -> Result<Vec<Int>, SemError> {
+        let tuple = integers(val)
+            .ok()
+            .filter(|tuple| tuple.leaf_count() == count);
+        match tuple {
+            Some(tuple) => Ok(tuple.leaves().into_iter().rev().cloned().collect()),
+            None => operand_error(what, val),
+        }
+    };
+    let what = format!(
+        "the coordinate of a channel of a pixel, {} numbers",
+        modes + 2
+    );
+    let base = leaves(coordinate, modes + 2, what)?;
+    let offsets = leaves(
+        offsets,
+        modes,
+        format!("an offset of pixels, {modes} numbers"),
+    )?;
+    let Val::View(view) = view else {
+        return operand_error("a view in shared memory", view);
+    };
+    if view.ptr.space != Space::Smem || view.ptr.elem.bits() != atom.elem.bits() {
+        return Err(SemError::Operand {
+            expected: format!("a view of {} in smem", atom.elem.language_name()),
+            found: format!("{} in {}", view.ptr.elem.language_name(), view.ptr.space),
+        });
+    }
+    let boxes = boxes_in(atom, view)?;
+    let divisor = COORDINATE_BYTES / atom.elem.bytes();
+    if !base[0].divisible_by(divisor) {
+        return Err(SemError::Illegal(format!(
+            "expects a first channel that is a multiple of {divisor} elements, 16 bytes; promise it (`assume`) or begin elsewhere"
+        )));
+    }
+    let inside = offset_behind_swizzle(view)?;
+    let steps = boxes.boxes.iter().map(|one| {
+        let mut coords = base.clone();
+        coords[0] = coords[0].add(&Int::Static(one.coord[1]));
+        TmaStep {
+            offset: inside.add(&Int::Static(one.offset)),
+            coords,
+        }
+    });
+    Ok(TmaPlan {
+        steps: steps.collect(),
+        atom: atom.clone(),
+        view: view.clone(),
+        offsets,
+    })
+}
+
+/// The offset of a view behind its swizzle, where it has one.
+fn offset_behind_swizzle(view: &View) -> Result<Int, SemError> {
+    match &view.layout {
+        cutec_layout::AnyLayout::Plain(_) => Ok(Int::ZERO),
+        cutec_layout::AnyLayout::Composed(composed) => match &composed.offset {
+            Tree::Leaf(offset) => Ok(offset.clone()),
+            Tree::Node(_) => operand_error("a view behind a swizzle", &Val::View(view.clone())),
+        },
+    }
 }
 
 /// Where each box of a tile begins in the tensor, in the order of the map: what is fetched ahead of a load.
@@ -103,6 +184,11 @@ pub fn tma_plan(atom: &Arc<TmaAtom>, operands: &[Val]) -> Result<TmaPlan, SemErr
 /// # Errors
 /// What does not fit.
 pub fn tma_prefetch_plan(atom: &TmaAtom, tile: &Val) -> Result<Vec<Vec<Int>>, SemError> {
+    if let TmaKind::Im2col(_) = atom.kind {
+        return Err(SemError::Illegal(
+            "a copy in im2col mode fetches nothing ahead".into(),
+        ));
+    }
     let Val::CoordTensor(tile) = tile else {
         return operand_error(
             "a tile of coordinates, as of `local_tile(identity(shape(x)), …)`",

@@ -17,9 +17,13 @@ pub struct TensorMapAbi {
     pub arg: usize,
     /// Its modes, fastest first: the map's dimension `i` is mode `order[i]`. The first has stride 1.
     pub order: Vec<usize>,
-    /// Extents of the box that one instruction moves, in the map's order; 1 to 256 each.
+    /// Extents of the box that one instruction moves, in the map's order; 1 to 256 each. In im2col mode the channels of a
+    /// pixel, and how many pixels, up to 1024.
     #[serde(rename = "box")]
     pub box_extents: Vec<u32>,
+    /// The pixels of a map in im2col mode; `None` of one of tiles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub im2col: Option<Im2col>,
     /// How the box is swizzled in shared memory.
     #[serde(default)]
     pub swizzle: MapSwizzle,
@@ -29,6 +33,18 @@ pub struct TensorMapAbi {
     /// What a load leaves for elements beyond the tensor.
     #[serde(default)]
     pub oob_fill: OobFill,
+}
+
+/// Which pixels a map in im2col mode goes through: those of a box in the dimensions between channels and images, fastest
+/// first (PTX ISA, "Im2col mode"; CUDA driver API, `cuTensorMapEncodeIm2col`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Im2col {
+    /// Where the box begins, counted from the first pixel.
+    pub lower: Vec<i32>,
+    /// Where it ends, counted from the last pixel, which is 0.
+    pub upper: Vec<i32>,
+    /// From each pixel to the next one, 1 to 8.
+    pub steps: Vec<u32>,
 }
 
 /// Swizzle of a box in shared memory, in bytes of its span; `0`, `32`, `64` or `128` in JSON.
@@ -85,6 +101,8 @@ pub struct TensorMap {
     pub stride_bytes: Vec<u64>,
     /// Extents of the box.
     pub box_extents: Vec<u32>,
+    /// The pixels, in im2col mode.
+    pub im2col: Option<Im2col>,
     /// Swizzle.
     pub swizzle: MapSwizzle,
     /// L2 promotion.
@@ -136,6 +154,27 @@ const MAX_EXTENT: u64 = 1 << 32;
 pub(super) const MAX_RANK: usize = 5;
 /// Largest extent of a box.
 pub(super) const MAX_BOX: u32 = 256;
+/// Most pixels of a box in im2col mode.
+pub(super) const MAX_PIXELS: u32 = 1024;
+/// Largest step from pixel to pixel.
+pub(super) const MAX_STEP: u32 = 8;
+
+impl Im2col {
+    /// Whether a map of this rank can have it: as many numbers as there are dimensions of pixels, each of the bits that the
+    /// hardware has for it.
+    pub fn is_of_rank(&self, rank: usize) -> bool {
+        let limit = match rank {
+            3 => 1 << 15,
+            4 => 1 << 7,
+            5 => 1 << 4,
+            _ => return false,
+        };
+        let corners = || self.lower.iter().chain(&self.upper);
+        [self.lower.len(), self.upper.len(), self.steps.len()] == [rank - 2; 3]
+            && corners().all(|corner| (-limit..limit).contains(corner))
+            && self.steps.iter().all(|step| (1..=MAX_STEP).contains(step))
+    }
+}
 
 impl TensorMapAbi {
     /// The map of `tensor`; a mode of extent 1 may have any stride.
@@ -192,6 +231,7 @@ impl TensorMapAbi {
             extents,
             stride_bytes,
             box_extents: self.box_extents.clone(),
+            im2col: self.im2col.clone(),
             swizzle: self.swizzle,
             l2_promotion: self.l2_promotion,
             oob_fill: self.oob_fill,

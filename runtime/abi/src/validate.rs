@@ -296,11 +296,25 @@ fn check_tensor_map(kernel: &KernelAbi, map: &TensorMapAbi) -> Result<(), Proble
         "a tensor of rank 1 to 5"
     } else if !modes.into_iter().eq(0..rank) {
         "each mode once in its order"
-    } else if box_extents.len() != rank {
+    } else if map
+        .im2col
+        .as_ref()
+        .is_some_and(|pixels| !pixels.is_of_rank(rank))
+    {
+        "a tensor of rank 3 to 5 in im2col mode, and corners and steps for its modes of pixels"
+    } else if map.im2col.is_some()
+        && !matches!(
+            box_extents[..],
+            [1..=tensor_map::MAX_BOX, 1..=tensor_map::MAX_PIXELS]
+        )
+    {
+        "1 to 256 channels and 1 to 1024 pixels in im2col mode"
+    } else if map.im2col.is_none() && box_extents.len() != rank {
         "an extent of the box for each mode"
-    } else if !box_extents
-        .iter()
-        .all(|extent| (1..=tensor_map::MAX_BOX).contains(extent))
+    } else if map.im2col.is_none()
+        && !box_extents
+            .iter()
+            .all(|extent| (1..=tensor_map::MAX_BOX).contains(extent))
     {
         "extents of the box from 1 to 256"
     } else if !inner.is_multiple_of(16) {

@@ -192,7 +192,11 @@ pub(super) fn encode_tensor_map(map: &TensorMap, address: u64) -> Result<ParamVa
     use sys::CUtensorMapL2promotion::*;
     use sys::CUtensorMapSwizzle::*;
     let rank = map.extents.len();
-    if map.stride_bytes.len() + 1 != rank || map.box_extents.len() != rank {
+    let boxes = match &map.im2col {
+        None => map.box_extents.len() == rank,
+        Some(pixels) => map.box_extents.len() == 2 && pixels.is_of_rank(rank),
+    };
+    if map.stride_bytes.len() + 1 != rank || !boxes {
         let invalid = DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE);
         return Err(failed("cuTensorMapEncodeTiled", &invalid));
     }
@@ -227,8 +231,34 @@ pub(super) fn encode_tensor_map(map: &TensorMap, address: u64) -> Result<ParamVa
         OobFill::Zeros => CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
         OobFill::Nan => CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA,
     };
-    let steps = vec![1u32; rank];
     let mut encoded = sys::CUtensorMap { opaque: [0; 16] };
+    if let Some(pixels) = &map.im2col {
+        let steps = [&[1][..], &pixels.steps, &[1]].concat();
+        // SAFETY: extents and steps have `rank` elements, strides one less and corners two less, as was checked; the map is
+        // a local. The address is only written into the map.
+        let result = unsafe {
+            sys::cuTensorMapEncodeIm2col(
+                &mut encoded,
+                data_type,
+                rank as u32,
+                ptr::without_provenance_mut(address as usize),
+                map.extents.as_ptr(),
+                map.stride_bytes.as_ptr(),
+                pixels.lower.as_ptr(),
+                pixels.upper.as_ptr(),
+                map.box_extents[0],
+                map.box_extents[1],
+                steps.as_ptr(),
+                sys::CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE,
+                swizzle,
+                promotion,
+                fill,
+            )
+        };
+        check("cuTensorMapEncodeIm2col", result.result())?;
+        return Ok(as_parameter(&encoded));
+    }
+    let steps = vec![1u32; rank];
     // SAFETY: extents, boxes and steps have `rank` elements and strides one less, as was checked; the
     // map is a local. The address is only written into the map.
     let result = unsafe {
@@ -248,11 +278,15 @@ pub(super) fn encode_tensor_map(map: &TensorMap, address: u64) -> Result<ParamVa
         )
     };
     check("cuTensorMapEncodeTiled", result.result())?;
+    Ok(as_parameter(&encoded))
+}
+
+fn as_parameter(encoded: &sys::CUtensorMap) -> ParamValue {
     let mut bytes = [0; 128];
     for (place, word) in bytes.chunks_exact_mut(8).zip(encoded.opaque) {
         place.copy_from_slice(&word.to_le_bytes());
     }
-    Ok(ParamValue::tensor_map(bytes))
+    ParamValue::tensor_map(bytes)
 }
 
 #[cfg(test)]

@@ -461,6 +461,8 @@ pub(crate) enum BulkGlobal {
     Tensor {
         map: Address,
         coordinates: Box<[Src]>,
+        /// Of an instruction in im2col mode: by how much the pixels are moved, fastest first.
+        offsets: Option<Box<[Src]>>,
     },
     /// Consecutive bytes.
     Flat { address: Address },

@@ -94,7 +94,7 @@ pub use memory::Memory;
 pub use module::{Entry, Module, Param};
 pub use profile::Profile;
 pub use progress::Progress;
-pub use tensor_map::TensorMap;
+pub use tensor_map::{PixelBox, TensorMap};
 
 use std::fmt;
 

@@ -13,6 +13,8 @@ pub const BYTES: usize = 128;
 pub const ALIGN: u64 = 64;
 /// Most dimensions.
 const MAX_RANK: usize = 5;
+/// Where the pixels of a map in im2col mode stand.
+const PIXELS: usize = 8 + 4 + 8 + MAX_RANK * 14;
 /// What every encoded map begins with.
 const MAGIC: [u8; 8] = *b"cutecmap";
 
@@ -27,10 +29,13 @@ pub struct TensorMap {
     pub extents: Vec<u64>,
     /// Strides in bytes of all dimensions but the first, multiples of 16 below 2^40.
     pub stride_bytes: Vec<u64>,
-    /// Extents of the box, 1 to 256 each; its rows are multiples of 16 bytes.
+    /// Extents of the box, 1 to 256 each; its rows are multiples of 16 bytes. In im2col mode the channels of a pixel, and how
+    /// many pixels, up to 1024.
     pub box_extents: Vec<u32>,
     /// The box has every so many-th element of a dimension, 1 to 8; that of the first is not used.
     pub element_strides: Vec<u32>,
+    /// The pixels, in im2col mode.
+    pub im2col: Option<PixelBox>,
     /// How the box is swizzled in shared memory.
     pub swizzle: MapSwizzle,
     /// What elements beyond the tensor are loaded as.
@@ -49,6 +54,15 @@ pub(crate) enum MapField {
     Rank,
     Swizzle,
     Fill,
+}
+
+/// The pixels of a map in im2col mode: those of a box in the dimensions between the first and the last, fastest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PixelBox {
+    /// Where it begins, counted from the first pixel.
+    pub lower: Vec<i32>,
+    /// Where it ends, counted from the last pixel, which is 0.
+    pub upper: Vec<i32>,
 }
 
 /// A row of a box: elements that are consecutive in memory, where it has them.
@@ -96,6 +110,16 @@ impl TensorMap {
             put(&extent.to_le_bytes());
             put(&stride.copied().unwrap_or(0).to_le_bytes());
             put(&[of(&self.box_extents), of(&self.element_strides)]);
+        }
+        if let Some(pixels) = &self.im2col {
+            let count = self.box_extents.get(1).map_or(0, |&n| n.wrapping_sub(1)) as u16;
+            put(&[1]);
+            put(&count.to_le_bytes());
+            for i in 0..MAX_RANK - 2 {
+                let of = |list: &[i32]| list.get(i).map_or(0, |&n| n as i16).to_le_bytes();
+                put(&of(&pixels.lower));
+                put(&of(&pixels.upper));
+            }
         }
         bytes
     }
@@ -210,6 +234,7 @@ impl TensorMap {
             digits.fold(0, |value, &byte| value << 8 | u64::from(byte))
         };
         let mut map = TensorMap {
+            im2col: None,
             dtype: *DType::ALL.get(usize::from(dtype))?,
             address: number(take(8)),
             extents: Vec::new(),
@@ -234,7 +259,26 @@ impl TensorMap {
             map.box_extents.push(u32::from(box_extent) + 1);
             map.element_strides.push(u32::from(element_stride) + 1);
         }
-        (1..=MAX_RANK).contains(&map.extents.len()).then_some(map)
+        if !(1..=MAX_RANK).contains(&map.extents.len()) {
+            return None;
+        }
+        if let [1, low, high, corners @ ..] = &bytes[PIXELS..] {
+            let spatial = map.extents.len().checked_sub(2)?;
+            map.box_extents.truncate(1);
+            map.box_extents
+                .push(u32::from(u16::from_le_bytes([*low, *high])) + 1);
+            let corner = |at: usize| {
+                let place = corners.get(2 * at..2 * at + 2)?;
+                Some(i32::from(i16::from_le_bytes([place[0], place[1]])))
+            };
+            map.im2col = Some(PixelBox {
+                lower: (0..spatial).map(|i| corner(2 * i)).collect::<Option<_>>()?,
+                upper: (0..spatial)
+                    .map(|i| corner(2 * i + 1))
+                    .collect::<Option<_>>()?,
+            });
+        }
+        Some(map)
     }
 
     fn check(&self) -> Result<(), SimError> {
@@ -250,9 +294,34 @@ impl TensorMap {
         if !(1..=MAX_RANK).contains(&rank) {
             return wrong("rank", "1 to 5", rank as u64);
         }
+        if let Some(pixels) = &self.im2col {
+            let corners = crate::abi::tensor_map::Im2col {
+                lower: pixels.lower.clone(),
+                upper: pixels.upper.clone(),
+                steps: vec![1; pixels.lower.len()],
+            };
+            if !corners.is_of_rank(rank) {
+                return wrong(
+                    "rank in im2col mode",
+                    "3 to 5, with corners of its bits",
+                    rank as u64,
+                );
+            }
+            if self.box_extents.len() != 2 {
+                let found = self.box_extents.len() as u64;
+                return wrong(
+                    "extents of the box in im2col mode",
+                    "channels and pixels",
+                    found,
+                );
+            }
+        }
         let counts = [
             self.stride_bytes.len() + 1,
-            self.box_extents.len(),
+            match self.im2col {
+                None => self.box_extents.len(),
+                Some(_) => rank,
+            },
             self.element_strides.len(),
         ];
         if let Some(&count) = counts.iter().find(|&&count| count != rank) {
@@ -269,8 +338,17 @@ impl TensorMap {
             let expected = "a multiple of 16 bytes below 2^40";
             return wrong("stride", expected, found);
         }
-        if let Some(&found) = self.box_extents.iter().find(|&&n| n == 0 || n > 256) {
-            return wrong("extent of the box", "1 to 256", found.into());
+        let most = |at: usize| match (&self.im2col, at) {
+            (Some(_), 1) => 1024,
+            _ => 256,
+        };
+        let mut extents = self.box_extents.iter().enumerate();
+        if let Some((at, &found)) = extents.find(|&(at, &n)| n == 0 || n > most(at)) {
+            return wrong(
+                "extent of the box",
+                &format!("1 to {}", most(at)),
+                found.into(),
+            );
         }
         if let Some(&found) = self.element_strides.iter().find(|&&n| n == 0 || n > 8) {
             return wrong("element stride", "1 to 8", found.into());
@@ -312,6 +390,9 @@ impl TensorMap {
     }
 
     fn rows(&self) -> u64 {
+        if self.im2col.is_some() {
+            return self.box_extents[1].into();
+        }
         let outer = 1..self.extents.len();
         outer
             .map(|dimension| u64::from(self.steps(dimension)))
@@ -332,6 +413,44 @@ impl TensorMap {
             (OobFill::Nan, _) => &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f],
         };
         std::array::from_fn(|i| nan[i % nan.len()])
+    }
+
+    /// The pixels of the box from coordinates on, in the order in which they lie in shared memory, each moved by offsets (PTX
+    /// ISA 5.5.4): those of the first dimension of pixels run fastest, and begin anew where the box of pixels ends.
+    pub(crate) fn pixels_at(
+        &self,
+        pixels: &PixelBox,
+        coordinates: &[i32],
+        offsets: &[u16],
+    ) -> Vec<Row> {
+        let spatial = pixels.lower.len();
+        let mut at: Vec<i64> = coordinates[1..].iter().map(|&c| c.into()).collect();
+        let mut rows = Vec::with_capacity(self.box_extents[1] as usize);
+        for _ in 0..self.box_extents[1] {
+            let moved = |i: usize| at[i] + offsets.get(i).map_or(0, |&by| i64::from(by));
+            let place: Vec<i32> = (0..=spatial)
+                .map(|i| i32::try_from(moved(i)).unwrap_or(i32::MAX))
+                .collect();
+            let row = TensorMap {
+                box_extents: [vec![self.box_extents[0]], vec![1; spatial + 1]].concat(),
+                im2col: None,
+                ..self.clone()
+            };
+            rows.extend(row.rows_at(&[&coordinates[..1], &place].concat()));
+            let goes_on = (0..spatial).any(|i| {
+                at[i] += i64::from(self.element_strides[i + 1]);
+                let end = i64::try_from(self.extents[i + 1]).unwrap_or(i64::MAX);
+                let inside = at[i] < end + i64::from(pixels.upper[i]);
+                if !inside {
+                    at[i] = pixels.lower[i].into();
+                }
+                inside
+            });
+            if !goes_on {
+                at[spatial] += 1;
+            }
+        }
+        rows
     }
 
     /// The rows of the box at coordinates, in the order in which they lie in shared memory.

@@ -98,20 +98,38 @@ impl<'c> Lowering<'c> {
         operands: &[Val],
     ) -> Result<(), SemError> {
         let map = self.tensor_map(op)?;
-        let TmaPlan { view, steps, .. } = tma_plan(atom, operands)?;
+        let TmaPlan {
+            view,
+            steps,
+            offsets,
+            ..
+        } = tma_plan(atom, operands)?;
         let barrier = match (atom.kind, operands) {
-            (TmaKind::Load, [_, _, barriers, which, ..]) => {
+            (TmaKind::Load | TmaKind::Im2col(_), [_, _, barriers, which, ..]) => {
                 Some(self.mbarrier_address(barriers, which)?)
             }
             _ => None,
         };
-        let mask = match (atom.kind, operands.get(4)) {
-            (TmaKind::Load, Some(mask)) => {
+        let mask = match atom.kind {
+            TmaKind::Load => operands.get(4),
+            TmaKind::Im2col(_) => operands.get(5),
+            TmaKind::Store | TmaKind::Reduce(_) => None,
+        };
+        let offsets: Vec<IrValue<'c>> = offsets
+            .iter()
+            .map(|offset| {
+                let offset = self.emitter.int(offset, false);
+                let ir = &self.emitter.ir;
+                ir.value(ArithOp::Trunci, &[offset], &[], ir.ty("i16"))
+            })
+            .collect();
+        let mask = match mask {
+            Some(mask) => {
                 let mask = self.integer_of(mask)?;
                 let ir = &self.emitter.ir;
                 Some(ir.value(ArithOp::Trunci, &[mask], &[], ir.ty("i16")))
             }
-            _ => None,
+            None => None,
         };
         self.hints = atom.hints;
         // The accelerator swizzles by itself: addresses are those before.
@@ -119,8 +137,8 @@ impl<'c> Lowering<'c> {
             ptr: view.ptr.clone(),
             layout: AnyLayout::Plain(view.layout.inner().clone()),
         };
-        let rank = atom.tile.len();
         for step in &steps {
+            let rank = step.coords.len();
             let address = self.address(&plain, &step.offset);
             let mut inputs = Inputs::after(0);
             let (place, map) = (inputs.add(address, "r"), inputs.add(map, "l"));
@@ -134,6 +152,10 @@ impl<'c> Lowering<'c> {
                 .collect();
             let coords = format!("{{{}}}", coords.join(", "));
             let barrier = barrier.map(|barrier| inputs.add(barrier, "r"));
+            let offsets: Vec<String> = offsets
+                .iter()
+                .map(|offset| inputs.add(*offset, "h"))
+                .collect();
             let mask = mask.map(|mask| format!(", {}", inputs.add(mask, "h")));
             let multicast = mask.as_ref().map_or("", |_| ".multicast::cluster");
             let mask = mask.unwrap_or_default();
@@ -143,6 +165,10 @@ impl<'c> Lowering<'c> {
                 (TmaKind::Load, Some(barrier)) => format!(
                     "cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{multicast}{modifiers} [{place}], [{map}, {coords}], [{barrier}]{mask}{policy};"
                 ),
+                (TmaKind::Im2col(_), Some(barrier)) => format!(
+                    "cp.async.bulk.tensor.{rank}d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes{multicast}{modifiers} [{place}], [{map}, {coords}], [{barrier}], {{{}}}{mask}{policy};",
+                    offsets.join(", ")
+                ),
                 (TmaKind::Store, _) => format!(
                     "cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group{modifiers} [{map}, {coords}], [{place}]{policy};"
                 ),
@@ -150,7 +176,7 @@ impl<'c> Lowering<'c> {
                     "cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.{}.tile.bulk_group{modifiers} [{map}, {coords}], [{place}]{policy};",
                     how.name()
                 ),
-                (TmaKind::Load, None) => {
+                (TmaKind::Load | TmaKind::Im2col(_), None) => {
                     return Err(SemError::Illegal("a load without a barrier".into()));
                 }
             };

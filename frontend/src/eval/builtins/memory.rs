@@ -9,7 +9,7 @@ use crate::eval::call::Call;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::Span;
-use cutec_dialects::atoms::Place;
+use cutec_dialects::atoms::{Place, TmaKind};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::{CuteOp, NvvmOp};
 use cutec_dialects::semantics::Attrs;
@@ -29,7 +29,7 @@ const fn of_threads(name: &'static str, lower: LowerCall, documentation: &'stati
 
 pub(super) const TABLE: &[Builtin] = &[
     of_threads("copy", copy, "Copies by an atom. Where `pred` is false, zeros go to shared memory and registers, nothing to global memory. By a tensor map one thread copies a tile: one of both sides is a tile of coordinates. A load by a map or by `bulk_copy` counts its bytes at `barrier`; with `multicast = mask` it goes to the same place of each block of the cluster whose bit is set, by `bulk_copy` from shared memory to that of the block `cta`.")
-        .takes(&[arg("atom", Kind::Copier), SOURCE, DESTINATION, named("pred", Kind::Predicate, "true"), named("barrier", Kind::Place, "…"), named("multicast", Kind::Integer, "…"), named("cta", Kind::Integer, "…")]),
+        .takes(&[arg("atom", Kind::Copier), SOURCE, DESTINATION, named("pred", Kind::Predicate, "true"), named("barrier", Kind::Place, "…"), named("multicast", Kind::Integer, "…"), named("cta", Kind::Integer, "…"), named("offsets", Kind::Coordinate, "0")]),
     of_threads("prefetch", prefetch, "Fetches into L2 what a copy by a tensor map, of a tile of coordinates, or `bulk_copy`, of a view, would load. By one thread.")
         .takes(&[arg("atom", Kind::CopyAtom), arg("source", Kind::View)]),
     of_threads("autovec_copy", autovec_copy, "Copies with the widest accesses that are proven legal.")
@@ -71,11 +71,12 @@ enum Kinds {
 }
 
 /// Which copies take an argument that is given by its name.
-const OPTIONS: [(&str, &[Kinds]); 4] = [
+const OPTIONS: [(&str, &[Kinds]); 5] = [
     ("pred", &[Kinds::Threads]),
     ("barrier", &[Kinds::Bulk, Kinds::Map]),
     ("multicast", &[Kinds::Bulk, Kinds::Map]),
     ("cta", &[Kinds::Bulk]),
+    ("offsets", &[Kinds::Map]),
 ];
 
 impl Kinds {
@@ -123,6 +124,22 @@ fn copy<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
         && let Value::Tuple(place) = &barrier.value
     {
         operands.extend(place.iter().cloned());
+    }
+    if let Value::Cute(cute) = &operands[0]
+        && let Val::TmaAtom(atom) = &cute.val
+        && operands.len() == 5
+    {
+        match (atom.kind, call.named("offsets")) {
+            (TmaKind::Im2col(_), Some(offsets)) => operands.push(offsets.value.clone()),
+            (TmaKind::Im2col(modes), None) => {
+                operands.push(Value::Tuple(vec![Value::Int(0); modes].into()));
+            }
+            (_, Some(offsets)) => {
+                let message = "`offsets` are for copies in im2col mode, `tma_load_im2col`";
+                return ev.error(codes::WRONG_ARGUMENTS, offsets.expr.span, message, "here");
+            }
+            (_, None) => {}
+        }
     }
     if let Some(mask) = call.named("multicast") {
         ev.needs(Feature::Clusters, "multicast", mask.expr.span)?;

@@ -5,14 +5,14 @@ use super::hints;
 use super::operator::Operator;
 use crate::ast::Expr;
 use crate::diagnostics::{Diagnostic, codes};
-use crate::eval::call::Call;
+use crate::eval::call::{ArgValue, Call};
 use crate::eval::maps::Mappable;
 use crate::eval::values::{Cute, Origin, Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop, problem};
 use cutec_abi::TensorMapAbi;
-use cutec_abi::tensor_map::{L2Promotion, MapSwizzle, OobFill};
+use cutec_abi::tensor_map::{Im2col, L2Promotion, MapSwizzle, OobFill};
 use cutec_dialects::atoms::{TmaAtom, TmaKind, TmaReduction};
-use cutec_dialects::elem::Space;
+use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::{Attrs, tma_boxes_of};
 use cutec_dialects::target::Feature;
@@ -33,6 +33,8 @@ const fn of_threads(name: &'static str, lower: LowerCall, documentation: &'stati
 pub(super) const TABLE: &[Builtin] = &[
     of_threads("tma_load", load, "Copies tiles of this shape from a tensor that the kernel is passed to shared memory, where they lie as the view or layout given. Outside of the tensor are zeros, or NaN with `fill = nan`. `l2` is how many bytes L2 fetches together: 0, 64, 128 or 256.")
         .takes(&[TENSOR, TILE, LIES, named("fill", Kind::Word(&["zero", "nan"]), "zero"), L2, hints::EVICT]),
+    of_threads("tma_load_im2col", im2col, "Copies pixels of a tensor (n, w, c), (n, h, w, c) or (n, d, h, w, c), as a convolution reads them: tiles of so many pixels and channels. Pixels are gone through from the corner `lower` to `upper`, which is counted from the last pixel, in steps of `stride`; `copy` moves each by `offsets`.")
+        .takes(&[TENSOR, TILE, LIES, named("lower", Kind::Shape, "0"), named("upper", Kind::Shape, "0"), named("stride", Kind::Shape, "1"), named("fill", Kind::Word(&["zero", "nan"]), "zero"), L2, hints::EVICT]),
     of_threads("tma_store", |ev, call| make(ev, call, TmaKind::Store), "Copies tiles of this shape from shared memory to a tensor that the kernel is passed. Outside of the tensor nothing is written.")
         .takes(&[TENSOR, TILE, LIES, L2, hints::EVICT]),
     of_threads("tma_reduce", reduce, "As `tma_store`, combined with what is there: `add`, `min`, `max`, `and`, `or`, `xor`, element by element at once.")
@@ -49,6 +51,7 @@ pub(crate) fn tma_atom(atom: &TmaAtom) -> String {
     let tile: Vec<String> = atom.tile.iter().map(i64::to_string).collect();
     let name = match atom.kind {
         TmaKind::Load => "tma_load",
+        TmaKind::Im2col(_) => "tma_load_im2col",
         TmaKind::Store => "tma_store",
         TmaKind::Reduce(_) => "tma_reduce",
     };
@@ -104,24 +107,7 @@ fn make<'c, 'a>(
         );
     }
     let tile = extents(ev, &shape.value, tensor.extents.len(), shape.expr)?;
-    let view = match lies.value.as_view() {
-        Some((_, view)) => view.clone(),
-        None => match lies.value.as_static() {
-            Some(Val::Layout(layout)) => View::new(tensor.elem, Space::Smem, 1024, layout),
-            _ => match lies.value.as_layout() {
-                Some(layout) => View::new(tensor.elem, Space::Smem, 1024, AnyLayout::Plain(layout)),
-                None => {
-                    let what = "a view in shared memory, or a layout";
-                    return ev.expected(what, &lies.value.clone(), lies.expr.span);
-                }
-            },
-        },
-    };
-    if view.ptr.space != Space::Smem || view.ptr.elem.bits() != tensor.elem.bits() {
-        let elem = elem_name(tensor.elem);
-        let what = format!("a view of {elem} in shared memory");
-        return ev.expected(&what, &lies.value.clone(), lies.expr.span);
-    }
+    let view = shared_view(ev, lies, tensor.elem)?;
     let (span, boxes) = match tma_boxes_of(&tile, contiguous, &view) {
         Ok(found) => found,
         Err(error) => return Err(ev.report(problem::semantic(call.span, &name, &error, &[]))),
@@ -131,6 +117,7 @@ fn make<'c, 'a>(
         arg,
         order: boxes.order.clone(),
         box_extents: boxes.extents.iter().map(|extent| *extent as u32).collect(),
+        im2col: None,
         swizzle: MapSwizzle::try_from(span.bytes() as u32).unwrap_or_default(),
         l2_promotion: promotion(ev, call)?,
         oob_fill: fill(ev, call, &tensor)?,
@@ -144,12 +131,149 @@ fn make<'c, 'a>(
         span,
         hints,
     };
+    atom_by(ev, call, map, atom)
+}
+
+/// The view in shared memory that an argument is, or that lies as a layout.
+fn shared_view<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    lies: &ArgValue<'c, 'a>,
+    elem: Elem,
+) -> Result<View> {
+    let view = match lies.value.as_view() {
+        Some((_, view)) => view.clone(),
+        None => match lies.value.as_static() {
+            Some(Val::Layout(layout)) => View::new(elem, Space::Smem, 1024, layout),
+            _ => match lies.value.as_layout() {
+                Some(layout) => View::new(elem, Space::Smem, 1024, AnyLayout::Plain(layout)),
+                None => {
+                    let what = "a view in shared memory, or a layout";
+                    return ev.expected(what, &lies.value.clone(), lies.expr.span);
+                }
+            },
+        },
+    };
+    if view.ptr.space != Space::Smem || view.ptr.elem.bits() != elem.bits() {
+        let what = format!("a view of {} in shared memory", elem_name(elem));
+        return ev.expected(&what, &lies.value.clone(), lies.expr.span);
+    }
+    Ok(view)
+}
+
+/// `tma_load_im2col(x, (pixels, channels), sA, lower = (-1, -1), upper = (-1, -1))`
+fn im2col<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let name = call.name.clone();
+    ev.needs(Feature::Tma, &name, call.span)?;
+    let (Some(of), Some(shape), Some(lies)) = (call.arg(0), call.arg(1), call.arg(2)) else {
+        return Err(Stop::Reported);
+    };
+    let Mappable {
+        arg,
+        contiguous,
+        tensor,
+    } = ev.mappable(&of.value, &name, of.expr.span)?;
+    let rank = tensor.extents.len();
+    if !(3..=5).contains(&rank) || contiguous + 1 != rank {
+        let message = format!(
+            "`{name}` needs a tensor (n, w, c), (n, h, w, c) or (n, d, h, w, c) whose channels lie side by side"
+        );
+        let label = format!("it has {rank} modes, of which mode {contiguous} has stride 1");
+        return ev.error(codes::ILLEGAL_OPERATION, of.expr.span, message, label);
+    }
+    let modes = rank - 2;
+    let tile = extents(ev, &shape.value, 2, shape.expr)?;
+    let view = shared_view(ev, lies, tensor.elem)?;
+    let (span, boxes) = match tma_boxes_of(&tile, 1, &view) {
+        Ok(found) => found,
+        Err(error) => return Err(ev.report(problem::semantic(call.span, &name, &error, &[]))),
+    };
+    if boxes.extents.get(1) != tile.first() {
+        let message =
+            format!("`{name}` moves at most 256 pixels at a time, which lie one behind the other");
+        return ev.error(
+            codes::ILLEGAL_OPERATION,
+            shape.expr.span,
+            message,
+            "this tile",
+        );
+    }
+    let pixels = Im2col {
+        lower: numbers(ev, call, "lower", modes, 0)?,
+        upper: numbers(ev, call, "upper", modes, 0)?,
+        steps: numbers(ev, call, "stride", modes, 1)?
+            .into_iter()
+            .map(|step| u32::try_from(step).unwrap_or(0))
+            .collect(),
+    };
+    if !pixels.is_of_rank(rank) {
+        let bits = [16, 8, 5][modes - 1];
+        let message = format!(
+            "`{name}` of {modes} modes of pixels has corners of {bits} bits, and strides of 1 to 8"
+        );
+        return ev.error(codes::ILLEGAL_OPERATION, call.span, message, "out of range");
+    }
+    let map = TensorMapAbi {
+        arg,
+        order: (0..rank).rev().collect(),
+        box_extents: boxes.extents.iter().map(|extent| *extent as u32).collect(),
+        im2col: Some(pixels),
+        swizzle: MapSwizzle::try_from(span.bytes() as u32).unwrap_or_default(),
+        l2_promotion: promotion(ev, call)?,
+        oob_fill: fill(ev, call, &tensor)?,
+    };
+    let atom = TmaAtom {
+        kind: TmaKind::Im2col(modes),
+        elem: tensor.elem,
+        tile,
+        order: boxes.order,
+        extents: boxes.extents,
+        span,
+        hints: hints::of(ev, &call.args, &["evict"])?,
+    };
+    atom_by(ev, call, map, atom)
+}
+
+/// As many known numbers as there are modes of pixels, the fastest first; what a program writes has the fastest last.
+fn numbers<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    call: &Call<'c, 'a>,
+    name: &str,
+    modes: usize,
+    default: i32,
+) -> Result<Vec<i32>> {
+    let Some(arg) = call.named(name) else {
+        return Ok(vec![default; modes]);
+    };
+    let parts = match &arg.value {
+        Value::Tuple(parts) => parts.to_vec(),
+        other => vec![other.clone()],
+    };
+    let known = |part: &Value<'c, 'a>| match part {
+        Value::Int(number) => i32::try_from(*number).ok(),
+        _ => None,
+    };
+    let numbers: Option<Vec<i32>> = parts.iter().rev().map(known).collect();
+    match numbers.filter(|numbers| numbers.len() == modes) {
+        Some(numbers) => Ok(numbers),
+        None => {
+            let what = format!("{modes} known numbers, one for each mode of pixels");
+            ev.expected(&what, &arg.value.clone(), arg.expr.span)
+        }
+    }
+}
+
+/// The atom of a copy, by a map that the host makes.
+fn atom_by<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    call: &Call<'c, 'a>,
+    map: TensorMapAbi,
+    atom: TmaAtom,
+) -> Result<Value<'c, 'a>> {
     let parameter = ev.tensor_map(map, call.span)?;
     let val = Val::TmaAtom(Arc::new(atom));
-    let ty = ev.static_type(&val, call.span)?;
-    let ir = ev
-        .ir(call.span)?
-        .value(CuteOp::MakeTmaAtom, &[parameter], &[], ty);
+    let ir = ev.ir(call.span)?;
+    let ty = ir.val_type(&val);
+    let ir = ir.value(CuteOp::MakeTmaAtom, &[parameter], &[], ty);
     let origin = Origin::default();
     Ok(Value::Cute(Cute { ir, val, origin }))
 }

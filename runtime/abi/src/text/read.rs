@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::TextError;
 use super::lexer::{Token, tokens};
 use crate::expr::MAX_DEPTH;
-use crate::tensor_map::{L2Promotion, MapSwizzle, OobFill};
+use crate::tensor_map::{Im2col, L2Promotion, MapSwizzle, OobFill};
 use crate::{
     AbiExpr, ArgAbi, DType, Dim, KernelAbi, ParamAbi, Promise, Resources, ScalarAbi, SymbolAbi,
     SymbolSource, TensorAbi, TensorMapAbi, Width,
@@ -233,6 +233,22 @@ impl Reader {
         let order = self.list("[", "]", Reader::number)?;
         self.expect_keyword("box")?;
         let box_extents = self.list("[", "]", Reader::number)?;
+        let im2col = match self.keyword("im2col") {
+            true => {
+                self.expect_keyword("lower")?;
+                let lower = self.list("[", "]", Reader::number)?;
+                self.expect_keyword("upper")?;
+                let upper = self.list("[", "]", Reader::number)?;
+                self.expect_keyword("steps")?;
+                let steps = self.list("[", "]", Reader::number)?;
+                Some(Im2col {
+                    lower,
+                    upper,
+                    steps,
+                })
+            }
+            false => None,
+        };
         let swizzle = match self.keyword("swizzle") {
             true => self.one_of("`0`, `32`, `64` or `128`", |bytes: u32| {
                 MapSwizzle::try_from(bytes).ok()
@@ -256,6 +272,7 @@ impl Reader {
             arg,
             order,
             box_extents,
+            im2col,
             swizzle,
             l2_promotion,
             oob_fill,

@@ -120,6 +120,17 @@ fn tensor_map(names: &Names, index: usize, map: &TensorMapAbi) -> String {
         list(&map.order),
         list(&map.box_extents)
     );
+    if let Some(pixels) = &map.im2col {
+        let (lower, upper, steps) = (
+            list(&pixels.lower),
+            list(&pixels.upper),
+            list(&pixels.steps),
+        );
+        let _ = write!(
+            line,
+            " im2col lower [{lower}] upper [{upper}] steps [{steps}]"
+        );
+    }
     if map.swizzle.bytes() != 0 {
         let _ = write!(line, " swizzle {}", map.swizzle.bytes());
     }

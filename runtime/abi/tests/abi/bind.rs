@@ -492,6 +492,7 @@ pub fn gemm_with_map() -> KernelAbi {
         arg: 1,
         order: vec![0, 1],
         box_extents: vec![64, 128],
+        im2col: None,
         swizzle: MapSwizzle::B128,
         l2_promotion: L2Promotion::B128,
         oob_fill: OobFill::Nan,

@@ -238,3 +238,36 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_map_of_pixels_reads_back() {
+    let mut kernel = gemm_with_map();
+    let cutec_abi::ArgAbi::Tensor(tensor) = &mut kernel.args[1] else {
+        panic!("a tensor");
+    };
+    tensor.extents.resize(4, cutec_abi::Dim::Static(64));
+    tensor.strides.resize(4, 64.into());
+    let map = &mut kernel.tensor_maps[0];
+    map.order = vec![3, 2, 1, 0];
+    map.box_extents = vec![64, 1000];
+    map.im2col = Some(cutec_abi::tensor_map::Im2col {
+        lower: vec![-1, -2],
+        upper: vec![0, 3],
+        steps: vec![1, 2],
+    });
+    let text = kernel.text();
+    assert!(
+        text.contains("im2col lower [-1, -2] upper [0, 3] steps [1, 2]"),
+        "{text}"
+    );
+    assert_eq!(KernelAbi::parse(&text), Ok(kernel.clone()), "{text}");
+    for (lower, steps) in [
+        (vec![-1], vec![1, 2]),
+        (vec![-1, -200], vec![1, 2]),
+        (vec![0, 0], vec![1, 9]),
+    ] {
+        let pixels = kernel.tensor_maps[0].im2col.as_mut().expect("pixels");
+        (pixels.lower, pixels.steps) = (lower, steps);
+        assert!(kernel.check().is_err());
+    }
+}

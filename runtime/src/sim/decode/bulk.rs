@@ -165,8 +165,8 @@ fn tensor(form: &mut Form) -> Decoded<Op> {
         target_space,
     )?;
     direction(form, &[], &["global"])?;
-    form.eat("tile");
-    load(form, Some(rank), space)
+    let im2col = !form.eat("tile") && rank > 2 && form.eat("im2col");
+    load(form, Some(rank), space, im2col)
 }
 
 fn flat(form: &mut Form) -> Decoded<Op> {
@@ -176,7 +176,7 @@ fn flat(form: &mut Form) -> Decoded<Op> {
     }
     if let Some(space) = form.pick(target_space) {
         if form.eat("global") {
-            return load(form, None, space);
+            return load(form, None, space, false);
         }
         if space == Space::Cluster && form.eat("shared::cta") {
             completes_at_barrier(form)?;
@@ -192,7 +192,11 @@ fn global(form: &mut Form, rank: Option<usize>) -> Decoded<BulkGlobal> {
     match rank {
         Some(rank) => {
             let (map, coordinates) = form.tensor(rank)?;
-            Ok(BulkGlobal::Tensor { map, coordinates })
+            Ok(BulkGlobal::Tensor {
+                map,
+                coordinates,
+                offsets: None,
+            })
         }
         None => Ok(BulkGlobal::Flat {
             address: form.address(Space::Global)?,
@@ -208,7 +212,7 @@ fn target_space(name: &str) -> Option<Space> {
     }
 }
 
-fn load(form: &mut Form, rank: Option<usize>, space: Space) -> Decoded<Op> {
+fn load(form: &mut Form, rank: Option<usize>, space: Space, im2col: bool) -> Decoded<Op> {
     completes_at_barrier(form)?;
     let multicast = form.eat("multicast::cluster");
     let policy = form.eat("L2::cache_hint");
@@ -217,12 +221,15 @@ fn load(form: &mut Form, rank: Option<usize>, space: Space) -> Decoded<Op> {
         return form.unknown();
     }
     let to = form.address(space)?;
-    let from = global(form, rank)?;
+    let mut from = global(form, rank)?;
     let size = match rank {
         Some(_) => None,
         None => Some(form.src(Ty::U32)?),
     };
     let barrier = form.address(space)?;
+    if let (true, Some(rank), BulkGlobal::Tensor { offsets, .. }) = (im2col, rank, &mut from) {
+        *offsets = Some(form.src_vector(Ty::U16, rank - 2)?);
+    }
     let multicast = match multicast {
         true => Some(form.src(Ty::U16)?),
         false => None,

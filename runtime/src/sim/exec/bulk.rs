@@ -544,12 +544,21 @@ impl Warp {
                 aligned(Space::Global, way, at, CHUNK as u32)?;
                 Ok((Region::flat(at, size), None))
             }
-            BulkGlobal::Tensor { map, coordinates } => {
+            BulkGlobal::Tensor {
+                map,
+                coordinates,
+                offsets,
+            } => {
                 let (space, at) = (map.space, self.addresses(map)[lane]);
                 let map = read_map(cta, space, at)?;
                 let of_lane = |&src: &Src| self.of_lane(src, lane) as i32;
                 let coordinates: Vec<i32> = coordinates.iter().map(of_lane).collect();
-                let region = Region::of_box(&map, &coordinates, way)?;
+                let offset = |&src: &Src| self.of_lane(src, lane) as u16;
+                let offsets = offsets
+                    .as_ref()
+                    .map(|offsets| offsets.iter().map(offset).collect());
+                let offsets: Option<Vec<u16>> = offsets;
+                let region = Region::of_box(&map, &coordinates, offsets.as_deref(), way)?;
                 let region = region.by_map(access::resolve(space, at));
                 Ok((region, Some(map.dtype)))
             }

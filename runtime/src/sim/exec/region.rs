@@ -47,6 +47,7 @@ impl Region {
     pub fn of_box(
         map: &TensorMap,
         coordinates: &[i32],
+        offsets: Option<&[u16]>,
         access: Access,
     ) -> Result<Region, ErrorKind> {
         let wrong = |what, expected: String, found: String| {
@@ -56,6 +57,11 @@ impl Region {
                 found,
             })
         };
+        let name = |im2col: bool| if im2col { "im2col" } else { "tile" }.to_owned();
+        if map.im2col.is_some() != offsets.is_some() {
+            let expected = format!("{}, of the instruction", name(offsets.is_some()));
+            return wrong("mode", expected, name(map.im2col.is_some()));
+        }
         if map.extents.len() != coordinates.len() {
             let expected = format!("{}, of the instruction", coordinates.len());
             return wrong("rank", expected, map.extents.len().to_string());
@@ -86,7 +92,10 @@ impl Region {
             });
         }
         Ok(Region {
-            rows: map.rows_at(coordinates),
+            rows: match (&map.im2col, offsets) {
+                (Some(pixels), Some(offsets)) => map.pixels_at(pixels, coordinates, offsets),
+                _ => map.rows_at(coordinates),
+            },
             row_bytes: map.row_bytes(),
             swizzle: map.swizzle,
             fill: map.fill(),

@@ -96,6 +96,7 @@ fn map(dtype: DType, extents: &[u64], box_extents: &[u32]) -> TensorMap {
         stride_bytes,
         box_extents: box_extents.to_vec(),
         element_strides: vec![1; box_extents.len()],
+        im2col: None,
         swizzle: MapSwizzle::None,
         oob_fill: OobFill::Zeros,
     }

@@ -76,6 +76,7 @@ pub(super) fn tensor_map(address: u64) -> TensorMap {
         stride_bytes: vec![128],
         box_extents: vec![32, 8],
         element_strides: vec![1, 1],
+        im2col: None,
         swizzle: MapSwizzle::None,
         oob_fill: OobFill::Zeros,
     }
