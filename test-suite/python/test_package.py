@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import multiprocessing
 import os
 import pickle
 import subprocess
@@ -94,8 +93,8 @@ def test_ptx_is_kept_on_disk(tmp_path):
     cutec.loads(KERNELS, cache=tmp_path).scale(x, y, 1.0)
     took = time.perf_counter() - begin
     assert [found.stat().st_mtime_ns for found in tmp_path.iterdir()] == [written]
-    # Two milliseconds on a machine that does nothing else.
-    assert took < 0.1
+    # Two milliseconds on a machine that does nothing else; compiling takes some hundred on one that does.
+    assert took < 0.5
     cutec.loads(KERNELS, cache=False).relu.compile()
     assert len(list(tmp_path.iterdir())) == 1
 
@@ -151,29 +150,11 @@ def test_other_threads_run_while_a_kernel_does():
     assert turns > 10
 
 
-def launch_in_child(kernel, result) -> None:
-    x = np.random.default_rng(4).standard_normal((64, 256), dtype=np.float32)
-    y = np.zeros_like(x)
-    kernel(x, y)
-    fresh = cutec.loads(KERNELS, cache=False).scale
-    z, w = np.ones(64, np.float32), np.zeros(64, np.float32)
-    fresh(z, w, 1.0)
-    result.put(bool((y == np.maximum(x, 0)).all() and (w == 2).all()))
-
-
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_forks_launch_and_compile(mod):
-    x = np.zeros((64, 256), np.float32)
-    mod.relu(x, x)
-    context = multiprocessing.get_context("fork")
-    result = context.SimpleQueue()
-    child = context.Process(target=launch_in_child, args=(mod.relu, result))
-    child.start()
-    child.join(60)
-    if child.is_alive():
-        child.kill()
-        pytest.fail("the fork does not come to an end")
-    assert child.exitcode == 0 and result.get()
+def test_forks_launch_and_compile():
+    # In a process of its own, without the threads of what other tests import.
+    script = Path(__file__).parent / "forked.py"
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    assert (ran.returncode, ran.stdout) == (0, "launched and compiled\n"), ran.stdout + ran.stderr
 
 
 def test_kernels_end_with_their_module():
