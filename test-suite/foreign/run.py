@@ -3,11 +3,13 @@
 
     run.py FOLDER CUTEC_SIM cute-dsl EXAMPLES     products of NVIDIA's CuTe DSL for sm_90a
     run.py FOLDER CUTEC_SIM triton                a product by TMA that Triton compiles for sm_90a
+    run.py FOLDER PTXAS cubins EXAMPLES N ...     the CuTe DSL's persistent products of n × n matrices, for cutec-bench
 
 EXAMPLES is `examples/python/CuTeDSL/cute/hopper/kernel/dense_gemm` of github.com/NVIDIA/cutlass. No GPU is needed, but a
 Python with NumPy and `nvidia-cutlass-dsl`, or `triton`. FOLDER gets the PTX, which is made anew each time: its licence
 forbids to hand it on. A line for each kernel says whether its result is right, and what `--check` reports. Exit code 1 where
-one is wrong, or where another one is reported than `REPORTED` has.
+one is wrong, or where another one is reported than `REPORTED` has. `cubins` runs nothing: it makes machine code with ABIs
+beside it, and `plan.json`, of which `cutec-bench` makes a table beside cuBLAS on a GPU.
 """
 import importlib.util
 import json
@@ -17,7 +19,9 @@ import re
 import subprocess
 import sys
 
-M, N, K = 512, 512, 320
+M, N, K = (int(extent) for extent in os.environ.get("PRODUCT", "512 512 320").split())
+# Blocks that stay: four in the simulator, one on each multiprocessor of a GPU.
+BLOCKS = int(os.environ.get("BLOCKS", "4"))
 SCHEDULES = 3
 # What `--check` reports, by the name of the kernel, where the ISA is on our side.
 # The persistent product writes zeros into its accumulators between `wgmma.fence` and the first `wgmma`, and has it add to
@@ -25,9 +29,9 @@ SCHEDULES = 3
 REPORTED = {f"dense_gemm_persistent_{cluster}": "wgmma without wgmma.fence" for cluster in ("1x1", "2x1", "1x2")}
 
 
-def cute_dsl(folder, examples):
+def cute_dsl(folder, examples, names=("dense_gemm", "dense_gemm_persistent")):
     """Kernels of the examples: name, PTX, ABI."""
-    cases = [(example, cluster) for example in ("dense_gemm", "dense_gemm_persistent") for cluster in ((1, 1), (2, 1), (1, 2))]
+    cases = [(example, cluster) for example in names for cluster in ((1, 1), (2, 1), (1, 2))]
     for example, cluster in cases:
         name = f"{example}_{cluster[0]}x{cluster[1]}"
         kept = folder / name
@@ -43,7 +47,7 @@ def cute_dsl(folder, examples):
         if persistent:
             # Extents of the tiles' grid, to divide by.
             values = {4: divisor(rows), 5: divisor(columns)}
-            grid = (*cluster, max(1, 4 // (cluster[0] * cluster[1])))
+            grid = (*cluster, max(1, BLOCKS // (cluster[0] * cluster[1])))
         else:
             grid = (rows * cluster[0], columns * cluster[1], 1)
         # In a cluster each block loads its part of what its neighbours need too.
@@ -68,7 +72,7 @@ def cute_dsl_one(kept, example, cluster):
     stream = cuda.CUstream(0)
     if hasattr(module, "HopperWgmmaGemmPersistentKernel"):
         product = module.HopperWgmmaGemmPersistentKernel(cutlass.Float32, (128, 256), cluster, 1, True)
-        cute.compile(product, *tensors, max(1, 4 // (cluster[0] * cluster[1])), stream)
+        cute.compile(product, *tensors, max(1, BLOCKS // (cluster[0] * cluster[1])), stream)
     else:
         product = module.HopperWgmmaGemmKernel(cutlass.Float32, (128, 256), cluster)
         cute.compile(product, *tensors, stream)
@@ -161,10 +165,34 @@ def run(folder, simulator, name, ptx, abi, call):
     return right, report
 
 
+def cubins(folder, ptxas, examples, size):
+    """The persistent products of one size: cases of a plan."""
+    for name, ptx, abi, call in cute_dsl(folder, examples, ("dense_gemm_persistent",)):
+        path = folder / f"{name}_{size}"
+        path.with_suffix(".ptx").write_text(ptx)
+        subprocess.run([ptxas, "-arch=sm_90a", path.with_suffix(".ptx"), "-o", path.with_suffix(".cubin")], check=True)
+        path.with_suffix(".abi.json").write_text(json.dumps(abi))
+        scalars = {key: int(value) for key, value in (text.split("=") for text in call[1::2])}
+        yield {"file": f"{path.name}.cubin", "kernel": "k", "label": f"CuTe DSL {name}", "matmul": {"b_is": "nk"},
+               "sizes": [[size] * 3], "scalars": scalars}
+
+
 def main():
     match sys.argv[1:]:
         case ["one", kept, example, rows, columns]:
             return cute_dsl_one(kept, example, (int(rows), int(columns)))
+        case [folder, ptxas, "cubins", examples]:
+            return print(json.dumps(list(cubins(pathlib.Path(folder), ptxas, pathlib.Path(examples), M))))
+        case [folder, ptxas, "cubins", examples, *sizes]:
+            cases = []
+            for size in sizes:
+                # The extents are this program's.
+                environment = os.environ | {"PRODUCT": f"{size} {size} {size}", "BLOCKS": "132"}
+                command = [sys.executable, __file__, folder, ptxas, "cubins", examples]
+                made = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
+                cases += json.loads(made.strip().split("\n")[-1])
+            pathlib.Path(folder, "plan.json").write_text(json.dumps({"cases": cases}, indent=1))
+            return 0
         case [folder, simulator, "cute-dsl", examples]:
             folder = pathlib.Path(folder)
             kernels = cute_dsl(folder, pathlib.Path(examples))
