@@ -7,6 +7,9 @@ A mutant is the PTX without one `mbarrier`, `fence`, `wgmma.fence`, `commit`, `w
 instruction; of one that answers whether a wait is over, the answer is yes. It runs with `cutec-sim --check
 --schedules 5`, and is noticed by a report, a deadlock, or another result than that of the program as it is.
 
+Of a line of the source LLVM makes several instructions, as where it unrolls a loop. Those that a run does not come to have
+no mutants; at least one of each must be executed.
+
 `KEPT` has those of which the removal is not noticed, one instruction of a program for each line, with the reason; LLVM
 makes several instructions of one operation, and of some only the first changes nothing. The program fails where another
 one is not noticed, where all are that a line of `KEPT` may mean, and where an example stands in no line of `PROGRAMS`.
@@ -14,6 +17,7 @@ one is not noticed, where all are that a line of `KEPT` may mean, and where an e
 import argparse
 import concurrent.futures
 import glob
+import json
 import os
 import re
 import subprocess
@@ -92,8 +96,9 @@ KEPT = [
      "The last release of a stage, behind which nothing is loaded: each block has one tile."),
     (r"^copy_tma", r"^cp\.async\.bulk\.wait_group\.read", r"^bulk_wait_read\(stages",
      "Of the first tile of a block, which LLVM has peeled: nothing has been stored."),
-    (r"^gemm_(sm90|pingpong)", r"^griddepcontrol\.", "griddepcontrol_",
+    (r"^gemm_(sm90|pingpong)", r"^griddepcontrol\.wait", "griddepcontrol_wait",
      "The simulator runs one launch after the other."),
+    (r"^gemm_(sm90|pingpong)", r"^griddepcontrol\.launch", "griddepcontrol_launch", "The same."),
     (r"cluster=2", r"^bar\.warp\.sync", "^warp_barrier",
      "All lanes come to the aligned barrier of the cluster, which is what the ISA wants; the warp barrier only brings them "
      "there together."),
@@ -158,6 +163,17 @@ class Simulator:
         with open(path, encoding="utf-8") as file:
             return file.read()
 
+    def executed(self, program, ptx):
+        """Lines of the PTX that are executed."""
+        path = os.path.join(self.folder, "program.ptx")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(ptx)
+        command = [self.cutec + "-sim", path, "--kernel", program.kernel, "--json"]
+        for name, value in program.arguments.items():
+            command += ["--arg", f"{name}={value}"]
+        (counts,) = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        return {instruction["ptx_line"] for instruction in counts["instructions"] if instruction["counts"]["executed"]}
+
     def run(self, program, ptx, number):
         """What is reported, or nothing, and the bytes of the results."""
         path = os.path.join(self.folder, f"{number}.ptx")
@@ -216,8 +232,13 @@ def main():
             if report:
                 wrong.append(f"{program.name}: {report}")
                 continue
-            all_mutants = list(mutants(program, ptx))
+            lines = simulator.executed(program, ptx)
+            everything = list(mutants(program, ptx))
+            all_mutants = [mutant for mutant in everything if mutant.line in lines]
             count += len(all_mutants)
+            reached = {(mutant.opcode, mutant.place) for mutant in all_mutants}
+            wrong += sorted({f"{program.name}: {mutant.opcode} at {mutant.place} is never executed"
+                             for mutant in everything if (mutant.opcode, mutant.place) not in reached})
             runs = pool.map(lambda job: simulator.run(program, job[1].ptx, job[0]), enumerate(all_mutants))
             for mutant, (report, found) in zip(all_mutants, runs):
                 if not report and found != expected:
