@@ -2,8 +2,9 @@
 //! source.
 //!
 //! ptxas keeps several `wgmma` under way only where nothing else touches their registers between `wgmma.fence` and
-//! `wgmma.wait_group`. Elsewhere it waits behind each, which is several times slower and no error; and `setmaxnreg` it
-//! drops where it does not know with how many registers a kernel begins. It says so as information, with the line in the
+//! `wgmma.wait_group`. Elsewhere it waits behind each, which is several times slower and no error; and every `setmaxnreg` of
+//! a kernel it drops where it does not know with how many registers the kernel begins, or where code behind one needs
+//! more than that leaves. It says so as information, with the line in the
 //! PTX, whose `.loc` names the line in the source.
 use super::messages::{Message, Place, Severity};
 use crate::passes::user_error::user_error;
@@ -26,7 +27,12 @@ pub fn warnings(log: &str, ptx: &str, place: impl Fn(&str) -> Option<Place>) -> 
         let Some(text) = text(advice.code) else {
             continue;
         };
-        let at = advice.line.and_then(|line| place_of_line(ptx, line));
+        // Of registers that do not suffice it names neither a line nor a kernel.
+        let line = advice.line.or_else(|| match advice.code {
+            7507 => line_of(ptx, "setmaxnreg."),
+            _ => None,
+        });
+        let at = line.and_then(|line| place_of_line(ptx, line));
         let place = at.or_else(|| advice.function.and_then(&place));
         let message = Message {
             severity: Severity::Warning,
@@ -71,6 +77,11 @@ fn text(code: u32) -> Option<String> {
         user_error(codes::SLOW, message, help)
     };
     Some(match code {
+        7507 => user_error(
+            codes::SLOW,
+            "the assembler ignores every change of the number of registers: a role needs more than it has been given (ptxas C7507)",
+            "give the role more registers, or let its threads hold less: a smaller tile, fewer values at a time",
+        ),
         7508 => user_error(
             codes::SLOW,
             "the assembler ignores the change of the number of registers: it does not know with how many the kernel begins (ptxas C7508)",
@@ -103,6 +114,13 @@ fn text(code: u32) -> Option<String> {
         ),
         _ => return None,
     })
+}
+
+/// The first line of PTX, from 1 on, with an instruction.
+fn line_of(ptx: &str, instruction: &str) -> Option<u32> {
+    let mut lines = ptx.lines();
+    let index = lines.position(|line| line.trim_start().starts_with(instruction))?;
+    u32::try_from(index + 1).ok()
 }
 
 /// The place in the source of a line of PTX: what the last `.loc` before it says that names one.
@@ -170,6 +188,15 @@ mod tests {
         let found = warnings(&line.repeat(2), PTX, kernel);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].place, kernel("k"));
+    }
+
+    #[test]
+    fn registers_that_do_not_suffice_are_said_where_they_are_set() {
+        let log = "ptxas info    : (C7507) Potential Performance Loss: 'setmaxnreg' ignored to maintain minimum register requirements.\n";
+        let ptx = PTX.replace("wgmma.fence", "setmaxnreg.dec");
+        let found = warnings(log, &ptx, kernel);
+        assert_eq!(found[0].place.as_ref().map(|place| place.line), Some(7));
+        assert_eq!(warnings(log, PTX, kernel)[0].place, None);
     }
 
     #[test]
