@@ -4,6 +4,7 @@
 !d = !cute.memref<f32, dsmem, align<128>, "S<2,2,3> o 0 o (4,8):(1,4)">
 !i = !cute.memref<i32, dsmem, align<128>, "4:1">
 !b = !cute.memref<ui64, smem, align<128>, "4:1">
+!p = !cute.memref<f32, dsmem, align<128>, "S<2,2,3> o 12 o (4):(1)">
 
 // CHECK-LABEL: func.func @legal
 func.func @legal(%s: !s, %i: !i, %b: !b, %rank: i32, %n: i32, %v: vector<4xf32>) {
@@ -12,6 +13,8 @@ func.func @legal(%s: !s, %i: !i, %b: !b, %rank: i32, %n: i32, %v: vector<4xf32>)
   %at = cute.static : !cute.coord<"(_,3)">
   // CHECK: cute.slice(%{{.*}}, %{{.*}}) : !cute.memref<f32, dsmem, align<128>, {{.*}}>, !cute.coord<"(_,3)">
   %part = cute.slice(%d, %at) : !d, !cute.coord<"(_,3)">
+  // CHECK: cute.store_async(%{{.*}}) : vector<4xf32>, !cute.memref<f32, dsmem, align<128>, "S<2,2,3> o 12 o (4):(1)">, !cute.memref<ui64, smem, align<128>, "4:1">, i32
+  cute.store_async(%v, %part, %b, %n) : vector<4xf32>, !p, !b, i32
   // CHECK: cute.reduce_async(%{{.*}}) {kind = "max"} : !cute.memref<i32, dsmem, align<128>, "4:1">, i32, i32, !cute.memref<ui64, smem, align<128>, "4:1">, i32
   cute.reduce_async(%i, %n, %n, %b, %n) {kind = "max"} : !i, i32, i32, !b, i32
   // CHECK: cute.mbarrier.wait_across_cluster(
