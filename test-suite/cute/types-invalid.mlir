@@ -31,7 +31,7 @@ func.func @swizzle(%a: !cute.swizzle<"S<3,-1,3>">) { return }
 
 // -----
 
-// expected-error@+1 {{unknown memory space `vmem`; expected gmem, smem or rmem}}
+// expected-error@+1 {{unknown memory space `vmem`; expected gmem, smem, dsmem or rmem}}
 func.func @space(%a: !cute.ptr<f16, vmem, align<16>>) { return }
 
 // -----
