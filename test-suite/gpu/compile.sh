@@ -35,7 +35,10 @@ for arch in "$@"; do
         for align in 1 2 4; do
             one "gemm_sm90_any_$align" hopper/gemm_sm90 --kernel gemm_sm90_any -D "align=$align"
         done
-        one gemm_pingpong hopper/gemm_pingpong
+        for kernel in gemm_pingpong gemm_pingpong_kn gemm_pingpong_mk gemm_pingpong_mn; do
+            one "$kernel" hopper/gemm_pingpong --kernel "$kernel"
+        done
+        one gemm_pingpong_f16 hopper/gemm_pingpong --kernel gemm_pingpong -D t=f16
         one copy_tma hopper/copy_tma
         one norms_cluster hopper/norms_cluster
         one gemm_sm90_cluster hopper/gemm_sm90 --kernel gemm_sm90 -D cluster=2
