@@ -72,11 +72,16 @@ impl Artifact {
     /// Reads PTX, or a cubin and the `.abi.json` beside it; what the file holds decides which.
     pub fn read(path: &Path) -> Result<Artifact, ArtifactError> {
         let abi_error = |path: PathBuf| move |error| ArtifactError::Abi { path, error };
-        let bytes = read_file(path)?;
-        if bytes.starts_with(b"\x7fELF") {
+        let mut bytes = read_file(path)?;
+        while bytes.starts_with(b"\x7fELF") {
             let side = side_path(path);
             let json = String::from_utf8_lossy(&read_file(&side)?).into_owned();
-            return Artifact::from_cubin(bytes, &json).map_err(abi_error(side));
+            // One that was replaced meanwhile has another ABI.
+            let found = read_file(path)?;
+            if found == bytes {
+                return Artifact::from_cubin(bytes, &json).map_err(abi_error(side));
+            }
+            bytes = found;
         }
         match String::from_utf8(bytes) {
             Ok(ptx) if !ptx.contains('\0') => {

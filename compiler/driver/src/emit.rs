@@ -41,13 +41,14 @@ pub fn run(arguments: &EmitArguments, reporter: &Reporter) -> CommandResult {
         .compile(&source, &FileLoader, &options)
         .map_err(|error| reporter.errors(&error))?;
     reporter.notices(&compiled);
-    output::write(&output, compiled.content.bytes())?;
-    if let (Emit::Cubin, Some(abi)) = (emit, &compiled.abi)
-        && output.as_os_str() != "-"
-    {
-        let side = cutec_runtime::abi::embed::side_path(&output);
-        let json = format!("{}\n", cutec_runtime::abi::embed::to_json(abi));
-        output::write(&side, json.as_bytes())?;
+    let bytes = compiled.content.bytes();
+    match (emit, &compiled.abi) {
+        (Emit::Cubin, Some(abi)) => {
+            let side = cutec_runtime::abi::embed::side_path(&output);
+            let json = format!("{}\n", cutec_runtime::abi::embed::to_json(abi));
+            output::write_pair(&output, bytes, &side, json.as_bytes())?;
+        }
+        _ => output::write(&output, bytes)?,
     }
     if arguments.time_passes {
         complain(&compiled.timings.to_string());

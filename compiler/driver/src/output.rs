@@ -16,8 +16,28 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
     if path.as_os_str() == "-" {
         return write_stdout(bytes);
     }
-    output_file::write(path, bytes)
-        .map_err(|error| CommandError::Message(format!("cannot write {}: {error}", path.display())))
+    output_file::write(path, bytes).map_err(|error| failed(path, &error))
+}
+
+/// Writes a file by [`write`], and what belongs to it beside it, by [`output_file::write_pair`].
+///
+/// # Errors
+/// As [`write`]'s.
+pub fn write_pair(
+    path: &Path,
+    bytes: &[u8],
+    side: &Path,
+    beside: &[u8],
+) -> Result<(), CommandError> {
+    if path.as_os_str() == "-" {
+        return write_stdout(bytes);
+    }
+    output_file::write_pair((path, bytes), (side, beside))
+        .map_err(|(path, error)| failed(path, &error))
+}
+
+fn failed(path: &Path, error: &io::Error) -> CommandError {
+    CommandError::Message(format!("cannot write {}: {error}", path.display()))
 }
 
 /// Writes to standard output.
