@@ -3,7 +3,8 @@
 //! Reading order: `elem`, `hints` and `target` (what a GPU has), `atoms` (the instructions that copy and
 //! multiply, one file each), `value` (what an SSA value is),
 //! `types` (MLIR's text of it), `memo` (that text read once), `semantics` (what each operation computes),
-//! `ops` (their names), `ir` (operations in MLIR), `abi` (the kernel ABI on a function), `signature` (the types of its tensors), `readable` (texts for MLIR's parser), `builder` (creating them), `ffi` (what C++ asks).
+//! `ops` (their names), `ir` (operations in MLIR), `abi` (the kernel ABI on a function), `signature` (the types of its tensors), `readable` (texts for MLIR's parser),
+//! `handles` (values and operations of a context), `builder` (creating them), `ffi` (what C++ asks).
 //!
 //! `tile` has the types of the `tile` dialect and its rules.
 //!
@@ -14,6 +15,7 @@ pub mod atoms;
 pub mod builder;
 pub mod elem;
 mod ffi;
+pub mod handles;
 pub mod hints;
 pub mod ir;
 pub mod legal;

@@ -2,7 +2,7 @@
 //!
 //! A value has its name in its location (`loc("sum"(...))`), as MLIR's `--mlir-use-nameloc-as-prefix` has it, so
 //! that what passes make of an operation keeps the name, and no attribute has to be carried along.
-use crate::builder::IrValue;
+use crate::handles::IrValue;
 use melior::Context;
 use melior::StringRef;
 use melior::ir::operation::OperationPrintingFlags;

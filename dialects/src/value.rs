@@ -6,9 +6,8 @@
 //! stand for SSA values of `arith`. Semantics are written once, over `Val`.
 use crate::atoms::{BulkCopy, CopyAtom, MmaAtom, TmaAtom};
 use crate::elem::{Elem, Space};
-use crate::types::Vars;
 use cutec_layout::{
-    AnyLayout, Coord, Int, IntTuple, Layout, Outer, Swizzle, Tiler, Tree, Width, tv,
+    AnyLayout, Coord, Int, IntTuple, Layout, Outer, Swizzle, SymInfo, Tiler, Tree, Width, tv,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -128,7 +127,12 @@ impl Val {
 
     /// A run-time integer that no other value of the operation is.
     pub fn integer(width: Width) -> Val {
-        Val::Scalar(Vars::default().fresh(width, 1))
+        let info = SymInfo {
+            width,
+            div: 1,
+            max: None,
+        };
+        Val::Scalar(Int::var(0, info))
     }
 
     /// A tuple of integers, of one number that alone.

@@ -3,7 +3,7 @@
 //!
 //! The memory spaces of both sides say which instruction it is, as with CuTe's `SM90_BULK_COPY_AUTO`; so these are no
 //! [`CopyInstruction`](super::CopyInstruction), whose sides and lengths are fixed.
-use super::syntax::Fields;
+use super::fields::Fields;
 use super::tma::TmaReduction;
 use crate::elem::Elem;
 use crate::hints::Hints;

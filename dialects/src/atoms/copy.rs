@@ -1,5 +1,5 @@
 //! Copies: what every copy instruction says of itself, and an instruction with the type of its elements.
-use super::syntax::Fields;
+use super::fields::Fields;
 use super::{
     AtomError, Completion, CpAsync, Issuer, Ldmatrix, Place, Stmatrix, UniversalCopy, legal_on,
 };

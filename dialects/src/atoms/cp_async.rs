@@ -1,5 +1,5 @@
 //! [`CpAsync`]: from global to shared memory without registers.
-use super::syntax::Fields;
+use super::fields::Fields;
 use super::{
     AtomError, Completion, CopyAtom, CopyInstruction, CopyOp, Issuer, Mechanism, Place,
     layouts_of_thread, values_of_thread,

@@ -1,5 +1,5 @@
 //! [`Fma`]: one fused multiply-add of each thread.
-use super::syntax::Fields;
+use super::fields::Fields;
 use super::{
     AtomError, Completion, Issuer, MmaAtom, MmaInstruction, MmaOp, Place, Register, layout,
 };

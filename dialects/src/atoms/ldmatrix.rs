@@ -1,5 +1,5 @@
 //! [`Ldmatrix`]: matrices from shared memory to registers.
-use super::syntax::Fields;
+use super::fields::Fields;
 use super::{AtomError, Completion, CopyAtom, CopyInstruction, CopyOp, Issuer, Matrices, Place};
 use crate::elem::Elem;
 use crate::hints::Hints;

@@ -1,5 +1,5 @@
 //! [`Matrices`]: what `ldmatrix` and `stmatrix` move, and have in common.
-use super::syntax::Fields;
+use super::fields::Fields;
 use super::{AtomError, layout};
 use crate::elem::Elem;
 use crate::types::TypeError;

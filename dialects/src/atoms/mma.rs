@@ -1,5 +1,5 @@
 //! Products: what every MMA instruction says of itself, and an instruction with the types of its operands.
-use super::syntax::Fields;
+use super::fields::Fields;
 use super::{AtomError, Completion, Fma, Issuer, MmaSync, Place, Wgmma, legal_on};
 use crate::elem::Elem;
 use crate::target::{Feature, Target};

@@ -1,5 +1,5 @@
 //! [`MmaSync`]: products of a warp on tensor cores.
-use super::syntax::Fields;
+use super::fields::Fields;
 use super::{
     AtomError, Completion, Issuer, MmaAtom, MmaInstruction, MmaOp, Place, Register, layout,
 };

@@ -14,11 +14,13 @@
 //!
 //! Reading order: this file, `copy` (copies in general), `universal_copy`, `cp_async`, `matrices` (what the next two move),
 //! `ldmatrix`, `stmatrix`, `mma` (products in general), `fma`, `mma_sync`, `wgmma`, `tma` (copies by tensor maps), `bulk` (bulk
-//! copies without one), `names` (every atom by its name), `syntax` (reading the parameters of a type), `error`.
+//! copies without one), `names` (every atom by its name), `syntax` (the types of atoms in the IR), `fields` (the parameters of a
+//! type), `error`.
 mod bulk;
 mod copy;
 mod cp_async;
 mod error;
+mod fields;
 mod fma;
 mod ldmatrix;
 mod matrices;

@@ -1,5 +1,5 @@
 //! [`Stmatrix`]: matrices from registers to shared memory.
-use super::syntax::Fields;
+use super::fields::Fields;
 use super::{AtomError, Completion, CopyAtom, CopyInstruction, CopyOp, Issuer, Matrices, Place};
 use crate::elem::Elem;
 use crate::hints::Hints;

@@ -2,7 +2,7 @@
 //!
 //! Unlike other atoms these have something at run time, the address of the map, so their values are made by an operation,
 //! `cute.make_tma_atom`; the type says everything else.
-use super::syntax::Fields;
+use super::fields::Fields;
 use crate::elem::Elem;
 use crate::hints::Hints;
 use crate::types::TypeError;

@@ -1,5 +1,5 @@
 //! [`UniversalCopy`]: a load and a store.
-use super::syntax::Fields;
+use super::fields::Fields;
 use super::{
     AtomError, Completion, CopyAtom, CopyInstruction, CopyOp, Issuer, Place, layouts_of_thread,
     values_of_thread,

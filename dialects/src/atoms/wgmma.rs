@@ -1,5 +1,5 @@
 //! [`Wgmma`]: products of a warpgroup on tensor cores, of operands in shared memory.
-use super::syntax::Fields;
+use super::fields::Fields;
 use super::{
     AtomError, Completion, Issuer, Mechanism, MmaAtom, MmaInstruction, MmaOp, Place, Register,
     layout,

@@ -20,7 +20,7 @@ pub use cute::CuteOp;
 pub use tile::TileOp;
 pub use upstream::{ArithOp, BuiltinOp, CfOp, GpuOp, LlvmOp, NvvmOp, ScfOp, UbOp, VectorOp};
 
-use crate::builder::{IrOp, IrValue};
+use crate::handles::{IrOp, IrValue};
 use melior::ir::Value;
 use melior::ir::operation::OperationLike;
 use std::collections::HashMap;
@@ -60,7 +60,7 @@ macro_rules! operations {
             }
 
             /// Which of the dialect's operations one is; `None` for any other.
-            pub fn of(op: $crate::builder::IrOp) -> Option<$dialect> {
+            pub fn of(op: $crate::handles::IrOp) -> Option<$dialect> {
                 match $crate::ops::Op::of(op) {
                     Some($crate::ops::Op::$dialect(own)) => Some(own),
                     _ => None,
@@ -76,7 +76,7 @@ macro_rules! operations {
             }
 
             /// Whether an operation is this one.
-            pub fn is(self, op: $crate::builder::IrOp) -> bool {
+            pub fn is(self, op: $crate::handles::IrOp) -> bool {
                 $crate::ops::has_name(op, self.name())
             }
         }
@@ -109,23 +109,23 @@ macro_rules! accessors {
     )*) => { $(
         $(#[$about])*
         #[derive(Clone, Copy)]
-        pub struct $name<'c>($crate::builder::IrOp<'c>);
+        pub struct $name<'c>($crate::handles::IrOp<'c>);
 
         #[allow(dead_code)]
         impl<'c> $name<'c> {
             /// An operation as this one, if it is one.
-            pub fn of(op: $crate::builder::IrOp<'c>) -> Option<Self> {
+            pub fn of(op: $crate::handles::IrOp<'c>) -> Option<Self> {
                 use melior::ir::operation::OperationLike;
                 ($kind.is(op) && op.operand_count() >= $least).then_some($name(op))
             }
 
             /// The operation that defines a value, if it is one of these.
-            pub fn defining(value: $crate::builder::IrValue<'c>) -> Option<Self> {
-                $name::of($crate::builder::defining_op(value)?)
+            pub fn defining(value: $crate::handles::IrValue<'c>) -> Option<Self> {
+                $name::of($crate::handles::defining_op(value)?)
             }
 
             /// The operation.
-            pub fn op(self) -> $crate::builder::IrOp<'c> {
+            pub fn op(self) -> $crate::handles::IrOp<'c> {
                 self.0
             }
 
@@ -133,8 +133,8 @@ macro_rules! accessors {
             ///
             /// # Panics
             /// Where it has none.
-            pub fn result(self) -> $crate::builder::IrValue<'c> {
-                $crate::builder::result_of(self.0, 0)
+            pub fn result(self) -> $crate::handles::IrValue<'c> {
+                $crate::handles::result_of(self.0, 0)
             }
 
             $( $crate::ops::accessors!(@$how $field $($at)*); )*
@@ -142,20 +142,20 @@ macro_rules! accessors {
     )* };
     (@operand $field:ident $at:literal) => {
         #[doc = concat!("Operand `", stringify!($field), "`.")]
-        pub fn $field(self) -> $crate::builder::IrValue<'c> {
+        pub fn $field(self) -> $crate::handles::IrValue<'c> {
             $crate::ops::operand(self.0, $at)
         }
     };
     (@last $field:ident $back:literal) => {
         #[doc = concat!("Operand `", stringify!($field), "`.")]
-        pub fn $field(self) -> $crate::builder::IrValue<'c> {
+        pub fn $field(self) -> $crate::handles::IrValue<'c> {
             use melior::ir::operation::OperationLike;
             $crate::ops::operand(self.0, self.0.operand_count() - $back)
         }
     };
     (@operands $field:ident $first:literal $behind:literal) => {
         #[doc = concat!("Operands `", stringify!($field), "`.")]
-        pub fn $field(self) -> Vec<$crate::builder::IrValue<'c>> {
+        pub fn $field(self) -> Vec<$crate::handles::IrValue<'c>> {
             use melior::ir::operation::OperationLike;
             let end = self.0.operand_count() - $behind;
             ($first..end).map(|index| $crate::ops::operand(self.0, index)).collect()

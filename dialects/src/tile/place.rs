@@ -21,7 +21,7 @@ pub fn by_element<'c: 'a, 'a>(
     let Ok(attribute) = op.attribute(BY_ELEMENT) else {
         return Ok(counted);
     };
-    for axis in super::verify::integers(&attribute.to_string())? {
+    for axis in integers(&attribute.to_string())? {
         let place = usize::try_from(axis).ok();
         match place.and_then(|axis| counted.get_mut(axis)) {
             Some(counted) => *counted = true,
@@ -64,4 +64,19 @@ pub(super) fn check<'c: 'a, 'a>(
         }
     }
     Ok(())
+}
+
+/// The integers of `array<i64: …>`.
+pub(super) fn integers(text: &str) -> Result<Vec<i64>, String> {
+    let inner = text.trim_start_matches("array<i64").trim_end_matches('>');
+    let inner = inner.trim_start_matches(':').trim();
+    inner
+        .split(',')
+        .filter(|part| !part.trim().is_empty())
+        .map(|part| {
+            part.trim()
+                .parse::<i64>()
+                .map_err(|error| error.to_string())
+        })
+        .collect()
 }

@@ -282,22 +282,7 @@ fn offsets<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<Vec<i64>, Stri
         .attribute("offsets")
         .map_err(|error| error.to_string())?
         .to_string();
-    integers(&text)
-}
-
-/// The integers of `array<i64: …>`.
-pub(super) fn integers(text: &str) -> Result<Vec<i64>, String> {
-    let inner = text.trim_start_matches("array<i64").trim_end_matches('>');
-    let inner = inner.trim_start_matches(':').trim();
-    inner
-        .split(',')
-        .filter(|part| !part.trim().is_empty())
-        .map(|part| {
-            part.trim()
-                .parse::<i64>()
-                .map_err(|error| error.to_string())
-        })
-        .collect()
+    place::integers(&text)
 }
 
 fn axis<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>, tile: &TileType) -> Result<usize, String> {

@@ -1,7 +1,7 @@
 //! Atomic updates of one element of a tensor: `atomic_add(t[i], x)`. Each gives what was there before. At tile
 //! level a tile is updated, `atomic_add(t.tile(shape, at), x)`, and nothing given.
 
-use crate::ast::{Arg, Expr, ExprKind};
+use crate::ast::ExprKind;
 use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::arith::number_or_vector;
 use crate::eval::values::Value;
@@ -9,7 +9,7 @@ use crate::eval::{Evaluator, Result, Stop};
 use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::{AtomicKind, Attrs};
 
-use super::builtin::{AtPlace, Builtin, Kind, Level, Lowering, Parameter, arg};
+use super::builtin::{AtPlace, Builtin, CallAtPlace, Kind, Level, Lowering, Parameter, arg};
 
 const PLACE: Parameter = arg("place", Kind::Place);
 const X: Parameter = arg("x", Kind::Number);
@@ -67,11 +67,11 @@ pub(super) const TABLE: &[Builtin] = &[
 /// An update: `name(place, …, x)`.
 pub(super) fn update<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
-    (name, kind): (&'static str, AtomicKind),
-    args: &'a [Arg],
-    whole: &'a Expr,
+    kind: AtomicKind,
+    call: &CallAtPlace<'a>,
 ) -> Result<Value<'c, 'a>> {
-    let span = whole.span;
+    let (name, args, span) = (call.name, call.args, call.whole.span);
+    let forms = &call.forms;
     let first = args.split_first();
     let first = first.filter(|(first, _)| first.name.is_none());
     let first = first.map(|(first, rest)| (&first.value, &*first.value.kind, rest));
@@ -105,7 +105,7 @@ pub(super) fn update<'c, 'a>(
     let coord = ev.coordinate(indices);
     let call = ev.arguments(name.into(), span, span, &[], rest);
     let (view, coord, call) = (view?, coord?, call?);
-    super::arguments::chosen(ev, &super::table::functions(name), &call, 1)?;
+    super::arguments::chosen(ev, forms, &call, 1)?;
     let Some(elem) = view.as_view().map(|(_, view)| view.ptr.elem) else {
         return ev.expected("a tensor to update", &view, base.span);
     };

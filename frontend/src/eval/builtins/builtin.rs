@@ -5,6 +5,7 @@
 //! names of arguments are checked against the list before the lowering function runs, so that this finds every
 //! required argument in its place.
 
+use crate::ast::{Arg, Expr};
 use crate::eval::call::Call;
 use crate::eval::values::{Cute, Value};
 use crate::eval::{Evaluator, Result};
@@ -226,6 +227,18 @@ pub(super) const fn rest(name: &'static str, kind: Kind) -> Parameter {
 /// Lowers a call whose arguments are evaluated, and agree in number and name with the table.
 pub(in crate::eval) type LowerCall =
     for<'c, 'a> fn(&mut Evaluator<'c, 'a>, &Call<'c, 'a>) -> Result<Value<'c, 'a>>;
+
+/// A call whose first argument is not evaluated, as it stands in the source.
+pub(in crate::eval) struct CallAtPlace<'a> {
+    /// The built-in.
+    pub name: &'static str,
+    /// Its forms.
+    pub forms: Vec<&'static Builtin>,
+    /// All arguments.
+    pub args: &'a [Arg],
+    /// The call.
+    pub whole: &'a Expr,
+}
 
 /// What a call does with a first argument that is not evaluated.
 #[derive(Clone, Copy, Debug)]

@@ -2,8 +2,9 @@
 //!
 //! The first argument is a place, one element of `smem<u64>(…)`.
 
-use super::builtin::{AtPlace, Builtin, Kind, Level, Lowering, Parameter, arg, either_or, named};
-use crate::ast::{Arg, Expr};
+use super::builtin::{
+    AtPlace, Builtin, CallAtPlace, Kind, Level, Lowering, Parameter, arg, either_or, named,
+};
 use crate::eval::call::ArgValue;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
@@ -93,23 +94,23 @@ pub(super) const TABLE: &[Builtin] = &[
 /// An operation on a barrier: `name(place, number, cta = rank)`.
 pub(super) fn lower<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
-    (name, op): (&'static str, CuteOp),
-    args: &'a [Arg],
-    whole: &'a Expr,
+    op: CuteOp,
+    call: &CallAtPlace<'a>,
 ) -> Result<Value<'c, 'a>> {
-    let span = whole.span;
+    let (name, args, span) = (call.name, call.args, call.whole.span);
+    let forms = &call.forms;
     let (first, rest) = match args.split_first() {
         Some((first, rest)) if first.name.is_none() => (first, rest),
         _ => {
             let call = ev.arguments(name.into(), span, span, &[], args)?;
-            super::arguments::chosen(ev, &super::table::functions(name), &call, 0)?;
+            super::arguments::chosen(ev, forms, &call, 0)?;
             return Err(Stop::Reported);
         }
     };
     let place = ev.element_place(&first.value);
     let call = ev.arguments(name.into(), span, span, &[], rest);
     let ((view, coord), call) = (place?, call?);
-    super::arguments::chosen(ev, &super::table::functions(name), &call, 1)?;
+    super::arguments::chosen(ev, forms, &call, 1)?;
     let mut op = op;
     if let Some(noinc) = call.named("noinc") {
         match &noinc.value {

@@ -55,7 +55,7 @@ mod tma_desc;
 mod warp;
 
 pub(crate) use atoms::{bulk_copy, copy_atom, mma_atom, mma_call};
-pub(super) use builtin::{AtPlace, Lowering, Register, arg, named};
+pub(super) use builtin::{AtPlace, CallAtPlace, Lowering, Register, arg, named};
 pub use builtin::{Builtin, Kind, Level, Parameter, Presence, Receiver};
 pub use elementary::Elementary;
 pub use operator::Operator;
@@ -142,9 +142,15 @@ pub(super) fn call_at_place<'c, 'a>(
             | Lowering::Register(_)
             | Lowering::TileIndex => None,
         })?;
+    let call = CallAtPlace {
+        name,
+        forms: table::functions(name),
+        args,
+        whole,
+    };
     Some(match what {
-        AtPlace::Atomic(kind) => atomic::update(ev, (name, kind), args, whole),
-        AtPlace::Mbarrier(op) => mbarrier::lower(ev, (name, op), args, whole),
+        AtPlace::Atomic(kind) => atomic::update(ev, kind, &call),
+        AtPlace::Mbarrier(op) => mbarrier::lower(ev, op, &call),
         AtPlace::StoreAsync => cluster::store_async(ev, args, whole),
         AtPlace::ReduceAsync => cluster::reduce_async(ev, args, whole),
         AtPlace::Assume => assume::assume(ev, args, whole),

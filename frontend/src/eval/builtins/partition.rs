@@ -1,15 +1,15 @@
 //! What a thread has of a tensor that threads share element by element.
 
-use super::tensor::projection;
 use crate::ast::BinaryOp;
 use crate::eval::call::Call;
 use crate::eval::values::{Cute, Value};
 use crate::eval::{Evaluator, Result};
 use crate::source::Span;
 use cutec_dialects::ops::CuteOp;
-use cutec_dialects::semantics::Attrs;
+use cutec_dialects::semantics::{Attrs, is_projection};
+
 use cutec_dialects::value::Val;
-use cutec_layout::{Int, Layout, Tree};
+use cutec_layout::{Coord, Int, Layout, Tree};
 
 /// `local_partition(tensor, threads, index, proj = (1, _, 1))`: of each tile of the shape of `threads` the element
 /// where that layout has the index, so one mode for each of the tensor (CuTe, `local_partition`).
@@ -111,4 +111,22 @@ fn place<'c, 'a>(
         before = before.saturating_mul(*extent);
     }
     Ok(sum)
+}
+
+/// Which modes `proj = (1, _, 1)` takes.
+pub(super) fn projection<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    call: &Call<'c, 'a>,
+) -> Result<Option<Coord>> {
+    let Some(proj) = call.named("proj") else {
+        return Ok(None);
+    };
+    match proj.value.as_static() {
+        Some(Val::Tuple(_, modes)) if is_projection(&modes) => Ok(Some(modes)),
+        _ => ev.expected(
+            "a projection such as `(1, _, 1)`",
+            &proj.value.clone(),
+            proj.expr.span,
+        ),
+    }
 }

@@ -1,7 +1,7 @@
 //! Views, coordinates, partitions and fragments.
 
 use super::builtin::{Builtin, Kind, Level, Lowering, Parameter, arg, named, optional};
-use super::partition::local_partition;
+use super::partition::{local_partition, projection};
 use crate::diagnostics::codes;
 use crate::eval::call::Call;
 use crate::eval::values::{Cute, Value};
@@ -9,10 +9,10 @@ use crate::eval::{Evaluator, Result, Stop};
 use crate::source::Span;
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::CuteOp;
-use cutec_dialects::semantics::{Attrs, evaluate, is_projection, recastable};
+use cutec_dialects::semantics::{Attrs, evaluate, recastable};
 use cutec_dialects::target::{Feature, Target};
 use cutec_dialects::value::{Ptr, Val, View};
-use cutec_layout::{AnyLayout, Coord, Int};
+use cutec_layout::{AnyLayout, Int};
 
 const X: Parameter = arg("x", Kind::View);
 const PROJECTION: Parameter = named("proj", Kind::Projection, "…");
@@ -140,24 +140,6 @@ fn local_tile<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result
         &attrs,
         call.span,
     )
-}
-
-/// Which modes `proj = (1, _, 1)` takes.
-pub(super) fn projection<'c, 'a>(
-    ev: &mut Evaluator<'c, 'a>,
-    call: &Call<'c, 'a>,
-) -> Result<Option<Coord>> {
-    let Some(proj) = call.named("proj") else {
-        return Ok(None);
-    };
-    match proj.value.as_static() {
-        Some(Val::Tuple(_, modes)) if is_projection(&modes) => Ok(Some(modes)),
-        _ => ev.expected(
-            "a projection such as `(1, _, 1)`",
-            &proj.value.clone(),
-            proj.expr.span,
-        ),
-    }
 }
 
 /// `domain_offset(tensor, (r, c))`: the same layout from offsets on, which may be negative.

@@ -1,0 +1,88 @@
+//! [`Fields`]: the parameters of an atom's type, which its instruction reads.
+use crate::elem::Elem;
+use crate::hints::Hints;
+use crate::types::{TypeError, split};
+
+/// The parameters of an atom's type, read one after the other.
+pub struct Fields<'a> {
+    text: &'a str,
+    parts: std::vec::IntoIter<&'a str>,
+}
+
+impl<'a> Fields<'a> {
+    /// Those of the type `text`, whose parameters and `>` are `body`.
+    pub(super) fn of(text: &'a str, body: &'a str) -> Self {
+        let body = body.trim_end();
+        let parts = split(body.strip_suffix('>').unwrap_or(body)).into_iter();
+        Fields { text, parts }
+    }
+
+    /// The next parameter.
+    pub(super) fn next(&mut self, expected: &'static str) -> Result<&'a str, TypeError> {
+        let part = self.parts.next().filter(|part| !part.is_empty());
+        part.ok_or_else(|| self.form(expected))
+    }
+
+    /// The value of the next parameter, `key = value`.
+    pub(super) fn named(&mut self, key: &'static str) -> Result<&'a str, TypeError> {
+        let part = self.next(key)?;
+        let value = part.split_once('=').filter(|(name, _)| name.trim() == key);
+        value
+            .map(|(_, value)| value.trim())
+            .ok_or_else(|| self.form(key))
+    }
+
+    /// The value of the next parameter, where that is `key = value`.
+    pub(super) fn optional(&mut self, key: &'static str) -> Option<&'a str> {
+        let mut ahead = self.parts.clone();
+        let (name, value) = ahead.next()?.split_once('=')?;
+        if name.trim() != key {
+            return None;
+        }
+        self.parts = ahead;
+        Some(value.trim())
+    }
+
+    /// An element type.
+    pub(super) fn elem(&mut self) -> Result<Elem, TypeError> {
+        let text = self.next("an element type")?;
+        self.elem_of(text)
+    }
+
+    /// The element type of a text.
+    pub(super) fn elem_of(&self, text: &str) -> Result<Elem, TypeError> {
+        let found = || text.trim().to_owned();
+        Elem::parse(text.trim()).ok_or_else(|| TypeError::Elem { found: found() })
+    }
+
+    /// A number of bits, `128 b`.
+    pub(super) fn bits(&mut self) -> Result<u32, TypeError> {
+        let expected = "a number of bits, such as `128 b`";
+        let digits = self.next(expected)?.strip_suffix('b').map(str::trim);
+        let bits = digits.and_then(|digits| digits.parse().ok());
+        bits.ok_or_else(|| self.form(expected))
+    }
+
+    /// What is left as hints, `cache = streaming` and the like.
+    pub(super) fn hints(&mut self) -> Result<Hints, TypeError> {
+        let rest: Vec<&str> = self.parts.by_ref().collect();
+        let hints = Hints::parse(&rest.join(","));
+        hints.ok_or_else(|| self.form("cache, prefetch or evict with a value"))
+    }
+
+    /// Checks that nothing is left.
+    pub(super) fn end(&mut self) -> Result<(), TypeError> {
+        match self.parts.next() {
+            Some(_) => Err(self.form("no further parameter")),
+            None => Ok(()),
+        }
+    }
+
+    /// The error that something was expected.
+    pub(super) fn form(&self, expected: &'static str) -> TypeError {
+        TypeError::Form {
+            expected,
+            text: self.text.into(),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Values, operations and blocks of a context, and what stands in an attribute.
+//!
+//! melior's lifetimes tie a value to the borrow through which it was reached. Values of one context stay valid while their
+//! operation stands, so this module hands them out with the context's lifetime; whoever erases an operation drops its
+//! values first.
+use melior::ir::{Attribute, AttributeLike, BlockLike, BlockRef, OperationRef, Value, ValueLike};
+
+/// A value of a context.
+pub type IrValue<'c> = Value<'c, 'c>;
+/// An operation of a context.
+pub type IrOp<'c> = OperationRef<'c, 'c>;
+/// A block of a context.
+pub type IrBlock<'c> = BlockRef<'c, 'c>;
+
+/// Erases the operation whose one result a value is, where nothing uses it. The value is not used again.
+pub fn erase_unused(value: IrValue<'_>) {
+    let value = value.to_raw();
+    // SAFETY: the value is alive, and so is the operation that defines it; nothing keeps what has no use.
+    unsafe {
+        let used = !mlir_sys::mlirOpOperandIsNull(mlir_sys::mlirValueGetFirstUse(value));
+        if !used && mlir_sys::mlirValueIsAOpResult(value) {
+            mlir_sys::mlirOperationDestroy(mlir_sys::mlirOpResultGetOwner(value));
+        }
+    }
+}
+
+/// Result `index` of an operation.
+///
+/// # Panics
+/// When the operation has fewer results.
+pub fn result_of<'c>(op: IrOp<'c>, index: usize) -> IrValue<'c> {
+    let result = op.result(index).expect("the operation has this result");
+    unsafe { Value::from_raw(result.to_raw()) }
+}
+
+/// The operation that defines a value; a block argument has none.
+pub fn defining_op<'c>(value: IrValue<'c>) -> Option<IrOp<'c>> {
+    value.is_operation_result().then(|| {
+        // SAFETY: the value is an operation's result.
+        unsafe { OperationRef::from_raw(mlir_sys::mlirOpResultGetOwner(value.to_raw())) }
+    })
+}
+
+/// Argument `index` of a block.
+///
+/// # Panics
+/// When the block has fewer arguments.
+pub fn argument_of(block: IrBlock<'_>, index: usize) -> IrValue<'_> {
+    let argument = block.argument(index).expect("the block has this argument");
+    unsafe { Value::from_raw(argument.to_raw()) }
+}
+
+/// A key for maps: types, values and operations are unique pointers of their context.
+pub fn value_key(value: IrValue) -> usize {
+    value.to_raw().ptr as usize
+}
+
+/// A key for maps of operations.
+pub fn operation_key(op: IrOp) -> usize {
+    op.to_raw().ptr as usize
+}
+
+/// The number of an integer attribute without a sign of its own, such as `8 : i64`.
+pub fn integer_value(attribute: Attribute) -> Option<i64> {
+    let raw = attribute.to_raw();
+    // SAFETY: the attribute is alive, and is asked for a number only where it is one of at most 64 bits.
+    unsafe {
+        if !mlir_sys::mlirAttributeIsAInteger(raw) {
+            return None;
+        }
+        let ty = mlir_sys::mlirAttributeGetType(raw);
+        let fits = mlir_sys::mlirTypeIsAIndex(ty)
+            || mlir_sys::mlirIntegerTypeIsSignless(ty)
+                && (2..=64).contains(&mlir_sys::mlirIntegerTypeGetWidth(ty));
+        fits.then(|| mlir_sys::mlirIntegerAttrGetValueInt(raw))
+    }
+}
+
+/// The bytes of a text of MLIR, which has no address where it is empty.
+///
+/// # Safety
+/// The text is alive for `'a`.
+pub unsafe fn bytes_of<'a>(text: mlir_sys::MlirStringRef) -> &'a [u8] {
+    match text.data.is_null() {
+        true => &[],
+        // SAFETY: a text with an address has so many bytes there.
+        false => unsafe { std::slice::from_raw_parts(text.data.cast::<u8>(), text.length) },
+    }
+}
+
+/// The text of a string attribute.
+pub fn string_value(attribute: Attribute) -> Option<String> {
+    let raw = attribute.to_raw();
+    // SAFETY: the attribute is alive, and so are the bytes of its string.
+    unsafe {
+        mlir_sys::mlirAttributeIsAString(raw).then(|| {
+            let text = mlir_sys::mlirStringAttrGetValue(raw);
+            let bytes = bytes_of(text);
+            String::from_utf8_lossy(bytes).into_owned()
+        })
+    }
+}
