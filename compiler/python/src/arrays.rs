@@ -433,8 +433,10 @@ fn provider(object: &Bound<'_, PyAny>) -> PyResult<Provider> {
     Ok(found)
 }
 
-/// Types that were asked; each is kept, so that no other one gets its address.
-static TYPES: Mutex<Option<HashMap<usize, (Py<PyType>, Provider)>>> = Mutex::new(None);
+/// Types that were asked, by their address; each is kept, so that no other one gets its address.
+type Providers = HashMap<usize, (Py<PyType>, Provider)>;
+
+static TYPES: Mutex<Option<Providers>> = Mutex::new(None);
 
 fn provider_of_type(object: &Bound<'_, PyAny>, key: usize) -> PyResult<Provider> {
     let known = TYPES.lock().unwrap_or_else(PoisonError::into_inner);

@@ -85,6 +85,9 @@ struct CallOptions {
     schedule: u64,
 }
 
+/// The arguments of a call in the order of the kernel's, what else it says, and its compile-time parameters.
+type Arranged<'py> = (Vec<Bound<'py, PyAny>>, CallOptions, Vec<(String, String)>);
+
 /// The arguments of a call, wherever they come from.
 pub trait Values {
     /// How many there are.
@@ -252,13 +255,13 @@ impl Kernel {
         Ok(loaded)
     }
 
-    /// The arguments in the order of the kernel's, and what else a call says.
+    /// Sorts out what a call is given.
     fn arrange<'py>(
         &self,
         py: Python<'py>,
         args: &Bound<'py, PyTuple>,
         named: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<(Vec<Bound<'py, PyAny>>, CallOptions, Vec<(String, String)>)> {
+    ) -> PyResult<Arranged<'py>> {
         let params = &self.info.params;
         let mut options = CallOptions {
             check: self.check,
@@ -868,7 +871,7 @@ fn define_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
             .collect::<PyResult<_>>()?;
         return Ok(format!("({})", parts.join(", ")));
     }
-    Ok(value.str()?.extract()?)
+    value.str()?.extract()
 }
 
 /// A stream as CUDA's handle: a number, or what frameworks have for one.

@@ -126,26 +126,25 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 None => diagnostic,
             }));
         };
-        if let Value::Function(function) = default {
-            if !callable_as(&chosen, function) {
-                let found = match &chosen {
-                    Value::Function(function) => {
-                        format!("takes {}", arguments(function))
-                    }
-                    other => {
-                        let form = table::functions(&shown(other)).into_iter().next();
-                        let form = form.map_or_else(|| text.to_owned(), |form| form.signature());
-                        format!("is called `{form}`")
-                    }
-                };
-                let message = format!("`-D {name}={text}`: `{text}` {found}");
-                let mut diagnostic =
-                    Diagnostic::error(codes::BAD_DEFINE, param.span, message, label);
-                if let Value::Function(function) = &chosen {
-                    diagnostic = diagnostic.with_label(function.name.span, "this is chosen");
+        if let Value::Function(function) = default
+            && !callable_as(&chosen, function)
+        {
+            let found = match &chosen {
+                Value::Function(function) => {
+                    format!("takes {}", arguments(function))
                 }
-                return Err(self.report(diagnostic));
+                other => {
+                    let form = table::functions(&shown(other)).into_iter().next();
+                    let form = form.map_or_else(|| text.to_owned(), |form| form.signature());
+                    format!("is called `{form}`")
+                }
+            };
+            let message = format!("`-D {name}={text}`: `{text}` {found}");
+            let mut diagnostic = Diagnostic::error(codes::BAD_DEFINE, param.span, message, label);
+            if let Value::Function(function) = &chosen {
+                diagnostic = diagnostic.with_label(function.name.span, "this is chosen");
             }
+            return Err(self.report(diagnostic));
         }
         Ok(chosen)
     }

@@ -132,7 +132,7 @@ fn copy<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
         match (atom.kind, call.named("offsets")) {
             (TmaKind::Im2col(_), Some(offsets)) => operands.push(offsets.value.clone()),
             (TmaKind::Im2col(modes), None) => {
-                operands.push(Value::Tuple(vec![Value::Int(0); modes].into()));
+                operands.push(Value::Tuple(vec![Value::Int(0); modes]));
             }
             (_, Some(offsets)) => {
                 let message = "`offsets` are for copies in im2col mode, `tma_load_im2col`";

@@ -114,10 +114,10 @@ impl Batch<'_> {
     fn choose(&mut self, device: &mut CudaDevice, graph: Graph) -> Result<(), DeviceError> {
         self.time(device)?;
         let before = self.time(device)?;
-        let one_by_one = std::mem::replace(&mut self.graph, Some(graph));
+        self.graph = Some(graph);
         self.time(device)?;
         let recorded = self.time(device)?;
-        let graph = std::mem::replace(&mut self.graph, one_by_one);
+        let graph = self.graph.take();
         self.time(device)?;
         let after = self.time(device)?;
         if recorded < GRAPH_MAY_COST * (before + after) / 2.0 {

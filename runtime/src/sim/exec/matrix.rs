@@ -332,6 +332,10 @@ fn row_elements(ty: MmaType, bytes: &[u8; descriptor::ROW], to: &mut [f32; LONGE
 }
 
 /// C and D of eight columns.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one at a time, on the stack of a loop that must not allocate"
+)]
 enum Totals {
     F16(Sums),
     F32(Sums),
