@@ -1,6 +1,6 @@
 //! The arguments of a call: arrays, and numbers in the types that the kernel takes them in.
 
-use crate::arrays::{self, Arrays, Head};
+use crate::arrays::{Arrays, Head};
 use crate::errors;
 use cutec::runtime::abi::{ArgAbi, KernelAbi, ScalarValue, SymbolSource, TensorDesc};
 use cutec::runtime::{Arg, DType};
@@ -128,7 +128,7 @@ pub fn tensor(
 fn element_type(py: Python<'_>, head: Head, abi: &ArgAbi) -> PyResult<DType> {
     let name = abi.name();
     let found = head.data_type();
-    match (arrays::dtype(found), abi.dtype()) {
+    match (found.dtype(), abi.dtype()) {
         // Stored alike.
         (Some(DType::F32), DType::TF32) => Ok(DType::TF32),
         (Some(dtype), _) => Ok(dtype),

@@ -4,9 +4,8 @@
 //! without a Python object in between, and for the stream that it works in. Others are asked by `__array_interface__`
 //! (NumPy), `__dlpack__` (JAX, CuPy, older PyTorch) or `__cuda_array_interface__`, in this order.
 
-use crate::dlpack::{self, DataType, ExchangeApi};
 use crate::errors;
-use cutec::runtime::DType;
+use cutec::runtime::abi::dlpack::{self, DataType, ExchangeApi};
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::intern;
@@ -600,30 +599,5 @@ fn named_type(array: &Bound<'_, PyAny>) -> Option<DataType> {
         code,
         bits,
         lanes: 1,
-    })
-}
-
-/// The kernel's element type of DLPack's.
-pub fn dtype(found: DataType) -> Option<DType> {
-    if found.lanes != 1 {
-        return None;
-    }
-    Some(match (found.code, found.bits) {
-        (0, 8) => DType::I8,
-        (0, 16) => DType::I16,
-        (0, 32) => DType::I32,
-        (0, 64) => DType::I64,
-        (1, 8) => DType::U8,
-        (1, 16) => DType::U16,
-        (1, 32) => DType::U32,
-        (1, 64) => DType::U64,
-        (2, 16) => DType::F16,
-        (2, 32) => DType::F32,
-        (2, 64) => DType::F64,
-        (4, 16) => DType::BF16,
-        (6, 8) => DType::Bool,
-        (10, 8) => DType::F8E4M3,
-        (12, 8) => DType::F8E5M2,
-        _ => return None,
     })
 }

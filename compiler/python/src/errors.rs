@@ -80,11 +80,8 @@ pub fn argument(py: Python<'_>, text: impl ToString, kind: &str, name: Option<&s
 
 /// Arguments that do not fit a kernel.
 pub fn bind(py: Python<'_>, kernel: &str, error: &BindError) -> PyErr {
-    let shown = format!("{error:?}");
-    // The name of the variant.
-    let end = shown.find(|character: char| !character.is_alphanumeric());
-    let kind = &shown[..end.unwrap_or(shown.len())];
-    argument(py, format!("`{kernel}`: {error}"), kind, error.arg())
+    let kind = error.status().to_string();
+    argument(py, format!("`{kernel}`: {error}"), &kind, error.arg())
 }
 
 /// A launch that went wrong; `sources` are those of the kernel.

@@ -5,7 +5,7 @@
 //! Modules in reading order:
 //! - [`program`]: a source and its kernels, compiled one by one; [`compilation`]: one, for a target;
 //! - [`kernel`]: the object that is called;
-//! - [`arrays`]: what it is called with, of any framework; [`dlpack`]: their C structures; [`arguments`]: with numbers, for
+//! - [`arrays`]: what it is called with, of any framework; [`arguments`]: with numbers, for
 //!   a kernel's ABI;
 //! - [`gpu`], [`simulator`]: launches; [`tvm_ffi`]: calls by another library than Python;
 //! - [`errors`]: exceptions; [`profile`], [`pictures`]: what notebooks show.
@@ -17,7 +17,6 @@
 mod arguments;
 mod arrays;
 mod compilation;
-mod dlpack;
 mod errors;
 mod gpu;
 mod kernel;

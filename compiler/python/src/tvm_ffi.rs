@@ -6,10 +6,10 @@
 
 use crate::arguments;
 use crate::arrays::Arrays;
-use crate::dlpack;
 use crate::errors;
 use crate::kernel::{Kernel, Values};
 use cutec::runtime::DType;
+use cutec::runtime::abi::dlpack;
 use libloading::Library;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;

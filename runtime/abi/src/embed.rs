@@ -110,7 +110,7 @@ pub fn side_path(cubin: &Path) -> PathBuf {
 }
 
 /// The PTX without its ABI block; an unterminated block is left alone.
-fn strip(ptx: &str) -> String {
+pub fn strip(ptx: &str) -> String {
     let Some(begin) = marker_offset(ptx, BEGIN) else {
         return ptx.to_string();
     };

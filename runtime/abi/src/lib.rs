@@ -14,7 +14,8 @@
 //! - [`validate`]: a parsed ABI is checked for consistency before it is used;
 //! - [`bind`]: arguments are checked against the ABI and become a [`Launch`];
 //! - [`tensor_map`]: what the tensor memory accelerator is told of an argument;
-//! - [`infer`]: shapes and strides that follow from those of other arguments.
+//! - [`infer`]: shapes and strides that follow from those of other arguments;
+//! - [`status`]: what is wrong, as a number for other languages; [`dlpack`]: their tensors.
 //!
 //! JSON form: `{"cutec_abi": 1, "kernels": [ … ]}`. Unknown fields are ignored, so that fields may be
 //! added without a new version; the version changes when an old reader would launch wrongly.
@@ -23,11 +24,13 @@
 
 pub mod arithmetic;
 pub mod bind;
+pub mod dlpack;
 pub mod dtype;
 pub mod embed;
 pub mod expr;
 pub mod infer;
 pub mod minifloat;
+pub mod status;
 pub mod tensor_map;
 pub mod text;
 pub mod validate;
@@ -41,6 +44,7 @@ pub use bind::{Arg, BindError, Launch, LaunchParam, Place, ScalarValue, TensorDe
 pub use dtype::{DType, UnknownDType};
 pub use embed::{embed, extract};
 pub use expr::{AbiExpr, ExprError};
+pub use status::Status;
 pub use tensor_map::TensorMapAbi;
 
 /// The version that this crate writes and reads.
