@@ -23,6 +23,7 @@ mod run;
 use crate::compiled::{Compiled, Content, Diagnostics};
 use crate::options::{Emit, Options, Source, SourceKind};
 use crate::pipeline;
+use cutec_frontend::diagnostics::{Diagnostic, codes};
 use cutec_frontend::source::{NoImports, SourceLoader, SourceMap};
 use melior::Context;
 use outcome::{Outcome, Step};
@@ -114,8 +115,13 @@ impl Compiler {
         let mut outcome = Outcome::default();
         let content = self.content(source, loader, options, &mut sources, &mut outcome);
         let failed = outcome.failed();
+        // What is in vain may be so because of what is wrong.
+        let in_vain = |found: &Diagnostic| matches!(found.code, codes::UNUSED | codes::UNREACHABLE);
         let diagnostics = outcome.diagnostics.into_iter();
-        let diagnostics = diagnostics.map(|(_, diagnostic)| diagnostic).collect();
+        let diagnostics = diagnostics
+            .map(|(_, diagnostic)| diagnostic)
+            .filter(|diagnostic| !(failed && in_vain(diagnostic)))
+            .collect();
         let failures = outcome.failures.into_iter();
         match content {
             Some(content) if !failed => Ok(Compiled {

@@ -6,7 +6,7 @@
 
 use crate::ast::{File, Item, ItemKind, Record};
 use crate::diagnostics::{Code, Diagnostic, Label, Problem, codes};
-use crate::parser::parse_file;
+use crate::parser::{parse_file, words::closest};
 use crate::source::{FileId, SourceLoader, SourceMap, Span};
 use crate::stdlib;
 use std::collections::HashMap;
@@ -63,6 +63,13 @@ impl Problem for ProgramProblem {
         }
     }
 
+    fn help(&self) -> Option<String> {
+        match self {
+            ProgramProblem::Import { path, .. } => import_help(path),
+            ProgramProblem::Duplicate { .. } | ProgramProblem::Recursive { .. } => None,
+        }
+    }
+
     fn other_labels(&self) -> Vec<Label> {
         match self {
             ProgramProblem::Import { .. } | ProgramProblem::Recursive { .. } => Vec::new(),
@@ -73,6 +80,26 @@ impl Problem for ProgramProblem {
                 }]
             }
         }
+    }
+}
+
+/// What was probably meant by the path of an import that failed.
+fn import_help(path: &str) -> Option<String> {
+    let name = path.strip_prefix("std/").unwrap_or(path);
+    let with_extension = match name.ends_with(".cute") {
+        true => name.to_owned(),
+        false => format!("{name}.cute"),
+    };
+    let of_library = format!("std/{with_extension}");
+    let files = stdlib::FILES.iter().map(|(name, _)| *name);
+    let known = match stdlib::FILES.iter().find(|(name, _)| *name == of_library) {
+        Some((name, _)) => Some(*name),
+        None => closest(&of_library, files),
+    };
+    match known {
+        Some(known) => Some(format!("did you mean `import \"{known}\";`?")),
+        None if !name.ends_with(".cute") => Some(format!("write `import \"{path}.cute\";`")),
+        None => None,
     }
 }
 

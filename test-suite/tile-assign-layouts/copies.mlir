@@ -4,7 +4,7 @@
 !rows = !cute.memref<f16, gmem, align<16>, "(?,?{div=8}):(?{i64 div=8},1)">
 gpu.module @kernels {
   gpu.func @odd(%x: !rows, %y: !rows, %i: i32) {
-    // expected-warning@+1 {{64 threads hold each element of this tile of 3 × 1000: expected extents with more factors of two}}
+    // expected-warning@+1 {{64 of 64 threads hold each element of this tile of 3 × 1000}}
     %a = tile.load %x[%i, %i] : !rows, i32, i32 -> tensor<3x1000xf16>
     tile.store %a, %y[%i, %i] : tensor<3x1000xf16>, !rows, i32, i32
     gpu.return

@@ -15,7 +15,7 @@ gpu.module @kernels {
   gpu.func @large(%a: !large, %n: i32) attributes {known_block_size = array<i32: 128, 1, 1>} {
     %0 = arith.constant 0 : i32
     %1 = arith.constant 1 : i32
-    // expected-warning@+1 {{the tiles that this loop carries take 256 registers of each of 128 threads, which has 255; what does not fit goes to local memory: write `warps(8)`, or tiles of fewer rows or columns}}
+    // expected-warning@+1 {{the tiles that this loop carries take 256 registers of each of 128 threads, which has 255; what does not fit goes to local memory}}
     %2 = scf.for %i = %0 to %n step %1 iter_args(%c = %a) -> (!large) : i32 {
       scf.yield %c : !large
     }

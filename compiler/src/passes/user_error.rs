@@ -10,7 +10,7 @@ use cutec_layout::LayoutError;
 
 const HELP: &str = "\nhelp: ";
 
-/// The text of an error of the user's. No types of the IR stand in it.
+/// The text of an error of the user's, or of a warning. No types of the IR stand in it.
 pub fn user_error(code: Code, message: impl Into<String>, help: &str) -> String {
     format!("{}{HELP}{help} [{code}]", message.into())
 }

@@ -198,6 +198,11 @@ pub fn at(tokens: &[Token<'_>], at: usize, expects: impl Fn(&str) -> bool) -> Op
             "there is no `do`",
             "write `loop { …; if !condition { break; } }`",
         ),
+        (Ident("try" | "catch" | "except"), LBrace) => foreign(
+            1,
+            "there are no exceptions",
+            "what may not be is asked for by `if`",
+        ),
         (Ident(_) | Greater | GenericClose, LBrace) if next == Some(RBrace) && expects(";") => {
             foreign(
                 0,
@@ -224,11 +229,75 @@ pub fn at(tokens: &[Token<'_>], at: usize, expects: impl Fn(&str) -> bool) -> Op
             "a body stands in braces",
             "write `if c { … }`, `for i in 0..n { … }`",
         ),
-        (RParen, Ident(_) | Return | Break | Continue)
-            if expects("{") && heads_block(tokens, at) =>
-        {
-            foreign(0, "a body stands in braces", "write `if c { … }`")
+        (_, Else) if expects("{") && python_block(tokens, at) => foreign(
+            0,
+            "a body stands in braces",
+            "write `if c { a } else { b }`",
+        ),
+        (_, Ident("to" | "until" | "upto")) if expects("{") => foreign(
+            0,
+            "a range is written with `..`",
+            "write `for i in 0..n { … }`, which leaves out n",
+        ),
+        (_, Ident("from") | Assign) if expects("in") => foreign(
+            0,
+            "a loop runs over what stands behind `in`",
+            "write `for i in 0..n { … }`, which leaves out n",
+        ),
+        (Ident("foreach"), Ident(_)) => {
+            foreign(1, "there is no `foreach`", "write `for i in 0..n { … }`")
         }
+        (_, Ident(_) | Return | Break | Continue)
+            if expects("{") && begins_statement(found, next) =>
+        {
+            let keyword = match tokens.get(head(tokens, at)?)? {
+                While => "while c",
+                For => "for i in 0..n",
+                _ => "if c",
+            };
+            let instead = format!("write `{keyword} {{ … }}`");
+            foreign(0, "a body stands in braces", instead)
+        }
+        (Launch, LParen) => foreign(
+            0,
+            "the clauses of a launch do not stand in parentheses",
+            "write `launch grid(ceil_div(n, 256)), block(256)`",
+        ),
+        (Ident(name), Colon) if before_it == Some(Mut) && expects(")") => foreign(
+            2,
+            "`mut` stands before the type",
+            format!("write `{name}: mut tensor<f32, n>`"),
+        ),
+        (Ident(_), LBracket) if expects(")") && expects(",") && !expects("+") => foreign(
+            1,
+            "a type has no brackets",
+            "write `x: tensor<f32, (m, n)>`, `y: mut tensor<f32, n>`",
+        ),
+        (Ident(_), Comma) if matches!(before_it, Some(Let | Var)) => foreign(
+            1,
+            "a tuple is taken apart in parentheses",
+            "write `let (a, b) = …;`",
+        ),
+        (Dot, Int(number)) => foreign(
+            1,
+            "a part of a tuple is taken by an index",
+            format!("write `t[{number}]`"),
+        ),
+        (_, Comma) if expects(";") && expects("}") => foreign(
+            0,
+            "braces hold statements",
+            "a tuple is written `(1, 2)`, an array `[1, 2]`",
+        ),
+        (_, Comma) if expects(";") => foreign(
+            0,
+            "a statement declares one variable",
+            "write `let a = 1; let b = 2;`",
+        ),
+        (_, Where) if next == Some(LParen) && expects("integer") => foreign(
+            0,
+            "`where` is no function here",
+            "`select(condition, a, b)` chooses element by element",
+        ),
         _ => None,
     }
 }
@@ -310,8 +379,17 @@ fn head(tokens: &[Token<'_>], at: usize) -> Option<usize> {
     opens.then_some(start)
 }
 
-fn heads_block(tokens: &[Token<'_>], at: usize) -> bool {
-    head(tokens, at).is_some_and(|start| tokens.get(start + 1) == Some(&Token::LParen))
+/// Whether `token` begins a statement, by what follows it. Words such as `and` have messages of their own.
+fn begins_statement(token: Token<'_>, next: Option<Token<'_>>) -> bool {
+    use Token::*;
+    match token {
+        Ident(word) if super::words::here(word).is_none() => matches!(
+            next,
+            Some(LBracket | LParen | Dot | Assign | AddAssign | SubAssign | MulAssign | DivAssign)
+        ),
+        Return | Break | Continue => true,
+        _ => false,
+    }
 }
 
 fn python_block(tokens: &[Token<'_>], at: usize) -> bool {

@@ -49,7 +49,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return Ok(AbiExpr::Symbol(index));
         }
         if !mentions(expr, signature) {
-            return match self.at_compile_time(|this| this.static_value("this", expr))? {
+            let what = "what is neither an extent nor an integer parameter";
+            return match self.at_compile_time(|this| this.static_value(what, expr))? {
                 Value::Int(value) => Ok(AbiExpr::Const(value)),
                 Value::Bool(value) => Ok(AbiExpr::Const(i64::from(value))),
                 other => self.expected("an integer", &other, expr.span),
@@ -125,7 +126,27 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     fn not_abi<T>(&mut self, expr: &'a Expr) -> Result<T> {
         let message = "the host cannot compute this at launch";
         let label = "expected extents and integers with + - * / %, comparisons, ceil_div, min, max";
-        self.error(codes::BAD_KERNEL, expr.span, message, label)
+        let diagnostic = Diagnostic::error(codes::BAD_KERNEL, expr.span, message, label);
+        let named = |name: &Arc<str>| crate::elsewhere::names::here(name);
+        let help = match &*expr.kind {
+            ExprKind::Array(_) => Some("a shape is written `(m, n)`"),
+            ExprKind::Call { callee, .. } => callee.as_name().and_then(named),
+            ExprKind::Binary { op, .. } if op.node == BinaryOp::BitAnd => {
+                Some("join conditions by `&&`, or as promises by commas")
+            }
+            ExprKind::Binary { op, .. } if op.node == BinaryOp::BitOr => Some("write `||`"),
+            ExprKind::Binary { op, .. } if op.node == BinaryOp::Shr => {
+                Some("write a division by a power of two")
+            }
+            ExprKind::Binary { op, .. } if op.node == BinaryOp::Shl => {
+                Some("write a multiplication by a power of two")
+            }
+            _ => None,
+        };
+        Err(self.report(match help {
+            Some(help) => diagnostic.with_help(help),
+            None => diagnostic,
+        }))
     }
 
     /// The symbol of a name; integer parameters become one when they are asked for.
@@ -164,7 +185,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let mut launch = Launch {
             grid: [AbiExpr::Const(1), AbiExpr::Const(1), AbiExpr::Const(1)],
             persistent: false,
-            block: Some([1; 3]),
+            block: None,
             tiles: None,
             min_blocks: None,
             cluster: [1; 3],
@@ -173,17 +194,21 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if let Some((tiles, grid)) = self.tile_launch(kernel, signature)? {
             launch.tiles = Some(tiles);
             launch.grid[0] = grid;
-            launch.block = None;
+        }
+        if launch.tiles.is_none() {
+            let block = kernel
+                .launch
+                .iter()
+                .find(|clause| &*clause.name.node == "block");
+            // The other clauses may ask for `block_dim`.
+            self.block = match block {
+                Some(clause) => Some(self.block_clause(clause, signature)?),
+                None => Some([1; 3]),
+            };
+            launch.block = self.block;
         }
         for clause in &kernel.launch {
-            if clause.args.len() > 3 {
-                return self.error(
-                    codes::BAD_KERNEL,
-                    clause.span,
-                    format!("`{}` has at most 3 dimensions", clause.name.node),
-                    "here",
-                );
-            }
+            self.at_most_three_axes(clause)?;
             match &*clause.name.node {
                 "grid" => {
                     for (at, arg) in clause.args.iter().enumerate() {
@@ -204,45 +229,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     }
                     launch.grid[0] = self.abi_expr(&arg.value, signature)?;
                     launch.persistent = true;
-                }
-                "block" => {
-                    let mut block = [1; 3];
-                    for (at, arg) in clause.args.iter().enumerate() {
-                        if mentions(&arg.value, signature) {
-                            let text = self.text(arg.span);
-                            let message = format!(
-                                "the size of a block must be known at compile time, but `{text}` is known only at launch"
-                            );
-                            let label = "depends on an argument";
-                            return self.error(codes::STATIC_NEEDED, arg.span, message, label);
-                        }
-                        let extent = self.at_compile_time(|this| {
-                            this.static_int("the size of a block", &arg.value)
-                        })?;
-                        let (least, most) = BLOCK_SIZES.into_inner();
-                        if !BLOCK_SIZES.contains(&extent) {
-                            return self.error(
-                                codes::BAD_KERNEL,
-                                arg.span,
-                                format!(
-                                    "a block has {least} to {most} threads in a dimension, not {extent}"
-                                ),
-                                "here",
-                            );
-                        }
-                        block[at] = extent;
-                    }
-                    launch.block = Some(block);
-                    let threads: i64 = block.iter().product();
-                    let most = *BLOCK_SIZES.end();
-                    if threads > most {
-                        return self.error(
-                            codes::BAD_KERNEL,
-                            clause.span,
-                            format!("a block has at most {most} threads, not {threads}"),
-                            "here",
-                        );
-                    }
                 }
                 "min_blocks" => match clause.args.as_slice() {
                     [arg] => {
@@ -285,7 +271,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     let help = "`smem<f32>(…)` in the body allocates shared memory, and the compiler adds up how much a block has";
                     return Err(self.report(diagnostic.with_help(help)));
                 }
-                "tiles" | "raster" | "warps" => {}
+                "block" | "tiles" | "raster" | "warps" => {}
                 other => {
                     let what = format!("the launch clause `{other}`");
                     return self.unsupported(clause.span, &what, "give `grid` and `block`");
@@ -394,6 +380,48 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 }
 
 impl<'c, 'a> Evaluator<'c, 'a> {
+    /// `block(x, y, z)`: the threads along each axis.
+    fn block_clause(&mut self, clause: &'a Clause, signature: &Signature<'a>) -> Result<[i64; 3]> {
+        self.at_most_three_axes(clause)?;
+        let mut block = [1; 3];
+        for (at, arg) in clause.args.iter().enumerate() {
+            if mentions(&arg.value, signature) {
+                let text = self.text(arg.span);
+                let message = format!(
+                    "the size of a block must be known at compile time, but `{text}` is known only at launch"
+                );
+                let label = "depends on an argument";
+                let diagnostic = Diagnostic::error(codes::STATIC_NEEDED, arg.span, message, label);
+                let kernel_parameter = "make it a compile-time parameter: `kernel f<threads = 256>(…) … block(threads)`";
+                return Err(self.report(diagnostic.with_help(kernel_parameter)));
+            }
+            let extent =
+                self.at_compile_time(|this| this.static_int("the size of a block", &arg.value))?;
+            let (least, most) = BLOCK_SIZES.into_inner();
+            if !BLOCK_SIZES.contains(&extent) {
+                let message =
+                    format!("a block has {least} to {most} threads in a dimension, not {extent}");
+                return self.error(codes::BAD_KERNEL, arg.span, message, "here");
+            }
+            block[at] = extent;
+        }
+        let threads: i64 = block.iter().product();
+        let most = *BLOCK_SIZES.end();
+        if threads > most {
+            let message = format!("a block has at most {most} threads, not {threads}");
+            return self.error(codes::BAD_KERNEL, clause.span, message, "here");
+        }
+        Ok(block)
+    }
+
+    fn at_most_three_axes(&mut self, clause: &Clause) -> Result<()> {
+        if clause.args.len() <= 3 {
+            return Ok(());
+        }
+        let message = format!("`{}` has at most 3 dimensions", clause.name.node);
+        self.error(codes::BAD_KERNEL, clause.span, message, "here")
+    }
+
     /// `cluster(x, y, z)`: how many blocks along each axis belong together.
     fn cluster_clause(
         &mut self,

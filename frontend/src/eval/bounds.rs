@@ -19,7 +19,8 @@ struct Outside {
     /// The mode, from the outside in; empty for a tensor of one mode.
     mode: Vec<usize>,
     index: i64,
-    extent: i64,
+    /// `None` where it is known only at run time, and the index is negative.
+    extent: Option<i64>,
 }
 
 impl<'c, 'a> Evaluator<'c, 'a> {
@@ -66,20 +67,29 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Space::Dsmem => "buffer of another block",
             Space::Gmem => "tensor",
         };
-        let place = match mode.as_slice() {
-            [] => format!("the {what} has {extent} elements"),
-            mode => {
+        let place = match (mode.as_slice(), extent) {
+            (_, None) => format!("the {what} begins at 0"),
+            ([], Some(extent)) => format!("the {what} has {extent} elements"),
+            (mode, Some(extent)) => {
                 let mode: Vec<String> = mode.iter().map(usize::to_string).collect();
                 format!("mode {} of the {what} has extent {extent}", mode.join("."))
             }
         };
         let message = format!("index {index} is out of bounds: {place}");
         let label = match extent {
-            0 => "there is no element".to_owned(),
-            extent => format!("expected 0 to {}, found {index}", extent - 1),
+            None => format!("expected at least 0, found {index}"),
+            Some(0) => "there is no element".to_owned(),
+            Some(extent) => format!("expected 0 to {}, found {index}", extent - 1),
+        };
+        let help = match extent {
+            None => format!(
+                "an index does not count from the end: there it is `n - {}`, with the extent n",
+                index.unsigned_abs()
+            ),
+            Some(_) => format!("the shape is {shape}"),
         };
         let diagnostic = Diagnostic::error(codes::OUT_OF_BOUNDS, span, message, label);
-        Err(self.report(diagnostic.with_help(format!("the shape is {shape}"))))
+        Err(self.report(diagnostic.with_help(help)))
     }
 
     /// Refuses `tiled.slice(thread_idx.x)` where the block has fewer threads than the tiled copy or MMA: parts of
@@ -100,7 +110,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         let there = match (thread, &self.role) {
             (Value::Scalar(scalar), Some(role)) if role.thread == scalar.ir => Some(role.threads),
-            (Value::Scalar(scalar), _) => axis_of(scalar.ir).map(|axis| self.block[axis]),
+            (Value::Scalar(scalar), _) => axis_of(scalar.ir)
+                .zip(self.block)
+                .map(|(axis, block)| block[axis]),
             _ => None,
         };
         let Some(there) = there.filter(|there| *there < wanted) else {
@@ -129,8 +141,9 @@ fn outside(coord: &Coord, shape: &IntTuple) -> Option<Outside> {
             let extents = shape.leaves();
             let extent = extents.iter().try_fold(1i64, |size, extent| {
                 Some(size.saturating_mul(extent.as_static()?))
-            })?;
-            (!(0..extent).contains(index)).then(|| Outside {
+            });
+            let outside = *index < 0 || extent.is_some_and(|extent| *index >= extent);
+            outside.then(|| Outside {
                 mode: Vec::new(),
                 index: *index,
                 extent,
@@ -194,9 +207,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_at_run_time_is_not_judged() {
+    fn of_what_is_known_at_run_time_only_negative_indices_are_judged() {
         let shape = Tree::Leaf(Int::unknown(0));
-        assert_eq!(outside(&leaf(-1), &shape), None);
+        assert_eq!(outside(&leaf(0), &shape), None);
+        assert_eq!(outside(&leaf(i64::MAX), &shape), None);
+        let negative = outside(&leaf(-1), &shape);
+        assert_eq!(negative.map(|found| found.extent), Some(None));
         let index = Tree::Leaf(Some(Int::unknown(0)));
         assert_eq!(outside(&index, &extent(4)), None);
     }

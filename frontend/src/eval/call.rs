@@ -93,8 +93,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                         self.arguments(name.node.clone(), name.span, span, generics, args)?;
                     return self.record_method((record, None), base, name, call);
                 }
-                let call = self.arguments(name.node.clone(), name.span, span, generics, args);
-                builtins::method(self, &receiver?, base.span, &call?)
+                let receiver = receiver?;
+                let call = self.arguments(name.node.clone(), name.span, span, generics, args)?;
+                builtins::method(self, &receiver, base.span, &call)
             }
             ExprKind::Name(name) => {
                 let function = self.name(name, target.span);

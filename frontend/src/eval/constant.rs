@@ -190,13 +190,21 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         (b, right): (Elem, Span),
         span: Span,
     ) -> Result<T> {
+        let (to, from) = match wider(a, b) == a {
+            true => (a, right),
+            false => (b, left),
+        };
         let (a, b) = (elem_name(a), elem_name(b));
         let message = format!("`{what}` has operands of different types: {a} and {b}");
         let label = "nothing is converted silently";
         let diagnostic = Diagnostic::error(codes::MIXED_TYPES, span, message, label)
             .with_label(left, format!("this is {a}"))
             .with_label(right, format!("this is {b}"));
-        let help = format!("convert one of them: `{a}({})`", self.text(right));
+        let help = format!(
+            "convert one of them: `{}({})`",
+            elem_name(to),
+            self.text(from)
+        );
         Err(self.report(diagnostic.with_help(help)))
     }
 
@@ -330,5 +338,13 @@ impl BinaryOp {
                 return None;
             }
         })
+    }
+}
+/// The type of both that loses least of the other one's numbers: for messages that name a conversion.
+pub(super) fn wider(a: Elem, b: Elem) -> Elem {
+    let rank = |elem: Elem| (elem.is_float(), elem.bits());
+    match rank(b) > rank(a) {
+        true => b,
+        false => a,
     }
 }

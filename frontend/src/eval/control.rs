@@ -3,13 +3,14 @@
 //! A `return` in a branch at the end of a function leaves no trace: what follows goes into the other
 //! branch. Every other exit from within such a branch sets a flag (`exits`).
 
+use super::constant::wider;
 use super::exits::exits_of_if;
 use super::stmt::{Flow, Place, Rest};
 use super::tiles::Carried;
 use super::values::{RecordValue, Tile, Value, elem_name};
 use super::{Evaluator, Result, Stop};
 use crate::ast::{BinaryOp, ElseBranch, Expr, ExprKind, IfExpr, Record};
-use crate::diagnostics::codes;
+use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
 use cutec_dialects::builder::{Insertion, IrBlock, IrValue, region_with_block, result_of};
 use cutec_dialects::elem::Elem;
@@ -397,22 +398,23 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         let (Some((x, m)), Some((y, n))) = (form(&a), form(&b)) else {
             let message = format!("the branches give {} and {}", a.describe(), b.describe());
-            return self.error(
-                codes::WRONG_TYPE,
-                span,
-                message,
-                "both must give numbers, or tiles of one type and shape, depending on a run-time value",
-            );
+            let label = "both must give numbers, or tiles of one type and shape, depending on a run-time value";
+            let diagnostic = Diagnostic::error(codes::WRONG_TYPE, span, message, label);
+            let lacks = matches!(a, Value::Unit) != matches!(b, Value::Unit);
+            return Err(self.report(match lacks {
+                true => diagnostic.with_help(
+                    "write `if c { a } else { b }`, each without `;` behind its last expression",
+                ),
+                false => diagnostic,
+            }));
         };
         let elem = match (x, y) {
             (Some(x), Some(y)) if x != y => {
                 let message = format!("the branches give {} and {}", elem_name(x), elem_name(y));
-                return self.error(
-                    codes::MIXED_TYPES,
-                    span,
-                    message,
-                    "both must have the same type",
-                );
+                let label = "both must have the same type";
+                let diagnostic = Diagnostic::error(codes::MIXED_TYPES, span, message, label);
+                let help = format!("convert one of them: `{}(…)`", elem_name(wider(x, y)));
+                return Err(self.report(diagnostic.with_help(help)));
             }
             (Some(elem), _) | (None, Some(elem)) => elem,
             (None, None) => match (&a, &b) {

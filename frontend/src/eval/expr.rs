@@ -246,9 +246,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             None => {}
         }
         self.consts.insert(name.clone(), None);
+        // It is the same for all kernels.
         let outer = std::mem::replace(&mut self.frame, super::Frame::new());
+        let block = self.block.take();
         let value = self.at_compile_time(|this| this.expr(&item.value));
-        self.frame = outer;
+        (self.frame, self.block) = (outer, block);
         let value = match value {
             Err(Stop::NeedsRuntime) => self.static_needed("the value of a constant", &item.value),
             other => other,
@@ -406,10 +408,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return self.error(codes::UNKNOWN_NAME, span, message, "no such field");
         };
         self.check_level(Level::Threads, register_name, span)?;
-        let block = self.block[at];
+        let Some(block) = self.block.map(|block| block[at]) else {
+            let text = self.text(span);
+            let message = format!("`{text}` is known only within a kernel");
+            let label = "expected what is known before the kernel is launched";
+            return self.error(codes::STATIC_NEEDED, span, message, label);
+        };
         let (ops, range) = match register {
             Register::BlockDim => return Ok(Value::Int(block)),
-            Register::ThreadIdx if block == 1 => return Ok(Value::Int(0)),
+            Register::ThreadIdx if block == 1 && self.ir.is_some() => return Ok(Value::Int(0)),
             Register::ThreadIdx => {
                 let end = i32::try_from(block).unwrap_or(i32::MAX);
                 (NvvmOp::THREAD_INDEX, Some((0, end)))

@@ -35,13 +35,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 match usize::try_from(at).ok().and_then(|at| parts.get(at)) {
                     Some(part) => Ok(part.clone()),
                     None => {
-                        let message = format!("index {at} of {}", value.describe());
-                        self.error(
-                            codes::MODE_OUT_OF_RANGE,
-                            index.span,
-                            message,
-                            "out of range",
-                        )
+                        let message = format!("{} has no part {at}", value.describe());
+                        let label = match parts.len() {
+                            0 => "there is none".to_owned(),
+                            count => format!("expected 0 to {}", count - 1),
+                        };
+                        self.error(codes::MODE_OUT_OF_RANGE, index.span, message, label)
                     }
                 }
             }
@@ -52,9 +51,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 };
                 let at = self.static_int("the index of a value", index)?;
                 if !(0..vector.len).contains(&at) {
-                    let message = format!("index {at} of {}", value.describe());
-                    let code = codes::MODE_OUT_OF_RANGE;
-                    return self.error(code, index.span, message, "out of range");
+                    let message = format!("there is no value {at} among {}", value.describe());
+                    let label = format!("expected 0 to {}", vector.len - 1);
+                    return self.error(codes::MODE_OUT_OF_RANGE, index.span, message, label);
                 }
                 let element = self.element_of(vector, at, span)?;
                 Ok(number_or_vector(element, vector.elem, None))
@@ -135,7 +134,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Scalar(scalar) if !matches!(scalar.elem, Elem::I32 | Elem::I64) => {
                 self.expected_index(index, span)
             }
-            Value::Float(_) | Value::Typed(..) => self.expected("an integer as index", index, span),
+            Value::Float(_)
+            | Value::Typed(..)
+            | Value::Bool(_)
+            | Value::Str(_)
+            | Value::Type(_) => self.expected("an integer as index", index, span),
             Value::Static(Val::Layout(_)) => {
                 let message = format!("an index is an integer or `_`, not {}", index.describe());
                 let diagnostic = Diagnostic::error(codes::WRONG_TYPE, span, message, "here");
@@ -184,11 +187,24 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 span,
             ),
             Value::Error => Err(Stop::Reported),
-            other => self.expected(
-                "a tensor, a layout, a tuple or an array to index",
-                other,
-                span,
-            ),
+            other => {
+                let what = "a tensor, a layout, a tuple or an array to index";
+                match other {
+                    Value::Tile(_) => self.expected_with_help(
+                        what,
+                        other,
+                        span,
+                        "a tile is computed with as a whole: `reduce(add, x, axis = 0)`, `select(c, a, b)`; an element of the tensor is `x[i, j]`",
+                    ),
+                    Value::Scalar(_) => self.expected_with_help(
+                        what,
+                        other,
+                        span,
+                        "all indices stand in one pair of brackets: `x[i, j]`",
+                    ),
+                    _ => self.expected(what, other, span),
+                }
+            }
         }
     }
 
@@ -199,6 +215,26 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Cute(_) => self.loaded_view(value, Hints::NONE, span),
             _ => Ok(value.clone()),
         }
+    }
+
+    /// Refuses a tensor as a value where nobody knows while compiling how many elements that would be.
+    fn elements_of_run_time<T>(&mut self, value: &Value<'c, 'a>, span: Span) -> Result<T> {
+        let message = format!(
+            "expected a number, or a tensor of so many elements as is known while compiling, found {}",
+            value.describe()
+        );
+        let label = "how many elements it has is known only at run time";
+        let rank = value.as_view().map_or(1, |(_, view)| view.layout.rank());
+        let indices = ["i", "j", "k", "l", "m"][..rank.clamp(1, 5)].join(", ");
+        let tile = vec!["64"; rank.clamp(1, 5)].join(", ");
+        let help = match self.tiles {
+            Some(_) => format!("a tile of it is a value: `x.tile(({tile}), ({indices}))`"),
+            None => format!(
+                "`x[{indices}]` is one element; several of one thread are a tile, `zipped_divide(x, 4)[_, i]`"
+            ),
+        };
+        let diagnostic = Diagnostic::error(codes::STATIC_NEEDED, span, message, label);
+        Err(self.report(diagnostic.with_help(help)))
     }
 
     /// All elements of a view; any other value as it is.
@@ -212,6 +248,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return Ok(value.clone());
         };
         let (elem, len) = (view.ptr.elem, view.layout.size().as_static());
+        if len.is_none() {
+            return self.elements_of_run_time(value, span);
+        }
         let attrs = Attrs {
             hints,
             ..Attrs::default()

@@ -57,7 +57,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let name = function.name();
         let elem = match parts(value) {
             Some((_, elem, _)) if elem.is_float() => elem,
-            _ => return self.expected(&format!("a floating number for `{name}`"), value, span),
+            Some((_, elem, _)) => {
+                let what = format!("a floating number for `{name}`");
+                let help = format!("convert it: `{name}(f32(…))`");
+                return match elem {
+                    Elem::I1 => self.expected(&what, value, span),
+                    _ => self.expected_with_help(&what, value, span, help),
+                };
+            }
+            None => return self.expected(&format!("a floating number for `{name}`"), value, span),
         };
         if !rules::has_function(function, elem) {
             let help = "convert to f32: the machine has it for f32";

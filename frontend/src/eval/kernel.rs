@@ -64,6 +64,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         self.frame = Frame::new();
         (self.steps, self.ops, self.nesting) = (0, 0, 0);
         (self.tiles, self.role, self.regions) = (None, None, 0);
+        self.block = None;
         self.tile_indices.clear();
         self.fragments = Default::default();
         self.calls.clear();
@@ -89,7 +90,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         let abi = self.kernel_abi(kernel, &mut signature, &launch, &defines)?;
         // At tile level, where nobody knows it yet, nothing may ask for it.
-        self.block = launch.block.unwrap_or([1; 3]);
+        self.block = launch.block;
         self.cluster = launch.cluster;
         self.tiles = launch.tiles.as_ref().map(|tiles| tiles.counts.len());
         self.function(kernel, &signature, &launch, &abi, into)?;

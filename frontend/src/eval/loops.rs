@@ -57,7 +57,23 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let item = |at: i64| items[at as usize].clone();
                 self.unrolled(parts, items.len() as i64, &item, span)
             }
-            other => self.expected("a range or an array to run over", &other, parts.over.span),
+            other => {
+                let text = self.text(parts.over.span);
+                let end = match other {
+                    Value::Int(_) | Value::Scalar(_) => format!("0..{text}"),
+                    _ => format!("0..size({text})"),
+                };
+                let what = "a range or an array to run over";
+                match other {
+                    Value::Int(_) | Value::Scalar(_) | Value::Cute(_) => self.expected_with_help(
+                        what,
+                        &other,
+                        parts.over.span,
+                        format!("write `{end}`"),
+                    ),
+                    _ => self.expected(what, &other, parts.over.span),
+                }
+            }
         }
     }
 

@@ -195,7 +195,8 @@ struct Evaluator<'c, 'a> {
     entry: Option<IrBlock<'c>>,
     frame: Frame<'c, 'a>,
     consts: HashMap<Arc<str>, Option<Value<'c, 'a>>>,
-    block: [i64; 3],
+    /// Threads of the block along each axis, from where the kernel's launch has said how many; at tile level nobody knows.
+    block: Option<[i64; 3]>,
     /// Blocks of a cluster.
     cluster: [i64; 3],
     /// Whether the kernel has waited for the launch ahead of it.
@@ -244,7 +245,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             entry: None,
             frame: Frame::new(),
             consts: HashMap::new(),
-            block: [1; 3],
+            block: None,
             cluster: [1; 3],
             waits_for_launch: false,
             role: None,
@@ -400,6 +401,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let result = stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || body(self));
         self.nesting -= 1;
         result
+    }
+
+    /// The threads of the block, all axes together.
+    fn threads_of_block(&self) -> i64 {
+        self.block.iter().flatten().product()
     }
 
     /// Runs `body` at compile time only.

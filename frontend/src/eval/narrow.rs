@@ -1,6 +1,7 @@
 //! f8 and tf32: what is stored and multiplied, and not computed with. From and to f32 and f16 the
 //! machine converts them by `cvt` (PTX ISA, "cvt"), f8 two at a time.
 
+use super::problem::compile_for;
 use super::values::{Value, Vector, elem_name};
 use super::{Evaluator, Result, Stop};
 use crate::diagnostics::{Diagnostic, codes};
@@ -95,7 +96,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             target.name
         );
         let label = "not on this target";
-        Err(self.report(Diagnostic::error(codes::ILLEGAL_ATOM, span, message, label)))
+        let diagnostic = Diagnostic::error(codes::ILLEGAL_ATOM, span, message, label);
+        let help = compile_for(&Feature::Fp8.targets());
+        Err(self.report(diagnostic.with_help(help)))
     }
 
     /// What `each` makes of neighbours; the last one of an odd number is its own neighbour.

@@ -12,6 +12,7 @@ use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{Feature, Target};
 use cutec_dialects::types::TypeError;
 use cutec_dialects::value::Val;
+use melior::ir::block::BlockArgument;
 
 /// A budget is used up.
 pub fn budget(span: Span, message: String) -> Diagnostic {
@@ -116,7 +117,7 @@ pub fn of_target(span: Span, what: &str, feature: Feature, target: &Target) -> D
 }
 
 /// What to do where only such targets have something: those that have all of it first.
-fn compile_for(targets: &str) -> String {
+pub(super) fn compile_for(targets: &str) -> String {
     let oldest = targets.split([' ', ',']).next().unwrap_or_default();
     // What has TMA is rarely used without the rest of its generation.
     let arch = if oldest == "sm_90" { "sm_90a" } else { oldest };
@@ -234,11 +235,44 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         found: &Value<'c, 'a>,
         span: Span,
     ) -> super::Result<T> {
-        if !matches!(found, Value::Tile(_) | Value::Vector(_)) {
-            return self.expected("a bool", found, span);
+        if matches!(found, Value::Error) {
+            return Err(Stop::Reported);
         }
         let diagnostic = not_expected("a bool", &found.describe(), span);
-        let help = "`select(condition, a, b)` chooses element by element";
+        let help = match found {
+            Value::Tile(_) | Value::Vector(_) => {
+                "`select(condition, a, b)` chooses element by element".to_owned()
+            }
+            Value::Int(number) => format!("write `{}`", *number != 0),
+            _ if found.number_type().is_some() => {
+                let text = self.text(span);
+                let number = text.strip_prefix('!').unwrap_or(text);
+                let zero = match found.number_type() {
+                    Some(elem) if elem.is_float() => "0.0",
+                    _ => "0",
+                };
+                match number == text {
+                    true => format!("compare it: `{number} != {zero}`"),
+                    false => format!("compare it: `{number} == {zero}`"),
+                }
+            }
+            _ => return Err(self.report(diagnostic)),
+        };
+        Err(self.report(diagnostic.with_help(help)))
+    }
+
+    /// A value of another type was expected; `help` says what to write.
+    pub(super) fn expected_with_help<T>(
+        &mut self,
+        what: &str,
+        found: &Value<'c, 'a>,
+        span: Span,
+        help: impl Into<String>,
+    ) -> super::Result<T> {
+        if matches!(found, Value::Error) {
+            return Err(Stop::Reported);
+        }
+        let diagnostic = not_expected(what, &found.describe(), span);
         Err(self.report(diagnostic.with_help(help)))
     }
 
@@ -292,7 +326,21 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 diagnostic = diagnostic.with_label(*span, format!("`{name}` is a run-time value"));
             }
         }
+        if let Some((name, _)) = names.iter().find(|(name, _)| self.is_passed(name)) {
+            diagnostic = diagnostic.with_help(format!(
+                "`{name}` is passed at launch; known while compiling is a parameter in `kernel f<{name} = 64>(…)`, which `-D {name}=64` sets"
+            ));
+        }
         Err(self.report(diagnostic))
+    }
+
+    /// Whether a name is that of an extent or a number that the host passes to the kernel.
+    fn is_passed(&self, name: &str) -> bool {
+        let binding = self.frame.scopes.first().and_then(|scope| scope.get(name));
+        matches!(
+            binding.map(|binding| &binding.value),
+            Some(Value::Scalar(scalar)) if BlockArgument::try_from(scalar.ir).is_ok()
+        )
     }
 
     fn runtime_names(&self, expr: &Expr, names: &mut Vec<(String, Span)>) {
@@ -316,7 +364,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
     }
 
-    /// Not implemented, and said so.
     /// Refuses a type of which a byte holds several elements where one of them is wanted.
     pub(super) fn has_values(&mut self, elem: Elem, span: Span) -> super::Result<()> {
         if !elem.is_packed() {
@@ -334,6 +381,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         ))))
     }
 
+    /// Not implemented, and said so.
     pub(super) fn unsupported<T>(
         &mut self,
         span: Span,

@@ -125,7 +125,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     /// All warps of the block have a role, and no others.
     fn check_warps(&mut self, roles: &[Role], given: &[Given], start: Span) -> Result<()> {
-        let threads: i64 = self.block.iter().product();
+        let threads: i64 = self.threads_of_block();
         if threads % WARP != 0 {
             let message = format!("roles are of whole warps, but the block has {threads} threads");
             let label = "expected a multiple of 32 threads";
@@ -155,7 +155,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     /// Registers that each thread has when the kernel begins: as many as there are for all.
     fn first_registers(&self) -> i64 {
-        let threads: i64 = self.block.iter().product();
+        let threads: i64 = self.threads_of_block();
         (REGISTERS / threads.max(1)).min(MOST_REGISTERS) / 8 * 8
     }
 
@@ -180,7 +180,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             start += given.warps;
             sum += given.registers.map_or(before, |(count, _)| count) * given.warps * WARP;
         }
-        let threads: i64 = self.block.iter().product();
+        let threads: i64 = self.threads_of_block();
         let all = before * threads;
         if sum <= all {
             return Ok(());
@@ -195,8 +195,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     /// The number of the thread in the block.
     fn linear_thread(&mut self, span: Span) -> Result<Value<'c, 'a>> {
         let mut linear = self.register(Register::ThreadIdx, "x", span)?;
-        let mut stride = self.block[0];
-        for (axis, extent) in [("y", self.block[1]), ("z", self.block[2])] {
+        let block = self.block.unwrap_or([1; 3]);
+        let mut stride = block[0];
+        for (axis, extent) in [("y", block[1]), ("z", block[2])] {
             if extent > 1 {
                 let index = self.register(Register::ThreadIdx, axis, span)?;
                 let by = (Value::Int(stride), span);

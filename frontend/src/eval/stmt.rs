@@ -199,6 +199,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             StmtKind::Break => Flow::Break,
             StmtKind::Continue => Flow::Continue,
             StmtKind::Return(None) => Flow::Return(Value::Unit),
+            StmtKind::Return(Some(value)) if self.calls.is_empty() => {
+                let message = "a kernel returns nothing";
+                let label = "a value is returned here";
+                let diagnostic = Diagnostic::error(codes::WRONG_TYPE, value.span, message, label);
+                let help = "write it to a tensor that is `mut`: `y[i] = …;`, then `return;`";
+                return Err(self.report(diagnostic.with_help(help)));
+            }
             StmtKind::Return(Some(value)) => Flow::Return(self.loaded(value)?),
             StmtKind::Empty => next,
             StmtKind::Error => return Err(Stop::Reported),
@@ -388,7 +395,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let new = self.loaded(value);
                 let (view, coord, mut new) = (view?, coord?, new?);
                 if view.as_view().is_none() {
-                    return self.expected("a tensor to write to", &view, base.span);
+                    let help = "all indices stand in one pair of brackets: `x[i, j] = …`";
+                    return match view {
+                        Value::Scalar(_) => {
+                            self.expected_with_help("a tensor to write to", &view, base.span, help)
+                        }
+                        _ => self.expected("a tensor to write to", &view, base.span),
+                    };
                 }
                 self.check_index_count(&view, indices.len(), (base.span, target.span))?;
                 self.check_writable(&view, base.span)?;

@@ -4,7 +4,7 @@ use super::builtins::{self, Register};
 use crate::ast::{self, Function};
 use crate::source::Span;
 use cutec_dialects::builder::IrValue;
-use cutec_dialects::elem::Elem;
+use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::memo::{type_text, type_value};
 use cutec_dialects::printing::name_value;
 use cutec_dialects::types::Vars;
@@ -502,6 +502,18 @@ pub fn notation(val: &Val) -> String {
     }
 }
 
+/// A layout without what only the IR says of its run-time integers, their width and divisors: `?{i64 div=8}`.
+fn without_widths(layout: &str) -> String {
+    let mut text = String::with_capacity(layout.len());
+    let mut rest = layout;
+    while let Some((before, braced)) = rest.split_once("?{") {
+        text += before;
+        text.push('?');
+        rest = braced.split_once('}').map_or("", |(_, behind)| behind);
+    }
+    text + rest
+}
+
 /// A value in the notation of layouts, with what kind of value it is.
 pub fn kind_and_notation(val: &Val) -> String {
     let text = notation(val);
@@ -510,11 +522,19 @@ pub fn kind_and_notation(val: &Val) -> String {
         Val::Swizzle(_) => format!("the swizzle `{text}`"),
         Val::Tile(_) => format!("the tile `{text}`"),
         Val::Tuple(..) => format!("the tuple `{text}`"),
-        Val::View(view) => format!(
-            "a view of {} in {} with layout `{text}`",
-            elem_name(view.ptr.elem),
-            view.ptr.space
-        ),
+        Val::View(view) => {
+            let (elem, text) = (elem_name(view.ptr.elem), without_widths(&text));
+            match view.ptr.space {
+                Space::Rmem => format!("a fragment of {elem} of layout `{text}`"),
+                Space::Gmem => format!("a tensor of {elem} of layout `{text}`"),
+                Space::Smem => format!("a tensor of {elem} in shared memory of layout `{text}`"),
+                Space::Dsmem => {
+                    format!(
+                        "a tensor of {elem} in another block's shared memory of layout `{text}`"
+                    )
+                }
+            }
+        }
         Val::CoordTensor(_) => format!("a tensor of coordinates with layout `{text}`"),
         Val::CopyAtom(_) => format!("the copy atom `{text}`"),
         Val::MmaAtom(_) => format!("the MMA atom `{text}`"),

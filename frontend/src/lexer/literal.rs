@@ -53,6 +53,12 @@ impl Problem for LiteralProblem {
 
     fn help(&self) -> Option<String> {
         match self {
+            LiteralProblem::Malformed { text, part } if matches!(&**part, "f" | "F") => {
+                let number = text.strip_suffix(['f', 'F']).unwrap_or(text);
+                Some(format!(
+                    "write `{number}`, which has the type of the other operand, or `{number}f32`"
+                ))
+            }
             LiteralProblem::Malformed { part, .. }
                 if part.starts_with(|c: char| c.is_ascii_alphabetic()) =>
             {

@@ -46,6 +46,7 @@ pub fn parse_text(file: FileId, text: &str, diagnostics: &mut Vec<Diagnostic>) -
     found.truncate(MAX_ERRORS);
     let mut parser = Parser {
         file,
+        text,
         diagnostics: found,
         reported,
         full: false,
@@ -124,15 +125,16 @@ struct Failure {
     expected: Vec<String>,
 }
 
-struct Parser {
+struct Parser<'s> {
     file: FileId,
+    text: &'s str,
     diagnostics: Vec<Diagnostic>,
     /// Where something was reported before parsing: what does not parse there is a consequence.
     reported: Vec<Span>,
     full: bool,
 }
 
-impl Parser {
+impl Parser<'_> {
     fn is_full(&mut self) -> bool {
         if !self.full && self.diagnostics.len() >= MAX_ERRORS {
             self.full = true;
@@ -338,6 +340,7 @@ impl Parser {
         });
         let diagnostic = match previous {
             Some(previous) if expects_semicolon && ends_here => {
+                let hint = hint.or_else(|| self.divided_by_comment(previous.end));
                 let problem = SyntaxProblem::MissingSemicolon {
                     found: found_words,
                     hint,
@@ -358,6 +361,16 @@ impl Parser {
             }
         };
         self.diagnostics.push(diagnostic);
+    }
+
+    /// A help line for `x // 2;`, where the statement that lacks its `;` at `end` has one in the comment behind it.
+    fn divided_by_comment(&self, end: u32) -> Option<String> {
+        let line = self.text.get(end as usize..)?.lines().next()?;
+        let comment = line.trim_start().strip_prefix("//")?;
+        let divides = comment.trim_end().ends_with(';');
+        divides.then(|| {
+            "`//` begins a comment; `/` divides integers, rounding towards zero".to_owned()
+        })
     }
 
     /// Hands each `///` line to the item, or the part of a record, that begins at the next token. Where something does not

@@ -77,6 +77,12 @@ pub fn hint(before: &[Token<'_>], found: Option<Token<'_>>, expected: &[String])
         (_, Some(Token::Const)) => {
             return Some("`const` stands at the top of a file; here use `let`".to_owned());
         }
+        (_, Some(Token::Where)) if expects("{") => {
+            return Some("promises stand before `launch`: `where n % 4 == 0 launch …`".to_owned());
+        }
+        (Some(Token::RParen), Some(_)) if expects("{") && in_launch(before) => {
+            return Some("the body of a kernel stands in braces".to_owned());
+        }
         (_, Some(Token::Fn | Token::Kernel | Token::Record)) => {
             return Some("functions, kernels and records stand at the top of a file".to_owned());
         }
@@ -126,6 +132,12 @@ pub fn item_hint(word: &str) -> Option<String> {
         return Some("statements stand in functions, kernels, tests and benches".to_owned());
     }
     closest(word, ITEM_KEYWORDS.iter().copied()).map(|known| format!("did you mean `{known}`?"))
+}
+
+/// Whether the body of a kernel is yet to begin behind its launch clauses.
+fn in_launch(before: &[Token<'_>]) -> bool {
+    let mut head = before.iter().rev();
+    head.find(|token| matches!(token, Token::Launch | Token::LBrace)) == Some(&Token::Launch)
 }
 
 fn ends_statement(token: Token<'_>) -> bool {

@@ -19,11 +19,13 @@ use crate::passes::ir_utils::{
     replace_all_uses, set_operand, users,
 };
 use crate::passes::kernel_abi::{block_is_open, set_block_size};
+use crate::passes::user_error::user_error;
 use crate::passes::{Reported, report, warn};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::WARP;
 use cutec_dialects::tile::{TileLayout, TileType};
+use cutec_frontend::diagnostics::codes;
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::hash_map::Entry;
@@ -207,11 +209,12 @@ impl<'c> Assignment<'c> {
         let op = defining_op(value).unwrap_or(self.function);
         let shape: Vec<String> = tile.shape.iter().map(i64::to_string).collect();
         let message = format!(
-            "{holders} threads hold each element of this tile of {}: expected extents with more factors of two, for {} threads to share them; beyond the end of a tensor is nothing to load or store",
-            shape.join(" × "),
-            self.threads
+            "{holders} of {} threads hold each element of this tile of {}, which does the same work as often",
+            self.threads,
+            shape.join(" × ")
         );
-        warn(op.location(), message);
+        let help = "give it extents that are powers of two, so that threads share them; what of a tile lies outside of the tensor costs neither loads nor stores";
+        warn(op.location(), user_error(codes::SLOW, message, help));
     }
 
     fn layout(&self, value: IrValue<'c>) -> Option<&TileLayout> {

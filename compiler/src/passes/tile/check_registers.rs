@@ -12,6 +12,7 @@ use crate::passes::ir_utils::{
     Kernel, blocks, collect_nested, defining_op, for_each_kernel, function_block_size,
     operand_value, parent, users,
 };
+use crate::passes::user_error::user_error;
 use crate::passes::{Reported, report, warn};
 use cutec_dialects::builder::{
     IrOp, IrValue, argument_of, integer_value, operation_key, result_of,
@@ -19,6 +20,7 @@ use cutec_dialects::builder::{
 use cutec_dialects::ops::{Op, ScfOp, TileOp};
 use cutec_dialects::target::{BLOCK_SIZES, WARP};
 use cutec_dialects::tile::TileType;
+use cutec_frontend::diagnostics::codes;
 use melior::Context;
 use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
@@ -73,10 +75,10 @@ fn check(function: IrOp) -> Result<(), Failed> {
         others => format!("{held} take {own}, other tiles {others}, together {taken}"),
     };
     let message = format!(
-        "{held} registers of each of {threads} threads, which has {there}; what does not fit goes to local memory: {}",
-        advice(taken * threads, threads, blocks)
+        "{held} registers of each of {threads} threads, which has {there}; what does not fit goes to local memory"
     );
-    warn(peak.op.location(), message);
+    let help = advice(taken * threads, threads, blocks);
+    warn(peak.op.location(), user_error(codes::SLOW, message, &help));
     Ok(())
 }
 
@@ -99,8 +101,8 @@ fn advice(registers: i64, threads: i64, blocks: i64) -> String {
         wider *= 2;
     }
     match blocks {
-        1 => "expected tiles of fewer rows or columns".into(),
-        _ => "expected tiles of fewer rows or columns, or a smaller `min_blocks`".into(),
+        1 => "make the tiles of fewer rows or columns".into(),
+        _ => "make the tiles of fewer rows or columns, or `min_blocks` smaller".into(),
     }
 }
 

@@ -364,7 +364,7 @@ fn named_barrier<'c, 'a>(
             "no such barrier",
         );
     }
-    let block: i64 = ev.block.iter().product();
+    let block: i64 = ev.threads_of_block();
     if let Value::Int(count) = threads.value
         && (count <= 0 || count % WARP != 0 || count > block)
     {

@@ -228,7 +228,7 @@ fn one_instruction(combiner: Combiner<'_>) -> Option<&'static str> {
 fn block_reduce<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     let (combiner, arg) = operands(ev, call)?;
     let span = call.span;
-    let threads: i64 = ev.block.iter().product();
+    let threads: i64 = ev.threads_of_block();
     let warps = threads / WARP;
     if warps <= 1 && threads.count_ones() == 1 {
         let value = ev.numbers(&arg.value, arg.expr.span)?;
@@ -282,7 +282,7 @@ fn block_reduce<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Resu
 fn linear_thread<'c, 'a>(ev: &mut Evaluator<'c, 'a>, span: Span) -> Result<Value<'c, 'a>> {
     let mut thread = Value::Int(0);
     for (at, axis) in ["z", "y", "x"].into_iter().enumerate() {
-        let extent = Value::Int(ev.block[2 - at]);
+        let extent = Value::Int(ev.block.map_or(1, |block| block[2 - at]));
         let index = ev.register(Register::ThreadIdx, axis, span)?;
         let rows = ev.binary(BinaryOp::Mul, (thread, span), (extent, span), span)?;
         thread = match rows {

@@ -130,7 +130,7 @@ fn whole<'c, 'a>(
     group: i64,
     what: &str,
 ) -> Result<()> {
-    let threads: i64 = ev.block.iter().product();
+    let threads: i64 = ev.threads_of_block();
     if threads % group == 0 {
         return Ok(());
     }

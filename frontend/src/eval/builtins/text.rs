@@ -124,7 +124,9 @@ fn printf<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Val
     }
     if wanted.len() != rest.len() {
         let (takes, given) = (wanted.len(), rest.len());
-        let message = format!("the text takes {takes} values, but {given} are given");
+        let values = if takes == 1 { "value" } else { "values" };
+        let are = if given == 1 { "is" } else { "are" };
+        let message = format!("the text takes {takes} {values}, but {given} {are} given");
         return ev.error(
             codes::WRONG_ARGUMENTS,
             call.span,
@@ -168,7 +170,13 @@ fn printed<'c, 'a>(
             Takes::Long => "an i64 for `%lld`",
             Takes::Integer => "an integer of at most 32 bits for `%d`",
         };
-        return ev.expected(what, &arg.value.clone(), span);
+        let help = match elem {
+            Some(elem) if elem.is_float() => "`%f` prints it",
+            Some(Elem::I64) => "`%lld` prints it",
+            _ if wanted == Takes::Float => "`%d` prints it",
+            _ => "`i64(x)` converts",
+        };
+        return ev.expected_with_help(what, &arg.value.clone(), span, help);
     }
     let to = match wanted {
         Takes::Float => Elem::F64,

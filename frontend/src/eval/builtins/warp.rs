@@ -102,7 +102,7 @@ pub(super) fn width_of<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) 
             }
         },
     };
-    let threads: i64 = ev.block.iter().product();
+    let threads: i64 = ev.threads_of_block();
     if threads % width != 0 {
         let message = format!(
             "`{}` over {width} lanes needs a block of a multiple of {width} threads, not of {threads}",

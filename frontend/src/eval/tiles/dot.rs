@@ -51,14 +51,48 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let message = format!("`dot` has operands of different types: {x} and {y}");
             let label = "nothing is converted silently";
             let diagnostic = Diagnostic::error(codes::MIXED_TYPES, call.span, message, label)
+                .with_label(first.expr.span, format!("this is {x}"))
                 .with_label(second.expr.span, format!("this is {y}"));
-            return Err(self.report(diagnostic));
+            let narrower = |a: Elem, b: Elem| if a.bits() <= b.bits() { a } else { b };
+            let to = match (a.elem.is_float(), b.elem.is_float()) {
+                (true, false) => a.elem,
+                (false, true) => b.elem,
+                _ => narrower(a.elem, b.elem),
+            };
+            let from = if to == a.elem { second } else { first };
+            let help = format!(
+                "convert one of them: `{}({})`",
+                elem_name(to),
+                self.text(from.expr.span)
+            );
+            return Err(self.report(diagnostic.with_help(help)));
         }
         if a.shape[1] != b.shape[1] {
             let (x, y) = (shape_text(&a.shape), shape_text(&b.shape));
             let message = format!("`dot` has operands of shapes {x} and {y}");
             let label = "expected (m, k) and (n, k): it is a · bᵀ";
-            return self.error(codes::SHAPE_MISMATCH, call.span, message, label);
+            let diagnostic = Diagnostic::error(codes::SHAPE_MISMATCH, call.span, message, label);
+            let exchange = |arg: &ArgValue<'c, 'a>| match &*arg.expr.kind {
+                ExprKind::Call { callee, args }
+                    if callee.as_name().is_some_and(|name| &**name == "transpose")
+                        && args.len() == 1 =>
+                {
+                    self.text(args[0].value.span).to_owned()
+                }
+                _ => format!("transpose({})", self.text(arg.expr.span)),
+            };
+            let help = match (a.shape[1] == b.shape[0], a.shape[0] == b.shape[1]) {
+                (true, _) => Some(format!(
+                    "as the second operand write `{}`",
+                    exchange(second)
+                )),
+                (_, true) => Some(format!("as the first operand write `{}`", exchange(first))),
+                _ => None,
+            };
+            return Err(self.report(match help {
+                Some(help) => diagnostic.with_help(help),
+                None => diagnostic,
+            }));
         }
         let Some(elem) = sums_of(a.elem) else {
             let message = format!("`dot` is not defined for {}", elem_name(a.elem));
