@@ -245,6 +245,16 @@ pub enum DeviceError {
         /// Target of the device.
         found: String,
     },
+    /// A cluster for which no part of the device is large enough.
+    #[error("`{entry}` is launched in clusters of {blocks} blocks: {device} has room for none")]
+    Cluster {
+        /// The kernel.
+        entry: String,
+        /// Blocks of a cluster.
+        blocks: u32,
+        /// Name of the device.
+        device: String,
+    },
     /// The device cannot do what the kernel needs.
     #[error("{device} has no {what}, which the kernel needs")]
     Unsupported {

@@ -18,8 +18,9 @@ use std::sync::Arc;
 /// Blocks that a multiprocessor of any target holds (CUDA programming guide, compute capabilities).
 const MAX_BLOCKS: i64 = 32;
 
-/// Blocks that a cluster has on every device (CUDA programming guide, "Thread Block Clusters").
-const MAX_CLUSTER: i64 = 8;
+/// Most blocks of a cluster: 8 on every device, and more where the device has them when the host asks at launch
+/// (CUDA programming guide, "Thread Block Clusters").
+const MAX_CLUSTER: i64 = 16;
 
 /// Grid and block of a kernel.
 pub(super) struct Launch<'a> {

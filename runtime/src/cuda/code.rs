@@ -21,6 +21,8 @@ pub(super) struct Function {
     pub param_sizes: Option<Arc<[usize]>>,
     /// Dynamic shared memory that it was allowed so far.
     pub dynamic_allowed: u32,
+    /// Whether it was allowed clusters of more blocks than every device takes.
+    pub large_clusters: bool,
 }
 
 impl Function {
@@ -57,7 +59,7 @@ impl Function {
     /// How many clusters of a geometry the GPU holds at a time. The blocks of a cluster share a GPC, and of its
     /// multiprocessors some stay idle where no whole cluster fits on them: there may be fewer than all multiprocessors
     /// together would hold, and one too many would wait for all others to end.
-    fn resident_clusters(&self, geometry: &Geometry) -> Result<u32, DeviceError> {
+    pub fn resident_clusters(&self, geometry: &Geometry) -> Result<u32, DeviceError> {
         let ([x, y, z], cluster) = (geometry.block, geometry.cluster);
         let config = sys::CUlaunchConfig {
             gridDimX: cluster[0],
@@ -135,6 +137,7 @@ pub(super) fn find_function(
         static_shared,
         param_sizes: with_params.then(|| param_sizes(function)),
         dynamic_allowed: 0,
+        large_clusters: false,
     })
 }
 

@@ -59,6 +59,9 @@ pub struct CudaDevice {
 /// Dynamic and static shared memory that a kernel may have without asking (CUDA C++ Programming
 /// Guide, "Shared Memory" of each compute capability).
 const SHARED_WITHOUT_ASKING: u64 = 48 << 10;
+
+/// Blocks of a cluster that a kernel may have without asking (CUDA C++ Programming Guide, thread block clusters).
+const PORTABLE_CLUSTER: u32 = 8;
 /// Most bytes of parameters that a kernel could have before CUDA 12.1.
 const OLD_PARAM_BYTES: usize = 4096;
 /// `cuFuncGetParamInfo` came with this version of the driver.
@@ -235,6 +238,25 @@ impl CudaDevice {
                 result::function::set_function_attribute(function.function, attribute, bytes)
             })?;
             function.dynamic_allowed = geometry.smem_bytes;
+            module.remember(&geometry.entry, &function);
+        }
+        let blocks: u32 = geometry.cluster.iter().product();
+        if blocks > PORTABLE_CLUSTER && !function.large_clusters {
+            let attribute =
+                CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+            // SAFETY: the function belongs to a module that is loaded.
+            check("cuFuncSetAttribute", unsafe {
+                result::function::set_function_attribute(function.function, attribute, 1)
+            })?;
+            if function.resident_clusters(geometry)? == 0 {
+                let entry = geometry.entry.clone();
+                return Err(DeviceError::Cluster {
+                    entry,
+                    blocks,
+                    device,
+                });
+            }
+            function.large_clusters = true;
             module.remember(&geometry.entry, &function);
         }
         Ok(function)
