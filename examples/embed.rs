@@ -3,7 +3,7 @@
 //! It builds `y = silu(x · wᵀ + bias)` for the tile that it wants, keeps the PTX in FOLDER from run to run, and launches
 //! it on tensors that it has in device memory, by address, shape and stride. DEVICE is `sim`, `cuda:0`, or `auto`.
 
-use cutec::build::{BuildError, Elem, Extent, Kernel, Loop, Signature};
+use cutec::build::{BuildError, Extent, Loop, Module, Signature};
 use cutec::runtime::{Buffer, DType, DeviceTensor, Loaded, Tensor, open};
 use cutec::{Cache, Options, Source};
 use std::error::Error;
@@ -59,12 +59,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// `y = silu(x · wᵀ + bias)`, a tile of `bm` × `bn` by each block, in steps of `bk`.
-fn layer([bm, bn, bk]: [i64; 3]) -> Result<Kernel, BuildError> {
+fn layer([bm, bn, bk]: [i64; 3]) -> Result<Module, BuildError> {
     let mut layer = Signature::new("layer")?;
-    let x = layer.tensor("x", Elem::F16, ["m", "k"])?;
-    let w = layer.tensor("w", Elem::F16, ["n", "k"])?;
-    let bias = layer.tensor("bias", Elem::F32, ["n"])?;
-    let y = layer.tensor_mut("y", Elem::F16, ["m", "n"])?;
+    let x = layer.tensor("x", DType::F16, ["m", "k"])?;
+    let w = layer.tensor("w", DType::F16, ["n", "k"])?;
+    let bias = layer.tensor("bias", DType::F32, ["n"])?;
+    let y = layer.tensor_mut("y", DType::F16, ["m", "n"])?;
     layer.strides(&x, [Extent::name("ldx"), 1.into()])?;
     layer.strides(&y, [Extent::name("ldy"), 1.into()])?;
     // What is promised lets accesses be wider; each launch is checked against it.
@@ -74,7 +74,7 @@ fn layer([bm, bn, bk]: [i64; 3]) -> Result<Kernel, BuildError> {
     let mut body = layer.tiles([Extent::name("m").tiles(bm), Extent::name("n").tiles(bn)])?;
 
     let (i, j, k) = (body.tile_index(0)?, body.tile_index(1)?, body.extent("k")?);
-    let zeros = body.zeros(Elem::F32, [bm, bn])?;
+    let zeros = body.zeros(DType::F32, [bm, bn])?;
     let over = Loop::tiles(&k, bk).pipeline(3);
     let [sums] = body.repeat(over, [zeros], |body, step, [sums]| {
         let x = body.load(&x, [bm, bk], [&i, step])?;
@@ -87,7 +87,7 @@ fn layer([bm, bn, bk]: [i64; 3]) -> Result<Kernel, BuildError> {
     let decay = body.exp(&negated)?;
     let whole = body.add(&decay, 1.0)?;
     let silu = body.div(&z, &whole)?;
-    let silu = body.convert(Elem::F16, &silu)?;
+    let silu = body.convert(DType::F16, &silu)?;
     body.store(&y, [bm, bn], [&i, &j], &silu)?;
     body.finish()
 }

@@ -31,10 +31,11 @@ use crate::compiled::{Diagnostics, NotLaunchable};
 use crate::files;
 use crate::options::{Emit, Options, Source, SourceKind};
 use crate::report;
+use cutec_frontend::ast::File;
 use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::diagnostics::render::RenderOptions;
-use cutec_frontend::load_program;
 use cutec_frontend::source::{LoadedSource, NoImports, SourceLoader, SourceMap};
+use cutec_frontend::{load_imports, load_program};
 use cutec_runtime::artifact::Artifact;
 use cutec_runtime::regular_file;
 use notices::Notices;
@@ -220,14 +221,19 @@ impl SourceLoader for Snapshot<'_> {
 /// The texts of a source with all that it imports.
 fn sources(source: &Source, loader: &dyn SourceLoader) -> SourceMap {
     let mut sources = SourceMap::new();
-    match source.kind {
+    match &source.kind {
         SourceKind::Cute => {
             let (name, text) = (&source.name, &source.text);
             // What is wrong with the texts is said when they are compiled.
             load_program(&mut sources, name, text, loader, &mut Vec::new());
         }
-        SourceKind::Mlir | SourceKind::Built(_) => {
+        SourceKind::Mlir => {
             sources.add(source.name.clone(), source.text.clone());
+        }
+        SourceKind::Built(module) => {
+            module.add_to(&mut sources, &source.name);
+            let root = File::clone(module.file());
+            load_imports(&mut sources, root, loader, &mut Vec::new());
         }
     }
     sources
@@ -235,16 +241,17 @@ fn sources(source: &Source, loader: &dyn SourceLoader) -> SourceMap {
 
 /// What decides an entry, as a name of a file.
 fn key(source: &Source, sources: &SourceMap, options: &Options) -> String {
-    let kind = match source.kind {
-        SourceKind::Cute => "cute",
-        SourceKind::Mlir => "mlir",
-        SourceKind::Built(_) => "built",
+    let (kind, places) = match &source.kind {
+        SourceKind::Cute => ("cute", ""),
+        SourceKind::Mlir => ("mlir", ""),
+        SourceKind::Built(module) => ("built", module.places()),
     };
     let level = options.level.digit().to_string();
     let kernel = options.kernel.as_deref();
     let mut parts = vec![
         crate::VERSION,
         kind,
+        places,
         options.target.name,
         &level,
         if options.remarks { "remarks" } else { "" },

@@ -47,8 +47,11 @@ pub fn compile(source: &Source, options: &Options) -> Result<Compiled, Diagnosti
 }
 
 /// A compiler: MLIR's context, set up once, on a thread of its own while the first source is parsed.
+///
+/// It may move between threads and be dropped on another one, so a JIT keeps it in one struct with its devices and what it
+/// loaded. Two threads that compile at a time need a compiler each.
 pub struct Compiler {
-    context: LazyLock<Movable, Box<dyn FnOnce() -> Movable>>,
+    context: LazyLock<Movable, Box<dyn FnOnce() -> Movable + Send>>,
 }
 
 /// A context made on another thread.

@@ -2,7 +2,7 @@
 
 use crate::codegen::OptLevel;
 use cutec_dialects::target::{TARGETS, Target, UnknownTarget};
-use cutec_frontend::build::Kernel;
+use cutec_frontend::build::Module;
 use std::sync::Arc;
 
 /// What a source is.
@@ -12,11 +12,11 @@ pub enum SourceKind {
     Cute,
     /// MLIR text, at any level.
     Mlir,
-    /// A kernel that was built by calls; its listing is the text.
-    Built(Kernel),
+    /// What was built by calls; its listing is the text.
+    Built(Module),
 }
 
-/// What is compiled: a text, or a kernel that was built.
+/// What is compiled: a text, or what was built.
 #[derive(Debug, Clone)]
 pub struct Source {
     /// The name that messages and `.loc` lines show.
@@ -62,13 +62,13 @@ impl Source {
     }
 }
 
-impl From<Kernel> for Source {
-    /// The kernel under its own name, as the file `NAME.cute` would have it.
-    fn from(kernel: Kernel) -> Self {
+impl From<Module> for Source {
+    /// The module under its own name, as the file `NAME.cute` would have it.
+    fn from(module: Module) -> Self {
         Self {
-            name: format!("{}.cute", kernel.name()),
-            text: Arc::clone(kernel.listing()),
-            kind: SourceKind::Built(kernel),
+            name: format!("{}.cute", module.name()),
+            text: Arc::clone(module.listing()),
+            kind: SourceKind::Built(module),
         }
     }
 }

@@ -14,13 +14,14 @@ use cutec_frontend::ast::{File, Kernel};
 use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::source::{SourceLoader, SourceMap};
 use cutec_frontend::unused::unused;
-use cutec_frontend::{LowerOptions, Program, chosen_kernels, emit_kernels, load_program};
+use cutec_frontend::{
+    LowerOptions, Program, chosen_kernels, emit_kernels, load_imports, load_program,
+};
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Location, Module};
 use melior::pass::{PassIrPrintingOptions, PassManager};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// Parses and verifies MLIR text whose locations carry `name`. `None` after MLIR has reported the errors.
@@ -44,10 +45,14 @@ pub fn parse_source(
     source: &Source,
     loader: &dyn SourceLoader,
 ) -> Result<(Program, Vec<Diagnostic>), Vec<Diagnostic>> {
-    if let SourceKind::Built(kernel) = &source.kind {
-        sources.add(source.name.clone(), Arc::clone(&source.text));
-        let files = vec![File::clone(kernel.file())];
-        return Ok((Program { files }, Vec::new()));
+    if let SourceKind::Built(module) = &source.kind {
+        module.add_to(sources, &source.name);
+        let (root, mut diagnostics) = (File::clone(module.file()), Vec::new());
+        let program = load_imports(sources, root, loader, &mut diagnostics);
+        return match diagnostics.iter().any(Diagnostic::is_error) {
+            true => Err(diagnostics),
+            false => Ok((program, diagnostics)),
+        };
     }
     let mut diagnostics = Vec::new();
     let (name, text) = (&source.name, &source.text);

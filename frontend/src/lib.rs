@@ -9,7 +9,7 @@
 //! - [`program`], a file with all that it imports; [`stdlib`], files that need no disk.
 //! - `elsewhere`, what newcomers type, and what to write instead.
 //! - [`unused`], warnings about what a file says in vain.
-//! - [`eval`], from the tree to IR; [`build`], trees of kernels at tile level by calls instead of text.
+//! - [`eval`], from the tree to IR; [`build`], trees by calls instead of text.
 //!
 //! Invariants: no I/O; no input makes it panic; every error is a [`diagnostics::Diagnostic`] with a
 //! code and a span; all errors of a file are found in one run. Time is linear in the text, but for
@@ -35,5 +35,5 @@ lalrpop_util::lalrpop_mod!(
 
 pub use diagnostics::{Diagnostic, Severity};
 pub use eval::{LowerOptions, chosen_kernels, emit_kernels, emit_module};
-pub use program::{Program, load_program};
+pub use program::{Program, load_imports, load_program};
 pub use source::{FileId, SourceLoader, SourceMap, Span, Spanned};

@@ -131,17 +131,27 @@ pub fn load_program(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Program {
     let root = map.add(name, text);
+    let root = parse_file(map, root, diagnostics);
+    load_imports(map, root, loader, diagnostics)
+}
+
+/// Parses everything that a file imports which `map` has already.
+pub fn load_imports(
+    map: &mut SourceMap,
+    root: File,
+    loader: &dyn SourceLoader,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Program {
     let mut program = Program::default();
-    let mut queue: Vec<FileId> = vec![root];
+    let mut queue: Vec<FileId> = Vec::new();
     let mut next = 0;
-    while let Some(&id) = queue.get(next) {
-        next += 1;
-        let file = parse_file(map, id, diagnostics);
+    let mut parsed = Some(root);
+    while let Some(file) = parsed {
         for item in &file.items {
             let ItemKind::Import(import) = &item.kind else {
                 continue;
             };
-            let importer = map.file(id).name().to_owned();
+            let importer = map.file(file.id).name().to_owned();
             let loaded = match stdlib::load(&import.path.node) {
                 Some(found) => found,
                 None => loader.load(&importer, &import.path.node),
@@ -157,6 +167,8 @@ pub fn load_program(
             }
         }
         program.files.push(file);
+        parsed = queue.get(next).map(|id| parse_file(map, *id, diagnostics));
+        next += 1;
     }
     check_duplicates(&program, diagnostics);
     check_recursive_records(&program, diagnostics);

@@ -15,11 +15,11 @@ pub use crate::resource::{Buffer, DeviceModule, Owner};
 use crate::sim::{SimError, SourceLoc, Stats};
 use crate::sim_device::SimDevice;
 
-/// A device that runs kernels.
+/// A device that runs kernels. It may move between threads, and be used by one at a time.
 ///
 /// Work is done in the order of the calls. A launch may return before it is done: its failure then
 /// appears in a later call, at the latest in [`Device::synchronize`].
-pub trait Device {
+pub trait Device: Send {
     /// What its memory and its code know it by.
     fn owner(&self) -> &Owner;
 

@@ -38,6 +38,7 @@
 pub mod expr;
 pub mod item;
 pub mod print;
+pub(crate) mod spans;
 pub mod stmt;
 
 pub use expr::{

@@ -1,13 +1,15 @@
 //! Statements: what a block computes, call by call.
 
 use super::error::{BuildError, Problem};
+use super::module::{self, Module};
+use super::position::{Position, Texts};
 use super::signature::{Signature, fail};
+use super::syntax;
 use super::tree;
-use super::value::{Home, Kind, Literal, Place, Value};
-use crate::ast::{self, BinaryOp, Clause, Expr, File, ItemKind, Param, Stmt};
+use super::value::{ElemKind, Home, Kind, Literal, Place, Value, dtype};
+use crate::ast::spans::Spans;
+use crate::ast::{self, BinaryOp, Clause, Expr, ItemKind, Param, Stmt, StmtKind};
 use crate::eval::is_built_in;
-use crate::parser::parse_file;
-use crate::source::{FileId, SourceMap};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::tile::MOST_ELEMENTS;
 use std::sync::Arc;
@@ -31,31 +33,9 @@ pub struct Body {
     blocks: usize,
     /// Names so far.
     names: usize,
-}
-
-/// A kernel at tile level that was built: plain data, which any thread may compile.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Kernel {
-    name: Arc<str>,
-    listing: Arc<str>,
-    file: Arc<File>,
-}
-
-impl Kernel {
-    /// Its name, and that of its entry in PTX.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The kernel as text of the language: what messages, profiles and `.loc` lines refer to.
-    pub fn listing(&self) -> &Arc<str> {
-        &self.listing
-    }
-
-    /// The syntax tree, whose places are those of the listing as the first file of a [`SourceMap`].
-    pub fn file(&self) -> &Arc<File> {
-        &self.file
-    }
+    /// Where statements come from.
+    pub(super) at: Option<Position>,
+    texts: Texts,
 }
 
 impl Body {
@@ -75,18 +55,27 @@ impl Body {
             open: vec![(0, Vec::new())],
             blocks: 1,
             names: 0,
+            at: None,
+            texts: Texts::default(),
         }
+    }
+
+    /// Says where what follows comes from, up to the next call or the end of the loop or branch at hand: messages, faults of the
+    /// simulator and `.loc` lines are there. `None` is the place of the signature, or of the listing.
+    pub fn at<'p>(&mut self, position: impl Into<Option<&'p Position>>) -> &mut Self {
+        self.at = position.into().cloned();
+        self
     }
 
     /// The kernel.
     ///
     /// # Errors
-    /// When it is larger than the language allows.
+    /// When it is larger than the language allows, or says what its grammar refuses.
     #[track_caller]
-    pub fn finish(mut self) -> Result<Kernel> {
+    pub fn finish(mut self) -> Result<Module> {
         let stmts = self.open.pop().map(|(_, stmts)| stmts).unwrap_or_default();
         let name = self.signature.name.clone();
-        let item = tree::item(ItemKind::Kernel(ast::Kernel {
+        let mut item = tree::item(ItemKind::Kernel(ast::Kernel {
             name: tree::spelled(&name),
             static_params: Vec::new(),
             params: self.params,
@@ -94,25 +83,79 @@ impl Body {
             launch: self.launch,
             body: tree::block(stmts),
         }));
-        let file = File {
-            id: FileId(0),
-            docs: Vec::new(),
-            items: vec![item],
-        };
-        // What is printed reads back as the same tree, now with places.
-        let listing: Arc<str> = file.to_string().into();
-        let (mut sources, mut said) = (SourceMap::new(), Vec::new());
-        let id = sources.add(&*name, listing.clone());
-        let file = parse_file(&sources, id, &mut said);
-        if let Some(diagnostic) = said.first() {
-            let said = diagnostic.message.clone();
-            return Err(fail(Problem::TooLarge { said }));
+        let mut texts = self.texts;
+        if let Some(at) = &self.signature.at {
+            texts.add(at.text());
+            Spans(&mut tree::place(at.span())).item(&mut item);
         }
-        Ok(Kernel {
-            name,
-            listing,
-            file: Arc::new(file),
-        })
+        let mut items = Vec::new();
+        for used in self.signature.items {
+            texts.merge(&used.texts);
+            items.push(used.node);
+        }
+        items.push(item);
+        module::finished(&name, items, texts)
+    }
+
+    /// A value as an expression of the language, for what has no method here.
+    ///
+    /// # Errors
+    /// When the value is of another kernel, or of a loop that has ended.
+    #[track_caller]
+    pub fn expr(&self, value: impl Into<Value>) -> Result<syntax::Expr> {
+        let (node, texts) = (self.operand("expr", &value.into())?, Texts::default());
+        Ok(syntax::Expr { node, texts })
+    }
+
+    /// The value of an expression of the language: of functions of the standard library or of the signature, of built-ins that have
+    /// no method here. That it is a value of this kind is the caller's word, which compilation checks where the value is used.
+    ///
+    /// # Errors
+    /// When kernels have no such elements.
+    #[track_caller]
+    pub fn evaluate(&mut self, expr: impl Into<syntax::Expr>, kind: Kind) -> Result<Value> {
+        let kind = kind.elements("evaluate")?;
+        let syntax::Expr { node, texts } = expr.into();
+        self.texts.merge(&texts);
+        Ok(self.bound(node, kind))
+    }
+
+    /// The value of a call by name: [`Body::evaluate`] of a function that takes values alone.
+    ///
+    /// # Errors
+    /// When a value is of another kernel, or of a loop that has ended.
+    #[track_caller]
+    pub fn call<V: Into<Value>>(
+        &mut self,
+        function: &str,
+        args: impl IntoIterator<Item = V>,
+        kind: Kind,
+    ) -> Result<Value> {
+        let kind = kind.elements("call")?;
+        let mut nodes = Vec::new();
+        for arg in args {
+            nodes.push(tree::arg(self.operand("call", &arg.into())?));
+        }
+        let callee = tree::name(function);
+        let call = tree::expr(ast::ExprKind::Call {
+            callee,
+            args: nodes,
+        });
+        Ok(self.bound(call, kind))
+    }
+
+    /// An expression for its effect: `printf(…)`, `assume(…)`, `static_assert(…)`.
+    pub fn run(&mut self, expr: impl Into<syntax::Expr>) {
+        let syntax::Expr { node, texts } = expr.into();
+        self.texts.merge(&texts);
+        self.push(tree::statement(StmtKind::Expr(node)));
+    }
+
+    /// Statements of the language; the names that they bind are seen by what follows.
+    pub fn append(&mut self, block: syntax::Block) {
+        let (stmts, texts) = block.into_statements();
+        self.texts.merge(&texts);
+        stmts.into_iter().for_each(|stmt| self.push(stmt));
     }
 
     /// An extent, a stride or a number that the kernel is passed.
@@ -137,7 +180,7 @@ impl Body {
         let known = AXES.get(axis).filter(|_| axis < self.axes);
         match known {
             Some(axis) => Ok(Value {
-                kind: Kind::Number(Elem::I32),
+                kind: ElemKind::Number(Elem::I32),
                 place: Place::Axis { axis, home },
             }),
             None => Err(fail(Problem::Range {
@@ -181,15 +224,11 @@ impl Body {
     ) -> Result<Expr> {
         let expr = self.operand(operation, value)?;
         match &value.kind {
-            Kind::Literal(literal) => check_literal(operation, *literal, elem)?,
-            Kind::Number(found) | Kind::Tile { elem: found, .. } if *found != elem => {
-                return Err(fail(Problem::Types {
-                    operation,
-                    expected: elem,
-                    found: *found,
-                }));
+            ElemKind::Literal(literal) => check_literal(operation, *literal, elem)?,
+            ElemKind::Number(found) | ElemKind::Tile { elem: found, .. } if *found != elem => {
+                return Err(fail(Problem::types(operation, elem, *found)));
             }
-            Kind::Tile { shape: found, .. } if !crate::rules::repeats_to(found, shape) => {
+            ElemKind::Tile { shape: found, .. } if !crate::rules::repeats_to(found, shape) => {
                 return Err(fail(Problem::Shapes {
                     operation,
                     rule: "extents that are equal, or 1",
@@ -218,7 +257,11 @@ impl Body {
         }))
     }
 
-    pub(super) fn push(&mut self, stmt: Stmt) {
+    pub(super) fn push(&mut self, mut stmt: Stmt) {
+        if let Some(at) = &self.at {
+            self.texts.add(at.text());
+            Spans(&mut tree::place(at.span())).stmt(&mut stmt);
+        }
         if let Some((_, stmts)) = self.open.last_mut() {
             stmts.push(stmt);
         }
@@ -245,20 +288,20 @@ impl Body {
     }
 
     /// Binds an expression to a name.
-    pub(super) fn bound(&mut self, expr: Expr, kind: Kind) -> Value {
+    pub(super) fn bound(&mut self, expr: Expr, kind: ElemKind) -> Value {
         let name = self.fresh("v");
         self.push(tree::binding(false, &name, expr));
         self.named(name, kind)
     }
 
-    pub(super) fn named(&self, name: Arc<str>, kind: Kind) -> Value {
+    pub(super) fn named(&self, name: Arc<str>, kind: ElemKind) -> Value {
         let home = self.home();
         let place = Place::Name { name, home };
         Value { kind, place }
     }
 
     pub(super) fn tile(&mut self, expr: Expr, elem: Elem, shape: Vec<i64>) -> Value {
-        self.bound(expr, Kind::Tile { elem, shape })
+        self.bound(expr, ElemKind::Tile { elem, shape })
     }
 
     /// Opens a block, whose statements [`Body::close`] gives back.
@@ -273,7 +316,13 @@ impl Body {
     }
 
     /// `value op= other`, where `value` is a tile: a new name for the result.
-    pub(super) fn updated(&mut self, value: Expr, op: BinaryOp, other: Expr, kind: Kind) -> Value {
+    pub(super) fn updated(
+        &mut self,
+        value: Expr,
+        op: BinaryOp,
+        other: Expr,
+        kind: ElemKind,
+    ) -> Value {
         let name = self.fresh("s");
         self.push(tree::binding(true, &name, value));
         self.push(tree::assignment(tree::name(&name), Some(op), other));
@@ -295,7 +344,7 @@ pub(super) fn expected(
     fail(Problem::Expected {
         operation,
         expected,
-        found: found.kind.clone(),
+        found: found.kind(),
     })
 }
 
@@ -306,7 +355,7 @@ pub(super) fn check_literal(operation: &'static str, found: Literal, expected: E
     }
     Err(fail(Problem::Literal {
         operation,
-        expected,
+        expected: dtype(expected),
         found,
     }))
 }

@@ -5,10 +5,11 @@ use super::body::{Body, Result, check_literal, elem_expr, expected};
 use super::error::Problem;
 use super::signature::fail;
 use super::tree;
-use super::value::{Kind, Literal, Value};
+use super::value::{ElemKind, Literal, Value, dtype, element};
 use crate::ast::{BinaryOp, UnaryOp};
 use crate::eval::builtins::Elementary;
 use crate::rules;
+use cutec_abi::DType;
 use cutec_dialects::elem::Elem;
 
 /// How a conversion rounds.
@@ -165,7 +166,7 @@ impl Body {
         // The factors alone give the type.
         let elem = self.common_type(operation, &operands[..2])?;
         if !elem.is_float() {
-            return Err(fail(Problem::Undefined { operation, elem }));
+            return Err(fail(Problem::undefined(operation, elem)));
         }
         self.call_of_numbers("fma", operands)
     }
@@ -194,7 +195,7 @@ impl Body {
             false => self.common_type("select", &operands)?,
         };
         for operand in &operands {
-            if let Kind::Literal(literal) = operand.kind {
+            if let ElemKind::Literal(literal) = operand.kind {
                 check_literal("select", literal, elem)?;
             }
         }
@@ -247,8 +248,8 @@ impl Body {
     /// # Errors
     /// When the operand is a literal, which needs no conversion.
     #[track_caller]
-    pub fn convert(&mut self, to: Elem, x: impl Into<Value>) -> Result<Value> {
-        let x = x.into();
+    pub fn convert(&mut self, to: DType, x: impl Into<Value>) -> Result<Value> {
+        let (to, x) = (element("convert", to)?, x.into());
         self.computed("convert", &x)?;
         let call = tree::call(elem_expr(to), [x.expr()]);
         Ok(self.bound(call, kind(to, x.shape().to_vec())))
@@ -261,12 +262,12 @@ impl Body {
     #[track_caller]
     pub fn convert_with(
         &mut self,
-        to: Elem,
+        to: DType,
         x: impl Into<Value>,
         round: Option<Round>,
         saturate: bool,
     ) -> Result<Value> {
-        let x = x.into();
+        let (to, x) = (element("convert_with", to)?, x.into());
         let from = self.computed("convert_with", &x)?;
         let word = round.map(Round::word);
         let plain = word.is_none() && !saturate;
@@ -276,7 +277,11 @@ impl Body {
                 (Some(word), false) => format!("round = {word}"),
                 _ => "saturate".to_owned(),
             };
-            return Err(fail(Problem::Conversion { from, to, how }));
+            return Err(fail(Problem::Conversion {
+                from: dtype(from),
+                to: dtype(to),
+                how,
+            }));
         }
         let mut args = vec![tree::arg(x.expr())];
         args.extend(word.map(|word| tree::named("round", tree::name(word))));
@@ -300,13 +305,13 @@ impl Body {
         if op.is_comparison() {
             elem = Elem::I1;
         } else if rules::operation(op, elem).is_none() {
-            return Err(fail(Problem::Undefined { operation, elem }));
-        } else if let Kind::Literal(Literal::Int(by)) = operands[1].kind
+            return Err(fail(Problem::undefined(operation, elem)));
+        } else if let ElemKind::Literal(Literal::Int(by)) = operands[1].kind
             && !rules::computes_by(op, by, elem)
         {
             return Err(fail(Problem::NoResult {
                 operation,
-                elem,
+                dtype: dtype(elem),
                 by,
             }));
         }
@@ -327,7 +332,7 @@ impl Body {
         let operation = function.name();
         let elem = self.computed(operation, &x)?;
         if !rules::has_function(function, elem) {
-            return Err(fail(Problem::Undefined { operation, elem }));
+            return Err(fail(Problem::undefined(operation, elem)));
         }
         let call = tree::call(tree::name(operation), [x.expr()]);
         Ok(self.bound(call, x.kind))
@@ -357,7 +362,7 @@ impl Body {
         let elem = self.computed(operation, x)?;
         match elem.has_arithmetic() && defined(elem) {
             true => Ok(()),
-            false => Err(fail(Problem::Undefined { operation, elem })),
+            false => Err(fail(Problem::undefined(operation, elem))),
         }
     }
 
@@ -380,11 +385,7 @@ impl Body {
                 Some(expected) => match rules::common(expected, found) {
                     Some(elem) => elem,
                     None => {
-                        return Err(fail(Problem::Types {
-                            operation,
-                            expected,
-                            found,
-                        }));
+                        return Err(fail(Problem::types(operation, expected, found)));
                     }
                 },
             });
@@ -402,10 +403,10 @@ impl Body {
             });
         };
         if !elem.has_arithmetic() {
-            return Err(fail(Problem::Undefined { operation, elem }));
+            return Err(fail(Problem::undefined(operation, elem)));
         }
         for operand in operands {
-            if let Kind::Literal(literal) = operand.kind {
+            if let ElemKind::Literal(literal) = operand.kind {
                 check_literal(operation, literal, elem)?;
             }
         }
@@ -434,10 +435,10 @@ impl Body {
 }
 
 /// A tile where there is a shape, else a number.
-fn kind(elem: Elem, shape: Vec<i64>) -> Kind {
+fn kind(elem: Elem, shape: Vec<i64>) -> ElemKind {
     match shape.is_empty() {
-        true => Kind::Number(elem),
-        false => Kind::Tile { elem, shape },
+        true => ElemKind::Number(elem),
+        false => ElemKind::Tile { elem, shape },
     }
 }
 
@@ -445,7 +446,7 @@ fn kind(elem: Elem, shape: Vec<i64>) -> Kind {
 fn literal_type(operands: &[Value]) -> Elem {
     let is = |of: fn(&Literal) -> bool| {
         let mut literals = operands.iter();
-        literals.any(|value| matches!(&value.kind, Kind::Literal(literal) if of(literal)))
+        literals.any(|value| matches!(&value.kind, ElemKind::Literal(literal) if of(literal)))
     };
     if is(|literal| matches!(literal, Literal::Float(_))) {
         Elem::F32

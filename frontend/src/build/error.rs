@@ -1,7 +1,7 @@
 //! What can be wrong with a call.
 
-use super::value::{Kind, Literal};
-use crate::eval::elem_name;
+use super::value::{Kind, Literal, dtype};
+use cutec_abi::DType;
 use cutec_dialects::atoms::AtomError;
 use cutec_dialects::elem::Elem;
 use std::fmt;
@@ -19,6 +19,7 @@ pub struct BuildError {
 
 /// What is wrong with a call.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Problem {
     /// A name that the language cannot have, or gives a meaning.
     #[error(
@@ -53,40 +54,48 @@ pub enum Problem {
         found: Kind,
     },
     /// Operands of different element types.
-    #[error("`{operation}` expects {}, found {}: nothing is converted silently", elem_name(*expected), elem_name(*found))]
+    #[error("`{operation}` expects {expected}, found {found}: nothing is converted silently")]
     Types {
         /// The call.
         operation: &'static str,
         /// The type of the other operand, or the one that the result has.
-        expected: Elem,
+        expected: DType,
         /// The type of the operand.
-        found: Elem,
+        found: DType,
+    },
+    /// An element type that hosts have and kernels do not.
+    #[error("`{operation}`: kernels have no elements of {dtype}")]
+    NoElement {
+        /// The call.
+        operation: &'static str,
+        /// The type.
+        dtype: DType,
     },
     /// An operation that an element type does not have.
-    #[error("`{operation}` is not defined for {}", elem_name(*elem))]
+    #[error("`{operation}` is not defined for {dtype}")]
     Undefined {
         /// The call.
         operation: &'static str,
         /// The type.
-        elem: Elem,
+        dtype: DType,
     },
     /// A division by zero, or a shift by more bits than there are.
-    #[error("`{operation}` of {} by {by} has no result", elem_name(*elem))]
+    #[error("`{operation}` of {dtype} by {by} has no result")]
     NoResult {
         /// The call.
         operation: &'static str,
         /// The type.
-        elem: Elem,
+        dtype: DType,
         /// The right operand.
         by: i64,
     },
     /// A literal of another type, or too large for it.
-    #[error("`{operation}` expects a number of {}, found {found}", elem_name(*expected))]
+    #[error("`{operation}` expects a number of {expected}, found {found}")]
     Literal {
         /// The call.
         operation: &'static str,
         /// The type.
-        expected: Elem,
+        expected: DType,
         /// The literal.
         found: Literal,
     },
@@ -155,12 +164,12 @@ pub enum Problem {
     #[error(transparent)]
     Atom(#[from] AtomError),
     /// A conversion that the machine does not have.
-    #[error("no instruction converts {} to {} with {how}", elem_name(*from), elem_name(*to))]
+    #[error("no instruction converts {from} to {to} with {how}")]
     Conversion {
         /// The type of the operand.
-        from: Elem,
+        from: DType,
         /// The type of the result.
-        to: Elem,
+        to: DType,
         /// How it was to round.
         how: String,
     },
@@ -178,12 +187,35 @@ pub enum Problem {
         /// The call.
         operation: &'static str,
     },
-    /// The kernel has more than the language allows, which its front end says.
-    #[error("the kernel is too large: {said}")]
-    TooLarge {
+    /// Two texts of one name.
+    #[error("two texts of the module have the name `{name}`")]
+    Texts {
+        /// The name.
+        name: String,
+    },
+    /// The listing does not read as what was built, which the front end says: there is more than the language allows, or a
+    /// name that is none.
+    #[error("the listing does not read as what was built: {said}")]
+    Syntax {
         /// What the front end says.
         said: String,
     },
+}
+
+impl Problem {
+    pub(super) fn undefined(operation: &'static str, elem: Elem) -> Self {
+        let dtype = dtype(elem);
+        Self::Undefined { operation, dtype }
+    }
+
+    pub(super) fn types(operation: &'static str, expected: Elem, found: Elem) -> Self {
+        let (expected, found) = (dtype(expected), dtype(found));
+        Self::Types {
+            operation,
+            expected,
+            found,
+        }
+    }
 }
 
 /// A shape as the language writes it.

@@ -1,16 +1,19 @@
-//! Loops and branches, and the tiles that they carry.
+//! Loops and branches, and the values that they carry.
 
 use super::body::{Body, Result, expected};
 use super::error::Problem;
 use super::signature::fail;
 use super::tree;
-use super::value::{Kind, Literal, Value};
+use super::value::{ElemKind, Literal, Value};
 use crate::ast::{Block, Expr, ExprKind, For, StmtKind};
 use cutec_dialects::elem::Elem;
 use std::sync::Arc;
 
 /// The deepest pipeline.
 const MOST_STAGES: i64 = 16;
+
+/// What a literal is not.
+const CARRIED: &str = "tiles, or numbers that the kernel computes, to carry";
 
 /// What a loop runs over.
 #[derive(Debug, Clone)]
@@ -53,25 +56,56 @@ impl Loop {
     }
 }
 
+/// Values that a loop or a branch carries: an array, of as many as the program says, or a vector, of as many as there are when it
+/// runs.
+pub trait Carried: Sized {
+    /// The values.
+    fn values(self) -> Vec<Value>;
+
+    /// As many values as were carried in.
+    fn of(values: Vec<Value>) -> Option<Self>;
+}
+
+impl Carried for Vec<Value> {
+    fn values(self) -> Vec<Value> {
+        self
+    }
+
+    fn of(values: Vec<Value>) -> Option<Self> {
+        Some(values)
+    }
+}
+
+impl<const N: usize> Carried for [Value; N] {
+    fn values(self) -> Vec<Value> {
+        self.into()
+    }
+
+    fn of(values: Vec<Value>) -> Option<Self> {
+        values.try_into().ok()
+    }
+}
+
 impl Body {
-    /// A loop. `round` is called once: it gets the index of the round and the tiles that the loop carries, as they are
+    /// A loop. `round` is called once: it gets the index of the round and the values that the loop carries, as they are
     /// at its start, and returns them as they are at its end. The result is what the last round left, or what was carried
     /// in where there is no round.
     ///
     /// # Errors
-    /// When bounds are no integers, what is carried is no tile or changes its type or shape, and what `round` returns.
+    /// When bounds are no integers, what is carried is a literal or changes its type or shape or number, and what `round` returns.
     #[track_caller]
-    pub fn repeat<const N: usize>(
+    pub fn repeat<C: Carried>(
         &mut self,
         over: Loop,
-        carried: [Value; N],
-        round: impl FnOnce(&mut Body, &Value, [Value; N]) -> Result<[Value; N]>,
-    ) -> Result<[Value; N]> {
+        carried: C,
+        round: impl FnOnce(&mut Body, &Value, C) -> Result<C>,
+    ) -> Result<C> {
         let index = self.bounds(&over)?;
+        let carried = carried.values();
         let names = self.carry("repeat", &carried)?;
         let counter = self.fresh("i");
         let body = self.block("repeat", &names, &carried, |body, held| {
-            let at = body.named(counter.clone(), Kind::Number(index));
+            let at = body.named(counter.clone(), ElemKind::Number(index));
             round(body, &at, held)
         })?;
         let range = match over.by {
@@ -90,75 +124,73 @@ impl Body {
             over: range,
             body,
         })));
-        Ok(self.carried(names, &carried))
+        self.carried("repeat", names, &carried)
     }
 
-    /// `then` where a condition holds: it gets the tiles that are carried, and returns them as they are afterwards.
+    /// `then` where a condition holds: it gets the values that are carried, and returns them as they are afterwards.
     /// Elsewhere they stay as they were. It is called once, while the kernel is built.
     ///
     /// # Errors
-    /// When the condition is no bool, what is carried is no tile or changes its type or shape, and what `then`
+    /// When the condition is no bool, what is carried is a literal or changes its type or shape or number, and what `then`
     /// returns.
     #[track_caller]
-    pub fn when<const N: usize>(
+    pub fn when<C: Carried>(
         &mut self,
         condition: impl Into<Value>,
-        carried: [Value; N],
-        then: impl FnOnce(&mut Body, [Value; N]) -> Result<[Value; N]>,
-    ) -> Result<[Value; N]> {
+        carried: C,
+        then: impl FnOnce(&mut Body, C) -> Result<C>,
+    ) -> Result<C> {
         let condition = self.condition("when", condition.into())?;
+        let carried = carried.values();
         let names = self.carry("when", &carried)?;
         let then = self.block("when", &names, &carried, then)?;
         self.push(tree::branch(condition, then, None));
-        Ok(self.carried(names, &carried))
+        self.carried("when", names, &carried)
     }
 
-    /// `then` where a condition holds, else `otherwise`; each gets the tiles that are carried, and returns them as they
+    /// `then` where a condition holds, else `otherwise`; each gets the values that are carried, and returns them as they
     /// are afterwards. Both are called, while the kernel is built.
     ///
     /// # Errors
     /// As of [`Body::when`].
     #[track_caller]
-    pub fn branch<const N: usize>(
+    pub fn branch<C: Carried>(
         &mut self,
         condition: impl Into<Value>,
-        carried: [Value; N],
-        then: impl FnOnce(&mut Body, [Value; N]) -> Result<[Value; N]>,
-        otherwise: impl FnOnce(&mut Body, [Value; N]) -> Result<[Value; N]>,
-    ) -> Result<[Value; N]> {
+        carried: C,
+        then: impl FnOnce(&mut Body, C) -> Result<C>,
+        otherwise: impl FnOnce(&mut Body, C) -> Result<C>,
+    ) -> Result<C> {
         let condition = self.condition("branch", condition.into())?;
+        let carried = carried.values();
         let names = self.carry("branch", &carried)?;
         let then = self.block("branch", &names, &carried, then)?;
         let otherwise = self.block("branch", &names, &carried, otherwise)?;
         self.push(tree::branch(condition, then, Some(otherwise)));
-        Ok(self.carried(names, &carried))
+        self.carried("branch", names, &carried)
     }
 
     #[track_caller]
     fn condition(&self, operation: &'static str, condition: Value) -> Result<Expr> {
         match condition.kind {
-            Kind::Number(Elem::I1) | Kind::Literal(Literal::Bool(_)) => {
+            ElemKind::Number(Elem::I1) | ElemKind::Literal(Literal::Bool(_)) => {
                 self.operand(operation, &condition)
             }
             _ => Err(expected(operation, "a bool", &condition)),
         }
     }
 
-    /// Variables for tiles that blocks carry.
+    /// Variables for what blocks carry.
     #[track_caller]
-    fn carry<const N: usize>(
-        &mut self,
-        operation: &'static str,
-        carried: &[Value; N],
-    ) -> Result<[Arc<str>; N]> {
+    fn carry(&mut self, operation: &'static str, carried: &[Value]) -> Result<Vec<Arc<str>>> {
         let mut starts = Vec::new();
         for value in carried {
             starts.push(self.operand(operation, value)?);
-            if !matches!(value.kind, Kind::Tile { .. }) {
-                return Err(expected(operation, "tiles to carry", value));
+            if matches!(value.kind, ElemKind::Literal(_)) {
+                return Err(expected(operation, CARRIED, value));
             }
         }
-        let names = carried.each_ref().map(|_| self.fresh("c"));
+        let names: Vec<Arc<str>> = carried.iter().map(|_| self.fresh("c")).collect();
         for (name, start) in names.iter().zip(starts) {
             self.push(tree::binding(true, name, start));
         }
@@ -166,27 +198,43 @@ impl Body {
     }
 
     /// What the variables hold after the block at hand.
-    fn carried<const N: usize>(&self, names: [Arc<str>; N], carried: &[Value; N]) -> [Value; N] {
-        std::array::from_fn(|at| self.named(names[at].clone(), carried[at].kind.clone()))
+    #[track_caller]
+    fn carried<C: Carried>(
+        &self,
+        operation: &'static str,
+        names: Vec<Arc<str>>,
+        carried: &[Value],
+    ) -> Result<C> {
+        let values = names.into_iter().zip(carried);
+        let values = values.map(|(name, start)| self.named(name, start.kind.clone()));
+        as_carried(operation, values.collect())
     }
 
     /// A block that changes the variables.
     #[track_caller]
-    fn block<const N: usize>(
+    fn block<C: Carried>(
         &mut self,
         operation: &'static str,
-        names: &[Arc<str>; N],
-        carried: &[Value; N],
-        inside: impl FnOnce(&mut Body, [Value; N]) -> Result<[Value; N]>,
+        names: &[Arc<str>],
+        carried: &[Value],
+        inside: impl FnOnce(&mut Body, C) -> Result<C>,
     ) -> Result<Block> {
+        let at = self.at.clone();
         self.enter();
         // What the block got stays as it was while the variables change.
-        let held =
-            std::array::from_fn(|at| self.bound(tree::name(&names[at]), carried[at].kind.clone()));
-        let ends = match inside(self, held) {
-            Ok(ends) => self.check_carried(operation, carried, &ends),
+        let mut held = Vec::new();
+        for (name, start) in names.iter().zip(carried) {
+            held.push(self.bound(tree::name(name), start.kind.clone()));
+        }
+        let ends = match as_carried(operation, held) {
+            Ok(held) => inside(self, held),
             Err(error) => Err(error),
         };
+        let ends = match ends {
+            Ok(ends) => self.check_carried(operation, carried, &ends.values()),
+            Err(error) => Err(error),
+        };
+        self.at = at;
         let ends = match ends {
             Ok(ends) => ends,
             Err(error) => {
@@ -207,8 +255,8 @@ impl Body {
         for bound in [&over.first, &over.end] {
             self.operand("repeat", bound)?;
             match bound.kind {
-                Kind::Number(Elem::I64) => index = Elem::I64,
-                Kind::Number(Elem::I32) | Kind::Literal(Literal::Int(_)) => {}
+                ElemKind::Number(Elem::I64) => index = Elem::I64,
+                ElemKind::Number(Elem::I32) | ElemKind::Literal(Literal::Int(_)) => {}
                 _ => return Err(expected("repeat", "integers to run over", bound)),
             }
         }
@@ -244,13 +292,39 @@ impl Body {
         carried: &[Value],
         ends: &[Value],
     ) -> Result<Vec<Expr>> {
+        if carried.len() != ends.len() {
+            return Err(fail(Problem::Rank {
+                operation,
+                of: "values that are carried",
+                expected: carried.len(),
+                found: ends.len(),
+            }));
+        }
         let mut exprs = Vec::new();
         for (start, end) in carried.iter().zip(ends) {
-            let Kind::Tile { elem, shape } = &start.kind else {
-                return Err(expected(operation, "tiles to carry", start));
+            let (elem, shape) = match &start.kind {
+                ElemKind::Tile { elem, shape } => (*elem, shape.as_slice()),
+                ElemKind::Number(elem) => (*elem, [].as_slice()),
+                ElemKind::Literal(_) => return Err(expected(operation, CARRIED, start)),
             };
-            exprs.push(self.fitting(operation, end, *elem, shape)?);
+            exprs.push(self.fitting(operation, end, elem, shape)?);
         }
         Ok(exprs)
+    }
+}
+
+/// What is carried, of as many values as were carried in.
+#[track_caller]
+fn as_carried<C: Carried>(operation: &'static str, values: Vec<Value>) -> Result<C> {
+    let found = values.len();
+    match C::of(values) {
+        Some(carried) => Ok(carried),
+        // An array that was carried in gives as many values as it takes.
+        None => Err(fail(Problem::Rank {
+            operation,
+            of: "values that are carried",
+            expected: 0,
+            found,
+        })),
     }
 }

@@ -4,9 +4,11 @@ use super::body::{Body, Result, check_literal, check_shape, elem_expr, expected}
 use super::error::Problem;
 use super::shapes::Reduction;
 use super::signature::{Tensor, fail};
+use super::syntax;
 use super::tree;
-use super::value::{Kind, Literal, Value};
+use super::value::{ElemKind, Literal, Value, element};
 use crate::ast::{Expr, ExprKind, StmtKind};
+use cutec_abi::DType;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::semantics::AtomicKind;
 
@@ -22,9 +24,7 @@ impl Body {
         shape: impl IntoIterator<Item = i64>,
         at: impl IntoIterator<Item = V>,
     ) -> Result<Value> {
-        let shape: Vec<i64> = shape.into_iter().collect();
-        let tile = self.tile_of("load", from, &shape, at, None)?;
-        Ok(self.tile(tile, from.elem, shape))
+        self.load_with(from, shape, at, Load::new())
     }
 
     /// [`Body::load`] with another number outside of the tensor.
@@ -39,9 +39,26 @@ impl Body {
         at: impl IntoIterator<Item = V>,
         fill: impl Into<Literal>,
     ) -> Result<Value> {
-        let (shape, fill) = (shape.into_iter().collect::<Vec<i64>>(), fill.into());
-        check_literal("load_or", fill, from.elem)?;
-        let tile = self.tile_of("load_or", from, &shape, at, Some(fill))?;
+        self.load_with(from, shape, at, Load::new().fill(fill))
+    }
+
+    /// [`Body::load`] that says more: what is outside of the tensor, and what is otherwise chosen by the compiler.
+    ///
+    /// # Errors
+    /// As there, and when the number outside is none of the tensor's type.
+    #[track_caller]
+    pub fn load_with<V: Into<At>>(
+        &mut self,
+        from: &Tensor,
+        shape: impl IntoIterator<Item = i64>,
+        at: impl IntoIterator<Item = V>,
+        how: Load,
+    ) -> Result<Value> {
+        let shape: Vec<i64> = shape.into_iter().collect();
+        if let Some(fill) = how.fill {
+            check_literal("load", fill, from.elem)?;
+        }
+        let tile = self.tile_of("load", from, &shape, at, how)?;
         Ok(self.tile(tile, from.elem, shape))
     }
 
@@ -79,7 +96,7 @@ impl Body {
     ) -> Result<()> {
         let (operation, elem) = ("update", to.elem);
         if AtomicKind::updates(how.name(), elem).is_err() {
-            return Err(fail(Problem::Undefined { operation, elem }));
+            return Err(fail(Problem::undefined(operation, elem)));
         }
         let (target, value) = self.written(operation, to, shape, at, value.into())?;
         let function = tree::name(&format!("atomic_{}", how.name()));
@@ -102,7 +119,7 @@ impl Body {
         let indices = self.coordinates("element", of, at)?;
         let base = tree::name(&of.name);
         let value = tree::expr(ExprKind::Index { base, indices });
-        Ok(self.bound(value, Kind::Number(of.elem)))
+        Ok(self.bound(value, ElemKind::Number(of.elem)))
     }
 
     /// A tile of zeros.
@@ -110,7 +127,8 @@ impl Body {
     /// # Errors
     /// When it has no elements, or too many.
     #[track_caller]
-    pub fn zeros(&mut self, elem: Elem, shape: impl IntoIterator<Item = i64>) -> Result<Value> {
+    pub fn zeros(&mut self, dtype: DType, shape: impl IntoIterator<Item = i64>) -> Result<Value> {
+        let elem = element("zeros", dtype)?;
         let shape: Vec<i64> = shape.into_iter().collect();
         check_shape("zeros", &shape)?;
         let zeros = tree::generic("zeros", [elem_expr(elem)]);
@@ -125,13 +143,14 @@ impl Body {
     #[track_caller]
     pub fn full(
         &mut self,
-        elem: Elem,
+        dtype: DType,
         value: impl Into<Value>,
         shape: impl IntoIterator<Item = i64>,
     ) -> Result<Value> {
+        let elem = element("full", dtype)?;
         let (shape, value) = (shape.into_iter().collect::<Vec<i64>>(), value.into());
         check_shape("full", &shape)?;
-        if matches!(value.kind, Kind::Tile { .. }) {
+        if matches!(value.kind, ElemKind::Tile { .. }) {
             return Err(expected("full", "a number", &value));
         }
         let mut args = vec![self.fitting("full", &value, elem, &shape)?];
@@ -171,7 +190,7 @@ impl Body {
             return Err(fail(Problem::ReadOnly { tensor }));
         }
         let value = self.fitting(operation, &value, to.elem, &shape)?;
-        let target = self.tile_of(operation, to, &shape, at, None)?;
+        let target = self.tile_of(operation, to, &shape, at, Load::new())?;
         Ok((target, value))
     }
 
@@ -182,7 +201,7 @@ impl Body {
         tensor: &Tensor,
         shape: &[i64],
         at: impl IntoIterator<Item = V>,
-        fill: Option<Literal>,
+        how: Load,
     ) -> Result<Expr> {
         let at: Vec<At> = at.into_iter().map(Into::into).collect();
         let values = at.iter().map(|at| at.value.clone()).collect();
@@ -206,7 +225,12 @@ impl Body {
         if at.iter().any(|at| at.by_element) {
             args.push(tree::named("at", side(true)));
         }
-        args.extend(fill.map(|fill| tree::named("fill", fill.expr())));
+        args.extend(how.fill.map(|fill| tree::named("fill", fill.expr())));
+        args.extend(how.copy.map(|copy| tree::named("copy", copy.node)));
+        args.extend(how.swizzle.map(|numbers| {
+            let swizzle = tree::generic("S", numbers.map(tree::int));
+            tree::named("swizzle", swizzle)
+        }));
         let method = tree::field(tree::name(&tensor.name), "tile");
         Ok(tree::call_with(method, args))
     }
@@ -228,11 +252,48 @@ impl Body {
         for part in &at {
             coordinates.push(self.operand(operation, part)?);
             match part.kind {
-                Kind::Number(Elem::I32 | Elem::I64) | Kind::Literal(Literal::Int(_)) => {}
+                ElemKind::Number(Elem::I32 | Elem::I64) | ElemKind::Literal(Literal::Int(_)) => {}
                 _ => return Err(expected(operation, "an integer", part)),
             }
         }
         Ok(coordinates)
+    }
+}
+
+/// How a tile is loaded.
+#[derive(Debug, Clone, Default)]
+pub struct Load {
+    fill: Option<Literal>,
+    copy: Option<syntax::Expr>,
+    swizzle: Option<[i64; 3]>,
+}
+
+impl Load {
+    /// Zeros outside of the tensor; the rest is chosen by the compiler.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Another number outside of the tensor.
+    #[must_use]
+    pub fn fill(self, fill: impl Into<Literal>) -> Self {
+        let fill = Some(fill.into());
+        Self { fill, ..self }
+    }
+
+    /// Pins how an operand of a product gets to shared memory: an atom or a tiled copy of the language, such as
+    /// `cp_async<f16, bits = 64>`.
+    #[must_use]
+    pub fn copy(self, copy: impl Into<syntax::Expr>) -> Self {
+        let copy = Some(copy.into());
+        Self { copy, ..self }
+    }
+
+    /// Pins how it lies there: `S<bits, base, shift>`.
+    #[must_use]
+    pub fn swizzle(self, swizzle: [i64; 3]) -> Self {
+        let swizzle = Some(swizzle);
+        Self { swizzle, ..self }
     }
 }
 

@@ -4,10 +4,11 @@ use super::body::{Body, Result, elem_expr, expected};
 use super::error::{BuildError, Problem};
 use super::signature::fail;
 use super::tree;
-use super::value::{Kind, Value};
+use super::value::{ElemKind, Value, element};
 use crate::ast::{BinaryOp, Expr};
 use crate::eval::builtins::mma_call;
 use crate::rules;
+use cutec_abi::DType;
 use cutec_dialects::atoms::{Fma, MmaAtom, MmaOp, MmaSync};
 use cutec_dialects::elem::Elem;
 
@@ -25,8 +26,9 @@ impl Mma {
     /// # Errors
     /// When there is no such instruction.
     #[track_caller]
-    pub fn sync([m, n, k]: [u32; 3], of: [Elem; 2], sums: Elem) -> Result<Self> {
-        let [a, b] = of;
+    pub fn sync([m, n, k]: [u32; 3], of: [DType; 2], sums: DType) -> Result<Self> {
+        let [a, b] = [element("mma", of[0])?, element("mma", of[1])?];
+        let sums = element("mma", sums)?;
         let op = MmaOp::MmaSync(MmaSync { m, n, k });
         Self::of_atom(MmaAtom { op, a, b, c: sums })
     }
@@ -36,8 +38,8 @@ impl Mma {
     /// # Errors
     /// When there is none for the type.
     #[track_caller]
-    pub fn fma(of: Elem) -> Result<Self> {
-        Self::of_atom(Fma::of(of))
+    pub fn fma(of: DType) -> Result<Self> {
+        Self::of_atom(Fma::of(element("fma", of)?))
     }
 
     #[track_caller]
@@ -123,11 +125,7 @@ impl Body {
         let (product, expected, shape) = self.product(a, b, mma)?;
         let (found, found_shape) = self.shaped(operation, sums)?;
         if found != expected {
-            return Err(fail(Problem::Types {
-                operation,
-                expected,
-                found,
-            }));
+            return Err(fail(Problem::types(operation, expected, found)));
         }
         if found_shape != shape {
             return Err(fail(Problem::Shapes {
@@ -137,7 +135,7 @@ impl Body {
                 found: found_shape,
             }));
         }
-        let kind = Kind::Tile { elem: found, shape };
+        let kind = ElemKind::Tile { elem: found, shape };
         Ok(self.updated(sums.expr(), BinaryOp::Add, product, kind))
     }
 
@@ -153,11 +151,7 @@ impl Body {
         let ((of, left), (found, right)) = (self.shaped(operation, a)?, self.shaped(operation, b)?);
         let ([m, k], [n, other]) = (pair(&left, a)?, pair(&right, b)?);
         if !rules::multiplies(of, found) {
-            return Err(fail(Problem::Types {
-                operation,
-                expected: of,
-                found,
-            }));
+            return Err(fail(Problem::types(operation, of, found)));
         }
         if k != other {
             return Err(fail(Problem::Shapes {
@@ -169,18 +163,14 @@ impl Body {
         }
         let Some(sums) = rules::sums_of(of) else {
             let elem = of;
-            return Err(fail(Problem::Undefined { operation, elem }));
+            return Err(fail(Problem::undefined(operation, elem)));
         };
         let mut args = vec![tree::arg(a.expr()), tree::arg(b.expr())];
         if let Some(mma) = mma {
             let sides = [(of, mma.atom.a), (found, mma.atom.b), (sums, mma.atom.c)];
             for (expected, found) in sides {
                 if !rules::taken_as(expected, found) {
-                    return Err(fail(Problem::Types {
-                        operation: "mma",
-                        expected,
-                        found,
-                    }));
+                    return Err(fail(Problem::types("mma", expected, found)));
                 }
             }
             args.push(tree::named("mma", mma.expr()));

@@ -4,7 +4,7 @@ use super::body::{Body, Result, check_shape, expected};
 use super::error::Problem;
 use super::signature::fail;
 use super::tree;
-use super::value::{Kind, Value};
+use super::value::{ElemKind, Value};
 use crate::rules;
 use cutec_dialects::elem::Elem;
 
@@ -21,7 +21,7 @@ impl Body {
         let (x, operation) = (x.into(), "reduce");
         let (elem, mut shape) = self.shaped(operation, &x)?;
         if !rules::reduces(how, elem) {
-            return Err(fail(Problem::Undefined { operation, elem }));
+            return Err(fail(Problem::undefined(operation, elem)));
         }
         let at = self.axis(operation, axis, shape.len())?;
         shape[axis] = 1;
@@ -108,7 +108,7 @@ impl Body {
     pub(super) fn shaped(&self, operation: &'static str, x: &Value) -> Result<(Elem, Vec<i64>)> {
         self.operand(operation, x)?;
         match &x.kind {
-            Kind::Tile { elem, shape } => Ok((*elem, shape.clone())),
+            ElemKind::Tile { elem, shape } => Ok((*elem, shape.clone())),
             _ => Err(expected(operation, "a tile", x)),
         }
     }

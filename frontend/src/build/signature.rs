@@ -2,11 +2,14 @@
 
 use super::body::Body;
 use super::error::{BuildError, Problem};
+use super::position::Position;
+use super::syntax::{self, Item};
 use super::tree;
-use super::value::{Home, Kind, Place, Value};
+use super::value::{ElemKind, Home, Place, Value, dtype, element};
 use crate::ast::{BinaryOp, Clause, Expr, Param};
 use crate::eval::{elem_name, is_built_in};
 use crate::lexer::Token;
+use cutec_abi::DType;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::target::MOST_WARPS;
 use std::panic::Location;
@@ -70,8 +73,8 @@ impl Tensor {
     }
 
     /// The element type.
-    pub fn elem(&self) -> Elem {
-        self.elem
+    pub fn dtype(&self) -> DType {
+        dtype(self.elem)
     }
 
     /// The number of modes.
@@ -97,6 +100,9 @@ pub struct Signature {
     parameters: Vec<Parameter>,
     promises: Vec<Expr>,
     clauses: Vec<Clause>,
+    /// What stands beside the kernel: imports, functions, records, constants.
+    pub(super) items: Vec<Item>,
+    pub(super) at: Option<Position>,
 }
 
 /// Most axes of a launch in tiles.
@@ -123,7 +129,39 @@ impl Signature {
             parameters: Vec::new(),
             promises: Vec::new(),
             clauses: Vec::new(),
+            items: Vec::new(),
+            at: None,
         })
+    }
+
+    /// Where the kernel comes from: what its body does not place elsewhere.
+    pub fn at(&mut self, position: &Position) -> &mut Self {
+        self.at = Some(position.clone());
+        self
+    }
+
+    /// Puts an item beside the kernel: `Import::new("std/activations.cute")`, a function, a record, a constant.
+    pub fn item(&mut self, item: impl Into<Item>) -> &mut Self {
+        self.items.push(item.into());
+        self
+    }
+
+    /// Promises what has no method here; names are extents, strides and parameters. The runtime checks it.
+    pub fn promise(&mut self, condition: syntax::Expr) -> &mut Self {
+        self.promises.push(condition.node);
+        self
+    }
+
+    /// A clause of the launch that has no method here; said again, it replaces what was said.
+    pub fn launch(
+        &mut self,
+        name: &str,
+        args: impl IntoIterator<Item = impl Into<syntax::Expr>>,
+    ) -> &mut Self {
+        let args = args.into_iter().map(|arg| arg.into().node).collect();
+        self.clauses.retain(|clause| &*clause.name.node != name);
+        self.clauses.push(tree::clause(name, args));
+        self
     }
 
     /// A tensor that the kernel reads, row-major unless [`Signature::strides`] says otherwise. Names in its shape are
@@ -135,9 +173,10 @@ impl Signature {
     pub fn tensor<E: Into<Extent>>(
         &mut self,
         name: &str,
-        elem: Elem,
+        dtype: DType,
         shape: impl IntoIterator<Item = E>,
     ) -> Result<Tensor> {
+        let elem = element("tensor", dtype)?;
         let shape = shape.into_iter().map(|extent| extent.into().0).collect();
         self.declare_tensor(name, elem, shape, false)
     }
@@ -150,9 +189,10 @@ impl Signature {
     pub fn tensor_mut<E: Into<Extent>>(
         &mut self,
         name: &str,
-        elem: Elem,
+        dtype: DType,
         shape: impl IntoIterator<Item = E>,
     ) -> Result<Tensor> {
+        let elem = element("tensor", dtype)?;
         let shape = shape.into_iter().map(|extent| extent.into().0).collect();
         self.declare_tensor(name, elem, shape, true)
     }
@@ -222,10 +262,11 @@ impl Signature {
     /// # Errors
     /// When the name is taken, or nothing is computed in the type.
     #[track_caller]
-    pub fn number(&mut self, name: &str, elem: Elem) -> Result<Value> {
+    pub fn number(&mut self, name: &str, dtype: DType) -> Result<Value> {
+        let elem = element("number", dtype)?;
         if !elem.has_arithmetic() {
             let operation = "number";
-            return Err(fail(Problem::Undefined { operation, elem }));
+            return Err(fail(Problem::undefined(operation, elem)));
         }
         let name = self.declare(name, elem, false, None)?;
         Ok(self.outermost(&name, elem))
@@ -357,7 +398,7 @@ impl Signature {
             block: 0,
         };
         Value {
-            kind: Kind::Number(elem),
+            kind: ElemKind::Number(elem),
             place: Place::Name {
                 name: name.into(),
                 home,
@@ -509,7 +550,7 @@ impl Parameter {
                 tree::ty("tensor", vec![tree::name(elem), layout])
             }
         };
-        tree::param(&self.name, self.mutable, ty)
+        tree::param(&self.name, self.mutable, Some(ty))
     }
 }
 

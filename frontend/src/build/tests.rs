@@ -1,25 +1,24 @@
 use super::body::Result;
 use super::*;
-use crate::{Diagnostic, LowerOptions, Program, SourceMap, emit_module, load_program};
+use crate::source::NoImports;
+use crate::{Diagnostic, LowerOptions, SourceMap, emit_module, load_imports, load_program};
 use cutec_dialects::target::TARGETS;
 use melior::ir::operation::OperationLike;
 use proptest::prelude::*;
 
 /// The IR of a kernel, or what is wrong with it.
-fn ir(kernel: &Kernel, from_text: bool) -> std::result::Result<String, Vec<Diagnostic>> {
+fn ir(kernel: &Module, from_text: bool) -> std::result::Result<String, Vec<Diagnostic>> {
     let context = cutec_dialects::context();
     let (mut sources, mut diagnostics) = (SourceMap::new(), Vec::new());
     let program = match from_text {
         true => {
             let (name, text) = (kernel.name(), kernel.listing());
-            let none = crate::source::NoImports;
-            load_program(&mut sources, name, text, &none, &mut diagnostics)
+            load_program(&mut sources, name, text, &NoImports, &mut diagnostics)
         }
         false => {
-            sources.add(kernel.name(), kernel.listing().clone());
-            Program {
-                files: vec![kernel.file().as_ref().clone()],
-            }
+            kernel.add_to(&mut sources, kernel.name());
+            let root = kernel.file().as_ref().clone();
+            load_imports(&mut sources, root, &NoImports, &mut diagnostics)
         }
     };
     let options = LowerOptions {
@@ -29,16 +28,20 @@ fn ir(kernel: &Kernel, from_text: bool) -> std::result::Result<String, Vec<Diagn
     };
     let module = emit_module(&context, &sources, &program, &options, &mut diagnostics);
     match module {
-        Some(module) if module.as_operation().verify() => Ok(module.as_operation().to_string()),
+        Some(module)
+            if !diagnostics.iter().any(Diagnostic::is_error) && module.as_operation().verify() =>
+        {
+            Ok(module.as_operation().to_string())
+        }
         _ => Err(diagnostics),
     }
 }
 
 fn one_dimension() -> (Tensor, Tensor, Body) {
     let mut signature = Signature::new("k").expect("a name");
-    let x = signature.tensor("x", Elem::F32, ["n"]).expect("a tensor");
+    let x = signature.tensor("x", DType::F32, ["n"]).expect("a tensor");
     let y = signature
-        .tensor_mut("y", Elem::F32, ["n"])
+        .tensor_mut("y", DType::F32, ["n"])
         .expect("a tensor");
     let body = signature.tiles([Extent::name("n").tiles(64)]);
     (x, y, body.expect("a launch"))
@@ -83,7 +86,7 @@ fn a_tile_lies_at_an_offset() {
 fn each_mode_has_a_tile_or_an_offset() {
     let mut signature = Signature::new("k").expect("a name");
     let x = signature
-        .tensor_mut("x", Elem::F32, ["m", "n"])
+        .tensor_mut("x", DType::F32, ["m", "n"])
         .expect("a tensor");
     let body = signature.tiles([Extent::name("m").tiles(8)]);
     let mut body = body.expect("a launch");
@@ -110,7 +113,7 @@ fn each_mode_has_a_tile_or_an_offset() {
 #[test]
 fn a_kernel_is_plain_data() {
     fn is_shared<T: Send + Sync + Clone>() {}
-    is_shared::<Kernel>();
+    is_shared::<Module>();
     is_shared::<Value>();
 }
 
@@ -119,12 +122,12 @@ fn wrong_calls_say_what_was_expected_and_found() {
     let (x, y, mut body) = one_dimension();
     let at = body.tile_index(0).expect("an axis");
     let a = body.load(&x, [64], [&at]).expect("a tile");
-    let narrow = body.convert(Elem::F16, &a).expect("a tile");
-    let short = body.zeros(Elem::F32, [32]).expect("a tile");
-    let bytes = body.zeros(Elem::F8E4M3, [16, 32]).expect("a tile");
-    let square = body.zeros(Elem::F16, [16, 16]).expect("a tile");
-    let sums = body.zeros(Elem::F32, [16, 16]).expect("a tile");
-    let mma = Mma::sync([16, 8, 16], [Elem::BF16; 2], Elem::F32).expect("an atom");
+    let narrow = body.convert(DType::F16, &a).expect("a tile");
+    let short = body.zeros(DType::F32, [32]).expect("a tile");
+    let bytes = body.zeros(DType::F8E4M3, [16, 32]).expect("a tile");
+    let square = body.zeros(DType::F16, [16, 16]).expect("a tile");
+    let sums = body.zeros(DType::F32, [16, 16]).expect("a tile");
+    let mma = Mma::sync([16, 8, 16], [DType::BF16; 2], DType::F32).expect("an atom");
 
     let messages = [
         said(body.add(&a, &narrow)),
@@ -147,8 +150,8 @@ fn wrong_calls_say_what_was_expected_and_found() {
         said(body.dot_onto(&square, &square, &square)),
         said(body.dot_onto(&a, &square, &square)),
         said(body.dot_onto_by(&sums, &square, &square, &mma)),
-        said(body.convert(Elem::F32, 1)),
-        said(body.convert_with(Elem::BF16, &a, Some(Round::Up), false)),
+        said(body.convert(DType::F32, 1)),
+        said(body.convert_with(DType::BF16, &a, Some(Round::Up), false)),
         said(body.load(&x, [64], [&at, &at])),
         said(body.load(&x, [64, 2], [&at])),
         said(body.load(&x, [64], [&a])),
@@ -161,16 +164,21 @@ fn wrong_calls_say_what_was_expected_and_found() {
         said(body.update(Reduction::Add, &y, [64], [&at], &short)),
         said(body.when(&at, [], |_, []| Ok([]))),
         said(body.when(true, [a.clone()], |_, [_]| Ok([narrow.clone()]))),
-        said(body.branch(true, [at.clone()], |_, held| Ok(held), |_, held| Ok(held))),
-        said(body.zeros(Elem::F32, [0, 4])),
-        said(body.zeros(Elem::F32, [1 << 30, 1 << 40])),
+        said(body.branch(
+            true,
+            [Value::from(1)],
+            |_, held| Ok(held),
+            |_, held| Ok(held),
+        )),
+        said(body.zeros(DType::F32, [0, 4])),
+        said(body.zeros(DType::F32, [1 << 30, 1 << 40])),
         said(body.iota([64], 1)),
         said(body.tile_index(1)),
         said(body.extent("m")),
         said(body.repeat(Loop::tiles(&at, 0), [], |_, _, []| Ok([]))),
         said(body.repeat(Loop::range(0, 4).pipeline(99), [], |_, _, []| Ok([]))),
         said(body.repeat(Loop::range(0, &a), [], |_, _, []| Ok([]))),
-        said(body.repeat(Loop::range(0, 4), [at.clone()], |_, _, held| Ok(held))),
+        said(body.repeat(Loop::range(0, 4), [Value::from(1)], |_, _, held| Ok(held))),
         said(body.repeat(Loop::range(0, 4), [a.clone()], |_, _, [_]| {
             Ok([narrow.clone()])
         })),
@@ -181,20 +189,20 @@ fn wrong_calls_say_what_was_expected_and_found() {
 #[test]
 fn wrong_signatures_are_refused() {
     let mut one = Signature::new("one").expect("a name");
-    let x = one.tensor("x", Elem::F32, ["m", "n"]).expect("a tensor");
+    let x = one.tensor("x", DType::F32, ["m", "n"]).expect("a tensor");
     let mut other = Signature::new("one").expect("a name");
     let none: [Extent; 0] = [];
     let messages = [
         said(Signature::new("a b")),
         said(Signature::new("kernel")),
         said(Signature::new("é")),
-        said(one.tensor("x", Elem::F32, ["m"])),
-        said(one.tensor("exp", Elem::F32, ["m"])),
-        said(one.tensor("y", Elem::F32, ["f32"])),
-        said(one.tensor("y", Elem::F32, none)),
+        said(one.tensor("x", DType::F32, ["m"])),
+        said(one.tensor("exp", DType::F32, ["m"])),
+        said(one.tensor("y", DType::F32, ["f32"])),
+        said(one.tensor("y", DType::F32, none)),
         said(one.strides(&x, [1])),
         said(other.strides(&x, [1, 1])),
-        said(one.number("s", Elem::TF32)),
+        said(one.number("s", DType::TF32)),
         said(one.divisible("k", 8)),
         said(one.divisible("n", 0)),
         said(one.aligned(&x, 24)),
@@ -213,7 +221,7 @@ fn values_stay_in_their_kernel_and_their_loop() {
     let (x, y, mut body) = one_dimension();
     let (_, _, mut other) = one_dimension();
     let at = body.tile_index(0).expect("an axis");
-    let foreign = other.zeros(Elem::F32, [64]).expect("a tile");
+    let foreign = other.zeros(DType::F32, [64]).expect("a tile");
     assert_eq!(
         said(body.exp(&foreign)),
         "`exp` got a value of another kernel"
@@ -243,7 +251,7 @@ fn loops_carry_what_their_rounds_hold() {
     let (x, y, mut body) = one_dimension();
     let at = body.tile_index(0).expect("an axis");
     let build = |body: &mut Body| -> Result<()> {
-        let (a, b) = (body.load(&x, [64], [&at])?, body.zeros(Elem::F32, [64])?);
+        let (a, b) = (body.load(&x, [64], [&at])?, body.zeros(DType::F32, [64])?);
         let [a, _] = body.repeat(Loop::range(0, 5), [a, b], |body, _, [a, b]| {
             let sum = body.add(&a, &b)?;
             Ok([sum, a])
@@ -271,7 +279,7 @@ fn branches_change_what_they_carry() {
             body.update(Reduction::Add, &y, [64], [&at], &a)?;
             Ok([b, a])
         };
-        let b = body.zeros(Elem::F32, [64])?;
+        let b = body.zeros(DType::F32, [64])?;
         let [a, b] = body.branch(&first, [a, b], turned, |_, held| Ok(held))?;
         let sum = body.add(&a, &b)?;
         body.update(Reduction::Add, &y, [64], [&at], &sum)
@@ -289,14 +297,14 @@ fn names_that_are_made_mean_nothing_else() {
     for before in 0..70 {
         let (_, y, mut body) = one_dimension();
         for _ in 0..before {
-            body.zeros(Elem::F32, [1]).expect("a tile");
+            body.zeros(DType::F32, [1]).expect("a tile");
         }
         let at = body.tile_index(0).expect("an axis");
         let round = |body: &mut Body, index: &Value, []: [Value; 0]| -> Result<[Value; 0]> {
-            let short = body.convert(Elem::I8, index)?;
-            let wide = body.convert(Elem::I64, &short)?;
-            let word = body.convert(Elem::I32, &wide)?;
-            let number = body.convert(Elem::F32, &word)?;
+            let short = body.convert(DType::I8, index)?;
+            let wide = body.convert(DType::I64, &short)?;
+            let word = body.convert(DType::I32, &wide)?;
+            let number = body.convert(DType::F32, &word)?;
             body.store(&y, [64], [&at], &number)?;
             Ok([])
         };
@@ -331,31 +339,31 @@ fn literals_are_those_of_the_host() {
 #[test]
 fn instructions_are_pinned_for_their_types() {
     let (_, _, mut body) = one_dimension();
-    let mut build = |of: [Elem; 2], sums: Elem, mma: Mma| -> Result<Value> {
+    let mut build = |of: [DType; 2], sums: DType, mma: Mma| -> Result<Value> {
         let a = body.zeros(of[0], [32, 32])?;
         let b = body.zeros(of[1], [32, 32])?;
         let start = body.zeros(sums, [32, 32])?;
         body.dot_onto_by(&start, &a, &b, &mma)
     };
-    let bytes = [Elem::U8, Elem::I8];
-    let mixed = Mma::sync([16, 8, 32], bytes, Elem::I32).expect("an atom");
-    build(bytes, Elem::I32, mixed.clone()).expect("a product");
-    let half = [Elem::F16; 2];
-    let shared = Mma::sync([16, 8, 16], half, Elem::F32).expect("an atom");
+    let bytes = [DType::U8, DType::I8];
+    let mixed = Mma::sync([16, 8, 32], bytes, DType::I32).expect("an atom");
+    build(bytes, DType::I32, mixed.clone()).expect("a product");
+    let half = [DType::F16; 2];
+    let shared = Mma::sync([16, 8, 16], half, DType::F32).expect("an atom");
     let shared = shared.atoms([2, 1, 1]).permute([32, 16, 16]);
-    build(half, Elem::F32, shared).expect("a product");
+    build(half, DType::F32, shared).expect("a product");
     build(
-        [Elem::F32; 2],
-        Elem::F32,
-        Mma::fma(Elem::F32).expect("an atom"),
+        [DType::F32; 2],
+        DType::F32,
+        Mma::fma(DType::F32).expect("an atom"),
     )
     .expect("a product");
-    let other = said(build([Elem::I8; 2], Elem::I32, mixed));
+    let other = said(build([DType::I8; 2], DType::I32, mixed));
     assert_eq!(
         other,
         "`mma` expects i8, found u8: nothing is converted silently"
     );
-    let none = said(Mma::sync([16, 8, 8], bytes, Elem::I32));
+    let none = said(Mma::sync([16, 8, 8], bytes, DType::I32));
     assert!(none.contains("m16n8k8"), "{none}");
     let kernel = body.finish().expect("it is right");
     let text = ir(&kernel, false).expect("it verifies");
@@ -364,20 +372,20 @@ fn instructions_are_pinned_for_their_types() {
 
 /// One call with operands among the values so far; what is refused leaves no trace.
 fn step(body: &mut Body, values: &mut Vec<Value>, [what, a, b, c]: [u8; 4]) {
-    const ELEMS: [Elem; 13] = [
-        Elem::I1,
-        Elem::I8,
-        Elem::U8,
-        Elem::I16,
-        Elem::I32,
-        Elem::I64,
-        Elem::F8E4M3,
-        Elem::F8E5M2,
-        Elem::F16,
-        Elem::BF16,
-        Elem::TF32,
-        Elem::F32,
-        Elem::F64,
+    const ELEMS: [DType; 13] = [
+        DType::Bool,
+        DType::I8,
+        DType::U8,
+        DType::I16,
+        DType::I32,
+        DType::I64,
+        DType::F8E4M3,
+        DType::F8E5M2,
+        DType::F16,
+        DType::BF16,
+        DType::TF32,
+        DType::F32,
+        DType::F64,
     ];
     const SHAPES: [&[i64]; 6] = [&[16, 16], &[1, 16], &[16, 1], &[16], &[1], &[8, 16]];
     let pick = |at: u8| match at {
@@ -458,7 +466,7 @@ proptest! {
         let at = body.tile_index(0).expect("an axis");
         let n = body.extent("n").expect("an extent");
         let tile = body.load(&x, [16], [&at]).expect("a tile");
-        let half = body.zeros(Elem::F16, [16, 16]).expect("a tile");
+        let half = body.zeros(DType::F16, [16, 16]).expect("a tile");
         let mut values = vec![at, n, tile, half];
         for call in steps {
             step(&mut body, &mut values, call);
@@ -503,4 +511,147 @@ fn built_ins_of_tiles_have_methods() {
         let found = texts.contains(&format!("{method}(")) || texts.contains(&format!("{method}<"));
         assert!(found, "`{}` has no method of `Body`", builtin.name);
     }
+}
+
+#[test]
+fn loops_and_branches_carry_as_many_values_as_there_are() {
+    for count in [0, 1, 5] {
+        let (x, y, mut body) = one_dimension();
+        let mut build = || -> Result<()> {
+            let at = body.tile_index(0)?;
+            let mut carried = vec![body.add(&at, 1)?];
+            for _ in 0..count {
+                carried.push(body.load(&x, [64], [&at])?);
+            }
+            let over = Loop::range(0, 3);
+            let carried = body.repeat(over, carried, |body, step, mut carried| {
+                carried[0] = body.add(&carried[0], step)?;
+                carried[1..].rotate_left(1.min(count));
+                Ok(carried)
+            })?;
+            assert_eq!(carried.len(), 1 + count);
+            let first = body.eq(&at, 0)?;
+            let carried = body.when(&first, carried, |body, mut carried| {
+                for tile in &mut carried[1..] {
+                    *tile = body.exp(&*tile)?;
+                }
+                Ok(carried)
+            })?;
+            let other = |_: &mut Body, held: Vec<Value>| Ok(held);
+            let carried = body.branch(&first, carried, other, other)?;
+            let mut sum = body.convert(DType::F32, &carried[0])?;
+            for tile in &carried[1..] {
+                sum = body.add(&sum, tile)?;
+            }
+            body.store(&y, [64], [&at], &sum)
+        };
+        build().expect("it is right");
+        let kernel = body.finish().expect("it is right");
+        let built = ir(&kernel, false).expect("it verifies");
+        assert_eq!(built, ir(&kernel, true).expect("it verifies"));
+        assert!(built.contains("scf.for"), "{built}");
+    }
+    let (_, _, mut body) = one_dimension();
+    let tile = body.zeros(DType::F32, [64]).expect("a tile");
+    let fewer = body.repeat(Loop::range(0, 3), vec![tile], |_, _, _| Ok(Vec::new()));
+    let message = said(fewer);
+    assert_eq!(
+        message,
+        "`repeat` expects 1 values that are carried, found 0"
+    );
+}
+
+#[test]
+fn what_has_no_method_is_said_in_the_language() {
+    use syntax::{Block, Expr, Function, Import};
+    let mut signature = Signature::new("k").expect("a name");
+    let x = signature
+        .tensor_mut("x", DType::F16, ["m", "n"])
+        .expect("a tensor");
+    let mut twice = Block::new();
+    twice.value(Expr::name("x") * 2.0);
+    signature
+        .item(Import::new("std/activations.cute"))
+        .item(Function::new("twice", twice).param("x"))
+        .promise((Expr::name("n") % 8).equal(0))
+        .launch("min_blocks", [2]);
+    let body = signature.tiles([Extent::name("m").tiles(64)]);
+    let mut body = body.expect("a launch");
+    let mut build = || -> Result<()> {
+        let at = [body.tile_index(0)?, 0.into()];
+        let copy = Expr::name("cp_async")
+            .generic([syntax::Arg::from("f16"), syntax::Arg::named("bits", 64)]);
+        let how = Load::new().copy(copy).swizzle([2, 3, 3]);
+        let a = body.load_with(&x, [64, 32], &at, how)?;
+        let product = body.dot(&a, &a)?;
+        let kind = product.kind();
+        let active = body.call("gelu", [&product], kind.clone())?;
+        let active = body.expr(&active)?;
+        let twice = body.evaluate(active.call_named("twice", [] as [Expr; 0]), kind)?;
+        body.run(Expr::name("static_assert").call([Expr::bool(true), Expr::text("so it is")]));
+        let result = body.convert(DType::F16, &twice)?;
+        body.store(&x, [64, 64], &at, &result)
+    };
+    build().expect("it is right");
+    let message = said(body.call("f", [1], Kind::Number(DType::U16)));
+    assert_eq!(message, "`call`: kernels have no elements of u16");
+    let kernel = body.finish().expect("it is right");
+    let listing = kernel.listing();
+    for part in [
+        "import \"std/activations.cute\";",
+        "where n % 8 == 0\nlaunch tiles(ceil_div(m, 64)), min_blocks(2)",
+        "copy = cp_async<f16, bits = 64>, swizzle = S<2, 3, 3>)",
+        "= gelu(",
+        "= twice(",
+    ] {
+        assert!(listing.contains(part), "{part} in\n{listing}");
+    }
+    let built = ir(&kernel, false).expect("it verifies");
+    assert_eq!(built, ir(&kernel, true).expect("it verifies"));
+}
+
+#[test]
+fn what_is_wrong_is_said_at_the_places_of_the_host() {
+    let model = SourceText::new(
+        "model.py",
+        "def layer(x):\n    y = x + 1\n    return frobnicate(y)\n",
+    );
+    let mut signature = Signature::new("k").expect("a name");
+    signature.at(&model.line(1));
+    let x = signature
+        .tensor_mut("x", DType::F32, ["n"])
+        .expect("a tensor");
+    let body = signature.tiles([Extent::name("n").tiles(64)]);
+    let mut body = body.expect("a launch");
+    let mut build = || -> Result<()> {
+        let at = body.tile_index(0)?;
+        let a = body.at(&model.line(2)).load(&x, [64], [&at])?;
+        // The place of a loop's round ends with it.
+        let [a] = body.repeat(Loop::range(0, 2), [a], |body, _, [a]| {
+            let wrong = body.at(&model.line(3)).call("frobnicate", [&a], a.kind())?;
+            Ok([wrong])
+        })?;
+        body.store(&x, [64], [&at], &a)?;
+        let other = body.at(None).call("other", [&a], a.kind())?;
+        body.store(&x, [64], [&at], &other)
+    };
+    build().expect("it is built");
+    let kernel = body.finish().expect("it is built");
+    let diagnostics = ir(&kernel, false);
+    let diagnostics = diagnostics.expect_err("there is no such function");
+    let (mut sources, mut places) = (SourceMap::new(), Vec::new());
+    kernel.add_to(&mut sources, "k.cute");
+    for diagnostic in &diagnostics {
+        let span = diagnostic.span();
+        let file = sources.file(span.file).name();
+        places.push(format!("{file}: {}", sources.snippet(span)));
+    }
+    assert_eq!(
+        places[0], "model.py: return frobnicate(y)",
+        "{diagnostics:?}"
+    );
+    assert!(kernel.places().contains("0:"), "{}", kernel.places());
+    // Without places, another module: what is kept of one is not found for the other.
+    let (_, _, plain) = one_dimension();
+    assert!(plain.finish().expect("a kernel").places().is_empty());
 }

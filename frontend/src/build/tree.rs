@@ -1,11 +1,12 @@
-//! Nodes of the syntax tree. They have no places: [`super::Body::finish`] gives them those of the listing.
+//! Nodes of the syntax tree. They have no places but those in texts of the host; `module` gives the others those of the listing.
 
 use crate::ast::*;
 use crate::eval::builtins;
 use crate::source::{Span, Spanned};
 use std::sync::Arc;
 
-const NOWHERE: Span = Span {
+/// Of what has no place yet.
+pub(super) const NOWHERE: Span = Span {
     file: crate::source::FileId(0),
     start: 0,
     end: 0,
@@ -17,6 +18,11 @@ pub(super) fn expr(kind: ExprKind) -> Expr {
 
 pub(super) fn spelled(text: &str) -> Name {
     Spanned::new(text.into(), NOWHERE)
+}
+
+/// A part of a node.
+pub(super) fn spanned<T>(node: T) -> Spanned<T> {
+    Spanned::new(node, NOWHERE)
 }
 
 pub(super) fn name(text: &str) -> Expr {
@@ -151,10 +157,14 @@ pub(super) fn binding(mutable: bool, to: &Arc<str>, value: Expr) -> Stmt {
 }
 
 pub(super) fn pattern(to: &str) -> Pattern {
+    pattern_of(PatternKind::Name(spelled(to)), 1)
+}
+
+pub(super) fn pattern_of(kind: PatternKind, depth: u32) -> Pattern {
     Pattern {
-        kind: PatternKind::Name(spelled(to)),
+        kind,
         span: NOWHERE,
-        depth: 1,
+        depth,
     }
 }
 
@@ -174,13 +184,38 @@ pub(super) fn branch(condition: Expr, then: Block, otherwise: Option<Block>) -> 
     }))))
 }
 
+/// A block; a last `if` or block is its value, as where it is read.
 pub(super) fn block(stmts: Vec<Stmt>) -> Block {
-    let depth = 1 + stmts.iter().map(Stmt::depth).max().unwrap_or(0);
+    block_with(stmts, None)
+}
+
+/// A block with a value.
+pub(super) fn block_with(mut stmts: Vec<Stmt>, value: Option<Expr>) -> Block {
+    let value = value.or_else(|| {
+        let last = stmts.pop_if(|last| {
+            matches!(&last.kind, StmtKind::Expr(expr) if matches!(*expr.kind, ExprKind::If(_) | ExprKind::Block(_)))
+        })?;
+        match last.kind {
+            StmtKind::Expr(value) => Some(value),
+            _ => None,
+        }
+    });
+    let inner = stmts.iter().map(Stmt::depth).max().unwrap_or(0);
+    let value_depth = value.as_ref().map_or(0, |value| value.depth);
     Block {
         stmts,
-        value: None,
+        value,
         span: NOWHERE,
-        depth,
+        depth: 1 + inner.max(value_depth),
+    }
+}
+
+/// Gives nodes without a place this one.
+pub(super) fn place(at: Span) -> impl FnMut(&mut Span) {
+    move |span| {
+        if span.file == NOWHERE.file {
+            *span = at;
+        }
     }
 }
 
@@ -196,19 +231,23 @@ pub(super) fn ty(of: &str, args: Vec<Expr>) -> Type {
     }
 }
 
-pub(super) fn param(of: &str, mutable: bool, ty: Type) -> Param {
+pub(super) fn param(of: &str, mutable: bool, ty: Option<Type>) -> Param {
     Param {
         name: spelled(of),
         mutable,
-        ty: Some(ty),
+        ty,
         span: NOWHERE,
     }
 }
 
 pub(super) fn clause(of: &str, args: Vec<Expr>) -> Clause {
+    clause_with(of, args.into_iter().map(arg).collect())
+}
+
+pub(super) fn clause_with(of: &str, args: Vec<Arg>) -> Clause {
     Clause {
         name: spelled(of),
-        args: args.into_iter().map(arg).collect(),
+        args,
         span: NOWHERE,
     }
 }

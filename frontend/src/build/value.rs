@@ -1,9 +1,10 @@
 //! What calls take and give: tiles, numbers known when the kernel runs, and literals.
 
-use super::error::Shape;
+use super::error::{BuildError, Problem, Shape};
+use super::signature::fail;
 use super::tree;
 use crate::ast::Expr;
-use crate::eval::elem_name;
+use cutec_abi::DType;
 use cutec_dialects::elem::Elem;
 use std::fmt;
 use std::sync::Arc;
@@ -12,24 +13,75 @@ use std::sync::Arc;
 /// language.
 #[derive(Debug, Clone)]
 pub struct Value {
-    pub(super) kind: Kind,
+    pub(super) kind: ElemKind,
     pub(super) place: Place,
 }
 
 /// What a value is.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Kind {
     /// A tile.
     Tile {
         /// Its element type.
-        elem: Elem,
+        dtype: DType,
         /// Its extents.
         shape: Vec<i64>,
     },
     /// A number known when the kernel runs.
-    Number(Elem),
+    Number(DType),
     /// A number known now.
     Literal(Literal),
+}
+
+/// The same, in the element types of the machine.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum ElemKind {
+    Tile { elem: Elem, shape: Vec<i64> },
+    Number(Elem),
+    Literal(Literal),
+}
+
+/// The element type of the machine that holds one of the host's.
+#[track_caller]
+pub(super) fn element(operation: &'static str, dtype: DType) -> Result<Elem, BuildError> {
+    let mut all = Elem::ALL.iter().map(|(elem, _)| *elem);
+    match all.find(|elem| elem.dtype() == Some(dtype)) {
+        Some(elem) => Ok(elem),
+        None => Err(fail(Problem::NoElement { operation, dtype })),
+    }
+}
+
+/// The host's type of elements; nothing that is packed is built.
+pub(super) fn dtype(elem: Elem) -> DType {
+    elem.dtype().unwrap_or(DType::U8)
+}
+
+impl Kind {
+    #[track_caller]
+    pub(super) fn elements(self, operation: &'static str) -> Result<ElemKind, BuildError> {
+        Ok(match self {
+            Self::Tile { dtype, shape } => {
+                let elem = element(operation, dtype)?;
+                ElemKind::Tile { elem, shape }
+            }
+            Self::Number(dtype) => ElemKind::Number(element(operation, dtype)?),
+            Self::Literal(literal) => ElemKind::Literal(literal),
+        })
+    }
+}
+
+impl From<&ElemKind> for Kind {
+    fn from(kind: &ElemKind) -> Self {
+        match kind {
+            ElemKind::Tile { elem, shape } => Self::Tile {
+                dtype: dtype(*elem),
+                shape: shape.clone(),
+            },
+            ElemKind::Number(elem) => Self::Number(dtype(*elem)),
+            ElemKind::Literal(literal) => Self::Literal(*literal),
+        }
+    }
 }
 
 /// A number known while the kernel is built.
@@ -63,22 +115,26 @@ pub(super) struct Home {
 
 impl Value {
     /// What it is.
-    pub fn kind(&self) -> &Kind {
-        &self.kind
+    pub fn kind(&self) -> Kind {
+        (&self.kind).into()
     }
 
     /// The element type; a literal has none yet.
-    pub fn elem(&self) -> Option<Elem> {
+    pub fn dtype(&self) -> Option<DType> {
+        self.elem().map(dtype)
+    }
+
+    pub(super) fn elem(&self) -> Option<Elem> {
         match self.kind {
-            Kind::Tile { elem, .. } | Kind::Number(elem) => Some(elem),
-            Kind::Literal(_) => None,
+            ElemKind::Tile { elem, .. } | ElemKind::Number(elem) => Some(elem),
+            ElemKind::Literal(_) => None,
         }
     }
 
     /// The extents of a tile; a number has none.
     pub fn shape(&self) -> &[i64] {
         match &self.kind {
-            Kind::Tile { shape, .. } => shape,
+            ElemKind::Tile { shape, .. } => shape,
             _ => &[],
         }
     }
@@ -87,7 +143,7 @@ impl Value {
         match (&self.place, &self.kind) {
             (Place::Name { name, .. }, _) => tree::name(name),
             (Place::Axis { axis, .. }, _) => tree::field(tree::name("tile"), axis),
-            (Place::Everywhere, Kind::Literal(literal)) => literal.expr(),
+            (Place::Everywhere, ElemKind::Literal(literal)) => literal.expr(),
             // Only literals are everywhere.
             (Place::Everywhere, _) => tree::int(0),
         }
@@ -125,15 +181,8 @@ impl Literal {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tile { elem, shape } => {
-                write!(
-                    f,
-                    "a tile of {} of shape {}",
-                    elem_name(*elem),
-                    Shape(shape)
-                )
-            }
-            Self::Number(elem) => write!(f, "a number of {}", elem_name(*elem)),
+            Self::Tile { dtype, shape } => write!(f, "a tile of {dtype} of shape {}", Shape(shape)),
+            Self::Number(dtype) => write!(f, "a number of {dtype}"),
             Self::Literal(literal) => write!(f, "the literal {literal}"),
         }
     }
@@ -166,7 +215,7 @@ macro_rules! literals {
         impl From<$from> for Value {
             fn from(value: $from) -> Self {
                 Self {
-                    kind: Kind::Literal(value.into()),
+                    kind: ElemKind::Literal(value.into()),
                     place: Place::Everywhere,
                 }
             }

@@ -2,7 +2,7 @@
 
 use super::LowerOptions;
 use crate::Program;
-use crate::ast::{ItemKind, Kernel};
+use crate::ast::{Item, ItemKind, Kernel};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::parser::words::closest;
 use crate::source::Span;
@@ -24,14 +24,15 @@ pub fn chosen_kernels<'a>(
 
 fn named<'a>(program: &'a Program, wanted: Option<&str>) -> Result<Vec<&'a Kernel>, Diagnostic> {
     let root = program.root().map(|root| root.id).unwrap_or_default();
-    let all = program.items().filter_map(|item| match &item.kind {
+    let kernel = |item: &'a Item| match &item.kind {
         ItemKind::Kernel(kernel) => Some(kernel),
         _ => None,
-    });
-    let Some(wanted) = wanted else {
-        return Ok(all.filter(|kernel| kernel.name.span.file == root).collect());
     };
-    let all: Vec<&Kernel> = all.collect();
+    let Some(wanted) = wanted else {
+        let items = program.root().into_iter().flat_map(|root| &root.items);
+        return Ok(items.filter_map(kernel).collect());
+    };
+    let all: Vec<&Kernel> = program.items().filter_map(kernel).collect();
     if let Some(kernel) = all.iter().find(|kernel| *kernel.name.node == *wanted) {
         return Ok(vec![kernel]);
     }

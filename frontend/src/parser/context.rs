@@ -27,6 +27,23 @@ pub const LAUNCH_CLAUSES: &[&str] = &[
 /// are.
 pub const ROLE_NUMBERS: [&str; 5] = ["thread", "warp", "warpgroup", "threads", "warps"];
 
+/// What the name of a role stands for in its body.
+pub(crate) fn numbers_of_role(name: &Name) -> Record {
+    let field = |text: &str| RecordField {
+        docs: Vec::new(),
+        mutable: false,
+        name: Spanned::new(Arc::from(text), name.span),
+        ty: None,
+        default: None,
+        span: name.span,
+    };
+    Record {
+        name: name.clone(),
+        fields: ROLE_NUMBERS.map(field).to_vec(),
+        functions: Vec::new(),
+    }
+}
+
 /// A construct that fits the grammar but is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
@@ -445,19 +462,7 @@ impl ParseContext {
 
     /// A role of `roles { … }`.
     pub fn role(&self, name: Name, args: Vec<Arg>, body: Block, start: u32, end: u32) -> Role {
-        let field = |text: &str| RecordField {
-            docs: Vec::new(),
-            mutable: false,
-            name: Spanned::new(Arc::from(text), name.span),
-            ty: None,
-            default: None,
-            span: name.span,
-        };
-        let numbers = Record {
-            name: name.clone(),
-            fields: ROLE_NUMBERS.map(field).to_vec(),
-            functions: Vec::new(),
-        };
+        let numbers = numbers_of_role(&name);
         Role {
             name,
             args,

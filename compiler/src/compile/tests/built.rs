@@ -1,7 +1,7 @@
 //! Kernels built by calls: the same code as from text, and right results.
 
 use super::*;
-use crate::build::{BuildError, Elem, Extent, Kernel, Loop, Mma, Reduction, Round, Signature};
+use crate::build::{BuildError, Extent, Loop, Mma, Module, Reduction, Round, Signature};
 use cutec_runtime::{Abi, DType, SimDevice, Tensor, Value, run_kernel};
 
 const GEMM: &str = "
@@ -16,14 +16,14 @@ launch tiles(m / 64, n / 32), raster(4), warps(2, 1)
     c.tile((64, 32), (tile.m, tile.n)) = bf16(max(alpha * sums + bias.tile(32, tile.n), 0.0));
 }";
 
-fn gemm() -> Result<Kernel, BuildError> {
+fn gemm() -> Result<Module, BuildError> {
     let mut gemm = Signature::new("gemm")?;
-    let a = gemm.tensor("a", Elem::BF16, ["m", "k"])?;
-    let b = gemm.tensor("b", Elem::BF16, ["n", "k"])?;
-    let bias = gemm.tensor("bias", Elem::F32, ["n"])?;
-    let c = gemm.tensor_mut("c", Elem::BF16, ["m", "n"])?;
+    let a = gemm.tensor("a", DType::BF16, ["m", "k"])?;
+    let b = gemm.tensor("b", DType::BF16, ["n", "k"])?;
+    let bias = gemm.tensor("bias", DType::F32, ["n"])?;
+    let c = gemm.tensor_mut("c", DType::BF16, ["m", "n"])?;
     gemm.strides(&c, [Extent::name("ldc"), 1.into()])?;
-    let alpha = gemm.number("alpha", Elem::F32)?;
+    let alpha = gemm.number("alpha", DType::F32)?;
     gemm.divisible("k", 8)?;
     gemm.raster(4)?;
     gemm.warps([2, 1])?;
@@ -31,8 +31,8 @@ fn gemm() -> Result<Kernel, BuildError> {
     let mut body = gemm.tiles(counts)?;
 
     let (i, j, k) = (body.tile_index(0)?, body.tile_index(1)?, body.extent("k")?);
-    let mma = Mma::sync([16, 8, 16], [Elem::BF16; 2], Elem::F32)?;
-    let zeros = body.zeros(Elem::F32, [64, 32])?;
+    let mma = Mma::sync([16, 8, 16], [DType::BF16; 2], DType::F32)?;
+    let zeros = body.zeros(DType::F32, [64, 32])?;
     let [sums] = body.repeat(
         Loop::tiles(&k, 32).pipeline(3),
         [zeros],
@@ -46,7 +46,7 @@ fn gemm() -> Result<Kernel, BuildError> {
     let bias = body.load(&bias, [32], [&j])?;
     let biased = body.add(&scaled, &bias)?;
     let kept = body.max(&biased, 0.0)?;
-    let result = body.convert(Elem::BF16, &kept)?;
+    let result = body.convert(DType::BF16, &kept)?;
     body.store(&c, [64, 32], [&i, &j], &result)?;
     body.finish()
 }
@@ -61,10 +61,10 @@ launch tiles(m / 4)
     y.tile((4, 1024), (tile.m, 0)) = e / reduce(add, e, axis = 1);
 }";
 
-fn softmax() -> Result<Kernel, BuildError> {
+fn softmax() -> Result<Module, BuildError> {
     let mut softmax = Signature::new("softmax")?;
-    let x = softmax.tensor("x", Elem::F32, ["m", "n"])?;
-    let y = softmax.tensor_mut("y", Elem::F32, ["m", "n"])?;
+    let x = softmax.tensor("x", DType::F32, ["m", "n"])?;
+    let y = softmax.tensor_mut("y", DType::F32, ["m", "n"])?;
     softmax.at_most("n", 1024)?;
     let mut body = softmax.tiles([Extent::name("m").tiles(4)])?;
     let at = [body.tile_index(0)?, 0.into()];
@@ -105,7 +105,7 @@ fn built_and_written_kernels_are_the_same_code_and_abi() {
     }
 }
 
-fn launch(kernel: Kernel, mut args: Vec<Value>) -> Tensor {
+fn launch(kernel: Module, mut args: Vec<Value>) -> Tensor {
     let name = kernel.name().to_owned();
     let compiled = compile(&kernel.into(), &Options::default());
     let compiled = compiled.unwrap_or_else(|error| panic!("{error}"));
@@ -179,9 +179,9 @@ fn a_built_softmax_is_right_at_its_edges() {
 fn shapes_selections_and_conversions_are_right() {
     let build = || {
         let mut sums = Signature::new("sums")?;
-        let x = sums.tensor("x", Elem::F32, ["m", "n"])?;
-        let limit = sums.number("limit", Elem::F32)?;
-        let y = sums.tensor_mut("y", Elem::I32, ["m"])?;
+        let x = sums.tensor("x", DType::F32, ["m", "n"])?;
+        let limit = sums.number("limit", DType::F32)?;
+        let y = sums.tensor_mut("y", DType::I32, ["m"])?;
         let mut body = sums.tiles([Extent::name("m").tiles(8)])?;
         let at = body.tile_index(0)?;
         let x = body.load(&x, [8, 32], [&at, &0.into()])?;
@@ -192,12 +192,12 @@ fn shapes_selections_and_conversions_are_right() {
         let size = body.abs(&x)?;
         let kept = body.select(&both, &size, 0.0)?;
         let sum = body.reduce(Reduction::Add, &kept, 1)?;
-        let sum = body.convert_with(Elem::I32, &sum, Some(Round::Up), false)?;
+        let sum = body.convert_with(DType::I32, &sum, Some(Round::Up), false)?;
         let flat = body.reshape(&sum, [8])?;
         body.store(&y, [8], [&at], &flat)?;
         body.finish()
     };
-    let kernel: Kernel = build().unwrap_or_else(|error: BuildError| panic!("{error}"));
+    let kernel: Module = build().unwrap_or_else(|error: BuildError| panic!("{error}"));
     let x = wave(DType::F32, &[11, 20], 0.9);
     let limit = cutec_runtime::abi::ScalarValue::new(DType::F32, 0.25);
     let y = Tensor::poison(DType::I32, &[11]).expect("a tensor");
@@ -214,20 +214,20 @@ fn shapes_selections_and_conversions_are_right() {
 fn the_guide_is_right() {
     let build = || {
         let mut kernel = Signature::new("scale")?;
-        let x = kernel.tensor("x", Elem::F16, ["m", "n"])?;
-        let y = kernel.tensor_mut("y", Elem::F16, ["m", "n"])?;
-        let by = kernel.number("by", Elem::F32)?;
+        let x = kernel.tensor("x", DType::F16, ["m", "n"])?;
+        let y = kernel.tensor_mut("y", DType::F16, ["m", "n"])?;
+        let by = kernel.number("by", DType::F32)?;
         kernel.divisible("n", 8)?;
         let mut body = kernel.tiles([Extent::name("m").tiles(8), Extent::name("n").tiles(256)])?;
         let at = [body.tile_index(0)?, body.tile_index(1)?];
         let tile = body.load(&x, [8, 256], &at)?;
-        let wide = body.convert(Elem::F32, &tile)?;
+        let wide = body.convert(DType::F32, &tile)?;
         let scaled = body.mul(&wide, &by)?;
-        let result = body.convert(Elem::F16, &scaled)?;
+        let result = body.convert(DType::F16, &scaled)?;
         body.store(&y, [8, 256], &at, &result)?;
         body.finish()
     };
-    let kernel: Kernel = build().unwrap_or_else(|error: BuildError| panic!("{error}"));
+    let kernel: Module = build().unwrap_or_else(|error: BuildError| panic!("{error}"));
     // Every line of the guide stands above.
     let squeezed = |text: &str| text.split_whitespace().collect::<String>();
     let guide = include_str!("../../../../docs/library.md");
@@ -252,8 +252,8 @@ fn the_guide_is_right() {
 fn a_tile_stays_as_it_was_when_it_is_turned() {
     let build = || {
         let mut kernel = Signature::new("turned")?;
-        let x = kernel.tensor("x", Elem::F32, ["m", "n"])?;
-        let y = kernel.tensor_mut("y", Elem::F32, ["m", "n"])?;
+        let x = kernel.tensor("x", DType::F32, ["m", "n"])?;
+        let y = kernel.tensor_mut("y", DType::F32, ["m", "n"])?;
         let counts = [Extent::name("m").tiles(32), Extent::name("n").tiles(32)];
         let mut body = kernel.tiles(counts)?;
         let at = [body.tile_index(0)?, body.tile_index(1)?];
@@ -267,7 +267,7 @@ fn a_tile_stays_as_it_was_when_it_is_turned() {
         body.store(&y, [32, 32], &at, &scaled)?;
         body.finish()
     };
-    let kernel: Kernel = build().unwrap_or_else(|error: BuildError| panic!("{error}"));
+    let kernel: Module = build().unwrap_or_else(|error: BuildError| panic!("{error}"));
     let x = wave(DType::F32, &[32, 32], 0.7);
     let y = Tensor::poison(DType::F32, &[32, 32]).expect("a tensor");
     let y = launch(kernel, vec![x.clone().into(), y.into()]);

@@ -1,10 +1,10 @@
 //! Random kernels at tile level: each compiles and runs without a fault or a race, or is refused at its place.
 
 use super::*;
-use crate::build::{At, BuildError, Elem, Extent, Kernel, Loop, Reduction, Signature, Value};
+use crate::build::{At, BuildError, Extent, Loop, Module, Reduction, Signature, Value};
 use cutec_runtime::{DType, SimDevice, Tensor, run_kernel};
 
-const ELEMS: [Elem; 5] = [Elem::F16, Elem::F32, Elem::BF16, Elem::I32, Elem::I8];
+const ELEMS: [DType; 5] = [DType::F16, DType::F32, DType::BF16, DType::I32, DType::I8];
 const SHAPES: [[i64; 2]; 5] = [[16, 16], [32, 32], [64, 32], [16, 64], [8, 128]];
 
 /// A generator of numbers below a bound.
@@ -21,7 +21,7 @@ impl Numbers {
 }
 
 /// A kernel of a few calls on what earlier ones gave; calls that the builder refuses are left out.
-fn kernel(seed: u64) -> Result<Kernel, BuildError> {
+fn kernel(seed: u64) -> Result<Module, BuildError> {
     let mut numbers = Numbers(seed.wrapping_mul(77_777) + 1);
     let elem = ELEMS[numbers.below(ELEMS.len())];
     let shape = SHAPES[numbers.below(SHAPES.len())];
@@ -37,13 +37,13 @@ fn kernel(seed: u64) -> Result<Kernel, BuildError> {
         [body.tile_index(0)?, body.tile_index(1)?],
         body.extent("n")?,
     );
-    let mut values: Vec<Value> = vec![body.load(&x, shape, &at)?, body.zeros(Elem::F32, shape)?];
+    let mut values: Vec<Value> = vec![body.load(&x, shape, &at)?, body.zeros(DType::F32, shape)?];
     for _ in 0..2 + numbers.below(7) {
         let a = values[numbers.below(values.len())].clone();
         let b = values[numbers.below(values.len())].clone();
         let (to, axis) = (ELEMS[numbers.below(ELEMS.len())], numbers.below(2));
         let over = Loop::tiles(&n, shape[1]).pipeline(1 + numbers.below(3) as i64);
-        let held = a.elem().unwrap_or(Elem::F32);
+        let held = a.dtype().unwrap_or(DType::F32);
         let made = match numbers.below(15) {
             0 => body.add(&a, &b),
             1 => body.mul(&a, 3),
