@@ -89,4 +89,4 @@ pub use launch::{
     DevicePointer, DeviceTensor, DeviceValue, Loaded, RunError, RunReport, Value, run_kernel,
 };
 pub use sim_device::SimDevice;
-pub use tensor::{DType, Tensor};
+pub use tensor::{DType, Element, ElementError, F8E4M3, F8E5M2, Tensor};

@@ -1,4 +1,5 @@
 mod built;
+mod embedded;
 mod random;
 
 use super::*;

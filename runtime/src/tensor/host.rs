@@ -2,7 +2,10 @@
 
 use rayon::prelude::*;
 
-use super::DType;
+use zerocopy::{FromBytes, IntoBytes};
+
+use super::element::Bytes;
+use super::{DType, Element, ElementError};
 use crate::abi::TensorDesc;
 
 /// A tensor in host memory: elements of one type at `sum(index[i] * strides[i])` from the start.
@@ -14,7 +17,7 @@ pub struct Tensor {
     dtype: DType,
     shape: Vec<i64>,
     strides: Vec<i64>,
-    bytes: Vec<u8>,
+    bytes: Bytes,
     poisoned: bool,
 }
 
@@ -113,9 +116,17 @@ impl Tensor {
             dtype,
             shape,
             strides,
-            bytes,
+            bytes: Bytes::of(bytes, dtype.size()),
             poisoned: false,
         })
+    }
+
+    /// A row-major tensor of these elements, in row-major order.
+    pub fn from_slice<T: Element>(shape: &[i64], values: &[T]) -> Result<Tensor, ShapeError> {
+        let strides = row_major(shape)?;
+        let expected = span(T::DTYPE, shape, &strides)? / T::DTYPE.size() as u64;
+        check_length(shape, "elements", expected, values.len() as u64)?;
+        Tensor::from_bytes(T::DTYPE, shape, &strides, values.as_bytes().to_vec())
     }
 
     /// Element type.
@@ -142,6 +153,90 @@ impl Tensor {
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.poisoned = false;
         &mut self.bytes
+    }
+
+    /// The elements of a row-major tensor, where they lie.
+    ///
+    /// # Errors
+    /// Where they are of another type, or do not lie so.
+    pub fn as_slice<T: Element>(&self) -> Result<&[T], ElementError> {
+        self.check_row_major()?;
+        self.storage()
+    }
+
+    /// The elements of a row-major tensor, where they lie, to be written; it counts as initialized from here on.
+    ///
+    /// # Errors
+    /// Where they are of another type, or do not lie so.
+    pub fn as_mut_slice<T: Element>(&mut self) -> Result<&mut [T], ElementError> {
+        self.check_row_major()?;
+        self.storage_mut()
+    }
+
+    /// The memory of the tensor, what lies between the elements included.
+    ///
+    /// # Errors
+    /// Where they are of another type.
+    pub fn storage<T: Element>(&self) -> Result<&[T], ElementError> {
+        self.check_elements::<T>()?;
+        // Bytes are aligned, and as many as elements take.
+        <[T]>::ref_from_bytes(&self.bytes).map_err(|_| self.not_row_major())
+    }
+
+    /// The memory of the tensor, to be written; it counts as initialized from here on.
+    ///
+    /// # Errors
+    /// Where they are of another type.
+    pub fn storage_mut<T: Element>(&mut self) -> Result<&mut [T], ElementError> {
+        self.check_elements::<T>()?;
+        self.poisoned = false;
+        let wrong = self.not_row_major();
+        <[T]>::mut_from_bytes(&mut self.bytes).map_err(|_| wrong)
+    }
+
+    /// A copy of all elements in row-major order of the indices, whatever the strides.
+    ///
+    /// # Errors
+    /// Where they are of another type.
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, ElementError> {
+        let storage = self.storage::<T>()?;
+        if self.is_row_major() {
+            return Ok(storage.to_vec());
+        }
+        let mut values = Vec::with_capacity(self.len());
+        for_each_offset(&self.shape, &self.strides, |at| values.push(storage[at]));
+        Ok(values)
+    }
+
+    /// The element at `index`, one number a mode; `None` outside of the shape.
+    ///
+    /// # Errors
+    /// Where elements are of another type.
+    pub fn element<T: Element>(&self, index: &[i64]) -> Result<Option<T>, ElementError> {
+        let storage = self.storage::<T>()?;
+        Ok(self.offset(index).map(|at| storage[at]))
+    }
+
+    fn check_elements<T: Element>(&self) -> Result<(), ElementError> {
+        match T::holds(self.dtype) {
+            true => Ok(()),
+            false => Err(ElementError::DType {
+                expected: T::DTYPE,
+                found: self.dtype,
+            }),
+        }
+    }
+
+    fn check_row_major(&self) -> Result<(), ElementError> {
+        match self.is_row_major() {
+            true => Ok(()),
+            false => Err(self.not_row_major()),
+        }
+    }
+
+    fn not_row_major(&self) -> ElementError {
+        let (shape, strides) = (self.shape.clone(), self.strides.clone());
+        ElementError::Strides { shape, strides }
     }
 
     /// Number of elements.
@@ -243,9 +338,12 @@ impl Tensor {
     /// # Errors
     /// Where another mode has another extent, or no tensor has so many elements.
     pub fn broadcast(self, shape: &[i64]) -> Result<Tensor, ShapeError> {
-        let poisoned = self.poisoned;
-        let tensor = Tensor::from_bytes(self.dtype, shape, &self.strides, self.bytes)?;
-        Ok(Tensor { poisoned, ..tensor })
+        let expected = span(self.dtype, shape, &self.strides)?;
+        check_length(shape, "bytes", expected, self.bytes.len() as u64)?;
+        Ok(Tensor {
+            shape: shape.to_vec(),
+            ..self
+        })
     }
 
     /// Whether the elements stand in row-major order without gaps.
@@ -292,7 +390,7 @@ impl Tensor {
             dtype,
             shape,
             strides,
-            bytes: filled,
+            bytes: Bytes::of(filled, dtype.size()),
             poisoned,
         })
     }
