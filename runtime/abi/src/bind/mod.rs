@@ -381,7 +381,7 @@ impl KernelAbi {
     }
 
     /// Where a run-time integer is read.
-    fn place(&self, symbol: &SymbolAbi) -> Place {
+    pub fn place(&self, symbol: &SymbolAbi) -> Place {
         let arg = self.args.get(symbol.from.arg());
         Place {
             arg: arg.map_or_else(String::new, |arg| arg.name().to_string()),
@@ -490,11 +490,11 @@ impl SymbolSource {
 }
 
 /// Most blocks in x, y, z (CUDA C++ Programming Guide, technical specifications).
-const GRID_LIMITS: [i64; 3] = [0x7FFF_FFFF, 65535, 65535];
+pub const GRID_LIMITS: [i64; 3] = [0x7FFF_FFFF, 65535, 65535];
 /// Most threads in x, y, z.
-const BLOCK_LIMITS: [i64; 3] = [1024, 1024, 64];
+pub const BLOCK_LIMITS: [i64; 3] = [1024, 1024, 64];
 /// Most threads in a block.
-const MAX_THREADS: u64 = 1024;
+pub const MAX_THREADS: u64 = 1024;
 
 fn check_kind(abi: &ArgAbi, arg: &Arg) -> Result<(), BindError> {
     match (abi, arg) {
