@@ -45,6 +45,8 @@ pub enum Command {
     Bench(BenchArguments),
     /// Run kernels in the simulator and show what each line of the source costs
     Profile(ProfileArguments),
+    /// Make a library of C of kernels: a header, and an object that needs no compiler
+    Export(ExportArguments),
     /// Evaluate layout expressions
     Layout(LayoutArguments),
     /// Explain the code of a diagnostic
@@ -339,6 +341,63 @@ pub struct ProfileArguments {
     /// Where to run; only the simulator profiles.
     #[command(flatten)]
     pub device: DeviceArguments,
+}
+
+/// `cutec export`
+#[derive(Debug, Args)]
+pub struct ExportArguments {
+    /// Source, .cute or .mlir
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Name of the library, with its folder: NAME.h, NAME.o … are written [default: the source's name]
+    #[arg(short, long, value_name = "NAME")]
+    pub output: Option<PathBuf>,
+
+    /// Target architectures, whose machine code goes into the library; PTX of the lowest for all others [default: sm_80]
+    #[arg(long, value_parser = parse_target, value_delimiter = ',', value_name = "ARCH,…")]
+    pub arch: Vec<Target>,
+
+    /// What to make of the source
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "object",
+        value_name = "KIND,…"
+    )]
+    pub kind: Vec<ExportKind>,
+
+    /// Only this kernel
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+
+    /// What the names of all functions begin with
+    #[arg(long, default_value = "", value_name = "TEXT")]
+    pub prefix: String,
+
+    /// The C compiler, perhaps with options [default: CC of the environment, else cc]
+    #[arg(long, value_name = "COMMAND")]
+    pub cc: Option<String>,
+
+    /// Set a compile-time parameter
+    #[arg(short = 'D', value_parser = parse_define, value_name = "NAME=VALUE")]
+    pub define: Vec<(String, String)>,
+
+    /// Optimisation level of LLVM and the assembler, 0 to 3
+    #[arg(short = 'O', value_parser = parse_level, default_value = "3", value_name = "LEVEL")]
+    pub level: OptLevel,
+}
+
+/// What an export makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportKind {
+    /// NAME.o, to be linked.
+    Object,
+    /// NAME.so, to be opened.
+    Shared,
+    /// NAME.c, for any C compiler.
+    Source,
 }
 
 /// `cutec layout`

@@ -5,8 +5,8 @@
 //! - [`error`]: why a command ends early, and its exit code;
 //! - [`context`]: what every command shares: colours, reading files, reporting errors;
 //! - [`output`]: writing results, all or nothing;
-//! - one file per command: [`emit`] (compile), [`run`], [`test`], [`bench`], [`profile`], [`layout`],
-//!   [`explain`], [`lsp`];
+//! - one file per command: [`emit`] (compile), [`run`], [`test`], [`bench`], [`profile`], [`export`],
+//!   [`layout`], [`explain`], [`lsp`];
 //! - [`mlir_tool`]: the programs that are MLIR's own drivers; [`mlir_server`]: what stands before one.
 //!
 //! `test` and `bench` blocks are evaluated by `cutec_testing`; everything about compiling is the library's, `cutec`.
@@ -20,6 +20,7 @@ pub mod context;
 pub mod emit;
 pub mod error;
 pub mod explain;
+pub mod export;
 pub mod layout;
 pub mod lsp;
 pub mod mlir_server;
@@ -95,6 +96,7 @@ fn dispatch(arguments: &[OsString]) -> u8 {
         Some(Command::Test(command)) => test::run(command, &reporter),
         Some(Command::Bench(command)) => bench::run(command, &reporter),
         Some(Command::Profile(command)) => profile::run(command, &reporter),
+        Some(Command::Export(command)) => export::run(command, &reporter),
         Some(Command::Layout(command)) => layout::run(command, &reporter),
         Some(Command::Explain(command)) => explain::run(command, &reporter),
         Some(Command::Lsp(command)) => lsp::run(command, &reporter),

@@ -390,6 +390,18 @@ codes! {
      parameters, the arguments break what its signature or its `where` promises, or the device\n\
      reported an error while it ran. In the simulator that may be an access out of bounds, a read of\n\
      what was never written, or a race; the message names the line of the kernel.";
+
+    NO_C_COMPILER = 913, "an export has no C compiler, or one that fails",
+    "`cutec export` makes an object of C, and calls the C compiler of the machine: `--cc`, else the environment\n\
+     variable CC, else `cc`. It takes C11 as gcc and clang do. Without one, `--kind source` writes the source, which any\n\
+     machine with a compiler takes:\n\
+     \n\
+         cutec export gemm.cute -o gemm --kind source      // gemm.h and gemm.c";
+
+    NOT_EXPORTED = 914, "C cannot have a kernel",
+    "A launcher of C has one signature, for all GPUs that it was compiled for, with names and types of C. A kernel\n\
+     whose arguments depend on the target, one that takes a number in a type that C lacks, and two kernels whose names\n\
+     are the same in C are refused: export them each by themselves, with `--kernel`.";
 }
 
 #[cfg(test)]
