@@ -3,7 +3,7 @@
 //!
 //! The memory spaces of both sides say which instruction it is, as with CuTe's `SM90_BULK_COPY_AUTO`; so these are no
 //! [`CopyInstruction`](super::CopyInstruction), whose sides and lengths are fixed.
-use super::fields::Fields;
+use super::fields::{DIALECT, Fields};
 use super::tma::TmaReduction;
 use crate::elem::Elem;
 use crate::hints::Hints;
@@ -21,33 +21,24 @@ pub struct BulkCopy {
     pub hints: Hints,
 }
 
-/// The text of the types of these atoms, up to the kind.
-const TYPE: &str = "!cute_nvgpu.atom.";
-const COPY: &str = "bulk_copy";
-const REDUCE: &str = "bulk_reduce";
+const COPY: &str = "atom.bulk_copy";
+const REDUCE: &str = "atom.bulk_reduce";
 
 impl BulkCopy {
-    /// The names of its types behind the name of the dialect.
-    pub(super) const TYPE_NAMES: [&'static str; 2] = ["atom.bulk_copy", "atom.bulk_reduce"];
+    /// The names of its types.
+    pub(super) const TYPE_NAMES: [&'static str; 2] = [COPY, REDUCE];
 
     /// The atom of a type's text; `None` for the text of another type.
     ///
     /// # Errors
     /// Where it has another form, or is not legal.
     pub(crate) fn parse(text: &str) -> Result<Option<BulkCopy>, TypeError> {
-        let Some((name, body)) = text
-            .strip_prefix(TYPE)
-            .and_then(|rest| rest.split_once('<'))
-        else {
+        let Some((name, mut fields)) = Fields::of_atom(text) else {
             return Ok(None);
         };
-        let mut fields = Fields::of(text, body);
         let reduction = match name {
             COPY => None,
-            REDUCE => {
-                let found = TmaReduction::find(fields.next("a reduction")?.trim());
-                Some(found.ok_or_else(|| fields.form("add, min, max, and, or or xor"))?)
-            }
+            REDUCE => Some(fields.reduction()?),
             _ => return Ok(None),
         };
         let atom = BulkCopy {
@@ -121,8 +112,8 @@ impl fmt::Display for BulkCopy {
             hints,
         } = self;
         match reduction {
-            None => write!(f, "{TYPE}{COPY}<{elem}{hints}>"),
-            Some(how) => write!(f, "{TYPE}{REDUCE}<{}, {elem}{hints}>", how.name()),
+            None => write!(f, "{DIALECT}{COPY}<{elem}{hints}>"),
+            Some(how) => write!(f, "{DIALECT}{REDUCE}<{}, {elem}{hints}>", how.name()),
         }
     }
 }

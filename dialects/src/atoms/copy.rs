@@ -1,5 +1,5 @@
 //! Copies: what every copy instruction says of itself, and an instruction with the type of its elements.
-use super::fields::Fields;
+use super::fields::{DIALECT, Fields};
 use super::{
     AtomError, Completion, CpAsync, Issuer, Ldmatrix, Place, Stmatrix, UniversalCopy, legal_on,
 };
@@ -207,6 +207,6 @@ impl fmt::Display for CopyAtom {
     /// Its type in the IR.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let parameters = self.op.instruction().parameters(self);
-        write!(f, "!cute_nvgpu.{}<{parameters}>", self.op.type_name())
+        write!(f, "{DIALECT}{}<{parameters}>", self.op.type_name())
     }
 }

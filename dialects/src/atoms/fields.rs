@@ -1,7 +1,11 @@
 //! [`Fields`]: the parameters of an atom's type, which its instruction reads.
+use super::TmaReduction;
 use crate::elem::Elem;
 use crate::hints::Hints;
 use crate::types::{TypeError, split};
+
+/// How the type of an atom begins: the dialect of all of them, before the name of its type.
+pub(super) const DIALECT: &str = "!cute_nvgpu.";
 
 /// The parameters of an atom's type, read one after the other.
 pub struct Fields<'a> {
@@ -10,11 +14,14 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Those of the type `text`, whose parameters and `>` are `body`.
-    pub(super) fn of(text: &'a str, body: &'a str) -> Self {
+    /// The name of a type of the dialect, `atom.ldsm` of `!cute_nvgpu.atom.ldsm<…>`, and its parameters; `None` for the
+    /// text of a type of another dialect.
+    pub(super) fn of_atom(text: &'a str) -> Option<(&'a str, Self)> {
+        let rest = text.strip_prefix(DIALECT)?;
+        let (name, body) = rest.split_once('<').unwrap_or((rest, ""));
         let body = body.trim_end();
         let parts = split(body.strip_suffix('>').unwrap_or(body)).into_iter();
-        Fields { text, parts }
+        Some((name, Fields { text, parts }))
     }
 
     /// The next parameter.
@@ -53,6 +60,12 @@ impl<'a> Fields<'a> {
     pub(super) fn elem_of(&self, text: &str) -> Result<Elem, TypeError> {
         let found = || text.trim().to_owned();
         Elem::parse(text.trim()).ok_or_else(|| TypeError::Elem { found: found() })
+    }
+
+    /// How elements are combined with those of the destination.
+    pub(super) fn reduction(&mut self) -> Result<TmaReduction, TypeError> {
+        let found = TmaReduction::find(self.next("a reduction")?.trim());
+        found.ok_or_else(|| self.form("add, min, max, and, or or xor"))
     }
 
     /// A number of bits, `128 b`.

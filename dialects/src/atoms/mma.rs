@@ -1,5 +1,5 @@
 //! Products: what every MMA instruction says of itself, and an instruction with the types of its operands.
-use super::fields::Fields;
+use super::fields::{DIALECT, Fields};
 use super::{AtomError, Completion, Fma, Issuer, MmaSync, Place, Wgmma, legal_on};
 use crate::elem::Elem;
 use crate::target::{Feature, Target};
@@ -299,6 +299,6 @@ impl fmt::Display for MmaAtom {
     /// Its type in the IR.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let parameters = self.op.instruction().parameters(self);
-        write!(f, "!cute_nvgpu.{}<{parameters}>", self.op.type_name())
+        write!(f, "{DIALECT}{}<{parameters}>", self.op.type_name())
     }
 }

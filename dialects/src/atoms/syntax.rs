@@ -1,21 +1,16 @@
 //! The types of atoms in the IR, read and printed by their instructions.
-use super::fields::Fields;
+use super::fields::{DIALECT, Fields};
 use super::{Atom, BulkCopy, TmaAtom, copy, mma};
 use crate::types::TypeError;
-
-/// The dialect of atoms, as their types begin.
-const DIALECT: &str = "!cute_nvgpu.";
 
 /// The atom of a type's text, `!cute_nvgpu.atom.ldsm<…>`; `None` for the text of another type.
 ///
 /// # Errors
 /// Where there is no such atom, or it is not legal.
 pub(crate) fn parse(text: &str) -> Result<Option<Atom>, TypeError> {
-    let Some(rest) = text.strip_prefix(DIALECT) else {
+    let Some((name, mut fields)) = Fields::of_atom(text) else {
         return Ok(None);
     };
-    let (name, body) = rest.split_once('<').unwrap_or((rest, ""));
-    let mut fields = Fields::of(text, body);
     let copies = copy::READERS.iter().map(|(known, read)| (known(), *read));
     let copy = copies.into_iter().find(|(known, _)| *known == name);
     let products = mma::READERS.iter().map(|(known, read)| (known(), *read));
@@ -60,12 +55,6 @@ pub(crate) fn canonical(written: &str) -> Result<String, TypeError> {
 fn type_names() -> Vec<&'static str> {
     let copies = copy::READERS.iter().map(|(name, _)| name());
     let products = mma::READERS.iter().map(|(name, _)| name());
-    let maps = [
-        "atom.tma_load",
-        "atom.tma_load_im2col",
-        "atom.tma_store",
-        "atom.tma_reduce",
-    ];
-    let all = copies.chain(products).chain(maps);
+    let all = copies.chain(products).chain(TmaAtom::TYPE_NAMES);
     all.chain(BulkCopy::TYPE_NAMES).collect()
 }

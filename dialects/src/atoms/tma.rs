@@ -2,7 +2,7 @@
 //!
 //! Unlike other atoms these have something at run time, the address of the map, so their values are made by an operation,
 //! `cute.make_tma_atom`; the type says everything else.
-use super::fields::Fields;
+use super::fields::{DIALECT, Fields};
 use crate::elem::Elem;
 use crate::hints::Hints;
 use crate::types::TypeError;
@@ -81,10 +81,10 @@ impl TmaKind {
     /// The name of its type in the IR.
     fn type_name(self) -> &'static str {
         match self {
-            TmaKind::Load => "tma_load",
-            TmaKind::Im2col(_) => "tma_load_im2col",
-            TmaKind::Store => "tma_store",
-            TmaKind::Reduce(_) => "tma_reduce",
+            TmaKind::Load => LOAD,
+            TmaKind::Im2col(_) => LOAD_IM2COL,
+            TmaKind::Store => STORE,
+            TmaKind::Reduce(_) => REDUCE,
         }
     }
 }
@@ -108,10 +108,15 @@ pub struct TmaAtom {
     pub hints: Hints,
 }
 
-/// The text of the types of these atoms, up to the kind.
-const TYPE: &str = "!cute_nvgpu.atom.";
+const LOAD: &str = "atom.tma_load";
+const LOAD_IM2COL: &str = "atom.tma_load_im2col";
+const STORE: &str = "atom.tma_store";
+const REDUCE: &str = "atom.tma_reduce";
 
 impl TmaAtom {
+    /// The names of its types.
+    pub(super) const TYPE_NAMES: [&'static str; 4] = [LOAD, LOAD_IM2COL, STORE, REDUCE];
+
     /// Bytes of a tile.
     pub fn bytes(&self) -> i64 {
         let elements = self
@@ -126,30 +131,19 @@ impl TmaAtom {
     /// # Errors
     /// Where it has another form, or is not legal.
     pub(crate) fn parse(text: &str) -> Result<Option<TmaAtom>, TypeError> {
-        let Some((name, body)) = text
-            .strip_prefix(TYPE)
-            .and_then(|rest| rest.split_once('<'))
-        else {
+        let Some((name, mut fields)) = Fields::of_atom(text) else {
             return Ok(None);
         };
-        let mut fields = Fields::of(text, body);
         let kind = match name {
-            "tma_load" => TmaKind::Load,
-            "tma_load_im2col" => {
-                let modes = fields
-                    .next("1, 2 or 3 modes of pixels")?
-                    .trim()
-                    .parse()
-                    .ok();
+            LOAD => TmaKind::Load,
+            LOAD_IM2COL => {
+                let expected = "1, 2 or 3 modes of pixels";
+                let modes = fields.next(expected)?.trim().parse().ok();
                 let modes = modes.filter(|modes| (1..=3).contains(modes));
-                TmaKind::Im2col(modes.ok_or_else(|| fields.form("1, 2 or 3 modes of pixels"))?)
+                TmaKind::Im2col(modes.ok_or_else(|| fields.form(expected))?)
             }
-            "tma_store" => TmaKind::Store,
-            "tma_reduce" => {
-                let word = fields.next("a reduction")?;
-                let found = TmaReduction::find(word.trim());
-                TmaKind::Reduce(found.ok_or_else(|| fields.form("add, min, max, and, or or xor"))?)
-            }
+            STORE => TmaKind::Store,
+            REDUCE => TmaKind::Reduce(fields.reduction()?),
             _ => return Ok(None),
         };
         let elem = fields.elem()?;
@@ -247,7 +241,7 @@ impl fmt::Display for TmaAtom {
         };
         write!(
             f,
-            "{TYPE}{}<{reduction}{elem}, tile = {}, order = {}, box = {}, swizzle = {}{hints}>",
+            "{DIALECT}{}<{reduction}{elem}, tile = {}, order = {}, box = {}, swizzle = {}{hints}>",
             kind.type_name(),
             tuple(tile),
             tuple(order),

@@ -45,12 +45,7 @@ pub fn tma_plan(atom: &Arc<TmaAtom>, operands: &[Val]) -> Result<TmaPlan, SemErr
     let (tile, view) = match (atom.kind, operands) {
         (TmaKind::Load, [tile, view, barriers, which, mask @ ..]) => {
             check_place(barriers, which)?;
-            match mask {
-                [] => {}
-                [mask] if integers(mask).is_ok_and(|mask| mask.as_leaf().is_some()) => {}
-                [mask] => return operand_error("a mask of blocks of the cluster", mask),
-                _ => return count_error("5 or 6", operands.len() + 1),
-            }
+            check_mask(mask, "5 or 6", operands)?;
             (tile, view)
         }
         (TmaKind::Load, [_, _]) => {
@@ -70,15 +65,7 @@ pub fn tma_plan(atom: &Arc<TmaAtom>, operands: &[Val]) -> Result<TmaPlan, SemErr
             tile,
         );
     };
-    let Val::View(view) = view else {
-        return operand_error("a view in shared memory", view);
-    };
-    if view.ptr.space != Space::Smem || view.ptr.elem.bits() != atom.elem.bits() {
-        return Err(SemError::Operand {
-            expected: format!("a view of {} in smem", atom.elem.language_name()),
-            found: format!("{} in {}", view.ptr.elem.language_name(), view.ptr.space),
-        });
-    }
+    let view = shared_view(atom, view)?;
     let base = first_coordinate(atom, tile)?;
     let boxes = boxes_in(atom, view)?;
     let inside = offset_behind_swizzle(view)?;
@@ -110,12 +97,7 @@ fn im2col_plan(atom: &Arc<TmaAtom>, modes: usize, operands: &[Val]) -> Result<Tm
         };
     };
     check_place(barriers, which)?;
-    match mask {
-        [] => {}
-        [mask] if integers(mask).is_ok_and(|mask| mask.as_leaf().is_some()) => {}
-        [mask] => return operand_error("a mask of blocks of the cluster", mask),
-        _ => return count_error("6 or 7", operands.len() + 1),
-    }
+    check_mask(mask, "6 or 7", operands)?;
     let leaves = |val: &Val, count: usize, what: String| -> Result<Vec<Int>, SemError> {
         let tuple = integers(val)
             .ok()
@@ -135,15 +117,7 @@ fn im2col_plan(atom: &Arc<TmaAtom>, modes: usize, operands: &[Val]) -> Result<Tm
         modes,
         format!("an offset of pixels, {modes} numbers"),
     )?;
-    let Val::View(view) = view else {
-        return operand_error("a view in shared memory", view);
-    };
-    if view.ptr.space != Space::Smem || view.ptr.elem.bits() != atom.elem.bits() {
-        return Err(SemError::Operand {
-            expected: format!("a view of {} in smem", atom.elem.language_name()),
-            found: format!("{} in {}", view.ptr.elem.language_name(), view.ptr.space),
-        });
-    }
+    let view = shared_view(atom, view)?;
     let boxes = boxes_in(atom, view)?;
     let divisor = COORDINATE_BYTES / atom.elem.bytes();
     if !base[0].divisible_by(divisor) {
@@ -166,6 +140,31 @@ fn im2col_plan(atom: &Arc<TmaAtom>, modes: usize, operands: &[Val]) -> Result<Tm
         view: view.clone(),
         offsets,
     })
+}
+
+/// Checks the mask of blocks that a load ends with, where it is multicast; `counts` are the numbers of operands, atom included, of
+/// which a load has one.
+fn check_mask(mask: &[Val], counts: &'static str, operands: &[Val]) -> Result<(), SemError> {
+    match mask {
+        [] => Ok(()),
+        [mask] if integers(mask).is_ok_and(|mask| mask.as_leaf().is_some()) => Ok(()),
+        [mask] => operand_error("a mask of blocks of the cluster", mask),
+        _ => count_error(counts, operands.len() + 1),
+    }
+}
+
+/// The view in shared memory of a copy, of elements as large as those of the atom.
+fn shared_view<'v>(atom: &TmaAtom, view: &'v Val) -> Result<&'v View, SemError> {
+    let Val::View(view) = view else {
+        return operand_error("a view in shared memory", view);
+    };
+    if view.ptr.space != Space::Smem || view.ptr.elem.bits() != atom.elem.bits() {
+        return Err(SemError::Operand {
+            expected: format!("a view of {} in smem", atom.elem.language_name()),
+            found: format!("{} in {}", view.ptr.elem.language_name(), view.ptr.space),
+        });
+    }
+    Ok(view)
 }
 
 /// The offset of a view behind its swizzle, where it has one.
@@ -291,22 +290,12 @@ fn boxes_in(atom: &TmaAtom, view: &View) -> Result<TmaBoxes, SemError> {
             "expects a view aligned to {expected} bytes, but it is proven to lie at multiples of {found} only; allocate it with `align = {expected}`, and stages of a multiple of that"
         )));
     }
-    if !inside_offset(view).divisible_by(128 / view.ptr.elem.bytes()) {
+    if !offset_behind_swizzle(view)?.divisible_by(128 / view.ptr.elem.bytes()) {
         return Err(SemError::Illegal(
             "expects a view that begins at a multiple of 128 bytes of its buffer".into(),
         ));
     }
     Ok(boxes)
-}
-
-fn inside_offset(view: &View) -> Int {
-    match &view.layout {
-        cutec_layout::AnyLayout::Composed(composed) => match &composed.offset {
-            Tree::Leaf(offset) => offset.clone(),
-            Tree::Node(_) => Int::ONE,
-        },
-        cutec_layout::AnyLayout::Plain(_) => Int::ZERO,
-    }
 }
 
 /// The swizzle and the boxes of a tile that lies as a view.

@@ -752,6 +752,23 @@ pub(crate) enum MmaType {
     F64,
 }
 
+impl MmaType {
+    /// Whether it is a float of 8 bits, whose products tensor cores add in a way of their own.
+    pub(crate) fn is_8_bit_float(self) -> bool {
+        match self {
+            MmaType::E4m3 | MmaType::E5m2 => true,
+            MmaType::F16
+            | MmaType::Bf16
+            | MmaType::Tf32
+            | MmaType::S4
+            | MmaType::U4
+            | MmaType::S8
+            | MmaType::U8
+            | MmaType::F64 => false,
+        }
+    }
+}
+
 /// Element type of C and D.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MmaAccumulator {

@@ -87,24 +87,13 @@ impl Arithmetic {
     }
 
     fn of(instruction: Instruction, ty: MmaType) -> Arithmetic {
-        let is_8_bit_float = match ty {
-            MmaType::E4m3 | MmaType::E5m2 => true,
-            MmaType::F16
-            | MmaType::Bf16
-            | MmaType::Tf32
-            | MmaType::S4
-            | MmaType::U4
-            | MmaType::S8
-            | MmaType::U8
-            | MmaType::F64 => false,
-        };
         let wide = Arithmetic {
             by_groups: false,
             kept: 25,
             mantissa: MANTISSA_OF_F32,
         };
         match instruction {
-            _ if !is_8_bit_float => wide,
+            _ if !ty.is_8_bit_float() => wide,
             Instruction::Mma => Arithmetic {
                 by_groups: true,
                 ..wide
@@ -151,20 +140,11 @@ struct ColumnGroup {
 
 /// The indices of K at the places of a group.
 fn indices(instruction: Instruction, ty: MmaType, group: usize) -> [usize; GROUP] {
-    match ty {
-        MmaType::E4m3 | MmaType::E5m2 if instruction == Instruction::Mma => {
+    match instruction {
+        Instruction::Mma if ty.is_8_bit_float() => {
             std::array::from_fn(|k| k / 2 * 4 + group * 2 + k % 2)
         }
-        MmaType::E4m3
-        | MmaType::E5m2
-        | MmaType::F16
-        | MmaType::Bf16
-        | MmaType::Tf32
-        | MmaType::S4
-        | MmaType::U4
-        | MmaType::S8
-        | MmaType::U8
-        | MmaType::F64 => std::array::from_fn(|k| group * GROUP + k),
+        Instruction::Mma | Instruction::Wgmma => std::array::from_fn(|k| group * GROUP + k),
     }
 }
 
