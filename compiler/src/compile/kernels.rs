@@ -91,7 +91,7 @@ fn one(
     match (module, reached) {
         (Some(_), Some(Reached::Asked(text))) => Some(text),
         (Some(module), Some(Reached::Llvm)) if !failed.load(Ordering::Relaxed) => {
-            run.generate(&module)
+            run.generate(module)
         }
         (Some(_), Some(Reached::Llvm)) => None,
         _ => {

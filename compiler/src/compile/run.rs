@@ -63,7 +63,7 @@ impl<'c, 'a> Run<'c, 'a> {
     fn text(&mut self, mut module: Module<'c>) -> Option<String> {
         match self.lower(&mut module)? {
             Reached::Asked(text) => Some(text),
-            Reached::Llvm => self.generate(&module),
+            Reached::Llvm => self.generate(module),
         }
     }
 
@@ -118,10 +118,10 @@ impl<'c, 'a> Run<'c, 'a> {
     }
 
     /// From LLVM's dialect to LLVM IR, where that was asked for, or else to PTX.
-    pub fn generate(&mut self, module: &Module<'c>) -> Option<String> {
+    pub fn generate(&mut self, module: Module<'c>) -> Option<String> {
         let options = self.options;
         if matches!(options.emit, Emit::Cubin | Emit::Sass) {
-            let kernels = passes::kernel_attributes(passes::root(module)).into_iter();
+            let kernels = passes::kernel_attributes(passes::root(&module)).into_iter();
             let places = kernels.map(|kernel| (kernel.name, kernel.place));
             self.outcome.places.extend(places);
         }
@@ -131,12 +131,14 @@ impl<'c, 'a> Run<'c, 'a> {
         };
         let timings = &mut self.outcome.timings;
         let (translated, messages) = messages::collect(self.context, || {
-            let device = device_module(module);
+            let device = device_module(&module);
             outside_functions(device)
-                .and_then(|()| passes::llvm_types::check_llvm_types(passes::root(module)))
+                .and_then(|()| passes::llvm_types::check_llvm_types(passes::root(&module)))
                 .map_err(|Reported| LlvmError::Translate)?;
             LlvmModule::translate(device, &chip, options.level, timings)
         });
+        // LLVM gets its memory.
+        drop(module);
         let text = match (translated, options.emit) {
             (Err(LlvmError::Translate), _) => {
                 return self.outcome.fail_with(Step::Llvm, messages, self.sources);

@@ -1,12 +1,12 @@
 //! Liveness of shared-memory buffers: live ranges as operations of the kernel's body.
-use crate::passes::ir_utils::{blocks, collect_nested, operand_value, operations, users};
+use crate::passes::ir_utils::{blocks, collect_nested, operations, users};
 use cutec_dialects::atoms::{Completion, Mechanism};
-use cutec_dialects::builder::{IrOp, integer_value, operation_key, result_of, value_key};
+use cutec_dialects::builder::{IrOp, IrValue, integer_value, operation_key, result_of, value_key};
 use cutec_dialects::memo::{type_text, type_value};
-use cutec_dialects::ops::{CuteOp, NvvmOp};
+use cutec_dialects::ops::{CuteOp, NvvmOp, cute};
 use cutec_dialects::types::Vars;
 use melior::ir::{ValueLike, operation::OperationLike};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// The part of a kernel in which a buffer is used: operations of the body of the kernel by their number,
 /// the last included.
@@ -27,6 +27,19 @@ pub(super) enum Life {
 pub(super) struct KernelOrder<'c> {
     operations: Vec<IrOp<'c>>,
     numbers: HashMap<usize, usize>,
+    /// Where all threads meet.
+    barriers: Vec<usize>,
+    /// Where a thread waits for all it has begun, by mechanism.
+    waits: BTreeMap<Mechanism, Vec<usize>>,
+}
+
+/// From when on nothing accesses a buffer any more.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Release {
+    /// The first operation before which all its accesses by this thread are complete; `None` where they never are.
+    complete: Option<usize>,
+    /// The operation at which all threads have met after that; `None` where they never do.
+    met: Option<usize>,
 }
 
 impl<'c> KernelOrder<'c> {
@@ -41,10 +54,44 @@ impl<'c> KernelOrder<'c> {
         let numbers = numbered
             .map(|(number, op)| (operation_key(*op), number))
             .collect();
+        let (mut barriers, mut waits) = (Vec::new(), BTreeMap::<_, Vec<usize>>::new());
+        for (number, op) in operations.iter().enumerate() {
+            match NvvmOp::of(*op) {
+                Some(NvvmOp::Barrier0) => barriers.push(number),
+                Some(NvvmOp::CpAsyncWaitGroup) if waits_for_all(*op, "n") => {
+                    waits
+                        .entry(Mechanism::CpAsyncGroup)
+                        .or_default()
+                        .push(number);
+                }
+                Some(NvvmOp::WgmmaWaitGroup) if waits_for_all(*op, "group") => {
+                    waits.entry(Mechanism::WgmmaGroup).or_default().push(number);
+                }
+                _ => {}
+            }
+        }
         KernelOrder {
             operations,
             numbers,
+            barriers,
+            waits,
         }
+    }
+
+    /// From when on nothing accesses a buffer any more; `None` where that is not known.
+    pub fn release(&self, life: &Life) -> Option<Release> {
+        let Life::Between {
+            last, under_way, ..
+        } = life
+        else {
+            return None;
+        };
+        let complete = under_way.iter().try_fold(last + 1, |complete, by| {
+            let wait = first_from(self.waits.get(by)?, last + 1)?;
+            Some(complete.max(wait + 1))
+        });
+        let met = complete.and_then(|complete| first_from(&self.barriers, complete));
+        Some(Release { complete, met })
     }
 
     /// When a buffer is used, by itself or by a view of it.
@@ -89,37 +136,19 @@ impl<'c> KernelOrder<'c> {
         }
     }
 
-    /// Whether what lives as `one` is not used any more when `two` begins to be, with all threads sure of it:
+    /// Whether what is released as `one` is not used any more when `two` begins to be, with all threads sure of it:
     /// `Some(None)` because they meet in between, and with `meet` `Some` of the operation before which they
     /// would have to.
-    pub fn apart(&self, one: &Life, two: &Life, meet: bool) -> Option<Option<IrOp<'c>>> {
-        let (
-            Life::Between {
-                last, under_way, ..
-            },
-            Life::Between { first, .. },
-        ) = (one, two)
-        else {
+    pub fn apart(&self, one: Option<Release>, two: &Life, meet: bool) -> Option<Option<IrOp<'c>>> {
+        let (Some(Release { complete, met }), Life::Between { first, .. }) = (one, two) else {
             return None;
         };
-        let between = self.operations.get(last + 1..*first)?;
-        let mut under_way = under_way.clone();
-        for op in between {
-            match NvvmOp::of(*op) {
-                Some(NvvmOp::CpAsyncWaitGroup) => {
-                    let left = op.attribute("n").ok().and_then(integer_value);
-                    under_way.retain(|by| *by != Mechanism::CpAsyncGroup || left != Some(0));
-                }
-                Some(NvvmOp::WgmmaWaitGroup) => {
-                    let left = op.attribute("group").ok().and_then(integer_value);
-                    under_way.retain(|by| *by != Mechanism::WgmmaGroup || left != Some(0));
-                }
-                Some(NvvmOp::Barrier0) if under_way.is_empty() => return Some(None),
-                _ => {}
-            }
+        if met.is_some_and(|met| met < *first) {
+            return Some(None);
         }
-        let there = self.operations.get(*first)?;
-        (meet && under_way.is_empty()).then_some(Some(*there))
+        let complete = complete.is_some_and(|complete| complete <= *first);
+        let there = self.operations.get(*first).filter(|_| meet && complete)?;
+        Some(Some(*there))
     }
 
     /// The operation of the body in which one stands.
@@ -136,6 +165,17 @@ impl<'c> KernelOrder<'c> {
             }
         }
     }
+}
+
+/// Whether a wait is for all groups, as one of its attributes says.
+fn waits_for_all(op: IrOp, left: &str) -> bool {
+    op.attribute(left).ok().and_then(integer_value) == Some(0)
+}
+
+/// The first of some numbers, which rise, from one on.
+fn first_from(numbers: &[usize], from: usize) -> Option<usize> {
+    let at = numbers.partition_point(|number| *number < from);
+    numbers.get(at).copied()
 }
 
 /// Whether copies of a kernel end by what barriers in shared memory count, or in groups of bulk copies.
@@ -155,11 +195,10 @@ fn counts_at_barriers(function: IrOp) -> bool {
 /// By which mechanism a copy or a product completes that is under way when the thread goes on.
 /// [`KernelOrder::apart`] knows how a thread waits for it.
 fn mechanism(kind: CuteOp, op: IrOp) -> Option<Mechanism> {
-    let by = operand_value(op, 0);
-    let by = by.and_then(|by| type_value(by.r#type(), &mut Vars::default()).ok())?;
+    let value = |by: IrValue| type_value(by.r#type(), &mut Vars::default()).ok();
     let completion = match kind {
-        CuteOp::Copy => by.copy_atom()?.completion(),
-        CuteOp::Gemm => by.mma_atom()?.completion(),
+        CuteOp::Copy => value(cute::Copy::of(op)?.atom())?.copy_atom()?.completion(),
+        CuteOp::Gemm => value(cute::Gemm::of(op)?.mma())?.mma_atom()?.completion(),
         _ => return None,
     };
     match completion {

@@ -12,7 +12,7 @@ mod liveness;
 use super::ir_utils::{collect_nested, for_each_kernel, set_attribute};
 use super::user_error::user_error;
 use super::{Reported, report};
-use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
+use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, operation_key, result_of};
 use cutec_dialects::ir::result_type_text;
 use cutec_dialects::memo::val_of;
 use cutec_dialects::ops::{CuteOp, NvvmOp};
@@ -20,9 +20,10 @@ use cutec_dialects::target::Target;
 use cutec_dialects::value::Val;
 use cutec_frontend::diagnostics::codes;
 use cutec_layout::algebra::cosize_any;
-use liveness::{KernelOrder, Life};
+use liveness::{KernelOrder, Life, Release};
 use melior::Context;
 use melior::ir::operation::OperationLike;
+use std::collections::HashSet;
 
 /// Alignment of every buffer: 128-byte swizzles repeat within it.
 const ALIGN: i64 = 128;
@@ -159,13 +160,19 @@ fn buffer<'c>(op: IrOp<'c>, kernel: &KernelOrder<'c>) -> Result<Buffer<'c>, Stri
 /// `meet`, buffers share also where a barrier has to be put in.
 fn placement<'c>(buffers: &[Buffer<'c>], kernel: &KernelOrder<'c>, meet: bool) -> Placement<'c> {
     let mut placed = Placement::default();
+    let mut with_barrier = HashSet::new();
+    let released: Vec<Option<Release>> = buffers
+        .iter()
+        .map(|buffer| kernel.release(&buffer.life))
+        .collect();
     for (index, buffer) in buffers.iter().enumerate() {
-        let beside = |other: usize| {
-            let (one, two) = (&buffers[other].life, &buffer.life);
-            kernel.apart(one, two, meet).is_none() && kernel.apart(two, one, meet).is_none()
+        // Why another buffer and this one may share memory, if they may.
+        let apart = |other: usize| {
+            let after = kernel.apart(released[other], &buffer.life, meet);
+            after.or_else(|| kernel.apart(released[index], &buffers[other].life, meet))
         };
         let mut taken: Vec<(i64, i64)> = (0..index)
-            .filter(|other| beside(*other))
+            .filter(|other| apart(*other).is_none())
             .map(|other| {
                 (
                     placed.offsets[other],
@@ -185,15 +192,11 @@ fn placement<'c>(buffers: &[Buffer<'c>], kernel: &KernelOrder<'c>, meet: bool) -
         placed.end = placed.end.max(start + buffer.bytes);
         // What shares its memory needs the barrier that was promised.
         for (other, (of, begin)) in buffers.iter().zip(&placed.offsets).take(index).enumerate() {
-            let apart = begin + of.bytes <= start || start + buffer.bytes <= *begin;
-            if beside(other) || apart {
+            if begin + of.bytes <= start || start + buffer.bytes <= *begin {
                 continue;
             }
-            let (one, two) = (&of.life, &buffer.life);
-            let between = kernel.apart(one, two, meet);
-            let between = between.or_else(|| kernel.apart(two, one, meet));
-            if let Some(Some(op)) = between
-                && !placed.barriers.contains(&op)
+            if let Some(Some(op)) = apart(other)
+                && with_barrier.insert(operation_key(op))
             {
                 placed.barriers.push(op);
             }
