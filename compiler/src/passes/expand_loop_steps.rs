@@ -5,13 +5,11 @@
 //! are fewer than the type has numbers, and computes the counter. Loops of which the ranges of their bounds
 //! show that it fits stay as they are.
 use super::cmpi::LESS;
-use super::integer_range::Ranges;
-use super::ir_utils::{
-    Kernel, blocks, collect_nested, for_each_kernel, operand_value, operations, set_operand,
-};
+use super::integers::range::Ranges;
+use super::ir_utils::{Kernel, blocks, collect_nested, for_each_kernel, operations, set_operand};
 use super::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, argument_of};
-use cutec_dialects::ops::{ArithOp, ScfOp};
+use cutec_dialects::ops::{ArithOp, ScfOp, scf};
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 
@@ -36,24 +34,24 @@ pub fn expand_loop_steps<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(
 
 /// Whether the counter behind the last iteration may not fit its type.
 fn may_overflow(op: IrOp, ranges: &mut Ranges) -> bool {
-    let (Some(end), Some(step)) = (operand_value(op, 1), operand_value(op, 2)) else {
+    let Some(counted) = scf::For::of(op) else {
         return false;
     };
-    let limit = match step.r#type().to_string().as_str() {
+    let limit = match counted.step().r#type().to_string().as_str() {
         "i32" => i64::from(i32::MAX),
         "i64" | "index" => i64::MAX,
         // Loops of other types are none of the language's.
         _ => return false,
     };
-    let (end, step) = (ranges.of(end), ranges.of(step));
+    let (end, step) = (ranges.of(counted.upper()), ranges.of(counted.step()));
     // The last counter is below the end.
     step.most > 1 && end.most.saturating_sub(1) > limit - step.most
 }
 
 /// Lets a loop count its iterations.
 fn expand<'c>(context: &'c Context, op: IrOp<'c>, ranges: &mut Ranges) -> Option<()> {
-    let (first, end) = (operand_value(op, 0)?, operand_value(op, 1)?);
-    let mut step = operand_value(op, 2)?;
+    let counted = scf::For::of(op)?;
+    let (first, end, mut step) = (counted.lower(), counted.upper(), counted.step());
     let body = blocks(op, 0).into_iter().next()?;
     let ty = step.r#type();
     let mut ir = OpBuilder::new(context, Insertion::Before(op));

@@ -11,15 +11,15 @@
 //! Which integers of a result are known is settled by its type, as the verifier
 //! inferred it; the pass computes the others. What the algebra needs and cannot
 //! prove becomes a `cf.assert`.
-use super::abstract_values::{AbstractOp, is_leaf, operand};
+use super::abstract_values::{AbstractOp, is_leaf};
 use super::cmpi::{EQUAL, LESS};
 use super::emit::{Emitter, Signs};
-use super::integer_analysis::width_of;
-use super::ir_utils::{blocks, defining_op, operations, replace_all_uses};
+use super::integers::width_of;
+use super::ir_utils::{blocks, defining_op, operand, operations, present, replace_all_uses};
 use super::materialize::{map_ints, materialize, variable_of};
 use super::{Reported, fold_static, report};
 use cutec_dialects::builder::{Insertion, IrBlock, IrOp, IrValue, result_of, value_key};
-use cutec_dialects::ops::{ArithOp, CfOp, CuteOp};
+use cutec_dialects::ops::{ArithOp, CfOp, CuteOp, cute};
 use cutec_dialects::semantics::{SemError, compare, evaluate, evaluate_all, leaves_of};
 use cutec_dialects::value::Val;
 use cutec_layout::{Condition, Expr, Int, SymInfo, Width, assuming};
@@ -287,9 +287,10 @@ impl<'c> Expansion<'c> {
             }
             None => {
                 let predicate = if kind == CuteOp::Equal { EQUAL } else { LESS };
+                let comparison = present(cute::Comparison::of(op))?;
                 let sides = [
-                    self.every_integer(operand(op, 0)?, a)?,
-                    self.every_integer(operand(op, 1)?, b)?,
+                    self.every_integer(comparison.lhs(), a)?,
+                    self.every_integer(comparison.rhs(), b)?,
                 ];
                 let mut all = None;
                 for (a, b) in sides[0].iter().zip(&sides[1]) {

@@ -8,7 +8,7 @@ use super::coordinate::Coordinate;
 use super::known_ops::checked_ops;
 use super::types::{Failed, present, tile_of, view_of};
 use crate::passes::Reported;
-use crate::passes::integer_range::Ranges;
+use crate::passes::integers::range::Ranges;
 use crate::passes::ir_utils::{
     defining_op, first_of_block, for_each_kernel, next_operation, set_operand,
 };
