@@ -3,6 +3,7 @@
 //! melior's lifetimes tie a value to the borrow through which it was reached. Values of one context stay valid while their
 //! operation stands, so this module hands them out with the context's lifetime; whoever erases an operation drops its
 //! values first.
+use melior::ir::operation::OperationLike;
 use melior::ir::{Attribute, AttributeLike, BlockLike, BlockRef, OperationRef, Value, ValueLike};
 
 /// A value of a context.
@@ -31,6 +32,26 @@ pub fn erase_unused(value: IrValue<'_>) {
 pub fn result_of<'c>(op: IrOp<'c>, index: usize) -> IrValue<'c> {
     let result = op.result(index).expect("the operation has this result");
     unsafe { Value::from_raw(result.to_raw()) }
+}
+
+/// The operands of an operation.
+pub fn operands_of<'c>(
+    op: IrOp<'c>,
+) -> impl DoubleEndedIterator<Item = IrValue<'c>> + ExactSizeIterator + Clone + use<'c> {
+    // SAFETY: the operation is alive, and has so many operands.
+    (0..op.operand_count()).map(move |index| unsafe {
+        Value::from_raw(mlir_sys::mlirOperationGetOperand(
+            op.to_raw(),
+            index as isize,
+        ))
+    })
+}
+
+/// The results of an operation.
+pub fn results_of<'c>(
+    op: IrOp<'c>,
+) -> impl DoubleEndedIterator<Item = IrValue<'c>> + ExactSizeIterator + Clone + use<'c> {
+    (0..op.result_count()).map(move |index| result_of(op, index))
 }
 
 /// The operation that defines a value; a block argument has none.

@@ -1,6 +1,5 @@
 //! Abstract values of an operation: operands and results as their types describe them.
-use super::ir_utils::operand_value;
-use cutec_dialects::builder::{IrOp, IrValue, result_of};
+use cutec_dialects::builder::{IrOp, result_of};
 use cutec_dialects::ir::{attrs_of, values_of};
 use cutec_dialects::memo::type_value;
 use cutec_dialects::ops::CuteOp;
@@ -45,11 +44,6 @@ impl AbstractOp {
             _ => false,
         })
     }
-}
-
-/// Operand `index` of an operation.
-pub fn operand<'c>(op: IrOp<'c>, index: usize) -> Result<IrValue<'c>, SemError> {
-    operand_value(op, index).ok_or_else(|| SemError::Illegal("an operand is missing".into()))
 }
 
 /// Operations of the algebra that `cute-expand-ops` leaves and `cute-to-base` lowers: they

@@ -1,6 +1,6 @@
 //! Rebuilds loops and branches with additional iteration arguments and results.
-use super::ir_utils::{blocks, operand_value, replace_all_uses};
-use cutec_dialects::builder::{IrOp, IrValue, OpBuilder, result_of};
+use super::ir_utils::{blocks, replace_all_uses};
+use cutec_dialects::builder::{IrOp, IrValue, OpBuilder, operands_of, result_of};
 use cutec_dialects::ops::ScfOp;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Attribute, Region, RegionLike, TypeLike, Value, ValueLike};
@@ -20,7 +20,7 @@ pub(super) fn with_additional_yields<'c>(
         ScfOp::If
     };
     let old_count = of.result_count();
-    let operands = (0..of.operand_count()).filter_map(|index| operand_value(of, index));
+    let operands = operands_of(of);
     let begins = if kind == ScfOp::For { more } else { &[] };
     let operands: Vec<IrValue> = operands.chain(begins.iter().copied()).collect();
     let results = (0..old_count).map(|index| result_of(of, index));

@@ -4,8 +4,8 @@
 //! another iteration, and which values become which others along an edge. A pass that follows values or states through
 //! a kernel asks here, so that an operation with regions that is not listed is an error in one place instead of a
 //! gap in each pass. [`Forward`] is the dataflow analysis over these edges.
-use super::ir_utils::{blocks, name_of, operand_value, operations, parent};
-use cutec_dialects::builder::{IrBlock, IrOp, IrValue, argument_of, result_of};
+use super::ir_utils::{blocks, name_of, operations, parent};
+use cutec_dialects::builder::{IrBlock, IrOp, IrValue, argument_of, operands_of, results_of};
 use cutec_dialects::ops::{Op, ScfOp, TileOp};
 use melior::ir::{BlockLike, operation::OperationLike};
 
@@ -116,19 +116,11 @@ impl<'c> ControlFlow<'c> {
 
 /// The edges of an operation, those that begin before it first.
 fn edges<'c>(op: IrOp<'c>, structure: Structure, regions: &[IrBlock<'c>]) -> Vec<Edge<'c>> {
-    let operands = |from: usize| -> Vec<IrValue<'c>> {
-        (from..op.operand_count())
-            .filter_map(|index| operand_value(op, index))
-            .collect()
-    };
+    let operands = |from: usize| -> Vec<IrValue<'c>> { operands_of(op).skip(from).collect() };
     // What the terminator of a region takes, from an operand on.
     let yielded = |region: usize, from: usize| -> Vec<IrValue<'c>> {
         let end = operations(regions[region]).pop();
-        end.map_or_else(Vec::new, |end| {
-            (from..end.operand_count())
-                .filter_map(|index| operand_value(end, index))
-                .collect()
-        })
+        end.map_or_else(Vec::new, |end| operands_of(end).skip(from).collect())
     };
     let arguments = |region: usize, from: usize| -> Vec<IrValue<'c>> {
         let block = regions[region];
@@ -136,9 +128,7 @@ fn edges<'c>(op: IrOp<'c>, structure: Structure, regions: &[IrBlock<'c>]) -> Vec
             .map(|index| argument_of(block, index))
             .collect()
     };
-    let results: Vec<IrValue<'c>> = (0..op.result_count())
-        .map(|index| result_of(op, index))
-        .collect();
+    let results: Vec<IrValue<'c>> = results_of(op).collect();
     let edge = |from: Point, to: Point, values: Vec<IrValue<'c>>, become_: Vec<IrValue<'c>>| Edge {
         from,
         to,

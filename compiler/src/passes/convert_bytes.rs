@@ -6,12 +6,11 @@
 //! Instructions": conversions from and to 8-bit integers), the arithmetic all of it, and of f16 twice as many.
 use super::Reported;
 use super::ir_utils::{
-    Kernel, collect_nested, erase, for_each_kernel, operand_value, replace_all_uses,
-    vector_elements,
+    Kernel, collect_nested, erase, for_each_kernel, replace_all_uses, vector_elements,
 };
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::memo::type_text;
-use cutec_dialects::ops::ArithOp;
+use cutec_dialects::ops::{ArithOp, arith};
 use melior::Context;
 use melior::ir::{Type, ValueLike, operation::OperationLike};
 
@@ -52,8 +51,8 @@ pub fn convert_bytes<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), R
                 Some(ArithOp::Uitofp) => false,
                 _ => continue,
             };
-            if let Some(bytes) = operand_value(op, 0) {
-                expand(context, op, bytes, signed);
+            if let Some(convert) = arith::IntegerToFloat::of(op) {
+                expand(context, op, convert.input(), signed);
             }
         }
         Ok::<_, Reported>(())

@@ -1,7 +1,6 @@
 //! Elementwise operations of other dialects: which there are, and which must be scalarized.
 
-use super::ir_utils::operand_value;
-use cutec_dialects::builder::{IrOp, IrValue, result_of, string_value};
+use cutec_dialects::builder::{IrOp, IrValue, operands_of, result_of, string_value};
 use cutec_dialects::ops::{LlvmOp, Op, VectorOp};
 use melior::ir::{ValueLike, operation::OperationLike};
 
@@ -45,10 +44,9 @@ pub(super) fn is_scalar_intrinsic(op: IrOp) -> bool {
 /// Whether it calls one of these, with operands of the type of its result.
 fn calls(op: IrOp, names: &[&str]) -> bool {
     let called = op.attribute("intrin").ok().and_then(string_value);
-    let operands = (0..op.operand_count()).map(|index| operand_value(op, index));
     let types = |result: IrValue| {
-        let mut types = operands.map(|operand| operand.map(|operand| operand.r#type()));
-        op.operand_count() > 0 && types.all(|ty| ty == Some(result.r#type()))
+        let mut types = operands_of(op).map(|operand| operand.r#type());
+        op.operand_count() > 0 && types.all(|ty| ty == result.r#type())
     };
     called.is_some_and(|called| names.contains(&called.as_str()))
         && op.result_count() == 1

@@ -6,11 +6,11 @@
 use super::Reported;
 use super::cmpi::{AT_LEAST, GREATER, LESS, NOT_EQUAL};
 use super::ir_utils::{
-    Kernel, collect_nested, defining_op, erase, for_each_kernel, operand_value, replace_all_uses,
-    users, vector_elements,
+    Kernel, collect_nested, defining_op, erase, for_each_kernel, replace_all_uses, users,
+    vector_elements,
 };
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value, result_of};
-use cutec_dialects::ops::ArithOp;
+use cutec_dialects::ops::{ArithOp, arith};
 use melior::Context;
 use melior::ir::{Type, TypeLike, ValueLike, operation::OperationLike};
 
@@ -31,7 +31,8 @@ pub fn expand_ceil_div<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(),
 }
 
 fn expand<'c>(context: &'c Context, op: IrOp<'c>) -> Option<()> {
-    let (a, b) = (operand_value(op, 0)?, operand_value(op, 1)?);
+    let division = arith::Binary::of(op)?;
+    let (a, b) = (division.lhs(), division.rhs());
     let mut ir = OpBuilder::new(context, Insertion::Before(op));
     ir.location = op.location();
     let ty = a.r#type();

@@ -4,9 +4,9 @@
 //! `cute.static` for each result whose type says it all, `arith.constant` for
 //! comparisons of static operands; operations that nothing uses any more are
 //! gone. Operations with effects and memory stay.
-use super::ir_utils::{collect_nested, operand_value, replace_all_uses};
+use super::ir_utils::{collect_nested, replace_all_uses};
 use super::{Reported, report};
-use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
+use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, operands_of, result_of};
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::memo::type_value;
 use cutec_dialects::ops::CuteOp;
@@ -60,8 +60,7 @@ fn fold<'c>(context: &'c Context, op: IrOp<'c>) -> Result<(), Reported> {
     ir.location = op.location();
     if matches!(kind, CuteOp::Equal | CuteOp::ElemLess) {
         let mut vars = Vars::default();
-        let operands: Result<Vec<Val>, _> = (0..op.operand_count())
-            .filter_map(|index| operand_value(op, index))
+        let operands: Result<Vec<Val>, _> = operands_of(op)
             .map(|operand| type_value(operand.r#type(), &mut vars))
             .collect();
         let operands = operands.map_err(|error| report(op.location(), error))?;

@@ -10,6 +10,7 @@ use cutec_dialects::builder::{
 };
 use cutec_dialects::ops::{ArithOp, GpuOp, LlvmOp};
 use cutec_dialects::printing::pass_name_on;
+use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{BLOCK_SIZES, TARGETS, Target};
 use melior::Context;
 use melior::ir::{
@@ -35,6 +36,16 @@ pub(super) fn operand_value<'c>(op: IrOp<'c>, index: usize) -> Option<IrValue<'c
     let operand = has.then(|| op.operand(index).ok()).flatten()?;
     // SAFETY: see the module's comment.
     Some(unsafe { Value::from_raw(operand.to_raw()) })
+}
+
+/// Operand `index` of an operation, which it must have.
+pub(super) fn operand<'c>(op: IrOp<'c>, index: usize) -> Result<IrValue<'c>, SemError> {
+    present(operand_value(op, index))
+}
+
+/// An operation by its accessors, such as `present(cute::Assume::of(op))`, which it must have.
+pub(super) fn present<T>(accessors: Option<T>) -> Result<T, SemError> {
+    accessors.ok_or_else(|| SemError::Illegal("an operand is missing".into()))
 }
 
 /// The number that a value is, where it is an integer constant.

@@ -5,11 +5,9 @@
 //! the text as a global of the kernel's and the arguments in one slot at the start of the kernel. Upstream
 //! allocates them where the call stands, which in a loop takes new stack in each round.
 //! Precondition: none.
-use super::ir_utils::{
-    blocks, collect_nested, kernels, operand_value, operations, string_attribute,
-};
+use super::ir_utils::{blocks, collect_nested, kernels, operations, string_attribute};
 use super::{Reported, report};
-use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, operands_of};
 use cutec_dialects::ops::{GpuOp, LlvmOp};
 use melior::Context;
 use melior::ir::{Region, ValueLike, operation::OperationLike};
@@ -84,9 +82,7 @@ fn lower<'c>(
         return Err(report(op.location(), "expects `format` as a text"));
     };
     let symbol = texts.of(text);
-    let arguments: Vec<IrValue<'c>> = (0..op.operand_count())
-        .filter_map(|index| operand_value(op, index))
-        .collect();
+    let arguments: Vec<IrValue<'c>> = operands_of(op).collect();
     let types: Vec<String> = arguments
         .iter()
         .map(|argument| argument.r#type().to_string())

@@ -1,5 +1,5 @@
 //! The operations of the `cute` dialect; `cpp/Cute.td` and `semantics` say what they mean.
-use super::operations;
+use super::{accessors, operations};
 use crate::value::TupleKind;
 
 operations! {
@@ -116,6 +116,49 @@ operations! {
         Prefetch = "prefetch",
         AutovecCopy = "autovec_copy",
         Gemm = "gemm",
+    }
+}
+
+accessors! {
+    /// A value that is printed.
+    Print is CuteOp::Print, 1 operand { operand value 0; }
+    /// The run-time integers of a tuple.
+    GetScalars is CuteOp::GetScalars, 1 operand { operand input 0; }
+    /// A comparison of two tuples.
+    Comparison is CuteOp::Equal | CuteOp::ElemLess, 2 operands { operand lhs 0; operand rhs 1; }
+    /// What is known of a value besides.
+    Assume is CuteOp::Assume, 1 operand { operand input 0; }
+    /// One element of a view, or a vector of neighbours.
+    MemrefLoad is CuteOp::MemrefLoad | CuteOp::MemrefLoadVec, 1 operand { operand view 0; operands at 1 0; }
+    /// One element, or a vector of neighbours, that is written to a view.
+    MemrefStore is CuteOp::MemrefStore | CuteOp::MemrefStoreVec, 2 operands {
+        operand value 0; operand view 1; operands at 2 0;
+    }
+    /// An element of a view that is updated; behind the coordinate the numbers of the update.
+    MemrefAtomic is CuteOp::MemrefAtomic, 3 operands {
+        operand view 0; operand coordinate 1; operands numbers 2 0;
+        attribute kind;
+    }
+    /// A vector that is written to shared memory of another block.
+    StoreAsync is CuteOp::StoreAsync, 4 operands {
+        operand value 0; operand view 1; operand barriers 2; operand which 3;
+    }
+    /// An update of an element in shared memory of another block.
+    ReduceAsync is CuteOp::ReduceAsync, 5 operands {
+        operand view 0; operand coordinate 1; operand value 2; operand barriers 3; operand which 4;
+        attribute kind;
+    }
+    /// A copy by an atom, a tiled copy or a tensor map.
+    Copy is CuteOp::Copy, 1 operand { operand atom 0; operands rest 1 0; }
+    /// What takes the tensor map of an atom that `make_tma_atom` has made.
+    UseOfTensorMap is CuteOp::Copy | CuteOp::Prefetch | CuteOp::PrefetchTmaDesc | CuteOp::CopyTmaDesc, 1 operand {
+        operand atom 0;
+    }
+    /// The atom of a tensor map.
+    MakeTmaAtom is CuteOp::MakeTmaAtom, 1 operand { operand map 0; }
+    /// A product of fragments, `d = a · b + c`; behind them whether it adds to `c`, where that is not always.
+    Gemm is CuteOp::Gemm, 5 operands {
+        operand mma 0; operand d 1; operand a 2; operand b 3; operand c 4; operands adds 5 0;
     }
 }
 

@@ -3,7 +3,8 @@
 //! An operation has one row in the table of its dialect (`tile`, `cute`, `upstream`), from which its name, the
 //! lookup by name and the tests against the registered dialects come. Code names an operation by its variant, so that
 //! the compiler knows a misspelt one, and a match over a dialect's enum can list every operation. Operands and
-//! attributes have names in wrappers such as [`tile::Dot`], which stand under the table.
+//! attributes have names in wrappers such as [`tile::Dot`] and [`cute::Gemm`], which stand under the table; of upstream
+//! dialects in [`arith`] and [`scf`].
 //!
 //! What is not here: whether an operation has effects. TableGen says that, for upstream's operations and ours, and
 //! MLIR's interfaces answer ([`crate::ir::has_no_effect`]).
@@ -11,7 +12,8 @@
 //! Of melior's generated wrappers (`melior::dialect::ods`, `melior::dialect!`) cutec uses none: they own their
 //! operation, so that one that stands in a block cannot be looked at through them, and their builders know nothing
 //! of the types that our semantics infers.
-mod cute;
+pub mod arith;
+pub mod cute;
 pub mod scf;
 pub mod tile;
 mod upstream;
@@ -20,9 +22,7 @@ pub use cute::CuteOp;
 pub use tile::TileOp;
 pub use upstream::{ArithOp, BuiltinOp, CfOp, GpuOp, LlvmOp, NvvmOp, ScfOp, UbOp, VectorOp};
 
-use crate::handles::{IrOp, IrValue};
-use melior::ir::Value;
-use melior::ir::operation::OperationLike;
+use crate::handles::{IrOp, IrValue, bytes_of, operands_of};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::LazyLock;
@@ -99,11 +99,12 @@ use operations;
 /// Wrappers of operations, by which their operands and attributes have names.
 ///
 /// `operand x 1` is the second operand, `last x 1` the last one, `operands x 1 2` those from the second on without the
-/// last two. A wrapper exists only of an operation that has as many operands as it names.
+/// last two. A wrapper exists only of an operation that has as many operands as it names. It may be one of several
+/// kinds, whose operands mean the same.
 macro_rules! accessors {
     ($(
         $(#[$about:meta])*
-        $name:ident is $kind:path, $least:literal $(operand)? $(operands)? {
+        $name:ident is $($kind:path)|+, $least:literal $(operand)? $(operands)? {
             $( $how:ident $field:ident $($at:literal)*; )*
         }
     )*) => { $(
@@ -116,7 +117,8 @@ macro_rules! accessors {
             /// An operation as this one, if it is one.
             pub fn of(op: $crate::handles::IrOp<'c>) -> Option<Self> {
                 use melior::ir::operation::OperationLike;
-                ($kind.is(op) && op.operand_count() >= $least).then_some($name(op))
+                let is_one = $crate::ops::accessors!(@is op $($kind)|+);
+                (is_one && op.operand_count() + 1 > $least).then_some($name(op))
             }
 
             /// The operation that defines a value, if it is one of these.
@@ -140,6 +142,10 @@ macro_rules! accessors {
             $( $crate::ops::accessors!(@$how $field $($at)*); )*
         }
     )* };
+    (@is $op:ident $kind:path) => { $kind.is($op) };
+    (@is $op:ident $($kind:path)|+) => {
+        $crate::ops::Op::of($op).is_some_and(|own| [$($crate::ops::Op::from($kind)),+].contains(&own))
+    };
     (@operand $field:ident $at:literal) => {
         #[doc = concat!("Operand `", stringify!($field), "`.")]
         pub fn $field(self) -> $crate::handles::IrValue<'c> {
@@ -173,16 +179,16 @@ use accessors;
 
 /// An operand that the operation has.
 fn operand<'c>(op: IrOp<'c>, index: usize) -> IrValue<'c> {
-    assert!(
-        index < op.operand_count(),
-        "internal: an operand is missing"
-    );
-    // SAFETY: the operation is alive and has this operand; for the lifetime see `builder`.
+    let operand = operands_of(op).nth(index);
+    operand.expect("internal: an operand is missing")
+}
+
+/// The bytes of an operation's name.
+fn name_of<'c>(op: IrOp<'c>) -> &'c [u8] {
+    // SAFETY: the operation is alive, and its name lives as long as the context.
     unsafe {
-        Value::from_raw(mlir_sys::mlirOperationGetOperand(
-            op.to_raw(),
-            index as isize,
-        ))
+        let name = mlir_sys::mlirOperationGetName(op.to_raw());
+        bytes_of(mlir_sys::mlirIdentifierStr(name))
     }
 }
 
@@ -219,18 +225,18 @@ dialects! {
     TileOp, CuteOp, ArithOp, ScfOp, VectorOp, GpuOp, NvvmOp, LlvmOp, CfOp, BuiltinOp, UbOp,
 }
 
-static BY_NAME: LazyLock<HashMap<&'static str, Op>> =
-    LazyLock::new(|| Op::all().map(|op| (op.name(), op)).collect());
+static BY_NAME: LazyLock<HashMap<&'static [u8], Op>> =
+    LazyLock::new(|| Op::all().map(|op| (op.name().as_bytes(), op)).collect());
 
 impl Op {
     /// Which operation one is; `None` where it has no row.
     pub fn of(op: IrOp) -> Option<Op> {
-        Op::of_name(op.name().as_string_ref().as_str().unwrap_or_default())
+        BY_NAME.get(name_of(op)).copied()
     }
 
     /// The operation of a name such as `tile.load`.
     pub fn of_name(name: &str) -> Option<Op> {
-        BY_NAME.get(name).copied()
+        BY_NAME.get(name.as_bytes()).copied()
     }
 
     fn of_parts(prefix: &str, mnemonic: &str) -> Option<Op> {
@@ -245,7 +251,7 @@ impl fmt::Display for Op {
 }
 
 fn has_name(op: IrOp, name: &str) -> bool {
-    op.name().as_string_ref().as_str() == Ok(name)
+    name_of(op) == name.as_bytes()
 }
 
 #[cfg(test)]

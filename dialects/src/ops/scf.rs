@@ -1,4 +1,4 @@
-//! Loops of the `scf` dialect.
+//! Control flow of the `scf` dialect.
 use super::{ScfOp, accessors};
 
 accessors! {
@@ -6,4 +6,6 @@ accessors! {
     For is ScfOp::For, 3 operands {
         operand lower 0; operand upper 1; operand step 2; operands initial 3 0;
     }
+    /// What a region gives.
+    Yield is ScfOp::Yield, 0 operands { operands results 0 0; }
 }

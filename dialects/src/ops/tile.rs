@@ -1,5 +1,6 @@
 //! The operations of the `tile` dialect.
 use super::{accessors, operations};
+use crate::handles::{IrOp, IrValue};
 
 operations! {
     /// An operation of the `tile` dialect.
@@ -48,6 +49,8 @@ operations! {
 }
 
 accessors! {
+    /// How many tiles there are, along each axis.
+    Grid is TileOp::Grid, 0 operands { operands counts 0 0; }
     /// A tile of a view in global memory.
     Load is TileOp::Load, 1 operand {
         operand view 0; operands at 1 0;
@@ -60,6 +63,8 @@ accessors! {
     }
     /// A number for all elements.
     Splat is TileOp::Splat, 1 operand { operand value 0; }
+    /// A function of the elements of tiles.
+    Map is TileOp::Map, 0 operands { operands inputs 0 0; }
     /// The result of a map's function.
     Yield is TileOp::Yield, 1 operand { operand value 0; }
     /// A reduction along an axis.
@@ -67,6 +72,8 @@ accessors! {
         operand input 0;
         attribute axis; attribute kind;
     }
+    /// The elements of a tile along other axes.
+    Reshaping is TileOp::Reduce | TileOp::Broadcast | TileOp::Transpose | TileOp::Reshape, 1 operand { operand input 0; }
     /// A product.
     Dot is TileOp::Dot, 3 operands {
         operand a 0; operand b 1; operand c 2;
@@ -81,6 +88,10 @@ accessors! {
         operand view 0; operands at 1 2; last buffer 2; last stage 1;
         attribute copy;
     }
+    /// A group of asynchronous copies.
+    Commit is TileOp::Commit, 0 operands { operands copies 0 0; }
+    /// The end of groups.
+    Wait is TileOp::Wait, 0 operands { operands groups 0 0; }
     /// A part of a stage, in registers.
     Read is TileOp::Read, 2 operands {
         operand buffer 0; operand stage 1;
@@ -90,5 +101,31 @@ accessors! {
     Write is TileOp::Write, 3 operands {
         operand value 0; operand buffer 1; operand stage 2;
         attribute copy;
+    }
+}
+
+impl<'c> Dot<'c> {
+    /// The factors `a` and `b`.
+    pub fn factors(self) -> [IrValue<'c>; 2] {
+        [self.a(), self.b()]
+    }
+}
+
+/// A `tile.load` or `tile.store`: a tile and the view in global memory that it lies in.
+#[derive(Clone, Copy)]
+pub struct Access<'c> {
+    /// The tile.
+    pub tile: IrValue<'c>,
+    /// The view.
+    pub view: IrValue<'c>,
+}
+
+impl<'c> Access<'c> {
+    /// What an operation accesses, if it is one of these.
+    pub fn of(op: IrOp<'c>) -> Option<Self> {
+        let load = Load::of(op).map(|load| (load.result(), load.view()));
+        let store = || Store::of(op).map(|store| (store.value(), store.view()));
+        load.or_else(store)
+            .map(|(tile, view)| Access { tile, view })
     }
 }

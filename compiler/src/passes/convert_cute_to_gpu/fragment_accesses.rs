@@ -1,9 +1,9 @@
 //! Memory effects on fragments: which of them each region of a kernel reads and writes.
-use super::super::ir_utils::{blocks, operand_value, operations};
+use super::super::ir_utils::{blocks, operations};
 use cutec_dialects::atoms::{Completion, Mechanism};
-use cutec_dialects::builder::{IrOp, IrValue, operation_key, result_of, value_key};
+use cutec_dialects::builder::{IrOp, IrValue, operands_of, operation_key, result_of, value_key};
 use cutec_dialects::memo::{type_text, type_value};
-use cutec_dialects::ops::{CuteOp, NvvmOp};
+use cutec_dialects::ops::{CuteOp, NvvmOp, cute};
 use cutec_dialects::types::Vars;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::{HashMap, HashSet};
@@ -143,17 +143,15 @@ impl Accesses {
             self.tie(op, accessed);
             return;
         }
-        for index in 0..op.operand_count() {
-            let Some(fragment) = operand_value(op, index).and_then(|view| self.fragment(view))
-            else {
+        for (index, operand) in operands_of(op).enumerate() {
+            let Some(fragment) = self.fragment(operand) else {
                 continue;
             };
             if self.home.get(&fragment) != Some(&block) {
                 self.shared.insert(fragment);
             }
             if !kind.is_some_and(|kind| WHOLE.contains(&kind))
-                && (index + 1..op.operand_count())
-                    .any(|index| operand_value(op, index).is_some_and(at_run_time))
+                && operands_of(op).skip(index + 1).any(at_run_time)
             {
                 self.dynamic.insert(fragment);
             }
@@ -213,7 +211,7 @@ impl Accesses {
 
 /// Whether a product is under way when the threads go on.
 fn completes_later(gemm: IrOp) -> bool {
-    let mma = operand_value(gemm, 0);
+    let mma = cute::Gemm::of(gemm).map(cute::Gemm::mma);
     let mma = mma.and_then(|mma| type_value(mma.r#type(), &mut Vars::default()).ok());
     match mma
         .and_then(|mma| mma.mma_atom())

@@ -24,7 +24,6 @@ mod predicated;
 mod predicates;
 mod promote_fragments;
 mod register_banks;
-mod sign_analysis;
 mod store_forwarding;
 mod tma;
 mod tma_desc;
@@ -37,22 +36,22 @@ pub(super) use vectors::{Vectors, common_vectors};
 use super::cmpi::{EQUAL, LESS};
 use super::emit::{Emitter, Signs};
 use super::ir_utils::{
-    Kernel, blocks, collect_nested, defining_op, for_each_kernel, kernels, name_of, operand_value,
-    operations, replace_all_uses, set_attribute, users,
+    Kernel, blocks, collect_nested, for_each_kernel, kernels, name_of, operations, present,
+    replace_all_uses, set_attribute, users,
 };
 use super::kernel_abi::sizes;
 use super::printf::printf;
 use super::smem_map::SmemMap;
 use super::{Reported, report};
 use cutec_dialects::builder::{
-    Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, integer_value, operation_key,
-    result_of, value_key,
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, integer_value, operands_of,
+    operation_key, result_of, results_of, value_key,
 };
 use cutec_dialects::elem::Space;
 use cutec_dialects::hints::{Evict, Hints};
 use cutec_dialects::ir::attrs_of;
 use cutec_dialects::memo::{type_text, val_of};
-use cutec_dialects::ops::{ArithOp, CuteOp, GpuOp, LlvmOp, NvvmOp};
+use cutec_dialects::ops::{ArithOp, CuteOp, GpuOp, LlvmOp, NvvmOp, cute};
 use cutec_dialects::semantics::{AtomicKind, SemError, evaluate, evaluate_all};
 use cutec_dialects::target::Target;
 use cutec_dialects::types::Vars;
@@ -302,10 +301,11 @@ impl<'c> Lowering<'c> {
     }
 
     fn cute(&mut self, kind: CuteOp, op: IrOp<'c>) -> Result<(), SemError> {
-        let operands: Vec<Val> = (0..op.operand_count())
-            .map(|index| match (kind, index) {
-                (CuteOp::DomainOffset, 1..) => self.offset(op, index),
-                _ => self.operand(op, index),
+        let operands: Vec<Val> = operands_of(op)
+            .enumerate()
+            .map(|(index, value)| match (kind, index) {
+                (CuteOp::DomainOffset, 1..) => self.offset(value),
+                _ => self.operand(value),
             })
             .collect::<Result<_, _>>()?;
         self.hints = hints_of(op);
@@ -333,14 +333,19 @@ impl<'c> Lowering<'c> {
             | CuteOp::CpFenceTmaDescRelease
             | CuteOp::FenceTmaDescAcquire => return self.tma_desc(kind, op, &operands),
             CuteOp::AutovecCopy => return self.autovec_copy(&operands),
-            CuteOp::Gemm => return self.gemm(&operands, operand_value(op, 5)),
-            CuteOp::MemrefStore => return self.store(&operands, first_operand(op)?),
-            CuteOp::MemrefStoreVec => return self.store_vec(&operands, first_operand(op)?),
-            CuteOp::StoreAsync => return self.store_async(&operands, first_operand(op)?),
+            CuteOp::Gemm => {
+                let adds = present(cute::Gemm::of(op))?.adds();
+                return self.gemm(&operands, adds.first().copied());
+            }
+            CuteOp::MemrefStore => return self.store(&operands, stored(op)?),
+            CuteOp::MemrefStoreVec => return self.store_vec(&operands, stored(op)?),
+            CuteOp::StoreAsync => {
+                let value = present(cute::StoreAsync::of(op))?.value();
+                return self.store_async(&operands, value);
+            }
             CuteOp::ReduceAsync => {
                 let kind = AtomicKind::of(&attrs_of(&op, &mut Vars::default())?)?;
-                let value = operand_value(op, 2)
-                    .ok_or_else(|| SemError::Illegal("an operand is missing".into()))?;
+                let value = present(cute::ReduceAsync::of(op))?.value();
                 return self.reduce_async(&operands, kind, value);
             }
             CuteOp::Print => return self.print(&operands),
@@ -365,8 +370,7 @@ impl<'c> Lowering<'c> {
         let val = match kind {
             CuteOp::Assume => self.assume(&operands, &attrs)?,
             CuteOp::MemrefAtomic => {
-                let rest = (2..op.operand_count()).filter_map(|index| operand_value(op, index));
-                let rest: Vec<_> = rest.collect();
+                let rest = present(cute::MemrefAtomic::of(op))?.numbers();
                 let kind = AtomicKind::of(&attrs)?;
                 if !users(result).is_empty() {
                     let value = self.atomic(&operands, kind, &rest)?;
@@ -417,9 +421,7 @@ impl<'c> Lowering<'c> {
     }
 
     /// The value of an operand: what was computed for it, or an SSA integer of another dialect.
-    fn operand(&mut self, op: IrOp<'c>, index: usize) -> Result<Val, SemError> {
-        let value = operand_value(op, index)
-            .ok_or_else(|| SemError::Illegal("an operand is missing".into()))?;
+    fn operand(&mut self, value: IrValue<'c>) -> Result<Val, SemError> {
         if let Some(val) = self.vals.get(&value_key(value)) {
             return Ok(val.clone());
         }
@@ -442,26 +444,17 @@ impl<'c> Lowering<'c> {
     }
 
     /// An operand that may be negative; what the program asserts to divide it is kept.
-    fn offset(&mut self, op: IrOp<'c>, index: usize) -> Result<Val, SemError> {
-        let mut value = operand_value(op, index);
-        let mut divisor = 1;
-        let assumed = value
-            .and_then(defining_op)
-            .filter(|op| CuteOp::Assume.is(*op));
-        if let (Some(assume), Some(declared)) = (assumed, value) {
-            let declared = val_of(declared)?;
-            if let Val::Tuple(_, Tree::Leaf(Some(declared))) = declared {
-                divisor = declared.div();
-                value = operand_value(assume, 0);
-            }
+    fn offset(&mut self, operand: IrValue<'c>) -> Result<Val, SemError> {
+        let (mut value, mut divisor) = (operand, 1);
+        if let Some(assume) = cute::Assume::defining(operand)
+            && let Val::Tuple(_, Tree::Leaf(Some(declared))) = val_of(operand)?
+        {
+            divisor = declared.div();
+            value = assume.input();
         }
-        let integer = |value: &IrValue<'c>| {
-            let ty = value.r#type().to_string();
-            ty == "i32" || ty == "i64"
-        };
-        let Some(value) = value.filter(integer) else {
-            return self.operand(op, index);
-        };
+        if !["i32", "i64"].contains(&&*type_text(value.r#type())) {
+            return self.operand(operand);
+        }
         let int = self.emitter.signed_integer(value);
         if int.is(0) || divisor <= 1 || int.divisible_by(divisor) {
             return Ok(Val::Scalar(int));
@@ -618,7 +611,7 @@ impl<'c> Lowering<'c> {
     /// Erases what was lowered: users first. What another dialect takes of it is an error there.
     fn erase_dead(self) -> Result<(), Reported> {
         for op in self.dead.into_iter().rev() {
-            let results = (0..op.result_count()).map(|index| result_of(op, index));
+            let results = results_of(op);
             if let Some(user) = results.flat_map(users).next() {
                 let message = format!(
                     "`{}` uses a value of `cute`, which only operations of `cute` can",
@@ -654,6 +647,7 @@ fn hints_of(op: IrOp) -> Hints {
     Hints::parse(text.trim_matches('"')).unwrap_or(Hints::NONE)
 }
 
-fn first_operand<'c>(op: IrOp<'c>) -> Result<IrValue<'c>, SemError> {
-    operand_value(op, 0).ok_or_else(|| SemError::Illegal("an operand is missing".into()))
+/// What a store writes.
+fn stored<'c>(op: IrOp<'c>) -> Result<IrValue<'c>, SemError> {
+    Ok(present(cute::MemrefStore::of(op))?.value())
 }

@@ -5,10 +5,10 @@
 //! until LLVM promotes it. And what is loaded as vectors after the loop LLVM carries as vectors, which each
 //! iteration takes apart.
 use super::super::additional_yields::with_additional_yields;
-use super::super::ir_utils::{blocks, borrowed, named_attributes, operand_value, operations};
+use super::super::ir_utils::{blocks, borrowed, named_attributes, operations};
 use super::Lowering;
 use crate::passes::Reported;
-use cutec_dialects::builder::{Insertion, IrBlock, IrOp, IrValue, result_of};
+use cutec_dialects::builder::{Insertion, IrBlock, IrOp, IrValue, operands_of, result_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::ScfOp;
 use melior::ir::operation::OperationLike;
@@ -140,7 +140,7 @@ impl<'c> Lowering<'c> {
         if more.is_empty() {
             return;
         }
-        let yielded = (0..end.operand_count()).filter_map(|index| operand_value(end, index));
+        let yielded = operands_of(end);
         let yielded: Vec<IrValue<'c>> = yielded.chain(more).collect();
         self.emitter.ir.op(ScfOp::Yield, &yielded, &[], &[]);
         self.unlink(end);

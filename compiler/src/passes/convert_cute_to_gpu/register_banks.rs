@@ -4,14 +4,14 @@
 //! unchanged for the whole loop. An accumulator is then in the bank of the operand that was loaded with the same
 //! alignment, and half of all `fma` read three registers of one bank. So each stored register is copied by an
 //! instruction that ptxas neither removes nor coalesces: the identity `prmt`.
-use super::super::ir_utils::{blocks, collect_nested, operand_value, operations};
+use super::super::ir_utils::{blocks, collect_nested, operations};
 use super::Lowering;
 use super::fragment_accesses::Accesses;
 use cutec_dialects::atoms::MmaOp;
-use cutec_dialects::builder::{IrOp, IrValue, result_of, value_key};
+use cutec_dialects::builder::{IrOp, IrValue, operands_of, result_of, results_of, value_key};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::memo::type_value;
-use cutec_dialects::ops::{CuteOp, LlvmOp, Op, ScfOp};
+use cutec_dialects::ops::{CuteOp, LlvmOp, Op, ScfOp, cute};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::View;
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -36,27 +36,29 @@ pub(super) fn accumulators(function: IrOp, accesses: &Accesses) -> HashSet<usize
 
 /// Adds what an operation makes an accumulator.
 fn holds_by(op: IrOp, accesses: &Accesses, holding: &mut HashSet<usize>) {
-    let fragment = |index: usize| operand_value(op, index).and_then(|view| accesses.fragment(view));
     match Op::of(op) {
-        Some(Op::CuteOp(CuteOp::Gemm)) if adds_by_fma(op) => holding.extend(fragment(1)),
-        Some(Op::CuteOp(CuteOp::MemrefLoadVec))
-            if fragment(0).is_some_and(|from| holding.contains(&from)) =>
-        {
-            holding.insert(value_key(result_of(op, 0)));
+        Some(Op::CuteOp(CuteOp::Gemm)) if adds_by_fma(op) => {
+            let sums = cute::Gemm::of(op).and_then(|gemm| accesses.fragment(gemm.d()));
+            holding.extend(sums);
+        }
+        Some(Op::CuteOp(CuteOp::MemrefLoadVec)) => {
+            let from = cute::MemrefLoad::of(op).and_then(|load| accesses.fragment(load.view()));
+            if from.is_some_and(|from| holding.contains(&from)) {
+                holding.insert(value_key(result_of(op, 0)));
+            }
         }
         Some(Op::CuteOp(CuteOp::MemrefStoreVec)) => {
-            let vector = operand_value(op, 0).map(value_key);
-            if vector.is_some_and(|vector| holding.contains(&vector)) {
-                holding.extend(fragment(1));
+            let store = cute::MemrefStore::of(op);
+            if let Some(store) = store.filter(|store| holding.contains(&value_key(store.value()))) {
+                holding.extend(accesses.fragment(store.view()));
             }
         }
         Some(Op::ScfOp(ScfOp::For | ScfOp::If)) => {
             let ends = (0..op.region_count()).flat_map(|region| blocks(op, region));
             for end in ends.filter_map(|block| operations(block).pop()) {
-                for index in 0..op.result_count() {
-                    let yielded = operand_value(end, index).map(value_key);
-                    if yielded.is_some_and(|value| holding.contains(&value)) {
-                        holding.insert(value_key(result_of(op, index)));
+                for (yielded, result) in operands_of(end).zip(results_of(op)) {
+                    if holding.contains(&value_key(yielded)) {
+                        holding.insert(value_key(result));
                     }
                 }
             }
@@ -66,7 +68,7 @@ fn holds_by(op: IrOp, accesses: &Accesses, holding: &mut HashSet<usize>) {
 }
 
 fn adds_by_fma(gemm: IrOp) -> bool {
-    let mma = operand_value(gemm, 0);
+    let mma = cute::Gemm::of(gemm).map(cute::Gemm::mma);
     let mma = mma.and_then(|mma| type_value(mma.r#type(), &mut Vars::default()).ok());
     match mma.and_then(|mma| mma.mma_atom()) {
         Some(atom) => match atom.op {

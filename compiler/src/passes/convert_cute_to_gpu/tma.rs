@@ -7,21 +7,19 @@ use super::Lowering;
 use super::predicated::Inputs;
 use cutec_dialects::atoms::{TmaAtom, TmaKind};
 use cutec_dialects::builder::{IrOp, IrValue, value_key};
-use cutec_dialects::ops::{ArithOp, CuteOp};
+use cutec_dialects::ops::{ArithOp, CuteOp, cute};
 use cutec_dialects::semantics::{SemError, TmaPlan, tma_plan, tma_prefetch_plan};
 use cutec_dialects::target::Feature;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::{AnyLayout, Int};
 use std::sync::Arc;
 
-use super::operand_value;
-
 impl<'c> Lowering<'c> {
     /// Keeps the address of the map of an atom: a parameter, or a place in global memory.
     pub(super) fn keep_tensor_map(&mut self, op: IrOp<'c>, operands: &[Val], atom: IrValue<'c>) {
         let map = match operands {
             [Val::View(place)] => Some(self.address(place, &Int::ZERO)),
-            _ => operand_value(op, 0),
+            _ => cute::MakeTmaAtom::of(op).map(cute::MakeTmaAtom::map),
         };
         if let Some(map) = map {
             self.tensor_maps.insert(value_key(atom), map);
@@ -37,8 +35,8 @@ impl<'c> Lowering<'c> {
                 self.target.name
             )));
         }
-        let atom = operand_value(op, 0);
-        let map = atom.and_then(|atom| self.tensor_maps.get(&value_key(atom)));
+        let user = cute::UseOfTensorMap::of(op);
+        let map = user.and_then(|user| self.tensor_maps.get(&value_key(user.atom())));
         map.copied().ok_or_else(|| {
             let message = format!(
                 "expects an atom that {} makes in this kernel",

@@ -11,11 +11,12 @@
 //! intermediate result would not fit registers.
 use super::super::elementwise::{is_elementwise, is_scalar_intrinsic};
 use super::super::ir_utils::{
-    borrowed, defining_op, is_in_block, named_attributes, next_operation, operand_value,
-    vector_elements,
+    borrowed, defining_op, is_in_block, named_attributes, next_operation, vector_elements,
 };
 use super::Lowering;
-use cutec_dialects::builder::{Insertion, IrBlock, IrOp, IrValue, result_of, value_key};
+use cutec_dialects::builder::{
+    Insertion, IrBlock, IrOp, IrValue, operands_of, result_of, value_key,
+};
 use cutec_dialects::memo::type_text;
 use cutec_dialects::ops::{ArithOp, LlvmOp, Op, VectorOp};
 use melior::ir::attribute::DenseElementsAttribute;
@@ -98,7 +99,7 @@ impl<'c> Lowering<'c> {
         if let Some(result) = result
             && is_scalar_intrinsic(op)
             && let Some((count, elem)) = vector_elements(result.r#type())
-            && let Some(operand) = operand_value(op, 0)
+            && let Some(operand) = operands_of(op).next()
         {
             let attrs = named_attributes(op);
             let lanes = self.lanes(
@@ -116,9 +117,7 @@ impl<'c> Lowering<'c> {
             && let Some((_, elem)) = long_vector(result.r#type())
         {
             let ty = self.emitter.ir.vector_type(PART, elem);
-            let elements: Vec<IrValue<'c>> = (0..op.operand_count())
-                .filter_map(|index| operand_value(op, index))
-                .collect();
+            let elements: Vec<IrValue<'c>> = operands_of(op).collect();
             let part = |elements: &[IrValue<'c>]| {
                 let ir = &self.emitter.ir;
                 ir.value(VectorOp::FromElements, elements, &[], ty)
@@ -133,10 +132,7 @@ impl<'c> Lowering<'c> {
         {
             return true;
         }
-        for index in 0..op.operand_count() {
-            let Some(operand) = operand_value(op, index) else {
-                continue;
-            };
+        for (index, operand) in operands_of(op).enumerate() {
             if let Some(parts) = self.parts.get(&value_key(operand)).cloned() {
                 let whole = self.join(&parts, operand.r#type());
                 // SAFETY: the operation is alive and has this operand, of the same type.
@@ -158,7 +154,8 @@ impl<'c> Lowering<'c> {
 
     /// Takes one element of a vector that is there in parts from the part that has it.
     fn extract_from_part(&mut self, op: IrOp<'c>, result: IrValue<'c>) -> bool {
-        let part = operand_value(op, 0).and_then(|vector| self.parts.get(&value_key(vector)));
+        let vector = operands_of(op).next();
+        let part = vector.and_then(|vector| self.parts.get(&value_key(vector)));
         let position = op.attribute("static_position").ok();
         let position = position.and_then(|position| one_integer(&position.to_string()));
         let (Some(parts), Some(position)) = (part, position) else {
@@ -196,9 +193,7 @@ impl<'c> Lowering<'c> {
             let value = self.emitter.ir.splat(part_type, value.splat_value());
             attrs = vec![("value".into(), value)];
         }
-        let operands: Vec<IrValue<'c>> = (0..op.operand_count())
-            .map(|index| operand_value(op, index))
-            .collect::<Option<_>>()?;
+        let operands: Vec<IrValue<'c>> = operands_of(op).collect();
         let in_parts = |operand: &IrValue<'c>| {
             self.parts.contains_key(&value_key(*operand))
                 || !type_text(operand.r#type()).starts_with("vector<")

@@ -15,13 +15,13 @@ use super::known_ops::checked_ops;
 use super::layout_classes::LayoutClasses;
 use super::types::{self, Failed, fast_axis, mma_of, operand, present, tile_of, view_of};
 use crate::passes::ir_utils::{
-    Kernel, clone, declared_block_size, defining_op, for_each_kernel, operand_value,
-    replace_all_uses, set_operand, users,
+    Kernel, clone, declared_block_size, defining_op, for_each_kernel, replace_all_uses,
+    set_operand, users,
 };
 use crate::passes::kernel_abi::{block_is_open, set_block_size};
 use crate::passes::user_error::user_error;
 use crate::passes::{Reported, report, warn};
-use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of};
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::WARP;
 use cutec_dialects::tile::{TileLayout, TileType};
@@ -102,8 +102,8 @@ fn one_for_each_use<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), 
         let ir = OpBuilder::new(context, Insertion::Before(op));
         let mut first = true;
         for user in users(tile) {
-            for index in 0..user.operand_count() {
-                if operand_value(user, index) == Some(tile) && !std::mem::take(&mut first) {
+            for (index, operand) in operands_of(user).enumerate() {
+                if operand == tile && !std::mem::take(&mut first) {
                     let again = ir.insert(clone(op));
                     set_operand(user, index, result_of(again, 0));
                 }
@@ -129,18 +129,14 @@ impl<'c> Assignment<'c> {
         let mut accesses: HashMap<usize, Vec<IrOp<'c>>> = HashMap::new();
         for (number, op) in operations.iter().enumerate() {
             let class = |value: Option<IrValue<'c>>| value.and_then(|value| classes.class(value));
-            if is_reshaping(*op) {
-                let sides = [operand_value(*op, 0), Some(result_of(*op, 0))];
-                for side in sides.into_iter().filter_map(class) {
+            if let Some(reshaping_op) = tile::Reshaping::of(*op) {
+                let sides = [reshaping_op.input(), reshaping_op.result()];
+                for side in sides.into_iter().map(Some).filter_map(class) {
                     reshaping.entry(side).or_default().push(number);
                 }
             }
-            let held = match TileOp::of(*op) {
-                Some(TileOp::Load) => class(Some(result_of(*op, 0))),
-                Some(TileOp::Store) => class(tile::Store::of(*op).map(tile::Store::value)),
-                _ => None,
-            };
-            if let Some(held) = held {
+            let held = tile::Access::of(*op).map(|access| access.tile);
+            if let Some(held) = class(held) {
                 accesses.entry(held).or_default().push(*op);
             }
         }
@@ -168,13 +164,12 @@ impl<'c> Assignment<'c> {
             self.assign(result_of(dot, 0), layout);
         }
         for dot in self.named(TileOp::Dot) {
-            for index in 0..2 {
+            let factors = present(dot, tile::Dot::of(dot))?.factors();
+            for (index, factor) in factors.into_iter().enumerate() {
                 // What is only loaded to be multiplied is loaded as the product wants it.
-                if let Some(operand) = operand_value(dot, index)
-                    && defining_op(operand).is_some_and(|op| TileOp::Load.is(op))
-                {
+                if tile::Load::defining(factor).is_some() {
                     let layout = operand_layout(dot, index)?;
-                    self.assign(operand, layout);
+                    self.assign(factor, layout);
                 }
             }
         }
@@ -243,10 +238,10 @@ impl<'c> Assignment<'c> {
             self.pending.remove(&number);
             from = number + 1;
             let op = self.operations[number];
-            let Some(input) = operand_value(op, 0) else {
+            let Some(reshaping) = tile::Reshaping::of(op) else {
                 continue;
             };
-            let result = result_of(op, 0);
+            let (input, result) = (reshaping.input(), reshaping.result());
             let (before, after) = (self.layout(input), self.layout(result));
             let (known, layout, wanted) = match (TileOp::of(op), before, after) {
                 (
@@ -351,13 +346,13 @@ impl<'c> Assignment<'c> {
                     }
                 }
                 Some(TileOp::Broadcast) => {
-                    let (input, result) = (operand(*op, 0)?, result_of(*op, 0));
-                    let wanted = follows(*op, result, input)?;
+                    let broadcast = present(*op, tile::Reshaping::of(*op))?;
+                    let wanted = follows(*op, broadcast.result(), broadcast.input())?;
                     convert_operand(context, *op, 0, wanted)?;
                 }
                 Some(TileOp::Reduce | TileOp::Transpose | TileOp::Reshape) => {
-                    let (input, result) = (operand(*op, 0)?, result_of(*op, 0));
-                    let given = follows(*op, input, result)?;
+                    let reshaping = present(*op, tile::Reshaping::of(*op))?;
+                    let given = follows(*op, reshaping.input(), reshaping.result())?;
                     convert_result(context, *op, given)?;
                 }
                 _ => {}
@@ -414,7 +409,7 @@ fn follows<'c>(
 /// access takes: 16 bytes, or fewer where rows of the view or of the tile, or the offset at which the tile lies,
 /// are no multiples of that, or not known to be.
 fn vector_along(access: IrOp, tile: &TileType) -> Option<(usize, i64)> {
-    let view = operand_value(access, usize::from(TileOp::Store.is(access)))?;
+    let view = tile::Access::of(access)?.view;
     let at = Coordinate::of(access).ok()?;
     let (axis, elem) = fast_axis(view)?;
     let view = view_of(view)?;
@@ -438,11 +433,7 @@ fn vector_along(access: IrOp, tile: &TileType) -> Option<(usize, i64)> {
 /// How loads and stores access the tiles of a size.
 fn accesses_of(operations: &[IrOp], size: i64) -> Vec<TileAccess> {
     let access = |op: &IrOp| {
-        let held = match TileOp::of(*op) {
-            Some(TileOp::Load) => result_of(*op, 0),
-            Some(TileOp::Store) => operand_value(*op, 0)?,
-            _ => return None,
-        };
+        let held = tile::Access::of(*op)?.tile;
         let tile = tile_of(*op, held).ok().filter(|tile| tile.size() == size)?;
         let (_, vector) = vector_along(*op, &tile)?;
         let vector = match Access::of(*op) {
@@ -453,14 +444,6 @@ fn accesses_of(operations: &[IrOp], size: i64) -> Vec<TileAccess> {
         Some(TileAccess { elem, vector })
     };
     operations.iter().filter_map(access).collect()
-}
-
-fn is_reshaping(op: IrOp) -> bool {
-    use TileOp::{Broadcast, Reduce, Reshape, Transpose};
-    matches!(
-        TileOp::of(op),
-        Some(Reduce | Broadcast | Transpose | Reshape)
-    )
 }
 
 /// How an operand of a product is spread: a, b and c in this order.

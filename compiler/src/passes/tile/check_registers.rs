@@ -7,17 +7,16 @@
 //! the same afterwards, of a cubin alone and without a reason.
 use super::known_ops::checked_ops;
 use super::stage_operands::HELD_REGISTERS;
-use super::types::{Failed, adds_to, mma_of};
+use super::types::{Failed, adds_to, mma_of, present};
 use crate::passes::ir_utils::{
-    Kernel, blocks, collect_nested, defining_op, for_each_kernel, function_block_size,
-    operand_value, parent, users,
+    Kernel, blocks, collect_nested, for_each_kernel, function_block_size, parent, users,
 };
 use crate::passes::user_error::user_error;
 use crate::passes::{Reported, report, warn};
 use cutec_dialects::builder::{
-    IrOp, IrValue, argument_of, integer_value, operation_key, result_of,
+    IrOp, IrValue, argument_of, integer_value, operation_key, result_of, results_of,
 };
-use cutec_dialects::ops::{Op, ScfOp, TileOp};
+use cutec_dialects::ops::{Op, ScfOp, TileOp, tile};
 use cutec_dialects::target::{BLOCK_SIZES, WARP};
 use cutec_dialects::tile::TileType;
 use cutec_frontend::diagnostics::codes;
@@ -151,7 +150,7 @@ fn live<'c>(function: IrOp<'c>, operations: &[IrOp<'c>]) -> Result<Live, Failed<
     let mut found = Vec::new();
     for (at, op) in operations.iter().enumerate() {
         let owned = owns_registers(*op);
-        let results = (0..op.result_count()).map(|index| result_of(*op, index));
+        let results = results_of(*op);
         for value in results.filter(|_| owned) {
             found.push((*op, at + inside_count(*op), value));
         }
@@ -267,10 +266,7 @@ fn operand_blocks(dot: IrOp) -> Result<i64, Failed> {
         Ok(_) => mma_of(dot)?.tiled.tile_size(2).as_static(),
         Err(_) => None,
     };
-    for index in 0..2 {
-        let Some(value) = operand_value(dot, index) else {
-            continue;
-        };
+    for value in present(dot, tile::Dot::of(dot))?.factors() {
         let whole = bits(dot, value)?;
         let extent = match TileType::of(value.r#type()) {
             Some(Ok(tile)) => tile.shape.last().copied().unwrap_or(1),
@@ -291,11 +287,11 @@ fn operand_blocks(dot: IrOp) -> Result<i64, Failed> {
 
 /// Whether a tile is what a load gives, as it is or spread anew.
 fn is_loaded(value: IrValue) -> bool {
-    let mut at = defining_op(value);
-    while let Some(op) = at.filter(|op| TileOp::ConvertLayout.is(*op)) {
-        at = operand_value(op, 0).and_then(defining_op);
+    let mut at = value;
+    while let Some(convert) = tile::ConvertLayout::defining(at) {
+        at = convert.input();
     }
-    at.is_some_and(|op| TileOp::Load.is(op))
+    tile::Load::defining(at).is_some()
 }
 
 /// How many operations are inside of one.

@@ -1,12 +1,12 @@
 //! The operations of kernels at the tile level. A pass meets no other: what is not known here is an error.
 use crate::passes::control_flow::ControlFlow;
-use crate::passes::ir_utils::{blocks, collect_nested, name_of, operand_value};
+use crate::passes::ir_utils::{blocks, collect_nested, name_of};
 use crate::passes::tile::types::{Failed, view_of};
-use cutec_dialects::builder::{IrOp, IrValue, result_of};
+use cutec_dialects::builder::{IrOp, IrValue, operands_of, results_of};
 use cutec_dialects::elem::Space;
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::memo::type_text;
-use cutec_dialects::ops::{CfOp, CuteOp, GpuOp, LlvmOp, NvvmOp, Op, TileOp};
+use cutec_dialects::ops::{CfOp, CuteOp, GpuOp, LlvmOp, NvvmOp, Op, TileOp, cute};
 use melior::ir::{ValueLike, operation::OperationLike};
 
 /// What an operation of a kernel is to passes of the tile level.
@@ -73,14 +73,14 @@ pub(super) fn known_op(op: IrOp) -> Result<KnownOp, String> {
         Some(Op::CuteOp(kind)) => match kind {
             CuteOp::MemrefAllocSmem => Some(KnownOp::Buffer),
             CuteOp::MemrefAlloca => Some(KnownOp::Register),
-            CuteOp::MemrefLoad | CuteOp::MemrefLoadVec => match space(operand_value(op, 0)) {
+            CuteOp::MemrefLoad | CuteOp::MemrefLoadVec => match read_space(op) {
                 Some(Space::Rmem) => Some(KnownOp::Register),
                 Some(Space::Gmem) => Some(KnownOp::ReadGlobal),
                 Some(Space::Smem | Space::Dsmem) | None => None,
             },
             CuteOp::MemrefStore | CuteOp::MemrefStoreVec => {
-                let to = (0..op.operand_count()).filter_map(|index| operand_value(op, index));
-                let mut spaces = to.filter_map(|value| space(Some(value)));
+                let to = operands_of(op);
+                let mut spaces = to.filter_map(space);
                 spaces
                     .all(|space| space == Space::Rmem)
                     .then_some(KnownOp::Register)
@@ -104,13 +104,18 @@ pub(super) fn known_op(op: IrOp) -> Result<KnownOp, String> {
     known.ok_or_else(|| format!("`{}` is not known at the tile level", name_of(op)))
 }
 
-fn space(value: Option<IrValue>) -> Option<Space> {
-    view_of(value?).map(|view| view.ptr.space)
+/// The memory that a load reads.
+fn read_space(load: IrOp) -> Option<Space> {
+    space(cute::MemrefLoad::of(load)?.view())
+}
+
+fn space(value: IrValue) -> Option<Space> {
+    view_of(value).map(|view| view.ptr.space)
 }
 
 fn computes_numbers(op: IrOp) -> bool {
-    let operands = (0..op.operand_count()).filter_map(|index| operand_value(op, index));
-    let results = (0..op.result_count()).map(|index| result_of(op, index));
+    let operands = operands_of(op);
+    let results = results_of(op);
     let mut values = operands.chain(results);
     let number = |value: IrValue| !type_text(value.r#type()).contains("ptr");
     op.result_count() > 0 && values.all(number)

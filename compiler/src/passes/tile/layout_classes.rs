@@ -1,8 +1,10 @@
 //! Equivalence classes of tiles that have one layout: operands and results of a map, iteration arguments of a loop.
 use super::known_ops::{KnownOp, known_ops};
 use crate::passes::control_flow::ControlFlow;
-use crate::passes::ir_utils::{blocks, operand_value};
-use cutec_dialects::builder::{IrOp, IrValue, argument_of, result_of, value_key};
+use crate::passes::ir_utils::blocks;
+use cutec_dialects::builder::{
+    IrOp, IrValue, argument_of, operands_of, result_of, results_of, value_key,
+};
 use cutec_dialects::ops::tile;
 use cutec_dialects::tile::{TileOp, TileType};
 use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
@@ -49,7 +51,7 @@ impl<'c> LayoutClasses<'c> {
     }
 
     fn add(&mut self, op: IrOp<'c>) -> Result<(), String> {
-        let results = (0..op.result_count()).map(|index| result_of(op, index));
+        let results = results_of(op);
         let inside = (0..op.region_count()).flat_map(|region| blocks(op, region));
         let arguments = inside
             .flat_map(|block| (0..block.argument_count()).map(move |at| argument_of(block, at)));
@@ -67,8 +69,8 @@ impl<'c> LayoutClasses<'c> {
     fn tie(&mut self, op: IrOp<'c>, known: KnownOp) -> Result<(), String> {
         match known {
             KnownOp::Tile(TileOp::Map) => {
-                for index in 0..op.operand_count() {
-                    self.join(operand_value(op, index), Some(result_of(op, 0)));
+                for input in operands_of(op) {
+                    self.join(Some(input), Some(result_of(op, 0)));
                 }
             }
             KnownOp::Tile(TileOp::Dot) => {

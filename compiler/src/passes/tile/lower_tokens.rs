@@ -9,19 +9,19 @@
 //! For groups of `cp.async`, which complete in their order, a thread waits until so many younger ones are left: a
 //! dataflow analysis counts how many are committed behind each on every way to the wait, and takes the least.
 use super::known_ops::checked_ops;
-use super::types::{Failed, operand};
+use super::types::{Failed, present};
 use crate::passes::Reported;
 use crate::passes::control_flow::{Edge, Forward, Structure, forward};
 use crate::passes::ir_utils::{
-    blocks, borrowed, collect_nested, erase, for_each_kernel, named_attributes, operand_value,
-    replace_all_uses,
+    blocks, borrowed, collect_nested, erase, for_each_kernel, named_attributes, replace_all_uses,
 };
 use cutec_dialects::atoms::{Completion, Mechanism};
 use cutec_dialects::builder::{
-    Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, operation_key, result_of, value_key,
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, operands_of, operation_key,
+    result_of, results_of, value_key,
 };
 use cutec_dialects::ir::type_attribute;
-use cutec_dialects::ops::{NvvmOp, ScfOp};
+use cutec_dialects::ops::{NvvmOp, ScfOp, tile};
 use cutec_dialects::tile::{TileOp, is_token};
 use melior::Context;
 use melior::ir::{BlockLike, Region, ValueLike, operation::OperationLike};
@@ -204,8 +204,8 @@ impl<'c> Forward<'c> for Groups {
 /// The mechanism of the copies of a group.
 fn committed<'c>(op: IrOp<'c>, state: &State) -> Result<Mechanism, Failed<'c>> {
     let mut found = None;
-    for index in 0..op.operand_count() {
-        let mechanism = match state.get(&value_key(operand(op, index)?)) {
+    for copy in present(op, tile::Commit::of(op))?.copies() {
+        let mechanism = match state.get(&value_key(copy)) {
             Some(Token::Copy(mechanism)) => *mechanism,
             Some(Token::Group(..)) => return Err((op, "expects copies, but got a group".into())),
             None => return Err((op, "expects copies that are begun before it".into())),
@@ -222,8 +222,8 @@ fn committed<'c>(op: IrOp<'c>, state: &State) -> Result<Mechanism, Failed<'c>> {
 /// What is waited for, of each mechanism up to the youngest group.
 fn waited<'c>(op: IrOp<'c>, state: &State) -> Result<BTreeMap<Mechanism, u32>, Failed<'c>> {
     let mut waited: BTreeMap<Mechanism, u32> = BTreeMap::new();
-    for index in 0..op.operand_count() {
-        match state.get(&value_key(operand(op, index)?)) {
+    for group in present(op, tile::Wait::of(op))?.groups() {
+        match state.get(&value_key(group)) {
             Some(Token::Group(mechanism, younger)) => {
                 let least = waited.entry(*mechanism).or_insert(*younger);
                 *least = (*least).min(*younger);
@@ -251,9 +251,7 @@ fn drop_tokens<'c>(context: &'c Context, operations: &[IrOp<'c>]) {
         if TileOp::of(*op).is_some() {
             continue;
         }
-        let all: Vec<IrValue<'c>> = (0..op.operand_count())
-            .filter_map(|index| operand_value(*op, index))
-            .collect();
+        let all: Vec<IrValue<'c>> = operands_of(*op).collect();
         let kept: Vec<_> = all
             .iter()
             .filter(|value| !is_token(value.r#type()))
@@ -269,7 +267,7 @@ fn drop_tokens<'c>(context: &'c Context, operations: &[IrOp<'c>]) {
     for op in operations {
         let inside = (0..op.region_count()).flat_map(|region| blocks(*op, region));
         inside.for_each(drop_token_arguments);
-        let results = (0..op.result_count()).map(|index| result_of(*op, index));
+        let results = results_of(*op);
         let gives_tokens = results.into_iter().any(|result| is_token(result.r#type()));
         if TileOp::of(*op).is_none() && gives_tokens {
             without_token_results(context, *op);
@@ -291,11 +289,8 @@ fn without_token_results<'c>(context: &'c Context, op: IrOp<'c>) {
     let Some(kind) = ScfOp::of(op) else { return };
     let mut ir = OpBuilder::new(context, Insertion::Before(op));
     ir.location = op.location();
-    let operands: Vec<IrValue<'c>> = (0..op.operand_count())
-        .filter_map(|index| operand_value(op, index))
-        .collect();
-    let kept: Vec<IrValue<'c>> = (0..op.result_count())
-        .map(|index| result_of(op, index))
+    let operands: Vec<IrValue<'c>> = operands_of(op).collect();
+    let kept: Vec<IrValue<'c>> = results_of(op)
         .filter(|result| !is_token(result.r#type()))
         .collect();
     let types: Vec<_> = kept.iter().map(|result| result.r#type()).collect();

@@ -4,9 +4,11 @@
 //! number of the block. With `tile.raster = w` on the function, tiles go down `w` rows before they go
 //! to the next column: blocks that run at the same time share rows and columns, which L2 then holds.
 use super::known_ops::checked_ops;
-use crate::passes::ir_utils::{for_each_kernel, operand_value, replace_all_uses};
+use crate::passes::ir_utils::{for_each_kernel, replace_all_uses};
 use crate::passes::{Reported, report};
-use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value, result_of};
+use cutec_dialects::builder::{
+    Insertion, IrOp, IrValue, OpBuilder, integer_value, operands_of, result_of,
+};
 use cutec_dialects::ops::{ArithOp, NvvmOp, TileOp};
 use melior::Context;
 use melior::ir::operation::OperationLike;
@@ -39,9 +41,7 @@ fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Repor
     };
     let mut ir = OpBuilder::new(context, Insertion::Before(grid));
     ir.location = grid.location();
-    let counts: Vec<IrValue<'c>> = (0..grid.operand_count())
-        .filter_map(|index| operand_value(grid, index))
-        .collect();
+    let counts: Vec<IrValue<'c>> = operands_of(grid).collect();
     let width = function
         .attribute("tile.raster")
         .ok()

@@ -8,12 +8,10 @@ use super::outside;
 use super::rewrite_loads::{rewrite_each, sole_load};
 use super::types::{adds_to, view_of};
 use crate::passes::Reported;
-use crate::passes::ir_utils::{
-    attributes, constant_of, erase, operand_value, replace_all_uses, users,
-};
+use crate::passes::ir_utils::{attributes, constant_of, erase, replace_all_uses, users};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::ir::build;
-use cutec_dialects::ops::{ArithOp, CuteOp, TileOp};
+use cutec_dialects::ops::{ArithOp, CuteOp, TileOp, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::tile::{BY_ELEMENT, TileType};
 use cutec_dialects::types::Vars;
@@ -102,10 +100,10 @@ fn sliced<'c>(
     at: &Coordinate<'c>,
     (shape, kept): (&[i64], &[usize]),
 ) -> Result<Option<(IrValue<'c>, Vec<IrValue<'c>>)>, SemError> {
-    let (Some(view), Some(known)) = (
-        operand_value(load, 0),
-        operand_value(load, 0).and_then(view_of),
-    ) else {
+    let Some(view) = tile::Load::of(load).map(tile::Load::view) else {
+        return Ok(None);
+    };
+    let Some(known) = view_of(view) else {
         return Ok(None);
     };
     let of = |op: CuteOp, operands: &[IrValue<'c>], attrs: &Attrs| {

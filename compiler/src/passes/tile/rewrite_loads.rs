@@ -2,9 +2,9 @@
 use super::known_ops::checked_ops;
 use super::types::Failed;
 use crate::passes::Reported;
-use crate::passes::ir_utils::{Kernel, defining_op, for_each_kernel, operand_value, users};
-use cutec_dialects::builder::{IrOp, result_of};
-use cutec_dialects::ops::TileOp;
+use crate::passes::ir_utils::{Kernel, for_each_kernel, users};
+use cutec_dialects::builder::IrOp;
+use cutec_dialects::ops::{TileOp, tile};
 use melior::Context;
 
 /// Calls `rewrite` for every operation of a kind, in each kernel of the module.
@@ -30,6 +30,6 @@ pub(super) fn rewrite_each<'c>(
 
 /// The `tile.load` whose tile an operation takes, and nothing else does.
 pub(super) fn sole_load(op: IrOp) -> Option<IrOp> {
-    let load = defining_op(operand_value(op, 0)?).filter(|op| TileOp::Load.is(*op))?;
-    (users(result_of(load, 0)).len() == 1).then_some(load)
+    let load = tile::Load::defining(tile::Reshaping::of(op)?.input())?;
+    (users(load.result()).len() == 1).then_some(load.op())
 }

@@ -7,15 +7,15 @@ use super::block_size::{self, warps_of_product};
 use super::known_ops::checked_ops;
 use super::layout_classes::LayoutClasses;
 use super::types::{fast_axis, operand_layout, pinned_warps};
-use crate::passes::ir_utils::{Kernel, defining_op, for_each_kernel, operand_value, set_attribute};
+use crate::passes::ir_utils::{Kernel, for_each_kernel, set_attribute};
 use crate::passes::kernel_abi::set_block_size;
 use crate::passes::user_error::user_error;
 use crate::passes::{Reported, report};
 use cutec_dialects::atoms::{Completion, Issuer, Mechanism, MmaAtom, MmaLayouts, Place};
-use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::type_attribute;
-use cutec_dialects::ops::TileOp;
+use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::{Target, WARP};
 use cutec_dialects::tile::{TileLayout, TileType};
 use cutec_dialects::types::tiled_mma;
@@ -71,7 +71,9 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
 
 /// The atom of a product, pinned or chosen.
 fn product<'c>(dot: IrOp<'c>, target: &Target) -> Result<Product<'c>, String> {
-    let [a, b, c] = [tile(dot, 0)?, tile(dot, 1)?, tile(dot, 2)?];
+    let dot_of = tile::Dot::of(dot).ok_or("an operand is missing")?;
+    let [a, b, c] = [dot_of.a(), dot_of.b(), dot_of.c()].map(tile_type);
+    let [a, b, c] = [a?, b?, c?];
     let (atom, pinned) = match type_attribute(dot, "mma") {
         None => (atom_of([&a, &b, &c], target)?, None),
         Some(Ok(Val::TiledMma(tiled))) => (tiled.atom, Some(tiled)),
@@ -190,8 +192,10 @@ fn select<'c>(
     let classes = LayoutClasses::of(function)?;
     let factors: Vec<Option<usize>> = products
         .iter()
-        .flat_map(|product| [0, 1].map(|index| operand_value(product.dot, index)))
-        .map(|factor| factor.and_then(|factor| classes.class(factor)))
+        .flat_map(|product| {
+            let dot = tile::Dot::of(product.dot);
+            [0, 1].map(|index| classes.class(dot?.factors()[index]))
+        })
         .collect();
     for (product, split) in products.iter().zip(splits) {
         let (Some([rows, columns]), None) = (split, product.pinned) else {
@@ -282,10 +286,9 @@ fn concat<const MODES: usize>(modes: [(i64, i64); MODES]) -> Layout {
 
 /// Whether the rows of an operand that is loaded are in one piece.
 fn is_along_k(dot: IrOp, index: usize) -> bool {
-    operand_value(dot, index)
-        .filter(|operand| defining_op(*operand).is_some_and(|op| TileOp::Load.is(op)))
-        .and_then(|operand| operand_value(defining_op(operand)?, 0))
-        .and_then(fast_axis)
+    tile::Dot::of(dot)
+        .and_then(|dot| tile::Load::defining(dot.factors()[index]))
+        .and_then(|load| fast_axis(load.view()))
         .is_some_and(|(axis, _)| axis == 1)
 }
 
@@ -391,7 +394,6 @@ fn named(types: [Elem; 3]) -> String {
     }
 }
 
-fn tile(dot: IrOp, index: usize) -> Result<TileType, String> {
-    let value = operand_value(dot, index).ok_or("an operand is missing")?;
+fn tile_type(value: IrValue) -> Result<TileType, String> {
     TileType::of(value.r#type()).unwrap_or_else(|| Err("expects tiles".into()))
 }

@@ -1,7 +1,7 @@
 //! What the types and attributes of operations on tiles say.
 use crate::passes::ir_utils::{defining_op, operand_value};
 use cutec_dialects::atoms::Place;
-use cutec_dialects::builder::{IrOp, IrValue};
+use cutec_dialects::builder::{IrOp, IrValue, operands_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::type_attribute;
 use cutec_dialects::memo::type_value;
@@ -64,7 +64,7 @@ pub(super) fn tensor_of(view: IrValue) -> Option<IrValue> {
     let mut at = view;
     while let Some(op) = defining_op(at) {
         CuteOp::of(op)?;
-        at = operand_value(op, 0)?;
+        at = operands_of(op).next()?;
     }
     // SAFETY: it is a block argument, and blocks of a kernel have a parent.
     let owner: IrOp = unsafe {

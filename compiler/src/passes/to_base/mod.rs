@@ -9,12 +9,12 @@
 mod print;
 mod types;
 
-use super::abstract_values::{AbstractOp, is_leaf, operand};
-use super::ir_utils::{blocks, collect_nested, replace_all_uses, set_attribute};
+use super::abstract_values::{AbstractOp, is_leaf};
+use super::ir_utils::{blocks, collect_nested, operand, present, replace_all_uses, set_attribute};
 use super::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, argument_of, result_of};
 use cutec_dialects::memo::type_value;
-use cutec_dialects::ops::{ArithOp, CuteOp, LlvmOp, UbOp};
+use cutec_dialects::ops::{ArithOp, CuteOp, LlvmOp, UbOp, cute};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::Val;
@@ -183,7 +183,10 @@ struct Base<'c> {
 impl<'c> Base<'c> {
     fn lower(&mut self, kind: CuteOp, op: IrOp<'c>, typed: &AbstractOp) -> Result<(), SemError> {
         match (kind, typed.results.as_slice()) {
-            (CuteOp::Print, _) => return self.print(op, operand(op, 0)?, &typed.operands[0]),
+            (CuteOp::Print, _) => {
+                let value = present(cute::Print::of(op))?.value();
+                return self.print(op, value, &typed.operands[0]);
+            }
             (CuteOp::GetScalars, _) => return self.get_scalars(op, typed),
             (_, [declared]) => {
                 let value = self.constructed(kind, op, typed, declared)?;
@@ -219,7 +222,8 @@ impl<'c> Base<'c> {
             }
             CuteOp::Assume => match typed.operands.as_slice() {
                 [given] if places(given).len() == places(declared).len() => {
-                    self.built(declared, &self.integers(operand(op, 0)?, given))
+                    let input = present(cute::Assume::of(op))?.input();
+                    self.built(declared, &self.integers(input, given))
                 }
                 _ => Err(SemError::Illegal(format!(
                     "assume takes a value of the form of {declared}"
@@ -277,10 +281,11 @@ impl<'c> Base<'c> {
 
     fn get_scalars(&self, op: IrOp<'c>, typed: &AbstractOp) -> Result<(), SemError> {
         let only_dynamic = !typed.attrs.mode.is_empty();
+        let input = present(cute::GetScalars::of(op))?.input();
         let mut scalars = Vec::new();
         for ((leaf, _), integer) in places(&typed.operands[0])
             .into_iter()
-            .zip(self.integers(operand(op, 0)?, &typed.operands[0]))
+            .zip(self.integers(input, &typed.operands[0]))
         {
             scalars.push(integer);
             let path = leaf.path().iter();

@@ -16,7 +16,7 @@ mod tensor;
 
 use super::known_ops::{KnownOp, known_op, known_ops};
 use super::lower_tokens::chosen_mechanism;
-use super::types::{Failed, operand, present};
+use super::types::{Failed, present};
 use crate::passes::Reported;
 use crate::passes::control_flow::{Edge, Forward, Point, Structure, forward};
 use crate::passes::ir_utils::{blocks, for_each_kernel};
@@ -24,7 +24,7 @@ use cutec_dialects::atoms::Mechanism;
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, operation_key, result_of, value_key,
 };
-use cutec_dialects::ops::{NvvmOp, tile};
+use cutec_dialects::ops::{NvvmOp, cute, tile};
 use cutec_dialects::tile::TileOp;
 use melior::Context;
 use melior::ir::operation::OperationLike;
@@ -132,7 +132,10 @@ impl<'c> Forward<'c> for Analysis<'c> {
         let failed = |message: String| (op, message);
         match known_op(op).map_err(failed)? {
             KnownOp::Tile(tile) => self.tile(op, tile, &mut state)?,
-            KnownOp::ReadGlobal => self.of_tensor(op, operand(op, 0)?, Effect::Read, &mut state)?,
+            KnownOp::ReadGlobal => {
+                let view = present(op, cute::MemrefLoad::of(op))?.view();
+                self.of_tensor(op, view, Effect::Read, &mut state)?;
+            }
             KnownOp::Barrier => state.since = Rc::default(),
             KnownOp::CopyGroup => {
                 return Err((op, "expects tile.commit and tile.wait in its place".into()));
@@ -211,14 +214,13 @@ impl<'c> Analysis<'c> {
             TileOp::CopyAsync => self.copy(op, state)?,
             TileOp::Commit => {
                 let mut group = BTreeSet::new();
-                for index in 0..op.operand_count() {
-                    group.extend(begun(op, operand(op, index)?, state)?);
+                for copy in present(op, tile::Commit::of(op))?.copies() {
+                    group.extend(begun(op, copy, state)?);
                 }
                 state.begin(value_key(result_of(op, 0)), group);
             }
             TileOp::Wait => {
-                for index in 0..op.operand_count() {
-                    let group = operand(op, index)?;
+                for group in present(op, tile::Wait::of(op))?.groups() {
                     let complete = begun(op, group, state)?;
                     Rc::make_mut(&mut state.since).extend(complete);
                     // It may be waited for again.

@@ -4,12 +4,12 @@
 //! tensor, two accesses are in the order of the program without a barrier where each thread accesses the same
 //! elements in both, or where they are of different tiles.
 use super::Access;
-use crate::passes::ir_utils::{constant_of, defining_op, operand_value};
+use crate::passes::ir_utils::{constant_of, defining_op};
 use crate::passes::tile::bound_coordinates::BOUND;
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::types::tensor_of;
-use cutec_dialects::builder::{IrOp, IrValue, operation_key, result_of, value_key};
-use cutec_dialects::ops::{ArithOp, GpuOp, tile};
+use cutec_dialects::builder::{IrOp, IrValue, operation_key, value_key};
+use cutec_dialects::ops::{ArithOp, GpuOp, arith, tile};
 use cutec_dialects::tile::{TileOp, TileType};
 use melior::ir::{Type, ValueLike, operation::OperationLike};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -303,15 +303,10 @@ pub(in crate::passes::tile) fn written_tensors(operations: &[IrOp]) -> Option<Ha
 
 /// The tile that a `tile.load` or `tile.store` accesses; `None` for other operations.
 fn tile_at<'c>(op: IrOp<'c>, view: IrValue<'c>) -> Result<Option<TileAt<'c>>, String> {
-    let held = match TileOp::of(op) {
-        Some(TileOp::Load) => result_of(op, 0),
-        Some(TileOp::Store) => match operand_value(op, 0) {
-            Some(stored) => stored,
-            None => return Ok(None),
-        },
-        _ => return Ok(None),
+    let Some(access) = tile::Access::of(op) else {
+        return Ok(None);
     };
-    let Some(tile) = TileType::of(held.r#type()) else {
+    let Some(tile) = TileType::of(access.tile.r#type()) else {
         return Ok(None);
     };
     let tile = tile?;
@@ -337,7 +332,7 @@ fn tile_at<'c>(op: IrOp<'c>, view: IrValue<'c>) -> Result<Option<TileAt<'c>>, St
         view,
         at,
         shape: tile.shape,
-        held: held.r#type(),
+        held: access.tile.r#type(),
         is_exclusive,
     }))
 }
@@ -385,13 +380,10 @@ fn base_and_constant(value: IrValue) -> (Option<IrValue>, i64) {
         if let Some(number) = constant_of(at) {
             return (None, sum.wrapping_add(number));
         }
-        let Some(op) = defining_op(at) else {
+        let Some(binary) = arith::Binary::defining(at) else {
             return (Some(at), sum);
         };
-        let (a, b) = (operand_value(op, 0), operand_value(op, 1));
-        let (Some(a), Some(b)) = (a, b) else {
-            return (Some(at), sum);
-        };
+        let (op, a, b) = (binary.op(), binary.lhs(), binary.rhs());
         (at, sum) = match (ArithOp::of(op), constant_of(a), constant_of(b)) {
             (Some(ArithOp::Addi), _, Some(number)) => (a, sum.wrapping_add(number)),
             (Some(ArithOp::Addi), Some(number), _) => (b, sum.wrapping_add(number)),

@@ -1,7 +1,8 @@
 //! Loads, stores and conversions: between memory and the fragment of a thread.
 use super::super::coordinate::Coordinate;
 use super::super::types::fast_axis;
-use super::{Partition, Spread, present};
+use super::{Partition, Spread};
+use crate::passes::ir_utils::present;
 use cutec_dialects::atoms::UniversalCopy;
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, region_with_block};
 use cutec_dialects::elem::{Elem, Space};

@@ -1,17 +1,19 @@
 //! Maps and repetitions: arithmetic on the vectors of a thread.
 use super::edges::neighbours;
 use super::place::value_places;
-use super::{Partition, Spread, operand, present};
+use super::{Partition, Spread};
 use crate::passes::cmpi::{AT_LEAST, LESS};
 use crate::passes::elementwise::is_elementwise;
 use crate::passes::ir_utils::{
-    self, blocks, borrowed, collect_nested, constant_of, named_attributes, operand_value,
-    operations, set_operand, users,
+    self, blocks, borrowed, collect_nested, constant_of, named_attributes, operations, present,
+    set_operand, users,
 };
-use cutec_dialects::builder::{IrOp, IrValue, argument_of, integer_value, result_of, value_key};
+use cutec_dialects::builder::{
+    IrOp, IrValue, argument_of, integer_value, operands_of, result_of, value_key,
+};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::memo::val_of;
-use cutec_dialects::ops::{ArithOp, CuteOp, Op, TileOp, VectorOp, tile};
+use cutec_dialects::ops::{ArithOp, CuteOp, Op, TileOp, VectorOp, arith, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::value::Val;
 use melior::ir::{OperationRef, ValueLike, operation::OperationLike};
@@ -44,8 +46,7 @@ impl<'c> Partition<'c> {
             count: to.values(),
             counting: HashMap::new(),
         };
-        for index in 0..op.operand_count() {
-            let vector = operand(op, index)?;
+        for (index, vector) in present(tile::Map::of(op))?.inputs().into_iter().enumerate() {
             let argument = value_key(argument_of(block, index));
             if let Some(axis) = self.counting.get(&value_key(vector)) {
                 body.counting.insert(argument, *axis);
@@ -75,11 +76,11 @@ impl<'c> Partition<'c> {
         op: IrOp<'c>,
         to: &Spread,
     ) -> Result<Option<IrValue<'c>>, SemError> {
-        let sides = (operand_value(op, 0), operand_value(op, 1));
-        let (true, (Some(coordinate), Some(bound))) = (ArithOp::Cmpi.is(op), sides) else {
+        let Some(comparison) = arith::Cmpi::of(op) else {
             return Ok(None);
         };
-        let predicate = op.attribute("predicate").ok().and_then(integer_value);
+        let (coordinate, bound) = (comparison.lhs(), comparison.rhs());
+        let predicate = comparison.predicate().and_then(integer_value);
         let axis = body.counting.get(&value_key(coordinate)).copied();
         let (Some(axis), Some(LESS | AT_LEAST)) = (axis, predicate) else {
             return Ok(None);
@@ -115,8 +116,7 @@ impl<'c> Partition<'c> {
             && let Some(kind) = Op::of(op)
             && number(result_of(op, 0))
         {
-            let operands: Vec<IrValue<'c>> = (0..op.operand_count())
-                .filter_map(|index| operand_value(op, index))
+            let operands: Vec<IrValue<'c>> = operands_of(op)
                 .map(|value| self.vector_of(body, value))
                 .collect();
             let result = result_of(op, 0);
@@ -152,10 +152,7 @@ impl<'c> Partition<'c> {
         let mut all: Vec<IrOp<'c>> = vec![unsafe { OperationRef::from_raw(copy.to_raw()) }];
         collect_nested(all[0], &mut all);
         for inner in all {
-            for index in 0..inner.operand_count() {
-                let Some(value) = operand_value(inner, index) else {
-                    continue;
-                };
+            for (index, value) in operands_of(inner).enumerate() {
                 if body.many.contains_key(&value_key(value)) {
                     let number = self.number_of(body, value, lane);
                     set_operand(inner, index, number);
@@ -233,8 +230,7 @@ fn depends(body: &Body, op: IrOp) -> bool {
     let mut all = vec![op];
     collect_nested(op, &mut all);
     all.iter().any(|inner| {
-        (0..inner.operand_count())
-            .filter_map(|index| operand_value(*inner, index))
+        operands_of(*inner)
             .filter_map(|value| body.many.get(&value_key(value)))
             .any(|many| !matches!(many, Many::One(_)))
     })

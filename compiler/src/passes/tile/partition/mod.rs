@@ -20,12 +20,13 @@ use super::known_ops::checked_ops;
 use super::types::Failed;
 use crate::passes::expand_signature::{Sharing, expand_kernel};
 use crate::passes::ir_utils::{
-    Kernel, blocks, for_each_kernel, operand_value, replace_all_uses, string_attribute, users,
+    Kernel, blocks, for_each_kernel, operand, present, replace_all_uses, string_attribute, users,
 };
 use crate::passes::user_error::of_semantics;
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{
-    Insertion, IrOp, IrValue, OpBuilder, argument_of, operation_key, result_of, value_key,
+    Insertion, IrOp, IrValue, OpBuilder, argument_of, operands_of, operation_key, result_of,
+    results_of, value_key,
 };
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::build;
@@ -199,11 +200,11 @@ impl<'c> Partition<'c> {
             (TileOp::Broadcast, Some(to)) => self.repeated(op, to).map_err(illegal)?,
             // The threads hold what they held; only the axes are named anew.
             (TileOp::Transpose | TileOp::Reshape, Some(to)) => {
-                let (vector, renamed) = (operand(op, 0).map_err(illegal)?, result_of(op, 0));
+                let reshaping = present(tile::Reshaping::of(op)).map_err(illegal)?;
+                let (vector, renamed) = (reshaping.input(), reshaping.result());
                 for user in users(renamed) {
-                    let uses = (0..user.operand_count())
-                        .filter(|index| operand_value(user, *index) == Some(renamed));
-                    for index in uses {
+                    let uses = operands_of(user).enumerate();
+                    for (index, _) in uses.filter(|(_, operand)| *operand == renamed) {
                         self.renamed
                             .insert((operation_key(user), index), to.clone());
                     }
@@ -228,7 +229,7 @@ impl<'c> Partition<'c> {
 
     /// What a loop or a condition carries and gives is a vector as well.
     fn carried(&mut self, op: IrOp<'c>) -> Result<(), Failed<'c>> {
-        let results = (0..op.result_count()).map(|index| result_of(op, index));
+        let results = results_of(op);
         let inside = (0..op.region_count()).flat_map(|region| blocks(op, region));
         let arguments = inside
             .flat_map(|block| (0..block.argument_count()).map(move |at| argument_of(block, at)));
@@ -293,15 +294,6 @@ impl<'c> Partition<'c> {
         let ty = self.ir.vector_type(elements.len() as i64, elem);
         self.ir.value(VectorOp::FromElements, elements, &[], ty)
     }
-}
-
-/// An operation by its accessors.
-fn present<T>(accessors: Option<T>) -> Result<T, SemError> {
-    accessors.ok_or_else(|| SemError::Illegal("an operand is missing".into()))
-}
-
-fn operand<'c>(op: IrOp<'c>, index: usize) -> Result<IrValue<'c>, SemError> {
-    operand_value(op, index).ok_or_else(|| SemError::Illegal("an operand is missing".into()))
 }
 
 /// How a tile is spread; `None` where the value is no tile.

@@ -1,5 +1,6 @@
 //! Buffers in shared memory: copies into a stage, reads of a part of one, writes.
-use super::{Partition, Spread, present};
+use super::{Partition, Spread};
+use crate::passes::ir_utils::present;
 use crate::passes::tile::types::{fast_axis, offsets_of, tiled_copy_of, view_of};
 use cutec_dialects::atoms::Issuer;
 use cutec_dialects::builder::{IrOp, IrValue};

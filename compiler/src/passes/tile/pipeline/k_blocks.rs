@@ -1,8 +1,6 @@
 //! Register pipelining of a product: its operands are read block by block of k.
 use super::super::insert_barriers::ITERATION;
-use super::super::types::{
-    Failed, mma_of, operand, operand_layout, present, slice_registers, tile_of,
-};
+use super::super::types::{Failed, mma_of, operand_layout, present, slice_registers, tile_of};
 use crate::passes::ir_utils::{
     attributes, defining_op, erase, replace_all_uses, same_block, users,
 };
@@ -249,11 +247,16 @@ impl<'c> Product<'c> {
         std::iter::once(self.dot).chain(reads).for_each(erase);
     }
 
+    /// What it adds to.
+    pub fn sums(&self) -> Result<IrValue<'c>, Failed<'c>> {
+        Ok(present(self.dot, tile::Dot::of(self.dot))?.c())
+    }
+
     /// Takes a product apart where it stands.
     pub fn alone(self, context: &'c Context) -> Result<(), Failed<'c>> {
         let mut ir = OpBuilder::new(context, Insertion::Before(self.dot));
         ir.location = self.dot.location();
-        let mut sums = operand(self.dot, 2)?;
+        let mut sums = self.sums()?;
         let mut next = self.read(&mut ir, 0, None)?;
         for block in 0..self.blocks {
             let now = next;

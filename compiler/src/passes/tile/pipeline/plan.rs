@@ -3,11 +3,11 @@ use super::k_blocks::{Factor, Product, Source, buffer_of};
 use super::rematerialize::Rematerialization;
 use super::{STAGES, depth_of};
 use crate::passes::ir_utils::{
-    blocks, collect_nested, defining_op, is_in_block, operand_value, operations, users,
+    blocks, collect_nested, defining_op, is_in_block, operations, users,
 };
 use crate::passes::tile::coordinate::Coordinate;
-use crate::passes::tile::types::{Failed, operand, tensor_of, view_of};
-use cutec_dialects::builder::{IrBlock, IrOp, IrValue, argument_of, result_of};
+use crate::passes::tile::types::{Failed, present, tensor_of, view_of};
+use cutec_dialects::builder::{IrBlock, IrOp, IrValue, argument_of, operands_of, result_of};
 use cutec_dialects::ops::{CuteOp, TileOp, tile};
 use cutec_dialects::target::Target;
 use cutec_layout::algebra::cosize_any;
@@ -43,13 +43,23 @@ impl<'c> Producer<'c> {
             return Vec::new();
         };
         let (loaded, mut maps) = (result_of(*load, 0), Vec::new());
-        let mut made = operand_value(*write, 0);
+        let mut made = tile::Write::of(*write).map(tile::Write::value);
         while let Some(map) = made.filter(|made| *made != loaded).and_then(defining_op) {
             maps.push(map);
-            made = operand_value(map, 0);
+            // One of one tile.
+            made = operands_of(map).next();
         }
         maps.reverse();
         maps
+    }
+
+    /// The view that the tile lies in.
+    pub fn view(&self) -> Result<IrValue<'c>, Failed<'c>> {
+        let view = match self {
+            Producer::Copy(copy) => tile::CopyAsync::of(*copy).map(tile::CopyAsync::view),
+            Producer::Load(load, _) => tile::Load::of(*load).map(tile::Load::view),
+        };
+        present(self.fetch(), view)
     }
 
     /// The coordinate of the tile.
@@ -97,7 +107,7 @@ impl<'c> Plan<'c> {
             let at = producer
                 .at()
                 .map_err(|message| (producer.fetch(), message))?;
-            let view = operand(producer.fetch(), 0)?;
+            let view = producer.view()?;
             again &= !may_write(of, view);
             again &= Rematerialization { body }.can_bring(view, &at);
         }
@@ -188,7 +198,7 @@ fn is_same_in_every_round<'c>(op: IrOp<'c>, body: IrBlock<'c>) -> bool {
         None => (0..body.argument_count()).any(|index| argument_of(body, index) == value),
     };
     let mut used = inside.iter().flat_map(|op| {
-        let operands = (0..op.operand_count()).filter_map(|index| operand_value(*op, index));
+        let operands = operands_of(*op);
         operands.collect::<Vec<_>>()
     });
     TileOp::Map.is(op) && op.operand_count() == 1 && !used.any(of_iteration)

@@ -4,13 +4,12 @@ use super::plan::may_write;
 use super::rematerialize::{Bounds, Rematerialization};
 use crate::passes::additional_yields::with_additional_yields;
 use crate::passes::ir_utils::{
-    blocks, clone, defining_op, erase, is_in_block, operand_value, operations, replace_all_uses,
-    set_operand,
+    blocks, clone, defining_op, erase, is_in_block, operations, replace_all_uses, set_operand,
 };
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::types::{Failed, present};
 use cutec_dialects::builder::{
-    Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, result_of,
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, operands_of, result_of,
 };
 use cutec_dialects::ops::{NvvmOp, ScfOp, TileOp, tile};
 use cutec_dialects::tile::TileType;
@@ -88,7 +87,7 @@ impl<'c> Loads<'c> {
             replace_all_uses(result_of(*load, 0), *tile);
             erase(*load);
         }
-        let before = (0..end.operand_count()).filter_map(|index| operand_value(end, index));
+        let before = operands_of(end);
         let later = tiles[self.loads.len()..].iter().copied();
         let yielded: Vec<IrValue> = before.chain(later).chain(fetched).collect();
         ir.insertion = Insertion::Before(end);

@@ -1,16 +1,14 @@
 //! Rematerialization: what an iteration computes of its index, for the index of another iteration.
-use crate::passes::ir_utils::{
-    clone, constant_of, defining_op, is_in_block, operand_value, set_operand,
-};
+use crate::passes::ir_utils::{clone, constant_of, defining_op, is_in_block, set_operand};
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::outside;
-use crate::passes::tile::types::{Failed, operand, present};
+use crate::passes::tile::types::{Failed, present};
 use cutec_dialects::builder::{
-    IrBlock, IrOp, IrValue, OpBuilder, argument_of, result_of, value_key,
+    IrBlock, IrOp, IrValue, OpBuilder, argument_of, operands_of, result_of, value_key,
 };
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{ArithOp, Op, scf};
-use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
+use melior::ir::{BlockLike, ValueLike};
 use std::collections::HashMap;
 
 /// What the index of a loop goes through.
@@ -63,9 +61,7 @@ impl<'c> Rematerialization<'c> {
             Some(op) if is_in_block(op, self.body) => {
                 matches!(Op::of(op), Some(Op::ArithOp(_) | Op::CuteOp(_)))
                     && has_no_effect(op)
-                    && (0..op.operand_count())
-                        .filter_map(|index| operand_value(op, index))
-                        .all(|operand| self.is_possible(operand))
+                    && operands_of(op).all(|operand| self.is_possible(operand))
             }
             Some(_) => true,
             None => {
@@ -119,10 +115,9 @@ impl<'c> Rematerialization<'c> {
         let Some(op) = defining_op(value).filter(|op| is_in_block(*op, self.body)) else {
             return Ok(value);
         };
-        let mut operands = Vec::new();
-        for at in 0..op.operand_count() {
-            operands.push(self.for_index(ir, operand(op, at)?, index, clones)?);
-        }
+        let operands = operands_of(op)
+            .map(|operand| self.for_index(ir, operand, index, clones))
+            .collect::<Result<Vec<_>, _>>()?;
         let again = ir.insert(clone(op));
         for (at, operand) in operands.into_iter().enumerate() {
             set_operand(again, at, operand);
@@ -168,9 +163,9 @@ impl<'c> Rematerialization<'c> {
         if !is_in_block(op, self.body) {
             return true;
         }
-        let sides = || (0..2).filter_map(|index| operand_value(op, index));
+        let mut sides = operands_of(op);
         matches!(ArithOp::of(op), Some(ArithOp::Addi | ArithOp::Muli))
-            && sides().all(|side| self.grows(side))
-            && sides().any(|side| constant_of(side).is_some_and(|number| number >= 0))
+            && sides.clone().all(|side| self.grows(side))
+            && sides.any(|side| constant_of(side).is_some_and(|number| number >= 0))
     }
 }

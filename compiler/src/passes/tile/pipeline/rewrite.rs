@@ -4,11 +4,13 @@ use super::plan::{Plan, Producer};
 use super::rematerialize::{Bounds, Rematerialization};
 use crate::passes::additional_yields::with_additional_yields;
 use crate::passes::ir_utils::{
-    attributes, clone, erase, operand_value, operations, set_attribute, set_operand, users,
+    attributes, clone, erase, operations, set_attribute, set_operand, users,
 };
 use crate::passes::tile::insert_barriers::ITERATION;
-use crate::passes::tile::types::{Failed, operand, present, view_of};
-use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, argument_of, result_of};
+use crate::passes::tile::types::{Failed, present, view_of};
+use cutec_dialects::builder::{
+    Insertion, IrOp, IrValue, OpBuilder, argument_of, operands_of, result_of,
+};
 use cutec_dialects::ops::{ArithOp, NvvmOp, ScfOp, TileOp, tile};
 use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
 use cutec_dialects::value::{Val, View};
@@ -106,7 +108,7 @@ impl<'c> Plan<'c> {
         let mut fetched = Fetched::default();
         let last = self.products.len() - 1;
         for (number, product) in self.products.iter().enumerate() {
-            let mut sums = operand(product.dot, 2)?;
+            let mut sums = product.sums()?;
             ir.insertion = Insertion::Before(product.dot);
             ir.location = product.dot.location();
             now = product.complete(ir, 0, now)?;
@@ -159,7 +161,7 @@ impl<'c> Plan<'c> {
                 erase(*load);
             }
         }
-        let before = (0..old.operand_count()).filter_map(|index| operand_value(old, index));
+        let before = operands_of(old);
         let more = [read_stage, written]
             .into_iter()
             .chain(now.into_iter().flatten())
@@ -210,8 +212,8 @@ impl<'c> Plan<'c> {
                     .as_static()
             };
             let mut clones = HashMap::new();
-            let view = repeat.for_index(ir, operand(fetch, 0)?, index.0, &mut clones)?;
-            let moves = view != operand(fetch, 0)?;
+            let view = repeat.for_index(ir, producer.view()?, index.0, &mut clones)?;
+            let moves = view != producer.view()?;
             let at = repeat.coordinate(ir, &old, extent, index, moves, &mut clones)?;
             let operands = [&[view], &at[..]].concat();
             match producer {

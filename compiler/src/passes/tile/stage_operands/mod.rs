@@ -17,13 +17,15 @@ use super::types::{self, Failed, fast_axis, mma_of, present, tensor_of, tile_of}
 use crate::passes::Reported;
 use crate::passes::ir_utils::{
     attributes, defining_op, erase, first_of_block, for_each_kernel, function_block_size,
-    next_operation, operand_value, parent, replace_all_uses, same_block, set_attribute,
-    set_operand, string_attribute, users,
+    next_operation, parent, replace_all_uses, same_block, set_attribute, set_operand,
+    string_attribute, users,
 };
 use crate::passes::user_error::user_error;
 use copies::{Loaders, OperandRead, reaches, read_atom};
 use cutec_dialects::atoms::Ldmatrix;
-use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of, value_key};
+use cutec_dialects::builder::{
+    Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of, value_key,
+};
 use cutec_dialects::elem::Space;
 use cutec_dialects::ops::{CuteOp, ScfOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
@@ -161,11 +163,11 @@ impl<'c> Staging<'c> {
     /// ahead. What the loop of the product does not change is written once, in front of the loop. Of the rest
     /// a thread keeps in registers what it or its warp has, unless that is too much; see [`HELD_REGISTERS`].
     fn computed(&self, dot: IrOp<'c>, index: usize) -> Result<(), Failed<'c>> {
-        let spread_anew = operand_value(dot, index).and_then(defining_op);
-        let Some(convert) = spread_anew.filter(|op| TileOp::ConvertLayout.is(*op)) else {
+        let factor = present(dot, tile::Dot::of(dot))?.factors()[index];
+        let Some(convert) = tile::ConvertLayout::defining(factor) else {
             return Ok(());
         };
-        let made = present(convert, tile::ConvertLayout::of(convert))?.input();
+        let (made, convert) = (convert.input(), convert.op());
         if users(result_of(convert, 0)).len() != 1 || !same_block(convert, dot) {
             return Ok(());
         }
@@ -210,9 +212,7 @@ impl<'c> Staging<'c> {
         (memory, loaders): (usize, Loaders),
         stage: IrValue<'c>,
     ) -> Result<Arrives<'c>, Failed<'c>> {
-        let operands: Vec<_> = (0..load.operand_count())
-            .filter_map(|index| operand_value(load, index))
-            .collect();
+        let operands: Vec<_> = operands_of(load).collect();
         let filled = tile::Load::of(load).and_then(tile::Load::fill).is_some();
         let written = self.is_written(operands[0]);
         let at = Coordinate::of(load).map_err(|message| (load, message))?;
@@ -328,11 +328,10 @@ fn products(loaded: IrValue) -> Vec<(IrOp, usize)> {
             _ => loaded,
         };
         let dots = users(value);
-        for dot in dots.into_iter().filter(|op| TileOp::Dot.is(*op)) {
-            for index in 0..2 {
-                let taken = operand_value(dot, index).is_some_and(|operand| operand == value);
-                if taken && !found.contains(&(dot, index)) {
-                    found.push((dot, index));
+        for dot in dots.into_iter().filter_map(tile::Dot::of) {
+            for (index, factor) in dot.factors().into_iter().enumerate() {
+                if factor == value && !found.contains(&(dot.op(), index)) {
+                    found.push((dot.op(), index));
                 }
             }
         }
@@ -343,9 +342,9 @@ fn products(loaded: IrValue) -> Vec<(IrOp, usize)> {
 /// The load that a tile is computed from, by maps of one tile each that nothing else uses.
 fn loaded_for(made: IrValue) -> Option<IrOp> {
     let mut at = defining_op(made)?;
-    while TileOp::Map.is(at) && users(result_of(at, 0)).len() == 1 {
-        match at.operand_count() {
-            1 => at = defining_op(operand_value(at, 0)?)?,
+    while let Some(map) = tile::Map::of(at).filter(|map| users(map.result()).len() == 1) {
+        match map.inputs()[..] {
+            [input] => at = defining_op(input)?,
             _ => return None,
         }
     }
