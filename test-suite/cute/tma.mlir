@@ -72,11 +72,19 @@ func.func private @box(!cute_nvgpu.atom.tma_load<f16, tile = (64,64), order = (1
 !v = !cute.memref<f16, smem, align<1024>, "S<3,3,3> o 0 o (64,64):(64,1)">
 !b = !cute.memref<ui64, smem, align<128>, "4:1">
 !load = !cute_nvgpu.atom.tma_load_im2col<2, f16, tile = (64,64), order = (1,0), box = (64,64), swizzle = 128>
+!store = !cute_nvgpu.atom.tma_store_im2col<2, f16, tile = (64,64), order = (1,0), box = (64,64), swizzle = 128>
+!reduce = !cute_nvgpu.atom.tma_reduce_im2col<2, add, f16, tile = (64,64), order = (1,0), box = (64,64), swizzle = 128>
 // CHECK-LABEL: func.func @im2col
 func.func @im2col(%map: !llvm.ptr, %v: !v, %b: !b, %c: !cute.int_tuple<"(?,?,?,?{div=8})">, %o: !cute.int_tuple<"(?,?)">, %s: i32) {
   // CHECK: !cute_nvgpu.atom.tma_load_im2col<2, f16, tile = (64,64), order = (1,0), box = (64,64), swizzle = 128>
   %load = cute.make_tma_atom(%map) : (!llvm.ptr) -> !load
   cute.copy(%load, %c, %v, %b, %s, %o) : !load, !cute.int_tuple<"(?,?,?,?{div=8})">, !v, !b, i32, !cute.int_tuple<"(?,?)">
+  // CHECK: !cute_nvgpu.atom.tma_store_im2col<2, f16, tile = (64,64), order = (1,0), box = (64,64), swizzle = 128>
+  %store = cute.make_tma_atom(%map) : (!llvm.ptr) -> !store
+  cute.copy(%store, %v, %c) : !store, !v, !cute.int_tuple<"(?,?,?,?{div=8})">
+  // CHECK: !cute_nvgpu.atom.tma_reduce_im2col<2, add, f16, tile = (64,64), order = (1,0), box = (64,64), swizzle = 128>
+  %reduce = cute.make_tma_atom(%map) : (!llvm.ptr) -> !reduce
+  cute.copy(%reduce, %v, %c) : !reduce, !v, !cute.int_tuple<"(?,?,?,?{div=8})">
   return
 }
 

@@ -61,7 +61,7 @@ func.func @stsm(%a: !cute_nvgpu.atom.stsm<val_type = f16, num_matrices = 8, n>) 
 
 // -----
 
-// expected-error@+1 {{unknown atom `atom.nothing`; expected one of atom.universal_copy, atom.simt_async_copy, atom.ldsm, atom.stsm, sm90.mma, sm80.mma, atom.universal_fma, atom.tma_load, atom.tma_load_im2col, atom.tma_store, atom.tma_reduce, atom.bulk_copy, atom.bulk_reduce}}
+// expected-error@+1 {{unknown atom `atom.nothing`; expected one of atom.universal_copy, atom.simt_async_copy, atom.ldsm, atom.stsm, sm90.mma, sm80.mma, atom.universal_fma, atom.tma_load, atom.tma_load_im2col, atom.tma_store, atom.tma_store_im2col, atom.tma_reduce, atom.tma_reduce_im2col, atom.bulk_copy, atom.bulk_reduce}}
 func.func @unknown_atom(%a: !cute_nvgpu.atom.nothing<f16>) { return }
 
 // -----

@@ -105,7 +105,7 @@ fn tma_copy(atom: &Arc<TmaAtom>, operands: &[Val]) -> Option<String> {
     let plan = tma_plan(atom, operands).ok()?;
     let count = plan.steps.len();
     let spaces = match atom.kind {
-        TmaKind::Load | TmaKind::Im2col(_) => "gmem to smem",
+        TmaKind::Load => "gmem to smem",
         TmaKind::Store | TmaKind::Reduce(_) => "smem to gmem",
     };
     let modes = atom.order.iter().zip(&atom.extents);

@@ -14,9 +14,6 @@ use std::fmt;
 pub enum TmaKind {
     /// From global to shared memory.
     Load,
-    /// From global to shared memory in im2col mode: pixels of a tensor with so many modes of them, of which each tile has one mode
-    /// and the channels the other.
-    Im2col(usize),
     /// From shared to global memory.
     Store,
     /// From shared memory, combined with what is in global memory.
@@ -78,13 +75,15 @@ impl TmaReduction {
 }
 
 impl TmaKind {
-    /// The name of its type in the IR.
-    fn type_name(self) -> &'static str {
-        match self {
-            TmaKind::Load => LOAD,
-            TmaKind::Im2col(_) => LOAD_IM2COL,
-            TmaKind::Store => STORE,
-            TmaKind::Reduce(_) => REDUCE,
+    /// The name of the type in the IR of a copy of tiles, or in im2col mode.
+    fn type_name(self, im2col: bool) -> &'static str {
+        match (self, im2col) {
+            (TmaKind::Load, false) => LOAD,
+            (TmaKind::Load, true) => LOAD_IM2COL,
+            (TmaKind::Store, false) => STORE,
+            (TmaKind::Store, true) => STORE_IM2COL,
+            (TmaKind::Reduce(_), false) => REDUCE,
+            (TmaKind::Reduce(_), true) => REDUCE_IM2COL,
         }
     }
 }
@@ -94,6 +93,8 @@ impl TmaKind {
 pub struct TmaAtom {
     /// Where to.
     pub kind: TmaKind,
+    /// In im2col mode, how many modes of pixels the tensor has: of a tile they are one mode, and the channels the other.
+    pub pixels: Option<usize>,
     /// Elements of both sides.
     pub elem: Elem,
     /// Extents of a tile along the modes of the tensor.
@@ -111,11 +112,14 @@ pub struct TmaAtom {
 const LOAD: &str = "atom.tma_load";
 const LOAD_IM2COL: &str = "atom.tma_load_im2col";
 const STORE: &str = "atom.tma_store";
+const STORE_IM2COL: &str = "atom.tma_store_im2col";
 const REDUCE: &str = "atom.tma_reduce";
+const REDUCE_IM2COL: &str = "atom.tma_reduce_im2col";
 
 impl TmaAtom {
     /// The names of its types.
-    pub(super) const TYPE_NAMES: [&'static str; 4] = [LOAD, LOAD_IM2COL, STORE, REDUCE];
+    pub(super) const TYPE_NAMES: [&'static str; 6] =
+        [LOAD, LOAD_IM2COL, STORE, STORE_IM2COL, REDUCE, REDUCE_IM2COL];
 
     /// Bytes of a tile.
     pub fn bytes(&self) -> i64 {
@@ -134,16 +138,19 @@ impl TmaAtom {
         let Some((name, mut fields)) = Fields::of_atom(text) else {
             return Ok(None);
         };
-        let kind = match name {
-            LOAD => TmaKind::Load,
-            LOAD_IM2COL => {
+        let pixels = match name {
+            LOAD_IM2COL | STORE_IM2COL | REDUCE_IM2COL => {
                 let expected = "1, 2 or 3 modes of pixels";
                 let modes = fields.next(expected)?.trim().parse().ok();
                 let modes = modes.filter(|modes| (1..=3).contains(modes));
-                TmaKind::Im2col(modes.ok_or_else(|| fields.form(expected))?)
+                Some(modes.ok_or_else(|| fields.form(expected))?)
             }
-            STORE => TmaKind::Store,
-            REDUCE => TmaKind::Reduce(fields.reduction()?),
+            _ => None,
+        };
+        let kind = match name {
+            LOAD | LOAD_IM2COL => TmaKind::Load,
+            STORE | STORE_IM2COL => TmaKind::Store,
+            REDUCE | REDUCE_IM2COL => TmaKind::Reduce(fields.reduction()?),
             _ => return Ok(None),
         };
         let elem = fields.elem()?;
@@ -161,6 +168,7 @@ impl TmaAtom {
             .collect();
         let atom = TmaAtom {
             kind,
+            pixels,
             elem,
             tile,
             order,
@@ -182,13 +190,8 @@ impl TmaAtom {
         let reduces = match self.kind {
             TmaKind::Reduce(how) => how.takes(self.elem),
             TmaKind::Load | TmaKind::Store => !self.elem.is_packed(),
-            // All pixels in one box.
-            TmaKind::Im2col(_) => {
-                !self.elem.is_packed()
-                    && self.order == [1, 0]
-                    && self.extents.get(1) == self.tile.first()
-            }
         };
+        let in_one_box = self.order == [1, 0] && self.extents.get(1) == self.tile.first();
         let divides = |(mode, extent): (&usize, &i64)| {
             (1..=256).contains(extent) && self.tile[*mode] >= 1 && self.tile[*mode] % extent == 0
         };
@@ -197,6 +200,7 @@ impl TmaAtom {
             && self.extents.len() == rank
             && self.order.iter().zip(&self.extents).all(divides)
             && reduces
+            && (self.pixels.is_none() || in_one_box)
             && self.hints.cache.is_none()
             && self.hints.prefetch.is_none()
     }
@@ -227,6 +231,7 @@ impl fmt::Display for TmaAtom {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let TmaAtom {
             kind,
+            pixels,
             elem,
             tile,
             order,
@@ -236,13 +241,15 @@ impl fmt::Display for TmaAtom {
         } = self;
         let reduction = match kind {
             TmaKind::Load | TmaKind::Store => String::new(),
-            TmaKind::Im2col(modes) => format!("{modes}, "),
             TmaKind::Reduce(how) => format!("{}, ", how.name()),
         };
+        let modes = pixels
+            .map(|modes| format!("{modes}, "))
+            .unwrap_or_default();
         write!(
             f,
-            "{DIALECT}{}<{reduction}{elem}, tile = {}, order = {}, box = {}, swizzle = {}{hints}>",
-            kind.type_name(),
+            "{DIALECT}{}<{modes}{reduction}{elem}, tile = {}, order = {}, box = {}, swizzle = {}{hints}>",
+            kind.type_name(pixels.is_some()),
             tuple(tile),
             tuple(order),
             tuple(extents),

@@ -34,105 +34,61 @@ pub struct TmaStep {
     pub coords: Vec<Int>,
 }
 
-/// Takes a copy apart: `(tile, view, barriers, which[, mask])` of a load, `(view, tile)` of a store.
+/// Takes a copy apart: `(tile, view, barriers, which[, mask])` of a load, `(view, tile)` of a store. In im2col mode the coordinate of
+/// the first pixel's first channel is in the place of the tile, and a load has offsets of the modes of pixels before its mask.
 ///
 /// # Errors
 /// What does not fit.
 pub fn tma_plan(atom: &Arc<TmaAtom>, operands: &[Val]) -> Result<TmaPlan, SemError> {
-    if let TmaKind::Im2col(modes) = atom.kind {
-        return im2col_plan(atom, modes, operands);
-    }
-    let (tile, view) = match (atom.kind, operands) {
-        (TmaKind::Load, [tile, view, barriers, which, mask @ ..]) => {
+    let (tile, view, rest) = match (atom.kind, operands) {
+        (TmaKind::Load, [tile, view, barriers, which, rest @ ..]) => {
             check_place(barriers, which)?;
-            check_mask(mask, "5 or 6", operands)?;
-            (tile, view)
+            (tile, view, rest)
         }
         (TmaKind::Load, [_, _]) => {
             return Err(SemError::Illegal(
                 "needs a barrier that counts its bytes: `barrier = full[s]`".into(),
             ));
         }
-        (TmaKind::Load | TmaKind::Im2col(_), _) => {
-            return count_error("5 or 6", operands.len() + 1);
-        }
-        (TmaKind::Store | TmaKind::Reduce(_), [view, tile]) => (tile, view),
+        (TmaKind::Load, _) => return count_error("5 to 7", operands.len() + 1),
+        (TmaKind::Store | TmaKind::Reduce(_), [view, tile]) => (tile, view, &[][..]),
         (TmaKind::Store | TmaKind::Reduce(_), _) => return count_error("3", operands.len() + 1),
     };
-    let Val::CoordTensor(tile) = tile else {
-        return operand_error(
-            "a tile of coordinates, as of `local_tile(identity(shape(x)), …)`",
-            tile,
-        );
+    let (offsets, mask) = match (atom.kind, atom.pixels, rest) {
+        (TmaKind::Load, Some(modes), [offsets, mask @ ..]) => {
+            (numbers_of(offsets, modes, "an offset of pixels")?, mask)
+        }
+        (TmaKind::Load, Some(_), []) => return count_error("6 or 7", operands.len() + 1),
+        (TmaKind::Load, None, mask) => (Vec::new(), mask),
+        // Without offsets (PTX ISA, "im2col_no_offs").
+        (TmaKind::Store | TmaKind::Reduce(_), _, _) => (Vec::new(), rest),
     };
+    match mask {
+        [] => {}
+        [mask] if integers(mask).is_ok_and(|mask| mask.as_leaf().is_some()) => {}
+        [mask] => return operand_error("a mask of blocks of the cluster", mask),
+        _ => return count_error("6 or 7", operands.len() + 1),
+    }
     let view = shared_view(atom, view)?;
-    let base = first_coordinate(atom, tile)?;
     let boxes = boxes_in(atom, view)?;
+    let base = match atom.pixels {
+        Some(modes) => pixel(atom, modes, tile)?,
+        None => first_coordinate(atom, tile)?,
+    };
+    // What a box lies behind the first one by; in im2col mode along the channels alone.
+    let modes = match atom.pixels {
+        Some(_) => &[1][..],
+        None => &atom.order,
+    };
     let inside = offset_behind_swizzle(view)?;
     let steps = boxes.boxes.iter().map(|one| TmaStep {
         offset: inside.add(&Int::Static(one.offset)),
-        coords: atom
-            .order
+        coords: modes
             .iter()
-            .map(|mode| base[*mode].add(&Int::Static(one.coord[*mode])))
-            .collect(),
-    });
-    Ok(TmaPlan {
-        steps: steps.collect(),
-        atom: atom.clone(),
-        view: view.clone(),
-        offsets: Vec::new(),
-    })
-}
-
-/// Takes a load in im2col mode apart: `(coordinate, view, barriers, which, offsets[, mask])`, where the coordinate is that of the
-/// first pixel's first channel in the tensor, and the offsets are those of the modes of pixels.
-fn im2col_plan(atom: &Arc<TmaAtom>, modes: usize, operands: &[Val]) -> Result<TmaPlan, SemError> {
-    let [coordinate, view, barriers, which, offsets, mask @ ..] = operands else {
-        return match operands {
-            [_, _] => Err(SemError::Illegal(
-                "needs a barrier that counts its bytes: `barrier = full[s]`".into(),
-            )),
-            _ => count_error("6 or 7", operands.len() + 1),
-        };
-    };
-    check_place(barriers, which)?;
-    check_mask(mask, "6 or 7", operands)?;
-    let leaves = |val: &Val, count: usize, what: String| -> Result<Vec<Int>, SemError> {
-        let tuple = integers(val)
-            .ok()
-            .filter(|tuple| tuple.leaf_count() == count);
-        match tuple {
-            Some(tuple) => Ok(tuple.leaves().into_iter().rev().cloned().collect()),
-            None => operand_error(what, val),
-        }
-    };
-    let what = format!(
-        "the coordinate of a channel of a pixel, {} numbers",
-        modes + 2
-    );
-    let base = leaves(coordinate, modes + 2, what)?;
-    let offsets = leaves(
-        offsets,
-        modes,
-        format!("an offset of pixels, {modes} numbers"),
-    )?;
-    let view = shared_view(atom, view)?;
-    let boxes = boxes_in(atom, view)?;
-    let divisor = COORDINATE_BYTES / atom.elem.bytes();
-    if !base[0].divisible_by(divisor) {
-        return Err(SemError::Illegal(format!(
-            "expects a first channel that is a multiple of {divisor} elements, 16 bytes; promise it (`assume`) or begin elsewhere"
-        )));
-    }
-    let inside = offset_behind_swizzle(view)?;
-    let steps = boxes.boxes.iter().map(|one| {
-        let mut coords = base.clone();
-        coords[0] = coords[0].add(&Int::Static(one.coord[1]));
-        TmaStep {
-            offset: inside.add(&Int::Static(one.offset)),
-            coords,
-        }
+            .enumerate()
+            .fold(base.clone(), |coords, (dimension, mode)| {
+                moved(&coords, dimension, one.coord[*mode])
+            }),
     });
     Ok(TmaPlan {
         steps: steps.collect(),
@@ -140,17 +96,6 @@ fn im2col_plan(atom: &Arc<TmaAtom>, modes: usize, operands: &[Val]) -> Result<Tm
         view: view.clone(),
         offsets,
     })
-}
-
-/// Checks the mask of blocks that a load ends with, where it is multicast; `counts` are the numbers of operands, atom included, of
-/// which a load has one.
-fn check_mask(mask: &[Val], counts: &'static str, operands: &[Val]) -> Result<(), SemError> {
-    match mask {
-        [] => Ok(()),
-        [mask] if integers(mask).is_ok_and(|mask| mask.as_leaf().is_some()) => Ok(()),
-        [mask] => operand_error("a mask of blocks of the cluster", mask),
-        _ => count_error(counts, operands.len() + 1),
-    }
 }
 
 /// The view in shared memory of a copy, of elements as large as those of the atom.
@@ -178,50 +123,105 @@ fn offset_behind_swizzle(view: &View) -> Result<Int, SemError> {
     }
 }
 
-/// Where each box of a tile begins in the tensor, in the order of the map: what is fetched ahead of a load.
+/// What is fetched ahead of a load: where each box begins in the tensor, in the order of the map, and in im2col mode by how much
+/// pixels are moved.
+#[derive(Clone, Debug)]
+pub struct TmaPrefetchPlan {
+    /// The first element of each box.
+    pub boxes: Vec<Vec<Int>>,
+    /// As of a [`TmaPlan`].
+    pub offsets: Vec<Int>,
+}
+
+/// Takes a fetch ahead of a load apart, of a tile; in im2col mode of `(coordinate, offsets)`.
 ///
 /// # Errors
 /// What does not fit.
-pub fn tma_prefetch_plan(atom: &TmaAtom, tile: &Val) -> Result<Vec<Vec<Int>>, SemError> {
-    if let TmaKind::Im2col(_) = atom.kind {
+pub fn tma_prefetch_plan(atom: &TmaAtom, source: &Val) -> Result<TmaPrefetchPlan, SemError> {
+    if atom.kind != TmaKind::Load {
         return Err(SemError::Illegal(
-            "a copy in im2col mode fetches nothing ahead".into(),
+            "only what is loaded is fetched ahead".into(),
         ));
     }
+    let (base, offsets) = match atom.pixels {
+        Some(modes) => {
+            let what = "a coordinate and offsets of pixels";
+            let Val::Tuple(kind, Tree::Node(parts)) = source else {
+                return operand_error(what, source);
+            };
+            let [coordinate, offsets] = parts.as_slice() else {
+                return operand_error(what, source);
+            };
+            let [coordinate, offsets] =
+                [coordinate, offsets].map(|part| Val::Tuple(*kind, part.clone()));
+            (
+                pixel(atom, modes, &coordinate)?,
+                numbers_of(&offsets, modes, "an offset of pixels")?,
+            )
+        }
+        None => (first_coordinate(atom, source)?, Vec::new()),
+    };
+    // In im2col mode all pixels are in one box, and the channels of several lie one behind the other.
+    let modes: Vec<usize> = match atom.pixels {
+        Some(_) => vec![1],
+        None => atom.order.clone(),
+    };
+    let mut boxes = vec![base];
+    for (at, (mode, extent)) in modes.iter().zip(&atom.extents).enumerate() {
+        boxes = (0..atom.tile[*mode] / extent)
+            .flat_map(|step| boxes.iter().map(move |begun| moved(begun, at, step * extent)))
+            .collect();
+    }
+    Ok(TmaPrefetchPlan { boxes, offsets })
+}
+
+/// A coordinate, moved along one dimension of the map.
+fn moved(coords: &[Int], dimension: usize, by: i64) -> Vec<Int> {
+    let mut coords = coords.to_vec();
+    coords[dimension] = coords[dimension].add(&Int::Static(by));
+    coords
+}
+
+/// So many numbers, the last one first, as a map has them.
+fn numbers_of(val: &Val, count: usize, what: &str) -> Result<Vec<Int>, SemError> {
+    let tuple = integers(val)
+        .ok()
+        .filter(|tuple| tuple.leaf_count() == count);
+    match tuple {
+        Some(tuple) => Ok(tuple.leaves().into_iter().rev().cloned().collect()),
+        None => operand_error(format!("{what}, {count} numbers"), val),
+    }
+}
+
+/// The first channel of the first pixel in im2col mode, in the order of the map.
+fn pixel(atom: &TmaAtom, modes: usize, coordinate: &Val) -> Result<Vec<Int>, SemError> {
+    let base = numbers_of(
+        coordinate,
+        modes + 2,
+        "the coordinate of a channel of a pixel",
+    )?;
+    let divisor = COORDINATE_BYTES / atom.elem.bytes();
+    if !base[0].divisible_by(divisor) {
+        return Err(SemError::Illegal(format!(
+            "expects a first channel that is a multiple of {divisor} elements, 16 bytes; promise it (`assume`) or begin elsewhere"
+        )));
+    }
+    Ok(base)
+}
+
+/// Where a tile begins in the tensor, in the order of the map.
+fn first_coordinate(atom: &TmaAtom, tile: &Val) -> Result<Vec<Int>, SemError> {
     let Val::CoordTensor(tile) = tile else {
         return operand_error(
             "a tile of coordinates, as of `local_tile(identity(shape(x)), …)`",
             tile,
         );
     };
-    if atom.kind != TmaKind::Load {
-        return Err(SemError::Illegal(
-            "only what is loaded is fetched ahead".into(),
-        ));
-    }
-    let base = first_coordinate(atom, tile)?;
-    let mut boxes = vec![Vec::new()];
-    for (mode, extent) in atom.order.iter().zip(&atom.extents) {
-        let steps = atom.tile[*mode] / extent;
-        boxes = (0..steps)
-            .flat_map(|step| {
-                let at = base[*mode].add(&Int::Static(step * extent));
-                boxes
-                    .iter()
-                    .map(move |begun| [begun.clone(), vec![at.clone()]].concat())
-            })
-            .collect();
-    }
-    Ok(boxes)
-}
-
-/// Where a tile begins in the tensor, along each mode.
-fn first_coordinate(atom: &TmaAtom, tile: &CoordTensor) -> Result<Vec<Int>, SemError> {
     check_tile(atom, tile)?;
-    let base: Vec<Int> = tile.base.leaves().into_iter().cloned().collect();
-    let first = &base[atom.order[0]];
+    let base = tile.base.leaves();
+    let base: Vec<Int> = atom.order.iter().map(|mode| base[*mode].clone()).collect();
     let divisor = COORDINATE_BYTES / atom.elem.bytes();
-    if !first.divisible_by(divisor) {
+    if !base[0].divisible_by(divisor) {
         return Err(SemError::Illegal(format!(
             "expects a tile whose first coordinate along mode {} is a multiple of {divisor} elements, 16 bytes; promise it (`assume`) or begin elsewhere",
             atom.order[0]

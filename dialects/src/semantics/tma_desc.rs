@@ -1,6 +1,6 @@
 //! Tensor maps in memory that a kernel edits.
 use super::{SemError, operand_error};
-use crate::atoms::{TmaAtom, TmaKind, tuple};
+use crate::atoms::{TmaAtom, tuple};
 use crate::elem::Space;
 use crate::value::{Val, View};
 use cutec_layout::{AnyLayout, Int, algebra as layout};
@@ -75,7 +75,7 @@ pub fn tma_desc_update(atom: &TmaAtom, tensor: &Val) -> Result<TmaDescUpdate, Se
             found: format!("{} in {}", view.ptr.elem.language_name(), view.ptr.space),
         });
     }
-    if let TmaKind::Im2col(_) = atom.kind {
+    if atom.pixels.is_some() {
         return Err(SemError::Illegal(
             "a map in im2col mode is not edited".into(),
         ));

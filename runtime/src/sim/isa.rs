@@ -461,7 +461,7 @@ pub(crate) enum BulkGlobal {
     Tensor {
         map: Address,
         coordinates: Box<[Src]>,
-        /// Of an instruction in im2col mode: by how much the pixels are moved, fastest first.
+        /// Of an instruction in im2col mode: by how much the pixels are moved, fastest first; a store moves none.
         offsets: Option<Box<[Src]>>,
     },
     /// Consecutive bytes.

@@ -8,7 +8,9 @@ use super::predicated::Inputs;
 use cutec_dialects::atoms::{TmaAtom, TmaKind};
 use cutec_dialects::builder::{IrOp, IrValue, value_key};
 use cutec_dialects::ops::{ArithOp, CuteOp, cute};
-use cutec_dialects::semantics::{SemError, TmaPlan, tma_plan, tma_prefetch_plan};
+use cutec_dialects::semantics::{
+    SemError, TmaPlan, TmaPrefetchPlan, tma_plan, tma_prefetch_plan,
+};
 use cutec_dialects::target::Feature;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::{AnyLayout, Int};
@@ -61,12 +63,13 @@ impl<'c> Lowering<'c> {
         &mut self,
         op: IrOp<'c>,
         atom: &TmaAtom,
-        tile: &Val,
+        source: &Val,
     ) -> Result<(), SemError> {
         let map = self.tensor_map(op)?;
-        let rank = atom.tile.len();
         self.hints = atom.hints;
-        for coords in tma_prefetch_plan(atom, tile)? {
+        let TmaPrefetchPlan { boxes, offsets } = tma_prefetch_plan(atom, source)?;
+        let offsets = self.pixel_offsets(&offsets);
+        for coords in boxes {
             let mut inputs = Inputs::after(0);
             let map = inputs.add(map, "l");
             let coords: Vec<String> = coords
@@ -76,9 +79,12 @@ impl<'c> Lowering<'c> {
                     inputs.add(coord, "r")
                 })
                 .collect();
+            let offsets = offsets_of(&mut inputs, &offsets);
+            let mode = if offsets.is_empty() { "tile" } else { "im2col" };
             let hints = self.hints_of_copy(&mut inputs);
             let text = format!(
-                "cp.async.bulk.prefetch.tensor.{rank}d.L2.global.tile{} [{map}, {{{}}}]{};",
+                "cp.async.bulk.prefetch.tensor.{}d.L2.global.{mode}{} [{map}, {{{}}}]{offsets}{};",
+                coords.len(),
                 hints.modifiers,
                 coords.join(", "),
                 hints.operand
@@ -86,6 +92,16 @@ impl<'c> Lowering<'c> {
             self.assembly_at_memory(&text, &inputs, None);
         }
         Ok(())
+    }
+
+    /// By how much an instruction in im2col mode moves pixels, as it takes them.
+    fn pixel_offsets(&mut self, offsets: &[Int]) -> Vec<IrValue<'c>> {
+        let offsets = offsets.iter().map(|offset| {
+            let offset = self.emitter.int(offset, false);
+            let ir = &self.emitter.ir;
+            ir.value(ArithOp::Trunci, &[offset], &[], ir.ty("i16"))
+        });
+        offsets.collect()
     }
 
     /// A copy by a tensor map.
@@ -103,24 +119,21 @@ impl<'c> Lowering<'c> {
             ..
         } = tma_plan(atom, operands)?;
         let barrier = match (atom.kind, operands) {
-            (TmaKind::Load | TmaKind::Im2col(_), [_, _, barriers, which, ..]) => {
+            (TmaKind::Load, [_, _, barriers, which, ..]) => {
                 Some(self.mbarrier_address(barriers, which)?)
             }
             _ => None,
         };
-        let mask = match atom.kind {
-            TmaKind::Load => operands.get(4),
-            TmaKind::Im2col(_) => operands.get(5),
-            TmaKind::Store | TmaKind::Reduce(_) => None,
+        let mask = match (atom.kind, atom.pixels) {
+            (TmaKind::Load, None) => operands.get(4),
+            (TmaKind::Load, Some(_)) => operands.get(5),
+            (TmaKind::Store | TmaKind::Reduce(_), _) => None,
         };
-        let offsets: Vec<IrValue<'c>> = offsets
-            .iter()
-            .map(|offset| {
-                let offset = self.emitter.int(offset, false);
-                let ir = &self.emitter.ir;
-                ir.value(ArithOp::Trunci, &[offset], &[], ir.ty("i16"))
-            })
-            .collect();
+        let (load_mode, store_mode) = match atom.pixels {
+            None => ("tile", "tile"),
+            Some(_) => ("im2col", "im2col_no_offs"),
+        };
+        let offsets = self.pixel_offsets(&offsets);
         let mask = match mask {
             Some(mask) => {
                 let mask = self.integer_of(mask)?;
@@ -150,10 +163,7 @@ impl<'c> Lowering<'c> {
                 .collect();
             let coords = format!("{{{}}}", coords.join(", "));
             let barrier = barrier.map(|barrier| inputs.add(barrier, "r"));
-            let offsets: Vec<String> = offsets
-                .iter()
-                .map(|offset| inputs.add(*offset, "h"))
-                .collect();
+            let offsets = offsets_of(&mut inputs, &offsets);
             let mask = mask.map(|mask| format!(", {}", inputs.add(mask, "h")));
             let multicast = mask.as_ref().map_or("", |_| ".multicast::cluster");
             let mask = mask.unwrap_or_default();
@@ -161,20 +171,16 @@ impl<'c> Lowering<'c> {
             let (modifiers, policy) = (hints.modifiers, hints.operand);
             let text = match (atom.kind, barrier) {
                 (TmaKind::Load, Some(barrier)) => format!(
-                    "cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{multicast}{modifiers} [{place}], [{map}, {coords}], [{barrier}]{mask}{policy};"
-                ),
-                (TmaKind::Im2col(_), Some(barrier)) => format!(
-                    "cp.async.bulk.tensor.{rank}d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes{multicast}{modifiers} [{place}], [{map}, {coords}], [{barrier}], {{{}}}{mask}{policy};",
-                    offsets.join(", ")
+                    "cp.async.bulk.tensor.{rank}d.shared::cluster.global.{load_mode}.mbarrier::complete_tx::bytes{multicast}{modifiers} [{place}], [{map}, {coords}], [{barrier}]{offsets}{mask}{policy};"
                 ),
                 (TmaKind::Store, _) => format!(
-                    "cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group{modifiers} [{map}, {coords}], [{place}]{policy};"
+                    "cp.async.bulk.tensor.{rank}d.global.shared::cta.{store_mode}.bulk_group{modifiers} [{map}, {coords}], [{place}]{policy};"
                 ),
                 (TmaKind::Reduce(how), _) => format!(
-                    "cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.{}.tile.bulk_group{modifiers} [{map}, {coords}], [{place}]{policy};",
+                    "cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.{}.{store_mode}.bulk_group{modifiers} [{map}, {coords}], [{place}]{policy};",
                     how.name()
                 ),
-                (TmaKind::Load | TmaKind::Im2col(_), None) => {
+                (TmaKind::Load, None) => {
                     return Err(SemError::Illegal("a load without a barrier".into()));
                 }
             };
@@ -182,4 +188,16 @@ impl<'c> Lowering<'c> {
         }
         Ok(())
     }
+}
+
+/// The operand of an instruction in im2col mode that moves its pixels; of another one none.
+fn offsets_of<'c>(inputs: &mut Inputs<'c>, offsets: &[IrValue<'c>]) -> String {
+    if offsets.is_empty() {
+        return String::new();
+    }
+    let offsets: Vec<String> = offsets
+        .iter()
+        .map(|offset| inputs.add(*offset, "h"))
+        .collect();
+    format!(", {{{}}}", offsets.join(", "))
 }

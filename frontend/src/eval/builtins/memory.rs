@@ -9,7 +9,7 @@ use crate::eval::call::Call;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::Span;
-use cutec_dialects::atoms::{Place, TmaKind};
+use cutec_dialects::atoms::{Place, TmaAtom, TmaKind};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::{CuteOp, NvvmOp};
 use cutec_dialects::semantics::Attrs;
@@ -31,7 +31,7 @@ pub(super) const TABLE: &[Builtin] = &[
     of_threads("copy", copy, "Copies by an atom. Where `pred` is false, zeros go to shared memory and registers, nothing to global memory. By a tensor map one thread copies a tile: one of both sides is a tile of coordinates. A load by a map or by `bulk_copy` counts its bytes at `barrier`; with `multicast = mask` it goes to the same place of each block of the cluster whose bit is set, by `bulk_copy` from shared memory to that of the block `cta`.")
         .takes(&[arg("atom", Kind::Copier), SOURCE, DESTINATION, named("pred", Kind::Predicate, "true"), named("barrier", Kind::Place, "…"), named("multicast", Kind::Integer, "…"), named("cta", Kind::Integer, "…"), named("offsets", Kind::Coordinate, "0")]),
     of_threads("prefetch", prefetch, "Fetches into L2 what a copy by a tensor map, of a tile of coordinates, or `bulk_copy`, of a view, would load. By one thread.")
-        .takes(&[arg("atom", Kind::CopyAtom), arg("source", Kind::View)]),
+        .takes(&[arg("atom", Kind::CopyAtom), arg("source", Kind::View), named("offsets", Kind::Coordinate, "0")]),
     of_threads("autovec_copy", autovec_copy, "Copies with the widest accesses that are proven legal.")
         .takes(&[SOURCE, DESTINATION, hints::CACHE, hints::PREFETCH, hints::EVICT]),
     of_threads("gemm", gemm, "`c += a · bᵀ`, of operands (V, M, K), (V, N, K) and (V, M, N), or what slices leave of them. Where `accumulate` is false, `c = a · bᵀ`.")
@@ -127,19 +127,10 @@ fn copy<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
     }
     if let Value::Cute(cute) = &operands[0]
         && let Val::TmaAtom(atom) = &cute.val
+        && let Some(offsets) = offsets(ev, call, atom)?
         && operands.len() == 5
     {
-        match (atom.kind, call.named("offsets")) {
-            (TmaKind::Im2col(_), Some(offsets)) => operands.push(offsets.value.clone()),
-            (TmaKind::Im2col(modes), None) => {
-                operands.push(Value::Tuple(vec![Value::Int(0); modes]));
-            }
-            (_, Some(offsets)) => {
-                let message = "`offsets` are for copies in im2col mode, `tma_load_im2col`";
-                return ev.error(codes::WRONG_ARGUMENTS, offsets.expr.span, message, "here");
-            }
-            (_, None) => {}
-        }
+        operands.push(offsets);
     }
     if let Some(mask) = call.named("multicast") {
         ev.needs(Feature::Clusters, "multicast", mask.expr.span)?;
@@ -189,9 +180,35 @@ fn copy<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
     )
 }
 
-/// `prefetch(atom, source)`.
+/// By how much a load in im2col mode moves its pixels; 0 unless told otherwise.
+fn offsets<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    call: &Call<'c, 'a>,
+    atom: &TmaAtom,
+) -> Result<Option<Value<'c, 'a>>> {
+    let given = call.named("offsets");
+    match (atom.kind, atom.pixels, given) {
+        (TmaKind::Load, Some(_), Some(given)) => Ok(Some(given.value.clone())),
+        (TmaKind::Load, Some(modes), None) => {
+            Ok(Some(Value::Tuple(vec![Value::Int(0); modes])))
+        }
+        (_, _, Some(given)) => {
+            let message = "`offsets` are for loads in im2col mode, `tma_load_im2col`";
+            ev.error(codes::WRONG_ARGUMENTS, given.expr.span, message, "here")
+        }
+        (_, _, None) => Ok(None),
+    }
+}
+
+/// `prefetch(atom, source)`, and of a load in im2col mode `prefetch(load, coordinate, offsets = …)`.
 fn prefetch<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    let operands = call.positional();
+    let mut operands = call.positional();
+    if let Value::Cute(cute) = &operands[0]
+        && let Val::TmaAtom(atom) = &cute.val
+        && let Some(offsets) = offsets(ev, call, atom)?
+    {
+        operands[1] = Value::Tuple(vec![operands[1].clone(), offsets]);
+    }
     if let (Kinds::Threads, Some(atom)) = (Kinds::of(&operands[0]), call.arg(0)) {
         let what = "`bulk_copy<…>`, or what `tma_load` gives";
         return ev.expected(what, &operands[0], atom.expr.span);

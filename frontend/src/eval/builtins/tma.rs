@@ -18,11 +18,16 @@ use cutec_dialects::semantics::{Attrs, tma_boxes_of};
 use cutec_dialects::target::Feature;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::AnyLayout;
+use cutec_layout::tma::{MapSpan, TmaBoxes};
 use std::sync::Arc;
 
 const TENSOR: Parameter = arg("tensor", Kind::View);
 const TILE: Parameter = arg("tile", Kind::Shape);
 const LIES: Parameter = arg("layout", Kind::Shaped);
+const FILL: Parameter = named("fill", Kind::Word(&["zero", "nan"]), "zero");
+const LOWER: Parameter = named("lower", Kind::Shape, "0");
+const UPPER: Parameter = named("upper", Kind::Shape, "0");
+const STRIDE: Parameter = named("stride", Kind::Shape, "1");
 const L2: Parameter = named("l2", Kind::Integer, "128");
 const ATOM: &[Parameter] = &[arg("atom", Kind::CopyAtom)];
 
@@ -31,14 +36,18 @@ const fn of_threads(name: &'static str, lower: LowerCall, documentation: &'stati
 }
 
 pub(super) const TABLE: &[Builtin] = &[
-    of_threads("tma_load", load, "Copies tiles of this shape from a tensor that the kernel is passed to shared memory, where they lie as the view or layout given. Outside of the tensor are zeros, or NaN with `fill = nan`. `l2` is how many bytes L2 fetches together: 0, 64, 128 or 256.")
-        .takes(&[TENSOR, TILE, LIES, named("fill", Kind::Word(&["zero", "nan"]), "zero"), L2, hints::EVICT]),
-    of_threads("tma_load_im2col", im2col, "Copies pixels of a tensor (n, w, c), (n, h, w, c) or (n, d, h, w, c), as a convolution reads them: tiles of so many pixels and channels. Pixels are gone through from the corner `lower` to `upper`, which is counted from the last pixel, in steps of `stride`; `copy` moves each by `offsets`.")
-        .takes(&[TENSOR, TILE, LIES, named("lower", Kind::Shape, "0"), named("upper", Kind::Shape, "0"), named("stride", Kind::Shape, "1"), named("fill", Kind::Word(&["zero", "nan"]), "zero"), L2, hints::EVICT]),
-    of_threads("tma_store", |ev, call| make(ev, call, TmaKind::Store), "Copies tiles of this shape from shared memory to a tensor that the kernel is passed. Outside of the tensor nothing is written.")
+    of_threads("tma_load", |ev, call| tiles(ev, call, TmaKind::Load), "Copies tiles of this shape from a tensor that the kernel is passed to shared memory, where they lie as the view or layout given. Outside of the tensor are zeros, or NaN with `fill = nan`. `l2` is how many bytes L2 fetches together: 0, 64, 128 or 256.")
+        .takes(&[TENSOR, TILE, LIES, FILL, L2, hints::EVICT]),
+    of_threads("tma_load_im2col", |ev, call| pixels(ev, call, TmaKind::Load), "Copies pixels of a tensor (n, w, c), (n, h, w, c) or (n, d, h, w, c), as a convolution reads them: tiles of so many pixels and channels. Pixels are gone through from the corner `lower` to `upper`, which is counted from the last pixel, in steps of `stride`; `copy` moves each by `offsets`.")
+        .takes(&[TENSOR, TILE, LIES, LOWER, UPPER, STRIDE, FILL, L2, hints::EVICT]),
+    of_threads("tma_store", |ev, call| tiles(ev, call, TmaKind::Store), "Copies tiles of this shape from shared memory to a tensor that the kernel is passed. Outside of the tensor nothing is written.")
         .takes(&[TENSOR, TILE, LIES, L2, hints::EVICT]),
-    of_threads("tma_reduce", reduce, "As `tma_store`, combined with what is there: `add`, `min`, `max`, `and`, `or`, `xor`, element by element at once.")
+    of_threads("tma_store_im2col", |ev, call| pixels(ev, call, TmaKind::Store), "Copies tiles of so many pixels and channels from shared memory to a tensor, to the pixels that `tma_load_im2col` reads with offsets of 0.")
+        .takes(&[TENSOR, TILE, LIES, LOWER, UPPER, STRIDE, L2, hints::EVICT]),
+    of_threads("tma_reduce", |ev, call| { let kind = reduction(ev, call)?; tiles(ev, call, kind) }, "As `tma_store`, combined with what is there: `add`, `min`, `max`, `and`, `or`, `xor`, element by element at once.")
         .takes(&[TENSOR, TILE, LIES, arg("operator", Kind::Operator), L2, hints::EVICT]),
+    of_threads("tma_reduce_im2col", |ev, call| { let kind = reduction(ev, call)?; pixels(ev, call, kind) }, "As `tma_store_im2col`, combined with what is there, as by `tma_reduce`.")
+        .takes(&[TENSOR, TILE, LIES, arg("operator", Kind::Operator), LOWER, UPPER, STRIDE, L2, hints::EVICT]),
     of_threads("tma_bytes", bytes, "The bytes of a tile, which a barrier is to expect: `mbarrier_arrive_expect_tx(full[s], tma_bytes(load))`.")
         .takes(ATOM),
     of_threads("tma_prefetch", prefetch, "Fetches the map of a tensor ahead of its first use.")
@@ -51,24 +60,21 @@ pub(crate) fn tma_atom(atom: &TmaAtom) -> String {
     let tile: Vec<String> = atom.tile.iter().map(i64::to_string).collect();
     let name = match atom.kind {
         TmaKind::Load => "tma_load",
-        TmaKind::Im2col(_) => "tma_load_im2col",
         TmaKind::Store => "tma_store",
         TmaKind::Reduce(_) => "tma_reduce",
     };
-    format!("{name} of {elem}, ({}){hints}", tile.join(", "))
+    let mode = atom.pixels.map_or("", |_| "_im2col");
+    format!("{name}{mode} of {elem}, ({}){hints}", tile.join(", "))
 }
 
-fn load<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    make(ev, call, TmaKind::Load)
-}
-
-fn reduce<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+/// What `tma_reduce` combines elements by.
+fn reduction<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<TmaKind> {
     let Some(operator) = call.arg(3) else {
         return Err(Stop::Reported);
     };
     let found = Operator::of(&operator.value).and_then(|it| TmaReduction::find(it.name()));
     match found {
-        Some(how) => make(ev, call, TmaKind::Reduce(how)),
+        Some(how) => Ok(TmaKind::Reduce(how)),
         None => {
             let what = "`add`, `min`, `max`, `and`, `or` or `xor`";
             ev.expected(what, &operator.value.clone(), operator.expr.span)
@@ -76,62 +82,138 @@ fn reduce<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Val
     }
 }
 
-fn make<'c, 'a>(
+/// The tensor of a copy and the view in shared memory, checked for what is done with the elements.
+fn sides<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    call: &Call<'c, 'a>,
+    kind: TmaKind,
+) -> Result<(Mappable<'a>, View)> {
+    ev.needs(Feature::Tma, &call.name, call.span)?;
+    let (Some(of), Some(lies)) = (call.arg(0), call.arg(2)) else {
+        return Err(Stop::Reported);
+    };
+    let found = ev.mappable(&of.value, &call.name, of.expr.span)?;
+    let elem = found.tensor.elem;
+    match kind {
+        TmaKind::Load => {}
+        TmaKind::Store => ev.check_writable(&of.value, of.expr.span)?,
+        TmaKind::Reduce(how) => {
+            ev.check_writable(&of.value, of.expr.span)?;
+            if !how.takes(elem) {
+                let (name, how, elem) = (&call.name, how.name(), elem_name(elem));
+                let message = format!("there is no `{name}` by {how} of {elem}");
+                let label = "no such instruction";
+                return ev.error(codes::ILLEGAL_OPERATION, call.span, message, label);
+            }
+        }
+    }
+    let view = shared_view(ev, lies, elem)?;
+    Ok((found, view))
+}
+
+/// The boxes of a tile that lies as a view, where the tile's mode `contiguous` is the tensor's fastest.
+fn boxes<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    call: &Call<'c, 'a>,
+    tile: &[i64],
+    contiguous: usize,
+    view: &View,
+) -> Result<(MapSpan, TmaBoxes)> {
+    tma_boxes_of(tile, contiguous, view)
+        .map_err(|error| ev.report(problem::semantic(call.span, &call.name, &error, &[])))
+}
+
+/// `tma_load(a, (bm, bk), sA)` and its kin.
+fn tiles<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     call: &Call<'c, 'a>,
     kind: TmaKind,
 ) -> Result<Value<'c, 'a>> {
-    let name = call.name.clone();
-    ev.needs(Feature::Tma, &name, call.span)?;
-    let (Some(of), Some(shape), Some(lies)) = (call.arg(0), call.arg(1), call.arg(2)) else {
+    let (found, view) = sides(ev, call, kind)?;
+    let Some(shape) = call.arg(1) else {
         return Err(Stop::Reported);
     };
-    let Mappable {
-        arg,
-        contiguous,
-        tensor,
-    } = ev.mappable(&of.value, &name, of.expr.span)?;
-    if kind != TmaKind::Load {
-        ev.check_writable(&of.value, of.expr.span)?;
-    }
-    if let TmaKind::Reduce(how) = kind
-        && !how.takes(tensor.elem)
-    {
-        let (how, elem) = (how.name(), elem_name(tensor.elem));
-        let message = format!("there is no `tma_reduce` by {how} of {elem}");
-        return ev.error(
-            codes::ILLEGAL_OPERATION,
-            call.span,
-            message,
-            "no such instruction",
-        );
-    }
-    let tile = extents(ev, &shape.value, tensor.extents.len(), shape.expr)?;
-    let view = shared_view(ev, lies, tensor.elem)?;
-    let (span, boxes) = match tma_boxes_of(&tile, contiguous, &view) {
-        Ok(found) => found,
-        Err(error) => return Err(ev.report(problem::semantic(call.span, &name, &error, &[]))),
-    };
-    let hints = hints::of(ev, &call.args, &["evict"])?;
-    let map = TensorMapAbi {
-        arg,
+    let rank = found.tensor.extents.len();
+    let tile = extents(ev, &shape.value, rank, shape.expr)?;
+    let (span, boxes) = boxes(ev, call, &tile, found.contiguous, &view)?;
+    let map = MapOf {
         order: boxes.order.clone(),
-        box_extents: boxes.extents.iter().map(|extent| *extent as u32).collect(),
         im2col: None,
-        swizzle: MapSwizzle::try_from(span.bytes() as u32).unwrap_or_default(),
-        l2_promotion: promotion(ev, call)?,
-        oob_fill: fill(ev, call, &tensor)?,
     };
     let atom = TmaAtom {
         kind,
-        elem: tensor.elem,
+        pixels: None,
+        elem: found.tensor.elem,
         tile,
         order: boxes.order,
         extents: boxes.extents,
         span,
-        hints,
+        hints: hints::of(ev, &call.args, &["evict"])?,
     };
-    atom_by(ev, call, map, atom)
+    atom_by(ev, call, found, map, atom)
+}
+
+/// `tma_load_im2col(x, (pixels, channels), sA, lower = (-1, -1), upper = (-1, -1))` and its kin.
+fn pixels<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    call: &Call<'c, 'a>,
+    kind: TmaKind,
+) -> Result<Value<'c, 'a>> {
+    let (found, view) = sides(ev, call, kind)?;
+    let (Some(of), Some(shape)) = (call.arg(0), call.arg(1)) else {
+        return Err(Stop::Reported);
+    };
+    let name = &call.name;
+    let rank = found.tensor.extents.len();
+    if !(3..=5).contains(&rank) || found.contiguous + 1 != rank {
+        let message = format!(
+            "`{name}` needs a tensor (n, w, c), (n, h, w, c) or (n, d, h, w, c) whose channels lie side by side"
+        );
+        let label = format!(
+            "it has {rank} modes, of which mode {} has stride 1",
+            found.contiguous
+        );
+        return ev.error(codes::ILLEGAL_OPERATION, of.expr.span, message, label);
+    }
+    let modes = rank - 2;
+    let tile = extents(ev, &shape.value, 2, shape.expr)?;
+    let (span, boxes) = boxes(ev, call, &tile, 1, &view)?;
+    if boxes.extents.get(1) != tile.first() {
+        let message =
+            format!("`{name}` moves at most 256 pixels at a time, which lie one behind the other");
+        let span = shape.expr.span;
+        return ev.error(codes::ILLEGAL_OPERATION, span, message, "this tile");
+    }
+    let corners = Im2col {
+        lower: numbers(ev, call, "lower", modes, 0)?,
+        upper: numbers(ev, call, "upper", modes, 0)?,
+        steps: numbers(ev, call, "stride", modes, 1)?
+            .into_iter()
+            .map(|step| u32::try_from(step).unwrap_or(0))
+            .collect(),
+    };
+    if !corners.is_of_rank(rank) {
+        let bits = [16, 8, 5][modes - 1];
+        let message = format!(
+            "`{name}` of {modes} modes of pixels has corners of {bits} bits, and strides of 1 to 8"
+        );
+        return ev.error(codes::ILLEGAL_OPERATION, call.span, message, "out of range");
+    }
+    let map = MapOf {
+        order: (0..rank).rev().collect(),
+        im2col: Some(corners),
+    };
+    let atom = TmaAtom {
+        kind,
+        pixels: Some(modes),
+        elem: found.tensor.elem,
+        tile,
+        order: boxes.order,
+        extents: boxes.extents,
+        span,
+        hints: hints::of(ev, &call.args, &["evict"])?,
+    };
+    atom_by(ev, call, found, map, atom)
 }
 
 /// The view in shared memory that an argument is, or that lies as a layout.
@@ -158,79 +240,6 @@ fn shared_view<'c, 'a>(
         return ev.expected(&what, &lies.value.clone(), lies.expr.span);
     }
     Ok(view)
-}
-
-/// `tma_load_im2col(x, (pixels, channels), sA, lower = (-1, -1), upper = (-1, -1))`
-fn im2col<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    let name = call.name.clone();
-    ev.needs(Feature::Tma, &name, call.span)?;
-    let (Some(of), Some(shape), Some(lies)) = (call.arg(0), call.arg(1), call.arg(2)) else {
-        return Err(Stop::Reported);
-    };
-    let Mappable {
-        arg,
-        contiguous,
-        tensor,
-    } = ev.mappable(&of.value, &name, of.expr.span)?;
-    let rank = tensor.extents.len();
-    if !(3..=5).contains(&rank) || contiguous + 1 != rank {
-        let message = format!(
-            "`{name}` needs a tensor (n, w, c), (n, h, w, c) or (n, d, h, w, c) whose channels lie side by side"
-        );
-        let label = format!("it has {rank} modes, of which mode {contiguous} has stride 1");
-        return ev.error(codes::ILLEGAL_OPERATION, of.expr.span, message, label);
-    }
-    let modes = rank - 2;
-    let tile = extents(ev, &shape.value, 2, shape.expr)?;
-    let view = shared_view(ev, lies, tensor.elem)?;
-    let (span, boxes) = match tma_boxes_of(&tile, 1, &view) {
-        Ok(found) => found,
-        Err(error) => return Err(ev.report(problem::semantic(call.span, &name, &error, &[]))),
-    };
-    if boxes.extents.get(1) != tile.first() {
-        let message =
-            format!("`{name}` moves at most 256 pixels at a time, which lie one behind the other");
-        return ev.error(
-            codes::ILLEGAL_OPERATION,
-            shape.expr.span,
-            message,
-            "this tile",
-        );
-    }
-    let pixels = Im2col {
-        lower: numbers(ev, call, "lower", modes, 0)?,
-        upper: numbers(ev, call, "upper", modes, 0)?,
-        steps: numbers(ev, call, "stride", modes, 1)?
-            .into_iter()
-            .map(|step| u32::try_from(step).unwrap_or(0))
-            .collect(),
-    };
-    if !pixels.is_of_rank(rank) {
-        let bits = [16, 8, 5][modes - 1];
-        let message = format!(
-            "`{name}` of {modes} modes of pixels has corners of {bits} bits, and strides of 1 to 8"
-        );
-        return ev.error(codes::ILLEGAL_OPERATION, call.span, message, "out of range");
-    }
-    let map = TensorMapAbi {
-        arg,
-        order: (0..rank).rev().collect(),
-        box_extents: boxes.extents.iter().map(|extent| *extent as u32).collect(),
-        im2col: Some(pixels),
-        swizzle: MapSwizzle::try_from(span.bytes() as u32).unwrap_or_default(),
-        l2_promotion: promotion(ev, call)?,
-        oob_fill: fill(ev, call, &tensor)?,
-    };
-    let atom = TmaAtom {
-        kind: TmaKind::Im2col(modes),
-        elem: tensor.elem,
-        tile,
-        order: boxes.order,
-        extents: boxes.extents,
-        span,
-        hints: hints::of(ev, &call.args, &["evict"])?,
-    };
-    atom_by(ev, call, map, atom)
 }
 
 /// As many known numbers as there are modes of pixels, the fastest first; what a program writes has the fastest last.
@@ -262,13 +271,31 @@ fn numbers<'c, 'a>(
     }
 }
 
+/// What a map has that its atom does not: how it goes through the tensor.
+struct MapOf {
+    /// Modes of the tensor, fastest first.
+    order: Vec<usize>,
+    /// The pixels, in im2col mode.
+    im2col: Option<Im2col>,
+}
+
 /// The atom of a copy, by a map that the host makes.
 fn atom_by<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     call: &Call<'c, 'a>,
-    map: TensorMapAbi,
+    of: Mappable<'a>,
+    MapOf { order, im2col }: MapOf,
     atom: TmaAtom,
 ) -> Result<Value<'c, 'a>> {
+    let map = TensorMapAbi {
+        arg: of.arg,
+        order,
+        box_extents: atom.extents.iter().map(|extent| *extent as u32).collect(),
+        im2col,
+        swizzle: MapSwizzle::try_from(atom.span.bytes() as u32).unwrap_or_default(),
+        l2_promotion: promotion(ev, call)?,
+        oob_fill: fill(ev, call, &of.tensor)?,
+    };
     let parameter = ev.tensor_map(map, call.span)?;
     let val = Val::TmaAtom(Arc::new(atom));
     let ir = ev.ir(call.span)?;

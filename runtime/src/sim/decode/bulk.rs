@@ -45,12 +45,12 @@ pub(super) fn reduce(form: &mut Form) -> Decoded<Op> {
         let rank = rank(form)?;
         direction(form, &["global"], &["shared::cta"])?;
         let update = form.need("an operation", update_kind)?;
-        form.eat("tile");
-        return store(form, Some(rank), Some(update));
+        let pixels = mode(form, rank, "im2col_no_offs");
+        return store(form, Some(rank), Some(update), pixels);
     }
     if form.eat("global") {
         direction(form, &[], &["shared::cta"])?;
-        return store(form, None, None);
+        return store(form, None, None, false);
     }
     direction(form, &["shared::cluster"], &["shared::cta"])?;
     completes_at_barrier(form)?;
@@ -157,22 +157,22 @@ fn tensor(form: &mut Form) -> Decoded<Op> {
     let rank = rank(form)?;
     if form.eat("global") {
         direction(form, &[], &["shared::cta"])?;
-        form.eat("tile");
-        return store(form, Some(rank), None);
+        let pixels = mode(form, rank, "im2col_no_offs");
+        return store(form, Some(rank), None, pixels);
     }
     let space = form.need(
         "`.global`, `.shared::cta` or `.shared::cluster`",
         target_space,
     )?;
     direction(form, &[], &["global"])?;
-    let im2col = !form.eat("tile") && rank > 2 && form.eat("im2col");
-    load(form, Some(rank), space, im2col)
+    let pixels = mode(form, rank, "im2col");
+    load(form, Some(rank), space, pixels)
 }
 
 fn flat(form: &mut Form) -> Decoded<Op> {
     if form.eat("global") {
         direction(form, &[], &["shared::cta"])?;
-        return store(form, None, None);
+        return store(form, None, None, false);
     }
     if let Some(space) = form.pick(target_space) {
         if form.eat("global") {
@@ -187,15 +187,20 @@ fn flat(form: &mut Form) -> Decoded<Op> {
     form.bad_modifier("a destination and a source")
 }
 
-/// The tensor map with coordinates, or an address; a size follows later.
-fn global(form: &mut Form, rank: Option<usize>) -> Decoded<BulkGlobal> {
+/// The load mode; whether it is im2col, of this name.
+fn mode(form: &mut Form, rank: usize, im2col: &str) -> bool {
+    !form.eat("tile") && rank > 2 && form.eat(im2col)
+}
+
+/// The tensor map with coordinates, or an address; a size follows later, and in im2col mode the offsets of a load.
+fn global(form: &mut Form, rank: Option<usize>, im2col: bool) -> Decoded<BulkGlobal> {
     match rank {
         Some(rank) => {
             let (map, coordinates) = form.tensor(rank)?;
             Ok(BulkGlobal::Tensor {
                 map,
                 coordinates,
-                offsets: None,
+                offsets: im2col.then(Box::default),
             })
         }
         None => Ok(BulkGlobal::Flat {
@@ -221,14 +226,16 @@ fn load(form: &mut Form, rank: Option<usize>, space: Space, im2col: bool) -> Dec
         return form.unknown();
     }
     let to = form.address(space)?;
-    let mut from = global(form, rank)?;
+    let mut from = global(form, rank, im2col)?;
     let size = match rank {
         Some(_) => None,
         None => Some(form.src(Ty::U32)?),
     };
     let barrier = form.address(space)?;
-    if let (true, Some(rank), BulkGlobal::Tensor { offsets, .. }) = (im2col, rank, &mut from) {
-        *offsets = Some(form.src_vector(Ty::U16, rank - 2)?);
+    if let (Some(rank), BulkGlobal::Tensor { offsets, .. }) = (rank, &mut from)
+        && let Some(offsets) = offsets
+    {
+        *offsets = form.src_vector(Ty::U16, rank - 2)?;
     }
     let multicast = match multicast {
         true => Some(form.src(Ty::U16)?),
@@ -244,7 +251,12 @@ fn load(form: &mut Form, rank: Option<usize>, space: Space, im2col: bool) -> Dec
     })))
 }
 
-fn store(form: &mut Form, rank: Option<usize>, kind: Option<UpdateKind>) -> Decoded<Op> {
+fn store(
+    form: &mut Form,
+    rank: Option<usize>,
+    kind: Option<UpdateKind>,
+    im2col: bool,
+) -> Decoded<Op> {
     if !form.eat("bulk_group") {
         return form.bad_modifier("`.bulk_group`");
     }
@@ -259,7 +271,7 @@ fn store(form: &mut Form, rank: Option<usize>, kind: Option<UpdateKind>) -> Deco
         return form.unknown();
     }
     form.end_modifiers()?;
-    let to = global(form, rank)?;
+    let to = global(form, rank, im2col)?;
     let from = form.address(Space::Shared)?;
     let size = match rank {
         Some(_) => None,
@@ -295,14 +307,14 @@ fn prefetch(form: &mut Form) -> Decoded<Op> {
         false => None,
     };
     direction(form, &["L2"], &["global"])?;
-    if rank.is_some() {
-        form.eat("tile");
-    }
+    let im2col = rank.is_some_and(|rank| mode(form, rank, "im2col"));
     let policy = form.eat("L2::cache_hint");
     form.end_modifiers()?;
-    global(form, rank)?;
-    if rank.is_none() {
-        form.src(Ty::U32)?;
+    global(form, rank, im2col)?;
+    match rank {
+        None => drop(form.src(Ty::U32)?),
+        Some(rank) if im2col => drop(form.src_vector(Ty::U16, rank - 2)?),
+        Some(_) => {}
     }
     eat_policy(form, policy)?;
     Ok(Op::Hint(Hint::Prefetch))
