@@ -118,8 +118,14 @@ const REDUCE_IM2COL: &str = "atom.tma_reduce_im2col";
 
 impl TmaAtom {
     /// The names of its types.
-    pub(super) const TYPE_NAMES: [&'static str; 6] =
-        [LOAD, LOAD_IM2COL, STORE, STORE_IM2COL, REDUCE, REDUCE_IM2COL];
+    pub(super) const TYPE_NAMES: [&'static str; 6] = [
+        LOAD,
+        LOAD_IM2COL,
+        STORE,
+        STORE_IM2COL,
+        REDUCE,
+        REDUCE_IM2COL,
+    ];
 
     /// Bytes of a tile.
     pub fn bytes(&self) -> i64 {
@@ -243,9 +249,7 @@ impl fmt::Display for TmaAtom {
             TmaKind::Load | TmaKind::Store => String::new(),
             TmaKind::Reduce(how) => format!("{}, ", how.name()),
         };
-        let modes = pixels
-            .map(|modes| format!("{modes}, "))
-            .unwrap_or_default();
+        let modes = pixels.map(|modes| format!("{modes}, ")).unwrap_or_default();
         write!(
             f,
             "{DIALECT}{}<{modes}{reduction}{elem}, tile = {}, order = {}, box = {}, swizzle = {}{hints}>",

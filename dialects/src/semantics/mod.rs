@@ -27,7 +27,7 @@ pub use effects::{
 };
 pub use mbarrier::mbarrier_feature;
 pub use rules::check_operands;
-pub use tma::{TmaPlan, TmaStep, TmaPrefetchPlan, tma_boxes_of, tma_plan, tma_prefetch_plan};
+pub use tma::{TmaPlan, TmaPrefetchPlan, TmaStep, tma_boxes_of, tma_plan, tma_prefetch_plan};
 pub use tma_desc::{TmaDescUpdate, tma_desc_place, tma_desc_update};
 pub use tuples::{compare, leaves_of};
 pub use vectors::contiguous_width;

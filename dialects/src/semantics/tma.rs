@@ -169,7 +169,11 @@ pub fn tma_prefetch_plan(atom: &TmaAtom, source: &Val) -> Result<TmaPrefetchPlan
     let mut boxes = vec![base];
     for (at, (mode, extent)) in modes.iter().zip(&atom.extents).enumerate() {
         boxes = (0..atom.tile[*mode] / extent)
-            .flat_map(|step| boxes.iter().map(move |begun| moved(begun, at, step * extent)))
+            .flat_map(|step| {
+                boxes
+                    .iter()
+                    .map(move |begun| moved(begun, at, step * extent))
+            })
             .collect();
     }
     Ok(TmaPrefetchPlan { boxes, offsets })

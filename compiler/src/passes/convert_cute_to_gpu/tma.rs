@@ -8,9 +8,7 @@ use super::predicated::Inputs;
 use cutec_dialects::atoms::{TmaAtom, TmaKind};
 use cutec_dialects::builder::{IrOp, IrValue, value_key};
 use cutec_dialects::ops::{ArithOp, CuteOp, cute};
-use cutec_dialects::semantics::{
-    SemError, TmaPlan, TmaPrefetchPlan, tma_plan, tma_prefetch_plan,
-};
+use cutec_dialects::semantics::{SemError, TmaPlan, TmaPrefetchPlan, tma_plan, tma_prefetch_plan};
 use cutec_dialects::target::Feature;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::{AnyLayout, Int};

@@ -189,9 +189,7 @@ fn offsets<'c, 'a>(
     let given = call.named("offsets");
     match (atom.kind, atom.pixels, given) {
         (TmaKind::Load, Some(_), Some(given)) => Ok(Some(given.value.clone())),
-        (TmaKind::Load, Some(modes), None) => {
-            Ok(Some(Value::Tuple(vec![Value::Int(0); modes])))
-        }
+        (TmaKind::Load, Some(modes), None) => Ok(Some(Value::Tuple(vec![Value::Int(0); modes]))),
         (_, _, Some(given)) => {
             let message = "`offsets` are for loads in im2col mode, `tma_load_im2col`";
             ev.error(codes::WRONG_ARGUMENTS, given.expr.span, message, "here")
