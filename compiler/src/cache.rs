@@ -269,6 +269,13 @@ fn key(source: &Source, sources: &SourceMap, options: &Options) -> String {
     hash(parts.into_iter().map(str::as_bytes))
 }
 
+/// SHA-256 of a source with all that it imports, in hexadecimal digits: whether something was made of the same text.
+pub fn fingerprint(source: &Source, loader: &dyn SourceLoader) -> String {
+    let sources = sources(source, loader);
+    let files = sources.files();
+    hash(files.map(|(_, file)| file.text().as_bytes()))
+}
+
 /// The hash of parts, each with its length before it, in hexadecimal digits.
 fn hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut hasher = Sha256::new();

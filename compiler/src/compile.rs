@@ -23,6 +23,7 @@ mod run;
 use crate::compiled::{Compiled, Content, Diagnostics};
 use crate::options::{Emit, Options, Source, SourceKind};
 use crate::pipeline;
+use cutec_frontend::Space;
 use cutec_frontend::diagnostics::{Diagnostic, codes};
 use cutec_frontend::source::{NoImports, SourceLoader, SourceMap};
 use melior::Context;
@@ -105,6 +106,29 @@ impl Compiler {
     ) -> Result<Compiled, Diagnostics> {
         stacker::maybe_grow(STACK_BYTES, STACK_BYTES, || {
             self.compile_here(source, loader, options)
+        })
+    }
+
+    /// The configurations of the kernel that [`Options::kernel`] names: what its candidates leave, with what
+    /// [`Options::defines`] fixes; `loader` answers imports.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the text, the candidates or the conditions between them.
+    pub fn configurations(
+        &self,
+        source: &Source,
+        loader: &dyn SourceLoader,
+        options: &Options,
+    ) -> Result<Space, Diagnostics> {
+        let mut sources = SourceMap::new();
+        let space =
+            pipeline::parse_source(&mut sources, source, loader).and_then(|(program, _)| {
+                pipeline::configurations(self.context(), &sources, &program, options)
+            });
+        space.map_err(|problems| Diagnostics {
+            sources,
+            problems,
+            failures: Vec::new(),
         })
     }
 

@@ -67,6 +67,7 @@ pub use cutec_frontend::build;
 pub use cutec_frontend::diagnostics::render::RenderOptions;
 pub use cutec_frontend::diagnostics::{Diagnostic, Severity};
 pub use cutec_frontend::source::{LoadedSource, NoImports, SourceLoader, SourceMap, Span};
+pub use cutec_frontend::{Configuration, Space};
 pub use cutec_runtime as runtime;
 pub use files::FileLoader;
 pub use options::{Emit, Options, Source, SourceKind};

@@ -15,7 +15,7 @@ use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::source::{SourceLoader, SourceMap};
 use cutec_frontend::unused::unused;
 use cutec_frontend::{
-    LowerOptions, Program, chosen_kernels, emit_kernels, load_imports, load_program,
+    LowerOptions, Program, Space, chosen_kernels, emit_kernels, load_imports, load_program, space,
 };
 use melior::Context;
 use melior::ir::operation::OperationLike;
@@ -70,6 +70,24 @@ pub fn parse_source(
 /// When there is no such kernel, or a compile-time parameter that none of them has.
 pub fn kernels<'a>(program: &'a Program, options: &Options) -> Result<Vec<&'a Kernel>, Diagnostic> {
     chosen_kernels(program, &lower_options(options))
+}
+
+/// The configurations of the one kernel that `options` names.
+///
+/// # Errors
+/// What is wrong with its candidates, or that there is no such kernel.
+pub fn configurations(
+    context: &Context,
+    sources: &SourceMap,
+    program: &Program,
+    options: &Options,
+) -> Result<Space, Vec<Diagnostic>> {
+    let lower = lower_options(options);
+    let kernels = chosen_kernels(program, &lower).map_err(|error| vec![error])?;
+    match kernels.first() {
+        Some(kernel) => space(context, sources, program, kernel, &lower),
+        None => Ok(Space::default()),
+    }
 }
 
 /// Emits IR for `kernels`. Returns the module, and warnings or errors; neither where MLIR has reported the errors.

@@ -34,6 +34,8 @@ lalrpop_util::lalrpop_mod!(
 );
 
 pub use diagnostics::{Diagnostic, Severity};
-pub use eval::{LowerOptions, chosen_kernels, emit_kernels, emit_module};
+pub use eval::{
+    Configuration, LowerOptions, Space, chosen_kernels, emit_kernels, emit_module, space,
+};
 pub use program::{Program, load_imports, load_program};
 pub use source::{FileId, SourceLoader, SourceMap, Span, Spanned};

@@ -140,8 +140,10 @@ impl<'a> Walk<'a> {
             for param in &kernel.static_params {
                 this.optional_type(param.ty.as_ref());
                 param.default.iter().for_each(|value| this.expr(value));
+                param.candidates.iter().for_each(|values| this.expr(values));
                 this.bind(&param.name, "compile-time parameter", false);
             }
+            this.conditions(&kernel.tunable);
             for param in &kernel.params {
                 this.bind(&param.name, "parameter", false);
             }
@@ -164,6 +166,19 @@ impl<'a> Walk<'a> {
             this.use_for_extents(&kernel.params);
             this.mentioned.extend(before.into_iter().flatten());
         });
+    }
+
+    /// Walks conditions on candidates: a parameter that nothing else mentions changes nothing of the kernel.
+    fn conditions(&mut self, conditions: &'a [Expr]) {
+        let used = |scope: &HashMap<&'a str, Bound>| -> Vec<&'a str> {
+            let used = scope.iter().filter(|(_, bound)| bound.used);
+            used.map(|(name, _)| *name).collect()
+        };
+        let before = self.scopes.last().map(used).unwrap_or_default();
+        conditions.iter().for_each(|condition| self.expr(condition));
+        for (name, bound) in self.scopes.last_mut().into_iter().flatten() {
+            bound.used = before.contains(name);
+        }
     }
 
     /// A tensor whose shape or strides name what the kernel uses is used.

@@ -4,7 +4,7 @@
 use cutec_dialects::target::Target;
 use cutec_frontend::diagnostics::render::{RenderOptions, render_all};
 use cutec_frontend::source::{NoImports, SourceMap};
-use cutec_frontend::{LowerOptions, emit_module, load_program};
+use cutec_frontend::{LowerOptions, chosen_kernels, emit_module, load_program, space};
 use melior::ir::operation::OperationLike;
 use std::path::{Path, PathBuf};
 
@@ -103,6 +103,88 @@ fn parameters_from_the_command_line_change_the_kernel() {
     }
     let (_, diagnostics) = lower("gemm.cute", &text, "sm_80", &[], Some("gem"));
     insta::assert_snapshot!("define__kernel", diagnostics);
+}
+
+/// The configurations of the kernel of a text, and what its conditions refuse.
+fn configurations(
+    text: &str,
+    defines: &[(&str, &str)],
+) -> Result<(Vec<String>, Vec<(String, usize)>), String> {
+    let (mut map, mut diagnostics) = (SourceMap::new(), Vec::new());
+    let program = load_program(&mut map, "k.cute", text, &NoImports, &mut diagnostics);
+    let context = cutec_dialects::context();
+    let defines = defines
+        .iter()
+        .map(|(name, value)| (name.to_string(), value.to_string()));
+    let options = LowerOptions {
+        target: Target::parse("sm_80").unwrap(),
+        kernel: None,
+        defines: defines.collect(),
+    };
+    let kernels = chosen_kernels(&program, &options).unwrap();
+    let space = space(&context, &map, &program, kernels[0], &options)
+        .map_err(|errors| render_all(&errors, &map, RenderOptions::PLAIN))?;
+    let shown = space.configurations.iter().map(|configuration| {
+        let pairs: Vec<String> = configuration
+            .iter()
+            .map(|(n, v)| format!("{n}={v}"))
+            .collect();
+        pairs.join(" ")
+    });
+    Ok((shown.collect(), space.refused))
+}
+
+#[test]
+fn configurations_are_what_conditions_leave_of_the_candidates() {
+    let text = "
+        fn double(x) { x + x }
+        fn twice(x) { 2.0 * x }
+        kernel k<t = f32, a = 32 in [32, 64, 128], b = 2 * a in a..a + 96 step 32, f = double in [twice, exp]>(y: mut tensor<t, n>)
+        where tunable a * b <= 4096, tunable b > 32 || a == 64
+        launch grid(1), block(a)
+        { y[0] = f(t(b)); }";
+    let (all, refused) = configurations(text, &[("f", "exp")]).unwrap();
+    // The default first; what a later parameter may be depends on those before.
+    assert_eq!(all, ["a=32 b=64", "a=32 b=96", "a=64 b=64"]);
+    assert_eq!(
+        refused,
+        [
+            ("a * b <= 4096".to_owned(), 6),
+            ("b > 32 || a == 64".to_owned(), 1)
+        ]
+    );
+    let (all, _) = configurations(text, &[("a", "64"), ("b", "64")]).unwrap();
+    assert_eq!(all, ["f=double", "f=twice", "f=exp"]);
+    // Each configuration compiles with what it says.
+    for configuration in configurations(text, &[]).unwrap().0 {
+        let defines: Vec<(&str, &str)> = configuration
+            .split(' ')
+            .map(|pair| pair.split_once('=').unwrap())
+            .collect();
+        let (ir, diagnostics) = lower("k.cute", text, "sm_80", &defines, None);
+        assert!(ir.is_some(), "{configuration}: {diagnostics}");
+    }
+    let kinds = "
+        kernel k<on = false in [true], t = f16 in [bf16, f32], s = (1, 2) in [(2, 1)], x = 0.5 in [1.5e-3]>(y: mut tensor<t, n>)
+        launch grid(1), block(32)
+        { static if on { y[0] = t(x); } else { y[get<1>(s)] = t(x); } }";
+    let (all, _) = configurations(kinds, &[]).unwrap();
+    assert_eq!(all.len(), 2 * 3 * 2 * 2);
+    assert_eq!(all[0], "on=false t=f16 s=(1,2) x=0.5");
+    for configuration in [&all[1], all.last().unwrap()] {
+        let defines: Vec<(&str, &str)> = configuration
+            .split(' ')
+            .map(|pair| pair.split_once('=').unwrap())
+            .collect();
+        let (ir, diagnostics) = lower("k.cute", kinds, "sm_80", &defines, None);
+        assert!(ir.is_some(), "{configuration}: {diagnostics}");
+    }
+    let many = "kernel k<a = 0 in 0..1000, b = 0 in 0..1000>(y: mut tensor<f32, n>) launch grid(1), block(32) { y[a] = f32(b); }";
+    let errors = configurations(many, &[]).unwrap_err();
+    assert!(
+        errors.contains("there are more than 262144 configurations"),
+        "{errors}"
+    );
 }
 
 #[test]

@@ -36,6 +36,11 @@ pub trait Device: Send {
         None
     }
 
+    /// What GPU it is; `None` of the simulator.
+    fn gpu(&self) -> Option<Gpu> {
+        None
+    }
+
     /// Checks that this device runs a kernel for its target; what a device cannot tell, loading shows.
     fn check_target(&self, _kernel: &KernelAbi, _code: &Code) -> Result<(), DeviceError> {
         Ok(())
@@ -93,6 +98,40 @@ pub trait Device: Send {
         geometry: &Geometry,
         params: &[ParamValue],
     ) -> Result<Option<Duration>, DeviceError>;
+
+    /// Launches a kernel with each of `params` in turn, twice, waits, and says how long the device took for the second
+    /// time: for all launches together, without what the host does between them. The kernel was launched before; `None`
+    /// as of [`Device::launch_timed`].
+    fn time_launches(
+        &mut self,
+        module: &DeviceModule,
+        geometry: &Geometry,
+        params: &[&[ParamValue]],
+    ) -> Result<Option<Duration>, DeviceError> {
+        let mut sum = None;
+        for params in params {
+            let Some(time) = self.launch_timed(module, geometry, params)? else {
+                return Ok(None);
+            };
+            *sum.get_or_insert(Duration::ZERO) += time;
+        }
+        Ok(sum)
+    }
+}
+
+/// What a GPU is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gpu {
+    /// Its name, such as `NVIDIA H200`.
+    pub name: String,
+    /// Version of the driver, such as 13000.
+    pub driver: i32,
+    /// Compute capability, such as `(9, 0)`.
+    pub capability: (i32, i32),
+    /// Multiprocessors.
+    pub multiprocessors: u32,
+    /// Size of the L2 cache, in bytes.
+    pub l2_bytes: u64,
 }
 
 /// Alignment of what [`Device::alloc`] returns, in bytes.

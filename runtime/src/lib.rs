@@ -84,7 +84,7 @@ pub mod tensor;
 pub use artifact::{Artifact, Code};
 pub use cutec_abi as abi;
 pub use cutec_abi::{Abi, Arg, BindError, KernelAbi, Launch};
-pub use device::{Buffer, Device, DeviceError, open};
+pub use device::{Buffer, Device, DeviceError, Gpu, open};
 pub use launch::{
     DevicePointer, DeviceTensor, DeviceValue, Loaded, RunError, RunReport, Value, run_kernel,
 };

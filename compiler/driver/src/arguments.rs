@@ -43,6 +43,8 @@ pub enum Command {
     Test(TestArguments),
     /// Run the `bench` blocks of files
     Bench(BenchArguments),
+    /// Find the fastest compile-time parameters of the kernels that a bench launches
+    Tune(TuneArguments),
     /// Run kernels in the simulator and show what each line of the source costs
     Profile(ProfileArguments),
     /// Make a library of C of kernels: a header, and an object that needs no compiler
@@ -305,6 +307,68 @@ pub struct BenchArguments {
     /// Where to run.
     #[command(flatten)]
     pub device: DeviceArguments,
+}
+
+/// `cutec tune`
+#[derive(Debug, Args)]
+pub struct TuneArguments {
+    /// Source whose kernels have candidates, `bm = 128 in [64, 128]`
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// The `bench` block whose launches are tuned; each size that it launches a kernel with gets a configuration
+    #[arg(long, value_name = "NAME")]
+    pub bench: String,
+
+    /// The plan, which `cutec bench --plan` and programs read [default: NAME.plan.json]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Where to measure: one device or several, `cuda:0,cuda:1`; the simulator measures by its counts
+    /// [default: the first GPU, else the simulator]
+    #[arg(
+        long = "devices",
+        alias = "device",
+        value_delimiter = ',',
+        value_name = "DEVICE"
+    )]
+    pub devices: Vec<DeviceName>,
+
+    /// Seed of random data
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub seed: u64,
+
+    /// Compile at most so many configurations of a kernel, spread over all that could win; 0 for all
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub limit: usize,
+
+    /// Threads that compile, 0 for one a processor
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub threads: usize,
+
+    /// Begin no round of measurements later than this many seconds after the start: what was found by then counts
+    #[arg(long, value_name = "SECONDS")]
+    pub time: Option<f64>,
+
+    /// Keep PTX in this folder, and take it from there
+    #[arg(long, value_name = "FOLDER")]
+    pub cache: Option<PathBuf>,
+
+    /// Begin anew, whatever an interrupted search has left
+    #[arg(long)]
+    pub restart: bool,
+
+    /// Show every configuration, with its time or why it was dropped
+    #[arg(long)]
+    pub list: bool,
+
+    /// Draw the search into an SVG file
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+
+    /// Options of every compilation; without --arch, the target is that of the device.
+    #[command(flatten)]
+    pub compile: CompileArguments,
 }
 
 /// `cutec profile`

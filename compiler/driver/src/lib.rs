@@ -29,6 +29,7 @@ pub mod output;
 pub mod profile;
 pub mod run;
 pub mod test;
+pub mod tune;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
@@ -95,6 +96,7 @@ fn dispatch(arguments: &[OsString]) -> u8 {
         Some(Command::Run(command)) => run::run(command, &reporter),
         Some(Command::Test(command)) => test::run(command, &reporter),
         Some(Command::Bench(command)) => bench::run(command, &reporter),
+        Some(Command::Tune(command)) => tune::run(command, &reporter),
         Some(Command::Profile(command)) => profile::run(command, &reporter),
         Some(Command::Export(command)) => export::run(command, &reporter),
         Some(Command::Layout(command)) => layout::run(command, &reporter),

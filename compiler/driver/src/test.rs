@@ -7,6 +7,7 @@ use super::output::write_stdout;
 use cutec::{Compiler, FileLoader};
 use cutec_frontend::ast::{ItemKind, Test};
 use cutec_frontend::diagnostics::render::render;
+use cutec_frontend::source::SourceMap;
 use cutec_runtime::Device;
 use cutec_testing::launch::DeviceLauncher;
 use cutec_testing::problem::Stop;
@@ -179,11 +180,16 @@ pub fn report_warnings(launcher: &DeviceLauncher<'_>, reporter: &Reporter) {
 }
 
 /// Shows why a block ended, and the errors of a kernel that does not compile.
-pub fn report_stop(stop: &Stop, sources: &cutec_frontend::source::SourceMap, reporter: &Reporter) {
-    if let Some(cause) = &stop.cause {
-        complain(&cause.render(reporter.options()));
-    }
-    complain(&render(&stop.diagnostic, sources, reporter.options()));
+pub fn report_stop(stop: &Stop, sources: &SourceMap, reporter: &Reporter) {
+    complain(&render_stop(stop, sources, reporter));
+}
+
+/// Why a block ended, as text.
+pub fn render_stop(stop: &Stop, sources: &SourceMap, reporter: &Reporter) -> String {
+    let cause = stop.cause.as_ref();
+    let mut text = cause.map_or(String::new(), |cause| cause.render(reporter.options()));
+    text.push_str(&render(&stop.diagnostic, sources, reporter.options()));
+    text
 }
 
 /// `0.12 s`

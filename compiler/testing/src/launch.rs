@@ -10,7 +10,7 @@ use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::source::{SourceLoader, SourceMap, Span};
 use cutec_runtime::abi::{ArgAbi, ScalarValue};
 use cutec_runtime::number::Number;
-use cutec_runtime::{Artifact, DType, Device, Loaded, RunError, Value, sim};
+use cutec_runtime::{Artifact, DType, Device, Loaded, RunError, Tensor, Value, sim};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -62,6 +62,25 @@ pub struct DeviceLauncher<'a> {
     warnings: RefCell<Vec<Diagnostics>>,
     repeats: usize,
     measured: RefCell<Vec<Measurement>>,
+    /// Launches with what they were given and gave, where they are asked for.
+    recorded: RefCell<Option<Vec<RecordedLaunch>>>,
+}
+
+/// A launch with what it was given and what it gave.
+#[derive(Debug, Clone)]
+pub struct RecordedLaunch {
+    /// The kernel.
+    pub kernel: String,
+    /// The compile-time parameters that the block set, and those of the options that the kernel has.
+    pub defines: Vec<(String, String)>,
+    /// The arguments before the launch.
+    pub before: Vec<Value>,
+    /// What it wrote, for each argument that it writes.
+    pub after: Vec<Option<Tensor>>,
+    /// The code.
+    pub artifact: Rc<Artifact>,
+    /// The launch in the block.
+    pub span: Span,
 }
 
 type Key = (String, Vec<(String, String)>);
@@ -106,7 +125,18 @@ impl<'a> DeviceLauncher<'a> {
             warnings: RefCell::new(Vec::new()),
             repeats,
             measured: RefCell::new(Vec::new()),
+            recorded: RefCell::new(None),
         }
+    }
+
+    /// Keeps what later launches are given and give, for [`DeviceLauncher::take_recorded`].
+    pub fn record(&self) {
+        self.recorded.borrow_mut().get_or_insert_default();
+    }
+
+    /// The launches since they are recorded.
+    pub fn take_recorded(&self) -> Vec<RecordedLaunch> {
+        self.recorded.take().unwrap_or_default()
     }
 
     /// The launches since the last call.
@@ -293,6 +323,7 @@ impl Launcher for DeviceLauncher<'_> {
             });
         }
 
+        let before = self.recorded.borrow().as_ref().map(|_| values.clone());
         let mut device = self.device.borrow_mut();
         let device: &mut dyn Device = &mut **device;
         let failed = |error: RunError| self.failure(call, &error);
@@ -308,6 +339,26 @@ impl Launcher for DeviceLauncher<'_> {
             stats: report.report.stats,
             simulated: report.report.simulated,
         });
+        if let (Some(recorded), Some(before)) = (self.recorded.borrow_mut().as_mut(), before) {
+            let mut defines = self.options.defines.clone();
+            defines.retain(|(name, _)| {
+                let given = call.defines.iter().any(|(given, _)| given == name);
+                call.parameters.contains(&name.as_str()) && !given
+            });
+            defines.extend(call.defines.iter().cloned());
+            let after = values.iter().zip(&kernel.args).map(|(value, abi)| {
+                let written = abi.as_tensor().is_some_and(|tensor| tensor.mutable);
+                value.as_tensor().filter(|_| written).cloned()
+            });
+            recorded.push(RecordedLaunch {
+                kernel: call.kernel.to_owned(),
+                defines,
+                before,
+                after: after.collect(),
+                artifact: Rc::clone(&artifact),
+                span: call.span,
+            });
+        }
         for ((argument, value), abi) in call.arguments.iter().zip(values).zip(&kernel.args) {
             let written = abi.as_tensor().is_some_and(|tensor| tensor.mutable);
             if let (LaunchArgument::Tensor(tensor), Value::Tensor(result), true) =

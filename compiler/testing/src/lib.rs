@@ -8,7 +8,8 @@
 //! - [`index`]: index notation, `c[i, j]` and `sum(l) { … }`, over whole tensors in `f64`;
 //! - [`assertion`]: `assert_eq` and `assert_close`;
 //! - [`program`]: the syntax tree of a file and its imports;
-//! - [`launch`]: kernels, compiled once for each set of compile-time parameters.
+//! - [`launch`]: kernels, compiled once for each set of compile-time parameters;
+//! - [`tune`]: the launches of a bench with all configurations of their kernels.
 //!
 //! Invariants: numbers are `f64`, so a reference is more exact than any kernel; integers have 64 bits and are computed
 //! as the compiler computes them (`cutec_abi::arithmetic`), but elements stay exact up
@@ -22,6 +23,7 @@ pub mod interpret;
 pub mod launch;
 pub mod problem;
 pub mod program;
+pub mod tune;
 pub mod value;
 
 pub use interpret::{BlockReport, Interpreter};

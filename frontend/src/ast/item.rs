@@ -91,6 +91,8 @@ pub struct Kernel {
     pub params: Vec<Param>,
     /// Behind `where`: conditions on extents, strides and alignment that the runtime checks.
     pub promises: Vec<Expr>,
+    /// Behind `where`, each after the word `tunable`: what candidates of compile-time parameters must fulfil together.
+    pub tunable: Vec<Expr>,
     /// Behind `launch`, not empty.
     pub launch: Vec<Clause>,
     /// What each thread (cute level) or block (tile level) does.
@@ -207,7 +209,7 @@ pub struct Bench {
     pub body: Block,
 }
 
-/// A compile-time parameter: `bm`, `bm = 128`, `t: dtype = f16`.
+/// A compile-time parameter: `bm`, `bm = 128`, `t: dtype = f16`, `bm = 128 in [64, 128]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StaticParam {
     /// Its name.
@@ -216,6 +218,8 @@ pub struct StaticParam {
     pub ty: Option<Type>,
     /// The value where none is given. It may use the parameters before it.
     pub default: Option<Expr>,
+    /// A list of values that `cutec tune` tries beside the default. It may use the parameters before it.
+    pub candidates: Option<Expr>,
     /// All of it.
     pub span: Span,
 }

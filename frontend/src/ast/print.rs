@@ -87,10 +87,17 @@ impl Printer<'_, '_> {
             ItemKind::Kernel(item) => {
                 write!(self.out, "kernel {}", item.name.node)?;
                 self.params(&item.static_params, &item.params)?;
-                if !item.promises.is_empty() {
+                if !item.promises.is_empty() || !item.tunable.is_empty() {
                     self.out.write_str("\nwhere ")?;
                     self.place = Place::Head;
                     self.list(&item.promises, Self::whole)?;
+                    if !item.promises.is_empty() && !item.tunable.is_empty() {
+                        self.out.write_str(", ")?;
+                    }
+                    self.list(&item.tunable, |this, condition| {
+                        this.out.write_str("tunable ")?;
+                        this.whole(condition)
+                    })?;
                     self.place = Place::Plain;
                 }
                 if !item.launch.is_empty() {
@@ -170,6 +177,10 @@ impl Printer<'_, '_> {
                 if let Some(default) = &param.default {
                     this.out.write_str(" = ")?;
                     this.whole(default)?;
+                }
+                if let Some(candidates) = &param.candidates {
+                    this.out.write_str(" in ")?;
+                    this.whole(candidates)?;
                 }
                 Ok(())
             })?;

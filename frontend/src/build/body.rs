@@ -80,6 +80,7 @@ impl Body {
             static_params: Vec::new(),
             params: self.params,
             promises: self.promises,
+            tunable: Vec::new(),
             launch: self.launch,
             body: tree::block(stmts),
         }));

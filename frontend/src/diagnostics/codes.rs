@@ -304,6 +304,18 @@ codes! {
      choice is refused where the copy is not legal, or the layout has bank conflicts that another one does\n\
      not have. Without it the compiler chooses.";
 
+    BAD_CANDIDATES = 140, "candidates that cannot be tried",
+    "A compile-time parameter of a kernel may name candidates beside its default, and `where tunable` says\n\
+     what must hold between the parameters. `cutec tune` tries what is left:\n\
+     \n\
+         kernel f<bm = 128 in [64, 128, 256], wm = 2 in [1, 2, 4]>(…)\n\
+         where tunable bm >= 32 * wm\n\
+         launch …\n\
+     \n\
+     Candidates are a list or a range of values of the same kind as the default: integers, numbers, bools, types,\n\
+     functions or tuples. A condition is known at compile time and mentions no arguments. Parameters that are all left\n\
+     at their defaults fulfil every condition.";
+
     // 900–909 reports of MLIR, 910–919 `test` and `bench` blocks.
     INTERNAL = 900, "a bug of the compiler",
     "The compiler made something of the source that it cannot go on with. The place is the construct that\n\

@@ -429,7 +429,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         clause: &'a Clause,
         signature: &Signature<'a>,
     ) -> Result<[i64; 3]> {
-        self.needs(Feature::Clusters, "cluster", clause.span)?;
         let mut cluster = [1; 3];
         for (at, arg) in clause.args.iter().enumerate() {
             if mentions(&arg.value, signature) {
@@ -444,6 +443,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             cluster[at] = blocks;
         }
         let blocks: i64 = cluster.iter().product();
+        // A block alone is no cluster: a parameter that says how many share a tile may say one, on every target.
+        if blocks > 1 {
+            self.needs(Feature::Clusters, "cluster", clause.span)?;
+        }
         if blocks > MAX_CLUSTER {
             let message = format!("a cluster has at most {MAX_CLUSTER} blocks, not {blocks}");
             return self.error(codes::BAD_KERNEL, clause.span, message, "here");

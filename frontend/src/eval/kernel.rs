@@ -75,6 +75,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             defines.push((param.name.node.clone(), shown(&value)));
             self.bind(param.name.node.clone(), value, false, param.name.span);
         }
+        self.check_candidates(kernel)?;
         let mut signature = self.signature(kernel)?;
         let launch = self.launch(kernel, &mut signature);
         let launch = match launch {

@@ -17,8 +17,8 @@
 //! - `tiles`: the tile level.
 //! - `call`, `builtins`: functions and what the language has built in.
 //! - `variables`, `records`: what variables hold, and the ways to their parts; values of named fields, and their functions.
-//! - `chosen`, `kernel`, `parameters`, `signature`, `abi`, `maps`: which kernels; one of them, its compile-time parameters, its
-//!   parameters, the kernel ABI, maps of its tensors.
+//! - `chosen`, `kernel`, `parameters`, `tunable`, `signature`, `abi`, `maps`: which kernels; one of them, its compile-time
+//!   parameters, their candidates, its parameters, the kernel ABI, maps of its tensors.
 //! - `problem`: errors of the semantics as diagnostics.
 //!
 //! Invariants: nothing that was reported wrong is reported twice ([`Stop::Reported`] and
@@ -55,6 +55,7 @@ mod signature;
 mod stmt;
 mod target;
 mod tiles;
+mod tunable;
 mod values;
 mod variables;
 mod vectors;
@@ -74,6 +75,7 @@ use values::{Binding, Slot, Value};
 
 pub use chosen::chosen_kernels;
 pub(crate) use rounding::converts;
+pub use tunable::{Configuration, Space, space};
 pub(crate) use values::elem_name;
 
 /// Whether the language gives a meaning to a name: that of a type or of a built-in.

@@ -71,7 +71,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
     }
 
-    fn default_value(&mut self, param: &'a StaticParam) -> Result<Value<'c, 'a>> {
+    pub(super) fn default_value(&mut self, param: &'a StaticParam) -> Result<Value<'c, 'a>> {
         let Some(default) = &param.default else {
             return Err(super::Stop::Reported);
         };
@@ -205,7 +205,7 @@ fn arguments(function: &Function) -> String {
 }
 
 /// The value of a `-D`.
-fn literal<'c, 'a>(text: &str) -> Option<Value<'c, 'a>> {
+pub(super) fn literal<'c, 'a>(text: &str) -> Option<Value<'c, 'a>> {
     if let Some(inner) = text
         .strip_prefix('(')
         .and_then(|text| text.strip_suffix(')'))

@@ -9,6 +9,8 @@
 //! - `{` directly behind a name, and not in the head of an `if`, `while`, `for` or item, begins the fields of a record if
 //!   a name and `=`, `:`, `,` or `}` follow, and no `;` stands among them. Between such braces there may be nothing if
 //!   the name begins with a capital.
+//! - `tunable` behind `where` or a comma of its list, with what begins an operand behind it, begins a condition on
+//!   candidates; elsewhere it is a name.
 //! - `roles` at the start of a statement, with `{` behind it, begins one; elsewhere it is a name.
 //! - A name before `(…) {` is a reduction, `sum(l) { … }`, unless the brace belongs to the head of
 //!   an `if`, `while`, `for` or item.
@@ -37,6 +39,8 @@ pub fn classify<'s>(lexemes: &[Lexeme<'s>]) -> Vec<Lexeme<'s>> {
     // Braces that belong to a reduction or a record, and whether the last `}` was one of them.
     let mut of_operand = vec![false; lexemes.len() + 1];
     let mut after_operand = false;
+    // Brackets around the conditions of a kernel, from its `where` to its `launch` or body.
+    let mut conditions = None;
     let mut at = 0;
     while at < lexemes.len() {
         let mut lexeme = lexemes[at];
@@ -69,6 +73,15 @@ pub fn classify<'s>(lexemes: &[Lexeme<'s>]) -> Vec<Lexeme<'s>> {
             }
             Token::Ident("step") if continues_operand(previous, after_operand) => {
                 lexeme.token = Token::Step
+            }
+            Token::Ident("tunable")
+                if conditions == Some(heads.len())
+                    && matches!(previous, Some(Token::Where | Token::Comma))
+                    && lexemes
+                        .get(at + 1)
+                        .is_some_and(|next| begins_condition(next.token)) =>
+            {
+                lexeme.token = Token::Tunable
             }
             Token::Ident("roles")
                 if statement_start
@@ -124,6 +137,13 @@ pub fn classify<'s>(lexemes: &[Lexeme<'s>]) -> Vec<Lexeme<'s>> {
             }
             _ => {}
         }
+        match lexeme.token {
+            Token::Where => conditions = Some(heads.len()),
+            Token::Launch => conditions = None,
+            // The body, which was pushed above; a brace within brackets belongs to a condition.
+            Token::LBrace if conditions == Some(heads.len() - 1) => conditions = None,
+            _ => {}
+        }
         if lexeme.token == Token::RBrace {
             after_operand = of_operand[at];
         }
@@ -176,6 +196,15 @@ fn begins_statement(out: &[Lexeme<'_>]) -> bool {
 /// others may have ended a statement.
 fn continues_operand(previous: Option<Token<'_>>, after_operand: bool) -> bool {
     previous.is_some_and(|token| token.ends_operand() && (token != Token::RBrace || after_operand))
+}
+
+/// Whether a condition can begin so, and nothing that goes on behind a name, but for `(`: a condition is no call.
+fn begins_condition(token: Token<'_>) -> bool {
+    use Token::*;
+    matches!(
+        token,
+        Ident(_) | Int(_) | Float(_) | Str(_) | True | False | LParen | Bang | If
+    )
 }
 
 /// Whether the `{` at `at`, which is in no head, begins the fields of a record.

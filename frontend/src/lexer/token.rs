@@ -187,6 +187,8 @@ pub enum Token<'s> {
     Compose,
     /// `step` after a range.
     Step,
+    /// `tunable` before a condition behind `where`.
+    Tunable,
     /// `if` at the start of a statement.
     IfStatement,
     /// `{` at the start of a statement.
@@ -401,6 +403,7 @@ impl fmt::Display for Token<'_> {
             Shr => ">>",
             Compose => "o",
             Step => "step",
+            Tunable => "tunable",
         };
         write!(f, "`{text}`")
     }

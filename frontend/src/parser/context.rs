@@ -44,6 +44,15 @@ pub(crate) fn numbers_of_role(name: &Name) -> Record {
     }
 }
 
+/// A condition behind `where`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Promise {
+    /// On what a host passes.
+    OfArguments(Expr),
+    /// On compile-time parameters, for `cutec tune`.
+    OfCandidates(Expr),
+}
+
 /// A construct that fits the grammar but is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
@@ -88,6 +97,10 @@ pub enum ShapeProblem {
     MisplacedReceiver,
     #[error("only `self` is taken `mut` without a type")]
     MutableParameter { name: Arc<str> },
+    #[error("the candidates of `{name}` stand beside a default")]
+    NoDefault { name: Arc<str> },
+    #[error("only the compile-time parameters of a kernel have candidates")]
+    MisplacedCandidates,
 }
 
 impl Problem for ShapeProblem {
@@ -107,6 +120,7 @@ impl Problem for ShapeProblem {
             BasisMode { .. } => codes::INVALID_NUMBER,
             FieldColon { .. } => codes::FOREIGN_SYNTAX,
             NoFields { .. } | MisplacedReceiver | MutableParameter { .. } => codes::INVALID_RECORD,
+            NoDefault { .. } | MisplacedCandidates => codes::BAD_CANDIDATES,
         }
     }
 
@@ -136,6 +150,8 @@ impl Problem for ShapeProblem {
                 "expected as the first parameter of a function of a record".to_owned()
             }
             MutableParameter { .. } => "not `self`".to_owned(),
+            NoDefault { name } => format!("expected `{name} = … in`"),
+            MisplacedCandidates => "of a function".to_owned(),
         }
     }
 
@@ -569,6 +585,9 @@ impl ParseContext {
         body: Block,
     ) -> Function {
         self.check_params(&static_params, &params);
+        for candidates in static_params.iter().filter_map(|p| p.candidates.as_ref()) {
+            self.report(candidates.span, &ShapeProblem::MisplacedCandidates);
+        }
         let bare = params
             .iter()
             .filter(|param| param.mutable && param.ty.is_none() && &*param.name.node != RECEIVER);
@@ -651,12 +670,24 @@ impl ParseContext {
         name: Name,
         static_params: Vec<StaticParam>,
         params: Vec<Param>,
-        promises: Vec<Expr>,
+        conditions: Vec<Promise>,
         launch: Option<Vec<Clause>>,
         body: Block,
     ) -> ItemKind {
         self.check_params(&static_params, &params);
         self.no_receiver(&params);
+        let without = static_params.iter().filter(|param| param.default.is_none());
+        for (param, candidates) in without.filter_map(|p| Some((p, p.candidates.as_ref()?))) {
+            let name = param.name.node.clone();
+            self.report(candidates.span, &ShapeProblem::NoDefault { name });
+        }
+        let (mut promises, mut tunable) = (Vec::new(), Vec::new());
+        for condition in conditions {
+            match condition {
+                Promise::OfArguments(condition) => promises.push(condition),
+                Promise::OfCandidates(condition) => tunable.push(condition),
+            }
+        }
         for param in params.iter().filter(|param| param.ty.is_none()) {
             let problem = ShapeProblem::MissingType {
                 name: param.name.node.clone(),
@@ -679,6 +710,7 @@ impl ParseContext {
             static_params,
             params,
             promises,
+            tunable,
             launch,
             body,
         })

@@ -12,7 +12,7 @@ const STATEMENT_KEYWORDS: &[&str] = &[
 ];
 
 /// Words that join parts of a construct.
-const INNER_KEYWORDS: &[&str] = &["where", "launch", "mut", "else", "in", "step"];
+const INNER_KEYWORDS: &[&str] = &["where", "launch", "mut", "else", "in", "step", "tunable"];
 
 /// The candidate most like `word`, if one is like it at all.
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

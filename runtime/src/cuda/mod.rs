@@ -30,7 +30,7 @@ use crate::abi::KernelAbi;
 use crate::abi::tensor_map::TensorMap;
 use crate::artifact::Code;
 use crate::device::{
-    Buffer, Device, DeviceError, DeviceModule, DeviceSpec, Geometry, LaunchReport, Owner,
+    Buffer, Device, DeviceError, DeviceModule, DeviceSpec, Geometry, Gpu, LaunchReport, Owner,
     ParamValue,
 };
 use crate::resource::Free;
@@ -286,6 +286,18 @@ impl Device for CudaDevice {
         DeviceSpec::Cuda(self.index)
     }
 
+    fn gpu(&self) -> Option<Gpu> {
+        let name = self.name();
+        let name = name.rsplit_once(" (").map_or(name, |(name, _)| name);
+        Some(Gpu {
+            name: name.to_owned(),
+            driver: self.driver_version,
+            capability: self.capability,
+            multiprocessors: self.multiprocessors,
+            l2_bytes: self.l2_bytes().unwrap_or(0),
+        })
+    }
+
     fn check_target(&self, kernel: &KernelAbi, code: &Code) -> Result<(), DeviceError> {
         if runs_on(
             &kernel.target,
@@ -429,6 +441,20 @@ impl Device for CudaDevice {
     ) -> Result<Option<Duration>, DeviceError> {
         self.time(|device| device.launch(module, geometry, params).map(|_| ()))
             .map(Some)
+    }
+
+    fn time_launches(
+        &mut self,
+        module: &DeviceModule,
+        geometry: &Geometry,
+        params: &[&[ParamValue]],
+    ) -> Result<Option<Duration>, DeviceError> {
+        let graph = self.record(|device| {
+            let mut all = params.iter();
+            all.try_for_each(|params| device.launch(module, geometry, params).map(|_| ()))
+        })?;
+        self.replay(&graph)?;
+        self.time(|device| device.replay(&graph)).map(Some)
     }
 }
 
