@@ -337,7 +337,7 @@ mod tests {
         // 2048 is as far from 1024 as from 4096: the first one.
         assert_eq!(chosen(2048, 2048), "1");
         assert_eq!(chosen(2049, 2048), "2");
-        assert_eq!(chosen(0, 0), "1");
+        assert_eq!(chosen(0, 0), chosen(1, 1));
         assert_eq!(chosen(i64::MAX, i64::MAX), "2");
         assert!(plan.kernels[0].choose(&[1]).is_none());
     }
