@@ -100,8 +100,16 @@ impl StaticParam {
             name: tree::spelled(name),
             ty: ty.map(|ty| ty.node),
             default: default.map(|default| default.node),
+            candidates: None,
             span: tree::NOWHERE,
         })
+    }
+
+    /// A list or a range of values that `cutec tune` tries beside the default, of a kernel's parameter.
+    #[must_use]
+    pub fn candidates(mut self, candidates: Expr) -> Self {
+        self.0.candidates = Some(candidates.node);
+        self
     }
 }
 
@@ -199,6 +207,7 @@ impl Kernel {
             static_params: Vec::new(),
             params: Vec::new(),
             promises: Vec::new(),
+            tunable: Vec::new(),
             launch: Vec::new(),
             body,
         };
@@ -216,6 +225,14 @@ impl Kernel {
     #[must_use]
     pub fn static_param(mut self, param: impl Into<StaticParam>) -> Self {
         self.node.static_params.push(param.into().0);
+        self
+    }
+
+    /// One more condition on compile-time parameters behind `where tunable`.
+    #[must_use]
+    pub fn tunable(mut self, condition: Expr) -> Self {
+        self.texts.merge(&condition.texts);
+        self.node.tunable.push(condition.node);
         self
     }
 

@@ -86,6 +86,9 @@ fn kernel(item: &ast::Kernel) -> Kernel {
     for promise in &item.promises {
         made = made.promise(expr(promise));
     }
+    for condition in &item.tunable {
+        made = made.tunable(expr(condition));
+    }
     for clause in &item.launch {
         made = made.launch(&clause.name.node, args(&clause.args));
     }
@@ -108,7 +111,11 @@ fn record(item: &ast::Record) -> Record {
 
 fn static_param(param: &ast::StaticParam) -> StaticParam {
     let (ty, default) = (param.ty.as_ref().map(ty), param.default.as_ref().map(expr));
-    StaticParam::new(&param.name.node, ty, default)
+    let made = StaticParam::new(&param.name.node, ty, default);
+    match &param.candidates {
+        Some(candidates) => made.candidates(expr(candidates)),
+        None => made,
+    }
 }
 
 fn param(param: &ast::Param) -> Param {
