@@ -81,6 +81,13 @@ impl Ranges {
         self.at_depth(value, DEPTH)
     }
 
+    /// Whether the definition of an integer computes more than its type holds, so that it may have wrapped around.
+    pub fn may_wrap(&mut self, value: IrValue) -> bool {
+        let whole = Range::of_type(&type_text(value.r#type()));
+        let range = self.of_definition(value, DEPTH);
+        !range.is_some_and(|range| range.least >= whole.least && range.most <= whole.most)
+    }
+
     fn at_depth(&mut self, value: IrValue, depth: usize) -> Range {
         let whole = Range::of_type(&type_text(value.r#type()));
         if depth == 0 {
