@@ -1,15 +1,17 @@
 //! Indices and thread counts that are known while compiling: outside of a static extent, or of more threads than
 //! the block has, they are errors.
 
-use super::values::Value;
+use super::values::{Room, Value};
 use super::{Evaluator, Result};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Space;
 use cutec_dialects::ops::{CuteOp, NvvmOp, Op};
-use cutec_dialects::value::Val;
-use cutec_layout::{Coord, Int, IntTuple, Tree};
+use cutec_dialects::semantics::Attrs;
+use cutec_dialects::value::{Val, View, without_underscore};
+use cutec_layout::algebra::cosize_any;
+use cutec_layout::{AnyLayout, Coord, Int, IntTuple, Tree};
 use melior::ir::operation::OperationLike;
 use melior::ir::operation::OperationResult;
 
@@ -30,12 +32,21 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         op: CuteOp,
         operands: &[Value<'c, 'a>],
         vals: &[Val],
+        attrs: &Attrs,
         span: Span,
     ) -> Result<()> {
         let view = match op {
             CuteOp::Slice | CuteOp::MemrefLoad | CuteOp::MemrefAtomic | CuteOp::ReduceAsync => 0,
             op if op.is_mbarrier() => 0,
             CuteOp::MemrefStore => 1,
+            CuteOp::LocalTile if attrs.proj.is_none() => {
+                return match operands.first() {
+                    Some(Value::Cute(cute)) if !cute.origin.displaced => {
+                        self.check_tile(vals, span)
+                    }
+                    _ => Ok(()),
+                };
+            }
             _ => return Ok(()),
         };
         let (Some(Value::Cute(cute)), Some(Val::View(of)), Some(coord)) =
@@ -61,12 +72,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         else {
             return Ok(());
         };
-        let what = match of.ptr.space {
-            Space::Rmem => "fragment",
-            Space::Smem => "buffer of shared memory",
-            Space::Dsmem => "buffer of another block",
-            Space::Gmem => "tensor",
-        };
+        let what = name_of(of.ptr.space);
         let place = match (mode.as_slice(), extent) {
             (_, None) => format!("the {what} begins at 0"),
             ([], Some(extent)) => format!("the {what} has {extent} elements"),
@@ -90,6 +96,98 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         let diagnostic = Diagnostic::error(codes::OUT_OF_BOUNDS, span, message, label);
         Err(self.report(diagnostic.with_help(help)))
+    }
+
+    /// Refuses a tile of an allocation at a static coordinate where it has none.
+    fn check_tile(&mut self, vals: &[Val], span: Span) -> Result<()> {
+        let [Val::View(view), tiler, coord] = vals else {
+            return Ok(());
+        };
+        let of_memory = matches!(view.ptr.space, Space::Rmem | Space::Smem);
+        let (Some(extents), Some(tile), Some(coord)) = (
+            modes(view.layout.shape()),
+            tile_modes(tiler),
+            coord_modes(coord),
+        ) else {
+            return Ok(());
+        };
+        if !of_memory || extents.len() != tile.len() || tile.len() != coord.len() {
+            return Ok(());
+        }
+        for (mode, ((extent, tile), at)) in extents.iter().zip(&tile).zip(&coord).enumerate() {
+            let (Some(extent), Some(tile), Some(at)) = (extent, tile, at) else {
+                continue;
+            };
+            if *tile < 1 || *extent < 1 {
+                continue;
+            }
+            let count = (extent - 1) / tile + 1;
+            if (0..count).contains(at) {
+                continue;
+            }
+            let what = name_of(view.ptr.space);
+            let message = format!(
+                "tile {at} is out of bounds: mode {mode} of the {what} has {extent} elements, {count} tiles of {tile}"
+            );
+            let label = format!("expected 0 to {}, found {at}", count - 1);
+            return self.error(codes::OUT_OF_BOUNDS, span, message, label);
+        }
+        Ok(())
+    }
+
+    /// Refuses an access that is known to lie outside of what was allocated: a part, a tile or a view may reach further
+    /// than what it is made of.
+    pub(super) fn check_room(
+        &mut self,
+        op: CuteOp,
+        operands: &[Value<'c, 'a>],
+        span: Span,
+    ) -> Result<()> {
+        let (views, coord): (&[usize], Option<usize>) = match op {
+            CuteOp::MemrefLoad | CuteOp::MemrefAtomic => (&[0], Some(1)),
+            CuteOp::MemrefStore => (&[1], Some(2)),
+            CuteOp::MemrefLoadVec => (&[0], None),
+            CuteOp::MemrefStoreVec => (&[1], None),
+            CuteOp::AutovecCopy => (&[0, 1], None),
+            // Where a predicate decides, what lies outside need not be accessed.
+            CuteOp::Copy if operands.len() <= 3 => (&[1, 2], None),
+            CuteOp::Gemm => (&[1, 2, 3, 4], None),
+            _ => return Ok(()),
+        };
+        let coord = coord.and_then(|at| operands.get(at));
+        for at in views {
+            let Some((cute, view)) = operands.get(*at).and_then(Value::as_view) else {
+                continue;
+            };
+            let Some(Room {
+                space,
+                bits,
+                start: Some(start),
+            }) = cute.origin.room
+            else {
+                continue;
+            };
+            let Some((least, most)) = reach(view, coord) else {
+                continue;
+            };
+            let width = i128::from(view.ptr.elem.bits());
+            let bit = |element: i64| i128::from(start) + i128::from(element) * width;
+            let outside = match (bit(least) < 0, bit(most) + width > i128::from(bits)) {
+                (true, _) => bit(least),
+                (_, true) => bit(most),
+                (false, false) => continue,
+            };
+            let what = name_of(space);
+            let elem = super::values::elem_name(view.ptr.elem);
+            let (found, count) = (outside.div_euclid(width), i128::from(bits) / width);
+            let message =
+                format!("element {found} is accessed of a {what} that has {count} of {elem}");
+            let label = format!("expected 0 to {}, found {found}", count - 1);
+            let diagnostic = Diagnostic::error(codes::OUT_OF_BOUNDS, span, message, label);
+            let help = "a tile, a part or another view of it must lie inside of it";
+            return Err(self.report(diagnostic.with_help(help)));
+        }
+        Ok(())
     }
 
     /// Refuses `tiled.slice(thread_idx.x)` where the block has fewer threads than the tiled copy or MMA: parts of
@@ -132,6 +230,99 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             "{give}, or make the tiled {what} of {there} threads"
         ))))
     }
+}
+
+/// The sizes of the modes of a shape, where they are known.
+fn modes(shape: &IntTuple) -> Option<Vec<Option<i64>>> {
+    let size = |mode: &IntTuple| {
+        let leaves = mode.leaves();
+        leaves
+            .iter()
+            .try_fold(1i64, |size, extent| size.checked_mul(extent.as_static()?))
+    };
+    match shape {
+        Tree::Leaf(_) => Some(vec![size(shape)]),
+        Tree::Node(modes) => Some(modes.iter().map(size).collect()),
+    }
+}
+
+/// The extents of a tile, of which a layout is judged by nobody.
+fn tile_modes(tiler: &Val) -> Option<Vec<Option<i64>>> {
+    match tiler {
+        Val::Scalar(extent) => Some(vec![extent.as_static()]),
+        Val::Tuple(_, shape) => modes(&without_underscore(shape)?),
+        _ => None,
+    }
+}
+
+/// The parts of a coordinate, where they are known.
+fn coord_modes(coord: &Val) -> Option<Vec<Option<i64>>> {
+    let part = |part: &Coord| match part {
+        Tree::Leaf(Some(Int::Static(at))) => Some(*at),
+        Tree::Leaf(_) | Tree::Node(_) => None,
+    };
+    match coord {
+        Val::Scalar(at) => Some(vec![at.as_static()]),
+        Val::Tuple(_, Tree::Node(parts)) => Some(parts.iter().map(part).collect()),
+        Val::Tuple(_, at) => Some(vec![part(at)]),
+        _ => None,
+    }
+}
+
+/// What messages call memory.
+fn name_of(space: Space) -> &'static str {
+    match space {
+        Space::Rmem => "fragment",
+        Space::Smem => "buffer of shared memory",
+        Space::Dsmem => "buffer of another block",
+        Space::Gmem => "tensor",
+    }
+}
+
+/// What was allocated, as the whole of its room.
+pub(super) fn allocation<'c, 'a>(mut value: Value<'c, 'a>) -> Value<'c, 'a> {
+    if let Value::Cute(cute) = &mut value
+        && let Val::View(view) = &cute.val
+        && let Some(elements) = cosize_any(&view.layout)
+            .ok()
+            .and_then(|size| size.as_static())
+    {
+        cute.origin.room = Some(Room {
+            space: view.ptr.space,
+            bits: elements.saturating_mul(view.ptr.elem.bits()),
+            start: Some(0),
+        });
+    }
+    value
+}
+
+/// The least and the greatest offset, in elements, of one element of a view or of all; `None` where it is not known.
+fn reach(view: &View, coord: Option<&Value<'_, '_>>) -> Option<(i64, i64)> {
+    if let Some(coord) = coord {
+        let coord = match coord.as_static()? {
+            Val::Scalar(int) => Tree::Leaf(int),
+            Val::Tuple(_, coord) => without_underscore(&coord)?,
+            _ => return None,
+        };
+        return match view.layout.at(&coord) {
+            Ok(Tree::Leaf(Int::Static(offset))) => Some((offset, offset)),
+            _ => None,
+        };
+    }
+    let AnyLayout::Plain(layout) = &view.layout else {
+        return None;
+    };
+    let (shape, stride) = (layout.shape().leaves(), layout.stride().leaves());
+    let mut ends = (0i64, 0i64);
+    for (extent, stride) in shape.into_iter().zip(stride) {
+        let last = extent.as_static()?.checked_sub(1)?;
+        let by = stride.as_static()?.checked_mul(last)?;
+        match by < 0 {
+            true => ends.0 = ends.0.checked_add(by)?,
+            false => ends.1 = ends.1.checked_add(by)?,
+        }
+    }
+    Some(ends)
 }
 
 /// The first leaf of a coordinate that lies outside of its extent.

@@ -114,6 +114,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             _ => false,
         };
         let mut origin = memory.origin.clone();
+        if let Some(room) = &mut origin.room {
+            let bits = offset.and_then(|offset| offset.checked_mul(elem.bits()));
+            room.start = room
+                .start
+                .zip(bits)
+                .and_then(|(start, by)| start.checked_add(by));
+        }
         origin.displaced |= op == CuteOp::DomainOffset;
         if let Some(part) = &mut origin.fragment {
             let start = part.start.zip(offset).filter(|_| same_elements);

@@ -1,5 +1,6 @@
 //! Values as operands of operations, and operations of the `cute` dialect on values.
 
+use super::bounds::allocation;
 use super::narrow::{f8_bits, tf32_value};
 use super::problem;
 use super::values::{Leaf, Origin, RecordValue, Scalar, Slot, Value, elem_name};
@@ -41,7 +42,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         for operand in operands {
             vals.push(self.val_of(operand, &mut vars, span)?);
         }
-        self.check_bounds(op, operands, &vals, span)?;
+        self.check_bounds(op, operands, &vals, attrs, span)?;
+        self.check_room(op, operands, span)?;
         let mut known = None;
         if !op.allocates() && !op.is_statement() {
             match evaluate(op, &vals, attrs) {
@@ -65,6 +67,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Ok(Some(ir)) if elem.is_some_and(|elem| !elem.has_arithmetic()) => Ok(
                 super::arith::number_or_vector(ir, elem.unwrap_or(Elem::I8), None),
             ),
+            Ok(Some(ir)) if op.allocates() => Ok(allocation(self.of_ir(ir, origin, span)?)),
             Ok(Some(ir)) => self.of_ir(ir, origin, span),
             Ok(None) => Ok(Value::Unit),
             Err(error) => {

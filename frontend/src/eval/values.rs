@@ -47,6 +47,19 @@ pub struct Origin {
     pub displaced: bool,
     /// The fragment that it is part of.
     pub fragment: Option<FragmentPart>,
+    /// The allocation that it is part of.
+    pub room: Option<Room>,
+}
+
+/// An allocation, in registers or in shared memory, and where in it a view begins.
+#[derive(Clone, Copy)]
+pub struct Room {
+    /// In which memory it lies.
+    pub space: Space,
+    /// Its size in bits.
+    pub bits: i64,
+    /// The bit at which the view begins, where it is known.
+    pub start: Option<i64>,
 }
 
 /// The fragment that a view is part of.

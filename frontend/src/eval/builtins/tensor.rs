@@ -254,6 +254,9 @@ fn flat<'c, 'a>(
     }
 }
 
+/// Bytes to a multiple of which a buffer is aligned at most: to so many a block's shared memory is.
+const MOST_ALIGNED: i64 = 1024;
+
 /// What a buffer is aligned to so that tensor maps and descriptors can mean it, where the target has them: their swizzles act
 /// on the address, so its pattern begins where the buffer does.
 fn pattern(target: &Target, elem: Elem, layout: &AnyLayout) -> i64 {
@@ -276,13 +279,15 @@ fn allocate<'c, 'a>(
     let mut align = if space == Space::Smem { SMEM_ALIGN } else { 16 };
     if let Some(arg) = call.named("align") {
         align = match &arg.value {
-            Value::Int(bytes) if *bytes >= elem.bytes() && bytes.count_ones() == 1 => *bytes,
+            Value::Int(bytes)
+                if (elem.bytes()..=MOST_ALIGNED).contains(bytes) && bytes.count_ones() == 1 =>
+            {
+                *bytes
+            }
             other => {
-                return ev.expected(
-                    "a power of two not below the element's size",
-                    &other.clone(),
-                    arg.expr.span,
-                );
+                let least = elem.bytes();
+                let what = format!("a power of two from {least} to {MOST_ALIGNED} bytes");
+                return ev.expected(&what, &other.clone(), arg.expr.span);
             }
         };
     }

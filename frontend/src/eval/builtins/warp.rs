@@ -124,6 +124,14 @@ fn shuffle<'c, 'a>(
         return Err(Stop::Reported);
     };
     let width = width_of(ev, call)?;
+    // The machine takes the lower bits of any number.
+    if let Value::Int(number) = by.value
+        && !(0..WARP).contains(&number)
+    {
+        let message = format!("`{}` takes 0 to {}, not {number}", call.name, WARP - 1);
+        let label = format!("a warp has {WARP} lanes");
+        return ev.error(codes::OUT_OF_BOUNDS, by.expr.span, message, label);
+    }
     let numbers = ev.numbers(&value.value, value.expr.span)?;
     let by = ev.number(&by.value, Elem::I32, by.expr.span)?;
     shuffled(ev, kind, &numbers, by, width, call.span)

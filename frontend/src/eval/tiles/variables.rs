@@ -57,7 +57,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
         let name = &path.name;
         let what = format!(
-            "assigning to the tile `{name}` in a run-time branch or loop that is left early"
+            "assigning to the tile `{name}` in a `while` or `loop`, or in a branch or loop that is left early,"
         );
         let help = "use branches without `return`, and a `for` without `break` and `continue`";
         self.unsupported(span, &what, help)
