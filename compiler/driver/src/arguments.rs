@@ -272,6 +272,11 @@ pub struct TestArguments {
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
 
+    /// Take the configurations that this plan of `cutec tune` chooses by the extents of each launch, and without --arch its
+    /// target
+    #[arg(long, value_name = "FILE")]
+    pub plan: Option<PathBuf>,
+
     /// Options of every compilation.
     #[command(flatten)]
     pub compile: CompileArguments,
@@ -295,6 +300,11 @@ pub struct BenchArguments {
     /// Only benches whose name contains this
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
+
+    /// Take the configurations that this plan of `cutec tune` chooses by the extents of each launch, and without --arch its
+    /// target
+    #[arg(long, value_name = "FILE")]
+    pub plan: Option<PathBuf>,
 
     /// Launch each kernel this many times more, and report the median (GPU only)
     #[arg(long, default_value_t = 20, value_name = "N")]

@@ -2,7 +2,7 @@
 //! simulator what it counted.
 
 use super::arguments::BenchArguments;
-use super::context::{Reporter, compile_options, read_source};
+use super::context::{Reporter, check_plan, read_source, with_plan};
 use super::error::{CommandError, CommandResult};
 use super::output::write_stdout;
 use super::test::{report_stop, report_warnings};
@@ -46,7 +46,10 @@ fn bench_file(
     reporter: &Reporter,
 ) -> Result<bool, CommandError> {
     let source = read_source(file)?;
-    let options = compile_options(&arguments.compile);
+    let (plan, options) = with_plan(arguments.plan.as_deref(), &arguments.compile)?;
+    if let (Some(plan), Some(path)) = (&plan, &arguments.plan) {
+        check_plan(plan, path, &source);
+    }
     let (sources, program) =
         program::load(&source, &FileLoader).map_err(|error| reporter.errors(&error))?;
     let filter = arguments.filter.as_deref().unwrap_or("");
@@ -66,7 +69,7 @@ fn bench_file(
         Some(_) => 0,
         None => arguments.repeats,
     };
-    let launcher = DeviceLauncher::new(
+    let mut launcher = DeviceLauncher::new(
         compiler,
         &FileLoader,
         &source,
@@ -75,6 +78,9 @@ fn bench_file(
         device,
         repeats,
     );
+    if let Some(plan) = &plan {
+        launcher.use_plan(plan);
+    }
     let interpreter = Interpreter::new(&sources, program.items(), &launcher);
     let benches: Vec<&Bench> = benches.collect();
     if benches.is_empty() {

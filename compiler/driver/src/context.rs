@@ -2,10 +2,13 @@
 
 use super::arguments::{Color, CompileArguments};
 use super::error::{CommandError, complain};
+use cutec::cache::fingerprint;
 use cutec::files::{self, MAX_SOURCE_BYTES};
-use cutec::{Compiled, Diagnostics, Options, Source};
+use cutec::{Compiled, Diagnostics, FileLoader, Options, Source};
+use cutec_dialects::target::Target;
 use cutec_frontend::diagnostics::render::RenderOptions;
 use cutec_runtime::regular_file::{self, RegularFileError};
+use cutec_tuning::Plan;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -69,6 +72,38 @@ pub fn compile_options(arguments: &CompileArguments) -> Options {
         defines: arguments.define.clone(),
         level: arguments.level,
         ..options
+    }
+}
+
+/// The plan that a command names, and the options of its compilations: for its target, where the command line says none.
+///
+/// # Errors
+/// Where it is none, or of a target that this compiler does not know.
+pub fn with_plan(
+    path: Option<&Path>,
+    arguments: &CompileArguments,
+) -> Result<(Option<Plan>, Options), CommandError> {
+    let options = compile_options(arguments);
+    let Some(path) = path else {
+        return Ok((None, options));
+    };
+    let plan = Plan::read(path).map_err(CommandError::message)?;
+    let target = match arguments.arch {
+        Some(target) => target,
+        None => Target::parse(&plan.device.arch).map_err(CommandError::message)?,
+    };
+    Ok((Some(plan), Options { target, ..options }))
+}
+
+/// Says where a plan was made of another text than that of a source: what it chooses may be slow, or no longer there.
+pub fn check_plan(plan: &Plan, path: &Path, source: &Source) {
+    let text = fingerprint(source, &FileLoader);
+    if plan.kernels.iter().any(|kernel| kernel.source != text) {
+        complain(&format!(
+            "warning: {} was made of another text than that of {}: tune again",
+            path.display(),
+            source.name
+        ));
     }
 }
 

@@ -1,7 +1,7 @@
 //! `cutec test`: the `test` blocks of files.
 
 use super::arguments::TestArguments;
-use super::context::{Reporter, compile_options, read_source};
+use super::context::{Reporter, check_plan, read_source, with_plan};
 use super::error::{CommandError, CommandResult, complain};
 use super::output::write_stdout;
 use cutec::{Compiler, FileLoader};
@@ -81,7 +81,10 @@ fn test_file(
     summary: &mut Summary,
 ) -> CommandResult {
     let source = read_source(file)?;
-    let options = compile_options(&arguments.compile);
+    let (plan, options) = with_plan(arguments.plan.as_deref(), &arguments.compile)?;
+    if let (Some(plan), Some(path)) = (&plan, &arguments.plan) {
+        check_plan(plan, path, &source);
+    }
     let (sources, program) = match program::load(&source, &FileLoader) {
         Ok(loaded) => loaded,
         Err(error) => {
@@ -114,7 +117,7 @@ fn test_file(
         device.name()
     );
     write_stdout(header.as_bytes())?;
-    let launcher = DeviceLauncher::new(
+    let mut launcher = DeviceLauncher::new(
         compiler,
         &FileLoader,
         &source,
@@ -123,6 +126,9 @@ fn test_file(
         device,
         0,
     );
+    if let Some(plan) = &plan {
+        launcher.use_plan(plan);
+    }
     let interpreter = Interpreter::new(&sources, program.items(), &launcher);
     for test in tests {
         let name = format!("test {}", test.name.node);

@@ -66,6 +66,11 @@ pub fn run(arguments: &TuneArguments, reporter: &Reporter) -> CommandResult {
     show.clear();
     let findings = findings.map_err(|error| match error {
         TuneError::Source(errors) => reporter.errors(&errors),
+        TuneError::Chosen(stop, sources) => {
+            complain("with the chosen configurations:");
+            complain(&render_stop(&stop, &sources, reporter));
+            CommandError::Reported
+        }
         TuneError::Bench(stop, sources) => {
             complain(&render_stop(&stop, &sources, reporter));
             CommandError::Reported
@@ -170,6 +175,7 @@ impl Show {
     fn progress(&self, progress: &Progress) {
         let (step, done, all) = match progress {
             Progress::Bench => ("running the bench with the defaults".to_owned(), 0, 0),
+            Progress::Assertions => ("running the bench with what was chosen".to_owned(), 0, 0),
             Progress::Looking { kernel, done, all } => {
                 (format!("{kernel}: looking at configurations"), *done, *all)
             }

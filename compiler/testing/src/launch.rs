@@ -8,9 +8,11 @@ use cutec::{Compiler, Diagnostics, Emit, Failure, Options, Source};
 use cutec_frontend::ast::Kernel;
 use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::source::{SourceLoader, SourceMap, Span};
-use cutec_runtime::abi::{ArgAbi, ScalarValue};
+use cutec_runtime::abi::{Arg, ArgAbi, KernelAbi, ScalarValue};
 use cutec_runtime::number::Number;
 use cutec_runtime::{Artifact, DType, Device, Loaded, RunError, Tensor, Value, sim};
+use cutec_tuning::Plan;
+use cutec_tuning::candidate::size;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -64,6 +66,8 @@ pub struct DeviceLauncher<'a> {
     measured: RefCell<Vec<Measurement>>,
     /// Launches with what they were given and gave, where they are asked for.
     recorded: RefCell<Option<Vec<RecordedLaunch>>>,
+    /// What chooses parameters that a block does not set.
+    plan: Option<&'a Plan>,
 }
 
 /// A launch with what it was given and what it gave.
@@ -126,7 +130,104 @@ impl<'a> DeviceLauncher<'a> {
             repeats,
             measured: RefCell::new(Vec::new()),
             recorded: RefCell::new(None),
+            plan: None,
         }
+    }
+
+    /// Later launches take the configuration that a plan chooses by their extents, where it names their kernel with the
+    /// parameters that are set.
+    pub fn use_plan(&mut self, plan: &'a Plan) {
+        self.plan = Some(plan);
+    }
+
+    /// The parameters that a launch has besides those that the plan chooses: what the block sets, and of the options what
+    /// the kernel has.
+    fn fixed(&self, call: &KernelCall<'_>) -> Vec<(String, String)> {
+        let mut defines = self.options.defines.clone();
+        defines.retain(|(name, _)| {
+            let given = call.defines.iter().any(|(given, _)| given == name);
+            call.parameters.contains(&name.as_str()) && !given
+        });
+        defines.extend(call.defines.iter().cloned());
+        defines
+    }
+
+    /// What the block sets, and what the plan chooses for these arguments; that alone where the arguments do not fit the
+    /// chosen configuration.
+    fn planned(
+        &self,
+        call: &KernelCall<'_>,
+        defaults: Rc<Artifact>,
+    ) -> Result<(Rc<Artifact>, Vec<(String, String)>), Stop> {
+        let by_hand = || Ok((Rc::clone(&defaults), call.defines.clone()));
+        let plan = self
+            .plan
+            .and_then(|plan| plan.kernel(call.kernel, &self.fixed(call)));
+        let (Some(plan), Some(abi)) = (plan, defaults.kernel(call.kernel)) else {
+            return by_hand();
+        };
+        let args: Vec<Arg> = self.values(call, abi)?.iter().map(Value::as_arg).collect();
+        let size = size(abi, &args);
+        let extent = |name: &String| size.iter().find(|(known, _)| known == name);
+        let extents = plan
+            .symbols
+            .iter()
+            .map(|name| extent(name).map(|(_, value)| *value));
+        let Some(extents) = extents.collect::<Option<Vec<i64>>>() else {
+            return by_hand();
+        };
+        let Some(chosen) = plan.choose(&extents) else {
+            return by_hand();
+        };
+        let mut defines = call.defines.clone();
+        defines.extend(chosen.configuration());
+        let artifact = self.compiled(call, &defines)?;
+        let fits = artifact
+            .kernel(call.kernel)
+            .is_some_and(|abi| abi.bind(&args).is_ok());
+        match fits {
+            true => Ok((artifact, defines)),
+            false => by_hand(),
+        }
+    }
+
+    /// A kernel's code, or why the launch is refused.
+    fn compiled(
+        &self,
+        call: &KernelCall<'_>,
+        defines: &[(String, String)],
+    ) -> Result<Rc<Artifact>, Stop> {
+        let artifact = self.artifact(call.kernel, &call.parameters, defines);
+        artifact.map_err(|cause| {
+            let reason = "it does not compile".to_owned();
+            let notes = match cause {
+                Some(_) => Vec::new(),
+                None => vec!["its errors are shown above".to_owned()],
+            };
+            let mut stop = refused(call, reason, notes);
+            stop.cause = cause;
+            stop
+        })
+    }
+
+    /// The arguments as a kernel with this ABI takes them.
+    fn values(&self, call: &KernelCall<'_>, kernel: &KernelAbi) -> Result<Vec<Value>, Stop> {
+        let mut values = Vec::with_capacity(call.arguments.len());
+        for (position, argument) in call.arguments.iter().enumerate() {
+            values.push(match (argument, kernel.args.get(position)) {
+                (LaunchArgument::Tensor(tensor), _) => Value::Tensor(tensor.borrow().clone()),
+                (LaunchArgument::Number(number), Some(ArgAbi::Scalar(scalar))) => {
+                    let value = number.to_scalar(scalar.dtype);
+                    let value = value.map_err(|error| {
+                        refused(call, format!("`{}`: {error}", scalar.name), Vec::new())
+                    })?;
+                    Value::Scalar(value)
+                }
+                // Binding reports the wrong kind.
+                (LaunchArgument::Number(_), _) => Value::Scalar(ScalarValue::new(DType::F64, 0.0)),
+            });
+        }
+        Ok(values)
     }
 
     /// Keeps what later launches are given and give, for [`DeviceLauncher::take_recorded`].
@@ -291,37 +392,13 @@ impl<'a> DeviceLauncher<'a> {
 
 impl Launcher for DeviceLauncher<'_> {
     fn launch(&self, call: &KernelCall<'_>) -> Result<(), Stop> {
-        let artifact = self
-            .artifact(call.kernel, &call.parameters, &call.defines)
-            .map_err(|cause| {
-                let reason = "it does not compile".to_owned();
-                let notes = match cause {
-                    Some(_) => Vec::new(),
-                    None => vec!["its errors are shown above".to_owned()],
-                };
-                let mut stop = refused(call, reason, notes);
-                stop.cause = cause;
-                stop
-            })?;
+        let artifact = self.compiled(call, &call.defines)?;
+        let (artifact, defines) = self.planned(call, artifact)?;
         let Some(kernel) = artifact.kernel(call.kernel) else {
             let reason = "the compiler made no code for it".to_owned();
             return Err(refused(call, reason, Vec::new()));
         };
-        let mut values = Vec::with_capacity(call.arguments.len());
-        for (position, argument) in call.arguments.iter().enumerate() {
-            values.push(match (argument, kernel.args.get(position)) {
-                (LaunchArgument::Tensor(tensor), _) => Value::Tensor(tensor.borrow().clone()),
-                (LaunchArgument::Number(number), Some(ArgAbi::Scalar(scalar))) => {
-                    let value = number.to_scalar(scalar.dtype);
-                    let value = value.map_err(|error| {
-                        refused(call, format!("`{}`: {error}", scalar.name), Vec::new())
-                    })?;
-                    Value::Scalar(value)
-                }
-                // Binding reports the wrong kind.
-                (LaunchArgument::Number(_), _) => Value::Scalar(ScalarValue::new(DType::F64, 0.0)),
-            });
-        }
+        let mut values = self.values(call, kernel)?;
 
         let before = self.recorded.borrow().as_ref().map(|_| values.clone());
         let mut device = self.device.borrow_mut();
@@ -333,26 +410,20 @@ impl Launcher for DeviceLauncher<'_> {
 
         self.measured.borrow_mut().push(Measurement {
             kernel: call.kernel.to_owned(),
-            defines: call.defines.clone(),
+            defines,
             times: report.times,
             artifact: Rc::clone(&artifact),
             stats: report.report.stats,
             simulated: report.report.simulated,
         });
         if let (Some(recorded), Some(before)) = (self.recorded.borrow_mut().as_mut(), before) {
-            let mut defines = self.options.defines.clone();
-            defines.retain(|(name, _)| {
-                let given = call.defines.iter().any(|(given, _)| given == name);
-                call.parameters.contains(&name.as_str()) && !given
-            });
-            defines.extend(call.defines.iter().cloned());
             let after = values.iter().zip(&kernel.args).map(|(value, abi)| {
                 let written = abi.as_tensor().is_some_and(|tensor| tensor.mutable);
                 value.as_tensor().filter(|_| written).cloned()
             });
             recorded.push(RecordedLaunch {
                 kernel: call.kernel.to_owned(),
-                defines,
+                defines: self.fixed(call),
                 before,
                 after: after.collect(),
                 artifact: Rc::clone(&artifact),

@@ -5,14 +5,15 @@ use crate::launch::{DeviceLauncher, RecordedLaunch};
 use crate::{Interpreter, program};
 use cutec::cache::fingerprint;
 use cutec::{Compiler, Emit, FileLoader, Options, Space};
+use cutec_frontend::Program;
 use cutec_frontend::ast::{Bench as BenchItem, ItemKind};
 use cutec_runtime::abi::{Arg, BindError, KernelAbi, Launch};
 use cutec_runtime::device::DeviceSpec;
 use cutec_runtime::sim::profile::machine::{MACHINES, Machine as Multiprocessor};
 use cutec_runtime::{Device, SimDevice, Value, open, sim};
-use cutec_tuning::Workload;
 use cutec_tuning::candidate::{size, size_text};
 use cutec_tuning::plan::Machine;
+use cutec_tuning::{Plan, Workload};
 use std::sync::Arc;
 
 /// What a bench launches.
@@ -32,6 +33,8 @@ pub struct Bench {
     pub multiprocessors: u32,
     /// Whether configurations become cubins.
     pub assembles: bool,
+    /// Assertions of the bench, which hold with the defaults.
+    pub assertions: u64,
 }
 
 /// A kernel that is tuned.
@@ -88,28 +91,7 @@ pub(super) fn open_device(
 /// Runs the bench with the defaults, and takes its launches.
 pub(super) fn launches(request: &Request<'_>) -> Result<Bench, TuneError> {
     let (sources, program) = program::load(request.source, &FileLoader)?;
-    let benches: Vec<&BenchItem> = program
-        .root()
-        .into_iter()
-        .flat_map(|root| &root.items)
-        .filter_map(|item| match &item.kind {
-            ItemKind::Bench(bench) => Some(bench),
-            _ => None,
-        })
-        .collect();
-    let wanted = benches
-        .iter()
-        .find(|bench| *bench.name.node == *request.bench);
-    let Some(bench) = wanted else {
-        let names: Vec<&str> = benches.iter().map(|bench| &*bench.name.node).collect();
-        return Err(TuneError::NoBench {
-            name: request.bench.to_owned(),
-            known: match names.is_empty() {
-                true => "a `bench` block in the file".to_owned(),
-                false => names.join(", "),
-            },
-        });
-    };
+    let bench = block(&program, request.bench)?;
     let compiler = Compiler::new();
     let first = request.devices.first().copied().unwrap_or(DeviceSpec::Sim);
     let mut device = open_device(first)?;
@@ -127,9 +109,10 @@ pub(super) fn launches(request: &Request<'_>) -> Result<Bench, TuneError> {
     let interpreter = Interpreter::new(&sources, program.items(), &launcher);
     let ran = interpreter.run(&bench.name.node, &bench.body, request.seed);
     let recorded = launcher.take_recorded();
-    if let Err(stop) = ran {
-        return Err(TuneError::Bench(Box::new(stop), Box::new(sources)));
-    }
+    let report = match ran {
+        Ok(report) => report,
+        Err(stop) => return Err(TuneError::Bench(Box::new(stop), Box::new(sources))),
+    };
     let target = request.options.target.name;
     let multiprocessor = Multiprocessor::of(target).unwrap_or(&MACHINES[0]);
     let mut found = Bench {
@@ -146,6 +129,7 @@ pub(super) fn launches(request: &Request<'_>) -> Result<Bench, TuneError> {
         multiprocessor,
         multiprocessors: gpu.map_or(multiprocessor.sms, |gpu| gpu.multiprocessors),
         assembles: first != DeviceSpec::Sim,
+        assertions: report.assertions,
     };
     for launch in recorded {
         add(&mut found, launch, &compiler, request)?;
@@ -160,6 +144,52 @@ pub(super) fn launches(request: &Request<'_>) -> Result<Bench, TuneError> {
         });
     }
     Ok(found)
+}
+
+/// The block of a bench.
+fn block<'a>(program: &'a Program, name: &str) -> Result<&'a BenchItem, TuneError> {
+    let items = program.root().into_iter().flat_map(|root| &root.items);
+    let benches = items.filter_map(|item| match &item.kind {
+        ItemKind::Bench(bench) => Some(bench),
+        _ => None,
+    });
+    let benches: Vec<&BenchItem> = benches.collect();
+    let wanted = benches.iter().find(|bench| *bench.name.node == *name);
+    wanted.copied().ok_or_else(|| {
+        let names: Vec<&str> = benches.iter().map(|bench| &*bench.name.node).collect();
+        TuneError::NoBench {
+            name: name.to_owned(),
+            known: match names.is_empty() {
+                true => "a `bench` block in the file".to_owned(),
+                false => names.join(", "),
+            },
+        }
+    })
+}
+
+/// Runs the bench with the configurations of a plan, for its assertions.
+pub(super) fn with_plan(request: &Request<'_>, plan: &Plan) -> Result<(), TuneError> {
+    let (sources, program) = program::load(request.source, &FileLoader)?;
+    let bench = block(&program, request.bench)?;
+    let compiler = Compiler::new();
+    let first = request.devices.first().copied().unwrap_or(DeviceSpec::Sim);
+    let mut device = open_device(first)?;
+    let mut launcher = DeviceLauncher::new(
+        &compiler,
+        &FileLoader,
+        request.source,
+        &sources,
+        request.options,
+        device.as_mut(),
+        0,
+    );
+    launcher.use_plan(plan);
+    let interpreter = Interpreter::new(&sources, program.items(), &launcher);
+    let ran = interpreter.run(&bench.name.node, &bench.body, request.seed);
+    match ran {
+        Ok(_) => Ok(()),
+        Err(stop) => Err(TuneError::Chosen(Box::new(stop), Box::new(sources))),
+    }
 }
 
 /// Adds a launch, if its kernel has candidates and its size is new.

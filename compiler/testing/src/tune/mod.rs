@@ -31,6 +31,9 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+/// Configurations that are measured before results are kept.
+const PART: usize = 16;
+
 /// What to tune, and how.
 #[derive(Debug)]
 pub struct Request<'a> {
@@ -61,6 +64,8 @@ pub struct Request<'a> {
 pub enum Progress {
     /// The bench runs with the defaults.
     Bench,
+    /// The bench runs with what was chosen, for its assertions.
+    Assertions,
     /// Configurations are looked at, without making code of them.
     Looking {
         /// The kernel.
@@ -116,6 +121,9 @@ pub enum TuneError {
     /// The bench failed with the defaults.
     #[error("the bench fails with the defaults")]
     Bench(Box<Stop>, Box<cutec_frontend::source::SourceMap>),
+    /// An assertion of the bench does not hold of what was chosen.
+    #[error("the bench fails with the chosen configurations")]
+    Chosen(Box<Stop>, Box<cutec_frontend::source::SourceMap>),
     /// There is no such bench.
     #[error("there is no bench `{name}`; expected {known}")]
     NoBench {
@@ -232,15 +240,20 @@ pub fn tune(
     if let Some(journal) = journal {
         journal.remove();
     }
+    let plan = Plan {
+        cutec_plan: PLAN_VERSION,
+        cutec: cutec::VERSION.to_owned(),
+        device: bench.machine.clone(),
+        file: request.source.name.clone(),
+        bench: request.bench.to_owned(),
+        kernels,
+    };
+    if bench.assertions > 0 {
+        progress(&Progress::Assertions);
+        launches::with_plan(request, &plan)?;
+    }
     Ok(Findings {
-        plan: Plan {
-            cutec_plan: PLAN_VERSION,
-            cutec: cutec::VERSION.to_owned(),
-            device: bench.machine.clone(),
-            file: request.source.name.clone(),
-            bench: request.bench.to_owned(),
-            kernels,
-        },
+        plan,
         dropped,
         untuned: bench.untuned,
         resumed,
@@ -252,7 +265,7 @@ fn round(
     devices: &Devices,
     task: &Task,
     launch: usize,
-    journal: Option<&mut Journal>,
+    mut journal: Option<&mut Journal>,
     measured: &dyn Fn(usize),
 ) -> Result<Vec<Told>, TuneError> {
     let all = [0].iter().chain(&task.configurations);
@@ -264,21 +277,35 @@ fn round(
         };
         journal.as_ref()?.get(&place).cloned()
     };
-    let mut results: Vec<Told> = all.filter_map(known).collect();
+    let results: Vec<Told> = all.filter_map(known).collect();
     let is_known = |number: usize| results.iter().any(|told| told.number == number);
     let mut asked = task.clone();
     asked.configurations.retain(|number| !is_known(*number));
     if asked.configurations.is_empty() && is_known(0) {
         return Ok(results);
     }
-    let mut told = devices.measure(&asked, measured);
-    // The defaults are measured with every share; what an earlier search had of them stays.
-    told.retain(|told| !is_known(told.number));
-    if let Some(journal) = journal {
-        journal.write(launch, task.round, &told)?;
+    // Each part is measured beside the defaults anew, and kept when it is done.
+    let mut done = 0;
+    let mut parts: Vec<&[usize]> = asked.configurations.chunks(PART).collect();
+    if parts.is_empty() {
+        parts.push(&[]);
     }
-    results.extend(told);
-    Ok(results)
+    let mut all = results;
+    for part in parts {
+        let task = Task {
+            configurations: part.to_vec(),
+            ..asked
+        };
+        let mut told = devices.measure(&task, &|batches| measured(done + batches));
+        done += task.batches * part.len();
+        // Of the defaults the first figures stay.
+        told.retain(|told| all.iter().all(|known| known.number != told.number));
+        if let Some(journal) = &mut journal {
+            journal.write(launch, task.round, &told)?;
+        }
+        all.extend(told);
+    }
+    Ok(all)
 }
 
 /// What a journal belongs to: nothing of it means the same for another search.
