@@ -102,6 +102,74 @@ fn output_that_nobody_gets_is_an_error() {
     }
 }
 
+/// The operations that a TableGen file defines.
+fn operations(dialect: &str, file: &str) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dialects/cpp");
+    let text = std::fs::read_to_string(root.join(file)).expect("the definitions are there");
+    let defined = text.lines().filter_map(|line| {
+        let (name, rest) = line.strip_prefix("def ")?.split_once(':')?;
+        let mnemonic = rest.split('"').nth(1)?;
+        name.trim()
+            .ends_with("Op")
+            .then(|| format!("{dialect}.{mnemonic}"))
+    });
+    defined.collect()
+}
+
+/// The lines of all `.mlir` tests, file by file.
+fn mlir_tests(folder: &Path, found: &mut Vec<Vec<String>>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            mlir_tests(&path, found);
+        } else if path.extension() == Some(OsStr::new("mlir")) {
+            let text = std::fs::read_to_string(&path).expect("text");
+            found.push(text.lines().map(str::to_owned).collect());
+        }
+    }
+}
+
+/// Whether a line that is no comment has an operation.
+fn has_operation(line: &str, operation: &str) -> bool {
+    let goes_on = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+    !line.trim_start().starts_with("//")
+        && line.match_indices(operation).any(|(at, _)| {
+            let behind = line[at + operation.len()..].chars().next();
+            let before = line[..at].chars().next_back();
+            !behind.is_some_and(goes_on) && !before.is_some_and(|c| goes_on(c) || c == '!')
+        })
+}
+
+#[test]
+fn every_operation_is_read_and_refused_by_a_test() {
+    let mut files = Vec::new();
+    mlir_tests(Path::new(env!("CARGO_MANIFEST_DIR")), &mut files);
+    let mut operations = operations("cute", "Cute.td");
+    operations.extend(self::operations("tile", "Tile.td"));
+    assert!(operations.len() > 100, "{operations:?}");
+    let is_error = |line: &String| line.contains("expected-error");
+    let mut without = Vec::new();
+    for operation in &operations {
+        let here = |line: &String| has_operation(line, operation);
+        // The lines before an operation say what is wrong with it, or with what is in it.
+        let stands = |file: &Vec<String>, wrong: bool| {
+            (0..file.len()).any(|at| {
+                let before = &file[at.saturating_sub(3)..at];
+                here(&file[at]) && before.iter().any(is_error) == wrong
+            })
+        };
+        let legal = |file: &Vec<String>| stands(file, false);
+        let refused = |file: &Vec<String>| stands(file, true);
+        if !files.iter().any(legal) {
+            without.push(format!("{operation}: no test reads it"));
+        }
+        if !files.iter().any(refused) {
+            without.push(format!("{operation}: no test has an error of it"));
+        }
+    }
+    assert!(without.is_empty(), "{}", without.join("\n"));
+}
+
 /// Compiles to a cubin with an assembler that is this shell script, and with temporary files in `folder`.
 #[cfg(unix)]
 fn with_assembler(folder: &Path, script: &str, before: &str) -> std::process::Output {

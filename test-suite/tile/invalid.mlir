@@ -192,3 +192,42 @@ func.func @no_token(%x: i32) {
   tile.wait %x
   return
 }
+
+// -----
+
+func.func @counted() {
+  // expected-error@+1 {{expects i32 as the element type, but got f32}}
+  %0 = tile.iota 1 : tensor<16x32xf32>
+  return
+}
+
+// -----
+
+func.func @reshaped(%a: tensor<16x8xf32>) {
+  // expected-error@+1 {{expects [16, 8] as the extents other than 1, but got [16, 9]}}
+  %0 = tile.reshape %a : tensor<16x8xf32> -> tensor<16x9xf32>
+  return
+}
+
+// -----
+
+func.func @transposed(%a: tensor<16x8xf32>) {
+  // expected-error@+1 {{expects [8, 16] as the shape of the result, but got [16, 8]}}
+  %0 = tile.transpose %a : tensor<16x8xf32> -> tensor<16x8xf32>
+  return
+}
+
+// -----
+
+func.func @repeated_number(%x: i32) {
+  // expected-error@+1 {{expects f32 as the number, but got i32}}
+  %0 = tile.splat %x : i32 -> tensor<16x32xf32>
+  return
+}
+
+// -----
+
+func.func @yields_to_nothing(%x: i32) {
+  // expected-error@+1 {{'tile.yield' op expects parent op 'tile.map'}}
+  tile.yield %x : i32
+}
