@@ -1,19 +1,19 @@
-//! What a device can do, whichever it is, and how one is chosen.
+//! What a device can do, whichever it is.
 //!
 //! Addresses and launches are untyped here: [`launch`](crate::launch) is the checked way. Memory and code
 //! belong to their device and are refused by others ([`resource`](crate::resource)).
 
+use std::any::Any;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::abi::tensor_map::TensorMap;
 use crate::abi::{KernelAbi, ScalarValue};
 use crate::artifact::Code;
+pub use crate::device_error::DeviceError;
 pub use crate::resource::{Buffer, DeviceModule, Owner};
-use crate::sim::{SimError, SourceLoc, Stats};
-use crate::sim_device::SimDevice;
+use crate::sim::Stats;
 
 /// A device that runs kernels. It may move between threads, and be used by one at a time.
 ///
@@ -31,10 +31,8 @@ pub trait Device: Send {
     /// Which device it is.
     fn spec(&self) -> DeviceSpec;
 
-    /// The simulator, if it is that: for its options, and for what it counted.
-    fn as_sim(&mut self) -> Option<&mut SimDevice> {
-        None
-    }
+    /// This device, to be taken for the one that it is.
+    fn as_any(&mut self) -> &mut dyn Any;
 
     /// What GPU it is; `None` of the simulator.
     fn gpu(&self) -> Option<Gpu> {
@@ -201,192 +199,6 @@ pub enum DeviceSpec {
     Cuda(usize),
 }
 
-/// What can go wrong on a device.
-#[derive(Debug, thiserror::Error)]
-pub enum DeviceError {
-    /// No such device.
-    #[error("`{spec}` is no device: expected `sim` or `cuda:N`")]
-    UnknownSpec {
-        /// What was asked for.
-        spec: String,
-    },
-    /// No GPU can be used.
-    #[error("no CUDA device: {reason}")]
-    NoCuda {
-        /// Why.
-        reason: String,
-    },
-    /// No GPU with this number.
-    #[error("no device cuda:{index}: this machine has {count}")]
-    NoSuchGpu {
-        /// The number.
-        index: usize,
-        /// Number of GPUs.
-        count: usize,
-    },
-    /// A call of the CUDA driver failed.
-    #[error("{call}: {name}: {text}")]
-    Cuda {
-        /// What was called.
-        call: &'static str,
-        /// Name of the error, such as `CUDA_ERROR_ILLEGAL_ADDRESS`.
-        name: String,
-        /// The driver's text for it.
-        text: String,
-    },
-    /// The driver refused the code.
-    #[error("the driver does not load the code: {name}{}", indented(.log))]
-    Load {
-        /// Name of the error.
-        name: String,
-        /// What the driver's compiler says.
-        log: String,
-    },
-    /// Not enough memory.
-    #[error("no memory for `{label}`: {bytes} bytes")]
-    OutOfMemory {
-        /// What it was for.
-        label: String,
-        /// How much was asked for.
-        bytes: u64,
-    },
-    /// Other parameters than the code declares: the ABI is not that of the code.
-    #[error("`{entry}` takes parameters of {expected:?} bytes, found {found:?}")]
-    Parameters {
-        /// The kernel.
-        entry: String,
-        /// Sizes in the code.
-        expected: Arc<[usize]>,
-        /// Sizes of what is passed.
-        found: Vec<usize>,
-    },
-    /// More shared memory than a block can have.
-    #[error("`{entry}` needs {needed} bytes of shared memory a block: {device} has {limit}")]
-    SharedMemory {
-        /// The kernel.
-        entry: String,
-        /// Bytes that it needs, static and dynamic.
-        needed: u64,
-        /// Bytes that there are.
-        limit: u64,
-        /// Name of the device.
-        device: String,
-    },
-    /// The kernel was compiled for another GPU.
-    #[error("`{kernel}` was compiled for {target}: {device} is {found}")]
-    Target {
-        /// The kernel.
-        kernel: String,
-        /// Its target.
-        target: String,
-        /// Name of the device.
-        device: String,
-        /// Target of the device.
-        found: String,
-    },
-    /// A cluster for which no part of the device is large enough.
-    #[error("`{entry}` is launched in clusters of {blocks} blocks: {device} has room for none")]
-    Cluster {
-        /// The kernel.
-        entry: String,
-        /// Blocks of a cluster.
-        blocks: u32,
-        /// Name of the device.
-        device: String,
-    },
-    /// The device cannot do what the kernel needs.
-    #[error("{device} has no {what}, which the kernel needs")]
-    Unsupported {
-        /// Name of the device.
-        device: String,
-        /// What it lacks.
-        what: &'static str,
-    },
-    /// The simulator runs PTX only.
-    #[error("the simulator runs PTX, not a cubin")]
-    CubinInSimulator,
-    /// A transfer beyond a buffer.
-    #[error("{what} of {found} bytes: there is room for {expected}")]
-    Size {
-        /// `upload`, `download` or `copy`.
-        what: &'static str,
-        /// Bytes that there is room for.
-        expected: u64,
-        /// Bytes that there are.
-        found: u64,
-    },
-    /// A tensor that does not lie in the buffer that is said to hold it.
-    #[error("a tensor of {span} bytes at byte {offset} of buffer `{label}`: it has {bytes} bytes")]
-    OutsideBuffer {
-        /// What the buffer was allocated for.
-        label: String,
-        /// Size of the buffer.
-        bytes: u64,
-        /// Where the tensor begins in it.
-        offset: u64,
-        /// Bytes that the tensor spans.
-        span: u64,
-    },
-    /// Memory or code of another device.
-    #[error("{what} belongs to {owner}: this is {device}")]
-    OtherDevice {
-        /// What it is.
-        what: String,
-        /// The device that it belongs to.
-        owner: String,
-        /// The device that it was given to.
-        device: String,
-    },
-    /// The simulator found an error, in the code or in what the kernel did.
-    #[error("{0}")]
-    Sim(#[from] SimError),
-}
-
-impl DeviceError {
-    /// Position in the kernel's source, where the simulator knows it.
-    pub fn source_location(&self) -> Option<&SourceLoc> {
-        match self {
-            DeviceError::Sim(error) => error.location.as_ref()?.source.as_ref(),
-            _ => None,
-        }
-    }
-
-    /// The error of the simulator, if it is one.
-    pub fn sim(&self) -> Option<&SimError> {
-        match self {
-            DeviceError::Sim(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
-/// Opens a device: `sim`, `cuda` or `cuda:N`; for `auto` and without a spec a GPU if there is one, else the
-/// simulator.
-pub fn open(spec: Option<&str>) -> Result<Box<dyn Device>, DeviceError> {
-    let Some(spec) = spec.filter(|spec| *spec != "auto") else {
-        return match open_cuda(0) {
-            Ok(device) => Ok(device),
-            Err(_) => Ok(Box::new(SimDevice::new())),
-        };
-    };
-    match spec.parse()? {
-        DeviceSpec::Sim => Ok(Box::new(SimDevice::new())),
-        DeviceSpec::Cuda(index) => open_cuda(index),
-    }
-}
-
-#[cfg(feature = "cuda")]
-fn open_cuda(index: usize) -> Result<Box<dyn Device>, DeviceError> {
-    Ok(Box::new(crate::cuda::CudaDevice::open(index)?))
-}
-
-#[cfg(not(feature = "cuda"))]
-fn open_cuda(_index: usize) -> Result<Box<dyn Device>, DeviceError> {
-    Err(DeviceError::NoCuda {
-        reason: "built without the feature `cuda`".to_string(),
-    })
-}
-
 impl ParamValue {
     /// An address.
     pub fn pointer(address: u64) -> ParamValue {
@@ -467,12 +279,4 @@ impl fmt::Display for DeviceSpec {
             DeviceSpec::Cuda(index) => write!(f, "cuda:{index}"),
         }
     }
-}
-
-/// A log as lines below a message.
-fn indented(log: &str) -> String {
-    log.trim()
-        .lines()
-        .map(|line| format!("\n  {line}"))
-        .collect()
 }

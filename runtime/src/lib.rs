@@ -13,9 +13,9 @@
 //!   known; [`regular_file`]: files that somebody else named;
 //!   [`output_file`]: files that are written all or nothing; [`temporary`]: files that exist for a while;
 //!   `signals`: what a signal that ends the program leaves behind.
-//! - [`device`]: what a device can do, and how one is chosen.
-//! - [`resource`]: what belongs to a device, its memory and its code.
-//! - [`sim_device`] and [`cuda`]: the devices.
+//! - [`device`]: what a device can do; [`resource`]: what belongs to one, its memory and its code; `device_error`: what can go
+//!   wrong.
+//! - [`sim_device`] and [`cuda`]: the devices; `open`: how one is chosen.
 //! - [`sim`]: the simulator of PTX.
 //!
 //! ```
@@ -69,8 +69,10 @@ pub mod artifact;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 pub mod device;
+mod device_error;
 pub mod launch;
 pub mod number;
+mod open;
 pub mod output_file;
 pub mod regular_file;
 pub mod resource;
@@ -84,9 +86,10 @@ pub mod tensor;
 pub use artifact::{Artifact, Code};
 pub use cutec_abi as abi;
 pub use cutec_abi::{Abi, Arg, BindError, KernelAbi, Launch};
-pub use device::{Buffer, Device, DeviceError, Gpu, open};
+pub use device::{Buffer, Device, DeviceError, Gpu};
 pub use launch::{
     DevicePointer, DeviceTensor, DeviceValue, Loaded, RunError, RunReport, Value, run_kernel,
 };
+pub use open::open;
 pub use sim_device::SimDevice;
 pub use tensor::{DType, Element, ElementError, F8E4M3, F8E5M2, Tensor};

@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::device::DeviceError;
+use crate::device_error::DeviceError;
 
 /// An opened device, as its memory and code remember it.
 #[derive(Clone, Debug, PartialEq, Eq)]

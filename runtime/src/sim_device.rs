@@ -1,5 +1,6 @@
 //! The simulator as a device.
 
+use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -96,6 +97,13 @@ impl SimDevice {
     }
 }
 
+impl dyn Device + '_ {
+    /// The simulator, if it is that: for its options, and for what it counted.
+    pub fn as_sim(&mut self) -> Option<&mut SimDevice> {
+        self.as_any().downcast_mut()
+    }
+}
+
 impl Device for SimDevice {
     fn owner(&self) -> &Owner {
         &self.owner
@@ -105,8 +113,8 @@ impl Device for SimDevice {
         DeviceSpec::Sim
     }
 
-    fn as_sim(&mut self) -> Option<&mut SimDevice> {
-        Some(self)
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
     }
 
     fn alloc(&mut self, bytes: u64, label: &str) -> Result<Buffer, DeviceError> {

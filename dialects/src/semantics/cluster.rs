@@ -1,7 +1,6 @@
 //! The shared memory of the other blocks of a cluster (PTX ISA, "Distributed shared memory"): views of it, and stores and
 //! updates that a barrier there counts (`st.async`, `red.async`).
-use super::effects::{offsets_of, vector_type};
-use super::vectors::contiguous_width;
+use super::vectors::{contiguous_width, offsets_of, vector_type};
 use super::{AtomicKind, Attrs, SemError, count_error, integers, mbarrier, operand_error};
 use crate::elem::{Elem, Space};
 use crate::value::{Ptr, Val, View};

@@ -3,6 +3,7 @@
 use super::bulk::{bulk_plan, bulk_prefetch_plan};
 use super::tma::{tma_plan, tma_prefetch_plan};
 use super::tma_desc::{tma_desc_place, tma_desc_update};
+use super::vectors::{has_values, offsets_of, unrollable, vector_type};
 use super::view::in_whole_bytes;
 use super::{Attrs, SemError, count_error, integers, operand_error};
 use crate::atoms::{CopyAtom, Issuer, MmaAtom, MmaOperand, Place, Wgmma};
@@ -16,9 +17,6 @@ use cutec_layout::{AnyLayout, Int, IntTuple, Layout, Outer, Tree, gcd};
 
 /// Elements that one allocation may reach over: more than registers or shared memory hold anywhere.
 const MAX_ALLOCATED: i64 = 1 << 20;
-/// Elements or instructions that one operation of a thread is taken apart into: each is code.
-const MAX_UNROLLED: i64 = 1 << 14;
-
 /// One side of a copy: where each instruction's vector starts, and the vector.
 #[derive(Clone, Debug)]
 pub struct CopySide {
@@ -152,16 +150,6 @@ pub(super) fn allocatable(layout: &AnyLayout) -> Result<(), SemError> {
     }
 }
 
-/// Whether so many elements or instructions are few enough to become code each.
-fn unrollable(count: Option<i64>, what: &str) -> Result<(), SemError> {
-    match count {
-        Some(count) if count > MAX_UNROLLED => Err(SemError::Illegal(format!(
-            "{count} {what} of one thread are too many; expected at most {MAX_UNROLLED}"
-        ))),
-        _ => Ok(()),
-    }
-}
-
 fn unknown(op: CuteOp, operands: &[Val]) -> SemError {
     let found = operands
         .iter()
@@ -248,30 +236,6 @@ fn is_bool(value: &Val) -> bool {
         Val::Scalar(_) => true,
         Val::Opaque(ty) => ty == "i1",
         _ => false,
-    }
-}
-
-/// Whether elements can be read and written one by one.
-fn has_values(view: &View) -> Result<(), SemError> {
-    match view.ptr.elem {
-        elem if elem.is_packed() => Err(SemError::Illegal(format!(
-            "elements of {elem} are not read or written one by one; expected a copy of whole bytes by an atom, or a view recast to i8"
-        ))),
-        _ => Ok(()),
-    }
-}
-
-/// `vector<NxT>` of all elements of a view.
-pub(super) fn vector_type(view: &View) -> Result<String, SemError> {
-    has_values(view)?;
-    let size = view.layout.size().as_static();
-    unrollable(size, "elements")?;
-    match size {
-        Some(size) => Ok(format!("vector<{size}x{}>", view.ptr.elem.value_type())),
-        None => Err(SemError::Illegal(format!(
-            "a vector has a static number of elements, but the view has {}",
-            view.layout.shape()
-        ))),
     }
 }
 
@@ -483,20 +447,6 @@ fn split_vector(layout: &Layout, values: i64) -> Option<(Layout, Layout)> {
         .filter(|mode| first.shape().rank() > 1 && mode.size().is(values))?;
     let rest = modes(1, &first).into_iter().chain(modes(1, layout));
     Some((vector, Layout::concat(rest)))
-}
-
-/// Offsets of all elements of a layout with a static shape, in the order of their index.
-pub fn offsets_of(layout: &Layout) -> Result<Vec<Int>, SemError> {
-    let size = layout.size().as_static().ok_or_else(|| {
-        SemError::Illegal(format!(
-            "expects a static shape, but got {}",
-            layout.shape()
-        ))
-    })?;
-    unrollable(Some(size), "elements")?;
-    (0..size)
-        .map(|index| Ok(layout::offset_at(&Tree::Leaf(Int::Static(index)), layout)?))
-        .collect()
 }
 
 /// Takes a gemm apart into instructions: k outermost, then rows, the columns

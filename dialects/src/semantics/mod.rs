@@ -22,15 +22,13 @@ mod view;
 pub use atomic::AtomicKind;
 pub use bulk::{BulkDirection, BulkPlan, bulk_plan, bulk_prefetch_plan};
 pub use cluster::reduction;
-pub use effects::{
-    CopyPlan, CopySide, GemmPlan, Predicate, check, copy_plan, gemm_plan, offsets_of,
-};
+pub use effects::{CopyPlan, CopySide, GemmPlan, Predicate, check, copy_plan, gemm_plan};
 pub use mbarrier::mbarrier_feature;
 pub use rules::check_operands;
 pub use tma::{TmaPlan, TmaPrefetchPlan, TmaStep, tma_boxes_of, tma_plan, tma_prefetch_plan};
 pub use tma_desc::{TmaDescUpdate, tma_desc_place, tma_desc_update};
 pub use tuples::{compare, leaves_of};
-pub use vectors::contiguous_width;
+pub use vectors::{contiguous_width, offsets_of};
 pub use view::{element_offset, is_projection, recastable};
 
 use crate::hints::Hints;

@@ -18,6 +18,7 @@ mod prepared;
 pub use measure::Graph;
 pub use prepared::{PreparedLaunch, Stream, undisturbed};
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::sync::Arc;
@@ -296,6 +297,10 @@ impl Device for CudaDevice {
             multiprocessors: self.multiprocessors,
             l2_bytes: self.l2_bytes().unwrap_or(0),
         })
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
     }
 
     fn check_target(&self, kernel: &KernelAbi, code: &Code) -> Result<(), DeviceError> {

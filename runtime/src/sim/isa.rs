@@ -2,15 +2,11 @@
 //! and instruction indices. Everything that works on each lane alone is one variant,
 //! [`Op::Lanes`]; the others touch memory, other lanes or the flow of control.
 
-use super::tensor_map::MapField;
 use std::fmt;
 
 use super::Space;
-use super::assignment::Registers;
-use super::buffers::BufferMap;
 use super::error::{Act, SourceLoc};
 use super::lane::{Dst, LaneFn, Pred, Src};
-use super::wgmma_registers::WgmmaRegisters;
 
 /// First address of a variable in the shared, local and param spaces. Not 0, so that a null
 /// pointer is outside.
@@ -25,39 +21,6 @@ pub(crate) const PEER_SHIFT: u32 = 24;
 /// Bytes of a window.
 pub(crate) const WINDOW_BYTES: u64 = 0x10_0000_0000;
 
-/// A decoded kernel.
-#[derive(Debug)]
-pub(crate) struct Kernel {
-    pub code: Vec<Instr>,
-    /// Rank of each instruction in the order lanes are run: [`super::flow`].
-    pub rank: Vec<u32>,
-    pub words: usize,
-    pub wides: usize,
-    pub preds: usize,
-    /// Bytes of local memory of a thread.
-    pub local_bytes: u32,
-    /// Where dynamic shared memory starts, from the start of the window's [`BASE`].
-    pub dynamic_shared: u32,
-    /// CTAs of a cluster in x, y, z; without clusters a CTA is one by itself.
-    pub cluster: [u32; 3],
-    /// Whether it updates global memory atomically; then CTAs run in order.
-    pub has_global_atomics: bool,
-    /// `.maxnreg`: registers of a thread.
-    pub registers_at_most: Option<u32>,
-    /// Threads of a CTA, by `.reqntid` or `.maxntid`.
-    pub threads_at_most: Option<u32>,
-    /// `.minnctapersm`.
-    pub ctas_at_least: Option<u32>,
-    /// The registers of `wgmma`, where it has some.
-    pub wgmma_registers: Option<Box<WgmmaRegisters>>,
-    /// Whether warpgroups have something to do.
-    pub has_warpgroups: bool,
-    /// The registers of each instruction.
-    pub registers: Registers,
-    /// The buffers of shared memory that each instruction may access, where the compiler says so.
-    pub buffers: Option<BufferMap>,
-}
-
 /// An instruction with its guard and place.
 #[derive(Debug)]
 pub(crate) struct Instr {
@@ -68,6 +31,20 @@ pub(crate) struct Instr {
     /// Whether `source` is its own, or the last one before an instruction without a line.
     pub has_line: bool,
     pub text: String,
+}
+
+/// A field of a tensor map that a kernel can replace; those of a dimension with its number, fastest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MapField {
+    Address,
+    Extent(usize),
+    /// Of the dimension behind the one with this number.
+    Stride(usize),
+    Box(usize),
+    ElementStride(usize),
+    Rank,
+    Swizzle,
+    Fill,
 }
 
 /// `[base + offset]`.

@@ -178,7 +178,7 @@ impl Memory {
     pub(crate) fn module_variables(
         &mut self,
         module: u64,
-        variables: &[super::module::Variable],
+        variables: &[super::entry::Variable],
     ) -> Result<Vec<u64>, SimError> {
         if let Some(addresses) = self.modules.get(&module) {
             return Ok(addresses.clone());

@@ -37,8 +37,9 @@
 //! - `flow`: the control-flow graph, and the order in which groups of diverged lanes are run, so that they
 //!   meet again. `assignment`: registers that may be read before they are written. `wgmma_registers`: those that
 //!   are out of reach while a product is under way.
+//! - [`buffers`]: the buffers of shared memory. `buffer_map`: which instruction may access which.
+//! - `kernel`: a decoded kernel with all of that. `entry`: what a module declares.
 //! - [`module`]: what a module is, and [`Module::launch`].
-//! - [`buffers`]: the buffers of shared memory, and which instruction may access which.
 //! - `memory`: global memory. [`tensor_map`]: what bulk copies are told of a tensor there.
 //! - `exec`: warps, CTAs, shared memory, barriers, `cp.async` and bulk copies, matrices, warpgroups.
 //! - `progress`: how far a launch is. [`profile`]: what each instruction did, and what limits a kernel.
@@ -70,12 +71,15 @@
 //!   No PTX text makes it panic.
 
 mod assignment;
+mod buffer_map;
 pub mod buffers;
 mod decode;
+mod entry;
 pub mod error;
 mod exec;
 mod flow;
 mod isa;
+mod kernel;
 mod lane;
 pub mod memory;
 pub mod module;

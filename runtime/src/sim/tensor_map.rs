@@ -4,6 +4,7 @@
 //! checked where it is encoded ([`TensorMap::encode`]), so that what decodes is legal.
 
 use super::error::{ErrorKind, SimError};
+use super::isa::MapField;
 use crate::abi::tensor_map::{MapSwizzle, OobFill};
 use crate::tensor::DType;
 
@@ -40,20 +41,6 @@ pub struct TensorMap {
     pub swizzle: MapSwizzle,
     /// What elements beyond the tensor are loaded as.
     pub oob_fill: OobFill,
-}
-
-/// A field of a map that a kernel can replace; those of a dimension with its number, fastest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MapField {
-    Address,
-    Extent(usize),
-    /// Of the dimension behind the one with this number.
-    Stride(usize),
-    Box(usize),
-    ElementStride(usize),
-    Rank,
-    Swizzle,
-    Fill,
 }
 
 /// The pixels of a map in im2col mode: those of a box in the dimensions between the first and the last, fastest first.

@@ -1,7 +1,7 @@
 //! `mbarrier` and the arrivals of `cp.async` at one (PTX ISA 9.7.13.15).
 
 use super::form::{Decoded, Form, Ty};
-use super::memory::{eat_scope, eat_semantics};
+use super::order::{eat_scope, eat_semantics};
 use crate::sim::Space;
 use crate::sim::isa::{
     Address, Arrival, AsyncGroup, Mbarrier, MbarrierKind, Op, Order, Phase, Scope,

@@ -3,36 +3,10 @@
 use super::convert::space;
 use super::float::add_halves;
 use super::form::{Decoded, Form, Ty};
+use super::order::{eat_scope, eat_semantics};
 use crate::sim::Space;
 use crate::sim::isa::{AsyncGroup, CopyBytes, Extend, Hint, Op, Order, ProxyFence, Scope, Update};
 use crate::sim::lane::{Dst, Src, map1};
-
-pub(super) fn eat_scope(form: &mut Form) -> Option<Scope> {
-    form.pick(|m| match m {
-        "cta" => Some(Scope::Cta),
-        "cluster" => Some(Scope::Cluster),
-        "gpu" => Some(Scope::Gpu),
-        "sys" => Some(Scope::Sys),
-        _ => None,
-    })
-}
-
-/// Acquire and release semantics by name.
-pub(super) fn eat_semantics(form: &mut Form) -> Option<Order> {
-    let order = |acquire, release| Order {
-        strong: true,
-        acquire,
-        release,
-        scope: Scope::Gpu,
-    };
-    form.pick(|m| match m {
-        "relaxed" => Some(Order::RELAXED),
-        "acquire" => Some(order(true, false)),
-        "release" => Some(order(false, true)),
-        "acq_rel" | "sc" | "seq_cst" => Some(Order::BOTH),
-        _ => None,
-    })
-}
 
 /// The memory ordering of `ld` and `st`: the accesses happen in order here all the same, but the
 /// check for races asks for it.

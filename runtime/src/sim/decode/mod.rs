@@ -18,6 +18,7 @@ mod matrix;
 mod mbarrier;
 mod memory;
 mod names;
+mod order;
 mod tensormap;
 mod warpgroup;
 
@@ -30,11 +31,12 @@ use self::form::{Decoded, Form, Ty, window_address};
 use self::names::{Names, Symbol};
 use super::Space;
 use super::assignment::{Registers, Role};
+use super::entry::{Entry, Param, Variable};
 use super::error::{ErrorKind, SimError, SourceLoc};
 use super::flow;
-use super::isa::{Bulk, Hint, Instr, Kernel, Op};
+use super::isa::{Bulk, Hint, Instr, Op};
+use super::kernel::Kernel;
 use super::lane::Pred;
-use super::module::{Entry, Param, Variable};
 use super::parse::ast::{self, Operand, Statement};
 use super::wgmma_registers::WgmmaRegisters;
 

@@ -1,10 +1,11 @@
 //! Tensor maps that a kernel edits (PTX ISA, "tensormap.replace", "tensormap.cp_fenceproxy", "fence.proxy").
 
 use super::form::{Decoded, Form, Ty};
-use super::memory::eat_scope;
+use super::order::eat_scope;
 use crate::sim::Space;
+use crate::sim::isa::MapField;
 use crate::sim::isa::{MapEdit, Op};
-use crate::sim::tensor_map::{BYTES, MapField};
+use crate::sim::tensor_map::BYTES;
 
 /// The fields that can be replaced, those of a dimension last.
 const FIELDS: [&str; 8] = [

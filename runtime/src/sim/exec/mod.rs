@@ -51,7 +51,7 @@ use rayon::prelude::*;
 
 pub(super) use self::shared::Bytes;
 use super::error::{ErrorKind, SimError};
-use super::isa::Kernel;
+use super::kernel::Kernel;
 use super::profile::{Instruction, Profile};
 use super::{Memory, Options, Stats};
 

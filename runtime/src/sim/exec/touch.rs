@@ -8,7 +8,7 @@ use super::cta::Cta;
 use super::race::{Actor, Meeting, PAGE};
 use super::{Fault, fault_at};
 use crate::sim::Space;
-use crate::sim::buffers::BufferMap;
+use crate::sim::buffer_map::BufferMap;
 use crate::sim::error::{Access, Act, ErrorKind, Party, SimError};
 use crate::sim::isa::{BASE, Instr, Order, PEER_SHIFT, Proxy};
 use crate::sim::lane::{WARP, Wides, lanes};

@@ -16,10 +16,10 @@ mod tests;
 
 use std::collections::HashSet;
 
-use clocks::{BY_BARRIER, Clocks, IN_FLIGHT};
+use clocks::Clocks;
 pub(super) use clocks::{Known, Shape};
 pub(super) use shadow::PAGE;
-use shadow::{Cell, Lists, Mark, Shadow, Strength};
+use shadow::{BY_BARRIER, Cell, IN_FLIGHT, Lists, Mark, Shadow, Strength};
 
 use super::touch::Touch;
 use crate::sim::Space;

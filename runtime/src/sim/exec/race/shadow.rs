@@ -3,10 +3,13 @@
 //! Memory is remembered in pages of a kilobyte, made when they are first touched. A page has a cell
 //! for every 16 bytes, and for every 8, 4, 2 or every one from the first access on that needs it.
 
-use super::clocks::BY_BARRIER;
-#[cfg(test)]
-use super::clocks::IN_FLIGHT;
 use crate::sim::isa::{Proxy, Scope};
+
+/// Clock of what is not ordered before anything, its own thread's next instruction included.
+pub(super) const IN_FLIGHT: u32 = u32::MAX;
+/// From here on, clocks are those of `mbarrier`s: what a bulk copy accessed that completed in a phase of one is known
+/// to who has seen that phase complete. Above the bits of the phase stands the number of the `mbarrier`.
+pub(super) const BY_BARRIER: u32 = 1 << 31;
 
 /// Bytes of memory that a page is about.
 pub(in crate::sim::exec) const PAGE: u64 = 1024;

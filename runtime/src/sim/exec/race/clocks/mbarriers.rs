@@ -1,7 +1,8 @@
 //! `mbarrier`s: what arrivals release, to whom, and what bulk copies complete at them.
 
 use super::known::{Known, View, learn_together};
-use super::{BY_BARRIER, Clocks, IN_FLIGHT, Mark};
+use super::{Clocks, Mark};
+use crate::sim::exec::race::shadow::{BY_BARRIER, IN_FLIGHT};
 use crate::sim::isa::Scope;
 use crate::sim::lane::WARP;
 

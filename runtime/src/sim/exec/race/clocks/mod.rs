@@ -30,16 +30,10 @@ pub(in crate::sim::exec) use known::Known;
 use known::View;
 use mbarriers::Phases;
 
-use super::shadow::Mark;
+use super::shadow::{BY_BARRIER, Mark};
 use crate::sim::Space;
 use crate::sim::isa::{PEER_SHIFT, Proxy, Scope};
 use crate::sim::lane::{WARP, lanes};
-
-/// Clock of what is not ordered before anything, its own thread's next instruction included.
-pub(super) const IN_FLIGHT: u32 = u32::MAX;
-/// From here on, clocks are those of `mbarrier`s: what a bulk copy accessed that completed in a phase of one is known
-/// to who has seen that phase complete. Above the bits of the phase stands the number of the `mbarrier`.
-pub(super) const BY_BARRIER: u32 = 1 << 31;
 
 /// CTAs of a cluster, and warps of a CTA.
 #[derive(Debug, Clone, Copy)]
