@@ -516,7 +516,7 @@ pub fn notation(val: &Val) -> String {
 }
 
 /// A layout without what only the IR says of its run-time integers, their width and divisors: `?{i64 div=8}`.
-fn without_widths(layout: &str) -> String {
+pub fn without_widths(layout: &str) -> String {
     let mut text = String::with_capacity(layout.len());
     let mut rest = layout;
     while let Some((before, braced)) = rest.split_once("?{") {

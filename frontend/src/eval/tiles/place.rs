@@ -8,7 +8,7 @@ use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::builtins::{self, Level, Receiver};
 use crate::eval::call::Call;
 use crate::eval::materialize::Literal;
-use crate::eval::values::{Tile, Value, elem_name};
+use crate::eval::values::{Tile, Value, elem_name, without_widths};
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::{Span, Spanned};
 use cutec_dialects::builder::IrValue;
@@ -17,7 +17,8 @@ use cutec_dialects::ops::TileOp;
 use cutec_dialects::semantics::AtomicKind;
 use cutec_dialects::tile::BY_ELEMENT;
 use cutec_dialects::value::Val;
-use cutec_layout::Swizzle;
+use cutec_layout::algebra::logical_divide;
+use cutec_layout::{AnyLayout, Int, Swizzle, Tiler};
 use melior::ir::Attribute;
 
 /// A tile of a tensor, neither read nor written yet.
@@ -193,18 +194,20 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let Some(shape) = call.arg(0) else {
             return Err(Stop::Reported);
         };
-        let view = match receiver.as_view() {
+        let (view, elem, layout) = match receiver.as_view() {
             Some((cute, view)) if view.ptr.space == Space::Gmem => {
-                (cute.ir, view.ptr.elem, view.layout.shape().clone())
+                (cute.ir, view.ptr.elem, view.layout.clone())
             }
             _ => return self.expected("a tensor in global memory", receiver, receiver_span),
         };
-        let (view, elem, modes) = view;
+        self.has_values(elem, receiver_span)?;
+        let modes = layout.shape().clone();
         let extents = parts_of(&shape.value).into_iter();
         let extents: Vec<_> = extents.map(|extent| (extent, shape.expr)).collect();
         let shape_span = shape.expr.span;
         let shape = self.tile_shape(&extents, shape_span)?;
         self.check_rank("extents", shape.len(), modes.rank(), shape_span)?;
+        self.check_nested_modes(&layout, &shape, shape_span)?;
         let at = self.tile_coordinate(call, &modes)?;
         let fill = match call.named("fill") {
             None => None,
@@ -254,6 +257,41 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             fill,
             pins,
         })
+    }
+
+    /// Refuses a tile whose extent in a nested mode nothing proves to consist of whole extents, or parts, of what the
+    /// mode is made of: its elements would lie in no layout.
+    fn check_nested_modes(&mut self, layout: &AnyLayout, shape: &[i64], span: Span) -> Result<()> {
+        for (at, (mode, extent)) in layout.inner().modes().zip(shape).enumerate() {
+            let tile = Tiler::Int(Int::Static(*extent));
+            if mode.shape().is_leaf() || logical_divide(&mode, &tile).is_ok() {
+                continue;
+            }
+            let message = format!(
+                "mode {at} is made of several, and nothing says that tiles of {extent} of it lie evenly in them"
+            );
+            let label = format!(
+                "{extent} along a mode of shape `{}`",
+                without_widths(&mode.shape().to_string())
+            );
+            let diagnostic = Diagnostic::error(codes::LAYOUT_ALGEBRA, span, message, label);
+            let help = match mode
+                .shape()
+                .leaves()
+                .iter()
+                .all(|extent| extent.is_static())
+            {
+                true => format!(
+                    "write a tile that takes whole extents of it, or parts that divide them, or give each of `{}` an extent of its own",
+                    without_widths(&mode.shape().to_string())
+                ),
+                false => format!(
+                    "its extents, the last one aside, divide {extent} or are multiples of it: promise so, `where ow % {extent} == 0`, or give each of them an extent of its own"
+                ),
+            };
+            return Err(self.report(diagnostic.with_help(help)));
+        }
+        Ok(())
     }
 
     /// A kernel at tile level writes tiles, not elements.

@@ -28,7 +28,6 @@ use cutec_dialects::builder::{
 };
 use cutec_dialects::elem::Space;
 use cutec_dialects::ops::{CuteOp, ScfOp, TileOp, tile};
-use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
 use cutec_dialects::value::{Val, View};
 use cutec_frontend::diagnostics::codes;
@@ -224,14 +223,12 @@ impl<'c> Staging<'c> {
                 return Err((load, user_error(codes::PINNED, message, help)));
             }
             Loaders::Pinned(_) if written => {
-                let message = "an asynchronous copy reads the tensor at no certain time, but the kernel writes it; load it without `copy`";
-                return Err((load, message.into()));
+                let message = "an asynchronous copy reads the tensor at no certain time, but the kernel writes it";
+                let help = "leave out `copy`, or pin `universal<…>`, which goes through registers";
+                return Err((load, user_error(codes::PINNED, message, help)));
             }
             Loaders::Pinned(copy) => {
-                let help = "promise what is missing in `where`, or leave out `copy`";
-                let refused =
-                    |error: SemError| (load, user_error(codes::PINNED, error.to_string(), help));
-                legal(&copy).map_err(refused)?;
+                legal(&copy).map_err(|_| (load, not_whole(&copy)))?;
                 Some(copy)
             }
             Loaders::Any(loaders) => {
@@ -416,4 +413,22 @@ fn buffer_type(tile: &TileType, fast: usize) -> View {
     let modes = modes.map(|(extent, stride)| Layout::scalar(extent, stride));
     let layout = AnyLayout::Plain(Layout::concat(modes));
     View::new(tile.elem, Space::Smem, ALIGN, layout)
+}
+
+/// What is said of a pinned copy that nothing proves legal.
+fn not_whole(copy: &Val) -> String {
+    let (values, bytes) = match copy {
+        Val::TiledCopy(copy) => {
+            let values = copy.atom.src_values();
+            (values, copy.atom.elem.bytes_of(values))
+        }
+        _ => (1, 1),
+    };
+    let message = format!(
+        "the pinned `copy` moves {bytes} bytes at a time, and nothing says that these lie side by side, begin at a multiple of {bytes} bytes, and lie inside or outside of the tensor as a whole"
+    );
+    let help = format!(
+        "promise it, `where n % {values} == 0` of the extents, strides and offsets, and `align(x) >= {bytes}`; or leave out `copy`"
+    );
+    user_error(codes::PINNED, message, &help)
 }
