@@ -37,6 +37,7 @@
 //! - [`options`]: what is compiled, and how;
 //! - [`mod@compile`]: the one way from a source to code; [`files`]: files that a source imports;
 //! - [`compiled`]: what comes out of it; [`cache`]: what came out of it before;
+//! - [`tuned`]: a kernel whose launches take what a [`plan`] chooses;
 //! - [`pipeline`]: the steps between a source text and the LLVM dialect, as one list;
 //! - [`passes`]: the passes of this project;
 //! - [`codegen`]: LLVM dialect → PTX → cubin → SASS;
@@ -59,6 +60,7 @@ pub mod options;
 pub mod passes;
 pub mod pipeline;
 pub mod report;
+pub mod tuned;
 
 pub use cache::{Cache, CacheError, Cached};
 pub use compile::{Compiler, compile};
@@ -69,9 +71,11 @@ pub use cutec_frontend::diagnostics::{Diagnostic, Severity};
 pub use cutec_frontend::source::{LoadedSource, NoImports, SourceLoader, SourceMap, Span};
 pub use cutec_frontend::{Configuration, Space};
 pub use cutec_runtime as runtime;
+pub use cutec_tuning::plan;
 pub use files::FileLoader;
 pub use options::{Emit, Options, Source, SourceKind};
 pub use report::Failure;
+pub use tuned::Tuned;
 
 /// Which compiler this is: its version, and a hash of everything that decides what it makes of a source.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("CUTEC_SOURCES"));
