@@ -596,7 +596,7 @@ impl<'a> Launcher<'a> {
         self.line("if (launch.grid[0] == 0 || launch.grid[1] == 0 || launch.grid[2] == 0)\n        return CUTEC_OK;");
         for index in 0..kernel.tensor_maps.len() {
             self.line(format!(
-                "if ((status = encode_map(&{maps}[{index}], &described[{index}], &encoded[{index}])) != CUTEC_OK)\n        return status;"
+                "if ((status = encode_map(device, &{maps}[{index}], &described[{index}], &encoded[{index}])) != CUTEC_OK)\n        return status;"
             ));
         }
         if places.is_empty() {

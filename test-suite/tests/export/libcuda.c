@@ -183,6 +183,8 @@ CUresult cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *addres
                                 const uint64_t *strides, const int32_t *box, const int32_t *steps, int interleave, int swizzle,
                                 int promotion, int fill)
 {
+    if (!current)
+        return 201;
     pthread_mutex_lock(&lock);
     say("tiled type %d at %p", type, address);
     list64("extents", extents, rank);
@@ -195,6 +197,8 @@ CUresult cuTensorMapEncodeIm2col(void *map, int type, unsigned rank, void *addre
                                  const uint64_t *strides, const int *lower, const int *upper, unsigned channels, unsigned pixels,
                                  const int32_t *steps, int interleave, int swizzle, int promotion, int fill)
 {
+    if (!current)
+        return 201;
     pthread_mutex_lock(&lock);
     say("im2col type %d at %p", type, address);
     list64("extents", extents, rank);

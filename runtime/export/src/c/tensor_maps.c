@@ -61,7 +61,7 @@ static int32_t describe_map(const struct map *map, const struct view *view, stru
     return CUTEC_OK;
 }
 
-static int32_t encode_map(const struct map *map, const struct described_map *described, struct tensor_map *encoded)
+static int32_t encode_map_here(const struct map *map, const struct described_map *described, struct tensor_map *encoded)
 {
     void *address = (void *)(uintptr_t)described->address;
     uint32_t rank = (uint32_t)map->rank;
@@ -79,4 +79,17 @@ static int32_t encode_map(const struct map *map, const struct described_map *des
     result = cuda.encode_tiled(encoded, map->type, rank, address, described->extents, described->strides, map->box,
                                map->steps, 0, map->swizzle, map->promotion, map->fill);
     return result == 0 ? CUTEC_OK : cuda_failed("cuTensorMapEncodeTiled", result);
+}
+
+/* The driver encodes maps in a context alone. */
+static int32_t encode_map(const struct device *device, const struct map *map, const struct described_map *described,
+                          struct tensor_map *encoded)
+{
+    CUcontext outer;
+    int32_t status = enter(device, &outer);
+    if (status != CUTEC_OK)
+        return status;
+    status = encode_map_here(map, described, encoded);
+    leave(device, outer);
+    return status;
 }
