@@ -1,20 +1,19 @@
 //! Statements: what a block computes, call by call.
 
-use super::error::{BuildError, Problem};
+use super::error::{BuildError, Problem, Result, fail};
+use super::kind::{ElemKind, Kind, Literal, dtype};
 use super::module::{self, Module};
 use super::position::{Position, Texts};
-use super::signature::{Signature, fail};
+use super::signature::{Extent, Head, Signature};
 use super::syntax;
 use super::tree;
-use super::value::{ElemKind, Home, Kind, Literal, Place, Value, dtype};
+use super::value::{Home, Place, Value};
 use crate::ast::spans::Spans;
-use crate::ast::{self, BinaryOp, Clause, Expr, ItemKind, Param, Stmt, StmtKind};
+use crate::ast::{self, BinaryOp, Expr, ItemKind, Stmt, StmtKind};
 use crate::eval::is_built_in;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::tile::MOST_ELEMENTS;
 use std::sync::Arc;
-
-pub(super) type Result<T> = std::result::Result<T, BuildError>;
 
 /// Names of the axes of a launch in tiles.
 const AXES: [&str; 3] = ["m", "n", "l"];
@@ -23,9 +22,7 @@ const AXES: [&str; 3] = ["m", "n", "l"];
 #[derive(Debug)]
 pub struct Body {
     signature: Signature,
-    params: Vec<Param>,
-    promises: Vec<Expr>,
-    launch: Vec<Clause>,
+    head: Head,
     axes: usize,
     /// Blocks that are open, outermost first: the number of each, and its statements.
     pub(super) open: Vec<(usize, Vec<Stmt>)>,
@@ -38,19 +35,25 @@ pub struct Body {
     texts: Texts,
 }
 
+impl Signature {
+    /// The launch, in tiles along one to three axes; the body follows.
+    ///
+    /// # Errors
+    /// When there is another number of axes.
+    #[track_caller]
+    pub fn tiles<E: Into<Extent>>(self, counts: impl IntoIterator<Item = E>) -> Result<Body> {
+        let counts: Vec<Expr> = counts.into_iter().map(|count| count.into().0).collect();
+        let axes = counts.len();
+        let head = self.head(counts)?;
+        Ok(Body::begin(self, head, axes))
+    }
+}
+
 impl Body {
-    pub(super) fn begin(
-        signature: Signature,
-        params: Vec<Param>,
-        promises: Vec<Expr>,
-        launch: Vec<Clause>,
-        axes: usize,
-    ) -> Self {
+    fn begin(signature: Signature, head: Head, axes: usize) -> Self {
         Self {
             signature,
-            params,
-            promises,
-            launch,
+            head,
             axes,
             open: vec![(0, Vec::new())],
             blocks: 1,
@@ -78,10 +81,10 @@ impl Body {
         let mut item = tree::item(ItemKind::Kernel(ast::Kernel {
             name: tree::spelled(&name),
             static_params: Vec::new(),
-            params: self.params,
-            promises: self.promises,
+            params: self.head.params,
+            promises: self.head.promises,
             tunable: Vec::new(),
-            launch: self.launch,
+            launch: self.head.launch,
             body: tree::block(stmts),
         }));
         let mut texts = self.texts;

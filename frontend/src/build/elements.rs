@@ -1,11 +1,11 @@
 //! Functions of elements: on tiles, which are repeated to a common shape, on numbers, and on literals beside
 //! these.
 
-use super::body::{Body, Result, check_literal, elem_expr, expected};
-use super::error::Problem;
-use super::signature::fail;
+use super::body::{Body, check_literal, elem_expr, expected};
+use super::error::{Problem, Result, fail};
+use super::kind::{ElemKind, Literal, dtype};
 use super::tree;
-use super::value::{ElemKind, Literal, Value, dtype, element};
+use super::value::{Value, element};
 use crate::ast::{BinaryOp, UnaryOp};
 use crate::eval::builtins::Elementary;
 use crate::rules;

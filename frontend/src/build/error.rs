@@ -1,10 +1,9 @@
 //! What can be wrong with a call.
 
-use super::value::{Kind, Literal, dtype};
+use super::kind::{Kind, Literal, Shape, dtype};
 use cutec_abi::DType;
 use cutec_dialects::atoms::AtomError;
 use cutec_dialects::elem::Elem;
-use std::fmt;
 use std::panic::Location;
 
 /// A call that makes no kernel.
@@ -16,6 +15,8 @@ pub struct BuildError {
     /// The call, in the host program.
     pub at: &'static Location<'static>,
 }
+
+pub(super) type Result<T> = std::result::Result<T, BuildError>;
 
 /// What is wrong with a call.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -218,16 +219,9 @@ impl Problem {
     }
 }
 
-/// A shape as the language writes it.
-pub(super) struct Shape<'a>(pub &'a [i64]);
-
-impl fmt::Display for Shape<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(")?;
-        for (at, extent) in self.0.iter().enumerate() {
-            let comma = if at > 0 { ", " } else { "" };
-            write!(f, "{comma}{extent}")?;
-        }
-        f.write_str(")")
-    }
+/// A problem at the call that the public function was called with.
+#[track_caller]
+pub(super) fn fail(problem: Problem) -> BuildError {
+    let at = Location::caller();
+    BuildError { problem, at }
 }

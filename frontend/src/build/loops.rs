@@ -1,10 +1,10 @@
 //! Loops and branches, and the values that they carry.
 
-use super::body::{Body, Result, expected};
-use super::error::Problem;
-use super::signature::fail;
+use super::body::{Body, expected};
+use super::error::{Problem, Result, fail};
+use super::kind::{ElemKind, Literal};
 use super::tree;
-use super::value::{ElemKind, Literal, Value};
+use super::value::Value;
 use crate::ast::{Block, Expr, ExprKind, For, StmtKind};
 use cutec_dialects::elem::Elem;
 use std::sync::Arc;

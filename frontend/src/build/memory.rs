@@ -1,12 +1,13 @@
 //! Tiles of tensors, read and written, and tiles of constants.
 
-use super::body::{Body, Result, check_literal, check_shape, elem_expr, expected};
-use super::error::Problem;
+use super::body::{Body, check_literal, check_shape, elem_expr, expected};
+use super::error::{Problem, Result, fail};
+use super::kind::{ElemKind, Literal};
 use super::shapes::Reduction;
-use super::signature::{Tensor, fail};
+use super::signature::Tensor;
 use super::syntax;
 use super::tree;
-use super::value::{ElemKind, Literal, Value, element};
+use super::value::{Value, element};
 use crate::ast::{Expr, ExprKind, StmtKind};
 use cutec_abi::DType;
 use cutec_dialects::elem::Elem;

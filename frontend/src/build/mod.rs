@@ -32,7 +32,7 @@
 //! call checks element types, shapes and scopes by the rules of the evaluator (`rules.rs`), and an error says what was
 //! expected, what was found, and which line of the host program it comes from.
 //!
-//! Reading order: [`signature`] (parameters, promises, launch), [`value`] (what calls take and give),
+//! Reading order: [`signature`] (parameters, promises, launch), [`value`] (what calls take and give), `kind` (tiles, numbers, literals),
 //! [`body`] (what is open and bound), `memory` (tiles of tensors and of constants), `elements` (functions of elements), `shapes` (tiles of other shapes),
 //! `product`, `loops`, [`syntax`] (what has no method), `position` (texts of the host), [`error`], `tree` (nodes of the tree),
 //! `module` (what was built).
@@ -42,6 +42,7 @@
 pub mod body;
 mod elements;
 pub mod error;
+mod kind;
 mod loops;
 mod memory;
 mod module;
@@ -57,6 +58,7 @@ pub use body::Body;
 pub use cutec_abi::DType;
 pub use elements::Round;
 pub use error::{BuildError, Problem};
+pub use kind::{Kind, Literal};
 pub use loops::{Carried, Loop};
 pub use memory::{At, Load};
 pub use module::Module;
@@ -64,7 +66,7 @@ pub use position::{Position, SourceText};
 pub use product::Mma;
 pub use shapes::Reduction;
 pub use signature::{Extent, Signature, Tensor};
-pub use value::{Kind, Literal, Value};
+pub use value::Value;
 
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,7 @@
 //! What was built: a tree with places, and the texts that these lie in.
 
-use super::body::Result;
-use super::error::Problem;
+use super::error::{Problem, Result, fail};
 use super::position::Texts;
-use super::signature::fail;
 use super::tree;
 use crate::ast::spans::Spans;
 use crate::ast::{File, Item};

@@ -1,10 +1,10 @@
 //! Products, and the instructions that can be pinned for them.
 
-use super::body::{Body, Result, elem_expr, expected};
-use super::error::{BuildError, Problem};
-use super::signature::fail;
+use super::body::{Body, elem_expr, expected};
+use super::error::{BuildError, Problem, Result, fail};
+use super::kind::ElemKind;
 use super::tree;
-use super::value::{ElemKind, Value, element};
+use super::value::{Value, element};
 use crate::ast::{BinaryOp, Expr};
 use crate::eval::builtins::mma_call;
 use crate::rules;

@@ -1,10 +1,10 @@
 //! Reductions, and tiles of other shapes.
 
-use super::body::{Body, Result, check_shape, expected};
-use super::error::Problem;
-use super::signature::fail;
+use super::body::{Body, check_shape, expected};
+use super::error::{Problem, Result, fail};
+use super::kind::ElemKind;
 use super::tree;
-use super::value::{ElemKind, Value};
+use super::value::Value;
 use crate::rules;
 use cutec_dialects::elem::Elem;
 

@@ -1,23 +1,22 @@
 //! What a kernel takes, what it relies on, and how many tiles it is launched for.
 
-use super::body::Body;
-use super::error::{BuildError, Problem};
+use super::error::{Problem, Result, fail};
+use super::kind::{ElemKind, dtype};
 use super::position::Position;
 use super::syntax::{self, Item};
 use super::tree;
-use super::value::{ElemKind, Home, Place, Value, dtype, element};
+use super::value::{Home, Place, Value, element};
 use crate::ast::{BinaryOp, Clause, Expr, Param};
 use crate::eval::{elem_name, is_built_in};
 use crate::lexer::Token;
 use cutec_abi::DType;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::target::MOST_WARPS;
-use std::panic::Location;
 use std::sync::Arc;
 
 /// An integer that the host knows: an extent or a stride by its name, a constant, or what is computed of these.
 #[derive(Debug, Clone)]
-pub struct Extent(Expr);
+pub struct Extent(pub(super) Expr);
 
 impl Extent {
     /// The extent or stride of this name.
@@ -111,7 +110,14 @@ const MOST_AXES: i64 = 3;
 const MOST_RASTER: i64 = 1 << 16;
 /// Most blocks of a multiprocessor.
 const MOST_BLOCKS: i64 = 32;
-type Result<T> = std::result::Result<T, BuildError>;
+
+/// What stands before the body of a kernel.
+#[derive(Debug)]
+pub(super) struct Head {
+    pub params: Vec<Param>,
+    pub promises: Vec<Expr>,
+    pub launch: Vec<Clause>,
+}
 
 impl Signature {
     /// A kernel of this name, without parameters.
@@ -361,28 +367,26 @@ impl Signature {
         Ok(())
     }
 
-    /// The launch, in tiles along one to three axes; the body follows.
-    ///
-    /// # Errors
-    /// When there is another number of axes.
+    /// The kernel up to its body, launched in so many tiles along each axis.
     #[track_caller]
-    pub fn tiles<E: Into<Extent>>(self, counts: impl IntoIterator<Item = E>) -> Result<Body> {
-        let counts: Vec<Expr> = counts.into_iter().map(|count| count.into().0).collect();
-        let axes = counts.len();
-        self.range("tiles", "the number of axes", axes as i64, 1, MOST_AXES)?;
+    pub(super) fn head(&self, counts: Vec<Expr>) -> Result<Head> {
+        self.range(
+            "tiles",
+            "the number of axes",
+            counts.len() as i64,
+            1,
+            MOST_AXES,
+        )?;
         for count in &counts {
             self.check_names(count)?;
         }
         let mut launch = vec![tree::clause("tiles", counts)];
         launch.extend(self.clauses.iter().cloned());
-        let params = self.parameters.iter().map(Parameter::node).collect();
-        Ok(Body::begin(
-            self.clone(),
-            params,
-            self.promises,
+        Ok(Head {
+            params: self.parameters.iter().map(Parameter::node).collect(),
+            promises: self.promises.clone(),
             launch,
-            axes,
-        ))
+        })
     }
 
     /// The number of an extent, a stride, or a parameter, in the body.
@@ -552,13 +556,6 @@ impl Parameter {
         };
         tree::param(&self.name, self.mutable, Some(ty))
     }
-}
-
-/// A problem at the call that the public function was called with.
-#[track_caller]
-pub(super) fn fail(problem: Problem) -> BuildError {
-    let at = Location::caller();
-    BuildError { problem, at }
 }
 
 fn collect_names(expr: &Expr, names: &mut Vec<Arc<str>>) {

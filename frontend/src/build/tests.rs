@@ -1,4 +1,4 @@
-use super::body::Result;
+use super::error::Result;
 use super::*;
 use crate::source::NoImports;
 use crate::{Diagnostic, LowerOptions, SourceMap, emit_module, load_imports, load_program};

@@ -1,12 +1,11 @@
 //! What calls take and give: tiles, numbers known when the kernel runs, and literals.
 
-use super::error::{BuildError, Problem, Shape};
-use super::signature::fail;
+use super::error::{BuildError, Problem, fail};
+use super::kind::{ElemKind, Kind, Literal, dtype};
 use super::tree;
 use crate::ast::Expr;
 use cutec_abi::DType;
 use cutec_dialects::elem::Elem;
-use std::fmt;
 use std::sync::Arc;
 
 /// A tile, a number that the kernel computes, or a literal. A literal takes the type of what it meets, as in the
@@ -15,31 +14,6 @@ use std::sync::Arc;
 pub struct Value {
     pub(super) kind: ElemKind,
     pub(super) place: Place,
-}
-
-/// What a value is.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub enum Kind {
-    /// A tile.
-    Tile {
-        /// Its element type.
-        dtype: DType,
-        /// Its extents.
-        shape: Vec<i64>,
-    },
-    /// A number known when the kernel runs.
-    Number(DType),
-    /// A number known now.
-    Literal(Literal),
-}
-
-/// The same, in the element types of the machine.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum ElemKind {
-    Tile { elem: Elem, shape: Vec<i64> },
-    Number(Elem),
-    Literal(Literal),
 }
 
 /// The element type of the machine that holds one of the host's.
@@ -52,12 +26,8 @@ pub(super) fn element(operation: &'static str, dtype: DType) -> Result<Elem, Bui
     }
 }
 
-/// The host's type of elements; nothing that is packed is built.
-pub(super) fn dtype(elem: Elem) -> DType {
-    elem.dtype().unwrap_or(DType::U8)
-}
-
 impl Kind {
+    /// The same, in the element types of the machine.
     #[track_caller]
     pub(super) fn elements(self, operation: &'static str) -> Result<ElemKind, BuildError> {
         Ok(match self {
@@ -69,30 +39,6 @@ impl Kind {
             Self::Literal(literal) => ElemKind::Literal(literal),
         })
     }
-}
-
-impl From<&ElemKind> for Kind {
-    fn from(kind: &ElemKind) -> Self {
-        match kind {
-            ElemKind::Tile { elem, shape } => Self::Tile {
-                dtype: dtype(*elem),
-                shape: shape.clone(),
-            },
-            ElemKind::Number(elem) => Self::Number(dtype(*elem)),
-            ElemKind::Literal(literal) => Self::Literal(*literal),
-        }
-    }
-}
-
-/// A number known while the kernel is built.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Literal {
-    /// A bool.
-    Bool(bool),
-    /// An integer; it becomes a floating number where one is wanted.
-    Int(i64),
-    /// A floating number.
-    Float(f64),
 }
 
 /// Where a value is found in the tree.
@@ -174,26 +120,6 @@ impl Literal {
             Self::Int(_) if elem.is_float() => true,
             Self::Int(value) => elem != Elem::I1 && crate::rules::fits(value, elem),
             Self::Float(_) => elem.is_float(),
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tile { dtype, shape } => write!(f, "a tile of {dtype} of shape {}", Shape(shape)),
-            Self::Number(dtype) => write!(f, "a number of {dtype}"),
-            Self::Literal(literal) => write!(f, "the literal {literal}"),
-        }
-    }
-}
-
-impl fmt::Display for Literal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Bool(value) => write!(f, "{value}"),
-            Self::Int(value) => write!(f, "{value}"),
-            Self::Float(value) => write!(f, "{value:?}"),
         }
     }
 }

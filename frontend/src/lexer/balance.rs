@@ -190,9 +190,9 @@ impl<'s> Balancer<'s, '_> {
         let begin = lexemes.partition_point(|lexeme| lexeme.start < open.start);
         let (foreign, shown) = match open.bracket {
             '(' if begin > 0 && lexemes[begin - 1].token == Token::For => {
-                (elsewhere::syntax::c_style_for(), lexemes[begin - 1])
+                (elsewhere::construct::c_style_for(), lexemes[begin - 1])
             }
-            '[' => (elsewhere::syntax::repeated_array(), lexemes[begin]),
+            '[' => (elsewhere::construct::repeated_array(), lexemes[begin]),
             _ => return false,
         };
         let Some(close) = closing(lexemes, at, open.bracket) else {

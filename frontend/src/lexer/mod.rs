@@ -194,7 +194,7 @@ pub fn lex<'s>(file: FileId, text: &'s str, diagnostics: &mut Vec<Diagnostic>) -
                     let word = rest.trim_start_matches([' ', '\t']);
                     let letters = word.find(|c: char| !c.is_ascii_alphabetic());
                     let word = &word[..letters.unwrap_or(word.len())];
-                    if let Some(foreign) = elsewhere::syntax::directive(word) {
+                    if let Some(foreign) = elsewhere::construct::directive(word) {
                         diagnostics.push(Diagnostic::of(Span::new(file, start, end), &foreign));
                         continue;
                     }

@@ -159,7 +159,7 @@ impl Parser<'_> {
             Some(first) if first.token.starts_item() => self.parse(lexemes.to_vec()),
             Some(first) if first.token == Token::At => {
                 // A decorator, and the function behind it, which would be an error once more.
-                let decorator = elsewhere::syntax::decorator();
+                let decorator = elsewhere::construct::decorator();
                 let end = lexemes.get(3).filter(|third| third.end > first.end);
                 let shown = end.map_or(first.span(self.file), |end| {
                     first.span(self.file).to(end.span(self.file))

@@ -31,6 +31,7 @@ pub mod expr;
 pub mod infer;
 pub mod minifloat;
 pub mod status;
+pub mod tensor;
 pub mod tensor_map;
 pub mod text;
 pub mod validate;

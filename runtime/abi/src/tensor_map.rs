@@ -7,8 +7,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::bind::TensorDesc;
 use crate::DType;
+use crate::tensor::TensorDesc;
 
 /// A tensor map that a kernel is passed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use super::{Arg, Block, Expr};
 use crate::ast::spans::Spans;
 use crate::ast::{self, ItemKind, MAX_DEPTH, TypeKind};
-use crate::build::body::Result;
+use crate::build::error::Result;
 use crate::build::module::{self, Module};
 use crate::build::position::{Position, Texts};
 use crate::build::tree;
