@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Sets the machine up and runs every test: Rust tests, lit tests, the layout vectors, the tests
-# inside the examples in the simulator, and those of the Python package.
+# inside the examples in the simulator, libcutec from C and C++, and the Python package.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -22,6 +22,9 @@ CUTEC_PROGRAMS="$target/release" "${LIT:-lit-22}" -sv test-suite
 
 step "examples in the simulator"
 "$target/release/cutec" test --device sim examples/*.cute
+
+step "libcutec"
+scripts/capi.sh --test
 
 step "the Python package"
 scripts/wheel.sh --test

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::abi::Status;
 use crate::sim::{SimError, SourceLoc};
 
 /// What can go wrong on a device.
@@ -151,6 +152,27 @@ impl DeviceError {
         match self {
             DeviceError::Sim(error) => error.location.as_ref()?.source.as_ref(),
             _ => None,
+        }
+    }
+
+    /// Which kind of error it is, for other languages.
+    pub fn status(&self) -> Status {
+        match self {
+            DeviceError::NoCuda { .. } | DeviceError::NoSuchGpu { .. } => Status::NoCuda,
+            DeviceError::Cuda { .. } => Status::Cuda,
+            DeviceError::Load { .. } => Status::Load,
+            DeviceError::OutOfMemory { .. } => Status::OutOfMemory,
+            DeviceError::SharedMemory { .. } => Status::SharedMemory,
+            DeviceError::Target { .. } => Status::Target,
+            DeviceError::Cluster { .. }
+            | DeviceError::Unsupported { .. }
+            | DeviceError::CubinInSimulator => Status::Unsupported,
+            DeviceError::Sim(_) => Status::Fault,
+            DeviceError::UnknownSpec { .. }
+            | DeviceError::Parameters { .. }
+            | DeviceError::Size { .. }
+            | DeviceError::OutsideBuffer { .. }
+            | DeviceError::OtherDevice { .. } => Status::OtherDevice,
         }
     }
 

@@ -9,6 +9,7 @@
 //! - [`tensor`]: host tensors, random and poisoned data, `.npy` files.
 //! - [`artifact`]: PTX or a cubin, with its ABI.
 //! - [`launch`]: the checked way to run a kernel; begin here to use the crate.
+//! - [`host`]: the same on the caller's own memory, in the simulator;
 //! - [`argument`]: arguments as they are written on a command line; [`number`]: numbers before their type is
 //!   known; [`regular_file`]: files that somebody else named;
 //!   [`output_file`]: files that are written all or nothing; [`temporary`]: files that exist for a while;
@@ -70,6 +71,7 @@ pub mod artifact;
 pub mod cuda;
 pub mod device;
 mod device_error;
+pub mod host;
 pub mod launch;
 pub mod number;
 mod open;

@@ -91,16 +91,8 @@ pub fn scalar(value: &Bound<'_, PyAny>, dtype: DType, name: &str) -> PyResult<[u
             })?
             .into(),
     };
-    let bits = 8 * dtype.size() as u32;
-    let signed = matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64);
-    let (low, high) = match signed {
-        true => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
-        false => (0, (1i128 << bits) - 1),
-    };
-    if !(low..=high).contains(&value) {
-        return Err(beyond());
-    }
-    Ok((value as i64).to_le_bytes())
+    let scalar = ScalarValue::of_integer(dtype, value).ok_or_else(beyond)?;
+    Ok(scalar.bytes)
 }
 
 /// An array as binding checks it; `align` is that of its place on the device.

@@ -250,10 +250,8 @@ impl Arrays {
     fn push_compact(&mut self, rank: usize) {
         let first = self.key.len() - rank;
         self.key.resize(first + 2 * rank, 1);
-        for mode in (1..rank).rev() {
-            let step = self.key[first + mode].max(1);
-            self.key[first + rank + mode - 1] = self.key[first + rank + mode].saturating_mul(step);
-        }
+        let (shape, strides) = self.key[first..].split_at_mut(rank);
+        dlpack::compact_strides(shape, strides);
     }
 
     fn enter(&mut self, py: Python<'_>, place: Place) -> PyResult<()> {

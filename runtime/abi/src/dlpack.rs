@@ -145,6 +145,15 @@ impl Tensor {
     }
 }
 
+/// The strides of a tensor that has none: it is compact, its last mode the fastest.
+pub fn compact_strides(shape: &[i64], strides: &mut [i64]) {
+    let mut step: i64 = 1;
+    for (stride, extent) in strides.iter_mut().zip(shape).rev() {
+        *stride = step;
+        step = step.saturating_mul((*extent).max(1));
+    }
+}
+
 impl DataType {
     /// What DLPack calls an element type; tf32 is stored as f32 is, and called so.
     pub fn of(dtype: DType) -> DataType {
@@ -174,6 +183,13 @@ impl DataType {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tensor_without_strides_is_compact() {
+        let mut strides = [0; 3];
+        compact_strides(&[2, 0, 5], &mut strides);
+        assert_eq!(strides, [5, 5, 1]);
+    }
 
     #[test]
     fn every_element_type_has_a_name_in_dlpack() {

@@ -467,13 +467,21 @@ struct launch {
     bool overlaps;
 };
 
+/* How many clusters the device holds at a time. */
+static CUresult count_clusters(const struct function *function, const struct launch *launch, int *clusters)
+{
+    const uint32_t *block = launch->block, *cluster = launch->cluster;
+    struct launch_config config = {{cluster[0], cluster[1], cluster[2]}, {block[0], block[1], block[2]}, launch->shared, 0, 0, 0};
+    return cuda.resident_clusters(clusters, function->handle, &config);
+}
+
 /* Looks a kernel up and allows it the shared memory that it needs; the context is current. */
 static int32_t find_function(struct device *device, struct function *function, const struct launch *launch)
 {
     int32_t status = CUTEC_OK;
     pthread_mutex_lock(&loading);
     if (!atomic_load_explicit(&function->ready, memory_order_acquire)) {
-        int fixed = 0;
+        int fixed = 0, clusters = 1;
         unsigned blocks = launch->cluster[0] * launch->cluster[1] * launch->cluster[2];
         CUresult result = cuda.get_function(&function->handle, device->module, launch->entry);
         const char *call = "cuModuleGetFunction";
@@ -496,9 +504,16 @@ static int32_t find_function(struct device *device, struct function *function, c
                 call = "cuFuncSetAttribute";
                 /* CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED */
                 result = cuda.set_function_attribute(function->handle, 14, 1);
+                if (result == 0) {
+                    call = "cuOccupancyMaxActiveClusters";
+                    result = count_clusters(function, launch, &clusters);
+                }
             }
-            if (result == 0)
+            if (result == 0 && clusters > 0)
                 atomic_store_explicit(&function->ready, true, memory_order_release);
+            else if (result == 0)
+                status = fail(CUTEC_UNSUPPORTED, "`%s` is launched in clusters of %u blocks: cuda:%d has room for none",
+                              launch->entry, blocks, device->ordinal);
             else
                 status = cuda_failed(call, result);
         }
@@ -522,9 +537,7 @@ static int32_t count_resident(const struct device *device, struct function *func
         return CUTEC_OK;
     }
     if (of_cluster > 1) {
-        struct launch_config config = {{cluster[0], cluster[1], cluster[2]}, {block[0], block[1], block[2]}, launch->shared,
-                                       0, 0, 0};
-        result = cuda.resident_clusters(&found, function->handle, &config);
+        result = count_clusters(function, launch, &found);
         if (result != 0)
             return cuda_failed("cuOccupancyMaxActiveClusters", result);
         blocks = (uint64_t)found * of_cluster;
