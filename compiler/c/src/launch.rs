@@ -288,14 +288,19 @@ pub unsafe extern "C" fn cutec_launch(
     }
 }
 
-/// Unloads a module; what was launched is waited for.
+/// Unloads a module; what was launched is waited for. The current context of the thread stays what it was.
 ///
 /// # Safety
 /// It comes from `cutec_load`, and nobody uses it any more; or it is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cutec_loaded_free(loaded: *mut Loaded) {
-    if !loaded.is_null() {
-        // SAFETY: of the caller.
-        drop(unsafe { Box::from_raw(loaded) });
+    if loaded.is_null() {
+        return;
+    }
+    // SAFETY: of the caller.
+    let loaded = unsafe { Box::from_raw(loaded) };
+    match loaded.place {
+        Place::Gpu { .. } => undisturbed(|| drop(loaded)),
+        Place::Simulator { .. } => drop(loaded),
     }
 }

@@ -379,16 +379,16 @@ impl<'a> Launcher<'a> {
         if rank == 0 {
             return;
         }
-        // No element, no address.
-        self.line(format!("if (!is_empty(&{view}, {rank})) {{"));
         for (mode, expr) in abi.strides.iter().enumerate() {
+            // What is read here is what is expected.
+            if let AbiExpr::Symbol(symbol) = expr
+                && self.kernel.symbols[*symbol].from == (SymbolSource::Stride { arg: index, mode })
+            {
+                continue;
+            }
             let found = format!("{view}.strides[{mode}]");
-            self.line(format!("if ({view}.shape[{mode}] != 1) {{"));
-            let expected = self.evaluate(
-                expr,
-                &format!("stride of mode {mode} of `{}`", abi.name),
-                temporaries,
-            );
+            let what = format!("stride of mode {mode} of `{}`", abi.name);
+            let Computed { possible, value } = self.computed(expr, &what, temporaries);
             let shown = expr.display(&self.names).to_string();
             let wrong = BindError::Stride {
                 arg: abi.name.clone(),
@@ -404,14 +404,23 @@ impl<'a> Launcher<'a> {
                 format!("LIST({view}.shape, {rank})"),
                 format!("LIST({view}.strides, {rank})"),
             );
-            let wrong = refuse(
-                &wrong,
-                &[(A, &expected), (B, &found), (C, &shape), (D, &strides)],
-            );
-            self.line(format!("if ({found} != {expected})\n        {wrong}"));
-            self.line("}");
+            let holes = [(A, value.as_str()), (B, &found), (C, &shape), (D, &strides)];
+            let wrong = refuse(&wrong, &holes);
+            // No element, no address; and the stride of a mode of extent 1 moves nothing.
+            let counts = format!("{view}.shape[{mode}] != 1 && !is_empty(&{view}, {rank})");
+            match possible {
+                None => self.line(format!(
+                    "if ({found} != {value} && {counts})\n        {wrong}"
+                )),
+                Some(possible) => {
+                    let none = no_value();
+                    self.line(format!("if ({counts}) {{"));
+                    self.line(format!("    if (!({possible}))\n            {none}"));
+                    self.line(format!("    if ({found} != {value})\n            {wrong}"));
+                    self.line("}");
+                }
+            }
         }
-        self.line("}");
     }
 
     fn check_symbols(&mut self) {
@@ -609,24 +618,19 @@ impl<'a> Launcher<'a> {
         ));
     }
 
+    /// An expression, and how it is known to have a value.
+    fn computed(&self, expr: &AbiExpr, what: &str, temporaries: &mut usize) -> Computed {
+        let mut writer = Writer::new(&self.names, &self.symbols);
+        let computed = writer.write(expr, what);
+        *temporaries = (*temporaries).max(writer.temporaries());
+        computed
+    }
+
     /// The value of an expression, once it is known to have one.
     fn evaluate(&mut self, expr: &AbiExpr, what: &str, temporaries: &mut usize) -> String {
-        let names = self.names.clone();
-        let symbols = self.symbols.clone();
-        let mut writer = Writer::new(&names, &symbols);
-        let Computed { possible, value } = writer.write(expr, what);
-        *temporaries = (*temporaries).max(writer.temporaries());
+        let Computed { possible, value } = self.computed(expr, what, temporaries);
         if let Some(possible) = possible {
-            let status = BindError::Expr {
-                what: String::new(),
-                error: cutec_abi::ExprError::Overflow {
-                    expr: String::new(),
-                },
-            };
-            self.line(format!(
-                "if (!({possible}))\n        return CUTEC_{};",
-                status.status().c_name()
-            ));
+            self.line(format!("if (!({possible}))\n        {}", no_value()));
         }
         value
     }
@@ -635,6 +639,17 @@ impl<'a> Launcher<'a> {
         let kernel = self.kernel.name.clone();
         refuse(&BindError::Inconsistent { kernel, what }, &[])
     }
+}
+
+/// The statement behind an expression without a value, whose text is kept.
+fn no_value() -> String {
+    let error = BindError::Expr {
+        what: String::new(),
+        error: cutec_abi::ExprError::Overflow {
+            expr: String::new(),
+        },
+    };
+    format!("return CUTEC_{};", error.status().c_name())
 }
 
 /// Whether a run-time integer is checked to be none below 0 before it is used.

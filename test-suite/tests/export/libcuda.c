@@ -25,7 +25,7 @@ static struct context contexts[2] = {{0}, {1}};
 static _Thread_local struct context *current;
 /* Compute capabilities of the two devices. */
 static int capability[2][2] = {{8, 0}, {9, 0}};
-static int fail_launch, fail_init;
+static int fail_launch, fail_init, resident_clusters = 33;
 static void *stream_of_environment;
 static char raised[4096];
 
@@ -45,6 +45,7 @@ void mock_clear(void) { used = 0, map_count = 0, text[0] = 0, raised[0] = 0; }
 void mock_set_capability(int device, int major, int minor) { capability[device][0] = major, capability[device][1] = minor; }
 void mock_fail_launch(int code) { fail_launch = code; }
 void mock_fail_init(int code) { fail_init = code; }
+void mock_set_resident_clusters(int clusters) { resident_clusters = clusters; }
 void mock_set_stream(void *stream) { stream_of_environment = stream; }
 /* The parameters that a kernel has. */
 void mock_declare(const char *entry, int count, const int *sizes)
@@ -107,7 +108,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function
 }
 CUresult cuOccupancyMaxActiveClusters(int *clusters, void *function, const void *config)
 {
-    return (void)function, (void)config, *clusters = 33, 0;
+    return (void)function, (void)config, *clusters = resident_clusters, 0;
 }
 
 static CUresult launch(struct function *function, const unsigned *grid, const unsigned *block, unsigned shared, void *stream,

@@ -432,6 +432,25 @@ fn a_gpu_that_nothing_was_compiled_for_is_named() {
 }
 
 #[test]
+fn large_clusters_are_asked_for_and_have_room() {
+    let (driver, _one) = Driver::take();
+    let [_, mut abi] = two_builds();
+    abi.kernels[0].cluster = Some([16, 1, 1]);
+    let exported = Exported::new(driver, "clusters", &[("sm_90a", &abi)], &[]);
+    let (y, short) = (floats(&[128 * 32], 0x1000, 1), floats(&[128], 0x1000, 1));
+    driver.number("mock_set_resident_clusters", 0);
+    assert!(!exported.call("scale", &[Any::tensor(&y), Any::int(1)]));
+    let text = "`scale` is launched in clusters of 16 blocks: cuda:1 has room for none";
+    assert_eq!(exported.last_error("clusters"), text);
+    driver.number("mock_set_resident_clusters", 8);
+    assert!(exported.call("scale", &[Any::tensor(&y), Any::int(1)]));
+    assert!(driver.log().contains("grid 32 1 1"), "{}", driver.log());
+    assert!(!exported.call("scale", &[Any::tensor(&short), Any::int(1)]));
+    let text = "grid.x is 1: expected a multiple of 16, the blocks of a cluster";
+    assert_eq!(exported.last_error("clusters"), text);
+}
+
+#[test]
 fn threads_load_once_and_have_their_own_errors() {
     let (driver, _one) = Driver::take();
     let [abi, _] = two_builds();

@@ -3,7 +3,7 @@
 use cutec_abi::bind::LaunchParam;
 use cutec_abi::dlpack;
 use cutec_abi::{Abi, KernelAbi, Launch};
-use cutec_export::{Build, Export, Generated, Image, generate};
+use cutec_export::{Build, Export, Image, generate};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LOCAL, RTLD_NOW};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -80,6 +80,7 @@ impl Driver {
         let driver = DRIVER.get_or_init(Driver::load);
         driver.number("mock_fail_launch", 0);
         driver.number("mock_fail_init", 0);
+        driver.number("mock_set_resident_clusters", 33);
         driver.capability(0, 8, 0);
         driver.capability(1, 9, 0);
         driver.set_stream(0);
@@ -197,8 +198,6 @@ impl Any {
 
 /// Kernels that were exported, compiled and loaded.
 pub struct Exported {
-    /// What was generated.
-    pub generated: Generated,
     library: Library,
     _folder: tempfile::TempDir,
 }
@@ -234,7 +233,6 @@ impl Exported {
         // SAFETY: a library of this test's.
         let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) };
         Exported {
-            generated,
             library: library.expect("it loads"),
             _folder: folder,
         }
