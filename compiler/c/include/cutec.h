@@ -311,7 +311,7 @@ int32_t cutec_launch(const struct cutec_loaded *loaded,
                      struct cutec_error **error);
 
 /**
- * Unloads a module; what was launched is waited for.
+ * Unloads a module; what was launched is waited for. The current context of the thread stays what it was.
  *
  * What it needs:
  * It comes from `cutec_load`, and nobody uses it any more; or it is null.
@@ -590,7 +590,7 @@ int32_t cutec_launch(const struct cutec_loaded *loaded,
                      struct cutec_error **error);
 
 /**
- * Unloads a module; what was launched is waited for.
+ * Unloads a module; what was launched is waited for. The current context of the thread stays what it was.
  *
  * What it needs:
  * It comes from `cutec_load`, and nobody uses it any more; or it is null.
