@@ -426,6 +426,8 @@ impl Device for CudaDevice {
         if let Some(encoded) = self.maps.get(&key) {
             return Ok(encoded.clone());
         }
+        // The driver encodes nothing where no context is current.
+        let _current = self.context.enter()?;
         let encoded = code::encode_tensor_map(map, address)?;
         if self.maps.len() == MOST_MAPS {
             self.maps.clear();
