@@ -97,6 +97,24 @@ pub fn integer_value(attribute: Attribute) -> Option<i64> {
     }
 }
 
+/// The numbers of `array<i32: …>` or `array<i64: …>`.
+pub fn integer_array(attribute: Attribute) -> Option<Vec<i64>> {
+    let raw = attribute.to_raw();
+    // SAFETY: the attribute is alive, and is asked for elements of its own kind only.
+    unsafe {
+        let narrow = mlir_sys::mlirAttributeIsADenseI32Array(raw);
+        if !narrow && !mlir_sys::mlirAttributeIsADenseI64Array(raw) {
+            return None;
+        }
+        let elements = 0..mlir_sys::mlirDenseArrayGetNumElements(raw);
+        let element = |index| match narrow {
+            true => i64::from(mlir_sys::mlirDenseI32ArrayGetElement(raw, index)),
+            false => mlir_sys::mlirDenseI64ArrayGetElement(raw, index),
+        };
+        Some(elements.map(element).collect())
+    }
+}
+
 /// The bytes of a text of MLIR, which has no address where it is empty.
 ///
 /// # Safety

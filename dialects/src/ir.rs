@@ -1,5 +1,5 @@
 //! Operations of the dialects as the semantics sees them, and the context.
-use crate::builder::{IrOp, IrValue, OpBuilder, integer_value, string_value};
+use crate::builder::{IrOp, IrValue, OpBuilder, integer_array, integer_value, string_value};
 use crate::hints::Hints;
 use crate::legal::check_type;
 use crate::memo::{type_text, type_value};
@@ -12,8 +12,7 @@ use melior::{
     Context, StringRef,
     dialect::DialectRegistry,
     ir::{
-        Attribute, AttributeLike, Location, Module, ValueLike, attribute::TypeAttribute,
-        operation::OperationLike,
+        Attribute, Location, Module, ValueLike, attribute::TypeAttribute, operation::OperationLike,
     },
 };
 use mlir_sys::{
@@ -197,7 +196,7 @@ pub fn attrs_in<'c>(
         attrs.mode.push(value);
     }
     if let Some(mode) = attribute("mode") {
-        attrs.mode = integers_of(mode).ok_or_else(|| {
+        attrs.mode = integer_array(mode).ok_or_else(|| {
             SemError::Illegal(format!("expects `mode` as array<i32: …>, but got {mode}"))
         })?;
     }
@@ -234,19 +233,6 @@ pub fn attrs_in<'c>(
         })?;
     }
     Ok(attrs)
-}
-
-/// The numbers of `array<i32: …>`.
-fn integers_of(attribute: Attribute) -> Option<Vec<i64>> {
-    let raw = attribute.to_raw();
-    // SAFETY: the attribute is alive, and is asked for elements of its own kind only.
-    unsafe {
-        mlir_sys::mlirAttributeIsADenseI32Array(raw).then(|| {
-            let elements = 0..mlir_sys::mlirDenseArrayGetNumElements(raw);
-            let element = |index| i64::from(mlir_sys::mlirDenseI32ArrayGetElement(raw, index));
-            elements.map(element).collect()
-        })
-    }
 }
 
 fn string_of(attribute: Attribute) -> Result<String, SemError> {

@@ -9,6 +9,7 @@ use super::integers::range::Ranges;
 use super::ir_utils::{Kernel, blocks, collect_nested, for_each_kernel, operations, set_operand};
 use super::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, argument_of};
+use cutec_dialects::memo::type_text;
 use cutec_dialects::ops::{ArithOp, ScfOp, scf};
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -37,7 +38,7 @@ fn may_overflow(op: IrOp, ranges: &mut Ranges) -> bool {
     let Some(counted) = scf::For::of(op) else {
         return false;
     };
-    let limit = match counted.step().r#type().to_string().as_str() {
+    let limit = match &*type_text(counted.step().r#type()) {
         "i32" => i64::from(i32::MAX),
         "i64" | "index" => i64::MAX,
         // Loops of other types are none of the language's.

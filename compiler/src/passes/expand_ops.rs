@@ -24,7 +24,7 @@ use cutec_dialects::semantics::{SemError, compare, evaluate, evaluate_all, leave
 use cutec_dialects::value::Val;
 use cutec_layout::{Condition, Expr, Int, SymInfo, Width, assuming};
 use melior::Context;
-use melior::ir::{ValueLike, operation::OperationLike};
+use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 
 /// How many constructors are looked through.
@@ -201,7 +201,7 @@ impl<'c> Expansion<'c> {
     }
 
     fn scalar(&mut self, value: IrValue<'c>, typed: &Int) -> Int {
-        if value.r#type().to_string() != "index" {
+        if !value.r#type().is_index() {
             return self.emitter.integer(value);
         }
         let ir = &self.emitter.ir;

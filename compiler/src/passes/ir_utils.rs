@@ -6,7 +6,7 @@
 use super::{Reported, report};
 pub(super) use cutec_dialects::builder::defining_op;
 use cutec_dialects::builder::{
-    Insertion, IrBlock, IrOp, IrValue, OpBuilder, integer_value, string_value,
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, integer_array, integer_value, string_value,
 };
 use cutec_dialects::ops::{ArithOp, GpuOp, LlvmOp};
 use cutec_dialects::printing::pass_name_on;
@@ -86,12 +86,8 @@ pub(super) fn declared_block_size(function: IrOp) -> Option<i64> {
     let mut found = names
         .iter()
         .filter_map(|name| function.attribute(name).ok());
-    let text = found.next()?.to_string();
-    let (_, list) = text.strip_suffix('>')?.split_once(':')?;
-    list.split(',').try_fold(1_i64, |threads, extent| {
-        let extent: i64 = extent.trim().parse().ok()?;
-        Some(threads.saturating_mul(extent))
-    })
+    let extents = integer_array(found.next()?).filter(|extents| !extents.is_empty())?;
+    Some(extents.into_iter().fold(1, i64::saturating_mul))
 }
 
 pub(super) fn operations<'c>(block: IrBlock<'c>) -> Vec<IrOp<'c>> {

@@ -17,13 +17,11 @@ use crate::source::Span;
 use cutec_dialects::builder::{IrValue, region_with_block};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::ScfOp;
-use cutec_dialects::target::Feature;
+use cutec_dialects::target::{self, Feature, WARP};
 use std::sync::Arc;
 
-/// Threads of a warp.
-const WARP: i64 = 32;
 /// Warps of a warpgroup, whose registers are set together.
-const WARPGROUP: i64 = 4;
+const WARPGROUP: i64 = target::WARPGROUP / WARP;
 /// Registers of a multiprocessor.
 const REGISTERS: i64 = 65_536;
 /// Registers that a thread has at most before any are set.

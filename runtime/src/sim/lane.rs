@@ -11,6 +11,8 @@
 
 /// Lanes of a warp.
 pub(crate) const WARP: usize = 32;
+/// Warps of a warpgroup (PTX ISA, "Warpgroup").
+pub(crate) const WARPGROUP: usize = 4;
 
 /// A value of 32 bits in each lane.
 pub(crate) type Words = [u32; WARP];

@@ -45,7 +45,7 @@ use super::smem_map::SmemMap;
 use super::{Reported, report};
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, integer_value, operands_of,
-    operation_key, result_of, results_of, value_key,
+    operation_key, result_of, results_of, string_value, value_key,
 };
 use cutec_dialects::elem::Space;
 use cutec_dialects::hints::{Evict, Hints};
@@ -642,9 +642,10 @@ fn results<'c>(func: IrOp<'c>) -> Vec<Type<'c>> {
 
 /// What an operation on views asks of the caches; verified with the operation.
 fn hints_of(op: IrOp) -> Hints {
-    let hints = op.attribute("hints").ok();
-    let text = hints.map(|hints| hints.to_string()).unwrap_or_default();
-    Hints::parse(text.trim_matches('"')).unwrap_or(Hints::NONE)
+    let hints = op.attribute("hints").ok().and_then(string_value);
+    hints
+        .and_then(|hints| Hints::parse(&hints))
+        .unwrap_or(Hints::NONE)
 }
 
 /// What a store writes.

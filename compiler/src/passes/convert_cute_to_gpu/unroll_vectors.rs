@@ -15,7 +15,7 @@ use super::super::ir_utils::{
 };
 use super::Lowering;
 use cutec_dialects::builder::{
-    Insertion, IrBlock, IrOp, IrValue, operands_of, result_of, value_key,
+    Insertion, IrBlock, IrOp, IrValue, integer_array, operands_of, result_of, value_key,
 };
 use cutec_dialects::memo::type_text;
 use cutec_dialects::ops::{ArithOp, LlvmOp, Op, VectorOp};
@@ -157,8 +157,8 @@ impl<'c> Lowering<'c> {
         let vector = operands_of(op).next();
         let part = vector.and_then(|vector| self.parts.get(&value_key(vector)));
         let position = op.attribute("static_position").ok();
-        let position = position.and_then(|position| one_integer(&position.to_string()));
-        let (Some(parts), Some(position)) = (part, position) else {
+        let position = position.and_then(integer_array);
+        let (Some(parts), Some(&[position])) = (part, position.as_deref()) else {
             return false;
         };
         let Some(part) = parts.get((position / PART) as usize).copied() else {
@@ -286,13 +286,4 @@ impl<'c> Lowering<'c> {
 /// Number and type of the elements of a vector that is taken apart.
 pub(super) fn long_vector<'c>(ty: Type<'c>) -> Option<(i64, Type<'c>)> {
     vector_elements(ty).filter(|(count, _)| *count > PART && count % PART == 0)
-}
-
-/// The number of `array<i64: 3>`.
-fn one_integer(array: &str) -> Option<i64> {
-    array
-        .strip_prefix("array<i64: ")?
-        .strip_suffix('>')?
-        .parse()
-        .ok()
 }

@@ -14,6 +14,7 @@ use crate::passes::ir_utils::{
 };
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder};
 use cutec_dialects::ir::build;
+use cutec_dialects::memo::type_text;
 use cutec_dialects::ops::{ArithOp, CuteOp, tile};
 use cutec_dialects::semantics::Attrs;
 use cutec_dialects::tile::TileOp;
@@ -84,7 +85,7 @@ fn bounded<'c>(
         Some(extent) => ir.constant_of(extent / length + 1, ty),
         None => {
             let extent = extent_of(&ir, view, axis).map_err(|message| (op, message))?;
-            let wide = ty.to_string() == "i64";
+            let wide = &*type_text(ty) == "i64";
             let extent = match wide {
                 true => ir.value(ArithOp::Extsi, &[extent], &[], ty),
                 false => extent,

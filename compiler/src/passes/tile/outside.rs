@@ -1,6 +1,7 @@
 //! Coordinates that lie outside of their view: nothing is read there, a tile is zeros or its `fill`.
 use super::coordinate::Coordinate;
 use cutec_dialects::builder::{IrValue, OpBuilder};
+use cutec_dialects::memo::type_text;
 use cutec_dialects::ops::{ArithOp, CuteOp};
 use melior::ir::ValueLike;
 
@@ -25,8 +26,8 @@ pub(super) fn unless<'c>(
     value: IrValue<'c>,
 ) -> IrValue<'c> {
     let ty = value.r#type();
-    let text = ty.to_string();
-    let is_integer = text == "i32" || text == "i64";
+    let text = type_text(ty);
+    let is_integer = ["i32", "i64"].contains(&&*text);
     let integer = if text.contains("i64") { "i64" } else { "i32" };
     // An offset of which a divisor is declared is an integer meanwhile.
     let inside = match is_integer {

@@ -11,6 +11,7 @@ use crate::passes::Reported;
 use crate::passes::ir_utils::{attributes, constant_of, erase, replace_all_uses, users};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::ir::build;
+use cutec_dialects::memo::type_text;
 use cutec_dialects::ops::{ArithOp, CuteOp, TileOp, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::tile::{BY_ELEMENT, TileType};
@@ -123,9 +124,9 @@ fn sliced<'c>(
             return Ok(None);
         }
         let mut place = at.values[axis];
-        let ty = place.r#type().to_string();
+        let ty = type_text(place.r#type());
         let integer = if ty.contains("i64") { "i64" } else { "i32" };
-        if ty != integer {
+        if &*ty != integer {
             place = ir.value(CuteOp::GetScalar, &[place], &[], ir.ty(integer));
         }
         let width = match integer {

@@ -1,7 +1,7 @@
 //! What the types and attributes of operations on tiles say.
 use crate::passes::ir_utils::{defining_op, operand_value};
 use cutec_dialects::atoms::Place;
-use cutec_dialects::builder::{IrOp, IrValue, operands_of};
+use cutec_dialects::builder::{IrOp, IrValue, integer_array, operands_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::type_attribute;
 use cutec_dialects::memo::type_value;
@@ -200,17 +200,8 @@ pub(super) fn offsets_of(read: IrOp) -> Result<Vec<i64>, String> {
     let attribute = read
         .attribute("offsets")
         .map_err(|error| error.to_string())?;
-    let text = attribute.to_string();
-    let inner = text.trim_start_matches("array<i64").trim_end_matches('>');
-    let numbers = inner.trim_start_matches(':').split(',');
-    numbers
-        .map(|number| {
-            number
-                .trim()
-                .parse()
-                .map_err(|_| format!("{text} are no offsets"))
-        })
-        .collect()
+    let offsets = integer_array(attribute).filter(|offsets| !offsets.is_empty());
+    offsets.ok_or_else(|| format!("{attribute} are no offsets"))
 }
 
 /// What the attribute `tile.warps` of a function says: how many warps, or how many along m and n.
@@ -218,17 +209,14 @@ pub(super) fn pinned_warps(function: IrOp) -> Result<Option<Vec<i64>>, String> {
     let Ok(pinned) = function.attribute("tile.warps") else {
         return Ok(None);
     };
-    let text = pinned.to_string();
-    let list = text.trim_start_matches("array<i32:").trim_end_matches('>');
-    let parts: Result<Vec<i64>, _> = list.split(',').map(|part| part.trim().parse()).collect();
     let legal = |warps: &Vec<i64>| {
         let each = warps.iter().all(|count| (1..=MOST_WARPS).contains(count));
-        each && warps.len() <= 2 && warps.iter().product::<i64>() <= MOST_WARPS
+        each && (1..=2).contains(&warps.len()) && warps.iter().product::<i64>() <= MOST_WARPS
     };
-    match parts.ok().filter(legal) {
+    match integer_array(pinned).filter(legal) {
         Some(warps) => Ok(Some(warps)),
         None => Err(format!(
-            "expects one or two numbers with a product of at most {MOST_WARPS} as `tile.warps`, but got {text}"
+            "expects one or two numbers with a product of at most {MOST_WARPS} as `tile.warps`, but got {pinned}"
         )),
     }
 }

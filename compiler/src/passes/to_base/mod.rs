@@ -13,7 +13,7 @@ use super::abstract_values::{AbstractOp, is_leaf};
 use super::ir_utils::{blocks, collect_nested, operand, present, replace_all_uses, set_attribute};
 use super::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, argument_of, result_of};
-use cutec_dialects::memo::type_value;
+use cutec_dialects::memo::{type_text, type_value};
 use cutec_dialects::ops::{ArithOp, CuteOp, LlvmOp, UbOp, cute};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::types::Vars;
@@ -309,8 +309,8 @@ impl<'c> Base<'c> {
         let Some(value) = *value else {
             return self.ir.constant_of(int.as_static().unwrap_or_default(), ty);
         };
-        let found = value.r#type().to_string();
-        let name = match (found.as_str(), width) {
+        let found = type_text(value.r#type());
+        let name = match (&*found, width) {
             ("index", _) => ArithOp::IndexCast,
             ("i32", Width::I64) => ArithOp::Extsi,
             ("i64", Width::I32) => ArithOp::Trunci,

@@ -1,9 +1,9 @@
 //! The complement: what a layout leaves out of a codomain.
 
 use super::composition::step_fits;
+use super::int_tuple::product;
 use super::{
     ceil_div, coalesce, coalesce_shape, compact_col_major_from, cosize, filter, plain_integers,
-    product,
 };
 use crate::obligation::require;
 use crate::{Condition, Int, IntTuple, Layout, LayoutError, Tree};

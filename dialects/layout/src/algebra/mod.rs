@@ -3,7 +3,7 @@
 //! Reading order: `int_tuple` (arithmetic on nested integers), `compare`, `size`, `compact` (strides made
 //! from shapes), `coord` (coordinates and offsets), `slice`, `slice_swizzled`, `modes` (modes as a list),
 //! `coalesce`, `filter`, `composition`, `complement`, `inverse`, `divide`, `product`,
-//! `tile_to_shape`, `recast`, `alignment`, `swizzled` (through swizzles).
+//! `fragment`, `tile_to_shape`, `recast`, `alignment`, `swizzled` (through swizzles).
 //!
 //! Every operation is a function from values to a value or a [`LayoutError`](enum@crate::LayoutError).
 //! Results agree with C++ CuTe, text for text, wherever C++ CuTe is right by its own definition.
@@ -20,6 +20,7 @@ mod composition;
 mod coord;
 mod divide;
 mod filter;
+mod fragment;
 mod int_tuple;
 mod inverse;
 mod modes;
@@ -44,7 +45,7 @@ pub use coalesce::{
 pub(crate) use coalesce::{coalesce_x, coalesce_x_profile};
 pub use compact::{
     compact_col_major, compact_col_major_from, compact_order, compact_row_major,
-    make_fragment_like, make_identity_layout, make_layout_like, make_ordered_layout,
+    make_identity_layout, make_layout_like, make_ordered_layout,
 };
 pub use compare::{colex_less, lex_less};
 pub use complement::{complement, complement_default};
@@ -56,6 +57,7 @@ pub use divide::{
     unpack, zipped_divide,
 };
 pub use filter::{filter, filter_profile, filter_zeros, filter_zeros_with, nullspace};
+pub use fragment::make_fragment_like;
 pub use int_tuple::{
     ceil_div, compatible, elem_less, elem_scale, evenly_divides, inner_product, product,
     product_each, product_like, round_up, shape_div, sum, tuple_add, tuple_mul, tuple_neg,

@@ -1,6 +1,6 @@
 //! Sizes of domain and codomain, rank and depth.
 
-use super::{inner_product, product};
+use super::int_tuple::{inner_product, product};
 use crate::{AnyLayout, Int, IntTuple, Layout, LayoutError, Tree};
 
 /// Number of coordinates of a layout.

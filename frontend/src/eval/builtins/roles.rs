@@ -11,10 +11,7 @@ use crate::eval::{Evaluator, Result, Stop};
 use crate::source::Span;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::NvvmOp;
-use cutec_dialects::target::Feature;
-
-/// Threads of a warpgroup (PTX ISA, "Warpgroup").
-const WARPGROUP: i64 = 4 * WARP;
+use cutec_dialects::target::{Feature, WARPGROUP};
 
 const REGISTERS: &[Parameter] = &[arg("registers", Kind::Integer)];
 

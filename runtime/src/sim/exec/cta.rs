@@ -10,11 +10,11 @@ use super::schedule::Schedule;
 use super::shared::Bytes;
 use super::tensor::Rows;
 use super::warp::{Group, Wait, Warp};
-use super::warpgroup::{self, Warpgroup};
+use super::warpgroup::Warpgroup;
 use super::{Fault, Launch};
 use crate::sim::assignment::Tracked;
 use crate::sim::error::{ErrorKind, Location, SimError, Waiter};
-use crate::sim::lane::WARP;
+use crate::sim::lane::{WARP, WARPGROUP};
 use crate::sim::wgmma_registers::WgmmaRegisters;
 use crate::sim::{Space, Stats};
 use std::collections::BTreeMap;
@@ -185,7 +185,7 @@ impl<'a> Resident<'a> {
         cta.polls = 0;
         cta.warpgroups.clear();
         if cta.launch.kernel.has_warpgroups {
-            let warpgroups = warps.len().div_ceil(warpgroup::WARPS);
+            let warpgroups = warps.len().div_ceil(WARPGROUP);
             cta.warpgroups.resize_with(warpgroups, Warpgroup::default);
             cta.register_pool = RegisterPool::new(cta.launch, warps.len());
         }
@@ -289,7 +289,7 @@ impl<'a> Cluster<'a> {
         let warps = launch.block.iter().product::<u32>().div_ceil(WARP as u32);
         let races = launch.options.races;
         let agents = match launch.kernel.has_warpgroups {
-            true => warps.div_ceil(warpgroup::WARPS as u32),
+            true => warps.div_ceil(WARPGROUP as u32),
             false => 0,
         };
         let shape = Shape {

@@ -7,10 +7,9 @@
 use super::cta::Cta;
 use super::fault_at;
 use super::warp::{Group, Next, Wait, Warp};
-use super::warpgroup::WARPS;
 use super::{Fault, Launch};
 use crate::sim::error::ErrorKind;
-use crate::sim::lane::WARP;
+use crate::sim::lane::{WARP, WARPGROUP};
 
 /// Registers of an SM.
 const REGISTERS: u32 = 1 << 16;
@@ -28,7 +27,7 @@ pub(crate) struct RegisterPool {
     /// Registers of a thread, by warp.
     counts: Vec<u32>,
     /// The instructions that the warps of each warpgroup have executed, and how many of them each warp has.
-    executed: Vec<(Vec<u32>, [usize; WARPS])>,
+    executed: Vec<(Vec<u32>, [usize; WARPGROUP])>,
 }
 
 /// Registers of a thread that the kernel has at its entry: as many as its directives allow, since
@@ -52,7 +51,7 @@ impl RegisterPool {
             free: 0,
             entry,
             counts: vec![entry; warps],
-            executed: vec![Default::default(); warps.div_ceil(WARPS)],
+            executed: vec![Default::default(); warps.div_ceil(WARPGROUP)],
         }
     }
 
@@ -109,15 +108,15 @@ impl Cta<'_> {
     fn follow(&mut self, warp: usize) -> Result<(), Fault> {
         let pc = self.actor.pc;
         let code = &self.launch.kernel.code;
-        let (executed, next) = &mut self.register_pool.executed[warp / WARPS];
-        let at = next[warp % WARPS];
+        let (executed, next) = &mut self.register_pool.executed[warp / WARPGROUP];
+        let at = next[warp % WARPGROUP];
         let Some(&other) = executed.get(at) else {
             executed.push(pc);
-            next[warp % WARPS] += 1;
+            next[warp % WARPGROUP] += 1;
             return Ok(());
         };
         if other == pc {
-            next[warp % WARPS] += 1;
+            next[warp % WARPGROUP] += 1;
             return Ok(());
         }
         let first = next.iter().position(|&next| next > at).unwrap_or(0);
@@ -126,18 +125,18 @@ impl Cta<'_> {
             what: "next setmaxnreg",
             warp: warp as u32,
             expected: show(other),
-            other: (warp / WARPS * WARPS + first) as u32,
+            other: (warp / WARPGROUP * WARPGROUP + first) as u32,
             found: show(pc),
         }))
     }
 
     /// A warp has left: it must have executed what the others of its warpgroup have, and they what it has.
     pub(super) fn check_followed(&self, warps: &[Warp], left: u32) -> Result<(), Fault> {
-        let group = left as usize / WARPS;
+        let group = left as usize / WARPGROUP;
         let Some((executed, next)) = self.register_pool.executed.get(group) else {
             return Ok(());
         };
-        let members = warps.iter().skip(group * WARPS).take(WARPS);
+        let members = warps.iter().skip(group * WARPGROUP).take(WARPGROUP);
         if members.clone().any(|warp| warp.live != 0) {
             return Ok(());
         }
@@ -178,7 +177,7 @@ impl Cta<'_> {
         let waits = |group: &&Group| group.wait == Wait::Warpgroup;
         let pc = warp.groups.iter().find(waits).map_or(0, |group| group.pc);
         let pool = &self.register_pool;
-        let counts = warps.iter().step_by(WARPS).map(|warp| {
+        let counts = warps.iter().step_by(WARPGROUP).map(|warp| {
             let count = warp.wanted_registers;
             count
                 .unwrap_or(pool.counts[warp.index as usize])

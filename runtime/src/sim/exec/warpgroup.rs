@@ -21,10 +21,8 @@ use super::{Fault, fault_at};
 use crate::sim::Space;
 use crate::sim::error::{Act, ErrorKind};
 use crate::sim::isa::{Op, Order, Proxy, WarpgroupOp, Wgmma, WgmmaA};
-use crate::sim::lane::{Src, WARP, Wides, lanes};
+use crate::sim::lane::{Src, WARP, WARPGROUP, Wides, lanes};
 
-/// Warps of a warpgroup.
-pub(super) const WARPS: usize = 4;
 /// Completions that are remembered: more than one warp may be ahead of another.
 const HISTORY: usize = 1 << 10;
 /// Rows of A and D of a warp.
@@ -41,7 +39,7 @@ pub(crate) struct Warpgroup {
     unknown: VecDeque<Multiplication>,
     /// How many were known to be complete at which clock of the warpgroup, to one warp at least.
     known: VecDeque<(u64, u32)>,
-    members: [Member; WARPS],
+    members: [Member; WARPGROUP],
 }
 
 /// What a warp has done in its warpgroup.
@@ -87,7 +85,7 @@ struct Operands {
 
 impl Multiplication {
     fn is_issued(&self) -> bool {
-        self.issued.count_ones() as usize == WARPS
+        self.issued.count_ones() as usize == WARPGROUP
     }
 }
 
@@ -95,7 +93,9 @@ impl Operands {
     /// The matrices of the operands that are in shared memory.
     fn matrices(self, wgmma: &Wgmma) -> Result<(Option<Matrix>, Matrix), ErrorKind> {
         let [a_major, b_major] = wgmma.mn_major;
-        let a = self.a.map(|a| Matrix::new('A', a, a_major, WARPS * ROWS));
+        let a = self
+            .a
+            .map(|a| Matrix::new('A', a, a_major, WARPGROUP * ROWS));
         let b = Matrix::new('B', self.b, b_major, wgmma.n)?;
         Ok((a.transpose()?, b))
     }
@@ -123,13 +123,16 @@ impl Warp {
         if mask != u32::MAX {
             return Ok(Next::Gather(mask, u32::MAX));
         }
-        let (group, member) = (self.index as usize / WARPS, self.index as usize % WARPS);
+        let (group, member) = (
+            self.index as usize / WARPGROUP,
+            self.index as usize % WARPGROUP,
+        );
         let warps = cta.threads().div_ceil(32) as usize;
-        if group * WARPS + WARPS > warps {
+        if group * WARPGROUP + WARPGROUP > warps {
             let kind = ErrorKind::Value {
                 what: "warps of the warpgroup",
-                expected: format!("{WARPS}"),
-                found: (warps % WARPS) as u64,
+                expected: format!("{WARPGROUP}"),
+                found: (warps % WARPGROUP) as u64,
             };
             return Err(Fault::new(kind, 0));
         }
@@ -220,7 +223,7 @@ impl Warp {
         wgmma: &Wgmma,
         operands: Operands,
     ) -> Result<(), Fault> {
-        let member = self.index as usize % WARPS;
+        let member = self.index as usize % WARPGROUP;
         let (a, b) = operands.matrices(wgmma).map_err(fault_at(0))?;
         if let Some(a) = a {
             let rows = rows_of_a(member);
@@ -251,7 +254,10 @@ impl Warp {
 
     /// A warp leaves: its products must be complete.
     pub(super) fn check_products(&self, cta: &Cta<'_>) -> Result<(), Fault> {
-        let (group, member) = (self.index as usize / WARPS, self.index as usize % WARPS);
+        let (group, member) = (
+            self.index as usize / WARPGROUP,
+            self.index as usize % WARPGROUP,
+        );
         let Some(state) = cta.warpgroups.get(group) else {
             return Ok(());
         };
@@ -282,7 +288,7 @@ fn rows_of_a(member: usize) -> std::ops::Range<usize> {
 /// there, which a quarter shows as well as all.
 fn rows_of_b(wgmma: &Wgmma, member: usize) -> std::ops::Range<usize> {
     let eights = wgmma.n / 8;
-    8 * (eights * member / WARPS)..8 * (eights * (member + 1) / WARPS)
+    8 * (eights * member / WARPGROUP)..8 * (eights * (member + 1) / WARPGROUP)
 }
 
 impl Cta<'_> {
@@ -302,7 +308,7 @@ impl Cta<'_> {
         };
         let other = known.issued.trailing_zeros();
         known.issued |= 1 << member;
-        let first = (group * WARPS) as u32;
+        let first = (group * WARPGROUP) as u32;
         let differ = |what, expected: String, found: String| ErrorKind::WarpgroupOperand {
             what,
             warp: first + member as u32,
@@ -337,8 +343,8 @@ impl Cta<'_> {
     pub(super) fn advance_warpgroups(&mut self, warps: &mut [Warp]) {
         self.hand_out_registers(warps);
         for index in 0..self.warpgroups.len() {
-            let first = index * WARPS;
-            let Some(warps) = warps.get_mut(first..first + WARPS) else {
+            let first = index * WARPGROUP;
+            let Some(warps) = warps.get_mut(first..first + WARPGROUP) else {
                 break;
             };
             let awaited = |state: &Warpgroup| {
@@ -401,7 +407,7 @@ impl Cta<'_> {
                 else {
                     continue;
                 };
-                for member in 0..WARPS {
+                for member in 0..WARPGROUP {
                     let chunks = operation.operands.chunks(wgmma, member);
                     let chunks = chunks.unwrap_or_default();
                     races.settle_operands(warp, operation.pc, &chunks, clock);
@@ -445,10 +451,10 @@ impl Cta<'_> {
         };
         let warp = warps.iter().find(waits)?;
         let group = warp.groups.iter().find(|g| g.wait == Wait::Warpgroup)?;
-        let index = warp.index as usize / WARPS;
-        let first = index * WARPS;
+        let index = warp.index as usize / WARPGROUP;
+        let first = index * WARPGROUP;
         let operation = self.warpgroups.get(index)?.operations.front()?;
-        let missing: Vec<String> = (0..WARPS)
+        let missing: Vec<String> = (0..WARPGROUP)
             .filter(|member| operation.issued >> member & 1 == 0)
             .map(|member| (first + member).to_string())
             .collect();
@@ -459,7 +465,7 @@ impl Cta<'_> {
             instr.text,
             instr.line
         );
-        let members = warps.iter().skip(first).take(WARPS);
+        let members = warps.iter().skip(first).take(WARPGROUP);
         let waiters = members.flat_map(|warp| warp.groups.iter().map(|g| self.waiter(warp, g)));
         let kind = ErrorKind::WarpgroupDivergence {
             what,

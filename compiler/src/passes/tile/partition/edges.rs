@@ -3,7 +3,7 @@ use super::super::coordinate::Coordinate;
 use super::place::value_places;
 use super::{Partition, Spread};
 use cutec_dialects::builder::IrValue;
-use cutec_dialects::memo::val_of;
+use cutec_dialects::memo::{type_text, val_of};
 use cutec_dialects::ops::{ArithOp, CuteOp, VectorOp};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::value::Val;
@@ -111,7 +111,7 @@ impl<'c> Partition<'c> {
             return Ok((first, extent, below));
         }
         let ty = begin.r#type();
-        let wide = ty.to_string() == "i64";
+        let wide = &*type_text(ty) == "i64";
         let extent = match wide {
             true => self.ir.value(ArithOp::Extsi, &[extent], &[], ty),
             false => extent,
@@ -126,12 +126,12 @@ impl<'c> Partition<'c> {
 
     /// An offset in 32 bits; one beyond them is beyond every extent as the last of its side.
     fn offset(&self, offset: IrValue<'c>) -> Result<IrValue<'c>, SemError> {
-        let ty = offset.r#type().to_string();
+        let ty = type_text(offset.r#type());
         let wide = match val_of(offset)? {
             Val::Tuple(_, Tree::Leaf(Some(leaf))) => leaf.width() == Width::I64,
-            _ => ty == "i64",
+            _ => &*ty == "i64",
         };
-        let offset = match ty.as_str() {
+        let offset = match &*ty {
             "i32" | "i64" => offset,
             _ => self.scalar(offset, if wide { Width::I64 } else { Width::I32 })?,
         };

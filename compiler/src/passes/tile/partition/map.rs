@@ -16,7 +16,7 @@ use cutec_dialects::memo::val_of;
 use cutec_dialects::ops::{ArithOp, CuteOp, Op, TileOp, VectorOp, arith, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::value::Val;
-use melior::ir::{OperationRef, ValueLike, operation::OperationLike};
+use melior::ir::{OperationRef, TypeLike, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 
 /// What stands for a number of the body: a vector, or a number for each value.
@@ -109,7 +109,7 @@ impl<'c> Partition<'c> {
     fn body_operation(&mut self, body: &mut Body<'c>, op: IrOp<'c>) {
         let varies = depends(body, op);
         // A vector in the body has no vector of them.
-        let number = |result: IrValue| !result.r#type().to_string().starts_with("vector<");
+        let number = |result: IrValue| !result.r#type().is_vector();
         if varies
             && op.result_count() == 1
             && is_elementwise(op)

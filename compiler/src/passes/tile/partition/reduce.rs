@@ -3,23 +3,23 @@ use super::place::value_places;
 use super::shuffle::BUTTERFLY;
 use super::{Partition, Spread};
 use crate::passes::control_flow::in_loop;
-use cutec_dialects::builder::{IrOp, IrValue, integer_value};
+use crate::passes::ir_utils::present;
+use cutec_dialects::builder::{IrOp, IrValue, integer_value, string_value};
 use cutec_dialects::elem::{Elem, Space};
-use cutec_dialects::ops::{ArithOp, CuteOp};
+use cutec_dialects::ops::{ArithOp, CuteOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::WARP;
 use cutec_dialects::tile::Mode;
 use cutec_layout::{AnyLayout, Layout};
-use melior::ir::operation::OperationLike;
 
 impl<'c> Partition<'c> {
     pub(super) fn reduce(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
         let (vector, from) = self.of(op, 0)?;
         let elem = from.tile.elem;
-        let kind = op.attribute("kind").map(|kind| kind.to_string());
-        let kind = kind.unwrap_or_default();
-        let combine = combiner(kind.trim_matches('"'), elem)?;
-        let axis = op.attribute("axis").ok().and_then(integer_value);
+        let reduce = present(tile::Reduce::of(op))?;
+        let kind = reduce.kind().and_then(string_value).unwrap_or_default();
+        let combine = combiner(&kind, elem)?;
+        let axis = reduce.axis().and_then(integer_value);
         let axis = axis.unwrap_or(0) as usize;
         let mut numbers = self.within_thread(vector, &from, to, axis, combine)?;
         // Lanes exchange words, and shared memory has bytes: a bool goes as one.

@@ -33,7 +33,7 @@ use mbarriers::Phases;
 use super::shadow::{BY_BARRIER, Mark};
 use crate::sim::Space;
 use crate::sim::isa::{PEER_SHIFT, Proxy, Scope};
-use crate::sim::lane::{WARP, lanes};
+use crate::sim::lane::{WARP, WARPGROUP, lanes};
 
 /// CTAs of a cluster, and warps of a CTA.
 #[derive(Debug, Clone, Copy)]
@@ -45,9 +45,6 @@ pub(in crate::sim::exec) struct Shape {
     /// The number of the first agent.
     pub agents: u32,
 }
-
-/// Warps of a warpgroup.
-const WARPGROUP: u32 = 4;
 
 /// The clocks of a cluster, and what clusters left for each other.
 #[derive(Debug)]
@@ -188,13 +185,13 @@ impl Clocks {
 
     /// The agent of a warp's warpgroup.
     pub fn agent(&self, warp: u32) -> u32 {
-        self.shape.agents + warp / WARPGROUP
+        self.shape.agents + warp / WARPGROUP as u32
     }
 
     /// The thread of a lane of a warp; of an agent the first one of its warpgroup.
     pub fn first_thread(&self, warp: u32, lane: u32) -> u32 {
         match warp.checked_sub(self.shape.agents) {
-            Some(warpgroup) => warpgroup * WARPGROUP * WARP as u32,
+            Some(warpgroup) => warpgroup * (WARPGROUP * WARP) as u32,
             None => warp * WARP as u32 + lane,
         }
     }
