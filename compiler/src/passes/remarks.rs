@@ -179,12 +179,12 @@ fn autovec_copy(src: &View, dst: &View) -> Option<String> {
     Some(format!("copy from {spaces}: {count} × {bytes} bytes{why}"))
 }
 
-/// Bytes of the widest legal access to a view; registers are in nobody's way.
+/// Bytes of the widest legal access to a view; registers allow any.
 fn chosen(view: &View) -> Option<i64> {
     let elem = view.ptr.elem.bytes();
     match view.ptr.space {
         Space::Rmem => Some(WIDEST_ACCESS),
-        _ => {
+        Space::Gmem | Space::Smem | Space::Dsmem => {
             let offsets = offsets_of(view.layout.inner()).ok()?;
             Some(elem * contiguous_width(view, &offsets))
         }
@@ -240,7 +240,9 @@ fn reason(side: &str, view: &View, offsets: &[Int], bytes: i64) -> Option<String
                 "; promise what {most} bytes take: `where … % {} == 0` for an extent, a stride or an offset, `align(…) >= {most}` for a base",
                 most / elem
             ),
-            _ => format!("; allocate it with `align = {most}`"),
+            Space::Smem | Space::Dsmem | Space::Rmem => {
+                format!("; allocate it with `align = {most}`")
+            }
         };
         return Some(format!(
             "the {side} is proven to lie at multiples of {} bytes only{promise}",

@@ -101,7 +101,7 @@ impl<'c> Lowering<'c> {
         };
         match dst.ptr.space {
             Space::Gmem => self.store_special(dst, to, count, value, Some(pred)),
-            _ => self.write_vector(dst, &targets, value),
+            Space::Smem | Space::Dsmem | Space::Rmem => self.write_vector(dst, &targets, value),
         }
         Ok(())
     }
@@ -131,7 +131,9 @@ impl<'c> Lowering<'c> {
                 let ty = self.contiguous_type(view.ptr.elem, count);
                 self.load_elements(view, offsets, ty)
             }
-            _ => self.load_contiguous(view, &offsets[0], count),
+            Space::Rmem | Space::Gmem | Space::Smem | Space::Dsmem => {
+                self.load_contiguous(view, &offsets[0], count)
+            }
         }
     }
 
@@ -139,7 +141,9 @@ impl<'c> Lowering<'c> {
         let count = offsets.len() as i64;
         match view.ptr.space {
             Space::Rmem if count > 1 => self.store_elements(view, offsets, value),
-            _ => self.store_contiguous(view, &offsets[0], count, value),
+            Space::Rmem | Space::Gmem | Space::Smem | Space::Dsmem => {
+                self.store_contiguous(view, &offsets[0], count, value)
+            }
         }
     }
 

@@ -72,7 +72,8 @@ impl<'c> Lowering<'c> {
         let address = self.address(&view, &Int::ZERO);
         let (space, letter) = match view.ptr.space {
             Space::Smem => ("shared::cta", "r"),
-            _ => ("global", "l"),
+            // It is asked for one of these two above.
+            Space::Gmem | Space::Dsmem | Space::Rmem => ("global", "l"),
         };
         Ok(Place {
             space,

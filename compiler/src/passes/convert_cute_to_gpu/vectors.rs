@@ -13,8 +13,8 @@ pub(in crate::passes) struct Vectors {
     pub(in crate::passes) width: i64,
 }
 
-/// The widest vectors that lie side by side in both views, in whatever order that takes the elements. Registers are
-/// in nobody's way: a vector is put together from wherever its elements are.
+/// The widest vectors that lie side by side in both views, in whatever order that takes the elements. Registers
+/// allow any: a vector is put together from wherever its elements are.
 pub(in crate::passes) fn common_vectors(src: &View, dst: &View) -> Result<Vectors, SemError> {
     let from = offsets_of(src.layout.inner())?;
     let to = offsets_of(dst.layout.inner())?;

@@ -368,7 +368,7 @@ fn window(space: Space) -> u64 {
         Space::Shared | Space::Cluster => SHARED_WINDOW,
         Space::Local => LOCAL_WINDOW,
         Space::Param => PARAM_WINDOW,
-        _ => 0,
+        Space::Generic | Space::Global | Space::Const => 0,
     }
 }
 
@@ -418,7 +418,7 @@ pub(super) fn is_space(form: &mut Form) -> Decoded<Op> {
                 Space::Cluster | Space::Local | Space::Param => {
                     address.wrapping_sub(base) < WINDOW_BYTES
                 }
-                _ => address >> 40 != 0,
+                Space::Generic | Space::Global | Space::Const => address >> 40 != 0,
             };
             let value = addresses
                 .iter()

@@ -374,7 +374,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
                     .declare_registers(ty, variable.name, None)
                     .map_err(|kind| SimError::at_line(kind, variable.line))
             }
-            _ => {
+            Space::Param | Space::Generic | Space::Cluster => {
                 let kind = ErrorKind::UnknownDirective {
                     name: format!(".param {} in a body", variable.name),
                 };

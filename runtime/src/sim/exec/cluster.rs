@@ -108,7 +108,12 @@ impl Cta<'_> {
         self.check_space(space, address)?;
         match space {
             Space::Shared => Ok((None, address)),
-            _ => self.home(address),
+            Space::Generic
+            | Space::Global
+            | Space::Cluster
+            | Space::Local
+            | Space::Param
+            | Space::Const => self.home(address),
         }
     }
 

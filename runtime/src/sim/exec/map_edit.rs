@@ -116,7 +116,12 @@ fn write(
             let place = cta.launch.memory.place(at, BYTES as u32, Access::Write);
             place.map_err(fault_at(lane))?.copy_from(bytes);
         }
-        _ => {
+        Space::Generic
+        | Space::Shared
+        | Space::Cluster
+        | Space::Local
+        | Space::Param
+        | Space::Const => {
             for (chunk, at) in bytes.chunks(CHUNK).zip((at..).step_by(CHUNK)) {
                 let place = cta.shared.write(at, CHUNK as u32);
                 place.map_err(fault_at(lane))?.copy_from_slice(chunk);

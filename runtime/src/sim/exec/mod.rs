@@ -16,6 +16,9 @@
 //! - [`warpgroup`]: `wgmma`; [`descriptor`]: where its operands are in shared memory. [`register_pool`]:
 //!   `setmaxnreg`. [`wgmma_registers`]: when its registers may be used.
 //!
+//! A CTA owns the state of all of these; a file has the state of its own and what the CTA does with it. So these files know
+//! `cta`, and `cta` knows them, on purpose: together they are one machine.
+//!
 //! A check that fails raises a [`Fault`]: the kind and the lane. The warp adds itself and the
 //! instruction, the CTA turns it into a [`SimError`].
 

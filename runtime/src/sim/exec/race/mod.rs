@@ -144,7 +144,9 @@ impl Races {
             | Act::BulkWrite
             | Act::MapRead
             | Act::MultiplyRead => IN_FLIGHT,
-            _ => self.clocks.now(actor.warp),
+            Act::Read | Act::Write | Act::Update | Act::Signal | Act::Multiply => {
+                self.clocks.now(actor.warp)
+            }
         };
         let order = touch.order;
         let strength = match order.strong {
@@ -155,7 +157,16 @@ impl Races {
         // The warpgroup reads, with what its warp knows.
         let warp = match touch.act {
             Act::MultiplyRead => self.clocks.agent(actor.warp),
-            _ => actor.warp,
+            Act::Read
+            | Act::Write
+            | Act::Update
+            | Act::Signal
+            | Act::CopyRead
+            | Act::CopyWrite
+            | Act::BulkRead
+            | Act::MapRead
+            | Act::BulkWrite
+            | Act::Multiply => actor.warp,
         };
         let mark = Mark::new(cta, clock, warp, actor.pc, strength);
         let writes = match touch.act {

@@ -145,7 +145,12 @@ impl Clocks {
     fn location(&self, space: Space, address: u64) -> (Space, u64) {
         match space {
             Space::Shared => (space, self.in_cta(address)),
-            _ => (space, address),
+            Space::Generic
+            | Space::Global
+            | Space::Cluster
+            | Space::Local
+            | Space::Param
+            | Space::Const => (space, address),
         }
     }
 
