@@ -8,6 +8,7 @@
 //! - [`arrays`]: what it is called with, of any framework; [`arguments`]: with numbers, for
 //!   a kernel's ABI;
 //! - [`gpu`], [`simulator`]: launches; [`tvm_ffi`]: calls by another library than Python;
+//! - [`tune`]: searches, step by step;
 //! - [`errors`]: exceptions; [`profile`], [`pictures`]: what notebooks show.
 //!
 //! Invariants: Python's lock is released while a source is compiled and a kernel simulated, and no lock of ours is held
@@ -24,12 +25,14 @@ mod pictures;
 mod profile;
 mod program;
 mod simulator;
+mod tune;
 mod tvm_ffi;
 
 use cutec::files::{self, MAX_SOURCE_BYTES};
+use cutec::plan::Plan;
 use cutec::runtime::regular_file;
 use cutec::{Cache, Source};
-use kernel::Kernel;
+use kernel::{Kernel, Planned};
 use program::Program;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -39,7 +42,8 @@ use std::sync::Arc;
 
 /// The kernels of a source: of a file, where there is no text. PTX is kept in `cache`.
 #[pyfunction]
-#[pyo3(signature = (name, text, *, arch, defines, check, cache))]
+#[pyo3(signature = (name, text, *, arch, defines, check, cache, plan = None))]
+#[allow(clippy::too_many_arguments)]
 fn kernels(
     py: Python<'_>,
     name: String,
@@ -48,7 +52,10 @@ fn kernels(
     defines: &Bound<'_, PyDict>,
     check: bool,
     cache: Option<PathBuf>,
+    plan: Option<PathBuf>,
 ) -> PyResult<Vec<Kernel>> {
+    let plan = plan.map(|path| Plan::read(&path).map_err(|error| errors::message(py, error)));
+    let plan = plan.transpose()?;
     let target = kernel::target(py, arch)?;
     let defines = kernel::define_texts(defines)?;
     let text = match text {
@@ -71,6 +78,14 @@ fn kernels(
         Program::new(source, cache, fallback)
     });
     let program = Arc::new(program.map_err(|error| errors::compile(py, &error))?);
+    if let Some(plan) = plan.as_ref().filter(|plan| !program.is_planned(plan)) {
+        let text = format!(
+            "the plan was made of another text than that of {}: tune again",
+            plan.file
+        );
+        let warnings = py.import("warnings")?;
+        warnings.call_method1("warn", (text,))?;
+    }
     let statics = |name: &str| {
         let mut statics = program.kernels.iter().flat_map(|kernel| &kernel.statics);
         statics.any(|(known, _)| known == name)
@@ -83,9 +98,15 @@ fn kernels(
         let mut own = defines.clone();
         own.retain(|(name, _)| info.statics.iter().any(|(known, _)| known == name));
         own.sort();
-        Kernel::new(Arc::clone(&program), info.clone(), own, target, check)
+        let make =
+            |defines| Kernel::new(Arc::clone(&program), info.clone(), defines, target, check);
+        let planned = match &plan {
+            Some(plan) => Planned::of(py, plan, info, &own, make)?,
+            None => None,
+        };
+        Ok(make(own).with_plan(planned))
     });
-    Ok(kernels.collect())
+    kernels.collect()
 }
 
 /// Runs the program `cutec` on arguments, of which the first is its name; returns the exit code.
@@ -110,6 +131,9 @@ fn _cutec(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(kernels, module)?)?;
     module.add_function(wrap_pyfunction!(run_program, module)?)?;
     module.add_function(wrap_pyfunction!(native_arch, module)?)?;
+    module.add_class::<tune::Search>()?;
+    module.add_function(wrap_pyfunction!(tune::search, module)?)?;
+    module.add_function(wrap_pyfunction!(tune::measure_part, module)?)?;
     module.add_function(wrap_pyfunction!(tvm_ffi::tvm_ffi_entry, module)?)?;
     module.add_function(wrap_pyfunction!(pictures::layout, module)?)?;
     module.add_function(wrap_pyfunction!(pictures::atom, module)?)?;

@@ -1,12 +1,14 @@
 //! A source text, the kernels in it, and their compilation, by way of the cache on disk.
 
+use cutec::cache::fingerprint;
+use cutec::plan::Plan;
 use cutec::runtime::Artifact;
 use cutec::{
     Cache, CacheError, Compiled, Compiler, Diagnostic, Diagnostics, Emit, FileLoader, LoadedSource,
     Options, Source, SourceKind, SourceLoader, SourceMap, pipeline,
 };
 use cutec_dialects::target::Target;
-use cutec_frontend::ast::{ItemKind, Kernel};
+use cutec_frontend::ast::{ExprKind, ItemKind, Kernel, TypeKind};
 use cutec_frontend::source::Span;
 use std::sync::Arc;
 
@@ -32,6 +34,8 @@ pub struct KernelInfo {
     pub params: Vec<ParamInfo>,
     /// The compile-time parameters, with the text of their defaults.
     pub statics: Vec<(String, Option<String>)>,
+    /// Names of extents, each with an array that has it, counted among the arrays, and its mode.
+    pub extents: Vec<(String, usize, usize)>,
 }
 
 /// An argument of a launch.
@@ -80,6 +84,12 @@ impl Choice<'_> {
 }
 
 impl Program {
+    /// Whether a plan was made of this text.
+    pub fn is_planned(&self, plan: &Plan) -> bool {
+        let text = fingerprint(&self.source, self);
+        plan.kernels.iter().all(|kernel| kernel.source == text)
+    }
+
     /// Parses a source; its kernels are compiled later.
     ///
     /// # Errors
@@ -201,7 +211,37 @@ fn kernel_info(kernel: &Kernel, text: &dyn Fn(Span) -> String) -> KernelInfo {
         docs: String::new(),
         params: params.collect(),
         statics: statics.collect(),
+        extents: extents(kernel),
     }
+}
+
+/// The names in the shapes of a kernel's tensors.
+fn extents(kernel: &Kernel) -> Vec<(String, usize, usize)> {
+    let types = kernel.params.iter().filter_map(|param| param.ty.as_ref());
+    let tensors = types.filter_map(|ty| match &ty.kind {
+        TypeKind::Named { name, args } if &*name.node == "tensor" => Some(args),
+        TypeKind::Named { .. } | TypeKind::Tuple(_) | TypeKind::Error => None,
+    });
+    let mut extents = Vec::new();
+    for (array, args) in tensors.enumerate() {
+        let Some(shape) = args.get(1).map(|arg| &arg.value) else {
+            continue;
+        };
+        let shape = match &*shape.kind {
+            ExprKind::Layout { shape, .. } => shape,
+            _ => shape,
+        };
+        let modes = match &*shape.kind {
+            ExprKind::Tuple(modes) => modes.as_slice(),
+            _ => std::slice::from_ref(shape),
+        };
+        for (mode, extent) in modes.iter().enumerate() {
+            if let Some(name) = extent.as_name() {
+                extents.push((name.to_string(), array, mode));
+            }
+        }
+    }
+    extents
 }
 
 fn kernels_of_ir(
@@ -218,6 +258,7 @@ fn kernels_of_ir(
         docs: String::new(),
         params: kernel.args.iter().map(abi_param).collect(),
         statics: Vec::new(),
+        extents: Vec::new(),
         name: kernel.name,
     });
     Ok((kernels.collect(), compiled.sources))

@@ -24,6 +24,7 @@ from ._errors import (
     Span,
 )
 from ._module import Module, cache_folder, load, loads
+from ._tune import tune
 
 __version__ = COMPILER.split("+")[0]
 
@@ -51,4 +52,5 @@ __all__ = [
     "load",
     "loads",
     "native_arch",
+    "tune",
 ]

@@ -147,6 +147,7 @@ def kernels(
     defines: dict[str, Define],
     check: bool,
     cache: str | PathLike[str] | None,
+    plan: str | PathLike[str] | None = None,
 ) -> list[Kernel]:
     """The kernels of a source: of a file, where there is no text."""
 
@@ -171,3 +172,21 @@ def atom(name: str) -> Atom:
 
 def atoms() -> list[str]:
     """The names of all atoms."""
+
+class Search:
+    """A search for the fastest configurations, step by step."""
+
+    def next(self) -> tuple[int, str, int, list[int], int] | None:
+        """What to measure next: number and name of the launch, round, numbers of configurations, batches."""
+    def tell(self, results: list[tuple[int, list[float], str | None, float]]) -> None:
+        """End a step with the results of all its parts."""
+    def findings(self) -> tuple[str, str]:
+        """The plan as JSON, and a table."""
+
+def search(asked: dict[str, Any]) -> Search:
+    """Begin a search."""
+
+def measure_part(
+    asked: dict[str, Any], launch: int, numbers: list[int], batches: int
+) -> list[tuple[int, list[float], str | None, float]]:
+    """Measure configurations of a launch, and the defaults beside them."""

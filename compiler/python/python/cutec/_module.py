@@ -50,6 +50,7 @@ class Module:
             defines=dict(options["defines"]),
             check=options["check"],
             cache=folder,
+            plan=options["plan"],
         )
         self._kernels = {kernel.name: kernel for kernel in kernels}
         for kernel_name, kernel in self._kernels.items():
@@ -101,14 +102,16 @@ def load(
     defines: Mapping[str, Define] | None = None,
     check: bool = False,
     cache: CacheChoice = True,
+    plan: str | os.PathLike[str] | None = None,
 ) -> Module:
     """The kernels of a file, `.cute` or `.mlir`. Each is compiled when it is first called.
 
     `arch` is a target such as "sm_80" or "sm_90a"; "native" is that of the GPU that a kernel is launched on. `defines` are
     values of compile-time parameters for all kernels that have them. With `check` every launch runs in the simulator and
-    looks for data races. `cache` says where PTX is kept: True for `cache_folder()`, False for nowhere, or a folder.
+    looks for data races. `cache` says where PTX is kept: True for `cache_folder()`, False for nowhere, or a folder. With a
+    `plan`, the file of a search (`tune`, `cutec tune`), a launch takes the configuration of the nearest size that was measured.
     """
-    options = {"arch": arch, "defines": defines or {}, "check": check, "cache": cache}
+    options = {"arch": arch, "defines": defines or {}, "check": check, "cache": cache, "plan": plan}
     return Module(os.fspath(path), None, options)
 
 
@@ -120,8 +123,9 @@ def loads(
     defines: Mapping[str, Define] | None = None,
     check: bool = False,
     cache: CacheChoice = True,
+    plan: str | os.PathLike[str] | None = None,
 ) -> Module:
     """The kernels of a text, as `load`. `name` is what messages call it, and says by `.mlir` that it is MLIR; files that it
     imports are looked for beside it."""
-    options = {"arch": arch, "defines": defines or {}, "check": check, "cache": cache}
+    options = {"arch": arch, "defines": defines or {}, "check": check, "cache": cache, "plan": plan}
     return Module(name, text, options)

@@ -89,7 +89,9 @@ impl Kernel {
                 return Err(errors::argument(py, text, "Kind", Some(name)));
             }
         }
-        let loaded = self.on(py, arrays.place)?;
+        let planned = self.planned.as_ref();
+        let chosen = planned.and_then(|planned| planned.choose(arrays));
+        let loaded = chosen.unwrap_or(self).on(py, arrays.place)?;
         let compilation = loaded.compilation();
         for (index, rule) in compilation.rules.iter().enumerate() {
             if let Rule::Scalar { dtype, decides } = rule {

@@ -1,9 +1,10 @@
 //! A kernel as a Python object: called, it launches.
 //!
-//! Here is the object, with what it is compiled to and loaded on; `call` reads the arguments of a call and launches; `targets` is
-//! what is compiled for.
+//! Here is the object, with what it is compiled to and loaded on; `call` reads the arguments of a call and launches; `planned` is
+//! what a plan chooses for it, `targets` what is compiled for.
 
 mod call;
+mod planned;
 mod targets;
 
 use crate::arrays::Place;
@@ -26,6 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use targets::look_beside;
 
 pub use call::{Values, define_texts};
+pub use planned::Planned;
 pub use targets::{default_target, target};
 
 /// A kernel of a module, with a choice of its compile-time parameters.
@@ -44,6 +46,8 @@ pub struct Kernel {
     simulator: OnceLock<Arc<InSimulator>>,
     compilations: Mutex<HashMap<&'static str, Arc<Compilation>>>,
     family: Family,
+    /// What a plan chooses by the extents of a call.
+    planned: Option<Planned>,
 }
 
 /// Kernels that differ in their compile-time parameters from one of a module, by these parameters.
@@ -96,7 +100,13 @@ impl Kernel {
             simulator: OnceLock::new(),
             compilations: Mutex::default(),
             family: Family::Head(Arc::default()),
+            planned: None,
         }
+    }
+
+    /// The same kernel, whose calls take what a plan chooses.
+    pub fn with_plan(self, planned: Option<Planned>) -> Self {
+        Self { planned, ..self }
     }
 
     /// The kernel for a target, compiled where it was not yet.

@@ -1,6 +1,6 @@
 //! Tasks of the search on devices: each has a thread, and a share of the configurations of a round.
 
-use super::launches::{Size, open_device};
+use super::launches::open_device;
 use super::{Request, TuneError};
 use cutec_runtime::Device;
 use cutec_runtime::device::{DeviceError, DeviceSpec};
@@ -56,7 +56,7 @@ struct Open {
 /// Where a device is not there or has no room for the operands, and what `body` gives.
 pub(super) fn on_devices<T>(
     specs: &[DeviceSpec],
-    size: &Size,
+    workload: &Arc<Workload>,
     candidates: &[Candidate],
     body: impl FnOnce(&Devices) -> Result<T, TuneError>,
 ) -> Result<T, TuneError> {
@@ -67,7 +67,7 @@ pub(super) fn on_devices<T>(
             let (share, todo) = channel();
             shares.push(share);
             let answer = answer.clone();
-            let (spec, workload) = (*spec, Arc::clone(&size.workload));
+            let (spec, workload) = (*spec, Arc::clone(workload));
             scope.spawn(move || {
                 let mut seat = Seat {
                     spec,
@@ -87,6 +87,31 @@ pub(super) fn on_devices<T>(
         }
         body(&devices)
     })
+}
+
+/// Measures configurations of a launch, and the defaults, on a device that is opened for it.
+///
+/// # Errors
+/// Where it is not there or has no room for the operands.
+pub(super) fn measure_here(
+    spec: DeviceSpec,
+    workload: &Arc<Workload>,
+    candidates: &[Candidate],
+    numbers: &[usize],
+    batches: usize,
+) -> Result<Vec<Told>, TuneError> {
+    let mut seat = Seat {
+        spec,
+        workload: Arc::clone(workload),
+        candidates,
+        open: None,
+    };
+    seat.sit()?;
+    let share = Share {
+        numbers: numbers.to_vec(),
+        batches,
+    };
+    Ok(seat.measure(&share, &|| {}))
 }
 
 impl Devices {
