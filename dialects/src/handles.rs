@@ -31,6 +31,7 @@ pub fn erase_unused(value: IrValue<'_>) {
 /// When the operation has fewer results.
 pub fn result_of<'c>(op: IrOp<'c>, index: usize) -> IrValue<'c> {
     let result = op.result(index).expect("the operation has this result");
+    // SAFETY: the result lives as long as its operation; see the module's comment.
     unsafe { Value::from_raw(result.to_raw()) }
 }
 
@@ -68,6 +69,7 @@ pub fn defining_op<'c>(value: IrValue<'c>) -> Option<IrOp<'c>> {
 /// When the block has fewer arguments.
 pub fn argument_of(block: IrBlock<'_>, index: usize) -> IrValue<'_> {
     let argument = block.argument(index).expect("the block has this argument");
+    // SAFETY: the argument lives as long as its block; see the module's comment.
     unsafe { Value::from_raw(argument.to_raw()) }
 }
 

@@ -114,6 +114,7 @@ pub(super) fn blocks<'c>(op: IrOp<'c>, region: usize) -> Vec<IrBlock<'c>> {
     let first: Option<IrBlock<'c>> = region
         .first_block()
         .map(|block| unsafe { BlockRef::from_raw(block.to_raw()) });
+    // SAFETY: as above.
     let next = |block: &IrBlock<'c>| {
         block
             .next_in_region()

@@ -14,7 +14,8 @@ use cutec_dialects::ir::values_of;
 use cutec_dialects::memo::val_of;
 use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::{
-    BulkDirection, bulk_plan, contiguous_width, copy_plan, gemm_plan, offsets_of, tma_plan,
+    BulkDirection, are_neighbours, bulk_plan, contiguous_width, copy_plan, gemm_plan, offsets_of,
+    tma_plan,
 };
 use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::types::Vars;
@@ -214,11 +215,7 @@ fn reason(side: &str, view: &View, offsets: &[Int], bytes: i64) -> Option<String
         return Some(format!("the {side} has {count} elements a thread"));
     }
     let groups = offsets.chunks(next as usize);
-    let together = |group: &[Int]| {
-        let mut lanes = group.iter().enumerate();
-        lanes.all(|(lane, at)| at.sub(&group[0]).is(lane as i64))
-    };
-    if !groups.clone().all(together) {
+    if !groups.clone().all(are_neighbours) {
         let layout = &view.layout;
         return Some(format!(
             "{next} elements of the {side} do not lie side by side in {layout}"

@@ -200,6 +200,7 @@ impl<'c> OpBuilder<'c> {
 pub fn region_with_block<'c>(arguments: &[(Type<'c>, Location<'c>)]) -> (Region<'c>, IrBlock<'c>) {
     let region = Region::new();
     let block = region.append_block(Block::new(arguments));
+    // SAFETY: the region owns the block wherever it is moved to; see the comment of `handles`.
     let block = unsafe { BlockRef::from_raw(block.to_raw()) };
     (region, block)
 }

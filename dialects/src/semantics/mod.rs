@@ -28,7 +28,7 @@ pub use rules::check_operands;
 pub use tma::{TmaPlan, TmaPrefetchPlan, TmaStep, tma_boxes_of, tma_plan, tma_prefetch_plan};
 pub use tma_desc::{TmaDescUpdate, tma_desc_place, tma_desc_update};
 pub use tuples::{compare, leaves_of};
-pub use vectors::{contiguous_width, offsets_of};
+pub use vectors::{are_neighbours, contiguous_width, offsets_of};
 pub use view::{element_offset, is_projection, recastable};
 
 use crate::hints::Hints;

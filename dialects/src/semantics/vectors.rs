@@ -19,18 +19,19 @@ pub fn contiguous_width(view: &View, offsets: &[Int]) -> i64 {
         if !fits || view.alignment() < next * elem.bytes() || !swizzle_keeps(view, next) {
             return width;
         }
-        let groups = offsets.chunks(next as usize).all(|group| {
-            group[0].divisible_by(next)
-                && group
-                    .iter()
-                    .enumerate()
-                    .all(|(lane, at)| at.sub(&group[0]).is(lane as i64))
-        });
+        let mut groups = offsets.chunks(next as usize);
+        let groups = groups.all(|group| group[0].divisible_by(next) && are_neighbours(group));
         if !groups {
             return width;
         }
         width = next;
     }
+}
+
+/// Whether elements lie side by side, in their order.
+pub fn are_neighbours(offsets: &[Int]) -> bool {
+    let mut lanes = offsets.iter().enumerate();
+    lanes.all(|(lane, at)| at.sub(&offsets[0]).is(lane as i64))
 }
 
 fn swizzle_keeps(view: &View, elems: i64) -> bool {

@@ -5,7 +5,9 @@ use cutec_dialects::builder::{IrValue, OpBuilder, result_of};
 use cutec_dialects::elem::Space;
 use cutec_dialects::hints::Hints;
 use cutec_dialects::ops::{ArithOp, LlvmOp, NvvmOp};
-use cutec_dialects::semantics::{CopyPlan, Predicate, SemError, copy_plan, offsets_of};
+use cutec_dialects::semantics::{
+    CopyPlan, Predicate, SemError, are_neighbours, copy_plan, offsets_of,
+};
 use cutec_dialects::value::{Val, View};
 use cutec_layout::Int;
 use melior::ir::{Attribute, ValueLike};
@@ -252,12 +254,6 @@ fn matrix_attributes<'c>(
         ("shape", ir.attr("#nvvm.ld_st_matrix_shape<m = 8, n = 8>")),
         ("eltType", ir.attr("#nvvm.ld_st_matrix_elt_type<b16>")),
     ]
-}
-
-/// Whether elements lie side by side, in their order.
-fn are_neighbours(offsets: &[Int]) -> bool {
-    let mut lanes = offsets.iter().enumerate();
-    lanes.all(|(lane, at)| at.sub(&offsets[0]).is(lane as i64))
 }
 
 fn moved(offsets: &[Int], by: &Int) -> Vec<Int> {

@@ -5,7 +5,7 @@ use cutec_dialects::atoms::{Completion, Mechanism, MmaOp, MmaOperand, MmaSync, P
 use cutec_dialects::builder::{IrValue, defining_op};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, LlvmOp, NvvmOp};
-use cutec_dialects::semantics::{GemmPlan, SemError, gemm_plan, offsets_of};
+use cutec_dialects::semantics::{GemmPlan, SemError, are_neighbours, gemm_plan, offsets_of};
 use cutec_dialects::value::{Val, View};
 use cutec_layout::tv::Operand;
 use cutec_layout::{Int, Layout};
@@ -149,11 +149,7 @@ impl<'c> Lowering<'c> {
         let ty = self.emitter.ir.ty(ty);
         let mut loaded = Vec::new();
         for group in offsets_of(values)?.chunks(per as usize) {
-            if !group
-                .iter()
-                .enumerate()
-                .all(|(lane, at)| at.sub(&group[0]).is(lane as i64))
-            {
+            if !are_neighbours(group) {
                 return Err(SemError::Illegal(format!(
                     "an operand register holds {per} neighbouring elements, but the fragment's values lie as {values}"
                 )));
