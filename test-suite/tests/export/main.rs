@@ -157,6 +157,9 @@ fn every_example_is_launched_as_binding_says() {
     assert!(said["Ok"] > 5000, "{said:?}");
 }
 
+/// How an operation of two expressions is made.
+type Make = fn(Box<AbiExpr>, Box<AbiExpr>) -> AbiExpr;
+
 /// A random expression of three run-time integers.
 fn expression(random: &mut Random, depth: usize) -> AbiExpr {
     if depth == 0 || random.below(6) == 0 {
@@ -177,7 +180,7 @@ fn expression(random: &mut Random, depth: usize) -> AbiExpr {
             ])),
         };
     }
-    let operations: [fn(Box<AbiExpr>, Box<AbiExpr>) -> AbiExpr; 16] = [
+    let operations: [Make; 16] = [
         AbiExpr::Add,
         AbiExpr::Sub,
         AbiExpr::Mul,
