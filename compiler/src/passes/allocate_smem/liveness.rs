@@ -23,6 +23,16 @@ pub(super) enum Life {
     Whole,
 }
 
+impl Life {
+    /// The first operation that uses it.
+    pub fn first(&self) -> usize {
+        match self {
+            Life::Between { first, .. } => *first,
+            Life::Whole => 0,
+        }
+    }
+}
+
 /// The body of a kernel.
 pub(super) struct KernelOrder<'c> {
     operations: Vec<IrOp<'c>>,
@@ -40,6 +50,13 @@ pub(super) struct Release {
     complete: Option<usize>,
     /// The operation at which all threads have met after that; `None` where they never do.
     met: Option<usize>,
+}
+
+impl Release {
+    /// Whether all threads have met before an operation.
+    pub fn ends_before(self, operation: usize) -> bool {
+        self.met.is_some_and(|met| met < operation)
+    }
 }
 
 impl<'c> KernelOrder<'c> {
@@ -140,10 +157,10 @@ impl<'c> KernelOrder<'c> {
     /// `Some(None)` because they meet in between, and with `meet` `Some` of the operation before which they
     /// would have to.
     pub fn apart(&self, one: Option<Release>, two: &Life, meet: bool) -> Option<Option<IrOp<'c>>> {
-        let (Some(Release { complete, met }), Life::Between { first, .. }) = (one, two) else {
+        let (Some(Release { complete, .. }), Life::Between { first, .. }) = (one, two) else {
             return None;
         };
-        if met.is_some_and(|met| met < *first) {
+        if one.is_some_and(|one| one.ends_before(*first)) {
             return Some(None);
         }
         let complete = complete.is_some_and(|complete| complete <= *first);

@@ -165,21 +165,29 @@ fn placement<'c>(buffers: &[Buffer<'c>], kernel: &KernelOrder<'c>, meet: bool) -
         .iter()
         .map(|buffer| kernel.release(&buffer.life))
         .collect();
+    // The first use of what is still to be placed, from each buffer on.
+    let mut first_uses = vec![usize::MAX; buffers.len()];
+    let mut first = usize::MAX;
+    for (index, buffer) in buffers.iter().enumerate().rev() {
+        first = first.min(buffer.life.first());
+        first_uses[index] = first;
+    }
+    // Those that may not share memory with each that is still to be placed.
+    let mut open: Vec<usize> = Vec::new();
     for (index, buffer) in buffers.iter().enumerate() {
+        let ends_before = |release: Release| release.ends_before(first_uses[index]);
+        open.retain(|other| !released[*other].is_some_and(ends_before));
         // Why another buffer and this one may share memory, if they may.
         let apart = |other: usize| {
             let after = kernel.apart(released[other], &buffer.life, meet);
             after.or_else(|| kernel.apart(released[index], &buffers[other].life, meet))
         };
-        let mut taken: Vec<(i64, i64)> = (0..index)
-            .filter(|other| apart(*other).is_none())
-            .map(|other| {
-                (
-                    placed.offsets[other],
-                    placed.offsets[other] + buffers[other].bytes,
-                )
-            })
-            .collect();
+        let of = |other: &usize| {
+            let begin = placed.offsets[*other];
+            (begin, begin + buffers[*other].bytes)
+        };
+        let beside = open.iter().filter(|other| apart(**other).is_none());
+        let mut taken: Vec<(i64, i64)> = beside.map(of).collect();
         taken.sort_unstable();
         let mut start = 0;
         for (begin, end) in taken {
@@ -191,16 +199,17 @@ fn placement<'c>(buffers: &[Buffer<'c>], kernel: &KernelOrder<'c>, meet: bool) -
         placed.offsets.push(start);
         placed.end = placed.end.max(start + buffer.bytes);
         // What shares its memory needs the barrier that was promised.
-        for (other, (of, begin)) in buffers.iter().zip(&placed.offsets).take(index).enumerate() {
-            if begin + of.bytes <= start || start + buffer.bytes <= *begin {
-                continue;
-            }
-            if let Some(Some(op)) = apart(other)
+        for other in &open {
+            let begin = placed.offsets[*other];
+            let shares = start < begin + buffers[*other].bytes && begin < start + buffer.bytes;
+            if shares
+                && let Some(Some(op)) = apart(*other)
                 && with_barrier.insert(operation_key(op))
             {
                 placed.barriers.push(op);
             }
         }
+        open.push(index);
     }
     placed
 }
