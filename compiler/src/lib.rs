@@ -65,6 +65,7 @@ pub mod tuned;
 pub use cache::{Cache, CacheError, Cached};
 pub use compile::{Compiler, compile};
 pub use compiled::{Compiled, Content, Diagnostics, NotLaunchable};
+pub use cutec_dialects::only_own_registrations;
 pub use cutec_frontend::build;
 pub use cutec_frontend::diagnostics::render::RenderOptions;
 pub use cutec_frontend::diagnostics::{Diagnostic, Severity};

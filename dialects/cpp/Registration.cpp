@@ -122,12 +122,6 @@ static LogicalResult optMain(int argc, char **argv, DialectRegistry &registry) {
 }
 
 extern "C" {
-// "All" of a process that links cutec. MLIR's own lists would link the LLVM backends of all processors,
-// whose constructors run at every start.
-void mlirRegisterAllDialects(MlirDialectRegistry registry) { insertDialects(*unwrap(registry)); }
-void mlirRegisterAllLLVMTranslations(MlirContext) {}
-void mlirRegisterAllPasses() { registerPasses(); }
-
 void cutec_insert_dialects(MlirDialectRegistry registry) { insertDialects(*unwrap(registry)); }
 
 // MLIR's elimination of common subexpressions in an operation, outside of a pass manager.

@@ -22,7 +22,7 @@ use mlir_sys::{
 use std::ffi::{CString, c_char, c_int};
 
 unsafe extern "C" {
-    fn cutec_insert_dialects(registry: MlirDialectRegistry);
+    pub(crate) fn cutec_insert_dialects(registry: MlirDialectRegistry);
     fn cutec_add_gpu_to_llvm(manager: MlirPassManager);
     fn cutec_merge_equal(op: MlirOperation);
     fn cutec_has_no_effect(op: MlirOperation) -> bool;

@@ -23,6 +23,7 @@ pub mod memo;
 pub mod ops;
 pub mod printing;
 pub mod readable;
+pub mod registration;
 pub mod semantics;
 pub mod signature;
 pub mod target;

@@ -35,6 +35,37 @@ fn what_a_jit_keeps_may_move_between_threads() {
     is_shared::<Tensor>();
 }
 
+#[test]
+fn other_users_of_mlir_find_it_as_it_is() {
+    use melior::Context;
+    use melior::dialect::DialectRegistry;
+    compile(&Source::cute("scale.cute", SCALE), &Options::default()).expect("it compiles");
+    let registry = DialectRegistry::new();
+    melior::utility::register_all_dialects(&registry);
+    let context = Context::new();
+    context.append_dialect_registry(&registry);
+    for name in ["tosa", "linalg", "spirv", "async"] {
+        let dialect = context.get_or_load_dialect(name);
+        assert_eq!(dialect.namespace().expect("a name"), name);
+    }
+    let count = context.registered_dialect_count();
+    assert!(count > 30, "{count}");
+}
+
+#[test]
+fn compiling_leaves_the_signals_of_the_process_alone() {
+    let caught = || -> Vec<String> {
+        let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+        let lines = status.lines().filter(|line| line.starts_with("Sig"));
+        let lines = lines.filter(|line| !line.starts_with("SigQ") && !line.starts_with("SigPnd"));
+        lines.map(str::to_owned).collect()
+    };
+    let before = caught();
+    assert!(before.len() >= 3, "{before:?}");
+    compile(&Source::cute("scale.cute", SCALE), &Options::default()).expect("it compiles");
+    assert_eq!(before, caught());
+}
+
 /// All of a JIT, in one struct without a lifetime.
 struct Jit {
     compiler: Compiler,
