@@ -54,6 +54,7 @@ pub mod cache;
 pub mod codegen;
 pub mod compile;
 pub mod compiled;
+#[cfg(feature = "simulator")]
 pub mod fault;
 pub mod files;
 pub mod options;

@@ -13,6 +13,7 @@ use crate::abi::{KernelAbi, ScalarValue};
 use crate::artifact::Code;
 pub use crate::device_error::DeviceError;
 pub use crate::resource::{Buffer, DeviceModule, Owner};
+#[cfg(feature = "simulator")]
 use crate::sim::Stats;
 
 /// A device that runs kernels. It may move between threads, and be used by one at a time.
@@ -185,6 +186,7 @@ enum Param {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaunchReport {
     /// What the simulator counted.
+    #[cfg(feature = "simulator")]
     pub stats: Option<Stats>,
     /// How long the simulator took; says nothing about a GPU.
     pub simulated: Option<Duration>,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::abi::Status;
+#[cfg(feature = "simulator")]
 use crate::sim::{SimError, SourceLoc};
 
 /// What can go wrong on a device.
@@ -106,6 +107,9 @@ pub enum DeviceError {
         /// What it lacks.
         what: &'static str,
     },
+    /// The program is built without the simulator.
+    #[error("no simulator: this program is built without the feature `simulator` of cutec-runtime")]
+    NoSimulator,
     /// The simulator runs PTX only.
     #[error("the simulator runs PTX, not a cubin")]
     CubinInSimulator,
@@ -142,19 +146,12 @@ pub enum DeviceError {
         device: String,
     },
     /// The simulator found an error, in the code or in what the kernel did.
+    #[cfg(feature = "simulator")]
     #[error("{0}")]
     Sim(#[from] SimError),
 }
 
 impl DeviceError {
-    /// Position in the kernel's source, where the simulator knows it.
-    pub fn source_location(&self) -> Option<&SourceLoc> {
-        match self {
-            DeviceError::Sim(error) => error.location.as_ref()?.source.as_ref(),
-            _ => None,
-        }
-    }
-
     /// Which kind of error it is, for other languages.
     pub fn status(&self) -> Status {
         match self {
@@ -166,13 +163,26 @@ impl DeviceError {
             DeviceError::Target { .. } => Status::Target,
             DeviceError::Cluster { .. }
             | DeviceError::Unsupported { .. }
+            | DeviceError::NoSimulator
             | DeviceError::CubinInSimulator => Status::Unsupported,
+            #[cfg(feature = "simulator")]
             DeviceError::Sim(_) => Status::Fault,
             DeviceError::UnknownSpec { .. }
             | DeviceError::Parameters { .. }
             | DeviceError::Size { .. }
             | DeviceError::OutsideBuffer { .. }
             | DeviceError::OtherDevice { .. } => Status::OtherDevice,
+        }
+    }
+}
+
+#[cfg(feature = "simulator")]
+impl DeviceError {
+    /// Position in the kernel's source, where the simulator knows it.
+    pub fn source_location(&self) -> Option<&SourceLoc> {
+        match self {
+            DeviceError::Sim(error) => error.location.as_ref()?.source.as_ref(),
+            _ => None,
         }
     }
 

@@ -65,6 +65,13 @@
 //! Invariants: no argument reaches a device unless it was bound against the ABI; nothing that a user
 //! passes (files, arguments, artifacts) makes this crate panic.
 
+// Without a device there is nobody who makes what belongs to one.
+#![cfg_attr(
+    not(any(feature = "cuda", feature = "simulator")),
+    allow(dead_code)
+)]
+
+#[cfg(feature = "npy")]
 pub mod argument;
 pub mod artifact;
 #[cfg(feature = "cuda")]
@@ -80,7 +87,9 @@ pub mod regular_file;
 pub mod resource;
 #[cfg(feature = "signals")]
 pub mod signals;
+#[cfg(feature = "simulator")]
 pub mod sim;
+#[cfg(feature = "simulator")]
 pub mod sim_device;
 pub mod temporary;
 pub mod tensor;
@@ -93,5 +102,6 @@ pub use launch::{
     DevicePointer, DeviceTensor, DeviceValue, Loaded, RunError, RunReport, Value, run_kernel,
 };
 pub use open::open;
+#[cfg(feature = "simulator")]
 pub use sim_device::SimDevice;
 pub use tensor::{DType, Element, ElementError, F8E4M3, F8E5M2, Tensor};

@@ -1,6 +1,7 @@
 //! How a device is chosen.
 
 use crate::device::{Device, DeviceError, DeviceSpec};
+#[cfg(feature = "simulator")]
 use crate::sim_device::SimDevice;
 
 /// Opens a device: `sim`, `cuda` or `cuda:N`; for `auto` and without a spec a GPU if there is one, else the
@@ -9,13 +10,23 @@ pub fn open(spec: Option<&str>) -> Result<Box<dyn Device>, DeviceError> {
     let Some(spec) = spec.filter(|spec| *spec != "auto") else {
         return match open_cuda(0) {
             Ok(device) => Ok(device),
-            Err(_) => Ok(Box::new(SimDevice::new())),
+            Err(error) => open_simulator().map_err(|_| error),
         };
     };
     match spec.parse()? {
-        DeviceSpec::Sim => Ok(Box::new(SimDevice::new())),
+        DeviceSpec::Sim => open_simulator(),
         DeviceSpec::Cuda(index) => open_cuda(index),
     }
+}
+
+#[cfg(feature = "simulator")]
+fn open_simulator() -> Result<Box<dyn Device>, DeviceError> {
+    Ok(Box::new(SimDevice::new()))
+}
+
+#[cfg(not(feature = "simulator"))]
+fn open_simulator() -> Result<Box<dyn Device>, DeviceError> {
+    Err(DeviceError::NoSimulator)
 }
 
 #[cfg(feature = "cuda")]

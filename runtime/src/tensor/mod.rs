@@ -10,10 +10,12 @@
 
 pub mod element;
 pub mod host;
+#[cfg(feature = "npy")]
 pub mod npy;
 pub mod random;
 
 pub use cutec_abi::{DType, UnknownDType};
 pub use element::{Element, ElementError, F8E4M3, F8E5M2};
 pub use host::{ShapeError, Tensor};
+#[cfg(feature = "npy")]
 pub use npy::NpyError;
