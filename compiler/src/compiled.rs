@@ -41,6 +41,7 @@ pub enum Content {
 
 /// Why a compilation gives nothing that can be launched.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum NotLaunchable {
     /// Another level was asked for.
     #[error("a device runs PTX or a cubin; compiled was {found:?}")]

@@ -11,6 +11,7 @@ use std::fmt::Write;
 
 /// A failure without a place in the source.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Failure {
     /// MLIR reported it.
     #[error("{0}")]

@@ -78,6 +78,7 @@ pub enum Generator {
 
 /// An argument that cannot be understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ArgumentSyntaxError {
     /// No `NAME=`.
     #[error("`{text}`: expected NAME=VALUE")]

@@ -25,6 +25,7 @@ pub enum Code {
 
 /// An artifact that cannot be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ArtifactError {
     /// Reading a file failed.
     #[error("{}: {error}", .path.display())]

@@ -8,6 +8,7 @@ use crate::sim::{SimError, SourceLoc};
 
 /// What can go wrong on a device.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DeviceError {
     /// No such device.
     #[error("`{spec}` is no device: expected `sim` or `cuda:N`")]

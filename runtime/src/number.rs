@@ -19,6 +19,7 @@ pub enum Number {
 
 /// A number that a type cannot hold.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NumberError {
     /// No integer, or one out of range.
     #[error("expected an integer from {low} to {high}, for {dtype}; found {found}")]

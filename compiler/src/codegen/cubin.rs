@@ -57,6 +57,7 @@ pub struct KernelResources {
 
 /// Why there is no cubin.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CubinError {
     /// Neither the library nor the program is to be had.
     #[error("no PTX assembler: {library}; {program}")]

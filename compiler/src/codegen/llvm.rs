@@ -99,6 +99,7 @@ impl OptLevel {
 
 /// Why LLVM produced nothing.
 #[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
 pub enum LlvmError {
     /// MLIR refused to translate; the reasons went to the context's diagnostic handlers.
     #[error("the module cannot be translated to LLVM IR")]

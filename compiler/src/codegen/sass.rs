@@ -7,6 +7,7 @@ use std::process::Command;
 
 /// Why there is no SASS text.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SassError {
     /// Neither program is installed.
     #[error("no disassembler: {0}")]

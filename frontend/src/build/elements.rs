@@ -14,6 +14,7 @@ use cutec_dialects::elem::Elem;
 
 /// How a conversion rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Round {
     /// To the nearest, ties to even.
     Nearest,

@@ -61,6 +61,7 @@ pub const MAX_DEPTH: usize = 56;
 
 /// Why an expression has no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ExprError {
     /// Division or remainder by zero.
     #[error("division by zero in `{expr}`")]

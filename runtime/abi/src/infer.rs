@@ -13,6 +13,7 @@ pub struct ShapeAndStrides {
 
 /// What does not follow from the arguments that were given.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InferError {
     /// An extent is not known.
     #[error(

@@ -303,6 +303,7 @@ pub struct Resources {
 
 /// An ABI that cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum AbiError {
     /// The PTX has no ABI block.
     #[error("no kernel ABI in this PTX: expected a comment block that begins with `// {begin}`", begin = embed::BEGIN)]

@@ -113,6 +113,7 @@ pub struct TensorMap {
 
 /// Why an argument cannot be described to the tensor memory accelerator.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MapProblem {
     /// The fastest mode is not contiguous.
     InnerStride {

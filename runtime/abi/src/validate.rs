@@ -13,6 +13,7 @@ use super::{
 
 /// What does not fit in a kernel's ABI.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Problem {
     /// An argument index out of range, or of the wrong kind.
     Argument {

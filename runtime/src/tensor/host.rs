@@ -23,6 +23,7 @@ pub struct Tensor {
 
 /// Shapes and strides that no tensor can have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ShapeError {
     /// A negative extent.
     #[error("extent {extent} in mode {mode}: expected 0 or more")]

@@ -17,6 +17,7 @@ const MAX_HEADER: u32 = 65535;
 
 /// A file that is no readable `.npy`.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum NpyError {
     /// Reading or writing failed.
     #[error("{0}")]

@@ -28,6 +28,7 @@ pub enum Part {
 
 /// Why a launch is refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BindError {
     /// No such kernel in the artifact.
     #[error("no kernel `{kernel}`: expected one of {}", list(.available))]
