@@ -66,10 +66,7 @@
 //! passes (files, arguments, artifacts) makes this crate panic.
 
 // Without a device there is nobody who makes what belongs to one.
-#![cfg_attr(
-    not(any(feature = "cuda", feature = "simulator")),
-    allow(dead_code)
-)]
+#![cfg_attr(not(any(feature = "cuda", feature = "simulator")), allow(dead_code))]
 
 #[cfg(feature = "npy")]
 pub mod argument;
