@@ -43,6 +43,13 @@ printf '%s: %s bytes\n' "$wheel" "$bytes"
   exit 1
 }
 
+for licence in LICENSE-APACHE LICENSE-MIT; do
+  python3 -m zipfile --list "$wheel" | grep "dist-info/licenses/$licence " >/dev/null || {
+    printf 'wheel: no %s within\n' "$licence" >&2
+    exit 1
+  }
+done
+
 [ "${1:-}" = --test ] || exit 0
 step "tests of the wheel"
 environment=$(mktemp -d)

@@ -38,8 +38,9 @@
 //! - [`mod@compile`]: the one way from a source to code; [`files`]: files that a source imports;
 //! - [`compiled`]: what comes out of it; [`cache`]: what came out of it before;
 //! - [`tuned`]: a kernel whose launches take what a [`plan`] chooses;
-//! - [`pipeline`]: the steps between a source text and the LLVM dialect, as one list;
-//! - [`passes`]: the passes of this project;
+//! - `pipeline`: the steps between a source text and the LLVM dialect, as one list;
+//! - `passes`: the passes of this project; both are for `cute-opt` and tests, change with any version, and are not documented for
+//!   hosts;
 //! - [`codegen`]: LLVM dialect → PTX → cubin → SASS;
 //! - [`report`]: what MLIR says, as diagnostics of the source; [`fault`]: what a device says.
 //!
@@ -58,12 +59,15 @@ pub mod compiled;
 pub mod fault;
 pub mod files;
 pub mod options;
+#[doc(hidden)]
 pub mod passes;
+#[doc(hidden)]
 pub mod pipeline;
 pub mod report;
 pub mod tuned;
 
 pub use cache::{Cache, CacheError, Cached};
+pub use codegen::{OptLevel, Timings};
 pub use compile::{Compiler, compile};
 pub use compiled::{Compiled, Content, Diagnostics, NotLaunchable};
 pub use cutec_dialects::only_own_registrations;

@@ -3,7 +3,7 @@
 pub use mlir_sys::{MlirContext, MlirDialectRegistry};
 
 /// Keeps MLIR's lists of everything out of a program: `cutec::only_own_registrations!();`, once, in the crate of the program
-/// itself (or of a shared library).
+/// itself. It is not for shared libraries, which would give their lists to all of the process.
 ///
 /// One object of melior refers to these lists, so linking it brings the constructors of every pass and LLVM backend: 646 instead of
 /// 373 run at each start, and 4 MB. Nothing of cutec needs them. With this macro `melior::utility::register_all_dialects` of the

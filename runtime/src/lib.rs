@@ -75,6 +75,7 @@ pub mod artifact;
 pub mod cuda;
 pub mod device;
 mod device_error;
+#[cfg(feature = "simulator")]
 pub mod host;
 pub mod launch;
 pub mod number;

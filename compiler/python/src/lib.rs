@@ -40,8 +40,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-cutec::only_own_registrations!();
-
 /// The kernels of a source: of a file, where there is no text. PTX is kept in `cache`.
 #[pyfunction]
 #[pyo3(signature = (name, text, *, arch, defines, check, cache, plan = None))]
