@@ -75,7 +75,6 @@ impl From<Module> for Source {
 
 /// The level at which compilation stops and whose text (or bytes) it gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum Emit {
     /// IR as the front end makes it.
     Tile,
