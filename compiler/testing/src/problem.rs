@@ -142,7 +142,7 @@ pub enum TestProblem {
         found: usize,
     },
     /// An index that leaves its tensor.
-    #[error("index {low}..={high} leaves mode {mode} of `{tensor}`, which has {extent} elements")]
+    #[error("index {} leaves mode {mode} of `{tensor}`, which has {extent} elements", if low == high { low.to_string() } else { format!("{low}..={high}") })]
     OutOfRange {
         /// The tensor.
         tensor: String,

@@ -279,6 +279,10 @@ fn what_has_no_meaning_is_refused() {
         "let x = zeros<f32>(3); assert_eq(x[i] + x[i + 1], 0);",
         "index 1..=3 leaves mode 0",
     );
+    fails(
+        "let x = zeros<i32>(4); let y = x[7];",
+        "index 7 leaves mode 0 of `x`, which has 4 elements",
+    );
     fails("assert_eq(nothing(3), 0);", "knows no function `nothing`");
     fails("let x = zeros<f32>(-1);", "extent -1");
     fails("let x = zeros<f32>(1000000, 1000000);", "elements");
