@@ -102,6 +102,23 @@ fn output_that_nobody_gets_is_an_error() {
     }
 }
 
+#[test]
+#[cfg(target_os = "linux")]
+fn a_closed_standard_output_is_an_error() {
+    let output = Command::new("sh")
+        .args(["-c", "exec \"$@\" >&-", "sh"])
+        .arg(program("cutec"))
+        .args(["layout", "(4,8):(8,1)"])
+        .output()
+        .expect("sh runs");
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("error: cannot write to standard output: it is closed"),
+        "{said}"
+    );
+}
+
 /// The operations that a TableGen file defines.
 fn operations(dialect: &str, file: &str) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dialects/cpp");

@@ -4,6 +4,23 @@ use super::error::CommandError;
 use cutec_runtime::output_file;
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether the program was started without a standard output. Rust's runtime puts `/dev/null` in its place before `main`, so
+/// this is looked at before that.
+static WITHOUT_STDOUT: AtomicBool = AtomicBool::new(false);
+
+#[cfg(all(feature = "programs", target_os = "linux"))]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOOK_FOR_STDOUT: extern "C" fn() = look_for_stdout;
+
+#[cfg(all(feature = "programs", target_os = "linux"))]
+extern "C" fn look_for_stdout() {
+    // SAFETY: asks for the flags of a descriptor, which needs nothing of the runtime and changes nothing.
+    let closed = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) } == -1;
+    WITHOUT_STDOUT.store(closed, Ordering::Relaxed);
+}
 
 /// Writes `bytes` to `path`, or to standard output where `path` is `-`.
 ///
@@ -43,12 +60,14 @@ fn failed(path: &Path, error: &io::Error) -> CommandError {
 /// Writes to standard output.
 ///
 /// # Errors
-/// When not everything could be written: nobody reads any more, or the disk is full. Whoever asked for the output
-/// did not get it.
+/// When not everything could be written: it is closed, nobody reads any more, or the disk is full. Whoever asked for the
+/// output did not get it.
 pub fn write_stdout(bytes: &[u8]) -> Result<(), CommandError> {
     let mut stdout = io::stdout().lock();
-    stdout
-        .write_all(bytes)
-        .and_then(|()| stdout.flush())
+    let written = match WITHOUT_STDOUT.load(Ordering::Relaxed) {
+        true => Err(io::Error::other("it is closed")),
+        false => stdout.write_all(bytes).and_then(|()| stdout.flush()),
+    };
+    written
         .map_err(|error| CommandError::Message(format!("cannot write to standard output: {error}")))
 }
