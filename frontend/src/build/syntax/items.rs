@@ -322,7 +322,7 @@ pub struct Test(ItemKind, Texts);
 
 impl Test {
     /// `test name { … }`
-    pub fn test(name: &str, body: Block) -> Self {
+    pub fn new(name: &str, body: Block) -> Self {
         let ((body, texts), name) = (body.into_node(), tree::spelled(name));
         Self(ItemKind::Test(ast::Test { name, body }), texts)
     }

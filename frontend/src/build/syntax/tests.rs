@@ -52,7 +52,7 @@ fn rebuilt(file: &ast::File) -> Module {
             ItemKind::Function(item) => function(item).into(),
             ItemKind::Kernel(item) => kernel(item).into(),
             ItemKind::Record(item) => record(item).into(),
-            ItemKind::Test(item) => Test::test(&item.name.node, block(&item.body)).into(),
+            ItemKind::Test(item) => Test::new(&item.name.node, block(&item.body)).into(),
             ItemKind::Bench(item) => Test::bench(&item.name.node, block(&item.body)).into(),
             ItemKind::Error => panic!("an error"),
         };
