@@ -105,11 +105,11 @@ fn parameters_from_the_command_line_change_the_kernel() {
     insta::assert_snapshot!("define__kernel", diagnostics);
 }
 
+/// Configurations, and how many each condition refuses.
+type Configurations = (Vec<String>, Vec<(String, usize)>);
+
 /// The configurations of the kernel of a text, and what its conditions refuse.
-fn configurations(
-    text: &str,
-    defines: &[(&str, &str)],
-) -> Result<(Vec<String>, Vec<(String, usize)>), String> {
+fn configurations(text: &str, defines: &[(&str, &str)]) -> Result<Configurations, String> {
     let (mut map, mut diagnostics) = (SourceMap::new(), Vec::new());
     let program = load_program(&mut map, "k.cute", text, &NoImports, &mut diagnostics);
     let context = cutec_dialects::context();

@@ -87,7 +87,10 @@ pub struct RecordedLaunch {
     pub span: Span,
 }
 
-type Key = (String, Vec<(String, String)>);
+type Key = (String, Defines);
+
+/// Compile-time parameters that are set, with their values.
+type Defines = Vec<(String, String)>;
 
 /// What is known about one launch.
 #[derive(Debug, Clone)]
@@ -142,7 +145,7 @@ impl<'a> DeviceLauncher<'a> {
 
     /// The parameters that a launch has besides those that the plan chooses: what the block sets, and of the options what
     /// the kernel has.
-    fn fixed(&self, call: &KernelCall<'_>) -> Vec<(String, String)> {
+    fn fixed(&self, call: &KernelCall<'_>) -> Defines {
         let mut defines = self.options.defines.clone();
         defines.retain(|(name, _)| {
             let given = call.defines.iter().any(|(given, _)| given == name);
@@ -158,7 +161,7 @@ impl<'a> DeviceLauncher<'a> {
         &self,
         call: &KernelCall<'_>,
         defaults: Rc<Artifact>,
-    ) -> Result<(Rc<Artifact>, Vec<(String, String)>), Stop> {
+    ) -> Result<(Rc<Artifact>, Defines), Stop> {
         let by_hand = || Ok((Rc::clone(&defaults), call.defines.clone()));
         let plan = self
             .plan

@@ -5,6 +5,8 @@ use crate::arrays::Arrays;
 use crate::program::KernelInfo;
 use cutec::plan::{Chooser, Plan};
 use pyo3::prelude::*;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// Extents that a choice depends on, at most; a plan with more is not used.
 const MOST_EXTENTS: usize = 16;
@@ -40,23 +42,21 @@ impl Planned {
         let Some(extents) = extents.filter(|extents| extents.len() <= MOST_EXTENTS) else {
             return Ok(None);
         };
-        let mut made: Vec<(Vec<(String, String)>, Py<Kernel>)> = Vec::new();
+        let mut made = BTreeMap::new();
         let mut kernels = Vec::new();
         for size in &found.sizes {
             let mut chosen = size.configuration();
             chosen.retain(|(name, _)| info.statics.iter().any(|(known, _)| known == name));
             chosen.extend(defines.iter().cloned());
             chosen.sort();
-            let known = made.iter().find(|(known, _)| *known == chosen);
-            let kernel = match known {
-                Some((_, kernel)) => kernel.clone_ref(py),
-                None => {
-                    let kernel = Py::new(py, make(chosen.clone()))?;
-                    made.push((chosen, kernel.clone_ref(py)));
-                    kernel
+            let kernel = match made.entry(chosen) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(place) => {
+                    let kernel = Py::new(py, make(place.key().clone()))?;
+                    place.insert(kernel)
                 }
             };
-            kernels.push(kernel);
+            kernels.push(kernel.clone_ref(py));
         }
         Ok(Some(Self {
             chooser: found.chooser(),

@@ -221,8 +221,10 @@ fn code_and_faults_have_the_places_of_the_host() {
 fn entries_of_built_kernels_keep_what_was_said_and_where() {
     let folder = tempfile::tempdir().expect("a folder");
     let cache = Cache::open(folder.path()).expect("a cache");
-    let mut options = Options::default();
-    options.remarks = true;
+    let options = Options {
+        remarks: true,
+        ..Options::default()
+    };
     let module = |model: &SourceText, line: usize| {
         let mut signature = Signature::new("copied").expect("a name");
         let x = signature

@@ -69,9 +69,9 @@ impl Size {
     ///
     /// # Errors
     /// Where it is refused.
-    pub fn bind(&self, abi: &KernelAbi) -> Result<Launch, BindError> {
+    pub fn bind(&self, abi: &KernelAbi) -> Result<Launch, Box<BindError>> {
         let args: Vec<Arg> = self.workload.args.iter().map(Value::as_arg).collect();
-        abi.bind(&args)
+        abi.bind(&args).map_err(Box::new)
     }
 }
 
