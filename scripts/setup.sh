@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prepares this machine to build and test cutec. May be run again at any time; does only what is missing.
 #
-#   1. LLVM and MLIR 22, a C++ compiler, Python (Debian and Ubuntu: apt)
+#   1. LLVM and MLIR 22, a C++ compiler, Python, CMake and pkg-config (Debian and Ubuntu: apt)
 #   2. Rust, if `cargo` is missing (rustup)
 #   3. ptxas, nvdisasm, cuobjdump and libnvJitLink from PyPI into .local/cuda, unless a CUDA toolkit
 #      is found; without them everything works but cubin and SASS output
@@ -47,12 +47,12 @@ bolt_complete() { [ -x "$LLVM_PREFIX/bin/llvm-bolt" ] && [ -x "$LLVM_PREFIX/bin/
 by_hand() {
   die "$1
 Install by hand: LLVM and MLIR 22 with headers and static libraries, libclang, a C++ compiler, curl,
-Python 3 with pip. Then set
+Python 3 with pip, pkg-config, CMake and make. Then set
   MLIR_SYS_220_PREFIX, TABLEGEN_220_PREFIX   to LLVM 22's prefix (the folder with bin/llvm-config)
   LIBCLANG_PATH                              to the folder of libclang.so
   CUTEC_NVJITLINK, CUTEC_PTXAS               to libnvJitLink.so and ptxas, for cubin output
 and run this again. On Debian and Ubuntu the packages are
-  ${LLVM_PACKAGES[*]} g++ curl python3 python3-pip"
+  ${LLVM_PACKAGES[*]} g++ curl python3 python3-pip pkg-config cmake make"
 }
 
 add_llvm_repository() {
@@ -78,6 +78,10 @@ install_packages() {
   command -v g++ >/dev/null || wanted+=(g++)
   command -v cc >/dev/null || wanted+=(gcc)
   command -v curl >/dev/null || wanted+=(curl ca-certificates)
+  # The tests build libcutec's examples in both ways that its users build.
+  command -v pkg-config >/dev/null || wanted+=(pkg-config)
+  command -v cmake >/dev/null || wanted+=(cmake)
+  command -v make >/dev/null || wanted+=(make)
   command -v python3 >/dev/null || wanted+=(python3)
   python3 -m pip --version >/dev/null 2>&1 || wanted+=(python3-pip)
   [ "$with_bolt" = 0 ] || bolt_complete || wanted+=(bolt-22)
