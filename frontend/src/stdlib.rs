@@ -7,9 +7,21 @@ use std::sync::Arc;
 const FOLDER: &str = "std/";
 
 /// Every file: its path as imported, and its text.
-pub const FILES: [(&str, &str); 8] = [
+pub const FILES: [(&str, &str); 11] = [
     ("std/gemm_sm80.cute", include_str!("../std/gemm_sm80.cute")),
     ("std/gemm_sm90.cute", include_str!("../std/gemm_sm90.cute")),
+    (
+        "std/gemm_sm90_split.cute",
+        include_str!("../std/gemm_sm90_split.cute"),
+    ),
+    (
+        "std/gemm_sm90_grouped.cute",
+        include_str!("../std/gemm_sm90_grouped.cute"),
+    ),
+    (
+        "std/gemm_sm90_gather.cute",
+        include_str!("../std/gemm_sm90_gather.cute"),
+    ),
     ("std/cluster.cute", include_str!("../std/cluster.cute")),
     ("std/pipeline.cute", include_str!("../std/pipeline.cute")),
     ("std/gemm_simt.cute", include_str!("../std/gemm_simt.cute")),

@@ -39,6 +39,16 @@ for arch in "$@"; do
             one "$kernel" hopper/gemm_pingpong --kernel "$kernel"
         done
         one gemm_pingpong_f16 hopper/gemm_pingpong --kernel gemm_pingpong -D t=f16
+        for rows in 1 4; do
+            one "gemv_$rows" hopper/gemv -D "rows=$rows"
+        done
+        for rows in 8 16; do
+            one "gemm_skinny_$rows" hopper/gemm_skinny -D "bn=$rows"
+        done
+        one gemm_skinny_64 hopper/gemm_skinny -D bm=128 -D bn=64 -D bk=64 -D stages=3
+        for kernel in gemm_split_k gemm_split_k_kn gemm_split_k_mk gemm_split_k_mn; do
+            one "$kernel" hopper/gemm_split_k --kernel "$kernel"
+        done
         one copy_tma hopper/copy_tma
         one norms_cluster hopper/norms_cluster
         one gemm_sm90_cluster hopper/gemm_sm90 --kernel gemm_sm90 -D cluster=2

@@ -20,6 +20,7 @@ import glob
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,23 @@ SECONDS = 120
 
 
 @dataclass
+class Integers:
+    """An argument of given numbers, as a file of NumPy."""
+    # "i4" or "i8".
+    dtype: str
+    shape: tuple
+    values: list
+
+    def file(self, path):
+        header = f"{{'descr': '<{self.dtype}', 'fortran_order': False, 'shape': {self.shape}, }}"
+        header = header.ljust(128 - 10 - 1) + "\n"
+        with open(path, "wb") as file:
+            file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+            file.write(struct.pack(f"<{len(self.values)}{ {'i4': 'i', 'i8': 'q'}[self.dtype] }", *self.values))
+        return path
+
+
+@dataclass
 class Program:
     """A kernel with its arguments: so small that a run is short, and large enough that every ring goes round and
     every block has several tiles."""
@@ -39,6 +57,12 @@ class Program:
     kernel: str
     parameters: dict = field(default_factory=dict)
     arguments: dict = field(default_factory=dict)
+
+    @property
+    def results(self):
+        """What is compared: what is poisoned before, or added to."""
+        return [name for name, value in self.arguments.items()
+                if isinstance(value, str) and (value.startswith("poison") or name == "c")]
 
     @property
     def name(self):
@@ -59,6 +83,16 @@ def rows(kernel, m, n, **arguments):
     return Program("norms_cluster", kernel, parameters, {"x": f"normal:{m}x{n}", "y": f"poison:{m}x{n}", **arguments})
 
 
+# Rows of 4 groups end before these; the tokens of rows.
+ENDS = Integers("i4", (4,), [100, 101, 258, 300])
+TOKENS = Integers("i4", (300,), [7 * i % 150 for i in range(300)])
+
+
+def grouped(example, kernel, more, m, n, k, a=None, c=None, **parameters):
+    return Program(example, kernel, {"bn": 64, "stages": 3, "most": 8, **parameters},
+                   {"a": a or f"normal:{m}x{k}", "b": f"normal:4x{n}x{k}", "c": c or f"poison:{m}x{n}", **more})
+
+
 PROGRAMS = [
     product("gemm_1_wgmma", "gemm_1_wgmma", 130, 72, 200, bn=64, bk=64, stages=3),
     product("gemm_2_tma", "gemm_2_tma", 130, 72, 328, bn=64, stages=3),
@@ -69,6 +103,18 @@ PROGRAMS = [
     product("gemm_sm90", "gemm_sm90_any", 130, 330, 330, bn=64, stages=3, align=2),
     product("gemm_sm90", "gemm_sm90_any", 130, 329, 331, bn=64, stages=4, align=1),
     product("gemm_pingpong", "gemm_pingpong", 130, 840, 264, bm=64, bn=64, stages=3),
+    Program("gemv", "gemv", {"fetch": 256}, {"x": "normal:1x520", "w": "normal:37x520", "y": "poison:1x37"}),
+    Program("gemm_skinny", "gemm_skinny", {"bk": 64, "stages": 2, "cluster": 2},
+            {"x": "normal:5x456", "w": "normal:136x456", "y": "poison:5x136"}),
+    product("gemm_split_k", "gemm_split_k", 130, 72, 456, bn=64, stages=2, cluster=2),
+    grouped("gemm_grouped", "gemm_grouped", {"ends": ENDS}, 300, 136, 200),
+    grouped("gemm_grouped", "gemm_grouped", {"ends": ENDS}, 300, 136, 200, sharing="true"),
+    grouped("gemm_experts", "gemm_gather", {"ends": ENDS, "index": TOKENS}, 300, 136, 200, a="normal:150x200"),
+    grouped("gemm_experts", "gemm_scatter", {"ends": ENDS, "index": TOKENS, "weights": "normal:300"}, 300, 136, 200, c="zeros:150x136"),
+    Program("gemm_grouped_maps", "gemm_grouped_maps", {"bn": 64, "stages": 3, "most": 8}, {
+        "a": "normal:1x42648", "b": "normal:1x23168", "c": "poison:1x44728",
+        "sizes": Integers("i4", (3, 3), [130, 72, 200, 1, 8, 8, 260, 136, 64]),
+        "starts": Integers("i8", (3, 3), [0, 0, 0, 26000, 14400, 9360, 26008, 14464, 9368]), "maps": "zeros:1x4x16"}),
     moved("copy_tma", "copy_tma", 70, 1028, bm=8, stages=3),
     moved("copy_tma", "transpose_tma", 520, 264, stages=2),
     rows("softmax_cluster", 9, 1020),
@@ -153,6 +199,14 @@ class Simulator:
     def __init__(self, cutec, folder):
         self.cutec, self.folder = cutec, folder
 
+    def arguments(self, program):
+        """Options of `cutec-sim`."""
+        for name, value in program.arguments.items():
+            if isinstance(value, Integers):
+                path = os.path.join(self.folder, f"{program.kernel}.{name}.npy")
+                value = path if os.path.exists(path) else value.file(path)
+            yield from ("--arg", f"{name}={value}")
+
     def compile(self, program):
         path = os.path.join(self.folder, "program.ptx")
         command = [self.cutec, os.path.join(EXAMPLES, program.example + ".cute"), "--kernel", program.kernel,
@@ -169,21 +223,18 @@ class Simulator:
         with open(path, "w", encoding="utf-8") as file:
             file.write(ptx)
         command = [self.cutec + "-sim", path, "--kernel", program.kernel, "--json"]
-        for name, value in program.arguments.items():
-            command += ["--arg", f"{name}={value}"]
+        command += self.arguments(program)
         (counts,) = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         return {instruction["ptx_line"] for instruction in counts["instructions"] if instruction["counts"]["executed"]}
 
     def run(self, program, ptx, number):
         """What is reported, or nothing, and the bytes of the results."""
         path = os.path.join(self.folder, f"{number}.ptx")
-        outputs = {name: os.path.join(self.folder, f"{number}.{name}.npy") for name, value in program.arguments.items()
-                   if value.startswith("poison")}
+        outputs = {name: os.path.join(self.folder, f"{number}.{name}.npy") for name in program.results}
         with open(path, "w", encoding="utf-8") as file:
             file.write(ptx)
         command = [self.cutec + "-sim", path, "--kernel", program.kernel, "--check", "--schedules", str(SCHEDULES)]
-        for name, value in program.arguments.items():
-            command += ["--arg", f"{name}={value}"]
+        command += self.arguments(program)
         for name, output in outputs.items():
             command += ["--out", f"{name}={output}"]
         try:
