@@ -35,10 +35,10 @@ for arch in "$@"; do
         for align in 1 2 4; do
             one "gemm_sm90_any_$align" hopper/gemm_sm90 --kernel gemm_sm90_any -D "align=$align"
         done
-        for kernel in gemm_pingpong gemm_pingpong_kn gemm_pingpong_mk gemm_pingpong_mn; do
-            one "$kernel" hopper/gemm_pingpong --kernel "$kernel"
+        for layout in "" _kn _mk _mn; do
+            one "gemm_pingpong$layout" hopper/gemm_sm90 --kernel "gemm_sm90$layout" -D schedule=sm90_pingpong -D bn=128
         done
-        one gemm_pingpong_f16 hopper/gemm_pingpong --kernel gemm_pingpong -D t=f16
+        one gemm_pingpong_f16 hopper/gemm_sm90 --kernel gemm_sm90 -D schedule=sm90_pingpong -D bn=128 -D t=f16
         for rows in 1 4; do
             one "gemv_$rows" hopper/gemv -D "rows=$rows"
         done

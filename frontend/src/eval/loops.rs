@@ -57,6 +57,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let item = |at: i64| items[at as usize].clone();
                 self.unrolled(parts, items.len() as i64, &item, span)
             }
+            // The empty tuple.
+            Value::Unit => self.unrolled(parts, 0, &|_| Value::Unit, span),
             other => {
                 let text = self.text(parts.over.span);
                 let end = match other {

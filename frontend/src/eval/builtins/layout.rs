@@ -309,6 +309,7 @@ fn is_static<'c, 'a>(_: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<V
         match value {
             Value::Tuple(parts) | Value::Array(parts) => parts.iter().all(known),
             Value::Range(parts) => parts.iter().all(known),
+            Value::Record(record) => record.fields.iter().all(known),
             Value::Scalar(_) | Value::Cute(_) | Value::Vector(_) | Value::Slot(_) => false,
             Value::Tile(_) => false,
             _ => true,
@@ -320,6 +321,7 @@ fn is_static<'c, 'a>(_: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<V
 fn rank<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     let value = part(ev, call)?;
     let rank = match &value {
+        Value::Unit => 0,
         Value::Int(_) | Value::Scalar(_) => 1,
         Value::Tuple(parts) => parts.len(),
         Value::Static(val) | Value::Cute(crate::eval::values::Cute { val, .. }) => match val {

@@ -157,6 +157,12 @@ pub(super) const TABLE: &[Builtin] = &[
     )
     .generic(&[arg("type", Kind::ElementType)]),
     Builtin::new(
+        "element_type",
+        Lowering::Call(element_type),
+        "The type of the elements of a tensor, or of a number or values.",
+    )
+    .takes(&[arg("x", Kind::Any)]),
+    Builtin::new(
         "static_assert",
         Lowering::Call(static_assert),
         "Refuses to compile where the condition, which must be known while compiling, is false.",
@@ -171,6 +177,29 @@ fn bits<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
         Some((Value::Type(elem), _)) => Ok(Value::Int(elem.bits())),
         Some((other, span)) => ev.expected("an element type", &other, span),
         None => Err(Stop::Reported),
+    }
+}
+
+/// `element_type(x)`, what CuTe calls `x.element_type`.
+fn element_type<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let [x] = &call.args[..] else {
+        return Err(Stop::Reported);
+    };
+    let elem = match &x.value {
+        Value::Scalar(scalar) => Some(scalar.elem),
+        Value::Vector(vector) => Some(vector.elem),
+        Value::Tile(tile) => Some(tile.elem),
+        Value::Slot(slot) => Some(slot.elem),
+        Value::Typed(_, elem) => Some(*elem),
+        other => other.as_view().map(|(_, view)| view.ptr.elem),
+    };
+    match elem {
+        Some(elem) => Ok(Value::Type(elem)),
+        None => ev.expected(
+            "a tensor, or a number with a type",
+            &x.value.clone(),
+            x.expr.span,
+        ),
     }
 }
 
