@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Builds libcutec and installs it: PREFIX/include/cutec.h, PREFIX/lib/libcutec.so, for pkg-config and for CMake.
-#   scripts/capi.sh [--static] [PREFIX]     PREFIX is target/capi unless it is said
+#   scripts/capi.sh [--static] [--portable] [PREFIX]     PREFIX is target/capi unless it is said
 #   scripts/capi.sh --test                  installs there, then builds and runs examples/c
 #   scripts/capi.sh --header                writes compiler/c/include/cutec.h anew, by cbindgen
-# With --static, PREFIX/lib/libcutec.a as well, which has all of MLIR in it.
+# With --static, PREFIX/lib/libcutec.a as well, which has all of MLIR in it. With --portable the shared library needs nothing but glibc
+# 2.34, and the folder may be moved.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -14,11 +15,13 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | sed -n 1p)
 major=${version%%.*}
 prefix=
 static=
+portable=
 tests=
 header=
 for argument in "$@"; do
   case $argument in
     --static) static=1 ;;
+    --portable) portable=1 ;;
     --test) tests=1 ;;
     --header) header=1 ;;
     -*)
@@ -39,7 +42,12 @@ if [ -n "$header" ]; then
 fi
 
 step "libcutec"
-cargo build --release -p cutec-c
+if [ -n "$portable" ]; then
+  mapfile -t flags < <(scripts/portable.sh "$target/portable")
+  cargo rustc --release -p cutec-c --crate-type cdylib -- "${flags[@]}"
+else
+  cargo build --release -p cutec-c
+fi
 if [ -n "$static" ]; then
   cargo rustc --release -p cutec-c --crate-type staticlib
 fi
@@ -52,7 +60,10 @@ cp compiler/c/include/cutec.h "$prefix/include/cutec.h"
 strip --strip-unneeded -o "$prefix/lib/libcutec.so.$major" "$target/release/libcutec_c.so"
 ln -sf "libcutec.so.$major" "$prefix/lib/libcutec.so"
 [ -z "$static" ] || strip --strip-debug -o "$prefix/lib/libcutec.a" "$target/release/libcutec_c.a"
-fill() { sed -e "s|@PREFIX@|$prefix|g" -e "s|@VERSION@|$version|g" -e "s|@MAJOR@|$major|g" "compiler/c/package/$1.in" >"$2/$1"; }
+# pkg-config takes its own file's place for ${pcfiledir}.
+named=$prefix
+[ -z "$portable" ] || named='${pcfiledir}/../..'
+fill() { sed -e "s|@PREFIX@|$named|g" -e "s|@VERSION@|$version|g" -e "s|@MAJOR@|$major|g" "compiler/c/package/$1.in" >"$2/$1"; }
 fill cutec.pc "$prefix/lib/pkgconfig"
 fill cutec-config.cmake "$prefix/lib/cmake/cutec"
 fill cutec-config-version.cmake "$prefix/lib/cmake/cutec"

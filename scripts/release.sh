@@ -1,84 +1,122 @@
 #!/usr/bin/env bash
-# Makes target/shipped, the programs as they are handed out: `cutec` with its code laid out by LLVM's
-# BOLT after linking, by a profile of the examples; the other programs as `cargo build --release` makes
-# them, so that the tests can run on the folder: CUTEC_PROGRAMS="$PWD/target/shipped" lit-22 -sv test-suite.
+# Makes target/handout, what is handed out of a version:
+#   cutec-VERSION-x86_64-linux.tar.gz      the programs, which need nothing but glibc 2.34, with examples and documents
+#   libcutec-VERSION-x86_64-linux.tar.gz   header and library for C and C++
+#   cutec-VERSION-*.whl                    the Python package
+#   cute-VERSION.vsix                      the extension for VS Code
+#   SHA256SUMS
 #
-# After the build it takes about four minutes and 2 GB of disk for the while. Tried on x86-64 only.
+#   scripts/release.sh [--bolt] [PART…]    PART: programs, library, wheel, extension; all of them unless some are named
+#
+# With --bolt the code of `cutec` is laid out by scripts/bolt.sh. The extension is packed by npm. `scripts/try_release.sh` tries each on a bare
+# Debian.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-scripts/setup.sh --bolt
+bolt=
+parts=()
+for argument in "$@"; do
+  case $argument in
+    --bolt) bolt=--bolt ;;
+    programs | library | wheel | extension) parts+=("$argument") ;;
+    *)
+      printf 'release: unknown argument %s\n' "$argument" >&2
+      exit 1
+      ;;
+  esac
+done
+[ ${#parts[@]} != 0 ] || parts=(programs library wheel extension)
+wanted() { [[ " ${parts[*]} " == *" $1 "* ]]; }
+
+# shellcheck disable=SC2086
+scripts/setup.sh $bolt
 [ -f "$HOME/.cargo/env" ] && . "$HOME/.cargo/env"
 target=$(cargo metadata --no-deps --format-version 1 |
   python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
-llvm=${MLIR_SYS_220_PREFIX:-/usr/lib/llvm-22}/bin
-
-# On the file system of the result, so that renaming it is one step.
-mkdir -p "$target"
-work=$(mktemp -d "$target/shipped.XXXXXX")
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | sed -n 1p)
+machine=$(uname -m)-linux
+out=$target/handout
+mkdir -p "$out"
+work=$(mktemp -d "$target/handout.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
 step() { printf '\n== %s\n' "$*"; }
-bolt() {
-  "$llvm/llvm-bolt" "$@" >"$work/log" 2>&1 || {
-    tail -n 20 "$work/log" >&2
-    exit 1
-  }
+die() {
+  printf 'release: %s\n' "$*" >&2
+  exit 1
 }
 
-# compile PROGRAM SOURCE ARCH FOLDER: the PTX goes to FOLDER.
-compile() { (cd "$4" && "$1" "$2" --arch "$3" -o out.ptx); }
+# needs_only_glibc FILE: what is loaded with it, and which glibc it asks for.
+needs_only_glibc() {
+  local needed versions newest
+  needed=$(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
+    grep -vE '^(libc|libm|libdl|libpthread|librt|ld-linux-x86-64|ld-linux-aarch64)\.so\.[0-9]+$' || true)
+  [ -z "$needed" ] || die "$1 needs $needed"
+  versions=$(objdump -T "$1" | grep -oE 'GLIBC_[0-9.]+' | sort -Vu)
+  newest=$(printf '%s\nGLIBC_2.34\n' "$versions" | sort -V | tail -n 1)
+  [ "$newest" = GLIBC_2.34 ] || die "$1 needs $newest, expected GLIBC_2.34 at most"
+  printf '%s: %s bytes\n' "$(basename "$1")" "$(stat -c %s "$1")"
+}
 
-step "programs"
-# BOLT moves functions by the linker's relocations. Cargo keeps the two links apart, and the second
-# command leaves the ordinary program in target/release.
-cargo rustc --release -p cutec-driver --bin cutec -- -C link-arg=-Wl,--emit-relocs -C strip=none
-cp "$target/release/cutec" "$work/linked"
-cargo build --release -p cutec-driver -p cutec-runtime --bins
+# pack FOLDER: FOLDER of $work as an archive that is the same for the same files.
+pack() {
+  tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct)" -C "$work" -czf "$out/$1.tar.gz" "$1"
+}
 
-step "instrumented program"
-# cutec ends by _exit, where what BOLT writes at exit is not written. With an interval BOLT starts a
-# second process beside each run, which shares the counters and writes them when the run is over. The
-# interval itself is never reached. The profile has a relative name: each run has a folder.
-bolt "$work/linked" -o "$work/instrumented" -instrument -instrumentation-file=profile \
-  -instrumentation-binpath="$work/instrumented" \
-  -instrumentation-sleep-time=1000000 -instrumentation-no-counters-clear
+mapfile -t portable < <(scripts/portable.sh "$target/portable")
 
-step "profile of the examples"
-# Both targets go through nearly the same code of the compiler: each example is compiled for one, in turn.
-# `cat` ends when the last of the second processes has closed the pipe.
-archs=(sm_80 sm_90)
-count=0
-for source in "$PWD"/examples/*.cute; do
-  folder=$work/profiles/$count
-  mkdir -p "$folder"
-  compile "$work/instrumented" "$source" "${archs[count % 2]}" "$folder"
-  count=$((count + 1))
-done | cat
-"$llvm/merge-fdata" "$work"/profiles/*/profile >"$work/profile" 2>"$work/log"
-rm -rf "$work/profiles"
-
-step "optimised program"
-# Frame optimisation, inlining, promotion of indirect calls, jump tables moved, PLT calls, peepholes and
-# splitting of landing pads were measured with these: none gave 1 %. Only functions whose address nobody
-# takes are folded: others may be told apart by it. What BOLT would note of this command names this machine.
-bolt "$work/linked" -o "$work/cutec" -data="$work/profile" -bolt-info=0 -icf=safe \
-  -reorder-blocks=ext-tsp -reorder-functions=cdsort -split-functions -split-all-cold
-
-step "the same PTX"
-mkdir "$work/plain" "$work/shipped"
-for source in "$PWD"/examples/*.cute; do
-  for arch in "${archs[@]}"; do
-    compile "$target/release/cutec" "$source" "$arch" "$work/plain"
-    compile "$work/cutec" "$source" "$arch" "$work/shipped"
-    cmp "$work/plain/out.ptx" "$work/shipped/out.ptx"
+if wanted programs; then
+  step "programs"
+  name=cutec-$version-$machine
+  mkdir -p "$work/$name/bin" "$work/$name/examples"
+  for program in cute-opt cute-lsp-server; do
+    cargo rustc --release -p cutec-driver --bin "$program" -- "${portable[@]}"
   done
-done
+  if [ -n "$bolt" ]; then
+    scripts/bolt.sh "${portable[@]}"
+    cp "$target/shipped/cutec" "$work/$name/bin"
+  else
+    cargo rustc --release -p cutec-driver --bin cutec -- "${portable[@]}"
+    cp "$target/release/cutec" "$work/$name/bin"
+  fi
+  # These link neither LLVM nor any C++.
+  cargo build --release -p cutec-runtime --bins
+  cp "$target"/release/{cute-opt,cute-lsp-server,cutec-launch,cutec-sim,cutec-bench} "$work/$name/bin"
+  for program in "$work/$name"/bin/*; do
+    strip "$program"
+    needs_only_glibc "$program"
+  done
+  cp README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$work/$name"
+  cp -r docs "$work/$name"
+  cp -r examples/*.cute examples/hopper examples/README.md "$work/$name/examples"
+  pack "$name"
+fi
 
-mkdir -p "$target/shipped"
-for program in cute-opt cute-lsp-server cutec-launch; do
-  cp "$target/release/$program" "$work/$program"
-  mv "$work/$program" "$target/shipped/$program"
-done
-mv "$work/cutec" "$target/shipped/cutec"
-printf '\n%s\n' "$target/shipped/cutec"
+if wanted library; then
+  step "libcutec"
+  name=libcutec-$version-$machine
+  scripts/capi.sh --portable "$work/$name"
+  needs_only_glibc "$work/$name"/lib/libcutec.so.*
+  cp LICENSE-APACHE LICENSE-MIT docs/c.md "$work/$name"
+  pack "$name"
+fi
+
+if wanted wheel; then
+  step "wheel"
+  scripts/wheel.sh
+  cp "$target"/wheels/cutec-"$version"-*.whl "$out"
+fi
+
+if wanted extension; then
+  step "extension"
+  # Links within are followed: an extension is a folder by itself.
+  cp -rL editors/vscode "$work/extension"
+  cp LICENSE-MIT "$work/extension/LICENSE"
+  cp editors/README.md "$work/extension/README.md"
+  (cd "$work/extension" && npm install --omit=dev --no-audit --no-fund --silent &&
+    npx --yes @vscode/vsce@3 package --out "$work/extension.vsix" >/dev/null)
+  cp "$work/extension.vsix" "$out/cute-$(sed -n 's/.*"version": "\(.*\)".*/\1/p' editors/vscode/package.json).vsix"
+fi
+
+step "handed out"
+(cd "$out" && find . -maxdepth 1 -type f ! -name SHA256SUMS -printf '%f\n' | sort | xargs sha256sum >SHA256SUMS && cat SHA256SUMS)

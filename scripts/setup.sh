@@ -7,7 +7,7 @@
 #      is found; without them everything works but cubin and SASS output
 #
 # Variables: CUTEC_SKIP_CUDA=1 leaves out step 3.
-# Arguments: --bolt installs BOLT 22 too, which scripts/release.sh needs and nothing else does.
+# Arguments: --bolt installs BOLT 22 too, which scripts/bolt.sh needs and nothing else does.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
