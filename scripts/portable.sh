@@ -7,14 +7,19 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)
-for archive in libstdc++.a libz.a libzstd.a; do
-  path=$("${CXX:-c++}" -print-file-name="$archive")
+# take ARCHIVE NAME: the C++ compiler's archive, under the name by which the linker is asked for it.
+take() {
+  local path
+  path=$("${CXX:-c++}" -print-file-name="$1")
   [ -f "$path" ] || {
-    printf 'portable: no %s on this machine\n' "$archive" >&2
+    printf 'portable: no %s on this machine\n' "$1" >&2
     exit 1
   }
-  ln -sf "$path" "$folder/$archive"
-done
+  ln -sf "$path" "$folder/$2"
+}
+for archive in libstdc++.a libz.a libzstd.a; do take "$archive" "$archive"; done
+# Rust asks for the shared libgcc by its name.
+take libgcc_eh.a libgcc_s.a
 # LLVM's libraries for Debian 12 ask glibc 2.36 for arc4random.
 "${CC:-cc}" -O2 -fPIC -c compiler/python/src/arc4random.c -o "$folder/arc4random.o"
 printf '%s\n' -L "native=$folder" -C link-arg=-static-libgcc -C "link-arg=$folder/arc4random.o"

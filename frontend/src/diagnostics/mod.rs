@@ -8,6 +8,7 @@
 //! code of the table and at least one label, the first one being the place that is wrong.
 
 pub mod codes;
+mod harmless;
 pub mod render;
 
 pub use codes::Code;

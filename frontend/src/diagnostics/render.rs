@@ -1,8 +1,10 @@
 //! Diagnostics as text, through ariadne. Nothing else in cutec prints a diagnostic.
 
+use super::harmless::harmless;
 use super::{Diagnostic, Severity, codes};
 use crate::source::{FileId, SourceMap, Span};
 use ariadne::{CharSet, Color, Config, IndexType, Label, Report, ReportKind, Source};
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -53,8 +55,12 @@ impl ariadne::Cache<FileId> for Files<'_> {
         let at = match self.parsed.iter().position(|(known, _)| known == id) {
             Some(at) => at,
             None => {
-                let text = self.map.file(*id).text().clone();
-                self.parsed.push((*id, Source::from(text)));
+                let text = self.map.file(*id).text();
+                let shown = match harmless(text) {
+                    Cow::Borrowed(_) => text.clone(),
+                    Cow::Owned(replaced) => replaced.into(),
+                };
+                self.parsed.push((*id, Source::from(shown)));
                 self.parsed.len() - 1
             }
         };
@@ -62,7 +68,7 @@ impl ariadne::Cache<FileId> for Files<'_> {
     }
 
     fn display<'a>(&self, id: &'a FileId) -> Option<impl fmt::Display + 'a> {
-        Some(self.map.file(*id).name().to_owned())
+        Some(harmless(self.map.file(*id).name()).into_owned())
     }
 }
 
@@ -112,21 +118,21 @@ fn report(diagnostic: &Diagnostic, options: RenderOptions) -> Report<'static, Sp
     let mut builder = Report::build(kind, diagnostic.span())
         .with_config(config)
         .with_code(diagnostic.code)
-        .with_message(&diagnostic.message);
+        .with_message(harmless(&diagnostic.message));
     for (order, label) in diagnostic.labels.iter().enumerate() {
         let color = if order == 0 { color } else { Color::Cyan };
         builder = builder.with_label(
             Label::new(label.span)
-                .with_message(&label.text)
+                .with_message(harmless(&label.text))
                 .with_color(color)
                 .with_order(order as i32),
         );
     }
     for note in &diagnostic.notes {
-        builder = builder.with_note(note);
+        builder = builder.with_note(harmless(note));
     }
     if let Some(help) = &diagnostic.help {
-        builder = builder.with_help(help);
+        builder = builder.with_help(harmless(help));
     }
     builder.finish()
 }
