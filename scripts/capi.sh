@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Builds libcutec and installs it: PREFIX/include/cutec.h, PREFIX/lib/libcutec.so, for pkg-config and for CMake.
 #   scripts/capi.sh [--static] [--portable] [PREFIX]     PREFIX is target/capi unless it is said
-#   scripts/capi.sh --test                  installs there, then builds and runs examples/c
+#   scripts/capi.sh --test [--static]       installs there, then builds and runs examples/c
 #   scripts/capi.sh --header                writes compiler/c/include/cutec.h anew, by cbindgen
-# With --static, PREFIX/lib/libcutec.a as well, which has all of MLIR in it. With --portable the shared library needs nothing but glibc
-# 2.34, and the folder may be moved.
+# With --static, PREFIX/lib/libcutec.a as well: one object, with what is needed of LLVM and MLIR in it. With --portable the shared
+# library needs nothing but glibc 2.34, and the folder may be moved.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -49,7 +49,11 @@ else
   cargo build --release -p cutec-c
 fi
 if [ -n "$static" ]; then
-  cargo rustc --release -p cutec-c --crate-type staticlib
+  # LLVM's archives are not in the one that rustc makes: it says which they are.
+  log=$(mktemp)
+  trap 'rm -f "$log"' EXIT
+  cargo rustc --release -p cutec-c --crate-type staticlib -- --print native-static-libs 2>&1 | tee "$log"
+  archives=$(sed -n 's/^note: native-static-libs: //p' "$log" | tr ' ' '\n' | grep -E '^-l(LLVM|MLIR|Polly)')
 fi
 
 step "installation"
@@ -59,12 +63,30 @@ prefix=$(cd "$prefix" && pwd)
 cp compiler/c/include/cutec.h "$prefix/include/cutec.h"
 strip --strip-unneeded -o "$prefix/lib/libcutec.so.$major" "$target/release/libcutec_c.so"
 ln -sf "libcutec.so.$major" "$prefix/lib/libcutec.so"
-[ -z "$static" ] || strip --strip-debug -o "$prefix/lib/libcutec.a" "$target/release/libcutec_c.a"
+# What programs see: the header's functions, and nothing else.
+public=$(grep -oE '\bcutec_[a-z_]+\(' compiler/c/include/cutec.h | tr -d '(' | sort -u)
+if [ -n "$static" ]; then
+  llvm=${MLIR_SYS_220_PREFIX:-/usr/lib/llvm-22}
+  folder=$(mktemp -d)
+  trap 'rm -rf "$folder" "$log"' EXIT
+  printf '%s\n' "$public" >"$folder/public"
+  # One object of what the public functions need, in which all other names are its own: a program may have another LLVM, or other
+  # crates of Rust. Groups are taken apart, or a program's own copy of an inline function would take the place of one of ours, whose
+  # name is no longer known outside.
+  # shellcheck disable=SC2046,SC2086
+  ld.bfd -r --gc-sections --force-group-allocation $(printf -- '-u %s ' $public) -o "$folder/all.o" \
+    "$target/release/libcutec_c.a" -L"$llvm/lib" --start-group $archives --end-group
+  "$llvm/bin/llvm-objcopy" --remove-section=.llvmbc --remove-section=.llvmcmd --strip-unneeded \
+    --keep-global-symbols="$folder/public" "$folder/all.o" "$folder/cutec.o"
+  rm -f "$prefix/lib/libcutec.a" "$folder/all.o"
+  "$llvm/bin/llvm-ar" rcs "$prefix/lib/libcutec.a" "$folder/cutec.o"
+fi
 # pkg-config takes its own file's place for ${pcfiledir}.
 named=$prefix
 [ -z "$portable" ] || named='${pcfiledir}/../..'
 fill() { sed -e "s|@PREFIX@|$named|g" -e "s|@VERSION@|$version|g" -e "s|@MAJOR@|$major|g" "compiler/c/package/$1.in" >"$2/$1"; }
 fill cutec.pc "$prefix/lib/pkgconfig"
+[ -z "$static" ] || fill cutec-static.pc "$prefix/lib/pkgconfig"
 fill cutec-config.cmake "$prefix/lib/cmake/cutec"
 fill cutec-config-version.cmake "$prefix/lib/cmake/cutec"
 (cd "$prefix" && find . -type f -o -type l | sort)
@@ -73,21 +95,33 @@ fill cutec-config-version.cmake "$prefix/lib/cmake/cutec"
 step "the header is what the sources say"
 make_header --check
 
+step "what programs see is what the header says"
+diff <(printf '%s\n' "$public") <(nm -D --defined-only "$prefix/lib/libcutec.so" | awk '{print $3}' | sort)
+[ -z "$static" ] || diff <(printf '%s\n' "$public") \
+  <("$llvm/bin/llvm-nm" --defined-only --extern-only --format=just-symbols "$folder/cutec.o" | sort)
+
 step "examples with pkg-config"
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+folder=${folder:-$(mktemp -d)}
+trap 'rm -rf "$folder" "${log:-}"' EXIT
 export PKG_CONFIG_PATH="$prefix/lib/pkgconfig" LD_LIBRARY_PATH="$prefix/lib"
-# shellcheck disable=SC2046
-"${CC:-cc}" -std=c11 -Wall -Wextra -Werror examples/c/simulate.c $(pkg-config --cflags --libs cutec) -o "$folder/simulate"
-# shellcheck disable=SC2046
-"${CXX:-c++}" -std=c++17 -Wall -Wextra -Werror examples/c/embed.cpp $(pkg-config --cflags --libs cutec) -o "$folder/embed"
-"$folder/simulate"
-"$folder/embed" examples/relu.cute
+for package in cutec ${static:+cutec-static}; do
+  # shellcheck disable=SC2046
+  "${CC:-cc}" -std=c11 -Wall -Wextra -Werror examples/c/simulate.c $(pkg-config --cflags --libs "$package") -o "$folder/simulate"
+  # shellcheck disable=SC2046
+  "${CXX:-c++}" -std=c++17 -Wall -Wextra -Werror examples/c/embed.cpp $(pkg-config --cflags --libs "$package") -o "$folder/embed"
+  # shellcheck disable=SC2046
+  "${CC:-cc}" -std=c11 -Wall -Wextra -Werror compiler/c/tests/wrong_calls.c $(pkg-config --cflags --libs "$package") -lpthread -o "$folder/wrong_calls"
+  "$folder/simulate"
+  "$folder/embed" examples/relu.cute
+  "$folder/wrong_calls" "$folder"
+done
 
 step "examples with CMake"
-cmake -S examples/c -B "$folder/build" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
-cmake --build "$folder/build"
-"$folder/build/simulate"
-"$folder/build/embed" examples/relu.cute
+for library in cutec ${static:+static}; do
+  cmake -S examples/c -B "$folder/$library" -DCMAKE_PREFIX_PATH="$prefix" -DCUTEC_LIBRARY="cutec::$library" >/dev/null
+  cmake --build "$folder/$library"
+  "$folder/$library/simulate"
+  "$folder/$library/embed" examples/relu.cute
+done
 
 printf '\nlibcutec: all tests passed\n'

@@ -84,7 +84,7 @@ impl Number {
         if let Number::Bool(_) = self {
             return Err(NumberError::Condition { dtype, found });
         }
-        if let Some((low, high)) = range(dtype) {
+        if let Some((low, high)) = dtype.integer_range() {
             let value = self.integer().filter(|value| (low..=high).contains(value));
             let value = value.ok_or(NumberError::Integer {
                 dtype,
@@ -125,30 +125,6 @@ impl Number {
             }
             Number::Float(_) | Number::Bool(_) => None,
         }
-    }
-}
-
-/// The smallest and the largest integer of a type of integers.
-fn range(dtype: DType) -> Option<(i128, i128)> {
-    let signed = |bits: u32| Some((-(1 << (bits - 1)), (1 << (bits - 1)) - 1));
-    let unsigned = |bits: u32| Some((0, (1 << bits) - 1));
-    match dtype {
-        DType::I8 => signed(8),
-        DType::I16 => signed(16),
-        DType::I32 => signed(32),
-        DType::I64 => signed(64),
-        DType::U8 => unsigned(8),
-        DType::U16 => unsigned(16),
-        DType::U32 => unsigned(32),
-        DType::U64 => unsigned(64),
-        DType::Bool => Some((0, 1)),
-        DType::F16
-        | DType::BF16
-        | DType::TF32
-        | DType::F32
-        | DType::F64
-        | DType::F8E4M3
-        | DType::F8E5M2 => None,
     }
 }
 

@@ -2,102 +2,7 @@
    -DHEADER='"gemm.h"' -DNAME='"gemm"' -DLOAD=gemm_load -DLAUNCH=gemm_launch -DERROR=gemm_last_error */
 #include HEADER
 
-#include <dlfcn.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-/* The CUDA driver, without its header and opened as the export opens it. */
-typedef unsigned long long CUdeviceptr;
-static int (*cuInit)(unsigned);
-static int (*cuDeviceGet)(int *, int);
-static int (*cuDevicePrimaryCtxRetain)(void **, int);
-static int (*cuCtxSetCurrent)(void *);
-static int (*cuCtxGetCurrent)(void **);
-static int (*cuCtxSynchronize)(void);
-static int (*cuMemAlloc_v2)(CUdeviceptr *, size_t);
-static int (*cuMemFree_v2)(CUdeviceptr);
-static int (*cuMemcpyHtoD_v2)(CUdeviceptr, const void *, size_t);
-static int (*cuMemcpyDtoH_v2)(void *, CUdeviceptr, size_t);
-static int (*cuStreamCreate)(struct CUstream_st **, unsigned);
-static int (*cuStreamSynchronize)(struct CUstream_st *);
-
-static void open_driver(void)
-{
-    void *library = dlopen("libcuda.so.1", RTLD_NOW);
-    if (!library) {
-        fprintf(stderr, "no driver: %s\n", dlerror());
-        exit(1);
-    }
-#define FIND(name) *(void **)&name = dlsym(library, #name)
-    FIND(cuInit);
-    FIND(cuDeviceGet);
-    FIND(cuDevicePrimaryCtxRetain);
-    FIND(cuCtxSetCurrent);
-    FIND(cuCtxGetCurrent);
-    FIND(cuCtxSynchronize);
-    FIND(cuMemAlloc_v2);
-    FIND(cuMemFree_v2);
-    FIND(cuMemcpyHtoD_v2);
-    FIND(cuMemcpyDtoH_v2);
-    FIND(cuStreamCreate);
-    FIND(cuStreamSynchronize);
-}
-
-static void check(int result, const char *what)
-{
-    if (result != 0) {
-        fprintf(stderr, "%s: CUDA error %d\n", what, result);
-        exit(1);
-    }
-}
-#define CUDA(call) check(call, #call)
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return 1e3 * (double)time.tv_sec + 1e-6 * (double)time.tv_nsec;
-}
-
-static float of_bf16(uint16_t bits)
-{
-    uint32_t word = (uint32_t)bits << 16;
-    float value;
-    memcpy(&value, &word, sizeof value);
-    return value;
-}
-
-/* Values from -1 to 1, cut to bf16. */
-static uint16_t *random_matrix(size_t count, uint32_t seed)
-{
-    uint16_t *values = malloc(count * sizeof *values);
-    for (size_t i = 0; i < count; i++) {
-        float value;
-        uint32_t word;
-        seed = seed * 1664525u + 1013904223u;
-        value = (float)(int32_t)seed / 2147483648.0f;
-        memcpy(&word, &value, sizeof word);
-        values[i] = (uint16_t)(word >> 16);
-    }
-    return values;
-}
-
-static CUdeviceptr to_device(const uint16_t *values, size_t count)
-{
-    CUdeviceptr address;
-    CUDA(cuMemAlloc_v2(&address, 2 * count));
-    CUDA(cuMemcpyHtoD_v2(address, values, 2 * count));
-    return address;
-}
-
-static DLTensor matrix(CUdeviceptr address, int64_t *shape)
-{
-    DLTensor tensor = {(void *)(uintptr_t)address, {kDLCUDA, 0}, 2, {kDLBfloat, 16, 1}, shape, NULL, 0};
-    return tensor;
-}
+#include "device.h"
 
 static int wrong;
 
@@ -106,7 +11,7 @@ static void product(int64_t m, int64_t n, int64_t k, struct CUstream_st *stream)
     size_t of_a = (size_t)(m * k), of_b = (size_t)(n * k), of_c = (size_t)(m * n);
     uint16_t *a = random_matrix(of_a, 1), *b = random_matrix(of_b, 2), *c = malloc(2 * of_c);
     int64_t shape_a[] = {m, k}, shape_b[] = {n, k}, shape_c[] = {m, n};
-    double worst = 0;
+    double worst;
     memset(c, 0xFF, 2 * of_c);
     CUdeviceptr da = to_device(a, of_a), db = to_device(b, of_b), dc = to_device(c, of_c);
     DLTensor ta = matrix(da, shape_a), tb = matrix(db, shape_b), tc = matrix(dc, shape_c);
@@ -116,21 +21,11 @@ static void product(int64_t m, int64_t n, int64_t k, struct CUstream_st *stream)
     }
     CUDA(cuStreamSynchronize(stream));
     CUDA(cuMemcpyDtoH_v2(c, dc, 2 * of_c));
-    /* Some rows, against sums in f64. */
-    for (int64_t i = 0; i < m; i += m > 64 ? m / 16 : 1) {
-        for (int64_t j = 0; j < n; j++) {
-            double sum = 0, error;
-            for (int64_t l = 0; l < k; l++)
-                sum += (double)of_bf16(a[i * k + l]) * of_bf16(b[j * k + l]);
-            error = fabs(of_bf16(c[i * n + j]) - sum) / fmax(fabs(sum), sqrt((double)k) / 3);
-            worst = error <= worst ? worst : error;
-        }
-    }
-    /* One rounding to bf16, and sums in f32. */
-    if (!(worst < 1.0 / 128))
+    worst = product_error(a, b, c, m, n, k);
+    if (!(worst < PRODUCT_TOLERANCE))
         wrong = 1;
     printf(NAME " %lld x %lld x %lld: largest error %.2e: %s\n", (long long)m, (long long)n, (long long)k, worst,
-           worst < 1.0 / 128 ? "ok" : "WRONG");
+           worst < PRODUCT_TOLERANCE ? "ok" : "WRONG");
     CUDA(cuMemFree_v2(da)), CUDA(cuMemFree_v2(db)), CUDA(cuMemFree_v2(dc));
     free(a), free(b), free(c);
 }

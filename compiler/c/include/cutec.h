@@ -407,9 +407,10 @@ void cutec_module_free(struct cutec_module *module);
 struct cutec_options *cutec_options_new(void);
 
 /**
- * Sets an option: `arch` (`sm_90a`), `kernel` (only this one), `level` (0 to 3), `emit` (`ptx`, `cubin`, … as the program `cutec` has
- * it), `remarks` (`true`: what each copy and gemm became), `threads` (of a compilation, 0 for one a processor), `cache` (a folder in
- * which PTX is kept from run to run); and of the simulator `races` (`true`: look for them) and `schedule` (a number: one of the legal
+ * Sets an option: `arch` (`sm_90a`; `native` for that of the first GPU), `kernel` (only this one), `level` (0 to 3), `emit` (`ptx`, `cubin`, … as the program `cutec` has
+ * it), `remarks` (`true`: what each copy and gemm became), `threads` (of a compilation, 0 for one a processor), `plan` (a
+ * file of `cutec tune`: all configurations that it chooses are compiled, and each launch takes one by its extents; without `arch` for
+ * the plan's target), `cache` (a folder in which PTX is kept from run to run); and of the simulator `races` (`true`: look for them) and `schedule` (a number: one of the legal
  * orders).
  *
  * What it needs:
@@ -445,9 +446,10 @@ void cutec_options_free(struct cutec_options *options);
 struct cutec_options *cutec_options_new(void);
 
 /**
- * Sets an option: `arch` (`sm_90a`), `kernel` (only this one), `level` (0 to 3), `emit` (`ptx`, `cubin`, … as the program `cutec` has
- * it), `remarks` (`true`: what each copy and gemm became), `threads` (of a compilation, 0 for one a processor), `cache` (a folder in
- * which PTX is kept from run to run); and of the simulator `races` (`true`: look for them) and `schedule` (a number: one of the legal
+ * Sets an option: `arch` (`sm_90a`; `native` for that of the first GPU), `kernel` (only this one), `level` (0 to 3), `emit` (`ptx`, `cubin`, … as the program `cutec` has
+ * it), `remarks` (`true`: what each copy and gemm became), `threads` (of a compilation, 0 for one a processor), `plan` (a
+ * file of `cutec tune`: all configurations that it chooses are compiled, and each launch takes one by its extents; without `arch` for
+ * the plan's target), `cache` (a folder in which PTX is kept from run to run); and of the simulator `races` (`true`: look for them) and `schedule` (a number: one of the legal
  * orders).
  *
  * What it needs:

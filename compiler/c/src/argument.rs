@@ -3,7 +3,7 @@
 use crate::error::Error;
 use cutec::runtime::DType;
 use cutec::runtime::abi::dlpack::{self, Tensor};
-use cutec::runtime::abi::{ArgAbi, BindError, ScalarValue, Status, TensorDesc};
+use cutec::runtime::abi::{ArgAbi, BindError, ScalarValue, Status, TensorAbi, TensorDesc};
 
 /// What an argument is.
 #[repr(C)]
@@ -40,11 +40,71 @@ pub struct Argument {
 }
 
 /// An argument, read.
-pub enum Read {
-    /// A tensor, its address, and where it lies.
-    Tensor(TensorDesc, u64, dlpack::Device),
+pub enum Read<'a> {
+    /// A tensor, with a shape where it has modes.
+    Tensor(&'a Tensor),
     /// A number.
     Scalar(ScalarValue),
+}
+
+impl Read<'_> {
+    /// An extent; `None` where there is no such mode.
+    pub fn extent(&self, mode: usize) -> Option<i64> {
+        match self {
+            // SAFETY: it was read with a shape of as many modes.
+            Read::Tensor(tensor) => {
+                (mode < rank(tensor)).then(|| unsafe { *tensor.shape.add(mode) })
+            }
+            Read::Scalar(_) => None,
+        }
+    }
+
+    /// The address of a tensor; 0 of a number.
+    pub fn address(&self) -> u64 {
+        match self {
+            Read::Tensor(tensor) => tensor.address(),
+            Read::Scalar(_) => 0,
+        }
+    }
+
+    /// The bytes of a number; zeros of a tensor.
+    pub fn bytes(&self) -> [u8; 8] {
+        match self {
+            Read::Tensor(_) => [0; 8],
+            Read::Scalar(scalar) => scalar.bytes,
+        }
+    }
+
+    /// Adds what of a tensor binding depends on, but for its address; nothing of a number.
+    pub fn sign(&self, signature: &mut Vec<i64>) {
+        let Read::Tensor(tensor) = self else {
+            return;
+        };
+        let dlpack::DataType { code, bits, lanes } = tensor.dtype;
+        let dtype = i64::from(code) << 24 | i64::from(bits) << 16 | i64::from(lanes);
+        let compact = i64::from(tensor.strides.is_null());
+        signature.extend([compact << 32 | dtype, rank(tensor) as i64]);
+        // SAFETY: it was read with a shape of as many modes.
+        signature.extend(unsafe { list(tensor.shape, rank(tensor)) });
+        // SAFETY: as above; what has no strides gives none.
+        signature.extend(unsafe { list(tensor.strides, rank(tensor)) });
+    }
+}
+
+fn rank(tensor: &Tensor) -> usize {
+    usize::try_from(tensor.rank).unwrap_or(0)
+}
+
+/// As many numbers, or none where the pointer is null.
+///
+/// # Safety
+/// It points to as many, or is null.
+unsafe fn list<'a>(pointer: *const i64, count: usize) -> &'a [i64] {
+    match count == 0 || pointer.is_null() {
+        true => &[],
+        // SAFETY: of the caller.
+        false => unsafe { std::slice::from_raw_parts(pointer, count) },
+    }
 }
 
 impl Argument {
@@ -52,7 +112,7 @@ impl Argument {
     ///
     /// # Safety
     /// Of a tensor, all is as DLPack says.
-    pub unsafe fn read(&self, abi: &ArgAbi) -> Result<Read, Error> {
+    pub unsafe fn read<'a>(&self, abi: &ArgAbi) -> Result<Read<'a>, Error> {
         let refused = |error: BindError| Err(Error::new(error.status(), error));
         let name = abi.name().to_owned();
         let kind = |expected, found| {
@@ -73,9 +133,10 @@ impl Argument {
                 // SAFETY: the kind says which value it is; and of the caller.
                 let tensor = unsafe { self.value.tensor.as_ref() };
                 let tensor = tensor.ok_or_else(|| Error::null(&format!("`{}`", abi.name)))?;
-                // SAFETY: of the caller.
-                let desc = unsafe { describe(tensor, abi.dtype, &abi.name) }?;
-                Ok(Read::Tensor(desc, tensor.address(), tensor.device))
+                if rank(tensor) > 0 && tensor.shape.is_null() {
+                    return Err(Error::null(&format!("`{}`: shape", abi.name)));
+                }
+                Ok(Read::Tensor(tensor))
             }
             (INTEGER, ArgAbi::Scalar(abi)) => {
                 // SAFETY: the kind says which value it is.
@@ -114,9 +175,10 @@ const NUMBER: i32 = ArgumentKind::Number as i32;
 
 /// A tensor as binding checks it; the alignment is that of its address.
 ///
-/// # Safety
-/// Shape and strides are as DLPack says.
-unsafe fn describe(tensor: &Tensor, expected: DType, name: &str) -> Result<TensorDesc, Error> {
+/// # Errors
+/// Where its elements have no type of ours, or it has no data.
+pub fn describe(tensor: &Tensor, abi: &TensorAbi) -> Result<TensorDesc, Error> {
+    let (name, expected) = (&abi.name, abi.dtype);
     let dtype = match (tensor.dtype.dtype(), expected) {
         // Stored alike.
         (Some(DType::F32), DType::TF32) => DType::TF32,
@@ -129,22 +191,15 @@ unsafe fn describe(tensor: &Tensor, expected: DType, name: &str) -> Result<Tenso
             return Err(Error::new(Status::DType, text));
         }
     };
-    let rank = usize::try_from(tensor.rank).unwrap_or(0);
-    if rank > 0 && tensor.shape.is_null() {
-        return Err(Error::null(&format!("`{name}`: shape")));
-    }
-    let list = |pointer: *const i64| match rank {
-        0 => Vec::new(),
-        // SAFETY: of the caller; it is not null.
-        _ => unsafe { std::slice::from_raw_parts(pointer, rank) }.to_vec(),
-    };
-    let shape = list(tensor.shape);
+    // SAFETY: it was read with a shape of as many modes.
+    let shape = unsafe { list(tensor.shape, rank(tensor)) }.to_vec();
     let strides = if tensor.strides.is_null() {
-        let mut strides = vec![0; rank];
+        let mut strides = vec![0; shape.len()];
         dlpack::compact_strides(&shape, &mut strides);
         strides
     } else {
-        list(tensor.strides)
+        // SAFETY: of the caller of `Argument::read`.
+        unsafe { list(tensor.strides, rank(tensor)) }.to_vec()
     };
     let address = tensor.address();
     let desc = TensorDesc {

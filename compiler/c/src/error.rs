@@ -1,5 +1,6 @@
 //! Errors and diagnostics as objects of C, and the guard around every call.
 
+use crate::object::{count, give, item, take};
 use cutec::fault::Fault;
 use cutec::runtime::abi::Status;
 use cutec::runtime::{DeviceError, RunError};
@@ -156,6 +157,11 @@ impl Error {
         }
     }
 
+    /// Which kind of error it is.
+    pub fn status(&self) -> Status {
+        self.status
+    }
+
     /// A null pointer where there must be something.
     pub fn null(what: &str) -> Error {
         Error::new(Status::Null, format!("{what}: a null pointer"))
@@ -178,14 +184,13 @@ pub unsafe fn guard(error: *mut *mut Error, work: impl FnOnce() -> Result<(), Er
     });
     let (status, failed) = match done {
         Ok(()) => (Status::Ok, ptr::null_mut()),
-        Err(failed) => (failed.status, Box::into_raw(Box::new(failed))),
+        Err(failed) => (failed.status, give(failed)),
     };
     // SAFETY: of the caller.
     match unsafe { error.as_mut() } {
         Some(place) => *place = failed,
         // SAFETY: it was made above.
-        None if !failed.is_null() => drop(unsafe { Box::from_raw(failed) }),
-        None => {}
+        None => drop(unsafe { take(failed) }),
     }
     status.code()
 }
@@ -236,7 +241,7 @@ pub unsafe extern "C" fn cutec_error_message(error: *const Error) -> *const c_ch
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cutec_error_diagnostic_count(error: *const Error) -> usize {
     // SAFETY: of the caller.
-    unsafe { error.as_ref() }.map_or(0, |error| error.diagnostics.len())
+    unsafe { count(error, |error| &error.diagnostics) }
 }
 
 /// One of them; null beyond the last.
@@ -249,10 +254,7 @@ pub unsafe extern "C" fn cutec_error_diagnostic(
     index: usize,
 ) -> *const Diagnostic {
     // SAFETY: of the caller.
-    let error = unsafe { error.as_ref() };
-    error
-        .and_then(|error| error.diagnostics.get(index))
-        .map_or(ptr::null(), Kept::view)
+    unsafe { item(error, |error| &error.diagnostics, index, Kept::view) }
 }
 
 /// Gives an error back.
@@ -261,8 +263,6 @@ pub unsafe extern "C" fn cutec_error_diagnostic(
 /// It comes from a call, and nobody uses it any more; or it is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cutec_error_free(error: *mut Error) {
-    if !error.is_null() {
-        // SAFETY: of the caller.
-        drop(unsafe { Box::from_raw(error) });
-    }
+    // SAFETY: of the caller.
+    drop(unsafe { take(error) });
 }

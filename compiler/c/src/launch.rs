@@ -3,44 +3,35 @@
 use crate::argument::{Argument, Read};
 use crate::error::{Error, guard, read};
 use crate::module::Module;
+use crate::object::{give, place, take};
 use crate::options::Options;
+use crate::place::{InSimulator, OnGpu, Refused, Way, name};
+use crate::planned::Choice;
 use cutec::SourceMap;
-use cutec::runtime::abi::{Abi, BindError, KernelAbi, Status, dlpack};
-use cutec::runtime::cuda::{CudaDevice, Stream, undisturbed};
-use cutec::runtime::host::{HostLaunch, HostTensor, HostValue};
-use cutec::runtime::sim::Options as SimOptions;
-use cutec::runtime::{Arg, Artifact, RunError, SimDevice, launch};
+use cutec::runtime::abi::{BindError, Status, dlpack};
+use cutec::runtime::cuda::undisturbed;
 use std::ffi::{c_char, c_void};
-use std::ptr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The simulator, in the place of a GPU's number.
 pub const CUTEC_SIMULATOR: i32 = -1;
 
 /// A module on a device.
 pub struct Loaded {
-    abi: Abi,
+    kernels: Vec<Kernel>,
     sources: SourceMap,
     place: Place,
 }
 
 enum Place {
-    Gpu {
-        index: i32,
-        device: Box<Mutex<CudaDevice>>,
-        loaded: launch::Loaded,
-    },
-    Simulator {
-        artifact: Artifact,
-        options: Options,
-        /// As many as calls were under way at a time.
-        idle: Mutex<Vec<(SimDevice, launch::Loaded)>>,
-    },
+    Gpu(Box<OnGpu>),
+    Simulator(InSimulator),
 }
 
-/// A panic of another thread leaves none of these values half changed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// A kernel of the module.
+struct Kernel {
+    defaults: Way,
+    /// What a plan chooses beside the defaults, and how.
+    planned: Option<(Choice, Vec<Way>)>,
 }
 
 impl Loaded {
@@ -51,23 +42,33 @@ impl Loaded {
                 "a device runs PTX or a cubin: another level was compiled, by the option `emit`",
             )
         })?;
+        let mut images = vec![artifact];
+        let kernels = artifact.abi.kernels.iter();
+        let kernels = kernels.map(|kernel| {
+            let mut planned = module.planned.iter();
+            let planned = planned.find(|planned| planned.kernel == kernel.name);
+            let planned = planned.map(|planned| {
+                let ways = planned.artifacts.iter().filter_map(|artifact| {
+                    images.push(artifact);
+                    let abi = artifact.kernel(&kernel.name)?.clone();
+                    Some(Way::new(abi, images.len() - 1))
+                });
+                (planned.choice.clone(), ways.collect())
+            });
+            Kernel {
+                defaults: Way::new(kernel.clone(), 0),
+                planned,
+            }
+        });
+        let kernels = kernels.collect();
         let place = match usize::try_from(device) {
-            Ok(index) => undisturbed(|| {
-                let mut gpu = CudaDevice::open(index)?;
-                let loaded = launch::Loaded::load(&mut gpu, artifact)?;
-                let device = Box::new(Mutex::new(gpu));
-                Ok(Place::Gpu {
-                    index: index as i32,
-                    device,
-                    loaded,
-                })
-            })
-            .map_err(|error| Error::device(&error))?,
-            Err(_) if device == CUTEC_SIMULATOR => Place::Simulator {
-                artifact: artifact.clone(),
-                options,
-                idle: Mutex::default(),
-            },
+            Ok(index) => {
+                let loaded = undisturbed(|| OnGpu::load(index, &images));
+                Place::Gpu(Box::new(loaded.map_err(|error| Error::device(&error))?))
+            }
+            Err(_) if device == CUTEC_SIMULATOR => {
+                Place::Simulator(InSimulator::new(&images, options))
+            }
             Err(_) => {
                 let text =
                     format!("no device {device}: expected the number of a GPU, or CUTEC_SIMULATOR");
@@ -75,7 +76,7 @@ impl Loaded {
             }
         };
         Ok(Loaded {
-            abi: artifact.abi.clone(),
+            kernels,
             sources: module.sources.clone(),
             place,
         })
@@ -85,18 +86,15 @@ impl Loaded {
     /// Tensors are as DLPack says, and their memory is there until the kernel is done.
     unsafe fn launch(&self, kernel: &str, args: &[Argument], stream: usize) -> Result<(), Error> {
         let refused = |error: BindError| Error::new(error.status(), error);
-        let Some(abi) = self.abi.kernel(kernel) else {
-            let available = self
-                .abi
-                .kernels
-                .iter()
-                .map(|kernel| kernel.name.clone())
-                .collect();
+        let mut kernels = self.kernels.iter();
+        let Some(found) = kernels.find(|known| known.defaults.abi.name == kernel) else {
+            let names = self.kernels.iter().map(|known| &known.defaults.abi.name);
             return Err(refused(BindError::UnknownKernel {
                 kernel: kernel.to_owned(),
-                available,
+                available: names.cloned().collect(),
             }));
         };
+        let abi = &found.defaults.abi;
         if args.len() != abi.args.len() {
             let names = abi.args.iter().map(|arg| arg.name().to_owned()).collect();
             return Err(refused(BindError::Count {
@@ -108,128 +106,73 @@ impl Loaded {
         let read = args.iter().zip(&abi.args).map(|(arg, abi)| {
             // SAFETY: of the caller.
             let read = unsafe { arg.read(abi) }?;
-            if let Read::Tensor(_, _, device) = &read {
-                self.check_place(abi.name(), *device)?;
+            if let Read::Tensor(tensor) = &read {
+                self.check_place(abi.name(), tensor.device)?;
             }
             Ok(read)
         });
-        let read = read.collect::<Result<Vec<Read>, Error>>()?;
-        let ran = match &self.place {
-            Place::Gpu { device, loaded, .. } => on_gpu(device, loaded, abi, &read, stream),
-            Place::Simulator {
-                artifact,
-                options,
-                idle,
-            } => {
-                // SAFETY: of the caller.
-                unsafe { in_simulator(artifact, options, idle, abi, read) }
+        let read = read.collect::<Result<Vec<Read<'_>>, Error>>()?;
+        if let Some((choice, ways)) = &found.planned
+            && let Some(way) = choice.configuration(&read).checked_sub(1)
+            && let Some(way) = ways.get(way)
+        {
+            // SAFETY: of the caller.
+            match unsafe { self.launch_in(way, &read, stream) } {
+                // What a configuration refuses the defaults may take.
+                Err(error) if is_refused(error.status()) => {}
+                done => return done,
             }
+        }
+        // SAFETY: of the caller.
+        unsafe { self.launch_in(&found.defaults, &read, stream) }
+    }
+
+    /// # Safety
+    /// As [`Loaded::launch`].
+    unsafe fn launch_in(&self, way: &Way, args: &[Read<'_>], stream: usize) -> Result<(), Error> {
+        let done = match &self.place {
+            Place::Gpu(gpu) => gpu.launch(way, args, stream),
+            // SAFETY: of the caller.
+            Place::Simulator(simulator) => unsafe { simulator.launch(way, args) },
         };
-        ran.map_err(|error| Error::run(kernel, &error, &self.sources))
+        done.map_err(|refused| match refused {
+            Refused::Error(error) => error,
+            Refused::Run(error) => Error::run(&way.abi.name, &error, &self.sources),
+        })
     }
 
     /// Refuses a tensor that is not on the device.
-    fn check_place(&self, name: &str, found: dlpack::Device) -> Result<(), Error> {
-        let (fits, expected) = match &self.place {
-            Place::Gpu { index, .. } => {
-                let gpu = matches!(found.kind, dlpack::CUDA | dlpack::CUDA_MANAGED);
-                (gpu && found.id == *index, format!("cuda:{index}"))
+    fn check_place(&self, arg: &str, found: dlpack::Device) -> Result<(), Error> {
+        let expected = match &self.place {
+            Place::Gpu(gpu) => dlpack::Device {
+                kind: dlpack::CUDA,
+                id: gpu.index,
+            },
+            Place::Simulator(_) => dlpack::Device {
+                kind: dlpack::CPU,
+                id: 0,
+            },
+        };
+        let fits = match found.kind {
+            dlpack::CUDA | dlpack::CUDA_MANAGED => {
+                expected.kind == dlpack::CUDA && found.id == expected.id
             }
-            Place::Simulator { .. } => (
-                matches!(found.kind, dlpack::CPU | dlpack::CUDA_HOST),
-                "memory of the host".to_owned(),
-            ),
+            dlpack::CPU | dlpack::CUDA_HOST => expected.kind == dlpack::CPU,
+            _ => false,
         };
         if fits {
             return Ok(());
         }
-        let found = match found.kind {
-            dlpack::CPU | dlpack::CUDA_HOST => "memory of the host".to_owned(),
-            dlpack::CUDA | dlpack::CUDA_MANAGED => format!("cuda:{}", found.id),
-            kind => format!("a device of DLPack's kind {kind}"),
-        };
-        Err(Error::new(
-            Status::Device,
-            format!("`{name}`: expected a tensor in {expected}, found one in {found}"),
-        ))
+        let (expected, found) = (name(expected), name(found));
+        let text = format!("`{arg}`: expected a tensor in {expected}, found one in {found}");
+        Err(Error::new(Status::Device, text))
     }
 }
 
-/// Puts the kernel into a stream.
-fn on_gpu(
-    device: &Mutex<CudaDevice>,
-    loaded: &launch::Loaded,
-    abi: &KernelAbi,
-    args: &[Read],
-    stream: usize,
-) -> Result<(), RunError> {
-    let bound = |arg: &Read| match arg {
-        Read::Tensor(desc, ..) => Arg::Tensor(desc.clone()),
-        Read::Scalar(scalar) => Arg::Scalar(*scalar),
-    };
-    let bound = abi.bind(&args.iter().map(bound).collect::<Vec<_>>())?;
-    if bound.is_empty() {
-        return Ok(());
-    }
-    let address = |arg: usize| match args.get(arg)? {
-        Read::Tensor(_, address, _) => Some(*address),
-        Read::Scalar(_) => None,
-    };
-    let (prepared, params) = {
-        let device = &mut *lock(device);
-        let params = launch::params(device, &bound, address)?;
-        (
-            device.prepare(loaded.module(), &launch::geometry(&bound), &params)?,
-            params,
-        )
-    };
-    let mut bytes = vec![0; prepared.bytes()];
-    for (offset, param) in prepared.offsets().iter().zip(&params) {
-        bytes[*offset..][..param.as_bytes().len()].copy_from_slice(param.as_bytes());
-    }
-    Ok(prepared.launch(Stream(stream), &bytes)?)
-}
-
-/// Runs the kernel to its end.
-///
-/// # Safety
-/// The tensors' memory is there.
-unsafe fn in_simulator(
-    artifact: &Artifact,
-    options: &Options,
-    idle: &Mutex<Vec<(SimDevice, launch::Loaded)>>,
-    abi: &KernelAbi,
-    args: Vec<Read>,
-) -> Result<(), RunError> {
-    let value = |arg| match arg {
-        Read::Tensor(desc, address, _) => HostValue::Tensor(HostTensor {
-            desc,
-            address,
-            // Memory of C's allocation is aligned to 16 bytes; aligned_alloc is asked for more.
-            origin: address & !255,
-        }),
-        Read::Scalar(scalar) => HostValue::Scalar(scalar),
-    };
-    let values: Vec<HostValue> = args.into_iter().map(value).collect();
-    let launch = HostLaunch::new(abi, &values)?;
-    let known = lock(idle).pop();
-    let (mut device, loaded) = match known {
-        Some(known) => known,
-        None => {
-            let mut device = SimDevice::new();
-            let loaded = launch::Loaded::load(&mut device, artifact)?;
-            (device, loaded)
-        }
-    };
-    *device.options_mut() = SimOptions {
-        races: options.races,
-        ..SimOptions::default()
-    };
-    device.set_schedule(options.schedule);
-    // SAFETY: of the caller.
-    let ran = unsafe { launch.run(&mut device, &loaded) };
-    lock(idle).push((device, loaded));
-    ran
+/// Whether a launch was refused before anything ran: by its arguments, or by what a GPU has room for.
+fn is_refused(status: Status) -> bool {
+    let room = [Status::SharedMemory, Status::Unsupported];
+    status.code() < Status::NoCuda.code() || room.contains(&status)
 }
 
 /// Loads a module onto a GPU by its number, or for `CUTEC_SIMULATOR`. Of `options`, which may be null, those of the simulator count.
@@ -248,10 +191,9 @@ pub unsafe extern "C" fn cutec_load(
     unsafe {
         guard(error, || {
             let module = module.as_ref().ok_or_else(|| Error::null("module"))?;
-            let place = loaded.as_mut().ok_or_else(|| Error::null("loaded"))?;
-            *place = ptr::null_mut();
+            let place = place(loaded).ok_or_else(|| Error::null("loaded"))?;
             let options = options.as_ref().cloned().unwrap_or_default();
-            *place = Box::into_raw(Box::new(Loaded::new(module, device, options)?));
+            *place = give(Loaded::new(module, device, options)?);
             Ok(())
         })
     }
@@ -294,13 +236,12 @@ pub unsafe extern "C" fn cutec_launch(
 /// It comes from `cutec_load`, and nobody uses it any more; or it is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cutec_loaded_free(loaded: *mut Loaded) {
-    if loaded.is_null() {
-        return;
-    }
     // SAFETY: of the caller.
-    let loaded = unsafe { Box::from_raw(loaded) };
+    let Some(loaded) = (unsafe { take(loaded) }) else {
+        return;
+    };
     match loaded.place {
-        Place::Gpu { .. } => undisturbed(|| drop(loaded)),
-        Place::Simulator { .. } => drop(loaded),
+        Place::Gpu(_) => undisturbed(|| drop(loaded)),
+        Place::Simulator(_) => drop(loaded),
     }
 }

@@ -2,10 +2,11 @@
 //! cbindgen makes of this; `docs/c.md` is the guide.
 //!
 //! Modules in reading order:
+//! - [`object`]: what C holds by a pointer;
 //! - [`error`]: errors and diagnostics as objects, and the guard around every call;
 //! - [`options`]: how to compile, load and simulate;
-//! - [`module`]: compiled kernels;
-//! - [`argument`]: what a launch takes; [`launch`]: kernels on a device.
+//! - [`module`]: compiled kernels; [`planned`]: what a plan chooses for them;
+//! - [`argument`]: what a launch takes; [`launch`]: kernels on a device; [`place`]: where they run.
 //!
 //! Rules of every function: it returns a number of `enum cutec_status`, and what was wrong by its last argument, which may be
 //! null; it catches panics; it reads and writes nothing that is not passed to it. There is no global state but what LLVM
@@ -17,7 +18,10 @@ pub mod argument;
 pub mod error;
 pub mod launch;
 pub mod module;
+pub mod object;
 pub mod options;
+pub mod place;
+pub mod planned;
 
 use std::ffi::c_char;
 

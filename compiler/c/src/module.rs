@@ -1,11 +1,14 @@
 //! Compiled kernels.
 
 use crate::error::{Diagnostic, Error, Kept, guard, read, text};
+use crate::object::{count, give, item, place, take};
 use crate::options::Options;
+use crate::planned::Planned;
 use cutec::files::{self, MAX_SOURCE_BYTES};
-use cutec::runtime::abi::Status;
+use cutec::plan::Plan;
 use cutec::runtime::abi::embed::to_json;
-use cutec::runtime::{Artifact, regular_file};
+use cutec::runtime::abi::{Abi, Status};
+use cutec::runtime::{Artifact, Code, regular_file};
 use cutec::{Cache, Compiler, Emit, FileLoader, Source, SourceMap};
 use std::ffi::{CString, c_char};
 use std::path::Path;
@@ -20,71 +23,100 @@ pub struct Module {
     notices: Vec<Kept>,
     /// What a device loads, where it is code.
     pub artifact: Option<Artifact>,
+    /// What a plan chooses beside the defaults.
+    pub planned: Vec<Planned>,
     /// The texts that messages point into.
     pub sources: SourceMap,
 }
 
+/// What came out of one compilation.
+struct Built {
+    artifact: Option<Artifact>,
+    abi: Option<Abi>,
+    code: Vec<u8>,
+    notices: Vec<cutec::Diagnostic>,
+    sources: SourceMap,
+}
+
+impl Built {
+    /// Compiles a source, or takes what the cache has of it.
+    fn new(source: &Source, options: &cutec::Options, cache: Option<&Path>) -> Result<Self, Error> {
+        if let (Some(folder), Emit::Ptx) = (cache, options.emit) {
+            let cache = Cache::open(folder).map_err(|error| {
+                Error::new(
+                    Status::File,
+                    format!("cannot use {} as a cache: {error}", folder.display()),
+                )
+            })?;
+            let cached = cache.ptx_with(source, &FileLoader, options);
+            let cached = cached.map_err(|error| Error::cached(&error))?;
+            return Ok(Built {
+                abi: Some(cached.artifact.abi.clone()),
+                code: match &cached.artifact.code {
+                    Code::Ptx(ptx) => ptx.as_bytes().to_vec(),
+                    Code::Cubin(cubin) => cubin.to_vec(),
+                },
+                artifact: Some(cached.artifact),
+                notices: [cached.warnings, cached.remarks].concat(),
+                sources: cached.sources,
+            });
+        }
+        let compiled = Compiler::new().compile(source, &FileLoader, options);
+        let compiled = compiled.map_err(|error| Error::source(&error))?;
+        let artifact = match options.emit {
+            Emit::Ptx | Emit::Cubin => {
+                let artifact = compiled.artifact();
+                Some(artifact.map_err(|error| Error::new(Status::Compile, error))?)
+            }
+            Emit::Tile
+            | Emit::Cute
+            | Emit::Mlir
+            | Emit::LlvmRaw
+            | Emit::Llvm
+            | Emit::Sass
+            | Emit::Abi => None,
+        };
+        Ok(Built {
+            artifact,
+            code: compiled.content.bytes().to_vec(),
+            notices: [compiled.warnings, compiled.remarks].concat(),
+            abi: compiled.abi,
+            sources: compiled.sources,
+        })
+    }
+}
+
 impl Module {
     fn compile(source: &Source, options: &Options) -> Result<Module, Error> {
-        let (artifact, sources, notices, code, abi) = match &options.cache {
-            Some(folder) if options.compile.emit == Emit::Ptx => {
-                let cache = Cache::open(folder).map_err(|error| {
-                    Error::new(
-                        Status::File,
-                        format!("cannot use {} as a cache: {error}", folder.display()),
-                    )
-                })?;
-                let cached = cache.ptx_with(source, &FileLoader, &options.compile);
-                let cached = cached.map_err(|error| Error::cached(&error))?;
-                let notices = [cached.warnings, cached.remarks].concat();
-                let code = match &cached.artifact.code {
-                    cutec::runtime::Code::Ptx(ptx) => ptx.as_bytes().to_vec(),
-                    cutec::runtime::Code::Cubin(cubin) => cubin.to_vec(),
+        let plan = options.plan.as_deref().map(Plan::read).transpose();
+        let plan = plan.map_err(|error| Error::new(Status::File, error))?;
+        let cache = options.cache.as_deref();
+        let compile = options.compile(plan.as_ref())?;
+        let built = Built::new(source, &compile, cache)?;
+        let mut planned = Vec::new();
+        if let (Some(plan), Some(artifact)) = (&plan, &built.artifact) {
+            for kernel in &artifact.abi.kernels {
+                let build = |options: &cutec::Options| {
+                    let artifact = Built::new(source, options, cache)?.artifact;
+                    artifact.ok_or_else(|| Error::new(Status::Compile, "there is no code"))
                 };
-                let abi = cached.artifact.abi.clone();
-                (
-                    Some(cached.artifact),
-                    cached.sources,
-                    notices,
-                    code,
-                    Some(abi),
-                )
+                planned.extend(Planned::new(source, &compile, plan, kernel, build)?);
             }
-            Some(_) | None => {
-                let compiled = Compiler::new().compile(source, &FileLoader, &options.compile);
-                let compiled = compiled.map_err(|error| Error::source(&error))?;
-                let artifact = match options.compile.emit {
-                    Emit::Ptx | Emit::Cubin => Some(
-                        compiled
-                            .artifact()
-                            .map_err(|error| Error::new(Status::Compile, error))?,
-                    ),
-                    Emit::Tile
-                    | Emit::Cute
-                    | Emit::Mlir
-                    | Emit::LlvmRaw
-                    | Emit::Llvm
-                    | Emit::Sass
-                    | Emit::Abi => None,
-                };
-                let notices = [compiled.warnings, compiled.remarks].concat();
-                let code = compiled.content.bytes().to_vec();
-                (artifact, compiled.sources, notices, code, compiled.abi)
-            }
-        };
-        let mut code = code;
+        }
+        let mut code = built.code;
         code.push(0);
-        let kernels = abi.iter().flat_map(|abi| &abi.kernels);
+        let kernels = built.abi.iter().flat_map(|abi| &abi.kernels);
+        let notices = built.notices.iter();
         Ok(Module {
             code,
             kernels: kernels.map(|kernel| text(&kernel.name)).collect(),
-            abi: abi.as_ref().map(|abi| text(&to_json(abi))),
+            abi: built.abi.as_ref().map(|abi| text(&to_json(abi))),
             notices: notices
-                .iter()
-                .map(|notice| Kept::new(notice, &sources))
+                .map(|notice| Kept::new(notice, &built.sources))
                 .collect(),
-            artifact,
-            sources,
+            artifact: built.artifact,
+            planned,
+            sources: built.sources,
         })
     }
 }
@@ -99,14 +131,12 @@ unsafe fn compile(
     module: *mut *mut Module,
 ) -> Result<(), Error> {
     // SAFETY: of the caller.
-    let (options, place) = unsafe { (options.as_ref(), module.as_mut()) };
+    let (options, place) = unsafe { (options.as_ref(), place(module)) };
     let place = place.ok_or_else(|| Error::null("module"))?;
-    *place = ptr::null_mut();
-    let compiled = match options {
+    *place = give(match options {
         Some(options) => Module::compile(source, options),
         None => Module::compile(source, &Options::default()),
-    }?;
-    *place = Box::into_raw(Box::new(compiled));
+    }?);
     Ok(())
 }
 
@@ -207,7 +237,7 @@ pub unsafe extern "C" fn cutec_module_abi(module: *const Module) -> *const c_cha
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cutec_module_kernel_count(module: *const Module) -> usize {
     // SAFETY: of the caller.
-    unsafe { module.as_ref() }.map_or(0, |module| module.kernels.len())
+    unsafe { count(module, |module| &module.kernels) }
 }
 
 /// The name of a kernel, in the order of the source; null beyond the last.
@@ -220,10 +250,14 @@ pub unsafe extern "C" fn cutec_module_kernel_name(
     index: usize,
 ) -> *const c_char {
     // SAFETY: of the caller.
-    let module = unsafe { module.as_ref() };
-    module
-        .and_then(|module| module.kernels.get(index))
-        .map_or(ptr::null(), |name| name.as_ptr())
+    unsafe {
+        item(
+            module,
+            |module| &module.kernels,
+            index,
+            |name| name.as_ptr(),
+        )
+    }
 }
 
 /// How many warnings and remarks there are.
@@ -233,7 +267,7 @@ pub unsafe extern "C" fn cutec_module_kernel_name(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cutec_module_notice_count(module: *const Module) -> usize {
     // SAFETY: of the caller.
-    unsafe { module.as_ref() }.map_or(0, |module| module.notices.len())
+    unsafe { count(module, |module| &module.notices) }
 }
 
 /// One of them; null beyond the last.
@@ -246,10 +280,7 @@ pub unsafe extern "C" fn cutec_module_notice(
     index: usize,
 ) -> *const Diagnostic {
     // SAFETY: of the caller.
-    let module = unsafe { module.as_ref() };
-    module
-        .and_then(|module| module.notices.get(index))
-        .map_or(ptr::null(), Kept::view)
+    unsafe { item(module, |module| &module.notices, index, Kept::view) }
 }
 
 /// Gives a module back; what was loaded of it stays.
@@ -258,8 +289,6 @@ pub unsafe extern "C" fn cutec_module_notice(
 /// It comes from a compilation, and nobody uses it any more; or it is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cutec_module_free(module: *mut Module) {
-    if !module.is_null() {
-        // SAFETY: of the caller.
-        drop(unsafe { Box::from_raw(module) });
-    }
+    // SAFETY: of the caller.
+    drop(unsafe { take(module) });
 }

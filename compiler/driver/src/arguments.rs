@@ -446,6 +446,11 @@ pub struct ExportArguments {
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
 
+    /// Hold the configurations that this plan of `cutec tune` chooses, of which each launch takes one by its extents; without
+    /// --arch for the plan's target
+    #[arg(long, value_name = "FILE")]
+    pub plan: Option<PathBuf>,
+
     /// What the names of all functions begin with
     #[arg(long, default_value = "", value_name = "TEXT")]
     pub prefix: String,

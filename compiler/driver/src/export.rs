@@ -1,12 +1,15 @@
 //! `cutec export`: kernels as a library of C.
 //!
-//! The source is compiled for each target, `cutec_export` writes C, and the machine's C compiler makes an object of it. Nothing is
-//! written before everything is made.
+//! The source is compiled for each target, and each configuration that a plan chooses once more ([`planned`]); `cutec_export` writes
+//! C, and the machine's C compiler makes an object of it. Nothing is written before everything is made.
+
+mod planned;
 
 use super::arguments::{ExportArguments, ExportKind};
-use super::context::{Reporter, read_source};
+use super::context::{Reporter, check_plan, read_source};
 use super::error::{CommandError, CommandResult};
 use super::output;
+use cutec::plan::Plan;
 use cutec::{Compiled, Compiler, Content, Emit, FileLoader, Options, Source, SourceMap, pipeline};
 use cutec_dialects::target::{TARGETS, Target};
 use cutec_export::{Build, Export, Generated, Image, generate};
@@ -14,8 +17,10 @@ use cutec_frontend::ast::ItemKind;
 use cutec_frontend::diagnostics::Code;
 use cutec_frontend::diagnostics::codes::{NO_C_COMPILER, NOT_EXPORTED};
 use cutec_runtime::temporary::Folder;
+use planned::{Planned, planned};
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -31,24 +36,41 @@ pub fn run(arguments: &ExportArguments, reporter: &Reporter) -> CommandResult {
         .and_then(OsStr::to_str)
         .unwrap_or_default()
         .to_owned();
+    let plan = arguments.plan.as_deref();
+    let plan = plan.map(|path| read_plan(path, &source)).transpose()?;
     let mut targets = arguments.arch.clone();
     if targets.is_empty() {
-        targets.push(TARGETS[0]);
+        targets.push(match &plan {
+            Some(plan) => Target::parse(&plan.device.arch).map_err(CommandError::message)?,
+            None => TARGETS[0],
+        });
     }
     let docs = docs(&source);
-    let compiled = compile(arguments, &source, &targets, reporter)?;
+    let mut compilation = Compilation {
+        arguments,
+        source: &source,
+        wanted: wanted(&targets),
+        // The process ends with this command: its memory need not be given back piece by piece.
+        compiler: ManuallyDrop::new(Compiler::new()),
+        reporter,
+        said: HashSet::new(),
+    };
+    let compiled = compilation.compile(arguments.kernel.as_deref(), &arguments.define)?;
+    let abi = compiled.first().and_then(|compiled| compiled.abi.as_ref());
+    let planned = match (&plan, abi) {
+        (Some(plan), Some(abi)) => planned(&mut compilation, plan, abi)?,
+        (None, _) | (_, None) => Planned::default(),
+    };
     let mut builds = Vec::new();
-    for (target, compiled) in &compiled {
-        let Some(abi) = &compiled.abi else {
+    for (index, (target, _)) in compilation.wanted.iter().enumerate() {
+        let Some(abi) = &compiled[index].abi else {
             continue;
         };
         builds.push(Build {
             target: target.name,
             abi,
-            image: match &compiled.content {
-                Content::Binary(cubin) => Image::Cubin(cubin),
-                Content::Text(ptx) => Image::Ptx(ptx),
-            },
+            image: image(&compiled[index]),
+            configurations: planned.of_build(index),
         });
     }
     let export = Export {
@@ -58,6 +80,7 @@ pub fn run(arguments: &ExportArguments, reporter: &Reporter) -> CommandResult {
         compiler: concat!("cutec ", env!("CARGO_PKG_VERSION")),
         docs: &docs,
         builds,
+        choices: planned.choices.clone(),
     };
     let generated = generate(&export).map_err(|error| coded(NOT_EXPORTED, &error.to_string()))?;
     let files = files(arguments, &name, &generated)?;
@@ -105,13 +128,15 @@ fn docs(source: &Source) -> BTreeMap<String, String> {
     docs
 }
 
-/// Machine code for each target, and PTX of the lowest one that later GPUs take.
-fn compile(
-    arguments: &ExportArguments,
-    source: &Source,
-    targets: &[Target],
-    reporter: &Reporter,
-) -> Result<Vec<(Target, Compiled)>, CommandError> {
+/// A plan, which was made of this source or is warned about.
+fn read_plan(path: &Path, source: &Source) -> Result<Plan, CommandError> {
+    let plan = Plan::read(path).map_err(CommandError::message)?;
+    check_plan(&plan, path, source);
+    Ok(plan)
+}
+
+/// What is made of the source: machine code for each target, and PTX of the lowest one that later GPUs take.
+fn wanted(targets: &[Target]) -> Vec<(Target, Emit)> {
     let mut wanted: Vec<(Target, Emit)> = Vec::new();
     for target in targets {
         if !wanted.iter().any(|(known, _)| known.name == target.name) {
@@ -127,28 +152,53 @@ fn compile(
             .min_by_key(|target| target.sm)
             .map(|target| (*target, Emit::Ptx)),
     );
-    // The process ends with this command: its memory need not be given back piece by piece.
-    let compiler = std::mem::ManuallyDrop::new(Compiler::new());
-    let mut said = HashSet::new();
-    let mut all = Vec::new();
-    for (target, emit) in wanted {
-        let options = Options {
-            emit,
-            kernel: arguments.kernel.clone(),
-            defines: arguments.define.clone(),
-            level: arguments.level,
-            ..Options::new(target)
-        };
-        let compiled = compiler
-            .compile(source, &FileLoader, &options)
-            .map_err(|error| reporter.errors(&error))?;
-        // What is true of all targets is said once.
-        if said.insert(compiled.render(reporter.options())) {
-            reporter.notices(&compiled);
+    wanted
+}
+
+/// Compilations of one source for all targets.
+struct Compilation<'a> {
+    arguments: &'a ExportArguments,
+    source: &'a Source,
+    wanted: Vec<(Target, Emit)>,
+    compiler: ManuallyDrop<Compiler>,
+    reporter: &'a Reporter,
+    /// Notices, of which those that are true of all targets are said once.
+    said: HashSet<String>,
+}
+
+impl Compilation<'_> {
+    /// All kernels, or one, with these compile-time parameters: what is wanted, in order.
+    fn compile(
+        &mut self,
+        kernel: Option<&str>,
+        defines: &[(String, String)],
+    ) -> Result<Vec<Compiled>, CommandError> {
+        let mut all = Vec::new();
+        for (target, emit) in &self.wanted {
+            let options = Options {
+                emit: *emit,
+                kernel: kernel.map(str::to_owned),
+                defines: defines.to_vec(),
+                level: self.arguments.level,
+                ..Options::new(*target)
+            };
+            let compiled = self.compiler.compile(self.source, &FileLoader, &options);
+            let compiled = compiled.map_err(|error| self.reporter.errors(&error))?;
+            if self.said.insert(compiled.render(self.reporter.options())) {
+                self.reporter.notices(&compiled);
+            }
+            all.push(compiled);
         }
-        all.push((target, compiled));
+        Ok(all)
     }
-    Ok(all)
+}
+
+/// The code as it is exported.
+fn image(compiled: &Compiled) -> Image<'_> {
+    match &compiled.content {
+        Content::Binary(cubin) => Image::Cubin(cubin),
+        Content::Text(ptx) => Image::Ptx(ptx),
+    }
 }
 
 /// The extensions and contents of all files.

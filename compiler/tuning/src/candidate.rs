@@ -85,6 +85,20 @@ pub fn size(abi: &KernelAbi, args: &[Arg]) -> Vec<(String, i64)> {
     values.collect()
 }
 
+/// Where each of these symbols is read, in their order, for a choice that a launch makes; `None` where one is no extent and no
+/// scalar of the kernel, so is in no [`size`] of it.
+pub fn size_sources(abi: &KernelAbi, names: &[String]) -> Option<Vec<SymbolSource>> {
+    let source = |name: &String| {
+        let mut symbols = abi.symbols.iter();
+        let from = symbols.find(|symbol| symbol.name == *name)?.from;
+        match from {
+            SymbolSource::Extent { .. } | SymbolSource::Scalar { .. } => Some(from),
+            SymbolSource::Stride { .. } => None,
+        }
+    };
+    names.iter().map(source).collect()
+}
+
 /// A size for people: `m = 1024, n = 1024`.
 pub fn size_text(size: &[(String, i64)]) -> String {
     let pairs = size.iter().map(|(name, value)| format!("{name} = {value}"));

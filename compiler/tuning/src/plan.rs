@@ -3,6 +3,8 @@
 //! The rule: of the sizes that were measured, the nearest one, and its configuration. Near is the distance between the
 //! binary logarithms of the extents, √Σ (log₂ aᵢ − log₂ bᵢ)², so that 1024 lies between 512 and 2048; an extent of 0 counts as 1. Of
 //! two that are as near, the one that stands first. A plan says nothing of kernels that it does not name.
+//! Logarithms are computed in integers ([`logarithm`]), so C and every other way in choose alike, and sizes whose extents are
+//! twice those of others are exactly as far away as they are.
 //!
 //! The file is JSON, `{"cutec_plan": 1, …}`. Unknown fields are ignored; the version changes when an old reader would
 //! choose wrongly.
@@ -243,7 +245,7 @@ impl SizePlan {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chooser {
     /// Of all sizes, one behind the other.
-    logarithms: Vec<f64>,
+    logarithms: Vec<i64>,
     symbols: usize,
     sizes: usize,
 }
@@ -257,8 +259,8 @@ impl Chooser {
         if extents.len() != self.symbols || self.sizes == 0 {
             return None;
         }
-        let mut few = [0.0; FEW];
-        let many: Vec<f64>;
+        let mut few = [0; FEW];
+        let many: Vec<i64>;
         let wanted = match few.get_mut(..extents.len()) {
             Some(few) => {
                 for (place, extent) in few.iter_mut().zip(extents) {
@@ -271,13 +273,11 @@ impl Chooser {
                 &many
             }
         };
-        let distance = |size: usize| -> f64 {
+        // Beyond 64 bits, of more than a dozen extents that are all as far as can be, one is as far as the other.
+        let distance = |size: usize| -> u64 {
             let known = &self.logarithms[size * self.symbols..(size + 1) * self.symbols];
-            known
-                .iter()
-                .zip(wanted)
-                .map(|(a, b)| (a - b) * (a - b))
-                .sum()
+            let squares = known.iter().zip(wanted).map(|(a, b)| a.abs_diff(*b).pow(2));
+            squares.fold(0, u64::saturating_add)
         };
         let mut best = (0, distance(0));
         for size in 1..self.sizes {
@@ -288,10 +288,32 @@ impl Chooser {
         }
         Some(best.0)
     }
+
+    /// The logarithms of the sizes, one size behind the other, as [`logarithm`] gives them: what another language needs to
+    /// choose by the same rule.
+    pub fn logarithms(&self) -> &[i64] {
+        &self.logarithms
+    }
 }
 
-fn logarithm(extent: i64) -> f64 {
-    (extent.max(1) as f64).log2()
+/// Binary digits behind the point of a logarithm.
+const FRACTION: u32 = 24;
+
+/// The binary logarithm of an extent with 24 binary digits behind the point; an extent below 1 counts as 1. The digits come by
+/// squaring: the square of a number from 1 to 2 is 2 or more where the next digit of its logarithm is 1.
+pub fn logarithm(extent: i64) -> i64 {
+    let extent = extent.max(1).unsigned_abs();
+    let whole = extent.ilog2();
+    // From 1 to 2, with 31 digits behind the point.
+    let mut rest = (extent << (63 - whole)) >> 32;
+    let mut logarithm = i64::from(whole);
+    for _ in 0..FRACTION {
+        rest = (rest * rest) >> 31;
+        let digit = rest >> 32;
+        logarithm = (logarithm << 1) | digit as i64;
+        rest >>= digit;
+    }
+    logarithm
 }
 
 #[cfg(test)]
@@ -340,6 +362,22 @@ mod tests {
         assert_eq!(chosen(0, 0), chosen(1, 1));
         assert_eq!(chosen(i64::MAX, i64::MAX), "2");
         assert!(plan.kernels[0].choose(&[1]).is_none());
+    }
+
+    #[test]
+    fn logarithms_are_near_and_exact_between_powers_of_two() {
+        for extent in (1..2000).chain([12_345_678, 999_999_999_999, i64::MAX]) {
+            let exact = (extent as f64).log2() * f64::from(1 << FRACTION);
+            let found = logarithm(extent) as f64;
+            assert!((found - exact).abs() < 1.5, "{extent}: {found}, {exact}");
+        }
+        for extent in 1..1000 {
+            assert_eq!(logarithm(2 * extent) - logarithm(extent), 1 << FRACTION);
+        }
+        assert_eq!((logarithm(0), logarithm(-7), logarithm(1)), (0, 0, 0));
+        // As far from 3 as from 12, where rounded logarithms may say otherwise.
+        let plan = plan(&[&[12, 5], &[3, 5]]);
+        assert_eq!(plan.kernels[0].choose(&[6, 5]).unwrap().chosen["bm"], "0");
     }
 
     #[test]

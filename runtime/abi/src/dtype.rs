@@ -108,18 +108,28 @@ impl DType {
         }
     }
 
+    /// The least and the greatest integer of an integer type, and of `bool`; `None` for floating point.
+    pub fn integer_range(self) -> Option<(i128, i128)> {
+        let bits = 8 * self.size() as u32;
+        match self {
+            DType::I8 | DType::I16 | DType::I32 | DType::I64 => {
+                Some((-(1 << (bits - 1)), (1 << (bits - 1)) - 1))
+            }
+            DType::U8 | DType::U16 | DType::U32 | DType::U64 => Some((0, (1 << bits) - 1)),
+            DType::Bool => Some((0, 1)),
+            DType::F16
+            | DType::BF16
+            | DType::TF32
+            | DType::F32
+            | DType::F64
+            | DType::F8E4M3
+            | DType::F8E5M2 => None,
+        }
+    }
+
     /// Whether it is a floating-point type.
     pub fn is_float(self) -> bool {
-        matches!(
-            self,
-            DType::F16
-                | DType::BF16
-                | DType::TF32
-                | DType::F32
-                | DType::F64
-                | DType::F8E4M3
-                | DType::F8E5M2
-        )
+        self.integer_range().is_none()
     }
 
     /// The element in `bytes` as `f64`; 64-bit integers beyond 2^53 are rounded.

@@ -54,7 +54,7 @@ pub enum AbiExpr {
 }
 
 /// How an operation of two expressions is made.
-pub(crate) type Make = fn(Box<AbiExpr>, Box<AbiExpr>) -> AbiExpr;
+pub type Make = fn(Box<AbiExpr>, Box<AbiExpr>) -> AbiExpr;
 
 /// How deep an expression may nest: what reads JSON recurses, and stops at twice this.
 pub const MAX_DEPTH: usize = 56;
@@ -109,6 +109,13 @@ impl AbiExpr {
             ("%", AbiExpr::Rem),
         ],
     ];
+
+    /// All operations of two expressions.
+    pub fn operations() -> impl Iterator<Item = Make> {
+        let operators = Self::OPERATORS.iter().copied().flatten();
+        let all = Self::FUNCTIONS.iter().chain(operators);
+        all.map(|(_, make)| *make)
+    }
 
     /// Sum of two expressions.
     #[allow(clippy::should_implement_trait)]

@@ -3,6 +3,7 @@
 use crate::launcher::describe;
 use crate::names::{comment, identifier};
 use crate::signature::Signature;
+use crate::source::settings;
 use crate::{Export, Library};
 use cutec_abi::{ArgAbi, KernelAbi, Status};
 use std::fmt::Write;
@@ -78,12 +79,25 @@ fn launcher(text: &mut String, library: &Library<'_>, number: usize, signature: 
     if !signature.docs.is_empty() {
         line("");
     }
-    let variants = &library.variants[number];
-    for (index, kernel) in variants.iter().enumerate() {
-        if variants.len() > 1 {
-            line(&format!("For {}:", library.targets_of(number, index)));
+    let configurations = &library.configurations[number];
+    let defaults = &configurations[0];
+    for (index, kernel) in defaults.variants.iter().enumerate() {
+        if defaults.variants.len() > 1 {
+            line(&format!("For {}:", library.targets_of(defaults, index)));
         }
         describe_kernel(kernel, &mut line);
+    }
+    if let Some(chosen) = &library.choices[number] {
+        line("");
+        line(
+            "A launch takes the fastest configuration of the nearest size that was measured, the above where that one refuses it:",
+        );
+        for (index, configured) in configurations.iter().enumerate() {
+            let sizes = chosen.sizes_of(index);
+            if !sizes.is_empty() {
+                line(&format!("  {}: {sizes}", settings(configured)));
+            }
+        }
     }
     text.push_str(" */\n");
     let _ = writeln!(

@@ -23,10 +23,10 @@ const D: Hole = Hole::new(3);
 pub struct Launcher<'a> {
     signature: &'a Signature<'a>,
     kernel: &'a KernelAbi,
-    /// Its number among the kernels of the library.
+    /// Its number among the functions of the library.
     number: usize,
-    /// Which of the ways to launch it, where they differ among targets.
-    variant: usize,
+    /// Its configuration, and which of the ways to launch that, where they differ among targets; for names.
+    way: String,
     /// The run-time integers in the source.
     names: Vec<&'a str>,
     /// As variables.
@@ -36,8 +36,8 @@ pub struct Launcher<'a> {
 
 impl<'a> Launcher<'a> {
     /// The function's name.
-    pub fn function(signature: &Signature<'_>, variant: usize) -> String {
-        format!("launch_{}_{variant}", signature.identifier)
+    pub fn function(signature: &Signature<'_>, configuration: usize, variant: usize) -> String {
+        format!("launch_{}", way(signature, configuration, variant))
     }
 
     /// The text of the function and of what it needs.
@@ -45,6 +45,7 @@ impl<'a> Launcher<'a> {
         signature: &'a Signature<'a>,
         kernel: &'a KernelAbi,
         number: usize,
+        configuration: usize,
         variant: usize,
     ) -> String {
         let symbols = kernel.symbols.iter().enumerate();
@@ -52,7 +53,7 @@ impl<'a> Launcher<'a> {
             signature,
             kernel,
             number,
-            variant,
+            way: way(signature, configuration, variant),
             names: kernel
                 .symbols
                 .iter()
@@ -91,7 +92,7 @@ impl<'a> Launcher<'a> {
     }
 
     fn maps(&self) -> String {
-        format!("maps_{}_{}", self.signature.identifier, self.variant)
+        format!("maps_{}", self.way)
     }
 
     fn tensor_map(&self, map: &TensorMapAbi) -> String {
@@ -170,7 +171,7 @@ impl<'a> Launcher<'a> {
 
     fn function_text(&mut self) {
         let kernel = self.kernel;
-        let function = Launcher::function(self.signature, self.variant);
+        let function = format!("launch_{}", self.way);
         let parameters = self.signature.inner_parameters();
         let _ = writeln!(
             self.text,
@@ -639,6 +640,11 @@ impl<'a> Launcher<'a> {
         let kernel = self.kernel.name.clone();
         refuse(&BindError::Inconsistent { kernel, what }, &[])
     }
+}
+
+/// What tells the functions of a kernel apart.
+fn way(signature: &Signature<'_>, configuration: usize, variant: usize) -> String {
+    format!("{}_{configuration}_{variant}", signature.identifier)
 }
 
 /// The statement behind an expression without a value, whose text is kept.

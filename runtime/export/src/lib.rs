@@ -10,11 +10,14 @@
 //! - [`signature`]: what a launcher takes; [`header`];
 //! - [`mod@expr`], [`message`]: expressions and messages;
 //! - [`launcher`]: the checks and the launch of one kernel, for one target;
+//! - [`choice`]: which of its configurations a launch takes, where a plan chooses;
 //! - [`source`]: all of it, with the texts in `c`, which every export has.
 //!
-//! A library has one configuration of each kernel for each target. Where it is to have several, `source::kernel` is the place that
-//! chooses: it writes the function that has the tensors and the device at hand, before anything is checked for one of them.
+//! A library has each kernel with its defaults, all in one image for each target, and what plans choose beside them
+//! ([`Configuration`]), in an image each, which is loaded when it is first launched. An image is a *part* of a build: part 0 is that of
+//! the defaults. Each configuration is a complete way to launch, with checks of its own.
 
+pub mod choice;
 pub mod expr;
 pub mod header;
 pub mod launcher;
@@ -23,6 +26,7 @@ pub mod names;
 pub mod signature;
 pub mod source;
 
+use choice::Chosen;
 use cutec_abi::{Abi, DType, KernelAbi};
 use signature::{Signature, shape};
 use std::collections::BTreeMap;
@@ -42,6 +46,24 @@ pub struct Export<'a> {
     pub docs: &'a BTreeMap<String, String>,
     /// The kernels, compiled for each target.
     pub builds: Vec<Build<'a>>,
+    /// What plans choose, for a kernel each.
+    pub choices: Vec<Choice>,
+}
+
+/// How the configuration of a launch follows from its extents: the nearest of the sizes that were measured, by the sum of squares of
+/// the differences between logarithms, and the first of those that are as near (`cutec_tuning::plan`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The kernel.
+    pub kernel: String,
+    /// The extents and integer scalars that make a size, by their names.
+    pub symbols: Vec<String>,
+    /// The sizes: the value of each symbol.
+    pub sizes: Vec<Vec<i64>>,
+    /// Their binary logarithms, with 24 binary digits behind the point, one size behind the other.
+    pub logarithms: Vec<i64>,
+    /// Of each size its configuration: 0 is that of the defaults, n the nth of this kernel's in [`Build::configurations`].
+    pub configuration_of_sizes: Vec<usize>,
 }
 
 /// All kernels, compiled for a target.
@@ -49,6 +71,19 @@ pub struct Export<'a> {
 pub struct Build<'a> {
     /// The target, such as `sm_90a`.
     pub target: &'a str,
+    /// What a launch must know.
+    pub abi: &'a Abi,
+    /// The code.
+    pub image: Image<'a>,
+    /// What plans choose; of each build the same, in the same order.
+    pub configurations: Vec<Configuration<'a>>,
+}
+
+/// A kernel with other compile-time parameters than the defaults.
+#[derive(Clone, Debug)]
+pub struct Configuration<'a> {
+    /// Its name.
+    pub kernel: &'a str,
     /// What a launch must know.
     pub abi: &'a Abi,
     /// The code.
@@ -116,6 +151,26 @@ pub enum ExportError {
         /// Another one.
         second: String,
     },
+    /// A configuration that is not the kernel's, takes other arguments, or is not in all builds.
+    #[error(
+        "a configuration of the kernel `{kernel}` for {target} takes other arguments than the defaults: expected one signature"
+    )]
+    Configuration {
+        /// The kernel.
+        kernel: String,
+        /// A target.
+        target: String,
+    },
+    /// A choice by what is no extent and no integer of the kernel.
+    #[error(
+        "the plan chooses `{kernel}` by `{symbol}`: expected the name of an extent or an integer of the kernel"
+    )]
+    Choice {
+        /// The kernel.
+        kernel: String,
+        /// The name.
+        symbol: String,
+    },
     /// A number in a type that C does not pass.
     #[error("the kernel `{kernel}` takes `{arg}` as {dtype}, which C has no type for")]
     Scalar {
@@ -137,13 +192,26 @@ pub struct Library<'a> {
     pub prefixed: String,
     /// The kernels, in the order of the source.
     pub signatures: Vec<Signature<'a>>,
-    /// Of each kernel the ways to launch it, as far as they differ among the targets.
-    pub variants: Vec<Vec<KernelAbi>>,
-    /// Of each kernel the number of that way, for each build.
-    pub variant_of_build: Vec<Vec<usize>>,
+    /// Of each kernel its configurations, that of the defaults first.
+    pub configurations: Vec<Vec<Configured>>,
+    /// Of each kernel which of them a launch takes; `None` where that is always the defaults.
+    pub choices: Vec<Option<Chosen<'a>>>,
+    /// How many images each build has.
+    pub parts: usize,
     /// The targets of the builds.
     pub parsed: Vec<ParsedTarget>,
     targets: Vec<String>,
+}
+
+/// A configuration of a kernel.
+#[derive(Debug)]
+pub struct Configured {
+    /// Its number among the functions of all images of a build: those of part 0, then one for each other part.
+    pub function: usize,
+    /// The ways to launch it, as far as they differ among the targets.
+    pub variants: Vec<KernelAbi>,
+    /// The number of that way, for each build.
+    pub variant_of_build: Vec<usize>,
 }
 
 /// A target in parts.
@@ -175,7 +243,7 @@ pub fn generate(export: &Export<'_>) -> Result<Generated, ExportError> {
 }
 
 impl<'a> Library<'a> {
-    fn new(export: &Export<'a>) -> Result<Library<'a>, ExportError> {
+    fn new(export: &'a Export<'a>) -> Result<Library<'a>, ExportError> {
         for name in [export.name, export.prefix] {
             let letters = name
                 .chars()
@@ -195,8 +263,9 @@ impl<'a> Library<'a> {
             prefix: export.prefix.to_owned(),
             prefixed: format!("{}{}", export.prefix, export.name),
             signatures: Vec::new(),
-            variants: Vec::new(),
-            variant_of_build: Vec::new(),
+            configurations: Vec::new(),
+            choices: Vec::new(),
+            parts: 1 + first.configurations.len(),
             parsed: Vec::new(),
             targets: export
                 .builds
@@ -223,28 +292,74 @@ impl<'a> Library<'a> {
                 let (first, second) = (known.name.to_owned(), signature.name.to_owned());
                 return Err(ExportError::SameName { first, second });
             }
-            let (mut variants, mut of_builds): (Vec<KernelAbi>, Vec<usize>) =
-                (Vec::new(), Vec::new());
-            for build in &export.builds {
+            let of_builds = export.builds.iter().map(|build| {
                 let of_build = build.abi.kernel(&kernel.name);
                 let of_build = of_build.filter(|of_build| shape(of_build) == shape(kernel));
-                let of_build = of_build.ok_or_else(|| ExportError::Signature {
+                of_build.ok_or_else(|| ExportError::Signature {
                     kernel: kernel.name.clone(),
                     first: first.target.to_owned(),
                     second: build.target.to_owned(),
-                })?;
-                let launch = launch_of(of_build);
-                let known = variants.iter().position(|known| *known == launch);
-                of_builds.push(known.unwrap_or(variants.len()));
-                if known.is_none() {
-                    variants.push(launch);
-                }
-            }
+                })
+            });
+            let of_builds: Vec<&KernelAbi> = of_builds.collect::<Result<_, _>>()?;
+            let number = library.signatures.len();
             library.signatures.push(signature);
-            library.variants.push(variants);
-            library.variant_of_build.push(of_builds);
+            library
+                .configurations
+                .push(vec![Configured::new(number, &of_builds)]);
+        }
+        for (index, configuration) in first.configurations.iter().enumerate() {
+            library.add_configuration(export, index, configuration.kernel)?;
+        }
+        for (number, kernel) in first.abi.kernels.iter().enumerate() {
+            let mut choices = export.choices.iter();
+            let choice = choices.find(|choice| choice.kernel == kernel.name);
+            let known = library.configurations[number].len();
+            let chosen = choice
+                .map(|choice| Chosen::new(choice, kernel, known))
+                .transpose()?;
+            library.choices.push(chosen);
         }
         Ok(library)
+    }
+
+    /// Adds what is in part `index + 1` of all builds.
+    fn add_configuration(
+        &mut self,
+        export: &Export<'_>,
+        index: usize,
+        kernel: &str,
+    ) -> Result<(), ExportError> {
+        let wrong = |target: &str| ExportError::Configuration {
+            kernel: kernel.to_owned(),
+            target: target.to_owned(),
+        };
+        let mut signatures = self.signatures.iter();
+        let number = signatures.position(|signature| signature.name == kernel);
+        let number = number.ok_or_else(|| wrong(&self.targets[0]))?;
+        let defaults = &self.configurations[number][0].variants[0];
+        let of_builds = export.builds.iter().map(|build| {
+            let configuration = build.configurations.get(index);
+            let of_build = configuration.and_then(|configuration| configuration.abi.kernel(kernel));
+            let of_build = of_build.filter(|of_build| shape(of_build) == shape(defaults));
+            of_build.ok_or_else(|| wrong(build.target))
+        });
+        let of_builds: Vec<&KernelAbi> = of_builds.collect::<Result<_, _>>()?;
+        let function = self.signatures.len() + index;
+        let configured = Configured::new(function, &of_builds);
+        self.configurations[number].push(configured);
+        Ok(())
+    }
+
+    /// All ways to launch any of the kernels.
+    pub fn launches(&self) -> impl Iterator<Item = &KernelAbi> {
+        let configurations = self.configurations.iter().flatten();
+        configurations.flat_map(|configured| &configured.variants)
+    }
+
+    /// How many functions the images of a build have.
+    pub fn functions(&self) -> usize {
+        self.signatures.len() + self.parts - 1
     }
 
     /// The targets, each once: `sm_80 and sm_90a`.
@@ -252,9 +367,9 @@ impl<'a> Library<'a> {
         enumerate(self.targets.iter().map(String::as_str))
     }
 
-    /// The targets for which a kernel is launched in one of its ways.
-    pub fn targets_of(&self, kernel: usize, variant: usize) -> String {
-        let builds = self.variant_of_build[kernel].iter().zip(&self.targets);
+    /// The targets for which a configuration is launched in one of its ways.
+    pub fn targets_of(&self, configured: &Configured, variant: usize) -> String {
+        let builds = configured.variant_of_build.iter().zip(&self.targets);
         enumerate(
             builds
                 .filter(|(of_build, _)| **of_build == variant)
@@ -264,15 +379,31 @@ impl<'a> Library<'a> {
 
     /// The most modes of a tensor, at least one.
     pub fn most_modes(&self) -> usize {
-        let args = self
-            .variants
-            .iter()
-            .flatten()
-            .flat_map(|kernel| &kernel.args);
+        let args = self.launches().flat_map(|kernel| &kernel.args);
         args.filter_map(|arg| Some(arg.as_tensor()?.extents.len()))
             .max()
             .unwrap_or(1)
             .max(1)
+    }
+}
+
+impl Configured {
+    /// A function, as each build has it.
+    fn new(function: usize, of_builds: &[&KernelAbi]) -> Configured {
+        let (mut variants, mut variant_of_build): (Vec<KernelAbi>, Vec<usize>) = Default::default();
+        for of_build in of_builds {
+            let launch = launch_of(of_build);
+            let known = variants.iter().position(|known| *known == launch);
+            variant_of_build.push(known.unwrap_or(variants.len()));
+            if known.is_none() {
+                variants.push(launch);
+            }
+        }
+        Configured {
+            function,
+            variants,
+            variant_of_build,
+        }
     }
 }
 

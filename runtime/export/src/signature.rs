@@ -88,25 +88,32 @@ impl Scalar {
         matches!(self.dtype, DType::F16 | DType::BF16)
     }
 
-    /// The least and the greatest integer, as C has them, of those that an `int64_t` has; `None` for other numbers.
-    pub fn range(self) -> Option<(&'static str, &'static str)> {
-        match self.dtype {
-            DType::I8 => Some(("INT8_MIN", "INT8_MAX")),
-            DType::I16 => Some(("INT16_MIN", "INT16_MAX")),
-            DType::I32 => Some(("INT32_MIN", "INT32_MAX")),
-            DType::I64 => Some(("INT64_MIN", "INT64_MAX")),
-            DType::U8 => Some(("0", "UINT8_MAX")),
-            DType::U16 => Some(("0", "UINT16_MAX")),
-            DType::U32 => Some(("0", "UINT32_MAX")),
-            DType::U64 => Some(("0", "INT64_MAX")),
-            DType::Bool => Some(("INT64_MIN", "INT64_MAX")),
-            DType::F16
-            | DType::BF16
-            | DType::TF32
-            | DType::F32
-            | DType::F64
-            | DType::F8E4M3
-            | DType::F8E5M2 => None,
+    /// The least and the greatest integer of those that an `int64_t` has; `None` for other numbers.
+    pub fn range(self) -> Option<(i64, i64)> {
+        if self.dtype == DType::Bool {
+            // Whether it differs from 0.
+            return Some((i64::MIN, i64::MAX));
+        }
+        let (least, most) = self.dtype.integer_range()?;
+        let clamped = |value: i128| value.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        Some((clamped(least), clamped(most)))
+    }
+}
+
+impl Parameter<'_> {
+    /// The variable within functions of this project's.
+    pub fn inner_name(&self) -> String {
+        match self.kind {
+            ParameterKind::Tensor => format!("tensor_{}", self.inner),
+            ParameterKind::Scalar(_) => format!("scalar_{}", self.inner),
+        }
+    }
+
+    /// Whether there are values beyond `int64_t`.
+    pub fn is_u64(&self) -> bool {
+        match self.kind {
+            ParameterKind::Tensor => false,
+            ParameterKind::Scalar(scalar) => scalar.dtype == DType::U64,
         }
     }
 }
@@ -160,24 +167,20 @@ impl<'a> Signature<'a> {
             .parameters
             .iter()
             .map(|parameter| match parameter.kind {
-                ParameterKind::Tensor => format!("const DLTensor *tensor_{}", parameter.inner),
+                ParameterKind::Tensor => format!("const DLTensor *{}, ", parameter.inner_name()),
                 ParameterKind::Scalar(scalar) => {
-                    format!("{} scalar_{}", scalar.passed, parameter.inner)
+                    format!("{} {}, ", scalar.passed, parameter.inner_name())
                 }
             });
-        parameters.map(|parameter| parameter + ", ").collect()
+        parameters.collect()
     }
 
     /// The same as arguments.
     pub fn inner_arguments(&self) -> String {
-        let arguments = self
-            .parameters
-            .iter()
-            .map(|parameter| match parameter.kind {
-                ParameterKind::Tensor => format!("tensor_{}, ", parameter.inner),
-                ParameterKind::Scalar(_) => format!("scalar_{}, ", parameter.inner),
-            });
-        arguments.collect()
+        let arguments = self.parameters.iter();
+        arguments
+            .map(|parameter| format!("{}, ", parameter.inner_name()))
+            .collect()
     }
 
     /// The parameters of the launcher that programs call.

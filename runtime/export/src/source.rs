@@ -1,14 +1,17 @@
 //! The source: images as data, checks, launchers, and the same for tvm-ffi.
 
+use crate::choice::Chosen;
+use crate::expr::constant;
 use crate::launcher::Launcher;
 use crate::names::{comment, literal};
 use crate::signature::{ParameterKind, Signature};
-use crate::{Export, Image, Library};
+use crate::{Configured, Export, Image, Library};
 use cutec_abi::dlpack::DataType;
 use cutec_abi::{BindError, DType};
 use std::fmt::Write;
 
 const RUNTIME: &str = include_str!("c/runtime.c");
+const CHOICE: &str = include_str!("c/choice.c");
 const TENSOR_MAPS: &str = include_str!("c/tensor_maps.c");
 const SMALL_FLOATS: &str = include_str!("c/small_floats.c");
 const TVM_FFI: &str = include_str!("c/tvm_ffi.c");
@@ -35,6 +38,8 @@ pub fn write(export: &Export<'_>, library: &Library<'_>) -> String {
     let _ = writeln!(text, "#define TARGETS {}", literal(&library.targets()));
     let _ = writeln!(text, "#define KERNELS {}", library.signatures.len());
     let _ = writeln!(text, "#define IMAGES {}", export.builds.len());
+    let _ = writeln!(text, "#define PARTS {}", library.parts);
+    let _ = writeln!(text, "#define FUNCTIONS {}", library.functions());
     let _ = writeln!(text, "#define MOST_MODES {}", library.most_modes());
     text.push_str(
         "\n/* Element types, as DLPack calls them. */\nstatic const struct element_type {\n    uint8_t code, bits;\n    const char *name;\n} element_types[] = {\n",
@@ -46,12 +51,15 @@ pub fn write(export: &Export<'_>, library: &Library<'_>) -> String {
     text.push_str("};\n\n");
     text.push_str(RUNTIME);
     if library
-        .variants
-        .iter()
-        .flatten()
+        .launches()
         .any(|kernel| !kernel.tensor_maps.is_empty())
     {
         text.push_str(TENSOR_MAPS);
+    }
+    let choices = library.choices.iter().flatten();
+    if let Some(most) = choices.map(Chosen::symbols).max() {
+        let _ = writeln!(text, "#define MOST_SYMBOLS {}\n", most.max(1));
+        text.push_str(CHOICE);
     }
     let mut scalars = library
         .signatures
@@ -68,7 +76,8 @@ pub fn write(export: &Export<'_>, library: &Library<'_>) -> String {
     let _ = write!(
         text,
         "\n/* ---- The library ---- */\n\
-         \nAPI int32_t {prefixed}_load(int32_t device)\n{{\n    struct device *opened;\n    return open_device(device, &opened);\n}}\n\
+         \nAPI int32_t {prefixed}_load(int32_t device)\n{{\n    struct device *opened;\n    \
+         int32_t status = open_device(device, &opened);\n    return status == CUTEC_OK ? load_all(opened) : status;\n}}\n\
          \nAPI const char *{prefixed}_last_error(void)\n{{\n    return last_error;\n}}\n"
     );
     images(&mut text, export, library);
@@ -78,25 +87,46 @@ pub fn write(export: &Export<'_>, library: &Library<'_>) -> String {
 fn kernel(text: &mut String, library: &Library<'_>, number: usize, signature: &Signature<'_>) {
     let name = signature.name;
     let _ = writeln!(text, "\n/* ---- {} ---- */", comment(name));
-    for (variant, kernel) in library.variants[number].iter().enumerate() {
-        if library.variants[number].len() > 1 {
-            let _ = writeln!(text, "\n/* For {}. */", library.targets_of(number, variant));
+    let configurations = &library.configurations[number];
+    for (configuration, configured) in configurations.iter().enumerate() {
+        for (variant, kernel) in configured.variants.iter().enumerate() {
+            let mut about = Vec::new();
+            if configuration > 0 {
+                about.push(format!("With {}.", settings(configured)));
+            }
+            if configured.variants.len() > 1 {
+                about.push(format!("For {}.", library.targets_of(configured, variant)));
+            }
+            if !about.is_empty() {
+                let _ = writeln!(text, "\n/* {} */", comment(&about.join(" ")));
+            }
+            let function = configured.function;
+            text.push_str(&Launcher::write(
+                signature,
+                kernel,
+                function,
+                configuration,
+                variant,
+            ));
         }
-        text.push_str(&Launcher::write(signature, kernel, number, variant));
     }
+    let chosen = library.choices[number].as_ref();
+    if let Some(chosen) = chosen {
+        text.push_str(&chosen.write(signature));
+    }
+    configuration(text, configurations, signature);
     let (identifier, prefix) = (&signature.identifier, &library.prefix);
     let inner = signature.inner_parameters();
     let arguments = signature.inner_arguments();
-    // The one place where a configuration is chosen: by the GPU, and by the extents once a library has several for one GPU.
     let _ = writeln!(
         text,
-        "\n/* Chooses among the ways in which the kernel was compiled: by the image that the GPU takes. */\n\
+        "\n/* Launches on the GPU of the tensors. */\n\
          static int32_t launch_{identifier}({inner}CUstream stream)\n{{"
     );
     let tensors: Vec<_> = signature.tensors().collect();
     let pointers: String = tensors
         .iter()
-        .map(|tensor| format!("tensor_{}, ", tensor.inner))
+        .map(|tensor| format!("{}, ", tensor.inner_name()))
         .collect();
     let names: String = tensors
         .iter()
@@ -111,33 +141,22 @@ fn kernel(text: &mut String, library: &Library<'_>, number: usize, signature: &S
         "    struct device *device;\n    int32_t status = device_of(tensors, names, &device);\n",
     );
     text.push_str("    if (status != CUTEC_OK)\n        return status;\n");
-    let of_builds = &library.variant_of_build[number];
-    let last = library.variants[number].len() - 1;
-    if last == 0 {
-        let function = Launcher::function(signature, 0);
+    if chosen.is_some() {
+        let function = Chosen::function(signature);
+        let given = arguments.strip_suffix(", ").unwrap_or_default();
+        // What the chosen configuration refuses the defaults may take, and the text of the last error is then that of another call.
         let _ = writeln!(
             text,
-            "    return {function}(device, {arguments}stream);\n}}"
-        );
-    } else {
-        text.push_str("    switch (device->image->build) {\n");
-        for (build, variant) in of_builds
-            .iter()
-            .enumerate()
-            .filter(|(_, variant)| **variant != last)
-        {
-            let function = Launcher::function(signature, *variant);
-            let _ = writeln!(
-                text,
-                "    case {build}:\n        return {function}(device, {arguments}stream);"
-            );
-        }
-        let function = Launcher::function(signature, last);
-        let _ = writeln!(
-            text,
-            "    default:\n        return {function}(device, {arguments}stream);\n    }}\n}}"
+            "    int configuration = {function}({given});\n    if (configuration > 0) {{\n        \
+             char before[sizeof last_error];\n        strcpy(before, last_error);\n        \
+             status = configured_{identifier}(device, configuration, {arguments}stream);\n        \
+             if (!is_refused(status))\n            return status;\n        strcpy(last_error, before);\n    }}"
         );
     }
+    let _ = writeln!(
+        text,
+        "    return configured_{identifier}(device, 0, {arguments}stream);\n}}"
+    );
     let given: String = signature
         .parameters
         .iter()
@@ -152,6 +171,48 @@ fn kernel(text: &mut String, library: &Library<'_>, number: usize, signature: &S
         signature.parameters()
     );
     tvm_ffi(text, library, signature);
+}
+
+/// Writes the function that launches a configuration in the way of the image that the GPU takes.
+fn configuration(text: &mut String, configurations: &[Configured], signature: &Signature<'_>) {
+    let (identifier, inner) = (&signature.identifier, signature.inner_parameters());
+    let arguments = signature.inner_arguments();
+    let _ = writeln!(
+        text,
+        "\nstatic int32_t configured_{identifier}(struct device *device, int configuration, {inner}CUstream stream)\n{{\n    \
+         switch (IMAGES * configuration + device->image->build) {{"
+    );
+    let builds = configurations[0].variant_of_build.len();
+    for (number, configured) in configurations.iter().enumerate() {
+        for (variant, _) in configured.variants.iter().enumerate() {
+            let of_builds = configured.variant_of_build.iter().enumerate();
+            for (build, _) in of_builds.filter(|(_, of_build)| **of_build == variant) {
+                match number + build {
+                    // The defaults for the first target stand for all that there is not.
+                    0 => text.push_str("    default:\n"),
+                    _ => {
+                        let _ = writeln!(text, "    case {}:", builds * number + build);
+                    }
+                }
+            }
+            let function = Launcher::function(signature, number, variant);
+            let _ = writeln!(
+                text,
+                "        return {function}(device, {arguments}stream);"
+            );
+        }
+    }
+    text.push_str("    }\n}\n");
+}
+
+/// The compile-time parameters of a configuration: `bm = 64, bn = 128`.
+pub fn settings(configured: &Configured) -> String {
+    let defines = configured.variants.first().map(|kernel| &kernel.defines);
+    let pairs = defines.into_iter().flatten();
+    let texts: Vec<String> = pairs
+        .map(|(name, value)| format!("{name} = {value}"))
+        .collect();
+    texts.join(", ")
 }
 
 fn tvm_ffi(text: &mut String, library: &Library<'_>, signature: &Signature<'_>) {
@@ -228,7 +289,9 @@ fn tvm_ffi(text: &mut String, library: &Library<'_>, signature: &Signature<'_>) 
                     Some((least, most)) => (
                         "int64_t",
                         format!(
-                            "integer_of({arg}, {shown}, {dtype}, {least}, {most}, &number_{inner})"
+                            "integer_of({arg}, {shown}, {dtype}, {}, {}, &number_{inner})",
+                            constant(least),
+                            constant(most)
                         ),
                     ),
                 };
@@ -257,26 +320,9 @@ fn tvm_ffi(text: &mut String, library: &Library<'_>, signature: &Signature<'_>) 
 fn images(text: &mut String, export: &Export<'_>, library: &Library<'_>) {
     text.push_str("\n/* ---- Images ---- */\n");
     for (index, build) in export.builds.iter().enumerate() {
-        match &build.image {
-            Image::Cubin(bytes) => {
-                // The driver reads words of it.
-                let _ = write!(
-                    text,
-                    "\nstatic alignas(16) const unsigned char image_{index}[] = {{"
-                );
-                for (at, byte) in bytes.iter().enumerate() {
-                    text.push_str(if at % 32 == 0 { "\n    " } else { "" });
-                    let _ = write!(text, "{byte},");
-                }
-                text.push_str("\n};\n");
-            }
-            Image::Ptx(ptx) => {
-                let _ = write!(text, "\nstatic const char image_{index}[] =");
-                for line in cutec_abi::embed::strip(ptx).lines() {
-                    let _ = write!(text, "\n    {}", literal(&format!("{line}\n")));
-                }
-                text.push_str(";\n");
-            }
+        image(text, &format!("{index}_0"), &build.image);
+        for (part, configuration) in build.configurations.iter().enumerate() {
+            image(text, &format!("{index}_{}", part + 1), &configuration.image);
         }
     }
     let _ = writeln!(text, "\nstatic const struct image images[IMAGES] = {{");
@@ -284,9 +330,11 @@ fn images(text: &mut String, export: &Export<'_>, library: &Library<'_>) {
         let suffix = target
             .suffix
             .map_or("0".to_owned(), |suffix| format!("'{suffix}'"));
+        let parts = (0..library.parts).map(|part| format!("image_{index}_{part}"));
         let _ = writeln!(
             text,
-            "    {{image_{index}, {}, {}, {}, {suffix}, {}, {index}}},",
+            "    {{{{{}}}, {}, {}, {}, {suffix}, {}, {index}}},",
+            parts.collect::<Vec<_>>().join(", "),
             literal(build.target),
             target.major,
             target.minor,
@@ -294,4 +342,29 @@ fn images(text: &mut String, export: &Export<'_>, library: &Library<'_>) {
         );
     }
     text.push_str("};\n");
+}
+
+/// One image as data.
+fn image(text: &mut String, name: &str, image: &Image<'_>) {
+    match image {
+        Image::Cubin(bytes) => {
+            // The driver reads words of it.
+            let _ = write!(
+                text,
+                "\nstatic alignas(16) const unsigned char image_{name}[] = {{"
+            );
+            for (at, byte) in bytes.iter().enumerate() {
+                text.push_str(if at % 32 == 0 { "\n    " } else { "" });
+                let _ = write!(text, "{byte},");
+            }
+            text.push_str("\n};\n");
+        }
+        Image::Ptx(ptx) => {
+            let _ = write!(text, "\nstatic const char image_{name}[] =");
+            for line in cutec_abi::embed::strip(ptx).lines() {
+                let _ = write!(text, "\n    {}", literal(&format!("{line}\n")));
+            }
+            text.push_str(";\n");
+        }
+    }
 }

@@ -3,18 +3,20 @@
 //! - this file: the device;
 //! - [`context`]: what the device shares with its buffers, modules and graphs;
 //! - `code`: loading code, tensor maps, and which GPU runs what;
-//! - `prepared`: launches in streams of other libraries;
+//! - `prepared`: launches in streams of other libraries; `checked`: the same without a second check of what was checked before;
 //! - `measure`: fills, copies, times and graphs, for benchmarks.
 //!
 //! All `unsafe` of the device is in this folder. What makes it sound: handles come from the driver and live as
 //! long as the context, which devices, buffers, modules and graphs share ([`context`]), and which is made
 //! current before every call; copies are synchronous, so that no host memory is used after it is gone.
 
+mod checked;
 mod code;
 mod context;
 mod measure;
 mod prepared;
 
+pub use checked::{CheckedLaunch, CheckedLaunches};
 pub use measure::Graph;
 pub use prepared::{PreparedLaunch, Stream, undisturbed};
 
@@ -77,39 +79,14 @@ impl CudaDevice {
     /// # Errors
     /// [`DeviceError::NoCuda`] where there is no driver or no GPU, [`DeviceError::NoSuchGpu`].
     pub fn open(index: usize) -> Result<CudaDevice, DeviceError> {
-        // SAFETY: loading libcuda runs its initializers, which is what every CUDA program does.
-        if !unsafe { sys::is_culib_present() } {
-            let reason = "the driver's library libcuda is not on this machine".to_string();
-            return Err(DeviceError::NoCuda { reason });
-        }
-        let no_cuda = |error: DriverError| DeviceError::NoCuda {
-            reason: name_of(&error),
-        };
-        result::init().map_err(no_cuda)?;
-        let count = result::device::get_count().map_err(no_cuda)?;
-        let count = usize::try_from(count).unwrap_or(0);
-        if count == 0 {
-            return Err(DeviceError::NoCuda {
-                reason: "the driver finds no GPU".to_string(),
-            });
-        }
-        if index >= count {
-            return Err(DeviceError::NoSuchGpu { index, count });
-        }
-        let device = check("cuDeviceGet", result::device::get(index as i32))?;
+        let device = find(index)?;
         let name = check("cuDeviceGetName", result::device::get_name(device))?;
-        // SAFETY: `device` comes from the driver.
-        let attribute = |attribute| unsafe {
-            check(
-                "cuDeviceGetAttribute",
-                result::device::get_attribute(device, attribute),
-            )
-        };
         use CUdevice_attribute::*;
-        let major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
-        let minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
-        let shared = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
-        let multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+        let shared = attribute(
+            device,
+            CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+        )?;
+        let multiprocessors = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
         let mut driver_version = 0;
         // SAFETY: the pointer is to a local.
         check("cuDriverGetVersion", unsafe {
@@ -119,13 +96,21 @@ impl CudaDevice {
             index,
             owner: Owner::new(&format!("{name} (cuda:{index})")),
             context: Arc::new(Context::open(device)?),
-            capability: (major, minor),
+            capability: capability_of(device)?,
             shared_limit: u64::try_from(shared).unwrap_or(0),
             multiprocessors: u32::try_from(multiprocessors).unwrap_or(1),
             driver_version,
             params: Vec::new(),
             maps: HashMap::new(),
         })
+    }
+
+    /// Compute capability of the GPU with this number, which is not opened for it.
+    ///
+    /// # Errors
+    /// As [`CudaDevice::open`].
+    pub fn capability_of_gpu(index: usize) -> Result<(i32, i32), DeviceError> {
+        capability_of(find(index)?)
     }
 
     /// Compute capability, such as `(9, 0)`.
@@ -463,6 +448,43 @@ impl Device for CudaDevice {
         self.replay(&graph)?;
         self.time(|device| device.replay(&graph)).map(Some)
     }
+}
+
+/// The GPU with this number.
+fn find(index: usize) -> Result<sys::CUdevice, DeviceError> {
+    // SAFETY: loading libcuda runs its initializers, which is what every CUDA program does.
+    if !unsafe { sys::is_culib_present() } {
+        let reason = "the driver's library libcuda is not on this machine".to_string();
+        return Err(DeviceError::NoCuda { reason });
+    }
+    let no_cuda = |error: DriverError| DeviceError::NoCuda {
+        reason: name_of(&error),
+    };
+    result::init().map_err(no_cuda)?;
+    let count = result::device::get_count().map_err(no_cuda)?;
+    let count = usize::try_from(count).unwrap_or(0);
+    if count == 0 {
+        return Err(DeviceError::NoCuda {
+            reason: "the driver finds no GPU".to_string(),
+        });
+    }
+    if index >= count {
+        return Err(DeviceError::NoSuchGpu { index, count });
+    }
+    check("cuDeviceGet", result::device::get(index as i32))
+}
+
+fn attribute(device: sys::CUdevice, attribute: CUdevice_attribute) -> Result<i32, DeviceError> {
+    // SAFETY: `device` comes from the driver.
+    let value = unsafe { result::device::get_attribute(device, attribute) };
+    check("cuDeviceGetAttribute", value)
+}
+
+fn capability_of(device: sys::CUdevice) -> Result<(i32, i32), DeviceError> {
+    use CUdevice_attribute::*;
+    let major = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+    let minor = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+    Ok((major, minor))
 }
 
 fn check<T>(call: &'static str, result: Result<T, DriverError>) -> Result<T, DeviceError> {

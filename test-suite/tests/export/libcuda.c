@@ -8,9 +8,14 @@
 #include <string.h>
 
 typedef int CUresult;
+/* Of an image the first letters, which tests tell them apart by. */
+struct module {
+    char image[32];
+};
 struct function {
     char entry[256];
     int count, sizes[256], dynamic_shared[2];
+    struct module *module;
 };
 struct context {
     int device;
@@ -19,8 +24,11 @@ struct context {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char text[1 << 20];
 static size_t used;
-static struct function functions[1024];
-static int function_count, map_count, load_count;
+/* As they were declared; and as they were found in modules. */
+static struct function functions[1024], found[2048];
+static struct module modules[1024];
+static int function_count, found_count, map_count, load_count;
+static const char *launched = "";
 static struct context contexts[2] = {{0}, {1}};
 static _Thread_local struct context *current;
 /* Compute capabilities of the two devices. */
@@ -41,6 +49,7 @@ static void say(const char *format, ...)
 const char *mock_log(void) { return text; }
 const char *mock_raised(void) { return raised; }
 int mock_loads(void) { return load_count; }
+const char *mock_launched(void) { return launched; }
 void mock_clear(void) { used = 0, map_count = 0, text[0] = 0, raised[0] = 0; }
 void mock_set_capability(int device, int major, int minor) { capability[device][0] = major, capability[device][1] = minor; }
 void mock_fail_launch(int code) { fail_launch = code; }
@@ -81,18 +90,26 @@ CUresult cuCtxGetDevice(int *device) { return current ? (*device = current->devi
 CUresult cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options, void **values)
 {
     (void)count, (void)options, (void)values;
+    struct module *loaded;
     pthread_mutex_lock(&lock);
-    load_count++;
+    loaded = &modules[load_count++];
+    snprintf(loaded->image, sizeof loaded->image, "%.*s", (int)strcspn(image, "\n"), (const char *)image);
     say("load %.5s on %d\n", (const char *)image, current->device);
     pthread_mutex_unlock(&lock);
-    return *module = (void *)functions, 0;
+    return *module = loaded, 0;
 }
 CUresult cuModuleGetFunction(void **function, void *module, const char *entry)
 {
-    (void)module;
     for (int i = function_count; i-- > 0;)
-        if (!strcmp(functions[i].entry, entry))
-            return *function = &functions[i], 0;
+        if (!strcmp(functions[i].entry, entry)) {
+            struct function *of_module;
+            pthread_mutex_lock(&lock);
+            of_module = &found[found_count++];
+            *of_module = functions[i];
+            of_module->module = module;
+            pthread_mutex_unlock(&lock);
+            return *function = of_module, 0;
+        }
     return 500;
 }
 CUresult cuFuncGetAttribute(int *value, int attribute, void *function) { return (void)attribute, (void)function, *value = 0, 0; }
@@ -117,6 +134,7 @@ static CUresult launch(struct function *function, const unsigned *grid, const un
     if (fail_launch)
         return fail_launch;
     pthread_mutex_lock(&lock);
+    launched = function->module->image;
     say("launch %s grid %u %u %u block %u %u %u shared %u allowed %d stream %p overlaps %d device %d:", function->entry, grid[0],
         grid[1], grid[2], block[0], block[1], block[2], shared, function->dynamic_shared[current->device], stream, overlaps, current->device);
     for (int i = 0; i < function->count; i++) {

@@ -3,10 +3,12 @@
 //!
 //! The driver is a mock (`libcuda.c`): no GPU is needed, only a C compiler.
 
+mod choice;
 mod mock;
 mod random;
 
 use cutec_abi::embed::from_json;
+use cutec_abi::expr::Make;
 use cutec_abi::{Abi, AbiExpr, DType, KernelAbi, dlpack};
 use cutec_test_suite::program;
 use mock::{Any, Driver, Exported, expected};
@@ -157,9 +159,6 @@ fn every_example_is_launched_as_binding_says() {
     assert!(said["Ok"] > 5000, "{said:?}");
 }
 
-/// How an operation of two expressions is made.
-type Make = fn(Box<AbiExpr>, Box<AbiExpr>) -> AbiExpr;
-
 /// A random expression of three run-time integers.
 fn expression(random: &mut Random, depth: usize) -> AbiExpr {
     if depth == 0 || random.below(6) == 0 {
@@ -180,24 +179,7 @@ fn expression(random: &mut Random, depth: usize) -> AbiExpr {
             ])),
         };
     }
-    let operations: [Make; 16] = [
-        AbiExpr::Add,
-        AbiExpr::Sub,
-        AbiExpr::Mul,
-        AbiExpr::Div,
-        AbiExpr::CeilDiv,
-        AbiExpr::Rem,
-        AbiExpr::Min,
-        AbiExpr::Max,
-        AbiExpr::Eq,
-        AbiExpr::Ne,
-        AbiExpr::Lt,
-        AbiExpr::Le,
-        AbiExpr::Gt,
-        AbiExpr::Ge,
-        AbiExpr::And,
-        AbiExpr::Or,
-    ];
+    let operations: Vec<Make> = AbiExpr::operations().collect();
     let operation = random.pick(&operations);
     operation(
         Box::new(expression(random, depth - 1)),
@@ -378,6 +360,12 @@ fn what_no_kernel_takes_is_said() {
     refused(
         &[Any::tensor(&nowhere), Any::int(1)],
         "`y`: a null pointer to its data",
+    );
+    let mut shapeless = floats(&[64], 0x1000, 0);
+    shapeless.shape = std::ptr::null();
+    refused(
+        &[Any::tensor(&shapeless), Any::int(1)],
+        "`y`: a null pointer to its shape",
     );
     let empty = floats(&[0], 0, 0);
     assert!(exported.call("scale", &[Any::tensor(&empty), Any::int(1)]));

@@ -3,7 +3,7 @@
 use cutec_abi::bind::LaunchParam;
 use cutec_abi::dlpack;
 use cutec_abi::{Abi, KernelAbi, Launch};
-use cutec_export::{Build, Export, Image, generate};
+use cutec_export::{Build, Choice, Configuration, Export, Image, generate};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LOCAL, RTLD_NOW};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -121,6 +121,11 @@ impl Driver {
         self.get::<extern "C" fn() -> c_int>("mock_loads")()
     }
 
+    /// The first letters of the image that was last launched of.
+    pub fn launched(&self) -> String {
+        self.text("mock_launched")
+    }
+
     /// Forgets what it was told.
     pub fn clear(&self) {
         self.get::<extern "C" fn()>("mock_clear")();
@@ -196,6 +201,20 @@ impl Any {
     }
 }
 
+/// What is exported.
+fn library<'a>(name: &'a str, builds: Vec<Build<'a>>, choices: Vec<Choice>) -> Export<'a> {
+    static NO_DOCS: BTreeMap<String, String> = BTreeMap::new();
+    Export {
+        name,
+        prefix: "",
+        source: "a test",
+        compiler: "cutec",
+        docs: &NO_DOCS,
+        builds,
+        choices,
+    }
+}
+
 /// Kernels that were exported, compiled and loaded.
 pub struct Exported {
     library: Library,
@@ -205,25 +224,55 @@ pub struct Exported {
 impl Exported {
     /// Exports builds, which are given as ABIs, as a library of this name, with options of the C compiler.
     pub fn new(driver: &Driver, name: &str, abis: &[(&str, &Abi)], options: &[&str]) -> Exported {
-        let docs = BTreeMap::new();
         // The mock keeps the first letters.
         let builds = abis.iter().map(|(target, abi)| Build {
             target,
             abi,
             image: Image::Ptx(target),
+            configurations: Vec::new(),
         });
-        let export = Export {
-            name,
-            prefix: "",
-            source: "a test",
-            compiler: "cutec",
-            docs: &docs,
-            builds: builds.collect(),
+        Exported::of(
+            driver,
+            &library(name, builds.collect(), Vec::new()),
+            options,
+        )
+    }
+
+    /// Exports a kernel with several configurations, the defaults first, of which a launch takes one by its extents. Their images are
+    /// called `configuration 0` and so on.
+    pub fn with_choice(
+        driver: &Driver,
+        name: &str,
+        target: &str,
+        configurations: &[Abi],
+        choice: Choice,
+    ) -> Exported {
+        let images: Vec<String> = (0..configurations.len())
+            .map(|number| format!("configuration {number}"))
+            .collect();
+        let mut parts = configurations.iter().zip(&images);
+        let (abi, image) = parts.next().expect("the defaults");
+        let build = Build {
+            target,
+            abi,
+            image: Image::Ptx(image),
+            configurations: parts
+                .map(|(abi, image)| Configuration {
+                    kernel: &abi.kernels[0].name,
+                    abi,
+                    image: Image::Ptx(image),
+                })
+                .collect(),
         };
-        let generated = generate(&export).expect("C can have it");
-        for kernel in abis.iter().flat_map(|(_, abi)| &abi.kernels) {
+        Exported::of(driver, &library(name, vec![build], vec![choice]), &[])
+    }
+
+    fn of(driver: &Driver, export: &Export<'_>, options: &[&str]) -> Exported {
+        let generated = generate(export).expect("C can have it");
+        for kernel in export.builds.iter().flat_map(|build| &build.abi.kernels) {
             driver.declare(kernel);
         }
+        let name = export.name;
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join(format!("{name}.h")), &generated.header)
             .expect("written");

@@ -429,25 +429,15 @@ impl ScalarValue {
     /// An integer in the type of a parameter, a number of floating point included; `None` where an integer type does not have
     /// it. A `bool` is whether it differs from 0.
     pub fn of_integer(dtype: DType, value: i128) -> Option<ScalarValue> {
-        let (bits, signed) = match dtype {
-            DType::I8 | DType::I16 | DType::I32 | DType::I64 => (8 * dtype.size() as u32, true),
-            DType::U8 | DType::U16 | DType::U32 | DType::U64 => (8 * dtype.size() as u32, false),
-            DType::Bool => return Some(ScalarValue::new(dtype, f64::from(u8::from(value != 0)))),
-            DType::F16
-            | DType::BF16
-            | DType::TF32
-            | DType::F32
-            | DType::F64
-            | DType::F8E4M3
-            | DType::F8E5M2 => return Some(ScalarValue::new(dtype, value as f64)),
-        };
-        let (low, high) = match signed {
-            true => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
-            false => (0, (1i128 << bits) - 1),
+        if dtype == DType::Bool {
+            return Some(ScalarValue::new(dtype, f64::from(u8::from(value != 0))));
+        }
+        let Some((least, most)) = dtype.integer_range() else {
+            return Some(ScalarValue::new(dtype, value as f64));
         };
         let mut bytes = (value as i64).to_le_bytes();
         bytes[dtype.size()..].fill(0);
-        (low..=high)
+        (least..=most)
             .contains(&value)
             .then_some(ScalarValue { dtype, bytes })
     }

@@ -1,8 +1,10 @@
 //! The notation of IR: what it looks like, that it reads back, and what is refused where.
 
 use super::bind::{gemm, gemm_with_map};
+use cutec_abi::expr::Make;
 use cutec_abi::{AbiExpr, KernelAbi, Promise, Resources};
 use proptest::prelude::*;
+use proptest::sample::select;
 
 const GEMM: &str = r#""gemm"
   entry "gemm_sm80"
@@ -183,32 +185,14 @@ fn promise(expr: AbiExpr) -> Promise {
 }
 
 fn expressions() -> impl Strategy<Value = AbiExpr> {
-    type Make = fn(Box<AbiExpr>, Box<AbiExpr>) -> AbiExpr;
-    let makes: [Make; 16] = [
-        AbiExpr::Add,
-        AbiExpr::Sub,
-        AbiExpr::Mul,
-        AbiExpr::Div,
-        AbiExpr::CeilDiv,
-        AbiExpr::Rem,
-        AbiExpr::Min,
-        AbiExpr::Max,
-        AbiExpr::Eq,
-        AbiExpr::Ne,
-        AbiExpr::Lt,
-        AbiExpr::Le,
-        AbiExpr::Gt,
-        AbiExpr::Ge,
-        AbiExpr::And,
-        AbiExpr::Or,
-    ];
+    let makes: Vec<Make> = AbiExpr::operations().collect();
     let leaf = prop_oneof![
         any::<i64>().prop_map(AbiExpr::Const),
         (0usize..3).prop_map(AbiExpr::Symbol)
     ];
     leaf.prop_recursive(6, 40, 2, move |inner| {
-        (0..makes.len(), inner.clone(), inner)
-            .prop_map(move |(make, lhs, rhs)| makes[make](Box::new(lhs), Box::new(rhs)))
+        (select(makes.clone()), inner.clone(), inner)
+            .prop_map(|(make, lhs, rhs)| make(Box::new(lhs), Box::new(rhs)))
     })
 }
 

@@ -3,6 +3,7 @@
 use super::bind::{args, gemm, gemm_with_map};
 use cutec_abi::Abi;
 use cutec_abi::embed::{embed, extract, from_json, side_path, to_json};
+use cutec_abi::expr::Make;
 use cutec_abi::validate::Problem;
 use cutec_abi::{AbiError, AbiExpr, ArgAbi, Dim, ExprError, KernelAbi, ParamAbi, SymbolSource};
 use proptest::prelude::*;
@@ -215,7 +216,6 @@ fn the_file_beside_a_cubin() {
 
 #[test]
 fn expressions() {
-    type Make = fn(Box<AbiExpr>, Box<AbiExpr>) -> AbiExpr;
     let eval = |make: Make, lhs: i64, rhs: i64| {
         make(Box::new(lhs.into()), Box::new(AbiExpr::Symbol(0))).eval(&[rhs])
     };

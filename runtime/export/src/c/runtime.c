@@ -260,9 +260,10 @@ static int32_t open_driver(void)
 
 /* -- Devices, and the images on them -- */
 
-/* Code for one target: a cubin, or PTX, which later GPUs take too. */
+/* Code for one target: a cubin, or PTX, which later GPUs take too. The first part has all kernels with their defaults, each other part
+   one kernel in another configuration. */
 struct image {
-    const void *bytes;
+    const void *parts[PARTS];
     const char *target;
     int major, minor;
     /* 0, 'a' (this GPU alone) or 'f' (its generation) */
@@ -283,10 +284,12 @@ struct function {
 struct device {
     int32_t ordinal;
     CUcontext context;
-    CUmodule module;
     const struct image *image;
     int shared_limit, multiprocessors;
-    struct function functions[KERNELS];
+    /* Null until they are first needed; the lock is held. */
+    CUmodule modules[PARTS];
+    /* Those of the first part, then one of each other part. */
+    struct function functions[FUNCTIONS];
 };
 
 static const struct image images[IMAGES];
@@ -346,26 +349,41 @@ static void leave(const struct device *device, CUcontext outer)
         cuda.set_current_context(outer);
 }
 
-/* Loads the image for a device; the lock is held. */
-static int32_t load_image(struct device *device)
+/* Loads a part of the image for a device, once; the context is current, and the lock is held. */
+static int32_t load_part(struct device *device, int part)
 {
     /* CU_JIT_ERROR_LOG_BUFFER and its size, which is passed in the place of a pointer. */
     int options[] = {5, 6};
     char log[1024] = "";
     void *values[] = {log, (void *)(uintptr_t)sizeof log};
     const char *name = 0;
-    CUcontext outer;
+    CUmodule module;
     CUresult result;
-    int32_t status = enter(device, &outer);
-    if (status != CUTEC_OK)
-        return status;
-    result = cuda.load_module(&device->module, device->image->bytes, 2, options, values);
-    leave(device, outer);
-    if (result == 0)
+    if (device->modules[part])
         return CUTEC_OK;
+    result = cuda.load_module(&module, device->image->parts[part], 2, options, values);
+    if (result == 0) {
+        device->modules[part] = module;
+        return CUTEC_OK;
+    }
     if (cuda.get_error_name(result, &name) != 0 || !name)
         name = "an unknown error";
     return fail(CUTEC_LOAD, "the driver does not load the code: %s%s%s", name, log[0] ? "\n  " : "", log);
+}
+
+/* Loads all parts. */
+static int32_t load_all(struct device *device)
+{
+    CUcontext outer;
+    int32_t status = enter(device, &outer);
+    if (status != CUTEC_OK)
+        return status;
+    pthread_mutex_lock(&loading);
+    for (int part = 0; part < PARTS && status == CUTEC_OK; part++)
+        status = load_part(device, part);
+    pthread_mutex_unlock(&loading);
+    leave(device, outer);
+    return status;
 }
 
 static int32_t open_device_locked(int32_t ordinal)
@@ -397,13 +415,11 @@ static int32_t open_device_locked(int32_t ordinal)
     /* Until the process ends: kernels may be under way at any time before. */
     if (!device->context && (result = cuda.retain_primary_context(&device->context, handle)) != 0)
         return cuda_failed("cuDevicePrimaryCtxRetain", result);
-    status = load_image(device);
-    if (status == CUTEC_OK)
-        atomic_store_explicit(&devices[ordinal], device, memory_order_release);
-    return status;
+    atomic_store_explicit(&devices[ordinal], device, memory_order_release);
+    return CUTEC_OK;
 }
 
-/* A device with the code on it, which is loaded once. */
+/* A device that there is code for, which is opened once. */
 static int32_t open_device(int32_t ordinal, struct device **found)
 {
     int32_t status = CUTEC_OK;
@@ -430,6 +446,8 @@ static int32_t device_of(const DLTensor *const *tensors, const char *const *name
         const DLDevice *device;
         if (!tensors[i])
             return fail(CUTEC_NULL, "`%s`: a null pointer", names[i]);
+        if (!tensors[i]->shape && tensors[i]->ndim > 0)
+            return fail(CUTEC_NULL, "`%s`: a null pointer to its shape", names[i]);
         device = &tensors[i]->device;
         /* kDLCUDA, kDLCUDAManaged */
         if ((int)device->device_type != 2 && (int)device->device_type != 13)
@@ -476,14 +494,17 @@ static CUresult count_clusters(const struct function *function, const struct lau
 }
 
 /* Looks a kernel up and allows it the shared memory that it needs; the context is current. */
-static int32_t find_function(struct device *device, struct function *function, const struct launch *launch)
+static int32_t find_function(struct device *device, int number, const struct launch *launch)
 {
-    int32_t status = CUTEC_OK;
+    struct function *function = &device->functions[number];
+    int32_t status;
+    int part = number < KERNELS ? 0 : number - KERNELS + 1;
     pthread_mutex_lock(&loading);
-    if (!atomic_load_explicit(&function->ready, memory_order_acquire)) {
+    status = load_part(device, part);
+    if (status == CUTEC_OK && !atomic_load_explicit(&function->ready, memory_order_acquire)) {
         int fixed = 0, clusters = 1;
         unsigned blocks = launch->cluster[0] * launch->cluster[1] * launch->cluster[2];
-        CUresult result = cuda.get_function(&function->handle, device->module, launch->entry);
+        CUresult result = cuda.get_function(&function->handle, device->modules[part], launch->entry);
         const char *call = "cuModuleGetFunction";
         if (result == 0) {
             call = "cuFuncGetAttribute";
@@ -552,14 +573,14 @@ static int32_t count_resident(const struct device *device, struct function *func
     return CUTEC_OK;
 }
 
-static int32_t enqueue_here(struct device *device, int kernel, const struct launch *launch, void **params, CUstream stream)
+static int32_t enqueue_here(struct device *device, int number, const struct launch *launch, void **params, CUstream stream)
 {
-    struct function *function = &device->functions[kernel];
+    struct function *function = &device->functions[number];
     const uint32_t *block = launch->block;
     uint32_t x = launch->grid[0], y = launch->grid[1], z = launch->grid[2];
     CUresult result;
     if (!atomic_load_explicit(&function->ready, memory_order_acquire)) {
-        int32_t status = find_function(device, function, launch);
+        int32_t status = find_function(device, number, launch);
         if (status != CUTEC_OK)
             return status;
     }
@@ -585,14 +606,14 @@ static int32_t enqueue_here(struct device *device, int kernel, const struct laun
     return result == 0 ? CUTEC_OK : cuda_failed("cuLaunchKernel", result);
 }
 
-/* Puts a kernel into a stream. The current context of the thread is what it was, afterwards. */
-static int32_t enqueue(struct device *device, int kernel, const struct launch *launch, void **params, CUstream stream)
+/* Puts a function into a stream. The current context of the thread is what it was, afterwards. */
+static int32_t enqueue(struct device *device, int number, const struct launch *launch, void **params, CUstream stream)
 {
     CUcontext outer;
     int32_t status = enter(device, &outer);
     if (status != CUTEC_OK)
         return status;
-    status = enqueue_here(device, kernel, launch, params, stream);
+    status = enqueue_here(device, number, launch, params, stream);
     leave(device, outer);
     return status;
 }
