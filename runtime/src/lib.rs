@@ -16,6 +16,7 @@
 //!   `signals`: what a signal that ends the program leaves behind.
 //! - [`device`]: what a device can do; [`resource`]: what belongs to one, its memory and its code; `device_error`: what can go
 //!   wrong.
+//! - [`Cancel`]: how a host ends what takes long.
 //! - [`sim_device`] and [`cuda`]: the devices; `open`: how one is chosen.
 //! - [`sim`]: the simulator of PTX.
 //!
@@ -71,6 +72,7 @@
 #[cfg(feature = "npy")]
 pub mod argument;
 pub mod artifact;
+mod cancel;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 pub mod device;
@@ -93,6 +95,7 @@ pub mod temporary;
 pub mod tensor;
 
 pub use artifact::{Artifact, Code};
+pub use cancel::Cancel;
 pub use cutec_abi as abi;
 pub use cutec_abi::{Abi, Arg, BindError, KernelAbi, Launch};
 pub use device::{Buffer, Device, DeviceError, Gpu};

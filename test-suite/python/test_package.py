@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -149,6 +150,53 @@ def test_other_threads_run_while_a_kernel_does():
         turns += 1
         time.sleep(0)
     assert turns > 10
+
+
+SPIN = """
+kernel spin(x: mut tensor<f32, 32>, turns: i32) launch grid(1), block(32)
+{
+    var s = 0.0;
+    for i in 0..turns { s = s + 1.0; }
+    x[thread_idx.x] = s;
+}
+"""
+
+
+@pytest.mark.parametrize("how", ["launch", "profile"])
+def test_an_interrupt_ends_a_launch(how):
+    spin = cutec.loads(SPIN).spin
+    x = np.full(32, 7, np.float32)
+    spin.compile(x, 1)
+    sent = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    sent.start()
+    begin = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        # Some minutes.
+        (spin if how == "launch" else spin.profile)(x, 1 << 25)
+    assert time.perf_counter() - begin < 10
+    sent.join()
+    assert (x == 7).all()
+    spin(x, 5)
+    assert (x == 5).all()
+
+
+def test_what_kernels_print_is_python_s(capsys):
+    kernel = cutec.loads(
+        'kernel say(x: tensor<i32, 4>) launch grid(1), block(4) { printf("x[%d] = %d\\n", thread_idx.x, x[thread_idx.x]); }'
+    ).say
+    kernel(np.arange(4, dtype=np.int32) * 10)
+    assert capsys.readouterr().out == "x[0] = 0\nx[1] = 10\nx[2] = 20\nx[3] = 30\n"
+
+
+def test_an_output_that_cannot_be_written(monkeypatch):
+    class Full:
+        def write(self, text):
+            raise OSError("the disk is full")
+
+    say = cutec.loads('kernel say(x: tensor<i32, 4>) launch grid(9), block(4) { printf("%d", thread_idx.x); }').say
+    monkeypatch.setattr(sys, "stdout", Full())
+    with pytest.raises(OSError, match="full"):
+        say(np.arange(4, dtype=np.int32))
 
 
 def test_forks_launch_and_compile():

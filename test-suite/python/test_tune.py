@@ -80,6 +80,89 @@ def test_the_choice_is_the_plan_s(source, plan):
         module.scale(x[:200], y[:200])
 
 
+COUNTED = """
+kernel scale<threads = 128 in [32]>(x: mut tensor<f32, 65536>, count: i32)
+launch grid(ceil_div(count, threads)), block(threads)
+{
+    let at = block_idx.x * threads + thread_idx.x;
+    if at < count { x[at] = f32(threads); }
+}
+
+bench sizes { for n in [256, 65536] { scale(poison<f32>(65536), n); } }
+"""
+
+
+def test_sizes_may_be_numbers(tmp_path):
+    path, plan = tmp_path / "counted.cute", tmp_path / "plan.json"
+    path.write_text(COUNTED)
+    found = cutec.tune(path, bench="sizes", devices=["sim"], arch="sm_80", cache=False, output=plan)
+    assert found["kernels"][0]["symbols"] == ["count"]
+    # Whatever was found: small launches are to be seen from large ones.
+    for size, threads in zip(found["kernels"][0]["sizes"], ["32", "128"]):
+        size["chosen"] = {"threads": threads}
+    plan.write_text(json.dumps(found))
+    module = cutec.load(path, arch="sm_80", cache=False, plan=plan)
+    x = np.zeros(65536, np.float32)
+    for count, threads in [(300, 32), (60000, 128), (1, 32)]:
+        module.scale(x, count)
+        assert (x[:count] == threads).all()
+    with pytest.raises(cutec.ArgumentError, match="`count`"):
+        module.scale(x, "many")
+
+
+def test_what_the_chosen_refuses_the_defaults_take(tmp_path):
+    path, plan = tmp_path / "part.cute", tmp_path / "plan.json"
+    path.write_text(
+        "kernel part<bm = 32 in [64]>(x: mut tensor<f32, n>) where n % bm == 0 launch grid(n / bm), block(bm) "
+        "{ x[block_idx.x * bm + thread_idx.x] = f32(bm); }\n"
+        "bench sizes { part(poison<f32>(4096)); }"
+    )
+    found = cutec.tune(path, bench="sizes", devices=["sim"], arch="sm_80", cache=False, output=plan)
+    found["kernels"][0]["sizes"][0]["chosen"] = {"bm": "64"}
+    plan.write_text(json.dumps(found))
+    module = cutec.load(path, arch="sm_80", cache=False, plan=plan)
+    for count, bm in [(128, 64), (96, 32)]:
+        x = np.zeros(count, np.float32)
+        module.part(x)
+        assert (x == bm).all()
+    # What both refuse is an error, of the defaults.
+    with pytest.raises(cutec.ArgumentError, match="32"):
+        module.part(np.zeros(40, np.float32))
+
+
+def test_candidates_are_told(source):
+    kernel = cutec.load(source).scale
+    assert kernel.candidates == {"threads": "[32, 64, 256]", "per": "[2]"}
+    assert kernel.tunable == ["threads * per <= 256"]
+    assert kernel.abi["candidates"] == kernel.candidates and kernel.abi["tunable"] == kernel.tunable
+
+
+def test_an_interrupted_search_goes_on(source, plan, tmp_path, monkeypatch):
+    from cutec import _tune
+
+    output = tmp_path / "resumed.json"
+    options = {"bench": "sizes", "devices": ["sim"], "arch": "sm_80", "cache": False, "output": output}
+    measured = []
+
+    def work(asked, launch, numbers, batches, real=_tune.measure_part):
+        if len(measured) == 1 and not output.with_name("resumed.json.journal").read_text().count('"launch":1'):
+            measured.append(None)
+            raise KeyboardInterrupt
+        measured.append((launch, tuple(numbers)))
+        return real(asked, launch, numbers, batches)
+
+    monkeypatch.setattr(_tune, "measure_part", work)
+    with pytest.raises(KeyboardInterrupt):
+        cutec.tune(source, **options)
+    journal = output.with_name("resumed.json.journal")
+    assert journal.exists() and not output.exists()
+    # The first size is known, the second one is measured.
+    found = cutec.tune(source, **options)
+    assert [launch for launch, _ in filter(None, measured)] == [0, 1]
+    assert chosen(found) == chosen(json.loads(plan.read_text()))
+    assert not journal.exists() and json.loads(output.read_text()) == found
+
+
 def test_wrong_plans(source, plan):
     with pytest.raises(cutec.CompileError, match="cannot read the plan"):
         cutec.load(source, plan=plan.with_name("none.json"))

@@ -51,7 +51,7 @@ pub enum Command {
     Export(ExportArguments),
     /// Evaluate layout expressions
     Layout(LayoutArguments),
-    /// Explain the code of a diagnostic
+    /// Explain the code of a diagnostic, a built-in, or the kernels of a file
     Explain(ExplainArguments),
     /// Serve an editor: errors of .cute files by the language server protocol
     Lsp(LspArguments),
@@ -521,8 +521,8 @@ pub struct LayoutArguments {
 /// `cutec explain`
 #[derive(Debug, Args)]
 pub struct ExplainArguments {
-    /// The code, E0123, or the name of a built-in, `zipped_divide`
-    #[arg(value_name = "CODE or NAME")]
+    /// The code, E0123, the name of a built-in, `zipped_divide`, or a file, for its kernels and what there is to tune of them
+    #[arg(value_name = "CODE, NAME or FILE")]
     pub code: String,
 }
 

@@ -10,7 +10,7 @@ use super::test::{render_stop, seconds};
 use cutec::{Cache, Options};
 use cutec_dialects::target::Target;
 use cutec_runtime::device::DeviceSpec;
-use cutec_runtime::open;
+use cutec_runtime::{Cancel, open};
 use cutec_testing::tune::{Progress, Request, TuneError, report, tune};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -59,6 +59,7 @@ pub fn run(arguments: &TuneArguments, reporter: &Reporter) -> CommandResult {
             .map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 1e9))),
         cache: cache.as_ref(),
         journal: Some(journal),
+        cancel: Cancel::new(),
     };
     let show = Show::new();
     let start = Instant::now();
@@ -181,6 +182,9 @@ impl Show {
             }
             Progress::Compiling { kernel, done, all } => {
                 (format!("{kernel}: compiling"), *done, *all)
+            }
+            Progress::Counting { launch, done, all } => {
+                (format!("{launch}: counting bank conflicts"), *done, *all)
             }
             Progress::Measuring {
                 launch,

@@ -78,6 +78,11 @@ pub fn argument(py: Python<'_>, text: impl ToString, kind: &str, name: Option<&s
     raise(argument_error_class(py), (text.to_string(), kind, name))
 }
 
+/// Whether an error is one of arguments that do not fit.
+pub fn is_argument(py: Python<'_>, error: &PyErr) -> bool {
+    argument_error_class(py).is_ok_and(|class| error.is_instance(py, class))
+}
+
 /// Arguments that do not fit a kernel.
 pub fn bind(py: Python<'_>, kernel: &str, error: &BindError) -> PyErr {
     let kind = error.status().to_string();

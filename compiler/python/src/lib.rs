@@ -7,7 +7,7 @@
 //! - [`kernel`]: the object that is called;
 //! - [`arrays`]: what it is called with, of any framework; [`arguments`]: with numbers, for
 //!   a kernel's ABI;
-//! - [`gpu`], [`simulator`]: launches; [`tvm_ffi`]: calls by another library than Python;
+//! - [`gpu`], [`simulator`]: launches; [`attend`]: Ctrl-C and `sys.stdout` while they run; [`tvm_ffi`]: calls by another library than Python;
 //! - [`tune`]: searches, step by step;
 //! - [`errors`]: exceptions; [`profile`], [`pictures`]: what notebooks show.
 //!
@@ -17,6 +17,7 @@
 
 mod arguments;
 mod arrays;
+mod attend;
 mod compilation;
 mod errors;
 mod gpu;

@@ -8,7 +8,7 @@ use cutec::{
     Options, Source, SourceKind, SourceLoader, SourceMap, pipeline,
 };
 use cutec_dialects::target::Target;
-use cutec_frontend::ast::{ExprKind, ItemKind, Kernel, TypeKind};
+use cutec_frontend::ast::{ItemKind, Kernel};
 use cutec_frontend::source::Span;
 use std::sync::Arc;
 
@@ -34,8 +34,10 @@ pub struct KernelInfo {
     pub params: Vec<ParamInfo>,
     /// The compile-time parameters, with the text of their defaults.
     pub statics: Vec<(String, Option<String>)>,
-    /// Names of extents, each with an array that has it, counted among the arrays, and its mode.
-    pub extents: Vec<(String, usize, usize)>,
+    /// Of the compile-time parameters that have candidates, the text of these.
+    pub candidates: Vec<(String, String)>,
+    /// The conditions between candidates.
+    pub tunable: Vec<String>,
 }
 
 /// An argument of a launch.
@@ -206,42 +208,18 @@ fn kernel_info(kernel: &Kernel, text: &dyn Fn(Span) -> String) -> KernelInfo {
         let default = param.default.as_ref().map(|default| text(default.span));
         (param.name.node.to_string(), default)
     });
+    let candidates = kernel.static_params.iter().filter_map(|param| {
+        let candidates = text(param.candidates.as_ref()?.span);
+        Some((param.name.node.to_string(), candidates))
+    });
     KernelInfo {
         name: kernel.name.node.to_string(),
         docs: String::new(),
         params: params.collect(),
         statics: statics.collect(),
-        extents: extents(kernel),
+        candidates: candidates.collect(),
+        tunable: kernel.tunable.iter().map(|it| text(it.span)).collect(),
     }
-}
-
-/// The names in the shapes of a kernel's tensors.
-fn extents(kernel: &Kernel) -> Vec<(String, usize, usize)> {
-    let types = kernel.params.iter().filter_map(|param| param.ty.as_ref());
-    let tensors = types.filter_map(|ty| match &ty.kind {
-        TypeKind::Named { name, args } if &*name.node == "tensor" => Some(args),
-        TypeKind::Named { .. } | TypeKind::Tuple(_) | TypeKind::Error => None,
-    });
-    let mut extents = Vec::new();
-    for (array, args) in tensors.enumerate() {
-        let Some(shape) = args.get(1).map(|arg| &arg.value) else {
-            continue;
-        };
-        let shape = match &*shape.kind {
-            ExprKind::Layout { shape, .. } => shape,
-            _ => shape,
-        };
-        let modes = match &*shape.kind {
-            ExprKind::Tuple(modes) => modes.as_slice(),
-            _ => std::slice::from_ref(shape),
-        };
-        for (mode, extent) in modes.iter().enumerate() {
-            if let Some(name) = extent.as_name() {
-                extents.push((name.to_string(), array, mode));
-            }
-        }
-    }
-    extents
 }
 
 fn kernels_of_ir(
@@ -258,7 +236,8 @@ fn kernels_of_ir(
         docs: String::new(),
         params: kernel.args.iter().map(abi_param).collect(),
         statics: Vec::new(),
-        extents: Vec::new(),
+        candidates: Vec::new(),
+        tunable: Vec::new(),
         name: kernel.name,
     });
     Ok((kernels.collect(), compiled.sources))

@@ -2,12 +2,13 @@
 
 use crate::arguments;
 use crate::arrays::Arrays;
+use crate::attend::attended;
 use crate::compilation::Compilation;
 use cutec::runtime::device::ALLOCATION_ALIGN;
 use cutec::runtime::host::{HostLaunch, HostTensor, HostValue};
 use cutec::runtime::launch::Loaded;
-use cutec::runtime::sim::{Options, Profile};
-use cutec::runtime::{Arg, RunError, SimDevice};
+use cutec::runtime::sim::{Options, Output, Profile};
+use cutec::runtime::{Arg, Cancel, RunError, SimDevice};
 use pyo3::prelude::*;
 use std::process;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -61,19 +62,20 @@ impl InSimulator {
         checks: Checks,
     ) -> PyResult<()> {
         let launch = self.bind(py, arrays, scalars)?;
-        let ran = py.detach(|| {
+        let cancel = Cancel::new();
+        let ran = attended(py, &cancel, |output| {
             let idle = self.idle().pop();
             let (mut device, loaded) = match idle {
                 Some(idle) => idle,
                 None => self.load(SimDevice::new())?,
             };
-            *device.options_mut() = self.options(checks);
+            *device.options_mut() = self.options(checks, &cancel, output);
             device.set_schedule(checks.schedule);
             // SAFETY: the call holds its arrays, and binding has checked which may be written.
             let ran = unsafe { launch.run(&mut device, &loaded) };
             self.idle().push((device, loaded));
             ran
-        });
+        })?;
         ran.map_err(|error| self.failed(py, &error))
     }
 
@@ -88,14 +90,16 @@ impl InSimulator {
         scalars: &[[u8; 8]],
     ) -> PyResult<Vec<Profile>> {
         let launch = self.bind(py, arrays, scalars)?;
-        let ran = py.detach(|| {
-            let mut device = SimDevice::with_options(self.options(Checks::default()));
+        let cancel = Cancel::new();
+        let ran = attended(py, &cancel, |output| {
+            let options = self.options(Checks::default(), &cancel, output);
+            let mut device = SimDevice::with_options(options);
             device.profile_launches();
             let (mut device, loaded) = self.load(device)?;
             // SAFETY: as above.
             unsafe { launch.run(&mut device, &loaded) }?;
             Ok(device.take_profiles())
-        });
+        })?;
         ran.map_err(|error: RunError| self.failed(py, &error))
     }
 
@@ -109,10 +113,12 @@ impl InSimulator {
         Ok((device, loaded))
     }
 
-    fn options(&self, checks: Checks) -> Options {
+    fn options(&self, checks: Checks, cancel: &Cancel, output: Output) -> Options {
         let forked = self.process != process::id();
         Options {
             races: checks.races,
+            cancel: Some(cancel.clone()),
+            output,
             // Threads of its own, where those of the pool did not come along.
             threads: match forked {
                 true => std::thread::available_parallelism().map_or(1, usize::from),

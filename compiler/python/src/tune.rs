@@ -1,10 +1,11 @@
 //! Searches for the fastest configurations, whose measurements Python's executors make: `cutec.tune`.
 
+use crate::attend::attended;
 use crate::errors;
 use crate::kernel::{default_target, define_texts, target};
 use cutec::files::{self, MAX_SOURCE_BYTES};
 use cutec::runtime::device::DeviceSpec;
-use cutec::runtime::regular_file;
+use cutec::runtime::{Cancel, regular_file};
 use cutec::{Cache, Options, RenderOptions, Source};
 use cutec_testing::tune::session::{Owned, Session, measure};
 use cutec_testing::tune::{TuneError, report};
@@ -18,13 +19,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// A result as Python passes it on: number, figures, what was wrong, the defaults' figure.
 type Passed = (usize, Vec<f64>, Option<String>, f64);
 
+/// What to measure next: number and name of the launch, round, numbers of configurations, batches.
+type Step = (usize, String, usize, Vec<usize>, usize);
+
 /// A search, step by step.
 #[pyclass(frozen, module = "cutec")]
-pub struct Search(Mutex<Session>);
+pub struct Search {
+    session: Mutex<Session>,
+    /// Ends what the session is at.
+    cancel: Cancel,
+}
 
 impl Search {
     fn lock(&self) -> MutexGuard<'_, Session> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -58,6 +66,10 @@ fn owned(py: Python<'_>, asked: &Bound<'_, PyDict>) -> PyResult<Owned> {
         name => name.parse::<DeviceSpec>(),
     };
     let cache: Option<PathBuf> = item("cache")?.extract()?;
+    let journal: Option<PathBuf> = match asked.get_item("journal")? {
+        Some(path) => path.extract()?,
+        None => None,
+    };
     Ok(Owned {
         source: Source::new(name, text),
         options: Options {
@@ -69,6 +81,8 @@ fn owned(py: Python<'_>, asked: &Bound<'_, PyDict>) -> PyResult<Owned> {
         device: device.map_err(|error| errors::message(py, error))?,
         limit: item("limit")?.extract()?,
         cache: cache.and_then(|folder| Cache::open(folder).ok()),
+        journal,
+        cancel: Cancel::new(),
     })
 }
 
@@ -76,9 +90,13 @@ fn owned(py: Python<'_>, asked: &Bound<'_, PyDict>) -> PyResult<Owned> {
 #[pyfunction]
 pub fn search(py: Python<'_>, asked: &Bound<'_, PyDict>) -> PyResult<Search> {
     let owned = owned(py, asked)?;
-    let session = py.detach(|| Session::open(owned));
+    let cancel = owned.cancel.clone();
+    let session = attended(py, &cancel, |_| Session::open(owned))?;
     let session = session.map_err(|error| failed(py, error))?;
-    Ok(Search(Mutex::new(session)))
+    Ok(Search {
+        session: Mutex::new(session),
+        cancel,
+    })
 }
 
 /// Measures configurations of a launch, and the defaults beside them.
@@ -91,7 +109,9 @@ pub fn measure_part(
     batches: usize,
 ) -> PyResult<Vec<Passed>> {
     let owned = owned(py, asked)?;
-    let told = py.detach(|| measure(&owned, launch, &numbers, batches));
+    let told = attended(py, &owned.cancel, |_| {
+        measure(&owned, launch, &numbers, batches)
+    })?;
     let told = told.map_err(|error| failed(py, error))?;
     let results = told.into_iter().map(|told| match told.measured {
         Measured::Figures(figures) => (told.number, figures, None, told.defaults),
@@ -103,14 +123,17 @@ pub fn measure_part(
 #[pymethods]
 impl Search {
     /// What to measure next: number and name of the launch, round, numbers of configurations, batches.
-    fn next(&self) -> Option<(usize, String, usize, Vec<usize>, usize)> {
+    fn next(&self, py: Python<'_>) -> PyResult<Option<Step>> {
         let mut session = self.lock();
-        let (launch, task) = session.next_task()?;
+        let task = session.next_task().map_err(|error| failed(py, error))?;
         let text = session.text();
-        Some((launch, text, task.round, task.configurations, task.batches))
+        Ok(task.map(|(launch, task)| {
+            let numbers = task.configurations;
+            (launch, text, task.round, numbers, task.batches)
+        }))
     }
 
-    /// Ends a step with the results of all its parts.
+    /// Takes results of a step, those of a part of it at least.
     fn tell(&self, py: Python<'_>, results: Vec<Passed>) -> PyResult<()> {
         let told = results
             .into_iter()
@@ -128,7 +151,7 @@ impl Search {
 
     /// The plan as JSON, and a table of what was found.
     fn findings(&self, py: Python<'_>) -> PyResult<(String, String)> {
-        let findings = py.detach(|| self.lock().findings());
+        let findings = attended(py, &self.cancel, |_| self.lock().findings())?;
         let findings = findings.map_err(|error| failed(py, error))?;
         Ok((findings.plan.to_json(), report::text(&findings, false)))
     }

@@ -9,24 +9,50 @@ use crate::candidate::Figures;
 use cutec_runtime::sim::Stats;
 use cutec_runtime::sim::profile::machine::{Machine, SCHEDULERS};
 
-/// Multiply-adds of an `mma.sync` on 16-bit operands, 16 × 8 × 16.
-const MMA_WORK: f64 = 2048.0;
-
 /// Clocks of a launch.
 pub fn clocks(stats: &Stats, figures: &Figures, machine: &Machine) -> f64 {
     let blocks = figures.blocks.max(1) as f64;
-    let most = figures.blocks.div_ceil(u64::from(machine.sms)).max(1) as f64;
-    let part = most / blocks;
+    most(figures, machine) / blocks * busiest(stats, machine)
+}
+
+/// A launch whose blocks all do what one cluster of them was counted to do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Extrapolated {
+    /// Clocks of the busiest unit of the multiprocessor with most blocks.
+    pub clocks: f64,
+    /// Clocks of its shared memory.
+    pub shared: f64,
+    /// The same if there were no bank conflicts.
+    pub shared_ideal: f64,
+}
+
+/// A launch by the counts of one cluster.
+pub fn extrapolate(cluster: &Stats, figures: &Figures, machine: &Machine) -> Extrapolated {
+    let most = most(figures, machine) / f64::from(figures.cluster.max(1));
+    Extrapolated {
+        clocks: most * busiest(cluster, machine),
+        shared: most * cluster.shared_wavefronts as f64,
+        shared_ideal: most * cluster.shared_wavefronts_ideal as f64,
+    }
+}
+
+/// Blocks of the multiprocessor that has most.
+fn most(figures: &Figures, machine: &Machine) -> f64 {
+    figures.blocks.div_ceil(u64::from(machine.sms)).max(1) as f64
+}
+
+/// Clocks in which one multiprocessor does all of this: those of its busiest unit.
+fn busiest(stats: &Stats, machine: &Machine) -> f64 {
     let bytes = (stats.global_read_bytes + stats.global_written_bytes) as f64;
     let bytes_per_clock =
         machine.bandwidth() / (f64::from(machine.sms) * f64::from(machine.clock_mhz) * 1e6);
     let units = [
         stats.warp_instructions as f64 / f64::from(SCHEDULERS),
-        stats.mma_instructions as f64 * MMA_WORK / f64::from(machine.tensor_rate),
+        stats.mma_work as f64 / f64::from(machine.tensor_rate),
         stats.shared_wavefronts as f64,
         bytes / bytes_per_clock,
     ];
-    part * units.into_iter().fold(0.0, f64::max)
+    units.into_iter().fold(0.0, f64::max)
 }
 
 #[cfg(test)]

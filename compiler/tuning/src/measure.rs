@@ -10,8 +10,11 @@ use crate::estimate;
 use cutec_runtime::abi::Arg;
 use cutec_runtime::device::{ALLOCATION_ALIGN, Geometry, ParamValue};
 use cutec_runtime::launch::{geometry, params};
-use cutec_runtime::sim::profile::machine::Machine;
-use cutec_runtime::{Artifact, Buffer, DType, Device, DeviceError, Loaded, Tensor, Value};
+use cutec_runtime::sim::Stats;
+use cutec_runtime::sim::profile::machine::{MACHINES, Machine};
+use cutec_runtime::{
+    Artifact, Buffer, DType, Device, DeviceError, Loaded, SimDevice, Tensor, Value,
+};
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,6 +27,9 @@ const MAX_SETS: u64 = 64;
 const BATCH: f64 = 2e-3;
 /// Launches of a batch: at least these, so that the gap at its ends does not count, and at most those.
 const BATCHES: (usize, usize) = (4, 256);
+
+/// Warp instructions that a block may execute to be counted.
+const COUNTED_STEPS: u64 = 1 << 22;
 
 /// A launch that is tuned: a kernel, what it is given, and what it gave with the defaults.
 #[derive(Clone, Debug)]
@@ -63,6 +69,8 @@ struct Ready {
     geometry: Geometry,
     /// Parameters of each set.
     params: Vec<Vec<ParamValue>>,
+    figures: Figures,
+    machine: &'static Machine,
     /// Launches of a batch; 0 where figures are exact.
     launches: usize,
     /// The exact figure.
@@ -144,8 +152,55 @@ impl Station {
         }
     }
 
+    /// What the cluster in the middle of the grid does, as the simulator counts it; `None` where that is not to be known: it fails, waits
+    /// for other clusters, takes more than [`COUNTED_STEPS`] instructions, or has another share of the work than on a GPU.
+    pub fn count_one(&self, device: &mut SimDevice, artifact: &Artifact) -> Option<Stats> {
+        let ready = self.load(device, artifact).ok()?;
+        let abi = artifact.kernel(&self.workload.kernel)?;
+        if abi.persistent {
+            return None;
+        }
+        let blocks = |extents: [u32; 3]| extents.iter().map(|n| u64::from(*n)).product::<u64>();
+        let grid = blocks(ready.geometry.grid);
+        let clusters = grid / u64::from(ready.geometry.cluster.iter().product::<u32>()).max(1);
+        let options = device.options_mut();
+        options.counters = true;
+        options.checks = false;
+        options.threads = 1;
+        options.step_limit = COUNTED_STEPS;
+        options.only = Some(clusters / 2);
+        let launched = device.launch(ready.loaded.module(), &ready.geometry, &ready.params[0]);
+        launched.ok()?.stats
+    }
+
     /// Loads a configuration, runs it once, and compares what it wrote.
     fn prepare(&self, device: &mut dyn Device, artifact: &Artifact) -> Result<Ready, String> {
+        let mut ready = self.load(device, artifact)?;
+        let failed = |error: DeviceError| first_line(&error.to_string());
+        self.restore(device).map_err(failed)?;
+        let module = ready.loaded.module();
+        let report = device.launch(module, &ready.geometry, &ready.params[0]);
+        let report = report.map_err(failed)?;
+        device.synchronize().map_err(failed)?;
+        self.compare(device)?;
+        match report.stats {
+            Some(stats) => {
+                let figures = &ready.figures;
+                ready.clocks = estimate::clocks(&stats, figures, ready.machine);
+            }
+            None => {
+                ready.launches = ready.params.len().clamp(BATCHES.0, BATCHES.1);
+                let first = ready.time(device)?;
+                let wanted = (BATCH / first.max(1e-9)) as usize;
+                let whole = wanted.next_multiple_of(ready.params.len().max(1));
+                ready.launches = whole.clamp(BATCHES.0, BATCHES.1);
+            }
+        }
+        Ok(ready)
+    }
+
+    /// Loads a configuration, with its parameters for each set.
+    fn load(&self, device: &mut dyn Device, artifact: &Artifact) -> Result<Ready, String> {
         let name = &self.workload.kernel;
         let Some(abi) = artifact.kernel(name) else {
             return Err(format!("there is no code of `{name}`"));
@@ -166,6 +221,8 @@ impl Station {
             loaded,
             geometry,
             params: Vec::new(),
+            figures: Figures::of(abi, &launch),
+            machine: Machine::of(&abi.target).unwrap_or(&MACHINES[0]),
             launches: 0,
             clocks: 0.0,
         };
@@ -173,27 +230,6 @@ impl Station {
             let address = |arg: usize| Some(set.get(arg)?.as_ref()?.address());
             let params = params(device, &launch, address).map_err(failed)?;
             ready.params.push(params);
-        }
-        self.restore(device).map_err(failed)?;
-        let module = ready.loaded.module();
-        let report = device.launch(module, &ready.geometry, &ready.params[0]);
-        let report = report.map_err(failed)?;
-        device.synchronize().map_err(failed)?;
-        self.compare(device)?;
-        match report.stats {
-            Some(stats) => {
-                let figures = Figures::of(abi, &launch);
-                let machine = Machine::of(&abi.target)
-                    .unwrap_or(&cutec_runtime::sim::profile::machine::MACHINES[0]);
-                ready.clocks = estimate::clocks(&stats, &figures, machine);
-            }
-            None => {
-                ready.launches = ready.params.len().clamp(BATCHES.0, BATCHES.1);
-                let first = ready.time(device)?;
-                let wanted = (BATCH / first.max(1e-9)) as usize;
-                let whole = wanted.next_multiple_of(ready.params.len().max(1));
-                ready.launches = whole.clamp(BATCHES.0, BATCHES.1);
-            }
         }
         Ok(ready)
     }

@@ -3,16 +3,21 @@
 //! A configuration is dropped for all sizes where it does not compile, where its blocks do not fit a multiprocessor, where
 //! it spills registers though the defaults do not, and where a multiprocessor holds fewer warps than it has schedulers though it holds
 //! more with the defaults. It is dropped for a size whose blocks leave so many multiprocessors idle, in the last wave or in all,
-//! that others use more than twice as much of the machine.
+//! that others use more than twice as much of the machine, and for a size in which the bank conflicts of shared memory alone take
+//! more than twice as long as another configuration is estimated to take; the simulator counts them, on one cluster of the grid.
 //!
 //! The configuration of the defaults is never dropped: all others are measured against it.
 
 use crate::candidate::Figures;
+use crate::estimate::Extrapolated;
 use cutec_runtime::sim::profile::machine::{Machine, SCHEDULERS};
 use std::fmt;
 
 /// Of the machine that the best configuration uses, the part that one must use to be measured.
 const LEAST_PART: f64 = 0.5;
+
+/// Clocks that a launch takes at least, whatever it does: what is estimated at less is not told apart.
+const LATENCY: f64 = 4000.0;
 
 /// Why a configuration is not measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +50,13 @@ pub enum Reason {
     },
     /// There are more configurations than may be compiled.
     BeyondLimit,
+    /// Shared memory alone takes longer than another configuration, by conflicts of its banks.
+    BankConflicts {
+        /// Passes over shared memory for each one that would do without conflicts, in tenths.
+        tenths: u64,
+        /// How many times as long as the best configuration shared memory takes, in tenths.
+        longer: u64,
+    },
     /// Multiprocessors are idle.
     Waves {
         /// Blocks of the launch.
@@ -76,6 +88,7 @@ impl Reason {
             Self::Spills { .. } => "spills",
             Self::Occupancy { .. } => "occupancy",
             Self::BeyondLimit => "limit",
+            Self::BankConflicts { .. } => "bank conflicts",
             Self::Waves { .. } => "waves",
         }
     }
@@ -96,6 +109,14 @@ impl fmt::Display for Reason {
                 "occupancy: {warps} warps on a multiprocessor with {SCHEDULERS} schedulers"
             ),
             Self::BeyondLimit => f.write_str("limit: there are more than may be compiled"),
+            Self::BankConflicts { tenths, longer } => write!(
+                f,
+                "bank conflicts: {}.{} × the passes over shared memory, {}.{} × as long as another configuration takes",
+                tenths / 10,
+                tenths % 10,
+                longer / 10,
+                longer % 10
+            ),
             Self::Waves { blocks, used, best } => write!(
                 f,
                 "waves: {blocks} blocks use {used} % of the machine, others up to {best} %"
@@ -131,6 +152,17 @@ pub fn of_configuration(figures: &Figures, default: &Figures, machine: &Machine)
         return Some(Reason::Occupancy { warps });
     }
     None
+}
+
+/// Why a launch is dropped whose shared memory is busy for so long, where the best one takes `best` clocks by the same estimate: a pass takes
+/// a clock whatever else happens, so that the launch cannot be faster than that; the best one may be slower than its estimate, but hardly by more
+/// than [`LEAST_PART`] says. What would be as slow without conflicts is not dropped for them.
+pub fn of_passes(launch: &Extrapolated, best: f64) -> Option<Reason> {
+    let most = best.max(LATENCY) / LEAST_PART;
+    (launch.shared > most && launch.shared_ideal <= most).then(|| Reason::BankConflicts {
+        tenths: (10.0 * launch.shared / launch.shared_ideal.max(1.0)).round() as u64,
+        longer: (10.0 * launch.shared / best.max(1.0)).round() as u64,
+    })
 }
 
 /// Of the machine, the part that the blocks of a launch use until the last one ends, if all take as long: each
@@ -170,6 +202,22 @@ mod tests {
     fn reason(figures: Figures) -> Option<String> {
         let machine = Machine::of("sm_80").unwrap();
         of_configuration(&figures, &PLAIN, machine).map(|reason| reason.to_string())
+    }
+
+    #[test]
+    fn conflicts_that_alone_take_longer_than_others() {
+        let launch = |shared: f64, shared_ideal: f64| Extrapolated {
+            clocks: 0.0,
+            shared,
+            shared_ideal,
+        };
+        let found = of_passes(&launch(80_000.0, 10_000.0), 20_000.0).map(|r| r.to_string());
+        let text = "bank conflicts: 8.0 × the passes over shared memory, 4.0 × as long as another configuration takes";
+        assert_eq!(found.as_deref(), Some(text));
+        // Not longer than the best one may take; as long without conflicts; too short to count.
+        assert_eq!(of_passes(&launch(39_000.0, 10_000.0), 20_000.0), None);
+        assert_eq!(of_passes(&launch(80_000.0, 41_000.0), 20_000.0), None);
+        assert_eq!(of_passes(&launch(7_900.0, 100.0), 50.0), None);
     }
 
     #[test]

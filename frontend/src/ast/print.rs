@@ -51,6 +51,21 @@ display! {
     Expr => whole;
 }
 
+/// A kernel as text without its body: parameters with their candidates, conditions, launch.
+#[derive(Debug)]
+pub struct KernelHead<'a>(pub &'a Kernel);
+
+impl fmt::Display for KernelHead<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut printer = Printer {
+            out: f,
+            indent: 0,
+            place: Place::Plain,
+        };
+        printer.kernel_head(self.0)
+    }
+}
+
 impl Printer<'_, '_> {
     fn file(&mut self, file: &File) -> fmt::Result {
         for doc in &file.docs {
@@ -85,29 +100,7 @@ impl Printer<'_, '_> {
             }
             ItemKind::Function(item) => self.function(item),
             ItemKind::Kernel(item) => {
-                write!(self.out, "kernel {}", item.name.node)?;
-                self.params(&item.static_params, &item.params)?;
-                if !item.promises.is_empty() || !item.tunable.is_empty() {
-                    self.out.write_str("\nwhere ")?;
-                    self.place = Place::Head;
-                    self.list(&item.promises, Self::whole)?;
-                    if !item.promises.is_empty() && !item.tunable.is_empty() {
-                        self.out.write_str(", ")?;
-                    }
-                    self.list(&item.tunable, |this, condition| {
-                        this.out.write_str("tunable ")?;
-                        this.whole(condition)
-                    })?;
-                    self.place = Place::Plain;
-                }
-                if !item.launch.is_empty() {
-                    self.out.write_str("\nlaunch ")?;
-                    self.list(&item.launch, |this, clause| {
-                        write!(this.out, "{}(", clause.name.node)?;
-                        this.list(&clause.args, Self::arg)?;
-                        this.out.write_char(')')
-                    })?;
-                }
+                self.kernel_head(item)?;
                 self.out.write_char('\n')?;
                 self.block(&item.body)
             }
@@ -122,6 +115,34 @@ impl Printer<'_, '_> {
             }
             ItemKind::Error => self.out.write_str("/* error */"),
         }
+    }
+
+    /// A kernel without its body.
+    fn kernel_head(&mut self, item: &Kernel) -> fmt::Result {
+        write!(self.out, "kernel {}", item.name.node)?;
+        self.params(&item.static_params, &item.params)?;
+        if !item.promises.is_empty() || !item.tunable.is_empty() {
+            self.out.write_str("\nwhere ")?;
+            self.place = Place::Head;
+            self.list(&item.promises, Self::whole)?;
+            if !item.promises.is_empty() && !item.tunable.is_empty() {
+                self.out.write_str(", ")?;
+            }
+            self.list(&item.tunable, |this, condition| {
+                this.out.write_str("tunable ")?;
+                this.whole(condition)
+            })?;
+            self.place = Place::Plain;
+        }
+        if !item.launch.is_empty() {
+            self.out.write_str("\nlaunch ")?;
+            self.list(&item.launch, |this, clause| {
+                write!(this.out, "{}(", clause.name.node)?;
+                this.list(&clause.args, Self::arg)?;
+                this.out.write_char(')')
+            })?;
+        }
+        Ok(())
     }
 
     fn function(&mut self, item: &Function) -> fmt::Result {

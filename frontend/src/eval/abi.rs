@@ -357,6 +357,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let defines = defines
             .iter()
             .map(|(name, value)| (name.to_string(), value.clone()));
+        let candidates = kernel.static_params.iter().filter_map(|param| {
+            let candidates = self.text(param.candidates.as_ref()?.span);
+            Some((param.name.node.to_string(), candidates.to_owned()))
+        });
+        let conditions = kernel.tunable.iter();
+        let conditions = conditions.map(|condition| self.text(condition.span).to_owned());
         Ok(KernelAbi {
             entry: entry_name(&name),
             name,
@@ -375,6 +381,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             smem_bytes: 0,
             smem: None,
             defines: defines.collect(),
+            candidates: candidates.collect(),
+            tunable: conditions.collect(),
             resources: None,
         })
     }

@@ -1,7 +1,7 @@
 //! From tokens to the syntax tree, with error recovery.
 //!
 //! Reading order: this file (items and recovery), [`context`] (actions of `grammar.lalrpop`, and
-//! checks of form), [`statements`] (where statements end), [`error`] and [`words`] (messages).
+//! checks of form), [`shape`] (what these find), [`statements`] (where statements end), [`error`] and [`words`] (messages).
 //!
 //! Item keywords stand nowhere else and brackets are balanced, so a file falls apart into items
 //! before anything is parsed: an error never spoils the next item. Within an item the statement
@@ -10,6 +10,7 @@
 
 pub mod context;
 pub mod error;
+pub mod shape;
 pub mod statements;
 pub mod words;
 

@@ -112,6 +112,12 @@ pub struct KernelAbi {
     /// Compile-time parameters with which this kernel was instantiated, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub defines: BTreeMap<String, String>,
+    /// Of compile-time parameters that have candidates, these as the source has them, `[64, 128]`; for tools, a launch does not need them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub candidates: BTreeMap<String, String>,
+    /// The conditions between candidates (`where tunable`), as the source has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tunable: Vec<String>,
     /// What ptxas reported, where a cubin was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,

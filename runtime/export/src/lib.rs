@@ -413,6 +413,8 @@ fn launch_of(kernel: &KernelAbi) -> KernelAbi {
         target: String::new(),
         source: None,
         smem: None,
+        candidates: BTreeMap::new(),
+        tunable: Vec::new(),
         resources: None,
         ..kernel.clone()
     }

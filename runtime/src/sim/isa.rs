@@ -714,6 +714,24 @@ pub(crate) enum WgmmaA {
     Registers(Box<[u32]>),
 }
 
+impl Mma {
+    /// Its multiply-adds, as many of 16-bit operands as take the same time. (An `m8n8k4` of f64 has half the rows.)
+    pub(crate) fn work(&self) -> u64 {
+        let rows = match self.multiplicands {
+            MmaType::F64 => 8,
+            _ => 16,
+        };
+        rows * 8 * self.k as u64 * self.multiplicands.bits() / 16
+    }
+}
+
+impl Wgmma {
+    /// The multiply-adds of one of its four warps, counted likewise: k is 32 bytes of any type.
+    pub(crate) fn work(&self) -> u64 {
+        16 * 16 * self.n as u64
+    }
+}
+
 /// Element type of A or B.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MmaType {
@@ -730,6 +748,17 @@ pub(crate) enum MmaType {
 }
 
 impl MmaType {
+    /// Bits of an element, those that it takes in registers and memory.
+    pub(crate) fn bits(self) -> u64 {
+        match self {
+            MmaType::S4 | MmaType::U4 => 4,
+            MmaType::S8 | MmaType::U8 | MmaType::E4m3 | MmaType::E5m2 => 8,
+            MmaType::F16 | MmaType::Bf16 => 16,
+            MmaType::Tf32 => 32,
+            MmaType::F64 => 64,
+        }
+    }
+
     /// Whether it is a float of 8 bits, whose products tensor cores add in a way of their own.
     pub(crate) fn is_8_bit_float(self) -> bool {
         match self {

@@ -42,7 +42,7 @@
 //! - [`module`]: what a module is, and [`Module::launch`].
 //! - `memory`: global memory. [`tensor_map`]: what bulk copies are told of a tensor there.
 //! - `exec`: warps, CTAs, shared memory, barriers, `cp.async` and bulk copies, matrices, warpgroups.
-//! - `progress`: how far a launch is. [`profile`]: what each instruction did, and what limits a kernel.
+//! - `progress`: how far a launch is. `output`: where what it prints goes. [`profile`]: what each instruction did, and what limits a kernel.
 //! - `number`: floating-point formats and roundings that Rust does not have.
 //! - [`error`]: every error, with data, and what there is to say about it.
 //!
@@ -84,6 +84,7 @@ mod lane;
 pub mod memory;
 pub mod module;
 mod number;
+mod output;
 mod parse;
 pub mod profile;
 mod progress;
@@ -96,10 +97,12 @@ pub use buffers::{SharedBuffer, SharedBuffers};
 pub use error::{Access, Act, ErrorKind, Location, Party, SimError, SourceLoc, Waiter};
 pub use memory::Memory;
 pub use module::{Entry, Module, Param};
+pub use output::Output;
 pub use profile::Profile;
 pub use progress::Progress;
 pub use tensor_map::{PixelBox, TensorMap};
 
+use crate::cancel::Cancel;
 use std::fmt;
 
 /// A PTX state space.
@@ -158,6 +161,13 @@ pub struct Options {
     pub threads: usize,
     /// Is told how far a launch is.
     pub progress: Option<Progress>,
+    /// Ends a launch within some milliseconds, with [`ErrorKind::Cancelled`].
+    pub cancel: Option<Cancel>,
+    /// Where what the kernel prints goes.
+    pub output: Output,
+    /// Run the cluster with this number only (without clusters, the block), to count what one does: what the launch computes is then not
+    /// whole.
+    pub only: Option<u64>,
     /// Shared memory that a CTA may use, static and dynamic together, in bytes.
     pub shared_limit: u32,
 }
@@ -173,6 +183,9 @@ impl Default for Options {
             step_limit: 1 << 28,
             threads: 0,
             progress: None,
+            cancel: None,
+            output: Output::STANDARD,
+            only: None,
             // The opt-in maximum of sm_90.
             shared_limit: 227 << 10,
         }
@@ -226,6 +239,8 @@ pub struct Stats {
     pub shared_wavefronts_ideal: u64,
     /// `mma` and `wgmma` instructions, one for each warp.
     pub mma_instructions: u64,
+    /// The multiply-adds of these, as many of 16-bit operands as take the same time: one of 8 bits counts half, one of 32 bits twice.
+    pub mma_work: u64,
 }
 
 impl Stats {
@@ -238,6 +253,7 @@ impl Stats {
             shared_wavefronts: self.shared_wavefronts + other.shared_wavefronts,
             shared_wavefronts_ideal: self.shared_wavefronts_ideal + other.shared_wavefronts_ideal,
             mma_instructions: self.mma_instructions + other.mma_instructions,
+            mma_work: self.mma_work + other.mma_work,
         }
     }
 }

@@ -76,6 +76,12 @@ class Kernel:
     def parameters(self) -> dict[str, str | None]:
         """The compile-time parameters, with what was chosen or else the text of their defaults."""
     @property
+    def candidates(self) -> dict[str, str]:
+        """Of the compile-time parameters that have candidates, these as the source has them: `{"bm": "[64, 128]"}`."""
+    @property
+    def tunable(self) -> list[str]:
+        """The conditions between candidates, as the source has them."""
+    @property
     def defines(self) -> dict[str, str]:
         """What was chosen of the compile-time parameters."""
     @property
@@ -177,9 +183,9 @@ class Search:
     """A search for the fastest configurations, step by step."""
 
     def next(self) -> tuple[int, str, int, list[int], int] | None:
-        """What to measure next: number and name of the launch, round, numbers of configurations, batches."""
+        """What to measure next, beside what is known: number and name of the launch, round, numbers of configurations, batches."""
     def tell(self, results: list[tuple[int, list[float], str | None, float]]) -> None:
-        """End a step with the results of all its parts."""
+        """Take results of a step, those of a part of it at least; they are in the journal then."""
     def findings(self) -> tuple[str, str]:
         """The plan as JSON, and a table."""
 

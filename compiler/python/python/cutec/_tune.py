@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from concurrent.futures import Executor
+from concurrent.futures import Executor, as_completed
 from typing import Any, Callable, Mapping, Sequence
 
 from . import _cutec
@@ -12,6 +12,8 @@ from ._module import CacheChoice, Define, cache_folder
 
 # A part measures the defaults too: fewer configurations are not worth another one.
 LEAST_PART = 4
+# Results are kept a part at a time.
+MOST_PART = 16
 
 
 def measure_part(
@@ -34,6 +36,7 @@ def tune(
     limit: int = 0,
     cache: CacheChoice = True,
     output: str | os.PathLike[str] | None = None,
+    restart: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """The plan of the kernels that a bench block launches, as a dictionary; written to `output`, where that is given.
@@ -41,7 +44,13 @@ def tune(
     Configurations are measured by the workers of `executor`, in `parts` of each round (as many as it has workers, where it says so),
     which take turns at `devices`; without one, here. A worker may be a thread, a process or another machine: it needs this package, the file
     under the same path, and the device. `docs/tuning.md` says what is searched and how; `progress` is told what is measured.
+
+    Interrupted, a search with an `output` goes on where it stopped when it is begun again, as `cutec tune` does: results are kept in
+    `OUTPUT.journal` until the plan is written. `restart` begins anew.
     """
+    journal = None if output is None else os.fspath(output) + ".journal"
+    if journal is not None and restart and os.path.exists(journal):
+        os.remove(journal)
     folder = cache_folder() if cache is True else cache or None
     asked = {
         "path": os.fspath(path),
@@ -52,27 +61,31 @@ def tune(
         "limit": limit,
         "cache": None if folder is None else os.fspath(folder),
     }
-    search = _cutec.search({**asked, "device": devices[0]})
+    search = _cutec.search({**asked, "device": devices[0], "journal": journal})
     if parts is None:
         parts = 1 if executor is None else getattr(executor, "_max_workers", None) or 2 * len(devices)
     while (step := search.next()) is not None:
         launch, text, round_number, numbers, batches = step
         if progress is not None:
             progress(f"{text}: round {round_number + 1}, {len(numbers)} configurations")
-        count = max(1, min(parts, len(numbers) // LEAST_PART))
-        shares = [numbers[index::count] for index in range(count)]
-        places = [{**asked, "device": devices[index % len(devices)]} for index in range(count)]
+        count = max(1, min(parts, len(numbers) // LEAST_PART), -(-len(numbers) // MOST_PART))
+        shares = [
+            ({**asked, "device": devices[index % len(devices)]}, launch, numbers[index::count], batches)
+            for index in range(count)
+        ]
         if executor is None:
-            told = [measure_part(place, launch, share, batches) for place, share in zip(places, shares)]
-        else:
-            futures = [
-                executor.submit(measure_part, place, launch, share, batches)
-                for place, share in zip(places, shares)
-            ]
-            told = [future.result() for future in futures]
-        # Every part has figures of the defaults; the first part's are kept.
-        results = [one for index, part in enumerate(told) for one in part if index == 0 or one[0] != 0]
-        search.tell([tuple(one) for one in results])
+            for share in shares:
+                search.tell(measure_part(*share))
+            continue
+        futures = [executor.submit(measure_part, *share) for share in shares]
+        try:
+            for future in as_completed(futures):
+                # Another machine may give lists for tuples.
+                search.tell([tuple(one) for one in future.result()])
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
     plan, _ = search.findings()
     if output is not None:
         with open(output, "w", encoding="utf-8") as file:

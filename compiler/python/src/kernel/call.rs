@@ -32,6 +32,13 @@ pub(super) struct CallOptions {
     pub schedule: u64,
 }
 
+/// Whether a call asks the kernel's plan, where it has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum UsePlan {
+    Yes,
+    No,
+}
+
 /// The arguments of a call in the order of the kernel's, what else it says, and its compile-time parameters.
 pub(super) type Arranged<'py> = (Vec<Bound<'py, PyAny>>, CallOptions, Vec<(String, String)>);
 
@@ -72,6 +79,7 @@ impl Kernel {
         py: Python<'_>,
         values: &(impl Values + ?Sized),
         stream: Option<usize>,
+        plan: UsePlan,
         scratch: &mut Scratch,
     ) -> PyResult<Loaded<'a>> {
         let Scratch {
@@ -89,8 +97,10 @@ impl Kernel {
                 return Err(errors::argument(py, text, "Kind", Some(name)));
             }
         }
-        let planned = self.planned.as_ref();
-        let chosen = planned.and_then(|planned| planned.choose(arrays));
+        let chosen = match &self.planned {
+            Some(planned) if plan == UsePlan::Yes => planned.choose(py, self, values, arrays)?,
+            Some(_) | None => None,
+        };
         let loaded = chosen.unwrap_or(self).on(py, arrays.place)?;
         let compilation = loaded.compilation();
         for (index, rule) in compilation.rules.iter().enumerate() {
@@ -192,7 +202,14 @@ impl Kernel {
         options: &CallOptions,
     ) -> PyResult<()> {
         let mut scratch = SCRATCH.take().unwrap_or_default();
-        let launched = self.launch_with(py, values, options, &mut scratch);
+        let mut launched = self.launch_with(py, values, options, UsePlan::Yes, &mut scratch);
+        if let Err(error) = &launched
+            && self.planned.is_some()
+            && errors::is_argument(py, error)
+        {
+            // What the chosen configuration refuses, nothing being launched, the defaults may take.
+            launched = self.launch_with(py, values, options, UsePlan::No, &mut scratch);
+        }
         scratch.arrays.clear();
         SCRATCH.set(Some(scratch));
         launched
@@ -204,9 +221,10 @@ impl Kernel {
         py: Python<'_>,
         values: &(impl Values + ?Sized),
         options: &CallOptions,
+        plan: UsePlan,
         scratch: &mut Scratch,
     ) -> PyResult<()> {
-        let loaded = self.read(py, values, options.stream, scratch)?;
+        let loaded = self.read(py, values, options.stream, plan, scratch)?;
         let Scratch {
             arrays,
             scalars,

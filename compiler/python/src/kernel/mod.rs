@@ -14,7 +14,7 @@ use crate::gpu::{Gpu, OnGpu};
 use crate::profile::Profile;
 use crate::program::{Built, Choice, KernelInfo, Program};
 use crate::simulator::InSimulator;
-use call::{CallOptions, Scratch};
+use call::{CallOptions, Scratch, UsePlan};
 use cutec::runtime::abi::embed::to_json;
 use cutec::{Emit, RenderOptions};
 use cutec_dialects::target::Target;
@@ -320,7 +320,7 @@ impl Kernel {
         let chosen = Kernel::choose(slf, defines)?;
         let kernel = chosen.get();
         let mut scratch = Scratch::default();
-        match kernel.read(py, args.as_slice(), None, &mut scratch)? {
+        match kernel.read(py, args.as_slice(), None, UsePlan::Yes, &mut scratch)? {
             Loaded::Gpu(loaded) => loaded.check(py, &scratch.arrays, &scratch.scalars)?,
             Loaded::Simulator(loaded) => loaded.check(py, &scratch.arrays, &scratch.scalars)?,
         }
@@ -339,7 +339,7 @@ impl Kernel {
         let chosen = Kernel::choose(slf, defines)?;
         let kernel = chosen.get();
         let mut scratch = Scratch::default();
-        match kernel.read(py, args.as_slice(), None, &mut scratch)? {
+        match kernel.read(py, args.as_slice(), None, UsePlan::Yes, &mut scratch)? {
             Loaded::Gpu(_) => {
                 let text = "profiles are made in the simulator: give arrays in memory of the host";
                 Err(errors::argument(py, text, "Device", None))
@@ -462,6 +462,22 @@ impl Kernel {
             parameters.set_item(name, value)?;
         }
         Ok(parameters)
+    }
+
+    /// Of the compile-time parameters that have candidates, these as the source has them.
+    #[getter]
+    fn candidates<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let candidates = PyDict::new(py);
+        for (name, text) in &self.info.candidates {
+            candidates.set_item(name, text)?;
+        }
+        Ok(candidates)
+    }
+
+    /// The conditions between candidates, as the source has them.
+    #[getter]
+    fn tunable(&self) -> Vec<&str> {
+        self.info.tunable.iter().map(String::as_str).collect()
     }
 
     /// What was chosen of the compile-time parameters.

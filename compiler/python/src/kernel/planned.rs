@@ -1,27 +1,42 @@
-//! What a plan chooses: a kernel for each configuration, and by the extents of a call which of them is launched.
+//! What a plan chooses: a kernel for each configuration, and by the extents and integers of a call which of them is launched.
 
-use super::Kernel;
+use super::{Kernel, Values};
 use crate::arrays::Arrays;
 use crate::program::KernelInfo;
+use cutec::Emit;
 use cutec::plan::{Chooser, Plan};
+use cutec::runtime::DType;
+use cutec::runtime::abi::{KernelAbi, ScalarValue, SymbolSource};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::sync::OnceLock;
 
 /// Extents that a choice depends on, at most; a plan with more is not used.
 const MOST_EXTENTS: usize = 16;
 
+/// Where a call has a value that makes a size.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// An extent of one of the arrays.
+    Extent { array: usize, mode: usize },
+    /// An argument that is an integer.
+    Scalar { arg: usize, dtype: DType },
+}
+
 /// The configurations of a kernel's plan.
 pub struct Planned {
     chooser: Chooser,
-    /// Of each extent, which of the arrays and which of its modes has it.
-    extents: Vec<(usize, usize)>,
+    /// The names of what makes a size.
+    symbols: Vec<String>,
+    /// Where a call has each of them, known from the first call on; `None` where the kernel has not all of them.
+    places: OnceLock<Option<Vec<Place>>>,
     /// For each size of the plan; kernels are shared where configurations are.
     kernels: Vec<Py<Kernel>>,
 }
 
 impl Planned {
-    /// What a plan says of a kernel; `None` where it says nothing, or chooses by what is no extent of an array.
+    /// What a plan says of a kernel; `None` where it says nothing.
     pub fn of(
         py: Python<'_>,
         plan: &Plan,
@@ -32,16 +47,9 @@ impl Planned {
         let Some(found) = plan.kernel(&info.name, defines) else {
             return Ok(None);
         };
-        let place = |symbol: &String| {
-            let mut known = info.extents.iter();
-            known
-                .find(|(name, ..)| name == symbol)
-                .map(|(_, array, mode)| (*array, *mode))
-        };
-        let extents: Option<Vec<(usize, usize)>> = found.symbols.iter().map(place).collect();
-        let Some(extents) = extents.filter(|extents| extents.len() <= MOST_EXTENTS) else {
+        if found.symbols.len() > MOST_EXTENTS {
             return Ok(None);
-        };
+        }
         let mut made = BTreeMap::new();
         let mut kernels = Vec::new();
         for size in &found.sizes {
@@ -60,20 +68,92 @@ impl Planned {
         }
         Ok(Some(Self {
             chooser: found.chooser(),
-            extents,
+            symbols: found.symbols.clone(),
+            places: OnceLock::new(),
             kernels,
         }))
     }
 
-    /// The kernel for these arrays; `None` where they have other ranks than the kernel's, which binding reports.
+    /// The kernel for a call; `None` where its arrays have other ranks than the kernel's, which binding reports.
+    ///
+    /// # Errors
+    /// Where the kernel with its defaults, which says where a size stands, does not compile, or an argument is no number.
     #[inline]
-    pub fn choose(&self, arrays: &Arrays) -> Option<&Kernel> {
+    pub fn choose(
+        &self,
+        py: Python<'_>,
+        defaults: &Kernel,
+        call: &(impl Values + ?Sized),
+        arrays: &Arrays,
+    ) -> PyResult<Option<&Kernel>> {
+        let places = match self.places.get() {
+            Some(places) => places,
+            None => self.find(py, defaults)?,
+        };
+        let Some(places) = places else {
+            return Ok(None);
+        };
         let mut values = [0; MOST_EXTENTS];
-        for (value, (array, mode)) in values.iter_mut().zip(&self.extents) {
-            let (_, shape, _) = arrays.describe(arrays.list.get(*array)?);
-            *value = *shape.get(*mode)?;
+        for (value, place) in values.iter_mut().zip(places) {
+            *value = match *place {
+                Place::Extent { array, mode } => {
+                    let Some(array) = arrays.list.get(array) else {
+                        return Ok(None);
+                    };
+                    let (_, shape, _) = arrays.describe(array);
+                    let Some(extent) = shape.get(mode) else {
+                        return Ok(None);
+                    };
+                    *extent
+                }
+                Place::Scalar { arg, dtype } => {
+                    let name = &defaults.info.params[arg].name;
+                    let bytes = call.scalar(py, arg, dtype, name)?;
+                    match (ScalarValue { dtype, bytes }).as_i64() {
+                        Some(value) => value,
+                        None => return Ok(None),
+                    }
+                }
+            };
         }
-        let size = self.chooser.choose(values.get(..self.extents.len())?)?;
-        Some(self.kernels.get(size)?.get())
+        let size = self.chooser.choose(&values[..places.len()]);
+        Ok(size.and_then(|size| Some(self.kernels.get(size)?.get())))
     }
+
+    /// Looks up where a call has what makes a size.
+    #[cold]
+    fn find(&self, py: Python<'_>, defaults: &Kernel) -> PyResult<&Option<Vec<Place>>> {
+        let compiled = defaults.emitted(py, Emit::Abi, None)?;
+        let abi = compiled.abi.as_ref();
+        let abi = abi.and_then(|abi| abi.kernel(&defaults.info.name));
+        let places = abi.and_then(|abi| {
+            let mut symbols = self.symbols.iter();
+            symbols.try_fold(Vec::new(), |mut places, symbol| {
+                places.push(place(abi, symbol)?);
+                Some(places)
+            })
+        });
+        Ok(self.places.get_or_init(|| places))
+    }
+}
+
+/// Where a call has the value of a symbol.
+fn place(abi: &KernelAbi, name: &str) -> Option<Place> {
+    let array_of = |arg: usize| {
+        let before = abi.args.iter().take(arg);
+        before.filter(|arg| arg.as_tensor().is_some()).count()
+    };
+    let mut symbols = abi.symbols.iter().filter(|symbol| symbol.name == name);
+    symbols.find_map(|symbol| match symbol.from {
+        SymbolSource::Extent { arg, mode } => Some(Place::Extent {
+            array: array_of(arg),
+            mode,
+        }),
+        SymbolSource::Scalar { arg } => Some(Place::Scalar {
+            arg,
+            dtype: abi.args.get(arg)?.dtype(),
+        }),
+        // No size is told by these.
+        SymbolSource::Stride { .. } => None,
+    })
 }

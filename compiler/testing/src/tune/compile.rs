@@ -2,6 +2,7 @@
 
 use super::Request;
 use super::launches::{Tuned, options};
+use super::threads::{Count, on_threads};
 use cutec::codegen::cubin::{CubinOptions, assemble};
 use cutec::codegen::{CubinError, Timings};
 use cutec::{Compiler, Diagnostics, Emit, FileLoader};
@@ -9,14 +10,15 @@ use cutec_runtime::abi::{KernelAbi, Resources};
 use cutec_runtime::{Artifact, Code};
 use cutec_tuning::Candidate;
 use std::collections::BTreeSet;
-use std::num::NonZero;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::{self, Builder};
+use std::sync::Arc;
 
-/// What is told of the progress: so many of so many.
-type Count<'a> = &'a (dyn Fn(usize, usize) + Sync);
+/// Configurations that were compiled.
+pub(super) struct Made {
+    /// All of them, those that were asked for with their code.
+    pub candidates: Vec<Candidate>,
+    /// The PTX of these, of which the code is a cubin where it is assembled.
+    pub ptx: Vec<Option<Arc<Artifact>>>,
+}
 
 /// The ABIs of all configurations, or the compiler's first message.
 pub(super) fn abis(
@@ -25,7 +27,7 @@ pub(super) fn abis(
     count: Count<'_>,
 ) -> Vec<Result<KernelAbi, String>> {
     let numbers: Vec<usize> = (0..kernel.space.configurations.len()).collect();
-    on_threads(request.threads, &numbers, count, |compiler, number| {
+    compiled(request, &numbers, count, |compiler, number| {
         let options = options(request, &kernel.kernel, &defines(kernel, number), Emit::Abi);
         let compiled = compiler.compile(request.source, &FileLoader, &options);
         let abi = compiled.map_err(|error| first_message(&error))?.abi;
@@ -41,9 +43,9 @@ pub(super) fn code(
     wanted: &BTreeSet<usize>,
     assembles: bool,
     count: Count<'_>,
-) -> Vec<Candidate> {
+) -> Made {
     let numbers: Vec<usize> = wanted.iter().copied().collect();
-    let compiled = on_threads(request.threads, &numbers, count, |compiler, number| {
+    let compiled = compiled(request, &numbers, count, |compiler, number| {
         let options = options(request, &kernel.kernel, &defines(kernel, number), Emit::Ptx);
         let artifact = match request.cache {
             Some(cache) => {
@@ -56,32 +58,36 @@ pub(super) fn code(
                 compiled.artifact().map_err(|error| error.to_string())?
             }
         };
-        match assembles {
-            true => assembled(artifact, &options),
-            false => Ok(artifact),
-        }
+        let ptx = Arc::new(artifact);
+        let code = match assembles {
+            true => assembled(&ptx, &options)?,
+            false => Arc::clone(&ptx),
+        };
+        Ok((code, ptx))
     });
-    let mut code: Vec<Option<Result<Artifact, String>>> = Vec::new();
-    code.resize_with(kernel.space.configurations.len(), || None);
-    for (number, compiled) in numbers.into_iter().zip(compiled) {
-        code[number] = Some(compiled);
-    }
-    let numbered = code.into_iter().enumerate();
-    let candidates = numbered.map(|(number, code)| Candidate {
+    let configurations = kernel.space.configurations.iter().enumerate();
+    let candidates = configurations.map(|(number, configuration)| Candidate {
         number,
-        configuration: kernel.space.configurations[number].clone(),
-        compiled: match code {
-            Some(compiled) => compiled.map(Into::into),
-            None => Err("it was not compiled".to_owned()),
-        },
+        configuration: configuration.clone(),
+        compiled: Err("it was not compiled".to_owned()),
     });
-    candidates.collect()
+    let mut made = Made {
+        candidates: candidates.collect(),
+        ptx: vec![None; kernel.space.configurations.len()],
+    };
+    for (number, compiled) in numbers.into_iter().zip(compiled) {
+        made.candidates[number].compiled = compiled.map(|(code, ptx)| {
+            made.ptx[number] = Some(ptx);
+            code
+        });
+    }
+    made
 }
 
 /// The cubin of PTX with what the assembler says; the PTX itself where there is no assembler, for the driver's own.
-fn assembled(artifact: Artifact, options: &cutec::Options) -> Result<Artifact, String> {
+fn assembled(artifact: &Arc<Artifact>, options: &cutec::Options) -> Result<Arc<Artifact>, String> {
     let Code::Ptx(ptx) = &artifact.code else {
-        return Ok(artifact);
+        return Ok(Arc::clone(artifact));
     };
     let cubin = CubinOptions {
         arch: options.target.name.to_owned(),
@@ -90,10 +96,10 @@ fn assembled(artifact: Artifact, options: &cutec::Options) -> Result<Artifact, S
     };
     let cubin = match assemble(ptx, &cubin, &mut Timings::new()) {
         Ok(cubin) => cubin,
-        Err(CubinError::NoAssembler { .. }) => return Ok(artifact),
+        Err(CubinError::NoAssembler { .. }) => return Ok(Arc::clone(artifact)),
         Err(error) => return Err(error.to_string()),
     };
-    let mut abi = artifact.abi;
+    let mut abi = artifact.abi.clone();
     for kernel in &mut abi.kernels {
         let said = cubin.kernels.iter().find(|said| said.entry == kernel.entry);
         kernel.resources = said.map(|said| Resources {
@@ -104,7 +110,7 @@ fn assembled(artifact: Artifact, options: &cutec::Options) -> Result<Artifact, S
         });
     }
     let code = Code::Cubin(cubin.bytes);
-    Ok(Artifact { code, abi })
+    Ok(Arc::new(Artifact { code, abi }))
 }
 
 /// The fixed parameters and those of a configuration.
@@ -129,48 +135,26 @@ fn message_of(error: &cutec::CacheError) -> String {
     }
 }
 
-/// Does something for each number, on several threads with a compiler each; results are in the order of the numbers.
-fn on_threads<T: Send>(
-    threads: usize,
+/// Does something for each number, on several threads with a compiler each.
+fn compiled<T: Send>(
+    request: &Request<'_>,
     numbers: &[usize],
     count: Count<'_>,
     work: impl Fn(&Compiler, usize) -> Result<T, String> + Sync,
 ) -> Vec<Result<T, String>> {
-    let processors = || thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = match threads {
-        0 => processors(),
-        threads => threads,
-    };
-    let threads = threads.clamp(1, numbers.len().max(1));
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let mut slots: Vec<Option<Result<T, String>>> = Vec::new();
-    slots.resize_with(numbers.len(), || None);
-    let slots = Mutex::new(slots);
-    let share = || {
-        let compiler = Compiler::new();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(number) = numbers.get(at) else {
-                return;
-            };
-            let result = work(&compiler, *number);
-            let mut slots = slots.lock().unwrap_or_else(PoisonError::into_inner);
-            slots[at] = Some(result);
-            drop(slots);
-            count(done.fetch_add(1, Ordering::Relaxed) + 1, numbers.len());
-        }
-    };
-    thread::scope(|scope| {
-        for _ in 1..threads {
-            // Where no thread is to be had, the others do its share.
-            let _ = Builder::new().spawn_scoped(scope, share);
-        }
-        share();
-    });
-    let slots = slots.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let threads = (request.threads, usize::MAX);
+    let work = |compiler: &mut Compiler, number: &usize| work(compiler, *number);
+    let results = on_threads(
+        threads,
+        &request.cancel,
+        numbers,
+        count,
+        Compiler::new,
+        work,
+    );
     let lost = || Err("the compiler ended early".to_owned());
-    slots
+    results
         .into_iter()
-        .map(|slot| slot.unwrap_or_else(lost))
+        .map(|result| result.unwrap_or_else(lost))
         .collect()
 }

@@ -2,8 +2,8 @@
 
 use super::launches::open_device;
 use super::{Request, TuneError};
-use cutec_runtime::Device;
 use cutec_runtime::device::{DeviceError, DeviceSpec};
+use cutec_runtime::{Cancel, Device};
 use cutec_tuning::halving::{Task, Told, median};
 use cutec_tuning::{Candidate, Measured, Station, Workload};
 use std::sync::Arc;
@@ -42,6 +42,7 @@ struct Seat<'a> {
     spec: DeviceSpec,
     workload: Arc<Workload>,
     candidates: &'a [Candidate],
+    cancel: &'a Cancel,
     open: Option<Open>,
 }
 
@@ -55,11 +56,12 @@ struct Open {
 /// # Errors
 /// Where a device is not there or has no room for the operands, and what `body` gives.
 pub(super) fn on_devices<T>(
-    specs: &[DeviceSpec],
+    request: &Request<'_>,
     workload: &Arc<Workload>,
     candidates: &[Candidate],
     body: impl FnOnce(&Devices) -> Result<T, TuneError>,
 ) -> Result<T, TuneError> {
+    let (specs, cancel) = (request.devices, &request.cancel);
     let (answer, answers) = channel();
     thread::scope(|scope| {
         let mut shares = Vec::new();
@@ -73,6 +75,7 @@ pub(super) fn on_devices<T>(
                     spec,
                     workload,
                     candidates,
+                    cancel,
                     open: None,
                 };
                 seat.work(&todo, &answer);
@@ -94,6 +97,7 @@ pub(super) fn on_devices<T>(
 /// # Errors
 /// Where it is not there or has no room for the operands.
 pub(super) fn measure_here(
+    request: &Request<'_>,
     spec: DeviceSpec,
     workload: &Arc<Workload>,
     candidates: &[Candidate],
@@ -104,6 +108,7 @@ pub(super) fn measure_here(
         spec,
         workload: Arc::clone(workload),
         candidates,
+        cancel: &request.cancel,
         open: None,
     };
     seat.sit()?;
@@ -111,7 +116,9 @@ pub(super) fn measure_here(
         numbers: numbers.to_vec(),
         batches,
     };
-    Ok(seat.measure(&share, &|| {}))
+    let told = seat.measure(&share, &|| {});
+    request.go_on()?;
+    Ok(told)
 }
 
 impl Devices {
@@ -162,7 +169,7 @@ impl Seat<'_> {
 
     fn sit(&mut self) -> Result<&mut Open, DeviceError> {
         if self.open.is_none() {
-            let mut device = open_device(self.spec)?;
+            let mut device = open_device(self.spec, self.cancel)?;
             let station = Station::new(device.as_mut(), Arc::clone(&self.workload))?;
             self.open = Some(Open { device, station });
         }
@@ -179,6 +186,9 @@ impl Seat<'_> {
         let mut results: Vec<(usize, Measured)> = Vec::new();
         for _ in 0..share.batches {
             for number in &order {
+                if self.cancel.is_cancelled() {
+                    break;
+                }
                 count();
                 let known = results.iter_mut().find(|(known, _)| known == number);
                 if let Some((_, Measured::Wrong(_))) = known {

@@ -5,12 +5,12 @@ use crate::launch::{DeviceLauncher, RecordedLaunch};
 use crate::{Interpreter, program};
 use cutec::cache::fingerprint;
 use cutec::{Compiler, Emit, FileLoader, Options, Space};
-use cutec_frontend::Program;
 use cutec_frontend::ast::{Bench as BenchItem, ItemKind};
+use cutec_frontend::{Program, SourceMap};
 use cutec_runtime::abi::{Arg, BindError, KernelAbi, Launch};
 use cutec_runtime::device::DeviceSpec;
 use cutec_runtime::sim::profile::machine::{MACHINES, Machine as Multiprocessor};
-use cutec_runtime::{Device, SimDevice, Value, open, sim};
+use cutec_runtime::{Cancel, Device, SimDevice, Value, open, sim};
 use cutec_tuning::candidate::{size, size_text};
 use cutec_tuning::plan::Machine;
 use cutec_tuning::{Plan, Workload};
@@ -78,14 +78,21 @@ impl Size {
 /// Opens a device; the simulator counts what estimates need.
 pub(super) fn open_device(
     spec: DeviceSpec,
+    cancel: &Cancel,
 ) -> Result<Box<dyn Device>, cutec_runtime::device::DeviceError> {
     match spec {
-        DeviceSpec::Sim => Ok(Box::new(SimDevice::with_options(sim::Options {
-            counters: true,
-            ..sim::Options::default()
-        }))),
+        DeviceSpec::Sim => Ok(Box::new(open_simulator(cancel))),
         DeviceSpec::Cuda(_) => open(Some(&spec.to_string())),
     }
+}
+
+/// A simulator that counts what estimates need.
+pub(super) fn open_simulator(cancel: &Cancel) -> SimDevice {
+    SimDevice::with_options(sim::Options {
+        counters: true,
+        cancel: Some(cancel.clone()),
+        ..sim::Options::default()
+    })
 }
 
 /// Runs the bench with the defaults, and takes its launches.
@@ -93,22 +100,15 @@ pub(super) fn launches(request: &Request<'_>) -> Result<Bench, TuneError> {
     let (sources, program) = program::load(request.source, &FileLoader)?;
     let bench = block(&program, request.bench)?;
     let compiler = Compiler::new();
-    let first = request.devices.first().copied().unwrap_or(DeviceSpec::Sim);
-    let mut device = open_device(first)?;
+    let first = first_device(request);
+    let mut device = open_device(first, &request.cancel)?;
     let gpu = device.gpu();
-    let launcher = DeviceLauncher::new(
-        &compiler,
-        &FileLoader,
-        request.source,
-        &sources,
-        request.options,
-        device.as_mut(),
-        0,
-    );
+    let launcher = launcher(request, &compiler, &sources, device.as_mut());
     launcher.record();
     let interpreter = Interpreter::new(&sources, program.items(), &launcher);
     let ran = interpreter.run(&bench.name.node, &bench.body, request.seed);
     let recorded = launcher.take_recorded();
+    request.go_on()?;
     let report = match ran {
         Ok(report) => report,
         Err(stop) => return Err(TuneError::Bench(Box::new(stop), Box::new(sources))),
@@ -146,6 +146,29 @@ pub(super) fn launches(request: &Request<'_>) -> Result<Bench, TuneError> {
     Ok(found)
 }
 
+/// The device that the bench itself runs on.
+fn first_device(request: &Request<'_>) -> DeviceSpec {
+    request.devices.first().copied().unwrap_or(DeviceSpec::Sim)
+}
+
+/// Launches of a bench, without others beside those that it asks for.
+fn launcher<'a>(
+    request: &'a Request<'_>,
+    compiler: &'a Compiler,
+    sources: &'a SourceMap,
+    device: &'a mut dyn Device,
+) -> DeviceLauncher<'a> {
+    DeviceLauncher::new(
+        compiler,
+        &FileLoader,
+        request.source,
+        sources,
+        request.options,
+        device,
+        0,
+    )
+}
+
 /// The block of a bench.
 fn block<'a>(program: &'a Program, name: &str) -> Result<&'a BenchItem, TuneError> {
     let items = program.root().into_iter().flat_map(|root| &root.items);
@@ -172,20 +195,12 @@ pub(super) fn with_plan(request: &Request<'_>, plan: &Plan) -> Result<(), TuneEr
     let (sources, program) = program::load(request.source, &FileLoader)?;
     let bench = block(&program, request.bench)?;
     let compiler = Compiler::new();
-    let first = request.devices.first().copied().unwrap_or(DeviceSpec::Sim);
-    let mut device = open_device(first)?;
-    let mut launcher = DeviceLauncher::new(
-        &compiler,
-        &FileLoader,
-        request.source,
-        &sources,
-        request.options,
-        device.as_mut(),
-        0,
-    );
+    let mut device = open_device(first_device(request), &request.cancel)?;
+    let mut launcher = launcher(request, &compiler, &sources, device.as_mut());
     launcher.use_plan(plan);
     let interpreter = Interpreter::new(&sources, program.items(), &launcher);
     let ran = interpreter.run(&bench.name.node, &bench.body, request.seed);
+    request.go_on()?;
     match ran {
         Ok(_) => Ok(()),
         Err(stop) => Err(TuneError::Chosen(Box::new(stop), Box::new(sources))),

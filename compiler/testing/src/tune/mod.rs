@@ -5,28 +5,33 @@
 //! - this file: what is asked for, and the steps from a bench to a plan;
 //! - [`launches`]: the launches of the bench with the defaults, which are the sizes;
 //! - `sieve`: what is left of the configurations of a kernel; `compile`: configurations on threads: first their ABIs, which say what cannot win, then the code of the others;
-//! - `devices`: tasks of the search on devices, a thread each;
+//! - `conflicts`: bank conflicts of what is left, counted in the simulator;
+//! - `threads`: work on many configurations at a time; `devices`: tasks of the search on devices, a thread each;
+//! - `kept`: rounds whose results outlive an interrupted search;
 //! - `search`: what is searched, and what was found; [`session`]: the same, step by step, with workers elsewhere;
 //! - [`report`]: what was found, as text.
 //!
 //! The search itself, the plan and the rules by which configurations are dropped are `cutec-tuning`'s.
 
 mod compile;
+mod conflicts;
 mod devices;
+mod kept;
 pub mod launches;
 pub mod report;
 mod search;
 pub mod session;
 mod sieve;
+mod threads;
 
 use crate::problem::Stop;
 use cutec::{Cache, Diagnostics, Options, Source};
+use cutec_runtime::Cancel;
 use cutec_runtime::device::{DeviceError, DeviceSpec};
-use cutec_tuning::halving::{Task, Told};
-use cutec_tuning::journal::Place;
 use cutec_tuning::prune::Dropped;
-use cutec_tuning::{Candidate, Journal, Plan};
+use cutec_tuning::{Candidate, Plan};
 use devices::{Devices, on_devices};
+use kept::{Kept, Round};
 use search::Ground;
 use std::io;
 use std::path::PathBuf;
@@ -58,6 +63,8 @@ pub struct Request<'a> {
     pub cache: Option<&'a Cache>,
     /// Where results are kept while the search runs.
     pub journal: Option<PathBuf>,
+    /// Ends the search within a configuration's time; what the journal has stays.
+    pub cancel: Cancel,
 }
 
 /// How far a search has come.
@@ -81,6 +88,15 @@ pub enum Progress {
         /// The kernel.
         kernel: String,
         /// So many.
+        done: usize,
+        /// Of so many.
+        all: usize,
+    },
+    /// Bank conflicts are counted.
+    Counting {
+        /// The kernel and the size.
+        launch: String,
+        /// So many configurations.
         done: usize,
         /// Of so many.
         all: usize,
@@ -152,6 +168,12 @@ pub enum TuneError {
     /// A device is not there.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// Whoever measures gave no results of what it was asked for.
+    #[error("nothing was measured of what was asked for")]
+    NothingMeasured,
+    /// The host has ended the search.
+    #[error("the search was cancelled")]
+    Cancelled,
     /// The journal cannot be written.
     #[error("cannot write the journal: {0}")]
     Journal(#[from] io::Error),
@@ -167,34 +189,34 @@ pub fn tune(
 ) -> Result<Findings, TuneError> {
     let start = Instant::now();
     let ground = Ground::of(request, progress)?;
-    let mut journal = match &request.journal {
-        Some(path) => Some(Journal::open(path, &identity(request, &ground))?),
-        None => None,
-    };
-    let resumed = journal.as_ref().map_or(0, Journal::known);
+    let mut kept = Kept::open(request, &ground)?;
+    let resumed = kept.resumed();
     let mut halvings = ground.halvings(devices::is_exact(request));
     for (launch, halving) in halvings.iter_mut().enumerate() {
         let text = ground.text(launch);
         let later = ground.launches() - launch - 1;
         let (workload, candidates) = (ground.workload(launch), ground.candidates(launch));
-        on_devices(request.devices, workload, candidates, |devices| {
+        on_devices(request, workload, candidates, |devices| {
             let mut done = 0;
             while let Some(task) = halving.next() {
                 if task.round > 0 && request.time.is_some_and(|time| start.elapsed() > time) {
                     break;
                 }
-                let left = halving.batches_left();
+                let (left, number) = (halving.batches_left(), task.round);
                 let measured = |batches: usize| {
                     progress(&Progress::Measuring {
                         launch: text.clone(),
-                        round: task.round + 1,
+                        round: number + 1,
                         done: done + batches,
                         all: done + left,
                         later,
                     });
                 };
-                let results = round(devices, &task, launch, journal.as_mut(), &measured)?;
-                done += task.batches * (task.configurations.len() + 1);
+                let batches = task.batches * (task.configurations.len() + 1);
+                let mut round = kept.round(launch, task);
+                measure(request, devices, &mut kept, &mut round, &measured)?;
+                done += batches;
+                let results = round.end();
                 ground.check(launch, &results)?;
                 halving.tell(results);
             }
@@ -202,71 +224,36 @@ pub fn tune(
         })?;
     }
     let findings = ground.findings(request, &halvings, resumed, progress)?;
-    if let Some(journal) = journal {
-        journal.remove();
-    }
+    kept.end();
     Ok(findings)
 }
 
-/// The results of a round: those that the journal has, and the others measured now.
-fn round(
+/// Measures what is missing of a round. Each part is measured beside the defaults anew, and kept when it is done.
+fn measure(
+    request: &Request<'_>,
     devices: &Devices,
-    task: &Task,
-    launch: usize,
-    mut journal: Option<&mut Journal>,
+    kept: &mut Kept,
+    round: &mut Round,
     measured: &dyn Fn(usize),
-) -> Result<Vec<Told>, TuneError> {
-    let all = [0].iter().chain(&task.configurations);
-    let known = |number: &usize| {
-        let place = Place {
-            launch,
-            round: task.round,
-            number: *number,
-        };
-        journal.as_ref()?.get(&place).cloned()
-    };
-    let results: Vec<Told> = all.filter_map(known).collect();
-    let is_known = |number: usize| results.iter().any(|told| told.number == number);
-    let mut asked = task.clone();
-    asked.configurations.retain(|number| !is_known(*number));
-    if asked.configurations.is_empty() && is_known(0) {
-        return Ok(results);
-    }
-    // Each part is measured beside the defaults anew, and kept when it is done.
+) -> Result<(), TuneError> {
     let mut done = 0;
-    let mut parts: Vec<&[usize]> = asked.configurations.chunks(PART).collect();
-    if parts.is_empty() {
-        parts.push(&[]);
+    while let Some(mut task) = round.missing() {
+        task.configurations.truncate(PART);
+        let part = task.batches * (task.configurations.len() + 1);
+        let told = devices.measure(&task, &|batches| measured(done + batches));
+        request.go_on()?;
+        done += part;
+        kept.add(round, told)?;
     }
-    let mut all = results;
-    for part in parts {
-        let task = Task {
-            configurations: part.to_vec(),
-            ..asked
-        };
-        let mut told = devices.measure(&task, &|batches| measured(done + batches));
-        done += task.batches * part.len();
-        // Of the defaults the first figures stay.
-        told.retain(|told| all.iter().all(|known| known.number != told.number));
-        if let Some(journal) = &mut journal {
-            journal.write(launch, task.round, &told)?;
-        }
-        all.extend(told);
-    }
-    Ok(all)
+    Ok(())
 }
 
-/// What a journal belongs to: nothing of it means the same for another search.
-fn identity(request: &Request<'_>, ground: &Ground) -> String {
-    format!(
-        "cutec-tune 1 {} {} {} {} {:?} {:?} seed {} limit {}",
-        cutec::VERSION,
-        ground.bench.fingerprint,
-        request.bench,
-        request.options.target.name,
-        ground.bench.machine,
-        request.options.defines,
-        request.seed,
-        request.limit
-    )
+impl Request<'_> {
+    /// Stops a search that was cancelled.
+    fn go_on(&self) -> Result<(), TuneError> {
+        match self.cancel.is_cancelled() {
+            true => Err(TuneError::Cancelled),
+            false => Ok(()),
+        }
+    }
 }

@@ -5,14 +5,17 @@
 //! what it compiled.
 
 use super::devices::{is_exact, measure_here};
+use super::kept::{Kept, Round};
 use super::launches::{self, Bench};
 use super::search::Ground;
 use super::{Findings, Request, TuneError, compile};
 use cutec::{Cache, Options, Source};
+use cutec_runtime::Cancel;
 use cutec_runtime::device::DeviceSpec;
 use cutec_tuning::Candidate;
 use cutec_tuning::halving::{Halving, Task, Told};
 use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// A request that owns what it asks for.
@@ -32,6 +35,10 @@ pub struct Owned {
     pub limit: usize,
     /// Where PTX is kept.
     pub cache: Option<Cache>,
+    /// Where the session keeps results until it ends, for one that is begun again.
+    pub journal: Option<PathBuf>,
+    /// Ends what is under way.
+    pub cancel: Cancel,
 }
 
 impl Owned {
@@ -46,7 +53,8 @@ impl Owned {
             limit: self.limit,
             time: None,
             cache: self.cache.as_ref(),
-            journal: None,
+            journal: self.journal.clone(),
+            cancel: self.cancel.clone(),
         })
     }
 }
@@ -56,8 +64,12 @@ pub struct Session {
     request: Owned,
     ground: Ground,
     halvings: Vec<Halving>,
+    kept: Kept,
+    resumed: usize,
     /// The launch that is searched.
     at: usize,
+    /// The round that is under way.
+    round: Option<Round>,
 }
 
 impl Session {
@@ -66,26 +78,46 @@ impl Session {
     /// # Errors
     /// As [`super::tune`].
     pub fn open(request: Owned) -> Result<Self, TuneError> {
-        let (ground, exact) =
-            request.with(|request| (Ground::of(request, &|_| {}), is_exact(request)));
-        let ground = ground?;
+        let (ground, kept, exact) = request.with(|request| {
+            let ground = Ground::of(request, &|_| {})?;
+            let kept = Kept::open(request, &ground)?;
+            Ok::<_, TuneError>((ground, kept, is_exact(request)))
+        })?;
         Ok(Self {
             halvings: ground.halvings(exact),
+            resumed: kept.resumed(),
+            kept,
             ground,
             request,
             at: 0,
+            round: None,
         })
     }
 
-    /// The number of a launch, and what to measure of it; `None` when the search has ended.
-    pub fn next_task(&mut self) -> Option<(usize, Task)> {
-        while let Some(halving) = self.halvings.get(self.at) {
+    /// The number of a launch, and what to measure of it, beside what is known; `None` when the search has ended. As long as something
+    /// is missing of a round, it is asked for again.
+    ///
+    /// # Errors
+    /// Where the defaults did not run.
+    pub fn next_task(&mut self) -> Result<Option<(usize, Task)>, TuneError> {
+        loop {
+            if let Some(round) = self.round.take() {
+                if let Some(missing) = round.missing() {
+                    self.round = Some(round);
+                    return Ok(Some((self.at, missing)));
+                }
+                let results = round.end();
+                self.ground.check(self.at, &results)?;
+                self.halvings[self.at].tell(results);
+            }
+            let Some(halving) = self.halvings.get(self.at) else {
+                return Ok(None);
+            };
             match halving.next() {
-                Some(task) => return Some((self.at, task)),
+                Some(task) => self.round = Some(self.kept.round(self.at, task)),
                 None => self.at += 1,
             }
         }
-        None
     }
 
     /// The launch that is searched, for people.
@@ -96,25 +128,28 @@ impl Session {
         }
     }
 
-    /// Ends a task with the results of all its parts.
+    /// Takes results of the task, those of a part of it at least; they are in the journal when this returns.
     ///
     /// # Errors
-    /// Where the defaults did not run.
+    /// Where the journal cannot be written.
     pub fn tell(&mut self, results: Vec<Told>) -> Result<(), TuneError> {
-        self.ground.check(self.at, &results)?;
-        if let Some(halving) = self.halvings.get_mut(self.at) {
-            halving.tell(results);
+        match &mut self.round {
+            Some(round) => self.kept.add(round, results),
+            None => Ok(()),
         }
-        Ok(())
     }
 
-    /// What was found.
+    /// What was found. The journal is gone then.
     ///
     /// # Errors
     /// Where an assertion of the bench does not hold of what was chosen.
-    pub fn findings(&self) -> Result<Findings, TuneError> {
-        self.request
-            .with(|request| self.ground.findings(request, &self.halvings, 0, &|_| {}))
+    pub fn findings(&mut self) -> Result<Findings, TuneError> {
+        let findings = self.request.with(|request| {
+            self.ground
+                .findings(request, &self.halvings, self.resumed, &|_| {})
+        })?;
+        self.kept.end();
+        Ok(findings)
     }
 }
 
@@ -162,13 +197,14 @@ pub fn measure(
         if !new.is_empty() {
             let tuned = &bench.kernels[kernel];
             let made = compile::code(asked, tuned, &new, bench.assembles, &|_, _| {});
+            asked.go_on()?;
             let slots = &mut candidates[kernel];
-            slots.resize_with(made.len().max(slots.len()), || Candidate {
+            slots.resize_with(made.candidates.len().max(slots.len()), || Candidate {
                 number: 0,
                 configuration: Vec::new(),
                 compiled: Err("it was not compiled".to_owned()),
             });
-            for candidate in made {
+            for candidate in made.candidates {
                 let number = candidate.number;
                 if new.contains(&number) {
                     slots[number] = candidate;
@@ -177,6 +213,7 @@ pub fn measure(
             known.extend(new);
         }
         measure_here(
+            asked,
             request.device,
             &size.workload,
             &candidates[kernel],

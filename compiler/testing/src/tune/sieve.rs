@@ -1,5 +1,6 @@
 //! What is left of the configurations of a kernel when those that cannot win are dropped.
 
+use super::conflicts::{self, Left};
 use super::launches::{self, Tuned};
 use super::{Progress, Request, TuneError, compile};
 use cutec_tuning::Candidate;
@@ -32,6 +33,7 @@ pub(super) fn sieve(
     };
     let all: Vec<usize> = (0..kernel.space.configurations.len()).collect();
     let abis = compile::abis(request, kernel, &looking);
+    request.go_on()?;
     let machine = bench.multiprocessor;
     let mut dropped = vec![Vec::new(); kernel.launches.len()];
     let mut wanted = BTreeSet::from([0]);
@@ -84,8 +86,10 @@ pub(super) fn sieve(
             all,
         });
     };
-    let candidates = compile::code(request, kernel, &wanted, bench.assembles, &compiling);
-    let mut left = Vec::new();
+    let made = compile::code(request, kernel, &wanted, bench.assembles, &compiling);
+    request.go_on()?;
+    let candidates = made.candidates;
+    let mut left: Vec<Vec<usize>> = Vec::new();
     for (index, size) in kernel.launches.iter().enumerate() {
         let dropped = &mut dropped[index];
         let known: BTreeSet<usize> = dropped.iter().map(|dropped| dropped.number).collect();
@@ -103,7 +107,16 @@ pub(super) fn sieve(
             kernel: name.clone(),
             reason: reason.to_string(),
         })?;
-        let mut numbers = Vec::new();
+        let mut kept = Vec::new();
+        let mut keep = |number: usize, figures: Figures| {
+            let ptx = made.ptx[number].as_deref();
+            kept.extend(ptx.map(|ptx| Left {
+                number,
+                figures,
+                ptx,
+            }));
+        };
+        keep(0, default);
         for candidate in candidates.iter().skip(1) {
             let number = candidate.number;
             if known.contains(&number) {
@@ -114,17 +127,24 @@ pub(super) fn sieve(
                 dropped.push(Dropped { number, reason });
                 continue;
             }
-            let reason = match figures(candidate) {
-                Ok(figures) => prune::of_configuration(&figures, &default, machine),
-                Err(reason) => Some(reason),
-            };
-            match reason {
-                Some(reason) => dropped.push(Dropped { number, reason }),
-                None => numbers.push(number),
+            let sieved = figures(candidate).and_then(|figures| {
+                match prune::of_configuration(&figures, &default, machine) {
+                    Some(reason) => Err(reason),
+                    None => Ok(figures),
+                }
+            });
+            match sieved {
+                Ok(figures) => keep(number, figures),
+                Err(reason) => dropped.push(Dropped { number, reason }),
             }
         }
+        let conflicts = conflicts::dropped(request, machine, size, &kept, progress);
+        request.go_on()?;
+        let is_left = |number: &usize| conflicts.iter().all(|one| one.number != *number);
+        let numbers = kept.iter().skip(1).map(|one| one.number);
+        left.push(numbers.filter(is_left).collect());
+        dropped.extend(conflicts);
         dropped.sort_by_key(|dropped| dropped.number);
-        left.push(numbers);
     }
     Ok(Sieve {
         candidates,

@@ -17,6 +17,8 @@
 //!   block (256, 1, 1)
 //!   smem 65536
 //!   define bm = "128", bk = "64"
+//!   candidates bm = "[64, 128]"
+//!   tunable "bm >= bk"
 //! ```
 //!
 //! Clauses stand in this order. What is left out has the value that JSON gives it; `entry` is the

@@ -103,14 +103,9 @@ impl Reader {
             true => self.number()?,
             false => 0,
         };
-        let mut defines = BTreeMap::new();
-        let mut more = self.keyword("define");
-        while more {
-            let name = self.name("a name")?;
-            self.sign("=")?;
-            defines.insert(name, self.text("its value in quotes")?);
-            more = self.take_sign(",");
-        }
+        let defines = self.named_texts("define", "its value in quotes")?;
+        let candidates = self.named_texts("candidates", "its candidates in quotes")?;
+        let tunable = self.clauses("tunable", |reader| reader.text("a condition in quotes"))?;
         let resources = match self.keyword("resources") {
             true => Some(self.resources()?),
             false => None,
@@ -136,8 +131,23 @@ impl Reader {
             smem_bytes,
             smem: None,
             defines,
+            candidates,
+            tunable,
             resources,
         })
+    }
+
+    /// A clause of names with a text each, which may be left out.
+    fn named_texts(&mut self, keyword: &str, expected: &str) -> Result<BTreeMap<String, String>> {
+        let mut texts = BTreeMap::new();
+        let mut more = self.keyword(keyword);
+        while more {
+            let name = self.name("a name")?;
+            self.sign("=")?;
+            texts.insert(name, self.text(expected)?);
+            more = self.take_sign(",");
+        }
+        Ok(texts)
     }
 
     fn arg(&mut self) -> Result<ArgAbi> {

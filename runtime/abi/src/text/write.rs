@@ -67,6 +67,14 @@ pub(super) fn kernel(kernel: &KernelAbi) -> String {
     if !kernel.defines.is_empty() {
         lines.push(format!("define {}", list(defines)));
     }
+    let candidates = kernel.candidates.iter();
+    let candidates =
+        candidates.map(|(parameter, values)| format!("{} = {}", name(parameter), quoted(values)));
+    if !kernel.candidates.is_empty() {
+        lines.push(format!("candidates {}", list(candidates)));
+    }
+    let conditions = kernel.tunable.iter();
+    lines.extend(conditions.map(|condition| format!("tunable {}", quoted(condition))));
     if let Some(resources) = kernel.resources {
         lines.push(format!(
             "resources registers {} spill_stores {} spill_loads {} static_smem {}",

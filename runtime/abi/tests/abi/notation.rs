@@ -43,6 +43,10 @@ fn everything_reads_back() {
     kernel.pdl = true;
     kernel.target.clear();
     kernel.defines.insert("t".into(), "(\"f16\", 3)".into());
+    kernel.candidates = [("bm", "[64, 128]"), ("t", "[f16, // \"half\"\n f32]")]
+        .map(|(name, values)| (name.to_owned(), values.to_owned()))
+        .into();
+    kernel.tunable = ["bm > 32", "size(t) == 2"].map(str::to_owned).to_vec();
     kernel.resources = Some(Resources {
         registers: 255,
         spill_stores: 8,

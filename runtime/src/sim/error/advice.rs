@@ -85,6 +85,7 @@ impl ErrorKind {
             | ErrorKind::Barrier { .. }
             | ErrorKind::Trap
             | ErrorKind::StepLimit { .. }
+            | ErrorKind::Cancelled
             | ErrorKind::BranchIndex { .. }
             | ErrorKind::Value { .. }
             | ErrorKind::HostAccess { .. } => Vec::new(),
@@ -142,6 +143,7 @@ impl ErrorKind {
             | ErrorKind::Barrier { .. }
             | ErrorKind::Trap
             | ErrorKind::StepLimit { .. }
+            | ErrorKind::Cancelled
             | ErrorKind::BranchIndex { .. }
             | ErrorKind::Value { .. }
             | ErrorKind::HostAccess { .. } => Vec::new(),
@@ -286,6 +288,7 @@ impl ErrorKind {
             | ErrorKind::Barrier { .. }
             | ErrorKind::Trap
             | ErrorKind::StepLimit { .. }
+            | ErrorKind::Cancelled
             | ErrorKind::BranchIndex { .. }
             | ErrorKind::Value { .. }
             | ErrorKind::HostAccess { .. } => return None,

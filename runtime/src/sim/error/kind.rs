@@ -426,6 +426,9 @@ pub enum ErrorKind {
         /// The limit of [`Options`](super::Options).
         limit: u64,
     },
+    /// The host ended the launch.
+    #[error("the launch was cancelled")]
+    Cancelled,
     /// A `brx.idx` outside of its table.
     #[error("brx.idx index {index} outside of its {targets} targets")]
     BranchIndex {

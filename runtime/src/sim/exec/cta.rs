@@ -12,6 +12,7 @@ use super::tensor::Rows;
 use super::warp::{Group, Wait, Warp};
 use super::warpgroup::Warpgroup;
 use super::{Fault, Launch};
+use crate::cancel::Cancel;
 use crate::sim::assignment::Tracked;
 use crate::sim::error::{ErrorKind, Location, SimError, Waiter};
 use crate::sim::lane::{WARP, WARPGROUP};
@@ -219,6 +220,10 @@ impl<'a> Resident<'a> {
 /// Gives each warp that can go on a turn; whether there is one.
 fn round(cta: &mut Cta<'_>, warps: &mut [Warp]) -> Result<bool, Fault> {
     let limit = cta.launch.options.step_limit;
+    let cancel = &cta.launch.options.cancel;
+    if cancel.as_ref().is_some_and(Cancel::is_cancelled) {
+        return Err(Fault::new(ErrorKind::Cancelled, 0));
+    }
     let mut progress = false;
     // A peer may have completed something.
     if std::mem::take(&mut cta.completed) {

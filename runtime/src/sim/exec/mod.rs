@@ -187,7 +187,11 @@ fn fault_at(lane: usize) -> impl Fn(ErrorKind) -> Fault {
 
 /// Runs every cluster. Of several errors the one of the first cluster is returned.
 pub(super) fn run(launch: &Launch<'_>) -> Result<Stats, SimError> {
-    let clusters: u64 = launch.clusters().iter().map(|&n| u64::from(n)).product();
+    let all: u64 = launch.clusters().iter().map(|&n| u64::from(n)).product();
+    let (first, clusters) = match launch.options.only {
+        None => (0, all),
+        Some(only) => (only.min(all.saturating_sub(1)), all.min(1)),
+    };
     let ctas = u64::from(launch.ctas_of_cluster());
     let tell = |done: u64| launch.tell(done * ctas, clusters * ctas);
     let options = launch.options;
@@ -195,7 +199,7 @@ pub(super) fn run(launch: &Launch<'_>) -> Result<Stats, SimError> {
     if one_by_one || clusters == 1 {
         let mut cluster = cta::Cluster::new(launch);
         return (0..clusters).try_fold(Stats::default(), |stats, number| {
-            let stats = stats.merge(cluster.run(number)?);
+            let stats = stats.merge(cluster.run(first + number)?);
             tell(number + 1);
             Ok(stats)
         });

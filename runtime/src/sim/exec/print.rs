@@ -1,6 +1,4 @@
-//! `vprintf`: what a thread prints goes to standard output, a call at a time.
-
-use std::io::Write;
+//! `vprintf`: what a thread prints goes to the output of the launch, a call at a time.
 
 use super::access::resolve;
 use super::cta::Cta;
@@ -190,8 +188,7 @@ impl Warp {
             if let Some(progress) = &cta.launch.options.progress {
                 progress.make_way();
             }
-            // Nobody to read it is no fault of the kernel.
-            let _ = std::io::stdout().write_all(&line);
+            cta.launch.options.output.write(&line);
         }
         Ok(())
     }

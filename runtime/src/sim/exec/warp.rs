@@ -421,6 +421,7 @@ impl Warp {
                     return Ok(Next::Gather(mask, u32::MAX));
                 }
                 cta.stats.mma_instructions += 1;
+                cta.stats.mma_work += mma.work();
                 self.multiply(&mut cta.rows_of_a, mma);
             }
             Op::Warpgroup(op) => return self.warpgroup(cta, op, mask),

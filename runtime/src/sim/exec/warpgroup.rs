@@ -145,6 +145,7 @@ impl Warp {
                 let operands = self.operands(wgmma)?;
                 self.check_shared(cta, wgmma, operands)?;
                 cta.stats.mma_instructions += 1;
+                cta.stats.mma_work += wgmma.work();
                 cta.issue(group, member, operands).map_err(fault_at(0))?;
                 cta.warpgroup_news = true;
                 let state = &mut cta.warpgroups[group];

@@ -162,6 +162,7 @@ fn gemm(options: &Options, shared: u32) -> Result<Vec<f32>, crate::sim::SimError
         options,
     )?;
     assert_eq!(stats.mma_instructions as usize, m * n * k / (16 * 8 * 16));
+    assert_eq!(stats.mma_work as usize, m * n * k);
     if options.counters {
         // The kernel swizzles its tiles.
         assert_eq!(stats.shared_wavefronts, stats.shared_wavefronts_ideal);

@@ -15,6 +15,7 @@
 //! - [`mbarriers`]: barriers in shared memory, their phases, and what waits at them.
 //! - [`profiles`]: counts of whole kernels against counts by hand.
 //! - `warpgroups`: `wgmma`, `setmaxnreg`.
+//! - [`hosts`]: what a host says of a launch while it runs.
 //! - [`robust`]: garbled text.
 
 mod arithmetic;
@@ -29,6 +30,7 @@ mod faults;
 mod floats;
 mod flow;
 mod fragments;
+mod hosts;
 mod kernels;
 mod mbarriers;
 mod profiles;
