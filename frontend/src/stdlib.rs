@@ -7,7 +7,7 @@ use std::sync::Arc;
 const FOLDER: &str = "std/";
 
 /// Every file: its path as imported, and its text.
-pub const FILES: [(&str, &str); 13] = [
+pub const FILES: [(&str, &str); 14] = [
     ("std/gemm_sm80.cute", include_str!("../std/gemm_sm80.cute")),
     ("std/gemm_sm90.cute", include_str!("../std/gemm_sm90.cute")),
     (
@@ -21,6 +21,10 @@ pub const FILES: [(&str, &str); 13] = [
     (
         "std/gemm_sm90_gather.cute",
         include_str!("../std/gemm_sm90_gather.cute"),
+    ),
+    (
+        "std/gemm_sm90_stream.cute",
+        include_str!("../std/gemm_sm90_stream.cute"),
     ),
     (
         "std/epilogue_sm90.cute",

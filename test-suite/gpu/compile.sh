@@ -49,6 +49,9 @@ for arch in "$@"; do
         for kernel in gemm_split_k gemm_split_k_kn gemm_split_k_mk gemm_split_k_mn; do
             one "$kernel" hopper/gemm_split_k --kernel "$kernel"
         done
+        for kernel in gemm_stream_k gemm_stream_k_kn gemm_stream_k_mk gemm_stream_k_mn; do
+            one "$kernel" hopper/gemm_stream_k --kernel "$kernel"
+        done
         one copy_tma hopper/copy_tma
         one norms_cluster hopper/norms_cluster
         one gemm_sm90_cluster hopper/gemm_sm90 --kernel gemm_sm90 -D cluster=2

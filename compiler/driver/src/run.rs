@@ -60,6 +60,9 @@ pub fn run(arguments: &RunArguments, reporter: &Reporter) -> CommandResult {
         run_kernel(device.as_mut(), &artifact, &kernel.name, &mut values).map_err(failed)?;
     for number in 1..arguments.check.schedules {
         let mut again = given.clone();
+        // A device for each schedule: buffers have the same addresses in all of them, which a kernel may write, as into
+        // a tensor map.
+        let mut device = arguments.device.device.open_for(&arguments.check)?;
         if let Some(simulator) = device.as_sim() {
             simulator.set_schedule(number);
         }

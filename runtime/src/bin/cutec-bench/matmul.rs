@@ -49,7 +49,7 @@ impl Bench {
         let &[m, n, k] = size else {
             return Err("expected a size [m, n, k]".into());
         };
-        let roles = Roles::find(kernel, bias_relu)?;
+        let roles = Roles::find(kernel, case, bias_relu)?;
         let b_shape = match b_is {
             BIs::Nk => vec![n, k],
             BIs::Kn => vec![k, n],
@@ -147,6 +147,11 @@ impl Bench {
         for (arg, shape) in [roles.a, roles.b, roles.c].into_iter().zip(shapes) {
             given[arg] = Some(shape);
         }
+        for (arg, given) in kernel.args.iter().zip(&mut given) {
+            if let Some(shape) = case.workspace.get(arg.name()) {
+                *given = Some(shape.clone());
+            }
+        }
         let inferred = kernel.infer_shapes(&given, &[])?;
         let mut tensors = Vec::new();
         for (index, (arg, at)) in kernel.args.iter().zip(inferred).enumerate() {
@@ -155,7 +160,9 @@ impl Bench {
                 continue;
             }
             let at = at.ok_or("expected a shape")?;
-            tensors.push(if index == roles.c {
+            tensors.push(if case.is_workspace(arg.name()) {
+                Tensor::zeros(arg.dtype(), &at.shape)?
+            } else if index == roles.c {
                 Tensor::poison_strided(arg.dtype(), &at.shape, &at.strides)?
             } else {
                 let seed = self.seed + 1000 * index as u64;
@@ -224,11 +231,12 @@ impl Bench {
 }
 
 impl Roles {
-    fn find(kernel: &KernelAbi, bias_relu: bool) -> Result<Roles, Failure> {
+    fn find(kernel: &KernelAbi, case: &Case, bias_relu: bool) -> Result<Roles, Failure> {
         let tensors: Vec<(usize, bool)> = kernel
             .args
             .iter()
             .enumerate()
+            .filter(|(_, arg)| !case.is_workspace(arg.name()))
             .filter_map(|(index, arg)| Some((index, arg.as_tensor()?.mutable)))
             .collect();
         let read: Vec<usize> = tensors

@@ -7,7 +7,8 @@
 //! ]}
 //! ```
 //! Sizes of a matrix product are `[m, n, k]`; those of an elementwise kernel are its first input's shape.
-//! `"scalars": {"alpha": 1.0}` gives scalar arguments their values.
+//! `"scalars": {"alpha": 1.0}` gives scalar arguments their values, `"workspace": {"flags": [132]}` a product's other
+//! arguments, which are zeros and which the kernel writes, their shapes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -39,6 +40,9 @@ pub struct Case {
     /// Values of the kernel's scalar arguments, by name.
     #[serde(default)]
     pub scalars: BTreeMap<String, f64>,
+    /// Shapes of tensors, by name, which are zeros before the first launch and no result.
+    #[serde(default)]
+    pub workspace: BTreeMap<String, Vec<i64>>,
     /// Name in the table; the kernel's if none is given.
     #[serde(default)]
     pub label: Option<String>,
@@ -114,6 +118,11 @@ impl Case {
         let value = self.scalars.get(name);
         let value = value.ok_or_else(|| format!("`{name}`: expected a value in `scalars`"))?;
         Tensor::from_f64(abi.dtype, &[1], &[*value]).map_err(|error| error.to_string())
+    }
+
+    /// Whether a tensor is neither an operand nor a result.
+    pub fn is_workspace(&self, name: &str) -> bool {
+        self.workspace.contains_key(name)
     }
 
     /// Name in the table.

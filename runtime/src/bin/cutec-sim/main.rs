@@ -112,18 +112,24 @@ fn run(options: &Options) -> Result<(), CallError> {
     for output in &options.outs {
         call.position(&output.name)?;
     }
-    let mut device = SimDevice::with_options(sim::Options {
-        races: options.check,
-        seed: options.seed,
-        progress: sim::Progress::terminal(""),
-        ..sim::Options::default()
-    });
+    // A device for each schedule: buffers have the same addresses in all of them, which a kernel may write, as into a
+    // tensor map.
+    let new_device = || {
+        SimDevice::with_options(sim::Options {
+            races: options.check,
+            seed: options.seed,
+            progress: sim::Progress::terminal(""),
+            ..sim::Options::default()
+        })
+    };
+    let mut device = new_device();
     if options.profile || options.json {
         device.profile_launches();
     }
     let (values, stats) = call.run(&mut device)?;
     let profiles = device.take_profiles();
     for number in 1..options.schedules {
+        let mut device = new_device();
         device.set_schedule(number);
         let (again, _) = call.run(&mut device)?;
         call.compare(number, &values, &again)?;
