@@ -15,6 +15,7 @@ makes several instructions of one operation, and of some only the first changes 
 one is not noticed, where all are that a line of `KEPT` may mean, and where an example stands in no line of `PROGRAMS`.
 """
 import argparse
+import collections
 import concurrent.futures
 import glob
 import json
@@ -83,14 +84,14 @@ def rows(kernel, m, n, **arguments):
     return Program("norms_cluster", kernel, parameters, {"x": f"normal:{m}x{n}", "y": f"poison:{m}x{n}", **arguments})
 
 
-# Rows of 4 groups end before these; the tokens of rows.
-ENDS = Integers("i4", (4,), [100, 101, 258, 300])
-TOKENS = Integers("i4", (300,), [7 * i % 150 for i in range(300)])
+# Rows of 36 groups end before these: more groups than a warp has lanes; the tokens of rows.
+ENDS = Integers("i4", (36,), [70, 71] + 33 * [71] + [200])
+TOKENS = Integers("i4", (200,), [7 * i % 100 for i in range(200)])
 
 
 def grouped(example, kernel, more, m, n, k, a=None, c=None, **parameters):
-    return Program(example, kernel, {"bn": 64, "stages": 3, "most": 8, **parameters},
-                   {"a": a or f"normal:{m}x{k}", "b": f"normal:4x{n}x{k}", "c": c or f"poison:{m}x{n}", **more})
+    return Program(example, kernel, {"bn": 64, "stages": 3, "most": 40, **parameters},
+                   {"a": a or f"normal:{m}x{k}", "b": f"normal:36x{n}x{k}", "c": c or f"poison:{m}x{n}", **more})
 
 
 PROGRAMS = [
@@ -111,10 +112,12 @@ PROGRAMS = [
     Program("gemm_skinny", "gemm_skinny", {"bk": 64, "stages": 2, "cluster": 2},
             {"x": "normal:5x456", "w": "normal:136x456", "y": "poison:5x136"}),
     product("gemm_split_k", "gemm_split_k", 130, 72, 456, bn=64, stages=2, cluster=2),
-    grouped("gemm_grouped", "gemm_grouped", {"ends": ENDS}, 300, 136, 200),
-    grouped("gemm_grouped", "gemm_grouped", {"ends": ENDS}, 300, 136, 200, sharing="true"),
-    grouped("gemm_experts", "gemm_gather", {"ends": ENDS, "index": TOKENS}, 300, 136, 200, a="normal:150x200"),
-    grouped("gemm_experts", "gemm_scatter", {"ends": ENDS, "index": TOKENS, "weights": "normal:300"}, 300, 136, 200, c="zeros:150x136"),
+    grouped("gemm_grouped", "gemm_grouped", {"ends": ENDS}, 200, 136, 200),
+    grouped("gemm_grouped", "gemm_grouped", {"ends": ENDS}, 200, 136, 200, bn=128, sharing="true"),
+    grouped("gemm_experts", "gemm_gather", {"ends": ENDS, "index": TOKENS}, 200, 136, 200, a="normal:100x200"),
+    grouped("gemm_experts", "gemm_scatter", {"ends": ENDS, "index": TOKENS, "weights": "normal:200"}, 200, 136, 200, c="zeros:100x136"),
+    Program("gemm_stream_k", "gemm_stream_k", {"bn": 64, "stages": 3}, {
+        "a": "normal:130x456", "b": "normal:136x456", "c": "poison:130x136", "parts": "zeros:4x8192", "flags": "zeros:4"}),
     Program("gemm_grouped_maps", "gemm_grouped_maps", {"bn": 64, "stages": 3, "most": 8}, {
         "a": "normal:1x42648", "b": "normal:1x23168", "c": "poison:1x44728",
         "sizes": Integers("i4", (3, 3), [130, 72, 200, 1, 8, 8, 260, 136, 64]),
@@ -133,22 +136,25 @@ SYNCHRONIZES = re.compile(
 ANSWERS = re.compile(r"mbarrier\.(?:test_wait|try_wait)")
 RESULT = re.compile(r"\s*(%\w+)\s*,")
 
-# What is not noticed: the program's name, the opcode and the line of the source, each as a regular expression; and why.
+# What is not noticed: the program's name, the opcode and the line of the source, each as a regular expression; why; and of
+# how many instructions, if not of one.
 KEPT = [
     (r"^(?!.*cluster=2)", r"^fence\.mbarrier_init", "mbarrier_init_fence",
      "In a block without a cluster the barrier after it orders the making of the objects for all who use them. CUTLASS has "
      "the fence there as well; Triton has none."),
-    (r"^gemm_2_tma", r"^mbarrier\.try_wait", "self.empty",
-     "The first waits of a producer, where LLVM has peeled them: for a new barrier, whose phase before the first is over."),
-    (r"^gemm_(3|4|\w*sm90|two_results)", r"^wgmma\.wait_group", r"^wgmma_wait\(1\)",
+    (r"^gemm_(2_tma|skinny|split_k)", r"^mbarrier\.try_wait", "self.empty",
+     "The first waits of a producer, where LLVM has peeled them: for a new barrier, whose phase before the first is over.", 2),
+    (r"^gemm_(skinny|split_k)", r"^wgmma\.fence", r"^wgmma_fence",
+     "Of all blocks along k but the first, which LLVM has peeled: products of one shape may follow each other on the same sums."),
+    (r"^gemm_(3|4|\w*sm90|two_results|skinny|split|grouped|gather|scatter|stream)", r"^wgmma\.wait_group", r"^wgmma_wait\(1\)",
      "Of the first block along k, which LLVM has peeled: no group is under way but the one that may be."),
-    (r"^gemm_3", r"^mbarrier\.arrive", "self.empty",
+    (r"^gemm_(3|skinny|split_k)", r"^mbarrier\.arrive", "self.empty",
      "The last release of a stage, behind which nothing is loaded: each block has one tile."),
     (r"^copy_tma", r"^cp\.async\.bulk\.wait_group\.read", r"^bulk_wait_read\(stages",
      "Of the first tile of a block, which LLVM has peeled: nothing has been stored."),
-    (r"^gemm_(\w*sm90|two_results)", r"^griddepcontrol\.wait", "griddepcontrol_wait",
+    (r"^gem(m|v)", r"^griddepcontrol\.wait", "griddepcontrol_wait",
      "The simulator runs one launch after the other."),
-    (r"^gemm_(\w*sm90|two_results)", r"^griddepcontrol\.launch", "griddepcontrol_launch", "The same."),
+    (r"^gem(m|v)", r"^griddepcontrol\.launch", "griddepcontrol_launch", "The same."),
     (r"cluster=2", r"^bar\.warp\.sync", "^warp_barrier",
      "All lanes come to the aligned barrier of the cluster, which is what the ISA wants; the warp barrier only brings them "
      "there together."),
@@ -259,7 +265,7 @@ class Simulator:
 
 
 def is_kept(mutant):
-    return next((i for i, (program, opcode, source, _) in enumerate(KEPT)
+    return next((i for i, (program, opcode, source, *_) in enumerate(KEPT)
                  if re.search(program, mutant.program.name) and re.search(opcode, mutant.opcode)
                  and re.search(source, mutant.source)), None)
 
@@ -278,7 +284,7 @@ def main():
     wrong += [f"{EXAMPLES}/{example}.cute has no line in PROGRAMS"
               for example in sorted(examples - {program.example for program in PROGRAMS})]
     programs = [program for program in PROGRAMS if re.search(options.only, program.name)]
-    met, count = set(), 0
+    met, count = collections.Counter(), 0
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         simulator = Simulator(options.cutec, folder)
         for program in programs:
@@ -302,8 +308,9 @@ def main():
                 text = f"{program.name}: without {mutant.opcode} (ptx line {mutant.line}, {mutant.place}: {mutant.source})"
                 if options.verbose:
                     print(f"{text}: {report or 'NOTHING'}", flush=True)
-                if not report and kept is not None and (program.name, kept) not in met:
-                    met.add((program.name, kept))
+                allowed = 0 if kept is None else (*KEPT[kept], 1)[4]
+                if not report and met[program.name, kept] < allowed:
+                    met[program.name, kept] += 1
                 elif not report:
                     wrong.append(f"{text} is not noticed")
     if not options.only:
