@@ -24,8 +24,8 @@ only() { # only PATTERN: the one file of that name
   }
   printf '%s\n' "$found"
 }
-# The C++ library and the others of LLVM's must not be what makes it run.
-bare() { rm -f "$root"/usr/lib/*/libstdc++.so* "$root"/usr/lib/*/libzstd.so* "$root"/usr/lib/*/libz.so* "$root"/lib/*/libz.so*; }
+# What LLVM and Rust else load must not be what makes it run.
+bare() { rm -f "$root"/usr/lib/*/libgcc_s.so* "$root"/lib/*/libgcc_s.so* "$root"/usr/lib/*/libstdc++.so* "$root"/usr/lib/*/libzstd.so* "$root"/usr/lib/*/libz.so* "$root"/lib/*/libz.so*; }
 
 step "sums"
 (cd "$folder" && sha256sum --check SHA256SUMS)

@@ -1,4 +1,4 @@
-"""The blocks of Python in the chapters of the book that need no GPU."""
+"""The blocks of Python in the documents, but for those that need a GPU."""
 
 from __future__ import annotations
 
@@ -7,13 +7,23 @@ from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-CHAPTERS = ["first-kernel.md", "calling.md"]
+import cutec
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+# What stands in a block that runs elsewhere: frameworks and clusters have tests of their own.
+ELSEWHERE = re.compile(r"torch|jax|concurrent|tvm_ffi|cutec\.tune")
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
-def test_examples_run(chapter):
-    blocks = re.findall(r"^```python\n(.*?)^```$", (DOCS / chapter).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    assert blocks
-    for block in blocks:
-        exec(compile(block, chapter, "exec"), {})
+def blocks():
+    for page in ["README.md", "docs/first-kernel.md", "docs/calling.md", "docs/python.md"]:
+        text = (CHECKOUT / page).read_text(encoding="utf-8")
+        found = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        tried = [block for block in found if not ELSEWHERE.search(block)]
+        assert tried, f"{page} has no example that runs here"
+        yield from (pytest.param(page, block, id=f"{page}-{at}") for at, block in enumerate(tried))
+
+
+@pytest.mark.parametrize("page, block", list(blocks()))
+def test_examples_run(page, block, monkeypatch):
+    monkeypatch.chdir(CHECKOUT)
+    exec(compile(block, page, "exec"), {"cutec": cutec})
