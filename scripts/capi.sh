@@ -43,7 +43,8 @@ fi
 
 step "libcutec"
 if [ -n "$portable" ]; then
-  mapfile -t flags < <(scripts/portable.sh "$target/portable")
+  arguments=$(scripts/portable.sh "$target/portable")
+  mapfile -t flags <<<"$arguments"
   cargo rustc --release -p cutec-c --crate-type cdylib -- "${flags[@]}"
 else
   cargo build --release -p cutec-c

@@ -20,6 +20,11 @@ take() {
 for archive in libstdc++.a libz.a libzstd.a; do take "$archive" "$archive"; done
 # Rust asks for the shared libgcc by its name.
 take libgcc_eh.a libgcc_s.a
-# LLVM's libraries for Debian 12 ask glibc 2.36 for arc4random.
-"${CC:-cc}" -O2 -fPIC -c compiler/python/src/arc4random.c -o "$folder/arc4random.o"
-printf '%s\n' -L "native=$folder" -C link-arg=-static-libgcc -C "link-arg=$folder/arc4random.o"
+# What the archives ask of a later glibc: LLVM's for Debian 12 arc4random, GCC's unwinder _dl_find_object.
+objects=()
+for source in compiler/python/src/arc4random.c scripts/dl_find_object.c; do
+  object=$folder/$(basename "$source" .c).o
+  "${CC:-cc}" -O2 -fPIC -Wall -Wextra -c "$source" -o "$object"
+  objects+=(-C "link-arg=$object")
+done
+printf '%s\n' -L "native=$folder" -C link-arg=-static-libgcc "${objects[@]}"

@@ -63,7 +63,8 @@ pack() {
   tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct)" -C "$work" -czf "$out/$1.tar.gz" "$1"
 }
 
-mapfile -t portable < <(scripts/portable.sh "$target/portable")
+arguments=$(scripts/portable.sh "$target/portable")
+mapfile -t portable <<<"$arguments"
 
 if wanted programs; then
   step "programs"
@@ -79,8 +80,9 @@ if wanted programs; then
     cargo rustc --release -p cutec-driver --bin cutec -- "${portable[@]}"
     cp "$target/release/cutec" "$work/$name/bin"
   fi
-  # These link neither LLVM nor any C++.
-  cargo build --release -p cutec-runtime --bins
+  for program in cutec-launch cutec-sim cutec-bench; do
+    cargo rustc --release -p cutec-runtime --bin "$program" -- "${portable[@]}"
+  done
   cp "$target"/release/{cute-opt,cute-lsp-server,cutec-launch,cutec-sim,cutec-bench} "$work/$name/bin"
   for program in "$work/$name"/bin/*; do
     strip "$program"

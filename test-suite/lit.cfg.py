@@ -5,10 +5,11 @@
 #
 # Substitutions: %cutec %cute-opt %cute-lsp-server %ptxas %mlir-opt %mlir-runner FileCheck not split-file
 # Features: `ptxas`, `nvdisasm`, `cubin` where NVIDIA's tools are to be had (REQUIRES: ptxas); `node`;
-#   `mlir-runner` where LLVM's JIT for MLIR is installed
+#   `strace` where processes may be traced; `mlir-runner` where LLVM's JIT for MLIR is installed
 import glob
 import os
 import shutil
+import subprocess
 
 import lit.formats
 
@@ -80,6 +81,9 @@ for name in ("ptxas", "nvdisasm"):
         config.available_features.add(name)
 if shutil.which("node"):
     config.available_features.add("node")
+# Where processes may not be traced, as in some containers, it is there and does nothing.
+if shutil.which("strace") and subprocess.run(["strace", "-qq", "-o", os.devnull, "true"], capture_output=True).returncode == 0:
+    config.available_features.add("strace")
 libraries = [path for root in cuda_roots() for path in glob.glob(os.path.join(root, "lib*", "libnvJitLink.so*"))]
 if libraries or os.environ.get("CUTEC_NVJITLINK") or cuda_program("ptxas"):
     config.available_features.add("cubin")
