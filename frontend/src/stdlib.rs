@@ -7,7 +7,7 @@ use std::sync::Arc;
 const FOLDER: &str = "std/";
 
 /// Every file: its path as imported, and its text.
-pub const FILES: [(&str, &str); 14] = [
+pub const FILES: [(&str, &str); 18] = [
     ("std/gemm_sm80.cute", include_str!("../std/gemm_sm80.cute")),
     ("std/gemm_sm90.cute", include_str!("../std/gemm_sm90.cute")),
     (
@@ -42,15 +42,20 @@ pub const FILES: [(&str, &str); 14] = [
         include_str!("../std/activations.cute"),
     ),
     ("std/matrix.cute", include_str!("../std/matrix.cute")),
+    ("std/math.cute", include_str!("../std/math.cute")),
+    ("std/random.cute", include_str!("../std/random.cute")),
+    ("std/scan.cute", include_str!("../std/scan.cute")),
+    ("std/grid.cute", include_str!("../std/grid.cute")),
     ("std/raster.cute", include_str!("../std/raster.cute")),
 ];
 
-/// The file that has a function or a record of this name.
+/// The file that has a function, a record or a constant of this name.
 pub fn file_of(name: &str) -> Option<&'static str> {
     let defines = |line: &str| {
         let item = line
             .strip_prefix("fn ")
-            .or_else(|| line.strip_prefix("record "));
+            .or_else(|| line.strip_prefix("record "))
+            .or_else(|| line.strip_prefix("const "));
         let rest = item.and_then(|item| item.strip_prefix(name));
         rest.is_some_and(|rest| rest.starts_with(['(', '<', ' ']))
     };
