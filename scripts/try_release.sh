@@ -6,15 +6,18 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 folder=$(cd "${1:-target/handout}" && pwd)
-checkout=$PWD
 mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 root=$(mktemp -d)
-# Nothing of this machine is mounted within.
+# What is mounted within is seen by the command alone that runs there, so that nothing of this machine can be removed with it.
 trap 'rm -rf "$root"' EXIT
 chmod 755 "$root"
 
 step() { printf '\n== %s\n' "$*"; }
-inside() { chroot "$root" /usr/bin/env -i PATH=/usr/local/bin:/usr/bin:/bin HOME=/root LC_ALL=C.UTF-8 "$@"; }
+inside() {
+  # shellcheck disable=SC2016
+  unshare --mount --propagation private sh -c 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"' "$root" \
+    /usr/bin/env -i PATH=/usr/local/bin:/usr/bin:/bin HOME=/root LC_ALL=C.UTF-8 "$@"
+}
 only() { # only PATTERN: the one file of that name
   local found
   found=$(find "$folder" -maxdepth 1 -name "$1")
@@ -63,7 +66,7 @@ for program in "$root"/opt/cutec-*/bin/*; do
     printf 'try_release: %s misses %s\n' "$name" "$missing" >&2
     exit 1
   }
-  inside "$name" --version || inside "$name" --help >/dev/null
+  inside "$name" --version
 done
 inside sh -c 'ldd /opt/cutec-*/bin/cutec'
 inside sh -c 'cd /opt/cutec-* && bin/cutec test --device sim --check examples/relu.cute examples/gemm_1_base.cute'
@@ -99,5 +102,4 @@ inside sh -c 'timeout 5 /opt/cutec-*/bin/cutec lsp </tmp/request | grep -ao "\"c
   exit 1
 }
 
-cd "$checkout"
 printf '\neach part runs on a bare Debian\n'
