@@ -8,6 +8,7 @@
 //! - [`ast`], the syntax tree. Its module page says how each part of the language looks in it.
 //! - [`program`], a file with all that it imports; [`stdlib`], files that need no disk.
 //! - `elsewhere`, what newcomers type, and what to write instead.
+//! - [`format`](mod@format), the text of a file in the one style there is.
 //! - [`unused`], warnings about what a file says in vain.
 //! - [`eval`], from the tree to IR; [`build`], trees by calls instead of text.
 //!
@@ -20,6 +21,7 @@ pub mod build;
 pub mod diagnostics;
 mod elsewhere;
 pub mod eval;
+pub mod format;
 pub mod lexer;
 pub mod parser;
 pub mod program;

@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`item`] (files, kernels, functions, tests), [`stmt`] (statements, blocks,
 //! patterns), [`expr`] (expressions, which are also types, shapes, layouts and index notation),
-//! [`print`] (back to text).
+//! [`print`] (back to text), [`visit`] (a walk over all of it).
 //!
 //! The tree is what was written, with names unresolved and nothing evaluated. What is static and
 //! what is dynamic is not a matter of syntax, so nothing here says it, except for the word
@@ -40,6 +40,7 @@ pub mod item;
 pub mod print;
 pub(crate) mod spans;
 pub mod stmt;
+pub mod visit;
 
 pub use expr::{
     Arg, BinaryOp, ElseBranch, Expr, ExprKind, FieldValue, IfExpr, IndexVar, MethodCall, UnaryOp,

@@ -18,6 +18,7 @@ use crate::diagnostics::{Code, Diagnostic, Problem, codes};
 use crate::elsewhere;
 use crate::source::{FileId, Span};
 use logos::Logos;
+use std::ops::Range;
 use token::{Comment, LexError};
 
 /// A token and where it stands, in bytes of its file.
@@ -51,13 +52,15 @@ pub struct DocLine<'s> {
     pub end: u32,
 }
 
-/// All tokens of a file, and its doc comments apart from them.
+/// All tokens of a file, and its comments apart from them.
 #[derive(Clone, Debug, Default)]
 pub struct Lexed<'s> {
     /// The tokens, without comments.
     pub lexemes: Vec<Lexeme<'s>>,
     /// The `///` and `//!` lines.
     pub docs: Vec<DocLine<'s>>,
+    /// The bytes of every comment, `///` and `//!` lines among them, marks included.
+    pub comments: Vec<Range<u32>>,
 }
 
 /// Something that is no token.
@@ -160,6 +163,7 @@ pub fn lex<'s>(file: FileId, text: &'s str, diagnostics: &mut Vec<Diagnostic>) -
         let (start, end) = (range.start as u32, range.end as u32);
         match result {
             Ok(Token::Comment(comment)) => {
+                out.comments.push(start..end);
                 let (text, for_file) = match comment {
                     Comment::Plain => continue,
                     Comment::Doc(text) => (text, false),
