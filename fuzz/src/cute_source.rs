@@ -2,18 +2,21 @@
 
 use cutec_dialects::target::Target;
 use cutec_frontend::diagnostics::render::{RenderOptions, render_all};
+use cutec_frontend::format::{Refused, format};
 use cutec_frontend::source::{NoImports, SourceMap};
 use cutec_frontend::{LowerOptions, emit_module, load_program};
 use melior::ir::operation::OperationLike;
 
-/// Parses, evaluates, emits IR, lowers it, and renders what is wrong.
+/// Formats, parses, evaluates, emits IR, lowers it, and renders what is wrong.
 ///
 /// # Panics
-/// Where there is neither a module that verifies nor an error, or where it does not verify once lowered.
+/// Where there is neither a module that verifies nor an error, or where it does not verify once lowered; where formatting
+/// changes what a text means, or a formatted text.
 pub fn cute_source(data: &[u8]) {
     let Some(text) = crate::text(data) else {
         return;
     };
+    formatted(text);
     let Ok(target) = Target::parse("sm_90a") else {
         return;
     };
@@ -37,4 +40,15 @@ pub fn cute_source(data: &[u8]) {
         }
     });
     render_all(&diagnostics, &map, RenderOptions::PLAIN);
+}
+
+fn formatted(text: &str) {
+    match format("fuzz.cute", text) {
+        Ok(once) => match format("fuzz.cute", &once) {
+            Ok(twice) => assert_eq!(once, twice, "not in its style once formatted"),
+            Err(refused) => panic!("formatted and then refused: {refused:?}"),
+        },
+        Err(Refused::Wrong { .. }) => {}
+        Err(Refused::Unfaithful) => panic!("another program once formatted"),
+    }
 }

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(
     name = "cutec",
-    version,
+    version = super::version::text(),
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true
 )]
@@ -29,6 +29,10 @@ pub struct Arguments {
     #[command(subcommand)]
     pub command: Option<Command>,
 
+    /// How errors and warnings are shown: for people, or one JSON object a line (docs/tools.md)
+    #[arg(long, value_enum, default_value_t = MessageFormat::Human, global = true, value_name = "FORMAT")]
+    pub message_format: MessageFormat,
+
     /// Colours in messages
     #[arg(long, value_enum, default_value_t = Color::Auto, global = true, value_name = "WHEN")]
     pub color: Color,
@@ -37,6 +41,10 @@ pub struct Arguments {
 /// Commands other than compiling.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Say what is wrong with sources, for all targets that are named, and make nothing of them
+    Check(CheckSourcesArguments),
+    /// Put sources into the style of the language
+    Fmt(FmtArguments),
     /// Launch one kernel on given or random data
     Run(RunArguments),
     /// Run the `test` blocks of files
@@ -55,6 +63,19 @@ pub enum Command {
     Explain(ExplainArguments),
     /// Serve an editor: errors of .cute files by the language server protocol
     Lsp(LspArguments),
+    /// Print the completions of a shell
+    Completions(CompletionsArguments),
+    /// Print the manual page, or write those of all commands
+    Man(ManArguments),
+}
+
+/// How errors and warnings are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MessageFormat {
+    /// With the lines of the source.
+    Human,
+    /// One JSON object a line, on standard error.
+    Json,
 }
 
 /// When to use colours.
@@ -249,6 +270,58 @@ pub struct RunArguments {
     pub check: CheckArguments,
 }
 
+/// `cutec check`
+#[derive(Debug, Args)]
+pub struct CheckSourcesArguments {
+    /// Sources, .cute or .mlir, and folders of .cute files
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Target architectures [default: sm_80]
+    #[arg(long, value_parser = parse_target, value_delimiter = ',', value_name = "ARCH,…")]
+    pub arch: Vec<Target>,
+
+    /// Set a compile-time parameter
+    #[arg(short = 'D', value_parser = parse_define, value_name = "NAME=VALUE")]
+    pub define: Vec<(String, String)>,
+
+    /// Check again whenever a source has changed
+    #[arg(long)]
+    pub watch: bool,
+}
+
+/// `cutec fmt`
+#[derive(Debug, Args)]
+pub struct FmtArguments {
+    /// Sources and folders of them; `-` is standard input, formatted to standard output
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Write nothing; name the files that are not in the style, and fail if there are any
+    #[arg(long)]
+    pub check: bool,
+
+    /// Write nothing; show what would change, and fail if anything would
+    #[arg(long)]
+    pub diff: bool,
+}
+
+/// `cutec completions`
+#[derive(Debug, Args)]
+pub struct CompletionsArguments {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+}
+
+/// `cutec man`
+#[derive(Debug, Args)]
+pub struct ManArguments {
+    /// Write `cutec.1`, `cutec-test.1` and so on into this folder
+    #[arg(short, long, value_name = "FOLDER")]
+    pub output: Option<PathBuf>,
+}
+
 /// `cutec lsp`
 #[derive(Debug, Args)]
 pub struct LspArguments {
@@ -264,13 +337,25 @@ pub struct LspArguments {
 /// `cutec test`
 #[derive(Debug, Args)]
 pub struct TestArguments {
-    /// Sources with `test` blocks
+    /// Sources with `test` blocks, and folders of them
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
     /// Only tests whose name contains this
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
+
+    /// List the tests, and run none
+    #[arg(long)]
+    pub list: bool,
+
+    /// Run so many tests at a time in the simulator, 0 for one a processor; kernels compile once for each
+    #[arg(short, long, default_value_t = 1, value_name = "N")]
+    pub jobs: usize,
+
+    /// Test again whenever a source has changed
+    #[arg(long, conflicts_with = "list")]
+    pub watch: bool,
 
     /// Take the configurations that this plan of `cutec tune` chooses by the extents of each launch, and without --arch its
     /// target
@@ -522,8 +607,12 @@ pub struct LayoutArguments {
 #[derive(Debug, Args)]
 pub struct ExplainArguments {
     /// The code, E0123, the name of a built-in, `zipped_divide`, or a file, for its kernels and what there is to tune of them
-    #[arg(value_name = "CODE, NAME or FILE")]
-    pub code: String,
+    #[arg(value_name = "CODE, NAME or FILE", required_unless_present = "list")]
+    pub code: Option<String>,
+
+    /// List all codes
+    #[arg(long, conflicts_with = "code")]
+    pub list: bool,
 }
 
 /// What `--emit` takes.

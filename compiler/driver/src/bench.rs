@@ -48,7 +48,7 @@ fn bench_file(
     let source = read_source(file)?;
     let (plan, options) = with_plan(arguments.plan.as_deref(), &arguments.compile)?;
     if let (Some(plan), Some(path)) = (&plan, &arguments.plan) {
-        check_plan(plan, path, &source);
+        check_plan(plan, path, &source, reporter);
     }
     let (sources, program) =
         program::load(&source, &FileLoader).map_err(|error| reporter.errors(&error))?;

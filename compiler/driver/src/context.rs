@@ -1,10 +1,12 @@
 //! What every command shares: colours, reading files, reporting errors.
 
-use super::arguments::{Color, CompileArguments};
+use super::arguments::{Color, CompileArguments, MessageFormat};
 use super::error::{CommandError, complain};
+use super::message;
 use cutec::cache::fingerprint;
 use cutec::files::{self, MAX_SOURCE_BYTES};
-use cutec::{Compiled, Diagnostics, FileLoader, Options, Source};
+use cutec::report::{self, Failure};
+use cutec::{Compiled, Diagnostic, Diagnostics, FileLoader, Options, Source, SourceMap};
 use cutec_dialects::target::Target;
 use cutec_frontend::diagnostics::render::RenderOptions;
 use cutec_runtime::regular_file::{self, RegularFileError};
@@ -18,11 +20,12 @@ use std::path::Path;
 #[derive(Debug, Clone, Copy)]
 pub struct Reporter {
     options: RenderOptions,
+    format: MessageFormat,
 }
 
 impl Reporter {
     /// A reporter whose colours follow `--color`, `NO_COLOR` and the terminal.
-    pub fn new(color: Color) -> Self {
+    pub fn new(color: Color, format: MessageFormat) -> Self {
         let terminal = io::stderr().is_terminal();
         let color = match color {
             Color::Always => true,
@@ -34,6 +37,7 @@ impl Reporter {
                 color,
                 unicode: terminal,
             },
+            format,
         }
     }
 
@@ -47,18 +51,57 @@ impl Reporter {
         self.options.color
     }
 
+    /// Whether messages are JSON.
+    pub fn is_json(&self) -> bool {
+        self.format == MessageFormat::Json
+    }
+
     /// Reports a failed compilation.
     pub fn errors(&self, error: &Diagnostics) -> CommandError {
-        complain(&error.render(self.options));
+        self.diagnostics(&error.problems, &error.failures, &error.sources);
         CommandError::Reported
+    }
+
+    /// Reports diagnostics, and failures that have no place.
+    pub fn diagnostics(&self, list: &[Diagnostic], failures: &[Failure], sources: &SourceMap) {
+        match self.format {
+            MessageFormat::Json => {
+                for diagnostic in list {
+                    complain(&message::diagnostic(diagnostic, sources));
+                }
+                for failure in failures {
+                    complain(&message::failure(failure));
+                }
+            }
+            MessageFormat::Human => {
+                let text = report::render(list, failures, sources, self.options);
+                if !text.is_empty() {
+                    complain(&text);
+                }
+            }
+        }
+    }
+
+    /// Reports a line that belongs to no place.
+    pub fn say(&self, level: &'static str, text: &str) {
+        match self.format {
+            MessageFormat::Json => complain(&message::plain(level, text)),
+            MessageFormat::Human => complain(&format!("{level}: {text}")),
+        }
+    }
+
+    /// Says how it ended; whoever reads JSON sees it by the exit code.
+    pub fn conclude(&self, text: &str) {
+        if !self.is_json() {
+            complain(text);
+        }
     }
 
     /// Reports the warnings and remarks of a compilation.
     pub fn notices(&self, compiled: &Compiled) {
-        let text = compiled.render(self.options);
-        if !text.is_empty() {
-            complain(&text);
-        }
+        let notices = compiled.warnings.iter().chain(&compiled.remarks);
+        let notices: Vec<Diagnostic> = notices.cloned().collect();
+        self.diagnostics(&notices, &[], &compiled.sources);
     }
 }
 
@@ -96,14 +139,15 @@ pub fn with_plan(
 }
 
 /// Says where a plan was made of another text than that of a source: what it chooses may be slow, or no longer there.
-pub fn check_plan(plan: &Plan, path: &Path, source: &Source) {
+pub fn check_plan(plan: &Plan, path: &Path, source: &Source, reporter: &Reporter) {
     let text = fingerprint(source, &FileLoader);
     if plan.kernels.iter().any(|kernel| kernel.source != text) {
-        complain(&format!(
-            "warning: {} was made of another text than that of {}: tune again",
+        let text = format!(
+            "{} was made of another text than that of {}: tune again",
             path.display(),
             source.name
-        ));
+        );
+        reporter.say("warning", &text);
     }
 }
 

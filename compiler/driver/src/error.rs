@@ -1,5 +1,6 @@
 //! Why a command ends early, and the exit code that says so.
 
+use super::context::Reporter;
 use std::io::{self, Write};
 
 /// Why a command ends early.
@@ -30,17 +31,17 @@ impl CommandError {
 pub type CommandResult = Result<(), CommandError>;
 
 /// The process's exit code, after saying what is still to be said.
-pub fn exit_code(result: CommandResult) -> u8 {
+pub fn exit_code(result: CommandResult, reporter: &Reporter) -> u8 {
     match result {
         Ok(()) => 0,
         Err(CommandError::Reported) => 1,
         Err(CommandError::Misused) => 2,
         Err(error @ CommandError::Message(_)) => {
-            complain(&format!("error: {error}"));
+            reporter.say("error", &error.to_string());
             1
         }
         Err(error @ CommandError::Usage(_)) => {
-            complain(&format!("error: {error}"));
+            reporter.say("error", &error.to_string());
             2
         }
     }

@@ -1,5 +1,6 @@
 //! `cutec explain E0123`: what a diagnostic's code means; `cutec explain zipped_divide`: what a built-in does;
-//! `cutec explain gemm.cute`: the kernels of a file, how they are called, and what there is to tune of them.
+//! `cutec explain gemm.cute`: the kernels of a file, how they are called, and what there is to tune of them;
+//! `cutec explain --list`: the codes there are.
 
 use super::arguments::ExplainArguments;
 use super::context::{Reporter, read_source};
@@ -8,6 +9,7 @@ use super::output;
 use cutec::{Compiler, Diagnostics, FileLoader, Options, Source, SourceMap, pipeline};
 use cutec_frontend::ast::print::KernelHead;
 use cutec_frontend::ast::{Item, ItemKind, Kernel};
+use cutec_frontend::diagnostics::codes::ALL;
 use cutec_frontend::diagnostics::render::explain;
 use cutec_frontend::eval::builtins::reference;
 use std::path::Path;
@@ -17,7 +19,12 @@ use std::path::Path;
 /// # Errors
 /// When there is no such code, no such built-in and no such file, or something is wrong with the file.
 pub fn run(arguments: &ExplainArguments, reporter: &Reporter) -> CommandResult {
-    let asked = arguments.code.as_str();
+    let Some(asked) = arguments.code.as_deref() else {
+        let lines = ALL
+            .iter()
+            .map(|info| format!("{}  {}\n", info.code, info.title));
+        return output::write_stdout(lines.collect::<String>().as_bytes());
+    };
     let text = explain(asked).or_else(|| reference::explain(asked));
     match text {
         Some(text) => output::write_stdout(text.as_bytes()),
@@ -27,8 +34,8 @@ pub fn run(arguments: &ExplainArguments, reporter: &Reporter) -> CommandResult {
             output::write_stdout(text.as_bytes())
         }
         None => Err(CommandError::Message(format!(
-            "there is no code {asked}, and no built-in of this name: codes are E and four digits, as messages show them, \
-             and files end in .cute"
+            "there is no code {asked}, and no built-in of this name: codes are E and four digits, as messages show them \
+             (`cutec explain --list` lists them), and files end in .cute"
         ))),
     }
 }

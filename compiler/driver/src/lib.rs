@@ -5,8 +5,9 @@
 //! - [`error`]: why a command ends early, and its exit code;
 //! - [`context`]: what every command shares: colours, reading files, reporting errors;
 //! - [`output`]: writing results, all or nothing;
-//! - one file per command: [`emit`] (compile), [`run`], [`test`], [`bench`], [`profile`], [`export`],
-//!   [`layout`], [`explain`], [`lsp`];
+//! - [`message`], diagnostics as JSON; [`sources`], files of folders; [`watch`], commands again after changes; [`version`];
+//! - one file per command: [`emit`] (compile), [`check`], [`fmt`], [`run`], [`test`], [`bench`], [`profile`], [`export`],
+//!   [`layout`], [`explain`], [`lsp`]; [`shell`], what shells ask for;
 //! - [`mlir_tool`]: the programs that are MLIR's own drivers; [`mlir_server`]: what stands before one.
 //!
 //! `test` and `bench` blocks are evaluated by `cutec_testing`; everything about compiling is the library's, `cutec`.
@@ -16,22 +17,29 @@
 
 pub mod arguments;
 pub mod bench;
+pub mod check;
 pub mod context;
 pub mod emit;
 pub mod error;
 pub mod explain;
 pub mod export;
+pub mod fmt;
 pub mod layout;
 pub mod lsp;
+pub mod message;
 pub mod mlir_server;
 pub mod mlir_tool;
 pub mod output;
 pub mod profile;
 pub mod run;
+pub mod shell;
+pub mod sources;
 pub mod test;
 pub mod tune;
+pub mod version;
+pub mod watch;
 
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Color, Command, MessageFormat};
 use clap::Parser;
 use clap::error::ErrorKind;
 use context::Reporter;
@@ -88,11 +96,18 @@ fn dispatch(arguments: &[OsString]) -> u8 {
     cutec_runtime::signals::leave_nothing_behind();
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
-        Err(error) => return error::exit_code(usage(&error, arguments)),
+        Err(error) => {
+            let reporter = Reporter::new(Color::Auto, MessageFormat::Human);
+            return error::exit_code(usage(&error, arguments), &reporter);
+        }
     };
-    let reporter = Reporter::new(arguments.color);
+    let reporter = Reporter::new(arguments.color, arguments.message_format);
     let result = match &arguments.command {
         None => emit::run(&arguments.emit, &reporter),
+        Some(Command::Check(command)) => check::run(command, &reporter),
+        Some(Command::Fmt(command)) => fmt::run(command, &reporter),
+        Some(Command::Completions(command)) => shell::completions(command),
+        Some(Command::Man(command)) => shell::man(command),
         Some(Command::Run(command)) => run::run(command, &reporter),
         Some(Command::Test(command)) => test::run(command, &reporter),
         Some(Command::Bench(command)) => bench::run(command, &reporter),
@@ -103,5 +118,5 @@ fn dispatch(arguments: &[OsString]) -> u8 {
         Some(Command::Explain(command)) => explain::run(command, &reporter),
         Some(Command::Lsp(command)) => lsp::run(command, &reporter),
     };
-    error::exit_code(result)
+    error::exit_code(result, &reporter)
 }

@@ -2,11 +2,10 @@
 
 use super::arguments::RunArguments;
 use super::context::{Reporter, compile_options, read_source};
-use super::error::{CommandError, CommandResult, complain};
+use super::error::{CommandError, CommandResult};
 use super::output;
 use cutec::fault::Fault;
 use cutec::{Compiler, FileLoader, Options};
-use cutec_frontend::diagnostics::render::render;
 use cutec_runtime::argument::{ArgumentError, make_arguments};
 use cutec_runtime::tensor::npy;
 use cutec_runtime::{Artifact, KernelAbi, RunError, Tensor, Value, run_kernel};
@@ -49,7 +48,7 @@ pub fn run(arguments: &RunArguments, reporter: &Reporter) -> CommandResult {
         };
         match fault {
             Some(diagnostic) => {
-                complain(&render(&diagnostic, &compiled.sources, reporter.options()));
+                reporter.diagnostics(&[diagnostic], &[], &compiled.sources);
                 CommandError::Reported
             }
             None => CommandError::message(error),

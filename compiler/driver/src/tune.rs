@@ -6,7 +6,7 @@ use super::arguments::{DeviceName, TuneArguments};
 use super::context::{Reporter, compile_options, read_source};
 use super::error::{CommandError, CommandResult, complain};
 use super::output::{self, write_stdout};
-use super::test::{render_stop, seconds};
+use super::test::{report_stop, seconds};
 use cutec::{Cache, Options};
 use cutec_dialects::target::Target;
 use cutec_runtime::device::DeviceSpec;
@@ -68,12 +68,12 @@ pub fn run(arguments: &TuneArguments, reporter: &Reporter) -> CommandResult {
     let findings = findings.map_err(|error| match error {
         TuneError::Source(errors) => reporter.errors(&errors),
         TuneError::Chosen(stop, sources) => {
-            complain("with the chosen configurations:");
-            complain(&render_stop(&stop, &sources, reporter));
+            reporter.conclude("with the chosen configurations:");
+            report_stop(&stop, &sources, reporter);
             CommandError::Reported
         }
         TuneError::Bench(stop, sources) => {
-            complain(&render_stop(&stop, &sources, reporter));
+            report_stop(&stop, &sources, reporter);
             CommandError::Reported
         }
         other => CommandError::message(other),

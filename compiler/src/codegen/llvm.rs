@@ -390,6 +390,13 @@ pub struct LlvmOutput {
     pub ptx: String,
 }
 
+/// The version of LLVM that this is linked with: `22.1.0`.
+pub fn version() -> String {
+    let (mut major, mut minor, mut patch) = (0, 0, 0);
+    ffi::LLVMGetVersion(&mut major, &mut minor, &mut patch);
+    format!("{major}.{minor}.{patch}")
+}
+
 /// All three steps: translate, optimise, generate; `keep_ir` keeps the IR before and after.
 ///
 /// # Errors

@@ -260,6 +260,12 @@ impl<'a> DeviceLauncher<'a> {
         }
     }
 
+    /// The kernels that were compiled for launches.
+    pub fn launched(&self) -> Vec<String> {
+        let compiled = self.compiled.borrow();
+        compiled.keys().map(|(name, _)| name.clone()).collect()
+    }
+
     /// Compiles those of `kernels` that no launch has asked for and that need no compile-time parameters. Gives the names
     /// of those that do not compile, with what is wrong and was not told before.
     pub fn compile_unlaunched<'k>(

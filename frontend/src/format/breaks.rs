@@ -30,7 +30,7 @@ pub fn settle(pieces: &[Piece<'_>], structure: &Structure) -> Vec<Break> {
     }
     for heads in &structure.heads {
         if heads.iter().any(|at| breaks[*at] > Break::None) {
-            heads.iter().for_each(|at| breaks[*at] = Break::Line);
+            break_heads(structure, &mut breaks, heads);
         }
     }
     for at in 1..pieces.len() {
@@ -42,6 +42,19 @@ pub fn settle(pieces: &[Piece<'_>], structure: &Structure) -> Vec<Break> {
         }
     }
     breaks
+}
+
+/// Gives `where` and `launch` of a kernel lines of their own, and its `{` where its body has them.
+pub fn break_heads(structure: &Structure, breaks: &mut [Break], heads: &[usize]) {
+    let Some((brace, words)) = heads.split_last() else {
+        return;
+    };
+    words.iter().for_each(|at| breaks[*at] = Break::Line);
+    let body = structure.partner[*brace].unwrap_or(*brace);
+    breaks[*brace] = match breaks[brace + 1..=body].iter().any(|it| *it > Break::None) {
+        true => Break::Line,
+        false => Break::None,
+    };
 }
 
 /// Gives the braces at `open` lines of their own, and each statement directly in them.
@@ -97,14 +110,17 @@ fn of_author(pieces: &[Piece<'_>], structure: &Structure) -> Vec<Break> {
             breaks[at] = match (before.token(), piece.token()) {
                 (_, None) | (None, Some(_)) if own_line || piece.is_comment() => written,
                 _ if starts => written,
+                (Some(left), Some(right)) if opens_brace(left) && closes(right) => Break::None,
                 (Some(left), Some(right)) if may_break(structure, at, left, right) => {
                     written.min(Break::Line)
                 }
                 (_, Some(_)) | (_, None) => Break::None,
             };
-            if before.kind == Kind::LineComment
-                || (depth == 0 && structure.roles[at] == Role::Starter)
-            {
+            let introduced = before.kind == Kind::BlockComment
+                && piece.newlines == 0
+                && (at == 1 || breaks[at - 1] > Break::None);
+            let item = depth == 0 && structure.roles[at] == Role::Starter && !introduced;
+            if before.kind == Kind::LineComment || item {
                 breaks[at] = breaks[at].max(Break::Line);
             }
             // An empty line behind an opening bracket, or before a closing one, is none.

@@ -1,6 +1,6 @@
 //! From pieces and breaks to lines: indentation, lines that are too long, trailing comments.
 
-use super::breaks::{Break, open_braces};
+use super::breaks::{Break, break_heads, open_braces};
 use super::pieces::{Kind, Piece};
 use super::spacing::{closes, opens_brace, opens_tightly, spaced};
 use super::structure::{Role, Structure};
@@ -321,9 +321,22 @@ impl Layout<'_, '_> {
         };
         match (start..at).find(holds) {
             Some(open) if self.breaks[open + 1] == Break::None => {
-                open_braces(self.pieces, self.structure, &mut self.breaks, open);
+                self.open_braces(open);
             }
             _ => self.breaks[at] = Break::Line,
+        }
+    }
+
+    /// Gives braces lines of their own; those of a kernel whose head has several lines stand below it.
+    fn open_braces(&mut self, open: usize) {
+        open_braces(self.pieces, self.structure, &mut self.breaks, open);
+        let heads = self
+            .structure
+            .heads
+            .iter()
+            .find(|heads| heads.last() == Some(&open));
+        if let Some(heads) = heads.filter(|heads| self.breaks[heads[0]] > Break::None) {
+            break_heads(self.structure, &mut self.breaks, heads);
         }
     }
 
@@ -341,14 +354,13 @@ impl Layout<'_, '_> {
         let brace = heads.last().copied().unwrap_or(head);
         let brace_fits = places.iter().any(|place| place.at == brace && place.fits);
         let close = self.structure.partner[brace].unwrap_or(brace);
-        if brace_fits && close > brace + 1 && self.breaks[brace + 1] == Break::None {
-            // The head alone is short enough.
-            open_braces(self.pieces, self.structure, &mut self.breaks, brace);
-        } else {
-            heads.iter().for_each(|at| self.breaks[*at] = Break::Line);
-            if close > brace + 1 {
-                open_braces(self.pieces, self.structure, &mut self.breaks, brace);
-            }
+        let body = close > brace + 1 && self.breaks[brace + 1] == Break::None;
+        if body {
+            self.open_braces(brace);
+        }
+        // The head alone may be short enough.
+        if !body || !brace_fits {
+            break_heads(self.structure, &mut self.breaks, heads);
         }
         true
     }
@@ -360,7 +372,7 @@ impl Layout<'_, '_> {
             let close = self.structure.partner[place.at];
             let whole = close.is_some_and(|close| close < end && close > place.at + 1);
             if whole && (reductions || !self.structure.is_reduction[place.at]) {
-                open_braces(self.pieces, self.structure, &mut self.breaks, place.at);
+                self.open_braces(place.at);
                 found = true;
             }
         }

@@ -33,7 +33,7 @@ pub fn spaced(pieces: &[Piece<'_>], structure: &Structure, at: usize) -> bool {
     let (left, right) = match (left.kind, right.kind) {
         (Kind::Token(left), Kind::Token(right)) => (left, right),
         (Kind::Token(left), _) => return !opens_tightly(left),
-        (_, Kind::Token(Comma | Semi)) => return false,
+        (_, Kind::Token(Comma | Semi | RParen | RBracket | GenericClose)) => return false,
         _ => return true,
     };
     match (left, right) {

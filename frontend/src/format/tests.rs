@@ -53,7 +53,28 @@ fn the_author_breaks_lists() {
 fn heads_of_kernels() {
     check(
         "kernel k(x: tensor<f32,n>)\nwhere n%4==0 launch grid(1), block(1) {\n}",
-        "kernel k(x: tensor<f32, n>)\nwhere n % 4 == 0\nlaunch grid(1), block(1)\n{}\n",
+        "kernel k(x: tensor<f32, n>)\nwhere n % 4 == 0\nlaunch grid(1), block(1) {}\n",
+    );
+    check(
+        "kernel k(x: tensor<f32,n>) launch grid(1),\n block(1) {\n x[0] = 1.0; }",
+        "kernel k(x: tensor<f32, n>) launch grid(1),\n    block(1) {\n    x[0] = 1.0;\n}\n",
+    );
+    let long = "x: tensor<f32, (m, n)>, y: tensor<f32, (m, n)>, z: mut tensor<f32, (m, n)>";
+    check(
+        &format!(
+            "kernel k({long}) where n % 4 == 0 launch grid(m), block(n) {{ z[0] = 1.0; z[1] = 2.0; }}"
+        ),
+        &format!(
+            "kernel k({long}) where n % 4 == 0 launch grid(m), block(n) {{\n    z[0] = 1.0;\n    z[1] = 2.0;\n}}\n"
+        ),
+    );
+    check(
+        &format!(
+            "kernel kernel_of_a_long_name({long}) where n % 4 == 0 launch grid(m), block(n) {{ z[0] = 1.0; }}"
+        ),
+        &format!(
+            "kernel kernel_of_a_long_name({long})\nwhere n % 4 == 0\nlaunch grid(m), block(n)\n{{\n    z[0] = 1.0;\n}}\n"
+        ),
     );
 }
 

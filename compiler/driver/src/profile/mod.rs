@@ -10,14 +10,13 @@ pub mod text;
 
 use super::arguments::{DeviceName, ProfileArguments};
 use super::context::{Reporter, compile_options, read_source};
-use super::error::{CommandError, CommandResult, complain};
+use super::error::{CommandError, CommandResult};
 use super::output;
 use super::run::choose;
 use super::test::report_stop;
 use cutec::fault::Fault;
 use cutec::{Compiler, FileLoader, Options, Source};
 use cutec_frontend::ast::{Block, ItemKind};
-use cutec_frontend::diagnostics::render::render;
 use cutec_runtime::argument::make_arguments;
 use cutec_runtime::device::DeviceSpec;
 use cutec_runtime::{RunError, SimDevice, run_kernel};
@@ -98,7 +97,7 @@ fn kernel_launch(
         };
         match fault {
             Some(diagnostic) => {
-                complain(&render(&diagnostic, &compiled.sources, reporter.options()));
+                reporter.diagnostics(&[diagnostic], &[], &compiled.sources);
                 CommandError::Reported
             }
             None => CommandError::message(error),

@@ -1,0 +1,84 @@
+//! `cutec check`: what is wrong with sources, for every target that is named, without making anything of them.
+
+use super::arguments::CheckSourcesArguments;
+use super::context::{Reporter, read_source};
+use super::error::{CommandError, CommandResult};
+use super::{sources, watch};
+use cutec::{Compiler, Emit, FileLoader, Options};
+use cutec_dialects::target::Target;
+use cutec_frontend::diagnostics::Diagnostic;
+use std::path::{Path, PathBuf};
+
+/// Runs the command.
+///
+/// # Errors
+/// When a file cannot be read, or something is wrong with one.
+pub fn run(arguments: &CheckSourcesArguments, reporter: &Reporter) -> CommandResult {
+    match arguments.watch {
+        true => watch::forever(&arguments.files, reporter, || once(arguments, reporter)),
+        false => once(arguments, reporter),
+    }
+}
+
+fn once(arguments: &CheckSourcesArguments, reporter: &Reporter) -> CommandResult {
+    let files: Vec<PathBuf> = sources::find(&arguments.files)?;
+    let compiler = Compiler::new();
+    let mut wrong = 0;
+    for file in &files {
+        wrong += usize::from(!is_right(arguments, file, &compiler, reporter)?);
+    }
+    match wrong {
+        0 => Ok(()),
+        _ => {
+            let of = match files.len() {
+                1 => String::new(),
+                count => format!(" in {wrong} of {count} files"),
+            };
+            reporter.conclude(&format!("errors were found{of}"));
+            Err(CommandError::Reported)
+        }
+    }
+}
+
+/// Whether a file compiles for every target; what is wrong is said once.
+fn is_right(
+    arguments: &CheckSourcesArguments,
+    file: &Path,
+    compiler: &Compiler,
+    reporter: &Reporter,
+) -> Result<bool, CommandError> {
+    let source = read_source(file)?;
+    let default = [Options::default().target];
+    let targets: &[Target] = match arguments.arch.as_slice() {
+        [] => &default,
+        named => named,
+    };
+    let mut told: Vec<Diagnostic> = Vec::new();
+    let mut right = true;
+    for target in targets {
+        let options = Options {
+            emit: Emit::Mlir,
+            defines: arguments.define.clone(),
+            ..Options::new(*target)
+        };
+        let (found, failures, sources) = match compiler.compile(&source, &FileLoader, &options) {
+            Ok(compiled) => (compiled.warnings, Vec::new(), compiled.sources),
+            Err(error) => {
+                right = false;
+                (error.problems, error.failures, error.sources)
+            }
+        };
+        let mut new: Vec<Diagnostic> = found
+            .into_iter()
+            .filter(|found| !told.iter().any(|earlier| found.repeats(earlier)))
+            .collect();
+        told.extend(new.iter().cloned());
+        if targets.len() > 1 {
+            for diagnostic in &mut new {
+                diagnostic.notes.push(format!("found for {}", target.name));
+            }
+        }
+        reporter.diagnostics(&new, &failures, &sources);
+    }
+    Ok(right)
+}
