@@ -63,6 +63,9 @@ pack() {
   tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct)" -C "$work" -czf "$out/$1.tar.gz" "$1"
 }
 
+# What `cutec --version` says.
+CUTEC_COMMIT=$(git rev-parse --short HEAD)
+export CUTEC_COMMIT
 arguments=$(scripts/portable.sh "$target/portable")
 mapfile -t portable <<<"$arguments"
 

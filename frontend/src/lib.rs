@@ -7,6 +7,7 @@
 //! - `grammar.lalrpop` and [`parser`], syntax, error recovery.
 //! - [`ast`], the syntax tree. Its module page says how each part of the language looks in it.
 //! - [`program`], a file with all that it imports; [`stdlib`], files that need no disk.
+//! - [`names`], what each name means, for editors.
 //! - `elsewhere`, what newcomers type, and what to write instead.
 //! - [`format`](mod@format), the text of a file in the one style there is.
 //! - [`unused`], warnings about what a file says in vain.
@@ -23,6 +24,7 @@ mod elsewhere;
 pub mod eval;
 pub mod format;
 pub mod lexer;
+pub mod names;
 pub mod parser;
 pub mod program;
 mod rules;

@@ -53,7 +53,9 @@ fn is_right(
         [] => &default,
         named => named,
     };
-    let mut told: Vec<Diagnostic> = Vec::new();
+    // Each with the targets that it was found for.
+    let mut all: Vec<(Diagnostic, Vec<&str>)> = Vec::new();
+    let (mut failures, mut texts) = (Vec::new(), None);
     let mut right = true;
     for target in targets {
         let options = Options {
@@ -61,24 +63,32 @@ fn is_right(
             defines: arguments.define.clone(),
             ..Options::new(*target)
         };
-        let (found, failures, sources) = match compiler.compile(&source, &FileLoader, &options) {
+        let (found, failed, sources) = match compiler.compile(&source, &FileLoader, &options) {
             Ok(compiled) => (compiled.warnings, Vec::new(), compiled.sources),
             Err(error) => {
                 right = false;
                 (error.problems, error.failures, error.sources)
             }
         };
-        let mut new: Vec<Diagnostic> = found
-            .into_iter()
-            .filter(|found| !told.iter().any(|earlier| found.repeats(earlier)))
-            .collect();
-        told.extend(new.iter().cloned());
-        if targets.len() > 1 {
-            for diagnostic in &mut new {
-                diagnostic.notes.push(format!("found for {}", target.name));
+        for diagnostic in found {
+            let known = all.iter_mut().find(|(known, _)| diagnostic.repeats(known));
+            match known {
+                Some((_, of)) => of.push(target.name),
+                None => all.push((diagnostic, vec![target.name])),
             }
         }
-        reporter.diagnostics(&new, &failures, &sources);
+        failures.extend(failed);
+        texts.get_or_insert(sources);
+    }
+    let all: Vec<Diagnostic> = all
+        .into_iter()
+        .map(|(diagnostic, of)| match of.len() < targets.len() {
+            true => diagnostic.with_note(format!("found for {}", of.join(", "))),
+            false => diagnostic,
+        })
+        .collect();
+    if let Some(sources) = texts {
+        reporter.diagnostics(&all, &failures, &sources);
     }
     Ok(right)
 }
