@@ -39,7 +39,8 @@ lalrpop_util::lalrpop_mod!(
 
 pub use diagnostics::{Diagnostic, Severity};
 pub use eval::{
-    Configuration, LowerOptions, Space, chosen_kernels, emit_kernels, emit_module, space,
+    Configuration, LowerOptions, Observation, Observations, Space, chosen_kernels, emit_kernels,
+    emit_module, observe_kernels, space,
 };
 pub use program::{Program, load_imports, load_program};
 pub use source::{FileId, SourceLoader, SourceMap, Span, Spanned};

@@ -224,7 +224,7 @@ codes! {
          kernel scale<by = same>(…) … { … by(x[i]) … }      // -D by=exp";
 
     STATIC_ASSERT = 113, "static assertion failed",
-    "The condition of a `static_assert` does not hold.";
+    "The condition of a `static_assert` does not hold. The values of both sides of a comparison are shown.";
 
     BAD_KERNEL = 114, "kernel that cannot be launched",
     "Parameters, promises and launch clauses of a kernel say what a host passes: tensors with element\n\
@@ -373,6 +373,12 @@ codes! {
              griddepcontrol_wait();\n\
              s[thread_idx.x] = x[…];\n\
          }";
+
+    PRINTED = 908, "what `print` shows",
+    "`print(…)` in a kernel shows values while it is compiled: layouts as CuTe prints them, tiled copies and MMAs,\n\
+     tuples, records, numbers. Of what is known at run time alone it shows the type; `printf` prints it then.\n\
+     \n\
+         print(\"tiles of a:\", layout(gA));         // tiles of a: (128,64,?):(?,1,64)";
 
     INVALID_MLIR = 909, "MLIR that does not parse or verify",
     "The file is MLIR, and a check of MLIR or of a dialect failed. The message is that check's own.";

@@ -156,9 +156,11 @@ impl Diagnostic {
             .unwrap_or_default()
     }
 
-    /// Whether `earlier` has said it: what is wrong at a place is wrong in every kernel that comes to it.
+    /// Whether `earlier` has said it: what is wrong at a place is wrong in every kernel that comes to it. Remarks may say
+    /// different things of one place.
     pub fn repeats(&self, earlier: &Diagnostic) -> bool {
-        self.code == earlier.code && self.span() == earlier.span()
+        let same_text = self.severity != Severity::Remark || self.message == earlier.message;
+        self.code == earlier.code && self.span() == earlier.span() && same_text
     }
 
     /// Whether it stops compilation.

@@ -94,7 +94,7 @@ pub fn here(name: &str) -> Option<&'static str> {
         "tl" | "cute" | "cutlass" | "torch" | "np" | "math" | "std" => {
             "there are no modules: what is built in is called by its name alone, as `exp(x)`; tiles are loaded by `x.tile(shape, coordinate)`"
         }
-        "print" | "println" | "cout" => "write `printf(\"i = %d\\n\", i);`",
+        "println" | "cout" => "write `printf(\"i = %d\\n\", i);`",
         "assert" => {
             "in a kernel there is `static_assert(c, \"text\")`, of what is known while compiling; a test has `assert`"
         }

@@ -51,6 +51,7 @@ mod problem;
 mod records;
 mod roles;
 mod rounding;
+mod show;
 mod signature;
 mod stmt;
 mod target;
@@ -75,6 +76,7 @@ use values::{Binding, Slot, Value};
 
 pub use chosen::chosen_kernels;
 pub(crate) use rounding::converts;
+pub use show::{Observation, Observations};
 pub use tunable::{Configuration, Space, space};
 pub(crate) use values::elem_name;
 
@@ -148,7 +150,23 @@ pub fn emit_kernels<'c>(
     let module = evaluator.kernels(kernels);
     let failed = evaluator.diagnostics.iter().any(Diagnostic::is_error);
     diagnostics.append(&mut evaluator.diagnostics);
+    diagnostics.append(&mut evaluator.printed);
     module.filter(|_| !failed)
+}
+
+/// What the names of some kernels, and of the functions that they call, stand for. Errors are left to [`emit_kernels`]: up
+/// to one, everything is known.
+pub fn observe_kernels(
+    context: &Context,
+    sources: &SourceMap,
+    program: &Program,
+    kernels: &[&Kernel],
+    options: &LowerOptions,
+) -> Observations {
+    let mut evaluator = Evaluator::new(context, sources, program, options);
+    evaluator.observations = Some(Observations::new());
+    let _ = evaluator.kernels(kernels);
+    evaluator.observations.unwrap_or_default()
 }
 
 /// Why evaluation of an expression ended without a value.
@@ -192,6 +210,10 @@ struct Evaluator<'c, 'a> {
     options: &'a LowerOptions,
     items: HashMap<&'a str, &'a ItemKind>,
     diagnostics: Vec<Diagnostic>,
+    /// What `print` shows.
+    printed: Vec<Diagnostic>,
+    /// What names stand for, where somebody wants to know.
+    observations: Option<Observations>,
     /// Where operations go; `None` while everything has to be known at compile time.
     ir: Option<OpBuilder<'c>>,
     entry: Option<IrBlock<'c>>,
@@ -243,6 +265,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             options,
             items,
             diagnostics: Vec::new(),
+            printed: Vec::new(),
+            observations: None,
             ir: None,
             entry: None,
             frame: Frame::new(),
@@ -365,6 +389,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     fn bind(&mut self, name: Arc<str>, value: Value<'c, 'a>, mutable: bool, span: Span) {
         let regions = self.regions;
+        self.observed(span, &value);
         value.name_for_readers(&name);
         if let Some(scope) = self.frame.scopes.last_mut() {
             scope.insert(

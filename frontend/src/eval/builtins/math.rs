@@ -385,12 +385,13 @@ fn static_assert<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Res
         Value::Bool(true) => Ok(Value::Unit),
         Value::Bool(false) => {
             let message = format!("static assertion failed{text}");
-            let stop = ev.error(
-                codes::STATIC_ASSERT,
-                condition.expr.span,
-                message,
-                "this is false",
-            );
+            let expr = condition.expr;
+            let sides = ev.sides(expr);
+            let label = match sides.is_empty() {
+                true => "this is false".to_owned(),
+                false => format!("this is false: {}", sides.join(", ")),
+            };
+            let stop = ev.error(codes::STATIC_ASSERT, expr.span, message, label);
             match ev.calls.is_empty() {
                 true => stop,
                 false => stop.map_err(|_| Stop::Abandoned),

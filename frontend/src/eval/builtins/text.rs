@@ -1,9 +1,10 @@
-//! What a kernel says in another language: `printf("…", …)` and `ptx("…", …)`.
+//! What a kernel says in another language, `printf("…", …)` and `ptx("…", …)`, and while it compiles, `print(…)`.
 
 use super::builtin::{Builtin, Kind, Lowering, arg, named, rest};
-use crate::diagnostics::{Diagnostic, codes};
+use crate::diagnostics::{Diagnostic, Severity, codes};
 use crate::eval::arith::number_or_vector;
 use crate::eval::call::{ArgValue, Call};
+use crate::eval::show;
 use crate::eval::values::{Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop};
 use cutec_dialects::builder::{IrValue, result_of};
@@ -18,6 +19,12 @@ pub(super) const TABLE: &[Builtin] = &[
         "Prints a line of each thread that comes to it. There are `%d %u %x %o %c`, `%lld` and the like for i64, `%f %e %g`, `%%`.",
     )
     .takes(&[arg("text", Kind::Text), rest("values", Kind::Number)]),
+    Builtin::new(
+        "print",
+        Lowering::Call(print),
+        "Shows values while compiling: layouts as CuTe prints them, tiled copies, tuples, records, and of what is known at run time alone its type.",
+    )
+    .takes(&[rest("values", Kind::Any)]),
     Builtin::new(
         "ptx",
         Lowering::Call(ptx),
@@ -94,6 +101,29 @@ fn conversions(format: &str) -> std::result::Result<Vec<Takes>, String> {
         rest = &body[end..];
     }
     Ok(found)
+}
+
+/// What a kernel prints at most while it compiles.
+const MOST_SHOWN: usize = 100;
+
+/// `print("layout of a:", layout(a))`: a remark at its place, with the values side by side.
+fn print<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let values = call.positional();
+    let texts: Vec<String> = values.iter().map(show::text).collect();
+    let of_run_time = values
+        .iter()
+        .any(|value| matches!(value, Value::Scalar(_) | Value::Slot(_)));
+    let mut diagnostic =
+        Diagnostic::error(codes::PRINTED, call.span, texts.join(" "), "printed here");
+    diagnostic.severity = Severity::Remark;
+    if of_run_time {
+        diagnostic = diagnostic.with_help("numbers of run time are printed by `printf`");
+    }
+    let diagnostic = ev.with_calls(diagnostic);
+    if ev.printed.len() < MOST_SHOWN && !ev.printed.contains(&diagnostic) {
+        ev.printed.push(diagnostic);
+    }
+    Ok(Value::Unit)
 }
 
 /// `printf("x[%d] = %f\n", i, x)`: one line of a thread's own.
