@@ -109,6 +109,8 @@ pub struct Use {
     pub defines: bool,
     /// Whether it stands behind a point.
     pub is_member: bool,
+    /// Whether it is a field alone, `Ring { full }`, which is the variable of its name as well: there are two of one place.
+    pub shorthand: bool,
 }
 
 /// What each name means.

@@ -184,6 +184,7 @@ impl<'a> Walk<'a> {
             definitions: vec![number],
             defines: true,
             is_member: definition.meaning.is_member(),
+            shorthand: false,
         });
         self.declared.insert(definition.span, number);
         self.names.definitions.push(definition);
@@ -235,6 +236,7 @@ impl<'a> Walk<'a> {
             definitions,
             defines: false,
             is_member,
+            shorthand: false,
         });
     }
 
@@ -477,11 +479,14 @@ impl<'a> Visit<'a> for Walk<'a> {
             ExprKind::Record { name, fields } => {
                 self.mention(&name.node, name.span);
                 for field in fields {
-                    // A field alone is the variable of its name: that is what it is renamed with.
-                    if field.value.span != field.name.span {
-                        self.member(&field.name);
-                    }
+                    let before = self.names.uses.len();
+                    self.member(&field.name);
                     self.expr(&field.value);
+                    if field.value.span == field.name.span {
+                        for of in &mut self.names.uses[before..] {
+                            of.shorthand = true;
+                        }
+                    }
                 }
             }
             ExprKind::Reduce { op, vars, body } => {

@@ -1,20 +1,33 @@
 //! What compiling a file reports, as the protocol's diagnostics.
 
 use super::Documents;
+use super::analysis::Observed;
 use super::place::{range_of, uri_of};
 use cutec::{Compiler, FileLoader, Options, Source};
+use cutec_frontend::ast::ItemKind;
 use cutec_frontend::diagnostics::{Diagnostic, Label, Severity};
-use cutec_frontend::source::{FileId, LoadedSource, SourceLoader, SourceMap};
+use cutec_frontend::parser::parse_file;
+use cutec_frontend::source::{FileId, LoadedSource, SourceLoader, SourceMap, Span};
+use cutec_frontend::{LowerOptions, chosen_kernels, load_program, observe_kernels};
 use lsp_types::{
     DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, Range,
 };
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Compiles the open file of that name as far as `options` says. What is wrong in a file that it imports is shown at its
-/// first line.
-pub fn check(name: &str, documents: &Documents, options: &Options) -> Vec<lsp_types::Diagnostic> {
+/// What is wrong with an open file, and with files that it imports and nobody has open.
+#[derive(Debug, Default)]
+pub struct Checked {
+    /// Of the file itself. What is wrong in one that it imports is shown at the import.
+    pub own: Vec<lsp_types::Diagnostic>,
+    /// Of files that are not open, by their names; none where nothing is wrong.
+    pub imported: BTreeMap<String, Vec<lsp_types::Diagnostic>>,
+}
+
+/// Compiles the open file of that name as far as `options` says.
+pub fn check(name: &str, documents: &Documents, options: &Options) -> Checked {
     let Some(document) = documents.get(name) else {
-        return Vec::new();
+        return Checked::default();
     };
     let source = Source::new(name, Arc::clone(&document.text));
     let compiled = Compiler::new().compile(&source, &OpenFiles(documents), options);
@@ -23,23 +36,82 @@ pub fn check(name: &str, documents: &Documents, options: &Options) -> Vec<lsp_ty
         Err(error) => (error.problems, error.failures, error.sources),
     };
     let Some((root, _)) = sources.files().next() else {
-        return Vec::new();
+        return Checked::default();
     };
-    let mut found: Vec<_> = diagnostics
-        .iter()
-        .map(|diagnostic| shown(diagnostic, root, &sources))
-        .collect();
-    found.extend(failures.iter().map(|failure| lsp_types::Diagnostic {
-        severity: Some(DiagnosticSeverity::ERROR),
-        source: Some("cutec".to_owned()),
-        message: failure.to_string(),
-        ..lsp_types::Diagnostic::default()
-    }));
-    found
+    let mut checked = Checked::default();
+    for (file, imported) in sources.files().skip(1) {
+        if documents.contains_key(imported.name()) || !imported.name().starts_with('/') {
+            continue;
+        }
+        let of_file = diagnostics.iter().filter(|found| found.span().file == file);
+        let of_file = of_file.map(|found| shown(found, file, &sources));
+        checked
+            .imported
+            .insert(imported.name().to_owned(), of_file.collect());
+    }
+    let own = diagnostics.iter().map(|found| shown(found, root, &sources));
+    checked.own.extend(own);
+    checked
+        .own
+        .extend(failures.iter().map(|failure| lsp_types::Diagnostic {
+            severity: Some(DiagnosticSeverity::ERROR),
+            source: Some("cutec".to_owned()),
+            message: failure.to_string(),
+            ..lsp_types::Diagnostic::default()
+        }));
+    checked
+}
+
+/// What the names of the open file of that name, and of what it imports, stand for in its kernels.
+pub fn observe(name: &str, documents: &Documents, options: &Options) -> Observed {
+    let Some(document) = documents.get(name) else {
+        return Observed::default();
+    };
+    let mut sources = SourceMap::new();
+    let mut wrong = Vec::new();
+    let loader = OpenFiles(documents);
+    let program = load_program(&mut sources, name, &document.text, &loader, &mut wrong);
+    let options = LowerOptions {
+        target: options.target,
+        kernel: None,
+        defines: options.defines.clone(),
+    };
+    let mut values = HashMap::new();
+    if !wrong.iter().any(Diagnostic::is_error)
+        && let Ok(kernels) = chosen_kernels(&program, &options)
+    {
+        let context = cutec_dialects::context();
+        let found = observe_kernels(&context, &sources, &program, &kernels, &options);
+        let named = found.into_iter().map(|(span, seen)| {
+            let file = sources.file(span.file).name().to_owned();
+            ((file, span.start, span.end), seen)
+        });
+        values.extend(named);
+    }
+    Observed {
+        text: Arc::clone(&document.text),
+        values,
+    }
+}
+
+/// The bytes of the path by which the root file imports a file, itself or by way of others: its first import then.
+fn import_of(file: FileId, sources: &SourceMap) -> Option<Span> {
+    let (root, source) = sources.files().next()?;
+    let parsed = parse_file(sources, root, &mut Vec::new());
+    let mut imports = parsed.items.iter().filter_map(|item| match &item.kind {
+        ItemKind::Import(import) => Some(&import.path),
+        _ => None,
+    });
+    let wanted = sources.file(file).name();
+    let direct = |path: &&cutec_frontend::Spanned<Arc<str>>| {
+        *path.node == *wanted || FileLoader::name(source.name(), &path.node) == wanted
+    };
+    let first = imports.clone().next();
+    imports.find(direct).or(first).map(|path| path.span)
 }
 
 /// Imports: what the editor has open comes before what is on disk.
-struct OpenFiles<'a>(&'a Documents);
+pub struct OpenFiles<'a>(pub &'a Documents);
 
 impl SourceLoader for OpenFiles<'_> {
     fn load(&self, importer: &str, path: &str) -> Result<LoadedSource, String> {
@@ -82,7 +154,8 @@ fn shown(diagnostic: &Diagnostic, root: FileId, sources: &SourceMap) -> lsp_type
         .collect();
     lsp_types::Diagnostic {
         range: match elsewhere {
-            true => Range::default(),
+            true => import_of(span.file, sources)
+                .map_or_else(Range::default, |import| range_of(import, sources)),
             false => range_of(span, sources),
         },
         severity: Some(match diagnostic.severity {

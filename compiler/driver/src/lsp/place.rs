@@ -91,6 +91,41 @@ fn position(text: &str, offset: usize) -> Position {
     }
 }
 
+/// Where the lines of a text begin, for many positions in one text.
+#[derive(Debug)]
+pub struct Lines<'t> {
+    text: &'t str,
+    starts: Vec<usize>,
+}
+
+impl<'t> Lines<'t> {
+    /// The lines of a text.
+    pub fn new(text: &'t str) -> Self {
+        let ends = text.match_indices('\n').map(|(at, _)| at + 1);
+        let starts = std::iter::once(0).chain(ends).collect();
+        Self { text, starts }
+    }
+
+    /// The position of a byte.
+    pub fn position(&self, offset: u32) -> Position {
+        let offset = (offset as usize).min(self.text.len());
+        let line = self.starts.partition_point(|start| *start <= offset) - 1;
+        let before = self.text.get(self.starts[line]..offset).unwrap_or("");
+        Position {
+            line: line as u32,
+            character: before.chars().map(char::len_utf16).sum::<usize>() as u32,
+        }
+    }
+
+    /// The range of a span.
+    pub fn range(&self, span: Span) -> Range {
+        Range {
+            start: self.position(span.start),
+            end: self.position(span.end),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
