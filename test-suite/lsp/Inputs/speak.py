@@ -1,8 +1,8 @@
 """Speaks to a language server: speak.py FILE PROGRAM ARGUMENT…
 
 FILE holds messages in JSON, separated by lines of `// -----`; other lines of `//` are the test's. After each
-message the answer to it is awaited: a response, or the diagnostics of that version. Everything that the server
-says is printed; the exit code is the server's."""
+message the answer to it is awaited: a response, or the diagnostics of that version. `{"await": METHOD}` is no message:
+it waits for the server to say that. Everything that the server says is printed; the exit code is the server's."""
 import json
 import re
 import subprocess
@@ -19,8 +19,10 @@ def messages(path):
 
 def awaited(message):
     """Whether a message of the server answers this one; None where nothing does."""
+    if "await" in message:
+        return lambda answer: answer.get("method") == message["await"]
     if "id" in message:
-        return lambda answer: answer.get("id") == message["id"]
+        return lambda answer: "method" not in answer and answer["id"] == message["id"]
     document = message.get("params", {}).get("textDocument")
     if document is None:
         return None
@@ -43,9 +45,10 @@ def read(stream):
 def main():
     server = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     for message in messages(sys.argv[1]):
-        text = json.dumps(message).encode()
-        server.stdin.write(b"Content-Length: %d\r\n\r\n" % len(text) + text)
-        server.stdin.flush()
+        if "await" not in message:
+            text = json.dumps(message).encode()
+            server.stdin.write(b"Content-Length: %d\r\n\r\n" % len(text) + text)
+            server.stdin.flush()
         answers = awaited(message)
         while answers:
             answer = read(server.stdout)
