@@ -5,7 +5,10 @@
 #
 # Substitutions: %cutec %cute-opt %cute-lsp-server %ptxas %mlir-opt %mlir-runner FileCheck not split-file
 # Features: `ptxas`, `nvdisasm`, `cubin` where NVIDIA's tools are to be had (REQUIRES: ptxas); `node`;
-#   `strace` where processes may be traced; `mlir-runner` where LLVM's JIT for MLIR is installed
+#   `strace` where processes may be traced; `mlir-runner` where LLVM's JIT for MLIR is installed; `nvim`; `pygls` where
+#   Python has this client of language servers
+#
+#   CUTEC_TEST_PYTHON  the Python that has pygls; without it python3
 import glob
 import os
 import shutil
@@ -79,11 +82,16 @@ if all(jit.values()):
 for name in ("ptxas", "nvdisasm"):
     if cuda_program(name):
         config.available_features.add(name)
-if shutil.which("node"):
-    config.available_features.add("node")
+for name in ("node", "nvim"):
+    if shutil.which(name):
+        config.available_features.add(name)
 # Where processes may not be traced, as in some containers, it is there and does nothing.
 if shutil.which("strace") and subprocess.run(["strace", "-qq", "-o", os.devnull, "true"], capture_output=True).returncode == 0:
     config.available_features.add("strace")
+python = os.environ.get("CUTEC_TEST_PYTHON", "python3")
+config.substitutions.append(("%python", python))
+if subprocess.run([python, "-c", "import pygls.lsp.client"], capture_output=True).returncode == 0:
+    config.available_features.add("pygls")
 libraries = [path for root in cuda_roots() for path in glob.glob(os.path.join(root, "lib*", "libnvJitLink.so*"))]
 if libraries or os.environ.get("CUTEC_NVJITLINK") or cuda_program("ptxas"):
     config.available_features.add("cubin")

@@ -1,0 +1,100 @@
+"""Asks a language server about files through pygls: client.py PROGRAM FILE…
+
+Each request is asked a few times; the quickest answer counts, for the machine may have other work."""
+import asyncio
+import os
+import sys
+import time
+
+from lsprotocol import types as lsp
+from pygls.lsp.client import LanguageClient
+
+MOST_MS = 50.0
+TIMES = 5
+
+
+async def ask(name, request):
+    best = None
+    for _ in range(TIMES):
+        start = time.perf_counter()
+        answer = await request()
+        elapsed = 1000 * (time.perf_counter() - start)
+        best = elapsed if best is None else min(best, elapsed)
+    assert answer, f"{name}: no answer"
+    print(f"{name}: {best:.1f} ms")
+    assert best < MOST_MS, f"{name}: {best:.1f} ms"
+    return answer
+
+
+async def one(client, path, diagnostics):
+    path = os.path.realpath(path)
+    uri = "file://" + path
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    item = lsp.TextDocumentItem(uri=uri, language_id="cute", version=1, text=text)
+    client.text_document_did_open(lsp.DidOpenTextDocumentParams(text_document=item))
+    while uri not in diagnostics:
+        await asyncio.sleep(0.02)
+    errors = [found for found in diagnostics[uri] if found.severity == lsp.DiagnosticSeverity.Error]
+    assert not errors, errors
+    print(f"{os.path.basename(path)}: no errors")
+
+    document = lsp.TextDocumentIdentifier(uri=uri)
+    # The last use of the first function.
+    lines = text.splitlines()
+    word = next(line.split()[1].split("(")[0].split("<")[0] for line in lines if line.startswith("fn "))
+    line = max(number for number, text in enumerate(lines) if word in text)
+    position = lsp.Position(line=line, character=lines[line].index(word) + 1)
+    at = dict(text_document=document, position=position)
+    end = lsp.Position(line=len(lines), character=0)
+    whole = lsp.Range(start=lsp.Position(line=0, character=0), end=end)
+
+    found = await ask("definition", lambda: client.text_document_definition_async(lsp.DefinitionParams(**at)))
+    assert found[0].uri == uri, found
+    await ask("hover", lambda: client.text_document_hover_async(lsp.HoverParams(**at)))
+    context = lsp.ReferenceContext(include_declaration=True)
+    places = await ask("references", lambda: client.text_document_references_async(lsp.ReferenceParams(**at, context=context)))
+    assert len(places) > 1, places
+    await ask("completion", lambda: client.text_document_completion_async(lsp.CompletionParams(**at)))
+    await ask("symbols", lambda: client.text_document_document_symbol_async(lsp.DocumentSymbolParams(text_document=document)))
+    tokens = await ask("tokens", lambda: client.text_document_semantic_tokens_full_async(lsp.SemanticTokensParams(text_document=document)))
+    assert len(tokens.data) > 500, len(tokens.data)
+    await ask("hints", lambda: asyncio.wait_for(hints(client, document, whole), 60))
+    renamed = await ask("rename", lambda: client.text_document_rename_async(lsp.RenameParams(**at, new_name="another_name")))
+    assert len(renamed.changes[uri]) == len(places), renamed
+    # A change is parsed before the next answer.
+    change = lsp.TextDocumentContentChangeWholeDocument(text=text + "\n// changed\n")
+    versioned = lsp.VersionedTextDocumentIdentifier(uri=uri, version=2)
+    client.text_document_did_change(lsp.DidChangeTextDocumentParams(text_document=versioned, content_changes=[change]))
+    await ask("hover after a change", lambda: client.text_document_hover_async(lsp.HoverParams(**at)))
+    options = lsp.FormattingOptions(tab_size=4, insert_spaces=True)
+    edits = await client.text_document_formatting_async(lsp.DocumentFormattingParams(text_document=document, options=options))
+    assert edits is not None
+
+
+async def hints(client, document, whole):
+    """The hints, which come when the file is compiled; a file without kernels has none."""
+    params = lsp.InlayHintParams(text_document=document, range=whole)
+    answer = await client.text_document_inlay_hint_async(params)
+    return answer or ["none"]
+
+
+async def main():
+    client, diagnostics = LanguageClient("test", "1"), {}
+
+    @client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+    def published(params):
+        diagnostics[params.uri] = params.diagnostics
+
+    await client.start_io(sys.argv[1], "lsp", "--arch", "sm_90a")
+    await client.initialize_async(lsp.InitializeParams(capabilities=lsp.ClientCapabilities()))
+    client.initialized(lsp.InitializedParams())
+    for path in sys.argv[2:]:
+        await one(client, path, diagnostics)
+    print(f"all within {MOST_MS:.0f} ms")
+    await client.shutdown_async(None)
+    client.exit(None)
+    await client.stop()
+
+
+asyncio.run(asyncio.wait_for(main(), 120))
