@@ -37,7 +37,9 @@ pub fn run(arguments: &ExportArguments, reporter: &Reporter) -> CommandResult {
         .unwrap_or_default()
         .to_owned();
     let plan = arguments.plan.as_deref();
-    let plan = plan.map(|path| read_plan(path, &source)).transpose()?;
+    let plan = plan
+        .map(|path| read_plan(path, &source, reporter))
+        .transpose()?;
     let mut targets = arguments.arch.clone();
     if targets.is_empty() {
         targets.push(match &plan {
@@ -129,9 +131,9 @@ fn docs(source: &Source) -> BTreeMap<String, String> {
 }
 
 /// A plan, which was made of this source or is warned about.
-fn read_plan(path: &Path, source: &Source) -> Result<Plan, CommandError> {
+fn read_plan(path: &Path, source: &Source, reporter: &Reporter) -> Result<Plan, CommandError> {
     let plan = Plan::read(path).map_err(CommandError::message)?;
-    check_plan(&plan, path, source);
+    check_plan(&plan, path, source, reporter);
     Ok(plan)
 }
 
