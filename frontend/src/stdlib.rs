@@ -7,7 +7,7 @@ use std::sync::Arc;
 const FOLDER: &str = "std/";
 
 /// Every file: its path as imported, and its text.
-pub const FILES: [(&str, &str); 18] = [
+pub const FILES: [(&str, &str); 21] = [
     ("std/gemm_sm80.cute", include_str!("../std/gemm_sm80.cute")),
     ("std/gemm_sm90.cute", include_str!("../std/gemm_sm90.cute")),
     (
@@ -25,6 +25,18 @@ pub const FILES: [(&str, &str); 18] = [
     (
         "std/gemm_sm90_stream.cute",
         include_str!("../std/gemm_sm90_stream.cute"),
+    ),
+    (
+        "std/gemm_sm90_scaled.cute",
+        include_str!("../std/gemm_sm90_scaled.cute"),
+    ),
+    (
+        "std/gemm_sm90_precise.cute",
+        include_str!("../std/gemm_sm90_precise.cute"),
+    ),
+    (
+        "std/gemm_sm90_weights.cute",
+        include_str!("../std/gemm_sm90_weights.cute"),
     ),
     (
         "std/epilogue_sm90.cute",

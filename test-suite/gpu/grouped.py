@@ -52,7 +52,10 @@ def tensor(x):
     """A tensor of PyTorch as the launchers take it."""
     import torch
 
-    code, bits = {torch.bfloat16: (4, 16), torch.float32: (2, 32), torch.int32: (0, 32), torch.int64: (0, 64)}[x.dtype]
+    code, bits = {
+        torch.bfloat16: (4, 16), torch.float32: (2, 32), torch.float64: (2, 64), torch.int8: (0, 8), torch.uint8: (1, 8),
+        torch.int32: (0, 32), torch.int64: (0, 64), torch.float8_e4m3fn: (10, 8), torch.float8_e5m2: (12, 8),
+    }[x.dtype]
     extents = ctypes.c_int64 * x.dim()
     return DLTensor(x.data_ptr(), 2, x.device.index, x.dim(), code, bits, 1, extents(*x.shape), extents(*x.stride()), 0)
 
@@ -187,4 +190,5 @@ def main(arguments):
     sys.exit(1 if wrong else 0)
 
 
-main(sys.argv[1:])
+if __name__ == "__main__":
+    main(sys.argv[1:])

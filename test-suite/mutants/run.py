@@ -84,6 +84,15 @@ def rows(kernel, m, n, **arguments):
     return Program("norms_cluster", kernel, parameters, {"x": f"normal:{m}x{n}", "y": f"poison:{m}x{n}", **arguments})
 
 
+def scaled(kernel, m, n, k, scales, **parameters):
+    return Program("gemm_f8", kernel, parameters, {"a": f"normal:{m}x{k}", "b": f"normal:{n}x{k}", **scales, "c": f"poison:{m}x{n}"})
+
+
+def weights(m, n, k, **parameters):
+    return Program("gemm_weights", "gemm_weights", parameters, {
+        "x": f"normal:{m}x{k}", "w": f"uniform:{n}x{k // 2}", "scales": f"normal:{n}x{-(-k // 128)}", "c": f"poison:{m}x{n}"})
+
+
 # Rows of 36 groups end before these: more groups than a warp has lanes; the tokens of rows.
 ENDS = Integers("i4", (36,), [70, 71] + 33 * [71] + [200])
 TOKENS = Integers("i4", (200,), [7 * i % 100 for i in range(200)])
@@ -122,6 +131,15 @@ PROGRAMS = [
         "a": "normal:1x42648", "b": "normal:1x23168", "c": "poison:1x44728",
         "sizes": Integers("i4", (36, 3), [130, 72, 200, 1, 8, 8] + 33 * [0, 8, 8] + [260, 136, 64]),
         "starts": Integers("i8", (36, 3), [0, 0, 0] + 34 * [26000, 14400, 9360] + [26008, 14464, 9368]), "maps": "zeros:1x4x16"}),
+    scaled("gemm_f8", 130, 264, 528, {"scale_a": "normal:1", "scale_b": "normal:1"}, bn=128, stages=3),
+    scaled("gemm_f8_rows", 130, 264, 272, {"rows": "normal:130", "columns": "normal:264"}, bn=128, stages=2, schedule="sm90_pingpong"),
+    scaled("gemm_f8_blocks", 130, 264, 528, {"scales_a": "normal:130x5", "scales_b": "normal:3x5"}, bn=128, stages=3),
+    product("gemm_i8", "gemm_i8", 130, 264, 528, bn=128, stages=3),
+    product("gemm_tf32", "gemm_tf32", 130, 264, 132, bn=128, stages=3),
+    product("gemm_3xtf32", "gemm_3xtf32", 130, 264, 132, stages=3),
+    Program("gemm_3xtf32", "gemm_c32", {"stages": 3}, {"a": "normal:130x132", "b": "normal:132x132", "c": "poison:130x264"}),
+    weights(130, 264, 416, bn=32, stages=3),
+    weights(18, 520, 1056, bm=64, bn=16, bk=128, turns=2, stages=4, cluster=2),
     moved("copy_tma", "copy_tma", 70, 1028, bm=8, stages=3),
     moved("copy_tma", "transpose_tma", 520, 264, stages=2),
     rows("softmax_cluster", 9, 1020),
