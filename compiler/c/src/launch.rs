@@ -240,8 +240,12 @@ pub unsafe extern "C" fn cutec_loaded_free(loaded: *mut Loaded) {
     let Some(loaded) = (unsafe { take(loaded) }) else {
         return;
     };
-    match loaded.place {
-        Place::Gpu(_) => undisturbed(|| drop(loaded)),
-        Place::Simulator(_) => drop(loaded),
+    let Loaded { kernels, place, .. } = *loaded;
+    match place {
+        Place::Gpu(gpu) => undisturbed(|| {
+            gpu.wait();
+            drop((kernels, gpu));
+        }),
+        Place::Simulator(_) => {}
     }
 }

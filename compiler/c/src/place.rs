@@ -156,6 +156,12 @@ impl OnGpu {
         Ok(())
     }
 
+    /// Waits for what was launched, in whichever stream.
+    pub fn wait(&self) {
+        // What failed shows in the next call of the driver as well.
+        let _ = lock(&self.device).wait_for_all_streams();
+    }
+
     /// Checks a launch, and keeps it for others of the signature.
     fn check(
         &self,

@@ -1,20 +1,17 @@
 //! Launches on GPUs, in the caller's stream.
 //!
 //! A GPU is opened once in a process, and a kernel is loaded on it once. A call whose element types, shapes and strides
-//! were seen before is not checked again: its [`Plan`] has the parameters ready but for addresses and numbers.
+//! were seen before is not checked again ([`CheckedLaunches`]).
 
 use crate::arguments;
 use crate::arrays::Arrays;
 use crate::compilation::Compilation;
 use crate::errors;
-use cutec::runtime::abi::tensor_map::TensorMap;
-use cutec::runtime::cuda::{CudaDevice, PreparedLaunch, Stream, undisturbed};
-use cutec::runtime::device::Device;
-use cutec::runtime::launch::{self, Loaded};
-use cutec::runtime::{DeviceError, abi::LaunchParam};
+use cutec::runtime::DeviceError;
+use cutec::runtime::cuda::{CheckedLaunch, CheckedLaunches, CudaDevice, Stream, undisturbed};
+use cutec::runtime::launch::Loaded;
 use cutec_dialects::target::Target;
 use pyo3::prelude::*;
-use std::collections::HashMap;
 use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -38,33 +35,7 @@ pub struct OnGpu {
     /// What was loaded.
     pub compilation: Arc<Compilation>,
     loaded: Loaded,
-    plans: Mutex<Plans>,
-}
-
-#[derive(Debug, Default)]
-struct Plans {
-    last: Option<(Box<[i64]>, Arc<Plan>)>,
-    all: HashMap<Box<[i64]>, Arc<Plan>>,
-}
-
-/// Signatures that are kept.
-const MOST_PLANS: usize = 4096;
-
-/// A launch for one signature.
-#[derive(Debug)]
-struct Plan {
-    /// `None` for an empty grid.
-    prepared: Option<PreparedLaunch>,
-    /// The parameters, with the addresses of the first call.
-    template: Vec<u8>,
-    /// Where the address of an array goes, by its number.
-    pointers: Vec<(usize, usize)>,
-    /// Where a number goes, by its own number, and how many bytes of it.
-    scalars: Vec<(usize, usize, usize)>,
-    /// Where a tensor map goes, and the array that it is of.
-    maps: Vec<(usize, TensorMap, usize)>,
-    /// The maps as they were last encoded.
-    encoded: Mutex<Vec<(u64, [u8; 128])>>,
+    launches: CheckedLaunches,
 }
 
 /// Room for the parameters of a launch.
@@ -139,7 +110,7 @@ impl OnGpu {
             gpu,
             compilation,
             loaded,
-            plans: Mutex::default(),
+            launches: CheckedLaunches::default(),
         }))
     }
 
@@ -148,7 +119,7 @@ impl OnGpu {
     /// # Errors
     /// Where the arguments do not fit the kernel.
     pub fn check(&self, py: Python<'_>, arrays: &Arrays, scalars: &[[u8; 8]]) -> PyResult<()> {
-        self.plan(py, arrays, scalars).map(|_| ())
+        self.checked(py, arrays, scalars).map(|_| ())
     }
 
     /// Puts the kernel into a stream.
@@ -164,128 +135,45 @@ impl OnGpu {
         stream: usize,
         room: &mut Room,
     ) -> PyResult<()> {
-        let plan = match self.known(&arrays.key) {
-            Some(plan) if self.compilation.aligned(arrays) => plan,
-            _ => self.plan(py, arrays, scalars)?,
+        let launch = match self.launches.get(&arrays.key) {
+            Some(known) if self.compilation.aligned(arrays) => known,
+            _ => self.checked(py, arrays, scalars)?,
         };
-        let Some(prepared) = &plan.prepared else {
-            return Ok(());
-        };
-        let params = &mut room.params;
-        params.clear();
-        params.extend_from_slice(&plan.template);
-        for &(offset, array) in &plan.pointers {
-            params[offset..][..8].copy_from_slice(&arrays.list[array].address.to_le_bytes());
-        }
-        for &(offset, scalar, size) in &plan.scalars {
-            params[offset..][..size].copy_from_slice(&scalars[scalar][..size]);
-        }
         let failed = |error: DeviceError| self.compilation.device_error(py, &error);
-        if !plan.maps.is_empty() {
-            self.encode(&plan, arrays, params).map_err(failed)?;
-        }
-        prepared.launch(Stream(stream), params).map_err(failed)?;
+        let slot = |arg: usize| self.compilation.slot(arg);
+        let launched = launch.launch(
+            &self.gpu.device,
+            Stream(stream),
+            |arg| arrays.list[slot(arg)].address,
+            |arg| scalars[slot(arg)],
+            &mut room.params,
+        );
+        launched.map_err(failed)?;
         if arrays.wait {
-            let done = py.detach(|| prepared.synchronize(Stream(stream)));
+            let done = py.detach(|| launch.synchronize(Stream(stream)));
             done.map_err(failed)?;
         }
         Ok(())
     }
 
-    #[inline]
-    fn known(&self, key: &[i64]) -> Option<Arc<Plan>> {
-        let mut plans = lock(&self.plans);
-        match &plans.last {
-            Some((last, plan)) if **last == *key => Some(Arc::clone(plan)),
-            _ => {
-                let plan = Arc::clone(plans.all.get(key)?);
-                plans.last = Some((key.into(), Arc::clone(&plan)));
-                Some(plan)
-            }
-        }
-    }
-
-    fn plan(&self, py: Python<'_>, arrays: &Arrays, scalars: &[[u8; 8]]) -> PyResult<Arc<Plan>> {
-        let abi = &self.compilation.abi;
+    /// Checks the arguments, and keeps the launch for others of the signature.
+    fn checked(
+        &self,
+        py: Python<'_>,
+        arrays: &Arrays,
+        scalars: &[[u8; 8]],
+    ) -> PyResult<Arc<CheckedLaunch>> {
+        let compilation = &self.compilation;
+        let abi = &compilation.abi;
         let align = |array: usize| 1 << arrays.list[array].address.trailing_zeros().min(8);
         let args = arguments::described(py, abi, arrays, scalars, align)?;
         let bound = abi.bind(&args);
         let bound = bound.map_err(|error| errors::bind(py, &abi.name, &error))?;
-        let failed = |error: DeviceError| self.compilation.device_error(py, &error);
-        let plan = if bound.is_empty() {
-            Plan {
-                prepared: None,
-                template: Vec::new(),
-                pointers: Vec::new(),
-                scalars: Vec::new(),
-                maps: Vec::new(),
-                encoded: Mutex::default(),
-            }
-        } else {
-            let compilation = &self.compilation;
-            let address = |arg: usize| Some(arrays.list[compilation.slot(arg)].address);
-            let device = &mut *lock(&self.gpu.device);
-            let params = launch::params(device, &bound, address).map_err(failed)?;
-            let geometry = launch::geometry(&bound);
-            let prepared = device.prepare(self.loaded.module(), &geometry, &params);
-            let prepared = prepared.map_err(failed)?;
-            let mut plan = Plan {
-                template: vec![0; prepared.bytes()],
-                pointers: Vec::new(),
-                scalars: Vec::new(),
-                maps: Vec::new(),
-                encoded: Mutex::default(),
-                prepared: None,
-            };
-            let places = prepared.offsets().iter().zip(&params);
-            let abis = abi.params.iter().zip(&bound.params);
-            for ((&offset, value), (abi, param)) in places.zip(abis) {
-                plan.template[offset..][..value.as_bytes().len()].copy_from_slice(value.as_bytes());
-                match (param, abi) {
-                    (LaunchParam::Pointer(arg), _) => {
-                        plan.pointers.push((offset, compilation.slot(*arg)));
-                    }
-                    (LaunchParam::TensorMap(index), _) => {
-                        let map = bound.tensor_maps[*index].clone();
-                        let array = compilation.slot(map.arg);
-                        plan.maps.push((offset, map, array));
-                    }
-                    (LaunchParam::Scalar(_), cutec::runtime::abi::ParamAbi::Scalar { arg }) => {
-                        let size = value.as_bytes().len();
-                        plan.scalars.push((offset, compilation.slot(*arg), size));
-                    }
-                    // They follow from the signature.
-                    (LaunchParam::I32(_) | LaunchParam::I64(_) | LaunchParam::Scalar(_), _) => {}
-                }
-            }
-            plan.encoded = Mutex::new(vec![(u64::MAX, [0; 128]); plan.maps.len()]);
-            plan.prepared = Some(prepared);
-            plan
-        };
-        let plan = Arc::new(plan);
-        let mut plans = lock(&self.plans);
-        if plans.all.len() == MOST_PLANS {
-            plans.all.clear();
-        }
-        let key: Box<[i64]> = arrays.key.as_slice().into();
-        plans.all.insert(key.clone(), Arc::clone(&plan));
-        plans.last = Some((key, Arc::clone(&plan)));
-        Ok(plan)
-    }
-
-    /// Fills in the tensor maps; one of memory that the last launch was on is taken again.
-    fn encode(&self, plan: &Plan, arrays: &Arrays, params: &mut [u8]) -> Result<(), DeviceError> {
-        let mut encoded = lock(&plan.encoded);
-        for ((offset, map, array), (known, bytes)) in plan.maps.iter().zip(encoded.iter_mut()) {
-            let address = arrays.list[*array].address;
-            if *known != address {
-                let value = lock(&self.gpu.device).encode_tensor_map(map, address)?;
-                bytes.copy_from_slice(value.as_bytes());
-                *known = address;
-            }
-            params[*offset..][..128].copy_from_slice(bytes);
-        }
-        Ok(())
+        let address = |arg: usize| arrays.list[compilation.slot(arg)].address;
+        let module = self.loaded.module();
+        let launch = CheckedLaunch::new(&self.gpu.device, module, abi, &bound, address);
+        let launch = launch.map_err(|error| compilation.device_error(py, &error))?;
+        Ok(self.launches.insert(&arrays.key, launch))
     }
 }
 

@@ -136,6 +136,16 @@ impl CudaDevice {
         self.context.stream
     }
 
+    /// Waits for everything that this process does on the GPU, in whichever stream: what was launched by a [`PreparedLaunch`] is in
+    /// streams of the host's. The current context of the thread is what it was, afterwards.
+    ///
+    /// # Errors
+    /// Where a kernel failed.
+    pub fn wait_for_all_streams(&self) -> Result<(), DeviceError> {
+        let _current = self.context.enter()?;
+        check("cuCtxSynchronize", result::ctx::synchronize())
+    }
+
     /// Makes its context the current one of this thread, for libraries such as cuBLAS.
     pub fn make_current(&self) -> Result<(), DeviceError> {
         self.context.make_current()
