@@ -105,6 +105,7 @@ step "examples with pkg-config"
 folder=${folder:-$(mktemp -d)}
 trap 'rm -rf "$folder" "${log:-}"' EXIT
 export PKG_CONFIG_PATH="$prefix/lib/pkgconfig" LD_LIBRARY_PATH="$prefix/lib"
+"${CC:-cc}" -std=gnu11 -shared -fPIC -Wl,-soname,libcuda.so.1 test-suite/tests/export/libcuda.c -o "$folder/libcuda.so.1"
 for package in cutec ${static:+cutec-static}; do
   # shellcheck disable=SC2046
   "${CC:-cc}" -std=c11 -Wall -Wextra -Werror examples/c/simulate.c $(pkg-config --cflags --libs "$package") -o "$folder/simulate"
@@ -112,9 +113,14 @@ for package in cutec ${static:+cutec-static}; do
   "${CXX:-c++}" -std=c++17 -Wall -Wextra -Werror examples/c/embed.cpp $(pkg-config --cflags --libs "$package") -o "$folder/embed"
   # shellcheck disable=SC2046
   "${CC:-cc}" -std=c11 -Wall -Wextra -Werror compiler/c/tests/wrong_calls.c $(pkg-config --cflags --libs "$package") -lpthread -o "$folder/wrong_calls"
+  # Beside a driver that only listens.
+  # shellcheck disable=SC2046
+  "${CC:-cc}" -std=c11 -Wall -Wextra -Werror compiler/c/tests/on_gpu.c $(pkg-config --cflags --libs "$package") "$folder/libcuda.so.1" \
+    -lpthread -o "$folder/on_gpu"
   "$folder/simulate"
   "$folder/embed" examples/relu.cute
   "$folder/wrong_calls" "$folder"
+  LD_LIBRARY_PATH="$prefix/lib:$folder" "$folder/on_gpu" "$folder"
 done
 
 step "examples with CMake"

@@ -1,4 +1,5 @@
-/* A driver without a GPU, for exported kernels: it keeps what it is told as lines of text. As much of tvm-ffi as they call. */
+/* A driver without a GPU, for exported kernels and for libcutec: it keeps what it is told as lines of text. As much of tvm-ffi as exports
+   call. */
 #include <pthread.h>
 #include <stdalign.h>
 #include <stdarg.h>
@@ -175,6 +176,25 @@ CUresult cuLaunchKernelEx(const struct config *config, void *function, void **pa
 {
     int overlaps = config->count == 1 && config->attributes->id == 6 && config->attributes->value == 1;
     return (void)extra, launch(function, config->grid, config->block, config->shared, config->stream, overlaps, params);
+}
+
+/* What libcutec calls beside: a driver of CUDA 13, which knows parameters. */
+CUresult cuDriverGetVersion(int *version) { return *version = 13000, 0; }
+CUresult cuDeviceGetName(char *name, int size, int device) { return snprintf(name, (size_t)size, "mock %d", device - 100), 0; }
+CUresult cuDevicePrimaryCtxRelease_v2(int device) { return (void)device, 0; }
+CUresult cuStreamCreate(void **stream, unsigned flags) { return (void)flags, *stream = (void *)0x900, 0; }
+CUresult cuStreamDestroy_v2(void *stream) { return (void)stream, 0; }
+CUresult cuStreamSynchronize(void *stream) { return (void)stream, 0; }
+CUresult cuEventCreate(void **event, unsigned flags) { return (void)flags, *event = (void *)0x901, 0; }
+CUresult cuEventDestroy_v2(void *event) { return (void)event, 0; }
+CUresult cuCtxSynchronize(void) { return current ? 0 : 201; }
+CUresult cuModuleUnload(void *module) { return (void)module, 0; }
+CUresult cuFuncGetParamInfo(void *function, size_t index, size_t *offset, size_t *size)
+{
+    struct function *of = function;
+    if (index >= (size_t)of->count)
+        return 1;
+    return *offset = 0, *size = (size_t)of->sizes[index], 0;
 }
 
 static void list64(const char *name, const uint64_t *numbers, unsigned count)
