@@ -120,7 +120,7 @@ for package in cutec ${static:+cutec-static}; do
   "$folder/simulate"
   "$folder/embed" examples/relu.cute
   "$folder/wrong_calls" "$folder"
-  LD_LIBRARY_PATH="$prefix/lib:$folder" "$folder/on_gpu" "$folder"
+  LD_LIBRARY_PATH="$prefix/lib:$folder" "$folder/on_gpu" "$folder" examples/hopper/copy_tma.cute
 done
 
 step "examples with CMake"

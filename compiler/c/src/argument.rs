@@ -52,9 +52,9 @@ impl Read<'_> {
     pub fn extent(&self, mode: usize) -> Option<i64> {
         match self {
             // SAFETY: it was read with a shape of as many modes.
-            Read::Tensor(tensor) => {
-                (mode < rank(tensor)).then(|| unsafe { *tensor.shape.add(mode) })
-            }
+            Read::Tensor(tensor) => unsafe { list(tensor.shape, rank(tensor)) }
+                .get(mode)
+                .copied(),
             Read::Scalar(_) => None,
         }
     }

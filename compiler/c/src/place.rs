@@ -177,12 +177,15 @@ impl OnGpu {
     }
 }
 
+/// Simulators with an image, as many as calls were under way at a time.
+type Idle = Mutex<Vec<(SimDevice, launch::Loaded)>>;
+
 /// Images in the simulator.
 pub struct InSimulator {
     options: Options,
     images: Vec<Artifact>,
-    /// Of each image as many as calls were under way at a time.
-    idle: Vec<Mutex<Vec<(SimDevice, launch::Loaded)>>>,
+    /// Of each image.
+    idle: Vec<Idle>,
 }
 
 impl InSimulator {

@@ -65,6 +65,45 @@ static DLTensor floats(uintptr_t address, int64_t *shape, int device)
 /* Whether the driver was told this, and nothing else. */
 static bool told(const char *expected) { return strcmp(mock_log(), expected) == 0; }
 
+/* How often a text is in the log. */
+static int times(const char *text)
+{
+    int count = 0;
+    for (const char *at = mock_log(); (at = strstr(at, text)); at++)
+        count++;
+    return count;
+}
+
+/* Tensor maps are made anew for other memory, and not for the same. */
+static void tensor_maps(const char *path)
+{
+    const int sizes[] = {8, 8, 4, 4, 128, 128};
+    cutec_options *options = cutec_options_new();
+    cutec_module *module = NULL;
+    cutec_loaded *loaded = NULL;
+    mock_declare("copy_tma", sizeof sizes / sizeof sizes[0], sizes);
+    MUST(cutec_options_set(options, "arch", "sm_90a", &error) == CUTEC_OK);
+    MUST(cutec_options_set(options, "kernel", "copy_tma", &error) == CUTEC_OK);
+    MUST(cutec_compile_file(path, options, &module, &error) == CUTEC_OK);
+    MUST(cutec_load(module, 1, NULL, &loaded, &error) == CUTEC_OK);
+    int64_t shape[] = {100, 512};
+    DLTensor x = floats(0x1000, shape, 1), y = floats(0x20000, shape, 1);
+    x.ndim = y.ndim = 2;
+    cutec_argument args[] = {tensor(&x), tensor(&y)};
+    for (int round = 0; round < 4; round++) {
+        /* The same memory, then another result, and the first again. */
+        y.data = (void *)(uintptr_t)(round == 2 ? 0x40000 : 0x20000);
+        mock_clear();
+        MUST(cutec_launch(loaded, "copy_tma", args, 2, NULL, &error) == CUTEC_OK);
+        MUST(times("launch copy_tma") == 1);
+        MUST(times("tiled type") == (round == 0 ? 2 : round == 2 ? 1 : 0));
+        MUST(round != 2 || times("at 0x40000 ") == 1);
+    }
+    x.data = (void *)0x1004;
+    REFUSED(CUTEC_ALIGN, cutec_launch(loaded, "copy_tma", args, 2, NULL, &error));
+    cutec_loaded_free(loaded), cutec_module_free(module), cutec_options_free(options);
+}
+
 struct work {
     cutec_loaded *loaded;
     int number;
@@ -97,8 +136,8 @@ int main(int count, char **arguments)
     cutec_loaded *loaded = NULL, *second = NULL;
     cutec_options *options = cutec_options_new();
     void *current = NULL;
-    if (count != 2) {
-        fprintf(stderr, "usage: on_gpu FOLDER\n");
+    if (count != 3) {
+        fprintf(stderr, "usage: on_gpu FOLDER COPY_TMA.cute\n");
         return 2;
     }
     mock_declare("axpy", 4, sizes);
@@ -214,6 +253,7 @@ int main(int count, char **arguments)
         MUST(cutec_launch(loaded, "axpy", planned, 3, NULL, &error) == CUTEC_OK && strstr(mock_log(), block));
     }
     cutec_loaded_free(loaded), cutec_module_free(module), cutec_options_free(options);
+    tensor_maps(arguments[2]);
     puts(failed ? "on a GPU: FAILED" : "on a GPU: launched as it should be");
     return failed;
 }
