@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Grouped products on this machine's GPU, against torch._grouped_mm.
+"""Grouped products on this machine's GPU, against torch._grouped_mm, and those that gather and scatter rows, against what PyTorch has of them.
 
     grouped.py make FOLDER [CUTEC]     compiles and exports the kernels, where the compiler is; needs no GPU
     grouped.py FOLDER                  checks and measures them, where the GPU is; needs PyTorch 2.8 or later
 
-FOLDER and this file are all that is to be carried. Group sizes are uneven: what a random choice of experts gives, of which some are chosen
+FOLDER and this file are all that is to be carried. The peer of `gemm_gather` is `torch._grouped_mm(a[index], …)`, that of `gemm_scatter` `index_add_` of
+weighted rows of `torch._grouped_mm`, each with what it takes to fill the result with zeros. Group sizes are uneven: what a random choice of experts gives, of which some are chosen
 more often. Operands are normal and rotate through more than twice the L2 cache; rounds alternate, each a CUDA graph; a ratio is the
 median of those of 11 rounds. Errors are relative to the larger of the reference in f64 and the square root of k.
 The exit status is 1 where a result is wrong.
@@ -16,15 +17,17 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SOURCE = os.environ.get("GROUPED_SOURCE", os.path.join(HERE, "..", "..", "examples", "hopper", "gemm_grouped.cute"))
+EXAMPLES = os.environ.get("GROUPED_EXAMPLES", os.path.join(HERE, "..", "..", "examples", "hopper"))
 ROUNDS = 11
 BATCH_MS = 8.0
-# Library, kernel, compile-time parameters.
+# Library, example, kernel, compile-time parameters.
 LIBRARIES = [
-    ("grouped", "gemm_grouped", {}),
-    ("grouped_64x256", "gemm_grouped", {"bm": 64, "bn": 256, "stages": 4}),
-    ("grouped_64x128", "gemm_grouped", {"bm": 64, "bn": 128, "stages": 7}),
-    ("grouped_128x256", "gemm_grouped", {"bn": 256, "stages": 4, "sharing": "true"}),
+    ("grouped", "gemm_grouped", "gemm_grouped", {}),
+    ("grouped_64x256", "gemm_grouped", "gemm_grouped", {"bm": 64, "bn": 256, "stages": 4}),
+    ("grouped_64x128", "gemm_grouped", "gemm_grouped", {"bm": 64, "bn": 128, "stages": 7}),
+    ("grouped_128x256", "gemm_grouped", "gemm_grouped", {"bn": 256, "stages": 4, "sharing": "true"}),
+    ("gather", "gemm_experts", "gemm_gather", {}),
+    ("scatter", "gemm_experts", "gemm_scatter", {}),
 ]
 # Groups, rows of all groups together, n, k.
 SIZES = [
@@ -80,10 +83,10 @@ def launcher(folder, library, kernel):
 def make(folder, cutec):
     folder = os.path.abspath(folder)
     os.makedirs(folder, exist_ok=True)
-    for library, kernel, defines in LIBRARIES:
+    for library, example, kernel, defines in LIBRARIES:
         options = [text for name, value in defines.items() for text in ("-D", f"{name}={value}")]
         subprocess.run(
-            [cutec, "export", SOURCE, "--arch", "sm_90a", "--kernel", kernel, "--kind", "shared", *options,
+            [cutec, "export", os.path.join(EXAMPLES, example + ".cute"), "--arch", "sm_90a", "--kernel", kernel, "--kind", "shared", *options,
              "-o", os.path.join(folder, library)], check=True)
 
 
@@ -124,17 +127,83 @@ def time_of(graph, stream, count):
     return begin.elapsed_time(end) / count
 
 
-def error_of(c, a, b, ends):
-    """The largest error against f64, of a sample of rows of each group."""
-    worst, start = 0.0, 0
-    for group, end in enumerate(ends.tolist()):
-        if end > start:
-            rows = sorted({start, end - 1, (start + end) // 2, max(start, end - 65)})
-            exact = a[rows].double() @ b[group].double().T
-            unit = exact.abs().clamp(min=a.shape[1] ** 0.5)
-            worst = max(worst, ((c[rows].double() - exact).abs() / unit).nan_to_num(nan=float("inf")).max().item())
-        start = end
-    return worst
+def largest(errors):
+    return errors.nan_to_num(nan=float("inf")).max().item()
+
+
+class Case:
+    """Operands of one size, in as many sets as it takes to leave the L2 cache cold, and what is computed of them."""
+
+    def __init__(self, groups, m, n, k, l2):
+        import torch
+
+        generator = torch.Generator().manual_seed(groups + m)
+        self.size = (groups, m, n, k)
+        self.ends = uneven(groups, m, generator).cumsum(0).to("cuda", torch.int32)
+        # Two experts for each token.
+        self.tokens = m // 2
+        self.index = torch.cat([torch.randperm(self.tokens, generator=generator) for _ in range(2)]).to("cuda", torch.int32)
+        self.weights = torch.rand(m, device="cuda")
+        of_a_set = 2 * (groups * n * k + m * k + m * n)
+        self.sets = [(self.normal(m, k), self.normal(groups, n, k)) for _ in range(-(-2 * l2 // of_a_set) + 1)]
+
+    def normal(self, *shape):
+        import torch
+
+        return torch.randn(shape, device="cuda", dtype=torch.bfloat16)
+
+    def product(self, a, b):
+        import torch
+
+        return torch._grouped_mm(a, b.transpose(-2, -1), offs=self.ends, out_dtype=torch.bfloat16)
+
+    def theirs(self, kernel, a, b):
+        import torch
+
+        if kernel == "gemm_grouped":
+            return self.product(a, b)
+        if kernel == "gemm_gather":
+            return self.product(a[: self.tokens][self.index], b)
+        result = torch.zeros(self.tokens, b.shape[1], device="cuda")
+        return result.index_add_(0, self.index, self.product(a, b) * self.weights[:, None])
+
+    def result(self, kernel):
+        import torch
+
+        _, m, n, _ = self.size
+        if kernel == "gemm_scatter":
+            return torch.zeros(self.tokens, n, device="cuda")
+        return torch.full((m, n), float("nan"), device="cuda", dtype=torch.bfloat16)
+
+    def ours(self, kernel, launch, a, b, c):
+        if kernel == "gemm_grouped":
+            launch(a, b, self.ends, c)
+        elif kernel == "gemm_gather":
+            launch(a[: self.tokens], self.index, b, self.ends, c)
+        else:
+            c.zero_()
+            launch(a, b, self.ends, self.index, self.weights, c)
+
+    def error(self, kernel, c, a, b):
+        """The largest error against f64: of a sample of rows of each group, or of all rows where they are added."""
+        import torch
+
+        _, m, n, k = self.size
+        rows_of_a = a[: self.tokens][self.index] if kernel == "gemm_gather" else a
+        worst, start = 0.0, 0
+        exact_sums = torch.zeros(self.tokens, n, device="cuda", dtype=torch.float64) if kernel == "gemm_scatter" else None
+        for group, end in enumerate(self.ends.tolist()):
+            if end > start and exact_sums is not None:
+                exact = rows_of_a[start:end].double() @ b[group].double().T
+                exact_sums.index_add_(0, self.index[start:end], exact * self.weights[start:end, None].double())
+            elif end > start:
+                rows = sorted({start, end - 1, (start + end) // 2, max(start, end - 65)})
+                exact = rows_of_a[rows].double() @ b[group].double().T
+                worst = max(worst, largest((c[rows].double() - exact).abs() / exact.abs().clamp(min=k ** 0.5)))
+            start = end
+        if exact_sums is not None:
+            worst = largest((c.double() - exact_sums).abs() / exact_sums.abs().clamp(min=k ** 0.5))
+        return worst
 
 
 def main(arguments):
@@ -148,44 +217,47 @@ def main(arguments):
     folder = os.path.abspath(arguments[0])
     l2 = torch.cuda.get_device_properties(0).L2_cache_size
     print(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name(0)}\n")
-    print("| kernel | groups | rows × n × k | ours | torch._grouped_mm | ratio | error | its error |\n|---|---|---|---|---|---|---|---|")
-    kernels = [(library, launcher(folder, library, kernel)) for library, kernel, _ in LIBRARIES
+    print("| kernel | groups | rows × n × k | ours | PyTorch | ratio | error | its error |\n|---|---|---|---|---|---|---|---|")
+    kernels = [(library, kernel, launcher(folder, library, kernel)) for library, _, kernel, _ in LIBRARIES
                if os.path.exists(os.path.join(folder, library + ".so"))]
     wrong = False
     for groups, m, n, k in SIZES:
-        generator = torch.Generator().manual_seed(groups + m)
-        ends = uneven(groups, m, generator).cumsum(0).to("cuda", torch.int32)
-        sets = []
-        for _ in range(max(1, -(-2 * l2 // (2 * (groups * n * k + m * k + m * n))))):
-            sets.append((torch.randn(m, k, device="cuda", dtype=torch.bfloat16), torch.randn(groups, n, k, device="cuda", dtype=torch.bfloat16)))
+        case = Case(groups, m, n, k, l2)
         flops = 2.0 * m * n * k
         count = max(1, int(BATCH_MS / (flops / 500e12 * 1e3 + groups * n * k * 2 / 3.5e12 * 1e3)))
-        theirs = [lambda a=a, b=b: torch._grouped_mm(a, b.transpose(-2, -1), offs=ends, out_dtype=torch.bfloat16) for a, b in sets]
-        peer_error = error_of(theirs[0](), *sets[0], ends)
-        peer = graph_of(theirs, count)
-        for name, launch in kernels:
-            results = [torch.full((m, n), float("nan"), device="cuda", dtype=torch.bfloat16) for _ in sets]
-            ours = [lambda a=a, b=b, c=c: launch(a, b, ends, c) for (a, b), c in zip(sets, results)]
+        peers = {}
+        for name, kernel, launch in kernels:
+            label = f"| {name} | {groups} | {m}×{n}×{k} |"
             try:
+                if kernel not in peers:
+                    theirs = [lambda a=a, b=b, kernel=kernel: case.theirs(kernel, a, b) for a, b in case.sets]
+                    peers[kernel] = (case.error(kernel, theirs[0](), *case.sets[0]), graph_of(theirs, count))
+                peer_error, peer = peers[kernel]
+                results = [case.result(kernel) for _ in case.sets]
+                ours = [lambda a=a, b=b, c=c, kernel=kernel, launch=launch: case.ours(kernel, launch, a, b, c)
+                        for (a, b), c in zip(case.sets, results)]
                 ours[0]()
                 torch.cuda.synchronize()
+                error = case.error(kernel, results[0], *case.sets[0])
+                graph = graph_of(ours, count)
             except RuntimeError as failure:
-                print(f"| {name} | {groups} | {m}×{n}×{k} | {failure} |")
+                print(f"{label} {failure} |")
+                wrong = True
                 continue
-            error = error_of(results[0], *sets[0], ends)
             bad = bool(results[0].isnan().any()) or not error < 1 / 128
             wrong |= bad
-            graph = graph_of(ours, count)
             times = []
             for turn in range(ROUNDS):
-                pair = [time_of(*graph, count), time_of(*peer, count)] if turn % 2 else [time_of(*peer, count), time_of(*graph, count)][::-1]
-                times.append(pair)
+                if turn % 2:
+                    times.append((time_of(*graph, count), time_of(*peer, count)))
+                else:
+                    times.append((time_of(*peer, count), time_of(*graph, count))[::-1])
             mine, other = (statistics.median(pair[i] for pair in times) for i in (0, 1))
             ratio = statistics.median(pair[1] / pair[0] for pair in times)
-            print(f"| {name} | {groups} | {m}×{n}×{k} | {flops / mine * 1e-9:.1f} TFLOP/s | {flops / other * 1e-9:.1f} TFLOP/s | {ratio:.3f} "
+            print(f"{label} {flops / mine * 1e-9:.1f} TFLOP/s | {flops / other * 1e-9:.1f} TFLOP/s | {ratio:.3f} "
                   f"| {error:.1e} | {peer_error:.1e} |" + (" **wrong**" if bad else ""), flush=True)
-            del graph
-        del sets, results, ours, theirs, peer
+            del graph, results, ours
+        case = peers = peer = None
         torch.cuda.empty_cache()
     sys.exit(1 if wrong else 0)
 
