@@ -9,6 +9,7 @@ use crate::compilation::Compilation;
 use crate::errors;
 use cutec::runtime::DeviceError;
 use cutec::runtime::cuda::{CheckedLaunch, CheckedLaunches, CudaDevice, Stream, undisturbed};
+use cutec::runtime::device::Device;
 use cutec::runtime::launch::Loaded;
 use cutec_dialects::target::Target;
 use pyo3::prelude::*;
