@@ -213,16 +213,26 @@ fn pixel(atom: &TmaAtom, modes: usize, coordinate: &Val) -> Result<Vec<Int>, Sem
     Ok(base)
 }
 
-/// Where a tile begins in the tensor, in the order of the map.
+/// Where a tile begins in the tensor, in the order of the map: said by a tile of coordinates or by the first of them.
 fn first_coordinate(atom: &TmaAtom, tile: &Val) -> Result<Vec<Int>, SemError> {
-    let Val::CoordTensor(tile) = tile else {
-        return operand_error(
-            "a tile of coordinates, as of `local_tile(identity(shape(x)), …)`",
-            tile,
-        );
+    let base = match tile {
+        Val::CoordTensor(tile) => {
+            check_tile(atom, tile)?;
+            tile.base.clone()
+        }
+        other => integers(other)
+            .ok()
+            .filter(|coordinate| coordinate.leaf_count() == atom.tile.len())
+            .map_or_else(
+                || {
+                    let rank = atom.tile.len();
+                    let expected = format!("a tile of coordinates, as of `local_tile(identity(shape(x)), …)`, or its first coordinate, {rank} numbers");
+                    operand_error(expected, other)
+                },
+                Ok,
+            )?,
     };
-    check_tile(atom, tile)?;
-    let base = tile.base.leaves();
+    let base = base.leaves();
     let base: Vec<Int> = atom.order.iter().map(|mode| base[*mode].clone()).collect();
     let divisor = COORDINATE_BYTES / atom.elem.bytes();
     if !base[0].divisible_by(divisor) {

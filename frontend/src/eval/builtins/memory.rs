@@ -28,9 +28,9 @@ const fn of_threads(name: &'static str, lower: LowerCall, documentation: &'stati
 }
 
 pub(super) const TABLE: &[Builtin] = &[
-    of_threads("copy", copy, "Copies by an atom. Where `pred` is false, zeros go to shared memory and registers, nothing to global memory. By a tensor map one thread copies a tile: one of both sides is a tile of coordinates. A load by a map or by `bulk_copy` counts its bytes at `barrier`; with `multicast = mask` it goes to the same place of each block of the cluster whose bit is set, by `bulk_copy` from shared memory to that of the block `cta`.")
+    of_threads("copy", copy, "Copies by an atom. Where `pred` is false, zeros go to shared memory and registers, nothing to global memory. By a tensor map one thread copies a tile: one of both sides is a tile of coordinates, or the coordinate where it begins. A load by a map or by `bulk_copy` counts its bytes at `barrier`; with `multicast = mask` it goes to the same place of each block of the cluster whose bit is set, by `bulk_copy` from shared memory to that of the block `cta`.")
         .takes(&[arg("atom", Kind::Copier), SOURCE, DESTINATION, named("pred", Kind::Predicate, "true"), named("barrier", Kind::Place, "…"), named("multicast", Kind::Integer, "…"), named("cta", Kind::Integer, "…"), named("offsets", Kind::Coordinate, "0")]),
-    of_threads("prefetch", prefetch, "Fetches into L2 what a copy by a tensor map, of a tile of coordinates, or `bulk_copy`, of a view, would load. By one thread.")
+    of_threads("prefetch", prefetch, "Fetches into L2 what a copy by a tensor map, of a tile of coordinates or the first of them, or `bulk_copy`, of a view, would load. By one thread.")
         .takes(&[arg("atom", Kind::CopyAtom), arg("source", Kind::View), named("offsets", Kind::Coordinate, "0")]),
     of_threads("autovec_copy", autovec_copy, "Copies with the widest accesses that are proven legal.")
         .takes(&[SOURCE, DESTINATION, hints::CACHE, hints::PREFETCH, hints::EVICT]),
