@@ -479,7 +479,7 @@ impl ParseContext {
         fields: Vec<RecordField>,
         functions: Vec<RecordFunction>,
     ) -> ItemKind {
-        if fields.is_empty() {
+        if fields.is_empty() && functions.is_empty() {
             let problem = ShapeProblem::NoFields {
                 name: name.node.clone(),
             };

@@ -45,7 +45,7 @@ pub enum ShapeProblem {
     BasisMode { text: String },
     #[error("the value of the field `{name}` stands behind `=`")]
     FieldColon { name: Arc<str> },
-    #[error("the record `{name}` has no fields")]
+    #[error("the record `{name}` is empty")]
     NoFields { name: Arc<str> },
     #[error("`self` is what a function of a record is called on")]
     MisplacedReceiver,
@@ -99,7 +99,7 @@ impl Problem for ShapeProblem {
             LoopClause { .. } => "expected a clause such as `pipeline(3)`".to_owned(),
             BasisMode { .. } => "expected 0, 1, 2, …".to_owned(),
             FieldColon { .. } => "expected `=`".to_owned(),
-            NoFields { .. } => "expected a field at least".to_owned(),
+            NoFields { .. } => "expected a field or a function".to_owned(),
             MisplacedReceiver => {
                 "expected as the first parameter of a function of a record".to_owned()
             }
