@@ -5,7 +5,7 @@ use super::values::{Room, Value};
 use super::{Evaluator, Result};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
-use cutec_dialects::builder::IrValue;
+use cutec_dialects::builder::{IrValue, defining_op};
 use cutec_dialects::elem::Space;
 use cutec_dialects::ops::{CuteOp, NvvmOp, Op};
 use cutec_dialects::semantics::Attrs;
@@ -13,7 +13,6 @@ use cutec_dialects::value::{Val, View, without_underscore};
 use cutec_layout::algebra::cosize_any;
 use cutec_layout::{AnyLayout, Coord, Int, IntTuple, Tree};
 use melior::ir::operation::OperationLike;
-use melior::ir::operation::OperationResult;
 
 /// A static index outside of a static extent.
 #[derive(Debug, PartialEq, Eq)]
@@ -356,8 +355,7 @@ fn outside(coord: &Coord, shape: &IntTuple) -> Option<Outside> {
 
 /// The axis of `thread_idx` that a value is, as it is read.
 fn axis_of(value: IrValue<'_>) -> Option<usize> {
-    let result = OperationResult::try_from(value).ok()?;
-    let name = result.owner().name();
+    let name = defining_op(value)?.name();
     let found = Op::of_name(name.as_string_ref().as_str().ok()?)?;
     NvvmOp::THREAD_INDEX
         .iter()

@@ -9,7 +9,7 @@ use crate::ast::{
 };
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
-use cutec_dialects::builder::{Insertion, IrValue, region_with_block};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, defining_op, region_with_block};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::ScfOp;
 use melior::ir::Region;
@@ -245,11 +245,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 }
 
-fn owner<'c>(value: IrValue<'c>) -> cutec_dialects::builder::IrOp<'c> {
-    let result = melior::ir::operation::OperationResult::try_from(value)
-        .expect("a variable is the result of its allocation");
-    // SAFETY: the allocation stands while the kernel is built.
-    unsafe { melior::ir::OperationRef::from_raw(result.owner().to_raw()) }
+fn owner(value: IrValue<'_>) -> IrOp<'_> {
+    defining_op(value).expect("a variable is the result of its allocation")
 }
 
 /// What leaves a block from within: `return`, and `break` and `continue` of the loop that it is.

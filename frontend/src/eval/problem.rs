@@ -12,7 +12,7 @@ use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{Feature, Target};
 use cutec_dialects::types::TypeError;
 use cutec_dialects::value::Val;
-use melior::ir::block::BlockArgument;
+use melior::ir::ValueLike;
 
 /// A budget is used up.
 pub fn budget(span: Span, message: String) -> Diagnostic {
@@ -337,10 +337,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     /// Whether a name is that of an extent or a number that the host passes to the kernel.
     fn is_passed(&self, name: &str) -> bool {
         let binding = self.frame.scopes.first().and_then(|scope| scope.get(name));
-        matches!(
-            binding.map(|binding| &binding.value),
-            Some(Value::Scalar(scalar)) if BlockArgument::try_from(scalar.ir).is_ok()
-        )
+        // The names of a function are those of its parameters.
+        self.calls.is_empty()
+            && matches!(
+                binding.map(|binding| &binding.value),
+                Some(Value::Scalar(scalar)) if scalar.ir.is_block_argument()
+            )
     }
 
     fn runtime_names(&self, expr: &Expr, names: &mut Vec<(String, Span)>) {
