@@ -7,7 +7,7 @@ use std::sync::Arc;
 const FOLDER: &str = "std/";
 
 /// Every file: its path as imported, and its text.
-pub const FILES: [(&str, &str); 21] = [
+pub const FILES: &[(&str, &str)] = &[
     ("std/gemm_sm80.cute", include_str!("../std/gemm_sm80.cute")),
     ("std/gemm_sm90.cute", include_str!("../std/gemm_sm90.cute")),
     (
@@ -46,6 +46,7 @@ pub const FILES: [(&str, &str); 21] = [
         "std/product_sm90.cute",
         include_str!("../std/product_sm90.cute"),
     ),
+    ("std/conv_sm90.cute", include_str!("../std/conv_sm90.cute")),
     ("std/cluster.cute", include_str!("../std/cluster.cute")),
     ("std/pipeline.cute", include_str!("../std/pipeline.cute")),
     ("std/gemm_simt.cute", include_str!("../std/gemm_simt.cute")),

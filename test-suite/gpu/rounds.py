@@ -1,0 +1,77 @@
+"""Times alternatives of the same work against each other on this machine's GPU, as cutec-bench does for the kernels of plan.json.
+
+An alternative is a list of launches, one for each set of operands: functions without arguments that launch on PyTorch's current
+stream. The sets together should exceed twice the L2 cache (`sets`). Each alternative's launches become a CUDA graph; in each round
+every graph is replayed once, and who is first changes from round to round. Times are medians over rounds, ratios medians of the
+rounds' ratios: only they are good for comparison between runs.
+"""
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+
+Launch = Callable[[], object]
+
+ROUNDS = 11
+BATCH_MS = 8.0
+
+
+def normal(*shape: int, dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
+    """Normal numbers: zeros and small integers run faster on a GPU that is limited by power."""
+    return torch.randn(shape, dtype=torch.float32, device="cuda").to(dtype)
+
+
+def sets(bytes_of_one: int, most: int = 16) -> int:
+    """How many sets of operands, of so many bytes, exceed twice the L2 cache."""
+    l2 = torch.cuda.get_device_properties(0).L2_cache_size
+    return max(2, min(most, 2 * l2 // bytes_of_one + 1))
+
+
+def _events() -> tuple[torch.cuda.Event, torch.cuda.Event]:
+    return torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+
+
+def _milliseconds(work: Launch) -> float:
+    begin, end = _events()
+    begin.record()
+    work()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end)
+
+
+def compare(alternatives: Mapping[str, Sequence[Launch]], batch_ms: float = BATCH_MS) -> dict[str, list[float]]:
+    """For each alternative the milliseconds of one launch in each round."""
+    stream = torch.cuda.Stream()
+    graphs = {}
+    with torch.cuda.stream(stream):
+        for name, launches in alternatives.items():
+            for launch in launches:
+                launch()
+            guess = min(_milliseconds(launches[0]) for _ in range(3))
+            count = max(len(launches), min(400, int(batch_ms / max(guess, 1e-3))))
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, stream=stream):
+                for index in range(count):
+                    launches[index % len(launches)]()
+            graphs[name] = (graph, count)
+        times: dict[str, list[float]] = {name: [] for name in graphs}
+        names = list(graphs)
+        for round_number in range(ROUNDS + 1):
+            first = round_number % len(names)
+            for name in names[first:] + names[:first]:
+                graph, count = graphs[name]
+                elapsed = _milliseconds(graph.replay) / count
+                if round_number > 0:
+                    times[name].append(elapsed)
+    return times
+
+
+def ratio(times: Mapping[str, list[float]], peer: str, ours: str) -> float:
+    """How much faster ours is than the peer."""
+    return statistics.median(p / o for p, o in zip(times[peer], times[ours]))
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    return statistics.geometric_mean(values)
