@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # Packs every crate that is published, in the order of their dependencies, as `cargo publish` would, and looks at what is in each:
 # the licences, a README, what its manifest has to say, no tests. Nothing is uploaded. With --verify each one is built from its
-# package too, which takes as long as a first build of everything.
+# package too, which takes as long as a first build of everything; with --verify-light those are that link no MLIR, which takes minutes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 [ -f "$HOME/.cargo/env" ] && . "$HOME/.cargo/env"
+verified=none
 case ${1:-} in
-  '') flags=(--no-verify) ;;
-  --verify) flags=() ;;
+  '') ;;
+  --verify) verified=all ;;
+  --verify-light) verified=light ;;
   *)
     printf 'publish: unknown argument %s\n' "$1" >&2
     exit 1
@@ -20,10 +22,16 @@ import json, sys
 metadata = json.load(sys.stdin)
 print(metadata["target_directory"])
 wrong = []
+packages = {package["name"]: package for package in metadata["packages"]}
+def links_mlir(name):
+    if name not in packages:
+        return name in ("melior", "mlir-sys")
+    kinds = [dependency for dependency in packages[name]["dependencies"] if dependency["kind"] != "dev"]
+    return any(links_mlir(dependency["name"]) for dependency in kinds)
 for package in metadata["packages"]:
     if package["publish"] == []:
         continue
-    print(package["name"], package["version"])
+    print(package["name"], package["version"], "heavy" if links_mlir(package["name"]) else "light")
     for field in ("description", "license", "repository", "documentation", "keywords", "categories", "readme", "rust_version"):
         if not package[field]:
             wrong.append(package["name"] + " has no " + field)
@@ -35,14 +43,27 @@ if wrong:
 ')
 target=$(head -n 1 <<<"$crates")
 
-names=()
-while read -r name _; do names+=(-p "$name"); done < <(tail -n +2 <<<"$crates")
+names=() built=() packed=()
+while read -r name _ weight; do
+  names+=(-p "$name")
+  case $verified:$weight in
+    all:* | light:light) built+=(-p "$name") ;;
+    *) packed+=(-p "$name") ;;
+  esac
+done < <(tail -n +2 <<<"$crates")
 # Changes that are not committed are packed too, so that the check runs before a commit.
-cargo publish --dry-run --quiet --allow-dirty "${flags[@]}" "${names[@]}"
+if [ ${#built[@]} -gt 0 ]; then
+  cargo publish --dry-run --quiet --allow-dirty "${built[@]}"
+  printf 'built from their packages: %s\n' "$(printf '%s\n' "${built[@]}" | grep -v '^-p$' | paste -sd ' ')"
+fi
+if [ ${#packed[@]} -gt 0 ]; then
+  # Those above too: what is packed here may depend on them.
+  cargo publish --dry-run --quiet --allow-dirty --no-verify "${names[@]}"
+fi
 # The same packages, which the command before does not leave behind.
 cargo package --quiet --allow-dirty --no-verify "${names[@]}"
 
-tail -n +2 <<<"$crates" | while read -r name version; do
+tail -n +2 <<<"$crates" | while read -r name version _; do
   files=$(tar tzf "$target/package/$name-$version.crate")
   for file in LICENSE-APACHE LICENSE-MIT README.md Cargo.toml; do
     grep -qx "$name-$version/$file" <<<"$files" || {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the Python package: one wheel, target/wheels/cutec-*.whl, for CPython 3.10 and later on Linux with glibc 2.34 and later.
-# With --test the wheel is installed into a fresh virtual environment, and test-suite/python runs there.
+# With --test the wheel is installed into a fresh virtual environment, and test-suite/python runs there; `--test python3.10 python3.13` does so for
+# each of these interpreters.
 #
 # The Python tools are in .local/python, from PyPI; NumPy of the tests too.
 set -euo pipefail
@@ -51,13 +52,19 @@ for licence in LICENSE-APACHE LICENSE-MIT; do
 done
 
 [ "${1:-}" = --test ] || exit 0
-step "tests of the wheel"
-environment=$(mktemp -d)
-trap 'rm -rf "$environment"' EXIT
-PYTHONPATH=$PWD/$tools python3 -m virtualenv --quiet "$environment"
-install() { "$environment/bin/python" -m pip install --quiet --disable-pip-version-check "$@"; }
-install "$wheel" numpy pytest
-# Their tests are skipped without them.
-install jax ml_dtypes apache-tvm-ffi || printf 'wheel: no JAX, no tvm-ffi\n'
-# From elsewhere, so that the installed package is imported and not the folder here.
-(cd "$environment" && CUTEC_CACHE=$environment/cache bin/python -m pytest -q -p no:cacheprovider "$OLDPWD/test-suite/python")
+environments=$(mktemp -d)
+trap 'rm -rf "$environments"' EXIT
+shift
+for python in "${@:-python3}"; do
+  step "tests of the wheel, $("$python" --version)"
+  environment=$(mktemp -d -p "$environments")
+  PYTHONPATH=$PWD/$tools python3 -m virtualenv --quiet --python "$python" "$environment"
+  install() { "$environment/bin/python" -m pip install --quiet --disable-pip-version-check "$@"; }
+  install "$wheel" numpy pytest
+  # Their tests are skipped without them.
+  for package in jax ml_dtypes apache-tvm-ffi mypy; do
+    install "$package" || printf 'wheel: no %s\n' "$package"
+  done
+  # From elsewhere, so that the installed package is imported and not the folder here.
+  (cd "$environment" && CUTEC_CACHE=$environment/cache bin/python -m pytest -q -p no:cacheprovider "$OLDPWD/test-suite/python")
+done

@@ -107,6 +107,7 @@ pub enum ArgumentSyntaxError {
 
 /// Arguments that do not make up those of a kernel.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ArgumentError {
     /// The kernel has no such argument.
     #[error("`{kernel}` has no argument `{name}`: expected one of {available}")]

@@ -7,6 +7,7 @@ use std::path::Path;
 
 /// Why a file is not read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RegularFileError {
     /// The system's words.
     #[error("{0}")]

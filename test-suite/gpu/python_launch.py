@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Checks and measures launches from Python on a GPU: PyTorch's tensors, streams, graphs, `torch.compile`, several GPUs.
+"""Checks and measures launches from Python on a GPU: PyTorch's tensors, streams, graphs, `torch.compile`, several GPUs; arrays of
+CuPy and JAX; registers and machine code.
 
-Needs the package `cutec` (a wheel of scripts/wheel.sh), PyTorch with CUDA, and nothing else; Triton and tvm-ffi are compared
-with where they are installed.
+Needs the package `cutec` (a wheel of scripts/wheel.sh) and nothing else: what is not installed is skipped, and a line says so. PyTorch with
+CUDA has most of the checks and all figures; Triton and tvm-ffi are compared with where they are installed.
 
     python test-suite/gpu/python_launch.py            # everything
     python test-suite/gpu/python_launch.py --checks   # no figures
@@ -17,9 +18,12 @@ import time
 from pathlib import Path
 from typing import Any, Callable
 
-import torch
-
 import cutec
+
+try:
+    import torch
+except ImportError:
+    torch = None
 
 try:
     import triton
@@ -227,7 +231,128 @@ def checks() -> bool:
         named["gemm_sm90, by tensor maps"] = product("hopper/gemm_sm90.cute", "gemm_sm90", 512)
     if installed("tvm_ffi"):
         named["by tvm-ffi"] = by_tvm_ffi
+    else:
+        skipped("tvm-ffi", "the package tvm_ffi is not installed")
     return all([check(name, work) for name, work in named.items()])
+
+
+def cupy_checks() -> bool:
+    """Arrays of CuPy: values, the current stream, another GPU's refusal."""
+    import cupy
+
+    mod = cutec.loads(RELU, name="python_launch.cute")
+    x = cupy.random.standard_normal(SMALL, dtype=cupy.float32).astype(cupy.float16)
+
+    def values() -> str:
+        y = cupy.zeros_like(x)
+        mod.relu(x, y)
+        assert (y == cupy.maximum(x, 0)).all()
+        return f"CuPy {cupy.__version__}"
+
+    def in_its_stream() -> None:
+        y = cupy.zeros_like(x)
+        with cupy.cuda.Stream(non_blocking=True) as stream:
+            source = x * 2
+            mod.relu(source, y)
+            expected = cupy.maximum(source, 0)
+            stream.synchronize()
+        assert (y == expected).all()
+
+    def numbers() -> None:
+        a, b = cupy.random.standard_normal((2, 10_000), dtype=cupy.float32)
+        expected = 1.5 * a + b
+        mod.axpy(1.5, a, b)
+        cupy.testing.assert_allclose(b, expected, rtol=1e-6)
+
+    def what_does_not_fit() -> None:
+        try:
+            mod.relu(x, cupy.asnumpy(x))
+        except cutec.ArgumentError as error:
+            assert error.kind == "Device", error
+        else:
+            raise AssertionError("an array on the GPU and one of the host")
+
+    named = {
+        "arrays of CuPy": values,
+        "CuPy's current stream": in_its_stream,
+        "CuPy: numbers and names": numbers,
+        "CuPy: what does not fit": what_does_not_fit,
+    }
+    return all([check(name, work) for name, work in named.items()])
+
+
+def jax_checks() -> bool:
+    """Arrays of JAX: read where they lie, never written; kernels under `jit`."""
+    import jax
+    import numpy as np
+
+    gpus = [device for device in jax.devices() if device.platform in ("gpu", "cuda")]
+    if not gpus:
+        return skipped("JAX", f"this JAX has no GPU: {jax.devices()}")
+    mod = cutec.loads(RELU, name="python_launch.cute")
+    x = jax.device_put(np.linspace(-1, 1, SMALL, dtype=np.float16), gpus[0])
+
+    def never_written() -> str:
+        try:
+            mod.relu(x, x)
+        except cutec.ArgumentError as error:
+            assert error.kind == "ReadOnly", error
+        else:
+            raise AssertionError("an array of JAX was written")
+        return f"JAX {jax.__version__}"
+
+    def read_where_it_lies() -> None:
+        y = torch.zeros(SMALL, device="cuda", dtype=torch.float16)
+        mod.relu(x, y)
+        torch.cuda.synchronize()
+        assert (y.cpu().numpy() == np.maximum(np.asarray(x), 0)).all()
+
+    def under_jit() -> None:
+        @jax.jit
+        def positive(array):
+            return mod.relu.jax(array, jax.ShapeDtypeStruct(array.shape, array.dtype)) + 1
+
+        assert (np.asarray(positive(x)) == np.maximum(np.asarray(x), 0) + 1).all()
+
+    named = {"arrays of JAX are not written": never_written, "under jax.jit, by the host": under_jit}
+    if torch is not None:
+        named["arrays of JAX are read where they lie"] = read_where_it_lies
+    return all([check(name, work) for name, work in named.items()])
+
+
+def code_checks() -> bool:
+    """Machine code and registers of an example, which need an assembler but no framework."""
+    gemm = cutec.load(EXAMPLES / "gemm.cute", arch=cutec.native_arch() or "sm_90a").gemm
+
+    def registers() -> str:
+        assert 32 <= gemm.registers <= 255, gemm.registers
+        return f"{gemm.registers} of gemm for {gemm.arch}, {len(gemm.cubin)} bytes"
+
+    def sass() -> str:
+        assert "HMMA" in gemm.sass
+        return f"{gemm.sass.count('HMMA')} HMMA"
+
+    return all([check(name, work) for name, work in {"registers": registers, "SASS": sass}.items()])
+
+
+def skipped(what: str, why: str) -> bool:
+    """Says that something is not checked; that is no failure."""
+    print(f"skipped {what}: {why}")
+    return True
+
+
+def frameworks() -> bool:
+    """The checks of all frameworks that are there; whether they passed."""
+    passed = [code_checks()]
+    if torch is None:
+        skipped("PyTorch", "the package torch is not installed")
+    elif not torch.cuda.is_available():
+        skipped("PyTorch", "this PyTorch finds no GPU")
+    else:
+        passed.append(checks())
+    for name, module, work in [("CuPy", "cupy", cupy_checks), ("JAX", "jax", jax_checks)]:
+        passed.append(work() if installed(module) else skipped(name, f"the package {module} is not installed"))
+    return all(passed)
 
 
 def installed(module: str) -> bool:
@@ -294,8 +419,8 @@ def main() -> int:
     parser.add_argument("--checks", action="store_true", help="no figures")
     arguments = parser.parse_args()
     print(f"cutec {cutec.COMPILER}, for {cutec.native_arch()}")
-    passed = checks()
-    if not arguments.checks:
+    passed = frameworks()
+    if not arguments.checks and torch is not None and torch.cuda.is_available():
         figures()
     return 0 if passed else 1
 

@@ -68,6 +68,30 @@ def test_types_are_described():
             assert name in stub, name
 
 
+def test_types_fit_the_package(tmp_path):
+    pytest.importorskip("mypy")
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path, "--ignore-missing-imports", "-p", "cutec"],
+        capture_output=True, text=True,
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    used = tmp_path / "used.py"
+    used.write_text(
+        "import cutec\n"
+        "mod: cutec.Module = cutec.load('gemm.cute', defines={'bm': 64, 'shape': (8, 8)})\n"
+        "kernel = mod['gemm'][{'bm': 64}].compile(arch='sm_80')\n"
+        "kernel(1, 2, stream=None, check=True)\n"
+        "count: int | None = kernel.registers\n"
+        "texts: list[str] = [remark.message for remark in kernel.remarks]\n"
+        "kernel.emit(3)  # wrong\n"
+    )
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path, used], capture_output=True, text=True
+    )
+    errors = [line for line in checked.stdout.splitlines() if ": error:" in line]
+    assert len(errors) == 1 and "used.py:7:" in errors[0], checked.stdout
+
+
 def test_what_a_kernel_says_of_itself(mod):
     scale = mod.scale
     assert (scale.name, scale.arguments, scale.outputs) == ("scale", ["x", "y", "more"], ["y"])

@@ -31,10 +31,10 @@ pub fn attended<T: Send>(
     cancel: &Cancel,
     work: impl FnOnce(Output) -> T + Send,
 ) -> PyResult<T> {
-    let (tell, told) = sync_channel(TEXTS);
     py.detach(|| {
+        let (tell, told) = sync_channel(TEXTS);
         thread::scope(|scope| {
-            let worker = scope.spawn(|| {
+            let worker = scope.spawn(move || {
                 let done = Done(tell.clone());
                 let output = Output::new(move |text| {
                     // Nobody reads it any more.

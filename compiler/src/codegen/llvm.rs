@@ -424,7 +424,8 @@ pub fn to_ptx(
     })
 }
 
-/// Once a process: the backend, LLVM's options, the fatal error handler.
+/// Once a process: the backend, LLVM's options, the fatal error handler. The order of instructions needs no option: NVPTX keeps that of
+/// the source, which a kernel's author or our passes chose (docs/performance.md).
 fn initialize() {
     static DONE: OnceLock<()> = OnceLock::new();
     DONE.get_or_init(|| {
@@ -432,10 +433,6 @@ fn initialize() {
             c"cutec".as_ptr(),
             // Pointers into shared memory are 32 bits wide.
             c"--nvptx-short-ptr".as_ptr(),
-            // The order of the source, which is the order that a kernel's author or our passes chose: what is
-            // read for the next block stands before this block's products, and ptxas interleaves the two.
-            // Heuristics that shorten live ranges undo that (docs/performance.md).
-            c"--pre-RA-sched=source".as_ptr(),
             // LICM compares all accesses of a loop with each other to keep one in a register: only where
             // they are few. Fragments are in registers already.
             c"--licm-mssa-max-acc-promotion=32".as_ptr(),

@@ -14,25 +14,39 @@
 //! - [`journal`]: what was found out so far, on disk, so that an interrupted search goes on;
 //! - [`picture`]: the search as SVG.
 //!
+//! Without the feature `search` there are plans alone, and no simulator is linked.
+//!
 //! Nothing here compiles: configurations come as artifacts, and the search asks for measurements and is told results, so
 //! that it does not matter where they are made.
 //!
 //! Invariants: the search is a function of what it is told; a plan that is read back chooses as it did when it was made.
 
+#[cfg(feature = "search")]
 pub mod candidate;
+#[cfg(feature = "search")]
 pub mod estimate;
+#[cfg(feature = "search")]
 pub mod halving;
+#[cfg(feature = "search")]
 pub mod journal;
+#[cfg(feature = "search")]
 pub mod measure;
+#[cfg(feature = "search")]
 pub mod picture;
 pub mod plan;
+#[cfg(feature = "search")]
 pub mod prune;
 
+#[cfg(feature = "search")]
 pub use candidate::{Candidate, Parameters};
+#[cfg(feature = "search")]
 pub use halving::{Halving, Task};
+#[cfg(feature = "search")]
 pub use journal::Journal;
+#[cfg(feature = "search")]
 pub use measure::{Measured, Station, Workload};
 pub use plan::{Chooser, KernelPlan, Plan, PlanError, SizePlan};
+#[cfg(feature = "search")]
 pub use prune::{Dropped, Reason};
 
 /// Values of the parameters that have candidates, by name, in the order of the source.

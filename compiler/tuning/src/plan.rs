@@ -111,6 +111,7 @@ pub struct MeasuredConfiguration {
 
 /// A plan that cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PlanError {
     /// The file cannot be read.
     #[error("cannot read the plan {path}: {reason}")]

@@ -21,6 +21,7 @@ const LATENCY: f64 = 4000.0;
 
 /// Why a configuration is not measured.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Reason {
     /// The compiler's first message.
     DoesNotCompile(String),

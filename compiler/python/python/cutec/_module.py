@@ -10,7 +10,7 @@ from typing import Any, Iterator, Mapping, Union
 from . import _cutec
 from ._cutec import Kernel
 
-Define = Union[str, int, float, bool, tuple]
+Define = Union[str, int, float, bool, "tuple[Any, ...]"]
 CacheChoice = Union[bool, str, "os.PathLike[str]"]
 
 

@@ -80,8 +80,9 @@ def tune(
         futures = [executor.submit(measure_part, *share) for share in shares]
         try:
             for future in as_completed(futures):
+                results: list[Any] = future.result()
                 # Another machine may give lists for tuples.
-                search.tell([tuple(one) for one in future.result()])
+                search.tell([tuple(one) for one in results])
         except BaseException:
             for future in futures:
                 future.cancel()
@@ -90,4 +91,5 @@ def tune(
     if output is not None:
         with open(output, "w", encoding="utf-8") as file:
             file.write(plan)
-    return json.loads(plan)
+    found: dict[str, Any] = json.loads(plan)
+    return found

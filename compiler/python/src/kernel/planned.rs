@@ -7,6 +7,7 @@ use cutec::Emit;
 use cutec::plan::{Chooser, Plan};
 use cutec::runtime::DType;
 use cutec::runtime::abi::{KernelAbi, ScalarValue, SymbolSource};
+use cutec_tuning::candidate::size_sources;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -127,33 +128,26 @@ impl Planned {
         let abi = compiled.abi.as_ref();
         let abi = abi.and_then(|abi| abi.kernel(&defaults.info.name));
         let places = abi.and_then(|abi| {
-            let mut symbols = self.symbols.iter();
-            symbols.try_fold(Vec::new(), |mut places, symbol| {
-                places.push(place(abi, symbol)?);
-                Some(places)
-            })
+            let sources = size_sources(abi, &self.symbols)?;
+            let places = sources.into_iter().map(|source| place(abi, source));
+            places.collect()
         });
         Ok(self.places.get_or_init(|| places))
     }
 }
 
-/// Where a call has the value of a symbol.
-fn place(abi: &KernelAbi, name: &str) -> Option<Place> {
-    let array_of = |arg: usize| {
-        let before = abi.args.iter().take(arg);
-        before.filter(|arg| arg.as_tensor().is_some()).count()
-    };
-    let mut symbols = abi.symbols.iter().filter(|symbol| symbol.name == name);
-    symbols.find_map(|symbol| match symbol.from {
-        SymbolSource::Extent { arg, mode } => Some(Place::Extent {
-            array: array_of(arg),
-            mode,
-        }),
+/// Where a call has what is read so; `None` of a stride, by which no size is told.
+fn place(abi: &KernelAbi, source: SymbolSource) -> Option<Place> {
+    match source {
+        SymbolSource::Extent { arg, mode } => {
+            let before = abi.args.iter().take(arg);
+            let array = before.filter(|arg| arg.as_tensor().is_some()).count();
+            Some(Place::Extent { array, mode })
+        }
         SymbolSource::Scalar { arg } => Some(Place::Scalar {
             arg,
             dtype: abi.args.get(arg)?.dtype(),
         }),
-        // No size is told by these.
         SymbolSource::Stride { .. } => None,
-    })
+    }
 }

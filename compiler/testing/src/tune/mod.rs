@@ -131,6 +131,7 @@ pub struct Findings {
 
 /// Why there is no plan.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TuneError {
     /// The source is wrong.
     #[error(transparent)]
