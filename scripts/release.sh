@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes target/handout, what is handed out of a version:
-#   cutec-VERSION-x86_64-linux.tar.gz      the programs, which need nothing but glibc 2.34, with examples and documents
+#   cutec-VERSION-x86_64-linux.tar.gz      the programs, which need nothing but glibc 2.34, with manual pages, completions of shells,
+#                                          examples and documents
 #   libcutec-VERSION-x86_64-linux.tar.gz   header and library for C and C++
 #   cutec-VERSION-*.whl                    the Python package
 #   cute-VERSION.vsix                      the extension for VS Code
@@ -91,6 +92,12 @@ if wanted programs; then
     strip "$program"
     needs_only_glibc "$program"
   done
+  share=$work/$name/share
+  mkdir -p "$share/man/man1" "$share/bash-completion/completions" "$share/zsh/site-functions" "$share/fish/vendor_completions.d"
+  "$work/$name/bin/cutec" man -o "$share/man/man1"
+  "$work/$name/bin/cutec" completions bash >"$share/bash-completion/completions/cutec"
+  "$work/$name/bin/cutec" completions zsh >"$share/zsh/site-functions/_cutec"
+  "$work/$name/bin/cutec" completions fish >"$share/fish/vendor_completions.d/cutec.fish"
   cp README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$work/$name"
   cp -r docs "$work/$name"
   cp -r examples/*.cute examples/hopper examples/README.md "$work/$name/examples"

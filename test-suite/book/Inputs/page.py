@@ -4,7 +4,7 @@
 
 CUTEC is the program, beside which stand its sisters. In the page
 
-    ```cute NAME.cute            is written to that file, and tested: `cutec test NAME.cute`
+    ```cute NAME.cute            is written to that file, tested by `cutec test NAME.cute`, and in the style of `cutec fmt`
     ```cute NAME.cute sm_90a     the same for another target
     ```cute NAME.cute shown      is written, and only commands of the page use it (it may be wrong)
     ```LANGUAGE PATH             where the checkout has PATH: is a part of that file, word for word
@@ -90,6 +90,9 @@ def source(info, block):
             found, code = run(f"cutec test --color never --check{target} {words[1]}")
             if code != 0:
                 wrong.append("\n".join([f"{words[1]} fails:", *found]))
+            found, code = run(f"cutec fmt --diff {words[1]}")
+            if found != [""] or code != 0:
+                wrong.append("\n".join([f"{words[1]} is not in the style of `cutec fmt`:", *found]))
 
 
 def part(match):
