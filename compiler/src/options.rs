@@ -175,6 +175,8 @@ pub struct Options {
     pub line_info: bool,
     /// Say what was chosen for each copy and gemm: [`crate::Compiled::remarks`].
     pub remarks: bool,
+    /// Print the place in the source behind each operation of MLIR, in MLIR's notation.
+    pub places: bool,
     /// Threads that the kernels of a file share on their way to PTX, 0 for one a processor. What comes out does not
     /// depend on it. The assembler uses all processors.
     pub threads: usize,
@@ -208,6 +210,7 @@ impl Options {
             verify_each: false,
             line_info: true,
             remarks: false,
+            places: false,
             threads: 0,
         }
     }

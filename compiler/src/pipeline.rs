@@ -18,7 +18,7 @@ use cutec_frontend::{
     LowerOptions, Program, Space, chosen_kernels, emit_kernels, load_imports, load_program, space,
 };
 use melior::Context;
-use melior::ir::operation::OperationLike;
+use melior::ir::operation::{OperationLike, OperationPrintingFlags};
 use melior::ir::{Location, Module};
 use melior::pass::{PassIrPrintingOptions, PassManager};
 use std::path::PathBuf;
@@ -221,12 +221,21 @@ pub fn add_smem(module: &Module<'_>, abi: &mut Abi) {
 
 /// The module as text for a reader, which parses back: in the pretty form, without locations.
 pub fn module_text(module: &Module<'_>) -> String {
+    text_with(module, readable_flags())
+}
+
+/// [`module_text`], with the location behind each operation.
+pub fn module_text_with_places(module: &Module<'_>) -> String {
+    text_with(module, readable_flags().enable_debug_info(true, false))
+}
+
+fn text_with(module: &Module<'_>, flags: OperationPrintingFlags) -> String {
     let operation = module.as_operation();
     let context = operation.context();
     // SAFETY: the module's context outlives this call; the reference is to the local above.
     print_aliases(unsafe { context.to_ref() });
     let mut text = operation
-        .to_string_with_flags(readable_flags())
+        .to_string_with_flags(flags)
         .unwrap_or_else(|_| operation.to_string());
     if !text.ends_with('\n') {
         text.push('\n');

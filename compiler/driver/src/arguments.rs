@@ -102,7 +102,7 @@ pub struct EmitArguments {
 
     /// What to emit [default: by the output's extension, else ptx]
     #[arg(long, value_parser = emit_kinds(), value_name = "KIND")]
-    pub emit: Option<Emit>,
+    pub emit: Option<Emission>,
 
     /// Options of every compilation.
     #[command(flatten)]
@@ -615,12 +615,28 @@ pub struct ExplainArguments {
     pub list: bool,
 }
 
+/// What `--emit` asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Emission {
+    /// One level.
+    One(Emit),
+    /// Every level, into a folder.
+    All,
+}
+
 /// What `--emit` takes.
-fn emit_kinds() -> impl TypedValueParser<Value = Emit> {
+fn emit_kinds() -> impl TypedValueParser<Value = Emission> {
+    const EVERY: &str = "all";
     let kinds = Emit::ALL.map(|emit| PossibleValue::new(emit.name()).help(emit.description()));
-    PossibleValuesParser::new(kinds).try_map(|name| {
+    let every = PossibleValue::new(EVERY)
+        .help("every level and the lines that belong together, into the folder -o");
+    PossibleValuesParser::new(kinds.into_iter().chain([every])).try_map(|name| {
         let kind = Emit::ALL.into_iter().find(|emit| emit.name() == name);
-        kind.ok_or_else(|| format!("there is no kind {name}"))
+        match kind {
+            Some(kind) => Ok(Emission::One(kind)),
+            None if name == EVERY => Ok(Emission::All),
+            None => Err(format!("there is no kind {name}")),
+        }
     })
 }
 

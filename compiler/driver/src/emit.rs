@@ -1,7 +1,8 @@
 //! `cutec FILE`: compile.
 
-use super::arguments::{EmitArguments, closest_command};
+use super::arguments::{Emission, EmitArguments, closest_command};
 use super::context::{Reporter, compile_options, read_source};
+use super::emit_all;
 use super::error::{CommandError, CommandResult, complain};
 use super::output;
 use cutec::{Compiler, Emit, FileLoader, Options};
@@ -23,7 +24,22 @@ pub fn run(arguments: &EmitArguments, reporter: &Reporter) -> CommandResult {
             file.display()
         )));
     }
-    let emit = emit_kind(arguments.emit, arguments.output.as_deref())?;
+    let emit = match arguments.emit {
+        None => None,
+        Some(Emission::One(emit)) => Some(emit),
+        Some(Emission::All) => {
+            let folder = arguments
+                .output
+                .as_deref()
+                .filter(|path| path.as_os_str() != "-");
+            let Some(folder) = folder else {
+                let message = "`--emit all` writes several files: give the folder, `-o FOLDER`";
+                return Err(CommandError::Usage(message.to_owned()));
+            };
+            return emit_all::run(arguments, &read_source(file)?, folder, reporter);
+        }
+    };
+    let emit = emit_kind(emit, arguments.output.as_deref())?;
     let output = output_path(file, arguments.output.as_deref(), emit);
     let source = read_source(file)?;
     let options = Options {

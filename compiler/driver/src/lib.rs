@@ -6,7 +6,7 @@
 //! - [`context`]: what every command shares: colours, reading files, reporting errors;
 //! - [`output`]: writing results, all or nothing;
 //! - [`message`], diagnostics as JSON; [`sources`], files of folders; [`watch`], commands again after changes; [`version`];
-//! - one file per command: [`emit`] (compile), [`check`], [`fmt`], [`run`], [`test`], [`bench`], [`profile`], [`export`],
+//! - one file per command: [`emit`] (compile; [`emit_all`], to every level), [`check`], [`fmt`], [`run`], [`test`], [`bench`], [`profile`], [`export`],
 //!   [`layout`], [`explain`], [`lsp`]; [`shell`], what shells ask for;
 //! - [`mlir_tool`]: the programs that are MLIR's own drivers; [`mlir_server`]: what stands before one.
 //!
@@ -20,6 +20,7 @@ pub mod bench;
 pub mod check;
 pub mod context;
 pub mod emit;
+pub mod emit_all;
 pub mod error;
 pub mod explain;
 pub mod export;

@@ -85,7 +85,7 @@ impl<'c, 'a> Run<'c, 'a> {
     pub fn lower(&mut self, module: &mut Module<'c>) -> Option<Reached> {
         let options = self.options;
         if options.emit == Emit::Tile {
-            return Some(Reached::Asked(pipeline::module_text(module)));
+            return Some(Reached::Asked(self.module_text(module)));
         }
         self.passes(Step::TileToCute, module, pipeline::tile_to_cute)?;
         if options.remarks {
@@ -96,7 +96,7 @@ impl<'c, 'a> Run<'c, 'a> {
             self.outcome.remarks.extend(placed);
         }
         if options.emit == Emit::Cute {
-            return Some(Reached::Asked(pipeline::module_text(module)));
+            return Some(Reached::Asked(self.module_text(module)));
         }
         let file = self.sources.files().next().map(|(_, file)| file.name());
         match pipeline::kernel_abi(module, options, file.unwrap_or_default()) {
@@ -112,8 +112,15 @@ impl<'c, 'a> Run<'c, 'a> {
             }
         }
         match options.emit {
-            Emit::Mlir => Some(Reached::Asked(pipeline::module_text(module))),
+            Emit::Mlir => Some(Reached::Asked(self.module_text(module))),
             _ => Some(Reached::Llvm),
+        }
+    }
+
+    fn module_text(&self, module: &Module<'_>) -> String {
+        match self.options.places {
+            true => pipeline::module_text_with_places(module),
+            false => pipeline::module_text(module),
         }
     }
 

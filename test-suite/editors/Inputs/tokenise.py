@@ -116,7 +116,7 @@ for path in sorted(glob.glob(os.path.join(ROOT, "examples", "*.cute"))):
         check(scope is not None, f"{name}: `{token}` is taken for nothing")
         if token in RESERVED and not scope.startswith(("comment", "string")):
             check(scope.startswith(KEYWORD), f"{name}: `{token}` is {scope}")
-    kernels = re.findall(r"^(?:kernel|fn|test|bench) (\w+)", text, re.MULTILINE)
+    kernels = re.findall(r"^ *(?:kernel|fn|test|bench) (\w+)", text, re.MULTILINE)
     named = [token for token, scope in tokens if scope == "entity.name.function.cute"]
     check(kernels == named, f"{name}: {kernels} are defined, {named} highlighted")
     print(f"{name}: {len(tokens)} tokens")
