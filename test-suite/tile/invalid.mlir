@@ -107,8 +107,8 @@ func.func @part(%b: !cute.memref<f32, smem, align<16>, "(64,64,2):(64,1,4096)">,
 // -----
 
 func.func @axes(%i: i32) {
-  // expected-error@+1 {{expects 1 to 3 axes, but got 4}}
-  tile.grid %i, %i, %i, %i
+  // expected-error@+1 {{expects 1 to 4 axes, but got 5}}
+  tile.grid %i, %i, %i, %i, %i
   return
 }
 

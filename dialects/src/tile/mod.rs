@@ -9,7 +9,7 @@ mod verify;
 pub use crate::ops::TileOp;
 pub use layout::{Mode, TileLayout};
 pub use place::{BY_ELEMENT, by_element};
-pub use verify::{REDUCTIONS, check_op};
+pub use verify::{MOST_AXES, REDUCTIONS, check_op};
 
 use crate::elem::Elem;
 use melior::Context;

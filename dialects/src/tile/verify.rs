@@ -11,6 +11,9 @@ use melior::ir::{BlockLike, RegionLike, Type, ValueLike};
 /// What `tile.reduce` can combine by.
 pub const REDUCTIONS: [&str; 7] = ["add", "mul", "min", "max", "and", "or", "xor"];
 
+/// The axes of a launch, at most.
+pub const MOST_AXES: usize = 4;
+
 /// Verifies one operation.
 ///
 /// # Errors
@@ -23,8 +26,8 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
     };
     match kind {
         TileOp::Grid => match op.operand_count() {
-            1..=3 => Ok(()),
-            count => Err(format!("expects 1 to 3 axes, but got {count}")),
+            1..=MOST_AXES => Ok(()),
+            count => Err(format!("expects 1 to {MOST_AXES} axes, but got {count}")),
         },
         TileOp::Load => {
             let view = view(op, 0, Space::Gmem)?;

@@ -13,6 +13,7 @@ use cutec_abi::{
 };
 use cutec_dialects::elem::Elem;
 use cutec_dialects::target::{BLOCK_SIZES, Feature};
+use cutec_dialects::tile::MOST_AXES;
 use std::sync::Arc;
 
 /// Blocks that a multiprocessor of any target holds (CUDA programming guide, compute capabilities).
@@ -209,7 +210,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             launch.block = self.block;
         }
         for clause in &kernel.launch {
-            self.at_most_three_axes(clause)?;
+            self.at_most_so_many_axes(clause)?;
             match &*clause.name.node {
                 "grid" => {
                     for (at, arg) in clause.args.iter().enumerate() {
@@ -391,7 +392,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// `block(x, y, z)`: the threads along each axis.
     fn block_clause(&mut self, clause: &'a Clause, signature: &Signature<'a>) -> Result<[i64; 3]> {
-        self.at_most_three_axes(clause)?;
+        self.at_most_so_many_axes(clause)?;
         let mut block = [1; 3];
         for (at, arg) in clause.args.iter().enumerate() {
             if mentions(&arg.value, signature) {
@@ -423,11 +424,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         Ok(block)
     }
 
-    fn at_most_three_axes(&mut self, clause: &Clause) -> Result<()> {
-        if clause.args.len() <= 3 {
+    fn at_most_so_many_axes(&mut self, clause: &Clause) -> Result<()> {
+        let most = match &*clause.name.node {
+            "tiles" => MOST_AXES,
+            _ => 3,
+        };
+        if clause.args.len() <= most {
             return Ok(());
         }
-        let message = format!("`{}` has at most 3 dimensions", clause.name.node);
+        let message = format!("`{}` has at most {most} dimensions", clause.name.node);
         self.error(codes::BAD_KERNEL, clause.span, message, "here")
     }
 

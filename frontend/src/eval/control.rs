@@ -5,7 +5,7 @@
 
 use super::constant::wider;
 use super::exits::exits_of_if;
-use super::stmt::{Flow, Place, Rest};
+use super::stmt::{Flow, Place, RETURNS, Rest};
 use super::tiles::Carried;
 use super::values::{RecordValue, Tile, Value, elem_name};
 use super::{Evaluator, Result, Stop};
@@ -83,8 +83,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let outside = self.ir(span)?.insertion;
         let (then_region, then_block) = region_with_block(&[]);
         let (else_region, else_block) = region_with_block(&[]);
-        // Variables of tiles that a branch assigns to are results, unless a branch is left early.
-        let carried = match exits_of_if(parts) {
+        // Variables of tiles that a branch assigns to are results, unless a branch returns: what follows may stand in
+        // the other one.
+        let carried = match exits_of_if(parts) & RETURNS {
             0 => self.carried_by_if(parts),
             _ => Vec::new(),
         };

@@ -9,11 +9,13 @@ use crate::ast::{
 };
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
-use cutec_dialects::builder::{Insertion, IrOp, IrValue, defining_op, region_with_block};
+use cutec_dialects::builder::{
+    Insertion, IrOp, IrValue, defining_op, region_with_block, result_of,
+};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::ScfOp;
-use melior::ir::Region;
 use melior::ir::operation::OperationLike;
+use melior::ir::{Region, ValueLike};
 
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// Sets the flag of an exit at the end of a branch, and keeps what it returns; returns what may have been left.
@@ -91,15 +93,34 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         body: impl FnOnce(&mut Self) -> Result<Flow<'c, 'a>>,
     ) -> Result<Flow<'c, 'a>> {
         let go = self.none_set(exits, span)?;
+        let carried = self.carried_by_any();
+        let before = |at: usize| carried[at].1.ir;
         let (region, block) = region_with_block(&[]);
         let left = self.in_block(block, |this| {
+            this.rebind(&carried, before);
             let flow = body(this)?;
             let left = this.leave(flow, tail, span)?;
-            this.terminate(ScfOp::Yield, &[], span)?;
+            let held = this.held(&carried);
+            this.terminate(ScfOp::Yield, &held, span)?;
             Ok(left)
-        })?;
-        self.ir(span)?
-            .op_with_regions(ScfOp::If, &[go], &[], &[], vec![region, Region::new()]);
+        });
+        self.rebind(&carried, before);
+        let left = left?;
+        let otherwise = match carried.is_empty() {
+            true => Region::new(),
+            false => {
+                let (region, block) = region_with_block(&[]);
+                let old: Vec<_> = carried.iter().map(|(_, tile)| tile.ir).collect();
+                self.in_block(block, |this| this.terminate(ScfOp::Yield, &old, span))?;
+                region
+            }
+        };
+        let types: Vec<_> = carried.iter().map(|(_, tile)| tile.ir.r#type()).collect();
+        let regions = vec![region, otherwise];
+        let op = self
+            .ir(span)?
+            .op_with_regions(ScfOp::If, &[go], &[], &types, regions);
+        self.rebind(&carried, |at| result_of(op, at));
         Ok(Flow::Maybe(exits | left))
     }
 

@@ -2,6 +2,7 @@
 
 use super::exits::exits_of;
 use super::stmt::{BREAKS, CONTINUES, Flow, Place, RETURNS};
+use super::tiles::Carried;
 use super::values::{Scalar, Value};
 use super::{Evaluator, LoopFrame, Result};
 use crate::ast::{BinaryOp, Block, Expr, ExprKind, For};
@@ -365,14 +366,19 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     ) -> Result<Flow<'c, 'a>> {
         let exits = exits_of(body);
         self.enter_loop(body, span)?;
+        let carried = self.carried(body);
         self.runtime_loops += 1;
-        let result = self.while_regions(exits, condition, iteration, span);
+        let result = self.while_regions((exits, &carried), condition, iteration, span);
         self.runtime_loops -= 1;
         self.leave_loop(self.runtime_loops);
         self.frame.loops.pop();
+        self.rebind(&carried, |at| carried[at].1.ir);
         let regions = result?;
-        self.ir(span)?
-            .op_with_regions(ScfOp::While, &[], &[], &[], regions);
+        let before: Vec<_> = carried.iter().map(|(_, tile)| tile.ir).collect();
+        let types: Vec<_> = before.iter().map(|tile| tile.r#type()).collect();
+        let ir = self.ir(span)?;
+        let op = ir.op_with_regions(ScfOp::While, &before, &[], &types, regions);
+        self.rebind(&carried, |at| result_of(op, at));
         Ok(if exits & RETURNS != 0 {
             Flow::Maybe(RETURNS)
         } else {
@@ -382,12 +388,17 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     fn while_regions(
         &mut self,
-        exits: u8,
+        (exits, carried): (u8, &[Carried<'c>]),
         condition: impl FnOnce(&mut Self) -> Result<Value<'c, 'a>>,
         iteration: impl FnOnce(&mut Self) -> Result<Flow<'c, 'a>>,
         span: Span,
     ) -> Result<Vec<Region<'c>>> {
-        let (before, before_block) = region_with_block(&[]);
+        let location = self.ir(span)?.location;
+        let tiles: Vec<_> = carried
+            .iter()
+            .map(|(_, tile)| (tile.ir.r#type(), location))
+            .collect();
+        let (before, before_block) = region_with_block(&tiles);
         self.in_block(before_block, |this| {
             let flags = exits & (RETURNS | BREAKS);
             let number = if flags == 0 {
@@ -401,14 +412,18 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     this.number(&go, Elem::I1, span)
                 })?
             };
-            this.terminate(ScfOp::Condition, &[number], span)
+            let mut forwarded = vec![number];
+            forwarded.extend((0..tiles.len()).map(|at| argument_of(before_block, at)));
+            this.terminate(ScfOp::Condition, &forwarded, span)
         })?;
-        let (after, after_block) = region_with_block(&[]);
+        let (after, after_block) = region_with_block(&tiles);
         self.in_block(after_block, |this| {
+            this.rebind(carried, |at| argument_of(after_block, at));
             this.clear_continue(span)?;
             let flow = iteration(this)?;
             this.leave(flow, false, span)?;
-            this.terminate(ScfOp::Yield, &[], span)
+            let held = this.held(carried);
+            this.terminate(ScfOp::Yield, &held, span)
         })?;
         Ok(vec![before, after])
     }

@@ -78,7 +78,15 @@ fn places<'c>(ir: &OpBuilder<'c>, counts: &[IrValue<'c>], width: Option<i64>) ->
         [] => (block, Vec::new()),
         _ => {
             let size = op(ArithOp::Muli, *rows, *columns);
-            (op(rem, block, size), vec![op(div, block, size)])
+            let plane = op(rem, block, size);
+            let mut left = op(div, block, size);
+            let mut places = Vec::new();
+            for count in &rest[..rest.len() - 1] {
+                places.push(op(rem, left, *count));
+                left = op(div, left, *count);
+            }
+            places.push(left);
+            (plane, places)
         }
     };
     let (row, column) = match width.filter(|width| *width > 1) {

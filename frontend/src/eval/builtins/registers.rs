@@ -30,7 +30,7 @@ pub(super) const TABLE: &[Builtin] = &[
     Builtin::new(
         "tile",
         Lowering::TileIndex,
-        "The tile that the block computes, as a coordinate in `launch tiles(…)`; also `.n`, `.l`.",
+        "The tile that the block computes, as a coordinate in `launch tiles(…)`; also `.n`, `.l`, `.b`.",
     )
     .at(Level::Tiles),
 ];

@@ -12,9 +12,10 @@ use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::TileOp;
 use cutec_dialects::printing::name_value;
 use cutec_dialects::target::MOST_WARPS;
+use cutec_dialects::tile::MOST_AXES;
 
-/// Names of the axes of a launch in tiles: those of the product.
-const AXES: [&str; 3] = ["m", "n", "l"];
+/// Names of the axes of a launch in tiles: those of the product, and one of batches.
+const AXES: [&str; MOST_AXES] = ["m", "n", "l", "b"];
 /// The widest raster, and the most warps of a block.
 const MAX_RASTER: i64 = 1 << 16;
 
@@ -65,7 +66,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 codes::BAD_KERNEL,
                 tiles.span,
                 message,
-                "expected 1 to 3 numbers",
+                "expected 1 to 4 numbers",
             );
         }
         let raster = match clause("raster") {

@@ -97,7 +97,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         Ok(Value::Tile(tile))
     }
 
-    /// `reduce(op, x, axis = a)`: combines along an axis, which stays with extent 1.
+    /// `reduce(op, x, axis = a)`: combines along an axis, several or all, which stay with extent 1.
     pub(in crate::eval) fn reduce_tile(
         &mut self,
         call: &Call<'c, 'a>,
@@ -115,22 +115,18 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let message = format!("`{kind}` is not defined for {}", elem_name(tile.elem));
             return self.error(codes::WRONG_TYPE, call.span, message, "here");
         }
-        let axis = self.axis(call, &tile.shape)?;
-        let mut shape = tile.shape.clone();
-        shape[axis] = 1;
-        let ir = self.ir(call.span)?;
-        let attrs = [
-            ("axis", ir.integer(axis as i64, ir.ty("i32"))),
-            ("kind", ir.string(kind)),
-        ];
-        let operands = [tile.ir];
-        let result = self.tile_op(
-            TileOp::Reduce,
-            &operands,
-            &attrs,
-            (tile.elem, &shape),
-            call.span,
-        )?;
+        let mut result = tile.clone();
+        for axis in self.axes(call, &tile.shape)? {
+            let mut shape = result.shape.clone();
+            shape[axis] = 1;
+            let ir = self.ir(call.span)?;
+            let attrs = [
+                ("axis", ir.integer(axis as i64, ir.ty("i32"))),
+                ("kind", ir.string(kind)),
+            ];
+            let of = (tile.elem, &shape[..]);
+            result = self.tile_op(TileOp::Reduce, &[result.ir], &attrs, of, call.span)?;
+        }
         Ok(Value::Tile(result))
     }
 
@@ -154,6 +150,37 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 other => self.expected("an integer", &other.clone(), arg.expr.span),
             },
         }
+    }
+
+    /// The axes that a reduction is along: `axis = a`, `axis = (a, b)`, or all.
+    fn axes(&mut self, call: &Call<'c, 'a>, shape: &[i64]) -> Result<Vec<usize>> {
+        let Some(arg) = call.named("axis") else {
+            return Ok((0..shape.len()).collect());
+        };
+        let Value::Tuple(parts) = &arg.value else {
+            return Ok(vec![self.axis(call, shape)?]);
+        };
+        let (rank, span) = (shape.len(), arg.expr.span);
+        let mut axes = Vec::new();
+        for part in parts {
+            match part {
+                Value::Int(axis) if (0..rank as i64).contains(axis) => {
+                    let axis = *axis as usize;
+                    if axes.contains(&axis) {
+                        let message = format!("axis {axis} is named twice");
+                        return self.error(codes::WRONG_ARGUMENTS, span, message, "here");
+                    }
+                    axes.push(axis);
+                }
+                Value::Int(axis) => {
+                    let message = format!("axis {axis} of a tile of shape {}", shape_text(shape));
+                    let label = format!("expected 0 to {}", rank - 1);
+                    return self.error(codes::MODE_OUT_OF_RANGE, span, message, label);
+                }
+                other => return self.expected("integers", &other.clone(), span),
+            }
+        }
+        Ok(axes)
     }
 
     /// `reshape(x, extents…)`: adds and removes axes of extent 1.

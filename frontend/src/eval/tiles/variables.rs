@@ -57,9 +57,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
         let name = &path.name;
         let what = format!(
-            "assigning to the tile `{name}` in a `while` or `loop`, or in a branch or loop that is left early,"
+            "assigning to the tile `{name}` in a branch that returns, or in the condition of a loop,"
         );
-        let help = "use branches without `return`, and a `for` without `break` and `continue`";
+        let help = "assign to it behind the branch, or let the branch do without `return`";
         self.unsupported(span, &what, help)
     }
 
@@ -79,6 +79,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Some(ElseBranch::If(expr)) => assigned_within(expr, &mut names),
             None => {}
         }
+        self.carried_of(names)
+    }
+
+    /// Every variable of tiles that may be assigned to here, of what stands behind an exit.
+    pub(in crate::eval) fn carried_by_any(&self) -> Vec<Carried<'c>> {
+        let scopes = self.frame.scopes.iter();
+        let mut names: Vec<Arc<str>> = scopes.flat_map(|scope| scope.keys().cloned()).collect();
+        names.sort_unstable();
+        names.dedup();
         self.carried_of(names)
     }
 
