@@ -200,3 +200,21 @@ fn what_the_chosen_configuration_refuses_has_the_defaults() {
     assert!(exported.call("scale", &[Any::tensor(&y), Any::float(1.0), Any::int(1)]));
     assert_eq!(driver.launched(), "configuration 0");
 }
+
+#[test]
+fn without_extents_all_launches_have_the_one_configuration() {
+    let (driver, _one) = Driver::take();
+    let mut plan = plan(&[[1, 1, 1]]);
+    plan.symbols.clear();
+    plan.sizes[0].extents.clear();
+    assert_eq!(plan.chooser().choose(&[]), Some(0));
+    let configurations = [kernel(1, 1, 0), kernel(2, 1, 0)];
+    let choice = choice(&plan, &[1]);
+    let exported = Exported::with_choice(driver, "single", "sm_80", &configurations, choice);
+    let launch = exported.function::<Launch>("scale_launch");
+    for n in [1, 1000] {
+        let shape = [n, n];
+        assert_eq!(launch(&floats(&shape, 0x1000, 0), 1.0, 1, 0), 0);
+        assert_eq!(driver.launched(), "configuration 1");
+    }
+}
