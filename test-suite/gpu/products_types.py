@@ -31,7 +31,7 @@ KERNELS = {
     "i8": ("hopper/gemm_i8.cute", "gemm_i8", [{}, PINGPONG, {"cluster": 2}]),
     "tf32": ("hopper/gemm_tf32.cute", "gemm_tf32", [{}, PINGPONG, {"cluster": 2}]),
     "f32": ("hopper/gemm_3xtf32.cute", "gemm_3xtf32",
-            [{}, {"p": "bf16", "parts": 3}, {"p": "bf16"}, {"bm": 192}]),
+            [{}, {"p": "bf16", "parts": 3}, {"p": "bf16"}]),
     "c32": ("hopper/gemm_3xtf32.cute", "gemm_c32", [{}, {"p": "bf16", "parts": 3}]),
     "i4 weights, few": ("hopper/gemm_weights.cute", "gemm_weights",
                         [{"bm": 64, "bn": 16, "bk": 256, "turns": 2, "stages": 12},
@@ -41,7 +41,7 @@ KERNELS = {
     "i8 weights, few": ("hopper/gemm_weights.cute", "gemm_weights",
                         [{"bits": 8, "bm": 64, "bn": 16, "bk": 128, "turns": 2, "stages": 14}]),
     "i8 weights": ("hopper/gemm_weights.cute", "gemm_weights", [{"bits": 8, "stages": 4}]),
-    "f64": ("gemm_f64.cute", "gemm_f64", [{}, {"bm": 64}, {"bm": 128, "bn": 128}]),
+    "f64": ("gemm_f64.cute", "gemm_f64", [{}, {"bm": 64}]),
     "c64": ("gemm_f64.cute", "gemm_c64", [{}]),
 }
 PACK = ("hopper/gemm_weights.cute", "pack_weights")

@@ -139,7 +139,7 @@ PROGRAMS = [
     product("gemm_3xtf32", "gemm_3xtf32", 130, 264, 132, stages=3),
     Program("gemm_3xtf32", "gemm_c32", {"stages": 3}, {"a": "normal:130x132", "b": "normal:132x132", "c": "poison:130x264"}),
     weights(130, 264, 416, bn=32, stages=3),
-    weights(18, 520, 1056, bm=64, bn=16, bk=128, turns=2, stages=4, cluster=2),
+    weights(18, 520, 416, bm=64, bn=16, bk=128, turns=2, stages=4, cluster=2),
     moved("copy_tma", "copy_tma", 70, 1028, bm=8, stages=3),
     moved("copy_tma", "transpose_tma", 520, 264, stages=2),
     rows("softmax_cluster", 9, 1020),
