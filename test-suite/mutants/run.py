@@ -115,6 +115,8 @@ PROGRAMS = [
     product("gemm_sm90", "gemm_sm90", 130, 840, 264, bm=64, bn=64, stages=3, schedule="sm90_pingpong"),
     Program("gemm_epilogues", "gemm_alpha_beta_sm90", {"bm": 64, "bn": 64, "stages": 3},
             {"a": "normal:130x264", "b": "normal:840x264", "c": "normal:130x840", "alpha": "0.5", "beta": "2"}),
+    Program("gemm_batched_sm90", "gemm_batched_sm90", {"bm": 64, "bn": 64, "stages": 3},
+            {"a": "normal:3x70x264", "b": "normal:3x136x264", "c": "poison:3x70x136"}),
     Program("gemm_epilogues", "gemm_two_results", {"bm": 64, "bn": 128, "stages": 3, "schedule": "sm90_cooperative"},
             {"a": "normal:130x264", "b": "normal:840x264", "bias": "normal:130", "h": "poison:130x840", "c": "poison:130x840"}),
     Program("gemv", "gemv", {"fetch": 256}, {"x": "normal:1x520", "w": "normal:37x520", "y": "poison:1x37"}),
@@ -161,6 +163,7 @@ KEPT = [
     (r"^(?!.*cluster=2)", r"^fence\.mbarrier_init", "mbarrier_init_fence",
      "In a block without a cluster the barrier after it orders the making of the objects for all who use them. CUTLASS has "
      "the fence there as well; Triton has none."),
+    (r"^gemm_alpha_beta", r"^fence\.mbarrier_init", "mbarrier_init_fence", "The same of its second ring."),
     (r"^gemm_(2_tma|skinny|split_k)", r"^mbarrier\.try_wait", "self.empty",
      "The first waits of a producer, where LLVM has peeled them: for a new barrier, whose phase before the first is over.", 2),
     (r"^gemm_(skinny|split_k)", r"^wgmma\.fence", r"^wgmma_fence",
