@@ -48,7 +48,7 @@ void TileDialect::initialize() {
 
 // What a declared format generates keeps the body to itself until the end. Where the text is wrong behind it, operations
 // before it that name a value of the body are left with uses of what is freed. A body that the state has is cleaned up.
-ParseResult cutec::tile::MapOp::parse(OpAsmParser &parser, OperationState &result) {
+static ParseResult parseWithBody(OpAsmParser &parser, OperationState &result) {
   Region *body = result.addRegion();
   SmallVector<OpAsmParser::UnresolvedOperand> inputs;
   FunctionType type;
@@ -60,10 +60,20 @@ ParseResult cutec::tile::MapOp::parse(OpAsmParser &parser, OperationState &resul
   return parser.resolveOperands(inputs, type.getInputs(), at, result.operands);
 }
 
-void cutec::tile::MapOp::print(OpAsmPrinter &printer) {
-  printer << "(" << getInputs() << ") ";
-  printer.printRegion(getBody());
-  printer.printOptionalAttrDict((*this)->getAttrs());
+static void printWithBody(OpAsmPrinter &printer, Operation *op) {
+  printer << "(" << op->getOperands() << ") ";
+  printer.printRegion(op->getRegion(0));
+  printer.printOptionalAttrDict(op->getAttrs());
   printer << " : ";
-  printer.printFunctionalType(*this);
+  printer.printFunctionalType(op);
 }
+
+#define WITH_BODY(Op)                                                                                                \
+  ParseResult cutec::tile::Op::parse(OpAsmParser &parser, OperationState &result) {                                   \
+    return parseWithBody(parser, result);                                                                            \
+  }                                                                                                                  \
+  void cutec::tile::Op::print(OpAsmPrinter &printer) { printWithBody(printer, *this); }
+WITH_BODY(MapOp)
+WITH_BODY(FoldOp)
+WITH_BODY(ScanOp)
+#undef WITH_BODY

@@ -90,16 +90,46 @@ def Tile_MapOp : Tile_Op<"map", [RecursiveMemoryEffects, SingleBlock]> {
   // `(` $inputs `)` $body attr-dict `:` functional-type($inputs, $result), see Tile.cpp.
   let hasCustomAssemblyFormat = 1;
 }
-def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ParentOneOf<["MapOp"]>]> {
-  let summary = "The element that a map makes";
-  let arguments = (ins AnyType:$value);
-  let assemblyFormat = "$value attr-dict `:` type($value)";
+def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ParentOneOf<["MapOp", "FoldOp", "ScanOp"]>]> {
+  let summary = "The element that a map makes, or the elements that a fold or a scan makes of two";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "$values attr-dict `:` type($values)";
 }
 def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let summary = "Combines along an axis, whose extent becomes 1: add, mul, min, max, and, or, xor";
   let arguments = (ins Tile_Tile:$input, I32Attr:$axis, StrAttr:$kind);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$kind $input $axis attr-dict `:` type($input) `->` type($result)";
+}
+
+// Tiles of one shape, combined along an axis by a function: its body takes an element of each, then another of each,
+// and yields one of each. The function is associative.
+class Tile_CombiningOp<string name> : Tile_Op<name, [RecursiveMemoryEffects, SingleBlock]> {
+  let results = (outs Variadic<Tile_Tile>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  // `(` $inputs `)` $body attr-dict `:` functional-type($inputs, $results), see Tile.cpp.
+  let hasCustomAssemblyFormat = 1;
+}
+def Tile_FoldOp : Tile_CombiningOp<"fold"> {
+  let summary = "Combines along an axis, whose extent becomes 1, by a function of elements";
+  let arguments = (ins Variadic<Tile_Tile>:$inputs, I32Attr:$axis);
+}
+def Tile_ScanOp : Tile_CombiningOp<"scan"> {
+  let summary = "Each element combined with all before it along an axis; `reverse` with all behind it";
+  let description = "With `exclusive`, a number for each tile, the element itself is left out; the first is that number.";
+  let arguments = (ins Variadic<Tile_Tile>:$inputs, I32Attr:$axis, UnitAttr:$reverse, OptionalAttr<ArrayAttr>:$exclusive);
+}
+def Tile_GatherOp : Tile_Op<"gather", [Pure]> {
+  let summary = "The elements of a tile at indices, of which the first axis is the fastest; all lie in the tile";
+  let arguments = (ins Tile_Tile:$input, Tile_Tile:$index);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$input `,` $index attr-dict `:` type($input) `,` type($index) `->` type($result)";
+}
+def Tile_ScatterOp : Tile_Op<"scatter", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Writes each element of a tile to its place in a view in global memory, or updates it by `atomic`; nothing outside";
+  let description = "Each axis of the view has a tile of coordinates, in elements. Of several for one place any may be left.";
+  let arguments = (ins Tile_Tile:$value, Tile_View:$view, Variadic<Tile_Tile>:$at, OptionalAttr<StrAttr>:$atomic);
+  let assemblyFormat = "$value `,` $view `[` $at `]` attr-dict `:` type($value) `,` type($view) `,` type($at)";
 }
 def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
   let summary = "Repeats along axes of extent 1";

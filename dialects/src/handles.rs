@@ -83,6 +83,21 @@ pub fn operation_key(op: IrOp) -> usize {
     op.to_raw().ptr as usize
 }
 
+/// The elements of an array attribute. (`ArrayAttribute::try_from` of melior 0.27 refuses all of them: it asks whether
+/// they are dense arrays.)
+pub fn array_elements<'c>(attribute: Attribute<'c>) -> Option<Vec<Attribute<'c>>> {
+    let raw = attribute.to_raw();
+    // SAFETY: the attribute is alive, and is asked for elements only where it is an array, which has so many.
+    unsafe {
+        if !mlir_sys::mlirAttributeIsAArray(raw) {
+            return None;
+        }
+        let count = mlir_sys::mlirArrayAttrGetNumElements(raw);
+        let element = |at| Attribute::from_raw(mlir_sys::mlirArrayAttrGetElement(raw, at));
+        Some((0..count).map(element).collect())
+    }
+}
+
 /// The number of an integer attribute without a sign of its own, such as `8 : i64`.
 pub fn integer_value(attribute: Attribute) -> Option<i64> {
     let raw = attribute.to_raw();

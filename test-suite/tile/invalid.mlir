@@ -228,6 +228,55 @@ func.func @repeated_number(%x: i32) {
 // -----
 
 func.func @yields_to_nothing(%x: i32) {
-  // expected-error@+1 {{'tile.yield' op expects parent op 'tile.map'}}
+  // expected-error@+1 {{'tile.yield' op expects parent op to be one of 'tile.map, tile.fold, tile.scan'}}
   tile.yield %x : i32
+}
+
+// -----
+
+func.func @fold_arguments(%a: tensor<16x8xf32>) {
+  // expected-error@+1 {{expects a body with two arguments for each tile, but got 1}}
+  %0 = tile.fold (%a) {
+  ^bb0(%e: f32):
+    tile.yield %e : f32
+  } {axis = 1 : i32} : (tensor<16x8xf32>) -> tensor<16x1xf32>
+  return
+}
+
+// -----
+
+func.func @scan_shape(%a: tensor<16x8xf32>) {
+  // expected-error@+1 {{expects [16, 8] as the shape of each result, but got [16, 1]}}
+  %0 = tile.scan (%a) {
+  ^bb0(%e: f32, %f: f32):
+    tile.yield %e : f32
+  } {axis = 1 : i32} : (tensor<16x8xf32>) -> tensor<16x1xf32>
+  return
+}
+
+// -----
+
+func.func @scan_exclusive(%a: tensor<16x8xf32>) {
+  // expected-error@+1 {{expects 1 numbers as `exclusive`, but got 2}}
+  %0 = tile.scan (%a) {
+  ^bb0(%e: f32, %f: f32):
+    tile.yield %e : f32
+  } {axis = 1 : i32, exclusive = [0.0 : f32, 0.0 : f32]} : (tensor<16x8xf32>) -> tensor<16x8xf32>
+  return
+}
+
+// -----
+
+func.func @gather_index(%a: tensor<16x8xf32>, %i: tensor<4xi64>) {
+  // expected-error@+1 {{expects i32 as the element type of the index, but got i64}}
+  %0 = tile.gather %a, %i : tensor<16x8xf32>, tensor<4xi64> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_rank(%a: tensor<4xf32>, %x: !cute.memref<f32, gmem, align<16>, "(8,8):(8,1)">, %i: tensor<4xi32>) {
+  // expected-error@+1 {{expects coordinates for each of 2 axes, but got 1}}
+  tile.scatter %a, %x[%i] : tensor<4xf32>, !cute.memref<f32, gmem, align<16>, "(8,8):(8,1)">, tensor<4xi32>
+  return
 }

@@ -47,6 +47,27 @@ gpu.module @kernels {
     %flat = tile.reshape %top : tensor<16x1xf32> -> tensor<16xf32>
     // CHECK: tile.iota 1 : tensor<16x32xi32>
     %at = tile.iota 1 : tensor<16x32xi32>
+    // CHECK: tile.fold(%{{.*}}, %{{.*}}) {
+    // CHECK: tile.yield %{{.*}}, %{{.*}} : f32, i32
+    // CHECK: {axis = 1 : i32} : (tensor<16x32xf32>, tensor<16x32xi32>) -> (tensor<16x1xf32>, tensor<16x1xi32>)
+    %best:2 = tile.fold (%c, %at) {
+    ^bb0(%e: f32, %p0: i32, %f: f32, %p1: i32):
+      %less = arith.cmpf olt, %e, %f : f32
+      %v = arith.select %less, %f, %e : f32
+      %w = arith.select %less, %p1, %p0 : i32
+      tile.yield %v, %w : f32, i32
+    } {axis = 1 : i32} : (tensor<16x32xf32>, tensor<16x32xi32>) -> (tensor<16x1xf32>, tensor<16x1xi32>)
+    // CHECK: tile.scan(%{{.*}}) {
+    // CHECK: {axis = 0 : i32, exclusive = [0.000000e+00 : f32], reverse} : (tensor<16x32xf32>) -> tensor<16x32xf32>
+    %sums = tile.scan (%c) {
+    ^bb0(%e: f32, %f: f32):
+      %sum = arith.addf %e, %f : f32
+      tile.yield %sum : f32
+    } {axis = 0 : i32, exclusive = [0.0 : f32], reverse} : (tensor<16x32xf32>) -> tensor<16x32xf32>
+    // CHECK: tile.gather %{{.*}}, %{{.*}} : tensor<16x1xf32>, tensor<16x32xi32> -> tensor<16x32xf32>
+    %moved = tile.gather %top, %at : tensor<16x1xf32>, tensor<16x32xi32> -> tensor<16x32xf32>
+    // CHECK: tile.scatter %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] {atomic = "add"} : tensor<16x32xbf16>, !cute.memref<{{.*}}>, tensor<16x32xi32>, tensor<16x32xi32>
+    tile.scatter %y, %x[%at, %at] {atomic = "add"} : tensor<16x32xbf16>, !view, tensor<16x32xi32>, tensor<16x32xi32>
     // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] : tensor<32x16xbf16>, !cute.memref<{{.*}}>, i32, i32
     tile.store %z, %x[%j, %i] : tensor<32x16xbf16>, !view, i32, i32
     // Along some axes the coordinate counts elements.

@@ -18,7 +18,7 @@ pub(super) enum Structure {
     While,
     /// `scf.if`: one of two branches; the second may be missing.
     If,
-    /// `tile.map`: a function of elements.
+    /// `tile.map`, `tile.fold` or `tile.scan`: a function of elements.
     Map,
 }
 
@@ -28,7 +28,7 @@ impl Structure {
             Some(Op::ScfOp(ScfOp::For)) => Some(Structure::For),
             Some(Op::ScfOp(ScfOp::While)) => Some(Structure::While),
             Some(Op::ScfOp(ScfOp::If)) => Some(Structure::If),
-            Some(Op::TileOp(TileOp::Map)) => Some(Structure::Map),
+            Some(Op::TileOp(TileOp::Map | TileOp::Fold | TileOp::Scan)) => Some(Structure::Map),
             _ => None,
         }
     }

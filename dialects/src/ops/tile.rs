@@ -23,6 +23,14 @@ operations! {
         Yield = "yield",
         /// Combines along an axis.
         Reduce = "reduce",
+        /// Combines along an axis by a function of elements.
+        Fold = "fold",
+        /// Combines each element with those before it along an axis.
+        Scan = "scan",
+        /// The elements of a tile at indices.
+        Gather = "gather",
+        /// Writes each element of a tile to its place in a view.
+        Scatter = "scatter",
         /// Repeats axes of extent 1.
         Broadcast = "broadcast",
         /// Adds or removes axes of extent 1.
@@ -65,15 +73,27 @@ accessors! {
     Splat is TileOp::Splat, 1 operand { operand value 0; }
     /// A function of the elements of tiles.
     Map is TileOp::Map, 0 operands { operands inputs 0 0; }
-    /// The result of a map's function.
-    Yield is TileOp::Yield, 1 operand { operand value 0; }
+    /// What the body of a map, a fold or a scan gives.
+    Yield is TileOp::Yield, 1 operand { operand value 0; operands values 0 0; }
     /// A reduction along an axis.
     Reduce is TileOp::Reduce, 1 operand {
         operand input 0;
         attribute axis; attribute kind;
     }
+    /// Tiles combined along an axis by a function.
+    Combining is TileOp::Fold | TileOp::Scan, 1 operand {
+        operands inputs 0 0;
+        attribute axis; attribute reverse; attribute exclusive;
+    }
+    /// The elements of a tile at indices.
+    Gather is TileOp::Gather, 2 operands { operand input 0; operand index 1; }
+    /// Elements that are written each to its place in a view.
+    Scatter is TileOp::Scatter, 3 operands {
+        operand value 0; operand view 1; operands at 2 0;
+        attribute atomic;
+    }
     /// The elements of a tile along other axes.
-    Reshaping is TileOp::Reduce | TileOp::Broadcast | TileOp::Transpose | TileOp::Reshape, 1 operand { operand input 0; }
+    Reshaping is TileOp::Reduce | TileOp::Fold | TileOp::Broadcast | TileOp::Transpose | TileOp::Reshape, 1 operand { operand input 0; }
     /// A product.
     Dot is TileOp::Dot, 3 operands {
         operand a 0; operand b 1; operand c 2;
@@ -109,6 +129,12 @@ impl<'c> Dot<'c> {
     pub fn factors(self) -> [IrValue<'c>; 2] {
         [self.a(), self.b()]
     }
+}
+
+/// The view in global memory that an operation writes, if it writes one.
+pub fn written_view(op: IrOp<'_>) -> Option<IrValue<'_>> {
+    let store = Store::of(op).map(Store::view);
+    store.or_else(|| Scatter::of(op).map(Scatter::view))
 }
 
 /// A `tile.load` or `tile.store`: a tile and the view in global memory that it lies in.

@@ -112,6 +112,41 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
             same("the element type", input.elem, result.elem)?;
             same_list("the shape of the result", &shape, &result.shape)
         }
+        TileOp::Fold | TileOp::Scan => combining(op, kind),
+        TileOp::Gather => {
+            let (input, index, result) = (tile(op, 0)?, tile(op, 1)?, tile_of(result(op)?)?);
+            same("the element type", input.elem, result.elem)?;
+            same("the element type of the index", Elem::I32, index.elem)?;
+            same_list("the shape of the result", &index.shape, &result.shape)?;
+            match index.layout == result.layout {
+                true => Ok(()),
+                false => Err("expects a result spread as the index is".into()),
+            }
+        }
+        TileOp::Scatter => {
+            let value = tile(op, 0)?;
+            let view = view(op, 1, Space::Gmem)?;
+            same("the element type of the view", view.ptr.elem, value.elem)?;
+            let (rank, found) = (view.layout.rank(), op.operand_count() - 2);
+            if rank != found {
+                return Err(format!(
+                    "expects coordinates for each of {rank} axes, but got {found}"
+                ));
+            }
+            for axis in 0..rank {
+                let at = tile(op, 2 + axis)?;
+                same("the element type of coordinates", Elem::I32, at.elem)?;
+                same_list("the shape of coordinates", &value.shape, &at.shape)?;
+                if at.layout != value.layout {
+                    return Err("expects coordinates spread as the value is".into());
+                }
+            }
+            match op.attribute("atomic") {
+                Ok(kind) => AtomicKind::updates(kind.to_string().trim_matches('"'), value.elem)
+                    .map_err(|error| error.to_string()),
+                Err(_) => Ok(()),
+            }
+        }
         TileOp::Broadcast => {
             let (input, result) = (tile(op, 0)?, tile_of(result(op)?)?);
             same("the element type", input.elem, result.elem)?;
@@ -182,6 +217,85 @@ fn map<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), String> {
         result.elem.value_type(),
         &yielded.r#type().to_string(),
     )
+}
+
+/// `tile.fold` and `tile.scan`: tiles of one shape, and a function of two elements of each.
+fn combining<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>, kind: TileOp) -> Result<(), String> {
+    let count = op.operand_count();
+    if count == 0 {
+        return Err("expects at least one tile".into());
+    }
+    if op.result_count() != count {
+        return Err(format!(
+            "expects a result for each of {count} tiles, but got {}",
+            op.result_count()
+        ));
+    }
+    let first = tile(op, 0)?;
+    let axis = axis(op, &first)?;
+    let mut shape = first.shape.clone();
+    if kind == TileOp::Fold {
+        shape[axis] = 1;
+    }
+    let block = op.region(0).ok().and_then(|region| region.first_block());
+    let block = block.ok_or("expects a body")?;
+    if block.argument_count() != 2 * count {
+        return Err(format!(
+            "expects a body with two arguments for each tile, but got {}",
+            block.argument_count()
+        ));
+    }
+    let last = block.terminator().ok_or("expects a body with tile.yield")?;
+    if last.operand_count() != count {
+        return Err(format!(
+            "expects a body that yields a number for each of {count} tiles, but got {}",
+            last.operand_count()
+        ));
+    }
+    for index in 0..count {
+        let input = tile(op, index)?;
+        let result = op.result(index).map_err(|error| error.to_string())?;
+        let result = tile_of(result.r#type())?;
+        same("the element type", input.elem, result.elem)?;
+        same_list("the shape of each input", &first.shape, &input.shape)?;
+        same_list("the shape of each result", &shape, &result.shape)?;
+        if input.layout != first.layout {
+            return Err("expects inputs that are spread alike".into());
+        }
+        if kind == TileOp::Scan && input.layout != result.layout {
+            return Err("expects results spread as the inputs are".into());
+        }
+        let number = input.elem.value_type();
+        for argument in [index, count + index] {
+            let argument = block
+                .argument(argument)
+                .map_err(|error| error.to_string())?;
+            same_text(
+                "the argument of the body",
+                number,
+                &argument.r#type().to_string(),
+            )?;
+        }
+        let yielded = last.operand(index).map_err(|error| error.to_string())?;
+        same_text(
+            "what the body yields",
+            number,
+            &yielded.r#type().to_string(),
+        )?;
+    }
+    match op.attribute("exclusive") {
+        Err(_) => Ok(()),
+        Ok(_) if kind == TileOp::Fold => Err("expects no `exclusive`".into()),
+        Ok(numbers) => {
+            let found = crate::builder::array_elements(numbers).map_or(0, |numbers| numbers.len());
+            match found == count {
+                true => Ok(()),
+                false => Err(format!(
+                    "expects {count} numbers as `exclusive`, but got {found}"
+                )),
+            }
+        }
+    }
 }
 
 fn dot<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), String> {

@@ -494,6 +494,9 @@ fn built_ins_of_tiles_have_methods() {
         // Of integers known before: `Extent::tiles`; `Loop::tiles`.
         "ceil_div",
         "tiles",
+        // Of functions, of several tiles and of computed places: of text alone so far.
+        "scan",
+        "gather",
         // The host's.
         "bits",
         "static_assert",

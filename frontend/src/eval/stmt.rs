@@ -454,6 +454,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             {
                 self.assign_tile((base, name, args), op, (value, target.span), span)
             }
+            ExprKind::Call { callee, args }
+                if let ExprKind::Field { base, name } = &*callee.kind
+                    && &*name.node == "scatter" =>
+            {
+                self.assign_scattered((base, name, args), op, (value, target.span), span)
+            }
             _ => {
                 let view = self.expr(target)?;
                 let mut new = self.loaded(value)?;

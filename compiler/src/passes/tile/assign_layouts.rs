@@ -121,7 +121,12 @@ impl<'c> Assignment<'c> {
         let threads = declared_block_size(function).or(pinned).unwrap_or_else(|| {
             let sizes = classes.tiles.iter().map(|(_, tile)| tile.size());
             let size = sizes.max().unwrap_or(0);
-            let reduces = operations.iter().any(|op| TileOp::Reduce.is(*op));
+            let reduces = operations.iter().any(|op| {
+                matches!(
+                    TileOp::of(*op),
+                    Some(TileOp::Reduce | TileOp::Fold | TileOp::Scan)
+                )
+            });
             block_size::of_memory(size, &accesses_of(&operations, size), reduces)
         });
         let threads = block_size::checked(threads).map_err(|message| (function, message))?;
@@ -250,7 +255,7 @@ impl<'c> Assignment<'c> {
                     Some(layout),
                 ) => (result, layout, input),
                 (
-                    Some(TileOp::Reduce | TileOp::Transpose | TileOp::Reshape),
+                    Some(TileOp::Reduce | TileOp::Fold | TileOp::Transpose | TileOp::Reshape),
                     Some(layout),
                     None,
                 ) => (input, layout, result),
@@ -336,7 +341,7 @@ impl<'c> Assignment<'c> {
                         let layout = layout?;
                         convert_operand(context, *op, index, layout.clone())?;
                         if index == 2 {
-                            convert_result(context, *op, layout)?;
+                            convert_result(context, *op, 0, layout)?;
                         }
                     }
                 }
@@ -350,10 +355,12 @@ impl<'c> Assignment<'c> {
                     let wanted = follows(*op, broadcast.result(), broadcast.input())?;
                     convert_operand(context, *op, 0, wanted)?;
                 }
-                Some(TileOp::Reduce | TileOp::Transpose | TileOp::Reshape) => {
+                Some(TileOp::Reduce | TileOp::Fold | TileOp::Transpose | TileOp::Reshape) => {
                     let reshaping = present(*op, tile::Reshaping::of(*op))?;
                     let given = follows(*op, reshaping.input(), reshaping.result())?;
-                    convert_result(context, *op, given)?;
+                    for index in 0..op.result_count() {
+                        convert_result(context, *op, index, given.clone())?;
+                    }
                 }
                 _ => {}
             }
@@ -477,9 +484,10 @@ fn convert_operand<'c>(
 fn convert_result<'c>(
     context: &'c Context,
     op: IrOp<'c>,
+    index: usize,
     layout: TileLayout,
 ) -> Result<(), Failed<'c>> {
-    let result = result_of(op, 0);
+    let result = result_of(op, index);
     let tile = tile_of(op, result)?;
     if tile.layout.as_ref() == Some(&layout) {
         return Ok(());

@@ -66,7 +66,9 @@ fn check(function: IrOp) -> Result<(), Failed> {
     let own = registers(peak.own);
     let held = match TileOp::of(peak.op) {
         Some(TileOp::Dot) => "the sums of this product and a block of its operands",
-        Some(TileOp::Reduce) => "the tiles that are held across this reduction",
+        Some(TileOp::Reduce | TileOp::Fold | TileOp::Scan) => {
+            "the tiles that are held across this reduction"
+        }
         _ => "the tiles that this loop carries",
     };
     let held = match taken - own {
@@ -118,7 +120,7 @@ fn peak<'c>(function: IrOp<'c>) -> Result<Option<Peak<'c>>, Failed<'c>> {
                 (results(*op)? + operand_blocks(*op)?, live.across[at])
             }
             // Its operand is read to the end; what it gives is small.
-            Some(Op::TileOp(TileOp::Reduce)) => (live.at[at], 0),
+            Some(Op::TileOp(TileOp::Reduce | TileOp::Fold | TileOp::Scan)) => (live.at[at], 0),
             _ => continue,
         };
         let all = own + others;

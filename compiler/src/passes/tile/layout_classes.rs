@@ -73,6 +73,27 @@ impl<'c> LayoutClasses<'c> {
                     self.join(Some(input), Some(result_of(op, 0)));
                 }
             }
+            KnownOp::Tile(kind @ (TileOp::Fold | TileOp::Scan)) => {
+                for other in 1..op.operand_count() {
+                    self.join(operands_of(op).next(), operands_of(op).nth(other));
+                    self.join(Some(result_of(op, 0)), Some(result_of(op, other)));
+                }
+                if kind == TileOp::Scan {
+                    self.join(operands_of(op).next(), Some(result_of(op, 0)));
+                }
+            }
+            KnownOp::Tile(TileOp::Gather) => {
+                self.join(
+                    tile::Gather::of(op).map(tile::Gather::index),
+                    Some(result_of(op, 0)),
+                );
+            }
+            KnownOp::Tile(TileOp::Scatter) => {
+                let scatter = tile::Scatter::of(op);
+                for at in scatter.map_or_else(Vec::new, tile::Scatter::at) {
+                    self.join(scatter.map(tile::Scatter::value), Some(at));
+                }
+            }
             KnownOp::Tile(TileOp::Dot) => {
                 self.join(tile::Dot::of(op).map(tile::Dot::c), Some(result_of(op, 0)))
             }

@@ -83,6 +83,13 @@ pub(super) fn update<'c, 'a>(
             ev.update_tile((name, kind), (base, field, args), rest, (place.span, span))?;
             return Ok(Value::Unit);
         }
+        Some((place, ExprKind::Call { callee, args }, rest))
+            if let ExprKind::Field { base, name: field } = &*callee.kind
+                && &*field.node == "scatter" =>
+        {
+            ev.update_scattered((name, kind), (base, field, args), rest, (place.span, span))?;
+            return Ok(Value::Unit);
+        }
         Some((_, ExprKind::Index { base, indices }, rest)) if ev.tiles.is_none() => {
             (base, indices, rest)
         }

@@ -35,6 +35,12 @@ pub(super) const TABLE: &[Builtin] = &[
     of(Receiver::View, "tile", |ev, of, call| ev.load_tile(of.0, of.1, call), "The tile of this shape at a coordinate counted in tiles, or at an element. Outside of the tensor it is `fill`. `copy` and `swizzle` pin how an operand of a product gets to shared memory and lies there.")
         .at(Level::Tiles)
         .takes(TILE),
+    of(Receiver::View, "gather", |ev, of, call| ev.gather_view(of, call), "The elements at coordinates, a tile of i32 or a number for each mode, as a tile. Outside of the tensor it is `fill`.")
+        .at(Level::Tiles)
+        .takes(&[arg("coordinates", Kind::Coordinate), named("fill", Kind::Number, "0")]),
+    of(Receiver::View, "scatter", |ev, _, call| ev.scatter_is_a_place(call), "The elements at coordinates as a place: `y.scatter((rows, columns)) = v`, `atomic_add(y.scatter(rows), v)`. Nothing is written outside of the tensor.")
+        .at(Level::Tiles)
+        .takes(&[arg("coordinates", Kind::Coordinate)]),
     of(Receiver::View, "fill", fill, "Writes a number to all elements; also `fill(view, number)`.")
         .takes(&[arg("value", Kind::Number)]),
     of(Receiver::TiledCopy, "slice", thread_of, "One thread of it.").takes(THREAD),

@@ -11,6 +11,7 @@ use crate::ast::{BinaryOp, Expr, Function};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::arith::number_or_vector;
 use crate::eval::call::{ArgValue, Call};
+use crate::eval::tiles::has_tiles;
 use crate::eval::values::{Scalar, Value};
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::Span;
@@ -28,9 +29,22 @@ pub(super) const TABLE: &[Builtin] = &[
     Builtin::new(
         "reduce",
         Lowering::Call(reduce),
-        "Combines a tile along an axis, which stays with extent 1; or the elements of a view, a tuple or an array into one.",
+        "Combines a tile, or a tuple of tiles, along an axis, several, `axis = (0, 1)`, or all, which stay with extent 1; or the elements of a view, a tuple or an array into one.",
     )
     .takes(&[OPERATOR, arg("x", Kind::Number), named("axis", Kind::Integer, "…")]),
+    Builtin::new(
+        "scan",
+        Lowering::Call(|ev, call| ev.scan_tiles(call)),
+        "Combines each element of a tile, or of a tuple of tiles, with all before it along an axis, or with `reverse` behind it; without the element itself where `exclusive`, which takes an operator.",
+    )
+    .at(Level::Tiles)
+    .takes(&[
+        OPERATOR,
+        arg("x", Kind::Tile),
+        named("axis", Kind::Integer, "…"),
+        named("exclusive", Kind::Bool, "false"),
+        named("reverse", Kind::Bool, "false"),
+    ]),
     Builtin::new(
         "warp_reduce",
         Lowering::Call(warp_reduce),
@@ -49,7 +63,7 @@ pub(super) const TABLE: &[Builtin] = &[
 
 /// What makes one value of two.
 #[derive(Clone, Copy)]
-enum Combiner<'a> {
+pub(in crate::eval) enum Combiner<'a> {
     Operator(BinaryOp),
     /// `min` or `max`; whether it is `min`.
     Extreme(bool),
@@ -65,6 +79,14 @@ fn operands<'c, 'a>(
     let (Some(how), Some(value)) = (call.arg(0), call.arg(1)) else {
         return Err(Stop::Reported);
     };
+    Ok((combiner(ev, how)?, value.clone()))
+}
+
+/// What an argument says combines two values.
+pub(in crate::eval) fn combiner<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    how: &ArgValue<'c, 'a>,
+) -> Result<Combiner<'a>> {
     let combiner = match &how.value {
         Value::Function(function) => Combiner::Function(function, how.expr),
         value => match Operator::of(value) {
@@ -78,7 +100,7 @@ fn operands<'c, 'a>(
             None => return not_a_combiner(ev, how),
         },
     };
-    Ok((combiner, value.clone()))
+    Ok(combiner)
 }
 
 fn not_a_combiner<'c, 'a, T>(ev: &mut Evaluator<'c, 'a>, how: &ArgValue<'c, 'a>) -> Result<T> {
@@ -87,7 +109,7 @@ fn not_a_combiner<'c, 'a, T>(ev: &mut Evaluator<'c, 'a>, how: &ArgValue<'c, 'a>)
 }
 
 /// One value of two; operators take the parts of tuples one by one.
-fn combine<'c, 'a>(
+pub(in crate::eval) fn combine<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     combiner: Combiner<'a>,
     a: Value<'c, 'a>,
@@ -146,8 +168,10 @@ fn combine_all<'c, 'a>(
 
 /// `reduce(op, view)`: of its elements; also of the parts of a tuple or an array.
 fn reduce<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    if let Some(Value::Tile(tile)) = call.arg(1).map(|arg| &arg.value) {
-        return ev.reduce_tile(call, tile);
+    match call.arg(1).map(|arg| &arg.value) {
+        Some(Value::Tile(tile)) => return ev.reduce_tile(call, tile),
+        Some(value) if has_tiles(value) => return ev.fold_tiles(call),
+        _ => {}
     }
     if let Some(axis) = call.named("axis") {
         let found = call
@@ -294,7 +318,7 @@ fn linear_thread<'c, 'a>(ev: &mut Evaluator<'c, 'a>, span: Span) -> Result<Value
 }
 
 /// The numbers and vectors of a value, in order.
-fn flatten<'c, 'a>(value: &Value<'c, 'a>, leaves: &mut Vec<Value<'c, 'a>>) {
+pub(in crate::eval) fn flatten<'c, 'a>(value: &Value<'c, 'a>, leaves: &mut Vec<Value<'c, 'a>>) {
     match value {
         Value::Tuple(parts) => parts.iter().for_each(|part| flatten(part, leaves)),
         leaf => leaves.push(leaf.clone()),
@@ -302,7 +326,7 @@ fn flatten<'c, 'a>(value: &Value<'c, 'a>, leaves: &mut Vec<Value<'c, 'a>>) {
 }
 
 /// The value of the same form with other numbers and vectors.
-fn rebuild<'c, 'a>(
+pub(in crate::eval) fn rebuild<'c, 'a>(
     like: &Value<'c, 'a>,
     leaves: &mut dyn Iterator<Item = Value<'c, 'a>>,
 ) -> Result<Value<'c, 'a>> {

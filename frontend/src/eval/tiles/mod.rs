@@ -5,17 +5,22 @@
 //! - `coordinate`: where in a tensor they lie.
 //! - `shape`: tiles of constants, and tiles brought to other shapes.
 //! - `map`: what is computed element by element.
+//! - `combine`: reductions by functions, and scans.
+//! - `gather`: elements at computed places.
 //! - `dot`: products.
 //! - `variables`: tiles that loops carry from round to round.
 
+mod combine;
 mod coordinate;
 mod dot;
+mod gather;
 mod launch;
 mod map;
 mod place;
 mod shape;
 mod variables;
 
+pub(super) use combine::has_tiles;
 pub(super) use launch::TileLaunch;
 pub(super) use variables::Carried;
 

@@ -107,8 +107,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return Err(Stop::Reported);
         };
         let Some(operator) = Operator::of(&how.value) else {
-            let what = "`add`, `mul`, `min`, `max`, `and`, `or` or `xor`";
-            return self.expected(what, &how.value, how.expr.span);
+            return self.fold_tiles(call);
         };
         let kind = operator.name();
         if !rules::reduces(operator, tile.elem) {
@@ -131,7 +130,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 
     /// `axis = a`, which a tile of one axis may do without.
-    fn axis(&mut self, call: &Call<'c, 'a>, shape: &[i64]) -> Result<usize> {
+    pub(super) fn axis(&mut self, call: &Call<'c, 'a>, shape: &[i64]) -> Result<usize> {
         let rank = shape.len();
         match call.named("axis") {
             None if rank == 1 => Ok(0),
@@ -153,7 +152,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 
     /// The axes that a reduction is along: `axis = a`, `axis = (a, b)`, or all.
-    fn axes(&mut self, call: &Call<'c, 'a>, shape: &[i64]) -> Result<Vec<usize>> {
+    pub(super) fn axes(&mut self, call: &Call<'c, 'a>, shape: &[i64]) -> Result<Vec<usize>> {
         let Some(arg) = call.named("axis") else {
             return Ok((0..shape.len()).collect());
         };

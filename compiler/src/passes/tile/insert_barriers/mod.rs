@@ -241,6 +241,16 @@ impl<'c> Analysis<'c> {
                 self.check_begun(op, view, effect, state)?;
                 self.of_tensor(op, view, effect, state)?;
             }
+            TileOp::Scatter => {
+                let scatter = present(op, tile::Scatter::of(op))?;
+                let effect = match scatter.atomic() {
+                    Some(_) => Effect::Atomic,
+                    None => Effect::Write,
+                };
+                let view = scatter.view();
+                self.check_begun(op, view, effect, state)?;
+                self.of_tensor(op, view, effect, state)?;
+            }
             TileOp::Index
             | TileOp::Grid
             | TileOp::Splat
@@ -248,6 +258,9 @@ impl<'c> Analysis<'c> {
             | TileOp::Map
             | TileOp::Yield
             | TileOp::Reduce
+            | TileOp::Fold
+            | TileOp::Scan
+            | TileOp::Gather
             | TileOp::Broadcast
             | TileOp::Reshape
             | TileOp::Transpose

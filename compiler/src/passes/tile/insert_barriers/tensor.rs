@@ -10,7 +10,7 @@ use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::types::tensor_of;
 use cutec_dialects::builder::{IrOp, IrValue, operation_key, value_key};
 use cutec_dialects::ops::{ArithOp, GpuOp, arith, tile};
-use cutec_dialects::tile::{TileOp, TileType};
+use cutec_dialects::tile::TileType;
 use melior::ir::{Type, ValueLike, operation::OperationLike};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::{Bound, RangeInclusive};
@@ -294,10 +294,8 @@ impl<'c> Tensors<'c> {
 
 /// The arguments that operations write; `None` where the argument of one is not known.
 pub(in crate::passes::tile) fn written_tensors(operations: &[IrOp]) -> Option<HashSet<usize>> {
-    let stores = operations
-        .iter()
-        .filter(|op| TileOp::of(**op) == Some(TileOp::Store));
-    let tensors = stores.map(|op| Some(value_key(tensor_of(tile::Store::of(*op)?.view())?)));
+    let written = operations.iter().filter_map(|op| tile::written_view(*op));
+    let tensors = written.map(|view| Some(value_key(tensor_of(view)?)));
     tensors.collect()
 }
 

@@ -320,9 +320,18 @@ impl<'c> Partition<'c> {
                 Some(so_far) => self.ir.value(ArithOp::Andi, &[so_far, holds], &[], bit),
             });
         }
-        let Some(first) = first else {
-            return act(self);
-        };
+        match first {
+            None => act(self),
+            Some(first) => self.only_if(first, act),
+        }
+    }
+
+    /// What is done where a condition holds.
+    pub(super) fn only_if(
+        &mut self,
+        holds: IrValue<'c>,
+        act: impl FnOnce(&mut Self) -> Result<(), SemError>,
+    ) -> Result<(), SemError> {
         let (region, block) = region_with_block(&[]);
         let outside = std::mem::replace(&mut self.ir.insertion, Insertion::End(block));
         let done = act(self);
@@ -330,7 +339,7 @@ impl<'c> Partition<'c> {
         self.ir.insertion = outside;
         let regions = vec![region, Region::new()];
         self.ir
-            .op_with_regions(ScfOp::If, &[first], &[], &[], regions);
+            .op_with_regions(ScfOp::If, &[holds], &[], &[], regions);
         done
     }
 }

@@ -5,8 +5,10 @@
 //! and the views of one thread. Edges are predicates of the copies. Tensors are taken as addresses first
 //! (`cute-expand-signature`).
 mod access;
+mod combine;
 mod convert;
 mod edges;
+mod gather;
 mod layout_conversion;
 mod map;
 mod origin;
@@ -146,7 +148,10 @@ fn stands_in_map(op: IrOp) -> bool {
         let parent = mlir_sys::mlirOperationGetParentOperation(op.to_raw());
         OperationRef::from_raw(parent)
     };
-    TileOp::Map.is(parent)
+    matches!(
+        TileOp::of(parent),
+        Some(TileOp::Map | TileOp::Fold | TileOp::Scan)
+    )
 }
 
 impl<'c> Partition<'c> {
@@ -162,6 +167,17 @@ impl<'c> Partition<'c> {
             _ => spread_of(op, result_of(op, 0))?,
         };
         let illegal = |error: SemError| (op, of_semantics(&error));
+        if let (TileOp::Fold | TileOp::Scan, Some(to)) = (kind, &result) {
+            let combined = self.combined(op, to).map_err(illegal)?;
+            for (index, value) in combined.into_iter().enumerate() {
+                let old = result_of(op, index);
+                if let Some(to) = spread_of(op, old)? {
+                    self.spread.insert(value_key(value), to);
+                }
+                replace_all_uses(old, value);
+            }
+            return Ok(true);
+        }
         let value = match (kind, &result) {
             (TileOp::Load, Some(to)) => self.load(op, to).map_err(illegal)?,
             (TileOp::Store, None) => {
@@ -172,6 +188,11 @@ impl<'c> Partition<'c> {
                 .map_err(illegal)?;
                 return Ok(true);
             }
+            (TileOp::Scatter, None) => {
+                self.scatter(op).map_err(illegal)?;
+                return Ok(true);
+            }
+            (TileOp::Gather, Some(to)) => self.gathered(op, to).map_err(illegal)?,
             (TileOp::CopyAsync, _) => {
                 self.begin_copy(op).map_err(illegal)?;
                 return Ok(true);

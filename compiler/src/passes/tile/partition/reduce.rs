@@ -129,55 +129,13 @@ impl<'c> Partition<'c> {
         let mut distance = before;
         while distance < end {
             for number in numbers.iter_mut() {
-                let other = self.shuffled(*number, elem, distance);
+                let by = self.ir.constant(distance, "i32");
+                let other = self.shuffled_by(BUTTERFLY, *number, elem, by);
                 *number = self.ir.value(combine, &[*number, other], &[], ty);
             }
             distance *= 2;
         }
         Ok(())
-    }
-
-    /// The number of the lane whose number differs by an exclusive or.
-    fn shuffled(&mut self, number: IrValue<'c>, elem: Elem, distance: i64) -> IrValue<'c> {
-        let word = self.ir.ty("i32");
-        let bits = elem.bits();
-        let own = elem.value_type();
-        let integer = self.ir.integer_type(bits as u32);
-        let plain = match elem.is_float() && elem.has_arithmetic() {
-            true => self.ir.value(ArithOp::Bitcast, &[number], &[], integer),
-            false => number,
-        };
-        let exchanged = match bits {
-            32 => self.exchange(plain, distance),
-            64 => {
-                let low = self.ir.value(ArithOp::Trunci, &[plain], &[], word);
-                let shift = self.ir.constant(32, "i64");
-                let high = self.ir.value(ArithOp::Shrui, &[plain, shift], &[], integer);
-                let high = self.ir.value(ArithOp::Trunci, &[high], &[], word);
-                let (low, high) = (self.exchange(low, distance), self.exchange(high, distance));
-                let low = self.ir.value(ArithOp::Extui, &[low], &[], integer);
-                let high = self.ir.value(ArithOp::Extui, &[high], &[], integer);
-                let high = self.ir.value(ArithOp::Shli, &[high, shift], &[], integer);
-                self.ir.value(ArithOp::Ori, &[low, high], &[], integer)
-            }
-            _ => {
-                let wide = self.ir.value(ArithOp::Extui, &[plain], &[], word);
-                let wide = self.exchange(wide, distance);
-                self.ir.value(ArithOp::Trunci, &[wide], &[], integer)
-            }
-        };
-        match elem.is_float() && elem.has_arithmetic() {
-            true => {
-                let own = self.ir.ty(own);
-                self.ir.value(ArithOp::Bitcast, &[exchanged], &[], own)
-            }
-            false => exchanged,
-        }
-    }
-
-    fn exchange(&mut self, word: IrValue<'c>, distance: i64) -> IrValue<'c> {
-        let distance = self.ir.constant(distance, "i32");
-        self.shuffle(BUTTERFLY, word, distance)
     }
 
     /// Combines what the warps have, through shared memory: a row for each warp along the axis.

@@ -1,7 +1,8 @@
-//! A word of another lane of the warp (PTX ISA, "shfl.sync").
+//! A word or a number of another lane of the warp (PTX ISA, "shfl.sync").
 use super::Partition;
 use cutec_dialects::builder::IrValue;
-use cutec_dialects::ops::NvvmOp;
+use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::{ArithOp, NvvmOp};
 
 /// How `shfl.sync` chooses a lane: by the exclusive or of its number and a mask.
 pub(super) const BUTTERFLY: &str = "#nvvm<shfl_kind bfly>";
@@ -22,5 +23,52 @@ impl<'c> Partition<'c> {
         let ty = self.ir.ty("i32");
         let operands = [members, word, lane, segment];
         self.ir.value(NvvmOp::ShflSync, &operands, &kind, ty)
+    }
+
+    /// The number of another lane, of at least a byte: as one word or two.
+    pub(super) fn shuffled_by(
+        &self,
+        kind: &'static str,
+        number: IrValue<'c>,
+        elem: Elem,
+        lane: IrValue<'c>,
+    ) -> IrValue<'c> {
+        let word = self.ir.ty("i32");
+        let bits = elem.bits();
+        let own = elem.value_type();
+        let integer = self.ir.integer_type(bits as u32);
+        let plain = match elem.is_float() && elem.has_arithmetic() {
+            true => self.ir.value(ArithOp::Bitcast, &[number], &[], integer),
+            false => number,
+        };
+        let exchanged = match bits {
+            32 => self.shuffle(kind, plain, lane),
+            64 => {
+                let low = self.ir.value(ArithOp::Trunci, &[plain], &[], word);
+                let shift = self.ir.constant(32, "i64");
+                let high = self.ir.value(ArithOp::Shrui, &[plain, shift], &[], integer);
+                let high = self.ir.value(ArithOp::Trunci, &[high], &[], word);
+                let (low, high) = (
+                    self.shuffle(kind, low, lane),
+                    self.shuffle(kind, high, lane),
+                );
+                let low = self.ir.value(ArithOp::Extui, &[low], &[], integer);
+                let high = self.ir.value(ArithOp::Extui, &[high], &[], integer);
+                let high = self.ir.value(ArithOp::Shli, &[high, shift], &[], integer);
+                self.ir.value(ArithOp::Ori, &[low, high], &[], integer)
+            }
+            _ => {
+                let wide = self.ir.value(ArithOp::Extui, &[plain], &[], word);
+                let wide = self.shuffle(kind, wide, lane);
+                self.ir.value(ArithOp::Trunci, &[wide], &[], integer)
+            }
+        };
+        match elem.is_float() && elem.has_arithmetic() {
+            true => {
+                let own = self.ir.ty(own);
+                self.ir.value(ArithOp::Bitcast, &[exchanged], &[], own)
+            }
+            false => exchanged,
+        }
     }
 }

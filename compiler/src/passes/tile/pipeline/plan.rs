@@ -8,6 +8,7 @@ use crate::passes::ir_utils::{
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::types::{Failed, present, tensor_of, view_of};
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue, argument_of, operands_of, result_of};
+use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{CuteOp, TileOp, tile};
 use cutec_dialects::target::Target;
 use cutec_layout::algebra::cosize_any;
@@ -164,8 +165,8 @@ pub(super) fn may_write<'c>(of: IrOp<'c>, view: IrValue<'c>) -> bool {
     let tensor = tensor_of(view);
     inside
         .iter()
-        .filter(|op| TileOp::Store.is(**op))
-        .map(|op| tile::Store::of(*op).and_then(|store| tensor_of(store.view())))
+        .filter_map(|op| tile::written_view(*op))
+        .map(tensor_of)
         .any(|written| written.is_none() || tensor.is_none() || written == tensor)
 }
 
@@ -201,7 +202,7 @@ fn is_same_in_every_round<'c>(op: IrOp<'c>, body: IrBlock<'c>) -> bool {
         let operands = operands_of(*op);
         operands.collect::<Vec<_>>()
     });
-    TileOp::Map.is(op) && op.operand_count() == 1 && !used.any(of_iteration)
+    TileOp::Map.is(op) && op.operand_count() == 1 && has_no_effect(op) && !used.any(of_iteration)
 }
 
 /// Stages of the buffers of a loop: what it says, or as many as fit.

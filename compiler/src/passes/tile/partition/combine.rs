@@ -1,0 +1,706 @@
+//! `tile.fold` and `tile.scan`: tiles combined along an axis by a function.
+//!
+//! The modes along the axis, those of values, of lanes and of warps, are taken from the smallest step to the largest, as
+//! the digits of a coordinate. After each of them the elements that differ in the digits so far are a block, of which a
+//! thread knows the total; in a scan each element also has what is combined of its block up to it. The next mode
+//! combines totals of neighbouring blocks: within the thread, by shuffles (PTX ISA, "shfl.sync"), or through shared
+//! memory.
+use super::place::value_places;
+use super::shuffle::{BUTTERFLY, INDEXED};
+use super::{Partition, Spread};
+use crate::passes::cmpi::LESS;
+use crate::passes::control_flow::in_loop;
+use crate::passes::ir_utils::{blocks, clone, collect_nested, operations, present, set_operand};
+use cutec_dialects::builder::{
+    IrBlock, IrOp, IrValue, argument_of, array_elements, integer_value, operands_of, result_of,
+    value_key,
+};
+use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::ops::{ArithOp, CuteOp, TileOp, tile};
+use cutec_dialects::semantics::SemError;
+use cutec_dialects::target::WARP;
+use cutec_layout::{AnyLayout, Layout};
+use melior::ir::{OperationRef, Type, operation::OperationLike};
+use std::collections::{BTreeMap, HashMap};
+
+/// A number of each tile.
+type Numbers<'c> = Vec<IrValue<'c>>;
+
+/// The function, and what it is applied to.
+struct Combining<'c> {
+    op: IrOp<'c>,
+    body: IrBlock<'c>,
+    elems: Vec<Elem>,
+    spread: Spread,
+    axis: usize,
+    reverse: bool,
+    /// What the first element of an exclusive scan is.
+    first: Option<Numbers<'c>>,
+    is_scan: bool,
+}
+
+/// A digit of the coordinate along the axis.
+#[derive(Clone, Copy)]
+struct Digit {
+    step: i64,
+    extent: i64,
+    held: Held,
+}
+
+/// What tells the values of a digit apart.
+#[derive(Clone, Copy)]
+enum Held {
+    /// Registers, this many apart.
+    Values(i64),
+    /// Lanes, this many apart.
+    Lanes(i64),
+    /// Warps of threads, this many apart.
+    Warps(i64),
+}
+
+/// What is known when some of the digits are done.
+struct State<'c> {
+    /// The total of each block, by the first value that a thread has of it.
+    totals: BTreeMap<usize, Numbers<'c>>,
+    /// The block of each value.
+    block: Vec<usize>,
+    /// In a scan, what is combined of its block up to each value; nothing for the first of an exclusive one.
+    running: Vec<Option<Numbers<'c>>>,
+}
+
+impl<'c> Partition<'c> {
+    /// The results of a `tile.fold` or `tile.scan`.
+    pub(super) fn combined(
+        &mut self,
+        op: IrOp<'c>,
+        to: &Spread,
+    ) -> Result<Vec<IrValue<'c>>, SemError> {
+        let combining = self.combining(op)?;
+        let inputs: Vec<Vec<IrValue<'c>>> = (0..op.operand_count())
+            .map(|index| {
+                let (vector, spread) = self.of(op, index)?;
+                Ok(self.elements(vector, &spread))
+            })
+            .collect::<Result<_, SemError>>()?;
+        let values = combining.spread.values() as usize;
+        let element = |value: usize| -> Numbers<'c> {
+            inputs.iter().map(|elements| elements[value]).collect()
+        };
+        let inclusive = combining.is_scan && combining.first.is_none();
+        let mut state = State {
+            totals: (0..values).map(|value| (value, element(value))).collect(),
+            block: (0..values).collect(),
+            running: (0..values)
+                .map(|value| inclusive.then(|| element(value)))
+                .collect(),
+        };
+        for digit in combining.digits()? {
+            match digit.held {
+                Held::Values(apart) => self.in_thread(&combining, &mut state, digit, apart)?,
+                Held::Lanes(apart) => self.in_warp(&combining, &mut state, digit, apart)?,
+                Held::Warps(apart) => self.in_block(&combining, &mut state, digit, apart)?,
+            }
+        }
+        let found: Vec<Numbers<'c>> = match combining.is_scan {
+            true => {
+                let first = combining.first.clone().unwrap_or_default();
+                let running = state.running.into_iter();
+                running
+                    .map(|numbers| numbers.unwrap_or(first.clone()))
+                    .collect()
+            }
+            false => self.totals_of(&combining, &state, to)?,
+        };
+        let elems = combining.elems.iter().enumerate();
+        Ok(elems
+            .map(|(at, elem)| {
+                let numbers: Vec<_> = found.iter().map(|numbers| numbers[at]).collect();
+                self.gather(&numbers, self.ir.number_type(*elem))
+            })
+            .collect())
+    }
+
+    fn combining(&self, op: IrOp<'c>) -> Result<Combining<'c>, SemError> {
+        let accessor = present(tile::Combining::of(op))?;
+        let missing = || SemError::Illegal("has no body".into());
+        let body = blocks(op, 0).into_iter().next().ok_or_else(missing)?;
+        let spreads: Vec<Spread> = (0..op.operand_count())
+            .map(|index| self.of(op, index).map(|(_, spread)| spread))
+            .collect::<Result<_, _>>()?;
+        let elems: Vec<Elem> = spreads.iter().map(|spread| spread.tile.elem).collect();
+        let first = accessor.exclusive().and_then(array_elements);
+        let first = first.map(|all| {
+            let numbers = all.into_iter().zip(&elems);
+            numbers
+                .map(|(number, elem)| self.ir.number(number, self.ir.number_type(*elem)))
+                .collect()
+        });
+        let axis = accessor.axis().and_then(integer_value).unwrap_or(0);
+        let spread = spreads.into_iter().next().ok_or_else(missing)?;
+        Ok(Combining {
+            op,
+            body,
+            elems,
+            spread,
+            axis: axis as usize,
+            reverse: accessor.reverse().is_some(),
+            first,
+            is_scan: TileOp::Scan.is(op),
+        })
+    }
+
+    /// The function of two elements, `a` before `b`.
+    fn apply(
+        &self,
+        combining: &Combining<'c>,
+        a: &[IrValue<'c>],
+        b: &[IrValue<'c>],
+    ) -> Numbers<'c> {
+        let given = a.iter().chain(b).enumerate();
+        let mut known: HashMap<usize, IrValue<'c>> = given
+            .map(|(at, number)| (value_key(argument_of(combining.body, at)), *number))
+            .collect();
+        for inner in operations(combining.body) {
+            let now = |known: &HashMap<usize, IrValue<'c>>, value: IrValue<'c>| {
+                known.get(&value_key(value)).copied().unwrap_or(value)
+            };
+            if TileOp::Yield.is(inner) {
+                return operands_of(inner).map(|value| now(&known, value)).collect();
+            }
+            let copy = clone(inner);
+            // SAFETY: the copy outlives the references.
+            let mut all: Vec<IrOp<'c>> = vec![unsafe { OperationRef::from_raw(copy.to_raw()) }];
+            collect_nested(all[0], &mut all);
+            for nested in all {
+                for (index, value) in operands_of(nested).enumerate().collect::<Vec<_>>() {
+                    if let Some(number) = known.get(&value_key(value)) {
+                        set_operand(nested, index, *number);
+                    }
+                }
+            }
+            let copy = self.ir.insert(copy);
+            for index in 0..copy.result_count() {
+                known.insert(value_key(result_of(inner, index)), result_of(copy, index));
+            }
+        }
+        a.to_vec()
+    }
+
+    /// Combines what stands before a block with each value of it, where `holds`, if there is a condition.
+    fn put_before(
+        &self,
+        combining: &Combining<'c>,
+        state: &mut State<'c>,
+        block: usize,
+        before: &[IrValue<'c>],
+        holds: Option<IrValue<'c>>,
+    ) {
+        let (blocks, running) = (&state.block, &mut state.running);
+        // Without a block before it, what an exclusive scan begins with stands there.
+        let before = match (&combining.first, holds) {
+            (Some(first), Some(holds)) => self.chosen(combining, holds, before, first),
+            _ => before.to_vec(),
+        };
+        for (_, running) in blocks.iter().zip(running).filter(|(of, _)| **of == block) {
+            *running = Some(match running.take() {
+                None => before.clone(),
+                Some(own) => {
+                    let both = self.apply(combining, &before, &own);
+                    match holds {
+                        Some(holds) if combining.first.is_none() => {
+                            self.chosen(combining, holds, &both, &own)
+                        }
+                        _ => both,
+                    }
+                }
+            });
+        }
+    }
+
+    /// `a` where a condition holds, else `b`.
+    fn chosen(
+        &self,
+        combining: &Combining<'c>,
+        holds: IrValue<'c>,
+        a: &[IrValue<'c>],
+        b: &[IrValue<'c>],
+    ) -> Numbers<'c> {
+        let numbers = combining.elems.iter().zip(a.iter().zip(b));
+        numbers
+            .map(|(elem, (a, b))| {
+                let ty = self.ir.number_type(*elem);
+                self.ir.value(ArithOp::Select, &[holds, *a, *b], &[], ty)
+            })
+            .collect()
+    }
+
+    /// Blocks side by side in the registers of a thread.
+    fn in_thread(
+        &mut self,
+        combining: &Combining<'c>,
+        state: &mut State<'c>,
+        digit: Digit,
+        apart: i64,
+    ) -> Result<(), SemError> {
+        let (extent, apart) = (digit.extent as usize, apart as usize);
+        let firsts: Vec<usize> = state.totals.keys().copied().collect();
+        for first in firsts
+            .into_iter()
+            .filter(|first| first / apart % extent == 0)
+        {
+            let mut order: Vec<usize> = (0..extent).map(|at| first + at * apart).collect();
+            if combining.reverse {
+                order.reverse();
+            }
+            let mut parts = Vec::new();
+            for block in &order {
+                let missing = || SemError::Illegal("has a block without a total".into());
+                parts.push(state.totals.remove(block).ok_or_else(missing)?);
+            }
+            let total = match combining.is_scan {
+                // Pairs of pairs: short chains, and sums of similar size meet.
+                false => {
+                    while parts.len() > 1 {
+                        let pairs = parts.chunks(2).map(|pair| match pair {
+                            [a, b] => self.apply(combining, a, b),
+                            rest => rest[0].clone(),
+                        });
+                        parts = pairs.collect();
+                    }
+                    parts.remove(0)
+                }
+                true => {
+                    let mut total = parts[0].clone();
+                    for (block, part) in order.iter().zip(&parts).skip(1) {
+                        self.put_before(combining, state, *block, &total, None);
+                        total = self.apply(combining, &total, part);
+                    }
+                    total
+                }
+            };
+            state.totals.insert(first, total);
+            for block in state.block.iter_mut().filter(|block| order.contains(block)) {
+                *block = first;
+            }
+        }
+        Ok(())
+    }
+
+    /// Blocks side by side in the lanes of a warp.
+    fn in_warp(
+        &mut self,
+        combining: &Combining<'c>,
+        state: &mut State<'c>,
+        digit: Digit,
+        apart: i64,
+    ) -> Result<(), SemError> {
+        if apart.count_ones() != 1 || digit.extent.count_ones() != 1 {
+            return Err(SemError::Illegal(format!(
+                "combines {} lanes that are {apart} apart; expected powers of two",
+                digit.extent
+            )));
+        }
+        let blocks: Vec<usize> = state.totals.keys().copied().collect();
+        if !combining.is_scan {
+            for block in blocks {
+                let mut total = state.totals[&block].clone();
+                let mut distance = apart;
+                while distance < apart * digit.extent {
+                    let by = self.ir.constant(distance, "i32");
+                    let other = self.of_lane(combining, &total, BUTTERFLY, by);
+                    total = self.apply(combining, &total, &other);
+                    distance *= 2;
+                }
+                state.totals.insert(block, total);
+            }
+            return Ok(());
+        }
+        let word = self.ir.ty("i32");
+        let (lane, place) = (self.thread(), self.place_in(combining, digit, apart));
+        // The lane so many places before.
+        let lane_before = |this: &Self, places: i64| {
+            let by = this.ir.constant(places * apart, "i32");
+            let op = if combining.reverse {
+                ArithOp::Addi
+            } else {
+                ArithOp::Subi
+            };
+            this.ir.value(op, &[lane, by], &[], word)
+        };
+        for block in blocks {
+            let mut total = state.totals[&block].clone();
+            let mut distance = 1;
+            while distance < digit.extent {
+                let from = lane_before(self, distance);
+                let other = self.of_lane(combining, &total, INDEXED, from);
+                let both = self.apply(combining, &other, &total);
+                let holds = self.reaches(place, distance);
+                total = self.chosen(combining, holds, &both, &total);
+                distance *= 2;
+            }
+            let from = lane_before(self, 1);
+            let before = self.of_lane(combining, &total, INDEXED, from);
+            let holds = self.reaches(place, 1);
+            self.put_before(combining, state, block, &before, Some(holds));
+            // The last of them has the total of all.
+            let last = self.ir.constant(digit.extent - 1, "i32");
+            let left = self.ir.value(ArithOp::Subi, &[last, place], &[], word);
+            let by = self.ir.constant(apart, "i32");
+            let left = self.ir.value(ArithOp::Muli, &[left, by], &[], word);
+            let op = if combining.reverse {
+                ArithOp::Subi
+            } else {
+                ArithOp::Addi
+            };
+            let from = self.ir.value(op, &[lane, left], &[], word);
+            let total = self.of_lane(combining, &total, INDEXED, from);
+            state.totals.insert(block, total);
+        }
+        Ok(())
+    }
+
+    /// Blocks side by side in the warps of a block: each leaves its total in shared memory, and reads those of all.
+    fn in_block(
+        &mut self,
+        combining: &Combining<'c>,
+        state: &mut State<'c>,
+        digit: Digit,
+        apart: i64,
+    ) -> Result<(), SemError> {
+        let blocks: Vec<usize> = state.totals.keys().copied().collect();
+        // A place for the total of each block: of the tile where an element is a block.
+        let mut shape = combining.spread.tile.shape.clone();
+        shape[combining.axis] /= digit.step;
+        let size: i64 = shape.iter().product();
+        let layout = || AnyLayout::Plain(Layout::scalar(size, 1));
+        let buffers: Vec<IrValue<'c>> = combining
+            .elems
+            .iter()
+            .map(|elem| self.alloc(carried(*elem), Space::Smem, layout()))
+            .collect();
+        if self.staged {
+            self.barrier();
+        }
+        let place = self.place_in_order(combining, digit, apart, false);
+        let (own, firsts) = self.block_places(combining, digit, place, &blocks)?;
+        let writers = combining.writers(digit)?;
+        self.once_by(&writers, |this| {
+            for (block, index) in blocks.iter().zip(&own) {
+                for (at, elem) in combining.elems.iter().enumerate() {
+                    let number = this.widened(state.totals[block][at], *elem);
+                    let at_index = this.index_of(*index);
+                    let operands = [number, buffers[at], at_index];
+                    this.ir.op(CuteOp::MemrefStore, &operands, &[], &[]);
+                }
+            }
+            Ok(())
+        })?;
+        self.barrier();
+        let stride: i64 = shape[..combining.axis].iter().product();
+        let word = self.ir.ty("i32");
+        let mine = self.place_in(combining, digit, apart);
+        for (block, first) in blocks.iter().zip(&firsts) {
+            let mut before: Option<Numbers<'c>> = None;
+            let mut total: Option<Numbers<'c>> = None;
+            for at in 0..digit.extent {
+                let digit_at = if combining.reverse {
+                    digit.extent - 1 - at
+                } else {
+                    at
+                };
+                let offset = self.ir.constant(digit_at * stride, "i32");
+                let index = self.ir.value(ArithOp::Addi, &[*first, offset], &[], word);
+                let index = self.index_of(index);
+                let elems = combining.elems.iter().zip(&buffers);
+                let part: Numbers<'c> = elems
+                    .map(|(elem, buffer)| {
+                        let ty = self.ir.ty(carried(*elem).value_type());
+                        let loaded = self
+                            .ir
+                            .value(CuteOp::MemrefLoad, &[*buffer, index], &[], ty);
+                        self.narrowed_to(loaded, *elem)
+                    })
+                    .collect();
+                if let Some(total) = &total {
+                    let holds = self.reaches(mine, at);
+                    before = Some(match &before {
+                        None => total.clone(),
+                        Some(so_far) => self.chosen(combining, holds, total, so_far),
+                    });
+                }
+                total = Some(match &total {
+                    None => part,
+                    Some(so_far) => self.apply(combining, so_far, &part),
+                });
+            }
+            if let (true, Some(before)) = (combining.is_scan, before) {
+                let holds = self.reaches(mine, 1);
+                self.put_before(combining, state, *block, &before, Some(holds));
+            }
+            if let Some(total) = total {
+                state.totals.insert(*block, total);
+            }
+        }
+        // The next iteration may take the buffer only when all have read it.
+        if in_loop(combining.op) {
+            self.barrier();
+        }
+        Ok(())
+    }
+
+    /// The numbers that another lane has.
+    fn of_lane(
+        &self,
+        combining: &Combining<'c>,
+        numbers: &[IrValue<'c>],
+        kind: &'static str,
+        lane: IrValue<'c>,
+    ) -> Numbers<'c> {
+        let numbers = numbers.iter().zip(&combining.elems);
+        numbers
+            .map(|(number, elem)| {
+                let number = self.widened(*number, *elem);
+                let number = self.shuffled_by(kind, number, carried(*elem), lane);
+                self.narrowed_to(number, *elem)
+            })
+            .collect()
+    }
+
+    /// A number as lanes and shared memory take it: a bool as a byte.
+    fn widened(&self, number: IrValue<'c>, elem: Elem) -> IrValue<'c> {
+        match elem {
+            Elem::I1 => {
+                let ty = self.ir.ty(carried(elem).value_type());
+                self.ir.value(ArithOp::Extui, &[number], &[], ty)
+            }
+            _ => number,
+        }
+    }
+
+    fn narrowed_to(&self, number: IrValue<'c>, elem: Elem) -> IrValue<'c> {
+        match elem {
+            Elem::I1 => {
+                let ty = self.ir.ty(elem.value_type());
+                self.ir.value(ArithOp::Trunci, &[number], &[], ty)
+            }
+            _ => number,
+        }
+    }
+
+    /// The thread's place in a digit, counted in the direction of the scan.
+    fn place_in(&mut self, combining: &Combining<'c>, digit: Digit, apart: i64) -> IrValue<'c> {
+        self.place_in_order(combining, digit, apart, combining.reverse)
+    }
+
+    fn place_in_order(
+        &mut self,
+        _combining: &Combining<'c>,
+        digit: Digit,
+        apart: i64,
+        reverse: bool,
+    ) -> IrValue<'c> {
+        let word = self.ir.ty("i32");
+        let thread = self.thread();
+        let (by, extent) = (
+            self.ir.constant(apart, "i32"),
+            self.ir.constant(digit.extent, "i32"),
+        );
+        let place = self.ir.value(ArithOp::Divui, &[thread, by], &[], word);
+        let place = self.ir.value(ArithOp::Remui, &[place, extent], &[], word);
+        match reverse {
+            false => place,
+            true => {
+                let last = self.ir.constant(digit.extent - 1, "i32");
+                self.ir.value(ArithOp::Subi, &[last, place], &[], word)
+            }
+        }
+    }
+
+    /// Whether a place has so many before it.
+    fn reaches(&self, place: IrValue<'c>, count: i64) -> IrValue<'c> {
+        let least = self.ir.constant(count - 1, "i32");
+        let less = [("predicate", self.ir.i64(LESS))];
+        let ty = self.ir.ty("i1");
+        self.ir.value(ArithOp::Cmpi, &[least, place], &less, ty)
+    }
+
+    fn index_of(&self, index: IrValue<'c>) -> IrValue<'c> {
+        let ty: Type<'c> = self.ir.ty("!cute.coord<\"?\">");
+        self.ir.value(CuteOp::MakeCoord, &[index], &[], ty)
+    }
+
+    /// For each block the place of its total, and that of the first block of its group, which differs from it in the
+    /// digit alone.
+    fn block_places(
+        &mut self,
+        combining: &Combining<'c>,
+        digit: Digit,
+        place: IrValue<'c>,
+        blocks: &[usize],
+    ) -> Result<(Numbers<'c>, Numbers<'c>), SemError> {
+        let word = self.ir.ty("i32");
+        let spread = &combining.spread;
+        let mut shape = spread.tile.shape.clone();
+        shape[combining.axis] /= digit.step;
+        let stride = |axis: usize| shape[..axis].iter().product::<i64>();
+        let mut base = self.ir.constant(0, "i32");
+        let mut offsets = vec![0; blocks.len()];
+        for axis in 0..shape.len() {
+            let step = if axis == combining.axis {
+                digit.step
+            } else {
+                1
+            };
+            let first = self.first_place(spread, axis)?;
+            let divisor = self.ir.constant(step, "i32");
+            let first = self.ir.value(ArithOp::Divui, &[first, divisor], &[], word);
+            let by = self.ir.constant(stride(axis), "i32");
+            let part = self.ir.value(ArithOp::Muli, &[first, by], &[], word);
+            base = self.ir.value(ArithOp::Addi, &[base, part], &[], word);
+            // Digits of values that are not done yet are multiples of the step.
+            let places = value_places(spread, axis)?;
+            for (offset, block) in offsets.iter_mut().zip(blocks) {
+                *offset += places[*block] / step * stride(axis);
+            }
+        }
+        let by = self.ir.constant(stride(combining.axis), "i32");
+        let mine = self.ir.value(ArithOp::Muli, &[place, by], &[], word);
+        let group = self.ir.value(ArithOp::Subi, &[base, mine], &[], word);
+        let from = |start: IrValue<'c>| -> Numbers<'c> {
+            let all = offsets.iter().map(|offset| {
+                let offset = self.ir.constant(*offset, "i32");
+                self.ir.value(ArithOp::Addi, &[start, offset], &[], word)
+            });
+            all.collect()
+        };
+        Ok((from(base), from(group)))
+    }
+
+    /// The totals, in the order of the values that are left.
+    fn totals_of(
+        &self,
+        combining: &Combining<'c>,
+        state: &State<'c>,
+        to: &Spread,
+    ) -> Result<Vec<Numbers<'c>>, SemError> {
+        let others = (0..to.tile.shape.len()).filter(|axis| *axis != combining.axis);
+        let mut given = vec![Vec::new(); combining.spread.values() as usize];
+        let mut wanted = vec![Vec::new(); to.values() as usize];
+        for axis in others {
+            let places = value_places(&combining.spread, axis)?;
+            given
+                .iter_mut()
+                .zip(places)
+                .for_each(|(given, place)| given.push(place));
+            let places = value_places(to, axis)?;
+            wanted
+                .iter_mut()
+                .zip(places)
+                .for_each(|(wanted, place)| wanted.push(place));
+        }
+        let total = |place: &Vec<i64>| {
+            let mut totals = state.totals.iter();
+            let found = totals.find(|(block, _)| given[**block] == *place);
+            found.map(|(_, total)| total.clone())
+        };
+        let all: Option<Vec<Numbers<'c>>> = wanted.iter().map(total).collect();
+        all.ok_or_else(|| {
+            SemError::Illegal(format!(
+                "{} is not what {} leaves",
+                to.tile, combining.spread.tile
+            ))
+        })
+    }
+}
+
+impl Combining<'_> {
+    /// The digits of the coordinate along the axis, that of the smallest step first.
+    fn digits(&self) -> Result<Vec<Digit>, SemError> {
+        let shape = &self.spread.tile.shape;
+        let mut digits = Vec::new();
+        let mut apart = 1;
+        for mode in self
+            .spread
+            .layout
+            .value_modes(shape)
+            .map_err(SemError::Illegal)?
+        {
+            if let Some((axis, step)) = mode.along.filter(|(axis, _)| *axis == self.axis) {
+                let _ = axis;
+                digits.push(Digit {
+                    step,
+                    extent: mode.extent,
+                    held: Held::Values(apart),
+                });
+            }
+            apart *= mode.extent;
+        }
+        let mut apart = 1;
+        for mode in self
+            .spread
+            .layout
+            .thread_modes(shape)
+            .map_err(SemError::Illegal)?
+        {
+            let end = apart * mode.extent;
+            if let Some((_, step)) = mode.along.filter(|(axis, _)| *axis == self.axis) {
+                let lanes = end.min(WARP) / apart.min(WARP);
+                if lanes > 1 {
+                    digits.push(Digit {
+                        step,
+                        extent: lanes,
+                        held: Held::Lanes(apart),
+                    });
+                }
+                if end > WARP {
+                    let (first, step) = (apart.max(WARP), step * lanes.max(1));
+                    let extent = end / first;
+                    digits.push(Digit {
+                        step,
+                        extent,
+                        held: Held::Warps(first),
+                    });
+                }
+            }
+            apart = end;
+        }
+        digits.sort_by_key(|digit| digit.step);
+        Ok(digits)
+    }
+
+    /// The parts of a thread's number, as divisor and extent, that are zero in a thread which leaves a total for the
+    /// next digit: lanes whose digits are done know the same, as do threads that hold the same elements.
+    fn writers(&self, next: Digit) -> Result<Vec<(i64, i64)>, SemError> {
+        let shape = &self.spread.tile.shape;
+        let mut parts = Vec::new();
+        let mut apart = 1;
+        for mode in self
+            .spread
+            .layout
+            .thread_modes(shape)
+            .map_err(SemError::Illegal)?
+        {
+            if mode.along.is_none() {
+                parts.push((apart, mode.extent));
+            }
+            apart *= mode.extent;
+        }
+        let done = self
+            .digits()?
+            .into_iter()
+            .filter(|digit| digit.step < next.step);
+        parts.extend(done.filter_map(|digit| match digit.held {
+            Held::Values(_) => None,
+            Held::Lanes(apart) | Held::Warps(apart) => Some((apart, digit.extent)),
+        }));
+        Ok(parts)
+    }
+}
+
+/// What an element is in other lanes' hands and in shared memory, which have bytes.
+fn carried(elem: Elem) -> Elem {
+    match elem {
+        Elem::I1 => Elem::I8,
+        other => other,
+    }
+}

@@ -1,0 +1,149 @@
+//! `tile.gather` and `tile.scatter`: elements at places that are computed, of a tile through shared memory, of a tensor
+//! one by one.
+use super::layout_conversion::fast_axis;
+use super::{Partition, Spread};
+use crate::passes::cmpi::BELOW;
+use crate::passes::control_flow::in_loop;
+use crate::passes::ir_utils::present;
+use cutec_dialects::builder::{IrOp, IrValue, string_value};
+use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::ops::{ArithOp, CuteOp, tile};
+use cutec_dialects::semantics::{AtomicKind, Attrs, SemError};
+use cutec_dialects::value::Val;
+use cutec_layout::{AnyLayout, Layout, Width};
+use melior::ir::{Type, operation::OperationLike};
+
+impl<'c> Partition<'c> {
+    /// The elements of a tile at indices: the whole tile is written to shared memory, and each thread reads what it is
+    /// to have.
+    pub(super) fn gathered(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
+        let (vector, from) = self.of(op, 0)?;
+        let (indices, places) = self.of(op, 1)?;
+        let (elem, shape) = (from.tile.elem, from.tile.shape.clone());
+        // Shared memory has bytes: a bool goes as one.
+        let (vector, from) = match elem {
+            Elem::I1 => {
+                let bytes = Spread {
+                    tile: from.tile.with_elem(Elem::I8),
+                    ..from
+                };
+                let ty = bytes.vector(&self.ir);
+                (self.ir.value(ArithOp::Extui, &[vector], &[], ty), bytes)
+            }
+            _ => (vector, from),
+        };
+        let fast = fast_axis(&from, &from)?;
+        let buffer = self.alloc(from.tile.elem, Space::Smem, compact(&shape, fast));
+        // What the iteration before wrote has been read by all; behind a loop the buffer may take the place of operands.
+        if in_loop(op) || self.staged {
+            self.barrier();
+        }
+        let fragment = self.fragment(&from)?;
+        self.store_vec(vector, fragment)?;
+        let part = self.partition(buffer, None, fast, &from)?;
+        self.once(&from, |this| this.copy(&part, fragment, &from, false))?;
+        self.barrier();
+        let ty = self.ir.ty(from.tile.elem.value_type());
+        let coord = self.coordinate_type(1)?;
+        let mut numbers = Vec::new();
+        for index in self.elements(indices, &places) {
+            let at = self.ir.value(CuteOp::MakeCoord, &[index], &[], coord);
+            numbers.push(self.ir.value(CuteOp::MemrefLoad, &[buffer, at], &[], ty));
+        }
+        if elem == Elem::I1 {
+            let ty = self.ir.ty(elem.value_type());
+            for number in &mut numbers {
+                *number = self.ir.value(ArithOp::Trunci, &[*number], &[], ty);
+            }
+        }
+        Ok(self.gather(&numbers, self.ir.number_type(to.tile.elem)))
+    }
+
+    /// The type of a coordinate of run-time integers along so many axes.
+    fn coordinate_type(&self, rank: usize) -> Result<Type<'c>, SemError> {
+        let text = match rank {
+            1 => "!cute.coord<\"?\">",
+            2 => "!cute.coord<\"(?,?)\">",
+            3 => "!cute.coord<\"(?,?,?)\">",
+            4 => "!cute.coord<\"(?,?,?,?)\">",
+            5 => "!cute.coord<\"(?,?,?,?,?)\">",
+            _ => {
+                let message = format!("a place along {rank} axes; expected at most 5");
+                return Err(SemError::Illegal(message));
+            }
+        };
+        Ok(self.ir.ty(text))
+    }
+
+    /// Writes each element of a tile to its place, or updates what is there; nothing outside of the view.
+    pub(super) fn scatter(&mut self, op: IrOp<'c>) -> Result<(), SemError> {
+        let (vector, from) = self.of(op, 0)?;
+        let scatter = present(tile::Scatter::of(op))?;
+        let view = scatter.view();
+        let kind = scatter.atomic().and_then(string_value);
+        let kind = kind.map(|kind| AtomicKind::parse(&kind)).transpose()?;
+        let rank = op.operand_count() - 2;
+        let mut axes = Vec::new();
+        for axis in 0..rank {
+            let (at, spread) = self.of(op, 2 + axis)?;
+            let extent = self.cute(CuteOp::Size, &[view], &Attrs::mode([axis as i64]))?;
+            let attrs = Attrs::result(Val::integer(Width::I32));
+            let extent = self.cute(CuteOp::GetScalar, &[extent], &attrs)?;
+            axes.push((self.elements(at, &spread), extent));
+        }
+        let values = self.elements(vector, &from);
+        let bit = self.ir.ty("i1");
+        let coord = self.coordinate_type(rank)?;
+        // As numbers without sign, so that both sides are asked for at once.
+        let below = [("predicate", self.ir.i64(BELOW))];
+        self.once(&from, |this| {
+            for (value, number) in values.iter().enumerate() {
+                let mut inside = None;
+                let mut at = Vec::new();
+                for (places, extent) in &axes {
+                    at.push(places[value]);
+                    let operands = [places[value], *extent];
+                    let holds = this.ir.value(ArithOp::Cmpi, &operands, &below, bit);
+                    inside = Some(match inside {
+                        None => holds,
+                        Some(so_far) => this.ir.value(ArithOp::Andi, &[so_far, holds], &[], bit),
+                    });
+                }
+                let Some(inside) = inside else { continue };
+                let at = this.ir.value(CuteOp::MakeCoord, &at, &[], coord);
+                match kind {
+                    Some(kind) => {
+                        let attrs = Attrs {
+                            kind: Some(kind),
+                            ..Attrs::default()
+                        };
+                        let operands = [view, at, *number, inside];
+                        this.cute(CuteOp::MemrefAtomic, &operands, &attrs)?;
+                    }
+                    None => this.only_if(inside, |this| {
+                        let operands = [*number, view, at];
+                        this.ir.op(CuteOp::MemrefStore, &operands, &[], &[]);
+                        Ok(())
+                    })?,
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// All elements, those along an axis side by side.
+fn compact(shape: &[i64], fast: usize) -> AnyLayout {
+    let order = std::iter::once(fast).chain((0..shape.len()).rev().filter(|axis| *axis != fast));
+    let mut strides = vec![0; shape.len()];
+    let mut next = 1;
+    for axis in order {
+        strides[axis] = next;
+        next *= shape[axis];
+    }
+    let modes = shape.iter().zip(&strides);
+    AnyLayout::Plain(match shape {
+        [extent] => Layout::scalar(*extent, 1),
+        _ => Layout::concat(modes.map(|(extent, stride)| Layout::scalar(*extent, *stride))),
+    })
+}

@@ -1,0 +1,357 @@
+//! Elements at computed places: `x.gather((rows, columns))` of a tensor, `gather(x, (rows, columns))` of a tile, and
+//! `y.scatter((rows, columns)) = v`. Each axis has a tile of coordinates, or a number; they are repeated to a common
+//! shape, which is that of the result.
+
+use super::parts_of;
+use crate::ast::{Arg, BinaryOp, Expr};
+use crate::diagnostics::{Diagnostic, codes};
+use crate::eval::arith::number_or_vector;
+use crate::eval::builtins::{self, Level, Receiver};
+use crate::eval::call::Call;
+use crate::eval::values::Value;
+use crate::eval::{Evaluator, Result, Stop};
+use crate::source::{Span, Spanned};
+use cutec_dialects::builder::{IrValue, region_with_block, result_of};
+use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp};
+use cutec_dialects::semantics::{AtomicKind, Attrs};
+use std::sync::Arc;
+
+/// Coordinates and extents along each axis.
+type Along<'c, 'a> = (Value<'c, 'a>, Value<'c, 'a>);
+
+impl<'c, 'a> Evaluator<'c, 'a> {
+    /// `x.gather(coordinates, fill = v)` of a tensor: one load for each element, none outside of the tensor.
+    pub(in crate::eval) fn gather_view(
+        &mut self,
+        (receiver, receiver_span): (&Value<'c, 'a>, Span),
+        call: &Call<'c, 'a>,
+    ) -> Result<Value<'c, 'a>> {
+        let (elem, extents) = self.global_extents(receiver, receiver_span, call)?;
+        let at = self.places(call, extents.len())?;
+        let span = call.span;
+        let fill = match call.named("fill") {
+            Some(arg) => arg.value.clone(),
+            None if elem == Elem::I1 => Value::Bool(false),
+            None => Value::Int(0),
+        };
+        self.map_tiles(at, span, |this, at| {
+            let along: Vec<Along> = at.into_iter().zip(extents).collect();
+            let inside = this.inside_of(&along, span)?;
+            let load = |this: &mut Self| {
+                let mut at: Vec<_> = along.iter().map(|(at, _)| at.clone()).collect();
+                let at = match at.len() {
+                    1 => at.remove(0),
+                    _ => Value::Tuple(at),
+                };
+                let operands = [receiver.clone(), at];
+                let none = Attrs::default();
+                let element = this.op(CuteOp::MemrefLoad, "gather", &operands, &none, span)?;
+                this.number(&element, elem, span)
+            };
+            let otherwise = |this: &mut Self| this.number(&fill, elem, span);
+            let loaded = this.one_of(inside, elem, load, otherwise, span)?;
+            Ok(number_or_vector(loaded, elem, None))
+        })
+    }
+
+    /// `gather(x, coordinates, fill = v)` of a tile.
+    pub(in crate::eval) fn gather_tile(&mut self, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+        let Some(first) = call.arg(0) else {
+            return Err(Stop::Reported);
+        };
+        let tile = match &first.value {
+            Value::Tile(tile) => tile.clone(),
+            other => {
+                let what = "a tile; of a tensor it is `x.gather(…)`";
+                return self.expected(what, &other.clone(), first.expr.span);
+            }
+        };
+        let (span, elem) = (call.span, tile.elem);
+        let at = self.places_of(call, 1, tile.shape.len())?;
+        let extents = tile.shape.clone();
+        // The index of an element, the first axis the fastest; -1 outside.
+        let index = self.map_tiles(at, span, |this, at| {
+            let extents = extents.into_iter().map(Value::Int);
+            let along: Vec<Along> = at.into_iter().zip(extents).collect();
+            let inside = this.inside_of(&along, span)?;
+            let (mut index, mut stride) = (Value::Int(0), 1);
+            for (at, extent) in &along {
+                let by = (Value::Int(stride), span);
+                let part = this.binary(BinaryOp::Mul, (at.clone(), span), by, span)?;
+                index = this.binary(BinaryOp::Add, (index, span), (part, span), span)?;
+                if let Value::Int(extent) = extent {
+                    stride *= extent;
+                }
+            }
+            this.pick(inside, (&index, &Value::Int(-1)), Elem::I32, span)
+        })?;
+        let of = |this: &mut Self, op: BinaryOp, index: Value<'c, 'a>| {
+            this.binary(op, (index, span), (Value::Int(0), span), span)
+        };
+        let legal = self.map_tiles(vec![(index.clone(), span)], span, |this, mut at| {
+            let at = at.remove(0);
+            let inside = of(this, BinaryOp::Ge, at.clone())?;
+            this.pick(inside, (&at, &Value::Int(0)), Elem::I32, span)
+        })?;
+        let (Value::Tile(index), Value::Tile(legal)) = (index, legal) else {
+            return Err(Stop::Reported);
+        };
+        let operands = [tile.ir, legal.ir];
+        let shape = legal.shape.clone();
+        let gathered = self.tile_op(TileOp::Gather, &operands, &[], (elem, &shape), span)?;
+        let fill = match call.named("fill") {
+            Some(arg) => arg.value.clone(),
+            None if elem == Elem::I1 => Value::Bool(false),
+            None => Value::Int(0),
+        };
+        let both = vec![(Value::Tile(index), span), (Value::Tile(gathered), span)];
+        self.map_tiles(both, span, |this, mut both| {
+            let (element, index) = (both.remove(1), both.remove(0));
+            let inside = of(this, BinaryOp::Ge, index)?;
+            this.pick(inside, (&element, &fill), elem, span)
+        })
+    }
+
+    /// `base.scatter(coordinates) = value`.
+    pub(in crate::eval) fn assign_scattered(
+        &mut self,
+        (base, name, args): (&'a Expr, &'a Spanned<Arc<str>>, &'a [Arg]),
+        op: Option<Spanned<BinaryOp>>,
+        (value, target): (&'a Expr, Span),
+        span: Span,
+    ) -> Result<()> {
+        if let Some(op) = op {
+            let message =
+                "elements are scattered by `=`: of several for one place one would be left";
+            let diagnostic = Diagnostic::error(codes::ILLEGAL_OPERATION, op.span, message, "here");
+            let help = "`atomic_add(y.scatter(coordinates), v)` counts all of them";
+            return Err(self.report(diagnostic.with_help(help)));
+        }
+        let receiver = self.expr(base)?;
+        let call = self.arguments(name.node.clone(), name.span, target, &[], args)?;
+        let new = self.loaded(value)?;
+        self.scatter(
+            (&receiver, base.span),
+            &call,
+            (&new, value.span),
+            None,
+            span,
+        )
+    }
+
+    /// `atomic_add(base.scatter(coordinates), value)` and the like.
+    pub(in crate::eval) fn update_scattered(
+        &mut self,
+        (function, kind): (&'static str, AtomicKind),
+        (base, name, args): (&'a Expr, &'a Spanned<Arc<str>>, &'a [Arg]),
+        rest: &'a [Arg],
+        (target, span): (Span, Span),
+    ) -> Result<()> {
+        let receiver = self.expr(base)?;
+        let place = self.arguments(name.node.clone(), name.span, target, &[], args)?;
+        let call = self.arguments(function.into(), span, span, &[], rest)?;
+        self.check_args(&call, 1..=1, &[], 0..=0, &[])?;
+        let Some(value) = call.arg(0) else {
+            return Err(Stop::Reported);
+        };
+        let new = self.read_slot(&value.value, value.expr.span)?;
+        let new = (&new, value.expr.span);
+        self.scatter((&receiver, base.span), &place, new, Some(kind), span)
+    }
+
+    fn scatter(
+        &mut self,
+        (receiver, receiver_span): (&Value<'c, 'a>, Span),
+        call: &Call<'c, 'a>,
+        (value, value_span): (&Value<'c, 'a>, Span),
+        atomic: Option<AtomicKind>,
+        span: Span,
+    ) -> Result<()> {
+        self.check_level(Level::Tiles, ".scatter", call.name_span)?;
+        if let Some(form) = builtins::table::method(Receiver::View, "scatter") {
+            builtins::check(self, form, call)?;
+        }
+        let (elem, extents) = self.global_extents(receiver, receiver_span, call)?;
+        self.check_writable(receiver, receiver_span)?;
+        if let Some(kind) = atomic
+            && let Err(error) = AtomicKind::updates(kind.name(), elem)
+        {
+            let message = error.to_string();
+            return self.error(codes::WRONG_TYPE, call.span, message, "updated here");
+        }
+        let at = self.places(call, extents.len())?;
+        let mut all = at.clone();
+        if let Value::Tile(_) = value {
+            all.push((value.clone(), value_span));
+        }
+        let shape = self.common_shape(&all, span)?;
+        let new = self.as_tile(value, (elem, &shape), value_span)?;
+        let mut operands = vec![new.ir];
+        operands.extend(receiver.as_view().map(|(cute, _)| cute.ir));
+        for (at, at_span) in &at {
+            operands.push(self.as_tile(at, (Elem::I32, &shape), *at_span)?.ir);
+        }
+        let ir = self.ir(span)?;
+        let kind = atomic.map(|kind| ("atomic", ir.string(kind.name())));
+        let attrs: Vec<_> = kind.into_iter().collect();
+        ir.op(TileOp::Scatter, &operands, &attrs, &[]);
+        Ok(())
+    }
+
+    /// The element type and the extents of a tensor in global memory.
+    fn global_extents(
+        &mut self,
+        receiver: &Value<'c, 'a>,
+        receiver_span: Span,
+        call: &Call<'c, 'a>,
+    ) -> Result<(Elem, Vec<Value<'c, 'a>>)> {
+        let (elem, modes) = match receiver.as_view() {
+            Some((_, view)) if view.ptr.space == Space::Gmem => {
+                (view.ptr.elem, view.layout.shape().clone())
+            }
+            _ => return self.expected("a tensor in global memory", receiver, receiver_span),
+        };
+        self.has_values(elem, receiver_span)?;
+        let mut extents = Vec::new();
+        for mode in 0..modes.rank() {
+            if let Some(nested) = modes.mode(mode).filter(|extent| !extent.is_leaf()) {
+                let message = format!("coordinates along mode {mode}, which is {nested}");
+                let label = "expected a mode of one extent";
+                return self.error(codes::SHAPE_MISMATCH, receiver_span, message, label);
+            }
+            let operands = [receiver.clone()];
+            let attrs = Attrs::mode([mode as i64]);
+            let extent = self.op(CuteOp::Size, &call.name, &operands, &attrs, call.span)?;
+            extents.push(self.numbers(&extent, call.span)?);
+        }
+        Ok((elem, extents))
+    }
+
+    /// The coordinates that a call gives first.
+    fn places(&mut self, call: &Call<'c, 'a>, rank: usize) -> Result<Vec<(Value<'c, 'a>, Span)>> {
+        self.places_of(call, 0, rank)
+    }
+
+    /// A tile of coordinates or a number for each axis, at least one of them a tile.
+    fn places_of(
+        &mut self,
+        call: &Call<'c, 'a>,
+        argument: usize,
+        rank: usize,
+    ) -> Result<Vec<(Value<'c, 'a>, Span)>> {
+        let Some(arg) = call.arg(argument) else {
+            return Err(Stop::Reported);
+        };
+        let span = arg.expr.span;
+        let parts = parts_of(&arg.value);
+        if parts.len() != rank {
+            let message = format!("{} coordinates of {rank} axes", parts.len());
+            let diagnostic =
+                Diagnostic::error(codes::WRONG_RANK, span, message, "expected one for each");
+            let help = "`x.gather((rows, columns))`: a tile of i32, or a number, for each axis";
+            return Err(self.report(diagnostic.with_help(help)));
+        }
+        if !parts.iter().any(|part| matches!(part, Value::Tile(_))) {
+            let diagnostic = Diagnostic::error(
+                codes::WRONG_TYPE,
+                span,
+                "no coordinate is a tile",
+                "expected a tile of i32 for at least one axis",
+            );
+            return Err(self.report(
+                diagnostic.with_help("`x.tile(shape, coordinate)` is a tile at a number"),
+            ));
+        }
+        let mut places = Vec::new();
+        for part in parts {
+            let part = self.read_slot(&part, span)?;
+            match &part {
+                Value::Tile(tile) if tile.elem != Elem::I32 => {
+                    let what = "a tile of i32";
+                    let help = "coordinates are i32: convert them, `i32(…)`";
+                    return self.expected_with_help(what, &part, span, help);
+                }
+                Value::Tile(_) => {}
+                other => {
+                    self.number(other, Elem::I32, span)?;
+                }
+            }
+            places.push((part, span));
+        }
+        Ok(places)
+    }
+
+    /// Whether coordinates lie within their extents.
+    fn inside_of(&mut self, along: &[Along<'c, 'a>], span: Span) -> Result<Value<'c, 'a>> {
+        let mut inside = Value::Bool(true);
+        for (at, extent) in along {
+            // As numbers without sign, so that both sides are asked for at once.
+            let at = self.number(at, Elem::I32, span)?;
+            let extent = self.number(extent, Elem::I32, span)?;
+            let ir = self.ir(span)?;
+            let below = [("predicate", ir.i64(6))];
+            let holds = ir.value(ArithOp::Cmpi, &[at, extent], &below, ir.ty("i1"));
+            let holds = number_or_vector(holds, Elem::I1, None);
+            inside = match inside {
+                Value::Bool(_) => holds,
+                so_far => self.binary(BinaryOp::BitAnd, (so_far, span), (holds, span), span)?,
+            };
+        }
+        Ok(inside)
+    }
+
+    /// `a` where a condition holds, else `b`.
+    fn pick(
+        &mut self,
+        condition: Value<'c, 'a>,
+        (a, b): (&Value<'c, 'a>, &Value<'c, 'a>),
+        elem: Elem,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        let condition = self.number(&condition, Elem::I1, span)?;
+        let (a, b) = (self.number(a, elem, span)?, self.number(b, elem, span)?);
+        let ir = self.ir(span)?;
+        let ty = ir.ty(elem.value_type());
+        let picked = ir.value(ArithOp::Select, &[condition, a, b], &[], ty);
+        Ok(number_or_vector(picked, elem, None))
+    }
+
+    /// What one of two branches gives.
+    fn one_of(
+        &mut self,
+        condition: Value<'c, 'a>,
+        elem: Elem,
+        then: impl FnOnce(&mut Self) -> Result<IrValue<'c>>,
+        otherwise: impl FnOnce(&mut Self) -> Result<IrValue<'c>>,
+        span: Span,
+    ) -> Result<IrValue<'c>> {
+        let condition = self.number(&condition, Elem::I1, span)?;
+        let (first, first_block) = region_with_block(&[]);
+        self.in_block(first_block, |this| {
+            let number = then(this)?;
+            this.terminate(ScfOp::Yield, &[number], span)
+        })?;
+        let (second, second_block) = region_with_block(&[]);
+        self.in_block(second_block, |this| {
+            let number = otherwise(this)?;
+            this.terminate(ScfOp::Yield, &[number], span)
+        })?;
+        let ir = self.ir(span)?;
+        let types = [ir.ty(elem.value_type())];
+        let regions = vec![first, second];
+        let op = ir.op_with_regions(ScfOp::If, &[condition], &[], &types, regions);
+        Ok(result_of(op, 0))
+    }
+
+    /// A tile that is scattered is written, and has no value.
+    pub(in crate::eval) fn scatter_is_a_place(
+        &mut self,
+        call: &Call<'c, 'a>,
+    ) -> Result<Value<'c, 'a>> {
+        let message = "`.scatter` is a place to write to";
+        let diagnostic = Diagnostic::error(codes::WRONG_TYPE, call.span, message, "read here");
+        let help = "`y.scatter(coordinates) = v`; what is read is `x.gather(coordinates)`";
+        Err(self.report(diagnostic.with_help(help)))
+    }
+}
