@@ -67,7 +67,7 @@ pub fn here(name: &str) -> Option<&'static str> {
         "clear" => "write `fill(x, 0.0)`",
         "scan" | "cumsum" | "cumprod" | "associative_scan" | "inclusive_scan"
         | "exclusive_scan" => {
-            "`std/scan.cute` has `warp_scan` and `block_scan` of threads; within a tile multiply by a triangle of ones, `dot`"
+            "of a tile it is `scan(add, x, axis = 1)`; of threads `std/scan.cute` has `warp_scan` and `block_scan`"
         }
         "argmax" | "argmin" => {
             "there is no argmax: with `m = reduce(max, x, axis = 1)` it is `reduce(min, select(x == m, iota(bm, bn, axis = 1), bn), axis = 1)`"
