@@ -214,6 +214,10 @@ fn examples_of_the_documents_compile() {
             if name == "language.md" && !kind.starts_with("-emits") {
                 continue;
             }
+            // A block with a name is a file of its page, which test-suite/book compiles and tests.
+            if kind.starts_with(' ') {
+                continue;
+            }
             let arch = kind.strip_prefix("-emits-").unwrap_or("sm_80");
             let (ir, diagnostics) = lower(&format!("{name} {count}"), example, arch, &[], None);
             assert!(ir.is_some(), "{diagnostics}");

@@ -24,7 +24,7 @@ pub struct Loaded {
 
 enum Place {
     Gpu(Box<OnGpu>),
-    Simulator(InSimulator),
+    Simulator(Box<InSimulator>),
 }
 
 /// A kernel of the module.
@@ -67,7 +67,7 @@ impl Loaded {
                 Place::Gpu(Box::new(loaded.map_err(|error| Error::device(&error))?))
             }
             Err(_) if device == CUTEC_SIMULATOR => {
-                Place::Simulator(InSimulator::new(&images, options))
+                Place::Simulator(Box::new(InSimulator::new(&images, options)))
             }
             Err(_) => {
                 let text =

@@ -220,7 +220,7 @@ impl InSimulator {
         let values = pairs
             .map(value)
             .collect::<Result<Vec<HostValue>, Error>>()?;
-        let launch = HostLaunch::new(&way.abi, &values).map_err(RunError::from)?;
+        let launch = HostLaunch::new(&way.abi, &values)?;
         let idle = &self.idle[way.image];
         let known = lock(idle).pop();
         let (mut device, loaded) = match known {

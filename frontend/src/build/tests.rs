@@ -499,6 +499,7 @@ fn built_ins_of_tiles_have_methods() {
         "gather",
         // The host's.
         "bits",
+        "element_type",
         "static_assert",
     ];
     let families = ["numbers", "reductions", "tiles"];

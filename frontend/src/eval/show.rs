@@ -113,14 +113,14 @@ fn of_val(val: &Val) -> String {
             "TiledCopy\n  Tiler_MN:       {}\n  TiledLayout_TV: {}\n  Atom:           {}",
             copy.tiled.tiler_mn(),
             copy.tiled.layout_tv(),
-            notation(&Val::CopyAtom(copy.atom.clone()))
+            notation(&Val::CopyAtom(copy.atom))
         ),
         Val::TiledMma(mma) => {
             let [m, n, k] = mma.tiled.permutation_mnk();
             format!(
                 "TiledMMA\n  ThrLayoutVMNK:  {}\n  PermutationMNK: ({m},{n},{k})\n  Atom:           {}",
                 mma.tiled.thr_layout_vmnk(),
-                notation(&Val::MmaAtom(mma.atom.clone()))
+                notation(&Val::MmaAtom(mma.atom))
             )
         }
         _ => plain(),

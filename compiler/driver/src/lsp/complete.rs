@@ -99,10 +99,8 @@ fn library<'t>(
         .files()
         .map(|(_, file)| file.name())
         .collect();
-    let last = root.into_iter().flat_map(|root| &root.items);
-    let last = last
-        .filter(|item| matches!(item.kind, ItemKind::Import(_)))
-        .next_back();
+    let mut items = root.into_iter().flat_map(|root| &root.items);
+    let last = items.rfind(|item| matches!(item.kind, ItemKind::Import(_)));
     let lines = analysis.lines();
     let position = match (last, root.and_then(|root| root.items.first())) {
         (Some(import), _) => lines.position(import.span.end),

@@ -191,8 +191,8 @@ fn import_line(analysis: &Analysis) -> u32 {
         .root()
         .into_iter()
         .flat_map(|root| &root.items);
-    let imports = items.filter(|item| matches!(item.kind, ItemKind::Import(_)));
-    match imports.last() {
+    let mut imports = items.filter(|item| matches!(item.kind, ItemKind::Import(_)));
+    match imports.next_back() {
         Some(last) => lines.position(last.span.end).line + 1,
         None => analysis
             .program

@@ -344,7 +344,7 @@ fn test_file(
     summary: &mut Summary,
 ) -> CommandResult {
     if !reporter.is_json() {
-        write_stdout(file.header(&device.name()).as_bytes())?;
+        write_stdout(file.header(device.name()).as_bytes())?;
     }
     let launcher = file.launcher(compiler, device);
     let interpreter = Interpreter::new(&file.sources, file.program.items(), &launcher);
