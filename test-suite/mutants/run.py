@@ -63,7 +63,7 @@ class Program:
     def results(self):
         """What is compared: what is poisoned before, or added to."""
         return [name for name, value in self.arguments.items()
-                if isinstance(value, str) and (value.startswith("poison") or name == "c")]
+                if isinstance(value, str) and (value.startswith("poison") or name in ("c", "dw"))]
 
     @property
     def name(self):
@@ -143,6 +143,14 @@ PROGRAMS = [
     Program("gemm_3xtf32", "gemm_c32", {"stages": 3}, {"a": "normal:130x132", "b": "normal:132x132", "c": "poison:130x264"}),
     weights(130, 264, 416, bn=32, stages=3),
     weights(18, 520, 416, bm=64, bn=16, bk=128, turns=2, stages=4, cluster=2),
+    product("gemm_triangular", "trmm_sm90", 456, 264, 456, bn=64, stages=3),
+    Program("gemm_triangular", "gram_sm90", {"stages": 3}, {"a": "normal:456x328", "c": "poison:456x456"}),
+    Program("gemm_triangular", "syrk_sm90", {"bm": 64, "stages": 3, "schedule": "sm90_pingpong"},
+            {"a": "normal:456x328", "c": "poison:456x456"}),
+    Program("conv", "conv2d", {"bm": 64, "bn": 64, "stages": 3},
+            {"x": "normal:2x12x11x72", "f": "normal:136x3x3x72", "y": "poison:2x12x11x136"}),
+    Program("conv", "conv2d_weights", {"bm": 64, "bn": 64, "stages": 3, "parts": 1},
+            {"x": "normal:2x12x11x72", "dy": "normal:2x12x11x136", "dw": "zeros:136x3x3x72"}),
     moved("copy_tma", "copy_tma", 70, 1028, bm=8, stages=3),
     moved("copy_tma", "transpose_tma", 520, 264, stages=2),
     rows("softmax_cluster", 9, 1020),
@@ -160,23 +168,23 @@ RESULT = re.compile(r"\s*(%\w+)\s*,")
 # What is not noticed: the program's name, the opcode and the line of the source, each as a regular expression; why; and of
 # how many instructions, if not of one.
 KEPT = [
-    (r"^(?!.*cluster=2)", r"^fence\.mbarrier_init", "mbarrier_init_fence",
+    (r"^(?!.*cluster=2|gemm_alpha_beta)", r"^fence\.mbarrier_init", "mbarrier_init_fence",
      "In a block without a cluster the barrier after it orders the making of the objects for all who use them. CUTLASS has "
      "the fence there as well; Triton has none."),
-    (r"^gemm_alpha_beta", r"^fence\.mbarrier_init", "mbarrier_init_fence", "The same of its second ring."),
+    (r"^gemm_alpha_beta", r"^fence\.mbarrier_init", "mbarrier_init_fence", "The same of both its rings.", 2),
     (r"^gemm_(2_tma|skinny|split_k)", r"^mbarrier\.try_wait", "self.empty",
      "The first waits of a producer, where LLVM has peeled them: for a new barrier, whose phase before the first is over.", 2),
     (r"^gemm_(skinny|split_k)", r"^wgmma\.fence", r"^wgmma_fence",
      "Of all blocks along k but the first, which LLVM has peeled: products of one shape may follow each other on the same sums."),
-    (r"^gemm_(3|4|\w*sm90|two_results|skinny|split|grouped|gather|scatter|stream|f8|i8|tf32)", r"^wgmma\.wait_group", r"^wgmma_wait\(1\)",
+    (r"^(gemm_(3|4|\w*sm90|two_results|skinny|split|grouped|gather|scatter|stream|f8|i8|tf32)|gram|syrk|conv)", r"^wgmma\.wait_group", r"^wgmma_wait\(1\)",
      "Of the first block along k, which LLVM has peeled: no group is under way but the one that may be."),
     (r"^gemm_(3|skinny|split_k)", r"^mbarrier\.arrive", "self.empty",
      "The last release of a stage, behind which nothing is loaded: each block has one tile."),
     (r"^copy_tma", r"^cp\.async\.bulk\.wait_group\.read", r"^bulk_wait_read\(stages",
      "Of the first tile of a block, which LLVM has peeled: nothing has been stored."),
-    (r"^gem(m|v)", r"^griddepcontrol\.wait", "griddepcontrol_wait",
+    (r"^(gem[mv]|gram|syrk|trmm|conv)", r"^griddepcontrol\.wait", "griddepcontrol_wait",
      "The simulator runs one launch after the other."),
-    (r"^gem(m|v)", r"^griddepcontrol\.launch", "griddepcontrol_launch", "The same."),
+    (r"^(gem[mv]|gram|syrk|trmm|conv)", r"^griddepcontrol\.launch", "griddepcontrol_launch", "The same."),
     (r"^gemm_grouped_maps", r"^bar\.warp\.sync", "^warp_barrier",
      "Of the map of c: the thread that edits it is the one by which the simulator has the warp copy it."),
     (r"cluster=2", r"^bar\.warp\.sync", "^warp_barrier",
