@@ -3,10 +3,11 @@
 #
 #   1. LLVM and MLIR 22, a C++ compiler, Python, CMake and pkg-config (Debian and Ubuntu: apt)
 #   2. Rust, if `cargo` is missing (rustup)
-#   3. ptxas, nvdisasm, cuobjdump and libnvJitLink from PyPI into .local/cuda, unless a CUDA toolkit
+#   3. neovim and pygls, two clients for the tests of the language server
+#   4. ptxas, nvdisasm, cuobjdump and libnvJitLink from PyPI into .local/cuda, unless a CUDA toolkit
 #      is found; without them everything works but cubin and SASS output
 #
-# Variables: CUTEC_SKIP_CUDA=1 leaves out step 3.
+# Variables: CUTEC_SKIP_CUDA=1 leaves out step 4.
 # Arguments: --bolt installs BOLT 22 too, which scripts/bolt.sh needs and nothing else does.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -82,6 +83,8 @@ install_packages() {
   command -v pkg-config >/dev/null || wanted+=(pkg-config)
   command -v cmake >/dev/null || wanted+=(cmake)
   command -v make >/dev/null || wanted+=(make)
+  # An editor that asks the language server.
+  command -v nvim >/dev/null || wanted+=(neovim)
   command -v python3 >/dev/null || wanted+=(python3)
   python3 -m pip --version >/dev/null 2>&1 || wanted+=(python3-pip)
   [ "$with_bolt" = 0 ] || bolt_complete || wanted+=(bolt-22)
@@ -189,6 +192,16 @@ install_cuda_tools() {
   rm -rf "$folder"
 }
 
+# Its tests are left out without it.
+install_pygls() {
+  python3 -c 'import pygls.lsp.client' 2>/dev/null && return 0
+  PYTHONPATH=.local/pygls python3 -c 'import pygls.lsp.client' 2>/dev/null && return 0
+  say "installing pygls from PyPI into .local/pygls"
+  mkdir -p .local
+  python3 -m pip install --quiet --disable-pip-version-check --target .local/pygls 'pygls>=2,<3' ||
+    say "no pygls: PyPI cannot be reached"
+}
+
 case ${1:-} in
   '') with_bolt=0 ;;
   --bolt) with_bolt=1 ;;
@@ -197,4 +210,5 @@ esac
 install_packages
 [ "$with_bolt" = 0 ] || bolt_complete || by_hand "BOLT 22 is not in $LLVM_PREFIX."
 install_rust
+install_pygls
 install_cuda_tools

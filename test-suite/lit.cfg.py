@@ -6,9 +6,7 @@
 # Substitutions: %cutec %cute-opt %cute-lsp-server %ptxas %mlir-opt %mlir-runner FileCheck not split-file
 # Features: `ptxas`, `nvdisasm`, `cubin` where NVIDIA's tools are to be had (REQUIRES: ptxas); `node`;
 #   `strace` where processes may be traced; `mlir-runner` where LLVM's JIT for MLIR is installed; `nvim`; `pygls` where
-#   Python has this client of language servers
-#
-#   CUTEC_TEST_PYTHON  the Python that has pygls; without it python3
+#   Python or .local/pygls has this client of language servers
 import glob
 import os
 import shutil
@@ -88,9 +86,10 @@ for name in ("node", "nvim"):
 # Where processes may not be traced, as in some containers, it is there and does nothing.
 if shutil.which("strace") and subprocess.run(["strace", "-qq", "-o", os.devnull, "true"], capture_output=True).returncode == 0:
     config.available_features.add("strace")
-python = os.environ.get("CUTEC_TEST_PYTHON", "python3")
-config.substitutions.append(("%python", python))
-if subprocess.run([python, "-c", "import pygls.lsp.client"], capture_output=True).returncode == 0:
+packages = {"PYTHONPATH": os.path.join(checkout, ".local", "pygls")}
+config.substitutions.append(("%python", f"env PYTHONPATH={packages['PYTHONPATH']} python3"))
+has_pygls = ["python3", "-c", "import pygls.lsp.client"]
+if subprocess.run(has_pygls, env=os.environ | packages, capture_output=True).returncode == 0:
     config.available_features.add("pygls")
 libraries = [path for root in cuda_roots() for path in glob.glob(os.path.join(root, "lib*", "libnvJitLink.so*"))]
 if libraries or os.environ.get("CUTEC_NVJITLINK") or cuda_program("ptxas"):
