@@ -60,11 +60,10 @@ UNET3D = [
     ("3x3x3 192>64 @64", 64, 192, 64),
 ]
 
-TILES = [
-    {"bm": 128, "bn": 64, "stages": 7}, {"bm": 128, "bn": 128, "stages": 5}, {"bm": 128, "bn": 192, "stages": 4},
-    {"bm": 128, "bn": 256, "stages": 4}, {"bm": 192, "bn": 64, "stages": 6}, {"bm": 192, "bn": 128, "stages": 4}, {"bm": 64, "bn": 64, "stages": 8},
-    {"bm": 64, "bn": 128, "stages": 7}, {"bm": 64, "bn": 256, "stages": 4},
-]
+COOPERATIVE = [(128, 64), (128, 128), (128, 192), (128, 256), (192, 64), (192, 128), (256, 64), (256, 128)]
+PINGPONG = [(64, 64), (64, 128), (64, 192), (64, 256), (128, 64), (128, 128)]
+TILES = [{"bm": bm, "bn": bn} for bm, bn in COOPERATIVE] + [
+    {"bm": bm, "bn": bn, "schedule": "sm90_pingpong"} for bm, bn in PINGPONG]
 
 
 def layers(batch: int):
