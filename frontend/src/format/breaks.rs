@@ -1,7 +1,6 @@
 //! Which line breaks of the author stay, and which there must be.
 
-use super::pieces::{Kind, Piece};
-use super::spacing::{closes, opens_brace, opens_tightly};
+use super::pieces::{Kind, Piece, closes, opens_brace, opens_tightly};
 use super::structure::{Role, Structure};
 use crate::lexer::Token;
 

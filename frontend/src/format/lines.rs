@@ -1,8 +1,8 @@
 //! From pieces and breaks to lines: indentation, lines that are too long, trailing comments.
 
 use super::breaks::{Break, break_heads, open_braces};
-use super::pieces::{Kind, Piece};
-use super::spacing::{closes, opens_brace, opens_tightly, spaced};
+use super::pieces::{Kind, Piece, closes, opens_brace, opens_tightly};
+use super::spacing::spaced;
 use super::structure::{Role, Structure};
 use super::{INDENT, MEASURE};
 use crate::lexer::Token;

@@ -85,7 +85,7 @@ fn meaning(text: &str) -> (Vec<(Token<'_>, &str)>, Vec<String>) {
     let closes = |at: usize| {
         lexemes
             .get(at)
-            .is_some_and(|next| spacing::closes(next.token))
+            .is_some_and(|next| pieces::closes(next.token))
     };
     let tokens = lexemes.iter().enumerate();
     let tokens = tokens.filter(|(at, lexeme)| lexeme.token != Token::Comma || !closes(at + 1));

@@ -102,3 +102,22 @@ pub fn split(text: &str) -> Vec<Piece<'_>> {
         end = until;
     }
 }
+
+/// Whether the token opens a bracket that nothing is spaced from: `(`, `[` and the `<` of arguments.
+pub fn opens_tightly(token: Token<'_>) -> bool {
+    matches!(token, Token::LParen | Token::LBracket | Token::GenericOpen)
+}
+
+/// Whether the token is a `{`.
+pub fn opens_brace(token: Token<'_>) -> bool {
+    matches!(
+        token,
+        Token::LBrace | Token::BlockStatement | Token::FieldsOpen
+    )
+}
+
+/// Whether the token closes a bracket.
+pub fn closes(token: Token<'_>) -> bool {
+    use Token::*;
+    matches!(token, RParen | RBracket | RBrace | GenericClose)
+}

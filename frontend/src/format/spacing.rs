@@ -1,27 +1,8 @@
 //! Whether a space stands between two pieces of a line.
 
-use super::pieces::{Kind, Piece};
+use super::pieces::{Kind, Piece, opens_brace, opens_tightly};
 use super::structure::{Role, Structure};
 use crate::lexer::Token;
-
-/// Whether the token opens a bracket that nothing is spaced from: `(`, `[` and the `<` of arguments.
-pub fn opens_tightly(token: Token<'_>) -> bool {
-    matches!(token, Token::LParen | Token::LBracket | Token::GenericOpen)
-}
-
-/// Whether the token is a `{`.
-pub fn opens_brace(token: Token<'_>) -> bool {
-    matches!(
-        token,
-        Token::LBrace | Token::BlockStatement | Token::FieldsOpen
-    )
-}
-
-/// Whether the token closes a bracket.
-pub fn closes(token: Token<'_>) -> bool {
-    use Token::*;
-    matches!(token, RParen | RBracket | RBrace | GenericClose)
-}
 
 /// Whether a space stands before the piece at `at`, which follows another one on its line.
 pub fn spaced(pieces: &[Piece<'_>], structure: &Structure, at: usize) -> bool {

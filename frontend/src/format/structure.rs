@@ -1,7 +1,6 @@
 //! What the syntax tree knows of the pieces.
 
-use super::pieces::Piece;
-use super::spacing::{closes, opens_brace, opens_tightly};
+use super::pieces::{Piece, closes, opens_brace, opens_tightly};
 use crate::ast::visit::{self, Visit};
 use crate::ast::*;
 use crate::lexer::Token;

@@ -2,6 +2,7 @@
 //! not to the grammar. What these find ([`super::shape`]) does not stop the parser.
 
 use super::shape::{ShapeProblem, describe};
+use super::words;
 use crate::ast::*;
 use crate::diagnostics::{Diagnostic, Problem};
 use crate::lexer::literal::{self, LiteralProblem, Number};
@@ -9,20 +10,6 @@ use crate::source::{FileId, Span, Spanned};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// Clauses that may stand behind `launch`.
-pub const LAUNCH_CLAUSES: &[&str] = &[
-    "grid",
-    "persistent",
-    "block",
-    "smem",
-    "min_blocks",
-    "cluster",
-    "pdl",
-    "tiles",
-    "raster",
-    "warps",
-];
 
 /// What the name of a role has: the number of the thread, warp and warpgroup among those of the role, and how many there
 /// are.
@@ -573,7 +560,7 @@ impl ParseContext {
 
     fn check_launch(&self, kernel: &Name, clauses: &[Clause]) {
         self.no_duplicates("launch clause", clauses.iter().map(|clause| &clause.name));
-        let known = |clause: &&Clause| LAUNCH_CLAUSES.contains(&&*clause.name.node);
+        let known = |clause: &&Clause| words::LAUNCH_CLAUSES.contains(&&*clause.name.node);
         let mut all_known = true;
         for clause in clauses.iter().filter(|clause| !known(clause)) {
             let problem = ShapeProblem::UnknownClause {

@@ -1,6 +1,5 @@
 //! What is wrong with the form of a construct that the grammar takes, and what there is to say about it.
 
-use super::context::LAUNCH_CLAUSES;
 use super::words;
 use crate::ast::{Expr, ExprKind};
 use crate::diagnostics::{Code, Label, Problem, codes};
@@ -93,7 +92,7 @@ impl Problem for ShapeProblem {
             }
             MissingClause { clause, .. } => format!("expected `{clause}(…)` behind `launch`"),
             UnknownClause { .. } => {
-                format!("expected one of {}", LAUNCH_CLAUSES.join(", "))
+                format!("expected one of {}", words::LAUNCH_CLAUSES.join(", "))
             }
             PositionalAfterNamed { .. } => "positional".to_owned(),
             LoopClause { .. } => "expected a clause such as `pipeline(3)`".to_owned(),
@@ -159,7 +158,7 @@ impl Problem for ShapeProblem {
             MutableParameter { name } => Some(format!(
                 "a tensor that is written is `{name}: mut tensor<f32, n>`; a record is changed by its own functions, `fn f(mut self)`"
             )),
-            UnknownClause { name } => words::closest(name, LAUNCH_CLAUSES.iter().copied())
+            UnknownClause { name } => words::closest(name, words::LAUNCH_CLAUSES.iter().copied())
                 .map(|known| format!("did you mean `{known}`?")),
             AssignmentTarget { .. }
             | DuplicateName { .. }

@@ -6,6 +6,20 @@ use crate::lexer::Token;
 /// Words that begin an item.
 pub const ITEM_KEYWORDS: &[&str] = &["import", "const", "fn", "kernel", "record", "test", "bench"];
 
+/// Clauses that may stand behind `launch`.
+pub const LAUNCH_CLAUSES: &[&str] = &[
+    "grid",
+    "persistent",
+    "block",
+    "smem",
+    "min_blocks",
+    "cluster",
+    "pdl",
+    "tiles",
+    "raster",
+    "warps",
+];
+
 /// Words that begin a statement.
 const STATEMENT_KEYWORDS: &[&str] = &[
     "let", "var", "if", "static", "for", "while", "loop", "roles", "break", "continue", "return",

@@ -1,9 +1,8 @@
 //! What the text of an open file says by itself, parsed anew at each change, and what its last compilation has found.
 //! Answers come from here: nobody waits for a compilation.
 
-use super::check::OpenFiles;
 use super::place::{self, Lines};
-use super::{Document, Documents};
+use super::{Document, Documents, OpenFiles};
 use cutec_frontend::names::{Definition, Names, Use, resolve};
 use cutec_frontend::source::{FileId, SourceMap, Span};
 use cutec_frontend::{Observation, Program, load_program};

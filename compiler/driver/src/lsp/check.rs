@@ -1,13 +1,13 @@
 //! What compiling a file reports, as the protocol's diagnostics.
 
-use super::Documents;
 use super::analysis::Observed;
 use super::place::{range_of, uri_of};
+use super::{Documents, OpenFiles};
 use cutec::{Compiler, FileLoader, Options, Source};
 use cutec_frontend::ast::ItemKind;
 use cutec_frontend::diagnostics::{Diagnostic, Label, Severity};
 use cutec_frontend::parser::parse_file;
-use cutec_frontend::source::{FileId, LoadedSource, SourceLoader, SourceMap, Span};
+use cutec_frontend::source::{FileId, SourceMap, Span};
 use cutec_frontend::{LowerOptions, chosen_kernels, load_program, observe_kernels};
 use lsp_types::{
     DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, Range,
@@ -108,22 +108,6 @@ fn import_of(file: FileId, sources: &SourceMap) -> Option<Span> {
     };
     let first = imports.clone().next();
     imports.find(direct).or(first).map(|path| path.span)
-}
-
-/// Imports: what the editor has open comes before what is on disk.
-pub struct OpenFiles<'a>(pub &'a Documents);
-
-impl SourceLoader for OpenFiles<'_> {
-    fn load(&self, importer: &str, path: &str) -> Result<LoadedSource, String> {
-        let name = FileLoader::name(importer, path);
-        match self.0.get(&name) {
-            Some(document) => Ok(LoadedSource {
-                name,
-                text: Arc::clone(&document.text),
-            }),
-            None => FileLoader.load(importer, path),
-        }
-    }
 }
 
 fn shown(diagnostic: &Diagnostic, root: FileId, sources: &SourceMap) -> lsp_types::Diagnostic {

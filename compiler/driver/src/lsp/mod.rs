@@ -23,7 +23,8 @@ use super::arguments::LspArguments;
 use super::context::{Reporter, compile_options};
 use super::error::{CommandError, CommandResult};
 use analysis::Analysis;
-use cutec::{Emit, Options};
+use cutec::{Emit, FileLoader, Options};
+use cutec_frontend::source::{LoadedSource, SourceLoader};
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response};
 use lsp_types::notification::{
     DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument, Notification as _,
@@ -56,6 +57,22 @@ pub struct Document {
 
 /// The open files by the names that the compiler knows them under.
 pub type Documents = BTreeMap<String, Document>;
+
+/// Imports: what the editor has open comes before what is on disk.
+pub struct OpenFiles<'a>(pub &'a Documents);
+
+impl SourceLoader for OpenFiles<'_> {
+    fn load(&self, importer: &str, path: &str) -> Result<LoadedSource, String> {
+        let name = FileLoader::name(importer, path);
+        match self.0.get(&name) {
+            Some(document) => Ok(LoadedSource {
+                name,
+                text: Arc::clone(&document.text),
+            }),
+            None => FileLoader.load(importer, path),
+        }
+    }
+}
 
 /// Runs the command until the editor ends it.
 ///

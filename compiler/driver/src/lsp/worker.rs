@@ -1,8 +1,8 @@
 //! The thread that compiles what the editor has open: it publishes what is wrong, and keeps what names stood for.
 
 use super::analysis::Observed;
-use super::check::{self, OpenFiles};
-use super::{Documents, place, publication};
+use super::check;
+use super::{Documents, OpenFiles, place, publication};
 use crate::STACK_BYTES;
 use crate::error::CommandError;
 use crossbeam_channel::{Receiver, Sender, unbounded};
