@@ -4,7 +4,7 @@
     grouped.py make FOLDER [CUTEC]     compiles and exports the kernels, where the compiler is; needs no GPU
     grouped.py FOLDER                  checks and measures them, where the GPU is; needs PyTorch 2.8 or later
 
-FOLDER and this file are all that is to be carried. The peer of `gemm_gather` is `torch._grouped_mm(a[index], …)`, that of `gemm_scatter` `index_add_` of
+FOLDER, this file and rounds.py are all that is to be carried. The peer of `gemm_gather` is `torch._grouped_mm(a[index], …)`, that of `gemm_scatter` `index_add_` of
 weighted rows of `torch._grouped_mm`, each with what it takes to fill the result with zeros. Group sizes are uneven: what a random choice of experts gives, of which some are chosen
 more often. Operands are normal and rotate through more than twice the L2 cache; rounds alternate, each a CUDA graph; a ratio is the
 median of those of 11 rounds. Errors are relative to the larger of the reference in f64 and the square root of k.
@@ -18,8 +18,6 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLES = os.environ.get("GROUPED_EXAMPLES", os.path.join(HERE, "..", "..", "examples", "hopper"))
-ROUNDS = 11
-BATCH_MS = 8.0
 # Library, example, kernel, compile-time parameters.
 LIBRARIES = [
     ("grouped", "gemm_grouped", "gemm_grouped", {}),
@@ -97,34 +95,6 @@ def uneven(groups, rows, generator):
     weights = torch.rand(groups, generator=generator) + 0.3
     chosen = torch.multinomial(weights, rows, replacement=True, generator=generator)
     return torch.bincount(chosen, minlength=groups)
-
-
-def graph_of(launches, count):
-    """A graph of so many launches, which take the sets of operands in turn."""
-    import torch
-
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        for launch in launches:
-            launch()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=stream):
-            for index in range(count):
-                launches[index % len(launches)]()
-    torch.cuda.synchronize()
-    return graph, stream
-
-
-def time_of(graph, stream, count):
-    import torch
-
-    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    with torch.cuda.stream(stream):
-        begin.record()
-        graph.replay()
-        end.record()
-    end.synchronize()
-    return begin.elapsed_time(end) / count
 
 
 def largest(errors):
@@ -214,6 +184,8 @@ def main(arguments):
         sys.exit(__doc__)
     import torch
 
+    from rounds import compare, ratio
+
     folder = os.path.abspath(arguments[0])
     l2 = torch.cuda.get_device_properties(0).L2_cache_size
     print(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name(0)}\n")
@@ -224,40 +196,33 @@ def main(arguments):
     for groups, m, n, k in SIZES:
         case = Case(groups, m, n, k, l2)
         flops = 2.0 * m * n * k
-        count = max(1, int(BATCH_MS / (flops / 500e12 * 1e3 + groups * n * k * 2 / 3.5e12 * 1e3)))
         peers = {}
         for name, kernel, launch in kernels:
             label = f"| {name} | {groups} | {m}×{n}×{k} |"
             try:
                 if kernel not in peers:
                     theirs = [lambda a=a, b=b, kernel=kernel: case.theirs(kernel, a, b) for a, b in case.sets]
-                    peers[kernel] = (case.error(kernel, theirs[0](), *case.sets[0]), graph_of(theirs, count))
-                peer_error, peer = peers[kernel]
+                    peers[kernel] = (case.error(kernel, theirs[0](), *case.sets[0]), theirs)
+                peer_error, theirs = peers[kernel]
                 results = [case.result(kernel) for _ in case.sets]
                 ours = [lambda a=a, b=b, c=c, kernel=kernel, launch=launch: case.ours(kernel, launch, a, b, c)
                         for (a, b), c in zip(case.sets, results)]
                 ours[0]()
                 torch.cuda.synchronize()
                 error = case.error(kernel, results[0], *case.sets[0])
-                graph = graph_of(ours, count)
+                times = compare({"PyTorch": theirs, "ours": ours})
             except RuntimeError as failure:
                 print(f"{label} {failure} |")
                 wrong = True
                 continue
             bad = bool(results[0].isnan().any()) or not error < 1 / 128
             wrong |= bad
-            times = []
-            for turn in range(ROUNDS):
-                if turn % 2:
-                    times.append((time_of(*graph, count), time_of(*peer, count)))
-                else:
-                    times.append((time_of(*peer, count), time_of(*graph, count))[::-1])
-            mine, other = (statistics.median(pair[i] for pair in times) for i in (0, 1))
-            ratio = statistics.median(pair[1] / pair[0] for pair in times)
-            print(f"{label} {flops / mine * 1e-9:.1f} TFLOP/s | {flops / other * 1e-9:.1f} TFLOP/s | {ratio:.3f} "
+            mine, other = (statistics.median(times[who]) for who in ("ours", "PyTorch"))
+            faster = ratio(times, "PyTorch", "ours")
+            print(f"{label} {flops / mine * 1e-9:.1f} TFLOP/s | {flops / other * 1e-9:.1f} TFLOP/s | {faster:.3f} "
                   f"| {error:.1e} | {peer_error:.1e} |" + (" **wrong**" if bad else ""), flush=True)
-            del graph, results, ours
-        case = peers = peer = None
+            del results, ours
+        case = peers = theirs = None
         torch.cuda.empty_cache()
     sys.exit(1 if wrong else 0)
 

@@ -5,7 +5,7 @@
     products_types.py FOLDER [--only TEXT] [--quick]
                                                checks and measures them, where the GPU is; needs PyTorch 2.5 or later
 
-FOLDER, this file and grouped.py are all that is to be carried. Operands are normal and rotate through more than twice the L2 cache;
+FOLDER, this file, grouped.py and rounds.py are all that is to be carried. Operands are normal and rotate through more than twice the L2 cache;
 rounds alternate, each a CUDA graph; a ratio is the median of those of the rounds, above 1 where ours is faster. Errors are the largest
 of a sample of rows, relative to the larger of the reference in f64 and a standard deviation of the result; of a result that is wrong
 the row says so, and the exit status is 1.
@@ -17,7 +17,7 @@ import statistics
 import subprocess
 import sys
 
-from grouped import BATCH_MS, graph_of, launcher, time_of
+from grouped import launcher
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLES = os.environ.get("TYPES_SOURCES", os.path.join(HERE, "..", "..", "examples"))
@@ -213,10 +213,11 @@ def measure(folder, kind, size, rounds):
     """Rows of the table for a case."""
     import torch
 
+    from rounds import compare, ratio, sets
+
     m, n, k = size
-    l2 = torch.cuda.get_device_properties(0).L2_cache_size
     first = operands(folder, kind, size)
-    sets = [first] + [operands(folder, kind, size) for _ in range(min(7, 2 * l2 // first.moved))]
+    all_sets = [first] + [operands(folder, kind, size) for _ in range(sets(first.moved, most=8) - 1)]
     _, kernel, variants = KERNELS[kind]
     sample = torch.arange(0, m, max(1, m // 61), device="cuda")
     exact = first.reference(sample)
@@ -232,7 +233,7 @@ def measure(folder, kind, size, rounds):
         launch(*first.arguments)
         wrong = (result[sample].double() - exact).abs() / exact.abs().clamp(min=first.unit)
         errors[name] = wrong.nan_to_num(nan=float("inf")).max().item()
-        work[name] = [lambda launch=launch, one=one: launch(*one.arguments) for one in sets]
+        work[name] = [lambda launch=launch, one=one: launch(*one.arguments) for one in all_sets]
     ours = list(work)
     flat = (lambda x: torch.view_as_real(x).reshape(x.shape[0], -1) if x.is_complex() else x)
     for name, peer in first.peers.items():
@@ -242,27 +243,16 @@ def measure(folder, kind, size, rounds):
             print(f"{kind}: {name}: {str(error).splitlines()[0]}", file=sys.stderr)
             continue
         errors[name] = ((given - exact).abs() / exact.abs().clamp(min=first.unit)).max().item()
-        work[name] = [one.peers[name] for one in sets]
+        work[name] = [one.peers[name] for one in all_sets]
     del exact
-    graphs, times = {}, {name: [] for name in work}
-    for name, launches in work.items():
-        graph, stream = graph_of(launches, len(launches))
-        graph.replay()
-        count = max(len(launches), min(400, int(BATCH_MS / max(time_of(graph, stream, len(launches)), 1e-3))))
-        graphs[name] = (*graph_of(launches, count), count)
+    times = compare(work, rounds=rounds)
     names = list(work)
-    for number in range(rounds + 1):
-        begin = number % len(names)
-        for name in names[begin:] + names[:begin]:
-            elapsed = time_of(*graphs[name])
-            if number > 0:
-                times[name].append(elapsed)
     operations = 2.0 * m * n * k * (4 if kind in ("c32", "c64") else 1)
     ok = True
     for name in ours:
         middle = statistics.median(times[name])
         against = ", ".join(
-            f"{peer} {statistics.median(p / o for p, o in zip(times[peer], times[name])):.3f}" for peer in names if peer not in ours)
+            f"{peer} {ratio(times, peer, name):.3f}" for peer in names if peer not in ours)
         right = errors[name] <= first.bound
         ok &= right
         print(f"| {kind} | {name} | {m}×{n}×{k} | {operations / middle * 1e-9:.1f} TFLOP/s, {first.moved / middle * 1e-6:.0f} GB/s | "

@@ -25,46 +25,55 @@ def normal(*shape: int, dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
 def sets(bytes_of_one: int, most: int = 16) -> int:
     """How many sets of operands, of so many bytes, exceed twice the L2 cache."""
     l2 = torch.cuda.get_device_properties(0).L2_cache_size
-    return max(2, min(most, 2 * l2 // bytes_of_one + 1))
+    return min(most, 2 * l2 // bytes_of_one + 1)
 
 
-def _events() -> tuple[torch.cuda.Event, torch.cuda.Event]:
-    return torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+def graph_of(launches: Sequence[Launch], count: int, stream: torch.cuda.Stream) -> torch.cuda.CUDAGraph:
+    """A graph of so many launches, which take the sets of operands in turn."""
+    with torch.cuda.stream(stream):
+        for launch in launches:
+            launch()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=stream):
+            for index in range(count):
+                launches[index % len(launches)]()
+    torch.cuda.synchronize()
+    return graph
 
 
-def _milliseconds(work: Launch) -> float:
-    begin, end = _events()
-    begin.record()
-    work()
-    end.record()
+def milliseconds(work: Launch, stream: torch.cuda.Stream) -> float:
+    """How long the GPU is at work."""
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    with torch.cuda.stream(stream):
+        begin.record()
+        work()
+        end.record()
     end.synchronize()
     return begin.elapsed_time(end)
 
 
-def compare(alternatives: Mapping[str, Sequence[Launch]], batch_ms: float = BATCH_MS) -> dict[str, list[float]]:
+def compare(
+    alternatives: Mapping[str, Sequence[Launch]], batch_ms: float = BATCH_MS, rounds: int = ROUNDS
+) -> dict[str, list[float]]:
     """For each alternative the milliseconds of one launch in each round."""
     stream = torch.cuda.Stream()
     graphs = {}
-    with torch.cuda.stream(stream):
-        for name, launches in alternatives.items():
-            for launch in launches:
-                launch()
-            guess = min(_milliseconds(launches[0]) for _ in range(3))
-            count = max(len(launches), min(400, int(batch_ms / max(guess, 1e-3))))
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph, stream=stream):
-                for index in range(count):
-                    launches[index % len(launches)]()
-            graphs[name] = (graph, count)
-        times: dict[str, list[float]] = {name: [] for name in graphs}
-        names = list(graphs)
-        for round_number in range(ROUNDS + 1):
-            first = round_number % len(names)
-            for name in names[first:] + names[:first]:
-                graph, count = graphs[name]
-                elapsed = _milliseconds(graph.replay) / count
-                if round_number > 0:
-                    times[name].append(elapsed)
+    for name, launches in alternatives.items():
+        once = graph_of(launches, len(launches), stream)
+        once.replay()
+        guess = milliseconds(once.replay, stream) / len(launches)
+        count = max(len(launches), min(400, int(batch_ms / max(guess, 1e-3))))
+        graphs[name] = (graph_of(launches, count, stream), count)
+    times: dict[str, list[float]] = {name: [] for name in graphs}
+    names = list(graphs)
+    for number in range(rounds + 1):
+        first = number % len(names)
+        for name in names[first:] + names[:first]:
+            graph, count = graphs[name]
+            elapsed = milliseconds(graph.replay, stream) / count
+            # The first round only warms up.
+            if number > 0:
+                times[name].append(elapsed)
     return times
 
 

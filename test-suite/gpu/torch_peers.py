@@ -10,8 +10,7 @@ import statistics
 import torch
 import torch.nn.functional as F
 
-ROUNDS = 11
-BATCH_MS = 10.0
+from rounds import compare, sets
 
 HALF, BRAIN, SINGLE = torch.float16, torch.bfloat16, torch.float32
 
@@ -40,35 +39,12 @@ def cases():
                 normal(BRAIN, m, n), normal(BRAIN, n), normal(BRAIN, n))
 
 
-def milliseconds(launches, count):
-    """Median time of a launch, in batches of about BATCH_MS that take the sets in turn."""
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        for launch in launches:
-            launch()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=stream):
-            for index in range(count):
-                launches[index % len(launches)]()
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        times = []
-        for _ in range(ROUNDS):
-            begin.record()
-            graph.replay()
-            end.record()
-            end.synchronize()
-            times.append(begin.elapsed_time(end) / count)
-    return statistics.median(times)
-
-
 def main():
-    l2 = torch.cuda.get_device_properties(0).L2_cache_size
     print(f"\nPyTorch {torch.__version__}, the same GPU\n\n| kernel | size | PyTorch |\n|---|---|---|")
     for name, (m, n), make in cases():
         launch, bytes_moved = make(m, n)
-        launches = [launch] + [make(m, n)[0] for _ in range(min(2 * l2 // bytes_moved + 1, 15))]
-        guess = bytes_moved / 3e9
-        time = milliseconds(launches, max(1, min(200, int(BATCH_MS / guess))))
+        launches = [launch] + [make(m, n)[0] for _ in range(sets(bytes_moved) - 1)]
+        time = statistics.median(compare({"PyTorch": launches}, batch_ms=10.0)["PyTorch"])
         print(f"| {name} | {m}×{n} | {bytes_moved / time * 1e-6:.0f} GB/s |", flush=True)
         del launch, launches
         torch.cuda.empty_cache()
