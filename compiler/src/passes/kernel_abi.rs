@@ -10,7 +10,9 @@ use super::{Reported, ir_utils, report};
 use crate::codegen::messages::{Place, place};
 use cutec_abi::{KernelAbi, ParamAbi, SmemAbi, SymbolSource, TensorMapAbi};
 use cutec_dialects::abi::{ATTRIBUTE, abi_of, attribute};
-use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, argument_of, integer_value};
+use cutec_dialects::builder::{
+    Insertion, IrOp, IrValue, OpBuilder, argument_of, array_elements, integer_value,
+};
 use melior::Context;
 use melior::ir::attribute::{ArrayAttribute, TypeAttribute};
 use melior::ir::operation::OperationLike;
@@ -148,7 +150,7 @@ pub(crate) fn pass_tensor_maps_by_value(context: &Context, module: IrOp) {
         }
         let ir = OpBuilder::new(context, Insertion::Before(function));
         let known = function.attribute("arg_attrs").ok();
-        let known = known.and_then(|known| ArrayAttribute::try_from(known).ok());
+        let known = known.and_then(array_elements).unwrap_or_default();
         let attributes: Vec<Attribute> = abi
             .params
             .iter()
@@ -156,7 +158,7 @@ pub(crate) fn pass_tensor_maps_by_value(context: &Context, module: IrOp) {
             .map(|(index, param)| match param {
                 ParamAbi::TensorMap { .. } => ir.attr(BY_VALUE),
                 ParamAbi::Pointer { .. } | ParamAbi::Symbol { .. } | ParamAbi::Scalar { .. } => {
-                    let known = known.and_then(|known| known.element(index).ok());
+                    let known = known.get(index).copied();
                     known.unwrap_or_else(|| ir.attr("{}"))
                 }
             })
@@ -202,12 +204,8 @@ fn append_input<'c>(
         TypeAttribute::new(ty.into()).into(),
     );
     let ir = OpBuilder::new(context, Insertion::Before(function));
-    if let Ok(known) = function.attribute("arg_attrs")
-        && let Ok(known) = ArrayAttribute::try_from(known)
-    {
-        let mut attributes: Vec<Attribute> = (0..known.len())
-            .filter_map(|at| known.element(at).ok())
-            .collect();
+    let known = function.attribute("arg_attrs").ok();
+    if let Some(mut attributes) = known.and_then(array_elements) {
         attributes.push(ir.attr("{}"));
         let attributes = ArrayAttribute::new(context, &attributes).into();
         set_attribute(function, "arg_attrs", attributes);
