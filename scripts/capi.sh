@@ -64,8 +64,8 @@ prefix=$(cd "$prefix" && pwd)
 cp compiler/c/include/cutec.h "$prefix/include/cutec.h"
 strip --strip-unneeded -o "$prefix/lib/libcutec.so.$major" "$target/release/libcutec_c.so"
 ln -sf "libcutec.so.$major" "$prefix/lib/libcutec.so"
-# What programs see: the header's functions, and nothing else.
-public=$(grep -oE '\bcutec_[a-z_]+\(' compiler/c/include/cutec.h | tr -d '(' | sort -u)
+# What programs see: the header's functions, but for those that it defines itself, and nothing else.
+public=$(grep -v '^static inline' compiler/c/include/cutec.h | grep -oE '\bcutec_[a-z_]+\(' | tr -d '(' | sort -u)
 if [ -n "$static" ]; then
   llvm=${MLIR_SYS_220_PREFIX:-/usr/lib/llvm-22}
   folder=$(mktemp -d)

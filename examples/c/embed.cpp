@@ -59,13 +59,7 @@ struct Matrix {
     }
     Matrix(const Matrix &) = delete;
 
-    cutec_argument argument() const
-    {
-        cutec_argument argument{};
-        argument.kind = CUTEC_ARGUMENT_KIND_TENSOR;
-        argument.value.tensor = &tensor;
-        return argument;
-    }
+    cutec_argument argument() const { return cutec_tensor(&tensor); }
 };
 
 constexpr uint16_t ONE = 0x3C00, MINUS_TWO = 0xC000, NAN_BITS = 0x7E00;

@@ -38,19 +38,6 @@ static void expect(int32_t status, int32_t expected)
     cutec_error_free(error);
 }
 
-static cutec_argument tensor(const DLTensor *tensor)
-{
-    cutec_argument argument = {CUTEC_ARGUMENT_KIND_TENSOR, {tensor}};
-    return argument;
-}
-
-static cutec_argument number(double number)
-{
-    cutec_argument argument = {CUTEC_ARGUMENT_KIND_NUMBER, {0}};
-    argument.value.number = number;
-    return argument;
-}
-
 int main(void)
 {
     enum { COUNT = 300 };
@@ -75,9 +62,9 @@ int main(void)
         x[i] = (float)i;
         y[i] = 1;
     }
-    args[0] = number(0.5);
-    args[1] = tensor(&of_x);
-    args[2] = tensor(&of_y);
+    args[0] = cutec_number(0.5);
+    args[1] = cutec_tensor(&of_x);
+    args[2] = cutec_tensor(&of_y);
     check(cutec_launch(loaded, "axpy", args, 3, NULL, &error));
     for (int i = 0; i < COUNT; i++) {
         if (y[i] != 0.5f * (float)i + 1) {

@@ -27,19 +27,6 @@ static void must(int32_t status, const char *what)
 }
 #define MUST(call) must(call, #call)
 
-static cutec_argument tensor(const DLTensor *tensor)
-{
-    cutec_argument argument = {CUTEC_ARGUMENT_KIND_TENSOR, {tensor}};
-    return argument;
-}
-
-static cutec_argument number(double number)
-{
-    cutec_argument argument = {CUTEC_ARGUMENT_KIND_NUMBER, {0}};
-    argument.value.number = number;
-    return argument;
-}
-
 static const char AXPY[] = "kernel axpy(alpha: f32, x: tensor<f32, n>, y: mut tensor<f32, n>)\n"
                            "launch grid(ceil_div(n, 128)), block(128)\n"
                            "{ let i = block_idx.x * 128 + thread_idx.x; if i < n { y[i] = alpha * x[i] + y[i]; } }\n";
@@ -119,7 +106,7 @@ static void *launch_many(void *given)
     CUDA(cuStreamCreate(&stream, 1));
     CUdeviceptr x = constant(work->count, 1), y = constant(work->count, 0);
     DLTensor tx = floats(x, shape), ty = floats(y, shape);
-    cutec_argument args[] = {number(2), tensor(&tx), tensor(&ty)};
+    cutec_argument args[] = {cutec_number(2), cutec_tensor(&tx), cutec_tensor(&ty)};
     cutec_error *failed = NULL;
     for (int i = 0; i < 500; i++)
         if (cutec_launch(work->loaded, "axpy", args, 3, stream, &failed) != CUTEC_OK) {
@@ -153,7 +140,7 @@ static void axpy(struct CUstream_st *stream, void *context)
 
     CUdeviceptr x = constant(COUNT, 3), y = constant(COUNT, 1), z = constant(COUNT, 10);
     DLTensor tx = floats(x, shape), ty = floats(y, shape), tz = floats(z, shape), bad;
-    cutec_argument args[] = {number(2), tensor(&tx), tensor(&ty)}, to_z[] = {number(-1), tensor(&tx), tensor(&tz)};
+    cutec_argument args[] = {cutec_number(2), cutec_tensor(&tx), cutec_tensor(&ty)}, to_z[] = {cutec_number(-1), cutec_tensor(&tx), cutec_tensor(&tz)};
     double first = now();
     MUST(cutec_launch(loaded, "axpy", args, 3, stream, &error));
     first = now() - first;
@@ -167,7 +154,7 @@ static void axpy(struct CUstream_st *stream, void *context)
     /* An empty tensor, and one element less. */
     int64_t none[] = {0};
     DLTensor ex = floats(0, none), ey = floats(0, none), sx = floats(x, shorter), sy = floats(y, shorter);
-    cutec_argument empty[] = {number(2), tensor(&ex), tensor(&ey)}, fewer[] = {number(1), tensor(&sx), tensor(&sy)};
+    cutec_argument empty[] = {cutec_number(2), cutec_tensor(&ex), cutec_tensor(&ey)}, fewer[] = {cutec_number(1), cutec_tensor(&sx), cutec_tensor(&sy)};
     MUST(cutec_launch(loaded, "axpy", empty, 3, stream, &error));
     MUST(cutec_launch(loaded, "axpy", fewer, 3, stream, &error));
     CUDA(cuStreamSynchronize(stream));
@@ -177,7 +164,7 @@ static void axpy(struct CUstream_st *stream, void *context)
 #define REFUSED(expected, change) \
     (bad = tx, (void)(change), expect(cutec_launch(loaded, "axpy", refused, 3, stream, &error) == (expected), #change), \
      printf("  %s\n", cutec_error_message(error)), cutec_error_free(error), error = NULL)
-    cutec_argument refused[] = {number(1), tensor(&bad), tensor(&ty)};
+    cutec_argument refused[] = {cutec_number(1), cutec_tensor(&bad), cutec_tensor(&ty)};
     REFUSED(CUTEC_ALIGN, bad.data = (char *)bad.data + 4);
     REFUSED(CUTEC_NULL, bad.data = NULL);
     REFUSED(CUTEC_TIED_EXTENT, bad.shape = shorter);
@@ -202,7 +189,7 @@ static void axpy(struct CUstream_st *stream, void *context)
     void *graph, *instance;
     CUdeviceptr w = constant(COUNT, 0);
     DLTensor tw = floats(w, shape);
-    cutec_argument to_w[] = {number(1), tensor(&tx), tensor(&tw)};
+    cutec_argument to_w[] = {cutec_number(1), cutec_tensor(&tx), cutec_tensor(&tw)};
     CUDA(cuStreamBeginCapture_v2(stream, 2));
     MUST(cutec_launch(loaded, "axpy", to_w, 3, stream, &error));
     CUDA(cuStreamEndCapture(stream, &graph));
@@ -243,7 +230,7 @@ static void product(cutec_loaded *loaded, const char *kernel, int64_t m, int64_t
     memset(c, 0xFF, 2 * of_c);
     CUdeviceptr da = to_device(a, of_a), db = to_device(b, of_b), dc = to_device(c, of_c);
     DLTensor ta = matrix(da, shape_a), tb = matrix(db, shape_b), tc = matrix(dc, shape_c);
-    cutec_argument args[] = {tensor(&ta), tensor(&tb), tensor(&tc)};
+    cutec_argument args[] = {cutec_tensor(&ta), cutec_tensor(&tb), cutec_tensor(&tc)};
     MUST(cutec_launch(loaded, kernel, args, 3, stream, &error));
     CUDA(cuStreamSynchronize(stream));
     CUDA(cuMemcpyDtoH_v2(c, dc, 2 * of_c));
@@ -282,7 +269,7 @@ static void products(const char *path, const char *kernel, const char *plan, str
     CUdeviceptr memory;
     CUDA(cuMemAlloc_v2(&memory, 1 << 20));
     DLTensor a = matrix(memory, small_a), b = matrix(memory + (1 << 16), small_b), c = matrix(memory + (1 << 18), small_c);
-    cutec_argument args[] = {tensor(&a), tensor(&b), tensor(&c)};
+    cutec_argument args[] = {cutec_tensor(&a), cutec_tensor(&b), cutec_tensor(&c)};
     printf("%s%s: compiled in %.0f ms, loaded in %.1f ms, a launch %.2f us\n", kernel, plan ? " with a plan" : "", compiled - begin,
            ready - compiled, cost(loaded, kernel, args, 3, stream));
     CUDA(cuMemFree_v2(memory));

@@ -644,3 +644,24 @@ void cutec_error_free(struct cutec_error *error);
 #endif  // __cplusplus
 
 #endif  /* CUTEC_H */
+
+/** The arguments of a launch. */
+static inline cutec_argument cutec_tensor(const DLTensor *tensor)
+{
+    cutec_argument argument = {CUTEC_ARGUMENT_KIND_TENSOR, {tensor}};
+    return argument;
+}
+
+static inline cutec_argument cutec_integer(int64_t integer)
+{
+    cutec_argument argument = {CUTEC_ARGUMENT_KIND_INTEGER, {0}};
+    argument.value.integer = integer;
+    return argument;
+}
+
+static inline cutec_argument cutec_number(double number)
+{
+    cutec_argument argument = {CUTEC_ARGUMENT_KIND_NUMBER, {0}};
+    argument.value.number = number;
+    return argument;
+}

@@ -43,19 +43,6 @@ static cutec_error *error;
     (error = NULL, mock_clear(), MUST((call) == (expected) && cutec_error_message(error)[0] && !mock_log()[0]), cutec_error_free(error), \
      error = NULL)
 
-static cutec_argument tensor(const DLTensor *tensor)
-{
-    cutec_argument argument = {CUTEC_ARGUMENT_KIND_TENSOR, {tensor}};
-    return argument;
-}
-
-static cutec_argument number(double number)
-{
-    cutec_argument argument = {CUTEC_ARGUMENT_KIND_NUMBER, {0}};
-    argument.value.number = number;
-    return argument;
-}
-
 static DLTensor floats(uintptr_t address, int64_t *shape, int device)
 {
     DLTensor tensor = {(void *)address, {kDLCUDA, device}, 1, {kDLFloat, 32, 1}, shape, NULL, 0};
@@ -89,7 +76,7 @@ static void tensor_maps(const char *path)
     int64_t shape[] = {100, 512};
     DLTensor x = floats(0x1000, shape, 1), y = floats(0x20000, shape, 1);
     x.ndim = y.ndim = 2;
-    cutec_argument args[] = {tensor(&x), tensor(&y)};
+    cutec_argument args[] = {cutec_tensor(&x), cutec_tensor(&y)};
     for (int round = 0; round < 4; round++) {
         /* The same memory, then another result, and the first again. */
         y.data = (void *)(uintptr_t)(round == 2 ? 0x40000 : 0x20000);
@@ -116,7 +103,7 @@ static void *work(void *given)
     for (int64_t round = 0; round < 200; round++) {
         int64_t shape[] = {1 + round % 7 + 100 * work->number};
         DLTensor x = floats(0x1000, shape, 0), y = floats(0x2000, shape, 0);
-        cutec_argument args[] = {number(1), tensor(&x), tensor(&y)};
+        cutec_argument args[] = {cutec_number(1), cutec_tensor(&x), cutec_tensor(&y)};
         if (cutec_launch(work->loaded, "axpy", args, 3, NULL, &wrong) != CUTEC_OK) {
             fprintf(stderr, "on_gpu.c: a thread: %s\n", cutec_error_message(wrong));
             failed = 1;
@@ -165,14 +152,14 @@ int main(int count, char **arguments)
     /* The first time and again, with other memory and another number. */
     int64_t shape[] = {300}, other[] = {200}, empty[] = {0};
     DLTensor x = floats(0x1000, shape, 0), y = floats(0x2000, shape, 0), z = floats(0x3010, shape, 0);
-    cutec_argument args[] = {number(1), tensor(&x), tensor(&y)};
+    cutec_argument args[] = {cutec_number(1), cutec_tensor(&x), cutec_tensor(&y)};
     for (int round = 0; round < 3; round++) {
         mock_clear();
         MUST(cutec_launch(loaded, "axpy", args, 3, (void *)0x50, &error) == CUTEC_OK);
         MUST(told("launch axpy grid 3 1 1 block 128 1 1 shared 0 allowed 0 stream 0x50 overlaps 0 device 0:"
                   " 0010000000000000 0020000000000000 2c010000 0000803f\n"));
     }
-    args[0] = number(2), args[2] = tensor(&z);
+    args[0] = cutec_number(2), args[2] = cutec_tensor(&z);
     mock_clear();
     MUST(cutec_launch(loaded, "axpy", args, 3, NULL, &error) == CUTEC_OK);
     MUST(told("launch axpy grid 3 1 1 block 128 1 1 shared 0 allowed 0 stream (nil) overlaps 0 device 0:"
@@ -197,7 +184,7 @@ int main(int count, char **arguments)
     REFUSED(CUTEC_DEVICE, cutec_launch(loaded, "axpy", args, 3, NULL, &error));
     z = y;
     DLTensor nothing = floats(0, empty, 0);
-    cutec_argument to_nothing[] = {number(1), tensor(&nothing), tensor(&nothing)};
+    cutec_argument to_nothing[] = {cutec_number(1), cutec_tensor(&nothing), cutec_tensor(&nothing)};
     mock_clear();
     MUST(cutec_launch(loaded, "axpy", to_nothing, 3, NULL, &error) == CUTEC_OK && told(""));
     mock_fail_launch(700);
@@ -205,18 +192,18 @@ int main(int count, char **arguments)
     mock_fail_launch(0);
 
     /* A number that decides the grid. */
-    cutec_argument fill[] = {number(64), tensor(&y)};
+    cutec_argument fill[] = {cutec_number(64), cutec_tensor(&y)};
     for (int blocks = 2; blocks < 5; blocks++) {
         char start[64];
         snprintf(start, sizeof start, "launch fill grid %d 1 1 ", blocks);
-        fill[0] = number(32 * blocks);
+        fill[0] = cutec_number(32 * blocks);
         mock_clear();
         MUST(cutec_launch(loaded, "fill", fill, 2, NULL, &error) == CUTEC_OK && strstr(mock_log(), start) == mock_log());
     }
 
     /* The other GPU. */
     DLTensor there = floats(0x4000, shape, 1);
-    cutec_argument on_second[] = {number(1), tensor(&there), tensor(&there)};
+    cutec_argument on_second[] = {cutec_number(1), cutec_tensor(&there), cutec_tensor(&there)};
     mock_clear();
     MUST(cutec_launch(second, "axpy", on_second, 3, NULL, &error) == CUTEC_OK && strstr(mock_log(), "device 1:"));
 
@@ -246,7 +233,7 @@ int main(int count, char **arguments)
     for (int64_t n = 1; n < 1 << 20; n *= 4) {
         int64_t extent[] = {n};
         DLTensor tensors[] = {floats(0x1000, extent, 0), floats(0x2000, extent, 0)};
-        cutec_argument planned[] = {number(1), tensor(&tensors[0]), tensor(&tensors[1])};
+        cutec_argument planned[] = {cutec_number(1), cutec_tensor(&tensors[0]), cutec_tensor(&tensors[1])};
         /* 4096 is as far from 256 as from 65536: the first. */
         const char *block = n <= 4096 ? " block 32 1 1 " : " block 256 1 1 ";
         mock_clear();

@@ -36,26 +36,6 @@ static const char TEXT[] =
     "kernel beyond(x: tensor<f32, n>, y: mut tensor<f32, n>) launch grid(1), block(64)\n"
     "{ y[thread_idx.x + n] = x[thread_idx.x]; }\n";
 
-static cutec_argument tensor(const DLTensor *tensor)
-{
-    cutec_argument argument = {CUTEC_ARGUMENT_KIND_TENSOR, {tensor}};
-    return argument;
-}
-
-static cutec_argument integer(int64_t integer)
-{
-    cutec_argument argument = {CUTEC_ARGUMENT_KIND_INTEGER, {0}};
-    argument.value.integer = integer;
-    return argument;
-}
-
-static cutec_argument number(double number)
-{
-    cutec_argument argument = {CUTEC_ARGUMENT_KIND_NUMBER, {0}};
-    argument.value.number = number;
-    return argument;
-}
-
 static void nothing_at_all(void)
 {
     cutec_error *error;
@@ -175,7 +155,7 @@ static void *work(void *given)
     int32_t status;
     ty.data = y;
     for (int round = 0; round < 5; round++) {
-        cutec_argument args[] = {tensor(&tx), tensor(&ty), integer(work->number)};
+        cutec_argument args[] = {cutec_tensor(&tx), cutec_tensor(&ty), cutec_integer(work->number)};
         for (int i = 0; i < COUNT; i++)
             x[i] = (float)i, y[i] = -1;
         EXPECT(CUTEC_OK, "", cutec_launch(work->loaded, "add", args, 3, NULL, &error));
@@ -195,7 +175,7 @@ static void launches(void)
     float x[COUNT] = {0}, y[COUNT];
     int64_t shape[] = {COUNT}, strides[] = {1}, negative[] = {-1}, huge[] = {INT64_MAX};
     DLTensor tx = {x, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, shape, NULL, 0}, ty = tx, bad;
-    cutec_argument good[] = {{CUTEC_ARGUMENT_KIND_TENSOR, {&tx}}, {CUTEC_ARGUMENT_KIND_TENSOR, {&ty}}, integer(1)}, args[3];
+    cutec_argument good[] = {cutec_tensor(&tx), cutec_tensor(&ty), cutec_integer(1)}, args[3];
     cutec_error *error;
     cutec_module *module = NULL;
     cutec_loaded *loaded = NULL, *again = NULL, *nowhere = NULL;
@@ -238,14 +218,14 @@ static void launches(void)
     SPOILED(CUTEC_DEVICE, "cuda:0", bad.device.device_type = kDLCUDA);
     SPOILED(CUTEC_DEVICE, "kind 99", bad.device.device_type = (DLDeviceType)99);
     SPOILED(CUTEC_ALIGN, "16", bad.byte_offset = 4);
-    SPOILED(CUTEC_KIND, "tensor", args[0] = integer(1));
+    SPOILED(CUTEC_KIND, "tensor", args[0] = cutec_integer(1));
     SPOILED(CUTEC_KIND, "no kind of argument is 77", args[0].kind = 77);
-    SPOILED(CUTEC_KIND, "scalar", args[2] = tensor(&tx));
-    SPOILED(CUTEC_RANGE, "i32", args[2] = integer(INT64_MAX));
-    SPOILED(CUTEC_RANGE, "i32", args[2] = number(0.5));
-    SPOILED(CUTEC_RANGE, "i32", args[2] = number(1e300));
-    SPOILED(CUTEC_RANGE, "i32", args[2] = number(0.0 / 0.0 * (args[2].value.number = 0)));
-    SPOILED(CUTEC_OK, "", args[2] = number(-3));
+    SPOILED(CUTEC_KIND, "scalar", args[2] = cutec_tensor(&tx));
+    SPOILED(CUTEC_RANGE, "i32", args[2] = cutec_integer(INT64_MAX));
+    SPOILED(CUTEC_RANGE, "i32", args[2] = cutec_number(0.5));
+    SPOILED(CUTEC_RANGE, "i32", args[2] = cutec_number(1e300));
+    SPOILED(CUTEC_RANGE, "i32", args[2] = cutec_number(0.0 / 0.0 * (args[2].value.number = 0)));
+    SPOILED(CUTEC_OK, "", args[2] = cutec_number(-3));
     MUST(y[0] == -3);
     /* What a kernel must not do; its tensors are as they were, and the next launch is as good as any. */
     EXPECT(CUTEC_FAULT, "a.cute:5", cutec_launch(loaded, "beyond", good, 2, NULL, &error));
