@@ -30,6 +30,8 @@ pub enum Feature {
     Bf16Atomics,
     /// Clusters of CTAs, distributed shared memory included (PTX ISA, "barrier.cluster": sm_90).
     Clusters,
+    /// `mma.sync` of f64 with 16 rows (PTX ISA, "mma": sm_90).
+    MmaF64,
     /// Bulk copies by tensor maps (PTX ISA, "cp.async.bulk.tensor": sm_90).
     Tma,
     /// `stmatrix` (PTX ISA, "stmatrix": sm_90).
@@ -46,12 +48,13 @@ pub enum Feature {
 
 impl Feature {
     /// Every feature.
-    pub const ALL: [Feature; 11] = [
+    pub const ALL: [Feature; 12] = [
         Feature::CpAsync,
         Feature::Mbarrier,
         Feature::Fp8,
         Feature::Bf16Atomics,
         Feature::Clusters,
+        Feature::MmaF64,
         Feature::Tma,
         Feature::Stmatrix,
         Feature::Pdl,
@@ -68,6 +71,7 @@ impl Feature {
             Feature::Fp8 => "fp8",
             Feature::Bf16Atomics => "bf16_atomics",
             Feature::Clusters => "clusters",
+            Feature::MmaF64 => "mma_f64",
             Feature::Tma => "tma",
             Feature::Stmatrix => "stmatrix",
             Feature::Pdl => "pdl",
@@ -109,6 +113,7 @@ const HOPPER: &[Feature] = &[
     Feature::Fp8,
     Feature::Bf16Atomics,
     Feature::Clusters,
+    Feature::MmaF64,
     Feature::Tma,
     Feature::Stmatrix,
     Feature::Pdl,

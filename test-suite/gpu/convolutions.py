@@ -103,7 +103,7 @@ def main() -> int:
         conv = F.conv2d if spatial == 2 else F.conv3d
         to_peer = (0, 3, 1, 2) if spatial == 2 else (0, 4, 1, 2, 3)
         peers = [(lambda x=x.permute(to_peer), f=f.permute(to_peer): conv(x, f, stride=step, padding=pad)) for x, f in zip(xs, fs)]
-        window = {"r" if spatial == 2 else "e": r, "pad": pad, "step": step}
+        window = {"r" if spatial == 2 else "e": r, "pad": pad, "step": step, **({"bc": 32} if filters[-1] <= 32 else {})}
         kernel = module.conv2d if spatial == 2 else module.conv3d
         variants = {}
         choices = TILES if arguments.search else [{}]

@@ -41,8 +41,8 @@ KERNELS = {
     "i8 weights, few": ("hopper/gemm_weights.cute", "gemm_weights",
                         [{"bits": 8, "bm": 64, "bn": 16, "bk": 128, "turns": 2, "stages": 14}]),
     "i8 weights": ("hopper/gemm_weights.cute", "gemm_weights", [{"bits": 8, "stages": 4}]),
-    "f64": ("gemm_f64.cute", "gemm_f64", [{}, {"bm": 64}]),
-    "c64": ("gemm_f64.cute", "gemm_c64", [{}]),
+    "f64": ("gemm_f64.cute", "gemm_f64", [{}, {"length": 8}, {"length": 4}, {"bm": 64}]),
+    "c64": ("gemm_f64.cute", "gemm_c64", [{}, {"wm": 2, "wn": 2}, {"wm": 2, "wn": 2, "bm": 32}]),
 }
 PACK = ("hopper/gemm_weights.cute", "pack_weights")
 
@@ -59,7 +59,7 @@ def make(folder, cutec):
     os.makedirs(folder, exist_ok=True)
     jobs = [(name_of(case, variant), source, kernel, variant)
             for case, (source, kernel, variants) in KERNELS.items() for variant in variants]
-    jobs += [(f"pack{bits}", *PACK, {"bits": bits}) for bits in (4, 8)]
+    jobs += [(f"pack{bits}", *PACK, {"bits": bits}) for bits in (4, 8) if any("weights" in case for case in KERNELS)]
 
     def export(job):
         library, source, kernel, variant = job
@@ -125,7 +125,7 @@ def bytes_of(*tensors):
     return sum(x.numel() * x.element_size() for x in tensors)
 
 
-def case_f8(kind, m, n, k):
+def case_f8(folder, kind, m, n, k):
     import torch
 
     a, b = normal(m, k, dtype=torch.float8_e4m3fn), normal(n, k, dtype=torch.float8_e4m3fn)
@@ -150,6 +150,12 @@ def case_f8(kind, m, n, k):
         y = b.double() * of_columns.double().repeat_interleave(128, 0)[:n].repeat_interleave(128, 1)[:, :k]
         return x @ y.T
 
+    # What scales of blocks cost: our product with one scale, of the same operands in the same rounds.
+    one_scale = os.path.join(folder, name_of("f8", PINGPONG))
+    if os.path.exists(one_scale + ".so"):
+        plain = launcher(folder, os.path.basename(one_scale), "gemm_f8")
+        other = torch.empty_like(c)
+        peers["one scale"] = lambda: (plain(a, b, one.reshape(1), one.reshape(1), other), other)[1]
     return Case([a, b, of_rows, of_columns, c], peers, by_blocks, k**0.5, bytes_of(a, b, c), 1e-2)
 
 
@@ -190,14 +196,17 @@ def case_weights(folder, bits, m, n, k):
     c = torch.empty(m, n, dtype=torch.bfloat16, device="cuda")
     exact = lambda rows: x[rows].double() @ (w.double() * scales.double().repeat_interleave(128, 1)[:, :k]).T
     unit = k**0.5 * w.float().std().item()
-    return Case([x, w_packed, scales, c], {"bf16": lambda: torch.matmul(x, whole.t())}, exact, unit, bytes_of(x, w_packed, scales, c), 2e-2)
+    moved = bytes_of(x, w_packed, scales, c)
+    half = [torch.empty(moved // 2, dtype=torch.uint8, device="cuda") for _ in range(2)]
+    peers = {"bf16": lambda: torch.matmul(x, whole.t()), "a copy of as many bytes": lambda: half[0].copy_(half[1])}
+    return Case([x, w_packed, scales, c], peers, exact, unit, moved, 2e-2)
 
 
 def operands(folder, kind, size):
     if "weights" in kind:
         return case_weights(folder, int(kind[1]), *size)
     if kind.startswith("f8"):
-        return case_f8(kind, *size)
+        return case_f8(folder, kind, *size)
     return (case_i8 if kind == "i8" else case_f32)(kind, *size)
 
 
@@ -238,11 +247,13 @@ def measure(folder, kind, size, rounds):
     flat = (lambda x: torch.view_as_real(x).reshape(x.shape[0], -1) if x.is_complex() else x)
     for name, peer in first.peers.items():
         try:
-            given = flat(peer())[sample].double()
+            given = flat(peer())
         except RuntimeError as error:
             print(f"{kind}: {name}: {str(error).splitlines()[0]}", file=sys.stderr)
             continue
-        errors[name] = ((given - exact).abs() / exact.abs().clamp(min=first.unit)).max().item()
+        # Copies, and products without the scales, are there for their time alone.
+        if name not in ("a copy of as many bytes", "one scale"):
+            errors[name] = ((given[sample].double() - exact).abs() / exact.abs().clamp(min=first.unit)).max().item()
         work[name] = [one.peers[name] for one in all_sets]
     del exact
     times = compare(work, rounds=rounds)
@@ -257,7 +268,7 @@ def measure(folder, kind, size, rounds):
         ok &= right
         print(f"| {kind} | {name} | {m}×{n}×{k} | {operations / middle * 1e-9:.1f} TFLOP/s, {first.moved / middle * 1e-6:.0f} GB/s | "
               f"{against} | {errors[name]:.1e}{'' if right else ' **wrong**'} | "
-              f"{', '.join(f'{peer} {errors[peer]:.1e}' for peer in names if peer not in ours)} |", flush=True)
+              f"{', '.join(f'{peer} {errors[peer]:.1e}' for peer in names if peer not in ours and peer in errors)} |", flush=True)
     return ok
 
 

@@ -38,16 +38,20 @@ pub const SHAPES: [SyncShape; 7] = [
         [8, 8, 32],
         "`mma.sync.m8n8k32`. Of i4 and u4.",
     ),
-    shape("sm80_16x8x4", [16, 8, 4], "`mma.sync.m16n8k4`. Of tf32."),
+    shape(
+        "sm80_16x8x4",
+        [16, 8, 4],
+        "`mma.sync.m16n8k4`. Of tf32, and on sm_90 f64.",
+    ),
     shape(
         "sm80_16x8x8",
         [16, 8, 8],
-        "`mma.sync.m16n8k8`. Of f16, bf16 and tf32.",
+        "`mma.sync.m16n8k8`. Of f16, bf16 and tf32, and on sm_90 f64.",
     ),
     shape(
         "sm80_16x8x16",
         [16, 8, 16],
-        "`mma.sync.m16n8k16`. Of f16, bf16, i8 and u8.",
+        "`mma.sync.m16n8k16`. Of f16, bf16, i8 and u8, and on sm_90 f64.",
     ),
     shape(
         "sm80_16x8x32",
@@ -132,6 +136,12 @@ const MMA_4_K64: MmaRow = MmaRow {
     b: "((4,8),(8,2)):((64,1),(8,256))",
     c: MMA_C,
 };
+const MMA_64_K16: MmaRow = MmaRow {
+    mnk: [16, 8, 16],
+    a: "((4,8),(2,4)):((16,1),(8,64))",
+    b: "((4,8),4):((8,1),32)",
+    c: MMA_C,
+};
 const MMA_64_K4: MmaRow = MmaRow {
     mnk: [8, 8, 4],
     a: "((4,8),1):((8,1),0)",
@@ -140,7 +150,7 @@ const MMA_64_K4: MmaRow = MmaRow {
 };
 
 /// Every `mma.sync` that lowers: operand row, A, B, C (PTX ISA, "mma", sm_80 and later).
-const MMA_TABLE: [(&MmaRow, Elem, Elem, Elem); 33] = [
+const MMA_TABLE: [(&MmaRow, Elem, Elem, Elem); 36] = [
     (&MMA_16_K8, Elem::F16, Elem::F16, Elem::F32),
     (&MMA_16_K8, Elem::F16, Elem::F16, Elem::F16),
     (&MMA_16_K8, Elem::BF16, Elem::BF16, Elem::F32),
@@ -174,6 +184,10 @@ const MMA_TABLE: [(&MmaRow, Elem, Elem, Elem); 33] = [
     (&MMA_8_K32, Elem::F8E5M2, Elem::F8E4M3, Elem::F32),
     (&MMA_8_K32, Elem::F8E5M2, Elem::F8E5M2, Elem::F32),
     (&MMA_64_K4, Elem::F64, Elem::F64, Elem::F64),
+    // A thread holds as many elements as of tf32, at the same places.
+    (&MMA_32_K4, Elem::F64, Elem::F64, Elem::F64),
+    (&MMA_32_K8, Elem::F64, Elem::F64, Elem::F64),
+    (&MMA_64_K16, Elem::F64, Elem::F64, Elem::F64),
 ];
 
 impl MmaSync {
@@ -266,9 +280,10 @@ impl MmaInstruction for MmaSync {
     }
 
     fn name(&self, atom: &MmaAtom) -> String {
-        let sm = match multiplies_f8(atom) {
-            true => "sm89",
-            false => "sm80",
+        let sm = match self.needs(atom) {
+            Some(Feature::Fp8) => "sm89",
+            Some(Feature::MmaF64) => "sm90",
+            _ => "sm80",
         };
         let MmaSync { m, n, k } = self;
         let [a, b, c] = [atom.a, atom.b, atom.c].map(Elem::ptx);
@@ -322,7 +337,11 @@ impl MmaInstruction for MmaSync {
     }
 
     fn needs(&self, atom: &MmaAtom) -> Option<Feature> {
-        multiplies_f8(atom).then_some(Feature::Fp8)
+        if multiplies_f8(atom) {
+            Some(Feature::Fp8)
+        } else {
+            (atom.a == Elem::F64 && self.m == 16).then_some(Feature::MmaF64)
+        }
     }
 
     fn shape(&self) -> [i64; 3] {

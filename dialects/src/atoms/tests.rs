@@ -30,6 +30,7 @@ fn names_are_those_of_cute() {
         "SM80_16x8x64_S32S4S4S32",
         "sm80_8x8x32_s32u4s4s32",
         "sm80_8x8x4_f64f64f64f64",
+        "SM90_16x8x16_F64F64F64F64",
         "sm89_16x8x32_f32e4m3e4m3f32",
         "sm89_16x8x32_f32e4m3e5m2f32",
         "ldmatrix_x4",

@@ -259,12 +259,20 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 },
                 "cluster" => launch.cluster = self.cluster_clause(clause, signature)?,
                 "pdl" => {
-                    self.needs(Feature::Pdl, "pdl", clause.span)?;
-                    if let Some(arg) = clause.args.first() {
-                        let message = "`pdl` takes no arguments";
-                        return self.error(codes::BAD_KERNEL, arg.span, message, "here");
+                    let wanted = match clause.args.as_slice() {
+                        [] => true,
+                        [when] => {
+                            self.at_compile_time(|this| this.static_bool("`pdl`", &when.value))?
+                        }
+                        [_, other, ..] => {
+                            let message = "`pdl` takes one condition, or none";
+                            return self.error(codes::BAD_KERNEL, other.span, message, "here");
+                        }
+                    };
+                    if wanted {
+                        self.needs(Feature::Pdl, "pdl", clause.span)?;
+                        launch.pdl = Some(clause.span);
                     }
-                    launch.pdl = Some(clause.span);
                 }
                 "smem" => {
                     let message = "`smem` in a launch means nothing";

@@ -203,7 +203,10 @@ impl<'c> Lowering<'c> {
         let sums = plan.atom.operand(Operand::C);
         let sums_type = register_type(sums.register, sums.elem);
         let sums_type = self.emitter.ir.ty(sums_type);
-        let (Some(type_a), Some(type_b)) = (nvvm_type(plan.atom.a), nvvm_type(plan.atom.b)) else {
+        let types = (nvvm_type(plan.atom.a), nvvm_type(plan.atom.b));
+        // Of f64 `nvvm.mma.sync` knows the shape of sm_80 alone.
+        let known = plan.atom.a != Elem::F64 || m == 8;
+        let (Some(type_a), Some(type_b), true) = (types.0, types.1, known) else {
             return self.mma_of_text(plan, a, b, c, sums_type);
         };
         let ir = &self.emitter.ir;
@@ -233,7 +236,7 @@ impl<'c> Lowering<'c> {
             .collect()
     }
 
-    /// `mma.sync` as PTX, of types which `nvvm.mma.sync` does not know.
+    /// `mma.sync` as PTX, of types and shapes which `nvvm.mma.sync` does not know.
     fn mma_of_text(
         &mut self,
         plan: &GemmPlan,
@@ -253,9 +256,13 @@ impl<'c> Lowering<'c> {
             .join(", ");
         let text = format!("{} {registers};", plan.atom.ptx());
         let letters = |letter: &'static str, count: usize| std::iter::repeat_n(letter, count);
-        let constraints: Vec<_> = letters("=f", c.len())
-            .chain(letters("r", a.len() + b.len()))
-            .chain(letters("f", c.len()))
+        let [out, factor, sum] = match plan.atom.a {
+            Elem::F64 => ["=d", "d", "d"],
+            _ => ["=f", "r", "f"],
+        };
+        let constraints: Vec<_> = letters(out, c.len())
+            .chain(letters(factor, a.len() + b.len()))
+            .chain(letters(sum, c.len()))
             .collect();
         let operands: Vec<_> = a.iter().chain(b).chain(c).copied().collect();
         let result = self.emitter.ir.struct_type(&vec![sums_type; c.len()]);

@@ -119,7 +119,7 @@ pub(super) fn multiply(form: &mut Form) -> Decoded<Op> {
             (S8 | U8, S8 | U8) => m == 16 && matches!(k, 16 | 32) && accumulate == C::S32,
             (S4 | U4, S4 | U4) => matches!((m, k), (8, 32) | (16, 32 | 64)) && accumulate == C::S32,
             (E4m3 | E5m2, E4m3 | E5m2) => m == 16 && k == 32 && accumulate == C::F32,
-            (F64, F64) => m == 8 && k == 4 && accumulate == C::F64,
+            (F64, F64) => matches!((m, k), (8, 4) | (16, 4 | 8 | 16)) && accumulate == C::F64,
             _ => false,
         }
         && (!saturate || accumulate == C::S32);

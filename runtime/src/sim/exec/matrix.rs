@@ -26,7 +26,7 @@ use crate::sim::error::{Act, ErrorKind};
 use crate::sim::isa::{
     Address, Mma, MmaAccumulator, MmaType, Order, Proxy, SHARED_WINDOW, Wgmma, WgmmaA,
 };
-use crate::sim::lane::{Dst, Registers, Src, WARP, Words};
+use crate::sim::lane::{Dst, Src, WARP, Words};
 use crate::sim::number::{E4M3, E5M2, F16, Rounding, bf16_to_f32, f16_to_f32, round};
 
 /// Bytes of a row of an 8×8 tile.
@@ -224,22 +224,22 @@ impl Warp {
         columns
     }
 
-    /// `m8n8k4`: A has an element a lane, row `group`, column `place`; B the transpose of that.
+    /// f64: a register of A has eight rows and four columns, an element a lane, row `group`, column `place`; with 16 rows the upper
+    /// and the lower eight take turns. B is the transpose of that, eight columns.
     fn multiply_f64(&mut self, mma: &Mma) {
-        let values = |src: Src, registers: &Registers| registers.wides_of(src).map(f64::from_bits);
-        let (a, b) = (
-            values(mma.a[0], &self.registers),
-            values(mma.b[0], &self.registers),
-        );
-        let c: Vec<_> = mma
-            .c
-            .iter()
-            .map(|&src| values(src, &self.registers))
-            .collect();
+        let values = |sources: &[Src]| -> Vec<[f64; WARP]> {
+            let values = |&src| self.registers.wides_of(src).map(f64::from_bits);
+            sources.iter().map(values).collect()
+        };
+        let (a, b, c) = (values(&mma.a), values(&mma.b), values(&mma.c));
+        let halves = 4 * mma.a.len() / mma.k;
         for (i, &dst) in mma.d.iter().enumerate() {
             let fragment = std::array::from_fn(|lane| {
                 let (row, column) = accumulator_element(lane, i);
-                let product = |sum, k| fused_multiply_add(a[4 * row + k], b[4 * column + k], sum);
+                let product = |sum, k: usize| {
+                    let a = a[halves * (k / 4) + row / 8][4 * (row % 8) + k % 4];
+                    fused_multiply_add(a, b[k / 4][4 * column + k % 4], sum)
+                };
                 (0..mma.k).fold(c[i][lane], product).to_bits()
             });
             self.registers.set_wides(dst, u32::MAX, &fragment);
