@@ -47,6 +47,24 @@ pub const FILES: &[(&str, &str)] = &[
         include_str!("../std/product_sm90.cute"),
     ),
     ("std/conv_sm90.cute", include_str!("../std/conv_sm90.cute")),
+    ("std/attention.cute", include_str!("../std/attention.cute")),
+    (
+        "std/attention_sm90.cute",
+        include_str!("../std/attention_sm90.cute"),
+    ),
+    (
+        "std/attention_sm90_lengths.cute",
+        include_str!("../std/attention_sm90_lengths.cute"),
+    ),
+    (
+        "std/attention_sm90_decode.cute",
+        include_str!("../std/attention_sm90_decode.cute"),
+    ),
+    (
+        "std/attention_sm80.cute",
+        include_str!("../std/attention_sm80.cute"),
+    ),
+    ("std/queue.cute", include_str!("../std/queue.cute")),
     ("std/cluster.cute", include_str!("../std/cluster.cute")),
     ("std/pipeline.cute", include_str!("../std/pipeline.cute")),
     ("std/gemm_simt.cute", include_str!("../std/gemm_simt.cute")),

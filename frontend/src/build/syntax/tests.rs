@@ -27,7 +27,12 @@ fn files() -> Vec<(String, String)> {
         .map(|(name, text)| (name.to_string(), text.to_string()))
         .collect();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for folder in ["tests/programs", "../examples", "../examples/hopper"] {
+    for folder in [
+        "tests/programs",
+        "../examples",
+        "../examples/attention",
+        "../examples/hopper",
+    ] {
         let entries = fs::read_dir(root.join(folder)).expect("a folder");
         let paths = entries.map(|entry| entry.expect("an entry").path());
         for path in paths.filter(|path| path.extension().is_some_and(|it| it == "cute")) {
