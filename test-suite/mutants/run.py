@@ -93,6 +93,13 @@ def weights(m, n, k, **parameters):
         "x": f"normal:{m}x{k}", "w": f"uniform:{n}x{k // 2}", "scales": f"normal:{n}x{-(-k // 128)}", "c": f"poison:{m}x{n}"})
 
 
+def attention(kernel, m, n, d, more=None, batch=1, file="attention_sm90", **parameters):
+    keys = f"normal:{batch}x{n}x1x{d}"
+    return Program(f"../attention/{file}", kernel, {"d": d, "bn": 64, **parameters}, {
+        "q": f"normal:{batch}x{m}x2x{d}", "k": keys, "v": f"normal:{batch}x1x{d}x{n}" if kernel == "attention_f8" else keys,
+        "o": f"poison:{batch}x{m}x2x{d}", "lse": f"poison:{batch}x2x{m}", "scale": "0.125", **(more or {"counter": "zeros:2"})})
+
+
 # Rows of 36 groups end before these: more groups than a warp has lanes; the tokens of rows.
 ENDS = Integers("i4", (36,), [70, 71] + 33 * [71] + [200])
 TOKENS = Integers("i4", (200,), [7 * i % 100 for i in range(200)])
@@ -151,6 +158,17 @@ PROGRAMS = [
             {"x": "normal:2x12x11x72", "f": "normal:136x3x3x72", "y": "poison:2x12x11x136"}),
     Program("conv", "conv2d_weights", {"bm": 64, "bn": 64, "stages": 3, "parts": 1},
             {"x": "normal:2x12x11x72", "dy": "normal:2x12x11x136", "dw": "zeros:136x3x3x72"}),
+    attention("attention_sm90", 700, 300, 64, warpgroups=2, q_stages=2, stages=2, mask="causal", pingpong="false"),
+    attention("attention_sm90", 700, 300, 64, warpgroups=2, q_stages=1, stages=3, mask="causal", pingpong="true"),
+    attention("attention_decode", 1, 600, 64, {
+        "lengths": Integers("i4", (2,), [590, 260]), "sums": "zeros:4x64x64", "rows": "zeros:4x64x2", "counters": "zeros:2"},
+        batch=2, file="attention_decode_sm90", pack=2, stages=2),
+    attention("attention_f8", 700, 320, 64, {"counter": "zeros:2", "sq": "normal:1x1", "sk": "normal:1x1", "sv": "normal:1x1"},
+              file="attention_f8_sm90", q_stages=1),
+    Program("../attention/attention_lengths_sm90", "attention_lengths", {"d": 64, "bn": 64, "warpgroups": 2, "q_stages": 2, "stages": 2}, {
+        "q": "normal:700x2x64", "k": "normal:300x1x64", "v": "normal:300x1x64", "o": "poison:700x2x64", "lse": "poison:2x700",
+        "scale": "0.125", "counter": "zeros:2", "query_starts": Integers("i4", (36,), [0, 330] + 33 * [331] + [700]),
+        "key_starts": Integers("i4", (36,), [0, 150] + 33 * [160] + [300])}),
     moved("copy_tma", "copy_tma", 70, 1028, bm=8, stages=3),
     moved("copy_tma", "transpose_tma", 520, 264, stages=2),
     rows("softmax_cluster", 9, 1020),
@@ -168,10 +186,20 @@ RESULT = re.compile(r"\s*(%\w+)\s*,")
 # What is not noticed: the program's name, the opcode and the line of the source, each as a regular expression; why; and of
 # how many instructions, if not of one.
 KEPT = [
-    (r"^(?!.*cluster=2|gemm_alpha_beta)", r"^fence\.mbarrier_init", "mbarrier_init_fence",
+    (r"^(?!.*cluster=2|gemm_alpha_beta|attention)", r"^fence\.mbarrier_init", "mbarrier_init_fence",
      "In a block without a cluster the barrier after it orders the making of the objects for all who use them. CUTLASS has "
      "the fence there as well; Triton has none."),
     (r"^gemm_alpha_beta", r"^fence\.mbarrier_init", "mbarrier_init_fence", "The same of both its rings.", 2),
+    (r"^attention", r"^fence\.mbarrier_init", "mbarrier_init_fence", "The same of all its rings.", 4),
+    (r"^attention", r"^mbarrier\.try_wait", r"ring\.empty", "The first wait of the thread that takes numbers, for a new barrier."),
+    (r"^attention", r"^wgmma\.fence", r"^wgmma_fence",
+     "Between the products of scores and those of weights with values, for ptxas: where it finds none it makes one, and in a loop whose "
+     "rounds it cannot tell to be the same for all threads waits for each product."),
+    (r"^attention", r"^fence\.acq_rel", "fence.acq_rel", "The simulator's atomics are seen in their order."),
+    (r"^attention", r"^bar\.sync", "^fn wait", "Turns with the tensor cores are for speed."),
+    (r"^attention", r"^bar\.warp\.sync", "^warp_barrier", "The lanes of a warp read a number together.", 2),
+    (r"^attention_(decode|lengths)", r"^bar\.sync", r"^barrier\(\);",
+     "Barriers behind this one do what it is for; and one warp has the lengths of a few sequences.", 2),
     (r"^gemm_(2_tma|skinny|split_k)", r"^mbarrier\.try_wait", "self.empty",
      "The first waits of a producer, where LLVM has peeled them: for a new barrier, whose phase before the first is over.", 2),
     (r"^gemm_(skinny|split_k)", r"^wgmma\.fence", r"^wgmma_fence",
@@ -182,9 +210,9 @@ KEPT = [
      "The last release of a stage, behind which nothing is loaded: each block has one tile."),
     (r"^copy_tma", r"^cp\.async\.bulk\.wait_group\.read", r"^bulk_wait_read\(stages",
      "Of the first tile of a block, which LLVM has peeled: nothing has been stored."),
-    (r"^(gem[mv]|gram|syrk|trmm|conv)", r"^griddepcontrol\.wait", "griddepcontrol_wait",
+    (r"^(gem[mv]|gram|syrk|trmm|conv|attention)", r"^griddepcontrol\.wait", "griddepcontrol_wait",
      "The simulator runs one launch after the other."),
-    (r"^(gem[mv]|gram|syrk|trmm|conv)", r"^griddepcontrol\.launch", "griddepcontrol_launch", "The same."),
+    (r"^(gem[mv]|gram|syrk|trmm|conv|attention)", r"^griddepcontrol\.launch", "griddepcontrol_launch", "The same."),
     (r"^gemm_grouped_maps", r"^bar\.warp\.sync", "^warp_barrier",
      "Of the map of c: the thread that edits it is the one by which the simulator has the warp copy it."),
     (r"cluster=2", r"^bar\.warp\.sync", "^warp_barrier",
@@ -311,8 +339,11 @@ def main():
     options = parser.parse_args()
 
     wrong = []
-    examples = {os.path.splitext(os.path.basename(path))[0]
-                for path in glob.glob(os.path.join(glob.escape(os.path.join(ROOT, EXAMPLES)), "*.cute"))}
+    examples = {os.path.splitext(os.path.relpath(path, os.path.join(ROOT, EXAMPLES)))[0]
+                for folder in (EXAMPLES, os.path.join("examples", "attention"))
+                for path in glob.glob(os.path.join(glob.escape(os.path.join(ROOT, folder)), "*.cute"))}
+    # Of one kernel with another record in it, or with no barriers but the block's.
+    examples -= {f"../attention/attention_{kind}" for kind in ("variants_sm90", "sm80")}
     wrong += [f"{EXAMPLES}/{example}.cute has no line in PROGRAMS"
               for example in sorted(examples - {program.example for program in PROGRAMS})]
     programs = [program for program in PROGRAMS if re.search(options.only, program.name)]
