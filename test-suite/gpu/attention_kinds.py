@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Other kinds of attention of examples/attention on a Hopper GPU: elements of 8 bits beside bf16, sequences of several lengths and pages
+of a cache beside the dense kernel with the same work, heads that share keys and values beside cuDNN.
+
+    test-suite/gpu/attention_kinds.py [--source examples/attention] [--only TEXT]
+
+Results are checked against f64 for some rows, errors are relative to the largest element.
+"""
+
+import argparse
+import concurrent.futures
+import pathlib
+import statistics
+import sys
+
+import cutec
+import torch
+import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from rounds import compare, normal, ratio
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCE = HERE.parent.parent / "examples/attention"
+F8 = [{}, {"bn": 192}, {"q_stages": 2}, {"emulated": 4}, {"emulated": 6, "q_stages": 2}, {"emulated": 4, "pingpong": False},
+      {"bn": 192, "emulated": 6, "pingpong": False}]
+
+
+def counter():
+    return torch.zeros(2, dtype=torch.int32, device="cuda")
+
+
+def exact(q, k, v, scale, causal, rows):
+    """Of one head: q (m, d), k (n, d), v (n, d)."""
+    scores = (q[rows].double() @ k.double().T) * scale
+    if causal:
+        scores.masked_fill_(torch.arange(k.shape[0], device="cuda")[None, :] > rows[:, None] + k.shape[0] - q.shape[0], float("-inf"))
+    return scores.softmax(-1) @ v.double()
+
+
+def wrong_by(result, expected):
+    return ((result.double() - expected).abs().nan_to_num(nan=1e9).max() / expected.abs().max()).item()
+
+
+def show(case, times, flop, peer, errors, bounds):
+    """A line for each alternative, and how many are wrong."""
+    wrong = 0
+    for name in times:
+        bad = name in errors and not errors[name] < bounds
+        wrong += bad
+        error = f"{errors[name]:.1e}{' WRONG' if bad else ''}" if name in errors else ""
+        print(f"| {case} | {name} | {flop / statistics.median(times[name]) * 1e-9:.0f} | {ratio(times, peer, name):.3f} | {error} |", flush=True)
+    return wrong
+
+
+def name_of(tile):
+    return " ".join(f"{key}={value}" for key, value in tile.items()) or "default"
+
+
+def f8(modules, s, causal):
+    b, h, d = 16384 // s, 16, 128
+    q, k, v = (normal(b, s, h, d) for _ in range(3))
+    q8, k8 = (x.to(torch.float8_e4m3fn) for x in (q, k))
+    v8 = v.permute(0, 2, 3, 1).contiguous().to(torch.float8_e4m3fn)
+    ones = torch.ones(b, h, device="cuda")
+    o, lse, c = torch.empty_like(q), torch.empty(b, h, s, device="cuda"), counter()
+    mask, scale = "causal" if causal else "unmasked", d**-0.5
+    own = modules["attention_sm90"]["attention_sm90"].specialize(mask=mask)
+    work = {"bf16": [lambda: own(q, k, v, o, lse, scale, c)]}
+    rows = torch.arange(0, s, max(1, s // 61), device="cuda")
+    expected = exact(q8[0, :, 1].float(), k8[0, :, 1].float(), v8[0, 1].float().T, scale, causal, rows)
+    errors = {}
+
+    def special(tile):
+        made = modules["attention_f8_sm90"]["attention_f8"].specialize(mask=mask, **tile)
+        made.compile(arch="sm_90a")
+        return made
+
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        for tile, made in zip(F8, pool.map(special, F8)):
+            o.fill_(float("nan"))
+            made(q8, k8, v8, o, lse, scale, c, ones, ones, ones)
+            errors[name_of(tile)] = wrong_by(o[0, rows, 1], expected)
+            work[name_of(tile)] = [lambda made=made: made(q8, k8, v8, o, lse, scale, c, ones, ones, ones)]
+    flop = 4.0 * b * h * s * s * d * (0.5 if causal else 1.0)
+    return show(f"f8 {mask} {s}", compare(work, batch_ms=4.0, rounds=7), flop, "bf16", errors, 8e-2)
+
+
+def lengths(modules, s, causal):
+    b, h, d, page = 16384 // s, 16, 128, 128
+    q, k, v = (normal(b, s, h, d) for _ in range(3))
+    o, lse, c = torch.empty_like(q), torch.empty(b, h, s, device="cuda"), counter()
+    mask, scale = "causal" if causal else "unmasked", d**-0.5
+    own = modules["attention_sm90"]["attention_sm90"].specialize(mask=mask)
+    starts = torch.arange(0, b * s + 1, s, dtype=torch.int32, device="cuda")
+    flat = [x.reshape(b * s, h, d) for x in (q, k, v)]
+    out, sums = torch.empty_like(flat[0]), torch.empty(h, b * s, device="cuda")
+    more = modules["attention_lengths_sm90"]
+    of_lengths = more["attention_lengths"].specialize(mask=mask)
+    of_pages = more["attention_pages"].specialize(mask=mask, page=page)
+    table = torch.randperm(b * s // page, device="cuda").to(torch.int32).reshape(b, s // page)
+    paged = [torch.empty(b * s // page, page, h, d, dtype=torch.bfloat16, device="cuda") for _ in range(2)]
+    for x, pages in ((k, paged[0]), (v, paged[1])):
+        pages[table.flatten().long()] = x.reshape(b * s // page, page, h, d)
+    per = torch.full((b,), s, dtype=torch.int32, device="cuda")
+    rows = torch.arange(0, s, max(1, s // 61), device="cuda")
+    expected = exact(q[b - 1, :, 1], k[b - 1, :, 1], v[b - 1, :, 1], scale, causal, rows)
+    work = {"dense": [lambda: own(q, k, v, o, lse, scale, c)],
+            "lengths": [lambda: of_lengths(*flat, out, sums, scale, c, starts, starts)],
+            "pages": [lambda: of_pages(flat[0], *paged, out, sums, scale, c, starts, per, table)]}
+    errors = {}
+    for name in ("lengths", "pages"):
+        out.fill_(float("nan"))
+        work[name][0]()
+        errors[name] = wrong_by(out.reshape(b, s, h, d)[b - 1, rows, 1], expected)
+    flop = 4.0 * b * h * s * s * d * (0.5 if causal else 1.0)
+    return show(f"lengths {mask} {s}", compare(work, batch_ms=4.0, rounds=7), flop, "dense", errors, 1e-2)
+
+
+def shared(modules, s):
+    """32 heads of queries on 8 of keys."""
+    b, h, g, d = 16384 // s, 32, 8, 128
+    q, k, v = normal(b, s, h, d), normal(b, s, g, d), normal(b, s, g, d)
+    o, lse, c = torch.empty_like(q), torch.empty(b, h, s, device="cuda"), counter()
+    scale = d**-0.5
+    work, errors = {}, {}
+
+    def peer():
+        with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+            return F.scaled_dot_product_attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), is_causal=True, enable_gqa=True)
+
+    try:
+        peer()
+        work["cuDNN"] = [peer]
+    except RuntimeError as error:
+        print(str(error).splitlines()[0], file=sys.stderr)
+    rows = torch.arange(0, s, max(1, s // 61), device="cuda")
+    expected = exact(q[0, :, 5], k[0, :, 1], v[0, :, 1], scale, True, rows)
+    for tile in ({}, {"pack": 4}):
+        made = modules["attention_sm90"]["attention_sm90"].specialize(mask="causal", **tile)
+        o.fill_(float("nan"))
+        made(q, k, v, o, lse, scale, c)
+        errors[name_of(tile)] = wrong_by(o[0, rows, 5], expected)
+        work[name_of(tile)] = [lambda made=made: made(q, k, v, o, lse, scale, c)]
+    return show(f"32 heads on 8, causal {s}", compare(work, batch_ms=6.0, rounds=7), 2.0 * b * h * s * s * d, next(iter(work)), errors, 1e-2)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--source", default=str(SOURCE))
+    parser.add_argument("--only", default="")
+    arguments = parser.parse_args()
+    modules = {name: cutec.load(f"{arguments.source}/{name}.cute") for name in ("attention_sm90", "attention_f8_sm90", "attention_lengths_sm90")}
+    print("| case | | TFLOP/s | of the first | error |\n|---|---|---|---|---|")
+    wrong = 0
+    for s in (8192, 2048):
+        for causal in (False, True):
+            if arguments.only in "lengths":
+                wrong += lengths(modules, s, causal)
+    if arguments.only in "shared":
+        wrong += shared(modules, 8192)
+    for s in (8192, 2048):
+        for causal in (False, True):
+            if arguments.only in "f8":
+                wrong += f8(modules, s, causal)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
