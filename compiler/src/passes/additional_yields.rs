@@ -1,7 +1,8 @@
 //! Rebuilds loops and branches with additional iteration arguments and results.
-use super::ir_utils::{blocks, replace_all_uses};
-use cutec_dialects::builder::{IrOp, IrValue, OpBuilder, operands_of, result_of};
+use super::ir_utils::{blocks, borrowed, erase, named_attributes, operations, replace_all_uses};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of};
 use cutec_dialects::ops::ScfOp;
+use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Attribute, Region, RegionLike, TypeLike, Value, ValueLike};
 
@@ -55,4 +56,60 @@ pub(super) fn with_additional_yields<'c>(
         }));
     }
     (new, arguments)
+}
+
+/// Rebuilds a `scf.for` without some of what it carries, each by its number among the arguments of its body: nothing takes
+/// them but the end of the body, which yields them as they are, and nothing takes what they become.
+pub(super) fn without_carried<'c>(context: &'c Context, of: IrOp<'c>, dropped: &[usize]) {
+    let Some(body) = blocks(of, 0).into_iter().next() else {
+        return;
+    };
+    let kept = |index: &usize| !dropped.contains(index);
+    let count = of.result_count();
+    if let Some(end) = operations(body).pop() {
+        let yielded = operands_of(end).enumerate();
+        let yielded: Vec<IrValue> = yielded
+            .filter(|(index, _)| kept(&(index + 1)))
+            .map(|(_, value)| value)
+            .collect();
+        let mut ir = OpBuilder::new(context, Insertion::Before(end));
+        ir.location = end.location();
+        ir.op(ScfOp::Yield, &yielded, &[], &[]);
+        erase(end);
+    }
+    let mut arguments: Vec<usize> = dropped.to_vec();
+    arguments.sort_unstable();
+    for index in arguments.into_iter().rev() {
+        // SAFETY: the block is alive, and nothing uses the argument any more.
+        unsafe { mlir_sys::mlirBlockEraseArgument(body.to_raw(), index as u32) };
+    }
+    let mut ir = OpBuilder::new(context, Insertion::Before(of));
+    ir.location = of.location();
+    let operands = operands_of(of).enumerate();
+    let operands: Vec<IrValue> = operands
+        .filter(|(index, _)| *index < 3 || kept(&(index - 2)))
+        .map(|(_, value)| value)
+        .collect();
+    let results: Vec<IrValue> = (0..count)
+        .filter(|index| kept(&(index + 1)))
+        .map(|index| result_of(of, index))
+        .collect();
+    let types: Vec<_> = results.iter().map(|value| value.r#type()).collect();
+    let region = Region::new();
+    if let Ok(old) = of.region(0) {
+        // SAFETY: both regions are alive.
+        unsafe { mlir_sys::mlirRegionTakeBody(region.to_raw(), old.to_raw()) };
+    }
+    let attrs = named_attributes(of);
+    let new = ir.op_with_regions(
+        ScfOp::For,
+        &operands,
+        &borrowed(&attrs),
+        &types,
+        vec![region],
+    );
+    for (index, result) in results.into_iter().enumerate() {
+        replace_all_uses(result, result_of(new, index));
+    }
+    erase(of);
 }

@@ -5,6 +5,7 @@
 //! can be said before it is done.
 use super::convert_cute_to_gpu::{Vectors, common_vectors};
 use super::ir_utils::{collect_nested, kernels, string_attribute};
+use super::tile::REASON;
 use super::tile::legalize_swizzle::ACCESSES;
 use crate::codegen::messages::{Message, Severity, place};
 use cutec_dialects::atoms::{BulkCopy, Issuer, TmaAtom, TmaKind};
@@ -63,7 +64,13 @@ fn remark(op: IrOp) -> Option<String> {
         (CuteOp::Copy, [Val::BulkCopy(atom), rest @ ..]) => bulk_copy(atom, rest),
         (CuteOp::Copy, [atom, src, dst, pred @ ..]) => copy(atom, src, dst, pred),
         (CuteOp::AutovecCopy, [Val::View(src), Val::View(dst)]) => autovec_copy(src, dst),
-        (CuteOp::Gemm, [mma, d, a, b, c, ..]) => gemm(mma, d, a, b, c),
+        (CuteOp::Gemm, [mma, d, a, b, c, ..]) => {
+            let chosen = gemm(mma, d, a, b, c)?;
+            Some(match string_attribute(op, REASON) {
+                Some(reason) => format!("{chosen}; not by `wgmma`: {reason}"),
+                None => chosen,
+            })
+        }
         _ => None,
     }
 }

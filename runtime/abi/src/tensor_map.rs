@@ -178,7 +178,7 @@ impl Im2col {
 }
 
 impl TensorMapAbi {
-    /// The map of `tensor`; a mode of extent 1 may have any stride.
+    /// The map of `tensor`; a mode of extent 1 may have any stride, as may all of a tensor without elements.
     pub(super) fn bind(&self, tensor: &TensorDesc) -> Result<TensorMap, MapProblem> {
         if !tensor.align.is_multiple_of(ALIGN) {
             return Err(MapProblem::Align {
@@ -187,13 +187,17 @@ impl TensorMapAbi {
         }
         let size = tensor.dtype.size() as u64;
         let (mut extents, mut stride_bytes) = (Vec::new(), Vec::new());
-        // What a mode of extent 1 gets: anything legal.
+        // What a mode of extent 1 gets: anything legal. Of a tensor without elements nothing is read: its strides are any.
         let mut span = ALIGN;
+        let empty = tensor.shape.iter().any(|extent| *extent < 1);
         for (position, &mode) in self.order.iter().enumerate() {
             let extent = tensor.shape.get(mode).copied().unwrap_or(1);
             let stride = tensor.strides.get(mode).copied().unwrap_or(0);
             let found = extent;
-            let extent = u64::try_from(extent).unwrap_or(0).max(1);
+            let extent = match empty {
+                true => 1,
+                false => u64::try_from(extent).unwrap_or(1),
+            };
             if extent > MAX_EXTENT {
                 return Err(MapProblem::Extent { mode, found });
             }

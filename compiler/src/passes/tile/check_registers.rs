@@ -7,7 +7,7 @@
 //! the same afterwards, of a cubin alone and without a reason.
 use super::known_ops::checked_ops;
 use super::stage_operands::HELD_REGISTERS;
-use super::types::{Failed, adds_to, mma_of, present};
+use super::types::{Failed, adds_to, is_by_descriptor, mma_of, present};
 use crate::passes::ir_utils::{
     Kernel, blocks, collect_nested, for_each_kernel, function_block_size, parent, users,
 };
@@ -20,6 +20,7 @@ use cutec_dialects::ops::{Op, ScfOp, TileOp, tile};
 use cutec_dialects::target::{BLOCK_SIZES, WARP};
 use cutec_dialects::tile::TileType;
 use cutec_frontend::diagnostics::codes;
+use cutec_layout::tv::Operand;
 use melior::Context;
 use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
@@ -268,7 +269,18 @@ fn operand_blocks(dot: IrOp) -> Result<i64, Failed> {
         Ok(_) => mma_of(dot)?.tiled.tile_size(2).as_static(),
         Err(_) => None,
     };
-    for value in present(dot, tile::Dot::of(dot))?.factors() {
+    let shared = match dot.attribute("mma") {
+        Ok(_) => {
+            let mma = mma_of(dot)?;
+            [Operand::A, Operand::B].map(|which| is_by_descriptor(&mma, which))
+        }
+        Err(_) => [false; 2],
+    };
+    let factors = present(dot, tile::Dot::of(dot))?.factors();
+    for (value, shared) in factors.into_iter().zip(shared) {
+        if shared {
+            continue;
+        }
         let whole = bits(dot, value)?;
         let extent = match TileType::of(value.r#type()) {
             Some(Ok(tile)) => tile.shape.last().copied().unwrap_or(1),

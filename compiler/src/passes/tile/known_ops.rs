@@ -32,6 +32,10 @@ pub(super) enum KnownOp {
     Report,
     /// Commits or waits for groups of `cp.async`.
     CopyGroup,
+    /// Waits for groups of `wgmma`.
+    ProductGroup,
+    /// Of the rings between warps: barriers that count, copies by tensor maps, which thread does what.
+    Ring,
 }
 
 /// The operations of a kernel, in order; none where it has nothing of the tile level.
@@ -86,6 +90,8 @@ pub(super) fn known_op(op: IrOp) -> Result<KnownOp, String> {
                     .then_some(KnownOp::Register)
             }
             CuteOp::Print => Some(KnownOp::Report),
+            CuteOp::Copy | CuteOp::PrefetchTmaDesc | CuteOp::MakeTmaAtom => Some(KnownOp::Ring),
+            kind if kind.is_mbarrier() => Some(KnownOp::Ring),
             _ => has_no_effect(op).then_some(KnownOp::Computation),
         },
         Some(Op::NvvmOp(NvvmOp::Barrier0)) => Some(KnownOp::Barrier),
@@ -93,6 +99,11 @@ pub(super) fn known_op(op: IrOp) -> Result<KnownOp, String> {
         // What `tile-lower-tokens` puts.
         Some(Op::NvvmOp(NvvmOp::CpAsyncCommitGroup | NvvmOp::CpAsyncWaitGroup)) => {
             Some(KnownOp::CopyGroup)
+        }
+        // What `tile-specialize-warps` puts.
+        Some(Op::NvvmOp(NvvmOp::WgmmaWaitGroup)) => Some(KnownOp::ProductGroup),
+        Some(Op::NvvmOp(NvvmOp::ElectSync | NvvmOp::FenceMbarrierInit | NvvmOp::ShflSync)) => {
+            Some(KnownOp::Ring)
         }
         Some(Op::GpuOp(GpuOp::Printf) | Op::CfOp(CfOp::Assert)) => Some(KnownOp::Report),
         // What MLIR knows no effects of, but computes numbers of numbers.

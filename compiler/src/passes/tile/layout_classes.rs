@@ -133,7 +133,9 @@ impl<'c> LayoutClasses<'c> {
             | KnownOp::Barrier
             | KnownOp::WarpBarrier
             | KnownOp::Report
-            | KnownOp::CopyGroup => {}
+            | KnownOp::CopyGroup
+            | KnownOp::ProductGroup
+            | KnownOp::Ring => {}
         }
         Ok(())
     }

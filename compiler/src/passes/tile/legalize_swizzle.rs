@@ -60,6 +60,10 @@ fn place<'c>(context: &'c Context, buffer: IrOp<'c>, known: &mut Known) -> Resul
     let (Some(view), true) = (view_of(value), accessing.iter().all(of_tiles)) else {
         return Ok(());
     };
+    // One for descriptors lies as these say.
+    if let AnyLayout::Composed(_) = view.layout {
+        return Ok(());
+    }
     let Some((tile, stages)) = tile_in(&view).filter(|_| !accessing.is_empty()) else {
         return Ok(());
     };

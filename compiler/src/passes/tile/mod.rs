@@ -17,9 +17,15 @@ pub mod raster;
 pub mod reshape_loads;
 mod rewrite_loads;
 pub mod select_atoms;
+mod smem_tile;
+pub mod specialize_warps;
 pub mod stage_operands;
+mod tensor_box;
 pub mod transpose_loads;
 mod types;
+mod warpgroup_products;
+
+pub(super) use warpgroup_products::REASON;
 
 use super::PassEntry;
 use super::ir_utils::collect_nested;
@@ -27,7 +33,7 @@ use cutec_dialects::builder::IrOp;
 use cutec_dialects::ops::TileOp;
 
 /// The passes from the tile level to the cute level.
-pub const PASSES: [PassEntry; 14] = [
+pub const PASSES: [PassEntry; 15] = [
     PassEntry {
         name: "tile-bound-coordinates",
         summary: "Puts coordinates outside of a tensor directly behind its end",
@@ -77,6 +83,11 @@ pub const PASSES: [PassEntry; 14] = [
         name: "tile-legalize-swizzle",
         summary: "Finds layouts of buffers in shared memory that are free of bank conflicts",
         run: legalize_swizzle::legalize_swizzle,
+    },
+    PassEntry {
+        name: "tile-specialize-warps",
+        summary: "Gives loads by tensor maps a warp of their own, and rings of stages",
+        run: specialize_warps::specialize_warps,
     },
     PassEntry {
         name: "tile-pipeline",

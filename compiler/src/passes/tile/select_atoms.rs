@@ -7,6 +7,7 @@ use super::block_size::{self, warps_of_product};
 use super::known_ops::checked_ops;
 use super::layout_classes::LayoutClasses;
 use super::types::{fast_axis, operand_layout, pinned_warps};
+use super::warpgroup_products::{Choice, REASON};
 use crate::passes::ir_utils::{Kernel, for_each_kernel, set_attribute};
 use crate::passes::kernel_abi::set_block_size;
 use crate::passes::user_error::user_error;
@@ -56,6 +57,23 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
         let operations = checked_ops(function);
         let mut operations = operations.map_err(|(op, message)| report(op.location(), message))?;
         operations.retain(|op| TileOp::Dot.is(*op));
+        if operations.is_empty() {
+            return Ok(());
+        }
+        match Choice::of(function, &operations, &target) {
+            Ok(choice) => {
+                choice.apply(context);
+                return set_block_size(context, function, choice.threads);
+            }
+            Err(None) => {}
+            Err(Some(reason)) => {
+                let ir = OpBuilder::new(context, Insertion::Before(function));
+                let reason = ir.string(&reason);
+                for dot in &operations {
+                    set_attribute(*dot, REASON, reason);
+                }
+            }
+        }
         let products = operations
             .into_iter()
             .map(|dot| product(dot, &target).map_err(|message| report(dot.location(), message)))

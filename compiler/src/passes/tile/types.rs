@@ -90,6 +90,21 @@ pub(super) fn mma_of<'c>(dot: IrOp<'c>) -> Result<Arc<TiledMmaVal>, Failed<'c>> 
     Err((dot, message))
 }
 
+/// Whether the instruction of a product reads a or b from shared memory itself.
+pub(super) fn reads_shared_memory(mma: &TiledMmaVal) -> bool {
+    [Operand::A, Operand::B]
+        .into_iter()
+        .any(|which| is_by_descriptor(mma, which))
+}
+
+/// Whether it reads an operand so.
+pub(super) fn is_by_descriptor(mma: &TiledMmaVal, which: Operand) -> bool {
+    match mma.atom.operand(which).place {
+        Place::SharedDescriptor => true,
+        Place::Registers | Place::Shared | Place::Global | Place::Anywhere => false,
+    }
+}
+
 /// The tiled copy that the attribute `copy` of an operation asks for; `None` where it asks for none.
 pub(super) fn tiled_copy_of(op: IrOp) -> Result<Option<Arc<TiledCopyVal>>, String> {
     match type_attribute(op, "copy") {
@@ -108,8 +123,9 @@ pub(super) fn operand_layout(
 ) -> Result<TileLayout, String> {
     let which = [Operand::A, Operand::B, Operand::C][index];
     match mma.atom.operand(which).place {
-        Place::Registers => {}
-        place @ (Place::Shared | Place::SharedDescriptor | Place::Global | Place::Anywhere) => {
+        // Of what an instruction reads by a descriptor each of its threads names all.
+        Place::Registers | Place::SharedDescriptor => {}
+        place @ (Place::Shared | Place::Global | Place::Anywhere) => {
             return Err(format!(
                 "{} takes this operand from {place}: no thread holds it",
                 mma.atom

@@ -146,6 +146,8 @@ impl<'c> Forward<'c> for Analysis<'c> {
             | KnownOp::Buffer
             | KnownOp::Computation
             | KnownOp::WarpBarrier
+            | KnownOp::ProductGroup
+            | KnownOp::Ring
             | KnownOp::Report => {}
         }
         Ok(state)

@@ -17,6 +17,7 @@ mod product;
 mod reduce;
 mod shuffle;
 mod staged;
+mod warpgroup;
 
 use super::known_ops::checked_ops;
 use super::types::Failed;
@@ -40,6 +41,7 @@ use layout_conversion::Conversion;
 use melior::Context;
 use melior::ir::{BlockLike, OperationRef, Type, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
+use warpgroup::Accumulator;
 
 /// Partitions every kernel of the module.
 pub fn partition<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
@@ -87,6 +89,12 @@ struct Partition<'c> {
     renamed: HashMap<(usize, usize), Spread>,
     /// The number of the thread in its block.
     thread: Option<IrValue<'c>>,
+    /// The first thread of its warpgroup.
+    warpgroup: Option<IrValue<'c>>,
+    /// The sums of products in loops that stay in their registers, by the product.
+    accumulators: HashMap<usize, Accumulator<'c>>,
+    /// What loops carry in place of these, by the number of the argument.
+    idle: Vec<(IrOp<'c>, usize)>,
     entry: IrOp<'c>,
     /// Whether operands are staged in shared memory.
     staged: bool,
@@ -103,6 +111,9 @@ fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
         counting: HashMap::new(),
         renamed: HashMap::new(),
         thread: None,
+        warpgroup: None,
+        accumulators: HashMap::new(),
+        idle: Vec::new(),
         entry,
         staged: operations.iter().any(|op| CuteOp::MemrefAllocSmem.is(*op)),
     };
@@ -122,6 +133,8 @@ fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
         // SAFETY: what used its results uses vectors now, or was erased before.
         unsafe { mlir_sys::mlirOperationDestroy(op.to_raw()) };
     }
+    warpgroup::drop_idle(context, &partition.idle);
+    warpgroup::name_barriers(context, function);
     Ok(())
 }
 
@@ -160,6 +173,8 @@ impl<'c> Partition<'c> {
         self.ir.insertion = Insertion::Before(op);
         self.ir.location = op.location();
         let Some(kind) = TileOp::of(op) else {
+            let accumulators = self.accumulators(op);
+            accumulators.map_err(|error| (op, of_semantics(&error)))?;
             return self.carried(op).map(|()| false);
         };
         let result = match op.result_count() {
@@ -201,6 +216,8 @@ impl<'c> Partition<'c> {
                 self.write(op).map_err(illegal)?;
                 return Ok(true);
             }
+            // Its products name the stage themselves.
+            (TileOp::Read, Some(_)) if warpgroup::is_for_descriptors(op) => return Ok(true),
             (TileOp::Read, Some(to)) => self.read(op, to).map_err(illegal)?,
             (TileOp::Splat, Some(to)) => {
                 let ty = to.vector(&self.ir);
@@ -234,6 +251,9 @@ impl<'c> Partition<'c> {
                 return Ok(true);
             }
             (TileOp::Slice, Some(to)) => self.sliced(op, to).map_err(illegal)?,
+            (TileOp::Dot, Some(to)) if warpgroup::is_of_warpgroup(op) => {
+                self.begin_product(op, to).map_err(illegal)?
+            }
             (TileOp::Dot, Some(to)) => self.product(op, to).map_err(illegal)?,
             (TileOp::ConvertLayout, Some(to)) => self.convert(op, to).map_err(illegal)?,
             _ => {

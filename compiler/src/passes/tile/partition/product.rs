@@ -1,5 +1,7 @@
 //! Products: fragments of a tiled MMA.
+use super::super::warpgroup_products::REASON;
 use super::{Partition, Spread};
+use crate::passes::ir_utils::attributes;
 use crate::passes::tile::types::{mma_of, offsets_of, slice_registers};
 use cutec_dialects::atoms::Place;
 use cutec_dialects::builder::{IrOp, IrValue};
@@ -76,7 +78,8 @@ impl<'c> Partition<'c> {
         }
         let tiled = self.constant(Val::TiledMma(mma))?;
         let [a, b, c] = [fragments[0], fragments[1], fragments[2]];
-        self.ir.op(CuteOp::Gemm, &[tiled, c, a, b, c], &[], &[]);
+        let attrs = attributes(op, &[REASON]);
+        self.ir.op(CuteOp::Gemm, &[tiled, c, a, b, c], &attrs, &[]);
         self.load_vec(c, to)
     }
 }

@@ -102,7 +102,7 @@ impl<'c> Partition<'c> {
     }
 
     /// A stage of what has so many modes before that of the stages.
-    fn stage_of(
+    pub(super) fn stage_of(
         &mut self,
         staged: IrValue<'c>,
         modes: usize,

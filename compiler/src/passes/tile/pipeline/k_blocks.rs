@@ -1,6 +1,9 @@
 //! Register pipelining of a product: its operands are read block by block of k.
 use super::super::insert_barriers::ITERATION;
-use super::super::types::{Failed, mma_of, operand_layout, present, slice_registers, tile_of};
+use super::super::types::{
+    Failed, mma_of, operand_layout, present, reads_shared_memory, slice_registers, tile_of,
+};
+use super::super::warpgroup_products::REASON;
 use crate::passes::ir_utils::{
     attributes, defining_op, erase, replace_all_uses, same_block, users,
 };
@@ -69,6 +72,10 @@ impl<'c> Product<'c> {
         source: impl Fn(IrOp<'c>) -> Source,
     ) -> Result<Option<Self>, Failed<'c>> {
         let mma = mma_of(dot)?;
+        // What reads shared memory itself is begun as a whole.
+        if reads_shared_memory(&mma) {
+            return Ok(None);
+        }
         let operands = present(dot, tile::Dot::of(dot))?;
         let values = [operands.a(), operands.b()];
         let factors = values.map(|value| match defining_op(value) {
@@ -227,7 +234,7 @@ impl<'c> Product<'c> {
             });
         }
         operands.push(sums);
-        let attrs = attributes(self.dot, &["mma"]);
+        let attrs = attributes(self.dot, &["mma", REASON]);
         Ok(ir.value(
             TileOp::Dot,
             &operands,

@@ -32,6 +32,7 @@ use melior::Context;
 use melior::ir::operation::OperationLike;
 use plan::Plan;
 use registers::Loads;
+pub(super) use rewrite::widen;
 
 /// Stages of a loop of which nothing says the depth, if they fit the shared memory.
 const STAGES: i64 = 3;
@@ -39,7 +40,7 @@ const STAGES: i64 = 3;
 pub(super) const DEPTH: &str = "tile.stages";
 
 /// The depth that a loop asks for.
-fn depth_of(of: IrOp<'_>) -> Result<Option<i64>, Failed<'_>> {
+pub(super) fn depth_of(of: IrOp<'_>) -> Result<Option<i64>, Failed<'_>> {
     let Ok(depth) = of.attribute(DEPTH) else {
         return Ok(None);
     };

@@ -312,7 +312,11 @@ fn erase_waits(copy: IrOp) {
 }
 
 /// Gives a buffer so many stages.
-fn widen<'c>(ir: &OpBuilder<'c>, buffer: IrValue<'c>, stages: i64) -> Result<(), String> {
+pub(in crate::passes::tile) fn widen<'c>(
+    ir: &OpBuilder<'c>,
+    buffer: IrValue<'c>,
+    stages: i64,
+) -> Result<(), String> {
     let view = view_of(buffer).ok_or("expects a view")?;
     let layout = view.layout.map_inner(|inner| {
         let mut modes: Vec<Layout> = inner.modes().collect();

@@ -157,6 +157,8 @@ pub(super) enum OperandRead {
     Vectors,
     /// By `ldmatrix`, since a warp multiplies together.
     Ldmatrix,
+    /// Not at all: the instruction reads it by a descriptor.
+    Descriptor,
 }
 
 impl OperandRead {
@@ -166,12 +168,11 @@ impl OperandRead {
         match (mma.atom.operand(which).place, mma.atom.issuer()) {
             (Place::Registers, Issuer::Thread) => Ok(OperandRead::Vectors),
             (Place::Registers, Issuer::Warp | Issuer::Warpgroup) => Ok(OperandRead::Ldmatrix),
-            (Place::Shared | Place::SharedDescriptor | Place::Global | Place::Anywhere, _) => {
-                Err(format!(
-                    "{} reads an operand from memory, which no pass at tile level arranges",
-                    mma.atom
-                ))
-            }
+            (Place::SharedDescriptor, _) => Ok(OperandRead::Descriptor),
+            (Place::Shared | Place::Global | Place::Anywhere, _) => Err(format!(
+                "{} reads an operand from memory, which no pass at tile level arranges",
+                mma.atom
+            )),
         }
     }
 }
@@ -186,7 +187,7 @@ pub(super) fn read_atom(
 ) -> Result<Option<Val>, String> {
     let transpose = fast == 0;
     match OperandRead::of(mma, index)? {
-        OperandRead::Vectors => return Ok(None),
+        OperandRead::Vectors | OperandRead::Descriptor => return Ok(None),
         OperandRead::Ldmatrix if transpose && !Ldmatrix::transposes(tile.elem) => return Ok(None),
         OperandRead::Ldmatrix => {}
     }

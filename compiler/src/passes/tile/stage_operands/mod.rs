@@ -13,7 +13,11 @@ use super::coordinate::Coordinate;
 use super::insert_barriers::written_tensors;
 use super::known_ops::checked_ops;
 use super::partition::is_within_warps;
-use super::types::{self, Failed, fast_axis, mma_of, present, tensor_of, tile_of};
+use super::smem_tile;
+use super::tensor_box::TensorBox;
+use super::types::{
+    self, Failed, fast_axis, mma_of, present, reads_shared_memory, tensor_of, tile_of,
+};
 use crate::passes::Reported;
 use crate::passes::ir_utils::{
     attributes, defining_op, erase, first_of_block, for_each_kernel, function_block_size,
@@ -35,6 +39,7 @@ use cutec_layout::{AnyLayout, Layout};
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// Alignment of a buffer, in bytes: swizzles repeat within it.
 const ALIGN: i64 = 128;
@@ -55,6 +60,7 @@ fn stage<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>>
         return Ok(());
     };
     let staging = Staging {
+        function,
         ir: OpBuilder::new(context, Insertion::Before(*entry)),
         entry: *entry,
         threads,
@@ -75,6 +81,7 @@ fn stage<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>>
 }
 
 struct Staging<'c> {
+    function: IrOp<'c>,
     ir: OpBuilder<'c>,
     /// The first operation of the kernel.
     entry: IrOp<'c>,
@@ -106,7 +113,12 @@ impl<'c> Staging<'c> {
         let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
         ir.location = load.location();
         let [memory, fast] = fast_axes(load, first, index)?;
-        let (allocated, buffer) = allocate(&ir, &tile, fast);
+        let how = OperandRead::of(&*mma_of(first)?, index).map_err(|message| (first, message))?;
+        let descriptor = how == OperandRead::Descriptor;
+        let (allocated, buffer) = match descriptor {
+            true => allocate_for_descriptor(&ir, &tile, fast).map_err(|message| (load, message))?,
+            false => allocate(&ir, &tile, fast),
+        };
         if let (Some(pinned), Some(buffer)) =
             (string_attribute(load, "swizzle"), defining_op(allocated))
         {
@@ -114,9 +126,14 @@ impl<'c> Staging<'c> {
         }
         ir.insertion = Insertion::Before(load);
         let stage = ir.constant(0, "i32");
-        let loaders = copies::loaders(load, &tile, [memory, fast], self.threads)?;
         let buffer_type = (allocated, &buffer);
-        let arrives = self.fill(&ir, load, &tile, buffer_type, (memory, loaders), stage)?;
+        let arrives = match descriptor {
+            true => self.fill_by_map(&ir, load, &tile, buffer_type, stage)?,
+            false => {
+                let loaders = copies::loaders(load, &tile, [memory, fast], self.threads)?;
+                self.fill(&ir, load, &tile, buffer_type, (memory, loaders), stage)?
+            }
+        };
 
         // Read where it is multiplied: one that a loop inside multiplies again and again needs no registers meanwhile.
         // Complete before the first read.
@@ -173,6 +190,10 @@ impl<'c> Staging<'c> {
         let (tile, mma) = (tile_of(convert, made)?, mma_of(dot)?);
         let spread = types::operand_layout(&mma, index, &tile.shape);
         let spread = tile.with_layout(spread.map_err(|message| (dot, message))?);
+        // What a warpgroup multiplies from registers stays there.
+        if reads_shared_memory(&mma) {
+            return Ok(());
+        }
         let load = loaded_for(made).filter(|load| same_block(*load, dot));
         let place = invariant_in_loop_of(made, dot);
         if load.is_none() && place.is_none() && stays_in_registers(&tile, &spread) {
@@ -183,7 +204,7 @@ impl<'c> Staging<'c> {
         let how = OperandRead::of(&mma, index).map_err(|message| (dot, message))?;
         let fast = match (load, how) {
             (Some(load), _) => fast_axes(load, dot, index)?[1],
-            (None, OperandRead::Vectors) => 0,
+            (None, OperandRead::Vectors | OperandRead::Descriptor) => 0,
             // The `ldmatrix` that reads them turns them: along which axis they are written is free.
             (None, OperandRead::Ldmatrix) if Ldmatrix::transposes(tile.elem) => neighbouring(&tile),
             (None, OperandRead::Ldmatrix) => 1,
@@ -199,6 +220,28 @@ impl<'c> Staging<'c> {
         set_operand(dot, index, read);
         erase(convert);
         Ok(())
+    }
+
+    /// Fills a stage of a buffer by a tensor map, as `tile-select-atoms` found that one can.
+    fn fill_by_map(
+        &self,
+        ir: &OpBuilder<'c>,
+        load: IrOp<'c>,
+        tile: &TileType,
+        (buffer, buffer_type): (IrValue<'c>, &View),
+        stage: IrValue<'c>,
+    ) -> Result<Arrives<'c>, Failed<'c>> {
+        let tensor_box = TensorBox::of(load, self.function, &tile.shape);
+        let tensor_box = tensor_box.map_err(|message| (load, message))?;
+        let atom = tensor_box.atom(buffer_type);
+        let atom = atom.map_err(|error| (load, error.to_string()))?;
+        let operands: Vec<_> = operands_of(load).chain([buffer, stage]).collect();
+        let mut attrs = attributes(load, &[BY_ELEMENT]);
+        let copy = Val::TmaAtom(Arc::new(atom));
+        attrs.push(("copy", ir.type_attr(ir.val_type(&copy))));
+        let token = ir.ty("!tile.token");
+        let copy = ir.value(TileOp::CopyAsync, &operands, &attrs, token);
+        Ok(Arrives::Later(copy))
     }
 
     /// Fills a stage of a buffer with what a load says.
@@ -386,7 +429,7 @@ fn fast_axes<'c>(load: IrOp<'c>, dot: IrOp<'c>, index: usize) -> Result<[usize; 
     let how = OperandRead::of(&*mma_of(dot)?, index).map_err(|message| (dot, message))?;
     Ok(match how {
         OperandRead::Vectors => [memory, 0],
-        OperandRead::Ldmatrix => [memory, memory],
+        OperandRead::Ldmatrix | OperandRead::Descriptor => [memory, memory],
     })
 }
 
@@ -396,6 +439,19 @@ fn allocate<'c>(ir: &OpBuilder<'c>, tile: &TileType, fast: usize) -> (IrValue<'c
     let ty = ir.val_type(&Val::View(buffer.clone()));
     let allocated = ir.value(CuteOp::MemrefAllocSmem, &[], &[], ty);
     (allocated, buffer)
+}
+
+/// A buffer for an operand that is read by a descriptor.
+fn allocate_for_descriptor<'c>(
+    ir: &OpBuilder<'c>,
+    tile: &TileType,
+    fast: usize,
+) -> Result<(IrValue<'c>, View), String> {
+    let buffer = smem_tile::of_descriptor(tile, fast);
+    let buffer = buffer.ok_or_else(|| format!("no descriptor describes {tile}"))?;
+    let ty = ir.val_type(&Val::View(buffer.clone()));
+    let allocated = ir.value(CuteOp::MemrefAllocSmem, &[], &[], ty);
+    Ok((allocated, buffer))
 }
 
 /// A buffer with one stage, an axis the fast one.

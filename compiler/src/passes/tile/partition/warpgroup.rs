@@ -1,0 +1,334 @@
+//! Products of warpgroups: operands in shared memory by descriptors, sums that stay in their registers.
+use super::super::specialize_warps::{CONSUMERS, IN_PLACE};
+use super::super::types::{is_by_descriptor, mma_of, reads_shared_memory};
+use super::shuffle::INDEXED;
+use super::{Partition, Spread};
+use crate::passes::ir_utils::{
+    blocks, collect_nested, defining_op, erase, next_operation, operations, present,
+    replace_all_uses, users,
+};
+use cutec_dialects::atoms::Issuer;
+use cutec_dialects::builder::{
+    Insertion, IrOp, IrValue, OpBuilder, argument_of, integer_value, operands_of, operation_key,
+    result_of, value_key,
+};
+use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp, ScfOp, TileOp, VectorOp, scf, tile};
+use cutec_dialects::semantics::{Attrs, SemError};
+use cutec_dialects::target::WARPGROUP;
+use cutec_dialects::types::Vars;
+use cutec_dialects::value::{TiledMmaVal, TupleKind, Val};
+use cutec_layout::tv::Operand;
+use cutec_layout::{Layout, Tree, Width};
+use melior::Context;
+use melior::ir::operation::OperationLike;
+use std::sync::Arc;
+
+/// Signed greater or equal and not equal of `arith.cmpi`.
+const AT_LEAST: i64 = 5;
+const NOT_EQUAL: i64 = 1;
+/// The named barrier of the threads that multiply.
+const BARRIER: i64 = 1;
+
+/// The sums of a product in a loop, which stay in these registers over all rounds.
+#[derive(Clone, Copy)]
+pub(super) struct Accumulator<'c> {
+    fragment: IrValue<'c>,
+    /// Whether the product adds in this round, where the sums begin with zeros.
+    adds: Option<IrValue<'c>>,
+    /// What the loop carries in their place.
+    carried: IrValue<'c>,
+}
+
+/// Whether only products take what an operation reads, by descriptors.
+pub(super) fn is_for_descriptors(read: IrOp) -> bool {
+    let value = result_of(read, 0);
+    users(value).into_iter().all(|user| {
+        let (Some(dot), Ok(mma)) = (tile::Dot::of(user), mma_of(user)) else {
+            return false;
+        };
+        let factors = dot.factors().into_iter().zip([Operand::A, Operand::B]);
+        dot.c() != value
+            && factors
+                .filter(|(factor, _)| *factor == value)
+                .all(|(_, which)| is_by_descriptor(&mma, which))
+    })
+}
+
+impl<'c> Partition<'c> {
+    /// The registers of products that a loop adds up in place: they are allocated in front of it, and read behind it.
+    pub(super) fn accumulators(&mut self, of: IrOp<'c>) -> Result<(), SemError> {
+        let Some(body) = ScfOp::For
+            .is(of)
+            .then(|| blocks(of, 0))
+            .and_then(|mut it| it.pop())
+        else {
+            return Ok(());
+        };
+        let dots = operations(body).into_iter();
+        let dots: Vec<IrOp<'c>> = dots
+            .filter(|op| TileOp::Dot.is(*op) && op.attribute(IN_PLACE).is_ok())
+            .collect();
+        for dot in dots {
+            let bounds = present(scf::For::of(of))?;
+            let sums = present(tile::Dot::of(dot))?.c();
+            let missing = || SemError::Illegal("adds to what no loop carries".into());
+            let index = (1..body_arguments(of)).find(|at| argument_of(body, *at) == sums);
+            let index = index.ok_or_else(missing)?;
+            let initial = operands_of(of).nth(index + 2).ok_or_else(missing)?;
+            let (lower, upper) = (bounds.lower(), bounds.upper());
+            let result = result_of(of, index - 1);
+            let to =
+                super::spread_of(of, result).map_err(|(_, message)| SemError::Illegal(message))?;
+            let to = to.ok_or_else(missing)?;
+            self.ir.insertion = Insertion::Before(of);
+            self.ir.location = dot.location();
+            let mma = mma_of(dot).map_err(|(_, message)| SemError::Illegal(message))?;
+            let fragment = self.sums_of(&mma, &to)?;
+            let begins_with_zeros = is_zero(initial);
+            let adds = match begins_with_zeros {
+                true => {
+                    let first = operations(body).into_iter().next().ok_or_else(missing)?;
+                    self.ir.insertion = Insertion::Before(first);
+                    Some(self.compare(NOT_EQUAL, argument_of(body, 0), lower))
+                }
+                false => {
+                    self.store_vec(initial, fragment)?;
+                    None
+                }
+            };
+            let accumulator = Accumulator {
+                fragment,
+                adds,
+                carried: sums,
+            };
+            self.accumulators.insert(operation_key(dot), accumulator);
+            // Behind the loop they are there once they have been waited for.
+            let wait = next_operation(of).filter(|op| NvvmOp::WgmmaWaitGroup.is(*op));
+            let behind = wait.and_then(next_operation).ok_or_else(|| {
+                SemError::Illegal("leaves products under way that nothing waits for".into())
+            })?;
+            // As late as may be: what releases the last stages comes first.
+            let stages = std::iter::successors(Some(behind), |op| next_operation(*op));
+            let mut stages = stages.skip_while(|op| is_of_ring(*op, result));
+            self.ir.insertion = Insertion::Before(stages.next().unwrap_or(behind));
+            if begins_with_zeros {
+                let none = self.compare(AT_LEAST, lower, upper);
+                self.only_if(none, |this| this.store_vec(initial, fragment))?;
+            }
+            let sums = self.load_vec(fragment, &to)?;
+            replace_all_uses(result, sums);
+            self.spread.insert(value_key(sums), to);
+            self.idle.push((of, index));
+        }
+        Ok(())
+    }
+
+    fn compare(&self, predicate: i64, one: IrValue<'c>, other: IrValue<'c>) -> IrValue<'c> {
+        let predicate = [("predicate", self.ir.i64(predicate))];
+        self.ir
+            .value(ArithOp::Cmpi, &[one, other], &predicate, self.ir.ty("i1"))
+    }
+
+    /// Registers for the sums of a product, (V, M, N).
+    fn sums_of(&self, mma: &TiledMmaVal, to: &Spread) -> Result<IrValue<'c>, SemError> {
+        let [x, y] = repeats(mma, Operand::C, &to.tile.shape)?;
+        let shape = [to.values() / (x * y), x, y].map(|extent| Tree::Leaf(extent.into()));
+        Ok(self.registers(to, &Layout::col_major(Tree::Node(shape.to_vec()))))
+    }
+
+    /// A product that a warpgroup begins: its sums are there when it has been waited for.
+    pub(super) fn begin_product(
+        &mut self,
+        op: IrOp<'c>,
+        to: &Spread,
+    ) -> Result<IrValue<'c>, SemError> {
+        let mma = mma_of(op).map_err(|(_, message)| SemError::Illegal(message))?;
+        let dot = present(tile::Dot::of(op))?;
+        let tiled = self.constant(Val::TiledMma(mma.clone()))?;
+        let accumulator = self.accumulators.get(&operation_key(op)).copied();
+        let mut factors = Vec::new();
+        for (index, which) in [Operand::A, Operand::B].into_iter().enumerate() {
+            factors.push(match is_by_descriptor(&mma, which) {
+                true => self.by_descriptor(&mma, tiled, which, dot.factors()[index])?,
+                false => {
+                    let (vector, spread) = self.of(op, index)?;
+                    let [x, y] = repeats(&mma, which, &spread.tile.shape)?;
+                    let shape = [spread.values() / (x * y), x, y];
+                    let shape = shape.map(|extent| Tree::Leaf(extent.into())).to_vec();
+                    let fragment = self.registers(&spread, &Layout::col_major(Tree::Node(shape)));
+                    self.store_vec(vector, fragment)?;
+                    fragment
+                }
+            });
+        }
+        let (sums, adds) = match accumulator {
+            Some(accumulator) => (accumulator.fragment, accumulator.adds),
+            None => {
+                let fragment = self.sums_of(&mma, to)?;
+                let (vector, _) = self.of(op, 2)?;
+                if is_zero(vector) {
+                    (fragment, Some(self.ir.constant(0, "i1")))
+                } else {
+                    self.store_vec(vector, fragment)?;
+                    (fragment, None)
+                }
+            }
+        };
+        self.ir.op(NvvmOp::WgmmaFence, &[], &[], &[]);
+        let operands = [tiled, sums, factors[0], factors[1], sums];
+        let operands: Vec<IrValue<'c>> = operands.into_iter().chain(adds).collect();
+        self.ir.op(CuteOp::Gemm, &operands, &[], &[]);
+        self.ir.op(NvvmOp::WgmmaCommitGroup, &[], &[], &[]);
+        match accumulator {
+            Some(accumulator) => Ok(accumulator.carried),
+            None => {
+                let wait = next_operation(op).filter(|op| NvvmOp::WgmmaWaitGroup.is(*op));
+                let behind = wait.and_then(next_operation).ok_or_else(|| {
+                    SemError::Illegal("is under way, and nothing waits for it".into())
+                })?;
+                self.ir.insertion = Insertion::Before(behind);
+                self.load_vec(sums, to)
+            }
+        }
+    }
+
+    /// The part of a stage that the warpgroup of a thread multiplies.
+    fn by_descriptor(
+        &mut self,
+        mma: &Arc<TiledMmaVal>,
+        tiled: IrValue<'c>,
+        which: Operand,
+        factor: IrValue<'c>,
+    ) -> Result<IrValue<'c>, SemError> {
+        let read = present(tile::Read::defining(factor))?;
+        let several = which.modes().into_iter().any(|mode| {
+            let atoms = mma.tiled.thr_layout_vmnk().mode(mode + 1);
+            atoms.is_some_and(|atoms| atoms.size().as_static() != Some(1))
+        });
+        let thread = match several {
+            true => self.first_of_warpgroup()?,
+            false => self.constant(Val::int_tuple([0]))?,
+        };
+        let operands = [tiled, read.buffer(), thread];
+        let part = self.cute(CuteOp::TiledMmaPartition, &operands, &Attrs::operand(which))?;
+        self.stage_of(part, 3, read.stage())
+    }
+
+    /// The first thread of the warpgroup, in a register that is the same in all lanes of a warp.
+    fn first_of_warpgroup(&mut self) -> Result<IrValue<'c>, SemError> {
+        if let Some(first) = self.warpgroup {
+            return Ok(first);
+        }
+        let thread = self.thread();
+        // Beside the thread, which stands in front of everything.
+        let here = std::mem::replace(&mut self.ir.insertion, Insertion::Before(self.entry));
+        let size = self.ir.constant(WARPGROUP, "i32");
+        let word = self.ir.ty("i32");
+        let group = self.ir.value(ArithOp::Divui, &[thread, size], &[], word);
+        let lane = self.ir.constant(0, "i32");
+        let group = self.shuffle(INDEXED, group, lane);
+        let first = self.ir.value(ArithOp::Muli, &[group, size], &[], word);
+        let promised = Vars::default().fresh(Width::I32, WARPGROUP);
+        let promised = Val::Tuple(TupleKind::IntTuple, Tree::Leaf(Some(promised)));
+        let first = self.cute(CuteOp::Assume, &[first], &Attrs::result(promised));
+        self.ir.insertion = here;
+        Ok(*self.warpgroup.insert(first?))
+    }
+}
+
+/// Whether an operation behind a loop is of its rings, and takes nothing of its sums.
+fn is_of_ring<'c>(op: IrOp<'c>, sums: IrValue<'c>) -> bool {
+    let mut inside = vec![op];
+    collect_nested(op, &mut inside);
+    let takes = |op: &IrOp<'c>| {
+        TileOp::of(*op).is_some() || operands_of(*op).any(|operand| operand == sums)
+    };
+    next_operation(op).is_some() && !inside.iter().any(takes)
+}
+
+/// Whether the instruction of a product is begun by a warpgroup.
+pub(super) fn is_of_warpgroup(op: IrOp) -> bool {
+    mma_of(op).is_ok_and(|mma| mma.atom.issuer() == Issuer::Warpgroup && reads_shared_memory(&mma))
+}
+
+/// How often the atoms of all warpgroups are repeated along each axis of an operand of a shape.
+fn repeats(mma: &TiledMmaVal, which: Operand, shape: &[i64]) -> Result<[i64; 2], SemError> {
+    let extents = mma.atom.shape();
+    let mut rest = [1; 2];
+    for (axis, mode) in which.modes().into_iter().enumerate() {
+        let atoms = mma.tiled.thr_layout_vmnk().mode(mode + 1);
+        let atoms = atoms
+            .and_then(|atoms| atoms.size().as_static())
+            .unwrap_or(1);
+        rest[axis] = shape[axis] / (extents[mode] * atoms);
+    }
+    match rest.contains(&0) {
+        false => Ok(rest),
+        true => Err(SemError::Illegal(
+            "the tiled MMA multiplies more than the tile".into(),
+        )),
+    }
+}
+
+fn body_arguments(of: IrOp) -> usize {
+    operands_of(of).count() - 2
+}
+
+/// Whether a vector is zeros.
+fn is_zero(vector: IrValue) -> bool {
+    let broadcast = defining_op(vector).filter(|op| VectorOp::Broadcast.is(*op));
+    let number = broadcast
+        .and_then(|op| operands_of(op).next())
+        .and_then(defining_op);
+    let value = number.filter(|op| ArithOp::Constant.is(*op));
+    value
+        .and_then(|op| op.attribute("value").ok())
+        .is_some_and(|value| {
+            integer_value(value) == Some(0) || value.to_string().starts_with("0.000000e+00")
+        })
+}
+
+/// Takes out of loops what they carry and nobody changes or takes: each is given by its loop and its number among the
+/// arguments of the body.
+pub(super) fn drop_idle<'c>(context: &'c Context, idle: &[(IrOp<'c>, usize)]) {
+    let mut loops: Vec<IrOp<'c>> = Vec::new();
+    for (of, _) in idle {
+        if !loops.contains(of) {
+            loops.push(*of);
+        }
+    }
+    for of in loops {
+        let here = idle.iter().filter(|(other, _)| *other == of);
+        let here: Vec<usize> = here.map(|(_, index)| *index).collect();
+        crate::passes::additional_yields::without_carried(context, of, &here);
+    }
+}
+
+/// Lets barriers of a role be for its threads alone.
+pub(super) fn name_barriers<'c>(context: &'c Context, function: IrOp<'c>) {
+    let mut all = Vec::new();
+    collect_nested(function, &mut all);
+    for branch in all {
+        let Some(threads) = branch.attribute(CONSUMERS).ok().and_then(integer_value) else {
+            continue;
+        };
+        for block in blocks(branch, 1) {
+            let mut inside = Vec::new();
+            for op in operations(block) {
+                collect_nested(op, &mut inside);
+                inside.push(op);
+            }
+            for op in inside.into_iter().filter(|op| NvvmOp::Barrier0.is(*op)) {
+                let mut ir = OpBuilder::new(context, Insertion::Before(op));
+                ir.location = op.location();
+                let numbers = [BARRIER, threads].map(|number| ir.constant(number, "i32"));
+                let attrs = [("operandSegmentSizes", ir.i32_array(&[1, 1, 0]))];
+                ir.op(NvvmOp::Barrier, &numbers, &attrs, &[]);
+                erase(op);
+            }
+        }
+        let name = melior::StringRef::new(CONSUMERS);
+        // SAFETY: the operation is alive; the name is copied.
+        unsafe { mlir_sys::mlirOperationRemoveAttributeByName(branch.to_raw(), name.to_raw()) };
+    }
+}

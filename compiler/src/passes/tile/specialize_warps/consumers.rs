@@ -1,0 +1,199 @@
+//! The role that multiplies: waits for stages, and releases them.
+use super::super::pipeline::DEPTH;
+use super::ancestor_in;
+use super::emit::Emit;
+use super::ring::Ring;
+use crate::passes::ir_utils::{
+    blocks, next_operation, operations, set_attribute, set_operand, users,
+};
+use cutec_dialects::builder::{
+    IrBlock, IrOp, IrValue, argument_of, operands_of, operation_key, result_of,
+};
+use cutec_dialects::ops::{NvvmOp, scf, tile};
+use cutec_dialects::semantics::SemError;
+use melior::StringRef;
+use melior::ir::{BlockLike, operation::OperationLike};
+use std::collections::HashSet;
+
+/// The attribute of a product that adds to what its loop carries, in the same registers in each round.
+pub(in crate::passes::tile) const IN_PLACE: &str = "tile.in_place";
+
+/// Signed less, signed greater or equal, and not equal, of `arith.cmpi`.
+const LESS: i64 = 2;
+const NOT_EQUAL: i64 = 1;
+
+/// Whether a product adds to an iteration argument of the loop of a body, and nothing else takes either.
+pub(super) fn is_accumulated<'c>(dot: IrOp<'c>, body: IrBlock<'c>) -> bool {
+    let Some(end) = operations(body).pop() else {
+        return false;
+    };
+    let Some(sums) = tile::Dot::of(dot).map(tile::Dot::c) else {
+        return false;
+    };
+    let result = result_of(dot, 0);
+    let arguments = 1..body.argument_count();
+    let carried = arguments
+        .into_iter()
+        .find(|index| argument_of(body, *index) == sums);
+    let yielded: Vec<usize> = operands_of(end)
+        .enumerate()
+        .filter(|(_, value)| *value == result)
+        .map(|(index, _)| index)
+        .collect();
+    carried.is_some_and(|index| yielded == [index - 1])
+        && users(sums) == [dot]
+        && users(result) == [end]
+}
+
+/// What the role begins with.
+pub(super) fn begin<'c>(emit: &Emit<'c>, rings: &[Ring<'c>]) -> Result<(), SemError> {
+    let mut rings = rings.iter().filter(|ring| ring.repeats);
+    rings.try_for_each(|ring| ring.begin_to_multiply(emit))
+}
+
+/// Makes the role of the operations of the kernel, where they stand.
+pub(super) fn role<'c>(
+    emit: &mut Emit<'c>,
+    rings: &[Ring<'c>],
+    leads: IrValue<'c>,
+) -> Result<(), SemError> {
+    let mut dots: Vec<IrOp<'c>> = Vec::new();
+    for dot in rings
+        .iter()
+        .flat_map(|ring| &ring.copies)
+        .flat_map(|copy| &copy.dots)
+    {
+        if !dots.contains(dot) {
+            dots.push(*dot);
+        }
+    }
+    let mut loops: Vec<IrOp<'c>> = Vec::new();
+    for of in rings
+        .iter()
+        .filter(|ring| ring.overlaps)
+        .filter_map(|ring| ring.of_loop)
+    {
+        if !loops.contains(&of) {
+            loops.push(of);
+        }
+    }
+
+    let mut stages = Vec::new();
+    for ring in rings {
+        let reads: Vec<IrOp<'c>> = ring
+            .copies
+            .iter()
+            .flat_map(|copy| copy.reads.iter().copied())
+            .collect();
+        let first = first_around(ring.block, &reads);
+        emit.before(first.ok_or_else(|| SemError::Illegal("nothing reads a ring".into()))?);
+        emit.ir.location = ring.copies[0].op.location();
+        let stage = ring.wait(emit)?;
+        for read in reads {
+            set_operand(read, 1, stage);
+        }
+        ring.erase_copies();
+        stages.push(stage);
+    }
+
+    // Products are waited for, those of the loops that overlap a round later.
+    let mut overlapped = HashSet::new();
+    for of in &loops {
+        let body = blocks(*of, 0).remove(0);
+        let inside: Vec<IrOp<'c>> = operations(body)
+            .into_iter()
+            .filter(|op| dots.contains(op))
+            .collect();
+        overlapped.extend(inside.iter().map(|dot| operation_key(*dot)));
+        let Some(last) = inside.last().copied() else {
+            continue;
+        };
+        for dot in &inside {
+            set_attribute(*dot, IN_PLACE, emit.ir.unit());
+        }
+        let bounds = scf::For::of(*of).ok_or_else(|| SemError::Illegal("is no loop".into()))?;
+        let here: Vec<&Ring<'c>> = rings
+            .iter()
+            .filter(|ring| ring.of_loop == Some(*of))
+            .collect();
+        behind(emit, last)?;
+        wait_for_products(emit, inside.len() as i64);
+        let later = emit.compare(NOT_EQUAL, argument_of(body, 0), bounds.lower());
+        emit.only_if(later, |emit| {
+            here.iter()
+                .try_for_each(|ring| ring.release_oldest(emit, leads))
+        })?;
+        behind(emit, *of)?;
+        wait_for_products(emit, 0);
+        let any = emit.compare(LESS, bounds.lower(), bounds.upper());
+        emit.only_if(any, |emit| {
+            here.iter()
+                .try_for_each(|ring| ring.release_oldest(emit, leads))
+        })?;
+    }
+    for dot in dots
+        .iter()
+        .filter(|dot| !overlapped.contains(&operation_key(**dot)))
+    {
+        behind(emit, *dot)?;
+        wait_for_products(emit, 0);
+    }
+
+    for (ring, stage) in rings.iter().zip(stages) {
+        if let Some(of) = ring.of_loop {
+            let name = StringRef::new(DEPTH);
+            // SAFETY: the operation is alive; the name is copied.
+            unsafe { mlir_sys::mlirOperationRemoveAttributeByName(of.to_raw(), name.to_raw()) };
+        }
+        if ring.overlaps || !ring.repeats {
+            continue;
+        }
+        let dots: Vec<IrOp<'c>> = ring
+            .copies
+            .iter()
+            .flat_map(|copy| copy.dots.iter().copied())
+            .collect();
+        let last = last_around(ring.block, &dots);
+        let mut last = last.ok_or_else(|| SemError::Illegal("no product reads a ring".into()))?;
+        while let Some(wait) = next_operation(last).filter(|op| NvvmOp::WgmmaWaitGroup.is(*op)) {
+            last = wait;
+        }
+        behind(emit, last)?;
+        ring.release(emit, stage, leads)?;
+    }
+    Ok(())
+}
+
+fn wait_for_products(emit: &Emit, left: i64) {
+    let left = [("group", emit.ir.i64(left))];
+    emit.ir.op(NvvmOp::WgmmaWaitGroup, &[], &left, &[]);
+}
+
+/// Goes on behind an operation.
+fn behind<'c>(emit: &mut Emit<'c>, op: IrOp<'c>) -> Result<(), SemError> {
+    emit.ir.location = op.location();
+    let next = next_operation(op);
+    emit.before(next.ok_or_else(|| SemError::Illegal("is the last of its block".into()))?);
+    Ok(())
+}
+
+/// The first operation of a block that is, or has inside, one of some.
+fn first_around<'c>(block: IrBlock<'c>, ops: &[IrOp<'c>]) -> Option<IrOp<'c>> {
+    let around: Vec<IrOp<'c>> = ops
+        .iter()
+        .filter_map(|op| ancestor_in(*op, block))
+        .collect();
+    operations(block).into_iter().find(|op| around.contains(op))
+}
+
+/// The last such one.
+fn last_around<'c>(block: IrBlock<'c>, ops: &[IrOp<'c>]) -> Option<IrOp<'c>> {
+    let around: Vec<IrOp<'c>> = ops
+        .iter()
+        .filter_map(|op| ancestor_in(*op, block))
+        .collect();
+    operations(block)
+        .into_iter()
+        .rev()
+        .find(|op| around.contains(op))
+}

@@ -1,0 +1,129 @@
+//! Operations of the cute level that roles are made of.
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, region_with_block};
+use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::ir::build;
+use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp, ScfOp};
+use cutec_dialects::semantics::{Attrs, SemError};
+use cutec_dialects::target::{WARP, WARPGROUP};
+use cutec_dialects::types::Vars;
+use cutec_dialects::value::{Val, View};
+use cutec_layout::{AnyLayout, Layout, Width};
+use melior::ir::Region;
+
+/// See the module.
+pub(super) struct Emit<'c> {
+    pub ir: OpBuilder<'c>,
+}
+
+/// A number of 32 bits in a register.
+#[derive(Clone, Copy)]
+pub(super) struct Slot<'c>(IrValue<'c>);
+
+impl<'c> Emit<'c> {
+    /// An operation of the `cute` dialect with a result.
+    pub fn cute(
+        &self,
+        op: CuteOp,
+        operands: &[IrValue<'c>],
+        attrs: &Attrs,
+    ) -> Result<IrValue<'c>, SemError> {
+        build(&self.ir, op, operands, attrs)?
+            .ok_or_else(|| SemError::Illegal(format!("{op} gives nothing")))
+    }
+
+    /// A number that is known, as an integer of the algebra.
+    pub fn number(&self, number: i64) -> Result<IrValue<'c>, SemError> {
+        let attrs = Attrs::result(Val::int_tuple([number]));
+        self.cute(CuteOp::Static, &[], &attrs)
+    }
+
+    /// A stage of a buffer.
+    pub fn stage(&self, buffer: IrValue<'c>, stage: IrValue<'c>) -> Result<IrValue<'c>, SemError> {
+        let any = Vars::default().fresh(Width::I32, 1);
+        let coord = self.ir.val_type(&Val::coord([None, None, Some(any)]));
+        let coord = self.ir.value(CuteOp::MakeCoord, &[stage], &[], coord);
+        self.cute(CuteOp::Slice, &[buffer, coord], &Attrs::default())
+    }
+
+    /// Barriers in shared memory.
+    pub fn barriers(&self, count: i64) -> IrValue<'c> {
+        let layout = AnyLayout::Plain(Layout::contiguous(count));
+        let view = View::new(Elem::U64, Space::Smem, 128, layout);
+        let ty = self.ir.val_type(&Val::View(view));
+        self.ir.value(CuteOp::MemrefAllocSmem, &[], &[], ty)
+    }
+
+    /// A variable.
+    pub fn slot(&self) -> Slot<'c> {
+        let layout = AnyLayout::Plain(Layout::scalar(1, 0));
+        let view = View::new(Elem::I32, Space::Rmem, 16, layout);
+        let ty = self.ir.val_type(&Val::View(view));
+        Slot(self.ir.value(CuteOp::MemrefAlloca, &[], &[], ty))
+    }
+
+    pub fn get(&self, slot: Slot<'c>) -> Result<IrValue<'c>, SemError> {
+        let first = self.number(0)?;
+        let ty = self.ir.ty("i32");
+        Ok(self.ir.value(CuteOp::MemrefLoad, &[slot.0, first], &[], ty))
+    }
+
+    pub fn set(&self, slot: Slot<'c>, value: IrValue<'c>) -> Result<(), SemError> {
+        let first = self.number(0)?;
+        self.ir
+            .op(CuteOp::MemrefStore, &[value, slot.0, first], &[], &[]);
+        Ok(())
+    }
+
+    pub fn binary(&self, op: ArithOp, one: IrValue<'c>, other: IrValue<'c>) -> IrValue<'c> {
+        self.ir.value(op, &[one, other], &[], self.ir.ty("i32"))
+    }
+
+    /// A comparison, by its number among the predicates of `arith.cmpi`.
+    pub fn compare(&self, predicate: i64, one: IrValue<'c>, other: IrValue<'c>) -> IrValue<'c> {
+        let predicate = [("predicate", self.ir.i64(predicate))];
+        self.ir
+            .value(ArithOp::Cmpi, &[one, other], &predicate, self.ir.ty("i1"))
+    }
+
+    pub fn equal(&self, value: IrValue<'c>, number: i64) -> IrValue<'c> {
+        self.compare(0, value, self.ir.constant(number, "i32"))
+    }
+
+    /// The number of the warp of a thread, the same register in all its lanes.
+    pub fn warp(&self, thread: IrValue<'c>) -> IrValue<'c> {
+        let warp = self.binary(ArithOp::Divui, thread, self.ir.constant(WARP, "i32"));
+        let (members, first) = (self.ir.constant(-1, "i32"), self.ir.constant(0, "i32"));
+        let segment = self.ir.constant(WARP - 1, "i32");
+        let kind = [("kind", self.ir.attr("#nvvm<shfl_kind idx>"))];
+        let operands = [members, warp, first, segment];
+        self.ir
+            .value(NvvmOp::ShflSync, &operands, &kind, self.ir.ty("i32"))
+    }
+
+    /// Whether a thread is the first of its warpgroup.
+    pub fn leads(&self, thread: IrValue<'c>) -> IrValue<'c> {
+        let place = self.binary(ArithOp::Remui, thread, self.ir.constant(WARPGROUP, "i32"));
+        self.equal(place, 0)
+    }
+
+    /// What is done where a condition holds.
+    pub fn only_if(
+        &mut self,
+        holds: IrValue<'c>,
+        act: impl FnOnce(&mut Self) -> Result<(), SemError>,
+    ) -> Result<(), SemError> {
+        let (region, block) = region_with_block(&[]);
+        let outside = std::mem::replace(&mut self.ir.insertion, Insertion::End(block));
+        let done = act(self);
+        self.ir.op(ScfOp::Yield, &[], &[], &[]);
+        self.ir.insertion = outside;
+        self.ir
+            .op_with_regions(ScfOp::If, &[holds], &[], &[], vec![region, Region::new()]);
+        done
+    }
+
+    /// Goes on before an operation.
+    pub fn before(&mut self, op: IrOp<'c>) {
+        self.ir.insertion = Insertion::Before(op);
+    }
+}

@@ -1,0 +1,191 @@
+//! `tile-specialize-warps`: one warp loads, the others multiply.
+//!
+//! Before: a kernel of products by `wgmma`, whose operands `tile.copy_async` brings by tensor maps to buffers of one stage,
+//! each waited for where it is multiplied. After: the kernel is two roles. A further warp, of which one thread works, has
+//! the control flow around the copies and begins them; the other warps have everything else. What is loaded for one
+//! product is a ring: its stages, and for each a barrier that counts the bytes which arrive and one that counts the warpgroups
+//! which have read it. So the loads of a kernel are as far ahead of its products as its rings are deep, over all its
+//! loops.
+//!
+//! A product is under way when the next operation runs. Where a loop adds up products of what is loaded, one round of
+//! them is left under way, and the stages of the round before are released; each other product is waited for at once.
+mod consumers;
+mod emit;
+mod producer;
+mod ring;
+
+use super::known_ops::checked_ops;
+use super::types::Failed;
+use crate::passes::ir_utils::{
+    blocks, defining_op, for_each_kernel, function_block_size, is_in_block, operations, parent,
+};
+use crate::passes::kernel_abi::{add_tensor_map, set_block_size};
+use crate::passes::user_error::of_semantics;
+use crate::passes::{Reported, report};
+use cutec_dialects::atoms::TmaAtom;
+use cutec_dialects::builder::{
+    Insertion, IrBlock, IrOp, OpBuilder, operands_of, operation_key, region_with_block,
+};
+use cutec_dialects::ir::{has_no_effect, type_attribute};
+use cutec_dialects::ops::{CuteOp, NvvmOp, ScfOp, TileOp};
+use cutec_dialects::semantics::SemError;
+use cutec_dialects::target::{Target, WARP, WARPGROUP};
+use cutec_dialects::value::Val;
+use emit::Emit;
+use melior::Context;
+use melior::ir::operation::OperationLike;
+use ring::Ring;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+pub(super) use consumers::IN_PLACE;
+pub(super) use producer::issuable;
+
+/// The attribute of the branch between the roles: how many threads the second one has.
+pub(super) const CONSUMERS: &str = "tile.consumers";
+
+/// Gives every kernel of the module that loads by tensor maps its roles.
+pub fn specialize_warps<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
+    for_each_kernel(context, module, |kernel| {
+        of_function(kernel.context, kernel.function, &kernel.target)
+    })
+}
+
+/// The copy by a tensor map that an operation begins.
+fn map_copy(op: IrOp) -> Option<Arc<TmaAtom>> {
+    match TileOp::CopyAsync
+        .is(op)
+        .then(|| type_attribute(op, "copy"))??
+    {
+        Ok(Val::TmaAtom(atom)) => Some(atom),
+        _ => None,
+    }
+}
+
+fn of_function<'c>(
+    context: &'c Context,
+    function: IrOp<'c>,
+    target: &Target,
+) -> Result<(), Reported> {
+    let failed = |(op, message): Failed| report(op.location(), message);
+    let all = checked_ops(function).map_err(failed)?;
+    if !all.iter().any(|op| map_copy(*op).is_some()) {
+        return Ok(());
+    }
+    let illegal = |error: SemError| report(function.location(), of_semantics(&error));
+    let (Some(threads), Some(body)) = (
+        function_block_size(function),
+        blocks(function, 0).into_iter().next(),
+    ) else {
+        return Err(report(function.location(), "has no threads yet"));
+    };
+    let mut top = operations(body);
+    let Some(end) = top.pop() else {
+        return Err(report(function.location(), "has no end"));
+    };
+    let mut rings = Ring::all(function, &all, target).map_err(failed)?;
+    let mut ir = OpBuilder::new(context, Insertion::Before(end));
+    ir.location = function.location();
+    let mut emit = Emit { ir };
+    for ring in &rings {
+        ring.widen(&emit.ir)
+            .map_err(|message| report(function.location(), message))?;
+    }
+
+    // What both roles compute of the arguments stands in front of them.
+    let mut shared: HashSet<usize> = HashSet::new();
+    for op in &top {
+        let known = operands_of(*op).all(|operand| {
+            let defining = defining_op(operand);
+            defining.is_none_or(|op| shared.contains(&operation_key(op)))
+        });
+        if known && is_shared(*op) {
+            shared.insert(operation_key(*op));
+        }
+    }
+
+    // The barriers, and the maps.
+    for ring in &mut rings {
+        for copy in &mut ring.copies {
+            let map = copy.tensor_box.map(&copy.atom);
+            let parameter = add_tensor_map(context, function, map)?;
+            let ty = emit.ir.val_type(&Val::TmaAtom(copy.atom.clone()));
+            copy.made = Some(emit.ir.value(CuteOp::MakeTmaAtom, &[parameter], &[], ty));
+            copy.ordered = copy
+                .tensor_box
+                .in_order(&emit.ir, copy.buffer)
+                .map_err(illegal)?;
+        }
+        ring.allocate(&emit);
+    }
+    let made = rings.first().and_then(|ring| ring.copies[0].made);
+    let Some(begin) = made.and_then(defining_op) else {
+        return Err(report(function.location(), "has no tensor map"));
+    };
+    let word = emit.ir.ty("i32");
+    let thread = emit.ir.value(NvvmOp::ReadPtxSregTidX, &[], &[], word);
+    let first = emit.equal(thread, 0);
+    let warpgroups = threads / WARPGROUP;
+    emit.only_if(first, |emit| {
+        for ring in &rings {
+            for copy in &ring.copies {
+                emit.ir.op(CuteOp::PrefetchTmaDesc, &copy.made()?, &[], &[]);
+            }
+        }
+        rings
+            .iter()
+            .try_for_each(|ring| ring.init(emit, warpgroups))?;
+        emit.ir.op(NvvmOp::FenceMbarrierInit, &[], &[], &[]);
+        Ok(())
+    })
+    .map_err(illegal)?;
+    emit.ir.op(NvvmOp::Barrier0, &[], &[], &[]);
+
+    // The roles: the last warp loads.
+    let warp = emit.warp(thread);
+    let loads = emit.equal(warp, threads / WARP);
+    let leads = emit.leads(thread);
+    let (loading, loading_block) = region_with_block(&[]);
+    let (rest, rest_block) = region_with_block(&[]);
+    let around = std::mem::replace(&mut emit.ir.insertion, Insertion::End(loading_block));
+    producer::role(&mut emit, &rings, body, &shared).map_err(illegal)?;
+    emit.ir.op(ScfOp::Yield, &[], &[], &[]);
+    emit.ir.insertion = Insertion::End(rest_block);
+    consumers::begin(&emit, &rings).map_err(illegal)?;
+    let rest_end = emit.ir.op(ScfOp::Yield, &[], &[], &[]);
+    consumers::role(&mut emit, &rings, leads).map_err(illegal)?;
+    for op in operations(body) {
+        if op == begin {
+            break;
+        }
+        if !shared.contains(&operation_key(op)) {
+            // SAFETY: both operations are alive.
+            unsafe { mlir_sys::mlirOperationMoveBefore(op.to_raw(), rest_end.to_raw()) };
+        }
+    }
+    emit.ir.insertion = around;
+    let attrs = [(CONSUMERS, emit.ir.i32(threads as i32))];
+    emit.ir
+        .op_with_regions(ScfOp::If, &[loads], &attrs, &[], vec![loading, rest]);
+    set_block_size(context, function, threads + WARP)
+}
+
+/// Whether both roles may have what an operation computes.
+fn is_shared(op: IrOp) -> bool {
+    let computes = match CuteOp::of(op) {
+        Some(CuteOp::MemrefAllocSmem | CuteOp::MemrefAlloca) => true,
+        _ => TileOp::of(op).is_none() && has_no_effect(op),
+    };
+    op.region_count() == 0 && computes
+}
+
+/// The operation of a block in which another one stands, or that one itself.
+fn ancestor_in<'c>(op: IrOp<'c>, block: IrBlock<'c>) -> Option<IrOp<'c>> {
+    let mut at = op;
+    loop {
+        if is_in_block(at, block) {
+            return Some(at);
+        }
+        at = parent(at)?;
+    }
+}

@@ -1,0 +1,433 @@
+//! Rings of stages, each with the barriers of its stages.
+use super::super::pipeline::{depth_of, widen};
+use super::super::tensor_box::TensorBox;
+use super::super::types::{Failed, mma_of, present, tile_of, view_of};
+use super::emit::{Emit, Slot};
+use super::map_copy;
+use crate::passes::control_flow::in_loop;
+use crate::passes::ir_utils::{blocks, erase, is_in_block, parent, users};
+use cutec_dialects::atoms::{Place, TmaAtom};
+use cutec_dialects::builder::{IrBlock, IrOp, IrValue, OpBuilder, operation_key, result_of};
+use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, tile};
+use cutec_dialects::semantics::SemError;
+use cutec_dialects::target::Target;
+use cutec_layout::algebra::cosize_any;
+use cutec_layout::tv::Operand;
+use melior::ir::operation::OperationLike;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Stages of a ring of which nothing says the depth, if they fit.
+const STAGES: i64 = 4;
+/// Bytes of shared memory that are left for barriers and reductions.
+const RESERVED: i64 = 2048;
+
+/// A copy of a tile into a ring.
+pub(super) struct Copy<'c> {
+    pub op: IrOp<'c>,
+    pub buffer: IrValue<'c>,
+    pub tensor_box: TensorBox<'c>,
+    pub atom: Arc<TmaAtom>,
+    /// Who reads it, and the products that take what these read.
+    pub reads: Vec<IrOp<'c>>,
+    pub dots: Vec<IrOp<'c>>,
+    /// The atom with its map, and the buffer with the modes of the tensor in their order.
+    pub made: Option<IrValue<'c>>,
+    pub ordered: IrValue<'c>,
+}
+
+impl<'c> Copy<'c> {
+    pub fn made(&self) -> Result<[IrValue<'c>; 1], SemError> {
+        let made = self
+            .made
+            .ok_or_else(|| SemError::Illegal("has no tensor map".into()))?;
+        Ok([made])
+    }
+}
+
+/// A stage of a ring and the phase of its barriers, as one role counts them.
+#[derive(Clone, Copy)]
+pub(super) struct Cursor<'c> {
+    stages: i64,
+    index: Option<Slot<'c>>,
+    phase: Slot<'c>,
+}
+
+impl<'c> Cursor<'c> {
+    fn of(emit: &Emit<'c>, stages: i64) -> Self {
+        Cursor {
+            stages,
+            index: (stages > 1).then(|| emit.slot()),
+            phase: emit.slot(),
+        }
+    }
+
+    pub fn begin(&self, emit: &Emit<'c>, phase: i64) -> Result<(), SemError> {
+        if let Some(index) = self.index {
+            emit.set(index, emit.ir.constant(0, "i32"))?;
+        }
+        emit.set(self.phase, emit.ir.constant(phase, "i32"))
+    }
+
+    /// Waits at the barrier of the next stage, and gives its number.
+    fn wait(&self, emit: &Emit<'c>, barriers: IrValue<'c>) -> Result<IrValue<'c>, SemError> {
+        let stage = match self.index {
+            Some(index) => emit.get(index)?,
+            None => emit.ir.constant(0, "i32"),
+        };
+        let phase = emit.get(self.phase)?;
+        emit.ir
+            .op(CuteOp::MbarrierWait, &[barriers, stage, phase], &[], &[]);
+        let turns = match self.index {
+            Some(index) => {
+                let (next, wraps) = behind(emit, stage, self.stages);
+                emit.set(index, next)?;
+                emit.ir
+                    .value(ArithOp::Extui, &[wraps], &[], emit.ir.ty("i32"))
+            }
+            None => emit.ir.constant(1, "i32"),
+        };
+        emit.set(self.phase, emit.binary(ArithOp::Xori, phase, turns))?;
+        Ok(stage)
+    }
+}
+
+/// The stage behind one, and whether it is the first.
+fn behind<'c>(emit: &Emit<'c>, stage: IrValue<'c>, stages: i64) -> (IrValue<'c>, IrValue<'c>) {
+    let next = emit.binary(ArithOp::Addi, stage, emit.ir.constant(1, "i32"));
+    let wraps = emit.equal(next, stages);
+    let first = emit.ir.constant(0, "i32");
+    let next = emit.ir.value(
+        ArithOp::Select,
+        &[wraps, first, next],
+        &[],
+        emit.ir.ty("i32"),
+    );
+    (next, wraps)
+}
+
+/// What is loaded together for a product.
+pub(super) struct Ring<'c> {
+    pub copies: Vec<Copy<'c>>,
+    /// Where it is loaded, and the loop whose body that is.
+    pub block: IrBlock<'c>,
+    pub of_loop: Option<IrOp<'c>>,
+    /// Whether it is loaded more than once.
+    pub repeats: bool,
+    /// Whether one round of products is under way when the stages of the round before are released.
+    pub overlaps: bool,
+    stages: i64,
+    barriers: Option<Barriers<'c>>,
+}
+
+#[derive(Clone, Copy)]
+struct Barriers<'c> {
+    full: IrValue<'c>,
+    empty: IrValue<'c>,
+    produced: Cursor<'c>,
+    consumed: Cursor<'c>,
+    /// The stage that is released next.
+    oldest: Option<Slot<'c>>,
+}
+
+impl<'c> Ring<'c> {
+    /// The rings of a kernel with these operations.
+    pub fn all(
+        function: IrOp<'c>,
+        operations: &[IrOp<'c>],
+        target: &Target,
+    ) -> Result<Vec<Self>, Failed<'c>> {
+        let numbered = operations.iter().enumerate();
+        let numbers: HashMap<usize, usize> = numbered
+            .map(|(number, op)| (operation_key(*op), number))
+            .collect();
+        let number = |op: &IrOp<'c>| numbers.get(&operation_key(*op)).copied().unwrap_or(0);
+        let mut rings: Vec<(usize, Ring<'c>)> = Vec::new();
+        for op in operations.iter().copied() {
+            let Some(atom) = map_copy(op) else { continue };
+            let begun = present(op, tile::CopyAsync::of(op))?;
+            let buffer = begun.buffer();
+            let reads: Vec<IrOp<'c>> = users(buffer)
+                .into_iter()
+                .filter(|user| TileOp::Read.is(*user))
+                .collect();
+            let dots = reads.iter().flat_map(|read| users(result_of(*read, 0)));
+            let mut dots: Vec<IrOp<'c>> = dots.collect();
+            dots.sort_by_key(number);
+            dots.dedup();
+            let Some(first) = dots.first().map(number) else {
+                return Err((op, "copies what no product takes".into()));
+            };
+            let shape: Vec<i64> = match reads.first() {
+                Some(read) => tile_of(*read, result_of(*read, 0))?.shape,
+                None => Vec::new(),
+            };
+            let tensor_box = TensorBox::of(op, function, &shape);
+            let copy = Copy {
+                op,
+                buffer,
+                tensor_box: tensor_box.map_err(|message| (op, message))?,
+                atom,
+                reads,
+                dots,
+                made: None,
+                ordered: buffer,
+            };
+            let together = |(product, ring): &&mut (usize, Ring<'c>)| {
+                *product == first && is_in_block(op, ring.block)
+            };
+            match rings.iter_mut().find(together) {
+                Some((_, ring)) => ring.copies.push(copy),
+                None => {
+                    let around = parent(op).ok_or((op, "stands nowhere".to_string()))?;
+                    let block = (0..around.region_count())
+                        .flat_map(|region| blocks(around, region))
+                        .find(|block| is_in_block(op, *block));
+                    let ring = Ring {
+                        copies: vec![copy],
+                        block: block.ok_or((op, "stands nowhere".to_string()))?,
+                        of_loop: ScfOp::For.is(around).then_some(around),
+                        repeats: in_loop(op),
+                        overlaps: false,
+                        stages: 1,
+                        barriers: None,
+                    };
+                    rings.push((first, ring));
+                }
+            }
+        }
+        let mut rings: Vec<Ring<'c>> = rings.into_iter().map(|(_, ring)| ring).collect();
+        deepen(&mut rings, operations, target)?;
+        overlap(&mut rings, operations)?;
+        Ok(rings)
+    }
+
+    /// Bytes of a stage.
+    fn bytes(&self) -> i64 {
+        self.copies.iter().map(|copy| copy.atom.bytes()).sum()
+    }
+
+    pub fn widen(&self, ir: &OpBuilder<'c>) -> Result<(), String> {
+        let mut copies = self.copies.iter();
+        copies.try_for_each(|copy| widen(ir, copy.buffer, self.stages))
+    }
+
+    /// Allocates the barriers, and what the roles count.
+    pub fn allocate(&mut self, emit: &Emit<'c>) {
+        self.barriers = Some(Barriers {
+            full: emit.barriers(self.stages),
+            empty: emit.barriers(self.stages),
+            produced: Cursor::of(emit, self.stages),
+            consumed: Cursor::of(emit, self.stages),
+            oldest: self.overlaps.then(|| emit.slot()),
+        });
+    }
+
+    fn barriers(&self) -> Result<Barriers<'c>, SemError> {
+        self.barriers
+            .ok_or_else(|| SemError::Illegal("has no barriers".into()))
+    }
+
+    /// Initialises the barriers: a stage is filled by one thread and its bytes, and released by each warpgroup.
+    pub fn init(&self, emit: &Emit<'c>, warpgroups: i64) -> Result<(), SemError> {
+        let Barriers { full, empty, .. } = self.barriers()?;
+        for stage in 0..self.stages {
+            for (barriers, count) in [(full, 1), (empty, warpgroups)] {
+                let operands = [barriers, emit.number(stage)?, emit.number(count)?];
+                emit.ir.op(CuteOp::MbarrierInit, &operands, &[], &[]);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the role that loads begins with: all stages are free.
+    pub fn begin_to_load(&self, emit: &Emit<'c>) -> Result<(), SemError> {
+        self.barriers()?.produced.begin(emit, 1)
+    }
+
+    /// What the role that multiplies begins with.
+    pub fn begin_to_multiply(&self, emit: &Emit<'c>) -> Result<(), SemError> {
+        let Barriers {
+            consumed, oldest, ..
+        } = self.barriers()?;
+        consumed.begin(emit, 0)?;
+        match oldest {
+            Some(oldest) => emit.set(oldest, emit.ir.constant(0, "i32")),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until the next stage is free, and begins its copies, whose coordinates are `coordinates`.
+    pub fn fill(&self, emit: &Emit<'c>, coordinates: &[IrValue<'c>]) -> Result<(), SemError> {
+        let Barriers {
+            full,
+            empty,
+            produced,
+            ..
+        } = self.barriers()?;
+        let stage = match self.repeats {
+            true => produced.wait(emit, empty)?,
+            false => emit.ir.constant(0, "i32"),
+        };
+        let bytes = emit.number(self.bytes())?;
+        emit.ir.op(
+            CuteOp::MbarrierArriveExpectTx,
+            &[full, stage, bytes],
+            &[],
+            &[],
+        );
+        for (copy, coordinates) in self.copies.iter().zip(coordinates) {
+            let [made] = copy.made()?;
+            let to = emit.stage(copy.ordered, stage)?;
+            emit.ir.op(
+                CuteOp::Copy,
+                &[made, *coordinates, to, full, stage],
+                &[],
+                &[],
+            );
+        }
+        Ok(())
+    }
+
+    /// Waits until the next stage is filled, and gives its number.
+    pub fn wait(&self, emit: &Emit<'c>) -> Result<IrValue<'c>, SemError> {
+        let Barriers { full, consumed, .. } = self.barriers()?;
+        match self.repeats {
+            true => consumed.wait(emit, full),
+            false => {
+                let first = emit.ir.constant(0, "i32");
+                emit.ir
+                    .op(CuteOp::MbarrierWait, &[full, first, first], &[], &[]);
+                Ok(first)
+            }
+        }
+    }
+
+    /// Releases a stage: the first thread of each warpgroup says that its products have read it.
+    pub fn release(
+        &self,
+        emit: &mut Emit<'c>,
+        stage: IrValue<'c>,
+        leads: IrValue<'c>,
+    ) -> Result<(), SemError> {
+        let Barriers { empty, .. } = self.barriers()?;
+        emit.only_if(leads, |emit| {
+            let operands = [empty, stage, emit.number(1)?];
+            emit.ir.op(CuteOp::MbarrierArrive, &operands, &[], &[]);
+            Ok(())
+        })
+    }
+
+    /// Releases the oldest stage that is held.
+    pub fn release_oldest(&self, emit: &mut Emit<'c>, leads: IrValue<'c>) -> Result<(), SemError> {
+        let Some(oldest) = self.barriers()?.oldest else {
+            return Ok(());
+        };
+        let stage = emit.get(oldest)?;
+        self.release(emit, stage, leads)?;
+        let (next, _) = behind(emit, stage, self.stages);
+        emit.set(oldest, next)
+    }
+
+    /// Erases the copies and what waited for them.
+    pub fn erase_copies(&self) {
+        for copy in &self.copies {
+            for commit in users(result_of(copy.op, 0)) {
+                users(result_of(commit, 0)).into_iter().for_each(erase);
+                erase(commit);
+            }
+            erase(copy.op);
+        }
+    }
+}
+
+/// Gives rings in loops as many stages as the loop says, or as fit.
+fn deepen<'c>(
+    rings: &mut [Ring<'c>],
+    operations: &[IrOp<'c>],
+    target: &Target,
+) -> Result<(), Failed<'c>> {
+    let mut others = RESERVED;
+    for op in operations.iter().copied() {
+        if CuteOp::MemrefAllocSmem.is(op) {
+            let buffer = result_of(op, 0);
+            let in_ring = rings.iter().flat_map(|ring| &ring.copies);
+            if !in_ring.into_iter().any(|copy| copy.buffer == buffer) {
+                others += bytes_of(buffer);
+            }
+        } else if TileOp::ConvertLayout.is(op) {
+            // What goes through shared memory has a buffer there.
+            let tile = tile_of(op, result_of(op, 0))?;
+            others += tile.elem.bytes_of(tile.size());
+        }
+    }
+    let mut wanted = Vec::new();
+    for ring in rings.iter() {
+        wanted.push(match ring.of_loop {
+            Some(of) => depth_of(of)?.unwrap_or(STAGES),
+            None => 1,
+        });
+    }
+    let room = i64::from(target.max_smem) - others;
+    let taken = |depth: i64| -> i64 {
+        let rings = rings.iter().zip(&wanted);
+        rings
+            .map(|(ring, wanted)| ring.bytes() * depth.min(*wanted))
+            .sum()
+    };
+    let most = wanted.iter().copied().max().unwrap_or(1);
+    let depth = (2..=most)
+        .rev()
+        .find(|depth| taken(*depth) <= room)
+        .unwrap_or(1);
+    for (ring, wanted) in rings.iter_mut().zip(wanted) {
+        ring.stages = wanted.min(depth);
+    }
+    Ok(())
+}
+
+/// Finds the loops that leave a round of products under way: of all products in their body the operands are loaded in
+/// the same round, and each adds to what the loop carries.
+fn overlap<'c>(rings: &mut [Ring<'c>], operations: &[IrOp<'c>]) -> Result<(), Failed<'c>> {
+    let dots: Vec<IrOp<'c>> = operations
+        .iter()
+        .copied()
+        .filter(|op| TileOp::Dot.is(*op))
+        .collect();
+    let loops: Vec<IrOp<'c>> = rings.iter().filter_map(|ring| ring.of_loop).collect();
+    for of in loops {
+        let Some(body) = blocks(of, 0).into_iter().next() else {
+            continue;
+        };
+        let inside: Vec<IrOp<'c>> = dots
+            .iter()
+            .copied()
+            .filter(|dot| super::ancestor_in(*dot, body).is_some())
+            .collect();
+        let mut every = true;
+        for dot in &inside {
+            every &= is_in_block(*dot, body) && super::consumers::is_accumulated(*dot, body);
+            let mma = mma_of(*dot)?;
+            every &= [Operand::A, Operand::B]
+                .into_iter()
+                .all(|which| mma.atom.operand(which).place == Place::SharedDescriptor);
+        }
+        let of_body = |ring: &&Ring<'c>| ring.of_loop == Some(of);
+        for ring in rings.iter().filter(of_body) {
+            every &= ring.stages > 1;
+        }
+        // What they read and was not loaded in this round is not released in it either.
+        for ring in rings.iter_mut().filter(|ring| ring.of_loop == Some(of)) {
+            ring.overlaps = every;
+        }
+    }
+    Ok(())
+}
+
+fn bytes_of(buffer: IrValue) -> i64 {
+    let size = view_of(buffer).and_then(|view| {
+        let elements = cosize_any(&view.layout).ok()?.as_static()?;
+        Some(view.ptr.elem.bytes_of(elements))
+    });
+    size.unwrap_or(0)
+}

@@ -1,0 +1,403 @@
+//! The part of a tensor that a tile is, as a tensor map brings it: a box at a coordinate.
+//!
+//! A load reads a view. A tensor map describes a whole tensor that the kernel is passed, so the view is followed back to
+//! its argument: through slices, whose coordinates become coordinates of the box, and through modes that change places.
+use super::coordinate::Coordinate;
+use super::types::view_of;
+use crate::passes::ir_utils::{blocks, defining_op};
+use cutec_abi::tensor_map::{L2Promotion, MapSwizzle, OobFill};
+use cutec_abi::{ArgAbi, KernelAbi, ParamAbi, TensorAbi, TensorMapAbi};
+use cutec_dialects::abi::abi_of;
+use cutec_dialects::atoms::{TmaAtom, TmaKind};
+use cutec_dialects::builder::{IrBlock, IrOp, IrValue, OpBuilder, argument_of, operands_of};
+use cutec_dialects::hints::Hints;
+use cutec_dialects::ir::build;
+use cutec_dialects::memo::val_of;
+use cutec_dialects::ops::{CuteOp, tile};
+use cutec_dialects::semantics::{Attrs, SemError, tma_boxes_of};
+use cutec_dialects::types::Vars;
+use cutec_dialects::value::{Val, View};
+use cutec_layout::{Int, Tree, Width};
+use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
+
+/// Bytes of which the base and the strides of a tensor, and where a box begins along its fastest mode, are multiples
+/// (CUDA driver API, `cuTensorMapEncodeTiled`).
+const UNIT: i64 = 16;
+/// Most modes of a tensor (as above).
+const MOST_MODES: usize = 5;
+
+/// Where a box begins along a mode of the tensor.
+#[derive(Clone, Copy)]
+enum Begin<'c> {
+    /// Behind so many tiles.
+    Tiles(IrValue<'c>),
+    /// Behind so many elements, which may be negative.
+    Elements(IrValue<'c>),
+    /// At one place, since the view is a slice.
+    At(IrValue<'c>),
+    /// At a place that is known.
+    Known(i64),
+}
+
+/// A tile of a tensor.
+pub(super) struct TensorBox<'c> {
+    /// The view that is the argument of the kernel.
+    tensor: IrValue<'c>,
+    /// Its number among the arguments of the ABI.
+    arg: usize,
+    /// Extents of the tile along the modes of the tensor, and where it begins.
+    tile: Vec<i64>,
+    begin: Vec<Begin<'c>>,
+    /// The mode of the tensor that each axis of the tile is.
+    modes: [usize; 2],
+    /// The mode whose elements are neighbours.
+    contiguous: usize,
+}
+
+/// A mode of a view: one of the tensor, or a place along one.
+struct Followed<'c> {
+    tensor: IrValue<'c>,
+    /// The mode of the tensor that each mode of the view is.
+    modes: Vec<usize>,
+    /// Where the view lies along the other modes.
+    sliced: Vec<(usize, Begin<'c>)>,
+}
+
+impl<'c> TensorBox<'c> {
+    /// The box that a load or a copy of it reads.
+    ///
+    /// # Errors
+    /// Why no tensor map brings it, as a clause: "the stride of mode 0 of `a` …".
+    pub fn of(access: IrOp<'c>, function: IrOp<'c>, shape: &[i64]) -> Result<Self, String> {
+        let view = tile::Load::of(access).map(tile::Load::view);
+        let view = view.or_else(|| tile::CopyAsync::of(access).map(tile::CopyAsync::view));
+        let view = view.ok_or("it is no load")?;
+        let at = Coordinate::of(access)?;
+        let followed = follow(view, function)?;
+        let (Some(abi), &[rows, columns]) = (abi_of(&function), shape) else {
+            return Err("only tiles of two axes are boxes".into());
+        };
+        let &[one, other] = &followed.modes[..] else {
+            return Err("only tiles of two axes are boxes".into());
+        };
+        let (arg, tensor) = argument(&abi, followed.tensor, function)?;
+        let contiguous = mappable(&abi, followed.tensor, tensor)?;
+        if contiguous != one && contiguous != other {
+            return Err(format!(
+                "the fastest mode of `{}` is none of the tile's",
+                tensor.name
+            ));
+        }
+        let rank = followed.modes.len() + followed.sliced.len();
+        let (mut tile, mut begin) = (vec![1; rank], vec![Begin::Known(0); rank]);
+        for (mode, place) in &followed.sliced {
+            begin[*mode] = *place;
+        }
+        for (axis, (mode, extent)) in [(one, rows), (other, columns)].into_iter().enumerate() {
+            let value = at.values[axis];
+            tile[mode] = extent;
+            begin[mode] = match at.is_offset(axis) {
+                true => Begin::Elements(value),
+                false => Begin::Tiles(value),
+            };
+            let elements = UNIT / elem_bytes(followed.tensor);
+            if at.is_offset(axis) && mode == contiguous && at.divisor(axis) % elements != 0 {
+                return Err(format!(
+                    "nothing says that the tile begins at a multiple of {elements} elements along mode {mode} of `{}`",
+                    tensor.name
+                ));
+            }
+            if value.r#type().to_string() == "i64" {
+                return Err("its coordinate has 64 bits".into());
+            }
+        }
+        Ok(TensorBox {
+            tensor: followed.tensor,
+            arg,
+            tile,
+            begin,
+            modes: [one, other],
+            contiguous,
+        })
+    }
+
+    /// The tensor, as the kernel is passed it.
+    pub fn tensor(&self) -> IrValue<'c> {
+        self.tensor
+    }
+
+    /// The axis of the tile whose elements are neighbours in memory.
+    pub fn fast(&self) -> usize {
+        usize::from(self.modes[1] == self.contiguous)
+    }
+
+    /// The values that the coordinate of the box is made of.
+    pub fn begins(&self) -> impl Iterator<Item = IrValue<'c>> {
+        self.begin.iter().filter_map(|begin| match begin {
+            Begin::Tiles(value) | Begin::Elements(value) | Begin::At(value) => Some(*value),
+            Begin::Known(_) => None,
+        })
+    }
+
+    /// The copy by which the box comes to a buffer whose last mode are its stages.
+    pub fn atom(&self, buffer: &View) -> Result<TmaAtom, SemError> {
+        let order = self.order();
+        let layout = buffer.layout.map_inner(|inner| {
+            let modes: Vec<_> = inner.modes().collect();
+            Ok(cutec_layout::Layout::concat(
+                order.map(|mode| modes[mode].clone()),
+            ))
+        })?;
+        let stage = View {
+            layout,
+            ..buffer.clone()
+        };
+        let (span, boxes) = tma_boxes_of(&self.tile, self.contiguous, &stage)?;
+        Ok(TmaAtom {
+            kind: TmaKind::Load,
+            pixels: None,
+            elem: buffer.ptr.elem,
+            tile: self.tile.clone(),
+            order: boxes.order,
+            extents: boxes.extents,
+            span,
+            hints: Hints::default(),
+        })
+    }
+
+    /// The tensor map of such a copy.
+    pub fn map(&self, atom: &TmaAtom) -> TensorMapAbi {
+        TensorMapAbi {
+            arg: self.arg,
+            order: atom.order.clone(),
+            box_extents: atom.extents.iter().map(|extent| *extent as u32).collect(),
+            im2col: None,
+            swizzle: MapSwizzle::try_from(atom.span.bytes() as u32).unwrap_or_default(),
+            l2_promotion: L2Promotion::B128,
+            oob_fill: OobFill::default(),
+        }
+    }
+
+    /// The axes of the tile in the order of the modes of the tensor.
+    fn order(&self) -> [usize; 2] {
+        match self.modes[0] < self.modes[1] {
+            true => [0, 1],
+            false => [1, 0],
+        }
+    }
+
+    /// A buffer of tiles with its axes in the order of the tensor's modes.
+    pub fn in_order(
+        &self,
+        ir: &OpBuilder<'c>,
+        buffer: IrValue<'c>,
+    ) -> Result<IrValue<'c>, SemError> {
+        if self.order() == [0, 1] {
+            return Ok(buffer);
+        }
+        let of = |op: CuteOp, operands: &[IrValue<'c>], attrs: &Attrs| {
+            build(ir, op, operands, attrs)?
+                .ok_or_else(|| SemError::Illegal(format!("{op} gives nothing")))
+        };
+        let layout = of(CuteOp::GetLayout, &[buffer], &Attrs::default())?;
+        let layout = of(CuteOp::Select, &[layout], &Attrs::mode([1, 0, 2]))?;
+        let pointer = of(CuteOp::GetIter, &[buffer], &Attrs::default())?;
+        of(CuteOp::MakeView, &[pointer, layout], &Attrs::default())
+    }
+
+    /// The tile of coordinates that the copy takes, with what the box begins at given by `value`.
+    pub fn coordinates(
+        &self,
+        ir: &OpBuilder<'c>,
+        value: impl Fn(IrValue<'c>) -> IrValue<'c>,
+    ) -> Result<IrValue<'c>, SemError> {
+        let of = |op: CuteOp, operands: &[IrValue<'c>], attrs: &Attrs| {
+            build(ir, op, operands, attrs)?
+                .ok_or_else(|| SemError::Illegal(format!("{op} gives nothing")))
+        };
+        let constant = |val: Val| of(CuteOp::Static, &[], &Attrs::result(val));
+        let plain = Attrs::default();
+        let layout = of(CuteOp::GetLayout, &[self.tensor], &plain)?;
+        let shape = of(CuteOp::GetShape, &[layout], &plain)?;
+        let mut identity = of(CuteOp::MakeIdentityTensor, &[shape], &plain)?;
+        let (mut leaves, mut counted) = (Vec::new(), Vec::new());
+        let (mut offsets, mut moves, mut vars) = (Vec::new(), false, Vars::default());
+        for begin in &self.begin {
+            let (leaf, offset) = match begin {
+                Begin::Tiles(at) | Begin::At(at) => {
+                    counted.push(value(*at));
+                    (vars.fresh(Width::I32, 1), None)
+                }
+                Begin::Elements(at) => (Int::ZERO, Some(value(*at))),
+                Begin::Known(at) => (Int::Static(*at), None),
+            };
+            leaves.push(Some(leaf));
+            moves |= offset.is_some();
+            offsets.push(offset);
+        }
+        if moves {
+            let mut operands = vec![identity];
+            for offset in offsets {
+                operands.push(match offset {
+                    Some(offset) => offset,
+                    None => constant(Val::int_tuple([0]))?,
+                });
+            }
+            identity = of(CuteOp::DomainOffset, &operands, &plain)?;
+        }
+        let coord = Val::coord(leaves);
+        let coord = match counted.is_empty() {
+            true => constant(coord)?,
+            false => {
+                let ty = ir.val_type(&coord);
+                ir.value(CuteOp::MakeCoord, &counted, &[], ty)
+            }
+        };
+        let tile = constant(Val::int_tuple(self.tile.iter().copied()))?;
+        of(CuteOp::LocalTile, &[identity, tile, coord], &plain)
+    }
+}
+
+/// Follows a view back to the argument of the kernel that it is into.
+fn follow<'c>(view: IrValue<'c>, function: IrOp<'c>) -> Result<Followed<'c>, String> {
+    let unknown = || "the view is no slice of a tensor that the kernel is passed".to_owned();
+    let Some(op) = defining_op(view) else {
+        let rank = view_of(view).map(|view| view.layout.rank());
+        let entry = blocks(function, 0);
+        let of_kernel = entry
+            .first()
+            .is_some_and(|entry| number_of(*entry, view).is_some());
+        return match rank.filter(|_| of_kernel) {
+            Some(rank) => Ok(Followed {
+                tensor: view,
+                modes: (0..rank).collect(),
+                sliced: Vec::new(),
+            }),
+            None => Err(unknown()),
+        };
+    };
+    let operand = |op: IrOp<'c>, index: usize| operands_of(op).nth(index).ok_or_else(unknown);
+    match CuteOp::of(op) {
+        Some(CuteOp::Slice) => {
+            let inner = follow(operand(op, 0)?, function)?;
+            let coordinate = operand(op, 1)?;
+            let Ok(Val::Tuple(_, Tree::Node(leaves))) = val_of(coordinate) else {
+                return Err(unknown());
+            };
+            let made = defining_op(coordinate).ok_or_else(unknown)?;
+            let mut values = operands_of(made);
+            let (mut modes, mut sliced) = (Vec::new(), inner.sliced);
+            if leaves.len() != inner.modes.len() {
+                return Err(unknown());
+            }
+            for (leaf, mode) in leaves.iter().zip(inner.modes) {
+                match leaf {
+                    Tree::Leaf(None) => modes.push(mode),
+                    Tree::Leaf(Some(Int::Static(place))) => {
+                        sliced.push((mode, Begin::Known(*place)))
+                    }
+                    Tree::Leaf(Some(_)) if CuteOp::MakeCoord.is(made) => {
+                        let place = values.next().ok_or_else(unknown)?;
+                        sliced.push((mode, Begin::At(place)));
+                    }
+                    Tree::Leaf(Some(_)) | Tree::Node(_) => return Err(unknown()),
+                }
+            }
+            Ok(Followed {
+                tensor: inner.tensor,
+                modes,
+                sliced,
+            })
+        }
+        // What `tile-transpose-loads` makes.
+        Some(CuteOp::MakeView) => {
+            let defining = |index, kind: CuteOp| {
+                let op = defining_op(operand(op, index)?).filter(|op| kind.is(*op));
+                op.ok_or_else(unknown)
+            };
+            let from = operand(defining(0, CuteOp::GetIter)?, 0)?;
+            let select = defining(1, CuteOp::Select)?;
+            let layout = defining_op(operand(select, 0)?).filter(|op| CuteOp::GetLayout.is(*op));
+            if operand(layout.ok_or_else(unknown)?, 0)? != from {
+                return Err(unknown());
+            }
+            let order = select.attribute("mode").map_err(|_| unknown())?;
+            let order = cutec_dialects::builder::integer_array(order).ok_or_else(unknown)?;
+            let inner = follow(from, function)?;
+            let modes = order.iter().map(|mode| {
+                let mode = usize::try_from(*mode).ok();
+                mode.and_then(|mode| inner.modes.get(mode).copied())
+            });
+            let modes: Option<Vec<usize>> = modes.collect();
+            Ok(Followed {
+                modes: modes.ok_or_else(unknown)?,
+                ..inner
+            })
+        }
+        _ => Err(unknown()),
+    }
+}
+
+/// The number of an argument of a block.
+fn number_of<'c>(block: IrBlock<'c>, value: IrValue<'c>) -> Option<usize> {
+    (0..block.argument_count()).find(|index| argument_of(block, *index) == value)
+}
+
+/// What the ABI says of the tensor that a view is.
+fn argument<'a, 'c>(
+    abi: &'a KernelAbi,
+    tensor: IrValue<'c>,
+    function: IrOp<'c>,
+) -> Result<(usize, &'a TensorAbi), String> {
+    let entry = blocks(function, 0);
+    let index = entry.first().and_then(|entry| number_of(*entry, tensor));
+    let arg = match index.and_then(|index| abi.params.get(index)) {
+        Some(ParamAbi::Pointer { arg }) => *arg,
+        _ => return Err("the tensor is none that the kernel is passed".into()),
+    };
+    match abi.args.get(arg) {
+        Some(ArgAbi::Tensor(tensor)) => Ok((arg, tensor)),
+        _ => Err("the tensor is none that the kernel is passed".into()),
+    }
+}
+
+fn elem_bytes(tensor: IrValue) -> i64 {
+    view_of(tensor).map_or(UNIT, |view| view.ptr.elem.bytes().max(1))
+}
+
+/// The contiguous mode of a tensor of which there can be a map; why there can be none, and what would help.
+fn mappable(abi: &KernelAbi, tensor: IrValue, declared: &TensorAbi) -> Result<usize, String> {
+    let name = &declared.name;
+    let view = view_of(tensor).ok_or("the tensor is no view")?;
+    let layout = view.layout.inner();
+    let (extents, strides) = (layout.shape().leaves(), layout.stride().leaves());
+    if view.ptr.elem.is_packed() || layout.rank() > MOST_MODES || extents.len() != layout.rank() {
+        return Err(format!("there is no tensor map of `{name}`"));
+    }
+    let Some(contiguous) = strides.iter().position(|stride| stride.is(1)) else {
+        return Err(format!("`{name}` has no mode of stride 1"));
+    };
+    if view.ptr.alignment() < UNIT {
+        return Err(format!(
+            "`{name}` may begin anywhere: promise `where align({name}) >= {UNIT}`"
+        ));
+    }
+    let elements = UNIT / elem_bytes(tensor);
+    for mode in (0..strides.len()).filter(|mode| *mode != contiguous) {
+        if extents[mode].is(1) || strides[mode].divisible_by(elements) {
+            continue;
+        }
+        let promise = match declared.strides.get(mode) {
+            Some(stride) => {
+                let names: Vec<&str> = abi.symbols.iter().map(|it| it.name.as_str()).collect();
+                let text = stride.display(&names);
+                format!(": promise `where {text} % {elements} == 0`")
+            }
+            None => String::new(),
+        };
+        return Err(format!(
+            "the stride of mode {mode} of `{name}` may be no multiple of {UNIT} bytes{promise}"
+        ));
+    }
+    Ok(contiguous)
+}

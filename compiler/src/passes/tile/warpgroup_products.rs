@@ -1,0 +1,302 @@
+//! Products by `wgmma`: whether all products of a kernel can be, and how warpgroups share them.
+//!
+//! `wgmma` reads b from shared memory, a as well or from registers. What is loaded comes there by tensor maps, which a
+//! warp of its own begins (`tile-specialize-warps`); an a that is computed, as the weights of an attention are, stays in
+//! registers. A kernel has this engine for all its products or for none: what is in the way is said in a remark.
+use super::insert_barriers::written_tensors;
+use super::smem_tile;
+use super::specialize_warps::issuable;
+use super::tensor_box::TensorBox;
+use super::types::{pinned_warps, tile_of};
+use crate::passes::ir_utils::{clone, collect_nested, set_attribute, set_operand, users};
+use cutec_dialects::atoms::{MmaAtom, MmaOp, Wgmma};
+use cutec_dialects::builder::{
+    Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of, value_key,
+};
+use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::{TileOp, tile};
+use cutec_dialects::target::{Feature, Target, WARPGROUP};
+use cutec_dialects::tile::TileType;
+use cutec_dialects::types::tiled_mma;
+use cutec_dialects::value::Val;
+use cutec_layout::{Layout, Tiler};
+use melior::Context;
+use melior::ir::operation::OperationLike;
+use std::collections::HashMap;
+
+/// The attribute of a product that says why no warpgroup multiplies it.
+pub(in crate::passes) const REASON: &str = "cute.reason";
+/// Rows of an instruction.
+const ROWS: i64 = 64;
+/// Registers of sums that a thread has at most.
+const SUMS: i64 = 128;
+/// Warpgroups of a block, at most.
+const MOST_WARPGROUPS: i64 = 4;
+
+/// How the products of a kernel are multiplied.
+pub(super) struct Choice<'c> {
+    /// Threads of the warpgroups.
+    pub threads: i64,
+    products: Vec<(IrOp<'c>, Val)>,
+    /// What is loaded for products.
+    loads: Vec<IrOp<'c>>,
+}
+
+/// A product, before the warpgroups are chosen.
+struct Product<'c> {
+    dot: IrOp<'c>,
+    shape: [i64; 3],
+    types: [Elem; 3],
+    a_in_registers: bool,
+}
+
+impl<'c> Choice<'c> {
+    /// For a kernel with these products.
+    ///
+    /// # Errors
+    /// Why there is none, as a sentence; nothing of targets without `wgmma`.
+    pub fn of(
+        function: IrOp<'c>,
+        dots: &[IrOp<'c>],
+        target: &Target,
+    ) -> Result<Self, Option<String>> {
+        if !target.has(Feature::Wgmma) || !target.has(Feature::Tma) {
+            return Err(None);
+        }
+        Choice::for_target(function, dots, target).map_err(Some)
+    }
+
+    fn for_target(function: IrOp<'c>, dots: &[IrOp<'c>], target: &Target) -> Result<Self, String> {
+        let (mut products, mut loads) = (Vec::new(), Vec::new());
+        for dot in dots {
+            products.push(product(*dot, function, &mut loads)?);
+        }
+        room(&loads, target)?;
+        let warpgroups = candidates(function, &products)?;
+        let mut why = String::new();
+        for count in warpgroups {
+            match split(count, function, &products) {
+                Ok(products) => {
+                    return Ok(Choice {
+                        threads: count * WARPGROUP,
+                        products,
+                        loads,
+                    });
+                }
+                Err(message) => why = message,
+            }
+        }
+        Err(why)
+    }
+
+    /// Gives each product its tiled MMA. What is loaded for products and used otherwise is loaded again for that.
+    pub fn apply(&self, context: &'c Context) {
+        for load in &self.loads {
+            let mut others = Vec::new();
+            for user in users(result_of(*load, 0)) {
+                if !TileOp::Dot.is(user) {
+                    others.push(user);
+                }
+            }
+            if others.is_empty() {
+                continue;
+            }
+            let ir = OpBuilder::new(context, Insertion::Before(*load));
+            let again = result_of(ir.insert(clone(*load)), 0);
+            for user in others {
+                for (index, operand) in operands_of(user).enumerate().collect::<Vec<_>>() {
+                    if operand == result_of(*load, 0) {
+                        set_operand(user, index, again);
+                    }
+                }
+            }
+        }
+        for (dot, mma) in &self.products {
+            let ir = OpBuilder::new(context, Insertion::Before(*dot));
+            set_attribute(*dot, "mma", ir.type_attr(ir.val_type(mma)));
+        }
+    }
+}
+
+/// What is known of a product, if its operands can come to where `wgmma` reads them. Adds what is loaded.
+fn product<'c>(
+    dot: IrOp<'c>,
+    function: IrOp<'c>,
+    loads: &mut Vec<IrOp<'c>>,
+) -> Result<Product<'c>, String> {
+    let of = tile::Dot::of(dot).ok_or("an operand is missing")?;
+    if dot.attribute("mma").is_ok() {
+        return Err("an instruction is pinned by `mma`".into());
+    }
+    let tile = |value: IrValue<'c>| tile_of(dot, value).map_err(|(_, message)| message);
+    let [a, b, c] = [tile(of.a())?, tile(of.b())?, tile(of.c())?];
+    let types = [a.elem, b.elem, c.elem];
+    let shape = [c.shape[0], c.shape[1], a.shape[1]];
+    let some = atom(8, types, false);
+    if some.verify().is_err() {
+        let [a, b, c] = types.map(Elem::language_name);
+        return Err(format!("there is no `wgmma` of {a} and {b} to {c}"));
+    }
+    let [m, n, k] = shape;
+    let depth = some.shape()[2];
+    if m % ROWS != 0 || n % 8 != 0 || k % depth != 0 {
+        return Err(format!(
+            "`wgmma` expects tiles of multiples of {ROWS} × 8 × {depth}, and this one is {m} × {n} × {k}"
+        ));
+    }
+    let a_load = tile::Load::defining(of.a());
+    let a_in_registers = a_load.is_none();
+    if a_in_registers && a.elem.bits() != 16 {
+        return Err("a is computed, and only elements of 16 bits are multiplied from registers as they are computed".into());
+    }
+    let Some(b_load) = tile::Load::defining(of.b()) else {
+        return Err("b is computed, and `wgmma` reads it from shared memory".into());
+    };
+    let staged = a_load.map(|load| (load.op(), &a));
+    for (load, tile) in staged.into_iter().chain([(b_load.op(), &b)]) {
+        check_load(load, tile, function)?;
+        if !loads.contains(&load) {
+            loads.push(load);
+        }
+    }
+    Ok(Product {
+        dot,
+        shape,
+        types,
+        a_in_registers,
+    })
+}
+
+/// Whether a tensor map can bring what a load gives, begun by a warp that does nothing else.
+fn check_load<'c>(load: IrOp<'c>, tile: &TileType, function: IrOp<'c>) -> Result<(), String> {
+    for pin in ["copy", "swizzle"] {
+        if load.attribute(pin).is_ok() {
+            return Err(format!("`{pin}` is pinned"));
+        }
+    }
+    if load.attribute("fill").is_ok() {
+        return Err("a tensor map fills with zeros, not with what `fill` says".into());
+    }
+    let mut operations = Vec::new();
+    collect_nested(function, &mut operations);
+    let tensor_box = TensorBox::of(load, function, &tile.shape)?;
+    let written = written_tensors(&operations);
+    if written.is_none_or(|written| written.contains(&value_key(tensor_box.tensor()))) {
+        return Err("the kernel writes the tensor".into());
+    }
+    let fast = tensor_box.fast();
+    if fast == 0 && !Wgmma::transposes(tile.elem) {
+        return Err(format!(
+            "`wgmma` reads {} with the elements of a row of k side by side",
+            tile.elem.language_name()
+        ));
+    }
+    let buffer = smem_tile::of_descriptor(tile, fast).ok_or_else(|| {
+        format!("rows of the tile are no multiples of 32 bytes in memory: {tile}")
+    })?;
+    tensor_box
+        .atom(&buffer)
+        .map_err(|error| error.to_string())?;
+    issuable(load, &tensor_box, function)
+}
+
+/// Whether two stages of what loops load fit the shared memory of the target.
+fn room(loads: &[IrOp], target: &Target) -> Result<(), String> {
+    let mut bytes = 0;
+    let mut known: HashMap<usize, ()> = HashMap::new();
+    for load in loads {
+        let value = result_of(*load, 0);
+        if known.insert(value_key(value), ()).is_none() {
+            let tile = tile_of(*load, value).map_err(|(_, message)| message)?;
+            let stages = if crate::passes::control_flow::in_loop(*load) {
+                2
+            } else {
+                1
+            };
+            bytes += stages * tile.elem.bytes_of(tile.size());
+        }
+    }
+    match bytes <= i64::from(target.max_smem) {
+        true => Ok(()),
+        false => Err(format!(
+            "two stages of its operands are {bytes} bytes of shared memory, and {} has {}",
+            target.name, target.max_smem
+        )),
+    }
+}
+
+/// How many warpgroups may share the products, the best first.
+fn candidates(function: IrOp, products: &[Product]) -> Result<Vec<i64>, String> {
+    if let Some(warps) = pinned_warps(function)? {
+        let rows = warps.first().copied().unwrap_or(0);
+        let all = warps.iter().product::<i64>();
+        return match rows % 4 {
+            0 => Ok(vec![all / 4]),
+            _ => Err("the pinned warps are no warpgroups, four along m".into()),
+        };
+    }
+    let wanted = products.iter().map(|product| {
+        let [m, n, _] = product.shape;
+        let held = m * n / (SUMS * WARPGROUP);
+        let least = if m >= 2 * ROWS { 2 } else { 1 };
+        held.max(least).min(MOST_WARPGROUPS)
+    });
+    let wanted = wanted.max().unwrap_or(1);
+    let wanted = i64::try_from(wanted.unsigned_abs().next_power_of_two()).unwrap_or(1);
+    Ok((0..=wanted.ilog2()).rev().map(|power| 1 << power).collect())
+}
+
+/// The tiled MMA of each product, shared by so many warpgroups.
+fn split<'c>(
+    warpgroups: i64,
+    function: IrOp<'c>,
+    products: &[Product<'c>],
+) -> Result<Vec<(IrOp<'c>, Val)>, String> {
+    let pinned = pinned_warps(function)?;
+    let of = |product: &Product<'c>| {
+        let [m, n, _] = product.shape;
+        let ways: Vec<i64> = match pinned.as_deref() {
+            Some([rows, _]) => vec![rows / 4],
+            // More along m, so that what one product gives is a of the next as it lies.
+            _ => (1..=warpgroups)
+                .rev()
+                .filter(|rows| warpgroups % rows == 0)
+                .collect(),
+        };
+        let tiled = ways.into_iter().find_map(|rows| {
+            let columns = warpgroups / rows;
+            if m % (ROWS * rows) != 0 || n % (8 * columns) != 0 {
+                return None;
+            }
+            let atom = widest(n / columns, product)?;
+            let atoms = [(rows, 1), (columns, rows), (1, 0)];
+            let atoms =
+                Layout::concat(atoms.map(|(extent, stride)| Layout::scalar(extent, stride)));
+            let order = Tiler::Tile(vec![Tiler::All, Tiler::All, Tiler::All]);
+            tiled_mma(atom, atoms, order).ok()
+        });
+        tiled.map(|tiled| (product.dot, tiled)).ok_or_else(|| {
+            format!(
+                "{warpgroups} warpgroups cannot share a tile of {m} × {n} in pieces of {ROWS} × 8"
+            )
+        })
+    };
+    products.iter().map(of).collect()
+}
+
+/// The instruction of the most columns that divide so many.
+fn widest(columns: i64, product: &Product) -> Option<MmaAtom> {
+    let widths = (1..=32).rev().map(|eights| 8 * eights);
+    let mut atoms = widths
+        .filter(|width| columns % width == 0)
+        .map(|width| atom(width as u32, product.types, product.a_in_registers));
+    atoms.find(|atom| atom.verify().is_ok())
+}
+
+fn atom(n: u32, [a, b, c]: [Elem; 3], a_in_registers: bool) -> MmaAtom {
+    let op = MmaOp::Wgmma(Wgmma {
+        a_in_registers,
+        ..Wgmma::of(n, a)
+    });
+    MmaAtom { op, a, b, c }
+}
