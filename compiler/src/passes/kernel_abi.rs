@@ -102,6 +102,17 @@ pub(super) fn set_block_size<'c>(
     }
 }
 
+/// Lets the blocks of a kernel stay: of those that its grid counts, a launch has as many as the device holds at a time.
+pub(super) fn set_persistent<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Reported> {
+    match abi_of(&function) {
+        Some(mut abi) => {
+            abi.persistent = true;
+            set_abi(context, function, &abi)
+        }
+        None => Ok(()),
+    }
+}
+
 /// Adds a tensor map of an argument, and the parameter by which the kernel is passed it. The result is
 /// that parameter: the address of the map's 128 bytes.
 pub fn add_tensor_map<'c>(

@@ -13,6 +13,7 @@ use super::block_size::{self, TileAccess};
 use super::coordinate::Coordinate;
 use super::known_ops::checked_ops;
 use super::layout_classes::LayoutClasses;
+use super::result_store::ByMap;
 use super::types::{self, Failed, fast_axis, mma_of, operand, present, tile_of, view_of};
 use crate::passes::ir_utils::{
     Kernel, clone, declared_block_size, defining_op, for_each_kernel, replace_all_uses,
@@ -346,7 +347,8 @@ impl<'c> Assignment<'c> {
                     }
                 }
                 Some(TileOp::Store) => {
-                    if let Some(layout) = self.wider(*op)? {
+                    let by_map = ByMap::of(*op, self.function, &self.operations);
+                    if let Some(layout) = self.wider(*op)?.filter(|_| by_map.is_none()) {
                         convert_operand(context, *op, 0, layout)?;
                     }
                 }

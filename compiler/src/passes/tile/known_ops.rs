@@ -102,9 +102,14 @@ pub(super) fn known_op(op: IrOp) -> Result<KnownOp, String> {
         }
         // What `tile-specialize-warps` puts.
         Some(Op::NvvmOp(NvvmOp::WgmmaWaitGroup)) => Some(KnownOp::ProductGroup),
-        Some(Op::NvvmOp(NvvmOp::ElectSync | NvvmOp::FenceMbarrierInit | NvvmOp::ShflSync)) => {
-            Some(KnownOp::Ring)
-        }
+        Some(Op::NvvmOp(
+            NvvmOp::ElectSync
+            | NvvmOp::FenceMbarrierInit
+            | NvvmOp::ShflSync
+            | NvvmOp::FenceProxy
+            | NvvmOp::CpAsyncBulkCommitGroup
+            | NvvmOp::CpAsyncBulkWaitGroup,
+        )) => Some(KnownOp::Ring),
         Some(Op::GpuOp(GpuOp::Printf) | Op::CfOp(CfOp::Assert)) => Some(KnownOp::Report),
         // What MLIR knows no effects of, but computes numbers of numbers.
         Some(Op::LlvmOp(LlvmOp::InlineAsm | LlvmOp::CallIntrinsic)) => {

@@ -15,6 +15,7 @@ pub mod partition;
 pub mod pipeline;
 pub mod raster;
 pub mod reshape_loads;
+mod result_store;
 mod rewrite_loads;
 pub mod select_atoms;
 mod smem_tile;

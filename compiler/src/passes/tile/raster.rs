@@ -4,23 +4,28 @@
 //! number of the block. With `tile.raster = w` on the function, tiles go down `w` rows before they go
 //! to the next column: blocks that run at the same time share rows and columns, which L2 then holds.
 use super::known_ops::checked_ops;
-use crate::passes::ir_utils::{for_each_kernel, replace_all_uses};
+use crate::passes::ir_utils::{erase, for_each_kernel, replace_all_uses};
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, integer_value, operands_of, result_of,
 };
 use cutec_dialects::ops::{ArithOp, NvvmOp, TileOp};
+use cutec_dialects::target::{Feature, Target};
 use melior::Context;
 use melior::ir::operation::OperationLike;
 
 /// Gives every block of every kernel its tile.
 pub fn raster<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
     for_each_kernel(context, module, |kernel| {
-        function_of(kernel.context, kernel.function)
+        function_of(kernel.context, kernel.function, &kernel.target)
     })
 }
 
-fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Reported> {
+fn function_of<'c>(
+    context: &'c Context,
+    function: IrOp<'c>,
+    target: &Target,
+) -> Result<(), Reported> {
     let operations = checked_ops(function);
     let operations = operations.map_err(|(op, message)| report(op.location(), message))?;
     let named = |kind: TileOp| -> Vec<IrOp<'c>> {
@@ -60,8 +65,10 @@ fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Repor
         // SAFETY: nothing uses its result any more.
         unsafe { mlir_sys::mlirOperationDestroy(index.to_raw()) };
     }
-    // SAFETY: it has no result.
-    unsafe { mlir_sys::mlirOperationDestroy(grid.to_raw()) };
+    // Blocks of warpgroups may stay, and go through all tiles: `tile-select-atoms` knows.
+    if !target.has(Feature::Wgmma) {
+        erase(grid);
+    }
     Ok(())
 }
 

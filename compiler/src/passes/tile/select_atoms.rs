@@ -8,7 +8,7 @@ use super::known_ops::checked_ops;
 use super::layout_classes::LayoutClasses;
 use super::types::{fast_axis, operand_layout, pinned_warps};
 use super::warpgroup_products::{Choice, REASON};
-use crate::passes::ir_utils::{Kernel, for_each_kernel, set_attribute};
+use crate::passes::ir_utils::{Kernel, erase, for_each_kernel, set_attribute};
 use crate::passes::kernel_abi::set_block_size;
 use crate::passes::user_error::user_error;
 use crate::passes::{Reported, report};
@@ -56,8 +56,10 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
         } = kernel;
         let operations = checked_ops(function);
         let mut operations = operations.map_err(|(op, message)| report(op.location(), message))?;
+        let grid = operations.iter().copied().find(|op| TileOp::Grid.is(*op));
         operations.retain(|op| TileOp::Dot.is(*op));
         if operations.is_empty() {
+            grid.into_iter().for_each(erase);
             return Ok(());
         }
         match Choice::of(function, &operations, &target) {
@@ -74,6 +76,8 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
                 }
             }
         }
+        // Blocks of one tile each need not know how many there are.
+        grid.into_iter().for_each(erase);
         let products = operations
             .into_iter()
             .map(|dot| product(dot, &target).map_err(|message| report(dot.location(), message)))

@@ -64,14 +64,15 @@ struct Followed<'c> {
 }
 
 impl<'c> TensorBox<'c> {
-    /// The box that a load or a copy of it reads.
+    /// The box that a load or a copy of it reads, or a store writes.
     ///
     /// # Errors
     /// Why no tensor map brings it, as a clause: "the stride of mode 0 of `a` …".
     pub fn of(access: IrOp<'c>, function: IrOp<'c>, shape: &[i64]) -> Result<Self, String> {
         let view = tile::Load::of(access).map(tile::Load::view);
         let view = view.or_else(|| tile::CopyAsync::of(access).map(tile::CopyAsync::view));
-        let view = view.ok_or("it is no load")?;
+        let view = view.or_else(|| tile::Store::of(access).map(tile::Store::view));
+        let view = view.ok_or("it is no load, and no store")?;
         let at = Coordinate::of(access)?;
         let followed = follow(view, function)?;
         let (Some(abi), &[rows, columns]) = (abi_of(&function), shape) else {
@@ -140,7 +141,24 @@ impl<'c> TensorBox<'c> {
     }
 
     /// The copy by which the box comes to a buffer whose last mode are its stages.
-    pub fn atom(&self, buffer: &View) -> Result<TmaAtom, SemError> {
+    pub fn load(&self, buffer: &View) -> Result<TmaAtom, SemError> {
+        self.atom(TmaKind::Load, buffer)
+    }
+
+    /// The copy by which it leaves one.
+    pub fn store(&self, buffer: &View) -> Result<TmaAtom, SemError> {
+        let offsets = self.begin.iter();
+        match offsets
+            .into_iter()
+            .any(|begin| matches!(begin, Begin::Elements(_)))
+        {
+            // What is stored begins inside of the tensor.
+            true => Err(SemError::Illegal("an offset may be negative".into())),
+            false => self.atom(TmaKind::Store, buffer),
+        }
+    }
+
+    fn atom(&self, kind: TmaKind, buffer: &View) -> Result<TmaAtom, SemError> {
         let order = self.order();
         let layout = buffer.layout.map_inner(|inner| {
             let modes: Vec<_> = inner.modes().collect();
@@ -154,7 +172,7 @@ impl<'c> TensorBox<'c> {
         };
         let (span, boxes) = tma_boxes_of(&self.tile, self.contiguous, &stage)?;
         Ok(TmaAtom {
-            kind: TmaKind::Load,
+            kind,
             pixels: None,
             elem: buffer.ptr.elem,
             tile: self.tile.clone(),
@@ -205,11 +223,12 @@ impl<'c> TensorBox<'c> {
         of(CuteOp::MakeView, &[pointer, layout], &Attrs::default())
     }
 
-    /// The tile of coordinates that the copy takes, with what the box begins at given by `value`.
+    /// The tile of coordinates that the copy takes, with what the box begins at given by `value`, of
+    /// an axis of the tile or of a mode that it is a slice along.
     pub fn coordinates(
         &self,
         ir: &OpBuilder<'c>,
-        value: impl Fn(IrValue<'c>) -> IrValue<'c>,
+        value: impl Fn(Option<usize>, IrValue<'c>) -> IrValue<'c>,
     ) -> Result<IrValue<'c>, SemError> {
         let of = |op: CuteOp, operands: &[IrValue<'c>], attrs: &Attrs| {
             build(ir, op, operands, attrs)?
@@ -222,7 +241,9 @@ impl<'c> TensorBox<'c> {
         let mut identity = of(CuteOp::MakeIdentityTensor, &[shape], &plain)?;
         let (mut leaves, mut counted) = (Vec::new(), Vec::new());
         let (mut offsets, mut moves, mut vars) = (Vec::new(), false, Vars::default());
-        for begin in &self.begin {
+        for (mode, begin) in self.begin.iter().enumerate() {
+            let axis = self.modes.iter().position(|of| *of == mode);
+            let value = |at| value(axis, at);
             let (leaf, offset) = match begin {
                 Begin::Tiles(at) | Begin::At(at) => {
                     counted.push(value(*at));

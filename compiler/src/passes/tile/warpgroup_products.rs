@@ -8,6 +8,7 @@ use super::smem_tile;
 use super::specialize_warps::issuable;
 use super::tensor_box::TensorBox;
 use super::types::{pinned_warps, tile_of};
+use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::{clone, collect_nested, set_attribute, set_operand, users};
 use cutec_dialects::atoms::{MmaAtom, MmaOp, Wgmma};
 use cutec_dialects::builder::{
@@ -22,7 +23,6 @@ use cutec_dialects::value::Val;
 use cutec_layout::{Layout, Tiler};
 use melior::Context;
 use melior::ir::operation::OperationLike;
-use std::collections::HashMap;
 
 /// The attribute of a product that says why no warpgroup multiplies it.
 pub(in crate::passes) const REASON: &str = "cute.reason";
@@ -195,7 +195,7 @@ fn check_load<'c>(load: IrOp<'c>, tile: &TileType, function: IrOp<'c>) -> Result
         format!("rows of the tile are no multiples of 32 bytes in memory: {tile}")
     })?;
     tensor_box
-        .atom(&buffer)
+        .load(&buffer)
         .map_err(|error| error.to_string())?;
     issuable(load, &tensor_box, function)
 }
@@ -203,18 +203,10 @@ fn check_load<'c>(load: IrOp<'c>, tile: &TileType, function: IrOp<'c>) -> Result
 /// Whether two stages of what loops load fit the shared memory of the target.
 fn room(loads: &[IrOp], target: &Target) -> Result<(), String> {
     let mut bytes = 0;
-    let mut known: HashMap<usize, ()> = HashMap::new();
     for load in loads {
-        let value = result_of(*load, 0);
-        if known.insert(value_key(value), ()).is_none() {
-            let tile = tile_of(*load, value).map_err(|(_, message)| message)?;
-            let stages = if crate::passes::control_flow::in_loop(*load) {
-                2
-            } else {
-                1
-            };
-            bytes += stages * tile.elem.bytes_of(tile.size());
-        }
+        let tile = tile_of(*load, result_of(*load, 0)).map_err(|(_, message)| message)?;
+        let stages = if in_loop(*load) { 2 } else { 1 };
+        bytes += stages * tile.elem.bytes_of(tile.size());
     }
     match bytes <= i64::from(target.max_smem) {
         true => Ok(()),

@@ -1,5 +1,7 @@
 //! Operations of the cute level that roles are made of.
-use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, region_with_block};
+use cutec_dialects::builder::{
+    Insertion, IrOp, IrValue, OpBuilder, argument_of, region_with_block,
+};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ir::build;
 use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp, ScfOp};
@@ -119,6 +121,25 @@ impl<'c> Emit<'c> {
         self.ir.insertion = outside;
         self.ir
             .op_with_regions(ScfOp::If, &[holds], &[], &[], vec![region, Region::new()]);
+        done
+    }
+
+    /// A loop over the tiles of a block: from its number on, as many further as there are blocks. `act` ends the body.
+    pub fn rounds(
+        &mut self,
+        count: IrValue<'c>,
+        act: impl FnOnce(&mut Self, IrValue<'c>) -> Result<(), SemError>,
+    ) -> Result<(), SemError> {
+        let word = self.ir.ty("i32");
+        let first = self.ir.value(NvvmOp::ReadPtxSregCtaidX, &[], &[], word);
+        let step = self.ir.value(NvvmOp::ReadPtxSregNctaidX, &[], &[], word);
+        let (region, block) = region_with_block(&[(word, self.ir.location)]);
+        let outside = std::mem::replace(&mut self.ir.insertion, Insertion::End(block));
+        let done = act(self, argument_of(block, 0));
+        self.ir.insertion = outside;
+        let bounds = [first, count, step];
+        self.ir
+            .op_with_regions(ScfOp::For, &bounds, &[], &[], vec![region]);
         done
     }
 

@@ -12,28 +12,32 @@
 mod consumers;
 mod emit;
 mod producer;
+mod results;
 mod ring;
 
 use super::known_ops::checked_ops;
 use super::types::Failed;
 use crate::passes::ir_utils::{
-    blocks, defining_op, for_each_kernel, function_block_size, is_in_block, operations, parent,
+    blocks, defining_op, erase, for_each_kernel, function_block_size, is_in_block, operations,
+    parent, replace_all_uses,
 };
-use crate::passes::kernel_abi::{add_tensor_map, set_block_size};
+use crate::passes::kernel_abi::{add_tensor_map, set_block_size, set_persistent};
 use crate::passes::user_error::of_semantics;
 use crate::passes::{Reported, report};
 use cutec_dialects::atoms::TmaAtom;
 use cutec_dialects::builder::{
-    Insertion, IrBlock, IrOp, OpBuilder, operands_of, operation_key, region_with_block,
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, operands_of, operation_key, region_with_block,
+    result_of,
 };
 use cutec_dialects::ir::{has_no_effect, type_attribute};
-use cutec_dialects::ops::{CuteOp, NvvmOp, ScfOp, TileOp};
+use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp, ScfOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{Target, WARP, WARPGROUP};
 use cutec_dialects::value::Val;
 use emit::Emit;
 use melior::Context;
 use melior::ir::operation::OperationLike;
+use results::StoredResult;
 use ring::Ring;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -83,11 +87,15 @@ fn of_function<'c>(
     let Some(end) = top.pop() else {
         return Err(report(function.location(), "has no end"));
     };
-    let mut rings = Ring::all(function, &all, target).map_err(failed)?;
+    let mut results = StoredResult::all(function, &all);
+    let reserved = results.iter().map(StoredResult::bytes).sum();
+    let mut rings = Ring::all(function, &all, target, reserved).map_err(failed)?;
+    let rounds = Rounds::of(&all, &top);
     let mut ir = OpBuilder::new(context, Insertion::Before(end));
     ir.location = function.location();
     let mut emit = Emit { ir };
-    for ring in &rings {
+    for ring in &mut rings {
+        ring.repeats |= rounds.is_some();
         ring.widen(&emit.ir)
             .map_err(|message| report(function.location(), message))?;
     }
@@ -99,12 +107,15 @@ fn of_function<'c>(
             let defining = defining_op(operand);
             defining.is_none_or(|op| shared.contains(&operation_key(op)))
         });
-        if known && is_shared(*op) {
+        let of_tile = rounds.as_ref().is_some_and(|rounds| rounds.block == *op);
+        if known && !of_tile && is_shared(*op) {
             shared.insert(operation_key(*op));
         }
     }
 
     // The barriers, and the maps.
+    let begin = emit.ir.constant(0, "i32");
+    let begin = defining_op(begin);
     for ring in &mut rings {
         for copy in &mut ring.copies {
             let map = copy.tensor_box.map(&copy.atom);
@@ -118,10 +129,11 @@ fn of_function<'c>(
         }
         ring.allocate(&emit);
     }
-    let made = rings.first().and_then(|ring| ring.copies[0].made);
-    let Some(begin) = made.and_then(defining_op) else {
-        return Err(report(function.location(), "has no tensor map"));
-    };
+    for result in &mut results {
+        let map = result.by.tensor_box.map(&result.atom);
+        let parameter = add_tensor_map(context, function, map)?;
+        result.allocate(&emit, parameter).map_err(illegal)?;
+    }
     let word = emit.ir.ty("i32");
     let thread = emit.ir.value(NvvmOp::ReadPtxSregTidX, &[], &[], word);
     let first = emit.equal(thread, 0);
@@ -145,29 +157,96 @@ fn of_function<'c>(
     let warp = emit.warp(thread);
     let loads = emit.equal(warp, threads / WARP);
     let leads = emit.leads(thread);
+    let tiles = rounds
+        .as_ref()
+        .map(|rounds| (rounds.block, rounds.count(&emit)));
     let (loading, loading_block) = region_with_block(&[]);
     let (rest, rest_block) = region_with_block(&[]);
     let around = std::mem::replace(&mut emit.ir.insertion, Insertion::End(loading_block));
-    producer::role(&mut emit, &rings, body, &shared).map_err(illegal)?;
+    producer::role(&mut emit, &rings, body, &shared, tiles).map_err(illegal)?;
     emit.ir.op(ScfOp::Yield, &[], &[], &[]);
     emit.ir.insertion = Insertion::End(rest_block);
     consumers::begin(&emit, &rings).map_err(illegal)?;
-    let rest_end = emit.ir.op(ScfOp::Yield, &[], &[], &[]);
+    let mut rest_end = None;
+    let mut index = None;
+    if let Some((_, count)) = tiles {
+        let body = emit.rounds(count, |emit, tile| {
+            index = Some(tile);
+            rest_end = Some(emit.ir.op(ScfOp::Yield, &[], &[], &[]));
+            Ok(())
+        });
+        body.map_err(illegal)?;
+    }
+    if !results.is_empty() {
+        results::wait_for_reads(&mut emit, first, 0).map_err(illegal)?;
+    }
+    let last = emit.ir.op(ScfOp::Yield, &[], &[], &[]);
     consumers::role(&mut emit, &rings, leads).map_err(illegal)?;
+    for result in &results {
+        result.emit(&mut emit, first).map_err(illegal)?;
+    }
     for op in operations(body) {
-        if op == begin {
+        if Some(op) == begin {
             break;
         }
-        if !shared.contains(&operation_key(op)) {
+        if TileOp::Grid.is(op) {
+            erase(op);
+        } else if !shared.contains(&operation_key(op)) {
+            let end = rest_end.unwrap_or_else(|| match &results[..] {
+                [] => last,
+                // In front of what waits for the results.
+                _ => operations(rest_block)
+                    .into_iter()
+                    .rev()
+                    .nth(1)
+                    .unwrap_or(last),
+            });
             // SAFETY: both operations are alive.
-            unsafe { mlir_sys::mlirOperationMoveBefore(op.to_raw(), rest_end.to_raw()) };
+            unsafe { mlir_sys::mlirOperationMoveBefore(op.to_raw(), end.to_raw()) };
         }
+    }
+    if let (Some(rounds), Some(index)) = (rounds, index) {
+        replace_all_uses(result_of(rounds.block, 0), index);
+        erase(rounds.block);
+        set_persistent(context, function)?;
     }
     emit.ir.insertion = around;
     let attrs = [(CONSUMERS, emit.ir.i32(threads as i32))];
+    let regions = vec![loading, rest];
     emit.ir
-        .op_with_regions(ScfOp::If, &[loads], &attrs, &[], vec![loading, rest]);
+        .op_with_regions(ScfOp::If, &[loads], &attrs, &[], regions);
     set_block_size(context, function, threads + WARP)
+}
+
+/// The tiles that the blocks of a launch go through, one after the other.
+struct Rounds<'c> {
+    /// How many there are along each axis.
+    counts: Vec<IrValue<'c>>,
+    /// The number of the block, of which the tile follows.
+    block: IrOp<'c>,
+}
+
+impl<'c> Rounds<'c> {
+    /// Of a kernel with these operations, `top` those of its body.
+    fn of(all: &[IrOp<'c>], top: &[IrOp<'c>]) -> Option<Self> {
+        let grid = top.iter().copied().find_map(tile::Grid::of)?;
+        let mut blocks = all
+            .iter()
+            .copied()
+            .filter(|op| NvvmOp::ReadPtxSregCtaidX.is(*op));
+        let block = blocks.next().filter(|block| top.contains(block))?;
+        blocks.next().is_none().then(|| Rounds {
+            counts: grid.counts(),
+            block,
+        })
+    }
+
+    /// How many there are.
+    fn count(&self, emit: &Emit<'c>) -> IrValue<'c> {
+        let counts = self.counts.iter().copied();
+        let all = counts.reduce(|all, count| emit.binary(ArithOp::Muli, all, count));
+        all.unwrap_or_else(|| emit.ir.constant(1, "i32"))
+    }
 }
 
 /// Whether both roles may have what an operation computes.

@@ -64,12 +64,14 @@ pub(in crate::passes::tile) fn issuable<'c>(
     Ok(())
 }
 
-/// Emits the role: one thread of the warp begins the copies.
+/// Emits the role: one thread of the warp begins the copies. Blocks that stay have the number of a block, which becomes that
+/// of a tile, and how many tiles there are.
 pub(super) fn role<'c>(
     emit: &mut Emit<'c>,
     rings: &[Ring<'c>],
     body: IrBlock<'c>,
     shared: &HashSet<usize>,
+    tiles: Option<(IrOp<'c>, IrValue<'c>)>,
 ) -> Result<(), SemError> {
     let mut around = HashSet::new();
     for ring in rings {
@@ -82,14 +84,27 @@ pub(super) fn role<'c>(
         for ring in rings.iter().filter(|ring| ring.repeats) {
             ring.begin_to_load(emit)?;
         }
-        let mut role = Role {
-            emit,
-            rings,
-            around,
-            shared,
-            known: HashMap::new(),
+        let role = |emit: &mut Emit<'c>, known| {
+            let mut role = Role {
+                emit,
+                rings,
+                around,
+                shared,
+                known,
+            };
+            role.block(body)
         };
-        role.block(body)
+        match tiles {
+            None => role(emit, HashMap::new()),
+            Some((block, count)) => emit.rounds(count, |emit, tile| {
+                role(
+                    emit,
+                    HashMap::from([(value_key(result_of(block, 0)), tile)]),
+                )?;
+                emit.ir.op(ScfOp::Yield, &[], &[], &[]);
+                Ok(())
+            }),
+        }
     })
 }
 
@@ -129,7 +144,9 @@ impl<'c> Role<'_, 'c> {
             for begin in begins {
                 here.insert(value_key(begin), self.value(begin));
             }
-            let value = |value: IrValue<'c>| here.get(&value_key(value)).copied().unwrap_or(value);
+            let value = |_: Option<usize>, value: IrValue<'c>| {
+                here.get(&value_key(value)).copied().unwrap_or(value)
+            };
             coordinates.push(copy.tensor_box.coordinates(&self.emit.ir, value)?);
         }
         ring.fill(self.emit, &coordinates)

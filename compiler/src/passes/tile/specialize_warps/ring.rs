@@ -131,11 +131,12 @@ struct Barriers<'c> {
 }
 
 impl<'c> Ring<'c> {
-    /// The rings of a kernel with these operations.
+    /// The rings of a kernel with these operations, beside so many bytes of shared memory.
     pub fn all(
         function: IrOp<'c>,
         operations: &[IrOp<'c>],
         target: &Target,
+        reserved: i64,
     ) -> Result<Vec<Self>, Failed<'c>> {
         let numbered = operations.iter().enumerate();
         let numbers: HashMap<usize, usize> = numbered
@@ -197,7 +198,7 @@ impl<'c> Ring<'c> {
             }
         }
         let mut rings: Vec<Ring<'c>> = rings.into_iter().map(|(_, ring)| ring).collect();
-        deepen(&mut rings, operations, target)?;
+        deepen(&mut rings, operations, target, reserved + RESERVED)?;
         overlap(&mut rings, operations)?;
         Ok(rings)
     }
@@ -346,8 +347,8 @@ fn deepen<'c>(
     rings: &mut [Ring<'c>],
     operations: &[IrOp<'c>],
     target: &Target,
+    mut others: i64,
 ) -> Result<(), Failed<'c>> {
-    let mut others = RESERVED;
     for op in operations.iter().copied() {
         if CuteOp::MemrefAllocSmem.is(op) {
             let buffer = result_of(op, 0);

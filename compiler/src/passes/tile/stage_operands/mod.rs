@@ -233,7 +233,7 @@ impl<'c> Staging<'c> {
     ) -> Result<Arrives<'c>, Failed<'c>> {
         let tensor_box = TensorBox::of(load, self.function, &tile.shape);
         let tensor_box = tensor_box.map_err(|message| (load, message))?;
-        let atom = tensor_box.atom(buffer_type);
+        let atom = tensor_box.load(buffer_type);
         let atom = atom.map_err(|error| (load, error.to_string()))?;
         let operands: Vec<_> = operands_of(load).chain([buffer, stage]).collect();
         let mut attrs = attributes(load, &[BY_ELEMENT]);
