@@ -100,7 +100,7 @@ if wanted programs; then
   "$work/$name/bin/cutec" completions fish >"$share/fish/vendor_completions.d/cutec.fish"
   cp README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$work/$name"
   cp -r docs "$work/$name"
-  cp -r examples/*.cute examples/attention examples/hopper examples/README.md "$work/$name/examples"
+  cp -r examples/*.cute examples/attention examples/hopper examples/sequence examples/README.md "$work/$name/examples"
   pack "$name"
 fi
 

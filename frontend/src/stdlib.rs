@@ -76,6 +76,11 @@ pub const FILES: &[(&str, &str)] = &[
     ("std/math.cute", include_str!("../std/math.cute")),
     ("std/random.cute", include_str!("../std/random.cute")),
     ("std/scan.cute", include_str!("../std/scan.cute")),
+    ("std/rows.cute", include_str!("../std/rows.cute")),
+    (
+        "std/recurrence_sm90.cute",
+        include_str!("../std/recurrence_sm90.cute"),
+    ),
     ("std/grid.cute", include_str!("../std/grid.cute")),
     ("std/raster.cute", include_str!("../std/raster.cute")),
 ];

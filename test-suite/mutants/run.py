@@ -63,7 +63,7 @@ class Program:
     def results(self):
         """What is compared: what is poisoned before, or added to."""
         return [name for name, value in self.arguments.items()
-                if isinstance(value, str) and (value.startswith("poison") or name in ("c", "dw"))]
+                if isinstance(value, str) and (value.startswith("poison") or name in ("c", "dw", "dq"))]
 
     @property
     def name(self):
@@ -173,6 +173,44 @@ PROGRAMS = [
     moved("copy_tma", "transpose_tma", 520, 264, stages=2),
     rows("softmax_cluster", 9, 1020),
     rows("rms_norm_cluster", 9, 1020, weight="normal:1020", eps="0.5"),
+    Program("../sequence/norm_gradients", "layer_norm_gradient", {"threads": 128, "group": 64, "vecs": 1, "stages": 3}, {
+        "x": "normal:13x504", "dy": "normal:13x504", "weight": "normal:504", "mean": "normal:13", "rstd": "normal:13",
+        "dx": "poison:13x504", "weights": "poison:2x504", "biases": "poison:2x504"}),
+    Program("../sequence/norm_gradients", "rms_norm_weights", {}, {"weights": "normal:70x136", "dweight": "poison:136"}),
+    Program("../sequence/dropout_norm", "dropout_rms_norm_gradient", {"threads": 128, "group": 64, "vecs": 1}, {
+        "h": "normal:13x504", "dy": "normal:13x504", "dh": "normal:13x504", "weight": "normal:504", "rstd": "normal:13",
+        "dx": "poison:13x504", "dresidual": "poison:13x504", "weights": "poison:2x504", "keep": "0.5", "seed": "3"}),
+    Program("../sequence/rotary", "rotary", {}, {
+        "x": "normal:3x20x128", "positions": "zeros:3", "cosines": "normal:4x64", "sines": "normal:4x64", "y": "poison:3x20x128"}),
+    Program("../sequence/cross_entropy", "cross_entropy_parts", {"bn": 64, "bm": 64, "stages": 3, "schedule": "sm90_pingpong"}, {
+        "x": "normal:130x264", "w": "normal:840x264", "targets": "zeros:130", "tops": "poison:14x130", "sums": "poison:14x130",
+        "picked": "poison:130"}),
+    Program("../sequence/cross_entropy", "cross_entropy_loss", {}, {
+        "tops": "normal:9x70", "sums": "normal:9x70", "picked": "normal:70", "targets": "zeros:70", "lse": "poison:70",
+        "loss": "poison:70", "mean": "poison:2", "counter": "zeros:1", "v": "7"}),
+    Program("../sequence/cross_entropy", "cross_entropy_dlogits", {"bn": 64, "bm": 64, "stages": 3, "schedule": "sm90_pingpong"}, {
+        "x": "normal:130x264", "w": "normal:840x264", "targets": "zeros:130", "lse": "normal:130", "scale": "normal:130",
+        "dlogits": "poison:130x840", "first": "0", "v": "840"}),
+    Program("../sequence/mamba2_ssd", "mamba2_ssd", {"stages": 2, "warpgroups": 2}, {
+        "x": "normal:1x300x3x64", "dt": "normal:1x300x3", "bias": "normal:3", "a": "zeros:3", "b": "normal:1x300x1x128",
+        "c": "normal:1x300x1x128", "d": "normal:3", "states": "normal:1x1x3x64x128", "y": "poison:1x300x3x64",
+        "ends": "poison:1x1x3x64x128"}),
+    Program("../sequence/mamba2_ssd", "mamba2_states", {"stages": 2}, {
+        "x": "normal:1x300x3x64", "dt": "normal:1x300x3", "bias": "normal:3", "a": "zeros:3", "b": "normal:1x300x1x128",
+        "ends": "poison:1x1x3x64x128", "totals": "poison:1x1x3"}),
+    Program("../sequence/hstu", "hstu_attention", {"d": 64, "bn": 64}, {
+        "q": "normal:430x1x64", "k": "normal:430x1x64", "v": "normal:430x1x64", "starts": Integers("i4", (3,), [0, 20, 430]),
+        "targets": Integers("i4", (2,), [0, 3]), "bias": "normal:1x500", "o": "poison:430x1x64", "alpha": "0.2", "scale": "0.1",
+        "origin": "0", "longest": "410"}),
+    Program("../sequence/attention_gradient", "attention_gradient", {"causal": 1, "ordered": 1}, {
+        "q": "normal:1x300x1x128", "k": "normal:1x200x1x128", "v": "normal:1x200x1x128", "gradient": "normal:1x300x1x128",
+        "lse": "normal:1x1x320", "products": "normal:1x1x320", "dq": "zeros:1x300x1x128", "dk": "poison:1x200x1x128",
+        "dv": "poison:1x200x1x128", "turns": "zeros:1x1x5", "scale": "0.1", "offset": "0"}),
+    Program("../sequence/linear_attention", "linear_attention", {"stages": 2, "n": 64, "p": 64}, {
+        "q": "normal:1x300x1x64", "k": "normal:1x300x1x64", "v": "normal:1x300x1x64", "gates": "zeros:1x300x1",
+        "states": "normal:1x1x1x64x64", "o": "poison:1x300x1x64", "ends": "poison:1x1x1x64x64", "scale": "0.125"}),
+    Program("../sequence/cross_entropy", "cross_entropy_dx", {"bn": 64, "bm": 64, "stages": 3}, {
+        "dlogits": "normal:130x264", "w": "normal:840x264", "dx": "zeros:130x840", "accumulate": "true"}),
 ]
 
 SYNCHRONIZES = re.compile(
@@ -186,35 +224,51 @@ RESULT = re.compile(r"\s*(%\w+)\s*,")
 # What is not noticed: the program's name, the opcode and the line of the source, each as a regular expression; why; and of
 # how many instructions, if not of one.
 KEPT = [
-    (r"^(?!.*cluster=2|gemm_alpha_beta|attention)", r"^fence\.mbarrier_init", "mbarrier_init_fence",
+    (r"^(?!.*cluster=2|gemm_alpha_beta|attention|cross_entropy_dx|hstu)", r"^fence\.mbarrier_init", "mbarrier_init_fence",
      "In a block without a cluster the barrier after it orders the making of the objects for all who use them. CUTLASS has "
      "the fence there as well; Triton has none."),
-    (r"^gemm_alpha_beta", r"^fence\.mbarrier_init", "mbarrier_init_fence", "The same of both its rings.", 2),
-    (r"^attention", r"^fence\.mbarrier_init", "mbarrier_init_fence", "The same of all its rings.", 4),
-    (r"^attention", r"^mbarrier\.try_wait", r"ring\.empty", "The first wait of the thread that takes numbers, for a new barrier."),
-    (r"^attention", r"^wgmma\.fence", r"^wgmma_fence",
+    (r"^(gemm_alpha_beta|cross_entropy_dx)", r"^fence\.mbarrier_init", "mbarrier_init_fence", "The same of both its rings.", 2),
+    (r"^attention(?!_gradient)", r"^fence\.mbarrier_init", "mbarrier_init_fence", "The same of all its rings.", 4),
+    (r"^(hstu|attention_gradient)", r"^fence\.mbarrier_init", "mbarrier_init_fence", "The same of all its rings.", 3),
+    (r"^attention(?!_gradient)", r"^mbarrier\.try_wait", r"ring\.empty", "The first wait of the thread that takes numbers, for a new barrier."),
+    (r"^attention(?!_gradient)", r"^wgmma\.fence", r"^wgmma_fence",
      "Between the products of scores and those of weights with values, for ptxas: where it finds none it makes one, and in a loop whose "
      "rounds it cannot tell to be the same for all threads waits for each product."),
-    (r"^attention", r"^fence\.acq_rel", "fence.acq_rel", "The simulator's atomics are seen in their order."),
-    (r"^attention", r"^bar\.sync", "^fn wait", "Turns with the tensor cores are for speed."),
-    (r"^attention", r"^bar\.warp\.sync", "^warp_barrier", "The lanes of a warp read a number together.", 2),
+    (r"^attention(?!_gradient)", r"^fence\.acq_rel", "fence.acq_rel", "The simulator's atomics are seen in their order."),
+    (r"^attention(?!_gradient)", r"^bar\.sync", "^fn wait", "Turns with the tensor cores are for speed."),
+    (r"^attention(?!_gradient)", r"^bar\.warp\.sync", "^warp_barrier", "The lanes of a warp read a number together.", 2),
     (r"^attention_(decode|lengths)", r"^bar\.sync", r"^barrier\(\);",
      "Barriers behind this one do what it is for; and one warp has the lengths of a few sequences.", 2),
-    (r"^gemm_(2_tma|skinny|split_k)", r"^mbarrier\.try_wait", "self.empty",
+    (r"^(gemm_(2_tma|skinny|split_k)|linear_attention)", r"^mbarrier\.try_wait", "self.empty",
      "The first waits of a producer, where LLVM has peeled them: for a new barrier, whose phase before the first is over.", 2),
     (r"^gemm_(skinny|split_k)", r"^wgmma\.fence", r"^wgmma_fence",
      "Of all blocks along k but the first, which LLVM has peeled: products of one shape may follow each other on the same sums."),
-    (r"^(gemm_(3|4|\w*sm90|two_results|skinny|split|grouped|gather|scatter|stream|f8|i8|tf32)|gram|syrk|conv)", r"^wgmma\.wait_group", r"^wgmma_wait\(1\)",
+    (r"^(gemm_(3|4|\w*sm90|two_results|skinny|split|grouped|gather|scatter|stream|f8|i8|tf32)|gram|syrk|conv|cross_entropy)", r"^wgmma\.wait_group", r"^wgmma_wait\(1\)",
      "Of the first block along k, which LLVM has peeled: no group is under way but the one that may be."),
     (r"^gemm_(3|skinny|split_k)", r"^mbarrier\.arrive", "self.empty",
      "The last release of a stage, behind which nothing is loaded: each block has one tile."),
     (r"^copy_tma", r"^cp\.async\.bulk\.wait_group\.read", r"^bulk_wait_read\(stages",
      "Of the first tile of a block, which LLVM has peeled: nothing has been stored."),
-    (r"^(gem[mv]|gram|syrk|trmm|conv|attention)", r"^griddepcontrol\.wait", "griddepcontrol_wait",
+    (r"^(gem[mv]|gram|syrk|trmm|conv|attention|rms_norm_weights|cross_entropy|mamba2|linear_attention)", r"^griddepcontrol\.wait", "griddepcontrol_wait",
      "The simulator runs one launch after the other."),
-    (r"^(gem[mv]|gram|syrk|trmm|conv|attention)", r"^griddepcontrol\.launch", "griddepcontrol_launch", "The same."),
+    (r"^(gem[mv]|gram|syrk|trmm|conv|attention|cross_entropy|mamba2|linear_attention)", r"^griddepcontrol\.launch", "griddepcontrol_launch", "The same."),
     (r"^gemm_grouped_maps", r"^bar\.warp\.sync", "^warp_barrier",
      "Of the map of c: the thread that edits it is the one by which the simulator has the warp copy it."),
+    (r"^(hstu|attention_gradient)", r"^mbarrier\.try_wait", "self.empty",
+     "Of the ring of queries or keys, which is filled once: for a new barrier, whose phase before the first is over."),
+    (r"^attention_gradient", r"^(fence\.acq_rel|cp\.async\.bulk\.wait_group)", r"fence\.acq_rel|^bulk_wait\(0\)",
+     "Of the order in which blocks add to dq: an addition takes place as a whole, and in the simulator where the block comes to it.", 4),
+    (r"^(mamba2|linear_attention)", r"^bar\.warp\.sync", "^warp_barrier",
+     "Before the first chunk nobody has read, and between two chunks the warps of a warpgroup meet at a barrier.", 2),
+    (r"^(mamba2_ssd|linear_attention)", r"^bar\.sync", r"^barrier\(1 \+ warpgroup",
+     "Of the state before the first chunk: its four warps come together for the products ahead of those with the state."),
+    (r"^(layer_norm|dropout_rms_norm)_gradient", r"^bar\.warp\.sync", "^warp_barrier",
+     "Between two reads of a row, which the compiler is not to take for one."),
+    (r"^hstu", r"^bar\.sync", r"^fn wait\(self\)",
+     "Of the first block: turns are for the tensor cores, what one warpgroup computes depends on no other one."),
+    (r"^hstu", r"^bar\.sync", r"^barrier\(1 \+ i, 128\)",
+     "Before the result is written where the queries were: the simulator executes a product when the last of its four warps has come, "
+     "so that none reads its rows of A after another one has waited."),
     (r"cluster=2", r"^bar\.warp\.sync", "^warp_barrier",
      "All lanes come to the aligned barrier of the cluster, which is what the ISA wants; the warp barrier only brings them "
      "there together."),
@@ -340,7 +394,7 @@ def main():
 
     wrong = []
     examples = {os.path.splitext(os.path.relpath(path, os.path.join(ROOT, EXAMPLES)))[0]
-                for folder in (EXAMPLES, os.path.join("examples", "attention"))
+                for folder in (EXAMPLES, os.path.join("examples", "attention"), os.path.join("examples", "sequence"))
                 for path in glob.glob(os.path.join(glob.escape(os.path.join(ROOT, folder)), "*.cute"))}
     # Of one kernel with another record in it, or with no barriers but the block's.
     examples -= {f"../attention/attention_{kind}" for kind in ("variants_sm90", "sm80")}

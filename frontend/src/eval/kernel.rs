@@ -92,6 +92,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let abi = self.kernel_abi(kernel, &mut signature, &launch, &defines)?;
         // At tile level, where nobody knows it yet, nothing may ask for it.
         self.block = launch.block;
+        self.min_blocks = launch.min_blocks.unwrap_or(1);
         self.cluster = launch.cluster;
         self.tiles = launch.tiles.as_ref().map(|tiles| tiles.counts.len());
         self.function(kernel, &signature, &launch, &abi, into)?;

@@ -221,6 +221,8 @@ struct Evaluator<'c, 'a> {
     consts: HashMap<Arc<str>, Option<Value<'c, 'a>>>,
     /// Threads of the block along each axis, from where the kernel's launch has said how many; at tile level nobody knows.
     block: Option<[i64; 3]>,
+    /// How many of them the kernel says are to fit a multiprocessor.
+    min_blocks: i64,
     /// Blocks of a cluster.
     cluster: [i64; 3],
     /// Whether the kernel has waited for the launch ahead of it.
@@ -272,6 +274,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             frame: Frame::new(),
             consts: HashMap::new(),
             block: None,
+            min_blocks: 1,
             cluster: [1; 3],
             waits_for_launch: false,
             role: None,

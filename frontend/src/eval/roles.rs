@@ -151,10 +151,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }))
     }
 
-    /// Registers that each thread has when the kernel begins: as many as there are for all.
+    /// Registers that each thread has when the kernel begins: as many as there are for all. Each of four warps of a block has the
+    /// registers of another part of the multiprocessor, so that a fifth warp takes as many as eight would.
     fn first_registers(&self) -> i64 {
-        let threads: i64 = self.threads_of_block();
-        (REGISTERS / threads.max(1)).min(MOST_REGISTERS) / 8 * 8
+        let four = WARPGROUP * WARP;
+        let threads: i64 = (self.threads_of_block().max(1) + four - 1) / four * four;
+        (REGISTERS / (threads * self.min_blocks.max(1))).min(MOST_REGISTERS) / 8 * 8
     }
 
     /// Registers are those of whole warpgroups, and there are enough of them.
