@@ -102,15 +102,29 @@ pub(super) fn set_block_size<'c>(
     }
 }
 
-/// Lets the blocks of a kernel stay: of those that its grid counts, a launch has as many as the device holds at a time.
-pub(super) fn set_persistent<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Reported> {
-    match abi_of(&function) {
-        Some(mut abi) => {
-            abi.persistent = true;
-            set_abi(context, function, &abi)
-        }
-        None => Ok(()),
+/// How a kernel is launched besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Launched {
+    /// Its blocks stay: of those that its grid counts, a launch has as many as the device holds at a time.
+    Persistent,
+    /// It may begin before the launch ahead of it has ended, which it waits for itself.
+    Overlapping,
+}
+
+/// Says so in the ABI.
+pub(super) fn set_launched<'c>(
+    context: &'c Context,
+    function: IrOp<'c>,
+    how: Launched,
+) -> Result<(), Reported> {
+    let Some(mut abi) = abi_of(&function) else {
+        return Ok(());
+    };
+    match how {
+        Launched::Persistent => abi.persistent = true,
+        Launched::Overlapping => abi.pdl = true,
     }
+    set_abi(context, function, &abi)
 }
 
 /// Adds a tensor map of an argument, and the parameter by which the kernel is passed it. The result is

@@ -107,6 +107,7 @@ pub(super) fn known_op(op: IrOp) -> Result<KnownOp, String> {
             | NvvmOp::FenceMbarrierInit
             | NvvmOp::ShflSync
             | NvvmOp::FenceProxy
+            | NvvmOp::Griddepcontrol
             | NvvmOp::CpAsyncBulkCommitGroup
             | NvvmOp::CpAsyncBulkWaitGroup,
         )) => Some(KnownOp::Ring),

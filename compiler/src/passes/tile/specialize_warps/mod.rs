@@ -21,7 +21,7 @@ use crate::passes::ir_utils::{
     blocks, defining_op, erase, for_each_kernel, function_block_size, is_in_block, operations,
     parent, replace_all_uses,
 };
-use crate::passes::kernel_abi::{add_tensor_map, set_block_size, set_persistent};
+use crate::passes::kernel_abi::{Launched, add_tensor_map, set_block_size, set_launched};
 use crate::passes::user_error::of_semantics;
 use crate::passes::{Reported, report};
 use cutec_dialects::atoms::TmaAtom;
@@ -47,6 +47,10 @@ pub(super) use producer::issuable;
 
 /// The attribute of the branch between the roles: how many threads the second one has.
 pub(super) const CONSUMERS: &str = "tile.consumers";
+
+/// What `griddepcontrol` does (PTX ISA): waits for the launches ahead, lets the next one begin.
+const WAIT: &str = "#nvvm<grid_dep_action wait>";
+const LAUNCH: &str = "#nvvm<grid_dep_action launch_dependents>";
 
 /// Gives every kernel of the module that loads by tensor maps its roles.
 pub fn specialize_warps<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
@@ -152,6 +156,12 @@ fn of_function<'c>(
     })
     .map_err(illegal)?;
     emit.ir.op(NvvmOp::Barrier0, &[], &[], &[]);
+    // What came before runs beside the end of the launch ahead.
+    for action in [WAIT, LAUNCH] {
+        let kind = [("kind", emit.ir.attr(action))];
+        emit.ir.op(NvvmOp::Griddepcontrol, &[], &kind, &[]);
+    }
+    set_launched(context, function, Launched::Overlapping)?;
 
     // The roles: the last warp loads.
     let warp = emit.warp(thread);
@@ -208,7 +218,7 @@ fn of_function<'c>(
     if let (Some(rounds), Some(index)) = (rounds, index) {
         replace_all_uses(result_of(rounds.block, 0), index);
         erase(rounds.block);
-        set_persistent(context, function)?;
+        set_launched(context, function, Launched::Persistent)?;
     }
     emit.ir.insertion = around;
     let attrs = [(CONSUMERS, emit.ir.i32(threads as i32))];
