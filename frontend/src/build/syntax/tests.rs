@@ -32,6 +32,7 @@ fn files() -> Vec<(String, String)> {
         "../examples",
         "../examples/attention",
         "../examples/hopper",
+        "../examples/sequence",
     ] {
         let entries = fs::read_dir(root.join(folder)).expect("a folder");
         let paths = entries.map(|entry| entry.expect("an entry").path());
