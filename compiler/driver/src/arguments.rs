@@ -349,9 +349,9 @@ pub struct TestArguments {
     #[arg(long)]
     pub list: bool,
 
-    /// Run so many tests at a time in the simulator, 0 for one a processor; kernels compile once for each
-    #[arg(short, long, default_value_t = 1, value_name = "N")]
-    pub jobs: usize,
+    /// Run so many tests at a time in the simulator; by default, and where it is 0, one a processor
+    #[arg(short, long, value_name = "N")]
+    pub jobs: Option<usize>,
 
     /// Test again whenever a source has changed
     #[arg(long, conflicts_with = "list")]

@@ -7,6 +7,7 @@ use super::{sources, watch};
 use cutec::{Compiler, Emit, FileLoader, Options};
 use cutec_dialects::target::Target;
 use cutec_frontend::diagnostics::Diagnostic;
+use cutec_testing::check::blocks;
 use std::path::{Path, PathBuf};
 
 /// Runs the command.
@@ -63,13 +64,21 @@ fn is_right(
             defines: arguments.define.clone(),
             ..Options::new(*target)
         };
-        let (found, failed, sources) = match compiler.compile(&source, &FileLoader, &options) {
-            Ok(compiled) => (compiled.warnings, Vec::new(), compiled.sources),
+        let compiled = compiler.compile(&source, &FileLoader, &options);
+        let (mut found, failed, sources, abi) = match compiled {
+            Ok(compiled) => {
+                let (warnings, sources) = (compiled.warnings, compiled.sources);
+                (warnings, Vec::new(), sources, compiled.abi)
+            }
             Err(error) => {
                 right = false;
-                (error.problems, error.failures, error.sources)
+                (error.problems, error.failures, error.sources, None)
             }
         };
+        let known = (abi.as_ref(), found.as_slice());
+        let of_blocks = blocks(&compiler, &source, &FileLoader, &options, known, &|| true);
+        right &= !of_blocks.iter().any(Diagnostic::is_error);
+        found.extend(of_blocks);
         for diagnostic in found {
             let known = all.iter_mut().find(|(known, _)| diagnostic.repeats(known));
             match known {

@@ -19,6 +19,7 @@ pub fn assert(interpreter: &Interpreter<'_>, args: &[Arg], span: Span) -> Result
     interpreter.count_assertion();
     match interpreter.expr(&condition.value)? {
         Value::Bool(true) => Ok(()),
+        Value::Bool(false) if interpreter.checks() => Ok(()),
         Value::Bool(false) => Err(with_scope(interpreter, TestProblem::Condition.at(span))),
         other => Err(wrong_kind("a condition", &other, condition.value.span)),
     }
@@ -112,6 +113,9 @@ fn compare(
 ) -> Result<(), Stop> {
     interpreter.count_assertion();
     let program = lower::lower(interpreter, &[found, expected], &[])?;
+    if interpreter.checks() {
+        return Ok(());
+    }
     let absolute = match limits {
         None => 0.0,
         Some(limits) => limits
@@ -195,7 +199,7 @@ pub fn assign_elements(
         Value::Tensor(tensor) => tensor,
         other => return Err(wrong_kind("a tensor", &other, base.span)),
     };
-    let shape = tensor.borrow().shape().to_vec();
+    let shape = tensor.shape().to_vec();
     if shape.len() != indices.len() {
         return Err(TestProblem::Rank {
             tensor: base.as_name().map_or_else(String::new, ToString::to_string),
@@ -237,7 +241,10 @@ pub fn assign_elements(
     }
     let Assignment { program, integer } =
         lower::lower_assignment(interpreter, &computed, value, &free)?;
-    let integers = integer && !tensor.borrow().dtype().is_float();
+    if interpreter.checks() {
+        return Ok(());
+    }
+    let integers = integer && !tensor.dtype().is_float();
     let operation = op.map(|op| lower::operation(op, integers));
     let blocks = program.fold(
         Vec::new,

@@ -16,6 +16,7 @@ use cutec_tuning::candidate::size;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// A launch as a block states it.
@@ -58,7 +59,7 @@ pub struct DeviceLauncher<'a> {
     options: &'a Options,
     device: RefCell<&'a mut dyn Device>,
     /// `None` where a kernel does not compile.
-    compiled: RefCell<HashMap<Key, Option<Rc<Artifact>>>>,
+    compiled: RefCell<HashMap<Key, Option<Arc<Artifact>>>>,
     /// Errors and warnings of kernels that were told already: each is told once.
     told: RefCell<Vec<Diagnostic>>,
     warnings: RefCell<Vec<Diagnostics>>,
@@ -68,6 +69,39 @@ pub struct DeviceLauncher<'a> {
     recorded: RefCell<Option<Vec<RecordedLaunch>>>,
     /// What chooses parameters that a block does not set.
     plan: Option<&'a Plan>,
+    /// What other launchers compile too.
+    shared: Option<&'a SharedKernels>,
+}
+
+/// Kernels of one file that several launchers compile, on threads of their own: each once, by whoever needs it first.
+#[derive(Default)]
+pub struct SharedKernels(Mutex<HashMap<Key, Arc<OnceLock<Compiled>>>>);
+
+/// A kernel's code with its warnings, or what is wrong.
+type Compiled = Result<(Arc<Artifact>, Diagnostics), Diagnostics>;
+
+impl SharedKernels {
+    fn compiled(&self, key: &Key, compile: impl FnOnce() -> Compiled) -> Compiled {
+        let mut kernels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kernel = Arc::clone(kernels.entry(key.clone()).or_default());
+        drop(kernels);
+        match kernel.get_or_init(compile) {
+            Ok((artifact, warnings)) => Ok((Arc::clone(artifact), copied(warnings))),
+            Err(error) => Err(copied(error)),
+        }
+    }
+}
+
+/// The same diagnostics; failures by their texts.
+fn copied(diagnostics: &Diagnostics) -> Diagnostics {
+    let failures = diagnostics.failures.iter();
+    Diagnostics {
+        sources: diagnostics.sources.clone(),
+        problems: diagnostics.problems.clone(),
+        failures: failures
+            .map(|failure| Failure::Abi(failure.to_string()))
+            .collect(),
+    }
 }
 
 /// A launch with what it was given and what it gave.
@@ -82,15 +116,16 @@ pub struct RecordedLaunch {
     /// What it wrote, for each argument that it writes.
     pub after: Vec<Option<Tensor>>,
     /// The code.
-    pub artifact: Rc<Artifact>,
+    pub artifact: Arc<Artifact>,
     /// The launch in the block.
     pub span: Span,
 }
 
-type Key = (String, Defines);
+/// A kernel by its name and the compile-time parameters that are set.
+pub(super) type Key = (String, Defines);
 
 /// Compile-time parameters that are set, with their values.
-type Defines = Vec<(String, String)>;
+pub(super) type Defines = Vec<(String, String)>;
 
 /// What is known about one launch.
 #[derive(Debug, Clone)]
@@ -102,7 +137,7 @@ pub struct Measurement {
     /// Times of the repeated launches; none on a device that has no clock.
     pub times: Vec<Duration>,
     /// The code.
-    pub artifact: Rc<Artifact>,
+    pub artifact: Arc<Artifact>,
     /// What the simulator counted.
     pub stats: Option<cutec_runtime::sim::Stats>,
     /// How long the simulator took.
@@ -134,7 +169,13 @@ impl<'a> DeviceLauncher<'a> {
             measured: RefCell::new(Vec::new()),
             recorded: RefCell::new(None),
             plan: None,
+            shared: None,
         }
+    }
+
+    /// Kernels are compiled together with other launchers of the same source and options.
+    pub fn share(&mut self, kernels: &'a SharedKernels) {
+        self.shared = Some(kernels);
     }
 
     /// Later launches take the configuration that a plan chooses by their extents, where it names their kernel with the
@@ -160,9 +201,9 @@ impl<'a> DeviceLauncher<'a> {
     fn planned(
         &self,
         call: &KernelCall<'_>,
-        defaults: Rc<Artifact>,
-    ) -> Result<(Rc<Artifact>, Defines), Stop> {
-        let by_hand = || Ok((Rc::clone(&defaults), call.defines.clone()));
+        defaults: Arc<Artifact>,
+    ) -> Result<(Arc<Artifact>, Defines), Stop> {
+        let by_hand = || Ok((Arc::clone(&defaults), call.defines.clone()));
         let plan = self
             .plan
             .and_then(|plan| plan.kernel(call.kernel, &self.fixed(call)));
@@ -199,7 +240,7 @@ impl<'a> DeviceLauncher<'a> {
         &self,
         call: &KernelCall<'_>,
         defines: &[(String, String)],
-    ) -> Result<Rc<Artifact>, Stop> {
+    ) -> Result<Arc<Artifact>, Stop> {
         let artifact = self.artifact(call.kernel, &call.parameters, defines);
         artifact.map_err(|cause| {
             let reason = "it does not compile".to_owned();
@@ -260,6 +301,13 @@ impl<'a> DeviceLauncher<'a> {
         }
     }
 
+    /// What kernels print in the simulator goes there.
+    pub fn print_to(&self, output: sim::Output) {
+        if let Some(simulator) = self.device.borrow_mut().as_sim() {
+            simulator.options_mut().output = output;
+        }
+    }
+
     /// The kernels that were compiled for launches.
     pub fn launched(&self) -> Vec<String> {
         let compiled = self.compiled.borrow();
@@ -297,24 +345,11 @@ impl<'a> DeviceLauncher<'a> {
     /// The error of a run: its first line is the reason, the rest are notes; the line of the kernel is
     /// shown where the simulator knows it.
     fn failure(&self, call: &KernelCall<'_>, error: &RunError) -> Stop {
-        let mut defines = Vec::new();
-        if !call.defines.is_empty() {
-            let pairs = call.defines.iter();
-            let pairs: Vec<String> = pairs
-                .map(|(name, value)| format!("{name} = {value}"))
-                .collect();
-            defines.push(format!("compiled with {}", pairs.join(", ")));
-        }
         let RunError::Device(error) = error else {
-            let text = error.to_string();
-            let mut lines = text.lines();
-            let reason = lines.next().unwrap_or("it failed").to_owned();
-            let mut notes: Vec<String> = lines.map(|line| line.trim().to_owned()).collect();
-            notes.extend(defines);
-            return refused(call, reason, notes);
+            return refused_by(call, error);
         };
         let mut fault = Fault::of(error, self.sources);
-        fault.notes.extend(defines);
+        fault.notes.extend(compiled_with(call));
         let mut stop = TestProblem::Run {
             kernel: call.kernel.to_owned(),
             reason: fault.reason,
@@ -340,49 +375,56 @@ impl<'a> DeviceLauncher<'a> {
         kernel: &str,
         parameters: &[&str],
         defines: &[(String, String)],
-    ) -> Result<Rc<Artifact>, Option<Box<Diagnostics>>> {
+    ) -> Result<Arc<Artifact>, Option<Box<Diagnostics>>> {
         let key = (kernel.to_owned(), defines.to_vec());
         if let Some(known) = self.compiled.borrow().get(&key) {
             return known.clone().ok_or(None);
         }
-        let mut options = self.options.clone();
+        let mut options = options_of(self.options, kernel, parameters, defines);
         options.emit = Emit::Ptx;
-        options.kernel = Some(kernel.to_owned());
-        // `-D` is for those kernels of the file that have the parameter, and what the block says wins.
-        options.defines.retain(|(name, _)| {
-            parameters.contains(&name.as_str()) && !defines.iter().any(|(given, _)| given == name)
-        });
-        options.defines.extend(defines.iter().cloned());
-        let compiled = self
-            .compiler
-            .compile(self.source, self.loader, &options)
-            .map_err(|mut error| {
-                self.retain_untold(&mut error.problems);
-                error
-            })
-            .and_then(|compiled| {
-                let artifact = compiled.artifact().map_err(|error| Diagnostics {
-                    sources: compiled.sources.clone(),
-                    problems: Vec::new(),
-                    failures: vec![Failure::Abi(error.to_string())],
-                })?;
-                let mut problems = compiled.warnings;
-                self.retain_untold(&mut problems);
-                if !problems.is_empty() {
-                    self.warnings.borrow_mut().push(Diagnostics {
-                        sources: compiled.sources,
-                        problems,
-                        failures: Vec::new(),
-                    });
+        let compile = || self.compile(&options);
+        let compiled = match self.shared {
+            Some(shared) => shared.compiled(&key, compile),
+            None => compile(),
+        };
+        match compiled {
+            Ok((artifact, mut warnings)) => {
+                self.retain_untold(&mut warnings.problems);
+                if !warnings.problems.is_empty() {
+                    self.warnings.borrow_mut().push(warnings);
                 }
-                Ok(Rc::new(artifact))
-            });
-        let known = compiled.as_ref().ok().cloned();
-        self.compiled.borrow_mut().insert(key, known);
-        compiled.map_err(|error| {
-            let told = error.problems.is_empty() && error.failures.is_empty();
-            (!told).then(|| Box::new(error))
-        })
+                let known = Some(Arc::clone(&artifact));
+                self.compiled.borrow_mut().insert(key, known);
+                Ok(artifact)
+            }
+            Err(mut error) => {
+                self.retain_untold(&mut error.problems);
+                self.compiled.borrow_mut().insert(key, None);
+                let told = error.problems.is_empty() && error.failures.is_empty();
+                Err((!told).then(|| Box::new(error)))
+            }
+        }
+    }
+
+    fn compile(&self, options: &Options) -> Result<(Arc<Artifact>, Diagnostics), Diagnostics> {
+        let compiled = self.compiler.compile(self.source, self.loader, options)?;
+        let artifact = compiled.artifact();
+        let sources = compiled.sources;
+        match artifact {
+            Ok(artifact) => {
+                let warnings = Diagnostics {
+                    sources,
+                    problems: compiled.warnings,
+                    failures: Vec::new(),
+                };
+                Ok((Arc::new(artifact), warnings))
+            }
+            Err(error) => Err(Diagnostics {
+                sources,
+                problems: Vec::new(),
+                failures: vec![Failure::Abi(error.to_string())],
+            }),
+        }
     }
 
     /// Leaves what was not told before, and takes note of it.
@@ -421,7 +463,7 @@ impl Launcher for DeviceLauncher<'_> {
             kernel: call.kernel.to_owned(),
             defines,
             times: report.times,
-            artifact: Rc::clone(&artifact),
+            artifact: Arc::clone(&artifact),
             stats: report.report.stats,
             simulated: report.report.simulated,
         });
@@ -435,7 +477,7 @@ impl Launcher for DeviceLauncher<'_> {
                 defines: self.fixed(call),
                 before,
                 after: after.collect(),
-                artifact: Rc::clone(&artifact),
+                artifact: Arc::clone(&artifact),
                 span: call.span,
             });
         }
@@ -451,7 +493,43 @@ impl Launcher for DeviceLauncher<'_> {
     }
 }
 
-fn refused(call: &KernelCall<'_>, reason: String, notes: Vec<String>) -> Stop {
+/// The options of a kernel alone. `-D` is for those kernels of the file that have the parameter, and what the block says
+/// wins.
+pub(super) fn options_of(
+    options: &Options,
+    kernel: &str,
+    parameters: &[&str],
+    defines: &[(String, String)],
+) -> Options {
+    let mut options = options.clone();
+    options.kernel = Some(kernel.to_owned());
+    options.defines.retain(|(name, _)| {
+        parameters.contains(&name.as_str()) && !defines.iter().any(|(given, _)| given == name)
+    });
+    options.defines.extend(defines.iter().cloned());
+    options
+}
+
+/// With which parameters a launch asks for its kernel, as a note.
+pub(super) fn compiled_with(call: &KernelCall<'_>) -> Option<String> {
+    let pairs = call.defines.iter();
+    let pairs: Vec<String> = pairs
+        .map(|(name, value)| format!("{name} = {value}"))
+        .collect();
+    (!pairs.is_empty()).then(|| format!("compiled with {}", pairs.join(", ")))
+}
+
+/// A launch whose arguments are refused: the first line says why, the others are notes.
+pub(super) fn refused_by(call: &KernelCall<'_>, error: &dyn std::error::Error) -> Stop {
+    let text = error.to_string();
+    let mut lines = text.lines();
+    let reason = lines.next().unwrap_or("it failed").to_owned();
+    let mut notes: Vec<String> = lines.map(|line| line.trim().to_owned()).collect();
+    notes.extend(compiled_with(call));
+    refused(call, reason, notes)
+}
+
+pub(super) fn refused(call: &KernelCall<'_>, reason: String, notes: Vec<String>) -> Stop {
     TestProblem::Launch {
         kernel: call.kernel.to_owned(),
         reason,

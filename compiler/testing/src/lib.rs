@@ -9,6 +9,7 @@
 //! - [`assertion`]: `assert_eq` and `assert_close`;
 //! - [`program`]: the syntax tree of a file and its imports;
 //! - [`launch`]: kernels, compiled once for each set of compile-time parameters;
+//! - [`check`]: what is wrong with blocks before any kernel runs;
 //! - [`tune`]: the launches of a bench with all configurations of their kernels.
 //!
 //! Invariants: numbers are `f64`, so a reference is more exact than any kernel; integers have 64 bits and are computed
@@ -18,6 +19,7 @@
 
 pub mod assertion;
 pub mod builtin;
+pub mod check;
 pub mod index;
 pub mod interpret;
 pub mod launch;

@@ -17,6 +17,10 @@ pub struct Halt {
     pub diagnostic: Diagnostic,
     /// The errors of the kernel, where it does not compile.
     pub cause: Option<Box<Diagnostics>>,
+    /// Whether other elements of tensors may mend it.
+    pub depends_on_values: bool,
+    /// Whether it says nothing about a block that is only checked.
+    pub inconclusive: bool,
 }
 
 /// What is wrong.
@@ -226,7 +230,37 @@ impl TestProblem {
         Box::new(Halt {
             diagnostic: Diagnostic::of(span, &self),
             cause: None,
+            depends_on_values: self.depends_on_values(),
+            inconclusive: matches!(self, Self::Budget { .. }),
         })
+    }
+
+    fn depends_on_values(&self) -> bool {
+        match self {
+            Self::Mismatch { .. }
+            | Self::Condition
+            | Self::Shape { .. }
+            | Self::OutOfRange { .. }
+            | Self::TwoRanges { .. }
+            | Self::Arithmetic(_)
+            | Self::Overflow
+            | Self::Budget { .. }
+            | Self::Run { .. }
+            | Self::Launch { .. } => true,
+            Self::UnknownName { .. }
+            | Self::UnknownFunction { .. }
+            | Self::UnknownReduction { .. }
+            | Self::UnknownField { .. }
+            | Self::UnknownParameter { .. }
+            | Self::ParameterTwice { .. }
+            | Self::NotOfTarget { .. }
+            | Self::NotHere { .. }
+            | Self::WrongKind { .. }
+            | Self::Count { .. }
+            | Self::NoSuchArgument { .. }
+            | Self::Rank { .. }
+            | Self::NoRange { .. } => false,
+        }
     }
 }
 

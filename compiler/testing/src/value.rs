@@ -1,5 +1,9 @@
 //! What a name stands for in a `test` block.
 
+use cutec_runtime::abi::TensorDesc;
+use cutec_runtime::device::ALLOCATION_ALIGN;
+use cutec_runtime::tensor::ShapeError;
+use cutec_runtime::tensor::host::row_major;
 use cutec_runtime::{DType, Tensor};
 use std::cell::{OnceCell, Ref, RefCell, RefMut};
 use std::fmt;
@@ -139,6 +143,7 @@ impl Value {
 /// A tensor with its elements as `f64`, kept until somebody writes to it.
 #[derive(Debug)]
 pub struct HostTensor {
+    outline: TensorDesc,
     tensor: RefCell<Tensor>,
     numbers: RefCell<OnceCell<Arc<[f64]>>>,
 }
@@ -147,12 +152,60 @@ impl HostTensor {
     /// A tensor that names can share.
     pub fn new(tensor: Tensor) -> Rc<Self> {
         Rc::new(Self {
+            outline: tensor.desc(ALLOCATION_ALIGN),
             tensor: RefCell::new(tensor),
             numbers: RefCell::new(OnceCell::new()),
         })
     }
 
-    /// The tensor.
+    /// A tensor of which nothing is known but what a launch checks: it has no elements.
+    ///
+    /// # Errors
+    /// Where no tensor has this shape.
+    pub fn outline(
+        dtype: DType,
+        shape: &[i64],
+        strides: Option<&[i64]>,
+    ) -> Result<Rc<Self>, ShapeError> {
+        let strides = match strides {
+            Some(strides) => strides.to_vec(),
+            None => row_major(shape)?,
+        };
+        // That there are no bytes is all that may be wrong.
+        match Tensor::from_bytes(dtype, shape, &strides, Vec::new()) {
+            Ok(_) | Err(ShapeError::Length { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        let outline = TensorDesc {
+            dtype,
+            shape: shape.to_vec(),
+            strides,
+            align: ALLOCATION_ALIGN,
+            mutable: true,
+        };
+        Ok(Rc::new(Self {
+            outline,
+            tensor: RefCell::new(Tensor::zeros(dtype, &[0])?),
+            numbers: RefCell::new(OnceCell::new()),
+        }))
+    }
+
+    /// Type, extents and strides.
+    pub fn desc(&self) -> &TensorDesc {
+        &self.outline
+    }
+
+    /// The extents.
+    pub fn shape(&self) -> &[i64] {
+        &self.outline.shape
+    }
+
+    /// The type of the elements.
+    pub fn dtype(&self) -> DType {
+        self.outline.dtype
+    }
+
+    /// The tensor; an outline has none of its elements.
     pub fn borrow(&self) -> Ref<'_, Tensor> {
         self.tensor.borrow()
     }

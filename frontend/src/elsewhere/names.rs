@@ -48,7 +48,9 @@ pub fn here(name: &str) -> Option<&'static str> {
         "cast" | "astype" | "to" | "static_cast" => "conversions are calls: `f16(x)`",
         "program_id" => "write `tile.m`, in a kernel of threads `block_idx.x`",
         "num_programs" => "write `grid_dim.x`",
-        "__syncthreads" | "syncthreads" | "sync_threads" | "debug_barrier" => "write `barrier()`",
+        "__syncthreads" | "syncthreads" | "sync_threads" | "sync" | "debug_barrier" => {
+            "write `barrier()`"
+        }
         "__syncwarp" | "sync_warp" => "write `warp_barrier()`",
         "__shfl_xor_sync" | "shuffle_sync_bfly" => "write `shuffle_xor(x, mask)`",
         "__shfl_down_sync" | "shuffle_sync_down" => "write `shuffle_down(x, delta)`",
@@ -57,7 +59,9 @@ pub fn here(name: &str) -> Option<&'static str> {
         "__ballot_sync" => "write `ballot(condition)`",
         "cp_async_fence" | "cp_async_commit_group" => "write `cp_async_commit()`",
         "cp_async_wait_group" => "write `cp_async_wait(n)`",
-        "make_tensor" => "write `view(x, layout)`, `smem<f32>(layout)` or `fragment<f32>(layout)`",
+        "make_tensor" | "make_view" => {
+            "write `view(x, layout)`, `smem<f32>(layout)` or `fragment<f32>(layout)`"
+        }
         "make_layout" => "a layout is written `shape : stride`, as `(8, 4) : (4, 1)`",
         "make_shape" | "make_stride" | "make_coord" => "a tuple is written `(8, 4)`",
         "make_tiled_copy" => "write `tiled_copy(atom, thr = …, val = …)`",

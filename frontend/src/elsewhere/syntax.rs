@@ -188,11 +188,23 @@ pub fn at(tokens: &[Token<'_>], at: usize, expects: impl Fn(&str) -> bool) -> Op
             "a tuple is taken apart in parentheses",
             "write `let (a, b) = …;`",
         ),
-        (Dot, Int(number)) => foreign(
-            1,
-            "a part of a tuple is taken by an index",
-            format!("write `t[{number}]`"),
-        ),
+        (Dot, Int(number)) => match before_it {
+            Some(Ident("tile")) => foreign(
+                1,
+                "the axes of a launch in tiles have names",
+                "write `tile.m`, `tile.n`, `tile.l`, `tile.b`, in the order of `tiles(…)`",
+            ),
+            Some(Ident(name)) => foreign(
+                1,
+                "a part of a tuple is taken by an index",
+                format!("write `{name}[{number}]`"),
+            ),
+            _ => foreign(
+                1,
+                "a part of a tuple is taken by an index",
+                format!("write `t[{number}]`"),
+            ),
+        },
         (_, Comma) if expects(";") && expects("}") => foreign(
             0,
             "braces hold statements",

@@ -38,6 +38,7 @@ pub fn here(word: &str) -> Option<&'static str> {
         "lambda" => "write a `fn`",
         "until" => "write `while !…`",
         "do" => "write `loop { …; if !condition { break; } }`",
+        "assert" => "it is called: `assert(x[0] == 1.0);`",
         "pass" => "an empty body is `{ }`",
         "by" => "a range with steps is `0..n step 2`",
         _ => return None,

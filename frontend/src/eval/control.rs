@@ -17,6 +17,9 @@ use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{Op, ScfOp};
 use melior::ir::{Region, Type, ValueLike};
 
+/// What is static because it stands behind `static if`.
+pub(super) const ELSE_IF: &str = "the condition of `else if` behind `static if`";
+
 /// A value of two branches, as results of the operation say it.
 enum Joined<'c, 'a> {
     Known(Box<Value<'c, 'a>>),
@@ -213,6 +216,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             None => Ok(Flow::Next(Value::Unit)),
             Some(ElseBranch::Block(block)) => self.block(block, place),
             Some(ElseBranch::If(expr)) => match &*expr.kind {
+                // As by `if_flow`, and what is said where it is known at run time alone.
+                ExprKind::If(next) if parts.is_static && next.is_static => {
+                    match self.static_bool(ELSE_IF, &next.condition)? {
+                        true => self.block(&next.then, place),
+                        false => self.otherwise(next, place),
+                    }
+                }
                 ExprKind::If(parts) => Ok(self.if_flow(parts, (&[], None), place, expr.span)?.0),
                 _ => Err(Stop::Reported),
             },

@@ -202,6 +202,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                         span,
                         "all indices stand in one pair of brackets: `x[i, j]`",
                     ),
+                    Value::Builtin("tile") => {
+                        self.expected_with_help(what, other, span, "its axes have names: `tile.m`, `tile.n`")
+                    }
                     _ => self.expected(what, other, span),
                 }
             }

@@ -1,7 +1,8 @@
 //! Errors of the semantics, and those that several places raise, as diagnostics.
 
 use super::builtins::{bulk_copy, copy_atom, mma_atom, tma_atom};
-use super::values::{Value, kind_and_notation, notation};
+use super::control::ELSE_IF;
+use super::values::{Value, kind_and_notation, notation, without_widths};
 use super::{Evaluator, Scope, Stop, builtins};
 use crate::ast::Expr;
 use crate::diagnostics::{Code, Diagnostic, codes};
@@ -35,7 +36,8 @@ pub fn semantic(span: Span, what: &str, error: &SemError, operands: &[Val]) -> D
             operand,
             Val::Layout(_) | Val::View(_) | Val::Tile(_) | Val::CoordTensor(_) | Val::Tuple(..)
         ) {
-            diagnostic = diagnostic.with_note(format!("operand {}: {}", at + 1, notation(operand)));
+            let text = without_widths(&notation(operand));
+            diagnostic = diagnostic.with_note(format!("operand {}: {text}", at + 1));
         }
     }
     if let Some((_, help)) = error.to_string().split_once("; promise") {
@@ -47,6 +49,10 @@ pub fn semantic(span: Span, what: &str, error: &SemError, operands: &[Val]) -> D
         diagnostic = diagnostic.with_help(
             "`dsmem` is the shared memory of another block: elements are read and written there, `universal` and `autovec_copy` copy, `atomic_…` update; other instructions take shared memory of their own block",
         );
+    }
+    let not_taken = matches!(error, SemError::Illegal(text) if text.contains(" does not take "));
+    if let Some(written) = builtins::written(what).filter(|_| not_taken) {
+        diagnostic = diagnostic.with_help(written);
     }
     if let SemError::Descriptor { bits, .. } = error {
         let (base, width) = ((128 / bits).trailing_zeros(), 1024 / bits);
@@ -60,6 +66,9 @@ pub fn semantic(span: Span, what: &str, error: &SemError, operands: &[Val]) -> D
 /// Types of the IR as the language names them.
 fn in_the_language(mut text: String, operands: &[Val]) -> String {
     for operand in operands {
+        if matches!(operand, Val::TiledCopy(_) | Val::TiledMma(_)) {
+            text = text.replace(&format!("`{operand}`"), &kind_and_notation(operand));
+        }
         let (ir, name) = match operand {
             Val::CopyAtom(atom) => (atom.to_string(), copy_atom(atom)),
             Val::TiledCopy(copy) => (copy.atom.to_string(), copy_atom(&copy.atom)),
@@ -71,7 +80,33 @@ fn in_the_language(mut text: String, operands: &[Val]) -> String {
         };
         text = text.replace(&ir, &name);
     }
-    text
+    without_types(&text)
+}
+
+/// What only the IR knows as values, such as the tuple of one number `` `!cute.int_tuple<"3">` ``, in the notation of layouts.
+fn without_types(text: &str) -> String {
+    let mut parts = text.split('`');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for (at, part) in parts.enumerate() {
+        let value = part
+            .strip_prefix("!cute.")
+            .and_then(|part| part.split_once("<\""))
+            .and_then(|(kind, value)| Some((kind, value.strip_suffix("\">")?)))
+            .filter(|_| at % 2 == 0);
+        plain.push('`');
+        match value {
+            Some((kind, value)) => {
+                plain.pop();
+                let kind = match kind {
+                    "int_tuple" | "coord" | "shape" | "stride" => "tuple",
+                    other => other,
+                };
+                plain += &format!("the {kind} `{}", without_widths(value));
+            }
+            None => plain += part,
+        }
+    }
+    plain
 }
 
 fn sentence(error: &SemError) -> String {
@@ -81,8 +116,20 @@ fn sentence(error: &SemError) -> String {
         .map_or(text.as_str(), |(before, _)| before);
     match error {
         SemError::Operand { .. } | SemError::Count { .. } => text.to_owned(),
-        _ => format!("is not possible: {text}"),
+        // The operation of the IR may have another name than what was called, and the algebra yet another one.
+        _ => match (text.split_once(" does not take "), text.split_once(": ")) {
+            (Some((_, found)), _) => format!("does not take {found}"),
+            (None, Some((operation, why))) if is_name(operation) => {
+                format!("is not possible: {why}")
+            }
+            _ => format!("is not possible: {text}"),
+        },
     }
+}
+
+fn is_name(text: &str) -> bool {
+    text.chars()
+        .all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
 fn code_of(error: &SemError) -> Code {
@@ -326,7 +373,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 diagnostic = diagnostic.with_label(*span, format!("`{name}` is a run-time value"));
             }
         }
-        if let Some((name, _)) = names.iter().find(|(name, _)| self.is_passed(name)) {
+        if what == ELSE_IF {
+            diagnostic = diagnostic.with_help(
+                "each `else if` behind `static if` is static too; a branch of run time is `else { if … { … } }`",
+            );
+        } else if let Some((name, _)) = names.iter().find(|(name, _)| self.is_passed(name)) {
             diagnostic = diagnostic.with_help(format!(
                 "`{name}` is passed at launch; known while compiling is a parameter in `kernel f<{name} = 64>(…)`, which `-D {name}=64` sets"
             ));

@@ -160,9 +160,12 @@ impl Problem for ShapeProblem {
             )),
             UnknownClause { name } => words::closest(name, words::LAUNCH_CLAUSES.iter().copied())
                 .map(|known| format!("did you mean `{known}`?")),
+            MissingLaunch { .. } => Some(
+                "`launch tiles(ceil_div(n, 128))` computes on tiles, `launch grid(ceil_div(n, 256)), block(256)` in threads"
+                    .to_owned(),
+            ),
             AssignmentTarget { .. }
             | DuplicateName { .. }
-            | MissingLaunch { .. }
             | MissingClause { .. }
             | PositionalAfterNamed { .. }
             | LoopClause { .. }

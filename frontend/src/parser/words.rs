@@ -32,8 +32,8 @@ const INNER_KEYWORDS: &[&str] = &["where", "launch", "mut", "else", "in", "step"
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = match word.chars().count() {
         0..=1 => return None,
-        2..=3 => 1,
-        4..=7 => 2,
+        2..=4 => 1,
+        5..=7 => 2,
         _ => 3,
     };
     candidates
@@ -118,7 +118,8 @@ pub fn hint(before: &[Token<'_>], found: Option<Token<'_>>, expected: &[String])
             Some(at) => at == 0 || ends_statement(before[at - 1]),
         }
     };
-    for word in words.clone() {
+    // `__shared__ float s[32]` is about its first word.
+    for word in words.clone().rev() {
         if let Some(text) = elsewhere::words::here(word) {
             return Some(text.to_owned());
         }

@@ -8,22 +8,50 @@ class LanguageClient {
   async start() {
     const [{ language }] = this.client.documentSelector;
     console.log(`start ${this.server.command} ${this.server.args.join(" ")} for ${language}`);
+    if (this.server.command === "absent") throw new Error("ENOENT");
   }
   async stop() {
     console.log(`stop ${this.server.command}`);
   }
 }
+const listeners = {};
+const listen = (name) => (listener) => ((listeners[name] = listener), { dispose() {} });
+const workspace = {
+  textDocuments: [],
+  getConfiguration: () => ({ get: (name) => settings[name] }),
+  onDidOpenTextDocument: listen("open"),
+  onDidChangeConfiguration: listen("configuration"),
+};
 const standIns = {
-  vscode: { workspace: { getConfiguration: () => ({ get: (name) => settings[name] }) } },
+  vscode: {
+    workspace,
+    window: { showErrorMessage: (message) => console.log(`error: ${message}`) },
+    commands: { registerCommand: (name, run) => listen(name)(run) },
+  },
   "vscode-languageclient/node": { LanguageClient },
 };
 const load = Module._load;
 Module._load = (name, ...rest) => standIns[name] ?? load(name, ...rest);
 
 const extension = require(require("path").resolve(process.argv[2]));
+const open = async (languageId) => {
+  workspace.textDocuments.push({ languageId });
+  await listeners.open({ languageId });
+};
 (async () => {
-  await extension.activate();
-  await extension.deactivate();
+  const context = { subscriptions: [] };
+  await extension.activate(context);
+  console.log("no file is open");
+  await open("cute");
+  await open("cute");
+  await open("python");
+  await open("mlir");
+  console.log("set");
   settings.mlirServer = "/opt/cute-lsp-server";
-  await extension.activate();
+  await listeners.configuration({ affectsConfiguration: (name) => name === "cute" });
+  console.log("restart");
+  settings.compiler = "absent";
+  await listeners["cute.restart"]();
+  console.log("end");
+  await extension.deactivate();
 })();

@@ -3,17 +3,23 @@
 use super::analysis::Observed;
 use super::place::{range_of, uri_of};
 use super::{Documents, OpenFiles};
-use cutec::{Compiler, FileLoader, Options, Source};
+use cutec::{Compiler, Failure, FileLoader, Options, Source};
 use cutec_frontend::ast::ItemKind;
 use cutec_frontend::diagnostics::{Diagnostic, Label, Severity};
 use cutec_frontend::parser::parse_file;
 use cutec_frontend::source::{FileId, SourceMap, Span};
 use cutec_frontend::{LowerOptions, chosen_kernels, load_program, observe_kernels};
+use cutec_testing::check::blocks;
 use lsp_types::{
     DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, Range,
 };
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Blocks may take longer than that; what is wrong with the kernels is shown then.
+const EARLY: Duration = Duration::from_millis(300);
 
 /// What is wrong with an open file, and with files that it imports and nobody has open.
 #[derive(Debug, Default)]
@@ -24,17 +30,48 @@ pub struct Checked {
     pub imported: BTreeMap<String, Vec<lsp_types::Diagnostic>>,
 }
 
-/// Compiles the open file of that name as far as `options` says.
-pub fn check(name: &str, documents: &Documents, options: &Options) -> Checked {
+/// Compiles the open file of that name as far as `options` says, and checks its `test` and `bench` blocks, one by one as
+/// long as `go_on` says so. Where that takes long, `early` gets what is wrong with the kernels.
+pub fn check(
+    name: &str,
+    documents: &Documents,
+    options: &Options,
+    go_on: &dyn Fn() -> bool,
+    early: &dyn Fn(Checked),
+) -> Checked {
     let Some(document) = documents.get(name) else {
         return Checked::default();
     };
     let source = Source::new(name, Arc::clone(&document.text));
-    let compiled = Compiler::new().compile(&source, &OpenFiles(documents), options);
-    let (diagnostics, failures, sources) = match compiled {
-        Ok(compiled) => (compiled.warnings, Vec::new(), compiled.sources),
-        Err(error) => (error.problems, error.failures, error.sources),
+    let (compiler, loader) = (Compiler::new(), OpenFiles(documents));
+    let compiled = compiler.compile(&source, &loader, options);
+    let (mut found, failures, sources, abi) = match compiled {
+        Ok(compiled) => {
+            let (warnings, sources) = (compiled.warnings, compiled.sources);
+            (warnings, Vec::new(), sources, compiled.abi)
+        }
+        Err(error) => (error.problems, error.failures, error.sources, None),
     };
+    let (start, is_early) = (Instant::now(), Cell::new(false));
+    let go_on = || {
+        if start.elapsed() > EARLY && !is_early.replace(true) {
+            early(checked(documents, &found, &failures, &sources));
+        }
+        go_on()
+    };
+    let known = (abi.as_ref(), found.as_slice());
+    let of_blocks = blocks(&compiler, &source, &loader, options, known, &go_on);
+    found.extend(of_blocks);
+    checked(documents, &found, &failures, &sources)
+}
+
+/// Diagnostics by the files that they are shown in.
+fn checked(
+    documents: &Documents,
+    diagnostics: &[Diagnostic],
+    failures: &[Failure],
+    sources: &SourceMap,
+) -> Checked {
     let Some((root, _)) = sources.files().next() else {
         return Checked::default();
     };
@@ -44,12 +81,12 @@ pub fn check(name: &str, documents: &Documents, options: &Options) -> Checked {
             continue;
         }
         let of_file = diagnostics.iter().filter(|found| found.span().file == file);
-        let of_file = of_file.map(|found| shown(found, file, &sources));
+        let of_file = of_file.map(|found| shown(found, file, sources));
         checked
             .imported
             .insert(imported.name().to_owned(), of_file.collect());
     }
-    let own = diagnostics.iter().map(|found| shown(found, root, &sources));
+    let own = diagnostics.iter().map(|found| shown(found, root, sources));
     checked.own.extend(own);
     checked
         .own

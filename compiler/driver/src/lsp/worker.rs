@@ -11,6 +11,7 @@ use cutec_frontend::load_program;
 use cutec_frontend::source::SourceMap;
 use lsp_server::{Message, Request};
 use lsp_types::request::{InlayHintRefreshRequest, Request as _};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -105,15 +106,29 @@ impl Work {
                     continue;
                 }
                 any = true;
-                let checked = check::check(name, &documents, &self.options);
-                let message = publication(&document.uri, Some(document.version), checked.own);
+                let publish = |checked: &check::Checked| {
+                    let own = checked.own.clone();
+                    publication(&document.uri, Some(document.version), own)
+                };
+                let early = |checked| {
+                    let _ = self.client.send(publish(&checked).into());
+                };
+                let left = Cell::new(false);
+                let go_on = || {
+                    left.set(!jobs.is_empty());
+                    !left.get()
+                };
+                let checked = check::check(name, &documents, &self.options, &go_on, &early);
+                let message = publish(&checked);
                 if self.client.send(message.into()).is_err() {
                     return;
                 }
                 for (file, found) in checked.imported {
                     imported.entry(file).or_default().extend(found);
                 }
-                self.checked.insert(name.clone(), now);
+                if !left.get() {
+                    self.checked.insert(name.clone(), now);
+                }
                 let observed = check::observe(name, &documents, &self.options);
                 let mut all = self.observed.lock().unwrap_or_else(PoisonError::into_inner);
                 all.insert(name.clone(), Arc::new(observed));

@@ -49,9 +49,19 @@ fn once(arguments: &TestArguments, reporter: &Reporter) -> CommandResult {
             _ => Err(CommandError::Reported),
         };
     }
-    match arguments.jobs {
-        1 => {
-            let mut device = arguments.device.device.open_for(&arguments.check)?;
+    let mut device = arguments.device.device.open_for(&arguments.check)?;
+    let tests: usize = files.iter().map(|file| file.tests().len()).sum();
+    let jobs = match (device.as_sim().is_some(), arguments.jobs) {
+        (true, None | Some(0)) => processors(),
+        (true, Some(count)) => count,
+        (false, None | Some(1)) => 1,
+        (false, Some(_)) => {
+            let message = format!("--jobs is of the simulator, not of {}", device.name());
+            return Err(CommandError::Usage(message));
+        }
+    };
+    match jobs.min(tests) {
+        0 | 1 => {
             let compiler = Compiler::new();
             for file in &files {
                 test_file(
@@ -64,9 +74,14 @@ fn once(arguments: &TestArguments, reporter: &Reporter) -> CommandResult {
                 )?;
             }
         }
-        _ => parallel::run(arguments, &files, reporter, &mut summary)?,
+        count => parallel::run(arguments, &files, (device, count), reporter, &mut summary)?,
     }
     summary.conclude(start.elapsed(), reporter)
+}
+
+/// How many tests run at a time unless something else is said.
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, |processors| processors.get())
 }
 
 /// A file with `test` blocks.

@@ -9,7 +9,8 @@ use crate::value::{HostTensor, Value};
 use cutec_abi::arithmetic::{maximum, minimum};
 use cutec_frontend::ast::{Arg, Expr, ExprKind, Function};
 use cutec_frontend::source::Span;
-use cutec_runtime::{DType, Tensor};
+use cutec_runtime::DType;
+use cutec_runtime::tensor::ShapeError;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,8 +19,7 @@ impl Interpreter<'_> {
     pub(super) fn call(&self, callee: &Expr, args: &[Arg], span: Span) -> Result<Value, Stop> {
         self.step(span)?;
         let (Some(name), generics) = callee_name(callee) else {
-            let what = "a call of this";
-            return Err(TestProblem::NotHere { what }.at(callee.span));
+            return Err(self.not_a_function(callee));
         };
         let name = &self.called(name);
         if let Some(function) = self.functions.get(name) {
@@ -168,14 +168,18 @@ impl Interpreter<'_> {
             return Err(TestProblem::Budget { limit, unit }.at(span));
         }
         self.elements.set(elements);
+        let wrong = |error: ShapeError| {
+            let reason = error.to_string();
+            TestProblem::Shape { reason }.at(span)
+        };
+        if self.checks() {
+            let outline = HostTensor::outline(dtype, extents, strides);
+            return outline.map(Value::Tensor).map_err(wrong);
+        }
         let number = self.tensors.get();
         self.tensors.set(number + 1);
         let seed = self.seed.get().wrapping_add(number);
-        let tensor: Tensor =
-            builtin::make_tensor(fill, dtype, extents, strides, seed).map_err(|error| {
-                let reason = error.to_string();
-                TestProblem::Shape { reason }.at(span)
-            })?;
+        let tensor = builtin::make_tensor(fill, dtype, extents, strides, seed).map_err(wrong)?;
         Ok(Value::Tensor(HostTensor::new(tensor)))
     }
 
@@ -210,7 +214,7 @@ impl Interpreter<'_> {
             .at(span));
         };
         let extents: Vec<i64> = match self.expr(&arg.value)? {
-            Value::Tensor(tensor) => tensor.borrow().shape().to_vec(),
+            Value::Tensor(tensor) => tensor.shape().to_vec(),
             tuple @ Value::Tuple(_) => {
                 let mut extents = Vec::new();
                 flatten(&tuple, arg.value.span, &mut extents)?;

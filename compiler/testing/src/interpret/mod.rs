@@ -23,6 +23,8 @@ use std::sync::Arc;
 
 /// Statements and calls that one block may take.
 const MAX_STEPS: u64 = 10_000_000;
+/// The same where a block is checked, and somebody waits for it.
+const MAX_CHECKED_STEPS: u64 = 100_000;
 /// Elements that the tensors of one block may have in all: 32 GiB as `f32`.
 const MAX_ELEMENTS: u64 = 1 << 33;
 /// How deep tuples may nest.
@@ -54,6 +56,10 @@ pub struct Interpreter<'a> {
     seed: Cell<u64>,
     tensors: Cell<u64>,
     report: RefCell<BlockReport>,
+    /// What is wrong, of a block that is checked and not run; see [`Interpreter::check`].
+    found: RefCell<Option<Vec<Stop>>>,
+    /// Whether a block that is checked came to depend on elements of tensors, which it does not have.
+    guesses: Cell<bool>,
 }
 
 /// A variable of a block.
@@ -109,6 +115,8 @@ impl<'a> Interpreter<'a> {
             seed: Cell::new(0),
             tensors: Cell::new(0),
             report: RefCell::new(BlockReport::default()),
+            found: RefCell::new(None),
+            guesses: Cell::new(false),
         }
     }
 
@@ -122,14 +130,55 @@ impl<'a> Interpreter<'a> {
             (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
         });
         self.seed.set(hash ^ seed);
+        self.begin();
+        self.block(body)?;
+        Ok(self.report.borrow().clone())
+    }
+
+    /// What is wrong with a block before any kernel runs: names, shapes, arguments of launches, as far as they follow from
+    /// the text. Tensors have no elements, assertions hold, and the launcher is asked whether a launch would be refused. An
+    /// assertion or a launch that is wrong does not hide what is wrong behind it.
+    pub fn check(&self, body: &Block) -> Vec<Stop> {
+        self.begin();
+        self.guesses.set(false);
+        *self.found.borrow_mut() = Some(Vec::new());
+        if let Err(stop) = self.block(body) {
+            self.note(stop);
+        }
+        self.found.take().unwrap_or_default()
+    }
+
+    fn begin(&self) {
         self.tensors.set(0);
         self.steps.set(0);
         self.elements.set(0);
         self.calls.set(0);
         *self.scopes.borrow_mut() = Vec::new();
         *self.report.borrow_mut() = BlockReport::default();
-        self.block(body)?;
-        Ok(self.report.borrow().clone())
+    }
+
+    /// Whether the block is checked and not run.
+    pub(super) fn checks(&self) -> bool {
+        self.found.borrow().is_some()
+    }
+
+    /// Takes note of what is wrong with a block that is checked, once. What may be so only because elements are not known
+    /// is left to who runs it.
+    fn note(&self, stop: Stop) {
+        let code = stop.diagnostic.code;
+        let unsure = self.guesses.get() && stop.depends_on_values;
+        if unsure || stop.inconclusive {
+            return;
+        }
+        if let Some(found) = self.found.borrow_mut().as_mut() {
+            let span = stop.diagnostic.span();
+            let told = found
+                .iter()
+                .any(|told| told.diagnostic.code == code && told.diagnostic.span() == span);
+            if !told {
+                found.push(stop);
+            }
+        }
     }
 
     /// The values of the integers and conditions in scope, for messages.
@@ -147,6 +196,21 @@ impl<'a> Interpreter<'a> {
 
     pub(super) fn count_assertion(&self) {
         self.report.borrow_mut().assertions += 1;
+    }
+
+    /// What is called is no name: `np.zeros(32)`.
+    fn not_a_function(&self, callee: &Expr) -> Stop {
+        let ExprKind::Field { name, .. } = &*callee.kind else {
+            let what = "a call of this";
+            return TestProblem::NotHere { what }.at(callee.span);
+        };
+        let own = self.functions.keys().chain(self.kernels.keys());
+        let mut known = own.map(|name| &**name).chain(builtin::names());
+        TestProblem::UnknownFunction {
+            name: self.sources.snippet(callee.span).to_owned(),
+            closest: known.find(|known| *known == &*name.node).map(str::to_owned),
+        }
+        .at(callee.span)
     }
 
     fn unknown_function(&self, name: &str, span: Span) -> Stop {
@@ -174,9 +238,12 @@ impl<'a> Interpreter<'a> {
 
     fn take_steps(&self, steps: u64, span: Span) -> Result<(), Stop> {
         self.steps.set(self.steps.get() + steps);
-        if self.steps.get() > MAX_STEPS {
+        let limit = match self.checks() {
+            true => MAX_CHECKED_STEPS,
+            false => MAX_STEPS,
+        };
+        if self.steps.get() > limit {
             let unit = "steps";
-            let limit = MAX_STEPS;
             return Err(TestProblem::Budget { limit, unit }.at(span));
         }
         Ok(())

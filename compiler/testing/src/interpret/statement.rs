@@ -27,9 +27,14 @@ impl Interpreter<'_> {
 
     fn block_inside(&self, block: &Block) -> Result<(Flow, Option<Value>), Stop> {
         for stmt in &block.stmts {
-            match self.statement(stmt)? {
-                Flow::Next => {}
-                flow => return Ok((flow, None)),
+            match self.statement(stmt) {
+                Ok(Flow::Next) => {}
+                Ok(flow) => return Ok((flow, None)),
+                // What follows does not build on an assertion, a launch or new elements of a tensor.
+                Err(stop) if self.checks() && !stop.inconclusive && binds_nothing(stmt) => {
+                    self.note(stop);
+                }
+                Err(stop) => return Err(stop),
             }
         }
         match &block.value {
@@ -311,5 +316,14 @@ impl Interpreter<'_> {
             defines.push((name, text));
         }
         Ok(defines)
+    }
+}
+
+/// Whether nothing behind a statement needs what it gives.
+fn binds_nothing(stmt: &Stmt) -> bool {
+    match &stmt.kind {
+        StmtKind::Expr(expr) => matches!(*expr.kind, ExprKind::Call { .. }),
+        StmtKind::Assign { target, .. } => matches!(*target.kind, ExprKind::Index { .. }),
+        _ => false,
     }
 }

@@ -169,13 +169,7 @@ pub(super) fn call<'c, 'a>(
         let message = format!("`{name}` is not called like this");
         let diagnostic =
             Diagnostic::error(codes::WRONG_TYPE, call.name_span, message, "not a function");
-        let written: Vec<String> = table::named(name)
-            .iter()
-            .map(|entry| format!("`{}`", entry.signature()))
-            .collect();
-        return Err(
-            ev.report(diagnostic.with_help(format!("it is written {}", written.join(" or "))))
-        );
+        return Err(ev.report(diagnostic.with_help(written(name).unwrap_or_default())));
     }
     let form = arguments::chosen(ev, &forms, call, 0)?;
     match form.lowering {
@@ -194,6 +188,15 @@ pub(super) fn call<'c, 'a>(
         | Lowering::Register(_)
         | Lowering::TileIndex => Err(Stop::Reported),
     }
+}
+
+/// How a built-in is written, for who wrote it otherwise; none of what is no built-in.
+pub(super) fn written(name: &str) -> Option<String> {
+    let forms: Vec<String> = table::named(name)
+        .iter()
+        .map(|entry| format!("`{}`", entry.signature()))
+        .collect();
+    (!forms.is_empty()).then(|| format!("it is written {}", forms.join(" or ")))
 }
 
 /// Checks a call of a built-in that has one form against it, without lowering it.

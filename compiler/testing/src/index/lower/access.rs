@@ -213,9 +213,9 @@ impl Lowerer<'_> {
         match value {
             Value::Tensor(tensor) => Ok(Elementwise {
                 name,
-                shape: tensor.borrow().shape().to_vec(),
+                shape: tensor.shape().to_vec(),
                 values: tensor.numbers(),
-                integer: !tensor.borrow().dtype().is_float(),
+                integer: !tensor.dtype().is_float(),
             }),
             Value::Tuple(parts) => {
                 let numbers = parts
