@@ -349,6 +349,12 @@ impl Problem for TestProblem {
                 closest: Some(closest),
                 ..
             } => Some(format!("did you mean `{closest}`?")),
+            Self::UnknownFunction { name, .. } if elsewhere(name).is_some() => {
+                elsewhere(name).map(str::to_owned)
+            }
+            Self::Count { function, expected, .. } if expected.contains("element type") => {
+                Some(format!("write `{function}<f32>(…)`"))
+            }
             Self::NoRange { name, .. } => Some(format!(
                 "use `{name}` alone as an index of a tensor, or give its range: `sum({name} in 0..n)`"
             )),
@@ -371,4 +377,28 @@ impl Problem for TestProblem {
             _ => None,
         }
     }
+}
+
+/// How a test says what has this name in NumPy, PyTorch or Python.
+pub fn elsewhere(name: &str) -> Option<&'static str> {
+    Some(match name.rsplit('.').next().unwrap_or(name) {
+        "range" => "a range is written `0..n`, or `0..n step 2`",
+        "len" | "numel" => "write `size(x)`, or `size<0>(x)` of one mode",
+        "sum" | "mean" | "prod" | "amax" | "amin" => {
+            "reductions run over indices: `sum(i) { x[i] }`, `max(i, j) { x[i, j] }`"
+        }
+        "matmul" | "mm" | "dot" | "einsum" => {
+            "a product is written by indices: `sum(l) { a[i, l] * b[j, l] }`"
+        }
+        "allclose" | "assert_allclose" | "isclose" => {
+            "write `assert_close(x[i], y[i], rtol = 1e-2, atol = 1e-2)`"
+        }
+        "array_equal" | "assert_equal" | "assert_array_equal" => "write `assert_eq(x[i], y[i])`",
+        "rand" | "randn" => "write `random<f32>(n)`, or `uniform<f32>(n, low = 0, high = 1)`",
+        "empty" | "empty_like" => "write `poison<f32>(n)`, of which what is not written shows",
+        "print" | "printf" | "println" => {
+            "a test shows what differs: `assert_eq(x[i], …)`; kernels print by `printf`"
+        }
+        _ => return None,
+    })
 }

@@ -54,6 +54,16 @@ pub fn semantic(span: Span, what: &str, error: &SemError, operands: &[Val]) -> D
     if let Some(written) = builtins::written(what).filter(|_| not_taken) {
         diagnostic = diagnostic.with_help(written);
     }
+    if what == "[]"
+        && operands
+            .iter()
+            .skip(1)
+            .any(|operand| matches!(operand, Val::Layout(_)))
+    {
+        diagnostic = diagnostic.with_help(
+            "`:` makes a layout; a whole mode is `_`, a part of one `local_tile(x, (4,), (i,))`: its elements from 4 i to 4 i + 3",
+        );
+    }
     if let SemError::Descriptor { bits, .. } = error {
         let (base, width) = ((128 / bits).trailing_zeros(), 1024 / bits);
         diagnostic = diagnostic.with_help(format!(
@@ -68,6 +78,11 @@ fn in_the_language(mut text: String, operands: &[Val]) -> String {
     for operand in operands {
         if matches!(operand, Val::TiledCopy(_) | Val::TiledMma(_)) {
             text = text.replace(&format!("`{operand}`"), &kind_and_notation(operand));
+        }
+        // A tuple that tiles modes one by one.
+        if let (Val::Tuple(..), tuple) = (operand, notation(operand)) {
+            let flat = tuple.trim_matches(['(', ')']).replace(',', ":1;");
+            text = text.replace(&format!("[{flat}:1]"), &tuple);
         }
         let (ir, name) = match operand {
             Val::CopyAtom(atom) => (atom.to_string(), copy_atom(atom)),

@@ -127,6 +127,7 @@ struct Open {
 
 struct Balancer<'s, 'd> {
     file: FileId,
+    text: &'s str,
     out: Vec<Lexeme<'s>>,
     stack: Vec<Open>,
     /// First `{` of the item whose `}` stands under another indentation, and that `}`.
@@ -147,6 +148,7 @@ pub fn balance<'s>(
 ) -> Vec<Lexeme<'s>> {
     let mut balancer = Balancer {
         file,
+        text,
         out: Vec::with_capacity(lexemes.len()),
         stack: Vec::new(),
         suspicious: None,
@@ -344,7 +346,20 @@ impl<'s> Balancer<'s, '_> {
             suspicious_partner: partner,
         };
         let span = self.open_span(open);
-        self.diagnostics.push(Diagnostic::of(span, &problem));
+        let mut diagnostic = Diagnostic::of(span, &problem);
+        if self.is_closed_by_comment(open) {
+            let help = "`//` begins a comment; `/` divides integers, rounding towards zero";
+            diagnostic = diagnostic.with_help(help);
+        }
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Whether the partner stands in a comment behind it: `(n // 2)`.
+    fn is_closed_by_comment(&self, open: &Open) -> bool {
+        let line = self.text.get(open.start as usize..);
+        let line = line.and_then(|text| text.lines().next()).unwrap_or("");
+        let comment = line.split_once("//").map_or("", |(_, comment)| comment);
+        open.bracket != '{' && comment.contains(partner(open.bracket))
     }
 
     fn push_partner(&mut self, open: char, before: Span) {

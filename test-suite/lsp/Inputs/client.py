@@ -62,6 +62,12 @@ async def one(client, path, diagnostics):
     tokens = await ask("tokens", lambda: client.text_document_semantic_tokens_full_async(lsp.SemanticTokensParams(text_document=document)))
     assert len(tokens.data) > 500, len(tokens.data)
     await ask("hints", lambda: asyncio.wait_for(hints(client, document, whole), 60))
+    highlights = await ask("highlights", lambda: client.text_document_document_highlight_async(lsp.DocumentHighlightParams(**at)))
+    assert len(highlights) == len(places), highlights
+    named = await ask("workspace symbols", lambda: client.workspace_symbol_async(lsp.WorkspaceSymbolParams(query=word)))
+    assert any(symbol.name == word for symbol in named), named
+    prepared = await ask("prepared rename", lambda: client.text_document_prepare_rename_async(lsp.PrepareRenameParams(**at)))
+    assert word in prepared.placeholder, prepared
     renamed = await ask("rename", lambda: client.text_document_rename_async(lsp.RenameParams(**at, new_name="another_name")))
     assert len(renamed.changes[uri]) == len(places), renamed
     # A change is parsed before the next answer.
@@ -69,9 +75,39 @@ async def one(client, path, diagnostics):
     versioned = lsp.VersionedTextDocumentIdentifier(uri=uri, version=2)
     client.text_document_did_change(lsp.DidChangeTextDocumentParams(text_document=versioned, content_changes=[change]))
     await ask("hover after a change", lambda: client.text_document_hover_async(lsp.HoverParams(**at)))
+    await written(client, document, text)
     options = lsp.FormattingOptions(tab_size=4, insert_spaces=True)
     edits = await client.text_document_formatting_async(lsp.DocumentFormattingParams(text_document=document, options=options))
     assert edits is not None
+
+
+async def written(client, document, text):
+    """What helps while a line is written: signatures, and actions for what the server reports."""
+    version = 2
+
+    async def change(new):
+        nonlocal version
+        version += 1
+        change = lsp.TextDocumentContentChangeWholeDocument(text=new)
+        versioned = lsp.VersionedTextDocumentIdentifier(uri=document.uri, version=version)
+        client.text_document_did_change(lsp.DidChangeTextDocumentParams(text_document=versioned, content_changes=[change]))
+
+    lines = len(text.splitlines())
+    call = "fn written_last(x) { ceil_div(x, "
+    await change(text.rstrip("\n") + "\n" + call)
+    position = lsp.Position(line=lines, character=len(call))
+    params = lsp.SignatureHelpParams(text_document=document, position=position)
+    help = await ask("signature", lambda: client.text_document_signature_help_async(params))
+    assert help.signatures[0].label.startswith("ceil_div(") and help.active_parameter == 1, help
+    broken = "fn written_last(x) { let y = x y }"
+    await change(text.rstrip("\n") + "\n" + broken)
+    at = broken.index(" y }")
+    spot = lsp.Range(start=lsp.Position(line=lines, character=at), end=lsp.Position(line=lines, character=at))
+    found = lsp.Diagnostic(range=spot, message="expected `;`, found `y`\n`;` is missing here", code="E0002", source="cutec")
+    params = lsp.CodeActionParams(text_document=document, range=spot, context=lsp.CodeActionContext(diagnostics=[found]))
+    actions = await ask("actions", lambda: client.text_document_code_action_async(params))
+    assert actions[0].edit.changes[document.uri][0].new_text == ";", actions
+    await change(text)
 
 
 async def hints(client, document, whole):

@@ -11,7 +11,7 @@ mod statement;
 use super::builtin;
 use super::index::lower::Names;
 use super::launch::Launcher;
-use super::problem::{Stop, TestProblem};
+use super::problem::{Stop, TestProblem, elsewhere};
 use super::value::Value;
 use cutec_frontend::ast::{Arg, Block, Expr, ExprKind, Function, Item, ItemKind, Kernel};
 use cutec_frontend::parser::words;
@@ -216,7 +216,10 @@ impl<'a> Interpreter<'a> {
     fn unknown_function(&self, name: &str, span: Span) -> Stop {
         let own = self.functions.keys().chain(self.kernels.keys());
         let known = own.map(|name| &**name).chain(builtin::names());
-        let closest = words::closest(name, known).map(str::to_owned);
+        let closest = match elsewhere(name) {
+            Some(_) => None,
+            None => words::closest(name, known).map(str::to_owned),
+        };
         let name = name.to_owned();
         TestProblem::UnknownFunction { name, closest }.at(span)
     }

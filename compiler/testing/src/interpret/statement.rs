@@ -31,7 +31,7 @@ impl Interpreter<'_> {
                 Ok(Flow::Next) => {}
                 Ok(flow) => return Ok((flow, None)),
                 // What follows does not build on an assertion, a launch or new elements of a tensor.
-                Err(stop) if self.checks() && !stop.inconclusive && binds_nothing(stmt) => {
+                Err(stop) if self.checks() && binds_nothing(stmt) => {
                     self.note(stop);
                 }
                 Err(stop) => return Err(stop),

@@ -48,10 +48,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 "tile",
                 "of threads, `import \"std/scan.cute\";` has `warp_scan` and `block_scan`; a kernel launched with `tiles(…)` scans tiles",
             ),
-            (Level::Tiles, false) if name == "reduce" => (
-                "tile",
-                "of threads it is `warp_reduce(add, x)` or `block_reduce(add, x)`; a kernel launched with `tiles(…)` reduces tiles",
-            ),
             (Level::Tiles, false) => ("tile", "launch the kernel with `tiles(…)`"),
             (Level::Both, _) | (Level::Threads, false) | (Level::Tiles, true) => return Ok(()),
         };
