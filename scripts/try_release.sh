@@ -89,7 +89,7 @@ try_manuals() {
     [ "$(completed te)" = test ]
     [ "$(completed test --sched)" = --schedules ]
     echo "bash completes: cutec te, cutec test --sched"
-    fish -c "set -p fish_complete_path /opt/cutec-*/share/fish/vendor_completions.d; complete -C\"cutec lay\"" | grep "^layout"
+    PATH=$PATH:$(echo /opt/cutec-*/bin) fish -c "set -p fish_complete_path /opt/cutec-*/share/fish/vendor_completions.d; complete -C\"cutec lay\"" | grep "^layout"
     mkdir -p /tmp/zsh; cd /tmp/zsh
     zsh -fc "fpath=(/opt/cutec-*/share/zsh/site-functions(N) \$fpath); autoload -Uz compinit && compinit -u && whence -w _cutec && [ \"\$_comps[cutec]\" = _cutec ]"
   '

@@ -398,7 +398,22 @@ fn what_is_not_known_is_named_and_what_is_like_it() {
         (
             "let x = iota<f32>(4); print(x);",
             "no function `print`",
+            "assert_eq(x[i], …)",
+        ),
+        (
+            "let x = iota<f32>(4); frobnicate(x);",
+            "no function `frobnicate`",
             "docs/testing.md",
+        ),
+        (
+            "let x = np.zeros(4);",
+            "no function `np.zeros`",
+            "did you mean `zeros`?",
+        ),
+        (
+            "let x = iota<f32>(4); let y = x.sum();",
+            "no function `x.sum`",
+            "sum(i) { x[i] }",
         ),
         (
             "let x = iota<f32>(4); asert_eq(x[0], 0);",
