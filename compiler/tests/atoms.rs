@@ -57,12 +57,13 @@ impl Kernel {
         (name, ty)
     }
 
-    /// A matrix in shared memory as a descriptor describes it: `rows` rows, of which an instruction reads 32 bytes.
-    fn matrix(&mut self, elem: Elem, rows: i64) -> View {
+    /// A matrix in shared memory as a descriptor describes it: `rows` rows, of which an instruction reads so many elements.
+    fn matrix(&mut self, elem: Elem, rows: i64, depth: i64) -> View {
         let pieces = 128 / elem.bits();
-        let (groups, next) = (rows / 8, 16 * pieces);
+        let (groups, chunks) = (rows / 8, depth / pieces);
+        let next = 8 * pieces * chunks;
         let values = format!(
-            "((8,{groups}),({pieces},2)):(({pieces},{next}),(1,{}))",
+            "((8,{groups}),({pieces},{chunks})):(({pieces},{next}),(1,{}))",
             8 * pieces
         );
         let (shape, stride) = values.split_once(':').expect("a layout");
@@ -167,7 +168,7 @@ fn multiplies(kernel: &mut Kernel, atom: &MmaAtom) {
         if place == Place::SharedDescriptor {
             let [m, n, _] = atom.shape();
             let rows = if which == Operand::A { m } else { n };
-            return (kernel.matrix(elem, rows), elem, values);
+            return (kernel.matrix(elem, rows, values / rows), elem, values);
         }
         let from = kernel.view(Place::Global, elem, values);
         let to = kernel.view(place, elem, values);
@@ -175,7 +176,15 @@ fn multiplies(kernel: &mut Kernel, atom: &MmaAtom) {
         (to, elem, values)
     });
     let (sums, elem, values) = c;
-    let operands = [sums.clone(), a.0, b.0, sums.clone()];
+    let mut operands = vec![sums.clone(), a.0, b.0, sums.clone()];
+    if atom.has_sparse_a() {
+        kernel.line("%adds = arith.constant true");
+        operands.push(("%adds".to_owned(), "i1".to_owned()));
+        let from = kernel.view(Place::Global, Elem::I32, 1);
+        let to = kernel.view(Place::Registers, Elem::I32, 1);
+        kernel.moved(Elem::I32, 1, from, to.clone());
+        operands.push(to);
+    }
     kernel.op("cute.gemm", &atom.to_string(), &operands);
     let out = kernel.view(Place::Global, elem, values);
     kernel.moved(elem, values, sums, out);

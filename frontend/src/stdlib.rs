@@ -35,6 +35,10 @@ pub const FILES: &[(&str, &str)] = &[
         include_str!("../std/gemm_sm90_precise.cute"),
     ),
     (
+        "std/gemm_sm90_sparse.cute",
+        include_str!("../std/gemm_sm90_sparse.cute"),
+    ),
+    (
         "std/gemm_sm90_weights.cute",
         include_str!("../std/gemm_sm90_weights.cute"),
     ),
@@ -45,6 +49,10 @@ pub const FILES: &[(&str, &str)] = &[
     (
         "std/product_sm90.cute",
         include_str!("../std/product_sm90.cute"),
+    ),
+    (
+        "std/conv_sm90_data.cute",
+        include_str!("../std/conv_sm90_data.cute"),
     ),
     ("std/conv_sm90.cute", include_str!("../std/conv_sm90.cute")),
     ("std/attention.cute", include_str!("../std/attention.cute")),

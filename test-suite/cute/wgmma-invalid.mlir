@@ -137,3 +137,68 @@ func.func @across(%a: !a, %b: !b, %c: !sums) {
   cute.gemm(%mma, %c, %a, %b, %c) : !tf32, !sums, !a, !b, !sums
   return
 }
+
+// -----
+
+!mma = !cute_nvgpu.sm90.mma<"64x16x32", elem_type = (bf16, bf16, f32), frag_kind = ss, sparse = 0>
+!a = !cute.memref<bf16, smem, align<1024>, "S<3,3,3> o 0 o (((8,8),16),1,1):(((64,512),1),0,0)">
+!b = !cute.memref<bf16, smem, align<1024>, "S<3,3,3> o 0 o (((8,2),32),1,1):(((64,512),1),0,0)">
+!sums = !cute.memref<f32, rmem, align<16>, "((2,2,2),1,1):((1,2,4),0,0)">
+func.func @metadata(%a: !a, %b: !b, %c: !sums) {
+  %mma = cute.static : !mma
+  // expected-error@+1 {{multiplies a sparse A, and expects `metadata`: words in registers that tell where its elements belong}}
+  cute.gemm(%mma, %c, %a, %b, %c) : !mma, !sums, !a, !b, !sums
+  return
+}
+
+// -----
+
+!mma = !cute_nvgpu.sm90.mma<"64x16x32", elem_type = (bf16, bf16, f32), frag_kind = ss, sparse = 0>
+!a = !cute.memref<bf16, smem, align<1024>, "S<3,3,3> o 0 o (((8,8),16),1,1):(((64,512),1),0,0)">
+!b = !cute.memref<bf16, smem, align<1024>, "S<3,3,3> o 0 o (((8,2),32),1,1):(((64,512),1),0,0)">
+!sums = !cute.memref<f32, rmem, align<16>, "((2,2,2),1,1):((1,2,4),0,0)">
+!words = !cute.memref<i32, rmem, align<16>, "2:1">
+func.func @words(%a: !a, %b: !b, %c: !sums, %on: i1, %e: !words) {
+  %mma = cute.static : !mma
+  // expected-error@+1 {{expects a word of metadata for each of 1 parts of A, but got 2:1}}
+  cute.gemm(%mma, %c, %a, %b, %c, %on, %e) : !mma, !sums, !a, !b, !sums, i1, !words
+  return
+}
+
+// -----
+
+!mma = !cute_nvgpu.sm90.mma<"64x16x16", elem_type = (bf16, bf16, f32), frag_kind = ss>
+!a = !cute.memref<bf16, smem, align<1024>, "S<3,3,3> o 0 o (((8,8),16),1,1):(((64,512),1),0,0)">
+!b = !cute.memref<bf16, smem, align<1024>, "S<3,3,3> o 0 o (((8,2),16),1,1):(((64,512),1),0,0)">
+!sums = !cute.memref<f32, rmem, align<16>, "((2,2,2),1,1):((1,2,4),0,0)">
+!words = !cute.memref<i32, rmem, align<16>, "1:0">
+func.func @dense(%a: !a, %b: !b, %c: !sums, %on: i1, %e: !words) {
+  %mma = cute.static : !mma
+  // expected-error@+1 {{expects no metadata, as A is not sparse}}
+  cute.gemm(%mma, %c, %a, %b, %c, %on, %e) : !mma, !sums, !a, !b, !sums, i1, !words
+  return
+}
+
+// -----
+
+!mma = !cute_nvgpu.sm90.mma<"64x16x32", elem_type = (bf16, bf16, f32), frag_kind = ss, sparse = 0>
+!a = !cute.memref<bf16, smem, align<1024>, "S<3,3,3> o 0 o (((8,8),16),1,1):(((64,512),1),0,0)">
+!b = !cute.memref<bf16, smem, align<1024>, "S<1,3,3> o 0 o (((8,2),(16,2)),1,1):(((16,128),(1,256)),0,0)">
+!sums = !cute.memref<f32, rmem, align<16>, "((2,2,2),1,1):((1,2,4),0,0)">
+!words = !cute.memref<i32, rmem, align<16>, "1:0">
+func.func @narrow(%a: !a, %b: !b, %c: !sums, %on: i1, %e: !words) {
+  %mma = cute.static : !mma
+  // expected-error@+1 {{cannot read B by a descriptor: S<1,3,3> o 0 o ((8,2),(16,2)):((16,128),(1,256)) is not canonical}}
+  cute.gemm(%mma, %c, %a, %b, %c, %on, %e) : !mma, !sums, !a, !b, !sums, i1, !words
+  return
+}
+
+// -----
+
+// expected-error@+1 {{all threads have metadata of elements of 8 bits}}
+func.func private @pair(!cute_nvgpu.sm90.mma<"64x16x64", elem_type = (i8, i8, i32), frag_kind = ss, sparse = 1>)
+
+// -----
+
+// expected-error@+1 {{sparse = 0 or 1}}
+func.func private @no_pair(!cute_nvgpu.sm90.mma<"64x16x32", elem_type = (bf16, bf16, f32), frag_kind = ss, sparse = 2>)

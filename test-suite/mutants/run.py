@@ -100,6 +100,19 @@ def attention(kernel, m, n, d, more=None, batch=1, file="attention_sm90", **para
         "o": f"poison:{batch}x{m}x2x{d}", "lse": f"poison:{batch}x2x{m}", "scale": "0.125", **(more or {"counter": "zeros:2"})})
 
 
+def few_weights(m, n, k, **parameters):
+    return Program("gemm_weights", "gemm_weights_few", parameters, {
+        "x": f"normal:{m}x{k}", "w": f"uniform:{n}x{k // 2}", "scales": f"normal:{n}x{-(-k // 128)}", "c": f"poison:{m}x{n}"})
+
+
+def sparse(m, n, k, **parameters):
+    rows, words = -(-m // 64), -(-k // 64) * 128
+    # The first two of each four.
+    metadata = Integers("i4", (rows, words), rows * words * [0x44444444])
+    return Program("gemm_sparse", "gemm_sparse", parameters, {
+        "a": f"normal:{m}x{k // 2}", "e": metadata, "b": f"normal:{n}x{k}", "c": f"poison:{m}x{n}"})
+
+
 # Rows of 36 groups end before these: more groups than a warp has lanes; the tokens of rows.
 ENDS = Integers("i4", (36,), [70, 71] + 33 * [71] + [200])
 TOKENS = Integers("i4", (200,), [7 * i % 100 for i in range(200)])
@@ -143,13 +156,16 @@ PROGRAMS = [
     scaled("gemm_f8", 130, 264, 528, {"scale_a": "normal:1", "scale_b": "normal:1"}, bn=128, stages=3),
     scaled("gemm_f8_rows", 130, 840, 528, {"rows": "normal:130", "columns": "normal:840"}, bm=64, bn=64, stages=3,
            schedule="sm90_pingpong"),
-    scaled("gemm_f8_blocks", 130, 264, 528, {"scales_a": "normal:130x5", "scales_b": "normal:3x5"}, bn=128, stages=3),
+    scaled("gemm_f8_blocks", 132, 264, 528, {"scales_a": "normal:132x5", "scales_b": "normal:3x5"}, bn=128, stages=3),
     product("gemm_i8", "gemm_i8", 130, 264, 528, bn=128, stages=3),
     product("gemm_tf32", "gemm_tf32", 130, 264, 132, bn=128, stages=3),
     product("gemm_3xtf32", "gemm_3xtf32", 130, 264, 132, stages=3),
     Program("gemm_3xtf32", "gemm_c32", {"stages": 3}, {"a": "normal:130x132", "b": "normal:132x132", "c": "poison:130x264"}),
     weights(130, 264, 416, bn=32, stages=3),
-    weights(18, 520, 416, bm=64, bn=16, bk=128, turns=2, stages=4, cluster=2),
+    weights(18, 520, 416, bm=64, bn=16, bk=128, stages=4, cluster=2),
+    few_weights(18, 72, 1184, bk=128, warps=2, stages=4),
+    sparse(130, 264, 672, bn=64, stages=3),
+    sparse(260, 264, 672, bm=64, bn=64, stages=3, cluster=2, schedule="sm90_pingpong"),
     product("gemm_triangular", "trmm_sm90", 456, 264, 456, bn=64, stages=3),
     Program("gemm_triangular", "gram_sm90", {"stages": 3}, {"a": "normal:456x328", "c": "poison:456x456"}),
     Program("gemm_triangular", "syrk_sm90", {"bm": 64, "stages": 3, "schedule": "sm90_pingpong"},
@@ -158,6 +174,8 @@ PROGRAMS = [
             {"x": "normal:2x12x11x72", "f": "normal:136x3x3x72", "y": "poison:2x12x11x136"}),
     Program("conv", "conv2d_weights", {"bm": 64, "bn": 64, "stages": 3, "parts": 1},
             {"x": "normal:2x12x11x72", "dy": "normal:2x12x11x136", "dw": "zeros:136x3x3x72"}),
+    Program("conv_data", "conv2d_data", {"bm": 64, "bn": 64, "stages": 3, "step": 2},
+            {"dy": "normal:2x6x5x72", "f": "normal:72x3x3x136", "dx": "poison:2x12x10x136"}),
     attention("attention_sm90", 700, 300, 64, warpgroups=2, q_stages=2, stages=2, mask="causal", pingpong="false"),
     attention("attention_sm90", 700, 300, 64, warpgroups=2, q_stages=1, stages=3, mask="causal", pingpong="true"),
     attention("attention_decode", 1, 600, 64, {
@@ -243,12 +261,13 @@ KEPT = [
      "The first waits of a producer, where LLVM has peeled them: for a new barrier, whose phase before the first is over.", 2),
     (r"^gemm_(skinny|split_k)", r"^wgmma\.fence", r"^wgmma_fence",
      "Of all blocks along k but the first, which LLVM has peeled: products of one shape may follow each other on the same sums."),
-    (r"^(gemm_(3|4|\w*sm90|two_results|skinny|split|grouped|gather|scatter|stream|f8|i8|tf32)|gram|syrk|conv|cross_entropy)", r"^wgmma\.wait_group", r"^wgmma_wait\(1\)",
+    (r"^(gemm_(3|4|\w*sm90|two_results|skinny|split|grouped|gather|scatter|stream|f8|i8|tf32|sparse)|gram|syrk|conv|cross_entropy)", r"^wgmma\.wait_group", r"^wgmma_wait\(1\)",
      "Of the first block along k, which LLVM has peeled: no group is under way but the one that may be."),
     (r"^gemm_(3|skinny|split_k)", r"^mbarrier\.arrive", "self.empty",
      "The last release of a stage, behind which nothing is loaded: each block has one tile."),
     (r"^copy_tma", r"^cp\.async\.bulk\.wait_group\.read", r"^bulk_wait_read\(stages",
      "Of the first tile of a block, which LLVM has peeled: nothing has been stored."),
+    (r"^gemm_weights_few", r"^griddepcontrol\.", "griddepcontrol_", "As below, of lanes that fetch ahead and of the others.", 4),
     (r"^(gem[mv]|gram|syrk|trmm|conv|attention|rms_norm_weights|cross_entropy|mamba2|linear_attention)", r"^griddepcontrol\.wait", "griddepcontrol_wait",
      "The simulator runs one launch after the other."),
     (r"^(gem[mv]|gram|syrk|trmm|conv|attention|cross_entropy|mamba2|linear_attention)", r"^griddepcontrol\.launch", "griddepcontrol_launch", "The same."),

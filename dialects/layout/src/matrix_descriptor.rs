@@ -21,7 +21,7 @@ use thiserror::Error;
 const PIECE: i64 = 16;
 /// Rows of a core matrix.
 const ROWS: i64 = 8;
-/// Bytes along k that one instruction reads.
+/// Bytes along k that one instruction reads; of B of a sparse product twice as many.
 const K_BYTES: i64 = 32;
 /// The largest byte offset that a descriptor can hold: 14 bits of 16 bytes.
 const MOST: i64 = ((1 << 14) - 1) * PIECE;
@@ -87,8 +87,8 @@ pub enum DescriptorError {
 }
 
 impl MatrixDescriptor {
-    /// The descriptor of the matrix `(mn, k)` that one instruction reads. `values` gives the offset of its element
-    /// `mn + extent · k`, before the swizzle. The start of the matrix must lie in the first row of the swizzle's pattern
+    /// The descriptor of the matrix `(mn, k)` that one instruction reads, of 32 or 64 bytes along k. `values` gives the offset
+    /// of its element `mn + extent · k`, before the swizzle. The start of the matrix must lie in the first row of the swizzle's pattern
     /// ([`MatrixDescriptor::pattern`]), which the caller sees to.
     ///
     /// # Errors
@@ -115,7 +115,12 @@ impl MatrixDescriptor {
         };
         let offsets =
             offsets(values).ok_or_else(|| DescriptorError::NotStatic { layout: found() })?;
-        let depth = K_BYTES * 8 / bits;
+        let least = K_BYTES * 8 / bits;
+        let depth = if offsets.len() as i64 == 2 * extent * least {
+            2 * least
+        } else {
+            least
+        };
         let at = |mn: i64, k: i64| offsets.get((mn + extent * k) as usize).copied();
         let bytes = |mn: i64, k: i64| match mn < extent && k < depth {
             true => at(mn, k).map_or(0, |offset| offset * bits / 8),
@@ -146,7 +151,7 @@ impl MatrixDescriptor {
         // Groups that lie between those of one row of the swizzle would see another pattern.
         let whole = match (major, known) {
             (_, 0) => true,
-            (Major::K, _) => extent <= ROWS || stride % descriptor.pattern() == 0,
+            (Major::K, _) => depth <= row && (extent <= ROWS || stride % descriptor.pattern() == 0),
             (Major::Mn, _) => {
                 (extent <= row || leading % descriptor.pattern() == 0)
                     && (depth <= ROWS || stride % descriptor.pattern() == 0)
@@ -157,7 +162,7 @@ impl MatrixDescriptor {
             true => Ok(descriptor),
             false => Err(DescriptorError::NotCanonical {
                 found: found(),
-                expected: descriptor.canonical(extent),
+                expected: descriptor.canonical(extent, depth),
             }),
         }
     }
@@ -210,20 +215,19 @@ impl MatrixDescriptor {
         [field(self.leading) << 16, field(self.stride) | mode << 30]
     }
 
-    /// The canonical layout of so many rows or columns, with the offsets that are free by their names.
-    fn canonical(&self, extent: i64) -> String {
+    /// The canonical layout of so many rows or columns and so much k, with the offsets that are free by their names.
+    fn canonical(&self, extent: i64, depth: i64) -> String {
         let pieces = PIECE * 8 / self.bits;
         let row = pieces << self.swizzle;
-        let depth = K_BYTES * 8 / self.bits;
         let groups = |of: i64| (extent + of - 1) / of;
         let layout = match (self.major, self.swizzle) {
             (Major::K, 0) => {
-                let m = groups(ROWS);
-                format!("((8,{m}),({pieces},2)):(({pieces},SBO),(1,LBO))")
+                let (m, k) = (groups(ROWS), depth / pieces);
+                format!("((8,{m}),({pieces},{k})):(({pieces},SBO),(1,LBO))")
             }
             (Major::K, _) => {
-                let m = groups(ROWS);
-                format!("((8,{m}),({pieces},2)):(({row},SBO),(1,{pieces}))")
+                let (m, k) = (groups(ROWS), depth / pieces);
+                format!("((8,{m}),({pieces},{k})):(({row},SBO),(1,{pieces}))")
             }
             (Major::Mn, 0) => {
                 let (m, k) = (groups(pieces), depth / ROWS);
@@ -409,6 +413,21 @@ mod tests {
         assert!(
             of(other, "(64,16):(64,1)").contains("expected none, S<1,3,3>, S<2,3,3>, S<3,3,3>")
         );
+    }
+
+    #[test]
+    fn a_sparse_product_reads_twice_as_much_of_b() {
+        let of = |swizzle: u32, text: &str| {
+            let layout = crate::text::parse_layout(text).unwrap();
+            MatrixDescriptor::of(&layout, swizzle_of(swizzle, 16), 64, 16)
+        };
+        let wide = of(3, "((8,8),32):((64,512),1)").unwrap();
+        assert_eq!((wide.major, wide.stride), (Major::K, 1024));
+        let across = of(3, "(64,(8,4)):(1,(64,512))").unwrap();
+        assert_eq!((across.major, across.stride), (Major::Mn, 1024));
+        // A row of the swizzle has 32 bytes, which is half of what is read.
+        let narrow = of(1, "((8,8),(16,2)):((16,128),(1,1024))").unwrap_err();
+        assert!(narrow.to_string().contains("((8,8),(8,4))"), "{narrow}");
     }
 
     #[test]

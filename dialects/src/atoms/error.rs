@@ -31,6 +31,8 @@ pub enum AtomError {
     NoMma(MmaAtom),
     #[error("wgmma negates floating-point operands, not {}", .elem.language_name())]
     NegatedInteger { elem: Elem },
+    #[error("all threads have metadata of elements of 8 bits, those of sparse {}; expected `sparse = 0`", .elem.language_name())]
+    SparsePair { elem: Elem },
     #[error("no fused multiply-add of {}; expected f16, bf16, f32 or f64", .elem.language_name())]
     NoFma { elem: Elem },
     #[error("{atom} needs {needs}; the target is {target}")]

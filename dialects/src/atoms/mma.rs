@@ -176,7 +176,8 @@ impl MmaAtom {
     /// The instructions that multiply elements of these types, the best first: those of tensor cores before those of
     /// single threads, the longer along k before the shorter.
     pub fn of_types([a, b, c]: [Elem; 3]) -> Vec<MmaAtom> {
-        let multiplies = |atom: &MmaAtom| (atom.a, atom.b, atom.c) == (a, b, c);
+        let multiplies =
+            |atom: &MmaAtom| (atom.a, atom.b, atom.c) == (a, b, c) && !atom.has_sparse_a();
         let mut found: Vec<MmaAtom> = MmaAtom::all().into_iter().filter(multiplies).collect();
         let [m, n, k] = [0, 1, 2].map(|mode| move |atom: &MmaAtom| atom.shape()[mode]);
         found.sort_by_key(|atom| Reverse((atom.issuer().threads(), k(atom), m(atom), n(atom))));
@@ -234,6 +235,14 @@ impl MmaAtom {
         self.op.instruction().ptx(self)
     }
 
+    /// Whether A is sparse: a product takes a word for each instruction as well that tells where its elements belong.
+    pub fn has_sparse_a(&self) -> bool {
+        match self.op {
+            MmaOp::Wgmma(shape) => shape.sparse.is_some(),
+            MmaOp::MmaSync(_) | MmaOp::Fma(_) => false,
+        }
+    }
+
     /// Thread-value layouts.
     ///
     /// # Errors
@@ -252,7 +261,7 @@ impl MmaAtom {
     }
 
     /// The instructions that are most like one that there is not: by its operands, its shape and its accumulator, and
-    /// issued by as many threads, from the same places.
+    /// issued by as many threads, from the same places, both sparse or both not.
     pub fn near(&self) -> Vec<MmaAtom> {
         let far = |differs: bool, weight: u32| if differs { weight } else { 0 };
         let [m, n, k] = self.shape();
@@ -269,7 +278,11 @@ impl MmaAtom {
         };
         let mut alike = MmaAtom::all();
         let places = |atom: &MmaAtom| atom.op.instruction().places();
-        alike.retain(|atom| atom.issuer() == self.issuer() && places(atom) == places(self));
+        alike.retain(|atom| {
+            atom.issuer() == self.issuer()
+                && places(atom) == places(self)
+                && atom.has_sparse_a() == self.has_sparse_a()
+        });
         alike.sort_by_key(|atom| (distance(atom), apart(atom)));
         alike.truncate(4);
         alike

@@ -13,7 +13,8 @@ use cutec_layout::Layout;
 const M: u32 = 64;
 
 /// `wgmma.mma_async` of a warpgroup (PTX ISA, "wgmma.mma_async"). B is read from shared memory by a matrix descriptor, A
-/// as well or from registers. Which mode is contiguous in shared memory is a matter of the views, not of the atom.
+/// as well or from registers. Which mode is contiguous in shared memory is a matter of the views, not of the atom. A sparse
+/// A ("wgmma.mma_async.sp") lies there without its zeros, and a register of each thread tells where the others belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Wgmma {
     /// Columns of C.
@@ -24,6 +25,9 @@ pub struct Wgmma {
     pub a_in_registers: bool,
     /// Whether the elements of A, of B are negated: scale-a, scale-b of -1.
     pub negate: [bool; 2],
+    /// Whether A is sparse, two of four elements along k, or of 32 bits one of two: which pair of each four threads has what
+    /// tells where its elements are, 0 or 1. Of 8 bits all four have it, as pair 0.
+    pub sparse: Option<u32>,
 }
 
 /// Types that are multiplied, and whether only every second N from 16 on exists.
@@ -76,12 +80,14 @@ impl Wgmma {
     pub fn find(name: &str) -> Option<Wgmma> {
         let (n, k) = name.strip_prefix("sm90_64x")?.split_once('x')?;
         let (n, k) = (n.parse().ok()?, k.parse().ok()?);
-        let exists = TABLE.iter().any(|row| row.k == k && row.has_n(n));
+        let multiplies = |row: &WgmmaRow| (row.k == k || 2 * row.k == k) && row.has_n(n);
+        let exists = TABLE.iter().any(multiplies);
         let shape = Wgmma {
             n,
             k,
             a_in_registers: false,
             negate: [false; 2],
+            sparse: None,
         };
         (exists && shape.language_name() == name).then_some(shape)
     }
@@ -94,6 +100,24 @@ impl Wgmma {
             k: 256 / elem.bits() as u32,
             a_in_registers: false,
             negate: [false; 2],
+            sparse: None,
+        }
+    }
+
+    /// The same with a sparse A, and twice as much k.
+    pub fn with_sparse_a(self, pair: u32) -> Wgmma {
+        Wgmma {
+            k: 2 * self.k,
+            sparse: Some(pair),
+            ..self
+        }
+    }
+
+    /// How much of k there is of A: of a sparse one half.
+    pub fn k_of_a(&self) -> u32 {
+        match self.sparse {
+            Some(_) => self.k / 2,
+            None => self.k,
         }
     }
 
@@ -143,6 +167,12 @@ impl MmaInstruction for Wgmma {
             Some("ab") => [true; 2],
             Some(_) => return Err(fields.form("negate = a, b or ab")),
         };
+        let sparse = match fields.optional("sparse") {
+            None => None,
+            Some("0") => Some(0),
+            Some("1") => Some(1),
+            Some(_) => return Err(fields.form("sparse = 0 or 1")),
+        };
         let mnk = shape.split('x').map(|extent| extent.parse().ok());
         let mnk: Option<Vec<u32>> = mnk.collect();
         let (Some([M, n, k]), [a, b, c]) = (mnk.as_deref(), types.as_slice()) else {
@@ -153,6 +183,7 @@ impl MmaInstruction for Wgmma {
             k: *k,
             a_in_registers,
             negate,
+            sparse,
         });
         let [a, b, c] = [*a, *b, *c];
         Ok(MmaAtom { op, a, b, c })
@@ -162,16 +193,22 @@ impl MmaInstruction for Wgmma {
         let of_row = |row: &'static WgmmaRow| {
             let extents = (8..=256).step_by(8).filter(|n| row.has_n(*n));
             extents.flat_map(|n| {
-                [false, true].map(|a_in_registers| {
-                    let [a, b, c] = row.types;
-                    let op = MmaOp::Wgmma(Wgmma {
-                        n,
-                        k: row.k,
-                        a_in_registers,
-                        negate: [false; 2],
-                    });
-                    MmaAtom { op, a, b, c }
-                })
+                let dense = [false, true].map(|a_in_registers| Wgmma {
+                    n,
+                    k: row.k,
+                    a_in_registers,
+                    negate: [false; 2],
+                    sparse: None,
+                });
+                let sparse = dense.map(|dense| dense.with_sparse_a(0));
+                let [a, b, c] = row.types;
+                let atom = move |shape| MmaAtom {
+                    op: MmaOp::Wgmma(shape),
+                    a,
+                    b,
+                    c,
+                };
+                dense.into_iter().chain(sparse).map(atom)
             })
         };
         TABLE.iter().flat_map(of_row).collect()
@@ -186,21 +223,29 @@ impl MmaInstruction for Wgmma {
             [false, true] => ", negate = b",
             [true, true] => ", negate = ab",
         };
-        format!("\"{M}x{n}x{k}\", elem_type = ({a}, {b}, {c}), frag_kind = {kind}{negate}")
+        let sparse = match self.sparse {
+            None => String::new(),
+            Some(pair) => format!(", sparse = {pair}"),
+        };
+        format!("\"{M}x{n}x{k}\", elem_type = ({a}, {b}, {c}), frag_kind = {kind}{negate}{sparse}")
     }
 
     fn name(&self, atom: &MmaAtom) -> String {
         let Wgmma { n, k, .. } = self;
         let [a, b, c] = [atom.a, atom.b, atom.c].map(Elem::ptx);
-        format!("sm90_{M}x{n}x{k}_{c}{a}{b}_{}", self.kind())
+        let sparse = if self.sparse.is_some() { "_sp" } else { "" };
+        format!("sm90{sparse}_{M}x{n}x{k}_{c}{a}{b}_{}", self.kind())
     }
 
     fn verify(&self, atom: &MmaAtom) -> Result<(), AtomError> {
         let types = [atom.a, atom.b, atom.c];
         let known = TABLE
             .iter()
-            .any(|row| row.k == self.k && row.types == types && row.has_n(self.n));
+            .any(|row| row.k == self.k_of_a() && row.types == types && row.has_n(self.n));
         match known {
+            true if self.sparse == Some(1) && atom.a.bits() == 8 => {
+                Err(AtomError::SparsePair { elem: atom.a })
+            }
             true if self.negate != [false; 2] && atom.c == Elem::I32 => {
                 Err(AtomError::NegatedInteger { elem: atom.a })
             }
@@ -245,15 +290,16 @@ impl MmaInstruction for Wgmma {
     /// names as a whole.
     fn layouts(&self, atom: &MmaAtom) -> [Layout; 3] {
         let Wgmma { n, k, .. } = self;
-        let shared = |extent: u32| layout(&format!("(128,({extent},{k})):(0,(1,{extent}))"));
+        let shared =
+            |extent: u32, k: u32| layout(&format!("(128,({extent},{k})):(0,(1,{extent}))"));
         let a = match (self.a_in_registers, atom.a.bits()) {
-            (false, _) => shared(M),
+            (false, _) => shared(M, self.k_of_a()),
             (true, 32) => layout("((4,8,4),(2,2)):((64,1,16),(8,256))"),
             (true, 8) => layout("((4,8,4),(4,2,2)):((256,1,16),(64,8,1024))"),
             (true, _) => layout("((4,8,4),(2,2,2)):((128,1,16),(64,8,512))"),
         };
         let c = format!("((4,8,4),(2,2,{})):((128,1,16),(64,8,512))", n / 8);
-        [a, shared(*n), layout(&c)]
+        [a, shared(*n, *k), layout(&c)]
     }
 
     fn remark(&self, atom: &MmaAtom) -> String {
@@ -269,12 +315,14 @@ impl MmaInstruction for Wgmma {
             [false, true] => ", B negated",
             [true, true] => ", A and B negated",
         };
-        format!("wgmma.m{M}n{n}k{k} of {a} and {b} to {c}{from}{negated}")
+        let sparse = if self.sparse.is_some() { " sparse" } else { "" };
+        format!("wgmma.m{M}n{n}k{k} of{sparse} {a} and {b} to {c}{from}{negated}")
     }
 
     fn ptx(&self, atom: &MmaAtom) -> String {
         let Wgmma { n, k, .. } = self;
         let [a, b, c] = [atom.a, atom.b, atom.c].map(Elem::ptx);
-        format!("wgmma.mma_async.sync.aligned.m{M}n{n}k{k}.{c}.{a}.{b}")
+        let sparse = if self.sparse.is_some() { ".sp" } else { "" };
+        format!("wgmma.mma_async{sparse}.sync.aligned.m{M}n{n}k{k}.{c}.{a}.{b}")
     }
 }

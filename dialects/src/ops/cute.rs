@@ -156,7 +156,8 @@ accessors! {
     }
     /// The atom of a tensor map.
     MakeTmaAtom is CuteOp::MakeTmaAtom, 1 operand { operand map 0; }
-    /// A product of fragments, `d = a · b + c`; behind them whether it adds to `c`, where that is not always.
+    /// A product of fragments, `d = a · b + c`; behind them whether it adds to `c`, where that is not always, and the metadata
+    /// of a sparse `a`.
     Gemm is CuteOp::Gemm, 5 operands {
         operand mma 0; operand d 1; operand a 2; operand b 3; operand c 4; operands adds 5 0;
     }

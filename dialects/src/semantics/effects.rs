@@ -68,6 +68,8 @@ pub struct GemmPlan {
     pub descriptors: [Option<MatrixDescriptor>; 4],
     /// Start of D, A, B and C for each instruction.
     pub steps: Vec<[Int; 4]>,
+    /// Start of each part of A, those of other rows first.
+    pub starts_of_a: Vec<Int>,
 }
 
 pub(super) fn evaluate(op: CuteOp, operands: &[Val], attrs: &Attrs) -> Result<Val, SemError> {
@@ -217,15 +219,16 @@ pub fn check(op: CuteOp, operands: &[Val], attrs: &Attrs) -> Result<(), SemError
         (op, operands) if op.is_mbarrier() => super::mbarrier::check(op, operands),
         (CuteOp::StoreAsync, operands) => super::cluster::check_store_async(operands),
         (CuteOp::ReduceAsync, operands) => super::cluster::check_reduce_async(operands, attrs),
-        (CuteOp::Gemm, [mma, d, a, b, c, accumulate @ ..]) if accumulate.len() <= 1 => {
-            match accumulate.first() {
-                Some(value) if !is_bool(value) => {
-                    operand_error("an i1 that says whether to add to C", value)
-                }
-                _ => gemm_plan(mma, d, a, b, c).map(|_| ()),
+        (CuteOp::Gemm, [mma, d, a, b, c, more @ ..]) if more.len() <= 2 => match more.first() {
+            Some(value) if !is_bool(value) => {
+                operand_error("an i1 that says whether to add to C", value)
             }
-        }
-        (CuteOp::Gemm, _) => count_error("5 or 6", operands.len()),
+            _ => {
+                let plan = gemm_plan(mma, d, a, b, c)?;
+                gemm_metadata(&plan, more.get(1)).map(|_| ())
+            }
+        },
+        (CuteOp::Gemm, _) => count_error("5 to 7", operands.len()),
         _ => Err(unknown(op, operands)),
     }
 }
@@ -587,6 +590,8 @@ pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPl
             }
         }
     }
+    let of_a = (0..k).flat_map(|kk| (0..m).map(move |mm| (mm, kk)));
+    let starts_of_a = of_a.map(|(mm, kk)| at(1, mm, kk)).collect();
     let (Ok(views), Ok(values)) = (seen.try_into(), values.try_into()) else {
         return count_error("5", 0);
     };
@@ -596,7 +601,57 @@ pub fn gemm_plan(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Result<GemmPl
         values,
         descriptors,
         steps,
+        starts_of_a,
     })
+}
+
+/// Where the word is for each instruction of a product with a sparse A that tells where its elements belong, and the view
+/// that has them. Instructions have the words of their rows and k, in this order; those of other columns have the same.
+pub fn gemm_metadata(
+    plan: &GemmPlan,
+    words: Option<&Val>,
+) -> Result<Option<(View, Vec<Int>)>, SemError> {
+    let view = match (plan.atom.has_sparse_a(), words) {
+        (false, None) => return Ok(None),
+        (false, Some(found)) => {
+            return operand_error("no metadata, as A is not sparse", found);
+        }
+        (true, None) => {
+            let message = format!(
+                "{} multiplies a sparse A, and expects `metadata`: words in registers that tell where its elements belong",
+                plan.atom
+            );
+            return Err(SemError::Illegal(message));
+        }
+        (true, Some(Val::View(view))) => view,
+        (true, Some(found)) => return operand_error("a view of metadata", found),
+    };
+    if view.ptr.elem != Elem::I32 || view.ptr.space != Space::Rmem {
+        return Err(SemError::Operand {
+            expected: "metadata of i32 in registers".into(),
+            found: format!("{} in {}", view.ptr.elem, view.ptr.space),
+        });
+    }
+    let of_instructions = &plan.starts_of_a;
+    let found = view.layout.size();
+    if !found.is(of_instructions.len() as i64) {
+        return Err(SemError::Operand {
+            expected: format!(
+                "a word of metadata for each of {} parts of A",
+                of_instructions.len()
+            ),
+            found: view.layout.to_string(),
+        });
+    }
+    let words = offsets_of(view.layout.inner())?;
+    let of_step = |[_, a, _, _]: &[Int; 4]| {
+        let at = of_instructions.iter().position(|start| start == a);
+        words[at.unwrap_or(0)].clone()
+    };
+    Ok(Some((
+        view.clone(),
+        plan.steps.iter().map(of_step).collect(),
+    )))
 }
 
 /// The descriptor of an operand in shared memory, of which instructions read parts that start at some offsets.

@@ -22,7 +22,9 @@ mod view;
 pub use atomic::AtomicKind;
 pub use bulk::{BulkDirection, BulkPlan, bulk_plan, bulk_prefetch_plan};
 pub use cluster::reduction;
-pub use effects::{CopyPlan, CopySide, GemmPlan, Predicate, check, copy_plan, gemm_plan};
+pub use effects::{
+    CopyPlan, CopySide, GemmPlan, Predicate, check, copy_plan, gemm_metadata, gemm_plan,
+};
 pub use mbarrier::mbarrier_feature;
 pub use rules::check_operands;
 pub use tma::{TmaPlan, TmaPrefetchPlan, TmaStep, tma_boxes_of, tma_plan, tma_prefetch_plan};

@@ -150,7 +150,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             CuteOp::AutovecCopy => (&[0, 1], None),
             // Where a predicate decides, what lies outside need not be accessed.
             CuteOp::Copy if operands.len() <= 3 => (&[1, 2], None),
-            CuteOp::Gemm => (&[1, 2, 3, 4], None),
+            CuteOp::Gemm => (&[1, 2, 3, 4, 6], None),
             _ => return Ok(()),
         };
         let coord = coord.and_then(|at| operands.get(at));

@@ -138,7 +138,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             CuteOp::Copy => (&[1, 3], &[2]),
             CuteOp::AutovecCopy => (&[0], &[1]),
             // With a sixth operand it may be that nothing is added to.
-            CuteOp::Gemm if operands.len() > 5 => (&[2, 3], &[1]),
+            CuteOp::Gemm if operands.len() > 5 => (&[2, 3, 6], &[1]),
             CuteOp::Gemm => (&[2, 3, 4], &[1]),
             _ => return,
         };

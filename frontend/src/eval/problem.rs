@@ -211,6 +211,7 @@ pub fn atom(span: Span, error: &AtomError) -> Diagnostic {
         | AtomError::Matrices { .. }
         | AtomError::MatrixElement { .. }
         | AtomError::NegatedInteger { .. }
+        | AtomError::SparsePair { .. }
         | AtomError::NoFma { .. } => Diagnostic::error(
             code,
             span,

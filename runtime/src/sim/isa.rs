@@ -703,6 +703,16 @@ pub(crate) struct Wgmma {
     /// `imm-trans-a`, `imm-trans-b`: whether the rows of A, the columns of B are contiguous in memory, and
     /// not K.
     pub mn_major: [bool; 2],
+    /// Of `.sp`: where the elements of A belong.
+    pub sparse: Option<Sparse>,
+}
+
+/// The operands of `wgmma.mma_async.sp` that tell where the elements of A belong.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sparse {
+    pub metadata: Src,
+    /// Which pair of each four lanes has them.
+    pub selector: usize,
 }
 
 /// Where A comes from.

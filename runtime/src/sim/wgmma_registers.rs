@@ -1,4 +1,4 @@
-//! Registers of D and A of `wgmma`: which instructions of a kernel use which.
+//! Registers of D and A of `wgmma`, and of the metadata of a sparse A: which instructions of a kernel use which.
 //!
 //! They are out of reach while a `wgmma` that uses them is in flight, and a `wgmma.fence` lies between other accesses
 //! and the next one (PTX ISA 9.7.15.7.1). `exec/wgmma_registers.rs` checks that in a run.
@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use super::assignment::{RegisterId, Registers, Tracked};
 use super::isa::{Instr, Op, WarpgroupOp, Wgmma, WgmmaA};
+use super::lane::Src;
 
 /// The registers, each by its place among them.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub(crate) struct WgmmaRegisters {
 #[derive(Debug)]
 pub(crate) struct Product {
     pub d: Box<[u32]>,
-    /// Those of A, where it is in registers.
+    /// Those of A, where it is in registers, and of its metadata, which an H200 reads while the product is under way.
     pub a: Box<[u32]>,
 }
 
@@ -33,10 +34,10 @@ impl WgmmaRegisters {
             _ => None,
         });
         let products: Vec<(u32, &Wgmma)> = products.map(|(pc, wgmma)| (pc, &**wgmma)).collect();
-        let number = |slot: &u32| RegisterId::Word(*slot).number() as u32;
+        let number = |slot: u32| RegisterId::Word(slot).number() as u32;
         let all = products.iter().flat_map(|(_, wgmma)| {
             let a = registers_of_a(wgmma);
-            wgmma.d.iter().chain(a).map(number)
+            wgmma.d.iter().copied().chain(a).map(number)
         });
         let mut all: Vec<u32> = all.collect();
         all.sort_unstable();
@@ -44,12 +45,13 @@ impl WgmmaRegisters {
         if all.is_empty() {
             return None;
         }
-        let places = |slots: &[u32]| -> Box<[u32]> {
-            let places = slots.iter().map(|slot| all.binary_search(&number(slot)));
+        let places = |slots: &mut dyn Iterator<Item = u32>| -> Box<[u32]> {
+            let places = slots.map(|slot| all.binary_search(&number(slot)));
             places.flatten().map(|place| place as u32).collect()
         };
         let products = products.into_iter().map(|(pc, wgmma)| {
-            let (d, a) = (places(&wgmma.d), places(registers_of_a(wgmma)));
+            let d = places(&mut wgmma.d.iter().copied());
+            let a = places(&mut registers_of_a(wgmma));
             (pc, Product { d, a })
         });
         Some(WgmmaRegisters {
@@ -64,9 +66,14 @@ impl WgmmaRegisters {
     }
 }
 
-fn registers_of_a(wgmma: &Wgmma) -> &[u32] {
-    match &wgmma.a {
+fn registers_of_a(wgmma: &Wgmma) -> impl Iterator<Item = u32> {
+    let slots: &[u32] = match &wgmma.a {
         WgmmaA::Shared(_) => &[],
         WgmmaA::Registers(slots) => slots,
-    }
+    };
+    let metadata = wgmma.sparse.and_then(|sparse| match sparse.metadata {
+        Src::Word(slot) => Some(slot),
+        Src::Wide(_) | Src::Imm(_) | Src::Special(_) | Src::Variable(..) => None,
+    });
+    slots.iter().copied().chain(metadata)
 }

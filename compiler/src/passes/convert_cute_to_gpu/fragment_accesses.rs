@@ -41,7 +41,7 @@ pub(super) struct Accesses {
     inside: HashMap<usize, Accessed>,
     /// What products add to that complete later.
     accumulators: HashSet<usize>,
-    /// What products read as A that complete later.
+    /// What products read as A, and of its metadata, that complete later.
     factors: HashSet<usize>,
     /// Those of these that there are at an operation which fences such products, or waits for them.
     tied: HashMap<usize, Vec<usize>>,
@@ -161,7 +161,7 @@ impl Accesses {
                 | (Some(CuteOp::Copy), 1 | 3..)
                 | (Some(CuteOp::AutovecCopy), 0) => {
                     accessed.read.insert(fragment);
-                    if kind == Some(CuteOp::Gemm) && index == 2 && completes_later(op) {
+                    if kind == Some(CuteOp::Gemm) && matches!(index, 2 | 6) && completes_later(op) {
                         self.factors.insert(fragment);
                     }
                 }

@@ -5,7 +5,9 @@ use cutec_dialects::atoms::{Completion, Mechanism, MmaOp, MmaOperand, MmaSync, P
 use cutec_dialects::builder::{IrValue, defining_op};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, LlvmOp, NvvmOp};
-use cutec_dialects::semantics::{GemmPlan, SemError, are_neighbours, gemm_plan, offsets_of};
+use cutec_dialects::semantics::{
+    GemmPlan, SemError, are_neighbours, gemm_metadata, gemm_plan, offsets_of,
+};
 use cutec_dialects::value::{Val, View};
 use cutec_layout::tv::Operand;
 use cutec_layout::{Int, Layout};
@@ -27,10 +29,11 @@ impl<'c> Lowering<'c> {
         operands: &[Val],
         accumulate: Option<IrValue<'c>>,
     ) -> Result<(), SemError> {
-        let [mma, d, a, b, c, ..] = operands else {
+        let [mma, d, a, b, c, more @ ..] = operands else {
             return Err(SemError::Illegal("gemm takes an MMA and four views".into()));
         };
         let plan = gemm_plan(mma, d, a, b, c)?;
+        let metadata = gemm_metadata(&plan, more.get(1))?;
         plan.atom
             .legal_on(&self.target)
             .map_err(|error| SemError::Illegal(error.to_string()))?;
@@ -47,7 +50,7 @@ impl<'c> Lowering<'c> {
         let (mut read_a, mut read_b) = (Registers::default(), Registers::default());
         let mut sums: HashMap<Int, Vec<IrValue<'c>>> = HashMap::new();
         let mut order: Vec<Int> = Vec::new();
-        for [at_d, at_a, at_b, at_c] in &plan.steps {
+        for (step, [at_d, at_a, at_b, at_c]) in plan.steps.iter().enumerate() {
             let a = self.factor(&mut read_a, &plan, Operand::A, at_a)?;
             let b = self.factor(&mut read_b, &plan, Operand::B, at_b)?;
             let (c, accumulate) = match sums.get(at_d) {
@@ -72,7 +75,13 @@ impl<'c> Lowering<'c> {
                     let c = self.added_to(c, accumulate);
                     self.mma_sync(&plan, mma, &a, &b, &c)
                 }
-                MmaOp::Wgmma(mma) => self.wgmma(&plan, mma, [&a, &b, &c], accumulate),
+                MmaOp::Wgmma(mma) => {
+                    let word = metadata.as_ref().map(|(view, at)| {
+                        let word = self.emitter.ir.ty("i32");
+                        self.load_at(view, &at[step], word, 4)
+                    });
+                    self.wgmma(&plan, mma, [&a, &b, &c], word, accumulate)
+                }
             };
             sums.insert(at_d.clone(), d);
         }

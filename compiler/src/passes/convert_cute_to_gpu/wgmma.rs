@@ -99,12 +99,13 @@ impl<'c> Lowering<'c> {
         *self.descriptor_address.insert(address)
     }
 
-    /// One instruction: the accumulator's registers that come out of it.
+    /// One instruction, with the metadata of a sparse A: the accumulator's registers that come out of it.
     pub(super) fn wgmma(
         &mut self,
         plan: &GemmPlan,
         mma: Wgmma,
         [a, b, c]: [&[IrValue<'c>]; 3],
+        metadata: Option<IrValue<'c>>,
         accumulate: Accumulate<'c>,
     ) -> Vec<IrValue<'c>> {
         let count = c.len();
@@ -125,6 +126,7 @@ impl<'c> Lowering<'c> {
             false => take(a, "l"),
         };
         let b = take(b, "l");
+        let metadata = metadata.map(|word| take(&[word], "r"));
         let (before, scale) = match accumulate {
             Accumulate::Known(known) => {
                 let known = i32::from(known);
@@ -139,7 +141,9 @@ impl<'c> Lowering<'c> {
             let major = plan.descriptors[which].map(|descriptor| descriptor.major);
             i32::from(major == Some(Major::Mn))
         };
-        let mut tail = vec![scale];
+        let mut tail: Vec<String> = metadata.into_iter().collect();
+        tail.extend(mma.sparse.map(|pair| pair.to_string()));
+        tail.push(scale);
         if plan.atom.c != Elem::I32 {
             tail.extend(
                 mma.negate

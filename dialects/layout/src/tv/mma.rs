@@ -3,14 +3,14 @@
 use super::copy::mode_size;
 use super::partition::{Partition, slice_any};
 use crate::algebra::{
-    complement_default, composition, composition_any, composition_tiler, flat_coord,
+    complement_default, composition, composition_any, composition_tiler, cosize, flat_coord,
     logical_divide, make_fragment_like, right_inverse, slice, tiled_product, zipped_divide,
 };
 use crate::{AnyLayout, Coord, Int, IntTuple, Layout, LayoutError, Tiler, Tree};
 
 /// The shape and the thread-value layouts of an MMA instruction. `a_tv` maps `(thread, value)` to
 /// the column-major position in the `(M, K)` of the instruction, `b_tv` in `(N, K)`, `c_tv` in
-/// `(M, N)`.
+/// `(M, N)`. Of a sparse A, of which only some elements are there, K is how many of them a row has.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct MmaAtom {
     /// Extents M, N, K.
@@ -133,6 +133,35 @@ impl TiledMma {
         [0, 1, 2].map(|index| self.tile_size(index))
     }
 
+    /// The extent that an operand has in a mode of `(M, N, K)` of the atom: of K a sparse A has less.
+    fn extent_of(&self, operand: Operand, mode: usize) -> Result<i64, LayoutError> {
+        let [m, _, k] = self.atom.shape_mnk;
+        if (operand, mode) != (Operand::A, 2) {
+            return Ok(self.atom.shape_mnk[mode]);
+        }
+        let elements = cosize(&self.atom.a_tv)?.as_static();
+        Ok(elements.map_or(k, |elements| elements / m))
+    }
+
+    /// The permutation of mode `mode` of `(M, N, K)` for an operand.
+    fn permutation_of(&self, operand: Operand, mode: usize) -> Result<Tiler, LayoutError> {
+        let extent = self.extent_of(operand, mode)?;
+        if extent == self.atom.shape_mnk[mode] {
+            return Ok(self.permutation(mode));
+        }
+        match &self.permutation_mnk[mode] {
+            Tiler::All => {
+                let atoms = mode_size(&self.thr_layout_vmnk, mode + 1);
+                Ok(Tiler::Int(atoms.mul(&Int::Static(extent))))
+            }
+            given => Err(LayoutError::Unsupported {
+                op: "tiled_mma.partition",
+                expected: "no permutation of K where A is sparse",
+                found: format!("{given:?}"),
+            }),
+        }
+    }
+
     /// The thread-value layout of the atom for an operand.
     pub fn atom_tv(&self, operand: Operand) -> &Layout {
         match operand {
@@ -157,12 +186,16 @@ impl TiledMma {
             });
         }
         let modes = operand.modes();
-        let permutation = Tiler::Tile(modes.map(|mode| self.permutation(mode)).to_vec());
+        let [x, y] = modes;
+        let permutation = Tiler::Tile(vec![
+            self.permutation_of(operand, x)?,
+            self.permutation_of(operand, y)?,
+        ]);
         let extent = |mode: usize| {
-            let extent = Layout::contiguous(self.atom.shape_mnk[mode]);
-            Tiler::Layout(extent)
+            let extent = Layout::contiguous(self.extent_of(operand, mode)?);
+            Ok::<_, LayoutError>(Tiler::Layout(extent))
         };
-        let atom_tile = Tiler::Tile(modes.map(extent).to_vec());
+        let atom_tile = Tiler::Tile(vec![extent(x)?, extent(y)?]);
         let tiled = tensor.map_inner(|inner| {
             let permuted = logical_divide(inner, &permutation)?;
             zipped_divide(&permuted, &atom_tile)
@@ -261,8 +294,12 @@ impl TiledMma {
     /// # Errors
     /// As [`TiledMma::thrfrg`].
     pub fn layout_tv(&self, operand: Operand) -> Result<Layout, LayoutError> {
+        let size = |mode: usize| {
+            let tile = self.permutation_of(operand, mode)?;
+            Ok::<_, LayoutError>(tile.size().unwrap_or(Int::ONE))
+        };
         let [x, y] = operand.modes();
-        self.layout_tv_over(operand, [self.tile_size(x), self.tile_size(y)])
+        self.layout_tv_over(operand, [size(x)?, size(y)?])
     }
 
     /// The same over a matrix of several tiles, whose values are `(value, (RestX, RestY))`.

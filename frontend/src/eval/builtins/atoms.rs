@@ -34,6 +34,7 @@ const WGMMA_TYPES: &[Parameter] = &[
     named("a", Kind::Word(&["rmem"]), "smem"),
     named("negate_a", Kind::Bool, "false"),
     named("negate_b", Kind::Bool, "false"),
+    named("sparse", Kind::Integer, "…"),
 ];
 
 const fn of(name: &'static str, lower: LowerCall, documentation: &'static str) -> Builtin {
@@ -63,7 +64,7 @@ pub(super) const TABLE: &[Builtin] = &[
     mma_sync(&SHAPES[4]),
     mma_sync(&SHAPES[5]),
     mma_sync(&SHAPES[6]),
-    of(Wgmma::LANGUAGE_NAME, wgmma, "`wgmma.m64nNkK` of a warpgroup, as `sm90_64x256x16<bf16, f32>`: N from 8 to 256 in steps of 8; K 16 of f16 and bf16, 8 of tf32, 32 of f8, i8 and u8, whose N beyond 32 goes in steps of 16. A and B are read from shared memory, A from registers with `a = rmem`; with `negate_a = true`, `negate_b = true` the elements of a floating-point operand are negated. `sm90_64xNxK<t, f32, n = bn>` where N is a parameter; K follows from the type.")
+    of(Wgmma::LANGUAGE_NAME, wgmma, "`wgmma.m64nNkK` of a warpgroup, as `sm90_64x256x16<bf16, f32>`: N from 8 to 256 in steps of 8; K 16 of f16 and bf16, 8 of tf32, 32 of f8, i8 and u8, whose N beyond 32 goes in steps of 16. A and B are read from shared memory, A from registers with `a = rmem`; with `negate_a = true`, `negate_b = true` the elements of a floating-point operand are negated. With `sparse = 0`, `sparse = 1` A is sparse, and K twice as much. `sm90_64xNxK<t, f32, n = bn>` where N is a parameter; K follows from the type.")
         .generic(WGMMA_TYPES),
 ];
 
@@ -117,6 +118,8 @@ pub(crate) fn mma_atom(atom: &MmaAtom) -> String {
             (shape.a_in_registers, ", a = rmem"),
             (shape.negate[0], ", negate_a = true"),
             (shape.negate[1], ", negate_b = true"),
+            (shape.sparse == Some(0), ", sparse = 0"),
+            (shape.sparse == Some(1), ", sparse = 1"),
         ]
         .into_iter()
         .filter_map(|(given, text)| given.then_some(text))
@@ -366,6 +369,22 @@ fn wgmma<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Valu
             Some((other, span)) => return ev.expected_bool(&other, span),
         };
     }
+    let sparse = match call.named_generic("sparse").map(|arg| arg.expr.span) {
+        None => None,
+        Some(span) => match super::named_int(ev, call, "sparse", 0)? {
+            pair @ (0 | 1) => Some(pair as u32),
+            pair => {
+                let message = format!(
+                    "the metadata of a sparse A are those of a pair of four threads, 0 or 1, not {pair}"
+                );
+                return ev.error(codes::ILLEGAL_ATOM, span, message, "here");
+            }
+        },
+    };
+    let shape = match sparse {
+        Some(pair) if given.is_some() => shape.with_sparse_a(pair),
+        sparse => Wgmma { sparse, ..shape },
+    };
     let op = MmaOp::Wgmma(Wgmma {
         a_in_registers,
         negate,

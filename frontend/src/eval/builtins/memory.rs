@@ -21,6 +21,8 @@ use cutec_layout::tv::Operand;
 const SOURCE: Parameter = arg("source", Kind::View);
 /// Whether a product adds to its sums; known while compiling or not.
 const ACCUMULATE: Parameter = named("accumulate", Kind::Bool, "true");
+/// What tells where the elements of a sparse A belong.
+const METADATA: Parameter = named("metadata", Kind::View, "…");
 const DESTINATION: Parameter = arg("destination", Kind::View);
 
 const fn of_threads(name: &'static str, lower: LowerCall, documentation: &'static str) -> Builtin {
@@ -34,10 +36,10 @@ pub(super) const TABLE: &[Builtin] = &[
         .takes(&[arg("atom", Kind::CopyAtom), arg("source", Kind::View), named("offsets", Kind::Coordinate, "0")]),
     of_threads("autovec_copy", autovec_copy, "Copies with the widest accesses that are proven legal.")
         .takes(&[SOURCE, DESTINATION, hints::CACHE, hints::PREFETCH, hints::EVICT]),
-    of_threads("gemm", gemm, "`c += a · bᵀ`, of operands (V, M, K), (V, N, K) and (V, M, N), or what slices leave of them. Where `accumulate` is false, `c = a · bᵀ`.")
-        .takes(&[arg("mma", Kind::Multiplier), arg("a", Kind::View), arg("b", Kind::View), arg("c", Kind::View), ACCUMULATE]),
+    of_threads("gemm", gemm, "`c += a · bᵀ`, of operands (V, M, K), (V, N, K) and (V, M, N), or what slices leave of them. Where `accumulate` is false, `c = a · bᵀ`. With a sparse A `metadata` are words of i32 in registers, one for each instruction's part of A.")
+        .takes(&[arg("mma", Kind::Multiplier), arg("a", Kind::View), arg("b", Kind::View), arg("c", Kind::View), ACCUMULATE, METADATA]),
     of_threads("gemm", gemm, "`d = a · bᵀ + c`.")
-        .takes(&[arg("mma", Kind::Multiplier), arg("d", Kind::View), arg("a", Kind::View), arg("b", Kind::View), arg("c", Kind::View), ACCUMULATE]),
+        .takes(&[arg("mma", Kind::Multiplier), arg("d", Kind::View), arg("a", Kind::View), arg("b", Kind::View), arg("c", Kind::View), ACCUMULATE, METADATA]),
     of_threads("fill", store, "Writes a number to all elements of a view.")
         .takes(&[arg("view", Kind::View), arg("value", Kind::Number), hints::CACHE, hints::PREFETCH, hints::EVICT]),
     of_threads("store", store, "Writes values, or one number, to all elements of a view.")
@@ -253,6 +255,13 @@ fn gemm<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
             Value::Scalar(scalar) if scalar.elem == Elem::I1 => operands.push(arg.value.clone()),
             other => return ev.expected_bool(&other.clone(), arg.expr.span),
         }
+    }
+    if let Some(arg) = call.named("metadata") {
+        if operands.len() == 5 {
+            let number = ev.number(&Value::Bool(true), Elem::I1, arg.expr.span)?;
+            operands.push(number_or_vector(number, Elem::I1, None));
+        }
+        operands.push(arg.value.clone());
     }
     let result = ev.op(
         CuteOp::Gemm,

@@ -1,15 +1,16 @@
-//! `wgmma` (PTX ISA 9.7.15) and `setmaxnreg` (9.7.19.5).
+//! `wgmma` (PTX ISA 9.7.15), dense and sparse, and `setmaxnreg` (9.7.19.5).
 
 use super::form::{Decoded, Form, Ty};
 use super::matrix::{accumulator, multiplicand};
 use crate::sim::assignment::Role;
-use crate::sim::isa::{MmaAccumulator, MmaType, Op, WarpgroupOp, Wgmma, WgmmaA};
+use crate::sim::isa::{MmaAccumulator, MmaType, Op, Sparse, WarpgroupOp, Wgmma, WgmmaA};
 use crate::sim::lane::Pred;
 
 /// `wgmma`.
 pub(super) fn wgmma(form: &mut Form) -> Decoded<Op> {
     let action = form.peek().unwrap_or_default();
     form.eat(action);
+    let sparse = action == "mma_async" && form.eat("sp");
     if !form.eat("sync") || !form.eat("aligned") {
         return form.bad_modifier("`.sync.aligned`");
     }
@@ -21,7 +22,7 @@ pub(super) fn wgmma(form: &mut Form) -> Decoded<Op> {
             let groups = form.literal()?;
             WarpgroupOp::Wait(groups.min(u64::from(u32::MAX)) as u32)
         }
-        "mma_async" => WarpgroupOp::Multiply(Box::new(multiply(form)?)),
+        "mma_async" => WarpgroupOp::Multiply(Box::new(multiply(form, sparse)?)),
         _ => return form.unknown(),
     };
     Ok(Op::Warpgroup(op))
@@ -55,8 +56,8 @@ fn shape(name: &str) -> Option<(usize, usize)> {
     Some((n.parse().ok()?, k.parse().ok()?))
 }
 
-/// `wgmma.mma_async`, from its shape on.
-fn multiply(form: &mut Form) -> Decoded<Wgmma> {
+/// `wgmma.mma_async` or `wgmma.mma_async.sp`, from its shape on.
+fn multiply(form: &mut Form, sparse: bool) -> Decoded<Wgmma> {
     use MmaAccumulator as C;
     use MmaType::{Bf16, E4m3, E5m2, F16, F64, S4, S8, Tf32, U4, U8};
     let (n, k) = form.need("a shape `m64n‹N›k‹K›`", shape)?;
@@ -75,6 +76,7 @@ fn multiply(form: &mut Form) -> Decoded<Wgmma> {
         (S8 | U8, S8 | U8) => (32, accumulate == C::S32),
         (F16 | Bf16 | Tf32 | S4 | U4 | S8 | U8 | E4m3 | E5m2 | F64, _) => (0, false),
     };
+    let depth = if sparse { 2 * depth } else { depth };
     let integers = accumulate == C::S32;
     // Integers have steps of 16 from 32 on; ptxas takes 240 and 256 as well, which the ISA does not list.
     let step = if integers && n > 32 { 16 } else { 8 };
@@ -92,6 +94,19 @@ fn multiply(form: &mut Form) -> Decoded<Wgmma> {
         false => WgmmaA::Shared(form.src(Ty::B64)?),
     };
     let b = form.src(Ty::B64)?;
+    let sparse = match sparse {
+        false => None,
+        true => {
+            let metadata = form.src(Ty::B32)?;
+            // Of 8 bits all lanes have metadata.
+            let pairs = if depth == 64 { 1 } else { 2 };
+            let selector = form.literal()? as usize;
+            if selector >= pairs {
+                return form.bad(if pairs == 1 { "0" } else { "0 or 1" });
+            }
+            Some(Sparse { metadata, selector })
+        }
+    };
     let scale_d = form.pred_src()?;
     let mut negate = [false; 2];
     if !integers {
@@ -130,5 +145,6 @@ fn multiply(form: &mut Form) -> Decoded<Wgmma> {
         scale_d,
         negate,
         mn_major,
+        sparse,
     })
 }

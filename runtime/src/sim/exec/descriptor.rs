@@ -17,7 +17,7 @@ use crate::sim::error::ErrorKind;
 
 /// Bytes of a chunk.
 pub(super) const CHUNK: usize = 16;
-/// Bytes of a row: those of K of one instruction.
+/// Bytes of a row: those of K of one instruction. B of a sparse one has two such blocks of K.
 pub(super) const ROW: usize = 32;
 /// Elements of 16 bits in a chunk.
 const ELEMENTS: usize = CHUNK / 2;
@@ -44,6 +44,8 @@ pub(super) struct Matrix {
     mn_major: bool,
     /// Rows of A, columns of B.
     rows: usize,
+    /// Blocks of [`ROW`] bytes along K.
+    blocks: usize,
 }
 
 impl Matrix {
@@ -53,6 +55,7 @@ impl Matrix {
         descriptor: u64,
         mn_major: bool,
         rows: usize,
+        blocks: usize,
     ) -> Result<Matrix, ErrorKind> {
         let bits = |first: u32, count: u32| descriptor >> first & ((1 << count) - 1);
         let wrong = |what, expected: String, found: String| ErrorKind::Descriptor {
@@ -80,6 +83,7 @@ impl Matrix {
             span: SPANS[bits(62, 2) as usize],
             mn_major,
             rows,
+            blocks,
         };
         // Eight spans are a pattern. Where it starts at a multiple of its size, the base offset is 0.
         let lines = matrix.span / CHUNK as u64;
@@ -94,6 +98,15 @@ impl Matrix {
                 matrix.start, matrix.base_offset
             );
             return Err(wrong("start of a swizzle's pattern", expected, found));
+        }
+        let bytes = (ROW * blocks) as u64;
+        if !mn_major && matrix.span > CHUNK as u64 && matrix.span < bytes {
+            let expected = format!("at least the {bytes} bytes of K that it reads");
+            return Err(wrong(
+                "span of a swizzle",
+                expected,
+                matrix.span.to_string(),
+            ));
         }
         Ok(matrix)
     }
@@ -133,12 +146,14 @@ impl Matrix {
     /// The addresses of the chunks of rows; where they are MN-major, the rows are a multiple of eight.
     pub fn chunks(&self, rows: std::ops::Range<usize>) -> Vec<u64> {
         match self.mn_major {
-            false => rows
-                .flat_map(|row| [self.of_row(row, 0), self.of_row(row, 1)])
-                .collect(),
+            false => {
+                let chunks = 0..self.blocks * ROW / CHUNK;
+                rows.flat_map(|row| chunks.clone().map(move |chunk| self.of_row(row, chunk)))
+                    .collect()
+            }
             true => {
                 let chunks = rows.start / ELEMENTS..rows.end / ELEMENTS;
-                (0..DEPTH)
+                (0..self.blocks * DEPTH)
                     .flat_map(|k| chunks.clone().map(move |chunk| (k, chunk)))
                     .map(|(k, chunk)| self.of_k(k, chunk))
                     .collect()
@@ -171,21 +186,22 @@ impl Matrix {
         }
     }
 
-    /// Reads all rows, unchecked: the bytes of K in order.
-    pub fn load(&self, shared: &Bytes) -> Vec<[u8; ROW]> {
+    /// Reads all rows of a block along K, unchecked: its bytes in order.
+    pub fn load(&self, shared: &Bytes, block: usize) -> Vec<[u8; ROW]> {
         let mut rows = vec![[0; ROW]; self.rows];
+        let (first_chunk, first_k) = (block * ROW / CHUNK, block * DEPTH);
         match self.mn_major {
             false => {
                 for (row, bytes) in rows.iter_mut().enumerate() {
                     for (chunk, bytes) in bytes.chunks_exact_mut(CHUNK).enumerate() {
-                        bytes.copy_from_slice(shared.peek(self.of_row(row, chunk)));
+                        bytes.copy_from_slice(shared.peek(self.of_row(row, first_chunk + chunk)));
                     }
                 }
             }
             true => {
                 for k in 0..DEPTH {
                     for (chunk, rows) in rows.chunks_exact_mut(ELEMENTS).enumerate() {
-                        let elements = shared.peek(self.of_k(k, chunk)).chunks_exact(2);
+                        let elements = shared.peek(self.of_k(first_k + k, chunk)).chunks_exact(2);
                         for (row, element) in rows.iter_mut().zip(elements) {
                             row[2 * k..2 * k + 2].copy_from_slice(element);
                         }

@@ -10,6 +10,8 @@
 //!
 //! A warp's 16 rows of `wgmma` are those of `mma` for eight columns after eight.
 
+use std::ops::Range;
+
 use super::Fault;
 use super::cta::Cta;
 use super::descriptor;
@@ -167,6 +169,61 @@ impl Warp {
         b: &[Columns],
         scale_d: bool,
     ) {
+        self.set_rows_of_a(rows, wgmma, a);
+        let registers = wgmma.d.len() * N / wgmma.n;
+        for (d, columns) in wgmma.d.chunks(registers).zip(b) {
+            let mut totals = self.totals(wgmma, d, scale_d);
+            totals.add(rows, columns);
+            self.store_totals(wgmma, d, &totals);
+        }
+    }
+
+    /// The same with a sparse A, of which each row has its own elements of B: `b` are the columns of B in two blocks along
+    /// K, `metadata` tells which elements these are. They are added as in a product that is dense.
+    pub(super) fn multiply_sparse_rows(
+        &mut self,
+        rows: &mut Rows,
+        wgmma: &Wgmma,
+        a: Option<&[[u8; descriptor::ROW]]>,
+        b: &[Vec<[u8; descriptor::ROW]>],
+        metadata: &Words,
+        scale_d: bool,
+    ) {
+        let [ty, ty_of_b] = wgmma.multiplicands;
+        self.set_rows_of_a(rows, wgmma, a);
+        let k = k_of(ty);
+        let selector = wgmma.sparse.map_or(0, |sparse| sparse.selector);
+        let places: [[usize; LONGEST]; M] = std::array::from_fn(|row| {
+            std::array::from_fn(|at| {
+                if at < k {
+                    place(ty, metadata, selector, row, at)
+                } else {
+                    0
+                }
+            })
+        });
+        let registers = wgmma.d.len() * N / wgmma.n;
+        for (eight, d) in wgmma.d.chunks(registers).enumerate() {
+            let mut whole = [[0.0; 2 * LONGEST]; N];
+            for (block, bytes) in b.iter().enumerate() {
+                for (column, bytes) in whole.iter_mut().zip(&bytes[N * eight..]) {
+                    let mut part = [0.0; LONGEST];
+                    row_elements(ty_of_b, bytes, &mut part);
+                    column[block * k..][..k].copy_from_slice(&part[..k]);
+                }
+            }
+            let mut totals = self.totals(wgmma, d, scale_d);
+            for (row, places) in places.iter().enumerate() {
+                let columns = whole.map(|column| places.map(|place| column[place]));
+                let columns = Columns::new(Instruction::Wgmma, ty_of_b, k, &columns);
+                totals.add_rows(rows, row..row + 1, &columns);
+            }
+            self.store_totals(wgmma, d, &totals);
+        }
+    }
+
+    /// Makes `rows` those of A.
+    fn set_rows_of_a(&self, rows: &mut Rows, wgmma: &Wgmma, a: Option<&[[u8; descriptor::ROW]]>) {
         let [ty, _] = wgmma.multiplicands;
         let mut values = [[0.0; LONGEST]; M];
         match (a, &wgmma.a) {
@@ -190,20 +247,24 @@ impl Warp {
             }
         }
         rows.set(Instruction::Wgmma, ty, k_of(ty), &values);
-        let registers = wgmma.d.len() * N / wgmma.n;
-        for (d, columns) in wgmma.d.chunks(registers).zip(b) {
-            let mut sums = [[0; WARP]; REGISTERS];
-            if scale_d {
-                for (words, &slot) in sums.iter_mut().zip(d) {
-                    *words = self.registers.words[slot as usize];
-                }
+    }
+
+    /// D of eight columns before a product.
+    fn totals(&self, wgmma: &Wgmma, d: &[u32], scale_d: bool) -> Totals {
+        let mut sums = [[0; WARP]; REGISTERS];
+        if scale_d {
+            for (words, &slot) in sums.iter_mut().zip(d) {
+                *words = self.registers.words[slot as usize];
             }
-            let mut totals = Totals::of(wgmma.accumulate, &sums);
-            totals.add(rows, columns);
-            totals.store(wgmma.saturate, &mut sums);
-            for (words, &slot) in sums.iter().zip(d) {
-                self.registers.words[slot as usize] = *words;
-            }
+        }
+        Totals::of(wgmma.accumulate, &sums)
+    }
+
+    fn store_totals(&mut self, wgmma: &Wgmma, d: &[u32], totals: &Totals) {
+        let mut sums = [[0; WARP]; REGISTERS];
+        totals.store(wgmma.saturate, &mut sums);
+        for (words, &slot) in sums.iter().zip(d) {
+            self.registers.words[slot as usize] = *words;
         }
     }
 
@@ -306,7 +367,34 @@ pub(super) fn columns_of(wgmma: &Wgmma, b: &[[u8; descriptor::ROW]]) -> Vec<Colu
     b.chunks(N).map(eight).collect()
 }
 
-/// K of `wgmma`, of which a row has 256 bits.
+/// The lanes that have metadata of a sparse A: a pair of each four, of 8 bits all.
+pub(super) fn lanes_of_metadata(ty: MmaType, selector: usize) -> impl Iterator<Item = usize> {
+    let all = element_bits(ty) == 8;
+    (0..WARP).filter(move |lane| all || lane / 2 % 2 == selector)
+}
+
+/// Where element number `at` of a row of a sparse A belongs along K (PTX ISA 9.7.15.6.2; CuTe, `ELayout_64x32` and its like).
+///
+/// A chunk of A has four elements and two that are there, of tf32 two and one, and four bits of metadata. Eight chunks fill a
+/// word. Of 16 and 32 bits the first lane of a pair has the first half of K, in its lower half that of row `group`, in its
+/// upper one that of row `group + 8`. Of 8 bits the lanes of even number have row `group`, the others `group + 8`; the
+/// first two of each four have the first half of K.
+fn place(ty: MmaType, metadata: &Words, selector: usize, row: usize, at: usize) -> usize {
+    let (group, below) = (row % 8, row / 8);
+    let of_chunk = if ty == MmaType::Tf32 { 1 } else { 2 };
+    let (chunk, index) = (at / of_chunk, at % of_chunk);
+    let (lane, first) = match element_bits(ty) {
+        8 => (below + 2 * (chunk / 8), chunk % 8),
+        _ => (2 * selector + chunk / 4, chunk % 4 + 4 * below),
+    };
+    let bits = metadata[4 * group + lane] >> (4 * first) & 0xf;
+    match ty {
+        MmaType::Tf32 => 2 * chunk + (bits >> 3) as usize,
+        _ => 4 * chunk + (bits >> (2 * index) & 3) as usize,
+    }
+}
+
+/// K of `wgmma`, of which a row has 256 bits; of a sparse one what there is of A.
 fn k_of(ty: MmaType) -> usize {
     8 * descriptor::ROW / element_bits(ty)
 }
@@ -365,10 +453,15 @@ impl Totals {
 
     /// Adds products.
     fn add(&mut self, a: &Rows, b: &Columns) {
+        self.add_rows(a, 0..M, b);
+    }
+
+    /// Adds those of some rows.
+    fn add_rows(&mut self, a: &Rows, rows: Range<usize>, b: &Columns) {
         match self {
-            Totals::F16(sums) => multiply_add(a, b, MmaAccumulator::F16, sums),
-            Totals::F32(sums) => multiply_add(a, b, MmaAccumulator::F32, sums),
-            Totals::S32(sums) => multiply_add_integers(a, b, sums),
+            Totals::F16(sums) => multiply_add(a, rows, b, MmaAccumulator::F16, sums),
+            Totals::F32(sums) => multiply_add(a, rows, b, MmaAccumulator::F32, sums),
+            Totals::S32(sums) => multiply_add_integers(a, rows, b, sums),
         }
     }
 

@@ -206,8 +206,14 @@ impl Columns {
     }
 }
 
-/// Makes D of C: adds the products of A and B.
-pub(super) fn multiply_add(a: &Rows, b: &Columns, accumulate: MmaAccumulator, c: &mut Sums) {
+/// Makes D of C: adds the products of some rows of A and of B.
+pub(super) fn multiply_add(
+    a: &Rows,
+    rows: Range<usize>,
+    b: &Columns,
+    accumulate: MmaAccumulator,
+    c: &mut Sums,
+) {
     let halves = match accumulate {
         MmaAccumulator::F16 => true,
         MmaAccumulator::F32 | MmaAccumulator::S32 | MmaAccumulator::F64 => false,
@@ -219,7 +225,8 @@ pub(super) fn multiply_add(a: &Rows, b: &Columns, accumulate: MmaAccumulator, c:
             a: &a.groups()[groups.clone()],
             b: &b.groups[groups],
         };
-        for (row, sums) in sums.iter_mut().enumerate() {
+        let all = sums.iter_mut().enumerate();
+        for (row, sums) in all.skip(rows.start).take(rows.len()) {
             if !addition.add_row(row, sums) {
                 addition.add_any_row(row, sums);
             }
@@ -233,15 +240,23 @@ pub(super) fn multiply_add(a: &Rows, b: &Columns, accumulate: MmaAccumulator, c:
     for group in 0..groups {
         add(group..group + 1, &mut products);
     }
-    for (c, product) in c.iter_mut().flatten().zip(products.iter().flatten()) {
-        *c = canonical(*product + *c);
+    for (c, products) in c[rows.clone()].iter_mut().zip(&products[rows]) {
+        for (c, product) in c.iter_mut().zip(products) {
+            *c = canonical(*product + *c);
+        }
     }
 }
 
 /// The same for integers.
-pub(super) fn multiply_add_integers(a: &Rows, b: &Columns, c: &mut IntegerSums) {
+pub(super) fn multiply_add_integers(
+    a: &Rows,
+    rows: Range<usize>,
+    b: &Columns,
+    c: &mut IntegerSums,
+) {
     for (a, b) in a.groups().iter().zip(&b.groups) {
-        for (a, sums) in a.values.iter().zip(&mut *c) {
+        let all = a.values.iter().zip(&mut *c);
+        for (a, sums) in all.skip(rows.start).take(rows.len()) {
             let mut counts = [i32x4::ZERO; N / LANES];
             for (a, b) in a.iter().zip(&b.values) {
                 for (count, b) in counts.iter_mut().zip(b) {
@@ -476,7 +491,7 @@ mod tests {
             };
             let mut sums = [[0.0; N]; M];
             sums[3][5] = number(types[2], c) as f32;
-            multiply_add(&rows, &columns, accumulate, &mut sums);
+            multiply_add(&rows, 0..M, &columns, accumulate, &mut sums);
             let (found, expected) = (sums[3][5], number(types[2], d) as f32);
             let same = match expected.is_nan() {
                 true => found.is_nan(),
@@ -499,7 +514,7 @@ mod tests {
         let columns = Columns::new(wgmma, MmaType::E4m3, LONGEST, &columns);
         let mut sums = [[0.0; N]; M];
         sums[7][2] = c as f32;
-        multiply_add(&rows, &columns, accumulate, &mut sums);
+        multiply_add(&rows, 0..M, &columns, accumulate, &mut sums);
         sums[7][2].into()
     }
 

@@ -14,14 +14,14 @@ use std::collections::VecDeque;
 
 use super::cta::Cta;
 use super::descriptor::{self, Matrix};
-use super::matrix::columns_of;
+use super::matrix::{columns_of, lanes_of_metadata};
 use super::touch::Touch;
 use super::warp::{Group, Next, Wait, Warp};
 use super::{Fault, fault_at};
 use crate::sim::Space;
 use crate::sim::error::{Act, ErrorKind};
-use crate::sim::isa::{Op, Order, Proxy, WarpgroupOp, Wgmma, WgmmaA};
-use crate::sim::lane::{Src, WARP, WARPGROUP, Wides, lanes};
+use crate::sim::isa::{MmaType, Op, Order, Proxy, WarpgroupOp, Wgmma, WgmmaA};
+use crate::sim::lane::{Src, WARP, WARPGROUP, Wides, Words, lanes};
 
 /// Completions that are remembered: more than one warp may be ahead of another.
 const HISTORY: usize = 1 << 10;
@@ -71,6 +71,8 @@ struct Multiplication {
     operands: Operands,
     /// Warps that have issued it.
     issued: u8,
+    /// The metadata of a sparse A that each warp had then.
+    metadata: [Option<Box<Words>>; WARPGROUP],
 }
 
 /// What is the same in all threads of a warpgroup.
@@ -95,8 +97,8 @@ impl Operands {
         let [a_major, b_major] = wgmma.mn_major;
         let a = self
             .a
-            .map(|a| Matrix::new('A', a, a_major, WARPGROUP * ROWS));
-        let b = Matrix::new('B', self.b, b_major, wgmma.n)?;
+            .map(|a| Matrix::new('A', a, a_major, WARPGROUP * ROWS, 1));
+        let b = Matrix::new('B', self.b, b_major, wgmma.n, blocks_of_b(wgmma))?;
         Ok((a.transpose()?, b))
     }
 
@@ -146,7 +148,9 @@ impl Warp {
                 self.check_shared(cta, wgmma, operands)?;
                 cta.stats.mma_instructions += 1;
                 cta.stats.mma_work += wgmma.work();
-                cta.issue(group, member, operands).map_err(fault_at(0))?;
+                let metadata = self.metadata(wgmma)?;
+                cta.issue(group, member, operands, metadata)
+                    .map_err(fault_at(0))?;
                 cta.warpgroup_news = true;
                 let state = &mut cta.warpgroups[group];
                 let last = state
@@ -215,6 +219,32 @@ impl Warp {
             b: uniform("descriptor of B", wgmma.b)?,
             scale_d: scale_d != 0,
         })
+    }
+
+    /// What tells where the elements of a sparse A belong: of each chunk of four two that differ, or one of two.
+    fn metadata(&self, wgmma: &Wgmma) -> Result<Option<Box<Words>>, Fault> {
+        let Some(sparse) = wgmma.sparse else {
+            return Ok(None);
+        };
+        let words = self.registers.words_of(sparse.metadata);
+        let [ty, _] = wgmma.multiplicands;
+        for lane in lanes_of_metadata(ty, sparse.selector) {
+            for chunk in 0..8 {
+                let bits = words[lane] >> (4 * chunk) & 0xf;
+                let (known, expected) = match ty {
+                    MmaType::Tf32 => (matches!(bits, 0b0100 | 0b1110), "0b0100 or 0b1110"),
+                    _ => (bits & 3 != bits >> 2, "two indices that differ"),
+                };
+                if !known {
+                    return Err(fault_at(lane)(ErrorKind::Value {
+                        what: "metadata of a chunk of A",
+                        expected: expected.to_owned(),
+                        found: bits.into(),
+                    }));
+                }
+            }
+        }
+        Ok(Some(Box::new(words)))
     }
 
     /// What the warp looks after of the operands in shared memory must be there from the instruction on, and must stay.
@@ -292,21 +322,36 @@ fn rows_of_b(wgmma: &Wgmma, member: usize) -> std::ops::Range<usize> {
     8 * (eights * member / WARPGROUP)..8 * (eights * (member + 1) / WARPGROUP)
 }
 
+/// The blocks along K of B: a sparse product has two.
+fn blocks_of_b(wgmma: &Wgmma) -> usize {
+    if wgmma.sparse.is_some() { 2 } else { 1 }
+}
+
 impl Cta<'_> {
     /// A warp issues its next multiplication, which is the one of this instruction.
-    fn issue(&mut self, group: usize, member: usize, operands: Operands) -> Result<(), ErrorKind> {
+    fn issue(
+        &mut self,
+        group: usize,
+        member: usize,
+        operands: Operands,
+        metadata: Option<Box<Words>>,
+    ) -> Result<(), ErrorKind> {
         let pc = self.actor.pc;
         let state = &mut self.warpgroups[group];
         let at = (state.members[member].issued - state.done) as usize;
         state.members[member].issued += 1;
         let Some(known) = state.operations.get_mut(at) else {
+            let mut of_all = [const { None }; WARPGROUP];
+            of_all[member] = metadata;
             state.operations.push_back(Multiplication {
                 pc,
                 operands,
                 issued: 1 << member,
+                metadata: of_all,
             });
             return Ok(());
         };
+        known.metadata[member] = metadata;
         let other = known.issued.trailing_zeros();
         known.issued |= 1 << member;
         let first = (group * WARPGROUP) as u32;
@@ -436,11 +481,26 @@ impl Cta<'_> {
         let Ok((a, b)) = operation.operands.matrices(wgmma) else {
             return;
         };
-        let a = a.map(|a| a.load(&self.shared));
-        let b = columns_of(wgmma, &b.load(&self.shared));
+        let a = a.map(|a| a.load(&self.shared, 0));
+        let blocks = (0..blocks_of_b(wgmma)).map(|block| b.load(&self.shared, block));
+        let blocks: Vec<_> = blocks.collect();
+        let b = match wgmma.sparse {
+            None => columns_of(wgmma, &blocks[0]),
+            Some(_) => Vec::new(),
+        };
         for (member, warp) in warps.iter_mut().enumerate() {
             let a = a.as_ref().map(|a| &a[rows_of_a(member)]);
-            warp.multiply_rows(&mut self.rows_of_a, wgmma, a, &b, scale_d);
+            match &operation.metadata[member] {
+                None => warp.multiply_rows(&mut self.rows_of_a, wgmma, a, &b, scale_d),
+                Some(words) => warp.multiply_sparse_rows(
+                    &mut self.rows_of_a,
+                    wgmma,
+                    a,
+                    &blocks,
+                    words,
+                    scale_d,
+                ),
+            }
         }
     }
 

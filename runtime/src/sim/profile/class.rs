@@ -136,7 +136,7 @@ impl Instr {
     }
 
     /// Bytes of shared memory that the tensor cores read for a warp's part of a `wgmma`: its 16 rows of A, and a quarter
-    /// of B, which is read once for the four warps. A row has 32 bytes.
+    /// of B, which is read once for the four warps. A row has 32 bytes, one of B of a sparse product 64.
     pub(super) fn operand_bytes(&self) -> u64 {
         let Op::Warpgroup(WarpgroupOp::Multiply(wgmma)) = &self.op else {
             return 0;
@@ -145,7 +145,8 @@ impl Instr {
             WgmmaA::Shared(_) => 16,
             WgmmaA::Registers(_) => 0,
         };
-        32 * (rows_of_a + wgmma.n as u64 / 4)
+        let blocks_of_b = if wgmma.sparse.is_some() { 2 } else { 1 };
+        32 * (rows_of_a + blocks_of_b * wgmma.n as u64 / 4)
     }
 
     /// The type of A, and the multiply-adds of a warp.
@@ -161,7 +162,7 @@ impl Instr {
     }
 }
 
-/// `m·n·k` of a warp's 16 of 64 rows: K has 256 bits.
+/// `m·n·k` of a warp's 16 of 64 rows: K has 256 bits. A sparse product takes as long as a dense one of half the K.
 fn quarter(wgmma: &Wgmma) -> u64 {
     let k = match wgmma.multiplicands[0] {
         MmaType::Tf32 => 8,

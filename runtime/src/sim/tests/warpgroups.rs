@@ -152,6 +152,8 @@ struct Product {
     b_layout: Layout,
     negate: [bool; 2],
     twice: bool,
+    /// Of a sparse A, which pair of each four lanes has the metadata.
+    sparse: Option<usize>,
 }
 
 const PRODUCT: Product = Product {
@@ -163,14 +165,64 @@ const PRODUCT: Product = Product {
     b_layout: K_MAJOR,
     negate: [false; 2],
     twice: false,
+    sparse: None,
 };
 
 /// Bytes of shared memory for an operand.
 const OPERAND: usize = 32 << 10;
+/// Bytes of the fragment of A and of the metadata, which lie behind the images.
+const FRAGMENT: usize = 128 * 16;
+const METADATA: usize = 128 * 4;
 
 impl Product {
+    /// How many elements of a row of A there are.
     fn k(&self) -> usize {
         256 / self.a.bits
+    }
+
+    fn k_of_b(&self) -> usize {
+        if self.sparse.is_some() {
+            2 * self.k()
+        } else {
+            self.k()
+        }
+    }
+
+    /// The four bits of metadata of a chunk of a row of a sparse A.
+    fn chunk(&self, row: usize, chunk: usize) -> u32 {
+        let any = row * 3 + chunk * 5 + row * chunk;
+        match self.a.bits {
+            32 => [0b0100, 0b1110][any % 2],
+            _ => [0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110][any % 6],
+        }
+    }
+
+    /// Which element along K an element of a row of A is.
+    fn place(&self, row: usize, at: usize) -> usize {
+        let bits = |chunk| self.chunk(row, chunk) as usize;
+        match (self.sparse, self.a.bits) {
+            (None, _) => at,
+            (Some(_), 32) => 2 * at + usize::from(bits(at) == 0b1110),
+            (Some(_), _) => 4 * (at / 2) + (bits(at / 2) >> (2 * (at % 2)) & 3),
+        }
+    }
+
+    /// The word of metadata of a thread, as the figures of the ISA show it; of threads that have none it must not matter.
+    fn metadata(&self, thread: usize) -> u32 {
+        let (warp, lane) = (thread / 32, thread % 32);
+        let (group, place) = (16 * warp + lane / 4, lane % 4);
+        let chunks = |row: usize, first: usize, count: usize| {
+            let bits = (0..count).map(|chunk| self.chunk(row, first + chunk) << (4 * chunk));
+            bits.sum::<u32>()
+        };
+        match (self.sparse, self.a.bits) {
+            (Some(_), 8) => chunks(group + 8 * (place % 2), 8 * (place / 2), 8),
+            (Some(pair), _) if place / 2 == pair => {
+                let first = 4 * (place % 2);
+                chunks(group, first, 4) | chunks(group + 8, first, 4) << 16
+            }
+            (Some(_) | None, _) => 0,
+        }
     }
 
     /// Small integers.
@@ -212,7 +264,11 @@ impl Product {
             Some(_) => "%rd1",
             None => "{%a0,%a1,%a2,%a3}",
         };
-        let mut operands = format!("{{{}}}, {a}, %rd2, {scale_d}", d.join(","));
+        let (sparse, metadata) = match self.sparse {
+            Some(pair) => (".sp", format!("%m0, {pair}, ")),
+            None => ("", String::new()),
+        };
+        let mut operands = format!("{{{}}}, {a}, %rd2, {metadata}{scale_d}", d.join(","));
         if self.d != "s32" {
             for negate in self.negate {
                 operands += if negate { ", -1" } else { ", 1" };
@@ -224,9 +280,9 @@ impl Product {
             }
         }
         format!(
-            "wgmma.mma_async.sync.aligned.m64n{}k{}.{}.{}.{} {operands};\n",
+            "wgmma.mma_async{sparse}.sync.aligned.m64n{}k{}.{}.{}.{} {operands};\n",
             self.n,
-            self.k(),
+            self.k_of_b(),
             self.d,
             self.a.name,
             self.b.name
@@ -240,7 +296,7 @@ impl Product {
             self.n / 2
         };
         let mut body = format!(
-            ".shared .align 1024 .b8 smem[{}];\n.reg .b32 %d<128>;\n.reg .b32 %a<4>;\n\
+            ".shared .align 1024 .b8 smem[{}];\n.reg .b32 %d<128>;\n.reg .b32 %a<4>;\n.reg .b32 %m<1>;\n\
              mov.u32 %r1, 0;\nmov.u32 %r2, smem;\nmul.lo.u32 %r3, %r90, 16;\ncvt.u64.u32 %rd3, %r3;\n\
              add.u32 %r4, %r2, %r3;\nadd.u64 %rd4, %rd90, %rd3;\n\
              copy:\nld.global.v4.b32 {{%r5,%r6,%r7,%r8}}, [%rd4];\nst.shared.v4.b32 [%r4], {{%r5,%r6,%r7,%r8}};\n\
@@ -254,10 +310,13 @@ impl Product {
         let a = self.a_layout.map_or(0, |layout| layout.descriptor(64));
         let b = self.b_layout.descriptor(self.n);
         body += &format!("or.b64 %rd1, %rd1, {a:#x};\nor.b64 %rd2, %rd2, {b:#x};\n");
-        // The fragment of A lies behind the images.
+        // The fragment of A and the metadata lie behind the images.
         body += &format!(
-            "add.u64 %rd4, %rd90, %rd3;\nld.global.v4.b32 {{%a0,%a1,%a2,%a3}}, [%rd4+{}];\n",
-            2 * OPERAND
+            "add.u64 %rd4, %rd90, %rd3;\nld.global.v4.b32 {{%a0,%a1,%a2,%a3}}, [%rd4+{}];\n\
+             mul.lo.u32 %r3, %r90, 4;\ncvt.u64.u32 %rd5, %r3;\nadd.u64 %rd4, %rd90, %rd5;\n\
+             ld.global.b32 %m0, [%rd4+{}];\n",
+            2 * OPERAND,
+            2 * OPERAND + FRAGMENT
         );
         body += "wgmma.fence.sync.aligned;\n";
         body += &self.instruction(0);
@@ -270,7 +329,7 @@ impl Product {
             4 * registers
         );
         for i in 0..registers {
-            let at = 2 * OPERAND + 2048 + 4 * i;
+            let at = 2 * OPERAND + FRAGMENT + METADATA + 4 * i;
             body += &format!("st.global.b32 [%rd4+{at}], %d{i};\n");
         }
         body
@@ -280,11 +339,20 @@ impl Product {
         let k = self.k();
         let a_layout = self.a_layout.unwrap_or(K_MAJOR);
         let mut data = Product::image(self.a, a_layout, 64, k, 1);
-        data.extend(Product::image(self.b, self.b_layout, self.n, k, 2));
+        data.extend(Product::image(
+            self.b,
+            self.b_layout,
+            self.n,
+            self.k_of_b(),
+            2,
+        ));
         for thread in 0..128 {
             for register in 0..4 {
                 data.extend(self.fragment_of_a(thread, register).to_le_bytes());
             }
+        }
+        for thread in 0..128 {
+            data.extend(self.metadata(thread).to_le_bytes());
         }
         let out = data.len();
         data.resize(out + 64 * self.n * 4, 0);
@@ -306,7 +374,7 @@ impl Product {
                 let product: i32 = (0..k)
                     .map(|k| {
                         of_u8(self.a, Product::element(1, row, k))
-                            * of_u8(self.b, Product::element(2, column, k))
+                            * of_u8(self.b, Product::element(2, column, self.place(row, k)))
                     })
                     .sum();
                 let expected = product * sign * if self.twice { 2 } else { 1 };
@@ -438,6 +506,103 @@ fn a_from_registers() {
 }
 
 #[test]
+fn sparse_a() {
+    let wide = |mn_major| Layout {
+        mn_major,
+        swizzle: 1,
+    };
+    let half = Layout {
+        mn_major: false,
+        swizzle: 2,
+    };
+    for a_layout in [None, Some(K_MAJOR)] {
+        for (a, b, d, pairs) in [
+            (F16, F16, "f16", 2),
+            (BF16, BF16, "f32", 2),
+            (TF32, TF32, "f32", 2),
+            (E4M3, E5M2, "f32", 1),
+            (S8, U8, "s32", 1),
+        ] {
+            for (pair, b_layout) in [(0, half), (pairs - 1, wide(a.bits == 16))] {
+                Product {
+                    a,
+                    b,
+                    d,
+                    a_layout,
+                    b_layout,
+                    twice: true,
+                    sparse: Some(pair),
+                    ..PRODUCT
+                }
+                .run();
+            }
+        }
+    }
+}
+
+#[test]
+fn metadata_that_say_nothing() {
+    let sparse = Product {
+        sparse: Some(0),
+        ..PRODUCT
+    };
+    // Zeros are places that are the same.
+    assert!(matches!(
+        fault(&sparse.body(), 128),
+        ErrorKind::Value {
+            what: "metadata of a chunk of A",
+            ..
+        }
+    ));
+    let narrow = Product {
+        b_layout: Layout {
+            mn_major: false,
+            swizzle: 3,
+        },
+        ..sparse
+    };
+    assert!(matches!(
+        fault(&narrow.body(), 128),
+        ErrorKind::Descriptor {
+            operand: 'B',
+            what: "span of a swizzle",
+            ..
+        }
+    ));
+    let of_8_bits = Product {
+        a: E4M3,
+        b: E4M3,
+        sparse: Some(1),
+        ..PRODUCT
+    };
+    assert!(
+        fault(&of_8_bits.body(), 128)
+            .to_string()
+            .contains("expects 0")
+    );
+}
+
+#[test]
+fn metadata_are_read_while_the_product_is_under_way() {
+    let sparse = Product {
+        sparse: Some(0),
+        ..PRODUCT
+    };
+    let set = "mov.u32 %m0, 0x44444444;\n";
+    let fence = "wgmma.fence.sync.aligned;\n";
+    let body = sparse.body().replacen(fence, &format!("{set}{fence}"), 1);
+    let commit = "wgmma.commit_group.sync.aligned;\n";
+    let body = body.replacen(commit, &format!("{commit}{set}"), 1);
+    assert!(matches!(
+        fault(&body, 128),
+        ErrorKind::RegisterInFlight {
+            accumulator: false,
+            ..
+        }
+    ));
+}
+
+#[test]
 fn negation() {
     for negate in [[true, false], [false, true], [true, true]] {
         for a_layout in [None, Some(K_MAJOR)] {
@@ -455,7 +620,7 @@ fn negation() {
 
 /// An error of a body in one warpgroup.
 fn fault(body: &str, threads: u32) -> ErrorKind {
-    let mut data = vec![0; 2 * OPERAND + 2048 + 64 * 256 * 4];
+    let mut data = vec![0; 2 * OPERAND + FRAGMENT + METADATA + 64 * 256 * 4];
     let error = launch(body, threads, &mut data).expect_err("the kernel must fail");
     error.kind
 }
