@@ -47,6 +47,11 @@ impl<'c> ByMap<'c> {
             return None;
         }
         let width = ROW_BYTES / tile.elem.bytes();
+        // Those beside each other have no piece together.
+        let groups = mma.tiled.thr_layout_vmnk().mode(2)?;
+        if !groups.size().is(1) {
+            return None;
+        }
         let piece = match part(&mma, &tile, width) {
             Some(piece) if columns % width == 0 => piece,
             _ => tile.clone(),
@@ -64,14 +69,13 @@ impl<'c> ByMap<'c> {
     }
 }
 
-/// So many columns of a tile of sums, where each warpgroup has some of them.
+/// So many columns of a tile of sums that warpgroups below each other share.
 fn part(mma: &TiledMmaVal, tile: &TileType, columns: i64) -> Option<TileType> {
     let MmaOp::Wgmma(wgmma) = mma.atom.op else {
         return None;
     };
     let groups = mma.tiled.thr_layout_vmnk();
-    let count = |mode: usize| groups.mode(mode)?.size().as_static();
-    let (rows, beside) = (count(1)?, count(2)?);
+    let rows = groups.mode(1)?.size().as_static()?;
     let n = u32::try_from(columns).ok()?;
     let op = MmaOp::Wgmma(Wgmma { n, ..wgmma });
     let atoms = [(rows, 1), (1, rows), (1, 0)];
@@ -82,7 +86,7 @@ fn part(mma: &TiledMmaVal, tile: &TileType, columns: i64) -> Option<TileType> {
     };
     let shape = [tile.shape[0], columns];
     let layout = operand_layout(&part, 2, &shape).ok()?;
-    (beside == 1).then(|| TileType::new(tile.elem, &shape).with_layout(layout))
+    Some(TileType::new(tile.elem, &shape).with_layout(layout))
 }
 
 /// The view in global memory that an operation accesses.

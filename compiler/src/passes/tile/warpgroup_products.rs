@@ -15,12 +15,14 @@ use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of, value_key,
 };
 use cutec_dialects::elem::Elem;
-use cutec_dialects::ops::{TileOp, tile};
+use cutec_dialects::ops::{CuteOp, TileOp, tile};
+use cutec_dialects::semantics::{Attrs, evaluate};
 use cutec_dialects::target::{Feature, Target, WARPGROUP};
 use cutec_dialects::tile::TileType;
 use cutec_dialects::types::tiled_mma;
-use cutec_dialects::value::Val;
-use cutec_layout::{Layout, Tiler};
+use cutec_dialects::value::{Val, View};
+use cutec_layout::tv::Operand;
+use cutec_layout::{Layout, Tiler, Width};
 use melior::Context;
 use melior::ir::operation::OperationLike;
 
@@ -28,6 +30,8 @@ use melior::ir::operation::OperationLike;
 pub(in crate::passes) const REASON: &str = "cute.reason";
 /// Rows of an instruction.
 const ROWS: i64 = 64;
+/// Of so many columns are multiples what warpgroups beside each other have.
+const BESIDE: i64 = 64;
 /// Registers of sums that a thread has at most.
 const SUMS: i64 = 128;
 /// Warpgroups of a block, at most.
@@ -48,6 +52,8 @@ struct Product<'c> {
     shape: [i64; 3],
     types: [Elem; 3],
     a_in_registers: bool,
+    /// Where a and b lie in shared memory.
+    buffers: [Option<View>; 2],
 }
 
 impl<'c> Choice<'c> {
@@ -152,9 +158,11 @@ fn product<'c>(
     let Some(b_load) = tile::Load::defining(of.b()) else {
         return Err("b is computed, and `wgmma` reads it from shared memory".into());
     };
-    let staged = a_load.map(|load| (load.op(), &a));
-    for (load, tile) in staged.into_iter().chain([(b_load.op(), &b)]) {
-        check_load(load, tile, function)?;
+    let mut buffers = [None, None];
+    let staged = [a_load.map(|load| load.op()), Some(b_load.op())];
+    for (index, (load, tile)) in staged.into_iter().zip([&a, &b]).enumerate() {
+        let Some(load) = load else { continue };
+        buffers[index] = Some(check_load(load, tile, function)?);
         if !loads.contains(&load) {
             loads.push(load);
         }
@@ -164,11 +172,12 @@ fn product<'c>(
         shape,
         types,
         a_in_registers,
+        buffers,
     })
 }
 
-/// Whether a tensor map can bring what a load gives, begun by a warp that does nothing else.
-fn check_load<'c>(load: IrOp<'c>, tile: &TileType, function: IrOp<'c>) -> Result<(), String> {
+/// The buffer that a tensor map can bring what a load gives to, begun by a warp that does nothing else.
+fn check_load<'c>(load: IrOp<'c>, tile: &TileType, function: IrOp<'c>) -> Result<View, String> {
     for pin in ["copy", "swizzle"] {
         if load.attribute(pin).is_ok() {
             return Err(format!("`{pin}` is pinned"));
@@ -197,7 +206,8 @@ fn check_load<'c>(load: IrOp<'c>, tile: &TileType, function: IrOp<'c>) -> Result
     tensor_box
         .load(&buffer)
         .map_err(|error| error.to_string())?;
-    issuable(load, &tensor_box, function)
+    issuable(load, &tensor_box, function)?;
+    Ok(buffer)
 }
 
 /// Whether two stages of what loops load fit the shared memory of the target.
@@ -257,7 +267,9 @@ fn split<'c>(
         };
         let tiled = ways.into_iter().find_map(|rows| {
             let columns = warpgroups / rows;
-            if m % (ROWS * rows) != 0 || n % (8 * columns) != 0 {
+            // Parts beside each other are whole pieces of every layout in shared memory.
+            let part = if columns > 1 { BESIDE } else { 8 };
+            if m % (ROWS * rows) != 0 || n % (part * columns) != 0 {
                 return None;
             }
             let atom = widest(n / columns, product)?;
@@ -265,7 +277,8 @@ fn split<'c>(
             let atoms =
                 Layout::concat(atoms.map(|(extent, stride)| Layout::scalar(extent, stride)));
             let order = Tiler::Tile(vec![Tiler::All, Tiler::All, Tiler::All]);
-            tiled_mma(atom, atoms, order).ok()
+            let tiled = tiled_mma(atom, atoms, order).ok()?;
+            reads(&tiled, product).then_some(tiled)
         });
         tiled.map(|tiled| (product.dot, tiled)).ok_or_else(|| {
             format!(
@@ -274,6 +287,19 @@ fn split<'c>(
         })
     };
     products.iter().map(of).collect()
+}
+
+/// Whether the parts of each warpgroup, and of each of its instructions, are whole pieces of the buffers.
+fn reads(mma: &Val, product: &Product) -> bool {
+    let operands = [Operand::A, Operand::B].into_iter().zip(&product.buffers);
+    operands.into_iter().all(|(which, buffer)| {
+        buffer.as_ref().is_none_or(|buffer| {
+            let thread = Val::integer(Width::I32);
+            let operands = [mma.clone(), Val::View(buffer.clone()), thread];
+            let attrs = Attrs::operand(which);
+            evaluate(CuteOp::TiledMmaPartition, &operands, &attrs).is_ok()
+        })
+    })
 }
 
 /// The instruction of the most columns that divide so many.

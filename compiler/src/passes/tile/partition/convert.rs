@@ -69,7 +69,7 @@ impl<'c> Partition<'c> {
         }
     }
 
-    fn warp_barrier(&self) {
+    pub(super) fn warp_barrier(&self) {
         let members = self.ir.constant(-1, "i32");
         self.ir.op(NvvmOp::BarWarpSync, &[members], &[], &[]);
     }

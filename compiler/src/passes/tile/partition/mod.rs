@@ -93,6 +93,8 @@ struct Partition<'c> {
     warpgroup: Option<IrValue<'c>>,
     /// The sums of products in loops that stay in their registers, by the product.
     accumulators: HashMap<usize, Accumulator<'c>>,
+    /// What such sums are behind their loop: where they lie, and what the loop began with.
+    sums: HashMap<usize, (IrValue<'c>, IrValue<'c>)>,
     /// What loops carry in place of these, by the number of the argument.
     idle: Vec<(IrOp<'c>, usize)>,
     entry: IrOp<'c>,
@@ -113,6 +115,7 @@ fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
         thread: None,
         warpgroup: None,
         accumulators: HashMap::new(),
+        sums: HashMap::new(),
         idle: Vec::new(),
         entry,
         staged: operations.iter().any(|op| CuteOp::MemrefAllocSmem.is(*op)),

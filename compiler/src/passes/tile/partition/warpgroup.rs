@@ -5,7 +5,7 @@ use super::shuffle::INDEXED;
 use super::{Partition, Spread};
 use crate::passes::ir_utils::{
     blocks, collect_nested, defining_op, erase, next_operation, operations, present,
-    replace_all_uses, users,
+    replace_all_uses, set_operand, users,
 };
 use cutec_dialects::atoms::Issuer;
 use cutec_dialects::builder::{
@@ -20,7 +20,7 @@ use cutec_dialects::value::{TiledMmaVal, TupleKind, Val};
 use cutec_layout::tv::Operand;
 use cutec_layout::{Layout, Tree, Width};
 use melior::Context;
-use melior::ir::operation::OperationLike;
+use melior::ir::{ValueLike, operation::OperationLike};
 use std::sync::Arc;
 
 /// Signed greater or equal and not equal of `arith.cmpi`.
@@ -83,19 +83,33 @@ impl<'c> Partition<'c> {
             self.ir.insertion = Insertion::Before(of);
             self.ir.location = dot.location();
             let mma = mma_of(dot).map_err(|(_, message)| SemError::Illegal(message))?;
-            let fragment = self.sums_of(&mma, &to)?;
-            let begins_with_zeros = is_zero(initial);
-            let adds = match begins_with_zeros {
-                true => {
-                    let first = operations(body).into_iter().next().ok_or_else(missing)?;
-                    self.ir.insertion = Insertion::Before(first);
-                    Some(self.compare(NOT_EQUAL, argument_of(body, 0), lower))
+            // Sums that another loop has just made stay where they are.
+            let before = self.sums.get(&value_key(initial)).copied();
+            let own = self.sums_of(&mma, &to)?;
+            let before = before.filter(|(fragment, _)| {
+                users(initial) == [of] && fragment.r#type() == own.r#type()
+            });
+            let begins_with_zeros = before.is_none() && is_zero(initial);
+            let mut adds = None;
+            let fragment = match before {
+                Some((fragment, carried)) => {
+                    set_operand(of, index + 2, carried);
+                    let unused = [defining_op(initial), defining_op(own)];
+                    unused.into_iter().flatten().for_each(erase);
+                    fragment
                 }
-                false => {
-                    self.store_vec(initial, fragment)?;
-                    None
-                }
+                None => own,
             };
+            if begins_with_zeros {
+                let first = operations(body).into_iter().next().ok_or_else(missing)?;
+                self.ir.insertion = Insertion::Before(first);
+                adds = Some(self.compare(NOT_EQUAL, argument_of(body, 0), lower));
+            } else if before.is_none() {
+                // Behind the fence the sums are registers of their own: none is copied while products are under way.
+                self.store_vec(initial, fragment)?;
+                self.ir.op(NvvmOp::WgmmaFence, &[], &[], &[]);
+            }
+            let initial = operands_of(of).nth(index + 2).ok_or_else(missing)?;
             let accumulator = Accumulator {
                 fragment,
                 adds,
@@ -113,9 +127,15 @@ impl<'c> Partition<'c> {
             self.ir.insertion = Insertion::Before(stages.next().unwrap_or(behind));
             if begins_with_zeros {
                 let none = self.compare(AT_LEAST, lower, upper);
-                self.only_if(none, |this| this.store_vec(initial, fragment))?;
+                self.only_if(none, |this| {
+                    this.store_vec(initial, fragment)?;
+                    // A branch, which the block takes as a whole: as a selection it would read what no product has written.
+                    this.warp_barrier();
+                    Ok(())
+                })?;
             }
             let sums = self.load_vec(fragment, &to)?;
+            self.sums.insert(value_key(sums), (fragment, initial));
             replace_all_uses(result, sums);
             self.spread.insert(value_key(sums), to);
             self.idle.push((of, index));
