@@ -194,13 +194,14 @@ def f32(arguments):
         first = Operands(*size, dtype=torch.float32)
         operands = [first] + [Operands(*size, dtype=torch.float32) for _ in range(sets(first.moved()) - 1)]
         found = []
-        for bm, bn, bk, wm, wn in itertools.product((64, 128), (64, 128), (8, 16, 32), (1, 2), (1, 2, 4)):
-            threads = wm * wn
-            fits = (threads >= 2 and bm % (32 * wm) == 0 and bn % (32 * wn) == 0 and 512 * threads <= bm * bn <= 2048 * threads
-                    and bm % (128 * threads / bk) == 0 and bn % (128 * threads / bk) == 0)
-            for split in (1, 2, 4) if extent <= 1024 else (1, 2) if extent <= 1536 else (1,):
-                if fits:
-                    choice = {"bm": bm, "bn": bn, "bk": bk, "wm": wm, "wn": wn, "split_k": split}
+        for bm, bn, bk, wm, wn in itertools.product((64, 96, 128), (64, 96, 128), (8, 16, 32), (1, 2, 3), (1, 2, 4)):
+            warps = wm * wn
+            fits = (warps >= 2 and bm % (32 * wm) == 0 and bn % (16 * wn) == 0 and bn >= 32 * wn and 512 * warps <= bm * bn <= 2048 * warps
+                    and bm % (128 * warps / bk) == 0 and bn % (128 * warps / bk) == 0)
+            splits = (1, 2, 4) if extent <= 1024 else (1, 2) if extent <= 1536 else (1,)
+            for split, ahead in itertools.product(splits, (0, 128)):
+                if fits and (ahead == 0 or split > 1):
+                    choice = {"bm": bm, "bn": bn, "bk": bk, "wm": wm, "wn": wn, "split_k": split, "ahead": ahead}
                     found.append(Configuration("sgemm.cute", "sgemm", choice, lambda one: (one.a, one.b, one.c, 1.0, 0.0)))
         rows.append(measure("f32", size, operands, found, 1e-4))
     return rows
