@@ -21,10 +21,11 @@ struct described_map {
     uint64_t address, extents[5], strides[5];
 };
 
-/* Checks what the hardware demands of a tensor; a mode of extent 1 may have any stride. */
+/* Checks what the hardware demands of a tensor; a mode of extent 1 may have any stride, as may all of a tensor without elements. */
 static int32_t describe_map(const struct map *map, const struct view *view, struct described_map *described)
 {
-    /* What a mode of extent 1 gets: anything legal. */
+    /* What a mode of extent 1 gets: anything legal. Of a tensor without elements nothing is read: its strides are any. */
+    const bool empty = is_empty(view, map->rank);
     const uint64_t align = 16, most_stride = (uint64_t)1 << 40;
     uint64_t span = align;
     described->address = view->address;
@@ -33,7 +34,7 @@ static int32_t describe_map(const struct map *map, const struct view *view, stru
     for (int i = 0; i < map->rank; i++) {
         int mode = map->order[i];
         int64_t stride = view->strides[mode];
-        uint64_t extent = view->shape[mode] < 1 ? 1 : (uint64_t)view->shape[mode], bytes, reach;
+        uint64_t extent = empty ? 1 : (uint64_t)view->shape[mode], bytes, reach;
         if (extent > (uint64_t)1 << 32)
             return fail(CUTEC_TENSOR_MAP, map->extent, (long long)mode, (long long)view->shape[mode]);
         if (extent == 1) {
