@@ -76,7 +76,7 @@ fn is_right(
             }
         };
         let known = (abi.as_ref(), found.as_slice());
-        let of_blocks = blocks(&compiler, &source, &FileLoader, &options, known, &|| true);
+        let of_blocks = blocks(compiler, &source, &FileLoader, &options, known, &|| true);
         right &= !of_blocks.iter().any(Diagnostic::is_error);
         found.extend(of_blocks);
         for diagnostic in found {
