@@ -1,5 +1,5 @@
 //! Turns integer expressions into `arith` and addresses into `llvm.getelementptr`.
-use super::cmpi::{AT_MOST, EQUAL};
+use super::cmpi::{AT_MOST, EQUAL, cmpi};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, value_key};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::{ArithOp, LlvmOp};
@@ -277,9 +277,7 @@ impl<'c> Emitter<'c> {
 
     /// A predicate of `arith.cmpi` on two values of one type.
     pub fn cmpi(&self, predicate: i64, a: IrValue<'c>, b: IrValue<'c>) -> IrValue<'c> {
-        let predicate = [("predicate", self.ir.i64(predicate))];
-        self.ir
-            .value(ArithOp::Cmpi, &[a, b], &predicate, self.ir.ty("i1"))
+        cmpi(&self.ir, predicate, a, b)
     }
 
     /// As [`Emitter::cmpi`], of `i32` and `i64`.

@@ -4,7 +4,7 @@
 //! type has; it would wrap around and the loop go on. After: such a loop counts its iterations, of which there
 //! are fewer than the type has numbers, and computes the counter. Loops of which the ranges of their bounds
 //! show that it fits stay as they are.
-use super::cmpi::LESS;
+use super::cmpi::{LESS, cmpi};
 use super::integers::range::Ranges;
 use super::ir_utils::{Kernel, blocks, collect_nested, for_each_kernel, operations, set_operand};
 use super::{Reported, report};
@@ -62,8 +62,7 @@ fn expand<'c>(context: &'c Context, op: IrOp<'c>, ranges: &mut Ranges) -> Option
         step = ir.value(ArithOp::Maxsi, &[step, one], &[], ty);
     }
     // (end - first - 1) / step + 1 where there is an iteration, without sign: the difference has one bit more.
-    let less = [("predicate", ir.i64(LESS))];
-    let runs = ir.value(ArithOp::Cmpi, &[first, end], &less, ir.ty("i1"));
+    let runs = cmpi(&ir, LESS, first, end);
     let distance = ir.value(ArithOp::Subi, &[end, first], &[], ty);
     let distance = ir.value(ArithOp::Subi, &[distance, one], &[], ty);
     let others = ir.value(ArithOp::Divui, &[distance, step], &[], ty);

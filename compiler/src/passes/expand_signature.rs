@@ -6,7 +6,7 @@
 //! says to divide `n` is assumed, extents and strides are computed of the arguments, then come `make_shape`,
 //! `make_stride`, `make_layout` and `make_view`. Functions without ABI and arguments that are addresses stay as they
 //! are. Precondition: the module verifies, so that the types of the views are those of the ABI.
-use super::cmpi::{AT_LEAST, AT_MOST, EQUAL, GREATER, LESS, NOT_EQUAL};
+use super::cmpi::{AT_LEAST, AT_MOST, EQUAL, GREATER, LESS, NOT_EQUAL, cmpi};
 use super::ir_utils::{
     Kernel, blocks, defining_op, first_operation, for_each_kernel, replace_all_uses, set_attribute,
     set_operand,
@@ -333,10 +333,8 @@ impl<'c> Expansion<'_, 'c> {
     }
 
     fn compare(&self, predicate: i64, operands: [IrValue<'c>; 2], width: Width) -> IrValue<'c> {
-        let predicate = [("predicate", self.ir.i64(predicate))];
-        let holds = self
-            .ir
-            .value(ArithOp::Cmpi, &operands, &predicate, self.ir.ty("i1"));
+        let [a, b] = operands;
+        let holds = cmpi(&self.ir, predicate, a, b);
         let ty = self.ir.ty(type_of(width));
         self.ir.value(ArithOp::Extui, &[holds], &[], ty)
     }

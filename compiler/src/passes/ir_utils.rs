@@ -273,6 +273,12 @@ pub(super) fn set_attribute<'c>(op: IrOp<'c>, name: &str, attribute: melior::ir:
     op.set_attribute(name, attribute);
 }
 
+pub(super) fn remove_attribute(op: IrOp, name: &str) {
+    let name = melior::StringRef::new(name);
+    // SAFETY: the operation is alive; the name is copied.
+    unsafe { mlir_sys::mlirOperationRemoveAttributeByName(op.to_raw(), name.to_raw()) };
+}
+
 /// The text of a string attribute.
 pub(super) fn string_attribute(op: IrOp, name: &str) -> Option<String> {
     string_value(op.attribute(name).ok()?)

@@ -212,11 +212,10 @@ impl<'c> Lowering<'c> {
         let sums = plan.atom.operand(Operand::C);
         let sums_type = register_type(sums.register, sums.elem);
         let sums_type = self.emitter.ir.ty(sums_type);
-        let types = (nvvm_type(plan.atom.a), nvvm_type(plan.atom.b));
-        // Of f64 `nvvm.mma.sync` knows the shape of sm_80 alone.
-        let known = plan.atom.a != Elem::F64 || m == 8;
-        let (Some(type_a), Some(type_b), true) = (types.0, types.1, known) else {
-            return self.mma_of_text(plan, a, b, c, sums_type);
+        let (type_a, type_b) = match (nvvm_type(plan.atom.a), nvvm_type(plan.atom.b)) {
+            // Of f64 `nvvm.mma.sync` knows the shape of sm_80 alone.
+            (Some(a), Some(b)) if plan.atom.a != Elem::F64 || m == 8 => (a, b),
+            _ => return self.mma_of_text(plan, a, b, c, sums_type),
         };
         let ir = &self.emitter.ir;
         let segments = [a, b, c].map(|operands| operands.len() as i32);

@@ -4,6 +4,7 @@ mod block_size;
 pub mod bound_coordinates;
 pub mod check_registers;
 mod coordinate;
+mod emits;
 pub mod insert_barriers;
 mod known_ops;
 mod layout_classes;

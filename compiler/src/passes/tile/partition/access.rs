@@ -1,13 +1,14 @@
 //! Loads, stores and conversions: between memory and the fragment of a thread.
 use super::super::coordinate::Coordinate;
+use super::super::emits::Emits;
 use super::super::types::fast_axis;
 use super::{Partition, Spread};
 use crate::passes::ir_utils::present;
 use cutec_dialects::atoms::UniversalCopy;
-use cutec_dialects::builder::{Insertion, IrOp, IrValue, region_with_block};
+use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::memo::type_value;
-use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, tile};
+use cutec_dialects::ops::{ArithOp, CuteOp, tile};
 use cutec_dialects::semantics::{AtomicKind, Attrs, SemError, check, evaluate};
 use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::{Mode, TileLayout};
@@ -15,7 +16,7 @@ use cutec_dialects::types::{TypeError, Vars, tiled_copy};
 use cutec_dialects::value::{Val, View};
 use cutec_layout::algebra::{composition, offset_at};
 use cutec_layout::{AnyLayout, Int, Layout, Tiler, Tree};
-use melior::ir::{Region, ValueLike};
+use melior::ir::ValueLike;
 
 /// What a thread has of a tile in memory.
 pub(super) struct Part<'c> {
@@ -324,22 +325,5 @@ impl<'c> Partition<'c> {
             None => act(self),
             Some(first) => self.only_if(first, act),
         }
-    }
-
-    /// What is done where a condition holds.
-    pub(super) fn only_if(
-        &mut self,
-        holds: IrValue<'c>,
-        act: impl FnOnce(&mut Self) -> Result<(), SemError>,
-    ) -> Result<(), SemError> {
-        let (region, block) = region_with_block(&[]);
-        let outside = std::mem::replace(&mut self.ir.insertion, Insertion::End(block));
-        let done = act(self);
-        self.ir.op(ScfOp::Yield, &[], &[], &[]);
-        self.ir.insertion = outside;
-        let regions = vec![region, Region::new()];
-        self.ir
-            .op_with_regions(ScfOp::If, &[holds], &[], &[], regions);
-        done
     }
 }

@@ -1,5 +1,6 @@
 //! What a load says of elements outside of its view.
 use super::super::coordinate::Coordinate;
+use super::super::emits::Emits;
 use super::place::value_places;
 use super::{Partition, Spread};
 use cutec_dialects::builder::IrValue;

@@ -1,5 +1,6 @@
 //! `tile.gather` and `tile.scatter`: elements at places that are computed, of a tile through shared memory, of a tensor
 //! one by one.
+use super::super::emits::Emits;
 use super::layout_conversion::fast_axis;
 use super::{Partition, Spread};
 use crate::passes::cmpi::BELOW;

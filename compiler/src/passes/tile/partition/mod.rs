@@ -19,6 +19,7 @@ mod shuffle;
 mod staged;
 mod warpgroup;
 
+use super::emits::Emits;
 use super::known_ops::checked_ops;
 use super::types::Failed;
 use crate::passes::expand_signature::{Sharing, expand_kernel};
@@ -32,11 +33,9 @@ use cutec_dialects::builder::{
     results_of, value_key,
 };
 use cutec_dialects::elem::Elem;
-use cutec_dialects::ir::build;
 use cutec_dialects::ops::{CuteOp, NvvmOp, TileOp, VectorOp, tile};
-use cutec_dialects::semantics::{Attrs, SemError};
+use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::{TileLayout, TileType};
-use cutec_dialects::value::Val;
 use layout_conversion::Conversion;
 use melior::Context;
 use melior::ir::{BlockLike, OperationRef, Type, ValueLike, operation::OperationLike};
@@ -170,6 +169,16 @@ fn stands_in_map(op: IrOp) -> bool {
     )
 }
 
+impl<'c> Emits<'c> for Partition<'c> {
+    fn ir(&self) -> &OpBuilder<'c> {
+        &self.ir
+    }
+
+    fn ir_mut(&mut self) -> &mut OpBuilder<'c> {
+        &mut self.ir
+    }
+}
+
 impl<'c> Partition<'c> {
     /// Whether the operation is replaced.
     fn operation(&mut self, op: IrOp<'c>) -> Result<bool, Failed<'c>> {
@@ -296,22 +305,6 @@ impl<'c> Partition<'c> {
         let spread =
             spread.ok_or_else(|| SemError::Illegal("takes a tile that nothing defines".into()))?;
         Ok((value, spread))
-    }
-
-    /// An operation of the `cute` dialect with a result.
-    fn cute(
-        &self,
-        op: CuteOp,
-        operands: &[IrValue<'c>],
-        attrs: &Attrs,
-    ) -> Result<IrValue<'c>, SemError> {
-        build(&self.ir, op, operands, attrs)?
-            .ok_or_else(|| SemError::Illegal(format!("{op} gives nothing")))
-    }
-
-    /// A value of the `cute` dialect that is known at compile time.
-    fn constant(&self, val: Val) -> Result<IrValue<'c>, SemError> {
-        self.cute(CuteOp::Static, &[], &Attrs::result(val))
     }
 
     fn barrier(&self) {

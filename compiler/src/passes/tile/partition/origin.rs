@@ -1,5 +1,6 @@
 //! The part of a view that a tile is.
 use super::super::coordinate::Coordinate;
+use super::super::emits::Emits;
 use super::super::types::view_of;
 use super::Partition;
 use crate::passes::ir_utils::constant_of;

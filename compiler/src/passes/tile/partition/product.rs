@@ -1,4 +1,5 @@
 //! Products: fragments of a tiled MMA.
+use super::super::emits::Emits;
 use super::super::warpgroup_products::REASON;
 use super::{Partition, Spread};
 use crate::passes::ir_utils::attributes;
@@ -7,7 +8,7 @@ use cutec_dialects::atoms::Place;
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::ops::{CuteOp, VectorOp};
 use cutec_dialects::semantics::SemError;
-use cutec_dialects::value::Val;
+use cutec_dialects::value::{TiledMmaVal, Val};
 use cutec_layout::tv::Operand;
 use cutec_layout::{Layout, Tree};
 
@@ -38,7 +39,6 @@ impl<'c> Partition<'c> {
 
     pub(super) fn product(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
         let mma = mma_of(op).map_err(|(_, message)| SemError::Illegal(message))?;
-        let extents = mma.atom.shape();
         let mut fragments = Vec::new();
         for (index, which) in [Operand::A, Operand::B, Operand::C].into_iter().enumerate() {
             match mma.atom.operand(which).place {
@@ -53,26 +53,7 @@ impl<'c> Partition<'c> {
                 }
             }
             let (vector, spread) = self.of(op, index)?;
-            // How often the atoms of all warps are repeated along each axis.
-            let mut rest = [1; 2];
-            for (axis, mode) in which.modes().into_iter().enumerate() {
-                let atoms = mma.tiled.thr_layout_vmnk().mode(mode + 1);
-                let atoms = atoms
-                    .and_then(|atoms| atoms.size().as_static())
-                    .unwrap_or(1);
-                rest[axis] = spread.tile.shape[axis] / (extents[mode] * atoms);
-            }
-            let [x, y] = rest;
-            if x == 0 || y == 0 {
-                let message = format!(
-                    "the tiled MMA multiplies more than {}; run tile-select-atoms first",
-                    spread.tile
-                );
-                return Err(SemError::Illegal(message));
-            }
-            let values = spread.values() / (x * y);
-            let shape = [values, x, y].map(|extent| Tree::Leaf(extent.into()));
-            let fragment = self.registers(&spread, &Layout::col_major(Tree::Node(shape.to_vec())));
+            let fragment = self.operand_registers(&mma, which, &spread)?;
             self.store_vec(vector, fragment)?;
             fragments.push(fragment);
         }
@@ -81,5 +62,35 @@ impl<'c> Partition<'c> {
         let attrs = attributes(op, &[REASON]);
         self.ir.op(CuteOp::Gemm, &[tiled, c, a, b, c], &attrs, &[]);
         self.load_vec(c, to)
+    }
+
+    /// Registers of a thread for its part of an operand, (V, M or N, N or K).
+    pub(super) fn operand_registers(
+        &self,
+        mma: &TiledMmaVal,
+        which: Operand,
+        spread: &Spread,
+    ) -> Result<IrValue<'c>, SemError> {
+        let extents = mma.atom.shape();
+        // How often the atoms of all warps are repeated along each axis.
+        let mut rest = [1; 2];
+        for (axis, mode) in which.modes().into_iter().enumerate() {
+            let atoms = mma.tiled.thr_layout_vmnk().mode(mode + 1);
+            let atoms = atoms
+                .and_then(|atoms| atoms.size().as_static())
+                .unwrap_or(1);
+            rest[axis] = spread.tile.shape[axis] / (extents[mode] * atoms);
+        }
+        let [x, y] = rest;
+        if x == 0 || y == 0 {
+            let message = format!(
+                "the tiled MMA multiplies more than {}; run tile-select-atoms first",
+                spread.tile
+            );
+            return Err(SemError::Illegal(message));
+        }
+        let values = spread.values() / (x * y);
+        let shape = [values, x, y].map(|extent| Tree::Leaf(extent.into()));
+        Ok(self.registers(spread, &Layout::col_major(Tree::Node(shape.to_vec()))))
     }
 }

@@ -1,4 +1,5 @@
 //! Buffers in shared memory: copies into a stage, reads of a part of one, writes.
+use super::super::emits::Emits;
 use super::{Partition, Spread};
 use crate::passes::ir_utils::present;
 use crate::passes::tile::types::{fast_axis, offsets_of, tiled_copy_of, view_of};

@@ -1,11 +1,13 @@
 //! Products of warpgroups: operands in shared memory by descriptors, sums that stay in their registers.
+use super::super::emits::Emits;
 use super::super::specialize_warps::{CONSUMERS, IN_PLACE};
 use super::super::types::{is_by_descriptor, mma_of, reads_shared_memory};
 use super::shuffle::INDEXED;
 use super::{Partition, Spread};
+use crate::passes::cmpi::{AT_LEAST, NOT_EQUAL};
 use crate::passes::ir_utils::{
     blocks, collect_nested, defining_op, erase, next_operation, operations, present,
-    replace_all_uses, set_operand, users,
+    remove_attribute, replace_all_uses, set_operand, users,
 };
 use cutec_dialects::atoms::Issuer;
 use cutec_dialects::builder::{
@@ -18,14 +20,11 @@ use cutec_dialects::target::WARPGROUP;
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TiledMmaVal, TupleKind, Val};
 use cutec_layout::tv::Operand;
-use cutec_layout::{Layout, Tree, Width};
+use cutec_layout::{Tree, Width};
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::sync::Arc;
 
-/// Signed greater or equal and not equal of `arith.cmpi`.
-const AT_LEAST: i64 = 5;
-const NOT_EQUAL: i64 = 1;
 /// The named barrier of the threads that multiply.
 const BARRIER: i64 = 1;
 
@@ -85,7 +84,7 @@ impl<'c> Partition<'c> {
             let mma = mma_of(dot).map_err(|(_, message)| SemError::Illegal(message))?;
             // Sums that another loop has just made stay where they are.
             let before = self.sums.get(&value_key(initial)).copied();
-            let own = self.sums_of(&mma, &to)?;
+            let own = self.operand_registers(&mma, Operand::C, &to)?;
             let before = before.filter(|(fragment, _)| {
                 users(initial) == [of] && fragment.r#type() == own.r#type()
             });
@@ -143,19 +142,6 @@ impl<'c> Partition<'c> {
         Ok(())
     }
 
-    fn compare(&self, predicate: i64, one: IrValue<'c>, other: IrValue<'c>) -> IrValue<'c> {
-        let predicate = [("predicate", self.ir.i64(predicate))];
-        self.ir
-            .value(ArithOp::Cmpi, &[one, other], &predicate, self.ir.ty("i1"))
-    }
-
-    /// Registers for the sums of a product, (V, M, N).
-    fn sums_of(&self, mma: &TiledMmaVal, to: &Spread) -> Result<IrValue<'c>, SemError> {
-        let [x, y] = repeats(mma, Operand::C, &to.tile.shape)?;
-        let shape = [to.values() / (x * y), x, y].map(|extent| Tree::Leaf(extent.into()));
-        Ok(self.registers(to, &Layout::col_major(Tree::Node(shape.to_vec()))))
-    }
-
     /// A product that a warpgroup begins: its sums are there when it has been waited for.
     pub(super) fn begin_product(
         &mut self,
@@ -172,10 +158,7 @@ impl<'c> Partition<'c> {
                 true => self.by_descriptor(&mma, tiled, which, dot.factors()[index])?,
                 false => {
                     let (vector, spread) = self.of(op, index)?;
-                    let [x, y] = repeats(&mma, which, &spread.tile.shape)?;
-                    let shape = [spread.values() / (x * y), x, y];
-                    let shape = shape.map(|extent| Tree::Leaf(extent.into())).to_vec();
-                    let fragment = self.registers(&spread, &Layout::col_major(Tree::Node(shape)));
+                    let fragment = self.operand_registers(&mma, which, &spread)?;
                     self.store_vec(vector, fragment)?;
                     fragment
                 }
@@ -184,7 +167,7 @@ impl<'c> Partition<'c> {
         let (sums, adds) = match accumulator {
             Some(accumulator) => (accumulator.fragment, accumulator.adds),
             None => {
-                let fragment = self.sums_of(&mma, to)?;
+                let fragment = self.operand_registers(&mma, Operand::C, to)?;
                 let (vector, _) = self.of(op, 2)?;
                 if is_zero(vector) {
                     (fragment, Some(self.ir.constant(0, "i1")))
@@ -271,25 +254,6 @@ pub(super) fn is_of_warpgroup(op: IrOp) -> bool {
     mma_of(op).is_ok_and(|mma| mma.atom.issuer() == Issuer::Warpgroup && reads_shared_memory(&mma))
 }
 
-/// How often the atoms of all warpgroups are repeated along each axis of an operand of a shape.
-fn repeats(mma: &TiledMmaVal, which: Operand, shape: &[i64]) -> Result<[i64; 2], SemError> {
-    let extents = mma.atom.shape();
-    let mut rest = [1; 2];
-    for (axis, mode) in which.modes().into_iter().enumerate() {
-        let atoms = mma.tiled.thr_layout_vmnk().mode(mode + 1);
-        let atoms = atoms
-            .and_then(|atoms| atoms.size().as_static())
-            .unwrap_or(1);
-        rest[axis] = shape[axis] / (extents[mode] * atoms);
-    }
-    match rest.contains(&0) {
-        false => Ok(rest),
-        true => Err(SemError::Illegal(
-            "the tiled MMA multiplies more than the tile".into(),
-        )),
-    }
-}
-
 fn body_arguments(of: IrOp) -> usize {
     operands_of(of).count() - 2
 }
@@ -347,8 +311,6 @@ pub(super) fn name_barriers<'c>(context: &'c Context, function: IrOp<'c>) {
                 erase(op);
             }
         }
-        let name = melior::StringRef::new(CONSUMERS);
-        // SAFETY: the operation is alive; the name is copied.
-        unsafe { mlir_sys::mlirOperationRemoveAttributeByName(branch.to_raw(), name.to_raw()) };
+        remove_attribute(branch, CONSUMERS);
     }
 }

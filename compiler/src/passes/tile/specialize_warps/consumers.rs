@@ -1,26 +1,23 @@
 //! The role that multiplies: waits for stages, and releases them.
+use super::super::emits::Emits;
 use super::super::pipeline::DEPTH;
 use super::ancestor_in;
 use super::emit::Emit;
 use super::ring::Ring;
+use crate::passes::cmpi::{LESS, NOT_EQUAL};
 use crate::passes::ir_utils::{
-    blocks, next_operation, operations, set_attribute, set_operand, users,
+    blocks, next_operation, operations, remove_attribute, set_attribute, set_operand, users,
 };
 use cutec_dialects::builder::{
     IrBlock, IrOp, IrValue, argument_of, operands_of, operation_key, result_of,
 };
 use cutec_dialects::ops::{NvvmOp, scf, tile};
 use cutec_dialects::semantics::SemError;
-use melior::StringRef;
 use melior::ir::{BlockLike, operation::OperationLike};
 use std::collections::HashSet;
 
 /// The attribute of a product that adds to what its loop carries, in the same registers in each round.
 pub(in crate::passes::tile) const IN_PLACE: &str = "tile.in_place";
-
-/// Signed less, signed greater or equal, and not equal, of `arith.cmpi`.
-const LESS: i64 = 2;
-const NOT_EQUAL: i64 = 1;
 
 /// Whether a product adds to an iteration argument of the loop of a body, and nothing else takes either.
 pub(super) fn is_accumulated<'c>(dot: IrOp<'c>, body: IrBlock<'c>) -> bool {
@@ -141,9 +138,7 @@ pub(super) fn role<'c>(
 
     for (ring, stage) in rings.iter().zip(stages) {
         if let Some(of) = ring.of_loop {
-            let name = StringRef::new(DEPTH);
-            // SAFETY: the operation is alive; the name is copied.
-            unsafe { mlir_sys::mlirOperationRemoveAttributeByName(of.to_raw(), name.to_raw()) };
+            remove_attribute(of, DEPTH);
         }
         if ring.overlaps || !ring.repeats {
             continue;

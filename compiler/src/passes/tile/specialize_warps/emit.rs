@@ -1,16 +1,16 @@
 //! Operations of the cute level that roles are made of.
+use super::super::emits::Emits;
+use crate::passes::cmpi::EQUAL;
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, argument_of, region_with_block,
 };
 use cutec_dialects::elem::{Elem, Space};
-use cutec_dialects::ir::build;
 use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp, ScfOp};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::target::{WARP, WARPGROUP};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::{AnyLayout, Layout, Width};
-use melior::ir::Region;
 
 /// See the module.
 pub(super) struct Emit<'c> {
@@ -21,22 +21,20 @@ pub(super) struct Emit<'c> {
 #[derive(Clone, Copy)]
 pub(super) struct Slot<'c>(IrValue<'c>);
 
-impl<'c> Emit<'c> {
-    /// An operation of the `cute` dialect with a result.
-    pub fn cute(
-        &self,
-        op: CuteOp,
-        operands: &[IrValue<'c>],
-        attrs: &Attrs,
-    ) -> Result<IrValue<'c>, SemError> {
-        build(&self.ir, op, operands, attrs)?
-            .ok_or_else(|| SemError::Illegal(format!("{op} gives nothing")))
+impl<'c> Emits<'c> for Emit<'c> {
+    fn ir(&self) -> &OpBuilder<'c> {
+        &self.ir
     }
 
+    fn ir_mut(&mut self) -> &mut OpBuilder<'c> {
+        &mut self.ir
+    }
+}
+
+impl<'c> Emit<'c> {
     /// A number that is known, as an integer of the algebra.
     pub fn number(&self, number: i64) -> Result<IrValue<'c>, SemError> {
-        let attrs = Attrs::result(Val::int_tuple([number]));
-        self.cute(CuteOp::Static, &[], &attrs)
+        self.constant(Val::int_tuple([number]))
     }
 
     /// A stage of a buffer.
@@ -80,15 +78,8 @@ impl<'c> Emit<'c> {
         self.ir.value(op, &[one, other], &[], self.ir.ty("i32"))
     }
 
-    /// A comparison, by its number among the predicates of `arith.cmpi`.
-    pub fn compare(&self, predicate: i64, one: IrValue<'c>, other: IrValue<'c>) -> IrValue<'c> {
-        let predicate = [("predicate", self.ir.i64(predicate))];
-        self.ir
-            .value(ArithOp::Cmpi, &[one, other], &predicate, self.ir.ty("i1"))
-    }
-
     pub fn equal(&self, value: IrValue<'c>, number: i64) -> IrValue<'c> {
-        self.compare(0, value, self.ir.constant(number, "i32"))
+        self.compare(EQUAL, value, self.ir.constant(number, "i32"))
     }
 
     /// The number of the warp of a thread, the same register in all its lanes.
@@ -106,22 +97,6 @@ impl<'c> Emit<'c> {
     pub fn leads(&self, thread: IrValue<'c>) -> IrValue<'c> {
         let place = self.binary(ArithOp::Remui, thread, self.ir.constant(WARPGROUP, "i32"));
         self.equal(place, 0)
-    }
-
-    /// What is done where a condition holds.
-    pub fn only_if(
-        &mut self,
-        holds: IrValue<'c>,
-        act: impl FnOnce(&mut Self) -> Result<(), SemError>,
-    ) -> Result<(), SemError> {
-        let (region, block) = region_with_block(&[]);
-        let outside = std::mem::replace(&mut self.ir.insertion, Insertion::End(block));
-        let done = act(self);
-        self.ir.op(ScfOp::Yield, &[], &[], &[]);
-        self.ir.insertion = outside;
-        self.ir
-            .op_with_regions(ScfOp::If, &[holds], &[], &[], vec![region, Region::new()]);
-        done
     }
 
     /// A loop over the tiles of a block: from its number on, as many further as there are blocks. `act` ends the body.

@@ -15,6 +15,7 @@ mod producer;
 mod results;
 mod ring;
 
+use super::emits::Emits;
 use super::known_ops::checked_ops;
 use super::types::Failed;
 use crate::passes::ir_utils::{

@@ -1,4 +1,5 @@
 //! The role that loads: the control flow around the copies, and what their coordinates are computed of.
+use super::super::emits::Emits;
 use super::super::tensor_box::TensorBox;
 use super::emit::Emit;
 use super::ring::Ring;

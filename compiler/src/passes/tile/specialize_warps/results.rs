@@ -1,4 +1,5 @@
 //! Results that leave by tensor maps.
+use super::super::emits::Emits;
 use super::super::pipeline::widen;
 use super::super::result_store::ByMap;
 use super::emit::Emit;

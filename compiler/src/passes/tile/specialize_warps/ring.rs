@@ -1,4 +1,5 @@
 //! Rings of stages, each with the barriers of its stages.
+use super::super::emits::Emits;
 use super::super::pipeline::{depth_of, widen};
 use super::super::tensor_box::TensorBox;
 use super::super::types::{Failed, mma_of, present, tile_of, view_of};

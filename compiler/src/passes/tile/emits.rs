@@ -1,0 +1,52 @@
+//! What the passes that emit operations of the cute level have in common.
+use crate::passes::cmpi::cmpi;
+use cutec_dialects::builder::{Insertion, IrValue, OpBuilder, region_with_block};
+use cutec_dialects::ir::build;
+use cutec_dialects::ops::{CuteOp, ScfOp};
+use cutec_dialects::semantics::{Attrs, SemError};
+use cutec_dialects::value::Val;
+use melior::ir::Region;
+
+/// Whoever has a builder of operations.
+pub(super) trait Emits<'c>: Sized {
+    fn ir(&self) -> &OpBuilder<'c>;
+    fn ir_mut(&mut self) -> &mut OpBuilder<'c>;
+
+    /// An operation of the `cute` dialect with a result.
+    fn cute(
+        &self,
+        op: CuteOp,
+        operands: &[IrValue<'c>],
+        attrs: &Attrs,
+    ) -> Result<IrValue<'c>, SemError> {
+        build(self.ir(), op, operands, attrs)?
+            .ok_or_else(|| SemError::Illegal(format!("{op} gives nothing")))
+    }
+
+    /// A value of the `cute` dialect that is known at compile time.
+    fn constant(&self, val: Val) -> Result<IrValue<'c>, SemError> {
+        self.cute(CuteOp::Static, &[], &Attrs::result(val))
+    }
+
+    /// A comparison of integers, by its number among the predicates of `arith.cmpi`.
+    fn compare(&self, predicate: i64, one: IrValue<'c>, other: IrValue<'c>) -> IrValue<'c> {
+        cmpi(self.ir(), predicate, one, other)
+    }
+
+    /// What is done where a condition holds.
+    fn only_if(
+        &mut self,
+        holds: IrValue<'c>,
+        act: impl FnOnce(&mut Self) -> Result<(), SemError>,
+    ) -> Result<(), SemError> {
+        let (region, block) = region_with_block(&[]);
+        let outside = std::mem::replace(&mut self.ir_mut().insertion, Insertion::End(block));
+        let done = act(self);
+        self.ir().op(ScfOp::Yield, &[], &[], &[]);
+        self.ir_mut().insertion = outside;
+        let regions = vec![region, Region::new()];
+        self.ir()
+            .op_with_regions(ScfOp::If, &[holds], &[], &[], regions);
+        done
+    }
+}
