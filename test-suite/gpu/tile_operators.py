@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Operators of f32 at the tile level against PyTorch, eager and compiled, on a GPU.
+
+    pip install target/wheels/cutec-*.whl
+    test-suite/gpu/tile_operators.py [--source examples] [--only TEXT] [--quick] [--no-compiled] [--json FILE]
+
+Each result is checked against f64. Operands are normal, larger than the L2 cache or rotating through more than twice of it; rounds
+alternate, each a CUDA graph; ratios are medians of the rounds', above 1 where ours is faster than the faster of the two. Of several
+configurations of a kernel the fastest counts, and is named. PyTorch computes f32 exactly (TF32 is off). The exit status is 1 where a
+result is wrong.
+"""
+
+import argparse
+import functools
+import itertools
+import json
+import pathlib
+import statistics
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import cutec
+import torch
+import torch.nn.functional as F
+
+from rounds import compare, ratio, sets
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def normal(*shape: int) -> torch.Tensor:
+    return torch.randn(shape, dtype=torch.float32, device="cuda")
+
+
+def empty(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.empty(shape, dtype=dtype, device="cuda")
+
+
+class Case:
+    """An operator: the kernel with the configurations to try, how operands are made, the formula, and what it moves or computes.
+
+    `exact` gives the rows `some` of the result in f64. Errors are relative to the larger of it and `least`: what a sum of many has as
+    its standard deviation."""
+
+    def __init__(self, name, kernel, configurations, operands, formula, exact, work, unit, least, bound=1e-5):
+        self.name, self.kernel, self.configurations = name, kernel, configurations
+        self.operands, self.formula, self.exact = operands, formula, exact
+        self.work, self.unit, self.least, self.bound = work, unit, least, bound
+
+
+def grid(**choices):
+    return [dict(zip(choices, values)) for values in itertools.product(*choices.values())]
+
+
+def cases(source: pathlib.Path):
+    operators = cutec.load(source / "tile_operators.cute", arch="sm_90a")
+    products = cutec.load(source / "tile_gemm.cute", arch="sm_90a")
+    rows = cutec.load(source / "tile_rows.cute", arch="sm_90a")
+    clusters = cutec.load(source / "hopper" / "norms_cluster.cute", arch="sm_90a")
+
+    m, n = 4096, 393216
+    for name, f in (("gelu", F.gelu), ("relu", F.relu), ("sigmoid", torch.sigmoid)):
+        yield Case(f"{name}, {m} × {n}", operators.tile_map, [dict(f=name, bn=bn) for bn in (1024, 2048, 4096)],
+                   lambda: (normal(m, n), empty(m, n)), lambda x, f=f: f(x), lambda x, some, f=f: f(x[some].double()),
+                   8 * m * n, "GB/s", 1.0)
+    yield Case("sum over the middle of (120, 4096, 4095)", operators.tile_middle_sums,
+               grid(bm=(8, 16, 32), bn=(128, 256, 512)), lambda: (normal(120, 4096, 4095), empty(120, 4095)),
+               lambda x: x.sum(1), lambda x, some: x[some].double().sum(1), 4 * 120 * 4096 * 4095, "GB/s", 64.0)
+    yield Case(f"softmax, {m} × {n}, by clusters", clusters.softmax_cluster, [{}],
+               lambda: (normal(m, n), empty(m, n)), lambda x: F.softmax(x, 1),
+               lambda x, some: F.softmax(x[some].double(), 1), 8 * m * n, "GB/s", 1 / n)
+    yield Case(f"softmax, {m} × {n}, tiles, read twice", rows.tile_softmax_long, [dict(t="f32", bn=bn) for bn in (2048, 4096, 8192)],
+               lambda: (normal(m, n), empty(m, n)), lambda x: F.softmax(x, 1),
+               lambda x, some: F.softmax(x[some].double(), 1), 8 * m * n, "GB/s", 1 / n)
+    yield Case("prefix sums, 32768 × 32768", operators.tile_prefix_sums, grid(bn=(1024, 2048, 4096, 8192)),
+               lambda: (normal(32768, 32768), empty(32768, 32768)), lambda x: x.cumsum(1),
+               lambda x, some: x[some].double().cumsum(1), 8 << 30, "GB/s", 180.0)
+    yield Case("argmax, 32768 × 32768", operators.tile_argmax, grid(bn=(1024, 2048, 4096)),
+               lambda: (normal(32768, 32768), empty(32768, dtype=torch.int32)), lambda x: x.argmax(1),
+               lambda x, some: x[some].double().argmax(1), 4 << 30, "GB/s", 1.0)
+    for m, n, k in ((4096, 4096, 4096), (8192, 2048, 4096)):
+        yield Case(f"product of f32, {m} × {n} × {k}", products.tile_gemm,
+                   [dict(t="f32", to="f32", align=4, bm=bm, bn=bn, bk=bk, stages=stages)
+                    for bm, bn, bk, stages in ((128, 256, 16, 3), (128, 128, 16, 3), (128, 128, 16, 4), (128, 256, 8, 4), (256, 128, 16, 3))],
+                   lambda m=m, n=n, k=k: (normal(m, k), normal(n, k), empty(m, n)), lambda a, b: a @ b.T,
+                   lambda a, b, some: a[some].double() @ b.double().T, 2 * m * n * k, "TFLOP/s", k ** 0.5)
+
+
+def error(case: Case, operands, some: slice) -> float:
+    *inputs, result = operands
+    exact = case.exact(*inputs, some)
+    difference = (result[some].to(exact.dtype) - exact).abs().double()
+    return (difference / exact.abs().clamp(min=case.least)).nan_to_num(nan=float("inf")).max().item()
+
+
+def measure(case: Case, compiled: bool, rounds: int) -> dict:
+    operands = case.operands()
+    moved = sum(x.numel() * x.element_size() for x in operands)
+    every = [operands] + [case.operands() for _ in range(sets(moved) - 1)]
+    with ThreadPoolExecutor(16) as pool:
+        kernels = [case.kernel.specialize(**configuration) if configuration else case.kernel for configuration in case.configurations]
+        list(pool.map(lambda kernel: kernel.compile(*operands), kernels))
+    some = slice(0, None, max(1, operands[-1].shape[0] // 16))
+    alternatives, worst = {}, 0.0
+    for configuration, kernel in zip(case.configurations, kernels):
+        operands[-1].fill_(-1)
+        kernel(*operands)
+        worst = max(worst, error(case, operands, some))
+        name = ", ".join(f"{key}={value}" for key, value in configuration.items())
+        alternatives["ours " + name] = [functools.partial(kernel, *each) for each in every]
+    peers = {"eager": case.formula}
+    if compiled:
+        peers["compiled"] = torch.compile(case.formula, dynamic=False)
+    for name, function in peers.items():
+        alternatives[name] = [functools.partial(function, *each[:-1]) for each in every]
+    times = compare(alternatives, batch_ms=4.0, rounds=rounds)
+    best = min((name for name in times if name.startswith("ours")), key=lambda name: statistics.median(times[name]))
+    speed = case.work / statistics.median(times[best]) * (1e-6 if case.unit == "GB/s" else 1e-9)
+    against = {name: ratio(times, name, best) for name in peers}
+    row = dict(case=case.name, best=best.removeprefix("ours "), speed=speed, unit=case.unit, error=worst, wrong=not worst <= case.bound, **against)
+    row["milliseconds"] = {name: statistics.median(each) for name, each in times.items()}
+    shown = " | ".join(f"{against[name]:.2f}" if name in against else "–" for name in ("eager", "compiled"))
+    print(f"| {case.name} | {row['best']} | {speed:.{0 if case.unit == 'GB/s' else 1}f} {case.unit} | {shown} | "
+          f"{min(against.values()):.2f} | {'**wrong** ' if row['wrong'] else ''}{worst:.1e} |", flush=True)
+    return row
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--source", type=pathlib.Path, default=HERE.parents[1] / "examples", help="the folder of the kernels")
+    parser.add_argument("--only", default="", help="texts, with commas between them: cases that have one of them in their name")
+    parser.add_argument("--quick", action="store_true", help="five rounds")
+    parser.add_argument("--no-compiled", action="store_true", help="without torch.compile")
+    parser.add_argument("--json", type=pathlib.Path, help="all medians, too")
+    arguments = parser.parse_args()
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    print(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name()}\n")
+    print("| operator | configuration | ours | eager | compiled | the faster | error |\n|---|---|---|---|---|---|---|")
+    found = []
+    for case in cases(arguments.source):
+        if any(text in case.name for text in arguments.only.split(",")):
+            found.append(measure(case, not arguments.no_compiled, 5 if arguments.quick else 11))
+            torch.cuda.empty_cache()
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=1))
+    return int(any(row["wrong"] for row in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
