@@ -17,6 +17,31 @@ pub const BLOCK_SIZES: RangeInclusive<i64> = 1..=1024;
 /// Warps of the largest block.
 pub const MOST_WARPS: i64 = *BLOCK_SIZES.end() / WARP;
 
+/// Registers of a multiprocessor, of 32 bits (CUDA C++ Programming Guide, "Compute Capabilities": the same for every target).
+const REGISTERS: i64 = 64 * 1024;
+
+/// Registers that a thread has at most.
+const MOST_REGISTERS: i64 = 255;
+
+/// How many registers of a thread are handed out at once.
+pub const REGISTERS_AT_ONCE: i64 = 8;
+
+/// Registers that each thread begins with, where so many blocks of so many threads share a multiprocessor. Each of four warps has the
+/// registers of another part of it, so that a fifth warp takes as many as eight would.
+pub fn registers_of_thread(threads: i64, blocks: i64) -> i64 {
+    let whole = (threads.max(1) + WARPGROUP - 1) / WARPGROUP * WARPGROUP;
+    let share = REGISTERS / (whole * blocks.max(1));
+    (share / REGISTERS_AT_ONCE * REGISTERS_AT_ONCE).min(MOST_REGISTERS)
+}
+
+/// Registers for each thread of a role, where the others of a block, together so many threads, keep these: what `setmaxnreg`
+/// can give it.
+pub fn registers_of_role(threads: i64, others: i64, kept: i64, blocks: i64) -> i64 {
+    let all = registers_of_thread(threads + others, blocks) * (threads + others);
+    let share = (all - others * kept) / threads.max(1);
+    share.min(MOST_REGISTERS) / REGISTERS_AT_ONCE * REGISTERS_AT_ONCE
+}
+
 /// Instructions that not every target has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Feature {

@@ -356,6 +356,12 @@ pub(super) fn is_in_block(op: IrOp, block: IrBlock) -> bool {
     }
 }
 
+/// Moves an operation in front of another one.
+pub(super) fn move_before<'c>(op: IrOp<'c>, other: IrOp<'c>) {
+    // SAFETY: both operations are alive.
+    unsafe { mlir_sys::mlirOperationMoveBefore(op.to_raw(), other.to_raw()) };
+}
+
 /// Erases an operation of which nothing uses a result.
 pub(super) fn erase(op: IrOp) {
     // SAFETY: a pass erases only what it has collected for that, and keeps no reference.

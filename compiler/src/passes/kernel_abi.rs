@@ -19,6 +19,15 @@ use melior::ir::operation::OperationLike;
 use melior::ir::r#type::FunctionType;
 use melior::ir::{Attribute, Type, TypeLike};
 
+/// The least number of blocks that a multiprocessor has of a kernel: `.minnctapersm`.
+pub(super) const MIN_BLOCKS: &str = "nvvm.minctasm";
+
+/// The blocks that are to share a multiprocessor.
+pub(super) fn min_blocks(function: IrOp) -> i64 {
+    let blocks = function.attribute(MIN_BLOCKS).ok().and_then(integer_value);
+    blocks.unwrap_or(1).max(1)
+}
+
 /// What the functions of a module at the cute level say of their kernels.
 pub struct KernelAttributes {
     /// Name of the function.

@@ -22,10 +22,6 @@ use std::sync::Arc;
 
 /// Warps of a warpgroup, whose registers are set together.
 const WARPGROUP: i64 = target::WARPGROUP / WARP;
-/// Registers of a multiprocessor.
-const REGISTERS: i64 = 65_536;
-/// Registers that a thread has at most before any are set.
-const MOST_REGISTERS: i64 = 255;
 
 /// The role whose body is evaluated.
 #[derive(Clone)]
@@ -151,12 +147,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }))
     }
 
-    /// Registers that each thread has when the kernel begins: as many as there are for all. Each of four warps of a block has the
-    /// registers of another part of the multiprocessor, so that a fifth warp takes as many as eight would.
+    /// Registers that each thread has when the kernel begins, of those that are handed out.
     fn first_registers(&self) -> i64 {
-        let four = WARPGROUP * WARP;
-        let threads: i64 = (self.threads_of_block().max(1) + four - 1) / four * four;
-        (REGISTERS / (threads * self.min_blocks.max(1))).min(MOST_REGISTERS) / 8 * 8
+        let registers = target::registers_of_thread(self.threads_of_block(), self.min_blocks);
+        registers / target::REGISTERS_AT_ONCE * target::REGISTERS_AT_ONCE
     }
 
     /// Registers are those of whole warpgroups, and there are enough of them.

@@ -39,7 +39,7 @@ use super::ir_utils::{
     Kernel, blocks, collect_nested, for_each_kernel, kernels, name_of, operations, present,
     replace_all_uses, set_attribute, users,
 };
-use super::kernel_abi::sizes;
+use super::kernel_abi::{MIN_BLOCKS, sizes};
 use super::printf::printf;
 use super::smem_map::SmemMap;
 use super::{Reported, report};
@@ -67,9 +67,6 @@ use std::collections::{HashMap, HashSet};
 
 /// Name of the dynamic shared memory of every kernel. With `$`, which no name of the language has.
 pub const SMEM_SYMBOL: &str = "cutec$smem";
-
-/// The least number of blocks that a multiprocessor has of a kernel: `.minnctapersm`.
-const MIN_BLOCKS: &str = "nvvm.minctasm";
 
 /// Storage that pointers point into.
 struct Base<'c> {

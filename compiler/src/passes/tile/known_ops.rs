@@ -108,6 +108,7 @@ pub(super) fn known_op(op: IrOp) -> Result<KnownOp, String> {
             | NvvmOp::ShflSync
             | NvvmOp::FenceProxy
             | NvvmOp::Griddepcontrol
+            | NvvmOp::Setmaxregister
             | NvvmOp::CpAsyncBulkCommitGroup
             | NvvmOp::CpAsyncBulkWaitGroup,
         )) => Some(KnownOp::Ring),

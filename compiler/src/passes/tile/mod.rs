@@ -9,15 +9,18 @@ pub mod insert_barriers;
 mod known_ops;
 mod layout_classes;
 pub mod legalize_swizzle;
+pub mod load_early;
 pub mod lower_tokens;
 pub mod merge;
 mod outside;
 pub mod partition;
 pub mod pipeline;
 pub mod raster;
+mod registers;
 pub mod reshape_loads;
 mod result_store;
 mod rewrite_loads;
+mod roles;
 pub mod select_atoms;
 mod smem_tile;
 pub mod specialize_warps;
@@ -35,7 +38,7 @@ use cutec_dialects::builder::IrOp;
 use cutec_dialects::ops::TileOp;
 
 /// The passes from the tile level to the cute level.
-pub const PASSES: [PassEntry; 15] = [
+pub const PASSES: [PassEntry; 16] = [
     PassEntry {
         name: "tile-bound-coordinates",
         summary: "Puts coordinates outside of a tensor directly behind its end",
@@ -70,6 +73,11 @@ pub const PASSES: [PassEntry; 15] = [
         name: "tile-assign-layouts",
         summary: "Chooses how the threads of a block hold each tile",
         run: assign_layouts::assign_layouts,
+    },
+    PassEntry {
+        name: "tile-load-early",
+        summary: "Loads in front of a loop of products what is needed behind it",
+        run: load_early::load_early,
     },
     PassEntry {
         name: "tile-check-registers",

@@ -93,6 +93,17 @@ impl<'c> Emit<'c> {
             .value(NvvmOp::ShflSync, &operands, &kind, self.ir.ty("i32"))
     }
 
+    /// Gives each thread of a warpgroup so many registers, more than it has or fewer (PTX ISA, "setmaxnreg").
+    pub fn set_registers(&self, raises: bool, count: i64) {
+        let action = match raises {
+            true => "#nvvm<action increase>",
+            false => "#nvvm<action decrease>",
+        };
+        let action = self.ir.attr(action);
+        let attrs = [("action", action), ("regCount", self.ir.i32(count as i32))];
+        self.ir.op(NvvmOp::Setmaxregister, &[], &attrs, &[]);
+    }
+
     /// Whether a thread is the first of its warpgroup.
     pub fn leads(&self, thread: IrValue<'c>) -> IrValue<'c> {
         let place = self.binary(ArithOp::Remui, thread, self.ir.constant(WARPGROUP, "i32"));

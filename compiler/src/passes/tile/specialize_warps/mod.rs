@@ -1,4 +1,4 @@
-//! `tile-specialize-warps`: one warp loads, the others multiply.
+//! `tile-specialize-warps`: one warp loads, warpgroups multiply.
 //!
 //! Before: a kernel of products by `wgmma`, whose operands `tile.copy_async` brings by tensor maps to buffers of one stage,
 //! each waited for where it is multiplied. After: the kernel is two roles. A further warp, of which one thread works, has
@@ -17,12 +17,16 @@ mod ring;
 
 use super::emits::Emits;
 use super::known_ops::checked_ops;
+use super::roles::Roles;
 use super::types::Failed;
+use crate::passes::cmpi::AT_LEAST;
 use crate::passes::ir_utils::{
-    blocks, defining_op, erase, for_each_kernel, function_block_size, is_in_block, operations,
-    parent, replace_all_uses,
+    blocks, defining_op, erase, for_each_kernel, function_block_size, is_in_block, move_before,
+    operations, parent, replace_all_uses,
 };
-use crate::passes::kernel_abi::{Launched, add_tensor_map, set_block_size, set_launched};
+use crate::passes::kernel_abi::{
+    Launched, add_tensor_map, min_blocks, set_block_size, set_launched,
+};
 use crate::passes::user_error::of_semantics;
 use crate::passes::{Reported, report};
 use cutec_dialects::atoms::TmaAtom;
@@ -164,9 +168,14 @@ fn of_function<'c>(
     }
     set_launched(context, function, Launched::Overlapping)?;
 
-    // The roles: the last warp loads.
+    // The roles: a warp behind the others loads.
+    let roles = Roles::of(threads, min_blocks(function), target);
     let warp = emit.warp(thread);
-    let loads = emit.equal(warp, threads / WARP);
+    let loader = emit.equal(warp, threads / WARP);
+    let loads = match roles.handed_over {
+        true => emit.compare(AT_LEAST, warp, emit.ir.constant(threads / WARP, "i32")),
+        false => loader,
+    };
     let leads = emit.leads(thread);
     let tiles = rounds
         .as_ref()
@@ -174,9 +183,19 @@ fn of_function<'c>(
     let (loading, loading_block) = region_with_block(&[]);
     let (rest, rest_block) = region_with_block(&[]);
     let around = std::mem::replace(&mut emit.ir.insertion, Insertion::End(loading_block));
-    producer::role(&mut emit, &rings, body, &shared, tiles).map_err(illegal)?;
+    let load = |emit: &mut Emit<'c>| producer::role(emit, &rings, body, &shared, tiles);
+    if roles.handed_over {
+        emit.set_registers(false, roles.of_loading());
+        emit.only_if(loader, load)
+    } else {
+        load(&mut emit)
+    }
+    .map_err(illegal)?;
     emit.ir.op(ScfOp::Yield, &[], &[], &[]);
     emit.ir.insertion = Insertion::End(rest_block);
+    if roles.handed_over {
+        emit.set_registers(true, roles.registers);
+    }
     consumers::begin(&emit, &rings).map_err(illegal)?;
     let mut rest_end = None;
     let mut index = None;
@@ -212,8 +231,7 @@ fn of_function<'c>(
                     .nth(1)
                     .unwrap_or(last),
             });
-            // SAFETY: both operations are alive.
-            unsafe { mlir_sys::mlirOperationMoveBefore(op.to_raw(), end.to_raw()) };
+            move_before(op, end);
         }
     }
     if let (Some(rounds), Some(index)) = (rounds, index) {
@@ -226,7 +244,7 @@ fn of_function<'c>(
     let regions = vec![loading, rest];
     emit.ir
         .op_with_regions(ScfOp::If, &[loads], &attrs, &[], regions);
-    set_block_size(context, function, threads + WARP)
+    set_block_size(context, function, threads + roles.loading)
 }
 
 /// The tiles that the blocks of a launch go through, one after the other.

@@ -1,0 +1,141 @@
+//! `tile-load-early`: what is loaded behind a loop of products is loaded in front of it, as far as registers go.
+//!
+//! Before: a `tile.load` behind a loop of products, whose place does not depend on it: a bias, a residual, scales. After: the load
+//! stands in front of the loop, which hides how long it takes; its tile waits in registers. It stays where the kernel writes to memory in
+//! between, or where the tiles that are live at once would leave a thread too few registers.
+use super::known_ops::checked_ops;
+use super::registers::{for_bits, of_thread, peak};
+use super::types::Failed;
+use crate::passes::Reported;
+use crate::passes::ir_utils::{
+    Kernel, collect_nested, defining_op, for_each_kernel, function_block_size, is_in_block,
+    move_before, next_operation, operations, users,
+};
+use cutec_dialects::builder::{IrBlock, IrOp, operands_of, operation_key};
+use cutec_dialects::ir::has_no_effect;
+use cutec_dialects::ops::{ScfOp, TileOp, tile};
+use cutec_dialects::target::Target;
+use cutec_dialects::tile::TileType;
+use melior::Context;
+use melior::ir::{ValueLike, operation::OperationLike};
+use std::collections::HashSet;
+
+/// Registers of a thread that addresses, indices and predicates are left.
+const OTHERS: i64 = 32;
+
+/// Moves the loads of every kernel of the module.
+pub fn load_early<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
+    for_each_kernel(context, module, |kernel| {
+        let Kernel {
+            function, target, ..
+        } = kernel;
+        of_function(function, &target)
+    })
+}
+
+fn of_function<'c>(function: IrOp<'c>, target: &Target) -> Result<(), Failed<'c>> {
+    let all = checked_ops(function)?;
+    let Some(threads) = function_block_size(function) else {
+        return Ok(());
+    };
+    let most = of_thread(function, threads, target) - OTHERS;
+    let mut loads: Vec<IrOp> = all.into_iter().filter(|op| TileOp::Load.is(*op)).collect();
+    // What takes longest comes first.
+    loads.sort_by_key(|load| std::cmp::Reverse(elements(*load)));
+    for load in loads {
+        let Some((products, moved)) = movable(load) else {
+            continue;
+        };
+        let back: Vec<Option<IrOp>> = moved.iter().map(|op| next_operation(*op)).collect();
+        for op in &moved {
+            move_before(*op, products);
+        }
+        if peak(function)?.is_some_and(|peak| for_bits(peak.all) > most) {
+            // The last one first: what stood behind an operation stands there again.
+            for (op, next) in moved.iter().zip(back).rev() {
+                if let Some(next) = next {
+                    move_before(*op, next);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How many elements a load gives a thread.
+fn elements(load: IrOp) -> i64 {
+    let tile = tile::Load::of(load).and_then(|load| TileType::of(load.result().r#type()));
+    let layout = tile.and_then(|tile| tile.ok()?.layout);
+    layout.map_or(0, |layout| layout.values())
+}
+
+/// The nearest loop of products in front of a load in its block, and the operations to move there: the load, behind what its place is
+/// computed of.
+fn movable<'c>(load: IrOp<'c>) -> Option<(IrOp<'c>, Vec<IrOp<'c>>)> {
+    // What is multiplied waits in shared memory.
+    let loaded = tile::Load::of(load)?.result();
+    if users(loaded).iter().any(|user| is_of_product(*user)) {
+        return None;
+    }
+    // SAFETY: the operation is alive, and in a block.
+    let block = unsafe { IrBlock::from_raw(mlir_sys::mlirOperationGetBlock(load.to_raw())) };
+    let here = operations(block);
+    let at = here.iter().position(|op| *op == load)?;
+    let products = (0..at).rev().find(|index| multiplies(here[*index]))?;
+    if here[products..at].iter().any(|op| writes(*op)) {
+        return None;
+    }
+    let between: HashSet<usize> = here[products..at]
+        .iter()
+        .map(|op| operation_key(*op))
+        .collect();
+    let mut needed = HashSet::from([operation_key(load)]);
+    let mut open = vec![load];
+    while let Some(op) = open.pop() {
+        for defining in operands_of(op).filter_map(defining_op) {
+            if !between.contains(&operation_key(defining))
+                || !needed.insert(operation_key(defining))
+            {
+                continue;
+            }
+            let computes = TileOp::of(defining).is_none()
+                && defining.region_count() == 0
+                && has_no_effect(defining)
+                && is_in_block(defining, block);
+            if !computes {
+                return None;
+            }
+            open.push(defining);
+        }
+    }
+    let moved = here[products..=at].iter().copied();
+    let moved = moved
+        .filter(|op| needed.contains(&operation_key(*op)))
+        .collect();
+    Some((here[products], moved))
+}
+
+/// Whether an operation is a product, or makes an operand of one.
+fn is_of_product(op: IrOp) -> bool {
+    let spread = tile::ConvertLayout::of(op).map(tile::ConvertLayout::result);
+    TileOp::Dot.is(op)
+        || spread.is_some_and(|spread| users(spread).iter().any(|user| TileOp::Dot.is(*user)))
+}
+
+/// Whether an operation is a loop with products.
+fn multiplies(op: IrOp) -> bool {
+    matches!(ScfOp::of(op), Some(ScfOp::For | ScfOp::While))
+        && inside(op).into_iter().any(|op| TileOp::Dot.is(op))
+}
+
+/// Whether it writes to global memory, or something inside of it does.
+fn writes(op: IrOp) -> bool {
+    let all = inside(op).into_iter().chain([op]);
+    all.into_iter().any(|op| tile::written_view(op).is_some())
+}
+
+fn inside(op: IrOp) -> Vec<IrOp> {
+    let mut found = Vec::new();
+    collect_nested(op, &mut found);
+    found
+}

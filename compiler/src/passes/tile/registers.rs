@@ -1,0 +1,271 @@
+//! The registers that a thread needs for its tiles, and those that it has.
+//!
+//! After `tile-assign-layouts`. An estimate from liveness at tile level: at each loop, product and
+//! reduction a thread holds the tiles that are live across it, what it carries or gives, and of operands of
+//! products a block of k. Element-wise operations in between are computed piece by piece and count nothing, nor do
+//! tiles of one number, coordinates and repeated tiles, which cost no registers of their own.
+use super::roles::Roles;
+use super::stage_operands::HELD_REGISTERS;
+use super::types::{Failed, adds_to, is_by_descriptor, mma_of, present, reads_shared_memory};
+use crate::passes::ir_utils::{blocks, collect_nested, parent, users};
+use crate::passes::kernel_abi::min_blocks;
+use cutec_dialects::builder::{IrOp, IrValue, argument_of, operation_key, result_of, results_of};
+use cutec_dialects::ops::{Op, ScfOp, TileOp, tile};
+use cutec_dialects::target::{Target, registers_of_thread};
+use cutec_dialects::tile::TileType;
+use cutec_layout::tv::Operand;
+use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
+use std::collections::HashMap;
+
+/// Registers of each of the threads that compute, so many in a block.
+pub(super) fn of_thread(function: IrOp, threads: i64, target: &Target) -> i64 {
+    let mut operations = Vec::new();
+    collect_nested(function, &mut operations);
+    let by_descriptor =
+        |op: &IrOp| TileOp::Dot.is(*op) && mma_of(*op).is_ok_and(|mma| reads_shared_memory(&mma));
+    match operations.iter().any(by_descriptor) {
+        true => Roles::of(threads, min_blocks(function), target).registers,
+        false => registers_of_thread(threads, min_blocks(function)),
+    }
+}
+
+/// Registers for so many bits.
+pub(super) fn for_bits(bits: i64) -> i64 {
+    (bits + 31) / 32
+}
+
+/// The most that is held at one place of a kernel.
+pub(super) struct Peak<'c> {
+    pub op: IrOp<'c>,
+    /// Bits of what the operation carries, gives or multiplies, and of all tiles.
+    pub own: i64,
+    pub all: i64,
+}
+
+/// Where the most registers are held.
+pub(super) fn peak<'c>(function: IrOp<'c>) -> Result<Option<Peak<'c>>, Failed<'c>> {
+    let mut operations = Vec::new();
+    collect_nested(function, &mut operations);
+    let live = live(function, &operations)?;
+    let mut peak: Option<Peak> = None;
+    for (at, op) in operations.iter().enumerate() {
+        let (own, others) = match Op::of(*op) {
+            Some(Op::ScfOp(ScfOp::For | ScfOp::While)) => (results(*op)?, live.across[at]),
+            Some(Op::TileOp(TileOp::Dot)) => {
+                (results(*op)? + operand_blocks(*op)?, live.across[at])
+            }
+            // Its operand is read to the end; what it gives is small.
+            Some(Op::TileOp(TileOp::Reduce | TileOp::Fold | TileOp::Scan)) => (live.at[at], 0),
+            _ => continue,
+        };
+        let all = own + others;
+        if peak.as_ref().is_none_or(|peak| peak.all < all) {
+            peak = Some(Peak { op: *op, own, all });
+        }
+    }
+    Ok(peak)
+}
+
+/// Bits of the tiles that are live in a thread, for each operation in program order.
+struct Live {
+    /// Before it and behind it.
+    across: Vec<i64>,
+    /// Before it, its operands included.
+    at: Vec<i64>,
+}
+
+/// Which tiles are live where.
+///
+/// A tile whose last user stands in a loop that does not contain its definition is live up to the end of the loop, so
+/// an interval of operations says where a tile is live, loops between its ends included.
+fn live<'c>(function: IrOp<'c>, operations: &[IrOp<'c>]) -> Result<Live, Failed<'c>> {
+    let number: HashMap<usize, usize> = operations
+        .iter()
+        .enumerate()
+        .map(|(at, op)| (operation_key(*op), at))
+        .collect();
+    let mut found = Vec::new();
+    for (at, op) in operations.iter().enumerate() {
+        let owned = owns_registers(*op);
+        let results = results_of(*op);
+        for value in results.filter(|_| owned) {
+            found.push((*op, at + inside_count(*op), value));
+        }
+        for block in (0..op.region_count()).flat_map(|region| blocks(*op, region)) {
+            if !TileOp::Map.is(*op) {
+                let arguments = 0..block.argument_count();
+                found.extend(arguments.map(|index| (*op, at, argument_of(block, index))));
+            }
+        }
+    }
+    // What begins to be live at an operation, less what ends there.
+    let mut across = vec![0; operations.len() + 3];
+    let mut at = across.clone();
+    for (op, first, value) in found {
+        if TileType::of(value.r#type()).is_none() || is_staged(value) {
+            continue;
+        }
+        let mut last = first;
+        for user in users_through_aliases(value) {
+            last = last.max(last_use(function, &number, user, first));
+        }
+        if first < last {
+            let bits = bits(op, value)?;
+            across[first + 1] += bits;
+            across[last] -= bits;
+            at[first + 1] += bits;
+            at[last + 1] -= bits;
+        }
+    }
+    let sums = |changes: Vec<i64>| {
+        let running = changes.into_iter().scan(0, |held, change| {
+            *held += change;
+            Some(*held)
+        });
+        running.collect()
+    };
+    Ok(Live {
+        across: sums(across),
+        at: sums(at),
+    })
+}
+
+/// The operation up to whose end a value that is defined at `first` is live for a user: the user itself, or the
+/// outermost loop around it that does not contain the definition, which uses the value in each iteration.
+fn last_use<'c>(
+    function: IrOp<'c>,
+    number: &HashMap<usize, usize>,
+    user: IrOp<'c>,
+    first: usize,
+) -> usize {
+    let at = |op: IrOp| number.get(&operation_key(op)).copied().unwrap_or(0);
+    let mut last = at(user);
+    let mut around = parent(user);
+    while let Some(op) = around.filter(|op| *op != function && at(*op) > first) {
+        if matches!(ScfOp::of(op), Some(ScfOp::For | ScfOp::While)) {
+            last = at(op) + inside_count(op) + 1;
+        }
+        around = parent(op);
+    }
+    last
+}
+
+/// Operations that use a tile, or the same registers under another name.
+fn users_through_aliases(value: IrValue<'_>) -> Vec<IrOp<'_>> {
+    let mut found = Vec::new();
+    let (mut open, mut seen) = (vec![value], Vec::new());
+    while let Some(value) = open.pop() {
+        for user in users(value) {
+            found.push(user);
+            let is_alias = matches!(
+                TileOp::of(user),
+                Some(TileOp::Broadcast | TileOp::Reshape | TileOp::Transpose)
+            );
+            if is_alias && !seen.contains(&operation_key(user)) {
+                seen.push(operation_key(user));
+                open.push(result_of(user, 0));
+            }
+        }
+    }
+    found
+}
+
+/// Whether the results of an operation are registers of their own.
+fn owns_registers(op: IrOp) -> bool {
+    use TileOp::{Broadcast, Iota, Reshape, Splat, Transpose};
+    !matches!(
+        TileOp::of(op),
+        Some(Splat | Iota | Broadcast | Reshape | Transpose)
+    )
+}
+
+/// Whether a tile is only multiplied, as it is or spread anew: operands are read block by block of k.
+fn is_staged(value: IrValue) -> bool {
+    let all = users(value);
+    let multiplied = |user: &IrOp| match TileOp::of(*user) {
+        Some(TileOp::Dot) => !adds_to(*user, value),
+        Some(TileOp::ConvertLayout) => {
+            let converted = result_of(*user, 0);
+            users(converted)
+                .iter()
+                .all(|dot| TileOp::Dot.is(*dot) && !adds_to(*dot, converted))
+        }
+        _ => false,
+    };
+    !all.is_empty() && all.iter().all(multiplied)
+}
+
+/// Bits of the operands of a product in a thread: two blocks of k where one is read while the other is multiplied,
+/// or what is held of one that is computed.
+fn operand_blocks(dot: IrOp) -> Result<i64, Failed> {
+    let mut all = 0;
+    let depth = match dot.attribute("mma") {
+        Ok(_) => mma_of(dot)?.tiled.tile_size(2).as_static(),
+        Err(_) => None,
+    };
+    let shared = match dot.attribute("mma") {
+        Ok(_) => {
+            let mma = mma_of(dot)?;
+            [Operand::A, Operand::B].map(|which| is_by_descriptor(&mma, which))
+        }
+        Err(_) => [false; 2],
+    };
+    let factors = present(dot, tile::Dot::of(dot))?.factors();
+    for (value, shared) in factors.into_iter().zip(shared) {
+        if shared {
+            continue;
+        }
+        let whole = bits(dot, value)?;
+        let extent = match TileType::of(value.r#type()) {
+            Some(Ok(tile)) => tile.shape.last().copied().unwrap_or(1),
+            _ => 1,
+        };
+        let blocks = match depth {
+            Some(depth) => whole * (2 * depth).min(extent) / extent.max(1),
+            None => whole,
+        };
+        all += blocks.max(whole.min(if is_loaded(value) {
+            0
+        } else {
+            32 * HELD_REGISTERS
+        }));
+    }
+    Ok(all)
+}
+
+/// Whether a tile is what a load gives, as it is or spread anew.
+fn is_loaded(value: IrValue) -> bool {
+    let mut at = value;
+    while let Some(convert) = tile::ConvertLayout::defining(at) {
+        at = convert.input();
+    }
+    tile::Load::defining(at).is_some()
+}
+
+/// How many operations are inside of one.
+fn inside_count(op: IrOp) -> usize {
+    let mut inside = Vec::new();
+    collect_nested(op, &mut inside);
+    inside.len()
+}
+
+/// Bits of all results of an operation in a thread.
+fn results(op: IrOp<'_>) -> Result<i64, Failed<'_>> {
+    let results = (0..op.result_count()).map(|index| bits(op, result_of(op, index)));
+    results.sum()
+}
+
+/// Bits of a value that a thread holds; 0 where it is no tile.
+fn bits<'c>(op: IrOp<'c>, value: IrValue<'c>) -> Result<i64, Failed<'c>> {
+    match TileType::of(value.r#type()) {
+        None => Ok(0),
+        Some(Err(message)) => Err((op, message)),
+        Some(Ok(tile)) => match &tile.layout {
+            Some(layout) => Ok(layout.values() * tile.elem.bits()),
+            None => Err((
+                op,
+                format!("{tile} has no layout; run tile-assign-layouts first"),
+            )),
+        },
+    }
+}
