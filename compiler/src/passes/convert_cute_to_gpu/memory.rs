@@ -134,6 +134,18 @@ impl<'c> Lowering<'c> {
         Ok(self.as_values(view.ptr.elem, loaded, None))
     }
 
+    /// The element at a coordinate where a condition holds, else 0.
+    pub(super) fn load_guarded(
+        &mut self,
+        view: &View,
+        coord: &Val,
+        condition: IrValue<'c>,
+    ) -> Result<IrValue<'c>, SemError> {
+        let offset = element_offset(view, &coordinate(coord)?)?;
+        let loaded = self.load_special(view, &offset, 1, Some(condition));
+        Ok(self.as_values(view.ptr.elem, loaded, None))
+    }
+
     /// What is stored for a value, or a vector of `count`: a byte for a predicate.
     fn stored(&self, elem: Elem, value: IrValue<'c>, count: Option<usize>) -> IrValue<'c> {
         match elem {

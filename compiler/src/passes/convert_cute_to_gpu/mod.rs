@@ -17,6 +17,7 @@ mod copy;
 mod fragment_accesses;
 mod gemm;
 mod grid_dependency;
+mod guarded_load;
 mod loop_fence;
 mod mbarrier;
 mod memory;
@@ -31,6 +32,7 @@ mod unroll_vectors;
 mod vectors;
 mod wgmma;
 
+pub(super) use guarded_load::GUARD;
 pub(super) use vectors::{Vectors, common_vectors};
 
 use super::cmpi::{EQUAL, LESS};
@@ -291,7 +293,7 @@ impl<'c> Lowering<'c> {
             self.dead.push(op);
             return Ok(());
         }
-        if op.region_count() == 0 {
+        if op.region_count() == 0 || self.guarded_load(op)? {
             return Ok(());
         }
         self.regions(op)

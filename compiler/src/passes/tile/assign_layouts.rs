@@ -23,6 +23,7 @@ use crate::passes::kernel_abi::{block_is_open, set_block_size};
 use crate::passes::user_error::user_error;
 use crate::passes::{Reported, report, warn};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of};
+use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::WARP;
 use cutec_dialects::tile::{TileLayout, TileType};
@@ -188,9 +189,12 @@ impl<'c> Assignment<'c> {
                 continue;
             }
             let last = tile.shape.len().saturating_sub(1);
-            let (fast, vector) = self
-                .memory(value, &tile)
-                .unwrap_or((last, VECTOR_BYTES / tile.elem.bytes()));
+            // What is gathered is so element by element: neighbours in memory are of neighbouring threads.
+            let vector = match self.is_gathered(value) {
+                true => 1,
+                false => VECTOR_BYTES / tile.elem.bytes(),
+            };
+            let (fast, vector) = self.memory(value, &tile).unwrap_or((last, vector));
             let layout = TileLayout::blocked(&tile.shape, fast, vector, self.threads);
             self.warn_of_copies(value, &tile, &layout);
             self.assign(value, layout);
@@ -292,6 +296,14 @@ impl<'c> Assignment<'c> {
         });
         let vector = along.map(|(.., vector)| *vector).min();
         Some((fast, vector.unwrap_or(1)))
+    }
+
+    /// Whether a map of the class goes to memory.
+    fn is_gathered(&self, value: IrValue<'c>) -> bool {
+        let class = self.classes.class(value);
+        let maps = self.operations.iter().filter(|op| TileOp::Map.is(**op));
+        let mut of_class = maps.filter(|map| self.classes.class(result_of(**map, 0)) == class);
+        of_class.any(|map| !has_no_effect(*map))
     }
 
     /// Whether both sides of a transposition lie in memory, and what goes along it on one side would go

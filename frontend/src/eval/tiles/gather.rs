@@ -340,7 +340,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let ir = self.ir(span)?;
         let types = [ir.ty(elem.value_type())];
         let regions = vec![first, second];
-        let op = ir.op_with_regions(ScfOp::If, &[condition], &[], &types, regions);
+        // No branch is left of it: the load gets a predicate.
+        let guard = [("cute.guard", ir.unit())];
+        let op = ir.op_with_regions(ScfOp::If, &[condition], &guard, &types, regions);
         Ok(result_of(op, 0))
     }
 

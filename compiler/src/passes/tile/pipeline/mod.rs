@@ -7,12 +7,15 @@
 //! beyond the last are begun like others: outside of the view there are zeros, and nobody uses them. With
 //! that any number of iterations is right, none included.
 //!
+//! What is gathered for a product is begun ahead as well (`gathered.rs`).
+//!
 //! A loop without such products whose depth somebody asked for loads its tiles into registers so many iterations
 //! ahead (`registers.rs`).
 //!
 //! Every product, in a loop or not, is taken apart into the blocks of k of its tiled MMA, each read while
 //! the one before is multiplied.
 
+mod gathered;
 mod k_blocks;
 mod plan;
 mod registers;

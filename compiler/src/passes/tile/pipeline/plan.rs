@@ -1,4 +1,5 @@
 //! Whether and how a loop is pipelined.
+use super::gathered::Gathered;
 use super::k_blocks::{Factor, Product, Source, buffer_of};
 use super::rematerialize::Rematerialization;
 use super::{STAGES, depth_of};
@@ -74,6 +75,7 @@ pub(super) struct Plan<'c> {
     pub of: IrOp<'c>,
     pub body: IrBlock<'c>,
     pub producers: Vec<Producer<'c>>,
+    pub gathered: Vec<Gathered<'c>>,
     pub products: Vec<Product<'c>>,
     /// Reads that no product alone makes.
     pub reads: Vec<IrOp<'c>>,
@@ -92,10 +94,17 @@ impl<'c> Plan<'c> {
         };
         let inside = operations(body);
         let producers: Vec<Producer> = inside.iter().filter_map(|op| producer(*op, body)).collect();
-        let buffers: Vec<IrValue> = producers
+        let fills: Vec<IrOp> = producers.iter().map(Producer::fill).collect();
+        let writes = inside
             .iter()
-            .filter_map(|producer| buffer_of(producer.fill()))
+            .filter(|op| TileOp::Write.is(**op) && !fills.contains(op));
+        let gathered: Vec<Gathered> = writes
+            .filter_map(|write| Gathered::of(*write, of, body))
             .collect();
+        let fills = fills
+            .into_iter()
+            .chain(gathered.iter().map(|tile| tile.write));
+        let buffers: Vec<IrValue> = fills.filter_map(buffer_of).collect();
         // Others may not have a part in the ring of stages.
         let alone = buffers.iter().all(|buffer| {
             let here = |op: &IrOp<'c>| is_in_block(*op, body);
@@ -126,7 +135,7 @@ impl<'c> Plan<'c> {
             .flat_map(|product| &product.factors)
             .any(|factor| matches!(factor, Factor::Read(_, Source::Ring)));
         let stages = depth(of, function, &buffers, target)?;
-        if producers.is_empty() || !from_ring || !alone || !again || stages < 2 {
+        if buffers.is_empty() || !from_ring || !alone || !again || stages < 2 {
             return Ok(None);
         }
         let of_product = |op: &IrOp<'c>| {
@@ -142,6 +151,7 @@ impl<'c> Plan<'c> {
             of,
             body,
             producers,
+            gathered,
             products,
             reads,
             stages,

@@ -1,5 +1,8 @@
 //! Rematerialization: what an iteration computes of its index, for the index of another iteration.
-use crate::passes::ir_utils::{clone, constant_of, defining_op, is_in_block, set_operand};
+use super::gathered::captured;
+use crate::passes::ir_utils::{
+    clone, collect_nested, constant_of, defining_op, is_in_block, set_operand,
+};
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::outside;
 use crate::passes::tile::types::{Failed, present};
@@ -118,9 +121,25 @@ impl<'c> Rematerialization<'c> {
         let operands = operands_of(op)
             .map(|operand| self.for_index(ir, operand, index, clones))
             .collect::<Result<Vec<_>, _>>()?;
+        let mut inside = HashMap::new();
+        for value in captured(op, self.body) {
+            inside.insert(value_key(value), self.for_index(ir, value, index, clones)?);
+        }
         let again = ir.insert(clone(op));
         for (at, operand) in operands.into_iter().enumerate() {
             set_operand(again, at, operand);
+        }
+        if !inside.is_empty() {
+            let mut nested = Vec::new();
+            collect_nested(again, &mut nested);
+            for op in nested.into_iter().filter(|op| *op != again) {
+                let old: Vec<IrValue> = operands_of(op).collect();
+                for (at, value) in old.into_iter().enumerate() {
+                    if let Some(value) = inside.get(&value_key(value)) {
+                        set_operand(op, at, *value);
+                    }
+                }
+            }
         }
         let clone = result_of(again, 0);
         clones.insert(value_key(value), clone);

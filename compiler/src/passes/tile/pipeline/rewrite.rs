@@ -1,4 +1,5 @@
 //! Software pipelining of a loop: prologue, steady state, and loads that are some iterations ahead.
+use super::gathered::Gathered;
 use super::k_blocks::{At, Operands, buffer_of};
 use super::plan::{Plan, Producer};
 use super::rematerialize::{Bounds, Rematerialization};
@@ -30,6 +31,11 @@ struct Fetched<'c> {
     loaded: Vec<(Producer<'c>, IrValue<'c>)>,
     /// The group of the copies.
     group: Option<IrValue<'c>>,
+    /// The index of the iteration, and what of gathered tiles is computed for it.
+    index: Option<IrValue<'c>>,
+    gathered: HashMap<usize, IrValue<'c>>,
+    /// Tiles that were gathered.
+    elements: Vec<IrValue<'c>>,
 }
 
 impl<'c> Plan<'c> {
@@ -38,8 +44,9 @@ impl<'c> Plan<'c> {
         let mut ir = OpBuilder::new(context, Insertion::Before(self.of));
         ir.location = self.of.location();
         let bounds = Bounds::of(self.of)?;
-        for producer in &self.producers {
-            if let Some(buffer) = buffer_of(producer.fill()) {
+        let fills = self.producers.iter().map(Producer::fill);
+        for fill in fills.chain(self.gathered.iter().map(|tile| tile.write)) {
+            if let Some(buffer) = buffer_of(fill) {
                 widen(&ir, buffer, self.stages).map_err(|message| (self.of, message))?;
             }
         }
@@ -161,6 +168,7 @@ impl<'c> Plan<'c> {
                 erase(*load);
             }
         }
+        self.gathered.iter().for_each(Gathered::erase);
         let before = operands_of(old);
         let more = [read_stage, written]
             .into_iter()
@@ -233,6 +241,14 @@ impl<'c> Plan<'c> {
                 }
             }
         }
+        for tile in &self.gathered {
+            for read in &tile.reads {
+                let read = result_of(*read, 0);
+                let elements = repeat.for_index(ir, read, index.0, &mut fetched.gathered)?;
+                fetched.elements.push(elements);
+            }
+        }
+        fetched.index = Some(index.0);
         ir.location = around;
         if !copies.is_empty() {
             let token = ir.ty("!tile.token");
@@ -262,6 +278,16 @@ impl<'c> Plan<'c> {
             }
             ir.op(TileOp::Write, &[made, buffer, stage], &attrs, &[]);
         }
+        let mut clones = fetched.gathered.clone();
+        for tile in &self.gathered {
+            let write = present(tile.write, tile::Write::of(tile.write))?;
+            let (mut made, repeat) = (write.value(), Rematerialization { body: self.body });
+            if let Some(index) = fetched.index {
+                made = repeat.for_index(ir, made, index, &mut clones)?;
+            }
+            let attrs = [(ITERATION, ir.integer(iteration, ir.integer_type(32)))];
+            ir.op(TileOp::Write, &[made, write.buffer(), stage], &attrs, &[]);
+        }
         Ok(())
     }
 
@@ -283,6 +309,7 @@ impl<'c> Plan<'c> {
 /// ptxas moves a load down to where it is used, but not across a barrier of its warp.
 fn hold(ir: &OpBuilder, fetched: &Fetched) {
     let loaded = fetched.loaded.iter().map(|(_, loaded)| *loaded);
+    let loaded = loaded.chain(fetched.elements.iter().copied());
     let bytes = loaded.map(|loaded| match TileType::of(loaded.r#type()) {
         Some(Ok(tile)) => {
             let values = tile.layout.as_ref().map_or(0, TileLayout::values);

@@ -1,0 +1,131 @@
+//! Operands that an iteration computes of its index and of memory that the loop does not write: gathered tiles.
+//!
+//! What goes to memory, with all that its places are computed from, is begun as many iterations ahead as other
+//! loads, and waits in registers; what is computed of that follows when it is written.
+use super::k_blocks::buffer_of;
+use super::plan::may_write;
+use crate::passes::convert_cute_to_gpu::GUARD;
+use crate::passes::ir_utils::{
+    collect_nested, defining_op, erase, is_in_block, operations, parent, users,
+};
+use crate::passes::tile::partition::is_within_warps;
+use crate::passes::tile::types::tile_of;
+use cutec_dialects::builder::{
+    IrBlock, IrOp, IrValue, argument_of, operands_of, operation_key, result_of, results_of,
+};
+use cutec_dialects::ir::has_no_effect;
+use cutec_dialects::ops::{CuteOp, Op, ScfOp, TileOp, tile};
+use melior::ir::{BlockLike, operation::OperationLike};
+use std::collections::HashSet;
+
+/// A tile that is gathered and written to a buffer.
+pub(super) struct Gathered<'c> {
+    /// The `tile.write` of it.
+    pub write: IrOp<'c>,
+    /// The maps that go to memory.
+    pub reads: Vec<IrOp<'c>>,
+    /// All that is computed for it in the body, in the order there.
+    slice: Vec<IrOp<'c>>,
+}
+
+impl<'c> Gathered<'c> {
+    /// What a write in the body of a loop writes, if that can be computed for other iterations, and goes to memory.
+    pub fn of(write: IrOp<'c>, of: IrOp<'c>, body: IrBlock<'c>) -> Option<Self> {
+        let value = tile::Write::of(write)?.value();
+        buffer_of(write)?;
+        let (mut needed, mut pending) = (HashSet::new(), vec![value]);
+        while let Some(value) = pending.pop() {
+            let Some(op) = defining_op(value).filter(|op| is_in_block(*op, body)) else {
+                // What the loop carries is known in its iteration alone.
+                let carried = (1..body.argument_count()).any(|at| argument_of(body, at) == value);
+                if carried {
+                    return None;
+                }
+                continue;
+            };
+            if needed.insert(operation_key(op)) {
+                if !is_repeatable(op, of) {
+                    return None;
+                }
+                pending.extend(operands_of(op));
+                pending.extend(captured(op, body));
+            }
+        }
+        let slice = operations(body).into_iter();
+        let slice: Vec<IrOp> = slice
+            .filter(|op| needed.contains(&operation_key(*op)))
+            .collect();
+        let reads: Vec<IrOp> = slice
+            .iter()
+            .copied()
+            .filter(|op| !has_no_effect(*op))
+            .collect();
+        (!reads.is_empty()).then_some(Gathered {
+            write,
+            reads,
+            slice,
+        })
+    }
+
+    /// Erases the write, and what nothing else uses of what it writes.
+    pub fn erase(&self) {
+        erase(self.write);
+        for op in self.slice.iter().rev() {
+            if results_of(*op).all(|result| users(result).is_empty()) {
+                erase(*op);
+            }
+        }
+    }
+}
+
+/// Values from the body of a loop that the regions of an operation use.
+pub(super) fn captured<'c>(op: IrOp<'c>, body: IrBlock<'c>) -> Vec<IrValue<'c>> {
+    let mut inside = Vec::new();
+    collect_nested(op, &mut inside);
+    let of_body = |value: &IrValue<'c>| match defining_op(*value) {
+        Some(op) => is_in_block(op, body),
+        None => (0..body.argument_count()).any(|at| argument_of(body, at) == *value),
+    };
+    let inside = inside.into_iter().filter(|other| *other != op);
+    let used = inside.flat_map(|op| operands_of(op).collect::<Vec<_>>());
+    used.filter(of_body).collect()
+}
+
+/// Whether an operation of a loop computes one value, which depends on its operands and on memory that the loop leaves alone.
+fn is_repeatable<'c>(op: IrOp<'c>, of: IrOp<'c>) -> bool {
+    if op.result_count() != 1 {
+        return false;
+    }
+    match Op::of(op) {
+        Some(Op::ArithOp(_) | Op::CuteOp(_)) => has_no_effect(op),
+        Some(Op::TileOp(
+            TileOp::Iota | TileOp::Splat | TileOp::Broadcast | TileOp::Reshape | TileOp::Transpose,
+        )) => true,
+        Some(Op::TileOp(TileOp::Map)) => {
+            let mut inside = Vec::new();
+            collect_nested(op, &mut inside);
+            inside.into_iter().all(|inner| reads_guarded(inner, op, of))
+        }
+        Some(Op::TileOp(TileOp::ConvertLayout)) => {
+            let input = tile::ConvertLayout::of(op).map(tile::ConvertLayout::input);
+            let from = input.and_then(|input| tile_of(op, input).ok());
+            let to = tile_of(op, result_of(op, 0)).ok();
+            from.zip(to)
+                .is_some_and(|(from, to)| is_within_warps(&from, &to))
+        }
+        _ => false,
+    }
+}
+
+/// Whether an operation in a map reads nothing, or where a condition holds an element of a tensor that the loop does not write.
+fn reads_guarded<'c>(inner: IrOp<'c>, map: IrOp<'c>, of: IrOp<'c>) -> bool {
+    if inner == map || inner.region_count() > 0 {
+        return true;
+    }
+    if CuteOp::MemrefLoad.is(inner) {
+        let view = operands_of(inner).next();
+        let guarded = parent(inner).is_some_and(|parent| parent.attribute(GUARD).is_ok());
+        return guarded && view.is_some_and(|view| !may_write(of, view));
+    }
+    has_no_effect(inner) || ScfOp::Yield.is(inner) || TileOp::Yield.is(inner)
+}
