@@ -17,6 +17,10 @@ pub const BLOCK_SIZES: RangeInclusive<i64> = 1..=1024;
 /// Warps of the largest block.
 pub const MOST_WARPS: i64 = *BLOCK_SIZES.end() / WARP;
 
+/// Most blocks of a cluster: 8 on every device, and more where the device has them when the host asks at launch
+/// (CUDA C++ Programming Guide, "Thread Block Clusters").
+pub const LARGEST_CLUSTER: i64 = 16;
+
 /// Registers of a multiprocessor, of 32 bits (CUDA C++ Programming Guide, "Compute Capabilities": the same for every target).
 const REGISTERS: i64 = 64 * 1024;
 

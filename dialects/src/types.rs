@@ -1,7 +1,7 @@
 //! Reading the types of the dialects: MLIR's text to [`Val`].
 use crate::atoms::{self, Atom, AtomError, BulkCopy, CopyAtom, MmaAtom, Place, TmaAtom};
 use crate::elem::{Elem, Space};
-use crate::target::BLOCK_SIZES;
+use crate::target::{BLOCK_SIZES, LARGEST_CLUSTER};
 use crate::value::{CoordTensor, Ptr, TiledCopyVal, TiledMmaVal, TupleKind, Val, View};
 use cutec_layout::algebra::cosize;
 use cutec_layout::text::{
@@ -35,8 +35,12 @@ pub enum TypeError {
         expected: &'static str,
         text: String,
     },
-    #[error("a {what} that numbers {found} threads; a block has at most {}", BLOCK_SIZES.end())]
-    Threads { what: &'static str, found: Int },
+    #[error("a {what} that numbers {found} threads; expected at most {most}")]
+    Threads {
+        what: &'static str,
+        found: Int,
+        most: i64,
+    },
     #[error("unknown atom `{found}`; expected one of {known}")]
     UnknownAtom { found: String, known: String },
     #[error(transparent)]
@@ -256,13 +260,14 @@ pub fn tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler: Tiler) -> Result<Val
 /// A tiled copy of an atom, from what the algebra says of it.
 ///
 /// # Errors
-/// Where it has more threads than a block, or numbers that no type spells.
+/// Where it has more threads than a cluster, or numbers that no type spells.
 pub fn tiled_copy_of(atom: CopyAtom, tiled: tv::TiledCopy) -> Result<Val, TypeError> {
     spelled(
         "tiled copy",
         tiled.layout_tv().fits() && tiled.tiler_mn().fits(),
     )?;
-    in_a_block("tiled copy", tiled.threads())?;
+    let most = BLOCK_SIZES.end() * LARGEST_CLUSTER;
+    numbers_threads("tiled copy", tiled.threads(), most)?;
     Ok(Val::TiledCopy(Arc::new(TiledCopyVal { atom, tiled })))
 }
 
@@ -280,7 +285,8 @@ pub fn tiled_mma(atom: MmaAtom, atom_layout: Layout, permutation: Tiler) -> Resu
     spelled("tiled MMA", fits)?;
     let tiled = tv::TiledMma::new(mma_layouts(&atom)?, &atom_layout, permutation)?;
     // The last thread's number and one, not how many there are: a layout may leave numbers out.
-    in_a_block("tiled MMA", cosize(tiled.thr_layout_vmnk())?)?;
+    let last = cosize(tiled.thr_layout_vmnk())?;
+    numbers_threads("tiled MMA", last, *BLOCK_SIZES.end())?;
     Ok(Val::TiledMma(Arc::new(TiledMmaVal { atom, tiled })))
 }
 
@@ -293,10 +299,12 @@ fn spelled(op: &'static str, fits: bool) -> Result<(), LayoutError> {
     }
 }
 
-/// Whether threads up to a number can stand in one block, where that is known.
-fn in_a_block(what: &'static str, found: Int) -> Result<(), TypeError> {
+/// Whether there are threads up to a number, where that is known.
+fn numbers_threads(what: &'static str, found: Int, most: i64) -> Result<(), TypeError> {
     match found.as_static() {
-        Some(threads) if !BLOCK_SIZES.contains(&threads) => Err(TypeError::Threads { what, found }),
+        Some(threads) if !(1..=most).contains(&threads) => {
+            Err(TypeError::Threads { what, found, most })
+        }
         Some(_) | None => Ok(()),
     }
 }

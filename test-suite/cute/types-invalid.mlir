@@ -116,19 +116,19 @@ func.func @wgmma_rows(%a: !cute_nvgpu.sm90.mma<"128x16x16", elem_type = (bf16, b
 
 // -----
 
-// expected-error@+1 {{a tiled MMA that numbers 2048 threads; a block has at most 1024}}
+// expected-error@+1 {{a tiled MMA that numbers 2048 threads; expected at most 1024}}
 func.func @threads(%a: !cute.tiled_mma<!cute_nvgpu.atom.universal_fma<f32>, atom_layout_MNK = <"(64,32,1):(32,1,0)">, permutation_MNK = <"[_;_;_]">>) { return }
 
 // -----
 
 // Numbers that are far apart, though they are few.
-// expected-error@+1 {{a tiled MMA that numbers 4294967297 threads; a block has at most 1024}}
+// expected-error@+1 {{a tiled MMA that numbers 4294967297 threads; expected at most 1024}}
 func.func @numbers(%a: !cute.tiled_mma<!cute_nvgpu.atom.universal_fma<f32>, atom_layout_MNK = <"(2,1,1):(4294967296,0,0)">, permutation_MNK = <"[_;_;_]">>) { return }
 
 // -----
 
-// expected-error@+1 {{a tiled copy that numbers 2048 threads; a block has at most 1024}}
-func.func @copy(%a: !cute.tiled_copy<!cute_nvgpu.atom.universal_copy<f32, 32 b>, layout_copy_tv = <"((8,256),1):((256,1),0)">, tiler_mn = <"[256:1;8:1]">>) { return }
+// expected-error@+1 {{a tiled copy that numbers 32768 threads; expected at most 16384}}
+func.func @copy(%a: !cute.tiled_copy<!cute_nvgpu.atom.universal_copy<f32, 32 b>, layout_copy_tv = <"((8,4096),1):((4096,1),0)">, tiler_mn = <"[4096:1;8:1]">>) { return }
 
 // -----
 

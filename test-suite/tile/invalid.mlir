@@ -75,8 +75,8 @@ func.func @covered(%a: tensor<16x8xf32>) {
 // -----
 
 func.func @threads(%a: tensor<16xf32>) {
-  // expected-error@+1 {{(8192,16):(0,1) has 8192 threads; a block has at most 1024}}
-  %0 = tile.convert_layout %a : tensor<16xf32> -> tensor<16xf32, #tile.tv<"(8192,16):(0,1)">>
+  // expected-error@+1 {{(32768,16):(0,1) has 32768 threads; the blocks of a cluster have at most 16384}}
+  %0 = tile.convert_layout %a : tensor<16xf32> -> tensor<16xf32, #tile.tv<"(32768,16):(0,1)">>
   return
 }
 

@@ -11,7 +11,7 @@ use crate::codegen::messages::{Place, place};
 use cutec_abi::{KernelAbi, ParamAbi, SmemAbi, SymbolSource, TensorMapAbi};
 use cutec_dialects::abi::{ATTRIBUTE, abi_of, attribute};
 use cutec_dialects::builder::{
-    Insertion, IrOp, IrValue, OpBuilder, argument_of, array_elements, integer_value,
+    Insertion, IrOp, IrValue, OpBuilder, argument_of, array_elements, integer_array, integer_value,
 };
 use melior::Context;
 use melior::ir::attribute::{ArrayAttribute, TypeAttribute};
@@ -26,6 +26,13 @@ pub(super) const MIN_BLOCKS: &str = "nvvm.minctasm";
 pub(super) fn min_blocks(function: IrOp) -> i64 {
     let blocks = function.attribute(MIN_BLOCKS).ok().and_then(integer_value);
     blocks.unwrap_or(1).max(1)
+}
+
+/// How many blocks a cluster has; one where a block is alone.
+pub(super) fn cluster_size(function: IrOp) -> i64 {
+    let extents = function.attribute("nvvm.cluster_dim").ok();
+    let extents = extents.and_then(integer_array).unwrap_or_default();
+    extents.into_iter().fold(1, i64::saturating_mul).max(1)
 }
 
 /// What the functions of a module at the cute level say of their kernels.

@@ -1,5 +1,5 @@
 //! How a tile is spread over the threads of a block.
-use crate::target::BLOCK_SIZES;
+use crate::target::{BLOCK_SIZES, LARGEST_CLUSTER};
 use cutec_layout::algebra::cosize;
 use cutec_layout::text::parse_layout;
 use cutec_layout::{Int, Layout, Tree};
@@ -221,12 +221,12 @@ impl TileLayout {
     /// # Errors
     /// What is wrong.
     pub fn check(&self, shape: &[i64]) -> Result<(), String> {
-        if !BLOCK_SIZES.contains(&self.threads()) {
+        let most = BLOCK_SIZES.end() * LARGEST_CLUSTER;
+        if !(1..=most).contains(&self.threads()) {
             return Err(format!(
-                "{} has {} threads; a block has at most {}",
+                "{} has {} threads; the blocks of a cluster have at most {most}",
                 self.tv,
                 self.threads(),
-                BLOCK_SIZES.end()
             ));
         }
         let size: i64 = shape.iter().product();

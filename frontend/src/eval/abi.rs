@@ -12,16 +12,12 @@ use cutec_abi::{
     AbiExpr, ArgAbi, Dim, KernelAbi, Promise, ScalarAbi, SymbolAbi, SymbolSource, TensorAbi, Width,
 };
 use cutec_dialects::elem::Elem;
-use cutec_dialects::target::{BLOCK_SIZES, Feature};
+use cutec_dialects::target::{BLOCK_SIZES, Feature, LARGEST_CLUSTER};
 use cutec_dialects::tile::MOST_AXES;
 use std::sync::Arc;
 
 /// Blocks that a multiprocessor of any target holds (CUDA programming guide, compute capabilities).
 const MAX_BLOCKS: i64 = 32;
-
-/// Most blocks of a cluster: 8 on every device, and more where the device has them when the host asks at launch
-/// (CUDA programming guide, "Thread Block Clusters").
-const MAX_CLUSTER: i64 = 16;
 
 /// Grid and block of a kernel.
 pub(super) struct Launch<'a> {
@@ -288,7 +284,40 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 }
             }
         }
+        if launch.tiles.is_some() {
+            self.share_tiles(kernel, &mut launch)?;
+        }
         Ok(launch)
+    }
+
+    /// The blocks of a launch in tiles, of which so many share one.
+    fn share_tiles(&mut self, kernel: &'a Kernel, launch: &mut Launch<'a>) -> Result<()> {
+        let [blocks, 1, 1] = launch.cluster else {
+            let clause = kernel
+                .launch
+                .iter()
+                .find(|clause| &*clause.name.node == "cluster");
+            let span = clause.map_or(kernel.name.span, |clause| clause.span);
+            let message = "a cluster that shares a tile has one extent";
+            return self.error(codes::BAD_KERNEL, span, message, "expected one number");
+        };
+        if blocks.count_ones() != 1 {
+            let clause = kernel
+                .launch
+                .iter()
+                .find(|clause| &*clause.name.node == "cluster");
+            let span = clause.map_or(kernel.name.span, |clause| clause.span);
+            let message = format!("a tile is shared by 1, 2, 4, 8 or 16 blocks, not {blocks}");
+            return self.error(codes::BAD_KERNEL, span, message, "here");
+        }
+        if blocks > 1 {
+            let tiles = std::mem::replace(&mut launch.grid[0], AbiExpr::Const(1));
+            launch.grid[0] = match tiles {
+                AbiExpr::Const(tiles) => AbiExpr::Const(tiles.saturating_mul(blocks)),
+                tiles => AbiExpr::mul(tiles, AbiExpr::Const(blocks)),
+            };
+        }
+        Ok(())
     }
 
     /// The kernel ABI, as far as the source decides it.
@@ -457,8 +486,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
             let blocks =
                 self.at_compile_time(|this| this.static_int("the size of a cluster", &arg.value))?;
-            if !(1..=MAX_CLUSTER).contains(&blocks) {
-                let message = format!("a cluster has 1 to {MAX_CLUSTER} blocks, not {blocks}");
+            if !(1..=LARGEST_CLUSTER).contains(&blocks) {
+                let message = format!("a cluster has 1 to {LARGEST_CLUSTER} blocks, not {blocks}");
                 return self.error(codes::BAD_KERNEL, arg.span, message, "here");
             }
             cluster[at] = blocks;
@@ -468,8 +497,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if blocks > 1 {
             self.needs(Feature::Clusters, "cluster", clause.span)?;
         }
-        if blocks > MAX_CLUSTER {
-            let message = format!("a cluster has at most {MAX_CLUSTER} blocks, not {blocks}");
+        if blocks > LARGEST_CLUSTER {
+            let message = format!("a cluster has at most {LARGEST_CLUSTER} blocks, not {blocks}");
             return self.error(codes::BAD_KERNEL, clause.span, message, "here");
         }
         Ok(cluster)

@@ -19,7 +19,7 @@ use crate::passes::ir_utils::{
     Kernel, clone, declared_block_size, defining_op, for_each_kernel, replace_all_uses,
     set_operand, users,
 };
-use crate::passes::kernel_abi::{block_is_open, set_block_size};
+use crate::passes::kernel_abi::{block_is_open, cluster_size, set_block_size};
 use crate::passes::user_error::user_error;
 use crate::passes::{Reported, report, warn};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of};
@@ -56,7 +56,7 @@ pub fn assign_layouts<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), 
         }
         let mut assignment = Assignment::of(function, classes).map_err(failed)?;
         assignment.choose().map_err(failed)?;
-        let threads = assignment.threads;
+        let threads = assignment.threads / cluster_size(function);
         assignment.write(context).map_err(failed)?;
         set_block_size(context, function, threads)
     })
@@ -84,6 +84,7 @@ struct Assignment<'c> {
     function: IrOp<'c>,
     operations: Vec<IrOp<'c>>,
     classes: LayoutClasses<'c>,
+    /// Those that share a tile: of a block, or of all blocks of a cluster.
     threads: i64,
     layouts: HashMap<usize, TileLayout>,
     /// The operations on each class that say how it is spread where the other side's spread is known, by their number.
@@ -118,11 +119,19 @@ fn one_for_each_use<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), 
 impl<'c> Assignment<'c> {
     fn of(function: IrOp<'c>, classes: LayoutClasses<'c>) -> Result<Self, Failed<'c>> {
         let operations = checked_ops(function)?;
+        let blocks = cluster_size(function);
+        if let Some(dot) = operations.iter().find(|op| TileOp::Dot.is(**op))
+            && blocks > 1
+        {
+            let message = format!("a product is computed by one block, but {blocks} share a tile");
+            let help = "launch it without `cluster`";
+            return Err((*dot, user_error(codes::ILLEGAL_OPERATION, message, help)));
+        }
         let pinned = types::pinned_warps(function).map_err(|message| (function, message))?;
         let pinned = pinned.map(|warps| WARP * warps.iter().product::<i64>());
         let threads = declared_block_size(function).or(pinned).unwrap_or_else(|| {
             let sizes = classes.tiles.iter().map(|(_, tile)| tile.size());
-            let size = sizes.max().unwrap_or(0);
+            let size = sizes.max().unwrap_or(0) / blocks;
             let reduces = operations.iter().any(|op| {
                 matches!(
                     TileOp::of(*op),
@@ -132,6 +141,7 @@ impl<'c> Assignment<'c> {
             block_size::of_memory(size, &accesses_of(&operations, size), reduces)
         });
         let threads = block_size::checked(threads).map_err(|message| (function, message))?;
+        let threads = threads * blocks;
         let mut reshaping: HashMap<usize, Vec<usize>> = HashMap::new();
         let mut accesses: HashMap<usize, Vec<IrOp<'c>>> = HashMap::new();
         for (number, op) in operations.iter().enumerate() {

@@ -5,6 +5,7 @@
 //! to the next column: blocks that run at the same time share rows and columns, which L2 then holds.
 use super::known_ops::checked_ops;
 use crate::passes::ir_utils::{erase, for_each_kernel, replace_all_uses};
+use crate::passes::kernel_abi::cluster_size;
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, integer_value, operands_of, result_of,
@@ -51,7 +52,7 @@ fn function_of<'c>(
         .attribute("tile.raster")
         .ok()
         .and_then(integer_value);
-    let places = places(&ir, &counts, width);
+    let places = places(&ir, &counts, width, cluster_size(function));
     for index in indices {
         let axis = index.attribute("axis").ok().and_then(integer_value);
         let place = axis
@@ -72,12 +73,21 @@ fn function_of<'c>(
     Ok(())
 }
 
-/// The place of a block's tile along each axis.
-fn places<'c>(ir: &OpBuilder<'c>, counts: &[IrValue<'c>], width: Option<i64>) -> Vec<IrValue<'c>> {
+/// The place along each axis of the tile that a block has, or a cluster of so many.
+fn places<'c>(
+    ir: &OpBuilder<'c>,
+    counts: &[IrValue<'c>],
+    width: Option<i64>,
+    cluster: i64,
+) -> Vec<IrValue<'c>> {
     let i32_type = ir.ty("i32");
     let op = |kind: ArithOp, a: IrValue<'c>, b: IrValue<'c>| ir.value(kind, &[a, b], &[], i32_type);
     let (div, rem) = (ArithOp::Divui, ArithOp::Remui);
     let block = ir.value(NvvmOp::ReadPtxSregCtaidX, &[], &[], i32_type);
+    let block = match cluster {
+        1 => block,
+        _ => op(div, block, ir.constant(cluster, "i32")),
+    };
     let [rows, columns, rest @ ..] = counts else {
         return vec![block];
     };

@@ -150,6 +150,11 @@ fn last_use<'c>(
     last
 }
 
+/// Whether a map is computed element by element on its way into one reduction.
+fn is_reduced(op: IrOp) -> bool {
+    TileOp::Map.is(op) && matches!(users(result_of(op, 0))[..], [user] if TileOp::Reduce.is(user))
+}
+
 /// Operations that use a tile, or the same registers under another name.
 fn users_through_aliases(value: IrValue<'_>) -> Vec<IrOp<'_>> {
     let mut found = Vec::new();
@@ -160,7 +165,7 @@ fn users_through_aliases(value: IrValue<'_>) -> Vec<IrOp<'_>> {
             let is_alias = matches!(
                 TileOp::of(user),
                 Some(TileOp::Broadcast | TileOp::Reshape | TileOp::Transpose)
-            );
+            ) || is_reduced(user);
             if is_alias && !seen.contains(&operation_key(user)) {
                 seen.push(operation_key(user));
                 open.push(result_of(user, 0));
@@ -173,10 +178,11 @@ fn users_through_aliases(value: IrValue<'_>) -> Vec<IrOp<'_>> {
 /// Whether the results of an operation are registers of their own.
 fn owns_registers(op: IrOp) -> bool {
     use TileOp::{Broadcast, Iota, Reshape, Splat, Transpose};
-    !matches!(
+    let alias = matches!(
         TileOp::of(op),
         Some(Splat | Iota | Broadcast | Reshape | Transpose)
-    )
+    );
+    !alias && !is_reduced(op)
 }
 
 /// Whether a tile is only multiplied, as it is or spread anew: operands are read block by block of k.

@@ -30,7 +30,7 @@ pub(in crate::eval) struct TileLaunch<'a> {
 }
 
 impl<'c, 'a> Evaluator<'c, 'a> {
-    /// The clauses `tiles` and `raster`, and the grid: a block for each tile.
+    /// The clauses `tiles` and `raster`, and the grid: a block for each tile, where no cluster shares one.
     pub(in crate::eval) fn tile_launch(
         &mut self,
         kernel: &'a Kernel,
@@ -53,7 +53,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
             return Ok(None);
         };
-        for name in ["grid", "persistent", "block", "smem", "cluster", "pdl"] {
+        for name in ["grid", "persistent", "block", "smem", "pdl"] {
             if let Some(other) = clause(name) {
                 let message = format!("`{name}` stands beside `tiles`");
                 let label = "the compiler chooses it for a kernel at tile level";

@@ -5,6 +5,7 @@
 //! thread knows the total; in a scan each element also has what is combined of its block up to it. The next mode
 //! combines totals of neighbouring blocks: within the thread, by shuffles (PTX ISA, "shfl.sync"), or through shared
 //! memory.
+use super::exchange::Among;
 use super::place::value_places;
 use super::shuffle::{BUTTERFLY, INDEXED};
 use super::{Partition, Spread};
@@ -37,6 +38,8 @@ struct Combining<'c> {
     /// What the first element of an exclusive scan is.
     first: Option<Numbers<'c>>,
     is_scan: bool,
+    /// The threads of a block.
+    threads: i64,
 }
 
 /// A digit of the coordinate along the axis.
@@ -56,6 +59,8 @@ enum Held {
     Lanes(i64),
     /// Warps of threads, this many apart.
     Warps(i64),
+    /// Blocks, whose threads are this many apart.
+    Blocks(i64),
 }
 
 /// What is known when some of the digits are done.
@@ -98,7 +103,12 @@ impl<'c> Partition<'c> {
             match digit.held {
                 Held::Values(apart) => self.in_thread(&combining, &mut state, digit, apart)?,
                 Held::Lanes(apart) => self.in_warp(&combining, &mut state, digit, apart)?,
-                Held::Warps(apart) => self.in_block(&combining, &mut state, digit, apart)?,
+                Held::Warps(apart) => {
+                    self.through_memory_of(Among::Block, &combining, &mut state, digit, apart)?;
+                }
+                Held::Blocks(apart) => {
+                    self.through_memory_of(Among::Cluster, &combining, &mut state, digit, apart)?;
+                }
             }
         }
         let found: Vec<Numbers<'c>> = match combining.is_scan {
@@ -146,6 +156,7 @@ impl<'c> Partition<'c> {
             reverse: accessor.reverse().is_some(),
             first,
             is_scan: TileOp::Scan.is(op),
+            threads: self.threads,
         })
     }
 
@@ -360,8 +371,9 @@ impl<'c> Partition<'c> {
     }
 
     /// Blocks side by side in the warps of a block: each leaves its total in shared memory, and reads those of all.
-    fn in_block(
+    fn through_memory_of(
         &mut self,
+        among: Among,
         combining: &Combining<'c>,
         state: &mut State<'c>,
         digit: Digit,
@@ -383,19 +395,18 @@ impl<'c> Partition<'c> {
         }
         let place = self.place_in_order(combining, digit, apart, false);
         let (own, firsts) = self.block_places(combining, digit, place, &blocks)?;
-        let writers = combining.writers(digit)?;
+        let writers = self.telling(among, combining.writers(digit)?);
         self.once_by(&writers, |this| {
             for (block, index) in blocks.iter().zip(&own) {
                 for (at, elem) in combining.elems.iter().enumerate() {
                     let number = this.widened(state.totals[block][at], *elem);
                     let at_index = this.index_of(*index);
-                    let operands = [number, buffers[at], at_index];
-                    this.ir.op(CuteOp::MemrefStore, &operands, &[], &[]);
+                    this.tell(among, number, buffers[at], at_index)?;
                 }
             }
             Ok(())
         })?;
-        self.barrier();
+        self.meet(among);
         let stride: i64 = shape[..combining.axis].iter().product();
         let word = self.ir.ty("i32");
         let mine = self.place_in(combining, digit, apart);
@@ -443,7 +454,7 @@ impl<'c> Partition<'c> {
         }
         // The next iteration may take the buffer only when all have read it.
         if in_loop(combining.op) {
-            self.barrier();
+            self.meet(among);
         }
         Ok(())
     }
@@ -652,13 +663,21 @@ impl Combining<'_> {
                         held: Held::Lanes(apart),
                     });
                 }
-                if end > WARP {
-                    let (first, step) = (apart.max(WARP), step * lanes.max(1));
-                    let extent = end / first;
+                let step = step * lanes.max(1);
+                let warps = end.min(self.threads) / apart.clamp(WARP, self.threads.max(WARP));
+                if warps > 1 {
                     digits.push(Digit {
                         step,
-                        extent,
-                        held: Held::Warps(first),
+                        extent: warps,
+                        held: Held::Warps(apart.max(WARP)),
+                    });
+                }
+                let first = apart.max(self.threads);
+                if end > first {
+                    digits.push(Digit {
+                        step: step * warps.max(1),
+                        extent: end / first,
+                        held: Held::Blocks(first),
                     });
                 }
             }
@@ -691,7 +710,9 @@ impl Combining<'_> {
             .filter(|digit| digit.step < next.step);
         parts.extend(done.filter_map(|digit| match digit.held {
             Held::Values(_) => None,
-            Held::Lanes(apart) | Held::Warps(apart) => Some((apart, digit.extent)),
+            Held::Lanes(apart) | Held::Warps(apart) | Held::Blocks(apart) => {
+                Some((apart, digit.extent))
+            }
         }));
         Ok(parts)
     }

@@ -33,6 +33,7 @@ impl<'c> Partition<'c> {
             }
             _ => (vector, from),
         };
+        self.within_a_block("`gather` of a tile")?;
         let fast = fast_axis(&from, &from)?;
         let buffer = self.alloc(from.tile.elem, Space::Smem, compact(&shape, fast));
         // What the iteration before wrote has been read by all; behind a loop the buffer may take the place of operands.

@@ -8,6 +8,7 @@ mod access;
 mod combine;
 mod convert;
 mod edges;
+mod exchange;
 mod gather;
 mod layout_conversion;
 mod map;
@@ -24,8 +25,10 @@ use super::known_ops::checked_ops;
 use super::types::Failed;
 use crate::passes::expand_signature::{Sharing, expand_kernel};
 use crate::passes::ir_utils::{
-    Kernel, blocks, for_each_kernel, operand, present, replace_all_uses, string_attribute, users,
+    Kernel, blocks, erase, for_each_kernel, function_block_size, operand, present,
+    replace_all_uses, string_attribute, users,
 };
+use crate::passes::kernel_abi::cluster_size;
 use crate::passes::user_error::of_semantics;
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{
@@ -36,6 +39,7 @@ use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{CuteOp, NvvmOp, TileOp, VectorOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::{TileLayout, TileType};
+use exchange::Among;
 use layout_conversion::Conversion;
 use melior::Context;
 use melior::ir::{BlockLike, OperationRef, Type, ValueLike, operation::OperationLike};
@@ -86,8 +90,11 @@ struct Partition<'c> {
     /// What they are as operands of users of a tile whose axes were named anew, which share the vector
     /// with the tile as it was: by operation and number of the operand.
     renamed: HashMap<(usize, usize), Spread>,
-    /// The number of the thread in its block.
+    /// The number of the thread among those that share a tile: in its block, or in its cluster.
     thread: Option<IrValue<'c>>,
+    /// Blocks that share a tile, and the threads of each.
+    blocks: i64,
+    threads: i64,
     /// The first thread of its warpgroup.
     warpgroup: Option<IrValue<'c>>,
     /// The sums of products in loops that stay in their registers, by the product.
@@ -112,6 +119,8 @@ fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
         counting: HashMap::new(),
         renamed: HashMap::new(),
         thread: None,
+        blocks: cluster_size(function),
+        threads: function_block_size(function).unwrap_or(1),
         warpgroup: None,
         accumulators: HashMap::new(),
         sums: HashMap::new(),
@@ -119,11 +128,14 @@ fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
         entry,
         staged: operations.iter().any(|op| CuteOp::MemrefAllocSmem.is(*op)),
     };
+    if partition.blocks > 1 {
+        partition.begin_cluster(&operations);
+    }
     // Bodies of maps go with their map.
     let kept: Vec<IrOp> = operations
         .iter()
         .copied()
-        .filter(|op| !stands_in_map(*op))
+        .filter(|op| !NvvmOp::Barrier0.is(*op) && !stands_in_map(*op))
         .collect();
     let mut dead = Vec::new();
     for op in kept {
@@ -305,6 +317,16 @@ impl<'c> Partition<'c> {
         let spread =
             spread.ok_or_else(|| SemError::Illegal("takes a tile that nothing defines".into()))?;
         Ok((value, spread))
+    }
+
+    /// No block writes to the memory of another one before that has begun. What orders writes to tensors orders those of all blocks.
+    fn begin_cluster(&mut self, operations: &[IrOp<'c>]) {
+        self.meet(Among::Cluster);
+        for barrier in operations.iter().filter(|op| NvvmOp::Barrier0.is(**op)) {
+            self.ir.insertion = Insertion::Before(*barrier);
+            self.meet(Among::Cluster);
+            erase(*barrier);
+        }
     }
 
     fn barrier(&self) {

@@ -6,14 +6,22 @@ use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::Mode;
 
 impl<'c> Partition<'c> {
-    /// The number of the thread in its block.
+    /// The number of the thread among those that share a tile.
     pub(super) fn thread(&mut self) -> IrValue<'c> {
         if let Some(thread) = self.thread {
             return thread;
         }
         let before = std::mem::replace(&mut self.ir.insertion, Insertion::Before(self.entry));
         let i32_type = self.ir.ty("i32");
-        let thread = self.ir.value(NvvmOp::ReadPtxSregTidX, &[], &[], i32_type);
+        let mut thread = self.ir.value(NvvmOp::ReadPtxSregTidX, &[], &[], i32_type);
+        if self.blocks > 1 {
+            let binary = |op: ArithOp, a, b| self.ir.value(op, &[a, b], &[], i32_type);
+            let rank = self
+                .ir
+                .value(NvvmOp::ReadPtxSregClusterCtarank, &[], &[], i32_type);
+            let first = binary(ArithOp::Muli, rank, self.ir.constant(self.threads, "i32"));
+            thread = binary(ArithOp::Addi, thread, first);
+        }
         self.ir.insertion = before;
         self.thread = Some(thread);
         thread

@@ -1,4 +1,5 @@
-//! Reductions along an axis: over the values of a thread, the lanes of a warp, the warps of a block.
+//! Reductions along an axis: over the values of a thread, the lanes of a warp, the warps of a block, the blocks of a cluster.
+use super::exchange::Among;
 use super::place::value_places;
 use super::shuffle::BUTTERFLY;
 use super::{Partition, Spread};
@@ -33,22 +34,32 @@ impl<'c> Partition<'c> {
             .layout
             .thread_modes(&from.tile.shape)
             .map_err(SemError::Illegal)?;
-        let (mut before, mut across_warps) = (1, Vec::new());
+        let (mut before, mut across_warps, mut across_blocks) = (1, Vec::new(), Vec::new());
+        let threads = self.threads;
         for mode in modes {
             let mine = mode.along.is_some_and(|(along, _)| along == axis);
             let end = before * mode.extent;
             if mine && end.min(WARP) > before {
                 self.across_lanes(&mut numbers, carried, before, end.min(WARP), combine)?;
             }
-            if mine && end > WARP {
-                let first = before.max(WARP);
-                across_warps.push((first, end / first));
+            let (first, last) = (before.max(WARP), end.min(threads));
+            if mine && first < last {
+                across_warps.push((first, last / first));
+            }
+            let first = before.max(threads);
+            if mine && end > first {
+                across_blocks.push((first, end / first));
             }
             before = end;
         }
-        if !across_warps.is_empty() {
-            let spread = (&from, to, carried);
-            self.across_warps(op, &mut numbers, spread, &across_warps, combine)?;
+        for (among, parts) in [
+            (Among::Block, across_warps),
+            (Among::Cluster, across_blocks),
+        ] {
+            if !parts.is_empty() {
+                let spread = (&from, to, carried);
+                self.through_memory(op, &mut numbers, spread, (among, &parts), combine)?;
+            }
         }
         if carried != elem {
             self.each(&mut numbers, ArithOp::Trunci, elem);
@@ -138,25 +149,25 @@ impl<'c> Partition<'c> {
         Ok(())
     }
 
-    /// Combines what the warps have, through shared memory: a row for each warp along the axis.
-    fn across_warps(
+    /// Combines what the warps of a block have, or the blocks of a cluster, through shared memory: a row for each along the axis.
+    fn through_memory(
         &mut self,
         op: IrOp<'c>,
         numbers: &mut [IrValue<'c>],
         (from, to, elem): (&Spread, &Spread, Elem),
-        warps: &[(i64, i64)],
+        (among, parts): (Among, &[(i64, i64)]),
         combine: ArithOp,
     ) -> Result<(), SemError> {
-        let count: i64 = warps.iter().map(|(_, extent)| extent).product();
+        let count: i64 = parts.iter().map(|(_, extent)| extent).product();
         let size = to.tile.size();
         let rows = Layout::concat([Layout::scalar(size, 1), Layout::scalar(count, size)]);
         let buffer = self.alloc(elem, Space::Smem, AnyLayout::Plain(rows));
         let i32_type = self.ir.ty("i32");
-        // Which of the warps along the axis this thread is in.
+        // In which of the warps or blocks along the axis this thread is.
         let thread = self.thread();
-        let mut warp = self.ir.constant(0, "i32");
+        let mut own = self.ir.constant(0, "i32");
         let mut scale = 1;
-        for (first, extent) in warps {
+        for (first, extent) in parts {
             let (first, modulus) = (
                 self.ir.constant(*first, "i32"),
                 self.ir.constant(*extent, "i32"),
@@ -169,28 +180,31 @@ impl<'c> Partition<'c> {
                 .value(ArithOp::Remui, &[place, modulus], &[], i32_type);
             let by = self.ir.constant(scale, "i32");
             let place = self.ir.value(ArithOp::Muli, &[place, by], &[], i32_type);
-            warp = self.ir.value(ArithOp::Addi, &[warp, place], &[], i32_type);
+            own = self.ir.value(ArithOp::Addi, &[own, place], &[], i32_type);
             scale *= extent;
         }
         let rows = self.indices(to)?;
         let written = numbers.to_vec();
-        // One lane for each number: those that hold the same along the axis within a warp do not write.
-        let lanes = lanes_that_write(from, to)?;
-        self.once_by(&lanes, |this| {
+        // One thread for each number: those that hold the same along the axis within a warp or block do not write.
+        let known = match among {
+            Among::Block => WARP,
+            Among::Cluster => self.threads,
+        };
+        let writers = self.telling(among, writers(from, to, known)?);
+        self.once_by(&writers, |this| {
             for (row, number) in rows.iter().zip(&written) {
-                let at = this.place_of(*row, warp);
-                this.ir
-                    .op(CuteOp::MemrefStore, &[*number, buffer, at], &[], &[]);
+                let at = this.place_of(*row, own);
+                this.tell(among, *number, buffer, at)?;
             }
             Ok(())
         })?;
-        self.barrier();
+        self.meet(among);
         let ty = self.ir.ty(elem.value_type());
         for (row, number) in rows.iter().zip(numbers.iter_mut()) {
             let mut all = None;
-            for warp in 0..count {
-                let warp = self.ir.constant(warp, "i32");
-                let at = self.place_of(*row, warp);
+            for part in 0..count {
+                let part = self.ir.constant(part, "i32");
+                let at = self.place_of(*row, part);
                 let loaded = self.ir.value(CuteOp::MemrefLoad, &[buffer, at], &[], ty);
                 all = Some(match all {
                     None => loaded,
@@ -201,14 +215,14 @@ impl<'c> Partition<'c> {
         }
         // The next iteration may take the buffer only when all have read it.
         if in_loop(op) {
-            self.barrier();
+            self.meet(among);
         }
         Ok(())
     }
 
-    fn place_of(&self, row: IrValue<'c>, warp: IrValue<'c>) -> IrValue<'c> {
+    fn place_of(&self, row: IrValue<'c>, part: IrValue<'c>) -> IrValue<'c> {
         let ty = self.ir.ty("!cute.coord<\"(?,?)\">");
-        self.ir.value(CuteOp::MakeCoord, &[row, warp], &[], ty)
+        self.ir.value(CuteOp::MakeCoord, &[row, part], &[], ty)
     }
 
     /// The index in its tile of each value of a thread.
@@ -237,8 +251,9 @@ impl<'c> Partition<'c> {
     }
 }
 
-/// The parts of a thread's number, as divisor and extent, that are zero in a thread that writes for its warp.
-fn lanes_that_write(from: &Spread, to: &Spread) -> Result<Vec<(i64, i64)>, SemError> {
+/// The parts of a thread's number, as divisor and extent, that are zero in a thread that writes for its warp or block: so many
+/// threads next to each other know the same.
+fn writers(from: &Spread, to: &Spread, known: i64) -> Result<Vec<(i64, i64)>, SemError> {
     let modes = |spread: &Spread| -> Result<Vec<Mode>, SemError> {
         let modes = spread.layout.thread_modes(&spread.tile.shape);
         modes.map_err(SemError::Illegal)
@@ -248,10 +263,10 @@ fn lanes_that_write(from: &Spread, to: &Spread) -> Result<Vec<(i64, i64)>, SemEr
     let mut first = 1;
     for (mode, left) in before.iter().zip(&after) {
         let reduced = mode.along.is_some() && left.along.is_none();
-        // Of a mode along the axis the lanes, of one that holds the same anyway all.
+        // Of a mode along the axis those that know the same, of one that holds the same anyway all.
         let extent = match (mode.along, reduced) {
             (None, _) => mode.extent,
-            (_, true) => mode.extent.min((WARP / first).max(1)),
+            (_, true) => mode.extent.min((known / first).max(1)),
             _ => 1,
         };
         if extent > 1 {
