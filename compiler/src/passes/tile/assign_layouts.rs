@@ -38,6 +38,9 @@ const VECTOR_BYTES: i64 = 16;
 /// Bytes of stores that are worth spreading a tile anew, so that they become wider.
 const NARROW_BYTES: i64 = 4;
 
+/// Bytes of shared memory that a tile may take to be spread anew for that: two blocks fit where results lie across.
+const EXCHANGED_BYTES: i64 = 64 << 10;
+
 /// Assigns a layout to every tile of the module.
 pub fn assign_layouts<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
     for_each_kernel(context, module, |kernel| {
@@ -345,8 +348,14 @@ impl<'c> Assignment<'c> {
             width.map_err(|message| (store, message))
         };
         let (width, possible) = (width(layout)?, width(&wider)?);
-        let narrow = width * tile.elem.bytes() <= NARROW_BYTES && width < possible.min(vector);
-        Ok(narrow.then_some(wider))
+        let bytes = tile.elem.bytes();
+        let narrow = width * bytes <= NARROW_BYTES && width < possible.min(vector);
+        // Neighbours that a thread has to store one by one lie apart from those of the next thread: each store
+        // would write a part of many sectors.
+        let scattered = vector * bytes <= NARROW_BYTES
+            && width * bytes >= VECTOR_BYTES
+            && tile.size() * bytes <= EXCHANGED_BYTES;
+        Ok((narrow || scattered).then_some(wider))
     }
 
     /// Writes the layouts into the types.

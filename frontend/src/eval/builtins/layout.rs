@@ -186,12 +186,21 @@ fn modes<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Vec<
     Ok(modes)
 }
 
+/// The positional arguments; a tile is its extents.
+fn of_extents<'c, 'a>(call: &Call<'c, 'a>) -> Vec<Value<'c, 'a>> {
+    let extents = |value| match value {
+        Value::Tile(tile) => Value::Tuple(tile.shape.iter().copied().map(Value::Int).collect()),
+        other => other,
+    };
+    call.positional().into_iter().map(extents).collect()
+}
+
 fn size<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     let path = modes(ev, call)?;
     ev.op(
         CuteOp::Size,
         "size",
-        &call.positional(),
+        &of_extents(call),
         &Attrs::mode(path),
         call.span,
     )
@@ -210,6 +219,9 @@ fn get<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<
 
 fn shape<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     let value = part(ev, call)?;
+    if let (Value::Tuple(_), Some(Value::Tile(_))) = (&value, call.positional().first()) {
+        return Ok(value);
+    }
     // A shape is its own.
     if matches!(&value, Value::Cute(cute) if matches!(cute.val, Val::Tuple(TupleKind::Shape, _))) {
         return Ok(value);
@@ -238,7 +250,7 @@ fn stride<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Val
 /// The argument, or the part of it to which a path of modes leads.
 fn part<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     let path = modes(ev, call)?;
-    let value = call.positional().remove(0);
+    let value = of_extents(call).remove(0);
     match path.is_empty() {
         true => Ok(value),
         false => ev.op(

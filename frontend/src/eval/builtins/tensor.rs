@@ -3,12 +3,13 @@
 use super::builtin::{Builtin, Kind, Level, Lowering, Parameter, arg, named, optional};
 use super::partition::{local_partition, projection};
 use crate::diagnostics::codes;
+use crate::eval::arith::number_or_vector;
 use crate::eval::call::Call;
-use crate::eval::values::{Cute, Value};
+use crate::eval::values::{Cute, Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::Span;
 use cutec_dialects::elem::{Elem, Space};
-use cutec_dialects::ops::CuteOp;
+use cutec_dialects::ops::{ArithOp, CuteOp};
 use cutec_dialects::semantics::{Attrs, evaluate, recastable};
 use cutec_dialects::target::{Feature, Target};
 use cutec_dialects::value::{Ptr, Val, View};
@@ -29,7 +30,7 @@ pub(super) const TABLE: &[Builtin] = &[
         .takes(&[X, arg("coordinate", Kind::Coordinate)]),
     Builtin::new("view", Lowering::Call(view_as), "What begins where a tensor does, under another layout.")
         .takes(&[X, arg("layout", Kind::Layout)]),
-    Builtin::new("recast", Lowering::Call(recast), "The same memory as elements of another type.").generic(TYPE).takes(&[X]),
+    Builtin::new("recast", Lowering::Call(recast), "The same memory as elements of another type; of a number or a tile its bits as numbers of another type of that width.").generic(TYPE).takes(&[arg("x", Kind::Any)]),
     Builtin::new("identity", Lowering::Call(identity), "The tensor of coordinates: each element is its own.")
         .takes(&[arg("shape", Kind::Shape)]),
     Builtin::new("in_bounds", Lowering::Call(in_bounds), "The predicate of a copy: which coordinates lie within a shape.")
@@ -79,6 +80,43 @@ fn view_as<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Va
     )
 }
 
+/// `recast<i32>(x)` of a number, or of all of a tile: its bits as a number of another type.
+fn recast_number<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    (elem, number): (Elem, &Value<'c, 'a>),
+    call: &Call<'c, 'a>,
+) -> Result<Value<'c, 'a>> {
+    let span = call.args[0].expr.span;
+    let old = match number {
+        Value::Tile(tile) => tile.elem,
+        Value::Scalar(scalar) => scalar.elem,
+        Value::Typed(_, elem) => *elem,
+        other => return ev.expected("a tensor, or a number with a type", other, span),
+    };
+    ev.has_values(elem, span)?;
+    if elem.bits() != old.bits() || elem == Elem::I1 || old == Elem::I1 {
+        let (new, of) = (elem_name(elem), elem_name(old));
+        let message = format!("`recast<{new}>` of a number of {of}");
+        let label = format!("expected one of {} bits", elem.bits());
+        return ev.error(codes::WRONG_TYPE, span, message, label);
+    }
+    let bits_of = |ev: &mut Evaluator<'c, 'a>, of: &Value<'c, 'a>| {
+        let number = ev.number(of, old, span)?;
+        let ir = ev.ir(span)?;
+        let bits = match elem.value_type() == old.value_type() {
+            true => number,
+            false => ir.value(ArithOp::Bitcast, &[number], &[], ir.ty(elem.value_type())),
+        };
+        Ok(number_or_vector(bits, elem, None))
+    };
+    match number {
+        Value::Tile(_) => ev.map_tiles(vec![(number.clone(), span)], span, |ev, of| {
+            bits_of(ev, &of[0])
+        }),
+        _ => bits_of(ev, number),
+    }
+}
+
 /// `recast<i8>(tensor)`: the same memory as elements of another type.
 fn recast<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
     let elem = super::elem_arg(ev, call, 0)?;
@@ -88,7 +126,8 @@ fn recast<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Val
         ..
     }) = &tensor
     else {
-        return ev.expected("a tensor", &tensor, call.args[0].expr.span);
+        let number = ev.read_slot(&tensor, call.args[0].expr.span)?;
+        return recast_number(ev, (elem, &number), call);
     };
     let view = view.clone();
     let (new, old) = (elem.bits(), view.ptr.elem.bits());
