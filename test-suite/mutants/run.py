@@ -267,9 +267,6 @@ KEPT = [
      "The last release of a stage, behind which nothing is loaded: each block has one tile."),
     (r"^copy_tma", r"^cp\.async\.bulk\.wait_group\.read", r"^bulk_wait_read\(stages",
      "Of the first tile of a block, which LLVM has peeled: nothing has been stored."),
-    (r"^gemm_sparse", r"^bar\.warp\.sync", "^warp_barrier",
-     "Three that LLVM makes of one, each behind products that all lanes have come to: not noticed in five schedules; and in a "
-     "cluster that of the end, as below.", 4),
     (r"^gemm_weights_few", r"^griddepcontrol\.", "griddepcontrol_", "As below, of lanes that fetch ahead and of the others.", 4),
     (r"^(gem[mv]|gram|syrk|trmm|conv|attention|rms_norm_weights|cross_entropy|mamba2|linear_attention)", r"^griddepcontrol\.wait", "griddepcontrol_wait",
      "The simulator runs one launch after the other."),
