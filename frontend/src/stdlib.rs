@@ -73,6 +73,10 @@ pub const FILES: &[(&str, &str)] = &[
         "std/attention_sm80.cute",
         include_str!("../std/attention_sm80.cute"),
     ),
+    (
+        "std/attention_gradient_sm90.cute",
+        include_str!("../std/attention_gradient_sm90.cute"),
+    ),
     ("std/queue.cute", include_str!("../std/queue.cute")),
     ("std/cluster.cute", include_str!("../std/cluster.cute")),
     ("std/pipeline.cute", include_str!("../std/pipeline.cute")),

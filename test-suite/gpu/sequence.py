@@ -310,6 +310,20 @@ def cross_entropy(folder: pathlib.Path, m: int, v: int, k: int, gradient: bool):
                 module.cross_entropy_dw(part.t(), x.t(), dw[first : first + n])
 
         ours[f"{parts} parts, {variant['schedule'][5:]}"] = [launch]
+    # With the logits kept.
+    kept = empty(m, v, dtype=BF16)
+    for name, variant in variants.items():
+        of_logits = module.cross_entropy_logits.specialize(**variant)
+        tops, sums, picked = empty(-(-v // variant["bn"]), m), empty(-(-v // variant["bn"]), m), torch.zeros(m, device="cuda")
+
+        def launch(of_logits=of_logits, tops=tops, sums=sums, picked=picked):
+            of_logits(x, w, targets, kept, tops, sums, picked)
+            module.cross_entropy_loss(tops, sums, picked, targets, lse, loss, mean, counter, v)
+            module.cross_entropy_dlogits_kept(targets, lse, scale, kept)
+            module.cross_entropy_dx(kept, w.t(), dx, False)
+            module.cross_entropy_dw(kept.t(), x.t(), dw)
+
+        ours[f"logits kept, {name}"] = [launch]
     exact_logits = (exact - exact_lse[:, None]).exp()
     exact_logits.scatter_add_(1, wide[sample, None].clamp(min=0), -torch.ones(len(sample), 1, dtype=torch.float64, device="cuda"))
     exact_dx = (exact_logits * scale[sample, None].double()) @ w.double()
@@ -375,26 +389,26 @@ def mamba2(folder: pathlib.Path, batches: int, length: int, heads: int):
     exact, exact_last = by_chunks(x[:, :, few].double(), (steps * a.double())[:, :, few], steps[:, :, few], b.double(), c.double())
     exact = exact + x[:, :, few].double() * d[few, None].double()
     ours, error = {}, 0.0
-    for segments in (1, 2, 4):
-        for warpgroups in (1, 2):
-            special = {"warpgroups": warpgroups}
-            scan, ahead = module.mamba2_ssd.specialize(**special), module.mamba2_states.specialize(**special)
-            states, ends = empty(batches, segments, heads, p, n), empty(batches, segments, heads, p, n)
-            totals = empty(batches, segments, heads)
+    variants = [(segments, cluster, stages) for segments in ((1,) if batches > 1 else (1, 2)) for cluster, stages in ((1, 4), (1, 3), (2, 4), (4, 4))]
+    for segments, cluster, stages in variants:
+        scan = module.mamba2_ssd.specialize(cluster=cluster, stages=stages)
+        ahead = module.mamba2_states.specialize(cluster=cluster)
+        states, ends = empty(batches, segments, heads, p, n), empty(batches, segments, heads, p, n)
+        totals = empty(batches, segments, heads)
 
-            def launch(segments=segments, scan=scan, ahead=ahead, states=states, ends=ends, totals=totals):
-                if segments == 1:
-                    scan(x, dt, bias, a, b, c, d, initial[:, None], y, last[:, None])
-                else:
-                    ahead(x, dt, bias, a, b, ends, totals)
-                    module.mamba2_pass(initial, ends, totals, states, last)
-                    scan(x, dt, bias, a, b, c, d, states, y, ends)
+        def launch(segments=segments, scan=scan, ahead=ahead, states=states, ends=ends, totals=totals):
+            if segments == 1:
+                scan(x, dt, bias, a, b, c, d, initial[:, None], y, last[:, None])
+            else:
+                ahead(x, dt, bias, a, b, ends, totals)
+                module.mamba2_pass(initial, ends, totals, states, last)
+                scan(x, dt, bias, a, b, c, d, states, y, ends)
 
-            y.fill_(float("nan"))
-            last.fill_(float("nan"))
-            launch()
-            error = max(error, worst(y[:, :, few], exact), worst(last[:, few], exact_last))
-            ours[f"{segments} segments, {warpgroups} warpgroups"] = [launch]
+        y.fill_(float("nan"))
+        last.fill_(float("nan"))
+        launch()
+        error = max(error, worst(y[:, :, few], exact), worst(last[:, few], exact_last))
+        ours[f"{segments} segments, clusters of {cluster}, {stages} stages"] = [launch]
 
     def peer(x, dt, b, c):
         steps = F.softplus(dt.float() + bias)
@@ -416,11 +430,11 @@ def linear_attention(folder: pathlib.Path, batches: int, length: int, heads: int
     few = slice(0, 2)
     exact, _ = by_chunks(v[:, :, few].double(), gates[:, :, few].double(), one[:, :, few].double(), k[:, :, few].double(), q[:, :, few].double())
     ours, error = {}, 0.0
-    for warpgroups in (1, 2):
-        kernel = module.linear_attention.specialize(warpgroups=warpgroups)
-        ours[f"{warpgroups} warpgroups"] = [lambda kernel=kernel: kernel(q, k, v, gates, states, o, ends, d**-0.5)]
+    for stages in (3, 4):
+        kernel = module.linear_attention.specialize(stages=stages)
+        ours[f"{stages} stages"] = [lambda kernel=kernel: kernel(q, k, v, gates, states, o, ends, d**-0.5)]
         o.fill_(float("nan"))
-        ours[f"{warpgroups} warpgroups"][0]()
+        ours[f"{stages} stages"][0]()
         error = max(error, worst(o[:, :, few], exact * d**-0.5))
 
     def peer(q, k, v):
@@ -476,6 +490,79 @@ def hstu(folder: pathlib.Path, lengths: list, heads: int, d: int, biased: bool):
     return Case(name, flop, "TFLOP/s", ours, peers(peer, [padded]), error, 3e-2)
 
 
+def hstu_gradient(folder: pathlib.Path, lengths: list, heads: int, d: int, biased: bool):
+    module = cutec.load(folder / "hstu_gradient.cute")
+    rows, longest = sum(lengths), max(lengths)
+    q, k, v, g = (normal(rows, heads, d) for _ in range(4))
+    starts = torch.tensor([sum(lengths[:i]) for i in range(len(lengths) + 1)], dtype=torch.int32, device="cuda")
+    targets = torch.zeros(len(lengths), dtype=torch.int32, device="cuda")
+    bias = torch.randn(heads, longest, device="cuda")
+    alpha, scale = d**-0.5, 1.0 / longest
+    dq32, dq, dk, dv, dbias = empty(rows, heads, d), torch.empty_like(q), torch.empty_like(k), torch.empty_like(v), torch.empty_like(bias)
+    turns = torch.zeros(heads, (rows + 64 * len(lengths)) // 64 + 1, dtype=torch.int32, device="cuda")
+
+    def formula(q, k, v, bias, g, place):
+        """The gradients of one head and one sequence, in f64."""
+        q, k, v, g = (x.double() for x in (q, k, v, g))
+        distance = place[:, None] - place[None]
+        x = alpha * q @ k.T + (bias.double()[distance.clamp(min=0)] if biased else 0.0)
+        sigmoid = x.sigmoid()
+        seen = distance >= 0
+        slopes = torch.where(seen, (g @ v.T) * scale * sigmoid * (1 + x * (1 - sigmoid)), 0.0)
+        dbias = torch.zeros_like(bias, dtype=torch.float64).index_add_(0, distance.clamp(min=0).flatten(), slopes.flatten())
+        return alpha * slopes @ k, alpha * slopes.T @ q, scale * torch.where(seen, x * sigmoid, 0.0).T @ g, dbias
+
+    exact_dbias = torch.zeros(longest, dtype=torch.float64, device="cuda")
+    for start, length in zip(starts.tolist(), lengths):
+        one = slice(start, start + length)
+        *exact, sums = formula(q[one, 0], k[one, 0], v[one, 0], bias[0], g[one, 0], torch.arange(length, device="cuda"))
+        exact_dbias += sums
+    ours, error = {}, 0.0
+    clear, rounds_dq = module.hstu_gradient_begin.specialize(d=d), module.hstu_gradient_queries.specialize(d=d)
+    variants = [{}, dict(ordered=1)]
+    for variant in variants:
+        kernel = (module.hstu_gradient if biased else module.hstu_gradient_unbiased).specialize(d=d, **variant)
+
+        def launch(kernel=kernel, ordered=variant.get("ordered", 0)):
+            clear(dq32, dbias)
+            if ordered:
+                turns.zero_()
+            if biased:
+                kernel(q, k, v, g, starts, targets, bias, dq32, dk, dv, dbias, turns, alpha, scale, 0, longest)
+            else:
+                kernel(q, k, v, g, starts, targets, dq32, dk, dv, turns, alpha, scale, longest)
+            rounds_dq(dq32, dq, alpha * scale)
+
+        for x in (dq, dk, dv):
+            x.fill_(float("nan"))
+        launch()
+        found = [worst(x[one, 0], y) for x, y in zip((dq, dk, dv), exact)] + ([worst(dbias[0], exact_dbias)] if biased else [])
+        print(f"HSTU gradient {d} {variant}: errors {', '.join(f'{each:.1e}' for each in found)}", file=sys.stderr)
+        error = max(error, *found)
+        ours[", ".join(f"{name}={value}" for name, value in variant.items()) or "default"] = [launch]
+    padded = [F.pad(x, (0, 0, 0, 0, 0, longest)) for x in (q, k, v, g)]
+    place = (starts[:-1, None] + torch.arange(longest, device="cuda")).long()
+    distance = torch.arange(longest, device="cuda")[:, None] - torch.arange(longest, device="cuda")[None]
+
+    def peer(q, k, v, g, bias):
+        q, k, v, g = (x[place].transpose(1, 2) for x in (q, k, v, g))
+        scores = alpha * (q @ k.transpose(-1, -2))
+        if biased:
+            scores = scores + bias[:, distance.clamp(min=0)].to(q.dtype)
+        return (((torch.where(distance >= 0, F.silu(scores), 0.0) @ v) * scale) * g).sum()
+
+    def with_gradient(function):
+        def all_of_them(q, k, v, g):
+            inputs = [x.detach().requires_grad_() for x in (q, k, v)] + ([bias.detach().requires_grad_()] if biased else [])
+            return torch.autograd.grad(function(*inputs[:3], g, inputs[3] if biased else bias), inputs)
+
+        return all_of_them
+
+    flop = sum(5.0 * length * (length + 1) * d * heads for length in lengths)
+    name = f"HSTU gradient{' with bias' if biased else ''}, {len(lengths)} sequences of {min(lengths)} to {longest}, {heads} × {d}"
+    return Case(name, flop, "TFLOP/s", ours, peers(peer, [padded], with_gradient), error, 5e-2)
+
+
 def attention_gradient(folder: pathlib.Path, batches: int, length: int, heads: int, key_heads: int, d: int, causal: bool):
     module = cutec.load(folder / "attention_gradient.cute")
     aten = torch.ops.aten
@@ -527,8 +614,10 @@ def attention_gradient(folder: pathlib.Path, batches: int, length: int, heads: i
     # Early rows of a causal gradient are much larger than the root mean square, and so are their errors: what is allowed is what the peers have.
     allowed = max(error for launches in theirs.values() for error in errors(*(x.transpose(1, 2) for x in launches[0]()[:3])))
     ours, error = {}, 0.0
-    for name, ordered in (("any order", 0), ("ordered", 1)):
-        kernel = module.attention_gradient.specialize(d=d, causal=int(causal), ordered=ordered)
+    variants = {"any order": {}, "ordered": dict(ordered=1)}
+    for name, variant in variants.items():
+        ordered = variant.get("ordered", 0)
+        kernel = module.attention_gradient.specialize(d=d, causal=int(causal), **variant)
 
         def launch(kernel=kernel, ordered=ordered):
             rows(o, g, lse, sums, products, dq32)
@@ -567,6 +656,9 @@ def cases(folder: pathlib.Path):
     yield "linear attention", functools.partial(linear_attention, folder, 8, 4096, 16)
     for d, biased in ((128, False), (128, True), (64, False), (64, True)):
         yield f"HSTU {d}", functools.partial(hstu, folder, [4096] * 8, 8, d, biased)
+    for d, biased in ((128, False), (128, True), (64, False), (64, True)):
+        yield f"HSTU gradient {d}", functools.partial(hstu_gradient, folder, [4096] * 8, 8, d, biased)
+    yield "HSTU gradient jagged", functools.partial(hstu_gradient, folder, [200 + 487 * i % 3900 for i in range(16)], 8, 128, True)
     yield "HSTU jagged", functools.partial(hstu, folder, [200 + 487 * i % 3900 for i in range(16)], 8, 128, True)
     for length, d, causal in ((8192, 128, False), (8192, 128, True), (2048, 128, True), (8192, 64, False), (8192, 64, True)):
         name = f"attention gradient {length} {d}{' causal' if causal else ''}"

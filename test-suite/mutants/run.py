@@ -36,7 +36,7 @@ SECONDS = 120
 @dataclass
 class Integers:
     """An argument of given numbers, as a file of NumPy."""
-    # "i4" or "i8".
+    # "i4", "i8", or "f4" for other numbers.
     dtype: str
     shape: tuple
     values: list
@@ -46,7 +46,7 @@ class Integers:
         header = header.ljust(128 - 10 - 1) + "\n"
         with open(path, "wb") as file:
             file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
-            file.write(struct.pack(f"<{len(self.values)}{ {'i4': 'i', 'i8': 'q'}[self.dtype] }", *self.values))
+            file.write(struct.pack(f"<{len(self.values)}{ {'i4': 'i', 'i8': 'q', 'f4': 'f'}[self.dtype] }", *self.values))
         return path
 
 
@@ -63,7 +63,7 @@ class Program:
     def results(self):
         """What is compared: what is poisoned before, or added to."""
         return [name for name, value in self.arguments.items()
-                if isinstance(value, str) and (value.startswith("poison") or name in ("c", "dw", "dq"))]
+                if isinstance(value, str) and (value.startswith("poison") or name in ("c", "dw", "dq", "dbias"))]
 
     @property
     def name(self):
@@ -209,11 +209,11 @@ PROGRAMS = [
     Program("../sequence/cross_entropy", "cross_entropy_dlogits", {"bn": 64, "bm": 64, "stages": 3, "schedule": "sm90_pingpong"}, {
         "x": "normal:130x264", "w": "normal:840x264", "targets": "zeros:130", "lse": "normal:130", "scale": "normal:130",
         "dlogits": "poison:130x840", "first": "0", "v": "840"}),
-    Program("../sequence/mamba2_ssd", "mamba2_ssd", {"stages": 2, "warpgroups": 2}, {
+    Program("../sequence/mamba2_ssd", "mamba2_ssd", {"stages": 2, "cluster": 2}, {
         "x": "normal:1x300x3x64", "dt": "normal:1x300x3", "bias": "normal:3", "a": "zeros:3", "b": "normal:1x300x1x128",
         "c": "normal:1x300x1x128", "d": "normal:3", "states": "normal:1x1x3x64x128", "y": "poison:1x300x3x64",
         "ends": "poison:1x1x3x64x128"}),
-    Program("../sequence/mamba2_ssd", "mamba2_states", {"stages": 2}, {
+    Program("../sequence/mamba2_ssd", "mamba2_states", {"stages": 2, "cluster": 1}, {
         "x": "normal:1x300x3x64", "dt": "normal:1x300x3", "bias": "normal:3", "a": "zeros:3", "b": "normal:1x300x1x128",
         "ends": "poison:1x1x3x64x128", "totals": "poison:1x1x3"}),
     Program("../sequence/hstu", "hstu_attention", {"d": 64, "bn": 64}, {
@@ -224,6 +224,14 @@ PROGRAMS = [
         "q": "normal:1x300x1x128", "k": "normal:1x200x1x128", "v": "normal:1x200x1x128", "gradient": "normal:1x300x1x128",
         "lse": "normal:1x1x320", "products": "normal:1x1x320", "dq": "zeros:1x300x1x128", "dk": "poison:1x200x1x128",
         "dv": "poison:1x200x1x128", "turns": "zeros:1x1x5", "scale": "0.1", "offset": "0"}),
+    # Sums of f32 in any order: 32 keys are seen by all queries, by one warp of those that add up diagonals, the others by themselves, where the
+    # bias is so low that they have no slope.
+    Program("../sequence/hstu_gradient", "hstu_gradient", {"d": 64, "stages": 1, "causal": 0}, {
+        "q": "normal:128x1x64", "k": "normal:128x1x64", "v": "normal:128x1x64", "gradient": "normal:128x1x64",
+        "starts": Integers("i4", (2,), [0, 128]), "targets": Integers("i4", (1,), [96]),
+        "bias": Integers("f4", (1, 255), 127 * [0.5] + [-100.0] + 127 * [-0.5]),
+        "dq": "zeros:128x1x64", "dk": "poison:128x1x64", "dv": "poison:128x1x64", "dbias": "zeros:1x255", "turns": "zeros:1x3",
+        "alpha": "0.2", "scale": "0.1", "origin": "127", "longest": "128"}),
     Program("../sequence/linear_attention", "linear_attention", {"stages": 2, "n": 64, "p": 64}, {
         "q": "normal:1x300x1x64", "k": "normal:1x300x1x64", "v": "normal:1x300x1x64", "gates": "zeros:1x300x1",
         "states": "normal:1x1x1x64x64", "o": "poison:1x300x1x64", "ends": "poison:1x1x1x64x64", "scale": "0.125"}),
@@ -242,7 +250,7 @@ RESULT = re.compile(r"\s*(%\w+)\s*,")
 # What is not noticed: the program's name, the opcode and the line of the source, each as a regular expression; why; and of
 # how many instructions, if not of one.
 KEPT = [
-    (r"^(?!.*cluster=2|gemm_alpha_beta|attention|cross_entropy_dx|hstu)", r"^fence\.mbarrier_init", "mbarrier_init_fence",
+    (r"^(?!.*cluster=2|gemm_alpha_beta|attention|cross_entropy_dx|hstu|linear_attention)", r"^fence\.mbarrier_init", "mbarrier_init_fence",
      "In a block without a cluster the barrier after it orders the making of the objects for all who use them. CUTLASS has "
      "the fence there as well; Triton has none."),
     (r"^(gemm_alpha_beta|cross_entropy_dx)", r"^fence\.mbarrier_init", "mbarrier_init_fence", "The same of both its rings.", 2),
@@ -258,7 +266,7 @@ KEPT = [
     (r"^attention_(decode|lengths)", r"^bar\.sync", r"^barrier\(\);",
      "Barriers behind this one do what it is for; and one warp has the lengths of a few sequences.", 2),
     (r"^(gemm_(2_tma|skinny|split_k)|linear_attention)", r"^mbarrier\.try_wait", "self.empty",
-     "The first waits of a producer, where LLVM has peeled them: for a new barrier, whose phase before the first is over.", 2),
+     "The first waits of a producer, where LLVM has peeled them: for a new barrier, whose phase before the first is over.", 3),
     (r"^gemm_(skinny|split_k)", r"^wgmma\.fence", r"^wgmma_fence",
      "Of all blocks along k but the first, which LLVM has peeled: products of one shape may follow each other on the same sums."),
     (r"^(gemm_(3|4|\w*sm90|two_results|skinny|split|grouped|gather|scatter|stream|f8|i8|tf32|sparse)|gram|syrk|conv|cross_entropy)", r"^wgmma\.wait_group", r"^wgmma_wait\(1\)",
@@ -268,13 +276,14 @@ KEPT = [
     (r"^copy_tma", r"^cp\.async\.bulk\.wait_group\.read", r"^bulk_wait_read\(stages",
      "Of the first tile of a block, which LLVM has peeled: nothing has been stored."),
     (r"^gemm_weights_few", r"^griddepcontrol\.", "griddepcontrol_", "As below, of lanes that fetch ahead and of the others.", 4),
-    (r"^(gem[mv]|gram|syrk|trmm|conv|attention|rms_norm_weights|cross_entropy|mamba2|linear_attention)", r"^griddepcontrol\.wait", "griddepcontrol_wait",
+    (r"^(gem[mv]|gram|syrk|trmm|conv|attention|rms_norm_weights|cross_entropy|mamba2|linear_attention|hstu)", r"^griddepcontrol\.wait", "griddepcontrol_wait",
      "The simulator runs one launch after the other."),
-    (r"^(gem[mv]|gram|syrk|trmm|conv|attention|cross_entropy|mamba2|linear_attention)", r"^griddepcontrol\.launch", "griddepcontrol_launch", "The same."),
+    (r"^(gem[mv]|gram|syrk|trmm|conv|attention|cross_entropy|mamba2|linear_attention|hstu)", r"^griddepcontrol\.launch", "griddepcontrol_launch", "The same."),
     (r"^gemm_grouped_maps", r"^bar\.warp\.sync", "^warp_barrier",
      "Of the map of c: the thread that edits it is the one by which the simulator has the warp copy it."),
     (r"^(hstu|attention_gradient)", r"^mbarrier\.try_wait", "self.empty",
-     "Of the ring of queries or keys, which is filled once: for a new barrier, whose phase before the first is over."),
+     "Of the ring of queries or keys, which is filled once: for a new barrier, whose phase before the first is over; and the first waits of "
+     "other rings, where LLVM has peeled them.", 3),
     (r"^attention_gradient", r"^(fence\.acq_rel|cp\.async\.bulk\.wait_group)", r"fence\.acq_rel|^bulk_wait\(0\)",
      "Of the order in which blocks add to dq: an addition takes place as a whole, and in the simulator where the block comes to it.", 4),
     (r"^(mamba2|linear_attention)", r"^bar\.warp\.sync", "^warp_barrier",
@@ -288,6 +297,13 @@ KEPT = [
     (r"^hstu", r"^bar\.sync", r"^barrier\(1 \+ i, 128\)",
      "Before the result is written where the queries were: the simulator executes a product when the last of its four warps has come, "
      "so that none reads its rows of A after another one has waited."),
+    (r"^(mamba2_ssd|linear_attention)", r"^fence\.mbarrier_init", "mbarrier_init_fence", "Of the ring of states, which is the block's own, and of both rings "
+     "of a block without a cluster.", 2),
+    (r"^mamba2_ssd", r"^mbarrier\.try_wait", "self.empty", "Of the state before the first chunk: for a new barrier."),
+    (r"^(attention|hstu)_gradient", r"^bar\.warp\.sync", "^warp_barrier",
+     "All lanes come to an aligned barrier, which is what the ISA wants; the warp barrier only brings them there together."),
+    (r"^hstu_gradient", r"^bar\.sync", r"barrier\(1 \+ i, 128\); }$",
+     "Before dk and dv are written where keys and values were: as of the result of the forward pass."),
     (r"cluster=2", r"^bar\.warp\.sync", "^warp_barrier",
      "All lanes come to the aligned barrier of the cluster, which is what the ISA wants; the warp barrier only brings them "
      "there together."),
