@@ -207,10 +207,6 @@ def f32(arguments):
     return rows
 
 
-def relu(x):
-    return x.clamp(min=0)
-
-
 def epilogues(arguments):
     """What each of them costs over the fastest product alone, in the same run."""
     n = 4096

@@ -56,7 +56,8 @@ def cases(source: pathlib.Path):
     operators = cutec.load(source / "tile_operators.cute", arch="sm_90a")
     products = cutec.load(source / "tile_gemm.cute", arch="sm_90a")
     rows = cutec.load(source / "tile_rows.cute", arch="sm_90a")
-    clusters = cutec.load(source / "hopper" / "norms_cluster.cute", arch="sm_90a")
+    by_hand = cutec.load(source / "hopper" / "norms_cluster.cute", arch="sm_90a")
+    clusters = cutec.load(source / "hopper" / "tile_rows_cluster.cute", arch="sm_90a")
 
     m, n = 4096, 393216
     for name, f in (("gelu", F.gelu), ("relu", F.relu), ("sigmoid", torch.sigmoid)):
@@ -66,7 +67,12 @@ def cases(source: pathlib.Path):
     yield Case("sum over the middle of (120, 4096, 4095)", operators.tile_middle_sums,
                grid(bm=(8, 16, 32), bn=(128, 256, 512)), lambda: (normal(120, 4096, 4095), empty(120, 4095)),
                lambda x: x.sum(1), lambda x, some: x[some].double().sum(1), 4 * 120 * 4096 * 4095, "GB/s", 64.0)
-    yield Case(f"softmax, {m} × {n}, by clusters", clusters.softmax_cluster, [{}],
+    yield Case(f"softmax, {m} × {n}, a cluster's tile", clusters.tile_softmax_cluster,
+               [dict(blocks=blocks, warps=warps, together=together)
+                for blocks, warps, together in ((8, 32, 1), (16, 8, 1), (16, 16, 1), (16, 8, 2), (16, 16, 2), (16, 4, 4))],
+               lambda: (normal(m, n), empty(m, n)), lambda x: F.softmax(x, 1),
+               lambda x, some: F.softmax(x[some].double(), 1), 8 * m * n, "GB/s", 1 / n)
+    yield Case(f"softmax, {m} × {n}, by threads of a cluster", by_hand.softmax_cluster, [{}],
                lambda: (normal(m, n), empty(m, n)), lambda x: F.softmax(x, 1),
                lambda x, some: F.softmax(x[some].double(), 1), 8 * m * n, "GB/s", 1 / n)
     yield Case(f"softmax, {m} × {n}, tiles, read twice", rows.tile_softmax_long, [dict(t="f32", bn=bn) for bn in (2048, 4096, 8192)],

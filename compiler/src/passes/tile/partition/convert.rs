@@ -47,7 +47,7 @@ impl<'c> Partition<'c> {
             Conversion::Lanes(exchange) => Ok(self.through_lanes(vector, from, &exchange)),
             Conversion::Memory { layout, of_warps } => {
                 if !of_warps {
-                    self.within_a_block("a tile that threads hold in two ways")?;
+                    self.within_a_block("a tile that is spread over threads anew")?;
                 }
                 let buffer = self.alloc(from.tile.elem, Space::Smem, layout);
                 // What the iteration before wrote has been read by all; behind a loop the buffer may take the

@@ -1,9 +1,11 @@
 //! What threads tell each other through shared memory: those of a block, or those of all blocks of a cluster.
 use super::super::emits::Emits;
 use super::Partition;
+use crate::passes::user_error::user_error;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::ops::{CuteOp, NvvmOp};
 use cutec_dialects::semantics::{Attrs, SemError};
+use cutec_frontend::diagnostics::codes;
 
 /// Who is told.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,9 +66,14 @@ impl<'c> Partition<'c> {
     pub(super) fn within_a_block(&self, what: &str) -> Result<(), SemError> {
         match self.blocks {
             1 => Ok(()),
-            blocks => Err(SemError::Illegal(format!(
-                "{what} goes through the shared memory of one block, but {blocks} share the tile"
-            ))),
+            blocks => {
+                let message = format!(
+                    "{what} goes through the shared memory of one block, but {blocks} share the tile"
+                );
+                let help = "launch it without `cluster`";
+                let text = user_error(codes::ILLEGAL_OPERATION, message, help);
+                Err(SemError::Illegal(text))
+            }
         }
     }
 }
