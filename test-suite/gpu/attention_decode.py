@@ -3,7 +3,8 @@
 
     test-suite/gpu/attention_decode.py [--source examples/attention/attention_decode_sm90.cute] [--keys 65536] [--batches 1,4,16,64]
 
-32 heads, of which 8 share keys and values, of 128 elements in bf16. Results are checked against f64. The speed of a copy counts what it reads and writes.
+32 heads, of which 8 share keys and values, of 128 elements in bf16: also with new keys and values that the same launch appends, and with
+keys and values in pages. Results are checked against f64. The speed of a copy counts what it reads and writes.
 """
 
 import argparse
@@ -29,7 +30,8 @@ def main() -> int:
     parser.add_argument("--batches", default="1,4,16,64")
     parser.add_argument("--queries", default="1,4")
     arguments = parser.parse_args()
-    kernel = cutec.load(arguments.source).attention_decode
+    module = cutec.load(arguments.source)
+    kernel = module.attention_decode
 
     def specialized(tile):
         special = kernel.specialize(pack=HEADS // KEY_HEADS, **tile)
@@ -70,11 +72,30 @@ def main() -> int:
                 errors[name] = ((o[batch, :, head].double() - exact).abs().nan_to_num(nan=1e9).max() / exact.abs().max()).item()
                 wrong += not (errors[name] < 1e-2 and counters.abs().max().item() == 0)
                 work[name] = [lambda special=special: special(q, k, v, o, lse, scale, lengths, sums, rows, counters)]
+            # The last m keys and values are new: the cache has others there.
+            new = [x[:, n - m:].clone() for x in (k, v)]
+            append = module.attention_append.specialize(pack=HEADS // KEY_HEADS)
+            more = {"append": lambda: append(q, k, v, *new, o, lse, scale, lengths, sums, rows, counters)}
+            k[:, n - m:], v[:, n - m:] = 0, 0
+            for page in (64, 16):
+                # Sequence i has the pages of its own rows, in some order.
+                table = torch.stack([torch.randperm(n // page, device="cuda") + i * (n // page) for i in range(b)]).to(torch.int32)
+                paged = [x.view(b * n // page, page, KEY_HEADS, D) for x in (k, v)]
+                special = module.attention_decode_pages.specialize(pack=HEADS // KEY_HEADS, page=page)
+                more[f"pages of {page}"] = lambda special=special, table=table, paged=paged: special(q, *paged, o, lse, scale, lengths, table, sums, rows, counters)
+            for name, run in more.items():
+                o.fill_(float("nan"))
+                run()
+                # In another order of pages one query sees the same keys, several do not.
+                if m == 1 or name == "append":
+                    errors[name] = ((o[batch, :, head].double() - exact).abs().nan_to_num(nan=1e9).max() / exact.abs().max()).item()
+                    wrong += not (errors[name] < 1e-2 and counters.abs().max().item() == 0)
+                work[name] = [run]
             measured = compare(work, batch_ms=4.0, rounds=7)
-            for name in made:
+            for name in list(work)[1:]:
                 ms = statistics.median(measured[name])
                 copied = moved / statistics.median(measured["copy"]) * 1e-6
-                print(f"| {b}, {m} | {ms * 1e3:.1f} | {moved / ms * 1e-6:.0f} | {copied:.0f} | {ratio(measured, 'copy', name):.3f} | {name} | {errors[name]:.1e} |", flush=True)
+                print(f"| {b}, {m} | {ms * 1e3:.1f} | {moved / ms * 1e-6:.0f} | {copied:.0f} | {ratio(measured, 'copy', name):.3f} | {name} | {errors.get(name, float('nan')):.1e} |", flush=True)
             del q, k, v, half, other
     return 1 if wrong else 0
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Other kinds of attention of examples/attention on a Hopper GPU: elements of 8 bits beside bf16, sequences of several lengths and pages
-of a cache beside the dense kernel with the same work, heads that share keys and values beside cuDNN.
+"""Other kinds of attention of examples/attention on a Hopper GPU: elements of 8 bits beside bf16; sequences of several lengths, pages of a
+cache, windows, sinks and listed blocks of keys beside the dense kernel with the same work; heads that share keys and values beside cuDNN.
 
     test-suite/gpu/attention_kinds.py [--source examples/attention] [--only TEXT]
 
@@ -35,6 +35,16 @@ def exact(q, k, v, scale, causal, rows):
     scores = (q[rows].double() @ k.double().T) * scale
     if causal:
         scores.masked_fill_(torch.arange(k.shape[0], device="cuda")[None, :] > rows[:, None] + k.shape[0] - q.shape[0], float("-inf"))
+    return scores.softmax(-1) @ v.double()
+
+
+def exact_of(q, k, v, scale, rows, seen, sink=None):
+    """Of one head, where query i sees key j if seen(i, j)."""
+    scores = (q[rows].double() @ k.double().T) * scale
+    scores.masked_fill_(~seen(rows[:, None], torch.arange(k.shape[0], device="cuda")[None, :]), float("-inf"))
+    if sink is not None:
+        scores = torch.cat((scores, sink.double().expand(len(rows), 1)), 1)
+        v = torch.cat((v, torch.zeros_like(v[:1])))
     return scores.softmax(-1) @ v.double()
 
 
@@ -87,7 +97,7 @@ def f8(modules, s, causal):
 
 
 def lengths(modules, s, causal):
-    b, h, d, page = 16384 // s, 16, 128, 128
+    b, h, d = 16384 // s, 16, 128
     q, k, v = (normal(b, s, h, d) for _ in range(3))
     o, lse, c = torch.empty_like(q), torch.empty(b, h, s, device="cuda"), counter()
     mask, scale = "causal" if causal else "unmasked", d**-0.5
@@ -97,19 +107,21 @@ def lengths(modules, s, causal):
     out, sums = torch.empty_like(flat[0]), torch.empty(h, b * s, device="cuda")
     more = modules["attention_lengths_sm90"]
     of_lengths = more["attention_lengths"].specialize(mask=mask)
-    of_pages = more["attention_pages"].specialize(mask=mask, page=page)
-    table = torch.randperm(b * s // page, device="cuda").to(torch.int32).reshape(b, s // page)
-    paged = [torch.empty(b * s // page, page, h, d, dtype=torch.bfloat16, device="cuda") for _ in range(2)]
-    for x, pages in ((k, paged[0]), (v, paged[1])):
-        pages[table.flatten().long()] = x.reshape(b * s // page, page, h, d)
+    work = {"dense": [lambda: own(q, k, v, o, lse, scale, c)],
+            "lengths": [lambda: of_lengths(*flat, out, sums, scale, c, starts, starts)]}
     per = torch.full((b,), s, dtype=torch.int32, device="cuda")
     rows = torch.arange(0, s, max(1, s // 61), device="cuda")
     expected = exact(q[b - 1, :, 1], k[b - 1, :, 1], v[b - 1, :, 1], scale, causal, rows)
-    work = {"dense": [lambda: own(q, k, v, o, lse, scale, c)],
-            "lengths": [lambda: of_lengths(*flat, out, sums, scale, c, starts, starts)],
-            "pages": [lambda: of_pages(flat[0], *paged, out, sums, scale, c, starts, per, table)]}
+    # A block of keys is one page, or comes by several copies.
+    for page in (128, 64, 16):
+        of_pages = more["attention_pages"].specialize(mask=mask, page=page)
+        table = torch.randperm(b * s // page, device="cuda").to(torch.int32).reshape(b, s // page)
+        paged = [torch.empty(b * s // page, page, h, d, dtype=torch.bfloat16, device="cuda") for _ in range(2)]
+        for x, pages in ((k, paged[0]), (v, paged[1])):
+            pages[table.flatten().long()] = x.reshape(b * s // page, page, h, d)
+        work[f"pages of {page}"] = [lambda run=of_pages, paged=paged, table=table: run(flat[0], *paged, out, sums, scale, c, starts, per, table)]
     errors = {}
-    for name in ("lengths", "pages"):
+    for name in list(work)[1:]:
         out.fill_(float("nan"))
         work[name][0]()
         errors[name] = wrong_by(out.reshape(b, s, h, d)[b - 1, rows, 1], expected)
@@ -145,18 +157,79 @@ def shared(modules, s):
     return show(f"32 heads on 8, causal {s}", compare(work, batch_ms=6.0, rounds=7), 2.0 * b * h * s * s * d, next(iter(work)), errors, 1e-2)
 
 
+def windows(modules, s, before, d):
+    """Each query sees so many keys before its own: beside the dense kernel of as many keys, which each query sees. With 64 elements a
+    sink more."""
+    b, h = 16384 // s, 2048 // d
+    q, k, v = (normal(b, s, h, d) for _ in range(3))
+    few = [x[:, :before + 1].contiguous() for x in (k, v)]
+    o, lse, c, scale = torch.empty_like(q), torch.empty(b, h, s, device="cuda"), counter(), d**-0.5
+    own = modules["attention_sm90"]["attention_sm90"].specialize(d=d)
+    more = modules["attention_variants_sm90"]
+    window = more["attention_window"].specialize(d=d)
+    sinks = torch.randn(h, device="cuda")
+    work = {"dense": [lambda: own(q, *few, o, lse, scale, c)], "window": [lambda: window(q, k, v, o, lse, scale, c, before, 0)]}
+    if d == 64:
+        with_sinks = more["attention_sinks"]
+        work["window and sinks"] = [lambda: with_sinks(q, k, v, o, lse, scale, c, sinks, before)]
+    rows = torch.arange(0, s, max(1, s // 61), device="cuda")
+    errors = {}
+    for name in list(work)[1:]:
+        o.fill_(float("nan"))
+        work[name][0]()
+        expected = exact_of(q[0, :, 1], k[0, :, 1], v[0, :, 1], scale, rows, lambda i, j: (j <= i) & (j >= i - before),
+                            sinks[1] if "sinks" in name else None)
+        errors[name] = wrong_by(o[0, rows, 1], expected)
+    flop = 4.0 * b * h * s * (before + 1) * d
+    return show(f"window of {before}, {s}, d {d}", compare(work, batch_ms=4.0, rounds=7), flop, "dense", errors, 1e-2)
+
+
+def listed(modules, s):
+    """All blocks of keys in lists beside the dense causal kernel; every other block, counted as half of that work."""
+    b, h, d = 16384 // s, 16, 128
+    q, k, v = (normal(b, s, h, d) for _ in range(3))
+    o, lse, c, scale = torch.empty_like(q), torch.empty(b, h, s, device="cuda"), counter(), d**-0.5
+    own = modules["attention_sm90"]["attention_sm90"].specialize(mask="causal")
+    of_lists = modules["attention_variants_sm90"]["attention_blocks_listed"]
+    tiles = s // 128
+    rows = torch.arange(0, s, max(1, s // 61), device="cuda")
+    bounds, flop = 1e-2, 2.0 * b * h * s * s * d
+    wrong = 0
+    for every in (1, 2):
+        # Tile t has blocks t, t - every, … : as many queries as keys.
+        lists = [list(range(t % every, t + 1, every)) for t in range(tiles)]
+        counts = torch.tensor([len(x) for x in lists], dtype=torch.int32, device="cuda").expand(h, tiles).contiguous()
+        table = torch.tensor([x + [0] * (tiles - len(x)) for x in lists], dtype=torch.int32, device="cuda").expand(h, tiles, tiles).contiguous()
+        work = {"dense": [lambda: own(q, k, v, o, lse, scale, c)], "listed": [lambda: of_lists(q, k, v, o, lse, scale, c, counts, table)]}
+        o.fill_(float("nan"))
+        work["listed"][0]()
+        expected = exact_of(q[0, :, 1], k[0, :, 1], v[0, :, 1], scale, rows, lambda i, j: (j <= i) & ((i // 128 - j // 128) % every == 0))
+        errors = {"listed": wrong_by(o[0, rows, 1], expected)}
+        times = compare(work, batch_ms=4.0, rounds=7)
+        # The diagonal block of a tile counts half.
+        share = (sum(map(len, lists)) - tiles / 2) / (tiles * tiles / 2)
+        times["listed"] = [ms / share for ms in times["listed"]]
+        wrong += show(f"listed, every {every}, {s}", times, flop, "dense", errors, bounds)
+    return wrong
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--source", default=str(SOURCE))
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
-    modules = {name: cutec.load(f"{arguments.source}/{name}.cute") for name in ("attention_sm90", "attention_f8_sm90", "attention_lengths_sm90")}
+    modules = {name: cutec.load(f"{arguments.source}/{name}.cute") for name in ("attention_sm90", "attention_f8_sm90", "attention_lengths_sm90", "attention_variants_sm90")}
     print("| case | | TFLOP/s | of the first | error |\n|---|---|---|---|---|")
     wrong = 0
     for s in (8192, 2048):
         for causal in (False, True):
             if arguments.only in "lengths":
                 wrong += lengths(modules, s, causal)
+    for s, before, d in ((8192, 4095, 128), (8192, 1023, 128), (8192, 1023, 64)):
+        if arguments.only in "windows":
+            wrong += windows(modules, s, before, d)
+    if arguments.only in "listed":
+        wrong += listed(modules, 8192)
     if arguments.only in "shared":
         wrong += shared(modules, 8192)
     for s in (8192, 2048):
