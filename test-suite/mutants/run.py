@@ -94,9 +94,11 @@ def weights(m, n, k, **parameters):
 
 
 def attention(kernel, m, n, d, more=None, batch=1, file="attention_sm90", **parameters):
-    keys = f"normal:{batch}x{n}x1x{d}"
+    keys = values = f"normal:{batch}x{n}x1x{d}"
+    if kernel == "attention_f8":
+        keys, values = f"normal:{batch}x{n // 4}x4x1x{d}", f"normal:{batch}x1x{d}x{n}"
     return Program(f"../attention/{file}", kernel, {"d": d, "bn": 64, **parameters}, {
-        "q": f"normal:{batch}x{m}x2x{d}", "k": keys, "v": f"normal:{batch}x1x{d}x{n}" if kernel == "attention_f8" else keys,
+        "q": f"normal:{batch}x{m}x2x{d}", "k": keys, "v": values,
         "o": f"poison:{batch}x{m}x2x{d}", "lse": f"poison:{batch}x2x{m}", "scale": "0.125", **(more or {"counter": "zeros:2"})})
 
 
