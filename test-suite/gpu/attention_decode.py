@@ -20,7 +20,7 @@ from rounds import compare, normal, ratio
 
 HERE = pathlib.Path(__file__).resolve().parent
 HEADS, KEY_HEADS, D = 32, 4, 128
-VARIANTS = [{}, {"bn": 64, "stages": 3}, {"bn": 128, "stages": 3}, {"bn": 32, "stages": 6}]
+VARIANTS = [{}, {"bn": 64, "stages": 4}, {"bn": 64, "stages": 3}]
 
 
 def main() -> int:
