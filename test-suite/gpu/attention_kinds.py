@@ -22,8 +22,8 @@ from rounds import compare, normal, ratio
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent / "examples/attention"
-F8 = [{}, {"bn": 192}, {"q_stages": 2}, {"emulated": 4}, {"emulated": 6, "q_stages": 2}, {"emulated": 4, "pingpong": False},
-      {"bn": 192, "emulated": 6, "pingpong": False}]
+F8 = [{}, {"stages": 3}, {"pingpong": True}, {"q_stages": 1, "stages": 3}, {"emulated": 8}, {"warpgroups": 2, "bn": 192, "emulated": 6},
+      {"warpgroups": 2, "bn": 128, "emulated": 6}]
 
 
 def counter():
