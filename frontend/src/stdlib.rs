@@ -8,6 +8,8 @@ const FOLDER: &str = "std/";
 
 /// Every file: its path as imported, and its text.
 pub const FILES: &[(&str, &str)] = &[
+    ("std/tiles.cute", include_str!("../std/tiles.cute")),
+    ("std/sort.cute", include_str!("../std/sort.cute")),
     ("std/conv.cute", include_str!("../std/conv.cute")),
     ("std/gemm_sm80.cute", include_str!("../std/gemm_sm80.cute")),
     ("std/gemm_sm90.cute", include_str!("../std/gemm_sm90.cute")),

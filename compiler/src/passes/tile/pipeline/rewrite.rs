@@ -23,6 +23,8 @@ use std::collections::HashMap;
 
 /// Bytes that a thread may keep waiting in registers for an iteration.
 const HELD: i64 = 32;
+/// The same of what is gathered, element by element: nothing brings it faster than an iteration ahead.
+const HELD_GATHERED: i64 = 128;
 
 /// What was begun.
 #[derive(Default)]
@@ -308,16 +310,20 @@ impl<'c> Plan<'c> {
 ///
 /// ptxas moves a load down to where it is used, but not across a barrier of its warp.
 fn hold(ir: &OpBuilder, fetched: &Fetched) {
-    let loaded = fetched.loaded.iter().map(|(_, loaded)| *loaded);
-    let loaded = loaded.chain(fetched.elements.iter().copied());
-    let bytes = loaded.map(|loaded| match TileType::of(loaded.r#type()) {
-        Some(Ok(tile)) => {
-            let values = tile.layout.as_ref().map_or(0, TileLayout::values);
-            values * tile.elem.bytes()
-        }
-        _ => 0,
-    });
-    if (1..=HELD).contains(&bytes.sum()) {
+    let bytes = |loaded: &mut dyn Iterator<Item = IrValue>| -> i64 {
+        let bytes = loaded.map(|loaded| match TileType::of(loaded.r#type()) {
+            Some(Ok(tile)) => {
+                let values = tile.layout.as_ref().map_or(0, TileLayout::values);
+                values * tile.elem.bytes()
+            }
+            _ => 0,
+        });
+        bytes.sum()
+    };
+    let loaded = bytes(&mut fetched.loaded.iter().map(|(_, loaded)| *loaded));
+    let gathered = bytes(&mut fetched.elements.iter().copied());
+    let few = (1..=HELD).contains(&loaded) || loaded == 0 && gathered > 0;
+    if few && gathered <= HELD_GATHERED {
         let members = ir.constant(-1, "i32");
         ir.op(NvvmOp::BarWarpSync, &[members], &[], &[]);
     }
