@@ -237,6 +237,10 @@ fn candidates(function: IrOp, products: &[Product]) -> Result<Vec<i64>, String> 
             _ => Err("the pinned warps are no warpgroups, four along m".into()),
         };
     }
+    // Rows that two warpgroups do not share evenly.
+    if products.iter().all(|product| product.shape[0] == 3 * ROWS) {
+        return Ok(vec![3, 1]);
+    }
     let wanted = products.iter().map(|product| {
         let [m, n, _] = product.shape;
         let held = m * n / (SUMS * WARPGROUP);

@@ -5,6 +5,7 @@ use super::super::types::{is_by_descriptor, mma_of, reads_shared_memory};
 use super::shuffle::INDEXED;
 use super::{Partition, Spread};
 use crate::passes::cmpi::{AT_LEAST, NOT_EQUAL};
+use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::{
     blocks, collect_nested, defining_op, erase, next_operation, operations, present,
     remove_attribute, replace_all_uses, set_operand, users,
@@ -170,6 +171,10 @@ impl<'c> Partition<'c> {
                 let fragment = self.operand_registers(&mma, Operand::C, to)?;
                 let (vector, _) = self.of(op, 2)?;
                 if is_zero(vector) {
+                    // Else a loop would carry what the product of its last iteration left there.
+                    if in_loop(op) {
+                        self.store_vec(vector, fragment)?;
+                    }
                     (fragment, Some(self.ir.constant(0, "i1")))
                 } else {
                     self.store_vec(vector, fragment)?;
@@ -185,8 +190,7 @@ impl<'c> Partition<'c> {
         match accumulator {
             Some(accumulator) => Ok(accumulator.carried),
             None => {
-                let wait = next_operation(op).filter(|op| NvvmOp::WgmmaWaitGroup.is(*op));
-                let behind = wait.and_then(next_operation).ok_or_else(|| {
+                let behind = wait_for(op).and_then(next_operation).ok_or_else(|| {
                     SemError::Illegal("is under way, and nothing waits for it".into())
                 })?;
                 self.ir.insertion = Insertion::Before(behind);
@@ -237,6 +241,17 @@ impl<'c> Partition<'c> {
         self.ir.insertion = here;
         Ok(*self.warpgroup.insert(first?))
     }
+}
+
+/// What waits for a product in its block: products are groups, and a wait leaves the last so many under way.
+fn wait_for<'c>(product: IrOp<'c>) -> Option<IrOp<'c>> {
+    let mut later = 0;
+    let mut behind = std::iter::successors(next_operation(product), |op| next_operation(*op));
+    behind.find(|op| {
+        later += i64::from(TileOp::Dot.is(*op) && is_of_warpgroup(*op));
+        let left = op.attribute("group").ok().and_then(integer_value);
+        NvvmOp::WgmmaWaitGroup.is(*op) && left.is_some_and(|left| left <= later)
+    })
 }
 
 /// Whether an operation behind a loop is of its rings, and takes nothing of its sums.

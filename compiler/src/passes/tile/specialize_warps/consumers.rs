@@ -2,6 +2,7 @@
 use super::super::emits::Emits;
 use super::super::pipeline::DEPTH;
 use super::ancestor_in;
+use super::chain::Chain;
 use super::emit::Emit;
 use super::ring::Ring;
 use crate::passes::cmpi::{LESS, NOT_EQUAL};
@@ -52,18 +53,10 @@ pub(super) fn begin<'c>(emit: &Emit<'c>, rings: &[Ring<'c>]) -> Result<(), SemEr
 pub(super) fn role<'c>(
     emit: &mut Emit<'c>,
     rings: &[Ring<'c>],
+    chains: Vec<Chain<'c>>,
     leads: IrValue<'c>,
 ) -> Result<(), SemError> {
-    let mut dots: Vec<IrOp<'c>> = Vec::new();
-    for dot in rings
-        .iter()
-        .flat_map(|ring| &ring.copies)
-        .flat_map(|copy| &copy.dots)
-    {
-        if !dots.contains(dot) {
-            dots.push(*dot);
-        }
-    }
+    let dots = Ring::products(rings);
     let mut loops: Vec<IrOp<'c>> = Vec::new();
     for of in rings
         .iter()
@@ -75,7 +68,12 @@ pub(super) fn role<'c>(
         }
     }
 
-    let mut stages = Vec::new();
+    let is_chained = |ring: usize| {
+        let mut chains = chains.iter();
+        chains.any(|chain| chain.last_ring == ring || chain.rings.contains(&ring))
+    };
+
+    let (mut stages, mut waits) = (Vec::new(), Vec::new());
     for ring in rings {
         let reads: Vec<IrOp<'c>> = ring
             .copies
@@ -85,7 +83,14 @@ pub(super) fn role<'c>(
         let first = first_around(ring.block, &reads);
         emit.before(first.ok_or_else(|| SemError::Illegal("nothing reads a ring".into()))?);
         emit.ir.location = ring.copies[0].op.location();
+        let before: HashSet<usize> = operations(ring.block)
+            .into_iter()
+            .map(operation_key)
+            .collect();
         let stage = ring.wait(emit)?;
+        let mut added = operations(ring.block);
+        added.retain(|op| !before.contains(&operation_key(*op)));
+        waits.push(added);
         for read in reads {
             set_operand(read, 1, stage);
         }
@@ -95,6 +100,10 @@ pub(super) fn role<'c>(
 
     // Products are waited for, those of the loops that overlap a round later.
     let mut overlapped = HashSet::new();
+    for chain in &chains {
+        let all = chain.first.iter().chain([&chain.last]);
+        overlapped.extend(all.map(|dot| operation_key(*dot)));
+    }
     for of in &loops {
         let body = blocks(*of, 0).remove(0);
         let inside: Vec<IrOp<'c>> = operations(body)
@@ -136,11 +145,11 @@ pub(super) fn role<'c>(
         wait_for_products(emit, 0);
     }
 
-    for (ring, stage) in rings.iter().zip(stages) {
+    for (number, (ring, stage)) in rings.iter().zip(&stages).enumerate() {
         if let Some(of) = ring.of_loop {
             remove_attribute(of, DEPTH);
         }
-        if ring.overlaps || !ring.repeats {
+        if ring.overlaps || !ring.repeats || is_chained(number) {
             continue;
         }
         let dots: Vec<IrOp<'c>> = ring
@@ -154,12 +163,15 @@ pub(super) fn role<'c>(
             last = wait;
         }
         behind(emit, last)?;
-        ring.release(emit, stage, leads)?;
+        ring.release(emit, *stage, leads)?;
+    }
+    for chain in chains {
+        chain.apply(emit, rings, &waits, &stages, leads)?;
     }
     Ok(())
 }
 
-fn wait_for_products(emit: &Emit, left: i64) {
+pub(super) fn wait_for_products(emit: &Emit, left: i64) {
     let left = [("group", emit.ir.i64(left))];
     emit.ir.op(NvvmOp::WgmmaWaitGroup, &[], &left, &[]);
 }

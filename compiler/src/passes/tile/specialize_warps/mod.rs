@@ -8,7 +8,9 @@
 //! loops.
 //!
 //! A product is under way when the next operation runs. Where a loop adds up products of what is loaded, one round of
-//! them is left under way, and the stages of the round before are released; each other product is waited for at once.
+//! them is left under way, and the stages of the round before are released. Where the last product of a loop takes what is computed
+//! of the others, as in an attention, these are begun a round ahead, beside it (`chain.rs`). Each other product is waited for at once.
+mod chain;
 mod consumers;
 mod emit;
 mod producer;
@@ -29,6 +31,7 @@ use crate::passes::kernel_abi::{
 };
 use crate::passes::user_error::of_semantics;
 use crate::passes::{Reported, report};
+use chain::Chain;
 use cutec_dialects::atoms::TmaAtom;
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, OpBuilder, operands_of, operation_key, region_with_block,
@@ -98,13 +101,14 @@ fn of_function<'c>(
     };
     let mut results = StoredResult::all(function, &all);
     let reserved = results.iter().map(StoredResult::bytes).sum();
-    let mut rings = Ring::all(function, &all, target, reserved).map_err(failed)?;
     let rounds = Rounds::of(&all, &top);
+    let mut rings =
+        Ring::all(function, &all, target, reserved, rounds.is_some()).map_err(failed)?;
+    let warpgroups = threads / WARPGROUP;
     let mut ir = OpBuilder::new(context, Insertion::Before(end));
     ir.location = function.location();
     let mut emit = Emit { ir };
     for ring in &mut rings {
-        ring.repeats |= rounds.is_some();
         ring.widen(&emit.ir)
             .map_err(|message| report(function.location(), message))?;
     }
@@ -146,7 +150,6 @@ fn of_function<'c>(
     let word = emit.ir.ty("i32");
     let thread = emit.ir.value(NvvmOp::ReadPtxSregTidX, &[], &[], word);
     let first = emit.equal(thread, 0);
-    let warpgroups = threads / WARPGROUP;
     emit.only_if(first, |emit| {
         for ring in &rings {
             for copy in &ring.copies {
@@ -211,7 +214,8 @@ fn of_function<'c>(
         results::wait_for_reads(&mut emit, first, 0).map_err(illegal)?;
     }
     let last = emit.ir.op(ScfOp::Yield, &[], &[], &[]);
-    consumers::role(&mut emit, &rings, leads).map_err(illegal)?;
+    let chains = Chain::all(&rings, warpgroups, roles.registers);
+    consumers::role(&mut emit, &rings, chains, leads).map_err(illegal)?;
     for result in &results {
         result.emit(&mut emit, first).map_err(illegal)?;
     }

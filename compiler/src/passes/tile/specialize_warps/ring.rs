@@ -1,8 +1,9 @@
 //! Rings of stages, each with the barriers of its stages.
 use super::super::emits::Emits;
+use super::super::partition::is_within_warps;
 use super::super::pipeline::{depth_of, widen};
 use super::super::tensor_box::TensorBox;
-use super::super::types::{Failed, mma_of, present, tile_of, view_of};
+use super::super::types::{Failed, mma_of, operand, present, tile_of, view_of};
 use super::emit::{Emit, Slot};
 use super::map_copy;
 use crate::passes::control_flow::in_loop;
@@ -132,12 +133,13 @@ struct Barriers<'c> {
 }
 
 impl<'c> Ring<'c> {
-    /// The rings of a kernel with these operations, beside so many bytes of shared memory.
+    /// The rings of a kernel with these operations, beside so many bytes of shared memory. Its blocks may stay for several tiles.
     pub fn all(
         function: IrOp<'c>,
         operations: &[IrOp<'c>],
         target: &Target,
         reserved: i64,
+        stays: bool,
     ) -> Result<Vec<Self>, Failed<'c>> {
         let numbered = operations.iter().enumerate();
         let numbers: HashMap<usize, usize> = numbered
@@ -199,9 +201,31 @@ impl<'c> Ring<'c> {
             }
         }
         let mut rings: Vec<Ring<'c>> = rings.into_iter().map(|(_, ring)| ring).collect();
+        for ring in &mut rings {
+            ring.repeats |= stays;
+        }
         deepen(&mut rings, operations, target, reserved + RESERVED)?;
         overlap(&mut rings, operations)?;
         Ok(rings)
+    }
+
+    /// The products that read rings.
+    pub fn products(rings: &[Self]) -> Vec<IrOp<'c>> {
+        let mut dots: Vec<IrOp<'c>> = Vec::new();
+        for dot in rings
+            .iter()
+            .flat_map(|ring| &ring.copies)
+            .flat_map(|copy| &copy.dots)
+        {
+            if !dots.contains(dot) {
+                dots.push(*dot);
+            }
+        }
+        dots
+    }
+
+    pub fn stages(&self) -> i64 {
+        self.stages
     }
 
     /// Bytes of a stage.
@@ -343,7 +367,7 @@ impl<'c> Ring<'c> {
     }
 }
 
-/// Gives rings in loops as many stages as the loop says, or as fit.
+/// Gives rings in loops as many stages as the loop says, or as fit; then those of what is loaded for each tile two, if they fit.
 fn deepen<'c>(
     rings: &mut [Ring<'c>],
     operations: &[IrOp<'c>],
@@ -359,8 +383,11 @@ fn deepen<'c>(
             }
         } else if TileOp::ConvertLayout.is(op) {
             // What goes through shared memory has a buffer there.
+            let from = tile_of(op, operand(op, 0)?)?;
             let tile = tile_of(op, result_of(op, 0))?;
-            others += tile.elem.bytes_of(tile.size());
+            if !is_within_warps(&from, &tile) {
+                others += tile.elem.bytes_of(tile.size());
+            }
         }
     }
     let mut wanted = Vec::new();
@@ -382,8 +409,14 @@ fn deepen<'c>(
         .rev()
         .find(|depth| taken(*depth) <= room)
         .unwrap_or(1);
+    let mut left = room - taken(depth);
     for (ring, wanted) in rings.iter_mut().zip(wanted) {
         ring.stages = wanted.min(depth);
+        let of_tile = ring.of_loop.is_none() && ring.repeats;
+        if of_tile && ring.bytes() <= left {
+            ring.stages = 2;
+            left -= ring.bytes();
+        }
     }
     Ok(())
 }
