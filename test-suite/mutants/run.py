@@ -260,7 +260,7 @@ KEPT = [
     (r"^(gemm_alpha_beta|cross_entropy_dx)", r"^fence\.mbarrier_init", "mbarrier_init_fence", "The same of both its rings.", 2),
     (r"^attention(?!_gradient)", r"^fence\.mbarrier_init", "mbarrier_init_fence", "The same of all its rings.", 4),
     (r"^(hstu|attention_gradient)", r"^fence\.mbarrier_init", "mbarrier_init_fence", "The same of all its rings.", 3),
-    (r"^attention(?!_gradient)", r"^mbarrier\.try_wait", r"ring\.empty", "The first wait of the thread that takes numbers, for a new barrier."),
+    (r"^attention(?!_gradient)", r"^mbarrier\.try_wait", r"^mbarrier_wait\(self\.empty\[stage\], number", "The first wait of the thread that takes numbers, for a new barrier."),
     (r"^attention_f8", r"^mbarrier\.try_wait", "passed", "A wait that is over already, for ptxas, which moves little across its branch."),
     (r"^attention(?!_gradient)", r"^wgmma\.fence", r"^wgmma_fence",
      "Between the products of scores and those of weights with values, for ptxas: where it finds none it makes one, and in a loop whose "
@@ -294,8 +294,6 @@ KEPT = [
      "Of the order in which blocks add to dq: an addition takes place as a whole, and in the simulator where the block comes to it.", 4),
     (r"^(mamba2|linear_attention)", r"^bar\.warp\.sync", "^warp_barrier",
      "Before the first chunk nobody has read, and between two chunks the warps of a warpgroup meet at a barrier.", 2),
-    (r"^(mamba2_ssd|linear_attention)", r"^bar\.sync", r"^barrier\(1 \+ warpgroup",
-     "Of the state before the first chunk: its four warps come together for the products ahead of those with the state."),
     (r"^(layer_norm|dropout_rms_norm)_gradient", r"^bar\.warp\.sync", "^warp_barrier",
      "Between two reads of a row, which the compiler is not to take for one."),
     (r"^hstu", r"^bar\.sync", r"^fn wait\(self\)",
