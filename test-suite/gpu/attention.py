@@ -9,8 +9,7 @@ some rows of some heads, and its error stands beside cuDNN's. `--search` tries o
 """
 
 import argparse
-import concurrent.futures
-import json
+import functools
 import pathlib
 import statistics
 import sys
@@ -20,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from rounds import compare, geometric_mean, normal, ratio
+from rounds import compare, geometric_mean, made_at_once, named, normal, ratio, save
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOKENS = 16384
@@ -81,7 +80,7 @@ def main() -> int:
     variants = VARIANTS_SM80 if arguments.sm80 else VARIANTS
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}\n")
     print("| case | cuDNN TFLOP/s | FA2 | cutec | of cuDNN | of FA2 | parameters | error (cuDNN) |\n|---|---|---|---|---|---|---|---|")
-    rows, wrong, made = [], 0, {}
+    rows, wrong = [], 0
 
     def specialized(d, causal, tile):
         special = kernel.specialize(d=d, mask="causal" if causal else "unmasked", **tile)
@@ -91,11 +90,12 @@ def main() -> int:
     cases = [case for case in CASES if not arguments.quick or case[:2] in QUICK]
     names = {case: f"d{case[0]} s{case[1]} {'causal' if case[2] else 'full'}" for case in cases}
     cases = [case for case in cases if arguments.only in names[case]]
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        for d, causal in sorted({(d, causal) for d, _, causal in cases}):
-            tiles = [{}] + [tile for tile in variants[d] if arguments.sm80 or fits(d, tile)] if arguments.search else [{}]
-            for tile in tiles:
-                made[d, causal, tuple(tile.items())] = pool.submit(specialized, d, causal, tile)
+    makers = {}
+    for d, causal in sorted({(d, causal) for d, _, causal in cases}):
+        tiles = [{}] + [tile for tile in variants[d] if arguments.sm80 or fits(d, tile)] if arguments.search else [{}]
+        for tile in tiles:
+            makers[d, causal, named(tile)] = functools.partial(specialized, d, causal, tile)
+    made = made_at_once(makers)
     for d, s, causal in cases:
         b, h = TOKENS // s, WIDTH // d
         q, k, v = (normal(b, s, h, d) for _ in range(3))
@@ -114,14 +114,8 @@ def main() -> int:
         for name, backend in (("cuDNN", SDPBackend.CUDNN_ATTENTION), ("FA2", SDPBackend.FLASH_ATTENTION)):
             errors[name] = error_of(sdpa(backend, q, k, v, causal).transpose(1, 2))
             work[name] = [lambda backend=backend: sdpa(backend, q, k, v, causal)]
-        for (of_d, of_causal, tile), future in made.items():
+        for (of_d, of_causal, name), special in made.items():
             if (of_d, of_causal) != (d, causal):
-                continue
-            name = " ".join(f"{key}={value}" for key, value in tile) or "default"
-            try:
-                special = future.result()
-            except cutec.CutecError as error:
-                print(f"{names[d, s, causal]} {name}: {str(error)[:300]}", file=sys.stderr)
                 continue
             o.fill_(float("nan"))
             lse.fill_(float("nan"))
@@ -148,8 +142,7 @@ def main() -> int:
         del q, k, v, o, lse, work, exact
     if rows:
         print(f"\ngeometric mean {geometric_mean([row['ratio'] for row in rows]):.3f} of cuDNN, least {min(row['ratio'] for row in rows):.3f}")
-    if arguments.json:
-        pathlib.Path(arguments.json).write_text(json.dumps(rows, indent=1))
+    save(rows, arguments.json)
     return 1 if wrong else 0
 
 

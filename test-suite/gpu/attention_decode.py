@@ -8,7 +8,7 @@ keys and values in pages. Results are checked against f64. The speed of a copy c
 """
 
 import argparse
-import concurrent.futures
+import functools
 import pathlib
 import statistics
 import sys
@@ -16,7 +16,7 @@ import sys
 import cutec
 import torch
 
-from rounds import compare, normal, ratio
+from rounds import compare, made_at_once, named, normal, ratio
 
 HERE = pathlib.Path(__file__).resolve().parent
 HEADS, KEY_HEADS, D = 32, 4, 128
@@ -38,8 +38,7 @@ def main() -> int:
         special.compile(arch="sm_90a")
         return special
 
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        made = {" ".join(f"{key}={value}" for key, value in tile.items()) or "default": pool.submit(specialized, tile) for tile in VARIANTS}
+    made = made_at_once({named(tile): functools.partial(specialized, tile) for tile in VARIANTS})
     wrong = 0
     print("| batch, queries | µs | GB/s | copy GB/s | of it | parameters | error |\n|---|---|---|---|---|---|---|")
     # Two for each block; two blocks fit a multiprocessor where stages are few.
@@ -65,8 +64,7 @@ def main() -> int:
             hidden = torch.arange(n, device="cuda")[None, :] > (n - m + torch.arange(m, device="cuda"))[:, None]
             exact = scores.masked_fill(hidden, float("-inf")).softmax(-1) @ v[batch, :, head // 8].double()
             errors = {}
-            for name, future in made.items():
-                special = future.result()
+            for name, special in made.items():
                 o.fill_(float("nan"))
                 special(q, k, v, o, lse, scale, lengths, sums, rows, counters)
                 errors[name] = ((o[batch, :, head].double() - exact).abs().nan_to_num(nan=1e9).max() / exact.abs().max()).item()

@@ -8,7 +8,7 @@ Results are checked against f64 for some rows, errors are relative to the larges
 """
 
 import argparse
-import concurrent.futures
+import functools
 import pathlib
 import statistics
 import sys
@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from rounds import compare, normal, ratio
+from rounds import compare, made_at_once, normal, ratio
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent / "examples/attention"
@@ -87,12 +87,11 @@ def f8(modules, s, causal):
         made.compile(arch="sm_90a")
         return made
 
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        for tile, made in zip(F8, pool.map(special, F8)):
-            o.fill_(float("nan"))
-            made(q8, k4, v8, o, lse, scale, c, ones, ones, ones)
-            errors[name_of(tile)] = wrong_by(o[0, rows, 1], expected)
-            work[name_of(tile)] = [lambda made=made: made(q8, k4, v8, o, lse, scale, c, ones, ones, ones)]
+    for name, made in made_at_once({name_of(tile): functools.partial(special, tile) for tile in F8}).items():
+        o.fill_(float("nan"))
+        made(q8, k4, v8, o, lse, scale, c, ones, ones, ones)
+        errors[name] = wrong_by(o[0, rows, 1], expected)
+        work[name] = [lambda made=made: made(q8, k4, v8, o, lse, scale, c, ones, ones, ones)]
     flop = 4.0 * b * h * s * s * d * (0.5 if causal else 1.0)
     return show(f"f8 {mask} {s}", compare(work, batch_ms=4.0, rounds=7), flop, "bf16", errors, 8e-2)
 

@@ -8,8 +8,7 @@ Each layer is checked against cuDNN's own result in f32 of the same operands. `-
 """
 
 import argparse
-import concurrent.futures
-import json
+import functools
 import pathlib
 import statistics
 import sys
@@ -18,7 +17,7 @@ import cutec
 import torch
 import torch.nn.functional as F
 
-from rounds import compare, geometric_mean, normal, ratio, sets
+from rounds import compare, geometric_mean, made_at_once, named, normal, ratio, save, sets
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -105,7 +104,6 @@ def main() -> int:
         peers = [(lambda x=x.permute(to_peer), f=f.permute(to_peer): conv(x, f, stride=step, padding=pad)) for x, f in zip(xs, fs)]
         window = {"r" if spatial == 2 else "e": r, "pad": pad, "step": step, **({"bc": 32} if filters[-1] <= 32 else {})}
         kernel = module.conv2d if spatial == 2 else module.conv3d
-        variants = {}
         choices = TILES if arguments.search else [{}]
         choices = [tile for tile in choices if tile.get("bn", 64) <= max(64, filters[0])]
 
@@ -114,12 +112,7 @@ def main() -> int:
             special.compile(xs[0], fs[0], ys[0])
             return [(lambda x=x, f=f, y=y: special(x, f, y)) for x, f, y in zip(xs, fs, ys)]
 
-        with concurrent.futures.ThreadPoolExecutor() as pool:
-            for tile, made in [(tile, pool.submit(launches, tile)) for tile in choices]:
-                try:
-                    variants[" ".join(f"{k}={v}" for k, v in tile.items()) or "default"] = made.result()
-                except cutec.CutecError as error:
-                    print(f"{name} {tile}: {str(error)[:300]}", file=sys.stderr)
+        variants = made_at_once({named(tile): functools.partial(launches, tile) for tile in choices}, name)
         ys[0].fill_(float("nan"))
         next(iter(variants.values()))[0]()
         expected = conv(xs[0].permute(to_peer).float(), fs[0].permute(to_peer).float(), stride=step, padding=pad)
@@ -142,8 +135,7 @@ def main() -> int:
         found = [row["ratio"] for row in rows if row["3d"] == which]
         if found:
             print(f"\n{kind}: geometric mean {geometric_mean(found):.3f}, least {min(found):.3f}")
-    if arguments.json:
-        pathlib.Path(arguments.json).write_text(json.dumps(rows, indent=1))
+    save(rows, arguments.json)
     return 1 if wrong else 0
 
 

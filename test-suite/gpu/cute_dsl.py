@@ -40,30 +40,40 @@ def compile_all(folder, example):
             subprocess.run([sys.executable, __file__, "one", folder, example, name, str(size)], check=True)
 
 
-def compile_one(folder, example, name, size):
-    """The example's kernel as it is compiled there: extents along k and n of c are dynamic."""
-    kept = folder / f"dsl_{name}_{size}"
+def keep_ptx(target, example, build):
+    """The PTX of the one kernel that `build` compiles, which gets the module of the example. The DSL reads once from the environment where to
+    keep it: a process for each kernel."""
+    kept = target.with_suffix("")
     kept.mkdir(parents=True, exist_ok=True)
     os.environ.update(CUTE_DSL_ARCH="sm_90a", CUTE_DSL_KEEP_PTX="1", CUTE_DSL_DUMP_DIR=str(kept))
-    import cutlass
-    from cutlass import cute
-    from cutlass.cute.runtime import make_fake_compact_tensor
-
-    spec = importlib.util.spec_from_file_location("tensorop_gemm", example)
+    spec = importlib.util.spec_from_file_location(pathlib.Path(example).stem, example)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    element = getattr(cutlass, TYPES[name])
-
-    def tensor(shape, order):
-        extents = tuple(extent or cute.sym_int(divisibility=8) for extent in shape)
-        return make_fake_compact_tensor(element, extents, stride_order=order, assumed_align=16)
-
-    a, c = (tensor((1, size, None), (2, 1, 0)) for _ in range(2))
-    b = tensor((1, None, size), (2, 0, 1))
-    module.compile_bmm((size,) * 3 + (1,), a, b, c, element, element, cutlass.Float32, (2, 2, 1))
+    build(module)
     (ptx,) = kept.glob("*.ptx")
-    ptx.rename(folder / f"dsl_{name}_{size}.ptx")
+    ptx.rename(target)
     kept.rmdir()
+
+
+def compile_one(folder, example, name, size):
+    """The example's kernel as it is compiled there: extents along k and n of c are dynamic."""
+
+    def build(module):
+        import cutlass
+        from cutlass import cute
+        from cutlass.cute.runtime import make_fake_compact_tensor
+
+        element = getattr(cutlass, TYPES[name])
+
+        def tensor(shape, order):
+            extents = tuple(extent or cute.sym_int(divisibility=8) for extent in shape)
+            return make_fake_compact_tensor(element, extents, stride_order=order, assumed_align=16)
+
+        a, c = (tensor((1, size, None), (2, 1, 0)) for _ in range(2))
+        b = tensor((1, None, size), (2, 0, 1))
+        module.compile_bmm((size,) * 3 + (1,), a, b, c, element, element, cutlass.Float32, (2, 2, 1))
+
+    keep_ptx(folder / f"dsl_{name}_{size}.ptx", example, build)
 
 
 class Kernel:

@@ -12,12 +12,12 @@ each distance, and the example is given the same numbers. All extents are compil
 """
 
 import functools
-import importlib.util
-import os
 import pathlib
 import statistics
 import subprocess
 import sys
+
+from cute_dsl import Kernel, keep_ptx
 
 BATCHES, LENGTH, HEADS = 8, 4096, 8
 DEPTHS = (128, 64)
@@ -26,28 +26,21 @@ TILES = ((128, 64, 128), (128, 64, 256), (128, 128, 256), (64, 64, 128))
 
 
 def compile_one(folder: pathlib.Path, example: str, d: int, m: int, n: int, threads: int) -> None:
-    kept = folder / f"kept_{d}_{m}_{n}_{threads}"
-    kept.mkdir(parents=True, exist_ok=True)
-    os.environ.update(CUTE_DSL_ARCH="sm_90a", CUTE_DSL_KEEP_PTX="1", CUTE_DSL_DUMP_DIR=str(kept))
-    import cutlass
-    from cutlass import cute
-    from cutlass.cute.runtime import make_fake_compact_tensor, make_fake_stream
+    def build(module):
+        import cutlass
+        from cutlass import cute
+        from cutlass.cute.runtime import make_fake_compact_tensor, make_fake_stream
 
-    spec = importlib.util.spec_from_file_location("hstu_attention", example)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+        def tensor(*shape):
+            return make_fake_compact_tensor(cutlass.BFloat16, shape, stride_order=(3, 2, 1, 0), assumed_align=16)
 
-    def tensor(*shape):
-        return make_fake_compact_tensor(cutlass.BFloat16, shape, stride_order=(3, 2, 1, 0), assumed_align=16)
+        rows = [tensor(BATCHES, LENGTH, HEADS, d) for _ in range(4)]
+        bias = tensor(BATCHES, HEADS, LENGTH, LENGTH)
+        kernel = module.HSTUAttentionForwardAmpere(cutlass.BFloat16, BATCHES, LENGTH, LENGTH, HEADS, d, m, n, threads, enable_fast_sigmoid=True,
+                                                   enable_block_rasterization=True, is_causal=True)
+        cute.compile(kernel, *rows, bias, make_fake_stream())
 
-    rows = [tensor(BATCHES, LENGTH, HEADS, d) for _ in range(4)]
-    bias = tensor(BATCHES, HEADS, LENGTH, LENGTH)
-    kernel = module.HSTUAttentionForwardAmpere(cutlass.BFloat16, BATCHES, LENGTH, LENGTH, HEADS, d, m, n, threads, enable_fast_sigmoid=True,
-                                               enable_block_rasterization=True, is_causal=True)
-    cute.compile(kernel, *rows, bias, make_fake_stream())
-    (ptx,) = kept.glob("*.ptx")
-    ptx.rename(folder / f"hstu_{d}_{m}_{n}_{threads}.ptx")
-    kept.rmdir()
+    keep_ptx(folder / f"hstu_{d}_{m}_{n}_{threads}.ptx", example, build)
 
 
 def run_all(folder: pathlib.Path) -> None:
@@ -56,7 +49,6 @@ def run_all(folder: pathlib.Path) -> None:
     import cutec
     import torch
     import torch.nn.functional as F
-    from cute_dsl import Kernel
     from rounds import compare, normal, ratio
 
     torch.zeros(1, device="cuda")

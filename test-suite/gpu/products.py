@@ -9,9 +9,8 @@ one of those is checked against f64 in a sample of rows; of a result that is wro
 """
 
 import argparse
-import concurrent.futures
+import functools
 import itertools
-import json
 import pathlib
 import statistics
 import sys
@@ -19,7 +18,7 @@ import sys
 import cutec
 import torch
 
-from rounds import compare, geometric_mean, normal, ratio, sets
+from rounds import compare, geometric_mean, made_at_once, normal, ratio, save, sets
 
 HERE = pathlib.Path(__file__).resolve().parent
 EXAMPLES = HERE.parent.parent / "examples"
@@ -79,14 +78,7 @@ def measure(label, size, operands, configurations, bound, peers=None):
     """The row of a case: its figures, as data. Peers are lists of launches by name; without them cuBLAS is the only one."""
     m, _, k = size
     peers = peers or {"cuBLAS": [lambda one=one: torch.matmul(one.a, one.b.t(), out=one.c) for one in operands]}
-    found = {}
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        waiting = [(one, pool.submit(one.launches, operands)) for one in configurations]
-        for one, launches in waiting:
-            try:
-                found[one.text] = launches.result()
-            except cutec.CutecError as failure:
-                print(f"{label} {one.text}: {str(failure)[:200]}", file=sys.stderr)
+    found = made_at_once({one.text: functools.partial(one.launches, operands) for one in configurations}, label)
     if len(found) > FINALISTS:
         short = compare(found, batch_ms=1.5, rounds=3)
         first = sorted(found, key=lambda name: statistics.median(short[name]))[:FINALISTS]
@@ -279,8 +271,7 @@ def main() -> int:
             print("\n| case | m×n×k | TFLOP/s | GB/s | ratio to cuBLAS | configuration | error (cuBLAS') | beside |\n|---|---|---|---|---|---|---|---|")
         rows += SECTIONS[name](arguments)
         torch.cuda.empty_cache()
-    if arguments.json:
-        pathlib.Path(arguments.json).write_text(json.dumps(rows, indent=1))
+    save(rows, arguments.json)
     return 0 if all(row["right"] for row in rows) else 1
 
 

@@ -6,12 +6,19 @@ every graph is replayed once, and who is first changes from round to round. Time
 rounds' ratios: only they are good for comparison between runs.
 """
 
+import concurrent.futures
+import json
+import pathlib
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TypeVar
 
 import torch
 
 Launch = Callable[[], object]
+Made = TypeVar("Made")
+Name = TypeVar("Name", bound=Hashable)
 
 ROUNDS = 11
 BATCH_MS = 8.0
@@ -26,6 +33,32 @@ def sets(bytes_of_one: int, most: int = 16) -> int:
     """How many sets of operands, of so many bytes, exceed twice the L2 cache."""
     l2 = torch.cuda.get_device_properties(0).L2_cache_size
     return min(most, 2 * l2 // bytes_of_one + 1)
+
+
+def made_at_once(makers: Mapping[Name, Callable[[], Made]], what: str = "") -> dict[Name, Made]:
+    """What each of these gives, run in threads: kernels of several configurations, compiled at the same time. Of those that do not
+    compile standard error says why; they are left out."""
+    import cutec
+
+    made = {}
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        for name, future in [(name, pool.submit(make)) for name, make in makers.items()]:
+            try:
+                made[name] = future.result()
+            except cutec.CutecError as error:
+                print(f"{what} {name}: {str(error)[:300]}", file=sys.stderr)
+    return made
+
+
+def named(parameters: Mapping[str, object]) -> str:
+    """A configuration as tables show it."""
+    return " ".join(f"{key}={value}" for key, value in parameters.items()) or "default"
+
+
+def save(rows: Sequence[object], path: str | pathlib.Path | None) -> None:
+    """The rows of a table as JSON, where a path is given."""
+    if path:
+        pathlib.Path(path).write_text(json.dumps(rows, indent=1))
 
 
 def graph_of(launches: Sequence[Launch], count: int, stream: torch.cuda.Stream) -> torch.cuda.CUDAGraph:

@@ -11,7 +11,6 @@ PyTorch's copy of as many bytes. The exit status is 1 where a result is wrong.
 
 import argparse
 import functools
-import json
 import pathlib
 import statistics
 import sys
@@ -20,7 +19,7 @@ import cutec
 import torch
 import torch.nn.functional as F
 
-from rounds import compare, normal, ratio, sets
+from rounds import compare, normal, ratio, save, sets
 
 HERE = pathlib.Path(__file__).resolve().parent
 BF16 = torch.bfloat16
@@ -704,8 +703,7 @@ def main() -> int:
         rows.append({"name": case.name, "speed": speed, "unit": case.unit, "variant": best, "error": case.error, **against})
         del case, times
         torch.cuda.empty_cache()
-    if arguments.json:
-        pathlib.Path(arguments.json).write_text(json.dumps(rows, indent=1))
+    save(rows, arguments.json)
     return 1 if wrong else 0
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Operators of f32 at the tile level against PyTorch, eager and compiled, on a GPU.
+"""Operators of f32 at the tile level, sorts among them, against PyTorch, eager and compiled, on a GPU.
 
     pip install target/wheels/cutec-*.whl
     test-suite/gpu/tile_operators.py [--source examples] [--only TEXT] [--quick] [--no-compiled] [--json FILE]
@@ -13,23 +13,21 @@ result is wrong.
 import argparse
 import functools
 import itertools
-import json
 import pathlib
 import statistics
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import cutec
 import torch
 import torch.nn.functional as F
 
-from rounds import compare, ratio, sets
+from rounds import compare, made_at_once, named, ratio, save, sets
+from rounds import normal as normal_of
 
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def normal(*shape: int) -> torch.Tensor:
-    return torch.randn(shape, dtype=torch.float32, device="cuda")
+normal = functools.partial(normal_of, dtype=torch.float32)
 
 
 def empty(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -40,12 +38,13 @@ class Case:
     """An operator: the kernel with the configurations to try, how operands are made, the formula, and what it moves or computes.
 
     `exact` gives the rows `some` of the result in f64. Errors are relative to the larger of it and `least`: what a sum of many has as
-    its standard deviation."""
+    its standard deviation. Where there is a second result, `places`, the first one has to be what of the rows lies there."""
 
-    def __init__(self, name, kernel, configurations, operands, formula, exact, work, unit, least, bound=1e-5):
+    def __init__(self, name, kernel, configurations, operands, formula, exact, work, unit, least, bound=1e-5, places=False):
         self.name, self.kernel, self.configurations = name, kernel, configurations
         self.operands, self.formula, self.exact = operands, formula, exact
-        self.work, self.unit, self.least, self.bound = work, unit, least, bound
+        self.work, self.unit, self.least, self.bound, self.places = work, unit, least, bound, places
+        self.results = 2 if places else 1
 
 
 def grid(**choices):
@@ -58,6 +57,7 @@ def cases(source: pathlib.Path):
     rows = cutec.load(source / "tile_rows.cute", arch="sm_90a")
     by_hand = cutec.load(source / "hopper" / "norms_cluster.cute", arch="sm_90a")
     clusters = cutec.load(source / "hopper" / "tile_rows_cluster.cute", arch="sm_90a")
+    sorts = cutec.load(source / "tile_sort.cute", arch="sm_90a")
 
     m, n = 4096, 393216
     for name, f in (("gelu", F.gelu), ("relu", F.relu), ("sigmoid", torch.sigmoid)):
@@ -84,6 +84,13 @@ def cases(source: pathlib.Path):
     yield Case("argmax, 32768 × 32768", operators.tile_argmax, grid(bn=(1024, 2048, 4096)),
                lambda: (normal(32768, 32768), empty(32768, dtype=torch.int32)), lambda x: x.argmax(1),
                lambda x, some: x[some].double().argmax(1), 4 << 30, "GB/s", 1.0)
+    yield Case("the 64 greatest of 32768 × 4096, with places", sorts.top_rows, grid(b=(1, 2)),
+               lambda: (normal(32768, 4096), empty(32768, 64), empty(32768, 64, dtype=torch.int32)), lambda x: x.topk(64),
+               lambda x, some: x[some].double().topk(64).values, 32768 * 4096 * 4, "GB/s", 1e-30, bound=0.0, places=True)
+    for n in (256, 1024):
+        # PyTorch gives places, too.
+        yield Case(f"sort of 65536 × {n}", sorts.sort_rows, grid(n=(n,), b=(1, 2, 4, 8)), lambda n=n: (normal(65536, n), empty(65536, n)),
+                   lambda x: x.sort(1), lambda x, some: x[some].double().sort(1).values, 8 * 65536 * n, "GB/s", 1e-30, bound=0.0)
     for m, n, k in ((4096, 4096, 4096), (8192, 2048, 4096)):
         yield Case(f"product of f32, {m} × {n} × {k}", products.tile_gemm,
                    [dict(t="f32", to="f32", align=4, bm=bm, bn=bn, bk=bk, stages=stages)
@@ -93,7 +100,9 @@ def cases(source: pathlib.Path):
 
 
 def error(case: Case, operands, some: slice) -> float:
-    *inputs, result = operands
+    inputs, (result, *places) = operands[: -case.results], operands[-case.results :]
+    if places and not torch.equal(inputs[0].gather(1, places[0].long().clamp(0, inputs[0].shape[1] - 1)), result):
+        return float("inf")
     exact = case.exact(*inputs, some)
     difference = (result[some].to(exact.dtype) - exact).abs().double()
     return (difference / exact.abs().clamp(min=case.least)).nan_to_num(nan=float("inf")).max().item()
@@ -103,22 +112,26 @@ def measure(case: Case, compiled: bool, rounds: int) -> dict:
     operands = case.operands()
     moved = sum(x.numel() * x.element_size() for x in operands)
     every = [operands] + [case.operands() for _ in range(sets(moved) - 1)]
-    with ThreadPoolExecutor(16) as pool:
-        kernels = [case.kernel.specialize(**configuration) if configuration else case.kernel for configuration in case.configurations]
-        list(pool.map(lambda kernel: kernel.compile(*operands), kernels))
+
+    def compiled_for(configuration):
+        kernel = case.kernel.specialize(**configuration) if configuration else case.kernel
+        kernel.compile(*operands)
+        return kernel
+
+    kernels = made_at_once({named(one): functools.partial(compiled_for, one) for one in case.configurations}, case.name)
     some = slice(0, None, max(1, operands[-1].shape[0] // 16))
     alternatives, worst = {}, 0.0
-    for configuration, kernel in zip(case.configurations, kernels):
-        operands[-1].fill_(-1)
+    for name, kernel in kernels.items():
+        for result in operands[-case.results :]:
+            result.fill_(-1)
         kernel(*operands)
         worst = max(worst, error(case, operands, some))
-        name = ", ".join(f"{key}={value}" for key, value in configuration.items())
         alternatives["ours " + name] = [functools.partial(kernel, *each) for each in every]
     peers = {"eager": case.formula}
     if compiled:
         peers["compiled"] = torch.compile(case.formula, dynamic=False)
     for name, function in peers.items():
-        alternatives[name] = [functools.partial(function, *each[:-1]) for each in every]
+        alternatives[name] = [functools.partial(function, *each[: -case.results]) for each in every]
     times = compare(alternatives, batch_ms=4.0, rounds=rounds)
     best = min((name for name in times if name.startswith("ours")), key=lambda name: statistics.median(times[name]))
     speed = case.work / statistics.median(times[best]) * (1e-6 if case.unit == "GB/s" else 1e-9)
@@ -148,8 +161,7 @@ def main() -> int:
         if any(text in case.name for text in arguments.only.split(",")):
             found.append(measure(case, not arguments.no_compiled, 5 if arguments.quick else 11))
             torch.cuda.empty_cache()
-    if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=1))
+    save(found, arguments.json)
     return int(any(row["wrong"] for row in found))
 
 

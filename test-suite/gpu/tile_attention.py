@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Attention at the tile level against that of examples/attention and cuDNN, bf16, forward, on a Hopper GPU.
+
+    pip install target/wheels/cutec-*.whl
+    test-suite/gpu/tile_attention.py [--source examples] [--only TEXT] [--quick] [--json FILE]
+
+16384 queries in all and heads of 2048 elements together; operands are normal. Each result is checked against f64 for some rows of some
+heads. Ratios are medians of the rounds', above 1 where the tile level is faster. The exit status is 1 where a result is wrong.
+"""
+
+import argparse
+import functools
+import pathlib
+import statistics
+import sys
+
+import cutec
+import torch
+from torch.nn.attention import SDPBackend
+
+from attention import TOKENS, WIDTH, reference, sdpa
+from rounds import compare, made_at_once, normal, ratio, save
+
+HERE = pathlib.Path(__file__).resolve().parent
+# Extent of a head, queries and keys, causal.
+CASES = [(d, s, causal) for d in (128, 64) for s in (8192, 16384, 2048) for causal in (False, True)]
+
+
+def error_of(result, exact, rows):
+    """The largest error of some rows of heads, relative to the largest element."""
+    return max(((result[batch, rows, head].double() - found).abs().nan_to_num(nan=1e9).max() / found.abs().max()).item()
+               for (batch, head), (found, _) in exact.items())
+
+
+def measure(kernels, d, s, causal, rounds):
+    b, h = TOKENS // s, WIDTH // d
+    q, k, v = (normal(b, s, h, d) for _ in range(3))
+    o, lse = torch.empty_like(q), torch.empty(b, h, s, device="cuda")
+    counter = torch.zeros(2, dtype=torch.int32, device="cuda")
+    scale = d**-0.5
+    rows = torch.cat([torch.arange(0, s, max(1, s // 61), device="cuda"), torch.tensor([s - 1], device="cuda")])
+    exact = {at: reference(q, k, v, scale, causal, *at, rows) for at in {(0, 0), (b - 1, h - 1)}}
+    tile, own = kernels["tile", d, causal], kernels["cute", d, causal]
+    work = {"tile": [lambda: tile(q, k, v, o, lse, scale)], "cute": [lambda: own(q, k, v, o, lse, scale, counter)]}
+    errors = {}
+    for who, (launch,) in work.items():
+        o.fill_(float("nan"))
+        lse.fill_(float("nan"))
+        launch()
+        errors[who] = error_of(o, exact, rows)
+        of_lse = max((lse[batch, head, rows].double() - found).abs().nan_to_num(nan=1e9).max().item() for (batch, head), (_, found) in exact.items())
+        errors[who] = errors[who] if of_lse < 1e-3 else float("inf")
+    errors["cuDNN"] = error_of(sdpa(SDPBackend.CUDNN_ATTENTION, q, k, v, causal).transpose(1, 2), exact, rows)
+    work["cuDNN"] = [lambda: sdpa(SDPBackend.CUDNN_ATTENTION, q, k, v, causal)]
+    times = compare(work, rounds=rounds)
+    flop = 4.0 * b * h * s * s * d * (0.5 if causal else 1.0)
+    row = {"d": d, "s": s, "causal": causal, "errors": errors, "wrong": not errors["tile"] <= max(1e-2, 1.5 * errors["cuDNN"])}
+    row.update({who: flop / statistics.median(each) * 1e-9 for who, each in times.items()})
+    row.update(of_cute=ratio(times, "cute", "tile"), of_cudnn=ratio(times, "cuDNN", "tile"))
+    print(f"| {d} | {s} | {'causal' if causal else 'full'} | {row['tile']:.0f} | {row['cute']:.0f} | {row['cuDNN']:.0f} | {row['of_cute']:.3f} | "
+          f"{row['of_cudnn']:.3f} | {'**wrong** ' if row['wrong'] else ''}{errors['tile']:.1e}, {errors['cute']:.1e}, {errors['cuDNN']:.1e} |", flush=True)
+    return row
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--source", type=pathlib.Path, default=HERE.parents[1] / "examples", help="the folder of the kernels")
+    parser.add_argument("--only", default="", help="cases whose name has this in it, such as 'd128 s8192 causal'")
+    parser.add_argument("--quick", action="store_true", help="five rounds, sequences of 8192 alone")
+    parser.add_argument("--json")
+    arguments = parser.parse_args()
+    cases = [(d, s, causal) for d, s, causal in CASES
+             if arguments.only in f"d{d} s{s} {'causal' if causal else 'full'}" and (s == 8192 or not arguments.quick)]
+    sources = {"tile": cutec.load(arguments.source / "tile_attention.cute").tile_attention,
+               "cute": cutec.load(arguments.source / "attention/attention_sm90.cute").attention_sm90}
+
+    def specialized(level, d, causal):
+        kernel = sources[level].specialize(d=d, mask="causal" if causal else "unmasked")
+        kernel.compile(arch="sm_90a")
+        return kernel
+
+    wanted = {(level, d, causal) for level in sources for d, _, causal in cases}
+    kernels = made_at_once({one: functools.partial(specialized, *one) for one in sorted(wanted)})
+    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, TFLOP/s\n")
+    print("| heads of | queries | mask | tile level | cute level | cuDNN | of cute | of cuDNN | errors |\n|---|---|---|---|---|---|---|---|---|")
+    rows = [measure(kernels, *case, 5 if arguments.quick else 11) for case in cases]
+    save(rows, arguments.json)
+    return 1 if any(row["wrong"] for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
