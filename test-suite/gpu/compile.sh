@@ -45,7 +45,7 @@ for arch in "$@"; do
         for rows in 8 16; do
             one "gemm_skinny_$rows" hopper/gemm_skinny -D "bn=$rows"
         done
-        one gemm_skinny_64 hopper/gemm_skinny -D bm=128 -D bn=64 -D bk=64 -D stages=3
+        one gemm_skinny_64 hopper/gemm_skinny -D bn=64 -D bk=64 -D stages=12
         for kernel in gemm_split_k gemm_split_k_kn gemm_split_k_mk gemm_split_k_mn; do
             one "$kernel" hopper/gemm_split_k --kernel "$kernel"
         done
