@@ -30,6 +30,9 @@ const MOST_REGISTERS: i64 = 255;
 /// How many registers of a thread are handed out at once.
 pub const REGISTERS_AT_ONCE: i64 = 8;
 
+/// Registers of a thread that no handing over makes more.
+pub const LARGEST_SHARE: i64 = MOST_REGISTERS / REGISTERS_AT_ONCE * REGISTERS_AT_ONCE;
+
 /// Registers that each thread begins with, where so many blocks of so many threads share a multiprocessor. Each of four warps has the
 /// registers of another part of it, so that a fifth warp takes as many as eight would.
 pub fn registers_of_thread(threads: i64, blocks: i64) -> i64 {

@@ -292,21 +292,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     /// The blocks of a launch in tiles, of which so many share one.
     fn share_tiles(&mut self, kernel: &'a Kernel, launch: &mut Launch<'a>) -> Result<()> {
+        let mut clauses = kernel.launch.iter();
+        let clause = clauses.find(|clause| &*clause.name.node == "cluster");
+        let span = clause.map_or(kernel.name.span, |clause| clause.span);
         let [blocks, 1, 1] = launch.cluster else {
-            let clause = kernel
-                .launch
-                .iter()
-                .find(|clause| &*clause.name.node == "cluster");
-            let span = clause.map_or(kernel.name.span, |clause| clause.span);
             let message = "a cluster that shares a tile has one extent";
             return self.error(codes::BAD_KERNEL, span, message, "expected one number");
         };
         if blocks.count_ones() != 1 {
-            let clause = kernel
-                .launch
-                .iter()
-                .find(|clause| &*clause.name.node == "cluster");
-            let span = clause.map_or(kernel.name.span, |clause| clause.span);
             let message = format!("a tile is shared by 1, 2, 4, 8 or 16 blocks, not {blocks}");
             return self.error(codes::BAD_KERNEL, span, message, "here");
         }

@@ -4,7 +4,9 @@
 //! a number where it does not. After: a load with a predicate, and no branch.
 use super::Lowering;
 use crate::passes::Reported;
-use crate::passes::ir_utils::{blocks, defining_op, operand_value, operations, replace_all_uses};
+use crate::passes::ir_utils::{
+    blocks, defining_op, move_before, operand_value, operations, replace_all_uses,
+};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, operands_of, result_of};
 use cutec_dialects::elem::Space;
 use cutec_dialects::ops::{ArithOp, CuteOp, Op, ScfOp};
@@ -47,8 +49,8 @@ impl<'c> Lowering<'c> {
             return Ok(false);
         }
         for inner in first.into_iter().chain(constants).chain([load]) {
-            // SAFETY: both are alive; what an operation uses stands in front of the branch or was moved there before.
-            unsafe { mlir_sys::mlirOperationMoveBefore(inner.to_raw(), op.to_raw()) };
+            // What it uses stands in front of the branch, or was moved there before.
+            move_before(inner, op);
             if inner != load {
                 self.operation(inner)?;
             }

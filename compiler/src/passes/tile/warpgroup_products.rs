@@ -4,8 +4,8 @@
 //! warp of its own begins (`tile-specialize-warps`); an a that is computed, as the weights of an attention are, stays in
 //! registers. A kernel has this engine for all its products or for none: what is in the way is said in a remark.
 use super::insert_barriers::written_tensors;
+use super::issuable::issuable;
 use super::smem_tile;
-use super::specialize_warps::issuable;
 use super::tensor_box::TensorBox;
 use super::types::{pinned_warps, tile_of};
 use crate::passes::control_flow::in_loop;

@@ -25,8 +25,8 @@ use super::known_ops::checked_ops;
 use super::types::Failed;
 use crate::passes::expand_signature::{Sharing, expand_kernel};
 use crate::passes::ir_utils::{
-    Kernel, blocks, erase, for_each_kernel, function_block_size, operand, present,
-    replace_all_uses, string_attribute, users,
+    Kernel, blocks, for_each_kernel, function_block_size, operand, present, replace_all_uses,
+    string_attribute, users,
 };
 use crate::passes::kernel_abi::cluster_size;
 use crate::passes::user_error::of_semantics;
@@ -129,13 +129,14 @@ fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
         staged: operations.iter().any(|op| CuteOp::MemrefAllocSmem.is(*op)),
     };
     if partition.blocks > 1 {
-        partition.begin_cluster(&operations);
+        // No block writes to the memory of another one before that has begun.
+        partition.meet(Among::Cluster);
     }
     // Bodies of maps go with their map.
     let kept: Vec<IrOp> = operations
         .iter()
         .copied()
-        .filter(|op| !NvvmOp::Barrier0.is(*op) && !stands_in_map(*op))
+        .filter(|op| !stands_in_map(*op))
         .collect();
     let mut dead = Vec::new();
     for op in kept {
@@ -196,6 +197,11 @@ impl<'c> Partition<'c> {
     fn operation(&mut self, op: IrOp<'c>) -> Result<bool, Failed<'c>> {
         self.ir.insertion = Insertion::Before(op);
         self.ir.location = op.location();
+        if self.blocks > 1 && NvvmOp::Barrier0.is(op) {
+            // What orders writes to tensors orders those of all blocks.
+            self.meet(Among::Cluster);
+            return Ok(true);
+        }
         let Some(kind) = TileOp::of(op) else {
             let accumulators = self.accumulators(op);
             accumulators.map_err(|error| (op, of_semantics(&error)))?;
@@ -317,16 +323,6 @@ impl<'c> Partition<'c> {
         let spread =
             spread.ok_or_else(|| SemError::Illegal("takes a tile that nothing defines".into()))?;
         Ok((value, spread))
-    }
-
-    /// No block writes to the memory of another one before that has begun. What orders writes to tensors orders those of all blocks.
-    fn begin_cluster(&mut self, operations: &[IrOp<'c>]) {
-        self.meet(Among::Cluster);
-        for barrier in operations.iter().filter(|op| NvvmOp::Barrier0.is(**op)) {
-            self.ir.insertion = Insertion::Before(*barrier);
-            self.meet(Among::Cluster);
-            erase(*barrier);
-        }
     }
 
     fn barrier(&self) {

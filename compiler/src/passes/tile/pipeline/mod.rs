@@ -26,36 +26,16 @@ use super::known_ops::checked_ops;
 use super::types::Failed;
 use crate::passes::Reported;
 use crate::passes::ir_utils::{collect_nested, for_each_kernel};
-use cutec_dialects::builder::{IrOp, integer_value};
+use cutec_dialects::builder::IrOp;
 use cutec_dialects::ops::{Op, ScfOp, TileOp};
 use cutec_dialects::target::Target;
-use cutec_dialects::tile;
 use k_blocks::{Product, Source};
 use melior::Context;
-use melior::ir::operation::OperationLike;
 use plan::Plan;
 use registers::Loads;
-pub(super) use rewrite::widen;
 
 /// Stages of a loop of which nothing says the depth, if they fit the shared memory.
 const STAGES: i64 = 3;
-/// What a loop says of its depth.
-pub(super) const DEPTH: &str = "tile.stages";
-
-/// The depth that a loop asks for.
-pub(super) fn depth_of(of: IrOp<'_>) -> Result<Option<i64>, Failed<'_>> {
-    let Ok(depth) = of.attribute(DEPTH) else {
-        return Ok(None);
-    };
-    match integer_value(depth).filter(|depth| tile::STAGES.contains(depth)) {
-        Some(depth) => Ok(Some(depth)),
-        None => {
-            let (least, most) = tile::STAGES.into_inner();
-            let message = format!("expects {least} to {most} as `{DEPTH}`, but got {depth}");
-            Err((of, message))
-        }
-    }
-}
 
 /// Pipelines the loops of the module, and takes its products apart.
 pub fn pipeline<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {

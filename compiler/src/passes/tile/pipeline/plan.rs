@@ -1,12 +1,13 @@
 //! Whether and how a loop is pipelined.
+use super::STAGES;
 use super::gathered::Gathered;
 use super::k_blocks::{Factor, Product, Source, buffer_of};
 use super::rematerialize::Rematerialization;
-use super::{STAGES, depth_of};
 use crate::passes::ir_utils::{
     blocks, collect_nested, defining_op, is_in_block, operations, users,
 };
 use crate::passes::tile::coordinate::Coordinate;
+use crate::passes::tile::stages::depth_of;
 use crate::passes::tile::types::{Failed, present, tensor_of, view_of};
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue, argument_of, operands_of, result_of};
 use cutec_dialects::ir::has_no_effect;

@@ -1,5 +1,4 @@
 //! A loop without products that says how deep it is: its tiles are loaded iterations ahead, into registers.
-use super::depth_of;
 use super::plan::may_write;
 use super::rematerialize::{Bounds, Rematerialization};
 use crate::passes::additional_yields::with_additional_yields;
@@ -7,6 +6,7 @@ use crate::passes::ir_utils::{
     blocks, clone, defining_op, erase, is_in_block, operations, replace_all_uses, set_operand,
 };
 use crate::passes::tile::coordinate::Coordinate;
+use crate::passes::tile::stages::depth_of;
 use crate::passes::tile::types::{Failed, present};
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, operands_of, result_of,

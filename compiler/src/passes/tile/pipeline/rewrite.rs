@@ -8,14 +8,13 @@ use crate::passes::ir_utils::{
     attributes, clone, erase, operations, set_attribute, set_operand, users,
 };
 use crate::passes::tile::insert_barriers::ITERATION;
+use crate::passes::tile::stages::widen;
 use crate::passes::tile::types::{Failed, present, view_of};
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, argument_of, operands_of, result_of,
 };
 use cutec_dialects::ops::{ArithOp, NvvmOp, ScfOp, TileOp, tile};
 use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
-use cutec_dialects::value::{Val, View};
-use cutec_layout::{AnyLayout, Int, Layout};
 use melior::Context;
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
@@ -342,28 +341,4 @@ fn erase_waits(copy: IrOp) {
         users(result_of(commit, 0)).into_iter().for_each(erase);
         erase(commit);
     }
-}
-
-/// Gives a buffer so many stages.
-pub(in crate::passes::tile) fn widen<'c>(
-    ir: &OpBuilder<'c>,
-    buffer: IrValue<'c>,
-    stages: i64,
-) -> Result<(), String> {
-    let view = view_of(buffer).ok_or("expects a view")?;
-    let layout = view.layout.map_inner(|inner| {
-        let mut modes: Vec<Layout> = inner.modes().collect();
-        if let Some(last) = modes.pop() {
-            let stride = last
-                .stride()
-                .leaves()
-                .first()
-                .map(|stride| (*stride).clone());
-            modes.push(Layout::scalar(stages, stride.unwrap_or(Int::ZERO)));
-        }
-        Ok(Layout::concat(modes))
-    });
-    let layout: AnyLayout = layout.map_err(|error: cutec_layout::LayoutError| error.to_string())?;
-    buffer.set_type(ir.val_type(&Val::View(View { layout, ..view })));
-    Ok(())
 }

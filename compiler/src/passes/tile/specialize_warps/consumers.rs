@@ -1,8 +1,8 @@
 //! The role that multiplies: waits for stages, and releases them.
 use super::super::emits::Emits;
-use super::super::pipeline::DEPTH;
+use super::super::stages::DEPTH;
 use super::ancestor_in;
-use super::chain::Chain;
+use super::chain::{Chain, Waits};
 use super::emit::Emit;
 use super::ring::Ring;
 use crate::passes::cmpi::{LESS, NOT_EQUAL};
@@ -166,7 +166,13 @@ pub(super) fn role<'c>(
         ring.release(emit, *stage, leads)?;
     }
     for chain in chains {
-        chain.apply(emit, rings, &waits, &stages, leads)?;
+        let waits = Waits {
+            rings,
+            ops: &waits,
+            stages: &stages,
+            leads,
+        };
+        chain.apply(emit, waits)?;
     }
     Ok(())
 }

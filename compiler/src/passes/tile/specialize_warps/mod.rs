@@ -9,7 +9,7 @@
 //!
 //! A product is under way when the next operation runs. Where a loop adds up products of what is loaded, one round of
 //! them is left under way, and the stages of the round before are released. Where the last product of a loop takes what is computed
-//! of the others, as in an attention, these are begun a round ahead, beside it (`chain.rs`). Each other product is waited for at once.
+//! of the others, as in an attention, these are begun a round ahead, beside it (`chain/`). Each other product is waited for at once.
 mod chain;
 mod consumers;
 mod emit;
@@ -19,7 +19,7 @@ mod ring;
 
 use super::emits::Emits;
 use super::known_ops::checked_ops;
-use super::roles::Roles;
+use super::roles::{LOADING, Roles};
 use super::types::Failed;
 use crate::passes::cmpi::AT_LEAST;
 use crate::passes::ir_utils::{
@@ -51,7 +51,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 pub(super) use consumers::IN_PLACE;
-pub(super) use producer::issuable;
 
 /// The attribute of the branch between the roles: how many threads the second one has.
 pub(super) const CONSUMERS: &str = "tile.consumers";
@@ -175,7 +174,7 @@ fn of_function<'c>(
     let roles = Roles::of(threads, min_blocks(function), target);
     let warp = emit.warp(thread);
     let loader = emit.equal(warp, threads / WARP);
-    let loads = match roles.handed_over {
+    let loads = match roles.hand_over() {
         true => emit.compare(AT_LEAST, warp, emit.ir.constant(threads / WARP, "i32")),
         false => loader,
     };
@@ -187,8 +186,8 @@ fn of_function<'c>(
     let (rest, rest_block) = region_with_block(&[]);
     let around = std::mem::replace(&mut emit.ir.insertion, Insertion::End(loading_block));
     let load = |emit: &mut Emit<'c>| producer::role(emit, &rings, body, &shared, tiles);
-    if roles.handed_over {
-        emit.set_registers(false, roles.of_loading());
+    if roles.hand_over() {
+        emit.set_registers(false, LOADING);
         emit.only_if(loader, load)
     } else {
         load(&mut emit)
@@ -196,7 +195,7 @@ fn of_function<'c>(
     .map_err(illegal)?;
     emit.ir.op(ScfOp::Yield, &[], &[], &[]);
     emit.ir.insertion = Insertion::End(rest_block);
-    if roles.handed_over {
+    if roles.hand_over() {
         emit.set_registers(true, roles.registers);
     }
     consumers::begin(&emit, &rings).map_err(illegal)?;

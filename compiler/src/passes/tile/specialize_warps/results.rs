@@ -1,7 +1,7 @@
 //! Results that leave by tensor maps.
 use super::super::emits::Emits;
-use super::super::pipeline::widen;
 use super::super::result_store::ByMap;
+use super::super::stages::widen;
 use super::emit::Emit;
 use crate::passes::ir_utils::erase;
 use cutec_dialects::atoms::TmaAtom;

@@ -1,7 +1,7 @@
 //! Rings of stages, each with the barriers of its stages.
 use super::super::emits::Emits;
 use super::super::partition::is_within_warps;
-use super::super::pipeline::{depth_of, widen};
+use super::super::stages::{depth_of, widen};
 use super::super::tensor_box::TensorBox;
 use super::super::types::{Failed, mma_of, operand, present, tile_of, view_of};
 use super::emit::{Emit, Slot};
