@@ -30,7 +30,7 @@ SIZES = [
 # The suffix of the kernels, and which mode of a and of b is the fast one.
 LAYOUTS = {"nk": "", "kn": "_kn", "mk": "_mk", "mn": "_mn"}
 PINGPONG = {"schedule": "sm90_pingpong"}
-F32_CUBES = [512, 1024, 1536, 3072]
+F32_SIZES = [(512, 512, 512), (1024, 1024, 1024), (1536, 1536, 1536), (3072, 3072, 3072), (4096, 4096, 4096), (8192, 2048, 4096)]
 FINALISTS = 3
 
 MODULES: dict[str, "cutec.Module"] = {}
@@ -181,16 +181,17 @@ def skinny(arguments):
 def f32(arguments):
     rows = []
     torch.backends.cuda.matmul.allow_tf32 = False
-    for extent in F32_CUBES:
-        size = (extent,) * 3
+    resident = 2 * torch.cuda.get_device_properties(0).multi_processor_count
+    parts, flags = torch.empty(resident, 16384, device="cuda"), torch.zeros(resident, dtype=torch.int32, device="cuda")
+    for size in F32_SIZES:
         first = Operands(*size, dtype=torch.float32)
         operands = [first] + [Operands(*size, dtype=torch.float32) for _ in range(sets(first.moved()) - 1)]
-        found = []
+        found = [Configuration("sgemm_stream_k.cute", "sgemm_stream_k", {}, lambda one: (one.a, one.b, one.c, 1.0, 0.0, parts, flags))]
         for bm, bn, bk, wm, wn in itertools.product((64, 96, 128), (64, 96, 128), (8, 16, 32), (1, 2, 3), (1, 2, 4)):
             warps = wm * wn
             fits = (warps >= 2 and bm % (32 * wm) == 0 and bn % (16 * wn) == 0 and bn >= 32 * wn and 512 * warps <= bm * bn <= 2048 * warps
                     and bm % (128 * warps / bk) == 0 and bn % (128 * warps / bk) == 0)
-            splits = (1, 2, 4) if extent <= 1024 else (1, 2) if extent <= 1536 else (1,)
+            splits = (1, 2, 4) if size[0] <= 1024 else (1, 2) if size[0] <= 1536 else (1,)
             for split, ahead in itertools.product(splits, (0, 128)):
                 if fits and (ahead == 0 or split > 1):
                     choice = {"bm": bm, "bn": bn, "bk": bk, "wm": wm, "wn": wn, "split_k": split, "ahead": ahead}
