@@ -182,7 +182,7 @@ PROGRAMS = [
             {"dy": "normal:2x6x5x72", "f": "normal:72x3x3x136", "dx": "poison:2x12x10x136"}),
     attention("attention_sm90", 700, 300, 64, warpgroups=2, q_stages=2, stages=2, mask="causal", pingpong="false"),
     attention("attention_sm90", 700, 300, 64, warpgroups=2, q_stages=1, stages=3, mask="causal", pingpong="true"),
-    attention("attention_decode", 1, 600, 64, {
+    attention("attention_decode", 20, 600, 64, {
         "lengths": Integers("i4", (2,), [590, 260]), "sums": "zeros:4x64x64", "rows": "zeros:4x64x2", "counters": "zeros:2"},
         batch=2, file="attention_decode_sm90", pack=2, stages=2),
     attention("attention_f8", 700, 320, 64, {"counter": "zeros:2", "sq": "normal:1x1", "sk": "normal:1x1", "sv": "normal:1x1"},
