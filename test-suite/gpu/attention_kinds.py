@@ -22,8 +22,7 @@ from rounds import compare, made_at_once, normal, ratio
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent / "examples/attention"
-F8 = [{}, {"stages": 3}, {"pingpong": True}, {"q_stages": 1, "stages": 3}, {"emulated": 8}, {"warpgroups": 2, "bn": 192, "emulated": 6},
-      {"warpgroups": 2, "bn": 128, "emulated": 6}]
+F8 = [{}, {"emulated": 0}, {"emulated": 2}, {"warpgroups": 3, "bn": 96}, {"warpgroups": 3, "bn": 96, "emulated": 0}, {"stages": 3, "q_stages": 1}, {"bn": 160}]
 
 
 def counter():
