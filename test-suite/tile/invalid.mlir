@@ -162,6 +162,14 @@ func.func @nested(%v: !cute.memref<f32, gmem, align<16>, "((8,8),64):((512,64),1
 
 // -----
 
+func.func @join(%a: tensor<16x32xf32>) {
+  // expected-error@+1 {{expects [32, 32] as the shape of the parts together, but got [16, 64]}}
+  %0 = tile.join %a, %a, 0 : tensor<16x32xf32>, tensor<16x32xf32> -> tensor<16x64xf32>
+  return
+}
+
+// -----
+
 func.func @slice(%a: tensor<16x32xf32>) {
   // expected-error@+1 {{expects a part of a tile of [16, 32] at a multiple of its shape, but got [16, 16] at [0, 8]}}
   %0 = tile.slice %a [0, 8] : tensor<16x32xf32> -> tensor<16x16xf32>

@@ -43,6 +43,8 @@ operations! {
         ConvertLayout = "convert_layout",
         /// A part of a tile in registers.
         Slice = "slice",
+        /// Tiles in registers, side by side.
+        Join = "join",
         /// Begins an asynchronous copy into a stage of a buffer.
         CopyAsync = "copy_async",
         /// Makes a group of asynchronous copies.
@@ -103,6 +105,8 @@ accessors! {
     ConvertLayout is TileOp::ConvertLayout, 1 operand { operand input 0; }
     /// A part of a tile.
     Slice is TileOp::Slice, 1 operand { operand input 0; attribute offsets; }
+    /// Tiles side by side.
+    Join is TileOp::Join, 1 operand { operands parts 0 0; attribute axis; }
     /// An asynchronous copy of a tile into a stage of a buffer.
     CopyAsync is TileOp::CopyAsync, 3 operands {
         operand view 0; operands at 1 2; last buffer 2; last stage 1;

@@ -73,6 +73,19 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
             same("the element type", input.elem, result.elem)?;
             part_of(op, "a tile", &input.shape, &result)
         }
+        TileOp::Join => {
+            let result = tile_of(result(op)?)?;
+            let along = axis(op, &result)?;
+            let count = op.operand_count();
+            let mut whole = tile(op, 0)?.shape;
+            for part in 0..count {
+                let part = tile(op, part)?;
+                same("the element type of a part", result.elem, part.elem)?;
+                same_list("the shape of a part", &tile(op, 0)?.shape, &part.shape)?;
+            }
+            whole[along] *= count as i64;
+            same_list("the shape of the parts together", &whole, &result.shape)
+        }
         TileOp::Write => {
             let value = tile(op, 0)?;
             let buffer = view(op, 1, Space::Smem)?;

@@ -120,6 +120,7 @@ impl<'c> LayoutClasses<'c> {
                 | TileOp::Transpose
                 | TileOp::ConvertLayout
                 | TileOp::Slice
+                | TileOp::Join
                 | TileOp::CopyAsync
                 | TileOp::Commit
                 | TileOp::Wait

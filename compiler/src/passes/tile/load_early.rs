@@ -1,8 +1,9 @@
 //! `tile-load-early`: what is loaded behind a loop of products is loaded in front of it, as far as registers go.
 //!
 //! Before: a `tile.load` behind a loop of products, whose place does not depend on it: a bias, a residual, scales. After: the load
-//! stands in front of the loop, which hides how long it takes; its tile waits in registers. It stays where the kernel writes to memory in
+//! stands in front of the loop, which hides how long it takes; its tile waits in registers. It stays where a tensor map brings it (`epilogue_load.rs`), where the kernel writes to memory in
 //! between, or where the tiles that are live at once would leave a thread too few registers.
+use super::epilogue_load::EpilogueLoad;
 use super::known_ops::checked_ops;
 use super::registers::{for_bits, of_thread, peak};
 use super::types::Failed;
@@ -21,7 +22,7 @@ use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashSet;
 
 /// Registers of a thread that addresses, indices and predicates are left.
-const OTHERS: i64 = 32;
+pub(super) const OTHERS: i64 = 32;
 
 /// Moves the loads of every kernel of the module.
 pub fn load_early<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
@@ -39,7 +40,12 @@ fn of_function<'c>(function: IrOp<'c>, target: &Target) -> Result<(), Failed<'c>
         return Ok(());
     };
     let most = of_thread(function, threads, target) - OTHERS;
-    let mut loads: Vec<IrOp> = all.into_iter().filter(|op| TileOp::Load.is(*op)).collect();
+    let by_map: Vec<IrOp> = EpilogueLoad::all(function, target)
+        .iter()
+        .map(|it| it.load)
+        .collect();
+    let loads = all.into_iter().filter(|op| TileOp::Load.is(*op));
+    let mut loads: Vec<IrOp> = loads.filter(|op| !by_map.contains(op)).collect();
     // What takes longest comes first.
     loads.sort_by_key(|load| std::cmp::Reverse(elements(*load)));
     for load in loads {
@@ -123,7 +129,7 @@ fn is_of_product(op: IrOp) -> bool {
 }
 
 /// Whether an operation is a loop with products.
-fn multiplies(op: IrOp) -> bool {
+pub(super) fn multiplies(op: IrOp) -> bool {
     matches!(ScfOp::of(op), Some(ScfOp::For | ScfOp::While))
         && inside(op).into_iter().any(|op| TileOp::Dot.is(op))
 }

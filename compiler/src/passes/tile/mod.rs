@@ -5,6 +5,7 @@ pub mod bound_coordinates;
 pub mod check_registers;
 mod coordinate;
 mod emits;
+mod epilogue_load;
 pub mod insert_barriers;
 mod issuable;
 mod known_ops;

@@ -1,19 +1,24 @@
-//! Which results leave by a tensor map: through buffers in shared memory, while the next ones are computed.
+//! Which results leave by a tensor map: through buffers in shared memory, while the next ones are computed. And what of the
+//! same shape can come by one.
 use super::smem_tile;
 use super::tensor_box::TensorBox;
 use super::types::{mma_of, operand_layout, reads_shared_memory, tensor_of, tile_of};
+use crate::passes::control_flow::in_loop;
+use crate::passes::ir_utils::next_operation;
 use cutec_dialects::atoms::{MmaAtom, MmaOp, Wgmma};
-use cutec_dialects::builder::{IrOp, IrValue};
-use cutec_dialects::ops::{TileOp, cute, tile};
-use cutec_dialects::tile::TileType;
+use cutec_dialects::builder::{IrOp, IrValue, OpBuilder};
+use cutec_dialects::ops::{ArithOp, TileOp, cute, tile};
+use cutec_dialects::semantics::SemError;
+use cutec_dialects::tile::{BY_ELEMENT, TileType};
 use cutec_dialects::types::tiled_mma;
 use cutec_dialects::value::{TiledMmaVal, Val, View};
 use cutec_layout::{Layout, Tiler};
+use melior::ir::{ValueLike, operation::OperationLike};
 
 /// Bytes of a row that are stored at once: what the widest swizzle spans.
 const ROW_BYTES: i64 = 128;
 
-/// A result that leaves in pieces side by side.
+/// A tile that is spread as the sums of a product are, and leaves or comes in pieces side by side.
 pub(super) struct ByMap<'c> {
     /// The first piece in the tensor.
     pub tensor_box: TensorBox<'c>,
@@ -26,10 +31,29 @@ pub(super) struct ByMap<'c> {
 
 impl<'c> ByMap<'c> {
     /// Of a store, where a warpgroup's sums lie in the tile's registers as its product left them and nothing else of the
-    /// kernel, of which these are the operations, accesses the tensor.
+    /// kernel, of which these are the operations, accesses the tensor, but for what reads the same tile.
     pub fn of(store: IrOp<'c>, function: IrOp<'c>, operations: &[IrOp<'c>]) -> Option<Self> {
         let of = tile::Store::of(store).filter(|store| store.atomic().is_none())?;
-        let tile = tile_of(store, of.value()).ok()?;
+        let tensor = tensor_of(of.view())?;
+        for op in operations.iter().filter(|op| **op != store) {
+            let Some(view) = accessed(*op) else { continue };
+            if tensor_of(view)? == tensor && !is_of_tile(*op, store) {
+                return None;
+            }
+        }
+        let by = ByMap::at(store, of.value(), function, operations)?;
+        by.tensor_box.store(&by.buffer).ok()?;
+        Some(by)
+    }
+
+    /// Of what accesses the tile `value` in memory, where its registers are those of the sums of a product.
+    pub fn at(
+        access: IrOp<'c>,
+        value: IrValue<'c>,
+        function: IrOp<'c>,
+        operations: &[IrOp<'c>],
+    ) -> Option<Self> {
+        let tile = tile_of(access, value).ok()?;
         let as_sums = |op: &IrOp<'c>| {
             let mma = TileOp::Dot.is(*op).then(|| mma_of(*op).ok()).flatten();
             let mma = mma.filter(|mma| reads_shared_memory(mma))?;
@@ -40,12 +64,6 @@ impl<'c> ByMap<'c> {
             return None;
         };
         let mma = operations.iter().find_map(as_sums)?;
-        let tensor = tensor_of(of.view())?;
-        let views = operations.iter().filter_map(|op| accessed(*op));
-        let tensors: Option<Vec<IrValue<'c>>> = views.map(tensor_of).collect();
-        if tensors?.into_iter().filter(|it| *it == tensor).count() != 1 {
-            return None;
-        }
         let width = ROW_BYTES / tile.elem.bytes();
         // Those beside each other have no piece together.
         let groups = mma.tiled.thr_layout_vmnk().mode(2)?;
@@ -57,14 +75,38 @@ impl<'c> ByMap<'c> {
             _ => tile.clone(),
         };
         let shape = [rows, piece.shape[1]];
-        let tensor_box = TensorBox::of(store, function, &shape).ok()?;
+        let tensor_box = TensorBox::of(access, function, &shape).ok()?;
         let buffer = smem_tile::of_descriptor(&piece, tensor_box.fast())?;
-        tensor_box.store(&buffer).ok()?;
         (tensor_box.fast() == 1).then(|| ByMap {
             tensor_box,
             buffer,
             pieces: columns / piece.shape[1],
             piece,
+        })
+    }
+}
+
+impl<'c> ByMap<'c> {
+    /// The coordinates of a piece, with what the tile begins at given by `value`.
+    pub fn piece_coordinates(
+        &self,
+        ir: &OpBuilder<'c>,
+        number: i64,
+        value: impl Fn(IrValue<'c>) -> IrValue<'c>,
+    ) -> Result<IrValue<'c>, SemError> {
+        self.tensor_box.coordinates(ir, |axis, at| match axis {
+            Some(1) if self.pieces > 1 => {
+                let word = ir.ty("i32");
+                let count = ir.constant(self.pieces, "i32");
+                let first = ir.value(ArithOp::Muli, &[value(at), count], &[], word);
+                ir.value(
+                    ArithOp::Addi,
+                    &[first, ir.constant(number, "i32")],
+                    &[],
+                    word,
+                )
+            }
+            _ => value(at),
         })
     }
 }
@@ -89,8 +131,30 @@ fn part(mma: &TiledMmaVal, tile: &TileType, columns: i64) -> Option<TileType> {
     Some(TileType::new(tile.elem, &shape).with_layout(layout))
 }
 
+/// Whether a load reads the tile that a store writes, before it, once a tile of the launch.
+pub(super) fn is_of_tile<'c>(load: IrOp<'c>, store: IrOp<'c>) -> bool {
+    let (Some(from), Some(to)) = (tile::Load::of(load), tile::Store::of(store)) else {
+        return false;
+    };
+    let shapes = [from.result(), to.value()].map(|tile| TileType::of(tile.r#type()));
+    let shape =
+        |tile: Option<Result<TileType, _>>| tile.and_then(Result::ok).map(|tile| tile.shape);
+    let [one, other] = shapes.map(shape);
+    let by_element = |op: IrOp<'c>| op.attribute(BY_ELEMENT).is_ok();
+    let is_behind = || std::iter::successors(next_operation(load), |op| next_operation(*op));
+    one.is_some()
+        && one == other
+        && from.view() == to.view()
+        && from.at() == to.at()
+        && !by_element(load)
+        && !by_element(store)
+        && to.atomic().is_none()
+        && !in_loop(load)
+        && is_behind().any(|op| op == store)
+}
+
 /// The view in global memory that an operation accesses.
-fn accessed(op: IrOp) -> Option<IrValue> {
+pub(super) fn accessed(op: IrOp) -> Option<IrValue> {
     let load = tile::Load::of(op).map(tile::Load::view);
     let copy = || tile::CopyAsync::of(op).map(tile::CopyAsync::view);
     let element = || cute::MemrefLoad::of(op).map(|load| load.view());

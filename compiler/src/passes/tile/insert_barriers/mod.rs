@@ -268,7 +268,8 @@ impl<'c> Analysis<'c> {
             | TileOp::Transpose
             | TileOp::Dot
             | TileOp::ConvertLayout
-            | TileOp::Slice => {}
+            | TileOp::Slice
+            | TileOp::Join => {}
         }
         Ok(())
     }

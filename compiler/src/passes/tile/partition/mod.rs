@@ -281,6 +281,7 @@ impl<'c> Partition<'c> {
                 return Ok(true);
             }
             (TileOp::Slice, Some(to)) => self.sliced(op, to).map_err(illegal)?,
+            (TileOp::Join, Some(to)) => self.joined(op, to).map_err(illegal)?,
             (TileOp::Dot, Some(to)) if warpgroup::is_of_warpgroup(op) => {
                 self.begin_product(op, to).map_err(illegal)?
             }

@@ -2,11 +2,11 @@
 use super::super::emits::Emits;
 use super::super::warpgroup_products::REASON;
 use super::{Partition, Spread};
-use crate::passes::ir_utils::attributes;
+use crate::passes::ir_utils::{attributes, present};
 use crate::passes::tile::types::{mma_of, offsets_of, slice_registers};
 use cutec_dialects::atoms::Place;
-use cutec_dialects::builder::{IrOp, IrValue};
-use cutec_dialects::ops::{CuteOp, VectorOp};
+use cutec_dialects::builder::{IrOp, IrValue, integer_value};
+use cutec_dialects::ops::{CuteOp, VectorOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::value::{TiledMmaVal, Val};
 use cutec_layout::tv::Operand;
@@ -34,6 +34,33 @@ impl<'c> Partition<'c> {
                 self.ir.value(VectorOp::Extract, &[vector], &attrs, ty)
             })
             .collect();
+        Ok(self.gather(&elements, ty))
+    }
+
+    /// `tile.join`: each thread holds of every part what it holds of its slice.
+    pub(super) fn joined(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
+        let join = present(tile::Join::of(op))?;
+        let axis = join.axis().and_then(integer_value).unwrap_or(0);
+        let axis = usize::try_from(axis).unwrap_or(0);
+        let whole = to.tile.with_layout(to.layout.clone());
+        let ty = self.ir.number_type(to.tile.elem);
+        let mut elements: Vec<Option<IrValue<'c>>> = vec![None; to.values() as usize];
+        for number in 0..join.parts().len() {
+            let (vector, from) = self.of(op, number)?;
+            let part = from.tile.with_layout(from.layout);
+            let mut offsets = vec![0; part.shape.len()];
+            offsets[axis] = number as i64 * part.shape[axis];
+            let registers = slice_registers(&whole, &part, &offsets).map_err(SemError::Illegal)?;
+            for (at, register) in registers.unwrap_or_default().into_iter().enumerate() {
+                let position = [("static_position", self.ir.i64_array(&[at as i64]))];
+                let element = self.ir.value(VectorOp::Extract, &[vector], &position, ty);
+                elements[register] = Some(element);
+            }
+        }
+        let elements: Option<Vec<IrValue<'c>>> = elements.into_iter().collect();
+        let elements = elements.ok_or_else(|| {
+            SemError::Illegal(format!("a thread does not hold its part of {whole}"))
+        })?;
         Ok(self.gather(&elements, ty))
     }
 

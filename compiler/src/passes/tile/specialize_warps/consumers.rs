@@ -21,7 +21,7 @@ use std::collections::HashSet;
 pub(in crate::passes::tile) const IN_PLACE: &str = "tile.in_place";
 
 /// Whether a product adds to an iteration argument of the loop of a body, and nothing else takes either.
-pub(super) fn is_accumulated<'c>(dot: IrOp<'c>, body: IrBlock<'c>) -> bool {
+pub(in crate::passes::tile) fn is_accumulated<'c>(dot: IrOp<'c>, body: IrBlock<'c>) -> bool {
     let Some(end) = operations(body).pop() else {
         return false;
     };

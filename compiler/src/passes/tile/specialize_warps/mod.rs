@@ -13,11 +13,13 @@
 mod chain;
 mod consumers;
 mod emit;
+mod epilogue;
 mod producer;
 mod results;
 mod ring;
 
 use super::emits::Emits;
+use super::epilogue_load::EpilogueLoad;
 use super::known_ops::checked_ops;
 use super::roles::{LOADING, Roles};
 use super::types::Failed;
@@ -43,6 +45,7 @@ use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{Target, WARP, WARPGROUP};
 use cutec_dialects::value::Val;
 use emit::Emit;
+use epilogue::PiecewiseLoad;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use results::StoredResult;
@@ -50,7 +53,7 @@ use ring::Ring;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-pub(super) use consumers::IN_PLACE;
+pub(super) use consumers::{IN_PLACE, is_accumulated};
 
 /// The attribute of the branch between the roles: how many threads the second one has.
 pub(super) const CONSUMERS: &str = "tile.consumers";
@@ -99,10 +102,11 @@ fn of_function<'c>(
         return Err(report(function.location(), "has no end"));
     };
     let mut results = StoredResult::all(function, &all);
-    let reserved = results.iter().map(StoredResult::bytes).sum();
+    let reserved = StoredResult::bytes(&results);
     let rounds = Rounds::of(&all, &top);
     let mut rings =
         Ring::all(function, &all, target, reserved, rounds.is_some()).map_err(failed)?;
+    let mut epilogue = PiecewiseLoad::all(EpilogueLoad::all(function, target), &rings);
     let warpgroups = threads / WARPGROUP;
     let mut ir = OpBuilder::new(context, Insertion::Before(end));
     ir.location = function.location();
@@ -141,10 +145,16 @@ fn of_function<'c>(
         }
         ring.allocate(&emit);
     }
-    for result in &mut results {
+    for load in &mut epilogue {
+        let parameter = add_tensor_map(context, function, load.map())?;
+        load.allocate(&emit, &rings, parameter).map_err(illegal)?;
+    }
+    for number in 0..results.len() {
+        let (before, here) = results.split_at_mut(number);
+        let result = &mut here[0];
         let map = result.by.tensor_box.map(&result.atom);
         let parameter = add_tensor_map(context, function, map)?;
-        result.allocate(&emit, parameter).map_err(illegal)?;
+        result.allocate(&emit, parameter, before).map_err(illegal)?;
     }
     let word = emit.ir.ty("i32");
     let thread = emit.ir.value(NvvmOp::ReadPtxSregTidX, &[], &[], word);
@@ -185,7 +195,7 @@ fn of_function<'c>(
     let (loading, loading_block) = region_with_block(&[]);
     let (rest, rest_block) = region_with_block(&[]);
     let around = std::mem::replace(&mut emit.ir.insertion, Insertion::End(loading_block));
-    let load = |emit: &mut Emit<'c>| producer::role(emit, &rings, body, &shared, tiles);
+    let load = |emit: &mut Emit<'c>| producer::role(emit, &rings, &epilogue, body, &shared, tiles);
     if roles.hand_over() {
         emit.set_registers(false, LOADING);
         emit.only_if(loader, load)
@@ -215,9 +225,7 @@ fn of_function<'c>(
     let last = emit.ir.op(ScfOp::Yield, &[], &[], &[]);
     let chains = Chain::all(&rings, warpgroups, roles.registers);
     consumers::role(&mut emit, &rings, chains, leads).map_err(illegal)?;
-    for result in &results {
-        result.emit(&mut emit, first).map_err(illegal)?;
-    }
+    results::emit(&mut emit, &results, &epilogue, &rings, [first, leads]).map_err(illegal)?;
     for op in operations(body) {
         if Some(op) == begin {
             break;

@@ -1,6 +1,7 @@
 //! The role that loads: the control flow around the copies, and what their coordinates are computed of.
 use super::super::emits::Emits;
 use super::emit::Emit;
+use super::epilogue::PiecewiseLoad;
 use super::ring::Ring;
 use crate::passes::ir_utils::{
     attributes, blocks, clone, defining_op, operations, parent, set_operand,
@@ -19,6 +20,7 @@ use std::collections::{HashMap, HashSet};
 pub(super) fn role<'c>(
     emit: &mut Emit<'c>,
     rings: &[Ring<'c>],
+    epilogue: &[PiecewiseLoad<'c>],
     body: IrBlock<'c>,
     shared: &HashSet<usize>,
     tiles: Option<(IrOp<'c>, IrValue<'c>)>,
@@ -38,6 +40,7 @@ pub(super) fn role<'c>(
             let mut role = Role {
                 emit,
                 rings,
+                epilogue,
                 around,
                 shared,
                 known,
@@ -61,6 +64,7 @@ pub(super) fn role<'c>(
 struct Role<'a, 'c> {
     emit: &'a mut Emit<'c>,
     rings: &'a [Ring<'c>],
+    epilogue: &'a [PiecewiseLoad<'c>],
     /// Operations that have a copy inside.
     around: HashSet<usize>,
     /// Operations in front of the roles.
@@ -75,6 +79,8 @@ impl<'c> Role<'_, 'c> {
             let ring = self.rings.iter().find(|ring| ring.copies[0].op == op);
             if let Some(ring) = ring {
                 self.fill(ring)?;
+            } else if let Some(load) = self.epilogue.iter().find(|load| load.load() == op) {
+                self.fill_for_epilogue(load)?;
             } else if self.around.contains(&operation_key(op)) {
                 match ScfOp::of(op) {
                     Some(ScfOp::For) => self.repeat(op)?,
@@ -100,6 +106,16 @@ impl<'c> Role<'_, 'c> {
             coordinates.push(copy.tensor_box.coordinates(&self.emit.ir, value)?);
         }
         ring.fill(self.emit, &coordinates)
+    }
+
+    fn fill_for_epilogue(&mut self, load: &PiecewiseLoad<'c>) -> Result<(), SemError> {
+        self.emit.ir.location = load.load().location();
+        let mut here = HashMap::new();
+        for begin in load.begins() {
+            here.insert(value_key(begin), self.value(begin));
+        }
+        let value = |value: IrValue<'c>| here.get(&value_key(value)).copied().unwrap_or(value);
+        load.fill(self.emit, self.rings, value)
     }
 
     /// A loop around copies, without what it carries.

@@ -283,8 +283,12 @@ impl<'c> Ring<'c> {
         }
     }
 
-    /// Waits until the next stage is free, and begins its copies, whose coordinates are `coordinates`.
-    pub fn fill(&self, emit: &Emit<'c>, coordinates: &[IrValue<'c>]) -> Result<(), SemError> {
+    /// Waits until the next stage is free, for so many bytes: the barriers, and the stage.
+    pub fn acquire(
+        &self,
+        emit: &Emit<'c>,
+        bytes: i64,
+    ) -> Result<(IrValue<'c>, IrValue<'c>), SemError> {
         let Barriers {
             full,
             empty,
@@ -295,13 +299,15 @@ impl<'c> Ring<'c> {
             true => produced.wait(emit, empty)?,
             false => emit.ir.constant(0, "i32"),
         };
-        let bytes = emit.number(self.bytes())?;
-        emit.ir.op(
-            CuteOp::MbarrierArriveExpectTx,
-            &[full, stage, bytes],
-            &[],
-            &[],
-        );
+        let operands = [full, stage, emit.number(bytes)?];
+        emit.ir
+            .op(CuteOp::MbarrierArriveExpectTx, &operands, &[], &[]);
+        Ok((full, stage))
+    }
+
+    /// Waits until the next stage is free, and begins its copies, whose coordinates are `coordinates`.
+    pub fn fill(&self, emit: &Emit<'c>, coordinates: &[IrValue<'c>]) -> Result<(), SemError> {
+        let (full, stage) = self.acquire(emit, self.bytes())?;
         for (copy, coordinates) in self.copies.iter().zip(coordinates) {
             let [made] = copy.made()?;
             let to = emit.stage(copy.ordered, stage)?;

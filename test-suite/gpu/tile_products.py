@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+"""Products of the tile level (examples/tile_gemm.cute, tile_epilogues.cute) on a Hopper GPU, beside those by hand and cuBLAS.
+
+    tile_products.py make FOLDER [CUTEC]       compiles and exports the kernels, where the compiler is; needs no GPU
+    tile_products.py FOLDER [--only TEXT] [--sizes 4096,8192] [--rounds 11]
+                                               checks and measures them, where the GPU is; needs PyTorch 2.5 or later
+
+FOLDER, this file, grouped.py and rounds.py are all that is to be carried. Operands are normal and rotate through more than twice the L2
+cache; rounds alternate, each a CUDA graph; a ratio is the median of those of the rounds, above 1 where the tile level is faster. Of
+epilogues it is how much longer they take than the product alone. Errors are the largest of a sample of rows, relative to the larger of
+the reference in f64 and a standard deviation of the result; of a result that is wrong the row says so, and the exit status is 1.
+"""
+import argparse
+import concurrent.futures
+import os
+import statistics
+import subprocess
+import sys
+
+from grouped import launcher
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+EXAMPLES = os.environ.get("TILE_SOURCES", os.path.join(HERE, "..", "..", "examples"))
+GEMM, EPILOGUES = "tile_gemm.cute", "tile_epilogues.cute"
+BYTES = {"bk": 128, "align": 16, "stages": 4}
+# Case: source, kernel and parameters of the tile level, then of that by hand.
+PRODUCTS = {}
+for letters, suffix in {"nk": "", "kn": "_kn", "mk": "_mk", "mn": "_mn"}.items():
+    for name in ("bf16", "f16"):
+        to = {"to": name} if not suffix else {}
+        PRODUCTS[f"{name} {letters}"] = ((GEMM, f"tile_gemm{suffix}", {"t": name, "stages": 4, **to}),
+                                         ("hopper/gemm_sm90.cute", f"gemm_sm90{suffix}", {"t": name}))
+PRODUCTS["tf32 nk"] = ((GEMM, "tile_gemm", {"t": "tf32", "to": "f32", "bk": 32, "align": 4, "stages": 4}),
+                       ("hopper/gemm_tf32.cute", "gemm_tf32", {}))
+PRODUCTS["f8 nk"] = ((GEMM, "tile_gemm", {"t": "f8e4m3", **BYTES}), ("hopper/gemm_f8.cute", "gemm_f8", {}))
+PRODUCTS["i8 nk"] = ((GEMM, "tile_gemm", {"t": "i8", "sum": "i32", "to": "i32", **BYTES}), ("hopper/gemm_i8.cute", "gemm_i8", {}))
+WIDE = {"bm": 128, "bn": 256, "stages": 4}
+# Epilogues of f16: source, kernel, parameters.
+ALONE = (GEMM, "tile_gemm", {"t": "f16", "to": "f16", "stages": 4})
+WITH = {
+    "bias, relu": (EPILOGUES, "tile_gemm_bias_relu", WIDE),
+    "residual": (EPILOGUES, "tile_gemm_residual", WIDE),
+    "gelu, bias, residual": (EPILOGUES, "tile_gemm_gelu_residual", WIDE),
+    "two results": (EPILOGUES, "tile_gemm_two_results", WIDE),
+    "residual in place": (EPILOGUES, "tile_gemm_residual_in_place", WIDE),
+}
+# By hand: bm × bn = 128 × 128, in turns.
+BY_HAND = {"residual": ("hopper/gemm_epilogues.cute", "gemm_residual", {"t": "f16"})}
+
+
+def library(role, case):
+    return "".join(letter if letter.isalnum() else "_" for letter in f"{role}_{case}")
+
+
+def jobs():
+    for case, (ours, by_hand) in PRODUCTS.items():
+        yield library("tile", case), ours
+        yield library("hand", case), by_hand
+    yield library("tile", "alone"), ALONE
+    for case, kernel in WITH.items():
+        yield library("tile", case), kernel
+    for case, kernel in BY_HAND.items():
+        yield library("hand", case), kernel
+
+
+def make(folder, cutec):
+    """Exports all kernels to FOLDER."""
+    folder = os.path.abspath(folder)
+    os.makedirs(folder, exist_ok=True)
+
+    def export(job):
+        name, (source, kernel, parameters) = job
+        options = [text for key, value in parameters.items() for text in ("-D", f"{key}={value}")]
+        command = [cutec, "export", os.path.join(EXAMPLES, source), "--arch", "sm_90a", "--kernel", kernel, "--kind", "shared",
+                   *options, "-o", os.path.join(folder, name)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            print(f"{name} is left out:\n{done.stderr}", file=sys.stderr)
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(export, jobs()))
+
+
+def wrongness(result, exact, unit):
+    wrong = (result.double() - exact).abs() / exact.abs().clamp(min=unit)
+    return wrong.nan_to_num(nan=float("inf")).max().item()
+
+
+def operand(case, rows, k, along_k):
+    import torch
+
+    if case.startswith("i8"):
+        return (40 * torch.randn(rows, k, device="cuda")).round().clamp(-128, 127).to(torch.int8)
+    x = torch.randn((rows, k) if along_k else (k, rows), device="cuda")
+    x = x if along_k else x.t()
+    dtype = {"bf16": torch.bfloat16, "f16": torch.float16, "tf32": torch.float32, "f8": torch.float8_e4m3fn}[case.split()[0]]
+    return x.to(dtype)
+
+
+def of_cublas(case, a, b, c):
+    import torch
+
+    one = torch.ones((), device="cuda")
+    if case.startswith("f8"):
+        return lambda: torch._scaled_mm(a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16, use_fast_accum=True)
+    if case.startswith("i8"):
+        return lambda: torch._int_mm(a, b.t())
+    return lambda: torch.matmul(a, b.t(), out=c)
+
+
+def product(folder, case, size, rounds):
+    """The row of a product."""
+    import torch
+
+    from rounds import compare, ratio, sets
+
+    torch.backends.cuda.matmul.allow_tf32 = True
+    letters = case.split()[1]
+    to = {"bf16": torch.bfloat16, "f16": torch.float16, "tf32": torch.float32, "f8": torch.bfloat16, "i8": torch.int32}[case.split()[0]]
+    ours, by_hand = (launcher(folder, library(role, case), PRODUCTS[case][index][1]) for index, role in enumerate(("tile", "hand")))
+    one = torch.ones(1, device="cuda")
+    scales = [one, one] if case.startswith("f8") else []
+    work = {"tile": [], "hand": [], "cuBLAS": []}
+    for _ in range(sets(3 * size * size * to.itemsize, most=4)):
+        a, b = operand(case, size, size, letters in ("nk", "kn")), operand(case, size, size, letters in ("nk", "mk"))
+        c = torch.full((size, size), 0 if to == torch.int32 else float("nan"), dtype=to, device="cuda")
+        if not work["tile"]:
+            sample = torch.arange(0, size, size // 61, device="cuda")
+            exact = a[sample].double() @ b.double().T
+            unit = 1.0 if to == torch.int32 else size**0.5
+            ours(a, b, c)
+            error = wrongness(c[sample], exact, unit)
+            c.zero_()
+            by_hand(a, b, *scales, c)
+            error_by_hand = wrongness(c[sample], exact, unit)
+            del exact
+        work["tile"].append(lambda a=a, b=b, c=c: ours(a, b, c))
+        work["hand"].append(lambda a=a, b=b, c=c: by_hand(a, b, *scales, c))
+        work["cuBLAS"].append(of_cublas(case, a, b, c))
+    times = compare(work, rounds=rounds)
+    bound = {"bf16": 1e-2, "f16": 2e-3, "tf32": 5e-3, "f8": 3e-2, "i8": 0.0}[case.split()[0]]
+    right = error <= bound and error_by_hand <= bound
+    print(f"| {case} | {size}³ | {2e-9 * size**3 / statistics.median(times['tile']):.1f} | {ratio(times, 'hand', 'tile'):.3f} | "
+          f"{ratio(times, 'cuBLAS', 'tile'):.3f} | {error:.1e}{'' if right else ' **wrong**'} | {error_by_hand:.1e} |", flush=True)
+    return right
+
+
+def epilogues(folder, size, rounds):
+    """The rows of epilogues."""
+    import torch
+
+    from rounds import compare, sets
+
+    names = {"alone": ALONE[1], **{case: kernel[1] for case, kernel in WITH.items()}}
+    found = {case: launcher(folder, library("tile", case), kernel) for case, kernel in names.items()
+             if os.path.exists(os.path.join(folder, library("tile", case) + ".so"))}
+    by_hand = {f"{case} by hand": launcher(folder, library("hand", case), kernel[1]) for case, kernel in BY_HAND.items()}
+    work = {case: [] for case in [*found, *by_hand]}
+    errors = {}
+    for _ in range(sets(8 * size * size, most=4)):
+        a, b, x, c, h = (torch.randn(size, size, device="cuda").half() for _ in range(5))
+        bias = torch.randn(size, device="cuda").half()
+        given = {"alone": (a, b, c), "bias, relu": (a, b, bias, c), "residual": (a, b, x, c),
+                 "gelu, bias, residual": (a, b, bias, x, c), "two results": (a, b, bias, h, c), "residual in place": (a, b, c),
+                 "residual by hand": (a, b, x, c)}
+        if not errors:
+            sample = torch.arange(0, size, size // 61, device="cuda")
+            plain = a[sample].double() @ b.double().T
+            gelu = lambda y: torch.nn.functional.gelu(y)
+            kept = c[sample].double()
+            exact = {"alone": plain, "bias, relu": (plain + bias.double()).relu(), "residual": plain + x[sample].double(),
+                     "gelu, bias, residual": gelu(plain + bias.double()) + x[sample].double(),
+                     "two results": gelu(plain + bias.double()), "residual in place": plain + kept,
+                     "residual by hand": plain + x[sample].double()}
+            before = c.clone()
+            for case in work:
+                c.copy_(before)
+                {**found, **by_hand}[case](*given[case])
+                errors[case] = wrongness(c[sample], exact[case], size**0.5)
+                if case == "two results":
+                    errors[case] = max(errors[case], wrongness(h[sample], plain + bias.double(), size**0.5))
+            del exact, plain
+        for case in work:
+            launch = {**found, **by_hand}[case]
+            # What is added to c again and again would overflow: with zeros it does not matter to the time.
+            work[case].append(lambda launch=launch, given=given[case]: launch(*given))
+    times = compare(work, rounds=rounds)
+    ok = True
+    for case in work:
+        more = statistics.median(t / alone for t, alone in zip(times[case], times["alone"])) - 1
+        right = errors[case] <= 2e-3
+        ok &= right
+        print(f"| f16 {case} | {size}³ | {1e3 * statistics.median(times[case]):.1f} µs | {100 * more:+.1f} % | "
+              f"{errors[case]:.1e}{'' if right else ' **wrong**'} |", flush=True)
+    return ok
+
+
+def main():
+    if len(sys.argv) > 2 and sys.argv[1] == "make":
+        cutec = sys.argv[3] if len(sys.argv) > 3 else os.path.join(HERE, "..", "..", "target", "release", "cutec")
+        make(sys.argv[2], os.path.abspath(cutec))
+        return 0
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--sizes", default="4096,8192")
+    parser.add_argument("--rounds", type=int, default=11)
+    given = parser.parse_args()
+    import torch
+
+    folder = os.path.abspath(given.folder)
+    sizes = [int(size) for size in given.sizes.split(",")]
+    ok = True
+    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, CUDA {torch.version.cuda}\n")
+    for size in sizes:
+        if given.only in "epilogues":
+            print("| epilogue | size | time | over the product alone | error |\n|---|---|---|---|---|")
+            ok &= epilogues(folder, size, given.rounds)
+    print("\n| product | size | TFLOP/s | by hand | cuBLAS | error | by hand |\n|---|---|---|---|---|---|---|")
+    for case in PRODUCTS:
+        for size in sizes:
+            if given.only not in case:
+                continue
+            try:
+                ok &= product(folder, case, size, given.rounds)
+            except Exception as error:  # noqa: BLE001: the others are to run too
+                print(f"| {case} | {size}³ | failed: {str(error).splitlines()[0]} | | | | |", flush=True)
+                ok = False
+            torch.cuda.empty_cache()
+    return 0 if ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
