@@ -54,7 +54,7 @@ def tensor(x):
     import torch
 
     code, bits = {
-        torch.bfloat16: (4, 16), torch.float32: (2, 32), torch.float64: (2, 64), torch.int8: (0, 8), torch.uint8: (1, 8),
+        torch.bfloat16: (4, 16), torch.float16: (2, 16), torch.float32: (2, 32), torch.float64: (2, 64), torch.int8: (0, 8), torch.uint8: (1, 8),
         torch.int32: (0, 32), torch.int64: (0, 64), torch.float8_e4m3fn: (10, 8), torch.float8_e5m2: (12, 8),
     }[x.dtype]
     extents = ctypes.c_int64 * x.dim()
