@@ -176,7 +176,7 @@ def Tile_JoinOp : Tile_Op<"join", [Pure]> {
   let summary = "Tiles of one shape side by side along an axis, in registers: what slices of the result are";
   let arguments = (ins Variadic<Tile_Tile>:$parts, I32Attr:$axis);
   let results = (outs Tile_Tile:$result);
-  let assemblyFormat = "$parts `,` $axis attr-dict `:` type($parts) `->` type($result)";
+  let assemblyFormat = "$parts attr-dict `:` type($parts) `->` type($result)";
 }
 def Tile_CopyAsyncOp : Tile_Op<"copy_async", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Begins to copy a tile of global memory, as `tile.load` takes it, into a stage of a buffer; zeros outside";

@@ -164,7 +164,7 @@ func.func @nested(%v: !cute.memref<f32, gmem, align<16>, "((8,8),64):((512,64),1
 
 func.func @join(%a: tensor<16x32xf32>) {
   // expected-error@+1 {{expects [32, 32] as the shape of the parts together, but got [16, 64]}}
-  %0 = tile.join %a, %a, 0 : tensor<16x32xf32>, tensor<16x32xf32> -> tensor<16x64xf32>
+  %0 = tile.join %a, %a {axis = 0 : i32} : tensor<16x32xf32>, tensor<16x32xf32> -> tensor<16x64xf32>
   return
 }
 

@@ -102,8 +102,8 @@ gpu.module @kernels {
     %w = tile.load %x[%stage, %stage] : !cute.memref<bf16, gmem, align<16>, "(64,64):(64,1)">, i32, i32 -> tensor<16x32xbf16>
     // CHECK: tile.slice %{{.*}} [0, 16] : tensor<16x32xbf16{{.*}}> -> tensor<16x16xbf16>
     %part = tile.slice %w [0, 16] : tensor<16x32xbf16> -> tensor<16x16xbf16>
-    // CHECK: tile.join %{{.*}}, %{{.*}}, 1 : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x32xbf16>
-    %joined = tile.join %part, %part, 1 : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x32xbf16>
+    // CHECK: tile.join %{{.*}}, %{{.*}} {axis = 1 : i32} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x32xbf16>
+    %joined = tile.join %part, %part {axis = 1 : i32} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x32xbf16>
     // CHECK: tile.write %{{.*}}, %{{.*}}[%{{.*}}] : tensor<16x32xbf16>
     tile.write %w, %buffer[%stage] : tensor<16x32xbf16>, !buffer
     gpu.return

@@ -93,9 +93,6 @@ impl<'c> PiecewiseLoad<'c> {
             }
             let plain = Attrs::default();
             let pointer = emit.cute(CuteOp::GetIter, &[copy.buffer], &plain)?;
-            let ptr = Ptr {
-                ..piece.ptr.clone()
-            };
             let pointer = match view_elem(copy) == Some(piece.ptr.elem) {
                 true => pointer,
                 false => emit.cute(
