@@ -60,14 +60,15 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
   let summary = "The tile of a view in global memory at a coordinate; `fill` outside";
   let description = "The coordinate counts tiles, along the axes `by_element` elements, also before the view and behind it.";
   let arguments = (ins Tile_View:$view, Variadic<AnyType>:$at, OptionalAttr<AnyAttr>:$fill,
-    OptionalAttr<TypeAttr>:$copy, OptionalAttr<AnyAttr>:$swizzle, OptionalAttr<DenseI64ArrayAttr>:$by_element);
+    OptionalAttr<TypeAttr>:$copy, OptionalAttr<AnyAttr>:$swizzle, OptionalAttr<StrAttr>:$hints,
+    OptionalAttr<DenseI64ArrayAttr>:$by_element);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$view `[` $at `]` attr-dict `:` type($view) `,` type($at) `->` type($result)";
 }
 def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let summary = "Writes a tile to a view in global memory, or updates it by `atomic`; nothing outside";
   let arguments = (ins Tile_Tile:$value, Tile_View:$view, Variadic<AnyType>:$at, OptionalAttr<StrAttr>:$atomic,
-    OptionalAttr<DenseI64ArrayAttr>:$by_element);
+    OptionalAttr<StrAttr>:$hints, OptionalAttr<DenseI64ArrayAttr>:$by_element);
   let assemblyFormat = "$value `,` $view `[` $at `]` attr-dict `:` type($value) `,` type($view) `,` type($at)";
 }
 def Tile_SplatOp : Tile_Op<"splat", [Pure]> {
@@ -143,6 +144,19 @@ def Tile_ReshapeOp : Tile_Op<"reshape", [Pure]> {
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
 }
+def Tile_ArriveOp : Tile_Op<"arrive", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Whether the block is the last of `count` that come to a counter, which is 0 again then";
+  let description = "What the blocks that came before had written is there for the last one.";
+  let arguments = (ins Tile_View:$view, AnyType:$at, I32:$count);
+  let results = (outs I1:$last);
+  let assemblyFormat = "$view `[` $at `]` `,` $count attr-dict `:` type($view) `,` type($at)";
+}
+def Tile_ExtractOp : Tile_Op<"extract", [Pure]> {
+  let summary = "The element of a tile that has one, as a number";
+  let arguments = (ins Tile_Tile:$input);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
 def Tile_TransposeOp : Tile_Op<"transpose", [Pure]> {
   let summary = "Exchanges the two axes";
   let arguments = (ins Tile_Tile:$input);
@@ -185,7 +199,7 @@ def Tile_CopyAsyncOp : Tile_Op<"copy_async", [MemoryEffects<[MemRead, MemWrite]>
     mechanism completes the copy follows from `copy`; `tile-lower-tokens` puts its instructions.
   }];
   let arguments = (ins Tile_View:$view, Variadic<AnyType>:$at, Tile_View:$buffer, I32:$stage,
-    OptionalAttr<TypeAttr>:$copy, OptionalAttr<DenseI64ArrayAttr>:$by_element);
+    OptionalAttr<TypeAttr>:$copy, OptionalAttr<StrAttr>:$hints, OptionalAttr<DenseI64ArrayAttr>:$by_element);
   let results = (outs Tile_Token:$token);
   let assemblyFormat = [{ $view `[` $at `]` `,` $buffer `[` $stage `]` attr-dict `:`
     type($view) `,` type($buffer) `,` type($at) }];

@@ -13,6 +13,7 @@ pub enum Elem {
     U8,
     I16,
     I32,
+    U32,
     I64,
     U64,
     F8E4M3,
@@ -26,7 +27,7 @@ pub enum Elem {
 
 impl Elem {
     /// Every element type with its MLIR name.
-    pub const ALL: [(Elem, &'static str); 16] = [
+    pub const ALL: [(Elem, &'static str); 17] = [
         (Elem::I1, "i1"),
         (Elem::I4, "i4"),
         (Elem::U4, "ui4"),
@@ -34,6 +35,7 @@ impl Elem {
         (Elem::U8, "ui8"),
         (Elem::I16, "i16"),
         (Elem::I32, "i32"),
+        (Elem::U32, "ui32"),
         (Elem::I64, "i64"),
         (Elem::U64, "ui64"),
         (Elem::F8E4M3, "f8E4M3FN"),
@@ -67,7 +69,7 @@ impl Elem {
             Elem::I4 | Elem::U4 => 4,
             Elem::I1 | Elem::I8 | Elem::U8 | Elem::F8E4M3 | Elem::F8E5M2 => 8,
             Elem::I16 | Elem::F16 | Elem::BF16 => 16,
-            Elem::I32 | Elem::F32 | Elem::TF32 => 32,
+            Elem::I32 | Elem::U32 | Elem::F32 | Elem::TF32 => 32,
             Elem::I64 | Elem::U64 | Elem::F64 => 64,
         }
     }
@@ -93,6 +95,7 @@ impl Elem {
             Elem::U8 => DType::U8,
             Elem::I16 => DType::I16,
             Elem::I32 => DType::I32,
+            Elem::U32 => DType::U32,
             Elem::I64 => DType::I64,
             Elem::U64 => DType::U64,
             Elem::F8E4M3 => DType::F8E4M3,
@@ -122,6 +125,7 @@ impl Elem {
                 | Elem::U8
                 | Elem::I16
                 | Elem::I32
+                | Elem::U32
                 | Elem::I64
                 | Elem::U64
         )
@@ -129,7 +133,7 @@ impl Elem {
 
     /// Whether this is an integer type without negative numbers.
     pub fn is_unsigned(self) -> bool {
-        matches!(self, Elem::I1 | Elem::U4 | Elem::U8 | Elem::U64)
+        matches!(self, Elem::I1 | Elem::U4 | Elem::U8 | Elem::U32 | Elem::U64)
     }
 
     /// The type of an SSA value of one element: where the machine has no registers of a type, that
@@ -138,6 +142,7 @@ impl Elem {
         match self {
             Elem::U8 | Elem::F8E4M3 | Elem::F8E5M2 => "i8",
             Elem::U4 => "i4",
+            Elem::U32 => "i32",
             Elem::U64 => "i64",
             Elem::TF32 => "f32",
             other => other.name(),
@@ -150,6 +155,7 @@ impl Elem {
             Elem::I1 => "bool",
             Elem::U4 => "u4",
             Elem::U8 => "u8",
+            Elem::U32 => "u32",
             Elem::U64 => "u64",
             Elem::F8E4M3 => "f8e4m3",
             Elem::F8E5M2 => "f8e5m2",
@@ -176,6 +182,7 @@ impl Elem {
             Elem::U8 => "u8",
             Elem::I16 => "s16",
             Elem::I32 => "s32",
+            Elem::U32 => "u32",
             Elem::I64 => "s64",
             Elem::U64 => "u64",
             Elem::F8E4M3 => "e4m3",
@@ -190,7 +197,8 @@ impl Elem {
 
     /// Whether there is arithmetic on it; what is only stored or multiplied by an MMA has none.
     pub fn has_arithmetic(self) -> bool {
-        self.value_type() == self.name() && !self.is_packed()
+        let unsigned = matches!(self, Elem::U32 | Elem::U64);
+        (self.value_type() == self.name() || unsigned) && !self.is_packed()
     }
 }
 

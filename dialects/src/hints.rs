@@ -107,6 +107,22 @@ impl Hints {
         text.split(", ").nth(1).map(str::to_owned)
     }
 
+    /// What of them `cp.async` takes: it caches in L2 alone in any case.
+    pub fn of_async_copies(self) -> Hints {
+        Hints {
+            cache: None,
+            ..self
+        }
+    }
+
+    /// What of them copies by tensor maps take.
+    pub fn of_tensor_maps(self) -> Hints {
+        Hints {
+            evict: self.evict,
+            ..Hints::NONE
+        }
+    }
+
     /// The hints of a text as [`Hints`] displays itself; `None` where it has another form.
     pub fn parse(text: &str) -> Option<Hints> {
         let mut hints = Hints::NONE;

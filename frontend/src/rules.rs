@@ -12,6 +12,7 @@ pub(crate) fn common(a: Elem, b: Elem) -> Option<Elem> {
     match (a, b) {
         _ if a == b => Some(a),
         (Elem::I32, Elem::I64) | (Elem::I64, Elem::I32) => Some(Elem::I64),
+        (Elem::U32, Elem::U64) | (Elem::U64, Elem::U32) => Some(Elem::U64),
         _ => None,
     }
 }
@@ -32,9 +33,12 @@ pub(crate) fn operation(op: BinaryOp, elem: Elem) -> Option<ArithOp> {
         (Add, _) => ArithOp::Addi,
         (Sub, _) => ArithOp::Subi,
         (Mul, _) => ArithOp::Muli,
+        (Div, _) if elem.is_unsigned() => ArithOp::Divui,
         (Div, _) => ArithOp::Divsi,
+        (Rem, _) if elem.is_unsigned() => ArithOp::Remui,
         (Rem, _) => ArithOp::Remsi,
         (Shl, _) => ArithOp::Shli,
+        (Shr, _) if elem.is_unsigned() => ArithOp::Shrui,
         (Shr, _) => ArithOp::Shrsi,
         _ => return None,
     })

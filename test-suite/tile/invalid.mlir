@@ -9,6 +9,22 @@ func.func @extent(%a: tensor<16x8xf32>, %b: tensor<32x4xf32>, %c: tensor<16x32xf
 
 // -----
 
+func.func @several(%a: tensor<16x1xf32>) {
+  // expected-error@+1 {{expects a tile of one element, but got extents [16, 1]}}
+  %0 = tile.extract %a : tensor<16x1xf32> -> f32
+  return
+}
+
+// -----
+
+func.func @number(%a: tensor<1x1xf32>) {
+  // expected-error@+1 {{expects f32 as the number, but got i32}}
+  %0 = tile.extract %a : tensor<1x1xf32> -> i32
+  return
+}
+
+// -----
+
 func.func @reduced(%a: tensor<16x8xf32>) {
   // expected-error@+1 {{expects [16, 1] as the shape of the result, but got [1, 8]}}
   %0 = tile.reduce "add" %a 1 : tensor<16x8xf32> -> tensor<1x8xf32>

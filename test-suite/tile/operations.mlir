@@ -31,6 +31,9 @@ gpu.module @kernels {
     %c = tile.dot %a, %b, %zeros : tensor<16x32xbf16>, tensor<32x32xbf16>, tensor<16x32xf32> -> tensor<16x32xf32>
     // CHECK: tile.reduce "max" %{{.*}} 1 : tensor<16x32xf32> -> tensor<16x1xf32>
     %top = tile.reduce "max" %c 1 : tensor<16x32xf32> -> tensor<16x1xf32>
+    // CHECK: tile.extract %{{.*}} : tensor<1x1xf32> -> f32
+    %one = tile.reduce "max" %top 0 : tensor<16x1xf32> -> tensor<1x1xf32>
+    %element = tile.extract %one : tensor<1x1xf32> -> f32
     // CHECK: tile.broadcast %{{.*}} : tensor<16x1xf32> -> tensor<16x32xf32>
     %tops = tile.broadcast %top : tensor<16x1xf32> -> tensor<16x32xf32>
     // CHECK: tile.map(%{{.*}}, %{{.*}}) {

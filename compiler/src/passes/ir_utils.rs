@@ -8,6 +8,7 @@ pub(super) use cutec_dialects::builder::defining_op;
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, OpBuilder, integer_array, integer_value, string_value,
 };
+use cutec_dialects::hints::Hints;
 use cutec_dialects::ops::{ArithOp, GpuOp, LlvmOp};
 use cutec_dialects::printing::pass_name_on;
 use cutec_dialects::semantics::SemError;
@@ -277,6 +278,13 @@ pub(super) fn remove_attribute(op: IrOp, name: &str) {
     let name = melior::StringRef::new(name);
     // SAFETY: the operation is alive; the name is copied.
     unsafe { mlir_sys::mlirOperationRemoveAttributeByName(op.to_raw(), name.to_raw()) };
+}
+
+/// What an access of the tile level asks of the caches, by its attribute `hints`.
+pub(super) fn hints_of(op: IrOp) -> Hints {
+    let text = string_attribute(op, "hints");
+    let hints = text.and_then(|text| Hints::parse(&text));
+    hints.unwrap_or(Hints::NONE)
 }
 
 /// The text of a string attribute.

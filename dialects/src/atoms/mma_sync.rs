@@ -211,6 +211,7 @@ impl MmaSync {
             Elem::I1
             | Elem::I16
             | Elem::I32
+            | Elem::U32
             | Elem::I64
             | Elem::U64
             | Elem::F8E4M3
@@ -321,6 +322,7 @@ impl MmaInstruction for MmaSync {
             | Elem::U8
             | Elem::I16
             | Elem::I32
+            | Elem::U32
             | Elem::I64
             | Elem::U64
             | Elem::F8E4M3

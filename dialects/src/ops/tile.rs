@@ -35,6 +35,10 @@ operations! {
         Broadcast = "broadcast",
         /// Adds or removes axes of extent 1.
         Reshape = "reshape",
+        /// Whether the block is the last that comes to a counter.
+        Arrive = "arrive",
+        /// The element of a tile that has one, as a number.
+        Extract = "extract",
         /// Exchanges two axes.
         Transpose = "transpose",
         /// A product.
@@ -96,6 +100,8 @@ accessors! {
     }
     /// The elements of a tile along other axes.
     Reshaping is TileOp::Reduce | TileOp::Fold | TileOp::Broadcast | TileOp::Transpose | TileOp::Reshape, 1 operand { operand input 0; }
+    /// A block that comes to a counter.
+    Arrive is TileOp::Arrive, 3 operands { operand view 0; operand at 1; operand count 2; }
     /// A product.
     Dot is TileOp::Dot, 3 operands {
         operand a 0; operand b 1; operand c 2;

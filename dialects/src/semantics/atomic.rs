@@ -107,17 +107,22 @@ impl AtomicKind {
             (AtomicKind::Add, Elem::F32) => "add.f32",
             (AtomicKind::Add, Elem::F64) => "add.f64",
             (AtomicKind::Add, Elem::I32) => "add.s32",
-            (AtomicKind::Add, Elem::I64) => "add.u64",
+            (AtomicKind::Add, Elem::U32) => "add.u32",
+            (AtomicKind::Add, Elem::I64 | Elem::U64) => "add.u64",
             (AtomicKind::Min, Elem::I32) => "min.s32",
             (AtomicKind::Max, Elem::I32) => "max.s32",
+            (AtomicKind::Min, Elem::U32) => "min.u32",
+            (AtomicKind::Max, Elem::U32) => "max.u32",
+            (AtomicKind::Min, Elem::U64) => "min.u64",
+            (AtomicKind::Max, Elem::U64) => "max.u64",
             (AtomicKind::Min, Elem::I64) => "min.s64",
             (AtomicKind::Max, Elem::I64) => "max.s64",
-            (AtomicKind::And, Elem::I32) => "and.b32",
-            (AtomicKind::Or, Elem::I32) => "or.b32",
-            (AtomicKind::Xor, Elem::I32) => "xor.b32",
-            (AtomicKind::And, Elem::I64) => "and.b64",
-            (AtomicKind::Or, Elem::I64) => "or.b64",
-            (AtomicKind::Xor, Elem::I64) => "xor.b64",
+            (AtomicKind::And, Elem::I32 | Elem::U32) => "and.b32",
+            (AtomicKind::Or, Elem::I32 | Elem::U32) => "or.b32",
+            (AtomicKind::Xor, Elem::I32 | Elem::U32) => "xor.b32",
+            (AtomicKind::And, Elem::I64 | Elem::U64) => "and.b64",
+            (AtomicKind::Or, Elem::I64 | Elem::U64) => "or.b64",
+            (AtomicKind::Xor, Elem::I64 | Elem::U64) => "xor.b64",
             _ => return None,
         })
     }
@@ -127,16 +132,29 @@ impl AtomicKind {
         match self {
             AtomicKind::Add => matches!(
                 elem,
-                Elem::I32 | Elem::I64 | Elem::F16 | Elem::BF16 | Elem::F32 | Elem::F64
+                Elem::I32
+                    | Elem::U32
+                    | Elem::I64
+                    | Elem::U64
+                    | Elem::F16
+                    | Elem::BF16
+                    | Elem::F32
+                    | Elem::F64
             ),
             AtomicKind::Min | AtomicKind::Max => {
-                matches!(elem, Elem::I32 | Elem::I64 | Elem::F32 | Elem::F64)
+                matches!(
+                    elem,
+                    Elem::I32 | Elem::U32 | Elem::I64 | Elem::U64 | Elem::F32 | Elem::F64
+                )
             }
             AtomicKind::Exchange => {
-                matches!(elem, Elem::I32 | Elem::I64 | Elem::F32 | Elem::F64)
+                matches!(
+                    elem,
+                    Elem::I32 | Elem::U32 | Elem::I64 | Elem::U64 | Elem::F32 | Elem::F64
+                )
             }
             AtomicKind::And | AtomicKind::Or | AtomicKind::Xor | AtomicKind::Cas => {
-                matches!(elem, Elem::I32 | Elem::I64)
+                matches!(elem, Elem::I32 | Elem::U32 | Elem::I64 | Elem::U64)
             }
         }
     }
@@ -172,9 +190,9 @@ pub(super) fn evaluate(operands: &[Val], attrs: &Attrs) -> Result<Val, SemError>
     kind.check(elem)?;
     for value in values {
         let fits = match value {
-            Val::Opaque(ty) => ty == elem.name(),
+            Val::Opaque(ty) => ty == elem.value_type(),
             Val::Scalar(int) => {
-                !elem.is_float() && (int.width() == Width::I64) == (elem == Elem::I64)
+                !elem.is_float() && (int.width() == Width::I64) == (elem.bits() == 64)
             }
             _ => false,
         };
@@ -183,7 +201,7 @@ pub(super) fn evaluate(operands: &[Val], attrs: &Attrs) -> Result<Val, SemError>
         }
     }
     layout::crd2idx(&integers(coord)?, view.layout.inner())?;
-    Ok(Val::Opaque(elem.name().into()))
+    Ok(Val::Opaque(elem.value_type().into()))
 }
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ pub(super) fn check_reduce_async(operands: &[Val], attrs: &Attrs) -> Result<(), 
         )));
     }
     let fits = match value {
-        Val::Opaque(ty) => ty == elem.name(),
+        Val::Opaque(ty) => ty == elem.value_type(),
         Val::Scalar(_) => true,
         _ => false,
     };
@@ -85,13 +85,15 @@ pub(super) fn check_reduce_async(operands: &[Val], attrs: &Attrs) -> Result<(), 
 /// Operation and type of `red.async` (PTX ISA, "red.async"). What signs make no difference to has the type without.
 pub fn reduction(kind: AtomicKind, elem: Elem) -> Option<&'static str> {
     Some(match (kind, elem) {
-        (AtomicKind::Add, Elem::I32) => "add.u32",
+        (AtomicKind::Add, Elem::I32 | Elem::U32) => "add.u32",
         (AtomicKind::Add, Elem::I64 | Elem::U64) => "add.u64",
         (AtomicKind::Min, Elem::I32) => "min.s32",
+        (AtomicKind::Min, Elem::U32) => "min.u32",
         (AtomicKind::Max, Elem::I32) => "max.s32",
-        (AtomicKind::And, Elem::I32) => "and.b32",
-        (AtomicKind::Or, Elem::I32) => "or.b32",
-        (AtomicKind::Xor, Elem::I32) => "xor.b32",
+        (AtomicKind::Max, Elem::U32) => "max.u32",
+        (AtomicKind::And, Elem::I32 | Elem::U32) => "and.b32",
+        (AtomicKind::Or, Elem::I32 | Elem::U32) => "or.b32",
+        (AtomicKind::Xor, Elem::I32 | Elem::U32) => "xor.b32",
         (
             AtomicKind::Add
             | AtomicKind::Min

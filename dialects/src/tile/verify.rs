@@ -183,6 +183,29 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
             };
             same_list("the extents other than 1", &long(&input), &long(&result))
         }
+        TileOp::Arrive => {
+            let counter = operand_type(op, 0)?.to_string();
+            match counter.contains("<i32, gmem") {
+                true => Ok(()),
+                false => Err(format!(
+                    "expects a counter of i32 in gmem, but got {counter}"
+                )),
+            }
+        }
+        TileOp::Extract => {
+            let input = tile(op, 0)?;
+            if input.shape.iter().any(|extent| *extent != 1) {
+                return Err(format!(
+                    "expects a tile of one element, but got extents {:?}",
+                    input.shape
+                ));
+            }
+            same_text(
+                "the number",
+                input.elem.value_type(),
+                &result(op)?.to_string(),
+            )
+        }
         TileOp::Transpose => {
             let (input, result) = (tile(op, 0)?, tile_of(result(op)?)?);
             same("the element type", input.elem, result.elem)?;

@@ -497,6 +497,8 @@ fn built_ins_of_tiles_have_methods() {
         // Of functions, of several tiles and of computed places: of text alone so far.
         "scan",
         "gather",
+        "scalar",
+        "mulhi",
         // The host's.
         "bits",
         "element_type",

@@ -23,10 +23,9 @@ pub fn here(name: &str) -> Option<&'static str> {
         "short" | "int16" | "int16_t" => "write `i16`",
         "char" | "int8" | "int8_t" => "write `i8`",
         "uint8" | "uint8_t" => "write `u8`",
-        "uint64" | "uint64_t" => "write `u64`, or `i64` to compute with it",
-        "unsigned" | "uint32" | "uint32_t" | "u32" | "u16" => {
-            "there are the integers i8, u8, i16, i32 and i64"
-        }
+        "uint64" | "uint64_t" => "write `u64`",
+        "unsigned" | "uint32" | "uint32_t" => "write `u32`",
+        "u16" => "there are the integers i8, u8, i16, i32, u32, i64 and u64",
         "range" => "a range is written `0..n`, or `0..n step 2`",
         "range_constexpr" => "write `static for i in 0..n`",
         "len" => "write `size(x)`",

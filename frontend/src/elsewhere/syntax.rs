@@ -273,6 +273,7 @@ fn ends_cast(tokens: &[Token<'_>], at: usize) -> Option<&'static str> {
         "short" | "int16_t" | "i16" => "i16",
         "char" | "int8_t" | "i8" => "i8",
         "uint8_t" | "u8" => "u8",
+        "unsigned" | "uint32_t" | "u32" => "u32",
         "uint64_t" | "u64" => "u64",
         _ => return None,
     })

@@ -250,7 +250,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             {
                 let ir = self.ir(span)?;
                 let ty = ir.ty(elem.value_type());
-                Ok(ir.value(ArithOp::Extsi, &[scalar.ir], &[], ty))
+                let extend = match scalar.elem.is_unsigned() {
+                    true => ArithOp::Extui,
+                    false => ArithOp::Extsi,
+                };
+                Ok(ir.value(extend, &[scalar.ir], &[], ty))
             }
             (_, None) => self.number(value, elem, span),
         }
@@ -290,7 +294,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 BinaryOp::Gt => 4,
                 _ => 5,
             };
-            (ArithOp::Cmpi, at)
+            // Those without sign follow.
+            let ordered = at > 1 && pair.elem.is_unsigned() && pair.elem != Elem::I1;
+            (ArithOp::Cmpi, if ordered { at + 4 } else { at })
         };
         let ir = self.ir(span)?;
         let attr = ir.i64(predicate);
@@ -394,7 +400,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         span: Span,
     ) -> Result<Value<'c, 'a>> {
         let decides = op == BinaryOp::Or;
-        let left = self.loaded(lhs)?;
+        let left = self.condition_value(lhs)?;
         let condition = match &left {
             Value::Bool(value) if *value == decides => return Ok(left),
             Value::Bool(_) => return self.condition_value(rhs),
@@ -411,6 +417,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Bool(_) => Ok(value),
             Value::Scalar(scalar) if scalar.elem == Elem::I1 => Ok(value),
             Value::Error => Err(Stop::Reported),
+            Value::Tile(tile) if tile.elem == Elem::I1 && tile.shape.iter().all(|n| *n == 1) => {
+                self.only_element(tile, expr.span)
+            }
             other => self.expected_bool(other, expr.span),
         }
     }
@@ -453,7 +462,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let message = format!("`ceil_div` is not defined for {}", elem_name(pair.elem));
             return self.error(codes::WRONG_TYPE, span, message, "expected integers");
         }
-        self.elementwise(ArithOp::Ceildivsi, &pair, span)
+        let op = match pair.elem.is_unsigned() {
+            true => ArithOp::Ceildivui,
+            false => ArithOp::Ceildivsi,
+        };
+        self.elementwise(op, &pair, span)
     }
 }
 

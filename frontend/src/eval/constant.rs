@@ -101,6 +101,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             },
             Known::Typed(a, b, elem) => {
                 let (a, b) = (a as i64, b as i64);
+                if elem == Elem::U32
+                    && let Some(value) = wrapping(operation, a, b)
+                {
+                    return Ok(Some(Value::Typed(f64::from(value), elem)));
+                }
                 let checked = operation.integers(a, b).and_then(|value| {
                     let fits = rules::fits(value, elem);
                     fits.then_some(value).ok_or(ArithmeticError::Overflow)
@@ -261,6 +266,18 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             _ => Value::Typed(value as f64, to),
         }))
     }
+}
+
+/// What wraps in an u32: as at run time, numbers without sign are bits of which hashes and counters are made.
+fn wrapping(operation: Operation, a: i64, b: i64) -> Option<u32> {
+    let value = match operation {
+        Operation::Add => a.wrapping_add(b),
+        Operation::Sub => a.wrapping_sub(b),
+        Operation::Mul => a.wrapping_mul(b),
+        Operation::Shl if (0..32).contains(&b) => a << b,
+        _ => return None,
+    };
+    Some(value as u32)
 }
 
 /// A known result as text: `7 / 0`, `ceil_div(7, 0)`.

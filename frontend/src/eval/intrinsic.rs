@@ -108,6 +108,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if elem.is_float() {
             return self.llvm("fabs", value, false, span);
         }
+        if elem.is_unsigned() {
+            return Ok(number_or_vector(ir, elem, len));
+        }
         let builder = self.ir(span)?;
         let (ty, poison) = (builder.numbers_type(elem, len), builder.bool(false));
         let result = builder.value(LlvmOp::IntrAbs, &[ir], &[("is_int_min_poison", poison)], ty);

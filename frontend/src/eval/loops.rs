@@ -400,6 +400,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             .collect();
         let (before, before_block) = region_with_block(&tiles);
         self.in_block(before_block, |this| {
+            // The condition sees what the last iteration left, and assigns to none of it.
+            let regions = this.regions;
+            this.regions = regions.wrapping_sub(1);
+            this.rebind(carried, |at| argument_of(before_block, at));
+            this.regions = regions;
             let flags = exits & (RETURNS | BREAKS);
             let number = if flags == 0 {
                 let go = condition(this)?;

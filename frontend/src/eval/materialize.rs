@@ -64,7 +64,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             _ => None,
         };
         match build(self.ir(span)?, op, &irs, attrs) {
-            Ok(Some(ir)) if elem.is_some_and(|elem| !elem.has_arithmetic()) => Ok(
+            Ok(Some(ir)) if elem.is_some_and(|elem| elem.value_type() != elem.name()) => Ok(
                 super::arith::number_or_vector(ir, elem.unwrap_or(Elem::I8), None),
             ),
             Ok(Some(ir)) if op.allocates() => Ok(allocation(self.of_ir(ir, origin, span)?)),
@@ -87,7 +87,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
         let leaf = |scalar: &Scalar<'c>, vars: &mut Vars| match scalar.elem {
             Elem::I64 | Elem::U64 => Some(vars.fresh(Width::I64, scalar.div)),
-            Elem::I32 | Elem::I16 | Elem::I8 | Elem::U8 | Elem::I1 => {
+            Elem::I32 | Elem::U32 | Elem::I16 | Elem::I8 | Elem::U8 | Elem::I1 => {
                 Some(vars.fresh(Width::I32, scalar.div))
             }
             _ => None,

@@ -162,7 +162,9 @@ fn instruction(to: Elem, from: Elem, round: Option<&str>, saturate: bool) -> Opt
         Elem::U8 => Some("u8"),
         Elem::I16 => Some("s16"),
         Elem::I32 => Some("s32"),
+        Elem::U32 => Some("u32"),
         Elem::I64 => Some("s64"),
+        Elem::U64 => Some("u64"),
         Elem::F16 | Elem::BF16 | Elem::F32 | Elem::F64 => Some(elem.name()),
         _ => None,
     };
@@ -194,8 +196,8 @@ fn register(elem: Elem) -> &'static str {
     match elem {
         Elem::F32 => "f",
         Elem::F64 => "d",
-        Elem::I64 => "l",
-        Elem::I32 => "r",
+        Elem::I64 | Elem::U64 => "l",
+        Elem::I32 | Elem::U32 => "r",
         _ => "h",
     }
 }

@@ -47,7 +47,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 self.store(&held, value, name.span, span, span)?;
                 return Ok(held);
             }
-            Value::Tuple(parts) => {
+            // An array is state as a tuple is, part by part.
+            Value::Tuple(parts) | Value::Array(parts) => {
                 let parts = parts
                     .iter()
                     .map(|part| self.held_in_variable(part, None, (what, name), span));
@@ -338,7 +339,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Tile(tile) => self.other_tile(path, tile, new, (target, span)),
             Value::Record(record) => self.put_record(path, record, new, (target, span)),
             Value::Tuple(parts) if self.ir.is_some() => match new {
-                Value::Tuple(values) if values.len() == parts.len() => {
+                Value::Tuple(values) | Value::Array(values) if values.len() == parts.len() => {
                     let parts = parts.iter().zip(values);
                     let parts =
                         parts.map(|(old, new)| self.put(path, (old, None), new, (target, span)));

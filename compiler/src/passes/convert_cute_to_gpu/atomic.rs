@@ -104,7 +104,7 @@ impl<'c> Lowering<'c> {
         let ir = &self.emitter.ir;
         let scope = ir.attr(Place::of(view).syncscope);
         let ordering = ir.attr(RELAXED);
-        let ty = ir.ty(elem.name());
+        let ty = ir.ty(elem.value_type());
         match (kind, values) {
             (AtomicKind::Cas, [value, expected]) => {
                 let attrs = [
@@ -250,6 +250,8 @@ fn operation(kind: AtomicKind, elem: Elem) -> i64 {
         (AtomicKind::And, _) => 3,
         (AtomicKind::Or, _) => 5,
         (AtomicKind::Xor, _) => 6,
+        (AtomicKind::Max, false) if elem.is_unsigned() => 9,
+        (AtomicKind::Min, false) if elem.is_unsigned() => 10,
         (AtomicKind::Max, false) => 7,
         (AtomicKind::Min, false) => 8,
         (AtomicKind::Add, true) => 11,

@@ -322,6 +322,7 @@ fn nvvm_type(elem: Elem) -> Option<&'static str> {
         Elem::I1
         | Elem::I16
         | Elem::I32
+        | Elem::U32
         | Elem::I64
         | Elem::U64
         | Elem::F8E4M3

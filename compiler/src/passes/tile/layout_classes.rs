@@ -118,6 +118,8 @@ impl<'c> LayoutClasses<'c> {
                 | TileOp::Broadcast
                 | TileOp::Reshape
                 | TileOp::Transpose
+                | TileOp::Extract
+                | TileOp::Arrive
                 | TileOp::ConvertLayout
                 | TileOp::Slice
                 | TileOp::Join

@@ -26,6 +26,7 @@ mod roles;
 pub mod select_atoms;
 mod smem_tile;
 pub mod specialize_warps;
+pub mod speculate;
 pub mod stage_operands;
 mod stages;
 mod tensor_box;
@@ -41,7 +42,12 @@ use cutec_dialects::builder::IrOp;
 use cutec_dialects::ops::TileOp;
 
 /// The passes from the tile level to the cute level.
-pub const PASSES: [PassEntry; 16] = [
+pub const PASSES: [PassEntry; 17] = [
+    PassEntry {
+        name: "tile-speculate",
+        summary: "Computes both sides of branches that only compute integers",
+        run: speculate::speculate,
+    },
     PassEntry {
         name: "tile-bound-coordinates",
         summary: "Puts coordinates outside of a tensor directly behind its end",

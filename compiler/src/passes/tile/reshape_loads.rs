@@ -48,7 +48,7 @@ fn load_reshaped<'c>(context: &'c Context, reshape: IrOp<'c>) {
     let Ok(Some((view, coordinate))) = sliced(&ir, load, &at, (&from.shape, &kept)) else {
         return;
     };
-    let mut attrs = attributes(load, &["fill", "copy", "swizzle"]);
+    let mut attrs = attributes(load, &["fill", "copy", "swizzle", "hints"]);
     let offsets = (0..).zip(&kept).filter(|(_, axis)| at.is_offset(**axis));
     let offsets: Vec<i64> = offsets.map(|(axis, _): (i64, _)| axis).collect();
     if !offsets.is_empty() {

@@ -4,7 +4,7 @@
 //! its argument: through slices, whose coordinates become coordinates of the box, and through modes that change places.
 use super::coordinate::Coordinate;
 use super::types::view_of;
-use crate::passes::ir_utils::{blocks, defining_op};
+use crate::passes::ir_utils::{blocks, defining_op, hints_of};
 use cutec_abi::tensor_map::{L2Promotion, MapSwizzle, OobFill};
 use cutec_abi::{ArgAbi, KernelAbi, ParamAbi, TensorAbi, TensorMapAbi};
 use cutec_dialects::abi::abi_of;
@@ -52,6 +52,8 @@ pub(super) struct TensorBox<'c> {
     modes: [usize; 2],
     /// The mode whose elements are neighbours.
     contiguous: usize,
+    /// What is asked of L2.
+    hints: Hints,
 }
 
 /// A mode of a view: one of the tensor, or a place along one.
@@ -119,6 +121,7 @@ impl<'c> TensorBox<'c> {
             begin,
             modes: [one, other],
             contiguous,
+            hints: hints_of(access).of_tensor_maps(),
         })
     }
 
@@ -179,7 +182,7 @@ impl<'c> TensorBox<'c> {
             order: boxes.order,
             extents: boxes.extents,
             span,
-            hints: Hints::default(),
+            hints: self.hints,
         })
     }
 

@@ -46,7 +46,7 @@ fn load_transposed<'c>(context: &'c Context, transpose: IrOp<'c>) {
         return;
     };
     ir.insertion = Insertion::Before(load);
-    let mut attrs = attributes(load, &["fill", "copy", "swizzle"]);
+    let mut attrs = attributes(load, &["fill", "copy", "swizzle", "hints"]);
     if let Ok(at) = Coordinate::of(load)
         && at.has_offsets()
     {

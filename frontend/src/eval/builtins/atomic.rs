@@ -6,7 +6,8 @@ use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::arith::number_or_vector;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
-use cutec_dialects::ops::CuteOp;
+use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::ops::{CuteOp, TileOp};
 use cutec_dialects::semantics::{AtomicKind, Attrs};
 
 use super::builtin::{AtPlace, Builtin, CallAtPlace, Kind, Level, Lowering, Parameter, arg};
@@ -22,32 +23,32 @@ pub(super) const TABLE: &[Builtin] = &[
     atomic(
         "atomic_add",
         AtomicKind::Add,
-        "Adds x. Of i32, i64, f16, bf16, f32, f64.",
+        "Adds x. Of i32, u32, i64, u64, f16, bf16, f32, f64.",
     ),
     atomic(
         "atomic_min",
         AtomicKind::Min,
-        "Leaves the smaller one. Of i32, i64, f32, f64.",
+        "Leaves the smaller one. Of i32, u32, i64, u64, f32, f64.",
     ),
     atomic(
         "atomic_max",
         AtomicKind::Max,
-        "Leaves the larger one. Of i32, i64, f32, f64.",
+        "Leaves the larger one. Of i32, u32, i64, u64, f32, f64.",
     ),
     atomic(
         "atomic_and",
         AtomicKind::And,
-        "Leaves the bits that both have. Of i32, i64.",
+        "Leaves the bits that both have. Of i32, u32, i64, u64.",
     ),
     atomic(
         "atomic_or",
         AtomicKind::Or,
-        "Leaves the bits that one of both has. Of i32, i64.",
+        "Leaves the bits that one of both has. Of i32, u32, i64, u64.",
     ),
     atomic(
         "atomic_xor",
         AtomicKind::Xor,
-        "Leaves the bits that just one of both has. Of i32, i64.",
+        "Leaves the bits that just one of both has. Of i32, u32, i64, u64.",
     ),
     atomic(
         "atomic_exchange",
@@ -62,7 +63,57 @@ pub(super) const TABLE: &[Builtin] = &[
     )
     .at(Level::Threads)
     .takes(&[PLACE, arg("expected", Kind::Number), X]),
+    Builtin::new(
+        "is_last",
+        Lowering::Place(AtPlace::Arrive),
+        "Whether this block is the last of `count` that come to this counter, an i32 that is 0 before and again behind. What the others wrote before they came is there.",
+    )
+    .at(Level::Tiles)
+    .takes(&[PLACE, arg("count", Kind::Integer)]),
 ];
+
+/// `is_last(counter[i], count)`
+pub(super) fn arrive<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    call: &CallAtPlace<'a>,
+) -> Result<Value<'c, 'a>> {
+    let (name, span) = (call.name, call.whole.span);
+    let place = match call.args.split_first() {
+        Some((first, rest)) if first.name.is_none() => match &*first.value.kind {
+            ExprKind::Index { base, indices } => Some((base, indices, rest)),
+            _ => None,
+        },
+        _ => None,
+    };
+    let Some((base, indices, rest)) = place else {
+        let message = format!("`{name}` counts at one element of a tensor");
+        let diagnostic = Diagnostic::error(codes::WRONG_ARGUMENTS, span, message, "here");
+        return Err(ev.report(diagnostic.with_help(format!("`{name}(counter[i], count)`"))));
+    };
+    let view = ev.expr(base);
+    let coord = ev.coordinate(indices);
+    let rest = ev.arguments(name.into(), span, span, &[], rest);
+    let (view, coord, rest) = (view?, coord?, rest?);
+    super::arguments::chosen(ev, &call.forms, &rest, 1)?;
+    let Some(count) = rest.arg(0) else {
+        return Err(Stop::Reported);
+    };
+    match view.as_view() {
+        Some((_, of)) if of.ptr.space == Space::Gmem && of.ptr.elem == Elem::I32 => {}
+        _ => return ev.expected("a tensor of i32", &view, base.span),
+    }
+    ev.check_index_count(&view, indices.len(), (base.span, span))?;
+    ev.check_writable(&view, base.span)?;
+    if ev.is_slice(&coord) {
+        let message = format!("`{name}` counts at one element, not at a view");
+        return ev.error(codes::WRONG_TYPE, span, message, "an index is `_`");
+    }
+    let count = ev.number(&count.value, Elem::I32, count.expr.span)?;
+    let (view, coord) = (ev.ir_of(&view, span)?, ev.ir_of(&coord, span)?);
+    let ir = ev.ir(span)?;
+    let last = ir.value(TileOp::Arrive, &[view, coord, count], &[], ir.ty("i1"));
+    Ok(number_or_vector(last, Elem::I1, None))
+}
 
 /// An update: `name(place, …, x)`.
 pub(super) fn update<'c, 'a>(

@@ -245,6 +245,8 @@ pub(in crate::eval) struct CallAtPlace<'a> {
 pub(in crate::eval) enum AtPlace {
     /// An atomic update of an element or a tile.
     Atomic(AtomicKind),
+    /// A block that comes to a counter.
+    Arrive,
     /// An operation on a barrier in shared memory.
     Mbarrier(CuteOp),
     /// A store to another block's shared memory, which a barrier there counts.

@@ -8,7 +8,7 @@ use crate::eval::{Evaluator, Result};
 use cutec_dialects::hints::{CacheHint, Hints};
 
 /// Names of the arguments.
-pub(super) const KEYS: [&str; 3] = ["cache", "prefetch", "evict"];
+pub(in crate::eval) const KEYS: [&str; 3] = ["cache", "prefetch", "evict"];
 
 /// `always`, and the names of [`CacheHint`].
 const CACHES: [&str; CacheHint::NAMES.len() + 1] = {
@@ -29,7 +29,7 @@ pub(super) const PREFETCH: Parameter = named("prefetch", Kind::Integer, "…");
 pub(super) const EVICT: Parameter = named("evict", Kind::Word(&["first", "last"]), "…");
 
 /// The hints among arguments, of these keys.
-pub(super) fn of<'c, 'a>(
+pub(in crate::eval) fn of<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     args: &[ArgValue<'c, 'a>],
     keys: &[&str],

@@ -4,12 +4,12 @@ use crate::diagnostics::codes;
 use crate::eval::arith::number_or_vector;
 use crate::eval::call::{ArgValue, Call};
 use crate::eval::constant::rounded;
-use crate::eval::values::Value;
+use crate::eval::values::{Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::Span;
 use cutec_abi::arithmetic::{self, Operation};
 use cutec_dialects::elem::Elem;
-use cutec_dialects::ops::{ArithOp, LlvmOp};
+use cutec_dialects::ops::{ArithOp, LlvmOp, VectorOp};
 
 use super::builtin::{Builtin, Kind, LowerCall, Lowering, Parameter, arg, optional, rest};
 use super::elementary::Elementary;
@@ -62,6 +62,12 @@ pub(super) const TABLE: &[Builtin] = &[
         "ceil_div",
         Lowering::Elementwise(ceil_div),
         "The quotient of integers, rounded up; also of tuples, part by part.",
+    )
+    .takes(&[arg("a", Kind::Integer), arg("b", Kind::Integer)]),
+    Builtin::new(
+        "mulhi",
+        Lowering::Elementwise(mulhi),
+        "The upper half of the product of two integers of 32 or 64 bits.",
     )
     .takes(&[arg("a", Kind::Integer), arg("b", Kind::Integer)]),
     Builtin::new(
@@ -250,6 +256,8 @@ pub(super) fn extreme_of<'c, 'a>(
     let op = match (pair.elem.is_float(), smaller) {
         (true, true) => ArithOp::Minimumf,
         (true, false) => ArithOp::Maximumf,
+        (false, true) if pair.elem.is_unsigned() => ArithOp::Minui,
+        (false, false) if pair.elem.is_unsigned() => ArithOp::Maxui,
         (false, true) => ArithOp::Minsi,
         (false, false) => ArithOp::Maxsi,
     };
@@ -271,6 +279,53 @@ fn abs<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<
         Value::Float(value) => Ok(Value::Float(value.abs())),
         _ => ev.absolute(&value, call.span),
     }
+}
+
+/// `mulhi(a, b)`: the upper half of the product (PTX ISA, "mul.hi").
+fn mulhi<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let [a, b] = call.args.as_slice() else {
+        return Err(Stop::Reported);
+    };
+    let known = |value: &Value<'c, 'a>| match value {
+        Value::Typed(value, Elem::U32) => Some(*value as u64),
+        _ => None,
+    };
+    if let (Some(a), Some(b)) = (known(&a.value), known(&b.value)) {
+        return Ok(Value::Typed(((a * b) >> 32) as f64, Elem::U32));
+    }
+    let pair = ev.pair(
+        "mulhi",
+        (a.value.clone(), a.expr.span),
+        (b.value.clone(), b.expr.span),
+        call.span,
+    )?;
+    let (elem, len) = (pair.elem, pair.len);
+    if elem.is_float() || elem.bits() < 32 {
+        let message = format!("`mulhi` is not defined for {}", elem_name(elem));
+        let label = "expected i32, u32, i64 or u64";
+        return ev.error(codes::WRONG_TYPE, call.span, message, label);
+    }
+    let ir = ev.ir(call.span)?;
+    let text = format!("mul.hi.{} $0, $1, $2;", elem.ptx());
+    let constraints = if elem.bits() == 32 {
+        "=r,r,r"
+    } else {
+        "=l,l,l"
+    };
+    let ty = ir.number_type(elem);
+    let Some(count) = len else {
+        let result = ir.assembly(&text, constraints, &[pair.lhs, pair.rhs], ty);
+        return Ok(number_or_vector(result, elem, None));
+    };
+    let results: Vec<_> = (0..count)
+        .map(|at| {
+            let place = [("static_position", ir.i64_array(&[at]))];
+            let [a, b] =
+                [pair.lhs, pair.rhs].map(|of| ir.value(VectorOp::Extract, &[of], &place, ty));
+            ir.assembly(&text, constraints, &[a, b], ty)
+        })
+        .collect();
+    ev.vector(&results, elem, call.span)
 }
 
 /// `select(c, a, b)`: both are evaluated.

@@ -72,6 +72,9 @@ const TILE: &[Parameter] = &[
     named("fill", Kind::Number, "0"),
     named("copy", Kind::Copier, "…"),
     named("swizzle", Kind::Any, "…"),
+    super::hints::CACHE,
+    super::hints::PREFETCH,
+    super::hints::EVICT,
 ];
 
 type Of<'x, 'c, 'a> = (&'x Value<'c, 'a>, Span);

@@ -32,7 +32,7 @@ pub mod builtin;
 mod bulk;
 mod cluster;
 pub mod elementary;
-mod hints;
+pub(in crate::eval) mod hints;
 mod layout;
 mod math;
 mod mbarrier;
@@ -151,6 +151,7 @@ pub(super) fn call_at_place<'c, 'a>(
     };
     Some(match what {
         AtPlace::Atomic(kind) => atomic::update(ev, kind, &call),
+        AtPlace::Arrive => atomic::arrive(ev, &call),
         AtPlace::Mbarrier(op) => mbarrier::lower(ev, op, &call),
         AtPlace::StoreAsync => cluster::store_async(ev, args, whole),
         AtPlace::ReduceAsync => cluster::reduce_async(ev, args, whole),

@@ -191,18 +191,18 @@ fn printed<'c, 'a>(
     let fits = match (wanted, elem) {
         (_, None) => wanted != Takes::Float,
         (Takes::Float, Some(elem)) => elem.is_float(),
-        (Takes::Long, Some(elem)) => elem == Elem::I64,
-        (Takes::Integer, Some(elem)) => !elem.is_float() && elem != Elem::I64,
+        (Takes::Long, Some(elem)) => matches!(elem, Elem::I64 | Elem::U64),
+        (Takes::Integer, Some(elem)) => !elem.is_float() && elem.bits() < 64,
     };
     if !fits {
         let what = match wanted {
             Takes::Float => "a floating number for `%f`",
-            Takes::Long => "an i64 for `%lld`",
+            Takes::Long => "an i64 or u64 for `%lld`",
             Takes::Integer => "an integer of at most 32 bits for `%d`",
         };
         let help = match elem {
             Some(elem) if elem.is_float() => "`%f` prints it",
-            Some(Elem::I64) => "`%lld` prints it",
+            Some(Elem::I64 | Elem::U64) => "`%lld` prints it",
             _ if wanted == Takes::Float => "`%d` prints it",
             _ => "`i64(x)` converts",
         };
@@ -338,8 +338,8 @@ fn register(elem: Elem) -> Option<&'static str> {
     Some(match elem {
         Elem::I1 => "b",
         Elem::I16 | Elem::F16 | Elem::BF16 => "h",
-        Elem::I32 => "r",
-        Elem::I64 => "l",
+        Elem::I32 | Elem::U32 => "r",
+        Elem::I64 | Elem::U64 => "l",
         Elem::F32 | Elem::TF32 => "f",
         Elem::F64 => "d",
         _ => return None,

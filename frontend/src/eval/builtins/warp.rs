@@ -54,14 +54,16 @@ pub(super) const TABLE: &[Builtin] = &[
     of_lanes(
         "any",
         |ev, call| vote(ev, call, Vote::Any),
-        "Whether the condition holds for one lane of the warp.",
+        "Whether the condition holds for one lane of the warp, or for one element of a tile.",
     )
+    .at(Level::Both)
     .takes(VOTE),
     of_lanes(
         "all",
         |ev, call| vote(ev, call, Vote::All),
-        "Whether the condition holds for every lane of the warp.",
+        "Whether the condition holds for every lane of the warp, or for every element of a tile.",
     )
+    .at(Level::Both)
     .takes(VOTE),
     of_lanes(
         "ballot",
@@ -198,7 +200,7 @@ fn number_of_lane<'c, 'a>(
     width: i64,
     span: Span,
 ) -> Result<IrValue<'c>> {
-    if matches!(elem, Elem::F32 | Elem::TF32 | Elem::I32) {
+    if matches!(elem, Elem::F32 | Elem::TF32 | Elem::I32 | Elem::U32) {
         return word_of_lane(ev, kind, number, elem.value_type(), by, width, span);
     }
     let integer = match elem.bits() {
@@ -278,9 +280,14 @@ fn vote<'c, 'a>(
     };
     let condition = match &arg.value {
         Value::Bool(_) => ev.number(&arg.value, Elem::I1, arg.expr.span)?,
+        Value::Tile(tile) if vote != Vote::Ballot => {
+            let kind = if vote == Vote::Any { "or" } else { "and" };
+            return ev.vote_of_tile(kind, tile, arg.expr.span);
+        }
         Value::Scalar(scalar) if scalar.elem == Elem::I1 => scalar.ir,
         other => return ev.expected_bool(&other.clone(), arg.expr.span),
     };
+    ev.check_level(Level::Threads, &call.name, call.name_span)?;
     let (kind, elem) = match vote {
         Vote::Any => ("#nvvm<vote_sync_kind any>", Elem::I1),
         Vote::All => ("#nvvm<vote_sync_kind all>", Elem::I1),

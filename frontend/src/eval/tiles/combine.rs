@@ -178,25 +178,26 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let what = "an operator: nothing says with what an exclusive scan by a function begins";
             return self.expected(what, &how.value.clone(), how.expr.span);
         };
-        let of = |elem: Elem| -> Value<'c, 'a> {
+        let mut of = |elem: Elem| -> Result<Literal> {
             let bits = u32::try_from(elem.bits()).unwrap_or(64).clamp(1, 64);
             let most = i64::MAX >> (64 - bits);
-            match (operator, elem) {
+            let value = match (operator, elem) {
                 (Operator::And, Elem::I1) => Value::Bool(true),
                 (Operator::Or | Operator::Xor, Elem::I1) => Value::Bool(false),
                 (Operator::Add | Operator::Or | Operator::Xor, _) => Value::Int(0),
                 (Operator::Mul, _) => Value::Int(1),
+                (Operator::And | Operator::Min, Elem::U64) => return Ok(Literal::Int(-1)),
+                (Operator::And | Operator::Min, Elem::U32) => Value::Int(0xffff_ffff),
+                (Operator::Max, elem) if elem.is_unsigned() => Value::Int(0),
                 (Operator::And, _) => Value::Int(-1),
                 (Operator::Min, elem) if elem.is_float() => Value::Float(f64::INFINITY),
                 (Operator::Max, elem) if elem.is_float() => Value::Float(f64::NEG_INFINITY),
                 (Operator::Min, _) => Value::Int(most),
                 (Operator::Max, _) => Value::Int(-most - 1),
-            }
+            };
+            self.literal(&value, elem, how.expr.span)
         };
-        let literals = tiles
-            .iter()
-            .map(|tile| self.literal(&of(tile.elem), tile.elem, how.expr.span));
-        literals.collect()
+        tiles.iter().map(|tile| of(tile.elem)).collect()
     }
 }
 

@@ -13,6 +13,7 @@ use crate::eval::{Evaluator, Result, Stop};
 use crate::source::{Span, Spanned};
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::hints::{CacheHint, Hints};
 use cutec_dialects::ops::TileOp;
 use cutec_dialects::semantics::AtomicKind;
 use cutec_dialects::tile::BY_ELEMENT;
@@ -30,6 +31,8 @@ struct Place<'c> {
     fill: Option<Literal>,
     /// What passes else choose.
     pins: Pins,
+    /// What is asked of the caches.
+    hints: Hints,
 }
 
 /// What a program decides in place of a pass.
@@ -58,6 +61,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         call: &Call<'c, 'a>,
     ) -> Result<Value<'c, 'a>> {
         let place = self.place(receiver, receiver_span, call)?;
+        self.check_hints(&place.hints, true, call.span)?;
         self.load(&place, call.span).map(Value::Tile)
     }
 
@@ -65,6 +69,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let mut operands = vec![place.view];
         operands.extend(&place.at.values);
         let mut attrs = self.by_element(place, span)?;
+        attrs.extend(self.hints(place, span)?);
         if let Some(fill) = &place.fill {
             let ir = self.ir(span)?;
             attrs.push(("fill", fill.attribute(ir, ir.number_type(place.elem))));
@@ -122,6 +127,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return self.error(codes::WRONG_TYPE, target, error.to_string(), "updated here");
         }
         let new = self.read_slot(&value.value, value.expr.span)?;
+        if let Some(hint) = place.hints.first() {
+            let message = format!("`{hint}` is of loads and stores");
+            return self.error(codes::WRONG_ARGUMENTS, target, message, "updated here");
+        }
         let kind = self.ir(span)?.string(kind.name());
         self.write_tile(&place, (&new, value.expr.span), &[("atomic", kind)], span)
     }
@@ -136,6 +145,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     ) -> Result<Place<'c>> {
         let place = self.place(receiver, receiver_span, call)?;
         self.check_writable(receiver, receiver_span)?;
+        self.check_hints(&place.hints, false, target)?;
         if place.fill.is_some() && !read {
             let message = "`fill` says what is read outside of a tensor; nothing is written there";
             return self.error(codes::WRONG_ARGUMENTS, target, message, "written here");
@@ -158,9 +168,48 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let mut operands = vec![tile.ir, place.view];
         operands.extend(&place.at.values);
         let mut all = self.by_element(place, span)?;
+        all.extend(self.hints(place, span)?);
         all.extend(attrs);
         self.ir(span)?.op(TileOp::Store, &operands, &all, &[]);
         Ok(())
+    }
+
+    /// The attribute that says what is asked of the caches.
+    fn hints(
+        &mut self,
+        place: &Place<'c>,
+        span: Span,
+    ) -> Result<Option<(&'static str, Attribute<'c>)>> {
+        if place.hints == Hints::NONE {
+            return Ok(None);
+        }
+        let text = place.hints.to_string();
+        let text = text.trim_start_matches(", ");
+        Ok(Some(("hints", self.ir(span)?.string(text))))
+    }
+
+    /// Refuses hints that loads, or stores, do not take.
+    fn check_hints(&mut self, hints: &Hints, reads: bool, span: Span) -> Result<()> {
+        let (of, other) = match reads {
+            true => ("stores", "read"),
+            false => ("loads", "written"),
+        };
+        let known = |hint: CacheHint| match reads {
+            true => hint.of_loads(),
+            false => hint.of_stores(),
+        };
+        let wrong = match (hints.cache, hints.prefetch) {
+            (Some(hint), _) if known(hint).is_none() => format!("cache = {}", hint.name()),
+            (_, Some(bytes)) if !reads => format!("prefetch = {bytes}"),
+            _ => return Ok(()),
+        };
+        let message = format!("`{wrong}` is of {of}");
+        self.error(
+            codes::WRONG_ARGUMENTS,
+            span,
+            message,
+            format!("{other} here"),
+        )
     }
 
     /// The attribute that says along which modes the coordinate counts elements, if it does along any.
@@ -256,6 +305,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             at,
             fill,
             pins,
+            hints: builtins::hints::of(self, &call.args, &builtins::hints::KEYS)?,
         })
     }
 

@@ -2,7 +2,8 @@
 
 use super::shape_text;
 use crate::ast::Expr;
-use crate::diagnostics::codes;
+use crate::diagnostics::{Diagnostic, codes};
+use crate::eval::arith::number_or_vector;
 use crate::eval::builtins::Operator;
 use crate::eval::call::Call;
 use crate::eval::values::{Tile, Value, elem_name};
@@ -85,6 +86,61 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         Ok(shape)
     }
 
+    /// `scalar(x)`: the element of a tile that has one.
+    pub(in crate::eval) fn scalar_of(&mut self, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+        let Some(arg) = call.arg(0) else {
+            return Err(Stop::Reported);
+        };
+        match &arg.value {
+            Value::Tile(tile) => self.only_element(tile, arg.expr.span),
+            other => self.expected("a tile of one element", &other.clone(), arg.expr.span),
+        }
+    }
+
+    /// The element of a tile that has one, as a number that all threads have.
+    pub(in crate::eval) fn only_element(
+        &mut self,
+        tile: &Tile<'c>,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        if tile.shape.iter().any(|extent| *extent != 1) {
+            let message = format!(
+                "expected a tile of one element, found one of shape {}",
+                shape_text(&tile.shape)
+            );
+            let diagnostic =
+                Diagnostic::error(codes::SHAPE_MISMATCH, span, message, "this has several");
+            let help = match tile.elem {
+                Elem::I1 => "`any(x)` and `all(x)` are of all elements",
+                _ => "`reduce(op, x)` makes one of all elements",
+            };
+            return Err(self.report(diagnostic.with_help(help)));
+        }
+        let ir = self.ir(span)?;
+        let ty = ir.ty(tile.elem.value_type());
+        let number = ir.value(TileOp::Extract, &[tile.ir], &[], ty);
+        Ok(number_or_vector(number, tile.elem, None))
+    }
+
+    /// `any(x)`, `all(x)` of a tile of bools.
+    pub(in crate::eval) fn vote_of_tile(
+        &mut self,
+        kind: &'static str,
+        tile: &Tile<'c>,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        if tile.elem != Elem::I1 {
+            return self.expected("a tile of bool", &Value::Tile(tile.clone()), span);
+        }
+        let mut found = tile.clone();
+        for axis in (0..tile.shape.len()).rev() {
+            if found.shape[axis] > 1 {
+                found = self.reduced_along(&found, kind, axis, span)?;
+            }
+        }
+        self.only_element(&found, span)
+    }
+
     /// `iota(extents…, axis = a)`: the coordinate along an axis.
     pub(in crate::eval) fn iota(&mut self, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
         let extents = call.args.iter().filter(|arg| arg.name.is_none());
@@ -116,17 +172,32 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
         let mut result = tile.clone();
         for axis in self.axes(call, &tile.shape)? {
-            let mut shape = result.shape.clone();
-            shape[axis] = 1;
-            let ir = self.ir(call.span)?;
-            let attrs = [
-                ("axis", ir.integer(axis as i64, ir.ty("i32"))),
-                ("kind", ir.string(kind)),
-            ];
-            let of = (tile.elem, &shape[..]);
-            result = self.tile_op(TileOp::Reduce, &[result.ir], &attrs, of, call.span)?;
+            result = self.reduced_along(&result, kind, axis, call.span)?;
         }
         Ok(Value::Tile(result))
+    }
+
+    fn reduced_along(
+        &mut self,
+        tile: &Tile<'c>,
+        kind: &'static str,
+        axis: usize,
+        span: Span,
+    ) -> Result<Tile<'c>> {
+        let mut shape = tile.shape.clone();
+        shape[axis] = 1;
+        let ir = self.ir(span)?;
+        let attrs = [
+            ("axis", ir.integer(axis as i64, ir.ty("i32"))),
+            ("kind", ir.string(kind)),
+        ];
+        self.tile_op(
+            TileOp::Reduce,
+            &[tile.ir],
+            &attrs,
+            (tile.elem, &shape),
+            span,
+        )
     }
 
     /// `axis = a`, which a tile of one axis may do without.

@@ -266,6 +266,8 @@ impl<'c> Analysis<'c> {
             | TileOp::Broadcast
             | TileOp::Reshape
             | TileOp::Transpose
+            | TileOp::Extract
+            | TileOp::Arrive
             | TileOp::Dot
             | TileOp::ConvertLayout
             | TileOp::Slice

@@ -3,10 +3,11 @@ use super::super::coordinate::Coordinate;
 use super::super::emits::Emits;
 use super::super::types::fast_axis;
 use super::{Partition, Spread};
-use crate::passes::ir_utils::present;
-use cutec_dialects::atoms::UniversalCopy;
+use crate::passes::ir_utils::{hints_of, present};
+use cutec_dialects::atoms::{CopyAtom, UniversalCopy};
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::hints::Hints;
 use cutec_dialects::memo::type_value;
 use cutec_dialects::ops::{ArithOp, CuteOp, tile};
 use cutec_dialects::semantics::{AtomicKind, Attrs, SemError, check, evaluate};
@@ -26,6 +27,8 @@ pub(super) struct Part<'c> {
     bounds: Option<(IrValue<'c>, IrValue<'c>)>,
     /// The register of each value, in the order of `memory`.
     registers: Layout,
+    /// What is asked of the caches.
+    hints: Hints,
 }
 
 impl<'c> Partition<'c> {
@@ -33,7 +36,10 @@ impl<'c> Partition<'c> {
         let access = present(tile::Load::of(op))?;
         let (view, at) = (access.view(), self.coordinate_of(op)?);
         let fragment = self.fragment(to)?;
-        let part = self.global(view, &at, to)?;
+        let part = Part {
+            hints: hints_of(op),
+            ..self.global(view, &at, to)?
+        };
         self.copy(&part, fragment, to, true)?;
         let loaded = self.load_vec(fragment, to)?;
         match access.fill() {
@@ -48,7 +54,10 @@ impl<'c> Partition<'c> {
         let at = self.coordinate_of(op)?;
         let fragment = self.fragment(&from)?;
         self.store_vec(vector, fragment)?;
-        let part = self.global(view, &at, &from)?;
+        let part = Part {
+            hints: hints_of(op),
+            ..self.global(view, &at, &from)?
+        };
         self.once(&from, |this| this.copy(&part, fragment, &from, false))
     }
 
@@ -187,6 +196,7 @@ impl<'c> Partition<'c> {
             memory,
             bounds,
             registers,
+            hints: Hints::NONE,
         })
     }
 
@@ -229,7 +239,10 @@ impl<'c> Partition<'c> {
             Layout::scalar(values / width, width),
         ]);
         let registers = composition(&part.registers, &vectors)?;
-        let atom = UniversalCopy::of_elements(spread.tile.elem, width);
+        let atom = CopyAtom {
+            hints: part.hints,
+            ..UniversalCopy::of_elements(spread.tile.elem, width)
+        };
         atom.verify().map_err(TypeError::from)?;
         let atom = Val::CopyAtom(atom);
         // Asked on the types first, so that nothing is built that is not used.

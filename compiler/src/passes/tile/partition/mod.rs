@@ -5,6 +5,7 @@
 //! and the views of one thread. Edges are predicates of the copies. Tensors are taken as addresses first
 //! (`cute-expand-signature`).
 mod access;
+mod arrive;
 mod combine;
 mod convert;
 mod edges;
@@ -207,6 +208,12 @@ impl<'c> Partition<'c> {
             accumulators.map_err(|error| (op, of_semantics(&error)))?;
             return self.carried(op).map(|()| false);
         };
+        if kind == TileOp::Arrive {
+            return self.arrived(op).map(|()| true);
+        }
+        if kind == TileOp::Extract {
+            return self.extracted(op).map(|()| true);
+        }
         let result = match op.result_count() {
             0 => None,
             _ => spread_of(op, result_of(op, 0))?,
@@ -297,6 +304,16 @@ impl<'c> Partition<'c> {
         }
         replace_all_uses(result_of(op, 0), value);
         Ok(true)
+    }
+
+    /// The element of a tile that has one: every thread holds it.
+    fn extracted(&mut self, op: IrOp<'c>) -> Result<(), Failed<'c>> {
+        let (vector, spread) = self.of(op, 0).map_err(|error| (op, of_semantics(&error)))?;
+        let ty = self.ir.ty(spread.tile.elem.value_type());
+        let first = [("static_position", self.ir.i64_array(&[0]))];
+        let number = self.ir.value(VectorOp::Extract, &[vector], &first, ty);
+        replace_all_uses(result_of(op, 0), number);
+        Ok(())
     }
 
     /// What a loop or a condition carries and gives is a vector as well.

@@ -286,6 +286,8 @@ fn combiner(kind: &str, elem: Elem) -> Result<ArithOp, SemError> {
         ("mul", true, true) => Ok(ArithOp::Mulf),
         ("mul", false, true) => Ok(ArithOp::Muli),
         ("min", true, true) => Ok(ArithOp::Minimumf),
+        ("min", false, true) if elem.is_unsigned() => Ok(ArithOp::Minui),
+        ("max", false, true) if elem.is_unsigned() => Ok(ArithOp::Maxui),
         ("min", false, true) => Ok(ArithOp::Minsi),
         ("max", true, true) => Ok(ArithOp::Maximumf),
         ("max", false, true) => Ok(ArithOp::Maxsi),

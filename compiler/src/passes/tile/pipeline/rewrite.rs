@@ -229,14 +229,14 @@ impl<'c> Plan<'c> {
                 Producer::Copy(op) => {
                     let buffer = buffer_of(*op).ok_or((*op, "has no buffer".to_string()))?;
                     let operands = [&operands[..], &[buffer, stage]].concat();
-                    let mut attrs = attributes(*op, &["copy", BY_ELEMENT]);
+                    let mut attrs = attributes(*op, &["copy", "hints", BY_ELEMENT]);
                     attrs.push((ITERATION, ir.integer(iteration, ir.integer_type(32))));
                     let token = ir.ty("!tile.token");
                     copies.push(ir.value(TileOp::CopyAsync, &operands, &attrs, token));
                 }
                 Producer::Load(op, _) => {
                     let ty = result_of(*op, 0).r#type();
-                    let attrs = attributes(*op, &["fill", "copy", BY_ELEMENT]);
+                    let attrs = attributes(*op, &["fill", "copy", "hints", BY_ELEMENT]);
                     let loaded = ir.value(TileOp::Load, &operands, &attrs, ty);
                     fetched.loaded.push((*producer, loaded));
                 }

@@ -20,7 +20,7 @@ use super::types::{
 };
 use crate::passes::Reported;
 use crate::passes::ir_utils::{
-    attributes, defining_op, erase, first_of_block, for_each_kernel, function_block_size,
+    attributes, defining_op, erase, first_of_block, for_each_kernel, function_block_size, hints_of,
     next_operation, parent, replace_all_uses, same_block, set_attribute, set_operand,
     string_attribute, users,
 };
@@ -31,6 +31,7 @@ use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of, value_key,
 };
 use cutec_dialects::elem::Space;
+use cutec_dialects::hints::Hints;
 use cutec_dialects::ops::{CuteOp, ScfOp, TileOp, tile};
 use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
 use cutec_dialects::value::{Val, View};
@@ -281,7 +282,14 @@ impl<'c> Staging<'c> {
         };
         if let Some(copy) = asynchronous {
             let operands = [&operands[..], &[buffer, stage]].concat();
-            let mut attrs = attributes(load, &[BY_ELEMENT]);
+            let mut attrs = attributes(load, &["hints", BY_ELEMENT]);
+            let copy = match copy {
+                Val::TiledCopy(mut copy) if copy.atom.hints == Hints::NONE => {
+                    Arc::make_mut(&mut copy).atom.hints = hints_of(load).of_async_copies();
+                    Val::TiledCopy(copy)
+                }
+                copy => copy,
+            };
             attrs.push(("copy", ir.type_attr(ir.val_type(&copy))));
             let token = ir.ty("!tile.token");
             let copy = ir.value(TileOp::CopyAsync, &operands, &attrs, token);
@@ -290,7 +298,7 @@ impl<'c> Staging<'c> {
         let vector = 16 / tile.elem.bytes();
         let spread = TileLayout::blocked(&tile.shape, memory, vector, self.threads);
         let ty = tile.with_layout(spread).ir(ir.context());
-        let attrs = attributes(load, &["fill", BY_ELEMENT]);
+        let attrs = attributes(load, &["fill", "hints", BY_ELEMENT]);
         let loaded = ir.value(TileOp::Load, &operands, &attrs, ty);
         ir.op(TileOp::Write, &[loaded, buffer, stage], &[], &[]);
         Ok(Arrives::AtOnce)
