@@ -1,6 +1,7 @@
 //! The operations of kernels at the tile level. A pass meets no other: what is not known here is an error.
 use crate::passes::control_flow::ControlFlow;
 use crate::passes::ir_utils::{blocks, collect_nested, name_of};
+use crate::passes::tile::gathers::GATHERED;
 use crate::passes::tile::types::{Failed, view_of};
 use cutec_dialects::builder::{IrOp, IrValue, operands_of, results_of};
 use cutec_dialects::elem::Space;
@@ -96,6 +97,12 @@ pub(super) fn known_op(op: IrOp) -> Result<KnownOp, String> {
         },
         Some(Op::NvvmOp(NvvmOp::Barrier0)) => Some(KnownOp::Barrier),
         Some(Op::NvvmOp(NvvmOp::BarWarpSync)) => Some(KnownOp::WarpBarrier),
+        // Of what a role gathers.
+        Some(Op::NvvmOp(NvvmOp::CpAsyncCommitGroup | NvvmOp::CpAsyncWaitGroup))
+            if op.attribute(GATHERED).is_ok() =>
+        {
+            Some(KnownOp::Ring)
+        }
         // What `tile-lower-tokens` puts.
         Some(Op::NvvmOp(NvvmOp::CpAsyncCommitGroup | NvvmOp::CpAsyncWaitGroup)) => {
             Some(KnownOp::CopyGroup)

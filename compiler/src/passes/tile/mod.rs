@@ -6,6 +6,7 @@ pub mod check_registers;
 mod coordinate;
 mod emits;
 mod epilogue_load;
+mod gathers;
 pub mod insert_barriers;
 mod issuable;
 mod known_ops;

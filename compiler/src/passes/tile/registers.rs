@@ -4,6 +4,7 @@
 //! reduction a thread holds the tiles that are live across it, what it carries or gives, and of operands of
 //! products a block of k. Element-wise operations in between are computed piece by piece and count nothing, nor do
 //! tiles of one number, coordinates and repeated tiles, which cost no registers of their own.
+use super::gathers::GatheredTile;
 use super::roles::Roles;
 use super::stage_operands::HELD_REGISTERS;
 use super::types::{Failed, adds_to, is_by_descriptor, mma_of, present, reads_shared_memory};
@@ -24,7 +25,13 @@ pub(super) fn of_thread(function: IrOp, threads: i64, target: &Target) -> i64 {
     let by_descriptor =
         |op: &IrOp| TileOp::Dot.is(*op) && mma_of(*op).is_ok_and(|mma| reads_shared_memory(&mma));
     match operations.iter().any(by_descriptor) {
-        true => Roles::of(threads, min_blocks(function), target).registers,
+        true => {
+            let gathers = operations.iter().copied().filter_map(tile::Dot::of);
+            let gathers = gathers
+                .flat_map(tile::Dot::factors)
+                .any(|factor| matches!(GatheredTile::of(factor, function), Some(Ok(_))));
+            Roles::of(threads, min_blocks(function), gathers, target).registers
+        }
         false => registers_of_thread(threads, min_blocks(function)),
     }
 }

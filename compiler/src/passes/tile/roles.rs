@@ -4,7 +4,9 @@ use cutec_dialects::target::{
 };
 
 /// Registers of a thread that loads, where registers are handed over: enough for the coordinates of its boxes.
-pub(super) const LOADING: i64 = 32;
+const LOADING: i64 = 32;
+/// The same of one that gathers: it keeps where the lines of its vectors lie.
+const GATHERING: i64 = 88;
 
 /// See the module.
 pub(super) struct Roles {
@@ -12,26 +14,33 @@ pub(super) struct Roles {
     pub loading: i64,
     /// Registers of a thread that multiplies.
     pub registers: i64,
+    /// Registers of one that loads, where they are handed over.
+    pub of_loading: i64,
+    /// Whether `setmaxnreg` does.
+    pub handed_over: bool,
 }
 
 impl Roles {
-    /// Where so many threads multiply, and so many blocks share a multiprocessor.
-    pub fn of(multiplying: i64, blocks: i64, target: &Target) -> Roles {
-        let registers = registers_of_thread(multiplying + WARP, blocks);
+    /// Where so many threads multiply, and so many blocks share a multiprocessor. What is gathered takes a warpgroup.
+    pub fn of(multiplying: i64, blocks: i64, gathers: bool, target: &Target) -> Roles {
+        let (loading, of_loading) = match gathers {
+            true => (WARPGROUP, GATHERING),
+            false => (WARP, LOADING),
+        };
+        let registers = registers_of_thread(multiplying + loading, blocks);
         if registers >= LARGEST_SHARE || !target.has(Feature::Setmaxnreg) {
             return Roles {
-                loading: WARP,
+                loading,
                 registers,
+                of_loading,
+                handed_over: false,
             };
         }
         Roles {
             loading: WARPGROUP,
-            registers: registers_of_role(multiplying, WARPGROUP, LOADING, blocks),
+            registers: registers_of_role(multiplying, WARPGROUP, of_loading, blocks),
+            of_loading,
+            handed_over: true,
         }
-    }
-
-    /// Whether `setmaxnreg` gives those that multiply registers of those that load.
-    pub fn hand_over(&self) -> bool {
-        self.loading == WARPGROUP
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! `wgmma` reads b from shared memory, a as well or from registers. What is loaded comes there by tensor maps, which a
 //! warp of its own begins (`tile-specialize-warps`); an a that is computed, as the weights of an attention are, stays in
-//! registers. A kernel has this engine for all its products or for none: what is in the way is said in a remark.
+//! registers, and one that is gathered a warpgroup of its own copies to shared memory (`gathers`). A kernel has this engine for all its products or for none: what is in the way is said in a remark.
+use super::gathers::GatheredTile;
 use super::insert_barriers::written_tensors;
 use super::issuable::issuable;
 use super::smem_tile;
@@ -73,11 +74,11 @@ impl<'c> Choice<'c> {
     }
 
     fn for_target(function: IrOp<'c>, dots: &[IrOp<'c>], target: &Target) -> Result<Self, String> {
-        let (mut products, mut loads) = (Vec::new(), Vec::new());
+        let (mut products, mut loads, mut bytes) = (Vec::new(), Vec::new(), 0);
         for dot in dots {
-            products.push(product(*dot, function, &mut loads)?);
+            products.push(product(*dot, function, &mut loads, &mut bytes)?);
         }
-        room(&loads, target)?;
+        room(&loads, bytes, target)?;
         let warpgroups = candidates(function, &products)?;
         let mut why = String::new();
         for count in warpgroups {
@@ -124,11 +125,12 @@ impl<'c> Choice<'c> {
     }
 }
 
-/// What is known of a product, if its operands can come to where `wgmma` reads them. Adds what is loaded.
+/// What is known of a product, if its operands can come to where `wgmma` reads them. Adds what is loaded, and the bytes of what is gathered.
 fn product<'c>(
     dot: IrOp<'c>,
     function: IrOp<'c>,
     loads: &mut Vec<IrOp<'c>>,
+    bytes: &mut i64,
 ) -> Result<Product<'c>, String> {
     let of = tile::Dot::of(dot).ok_or("an operand is missing")?;
     if dot.attribute("mma").is_ok() {
@@ -150,16 +152,30 @@ fn product<'c>(
             "`wgmma` expects tiles of multiples of {ROWS} × 8 × {depth}, and this one is {m} × {n} × {k}"
         ));
     }
+    let gathers = [of.a(), of.b()].map(|factor| GatheredTile::of(factor, function));
     let a_load = tile::Load::defining(of.a());
-    let a_in_registers = a_load.is_none();
+    let a_in_registers = a_load.is_none() && gathers[0].is_none();
     if a_in_registers && a.elem.bits() != 16 {
         return Err("a is computed, and only elements of 16 bits are multiplied from registers as they are computed".into());
     }
-    let Some(b_load) = tile::Load::defining(of.b()) else {
+    let b_load = tile::Load::defining(of.b());
+    if b_load.is_none() && gathers[1].is_none() {
         return Err("b is computed, and `wgmma` reads it from shared memory".into());
-    };
+    }
     let mut buffers = [None, None];
-    let staged = [a_load.map(|load| load.op()), Some(b_load.op())];
+    for (index, gathered) in gathers.into_iter().enumerate() {
+        let Some(gathered) = gathered else { continue };
+        let gathered = gathered.map_err(|why| format!("{}: {why}", ["a", "b"][index]))?;
+        *bytes += if in_loop(gathered.map) { 2 } else { 1 } * gathered.bytes();
+        let buffer = smem_tile::of_descriptor(&gathered.tile, gathered.fast);
+        buffers[index] = Some(buffer.ok_or_else(|| {
+            format!(
+                "rows of the tile are no multiples of 32 bytes in memory: {}",
+                gathered.tile
+            )
+        })?);
+    }
+    let staged = [a_load.map(|load| load.op()), b_load.map(|load| load.op())];
     for (index, (load, tile)) in staged.into_iter().zip([&a, &b]).enumerate() {
         let Some(load) = load else { continue };
         buffers[index] = Some(check_load(load, tile, function)?);
@@ -210,9 +226,8 @@ fn check_load<'c>(load: IrOp<'c>, tile: &TileType, function: IrOp<'c>) -> Result
     Ok(buffer)
 }
 
-/// Whether two stages of what loops load fit the shared memory of the target.
-fn room(loads: &[IrOp], target: &Target) -> Result<(), String> {
-    let mut bytes = 0;
+/// Whether two stages of what loops load fit the shared memory of the target, beside those of what is gathered.
+fn room(loads: &[IrOp], mut bytes: i64, target: &Target) -> Result<(), String> {
     for load in loads {
         let tile = tile_of(*load, result_of(*load, 0)).map_err(|(_, message)| message)?;
         let stages = if in_loop(*load) { 2 } else { 1 };

@@ -33,8 +33,11 @@ pub(super) struct PiecewiseLoad<'c> {
 }
 
 impl<'c> PiecewiseLoad<'c> {
-    /// Of the loads of a kernel those for which its rings have room.
+    /// Of the loads of a kernel those for which its rings have room. A warpgroup that gathers brings none: it is one thread that begins them.
     pub fn all(loads: Vec<EpilogueLoad<'c>>, rings: &[Ring<'c>]) -> Vec<Self> {
+        if rings.iter().any(Ring::is_gathered) {
+            return Vec::new();
+        }
         let placed = loads.into_iter().filter_map(|of| {
             let atom = Arc::new(of.by.tensor_box.load(&of.by.buffer).ok()?);
             let mut rings = rings.iter().enumerate();
@@ -102,7 +105,7 @@ impl<'c> PiecewiseLoad<'c> {
                 )?,
             };
             // Those of a stage lie side by side; where a stage has room for one, behind it may be some more.
-            let stride = copy.atom.bytes() / pieces / piece.ptr.elem.bytes();
+            let stride = copy.bytes() / pieces / piece.ptr.elem.bytes();
             let layout = piece.layout.map_inner(|inner| {
                 let mut modes: Vec<Layout> = inner.modes().collect();
                 modes.pop();
@@ -153,7 +156,8 @@ impl<'c> PiecewiseLoad<'c> {
         let mut number = 0;
         for step in &self.steps {
             let bytes = self.atom.bytes() * step.len() as i64;
-            let (full, stage) = ring.acquire(emit, bytes)?;
+            let stage = ring.next_free(emit)?;
+            let full = ring.expect(emit, stage, bytes)?;
             for place in step {
                 let at = self.of.by.piece_coordinates(&emit.ir, number, &value)?;
                 let index = self.index(emit, ring, stage, *place);
@@ -262,7 +266,7 @@ fn room(copy: &Copy, of: &EpilogueLoad, atom: &TmaAtom) -> i64 {
     let Some(view) = view_of(copy.buffer) else {
         return 0;
     };
-    let (stage, piece) = (copy.atom.bytes(), atom.bytes());
+    let (stage, piece) = (copy.bytes(), atom.bytes());
     let aligned = view.ptr.alignment() >= of.by.buffer.ptr.alignment()
         && stage % of.by.buffer.ptr.alignment() == 0;
     match stage % piece {

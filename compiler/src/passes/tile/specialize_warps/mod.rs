@@ -2,7 +2,8 @@
 //!
 //! Before: a kernel of products by `wgmma`, whose operands `tile.copy_async` brings by tensor maps to buffers of one stage,
 //! each waited for where it is multiplied. After: the kernel is two roles. A further warp, of which one thread works, has
-//! the control flow around the copies and begins them; the other warps have everything else. What is loaded for one
+//! the control flow around the copies and begins them; the other warps have everything else. Where something is gathered
+//! (`gather.rs`), it is a warpgroup, all of whose threads copy. What is loaded for one
 //! product is a ring: its stages, and for each a barrier that counts the bytes which arrive and one that counts the warpgroups
 //! which have read it. So the loads of a kernel are as far ahead of its products as its rings are deep, over all its
 //! loops.
@@ -14,14 +15,16 @@ mod chain;
 mod consumers;
 mod emit;
 mod epilogue;
+mod gather;
 mod producer;
 mod results;
 mod ring;
 
 use super::emits::Emits;
 use super::epilogue_load::EpilogueLoad;
+use super::gathers::GATHERED;
 use super::known_ops::checked_ops;
-use super::roles::{LOADING, Roles};
+use super::roles::Roles;
 use super::types::Failed;
 use crate::passes::cmpi::AT_LEAST;
 use crate::passes::ir_utils::{
@@ -49,7 +52,7 @@ use epilogue::PiecewiseLoad;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use results::StoredResult;
-use ring::Ring;
+use ring::{By, Ring};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -87,7 +90,8 @@ fn of_function<'c>(
 ) -> Result<(), Reported> {
     let failed = |(op, message): Failed| report(op.location(), message);
     let all = checked_ops(function).map_err(failed)?;
-    if !all.iter().any(|op| map_copy(*op).is_some()) {
+    let loads = |op: &IrOp| map_copy(*op).is_some() || op.attribute(GATHERED).is_ok();
+    if !all.iter().any(loads) {
         return Ok(());
     }
     let illegal = |error: SemError| report(function.location(), of_semantics(&error));
@@ -132,18 +136,20 @@ fn of_function<'c>(
     // The barriers, and the maps.
     let begin = emit.ir.constant(0, "i32");
     let begin = defining_op(begin);
+    let alone = rings.len() == 1;
     for ring in &mut rings {
         for copy in &mut ring.copies {
-            let map = copy.tensor_box.map(&copy.atom);
+            let By::Map(by) = &mut copy.by else { continue };
+            let map = by.tensor_box.map(&by.atom);
             let parameter = add_tensor_map(context, function, map)?;
-            let ty = emit.ir.val_type(&Val::TmaAtom(copy.atom.clone()));
-            copy.made = Some(emit.ir.value(CuteOp::MakeTmaAtom, &[parameter], &[], ty));
-            copy.ordered = copy
+            let ty = emit.ir.val_type(&Val::TmaAtom(by.atom.clone()));
+            by.made = Some(emit.ir.value(CuteOp::MakeTmaAtom, &[parameter], &[], ty));
+            by.ordered = by
                 .tensor_box
                 .in_order(&emit.ir, copy.buffer)
                 .map_err(illegal)?;
         }
-        ring.allocate(&emit);
+        ring.allocate(&emit, alone);
     }
     for load in &mut epilogue {
         let parameter = add_tensor_map(context, function, load.map())?;
@@ -161,8 +167,8 @@ fn of_function<'c>(
     let first = emit.equal(thread, 0);
     emit.only_if(first, |emit| {
         for ring in &rings {
-            for copy in &ring.copies {
-                emit.ir.op(CuteOp::PrefetchTmaDesc, &copy.made()?, &[], &[]);
+            for map in ring.copies.iter().filter_map(|copy| copy.map()) {
+                emit.ir.op(CuteOp::PrefetchTmaDesc, &map.made()?, &[], &[]);
             }
         }
         rings
@@ -181,10 +187,11 @@ fn of_function<'c>(
     set_launched(context, function, Launched::Overlapping)?;
 
     // The roles: a warp behind the others loads.
-    let roles = Roles::of(threads, min_blocks(function), target);
+    let gathers = rings.iter().any(Ring::is_gathered);
+    let roles = Roles::of(threads, min_blocks(function), gathers, target);
     let warp = emit.warp(thread);
     let loader = emit.equal(warp, threads / WARP);
-    let loads = match roles.hand_over() {
+    let loads = match roles.loading > WARP {
         true => emit.compare(AT_LEAST, warp, emit.ir.constant(threads / WARP, "i32")),
         false => loader,
     };
@@ -195,9 +202,13 @@ fn of_function<'c>(
     let (loading, loading_block) = region_with_block(&[]);
     let (rest, rest_block) = region_with_block(&[]);
     let around = std::mem::replace(&mut emit.ir.insertion, Insertion::End(loading_block));
-    let load = |emit: &mut Emit<'c>| producer::role(emit, &rings, &epilogue, body, &shared, tiles);
-    if roles.hand_over() {
-        emit.set_registers(false, LOADING);
+    let load = |emit: &mut Emit<'c>| {
+        producer::role(emit, &rings, &epilogue, body, &shared, tiles, thread)
+    };
+    if roles.handed_over {
+        emit.set_registers(false, roles.of_loading);
+    }
+    if roles.loading > WARP && !gathers {
         emit.only_if(loader, load)
     } else {
         load(&mut emit)
@@ -205,7 +216,7 @@ fn of_function<'c>(
     .map_err(illegal)?;
     emit.ir.op(ScfOp::Yield, &[], &[], &[]);
     emit.ir.insertion = Insertion::End(rest_block);
-    if roles.hand_over() {
+    if roles.handed_over {
         emit.set_registers(true, roles.registers);
     }
     consumers::begin(&emit, &rings).map_err(illegal)?;

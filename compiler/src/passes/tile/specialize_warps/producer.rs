@@ -1,8 +1,10 @@
 //! The role that loads: the control flow around the copies, and what their coordinates are computed of.
 use super::super::emits::Emits;
+use super::super::gathers::Place;
 use super::emit::Emit;
 use super::epilogue::PiecewiseLoad;
-use super::ring::Ring;
+use super::gather::Threads;
+use super::ring::{By, Ring};
 use crate::passes::ir_utils::{
     attributes, blocks, clone, defining_op, operations, parent, set_operand,
 };
@@ -10,13 +12,13 @@ use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, argument_of, operands_of, operation_key, region_with_block,
     result_of, results_of, value_key,
 };
-use cutec_dialects::ops::{NvvmOp, ScfOp};
+use cutec_dialects::ops::{CuteOp, NvvmOp, ScfOp};
 use cutec_dialects::semantics::SemError;
 use melior::ir::{Region, ValueLike, operation::OperationLike};
 use std::collections::{HashMap, HashSet};
 
-/// Emits the role: one thread of the warp begins the copies. Blocks that stay have the number of a block, which becomes that
-/// of a tile, and how many tiles there are.
+/// Emits the role: one thread of the warp begins the copies, or all of a warpgroup where something is gathered. Blocks that stay have
+/// the number of a block, which becomes that of a tile, and how many tiles there are.
 pub(super) fn role<'c>(
     emit: &mut Emit<'c>,
     rings: &[Ring<'c>],
@@ -24,6 +26,7 @@ pub(super) fn role<'c>(
     body: IrBlock<'c>,
     shared: &HashSet<usize>,
     tiles: Option<(IrOp<'c>, IrValue<'c>)>,
+    thread: IrValue<'c>,
 ) -> Result<(), SemError> {
     let mut around = HashSet::new();
     for ring in rings {
@@ -31,9 +34,21 @@ pub(super) fn role<'c>(
         let ancestors = std::iter::successors(op.and_then(parent), |op| parent(*op));
         around.extend(ancestors.map(operation_key));
     }
-    let elected = emit.ir.value(NvvmOp::ElectSync, &[], &[], emit.ir.ty("i1"));
-    emit.only_if(elected, |emit| {
-        for ring in rings.iter().filter(|ring| ring.repeats) {
+    let gathers = rings.iter().any(Ring::is_gathered);
+    let threads = Threads::of(emit, rings, thread);
+    let leads = gathers.then(|| emit.leads(thread));
+    let mut places: HashMap<usize, Vec<Place>> = HashMap::new();
+    for (_, gathered) in rings.iter().flat_map(Ring::gathers) {
+        for (op, elements) in &gathered.places.elements {
+            places
+                .entry(*op)
+                .or_default()
+                .extend(elements.iter().cloned());
+        }
+    }
+    let reads = reads_of(rings, epilogue, &around);
+    let act = |emit: &mut Emit<'c>| {
+        for ring in rings {
             ring.begin_to_load(emit)?;
         }
         let role = |emit: &mut Emit<'c>, known| {
@@ -44,11 +59,16 @@ pub(super) fn role<'c>(
                 around,
                 shared,
                 known,
+                leads,
+                threads,
+                places,
+                reads,
+                elements: HashMap::new(),
             };
             role.block(body)
         };
         match tiles {
-            None => role(emit, HashMap::new()),
+            None => role(emit, HashMap::new())?,
             Some((block, count)) => emit.rounds(count, |emit, tile| {
                 role(
                     emit,
@@ -56,13 +76,55 @@ pub(super) fn role<'c>(
                 )?;
                 emit.ir.op(ScfOp::Yield, &[], &[], &[]);
                 Ok(())
-            }),
+            })?,
         }
-    })
+        rings.iter().try_for_each(|ring| ring.flush(emit))
+    };
+    match gathers {
+        true => act(emit),
+        false => {
+            let elected = emit.ir.value(NvvmOp::ElectSync, &[], &[], emit.ir.ty("i1"));
+            emit.only_if(elected, act)
+        }
+    }
 }
 
-struct Role<'a, 'c> {
-    emit: &'a mut Emit<'c>,
+/// The elements of tensors that the role reads: each is read where the kernel does, and not again in loops inside.
+fn reads_of<'c>(
+    rings: &[Ring<'c>],
+    epilogue: &[PiecewiseLoad<'c>],
+    around: &HashSet<usize>,
+) -> HashSet<usize> {
+    let mut needed: Vec<IrValue<'c>> = epilogue.iter().flat_map(PiecewiseLoad::begins).collect();
+    for copy in rings.iter().flat_map(|ring| &ring.copies) {
+        match &copy.by {
+            By::Map(map) => needed.extend(map.tensor_box.begins()),
+            By::Gather(gathered) => needed.extend(gathered.places.numbers.iter().copied()),
+        }
+        let ancestors = std::iter::successors(parent(copy.op), |op| parent(*op));
+        for op in ancestors.filter(|op| around.contains(&operation_key(*op))) {
+            match ScfOp::of(op) {
+                Some(ScfOp::For) => needed.extend(operands_of(op).take(3)),
+                Some(ScfOp::If) => needed.extend(operands_of(op).take(1)),
+                _ => {}
+            }
+        }
+    }
+    let (mut seen, mut reads) = (HashSet::new(), HashSet::new());
+    while let Some(value) = needed.pop() {
+        let Some(op) = defining_op(value).filter(|op| seen.insert(operation_key(*op))) else {
+            continue;
+        };
+        if CuteOp::MemrefLoad.is(op) {
+            reads.insert(operation_key(op));
+        }
+        needed.extend(operands_of(op));
+    }
+    reads
+}
+
+pub(super) struct Role<'a, 'c> {
+    pub emit: &'a mut Emit<'c>,
     rings: &'a [Ring<'c>],
     epilogue: &'a [PiecewiseLoad<'c>],
     /// Operations that have a copy inside.
@@ -71,6 +133,16 @@ struct Role<'a, 'c> {
     shared: &'a HashSet<usize>,
     /// What values of the kernel are in this role.
     known: HashMap<usize, IrValue<'c>>,
+    /// Whether this thread begins copies by tensor maps; `None` where there is one thread.
+    leads: Option<IrValue<'c>>,
+    /// What this thread copies of what is gathered.
+    pub threads: Threads<'c>,
+    /// The elements of tiles that are needed for that, by the operation that gives the tile.
+    places: HashMap<usize, Vec<Place>>,
+    /// Elements of tensors that the role reads.
+    reads: HashSet<usize>,
+    /// Elements of tiles that are computed.
+    pub elements: HashMap<(usize, Place), IrValue<'c>>,
 }
 
 impl<'c> Role<'_, 'c> {
@@ -81,6 +153,12 @@ impl<'c> Role<'_, 'c> {
                 self.fill(ring)?;
             } else if let Some(load) = self.epilogue.iter().find(|load| load.load() == op) {
                 self.fill_for_epilogue(load)?;
+            } else if let Some(places) = self.places.get(&operation_key(op)).cloned() {
+                self.emit.ir.location = op.location();
+                self.elements_of(op, &places)?;
+            } else if self.reads.contains(&operation_key(op)) {
+                self.emit.ir.location = op.location();
+                self.value(result_of(op, 0));
             } else if self.around.contains(&operation_key(op)) {
                 match ScfOp::of(op) {
                     Some(ScfOp::For) => self.repeat(op)?,
@@ -94,8 +172,8 @@ impl<'c> Role<'_, 'c> {
     fn fill(&mut self, ring: &Ring<'c>) -> Result<(), SemError> {
         self.emit.ir.location = ring.copies[0].op.location();
         let mut coordinates = Vec::new();
-        for copy in &ring.copies {
-            let begins: Vec<IrValue<'c>> = copy.tensor_box.begins().collect();
+        for map in ring.copies.iter().filter_map(|copy| copy.map()) {
+            let begins: Vec<IrValue<'c>> = map.tensor_box.begins().collect();
             let mut here = HashMap::new();
             for begin in begins {
                 here.insert(value_key(begin), self.value(begin));
@@ -103,9 +181,23 @@ impl<'c> Role<'_, 'c> {
             let value = |_: Option<usize>, value: IrValue<'c>| {
                 here.get(&value_key(value)).copied().unwrap_or(value)
             };
-            coordinates.push(copy.tensor_box.coordinates(&self.emit.ir, value)?);
+            coordinates.push(map.tensor_box.coordinates(&self.emit.ir, value)?);
         }
-        ring.fill(self.emit, &coordinates)
+        let stage = ring.next_free(self.emit)?;
+        match self.leads {
+            _ if coordinates.is_empty() => {}
+            None => ring.fill(self.emit, stage, &coordinates)?,
+            Some(leads) => self
+                .emit
+                .only_if(leads, |emit| ring.fill(emit, stage, &coordinates))?,
+        }
+        for copy in &ring.copies {
+            if let By::Gather(gathered) = &copy.by {
+                self.emit.ir.location = gathered.map.location();
+                self.gather(gathered, copy.buffer, stage)?;
+            }
+        }
+        ring.begun(self.emit)
     }
 
     fn fill_for_epilogue(&mut self, load: &PiecewiseLoad<'c>) -> Result<(), SemError> {
@@ -136,7 +228,14 @@ impl<'c> Role<'_, 'c> {
         self.emit
             .ir
             .op_with_regions(ScfOp::For, &bounds, &attrs, &[], vec![region]);
-        Ok(())
+        // What comes behind may wait for those that multiply, and they for this.
+        match self.rings.len() {
+            1 => Ok(()),
+            _ => {
+                let mut rings = self.rings.iter().filter(|ring| ring.of_loop == Some(of));
+                rings.try_for_each(|ring| ring.flush(self.emit))
+            }
+        }
     }
 
     fn branch(&mut self, of: IrOp<'c>) -> Result<(), SemError> {
@@ -167,17 +266,17 @@ impl<'c> Role<'_, 'c> {
         block: IrBlock<'c>,
         act: impl FnOnce(&mut Self) -> Result<(), SemError>,
     ) -> Result<(), SemError> {
-        let known = self.known.clone();
+        let (known, elements) = (self.known.clone(), self.elements.clone());
         let around = std::mem::replace(&mut self.emit.ir.insertion, Insertion::End(block));
         let done = act(self);
         self.emit.ir.op(ScfOp::Yield, &[], &[], &[]);
         self.emit.ir.insertion = around;
-        self.known = known;
+        (self.known, self.elements) = (known, elements);
         done
     }
 
     /// What a value of the kernel is in this role.
-    fn value(&mut self, value: IrValue<'c>) -> IrValue<'c> {
+    pub fn value(&mut self, value: IrValue<'c>) -> IrValue<'c> {
         if let Some(known) = self.known.get(&value_key(value)) {
             return *known;
         }

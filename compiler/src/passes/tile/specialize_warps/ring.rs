@@ -1,18 +1,22 @@
 //! Rings of stages, each with the barriers of its stages.
 use super::super::emits::Emits;
+use super::super::gathers::{GATHERED, GatheredTile};
 use super::super::partition::is_within_warps;
 use super::super::stages::{depth_of, widen};
 use super::super::tensor_box::TensorBox;
 use super::super::types::{Failed, mma_of, operand, present, tile_of, view_of};
 use super::emit::{Emit, Slot};
+use super::gather::Pending;
 use super::map_copy;
 use crate::passes::control_flow::in_loop;
-use crate::passes::ir_utils::{blocks, erase, is_in_block, parent, users};
+use crate::passes::ir_utils::{blocks, defining_op, erase, is_in_block, parent, users};
 use cutec_dialects::atoms::{Place, TmaAtom};
-use cutec_dialects::builder::{IrBlock, IrOp, IrValue, OpBuilder, operation_key, result_of};
+use cutec_dialects::builder::{
+    IrBlock, IrOp, IrValue, OpBuilder, operands_of, operation_key, result_of, results_of,
+};
 use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
-use cutec_dialects::target::Target;
+use cutec_dialects::target::{Target, WARPGROUP};
 use cutec_layout::algebra::cosize_any;
 use cutec_layout::tv::Operand;
 use melior::ir::operation::OperationLike;
@@ -28,17 +32,47 @@ const RESERVED: i64 = 2048;
 pub(super) struct Copy<'c> {
     pub op: IrOp<'c>,
     pub buffer: IrValue<'c>,
-    pub tensor_box: TensorBox<'c>,
-    pub atom: Arc<TmaAtom>,
+    pub by: By<'c>,
     /// Who reads it, and the products that take what these read.
     pub reads: Vec<IrOp<'c>>,
     pub dots: Vec<IrOp<'c>>,
+}
+
+/// How a tile comes to a ring.
+pub(super) enum By<'c> {
+    /// By a tensor map, which one thread begins.
+    Map(ByMap<'c>),
+    /// By `cp.async` of all threads of a warpgroup.
+    Gather(GatheredTile<'c>),
+}
+
+/// A box of a tensor.
+pub(super) struct ByMap<'c> {
+    pub tensor_box: TensorBox<'c>,
+    pub atom: Arc<TmaAtom>,
     /// The atom with its map, and the buffer with the modes of the tensor in their order.
     pub made: Option<IrValue<'c>>,
     pub ordered: IrValue<'c>,
 }
 
 impl<'c> Copy<'c> {
+    /// The box, where a tensor map brings it.
+    pub fn map(&self) -> Option<&ByMap<'c>> {
+        match &self.by {
+            By::Map(map) => Some(map),
+            By::Gather(_) => None,
+        }
+    }
+
+    pub fn bytes(&self) -> i64 {
+        match &self.by {
+            By::Map(map) => map.atom.bytes(),
+            By::Gather(gathered) => gathered.bytes(),
+        }
+    }
+}
+
+impl<'c> ByMap<'c> {
     pub fn made(&self) -> Result<[IrValue<'c>; 1], SemError> {
         let made = self
             .made
@@ -95,7 +129,11 @@ impl<'c> Cursor<'c> {
 }
 
 /// The stage behind one, and whether it is the first.
-fn behind<'c>(emit: &Emit<'c>, stage: IrValue<'c>, stages: i64) -> (IrValue<'c>, IrValue<'c>) {
+pub(super) fn behind<'c>(
+    emit: &Emit<'c>,
+    stage: IrValue<'c>,
+    stages: i64,
+) -> (IrValue<'c>, IrValue<'c>) {
     let next = emit.binary(ArithOp::Addi, stage, emit.ir.constant(1, "i32"));
     let wraps = emit.equal(next, stages);
     let first = emit.ir.constant(0, "i32");
@@ -130,6 +168,8 @@ struct Barriers<'c> {
     consumed: Cursor<'c>,
     /// The stage that is released next.
     oldest: Option<Slot<'c>>,
+    /// What is gathered and not known yet to be there.
+    pending: Option<Pending<'c>>,
 }
 
 impl<'c> Ring<'c> {
@@ -148,9 +188,14 @@ impl<'c> Ring<'c> {
         let number = |op: &IrOp<'c>| numbers.get(&operation_key(*op)).copied().unwrap_or(0);
         let mut rings: Vec<(usize, Ring<'c>)> = Vec::new();
         for op in operations.iter().copied() {
-            let Some(atom) = map_copy(op) else { continue };
-            let begun = present(op, tile::CopyAsync::of(op))?;
-            let buffer = begun.buffer();
+            let (atom, buffer) = match (map_copy(op), tile::Write::of(op)) {
+                (Some(atom), _) => {
+                    let begun = present(op, tile::CopyAsync::of(op))?;
+                    (Some(atom), begun.buffer())
+                }
+                (None, Some(write)) if op.attribute(GATHERED).is_ok() => (None, write.buffer()),
+                (None, _) => continue,
+            };
             let reads: Vec<IrOp<'c>> = users(buffer)
                 .into_iter()
                 .filter(|user| TileOp::Read.is(*user))
@@ -166,16 +211,28 @@ impl<'c> Ring<'c> {
                 Some(read) => tile_of(*read, result_of(*read, 0))?.shape,
                 None => Vec::new(),
             };
-            let tensor_box = TensorBox::of(op, function, &shape);
+            let by = match atom {
+                Some(atom) => {
+                    let tensor_box = TensorBox::of(op, function, &shape);
+                    By::Map(ByMap {
+                        tensor_box: tensor_box.map_err(|message| (op, message))?,
+                        atom,
+                        made: None,
+                        ordered: buffer,
+                    })
+                }
+                None => {
+                    let gathered = GatheredTile::of_write(op, function);
+                    let gathered = gathered.unwrap_or_else(|| Err("is not gathered".into()));
+                    By::Gather(gathered.map_err(|message| (op, message))?)
+                }
+            };
             let copy = Copy {
                 op,
                 buffer,
-                tensor_box: tensor_box.map_err(|message| (op, message))?,
-                atom,
+                by,
                 reads,
                 dots,
-                made: None,
-                ordered: buffer,
             };
             let together = |(product, ring): &&mut (usize, Ring<'c>)| {
                 *product == first && is_in_block(op, ring.block)
@@ -230,7 +287,20 @@ impl<'c> Ring<'c> {
 
     /// Bytes of a stage.
     fn bytes(&self) -> i64 {
-        self.copies.iter().map(|copy| copy.atom.bytes()).sum()
+        self.copies.iter().map(Copy::bytes).sum()
+    }
+
+    /// What is gathered, and the buffers.
+    pub fn gathers(&self) -> impl Iterator<Item = (IrValue<'c>, &GatheredTile<'c>)> {
+        self.copies.iter().filter_map(|copy| match &copy.by {
+            By::Map(_) => None,
+            By::Gather(gathered) => Some((copy.buffer, gathered)),
+        })
+    }
+
+    /// Whether a warpgroup gathers some of it.
+    pub fn is_gathered(&self) -> bool {
+        self.gathers().next().is_some()
     }
 
     pub fn widen(&self, ir: &OpBuilder<'c>) -> Result<(), String> {
@@ -238,14 +308,17 @@ impl<'c> Ring<'c> {
         copies.try_for_each(|copy| widen(ir, copy.buffer, self.stages))
     }
 
-    /// Allocates the barriers, and what the roles count.
-    pub fn allocate(&mut self, emit: &Emit<'c>) {
+    /// Allocates the barriers, and what the roles count. `alone` says that there is no other ring.
+    pub fn allocate(&mut self, emit: &Emit<'c>, alone: bool) {
+        let gathered = self.is_gathered();
+        let in_loop = self.of_loop.is_some();
         self.barriers = Some(Barriers {
             full: emit.barriers(self.stages),
             empty: emit.barriers(self.stages),
             produced: Cursor::of(emit, self.stages),
             consumed: Cursor::of(emit, self.stages),
             oldest: self.overlaps.then(|| emit.slot()),
+            pending: gathered.then(|| Pending::of(emit, self.stages, alone && in_loop)),
         });
     }
 
@@ -254,11 +327,15 @@ impl<'c> Ring<'c> {
             .ok_or_else(|| SemError::Illegal("has no barriers".into()))
     }
 
-    /// Initialises the barriers: a stage is filled by one thread and its bytes, and released by each warpgroup.
+    /// Initialises the barriers: a stage is filled by one thread and its bytes, or by those that gather, and released by each warpgroup.
     pub fn init(&self, emit: &Emit<'c>, warpgroups: i64) -> Result<(), SemError> {
         let Barriers { full, empty, .. } = self.barriers()?;
+        let filling = match self.is_gathered() {
+            true => WARPGROUP,
+            false => 1,
+        };
         for stage in 0..self.stages {
-            for (barriers, count) in [(full, 1), (empty, warpgroups)] {
+            for (barriers, count) in [(full, filling), (empty, warpgroups)] {
                 let operands = [barriers, emit.number(stage)?, emit.number(count)?];
                 emit.ir.op(CuteOp::MbarrierInit, &operands, &[], &[]);
             }
@@ -268,7 +345,14 @@ impl<'c> Ring<'c> {
 
     /// What the role that loads begins with: all stages are free.
     pub fn begin_to_load(&self, emit: &Emit<'c>) -> Result<(), SemError> {
-        self.barriers()?.produced.begin(emit, 1)
+        let barriers = self.barriers()?;
+        if let Some(pending) = barriers.pending {
+            pending.begin(emit)?;
+        }
+        match self.repeats {
+            true => barriers.produced.begin(emit, 1),
+            false => Ok(()),
+        }
     }
 
     /// What the role that multiplies begins with.
@@ -283,34 +367,51 @@ impl<'c> Ring<'c> {
         }
     }
 
-    /// Waits until the next stage is free, for so many bytes: the barriers, and the stage.
-    pub fn acquire(
-        &self,
-        emit: &Emit<'c>,
-        bytes: i64,
-    ) -> Result<(IrValue<'c>, IrValue<'c>), SemError> {
+    /// Waits until the next stage is free, and gives its number.
+    pub fn next_free(&self, emit: &Emit<'c>) -> Result<IrValue<'c>, SemError> {
         let Barriers {
-            full,
-            empty,
-            produced,
-            ..
+            empty, produced, ..
         } = self.barriers()?;
-        let stage = match self.repeats {
-            true => produced.wait(emit, empty)?,
-            false => emit.ir.constant(0, "i32"),
-        };
-        let operands = [full, stage, emit.number(bytes)?];
-        emit.ir
-            .op(CuteOp::MbarrierArriveExpectTx, &operands, &[], &[]);
-        Ok((full, stage))
+        match self.repeats {
+            true => produced.wait(emit, empty),
+            false => Ok(emit.ir.constant(0, "i32")),
+        }
     }
 
-    /// Waits until the next stage is free, and begins its copies, whose coordinates are `coordinates`.
-    pub fn fill(&self, emit: &Emit<'c>, coordinates: &[IrValue<'c>]) -> Result<(), SemError> {
-        let (full, stage) = self.acquire(emit, self.bytes())?;
-        for (copy, coordinates) in self.copies.iter().zip(coordinates) {
-            let [made] = copy.made()?;
-            let to = emit.stage(copy.ordered, stage)?;
+    /// Says that copies by tensor maps bring so many bytes to a stage; gives the barriers that they complete at.
+    pub fn expect(
+        &self,
+        emit: &Emit<'c>,
+        stage: IrValue<'c>,
+        bytes: i64,
+    ) -> Result<IrValue<'c>, SemError> {
+        let Barriers { full, .. } = self.barriers()?;
+        // Those that gather arrive by themselves.
+        let expect = match self.is_gathered() {
+            true => CuteOp::MbarrierExpectTx,
+            false => CuteOp::MbarrierArriveExpectTx,
+        };
+        let operands = [full, stage, emit.number(bytes)?];
+        emit.ir.op(expect, &operands, &[], &[]);
+        Ok(full)
+    }
+
+    /// Begins the copies by tensor maps to a stage, whose coordinates are `coordinates`; one thread does.
+    pub fn fill(
+        &self,
+        emit: &Emit<'c>,
+        stage: IrValue<'c>,
+        coordinates: &[IrValue<'c>],
+    ) -> Result<(), SemError> {
+        let maps = || {
+            let copies = self.copies.iter();
+            copies.filter_map(|copy| copy.map())
+        };
+        let bytes = maps().map(|map| map.atom.bytes()).sum();
+        let full = self.expect(emit, stage, bytes)?;
+        for (map, coordinates) in maps().zip(coordinates) {
+            let [made] = map.made()?;
+            let to = emit.stage(map.ordered, stage)?;
             emit.ir.op(
                 CuteOp::Copy,
                 &[made, *coordinates, to, full, stage],
@@ -319,6 +420,24 @@ impl<'c> Ring<'c> {
             );
         }
         Ok(())
+    }
+
+    /// What is gathered for a stage was begun.
+    pub fn begun(&self, emit: &mut Emit<'c>) -> Result<(), SemError> {
+        let Barriers { full, pending, .. } = self.barriers()?;
+        match pending {
+            Some(pending) => pending.begun(emit, full, self.stages),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits for all that is gathered, behind the last stage.
+    pub fn flush(&self, emit: &mut Emit<'c>) -> Result<(), SemError> {
+        let Barriers { full, pending, .. } = self.barriers()?;
+        match pending {
+            Some(pending) => pending.flush(emit, full, self.stages),
+            None => Ok(()),
+        }
     }
 
     /// Waits until the next stage is filled, and gives its number.
@@ -361,14 +480,35 @@ impl<'c> Ring<'c> {
         emit.set(oldest, next)
     }
 
-    /// Erases the copies and what waited for them.
+    /// Erases the copies and what waited for them, or was computed for them alone.
     pub fn erase_copies(&self) {
         for copy in &self.copies {
-            for commit in users(result_of(copy.op, 0)) {
-                users(result_of(commit, 0)).into_iter().for_each(erase);
-                erase(commit);
+            match &copy.by {
+                By::Map(_) => {
+                    for commit in users(result_of(copy.op, 0)) {
+                        users(result_of(commit, 0)).into_iter().for_each(erase);
+                        erase(commit);
+                    }
+                    erase(copy.op);
+                }
+                By::Gather(_) => erase_unused(copy.op),
             }
-            erase(copy.op);
+        }
+    }
+}
+
+/// Erases an operation, and tiles that nothing else uses.
+fn erase_unused(op: IrOp) {
+    let mut operands: Vec<IrValue> = operands_of(op).collect();
+    erase(op);
+    while let Some(value) = operands.pop() {
+        let Some(op) = defining_op(value).filter(|op| TileOp::of(*op).is_some()) else {
+            continue;
+        };
+        if results_of(op).all(|result| users(result).is_empty()) {
+            operands.extend(operands_of(op));
+            operands.retain(|other| *other != value);
+            erase(op);
         }
     }
 }

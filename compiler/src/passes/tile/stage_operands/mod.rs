@@ -10,6 +10,7 @@
 mod copies;
 
 use super::coordinate::Coordinate;
+use super::gathers::{GATHERED, GatheredTile};
 use super::insert_barriers::written_tensors;
 use super::known_ops::checked_ops;
 use super::partition::is_within_warps;
@@ -181,6 +182,12 @@ impl<'c> Staging<'c> {
     /// a thread keeps in registers what it or its warp has, unless that is too much; see [`HELD_REGISTERS`].
     fn computed(&self, dot: IrOp<'c>, index: usize) -> Result<(), Failed<'c>> {
         let factor = present(dot, tile::Dot::of(dot))?.factors()[index];
+        let how = OperandRead::of(&*mma_of(dot)?, index).map_err(|message| (dot, message))?;
+        if let (OperandRead::Descriptor, Some(Ok(gathered))) =
+            (how, GatheredTile::of(factor, self.function))
+        {
+            return self.gathered(dot, index, &gathered);
+        }
         let Some(convert) = tile::ConvertLayout::defining(factor) else {
             return Ok(());
         };
@@ -220,6 +227,40 @@ impl<'c> Staging<'c> {
         let read = self.read(&ir, (allocated, stage), &spread, atom);
         set_operand(dot, index, read);
         erase(convert);
+        Ok(())
+    }
+
+    /// Stages an operand that is gathered, for `tile-specialize-warps`: [`GATHERED`] marks what a warpgroup of its own copies.
+    fn gathered(
+        &self,
+        dot: IrOp<'c>,
+        index: usize,
+        gathered: &GatheredTile<'c>,
+    ) -> Result<(), Failed<'c>> {
+        let factor = present(dot, tile::Dot::of(dot))?.factors()[index];
+        let made = result_of(gathered.map, 0);
+        let (tile, mma) = (tile_of(gathered.map, made)?, mma_of(dot)?);
+        let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
+        ir.location = gathered.map.location();
+        let allocated = allocate_for_descriptor(&ir, &tile, gathered.fast);
+        let (allocated, _) = allocated.map_err(|message| (dot, message))?;
+        ir.insertion = match next_operation(gathered.map) {
+            Some(next) => Insertion::Before(next),
+            None => Insertion::Before(dot),
+        };
+        let stage = ir.constant(0, "i32");
+        let mark = [(GATHERED, ir.unit())];
+        ir.op(TileOp::Write, &[made, allocated, stage], &mark, &[]);
+        ir.insertion = Insertion::Before(dot);
+        let spread = types::operand_layout(&mma, index, &tile.shape);
+        let spread = tile.with_layout(spread.map_err(|message| (dot, message))?);
+        let read = self.read(&ir, (allocated, stage), &spread, None);
+        set_operand(dot, index, read);
+        if let Some(convert) = tile::ConvertLayout::defining(factor)
+            && users(factor).is_empty()
+        {
+            erase(convert.op());
+        }
         Ok(())
     }
 

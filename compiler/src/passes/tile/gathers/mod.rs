@@ -1,0 +1,303 @@
+//! Gathers for products: tiles of elements at computed places, which a warpgroup copies to shared memory by `cp.async`.
+//!
+//! The front end makes of `x.gather((rows, columns))` a map whose function reads an element where a condition holds. Where
+//! 16 bytes of the tile along an axis are neighbours in memory, and inside or outside together, a thread copies them at once
+//! (`along.rs` proves that). Where the elements lie is computed for the first of each 16 bytes alone, by the threads that copy them
+//! (`places.rs`): maps, coordinates and tiles that are loaded, element by element.
+mod along;
+mod places;
+
+use super::issuable::read_only;
+use super::types::{tile_of, view_of};
+use crate::passes::convert_cute_to_gpu::GUARD;
+use crate::passes::ir_utils::{blocks, defining_op, operations};
+use along::{Along, Neighbours};
+use cutec_dialects::atoms::Wgmma;
+use cutec_dialects::builder::{IrOp, IrValue, operands_of};
+use cutec_dialects::memo::type_value;
+use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, cute, tile};
+use cutec_dialects::target::WARPGROUP;
+use cutec_dialects::tile::TileType;
+use cutec_dialects::types::Vars;
+use cutec_dialects::value::Val;
+use cutec_layout::{Int, Tree};
+use melior::ir::{ValueLike, operation::OperationLike};
+pub(super) use places::{Axis, Place, Places, before};
+
+/// The attribute of a `tile.write` of a gathered tile that warps of their own are to copy.
+pub(super) const GATHERED: &str = "tile.gathered";
+
+/// Bytes that are copied at once.
+const VECTOR: i64 = 16;
+
+/// A coordinate of the element that is read, in the function of the map.
+#[derive(Clone, Copy)]
+pub(super) enum Index<'c> {
+    /// A number that is known.
+    Known(i64),
+    /// A number, and what divides that of the first element of a vector.
+    Computed(IrValue<'c>, i64),
+}
+
+/// How the threads of a warpgroup share a tile: neighbouring threads copy neighbours.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Sharing {
+    /// Elements that are copied at once.
+    pub vector: i64,
+    /// Threads beside each other along the fast axis.
+    pub beside: i64,
+    /// Times that a thread copies.
+    pub passes: i64,
+}
+
+impl Sharing {
+    /// Lines of the tile that the threads copy at once.
+    pub fn lines(self) -> i64 {
+        WARPGROUP / self.beside
+    }
+}
+
+/// A gathered tile.
+pub(super) struct GatheredTile<'c> {
+    pub map: IrOp<'c>,
+    /// The branch around the element, and what it is read from.
+    pub branch: IrOp<'c>,
+    pub view: IrValue<'c>,
+    pub at: Vec<Index<'c>>,
+    pub tile: TileType,
+    /// The axis along which elements are neighbours.
+    pub fast: usize,
+    pub sharing: Sharing,
+    /// What is computed for it.
+    pub places: Places<'c>,
+}
+
+/// The element that a map reads.
+struct Element<'c> {
+    branch: IrOp<'c>,
+    view: IrValue<'c>,
+    at: Vec<Option<IrValue<'c>>>,
+    known: Vec<i64>,
+}
+
+/// Whether a map reads one element of a tensor where a condition holds, and has a zero elsewhere.
+fn element<'c>(map: IrOp<'c>) -> Option<Element<'c>> {
+    let body = blocks(map, 0).into_iter().next()?;
+    let end = tile::Yield::of(operations(body).pop()?)?;
+    let branch = defining_op(end.value())?;
+    if !ScfOp::If.is(branch) || branch.attribute(GUARD).is_err() {
+        return None;
+    }
+    let of_branch = |index| -> Option<IrOp<'c>> {
+        let block = blocks(branch, index).into_iter().next()?;
+        let end = operations(block).pop()?;
+        defining_op(operands_of(end).next()?)
+    };
+    let (load, zero) = (cute::MemrefLoad::of(of_branch(0)?)?, of_branch(1)?);
+    let is_zero = || {
+        let value = zero.attribute("value").ok()?.to_string();
+        let number = value.split(':').next()?.trim().parse::<f64>().ok()?;
+        Some(number == 0.0)
+    };
+    if !ArithOp::Constant.is(zero) || is_zero() != Some(true) {
+        return None;
+    }
+    let coordinate = operands_of(load.op()).nth(1)?;
+    let leaves = match type_value(coordinate.r#type(), &mut Vars::default()) {
+        Ok(Val::Tuple(_, Tree::Node(leaves))) => leaves,
+        Ok(Val::Tuple(_, leaf)) => vec![leaf],
+        _ => vec![Tree::Leaf(None)],
+    };
+    let made = defining_op(coordinate).filter(|op| CuteOp::MakeIntTuple.is(*op));
+    let mut numbers: Vec<IrValue<'c>> = match made {
+        Some(made) => operands_of(made).collect(),
+        None => vec![coordinate],
+    };
+    numbers.reverse();
+    let (mut at, mut known) = (Vec::new(), Vec::new());
+    for leaf in leaves {
+        match leaf {
+            Tree::Leaf(Some(Int::Static(number))) => {
+                at.push(None);
+                known.push(number);
+            }
+            Tree::Leaf(_) => {
+                at.push(Some(numbers.pop()?));
+                known.push(0);
+            }
+            Tree::Node(_) => return None,
+        }
+    }
+    Some(Element {
+        branch,
+        view: load.view(),
+        at,
+        known,
+    })
+}
+
+impl<'c> GatheredTile<'c> {
+    /// Of the tile that a value is; `None` where it is not gathered.
+    ///
+    /// # Errors
+    /// Why a warpgroup cannot copy it, as a clause.
+    pub fn of(value: IrValue<'c>, function: IrOp<'c>) -> Option<Result<Self, String>> {
+        let value = match tile::ConvertLayout::defining(value) {
+            Some(convert) => convert.input(),
+            None => value,
+        };
+        let map = defining_op(value).filter(|op| TileOp::Map.is(*op))?;
+        let element = element(map)?;
+        Some(GatheredTile::copied(map, value, element, function))
+    }
+
+    /// That of a write which [`GATHERED`] marks.
+    pub fn of_write(write: IrOp<'c>, function: IrOp<'c>) -> Option<Result<Self, String>> {
+        write.attribute(GATHERED).ok()?;
+        GatheredTile::of(tile::Write::of(write)?.value(), function)
+    }
+
+    fn copied(
+        map: IrOp<'c>,
+        value: IrValue<'c>,
+        element: Element<'c>,
+        function: IrOp<'c>,
+    ) -> Result<Self, String> {
+        let tile = tile_of(map, value).map_err(|(_, message)| message)?;
+        if tile.shape.len() != 2 {
+            return Err("it is gathered, and has not two axes".into());
+        }
+        let is_read_only = read_only(function);
+        let vector = VECTOR / tile.elem.bytes();
+        let axes: &[usize] = match Wgmma::transposes(tile.elem) {
+            true => &[1, 0],
+            false => &[1],
+        };
+        let mut why = String::new();
+        for fast in axes.iter().copied() {
+            let (found, sharing) = match (
+                neighbours(map, &element, fast, vector),
+                sharing(&tile, fast, vector),
+            ) {
+                (Ok(found), Ok(sharing)) => (found, sharing),
+                (Err(message), _) | (_, Err(message)) => {
+                    if why.is_empty() {
+                        why = message;
+                    }
+                    continue;
+                }
+            };
+            let places = Places::of(map, element.view, fast, sharing, function, &is_read_only)?;
+            return Ok(GatheredTile {
+                map,
+                branch: element.branch,
+                view: element.view,
+                at: found,
+                tile,
+                fast,
+                sharing,
+                places,
+            });
+        }
+        Err(why)
+    }
+
+    /// Bytes of the tile.
+    pub fn bytes(&self) -> i64 {
+        self.tile.elem.bytes_of(self.tile.size())
+    }
+}
+
+/// The coordinates of an element, if that of the first of each vector along an axis tells those of the others.
+fn neighbours<'c>(
+    map: IrOp<'c>,
+    element: &Element<'c>,
+    fast: usize,
+    vector: i64,
+) -> Result<Vec<Index<'c>>, String> {
+    let none = |why: &str| {
+        format!(
+            "it is gathered, and {vector} elements of a row of k cannot be copied at once: {why}"
+        )
+    };
+    let view = view_of(element.view).ok_or_else(|| none("the tensor is no view"))?;
+    let layout = view.layout.inner();
+    let (extents, strides) = (layout.shape().leaves(), layout.stride().leaves());
+    if strides.len() != element.at.len() || extents.len() != strides.len() {
+        return Err(none("a mode of the tensor has several extents"));
+    }
+    if view.ptr.alignment() < VECTOR {
+        return Err(none(
+            "the tensor may begin anywhere; promise `where align(…) >= 16`",
+        ));
+    }
+    let mut known = Neighbours::of_map(map, fast, vector);
+    let (mut found, mut stepping) = (Vec::new(), 0);
+    for (mode, at) in element.at.iter().enumerate() {
+        let Some(at) = at else {
+            found.push(Index::Known(element.known[mode]));
+            continue;
+        };
+        match known.of(*at) {
+            Some(Along {
+                steps: true,
+                divisor,
+                ..
+            }) if strides[mode].is(1) && divisor % vector == 0 => {
+                stepping += 1;
+                found.push(Index::Computed(*at, vector));
+            }
+            Some(Along {
+                steps: false,
+                divisor,
+                ..
+            }) if strides[mode]
+                .mul(&Int::Static(divisor))
+                .divisible_by(vector) =>
+            {
+                let divisor = if divisor % vector == 0 { vector } else { 1 };
+                found.push(Index::Computed(*at, divisor));
+            }
+            Some(Along { steps: false, .. }) => {
+                let why = format!(
+                    "the stride of mode {mode} may be no multiple of 16 bytes; promise it: `where … % {vector} == 0`"
+                );
+                return Err(none(&why));
+            }
+            _ => {
+                let why = format!(
+                    "nothing says that their coordinates along mode {mode} follow each other from a multiple of {vector} on, or are one"
+                );
+                return Err(none(&why));
+            }
+        }
+    }
+    if stepping != 1 {
+        return Err(none("they are no neighbours in memory"));
+    }
+    let condition = operands_of(element.branch).next();
+    match condition.and_then(|condition| known.of(condition)) {
+        Some(Along { steps: false, .. }) => Ok(found),
+        _ => Err(none(&format!(
+            "they may lie inside of the tensor in part; promise `where … % {vector} == 0` of its extent"
+        ))),
+    }
+}
+
+/// How a warpgroup shares a tile.
+fn sharing(tile: &TileType, fast: usize, vector: i64) -> Result<Sharing, String> {
+    let (along, lines) = (tile.shape[fast], tile.shape[1 - fast]);
+    let beside = along / vector;
+    let divides = along % vector == 0 && beside > 0 && WARPGROUP % beside == 0;
+    if !divides || lines % (WARPGROUP / beside) != 0 {
+        return Err(format!(
+            "it is gathered, and {WARPGROUP} threads do not share a tile of {} × {} in pieces of {vector}",
+            tile.shape[0], tile.shape[1]
+        ));
+    }
+    Ok(Sharing {
+        vector,
+        beside,
+        passes: lines * beside / WARPGROUP,
+    })
+}
