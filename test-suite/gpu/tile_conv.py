@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""The convolutions of examples/tile_conv.cute against cuDNN (through PyTorch), of images with channels first, on a GPU.
+"""The convolutions of examples/tile_conv.cute against cuDNN (through PyTorch), of images with channels first, on a GPU; and those of
+examples/tile_conv_last.cute, of images in bf16 with channels last.
 
     pip install target/wheels/cutec-*.whl
-    test-suite/gpu/tile_conv.py [--source examples/tile_conv.cute] [--only TEXT]
+    test-suite/gpu/tile_conv.py [--source examples/tile_conv.cute] [--last examples/tile_conv_last.cute] [--only TEXT]
 
-Each time has the packing of the filters in it. f32 is exact on both sides; the peer is the faster of eager PyTorch and torch.compile.
+Each time of the former has the packing of the filters in it. f32 is exact on both sides. Operands are normal and exceed twice the L2 cache;
+eager PyTorch, torch.compile and ours take turns (rounds.py), each a CUDA graph, and the ratio is that to the faster of the two, the median of those of 11
+rounds.
 """
 
 import argparse
@@ -14,6 +17,7 @@ import statistics
 import cutec
 import torch
 import torch.nn.functional as F
+from rounds import compare, normal, ratio, sets
 
 HERE = pathlib.Path(__file__).resolve().parent
 TF32 = {"product": "plus_tf32", "outputs_last": False}
@@ -31,30 +35,66 @@ LAYERS = [
 ]
 
 
-def milliseconds(work, times: int = 7) -> float:
-    """The median of some launches, each alone; operands exceed the L2 cache."""
-    work()
-    torch.cuda.synchronize()
-    measured = []
-    for _ in range(times):
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        work()
-        end.record()
-        end.synchronize()
-        measured.append(begin.elapsed_time(end))
-    return statistics.median(measured)
+# The same for channels last: name, n, c, outputs, image, filter, arguments of PyTorch, parameters.
+LAST = [
+    ("64 > 128, 3 × 3, channels last", 8, 64, 128, (512, 1024), (3, 3), {}, {}),
+    ("256 > 256, 3 × 3, channels last", 32, 256, 256, (56, 56), (3, 3), {"padding": 1}, {"pad": (1, 1)}),
+    ("512 > 512, 3 × 3, step 2, channels last", 32, 512, 512, (57, 57), (3, 3), {"stride": 2}, {"step": (2, 2)}),
+]
+
+
+def against_cudnn(launches, conv):
+    """Milliseconds of ours and of the faster of two peers, and how much faster ours is; `launches` are ours, for each set of operands, and those."""
+    compiled = torch.compile(conv)
+    alternatives = {
+        "ours": [ours for ours, _ in launches],
+        "eager": [lambda operands=operands: conv(*operands) for _, operands in launches],
+        "compiled": [lambda operands=operands: compiled(*operands) for _, operands in launches],
+    }
+    times = compare(alternatives, rounds=11)
+    middle = {name: statistics.median(found) for name, found in times.items()}
+    peer = min(("eager", "compiled"), key=middle.get)
+    return middle["ours"], middle[peer], ratio(times, peer, "ours")
+
+
+def channels_last(source, only) -> int:
+    """Those of bf16 whose channels lie side by side, filters too. Returns how many are wrong."""
+    module, wrong = cutec.load(source), 0
+    for name, n, c, o, image, filters, options, parameters in LAST:
+        if only not in name:
+            continue
+        bytes_of_one = 2 * n * (c + o) * image[0] * image[1]
+        operands = []
+        for _ in range(sets(bytes_of_one)):
+            x, f = normal(n, c, *image), (normal(o, c, *filters) / (c * filters[0] * filters[1]) ** 0.5)
+            operands.append(tuple(y.contiguous(memory_format=torch.channels_last) for y in (x, f)))
+        expected = F.conv2d(operands[0][0].float(), operands[0][1].float(), **options)
+        for bo in (128, 256):
+            kernel = module.conv2d_last.specialize(filter=filters, bo=bo, **parameters)
+            launches, results = [], []
+            for x, f in operands:
+                y = torch.full(expected.shape, float("nan"), dtype=torch.bfloat16, device="cuda")
+                results.append(y.contiguous(memory_format=torch.channels_last))
+                views = [view.permute(0, 2, 3, 1) for view in (x, f, results[-1])]
+                launches.append((lambda views=views: kernel(*views), (x, f)))
+            ms, peer, faster = against_cudnn(launches, lambda x, f: F.conv2d(x, f, **options))
+            error = ((results[0].float() - expected).abs().max() / expected.abs().max()).item()
+            wrong += not error < 1.2e-2
+            print(f"| {name}, {bo} outputs a tile | bf16 | {peer:.3f} | {ms:.3f} | {faster:.2f} | {error:.1e} |", flush=True)
+    return wrong
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--source", default=str(HERE.parent.parent / "examples/tile_conv.cute"))
+    parser.add_argument("--last", default=str(HERE.parent.parent / "examples/tile_conv_last.cute"))
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
     module = cutec.load(arguments.source)
     print(f"{torch.cuda.get_device_name()}, cuDNN {torch.backends.cudnn.version()}\n")
     print("| layer | type | cuDNN ms | cutec ms | ratio | error |\n|---|---|---|---|---|---|")
-    wrong = 0
+    torch.backends.cudnn.allow_tf32 = False
+    wrong = channels_last(arguments.last, arguments.only)
     for name, n, c, o, image, filters, options, transposed, common, *each in LAYERS:
         if arguments.only not in name:
             continue
@@ -69,8 +109,6 @@ def main() -> int:
             t = torch.bfloat16 if kind == "bf16" else torch.float32
             x, f, y = x32.to(t), f32.to(t), torch.full(expected.shape, float("nan"), dtype=t, device="cuda")
             torch.backends.cudnn.allow_tf32 = kind == "tf32"
-            compiled = torch.compile(lambda x, f: conv(x, f, **options))
-            peer = min(milliseconds(lambda: conv(x, f, **options)), milliseconds(lambda: compiled(x, f)))
             parameters = {"bk": 16, **common, **own, **({"t": "bf16"} if kind == "bf16" else {})}
             if kind == "tf32" and not stepped:
                 parameters |= TF32
@@ -83,14 +121,14 @@ def main() -> int:
             kernel = (module.conv2d_transposed if stepped else module.conv2d).specialize(filter=filters, **parameters)
             by_output = f.flatten(2).transpose(0, 1) if transposed else f.flatten(2)
 
-            def ours():
+            def ours(x=x, by_output=by_output, packed=packed, y=y, pack=pack, kernel=kernel):
                 pack(by_output, packed)
                 kernel(x, packed, y)
 
-            ms = milliseconds(ours)
+            ms, peer, faster = against_cudnn([(ours, (x, f))], lambda x, f: conv(x, f, **options))
             error = ((y.float() - expected).abs().max() / expected.abs().max()).item()
             wrong += not error < bound
-            print(f"| {name} | {kind} | {peer:.3f} | {ms:.3f} | {peer / ms:.2f} | {error:.1e} |", flush=True)
+            print(f"| {name} | {kind} | {peer:.3f} | {ms:.3f} | {faster:.2f} | {error:.1e} |", flush=True)
     return 1 if wrong else 0
 
 

@@ -10,7 +10,9 @@ use super::stage_operands::HELD_REGISTERS;
 use super::types::{Failed, adds_to, is_by_descriptor, mma_of, present, reads_shared_memory};
 use crate::passes::ir_utils::{blocks, collect_nested, parent, users};
 use crate::passes::kernel_abi::min_blocks;
-use cutec_dialects::builder::{IrOp, IrValue, argument_of, operation_key, result_of, results_of};
+use cutec_dialects::builder::{
+    IrOp, IrValue, argument_of, operation_key, result_of, results_of, value_key,
+};
 use cutec_dialects::ops::{Op, ScfOp, TileOp, tile};
 use cutec_dialects::target::{Target, registers_of_thread};
 use cutec_dialects::tile::TileType;
@@ -92,6 +94,7 @@ fn live<'c>(function: IrOp<'c>, operations: &[IrOp<'c>]) -> Result<Live, Failed<
         .map(|(at, op)| (operation_key(*op), at))
         .collect();
     let mut found = Vec::new();
+    let mut gathered = HashMap::new();
     for (at, op) in operations.iter().enumerate() {
         let owned = owns_registers(*op);
         let results = results_of(*op);
@@ -109,7 +112,8 @@ fn live<'c>(function: IrOp<'c>, operations: &[IrOp<'c>]) -> Result<Live, Failed<
     let mut across = vec![0; operations.len() + 3];
     let mut at = across.clone();
     for (op, first, value) in found {
-        if TileType::of(value.r#type()).is_none() || is_staged(value) {
+        let elsewhere = is_staged(value) || is_of_gathers(value, &mut gathered);
+        if TileType::of(value.r#type()).is_none() || elsewhere {
             continue;
         }
         let mut last = first;
@@ -206,6 +210,34 @@ fn is_staged(value: IrValue) -> bool {
         _ => false,
     };
     !all.is_empty() && all.iter().all(multiplied)
+}
+
+/// Whether a tile is only computed for operands that are gathered for descriptors: those that load compute it.
+fn is_of_gathers<'c>(value: IrValue<'c>, known: &mut HashMap<usize, bool>) -> bool {
+    if let Some(known) = known.get(&value_key(value)) {
+        return *known;
+    }
+    let all = users(value);
+    let found = !all.is_empty()
+        && all.into_iter().all(|user| match TileOp::of(user) {
+            Some(TileOp::Dot) => {
+                let factors = tile::Dot::of(user).map(tile::Dot::factors);
+                let mma = mma_of(user).ok();
+                factors.zip(mma).is_some_and(|(factors, mma)| {
+                    let sides = factors.into_iter().zip([Operand::A, Operand::B]);
+                    !adds_to(user, value)
+                        && sides
+                            .filter(|(factor, _)| *factor == value)
+                            .all(|(_, which)| is_by_descriptor(&mma, which))
+                })
+            }
+            Some(TileOp::Map | TileOp::Broadcast | TileOp::Reshape | TileOp::ConvertLayout) => {
+                is_of_gathers(result_of(user, 0), known)
+            }
+            _ => false,
+        });
+    known.insert(value_key(value), found);
+    found
 }
 
 /// Bits of the operands of a product in a thread: two blocks of k where one is read while the other is multiplied,
