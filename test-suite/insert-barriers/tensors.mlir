@@ -54,6 +54,32 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // A function of elements reads where each of them says: threads differ in its branches, so that the barrier stands in front of it.
+  // CHECK-LABEL: gpu.func @gathered
+  // CHECK: tile.store
+  // CHECK-NEXT: nvvm.barrier0
+  // CHECK-NEXT: tile.map
+  // CHECK-NOT: barrier
+  // CHECK: gpu.return
+  gpu.func @gathered(%x: !alone, %rows: tensor<32x32xi32, #tile.tv<"(32,32):(32,1)">>, %p: !p, %l: !cute.layout<"(?,?):(?{i64},1)">, %i: i32) {
+    %y = cute.make_view(%p, %l) : (!p, !cute.layout<"(?,?):(?{i64},1)">) -> !view
+    tile.store %x, %y[%i, %i] : !alone, !view, i32, i32
+    %a = tile.map(%rows) {
+    ^bb0(%row: i32):
+      %inside = arith.cmpi ult, %row, %i : i32
+      %element = scf.if %inside -> (f32) {
+        %at = cute.make_int_tuple(%row, %i) : (i32, i32) -> !cute.int_tuple<"(?,?)">
+        %read = cute.memref.load(%y, %at) : (!view, !cute.int_tuple<"(?,?)">) -> f32
+        scf.yield %read : f32
+      } else {
+        %zero = arith.constant 0.0 : f32
+        scf.yield %zero : f32
+      }
+      tile.yield %element : f32
+    } : (tensor<32x32xi32, #tile.tv<"(32,32):(32,1)">>) -> !alone
+    gpu.return
+  }
+
   // Of several threads that read an element one writes it.
   // CHECK-LABEL: gpu.func @replicated
   // CHECK: tile.load

@@ -189,6 +189,19 @@ pub(super) trait Forward<'c> {
     /// The state behind an operation without regions.
     fn transfer(&mut self, op: IrOp<'c>, state: Self::State) -> Result<Self::State, Self::Error>;
 
+    /// The state where the regions of an operation begin to run.
+    ///
+    /// # Errors
+    /// Why the analysis cannot go on.
+    fn enter(
+        &mut self,
+        _op: IrOp<'c>,
+        _structure: Structure,
+        state: Self::State,
+    ) -> Result<Self::State, Self::Error> {
+        Ok(state)
+    }
+
     /// What is known where two ways meet.
     fn join(&self, one: Self::State, other: Self::State) -> Self::State;
 
@@ -233,6 +246,7 @@ fn through<'c, A: Forward<'c>>(
     flow: &ControlFlow<'c>,
     before: A::State,
 ) -> Result<A::State, A::Error> {
+    let before = analysis.enter(op, flow.structure, before)?;
     let mut begins: Vec<Option<A::State>> = vec![None; flow.regions.len()];
     loop {
         let decisions = analysis.decisions();

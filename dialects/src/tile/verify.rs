@@ -184,13 +184,8 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
             same_list("the extents other than 1", &long(&input), &long(&result))
         }
         TileOp::Arrive => {
-            let counter = operand_type(op, 0)?.to_string();
-            match counter.contains("<i32, gmem") {
-                true => Ok(()),
-                false => Err(format!(
-                    "expects a counter of i32 in gmem, but got {counter}"
-                )),
-            }
+            let counter = view(op, 0, Space::Gmem)?;
+            same("the counter's element type", Elem::I32, counter.ptr.elem)
         }
         TileOp::Extract => {
             let input = tile(op, 0)?;

@@ -19,7 +19,7 @@ use super::lower_tokens::chosen_mechanism;
 use super::types::{Failed, present};
 use crate::passes::Reported;
 use crate::passes::control_flow::{Edge, Forward, Point, Structure, forward};
-use crate::passes::ir_utils::{blocks, for_each_kernel};
+use crate::passes::ir_utils::{blocks, collect_nested, for_each_kernel, parent};
 use cutec_dialects::atoms::Mechanism;
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, operation_key, result_of, value_key,
@@ -132,6 +132,8 @@ impl<'c> Forward<'c> for Analysis<'c> {
         let failed = |message: String| (op, message);
         match known_op(op).map_err(failed)? {
             KnownOp::Tile(tile) => self.tile(op, tile, &mut state)?,
+            // All elements of a tile are read at once (`enter`).
+            KnownOp::ReadGlobal if is_of_elements(op) => {}
             KnownOp::ReadGlobal => {
                 let view = present(op, cute::MemrefLoad::of(op))?.view();
                 self.of_tensor(op, view, Effect::Read, &mut state)?;
@@ -149,6 +151,35 @@ impl<'c> Forward<'c> for Analysis<'c> {
             | KnownOp::ProductGroup
             | KnownOp::Ring
             | KnownOp::Report => {}
+        }
+        Ok(state)
+    }
+
+    /// What a function of elements reads, each thread has its own branches for: a barrier stands in front of all of it.
+    fn enter(
+        &mut self,
+        op: IrOp<'c>,
+        structure: Structure,
+        mut state: State,
+    ) -> Result<State, Failed<'c>> {
+        if structure != Structure::Map || is_of_elements(op) {
+            return Ok(state);
+        }
+        let mut inside = Vec::new();
+        collect_nested(op, &mut inside);
+        let mut accesses = Vec::new();
+        for (op, read) in inside
+            .into_iter()
+            .filter_map(|op| Some((op, cute::MemrefLoad::of(op)?)))
+        {
+            let access = self.tensors.access(op, read.view(), Effect::Read);
+            accesses.extend(access.map_err(|message| (op, message))?.map(Access::Tensor));
+        }
+        for access in &accesses {
+            self.separate(op, access, &mut state);
+        }
+        for access in accesses {
+            state.insert(access);
         }
         Ok(state)
     }
@@ -253,6 +284,8 @@ impl<'c> Analysis<'c> {
                 self.check_begun(op, view, effect, state)?;
                 self.of_tensor(op, view, effect, state)?;
             }
+            // All threads of the block come together.
+            TileOp::Arrive => state.since = Rc::default(),
             TileOp::Index
             | TileOp::Grid
             | TileOp::Splat
@@ -267,7 +300,6 @@ impl<'c> Analysis<'c> {
             | TileOp::Reshape
             | TileOp::Transpose
             | TileOp::Extract
-            | TileOp::Arrive
             | TileOp::Dot
             | TileOp::ConvertLayout
             | TileOp::Slice
@@ -372,6 +404,17 @@ impl<'c> Analysis<'c> {
             state.since = Rc::default();
         }
     }
+}
+
+/// Whether an operation stands in a function of elements.
+fn is_of_elements(op: IrOp) -> bool {
+    let mut around = std::iter::successors(parent(op), |op| parent(*op));
+    around.any(|op| {
+        matches!(
+            TileOp::of(op),
+            Some(TileOp::Map | TileOp::Fold | TileOp::Scan)
+        )
+    })
 }
 
 /// What a token stands for; it is passed on, and stands for nothing from here on.

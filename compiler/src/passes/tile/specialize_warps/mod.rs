@@ -202,9 +202,8 @@ fn of_function<'c>(
     let (loading, loading_block) = region_with_block(&[]);
     let (rest, rest_block) = region_with_block(&[]);
     let around = std::mem::replace(&mut emit.ir.insertion, Insertion::End(loading_block));
-    let load = |emit: &mut Emit<'c>| {
-        producer::role(emit, &rings, &epilogue, body, &shared, tiles, thread)
-    };
+    let load =
+        |emit: &mut Emit<'c>| producer::role(emit, &rings, &epilogue, body, &shared, tiles, thread);
     if roles.handed_over {
         emit.set_registers(false, roles.of_loading);
     }
