@@ -1,6 +1,6 @@
 //! The operations of kernels at the tile level. A pass meets no other: what is not known here is an error.
 use crate::passes::control_flow::ControlFlow;
-use crate::passes::ir_utils::{blocks, collect_nested, name_of};
+use crate::passes::ir_utils::{blocks, collect_nested, name_of, operations};
 use crate::passes::tile::gathers::GATHERED;
 use crate::passes::tile::types::{Failed, view_of};
 use cutec_dialects::builder::{IrOp, IrValue, operands_of, results_of};
@@ -127,6 +127,14 @@ pub(super) fn known_op(op: IrOp) -> Result<KnownOp, String> {
         _ => has_no_effect(op).then_some(KnownOp::Computation),
     };
     known.ok_or_else(|| format!("`{}` is not known at the tile level", name_of(op)))
+}
+
+/// Whether an operation does nothing but compute. MLIR knows no effects of the intrinsics and the assembly in a map.
+pub(super) fn only_computes(op: IrOp) -> bool {
+    let inside =
+        |op: IrOp| TileOp::Yield.is(op) || matches!(known_op(op), Ok(KnownOp::Computation));
+    has_no_effect(op)
+        || (TileOp::Map.is(op) && blocks(op, 0).into_iter().flat_map(operations).all(inside))
 }
 
 /// The memory that a load reads.

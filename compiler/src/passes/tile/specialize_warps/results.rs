@@ -1,5 +1,6 @@
 //! Results that leave by tensor maps.
 use super::super::emits::Emits;
+use super::super::known_ops::only_computes;
 use super::super::result_store::ByMap;
 use super::super::stages::widen;
 use super::super::types::tile_of;
@@ -12,7 +13,6 @@ use crate::passes::ir_utils::{
 };
 use cutec_dialects::atoms::TmaAtom;
 use cutec_dialects::builder::{IrOp, IrValue, result_of, value_key};
-use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{CuteOp, NvvmOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::TileType;
@@ -178,7 +178,7 @@ impl<'a, 'c> Group<'a, 'c> {
                         std::iter::successors(next_operation(last.store), |op| next_operation(*op));
                     let same = last.by.pieces == result.by.pieces
                         && last.by.piece.shape == result.by.piece.shape;
-                    let end = between.find(|op| *op == result.store || !has_no_effect(*op));
+                    let end = between.find(|op| *op == result.store || !only_computes(*op));
                     same && end == Some(result.store)
                 })
             };
