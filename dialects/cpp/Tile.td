@@ -144,6 +144,16 @@ def Tile_ReshapeOp : Tile_Op<"reshape", [Pure]> {
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
 }
+def Tile_RecastOp : Tile_Op<"recast", [Pure]> {
+  let summary = "The bits of a tile as elements of another type, along the last axis";
+  let description = [{
+    An element becomes several that are as wide together, the lowest bits first. `order` is a layout from where an element stands in the
+    result to where it stood in the input, over as many elements as the layout has, and again behind them.
+  }];
+  let arguments = (ins Tile_Tile:$input, OptionalAttr<StrAttr>:$order);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
 def Tile_ArriveOp : Tile_Op<"arrive", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Whether the block is the last of `count` that come to a counter, which is 0 again then";
   let description = "What the blocks that came before had written is there for the last one.";

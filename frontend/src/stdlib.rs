@@ -9,6 +9,7 @@ const FOLDER: &str = "std/";
 /// Every file: its path as imported, and its text.
 pub const FILES: &[(&str, &str)] = &[
     ("std/tiles.cute", include_str!("../std/tiles.cute")),
+    ("std/weights.cute", include_str!("../std/weights.cute")),
     ("std/sort.cute", include_str!("../std/sort.cute")),
     ("std/conv.cute", include_str!("../std/conv.cute")),
     ("std/gemm_sm80.cute", include_str!("../std/gemm_sm80.cute")),

@@ -35,6 +35,8 @@ operations! {
         Broadcast = "broadcast",
         /// Adds or removes axes of extent 1.
         Reshape = "reshape",
+        /// The bits of a tile as elements of another type.
+        Recast = "recast",
         /// Whether the block is the last that comes to a counter.
         Arrive = "arrive",
         /// The element of a tile that has one, as a number.
@@ -99,7 +101,9 @@ accessors! {
         attribute atomic;
     }
     /// The elements of a tile along other axes.
-    Reshaping is TileOp::Reduce | TileOp::Fold | TileOp::Broadcast | TileOp::Transpose | TileOp::Reshape, 1 operand { operand input 0; }
+    Reshaping is TileOp::Reduce | TileOp::Fold | TileOp::Broadcast | TileOp::Transpose | TileOp::Reshape | TileOp::Recast, 1 operand { operand input 0; }
+    /// The bits of a tile as elements of another type.
+    Recast is TileOp::Recast, 1 operand { operand input 0; attribute order; }
     /// A block that comes to a counter.
     Arrive is TileOp::Arrive, 3 operands { operand view 0; operand at 1; operand count 2; }
     /// A product.

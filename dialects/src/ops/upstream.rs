@@ -80,6 +80,7 @@ operations! {
         Broadcast = "broadcast",
         Extract = "extract",
         FromElements = "from_elements",
+        Shuffle = "shuffle",
     }
 }
 

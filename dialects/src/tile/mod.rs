@@ -4,11 +4,13 @@
 //! threads of a block, its type carries that as [`TileLayout`], in the encoding.
 mod layout;
 mod place;
+mod recast;
 mod verify;
 
 pub use crate::ops::TileOp;
 pub use layout::{Mode, TileLayout};
 pub use place::{BY_ELEMENT, by_element};
+pub use recast::Recast;
 pub use verify::{MOST_AXES, REDUCTIONS, check_op};
 
 use crate::elem::Elem;
@@ -66,7 +68,7 @@ impl TileType {
                 Attribute::from_option_raw(mlir_sys::mlirRankedTensorTypeGetEncoding(raw)),
             )
         };
-        let Some(elem) = Elem::parse(&elem).filter(|elem| !elem.is_packed()) else {
+        let Some(elem) = Elem::parse(&elem) else {
             return Err(format!("{elem} is no element type of a tile"));
         };
         if let Some(extent) = shape.iter().find(|extent| **extent < 1) {

@@ -1,5 +1,5 @@
 //! When an operation of the `tile` dialect is legal.
-use super::{TileType, place};
+use super::{Recast, TileType, place};
 use crate::elem::{Elem, Space};
 use crate::ops::{Op, TileOp};
 use crate::semantics::AtomicKind;
@@ -183,6 +183,16 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
             };
             same_list("the extents other than 1", &long(&input), &long(&result))
         }
+        TileOp::Recast => {
+            let (input, result) = (tile(op, 0)?, tile_of(result(op)?)?);
+            let order = op.attribute("order").map(|order| order.to_string());
+            let order = order.as_deref().map(|order| order.trim_matches('"')).ok();
+            let recast = Recast::of([&input, &result], order)?;
+            match (&input.layout, &result.layout) {
+                (Some(from), Some(to)) => recast.check(from, to),
+                _ => Ok(()),
+            }
+        }
         TileOp::Arrive => {
             let counter = view(op, 0, Space::Gmem)?;
             same("the counter's element type", Elem::I32, counter.ptr.elem)
@@ -353,6 +363,9 @@ fn on_view<'c: 'a, 'a>(
     tile: &TileType,
 ) -> Result<(), String> {
     same("the element type of the view", tile.elem, view.ptr.elem)?;
+    if tile.elem.is_packed() {
+        return Err(format!("expects whole bytes, but got {tile}"));
+    }
     let rank = view.layout.rank();
     if rank != tile.shape.len() {
         return Err(format!(

@@ -10,6 +10,7 @@
 //! in other directions before and after a transposition, or would be stored in narrow pieces, is spread
 //! anew in between.
 use super::block_size::{self, TileAccess};
+use super::computed_operand::is_computed_of_boxes;
 use super::coordinate::Coordinate;
 use super::known_ops::checked_ops;
 use super::layout_classes::LayoutClasses;
@@ -17,7 +18,7 @@ use super::result_store::ByMap;
 use super::types::{self, Failed, fast_axis, mma_of, operand, present, tile_of, view_of};
 use crate::passes::ir_utils::{
     Kernel, clone, declared_block_size, defining_op, for_each_kernel, replace_all_uses,
-    set_operand, users,
+    set_operand, string_attribute, users,
 };
 use crate::passes::kernel_abi::{block_is_open, cluster_size, set_block_size};
 use crate::passes::user_error::user_error;
@@ -26,7 +27,7 @@ use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, operands_of, 
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::WARP;
-use cutec_dialects::tile::{TileLayout, TileType};
+use cutec_dialects::tile::{Recast, TileLayout, TileType};
 use cutec_frontend::diagnostics::codes;
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -193,27 +194,47 @@ impl<'c> Assignment<'c> {
                 }
             }
         }
+        for dot in self.named(TileOp::Dot) {
+            // So is what registers multiply that is computed of what tensor maps bring.
+            if is_computed_of_boxes(dot, self.function) {
+                let layout = operand_layout(dot, 0)?;
+                self.assign(operand(dot, 0)?, layout);
+            }
+        }
+        self.derive()?;
+        // Of narrow elements a thread has those of whole wide ones, as it can load these.
+        for recast in self.named(TileOp::Recast) {
+            let recast = present(recast, tile::Recast::of(recast))?;
+            if self.layout(recast.result()).is_none() {
+                self.spread_by_itself(recast.input(), &tile_of(recast.op(), recast.input())?)?;
+            }
+        }
         let mut order: Vec<usize> = (0..self.classes.tiles.len()).collect();
         order.sort_by_key(|index| std::cmp::Reverse(self.classes.tiles[*index].1.size()));
         self.derive()?;
         for open in order {
             let (value, tile) = self.classes.tiles[open].clone();
-            if self.layout(value).is_some() {
-                continue;
-            }
-            let last = tile.shape.len().saturating_sub(1);
-            // What is gathered is so element by element: neighbours in memory are of neighbouring threads.
-            let vector = match self.is_gathered(value) {
-                true => 1,
-                false => VECTOR_BYTES / tile.elem.bytes(),
-            };
-            let (fast, vector) = self.memory(value, &tile).unwrap_or((last, vector));
-            let layout = TileLayout::blocked(&tile.shape, fast, vector, self.threads);
-            self.warn_of_copies(value, &tile, &layout);
-            self.assign(value, layout);
-            self.derive()?;
+            self.spread_by_itself(value, &tile)?;
         }
         Ok(())
+    }
+
+    /// Spreads a tile as memory has it, and what follows from that, if nothing has said yet how it is spread.
+    fn spread_by_itself(&mut self, value: IrValue<'c>, tile: &TileType) -> Result<(), Failed<'c>> {
+        if self.layout(value).is_some() {
+            return Ok(());
+        }
+        let last = tile.shape.len().saturating_sub(1);
+        // What is gathered is so element by element: neighbours in memory are of neighbouring threads.
+        let vector = match self.is_gathered(value) {
+            true => 1,
+            false => 8 * VECTOR_BYTES / tile.elem.bits(),
+        };
+        let (fast, vector) = self.memory(value, tile).unwrap_or((last, vector));
+        let layout = TileLayout::blocked(&tile.shape, fast, vector, self.threads);
+        self.warn_of_copies(value, tile, &layout);
+        self.assign(value, layout);
+        self.derive()
     }
 
     /// Warns where threads hold the same, though each could have a part of its own.
@@ -273,10 +294,24 @@ impl<'c> Assignment<'c> {
                     Some(layout),
                 ) => (result, layout, input),
                 (
-                    Some(TileOp::Reduce | TileOp::Fold | TileOp::Transpose | TileOp::Reshape),
+                    Some(
+                        TileOp::Reduce
+                        | TileOp::Fold
+                        | TileOp::Transpose
+                        | TileOp::Reshape
+                        | TileOp::Recast,
+                    ),
                     Some(layout),
                     None,
                 ) => (input, layout, result),
+                // Where threads would share elements, the input is spread by itself.
+                (Some(TileOp::Recast), None, Some(layout)) => {
+                    let recast = recast_of(op)?;
+                    if let Ok(layout) = recast.backward(layout) {
+                        self.assign(input, layout);
+                    }
+                    continue;
+                }
                 _ => continue,
             };
             if self.turned_in_memory(op, known, wanted) {
@@ -388,6 +423,17 @@ impl<'c> Assignment<'c> {
                     let wanted = follows(*op, broadcast.result(), broadcast.input())?;
                     convert_operand(context, *op, 0, wanted)?;
                 }
+                Some(TileOp::Recast) => {
+                    let recast = present(*op, tile::Recast::of(*op))?;
+                    let (from, to) = (recast.input(), recast.result());
+                    let [from, to] = [tile_of(*op, from)?.layout, tile_of(*op, to)?.layout];
+                    if let (Some(from), Some(to)) = (from, to)
+                        && recast_of(*op)?.check(&from, &to).is_err()
+                    {
+                        let given = follows(*op, recast.input(), recast.result())?;
+                        convert_result(context, *op, 0, given)?;
+                    }
+                }
                 Some(TileOp::Reduce | TileOp::Fold | TileOp::Transpose | TileOp::Reshape) => {
                     let reshaping = present(*op, tile::Reshaping::of(*op))?;
                     let given = follows(*op, reshaping.input(), reshaping.result())?;
@@ -402,6 +448,15 @@ impl<'c> Assignment<'c> {
     }
 }
 
+/// What a `tile.recast` does.
+fn recast_of(op: IrOp<'_>) -> Result<Recast, Failed<'_>> {
+    let recast = present(op, tile::Recast::of(op))?;
+    let (input, result) = (recast.input(), recast.result());
+    let tiles = [tile_of(op, input)?, tile_of(op, result)?];
+    let order = string_attribute(op, "order");
+    Recast::of([&tiles[0], &tiles[1]], order.as_deref()).map_err(|message| (op, message))
+}
+
 /// The layout that one side of a reshaping operation has when the other has its own.
 fn seen_from<'c>(
     op: IrOp<'c>,
@@ -411,6 +466,7 @@ fn seen_from<'c>(
 ) -> Result<TileLayout, Failed<'c>> {
     let (from, to) = (tile_of(op, known)?, tile_of(op, wanted)?);
     let result = match TileOp::of(op) {
+        Some(TileOp::Recast) => recast_of(op)?.forward(layout),
         Some(TileOp::Transpose) => layout.renamed(&from.shape, &to.shape, |axis| 1 - axis),
         Some(TileOp::Reshape) => {
             // The axes longer than 1 keep their order.

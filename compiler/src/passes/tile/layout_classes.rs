@@ -118,6 +118,7 @@ impl<'c> LayoutClasses<'c> {
                 | TileOp::Broadcast
                 | TileOp::Reshape
                 | TileOp::Transpose
+                | TileOp::Recast
                 | TileOp::Extract
                 | TileOp::Arrive
                 | TileOp::ConvertLayout

@@ -11,6 +11,7 @@ use crate::passes::Reported;
 use crate::passes::ir_utils::{Kernel, for_each_kernel, set_attribute, string_attribute, users};
 use crate::passes::user_error::user_error;
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
+use cutec_dialects::ir::type_attribute;
 use cutec_dialects::ops::{CuteOp, TileOp, tile};
 use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::TileType;
@@ -60,8 +61,9 @@ fn place<'c>(context: &'c Context, buffer: IrOp<'c>, known: &mut Known) -> Resul
     let (Some(view), true) = (view_of(value), accessing.iter().all(of_tiles)) else {
         return Ok(());
     };
-    // One for descriptors lies as these say.
-    if let AnyLayout::Composed(_) = view.layout {
+    // One for descriptors lies as these say, and one that a tensor map fills as that writes it.
+    let by_map = |op: &IrOp| matches!(type_attribute(*op, "copy"), Some(Ok(Val::TmaAtom(_))));
+    if matches!(view.layout, AnyLayout::Composed(_)) || accessing.iter().any(by_map) {
         return Ok(());
     }
     let Some((tile, stages)) = tile_in(&view).filter(|_| !accessing.is_empty()) else {

@@ -3,6 +3,8 @@ pub mod assign_layouts;
 mod block_size;
 pub mod bound_coordinates;
 pub mod check_registers;
+mod computed_operand;
+pub mod convert_packed;
 mod coordinate;
 mod emits;
 mod epilogue_load;
@@ -43,7 +45,7 @@ use cutec_dialects::builder::IrOp;
 use cutec_dialects::ops::TileOp;
 
 /// The passes from the tile level to the cute level.
-pub const PASSES: [PassEntry; 17] = [
+pub const PASSES: [PassEntry; 18] = [
     PassEntry {
         name: "tile-speculate",
         summary: "Computes both sides of branches that only compute integers",
@@ -128,6 +130,11 @@ pub const PASSES: [PassEntry; 17] = [
         name: "tile-partition",
         summary: "Turns operations on tiles into what each thread does",
         run: partition::partition,
+    },
+    PassEntry {
+        name: "tile-convert-packed",
+        summary: "Makes numbers of the narrow integers in words",
+        run: convert_packed::convert_packed,
     },
 ];
 

@@ -18,7 +18,8 @@ use melior::ir::{ValueLike, operation::OperationLike};
 /// Bytes of a row that are stored at once: what the widest swizzle spans.
 const ROW_BYTES: i64 = 128;
 
-/// A tile that is spread as the sums of a product are, and leaves or comes in pieces side by side.
+/// A tile that is spread as the sums of a product are, and leaves or comes in pieces side by side. Rows of a result may lie in one
+/// piece or columns, as of one that is transposed for its store.
 pub(super) struct ByMap<'c> {
     /// The first piece in the tensor.
     pub tensor_box: TensorBox<'c>,
@@ -77,7 +78,7 @@ impl<'c> ByMap<'c> {
         let shape = [rows, piece.shape[1]];
         let tensor_box = TensorBox::of(access, function, &shape).ok()?;
         let buffer = smem_tile::of_descriptor(&piece, tensor_box.fast())?;
-        (tensor_box.fast() == 1).then(|| ByMap {
+        Some(ByMap {
             tensor_box,
             buffer,
             pieces: columns / piece.shape[1],

@@ -4,18 +4,19 @@
 //! view with its modes exchanged, which is brought to shared memory as it lies and transposed by the
 //! instructions that read it there. Where something else takes the transposed tile, it stays.
 use super::coordinate::Coordinate;
+use super::load_early::multiplies;
 use super::rewrite_loads::{rewrite_each, sole_load};
 use crate::passes::Reported;
 use crate::passes::ir_utils::{
     attributes, defining_op, erase, first_of_block, next_operation, replace_all_uses, users,
 };
-use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of};
 use cutec_dialects::ir::build;
 use cutec_dialects::ops::{CuteOp, TileOp, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::tile::BY_ELEMENT;
 use melior::Context;
-use melior::ir::{ValueLike, operation::OperationLike};
+use melior::ir::{Attribute, ValueLike, operation::OperationLike};
 
 /// Transposes the loads of every kernel of the module.
 pub fn transpose_loads<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
@@ -47,13 +48,7 @@ fn load_transposed<'c>(context: &'c Context, transpose: IrOp<'c>) {
     };
     ir.insertion = Insertion::Before(load);
     let mut attrs = attributes(load, &["fill", "copy", "swizzle", "hints"]);
-    if let Ok(at) = Coordinate::of(load)
-        && at.has_offsets()
-    {
-        let axes = [0, 1].into_iter().filter(|axis| at.is_offset(1 - axis));
-        let axes: Vec<i64> = axes.map(|axis| axis as i64).collect();
-        attrs.push((BY_ELEMENT, ir.i64_array(&axes)));
-    }
+    attrs.extend(offsets_exchanged(&ir, load));
     let tile = ir.value(
         TileOp::Load,
         &[view, column, row],
@@ -63,6 +58,70 @@ fn load_transposed<'c>(context: &'c Context, transpose: IrOp<'c>) {
     replace_all_uses(transposed, tile);
     erase(transpose);
     erase(load);
+}
+
+/// A tile of the sums of a product that is transposed for its store is stored to the transposed view, from the registers in which the
+/// product leaves it: where a tensor map stores it, the tile in shared memory is the one that is transposed.
+pub(super) fn store_transposed<'c>(context: &'c Context, transpose: IrOp<'c>) {
+    let transposed = result_of(transpose, 0);
+    let all = users(transposed);
+    let (Some(input), &[store]) = (tile::Reshaping::of(transpose).map(|op| op.input()), &all[..])
+    else {
+        return;
+    };
+    let Some(stored) = tile::Store::of(store).filter(|store| store.atomic().is_none()) else {
+        return;
+    };
+    let (view, &[row, column]) = (stored.view(), &stored.at()[..]) else {
+        return;
+    };
+    if !is_of_product(input) {
+        return;
+    }
+    let place = match defining_op(view) {
+        Some(op) => next_operation(op),
+        None => first_of_block(view),
+    };
+    let mut ir = OpBuilder::new(context, Insertion::Before(place.unwrap_or(store)));
+    ir.location = store.location();
+    let Ok(view) = exchanged(&ir, view) else {
+        return;
+    };
+    ir.insertion = Insertion::Before(store);
+    let mut attrs = attributes(store, &["hints"]);
+    attrs.extend(offsets_exchanged(&ir, store));
+    ir.op(TileOp::Store, &[input, view, column, row], &attrs, &[]);
+    erase(store);
+    erase(transpose);
+}
+
+/// Whether maps make a tile of what a product gives, or a loop with one.
+fn is_of_product(value: IrValue) -> bool {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        let Some(op) = defining_op(value) else {
+            continue;
+        };
+        match TileOp::of(op) {
+            Some(TileOp::Dot) => return true,
+            Some(TileOp::Map) => open.extend(operands_of(op)),
+            Some(_) => {}
+            None if multiplies(op) => return true,
+            None => {}
+        }
+    }
+    false
+}
+
+/// Which axes of an access lie at offsets, for the exchanged view.
+fn offsets_exchanged<'c>(
+    ir: &OpBuilder<'c>,
+    access: IrOp<'c>,
+) -> Option<(&'static str, Attribute<'c>)> {
+    let at = Coordinate::of(access).ok().filter(Coordinate::has_offsets)?;
+    let axes = [0, 1].into_iter().filter(|axis| at.is_offset(1 - axis));
+    let axes: Vec<i64> = axes.map(|axis| axis as i64).collect();
+    Some((BY_ELEMENT, ir.i64_array(&axes)))
 }
 
 /// The view with its two modes exchanged.

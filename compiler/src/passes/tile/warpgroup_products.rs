@@ -8,6 +8,7 @@ use super::insert_barriers::written_tensors;
 use super::issuable::issuable;
 use super::smem_tile;
 use super::tensor_box::TensorBox;
+use super::transpose_loads::store_transposed;
 use super::types::{pinned_warps, tile_of};
 use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::{clone, collect_nested, set_attribute, set_operand, users};
@@ -42,6 +43,7 @@ const MOST_WARPGROUPS: i64 = 4;
 pub(super) struct Choice<'c> {
     /// Threads of the warpgroups.
     pub threads: i64,
+    function: IrOp<'c>,
     products: Vec<(IrOp<'c>, Val)>,
     /// What is loaded for products.
     loads: Vec<IrOp<'c>>,
@@ -86,6 +88,7 @@ impl<'c> Choice<'c> {
                 Ok(products) => {
                     return Ok(Choice {
                         threads: count * WARPGROUP,
+                        function,
                         products,
                         loads,
                     });
@@ -96,7 +99,8 @@ impl<'c> Choice<'c> {
         Err(why)
     }
 
-    /// Gives each product its tiled MMA. What is loaded for products and used otherwise is loaded again for that.
+    /// Gives each product its tiled MMA. What is loaded for products and used otherwise is loaded again for that; results that are
+    /// transposed for their store leave as they lie.
     pub fn apply(&self, context: &'c Context) {
         for load in &self.loads {
             let mut others = Vec::new();
@@ -117,6 +121,12 @@ impl<'c> Choice<'c> {
                     }
                 }
             }
+        }
+        let mut inside = Vec::new();
+        collect_nested(self.function, &mut inside);
+        inside.retain(|op| TileOp::Transpose.is(*op));
+        for transpose in inside {
+            store_transposed(context, transpose);
         }
         for (dot, mma) in &self.products {
             let ir = OpBuilder::new(context, Insertion::Before(*dot));
@@ -194,6 +204,32 @@ fn product<'c>(
 
 /// The buffer that a tensor map can bring what a load gives to, begun by a warp that does nothing else.
 fn check_load<'c>(load: IrOp<'c>, tile: &TileType, function: IrOp<'c>) -> Result<View, String> {
+    let tensor_box = box_of(load, tile, function)?;
+    let fast = tensor_box.fast();
+    if fast == 0 && !Wgmma::transposes(tile.elem) {
+        return Err(format!(
+            "`wgmma` reads {} with the elements of a row of k side by side",
+            tile.elem.language_name()
+        ));
+    }
+    let buffer = smem_tile::of_descriptor(tile, fast).ok_or_else(|| {
+        format!("rows of the tile are no multiples of 32 bytes in memory: {tile}")
+    })?;
+    tensor_box
+        .load(&buffer)
+        .map_err(|error| error.to_string())?;
+    Ok(buffer)
+}
+
+/// The box of a tensor that a load is of, if a warp that does nothing else can begin to bring it.
+///
+/// # Errors
+/// What is in the way, as a clause.
+pub(super) fn box_of<'c>(
+    load: IrOp<'c>,
+    tile: &TileType,
+    function: IrOp<'c>,
+) -> Result<TensorBox<'c>, String> {
     for pin in ["copy", "swizzle"] {
         if load.attribute(pin).is_ok() {
             return Err(format!("`{pin}` is pinned"));
@@ -209,21 +245,8 @@ fn check_load<'c>(load: IrOp<'c>, tile: &TileType, function: IrOp<'c>) -> Result
     if written.is_none_or(|written| written.contains(&value_key(tensor_box.tensor()))) {
         return Err("the kernel writes the tensor".into());
     }
-    let fast = tensor_box.fast();
-    if fast == 0 && !Wgmma::transposes(tile.elem) {
-        return Err(format!(
-            "`wgmma` reads {} with the elements of a row of k side by side",
-            tile.elem.language_name()
-        ));
-    }
-    let buffer = smem_tile::of_descriptor(tile, fast).ok_or_else(|| {
-        format!("rows of the tile are no multiples of 32 bytes in memory: {tile}")
-    })?;
-    tensor_box
-        .load(&buffer)
-        .map_err(|error| error.to_string())?;
     issuable(load, &tensor_box, function)?;
-    Ok(buffer)
+    Ok(tensor_box)
 }
 
 /// Whether two stages of what loops load fit the shared memory of the target, beside those of what is gathered.

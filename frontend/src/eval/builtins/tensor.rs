@@ -30,7 +30,7 @@ pub(super) const TABLE: &[Builtin] = &[
         .takes(&[X, arg("coordinate", Kind::Coordinate)]),
     Builtin::new("view", Lowering::Call(view_as), "What begins where a tensor does, under another layout.")
         .takes(&[X, arg("layout", Kind::Layout)]),
-    Builtin::new("recast", Lowering::Call(recast), "The same memory as elements of another type; of a number or a tile its bits as numbers of another type of that width.").generic(TYPE).takes(&[arg("x", Kind::Any)]),
+    Builtin::new("recast", Lowering::Call(recast), "The same memory as elements of another type; of a number or a tile its bits as numbers of another type of that width, of a tile also as several narrower ones along its last axis, which `order` permutes.").generic(TYPE).takes(&[arg("x", Kind::Any), named("order", Kind::Layout, "…")]),
     Builtin::new("identity", Lowering::Call(identity), "The tensor of coordinates: each element is its own.")
         .takes(&[arg("shape", Kind::Shape)]),
     Builtin::new("in_bounds", Lowering::Call(in_bounds), "The predicate of a copy: which coordinates lie within a shape.")
@@ -127,8 +127,20 @@ fn recast<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Val
     }) = &tensor
     else {
         let number = ev.read_slot(&tensor, call.args[0].expr.span)?;
-        return recast_number(ev, (elem, &number), call);
+        return match &number {
+            Value::Tile(tile)
+                if elem.bits() < tile.elem.bits() || call.named("order").is_some() =>
+            {
+                ev.recast_tile(call, elem, tile)
+            }
+            _ => recast_number(ev, (elem, &number), call),
+        };
     };
+    if let Some(order) = call.named("order") {
+        let label = "a tensor has its order in its layout";
+        let message = "`recast` of a tensor takes no `order`";
+        return ev.error(codes::WRONG_ARGUMENTS, order.expr.span, message, label);
+    }
     let view = view.clone();
     let (new, old) = (elem.bits(), view.ptr.elem.bits());
     if let Err(error) = recastable(&view.layout, new, old) {

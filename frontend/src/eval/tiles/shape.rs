@@ -12,7 +12,7 @@ use crate::rules;
 use crate::source::Span;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::TileOp;
-use cutec_dialects::tile::MOST_ELEMENTS;
+use cutec_dialects::tile::{MOST_ELEMENTS, Recast, TileType};
 
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// Extents of a tile, each with the expression that gives it.
@@ -262,6 +262,47 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
         let of = (tile.elem, &shape[..]);
         let result = self.tile_op(TileOp::Reshape, &[tile.ir], &[], of, call.span)?;
+        Ok(Value::Tile(result))
+    }
+
+    /// `recast<i4>(x, order = layout)`: the bits of a tile as narrower elements along its last axis.
+    pub(in crate::eval) fn recast_tile(
+        &mut self,
+        call: &Call<'c, 'a>,
+        elem: Elem,
+        tile: &Tile<'c>,
+    ) -> Result<Value<'c, 'a>> {
+        let mut shape = tile.shape.clone();
+        if let Some(last) = shape.last_mut() {
+            *last *= (tile.elem.bits() / elem.bits()).max(1);
+        }
+        let order = match call.named("order") {
+            None => None,
+            Some(arg) => match arg.value.as_layout() {
+                Some(layout) => Some((layout, arg.expr.span)),
+                None if arg.value.as_static().is_none() => {
+                    return self.static_needed("the order of elements", arg.expr);
+                }
+                None => return self.expected("a layout", &arg.value.clone(), arg.expr.span),
+            },
+        };
+        let text = order.as_ref().map(|(layout, _)| layout.to_string());
+        let types = [(tile.elem, &tile.shape), (elem, &shape)];
+        let [input, result] = types.map(|(elem, shape)| TileType::new(elem, shape));
+        if let Err(label) = Recast::of([&input, &result], text.as_deref()) {
+            let span = order.map_or(call.span, |(_, span)| span);
+            let message = format!(
+                "`recast<{}>` of a tile of {} of shape {}",
+                elem_name(elem),
+                elem_name(tile.elem),
+                shape_text(&tile.shape)
+            );
+            return self.error(codes::SHAPE_MISMATCH, span, message, &label);
+        }
+        let ir = self.ir(call.span)?;
+        let attrs: Vec<_> = text.iter().map(|text| ("order", ir.string(text))).collect();
+        let of = (elem, &shape[..]);
+        let result = self.tile_op(TileOp::Recast, &[tile.ir], &attrs, of, call.span)?;
         Ok(Value::Tile(result))
     }
 

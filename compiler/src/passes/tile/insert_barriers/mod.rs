@@ -299,6 +299,7 @@ impl<'c> Analysis<'c> {
             | TileOp::Broadcast
             | TileOp::Reshape
             | TileOp::Transpose
+            | TileOp::Recast
             | TileOp::Extract
             | TileOp::Dot
             | TileOp::ConvertLayout

@@ -16,6 +16,7 @@ mod map;
 mod origin;
 mod place;
 mod product;
+mod recast;
 mod reduce;
 mod shuffle;
 mod staged;
@@ -287,6 +288,7 @@ impl<'c> Partition<'c> {
                 replace_all_uses(renamed, vector);
                 return Ok(true);
             }
+            (TileOp::Recast, Some(to)) => self.recast(op, to).map_err(illegal)?,
             (TileOp::Slice, Some(to)) => self.sliced(op, to).map_err(illegal)?,
             (TileOp::Join, Some(to)) => self.joined(op, to).map_err(illegal)?,
             (TileOp::Dot, Some(to)) if warpgroup::is_of_warpgroup(op) => {

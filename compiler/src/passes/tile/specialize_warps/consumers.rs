@@ -60,7 +60,7 @@ pub(super) fn role<'c>(
     let mut loops: Vec<IrOp<'c>> = Vec::new();
     for of in rings
         .iter()
-        .filter(|ring| ring.overlaps)
+        .filter(|ring| ring.in_place)
         .filter_map(|ring| ring.of_loop)
     {
         if !loops.contains(&of) {
@@ -110,10 +110,13 @@ pub(super) fn role<'c>(
             .into_iter()
             .filter(|op| dots.contains(op))
             .collect();
-        overlapped.extend(inside.iter().map(|dot| operation_key(*dot)));
-        let Some(last) = inside.last().copied() else {
+        let chained = inside
+            .iter()
+            .any(|dot| overlapped.contains(&operation_key(*dot)));
+        let Some(last) = inside.last().copied().filter(|_| !chained) else {
             continue;
         };
+        overlapped.extend(inside.iter().map(|dot| operation_key(*dot)));
         for dot in &inside {
             set_attribute(*dot, IN_PLACE, emit.ir.unit());
         }
@@ -123,6 +126,13 @@ pub(super) fn role<'c>(
             .filter(|ring| ring.of_loop == Some(*of))
             .collect();
         behind(emit, last)?;
+        if !here.iter().any(|ring| ring.overlaps) {
+            // The next round's factors are for the registers of this one's.
+            wait_for_products(emit, 0);
+            behind(emit, *of)?;
+            wait_for_products(emit, 0);
+            continue;
+        }
         wait_for_products(emit, inside.len() as i64);
         let later = emit.compare(NOT_EQUAL, argument_of(body, 0), bounds.lower());
         emit.only_if(later, |emit| {

@@ -110,6 +110,16 @@ impl<'c> Emit<'c> {
         self.equal(place, 0)
     }
 
+    /// Behind what all threads of a warp have done: whether a thread is its first.
+    pub fn leads_of_warp(&self) -> IrValue<'c> {
+        let members = self.ir.constant(-1, "i32");
+        self.ir.op(NvvmOp::BarWarpSync, &[members], &[], &[]);
+        let word = self.ir.ty("i32");
+        let thread = self.ir.value(NvvmOp::ReadPtxSregTidX, &[], &[], word);
+        let lane = self.binary(ArithOp::Remui, thread, self.ir.constant(WARP, "i32"));
+        self.equal(lane, 0)
+    }
+
     /// A loop over the tiles of a block: from its number on, as many further as there are blocks. `act` ends the body.
     pub fn rounds(
         &mut self,

@@ -29,8 +29,8 @@ pub(super) struct StoredResult<'c> {
     store: IrOp<'c>,
     pub by: ByMap<'c>,
     pub atom: Arc<TmaAtom>,
-    /// The atom with its map, and the buffers.
-    made: Option<[IrValue<'c>; 2]>,
+    /// The atom with its map, the buffers, and these with the modes of the tensor in their order.
+    made: Option<[IrValue<'c>; 3]>,
 }
 
 impl<'c> StoredResult<'c> {
@@ -83,7 +83,7 @@ impl<'c> StoredResult<'c> {
         let made = emit.ir.value(CuteOp::MakeTmaAtom, &[map], &[], ty);
         let shared = self.shares(before).and_then(|other| other.made);
         let buffer = match shared {
-            Some([_, buffer]) => buffer,
+            Some([_, buffer, _]) => buffer,
             None => {
                 let ty = emit.ir.val_type(&Val::View(self.by.buffer.clone()));
                 let buffer = emit.ir.value(CuteOp::MemrefAllocSmem, &[], &[], ty);
@@ -91,7 +91,8 @@ impl<'c> StoredResult<'c> {
                 buffer
             }
         };
-        self.made = Some([made, buffer]);
+        let ordered = self.by.tensor_box.in_order(&emit.ir, buffer)?;
+        self.made = Some([made, buffer, ordered]);
         Ok(())
     }
 
@@ -105,7 +106,7 @@ impl<'c> StoredResult<'c> {
         leads: IrValue<'c>,
     ) -> Result<(), SemError> {
         let missing = || SemError::Illegal("is no store by a map".into());
-        let [made, buffers] = self.made.ok_or_else(missing)?;
+        let [made, buffers, ordered] = self.made.ok_or_else(missing)?;
         let stage = emit.ir.constant(stage, "i32");
         emit.ir
             .op(TileOp::Write, &[value, buffers, stage], &[], &[]);
@@ -117,7 +118,7 @@ impl<'c> StoredResult<'c> {
         emit.ir.op(NvvmOp::Barrier0, &[], &[], &[]);
         emit.only_if(leads, |emit| {
             let to = self.by.piece_coordinates(&emit.ir, number, |at| at)?;
-            let from = emit.stage(buffers, stage)?;
+            let from = emit.stage(ordered, stage)?;
             emit.ir.op(CuteOp::Copy, &[made, from, to], &[], &[]);
             emit.ir.op(NvvmOp::CpAsyncBulkCommitGroup, &[], &[], &[]);
             Ok(())

@@ -16,7 +16,7 @@ use cutec_dialects::builder::{
 };
 use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
-use cutec_dialects::target::{Target, WARPGROUP};
+use cutec_dialects::target::{Target, WARP, WARPGROUP};
 use cutec_layout::algebra::cosize_any;
 use cutec_layout::tv::Operand;
 use melior::ir::operation::OperationLike;
@@ -154,6 +154,10 @@ pub(super) struct Ring<'c> {
     pub of_loop: Option<IrOp<'c>>,
     /// Whether it is loaded more than once.
     pub repeats: bool,
+    /// Whether threads read some of it to registers: then each warp releases what it has read, as no product says that the others have.
+    by_warps: bool,
+    /// Whether the sums of its products stay in their registers over all rounds of the loop.
+    pub in_place: bool,
     /// Whether one round of products is under way when the stages of the round before are released.
     pub overlaps: bool,
     stages: i64,
@@ -200,7 +204,7 @@ impl<'c> Ring<'c> {
                 .into_iter()
                 .filter(|user| TileOp::Read.is(*user))
                 .collect();
-            let dots = reads.iter().flat_map(|read| users(result_of(*read, 0)));
+            let dots = reads.iter().flat_map(|read| products_of(*read));
             let mut dots: Vec<IrOp<'c>> = dots.collect();
             dots.sort_by_key(number);
             dots.dedup();
@@ -249,6 +253,8 @@ impl<'c> Ring<'c> {
                         block: block.ok_or((op, "stands nowhere".to_string()))?,
                         of_loop: ScfOp::For.is(around).then_some(around),
                         repeats: in_loop(op),
+                        by_warps: false,
+                        in_place: false,
                         overlaps: false,
                         stages: 1,
                         barriers: None,
@@ -260,6 +266,11 @@ impl<'c> Ring<'c> {
         let mut rings: Vec<Ring<'c>> = rings.into_iter().map(|(_, ring)| ring).collect();
         for ring in &mut rings {
             ring.repeats |= stays;
+            let mut reads = ring.copies.iter().flat_map(|copy| &copy.reads);
+            ring.by_warps = reads.any(|read| {
+                let mut users = users(result_of(*read, 0)).into_iter();
+                users.any(|user| !TileOp::Dot.is(user))
+            });
         }
         deepen(&mut rings, operations, target, reserved + RESERVED)?;
         overlap(&mut rings, operations)?;
@@ -327,15 +338,20 @@ impl<'c> Ring<'c> {
             .ok_or_else(|| SemError::Illegal("has no barriers".into()))
     }
 
-    /// Initialises the barriers: a stage is filled by one thread and its bytes, or by those that gather, and released by each warpgroup.
+    /// Initialises the barriers: a stage is filled by one thread and its bytes, or by those that gather, and released by each warpgroup,
+    /// or by each warp.
     pub fn init(&self, emit: &Emit<'c>, warpgroups: i64) -> Result<(), SemError> {
         let Barriers { full, empty, .. } = self.barriers()?;
         let filling = match self.is_gathered() {
             true => WARPGROUP,
             false => 1,
         };
+        let releasing = match self.by_warps {
+            true => warpgroups * WARPGROUP / WARP,
+            false => warpgroups,
+        };
         for stage in 0..self.stages {
-            for (barriers, count) in [(full, filling), (empty, warpgroups)] {
+            for (barriers, count) in [(full, filling), (empty, releasing)] {
                 let operands = [barriers, emit.number(stage)?, emit.number(count)?];
                 emit.ir.op(CuteOp::MbarrierInit, &operands, &[], &[]);
             }
@@ -454,7 +470,8 @@ impl<'c> Ring<'c> {
         }
     }
 
-    /// Releases a stage: the first thread of each warpgroup says that its products have read it.
+    /// Releases a stage: the first thread of each warpgroup says that its products have read it, or that of each warp that its threads
+    /// have, too.
     pub fn release(
         &self,
         emit: &mut Emit<'c>,
@@ -462,6 +479,10 @@ impl<'c> Ring<'c> {
         leads: IrValue<'c>,
     ) -> Result<(), SemError> {
         let Barriers { empty, .. } = self.barriers()?;
+        let leads = match self.by_warps {
+            true => emit.leads_of_warp(),
+            false => leads,
+        };
         emit.only_if(leads, |emit| {
             let operands = [empty, stage, emit.number(1)?];
             emit.ir.op(CuteOp::MbarrierArrive, &operands, &[], &[]);
@@ -495,6 +516,27 @@ impl<'c> Ring<'c> {
             }
         }
     }
+}
+
+/// What takes a tile that is read: products, of it or of what is computed of it.
+fn products_of<'c>(read: IrOp<'c>) -> Vec<IrOp<'c>> {
+    let (mut found, mut open) = (Vec::new(), vec![result_of(read, 0)]);
+    while let Some(value) = open.pop() {
+        for user in users(value) {
+            match TileOp::of(user) {
+                Some(
+                    TileOp::Map
+                    | TileOp::Broadcast
+                    | TileOp::Reshape
+                    | TileOp::Transpose
+                    | TileOp::Recast
+                    | TileOp::ConvertLayout,
+                ) => open.push(result_of(user, 0)),
+                _ => found.push(user),
+            }
+        }
+    }
+    found
 }
 
 /// Erases an operation, and tiles that nothing else uses.
@@ -567,8 +609,9 @@ fn deepen<'c>(
     Ok(())
 }
 
-/// Finds the loops that leave a round of products under way: of all products in their body the operands are loaded in
-/// the same round, and each adds to what the loop carries.
+/// Finds the loops whose sums stay in place: of all products in their body the operands are loaded in the same round, or computed of
+/// what is, and each adds to what the loop carries. Where none is in registers, which the next round overwrites, a round of products
+/// is left under way.
 fn overlap<'c>(rings: &mut [Ring<'c>], operations: &[IrOp<'c>]) -> Result<(), Failed<'c>> {
     let dots: Vec<IrOp<'c>> = operations
         .iter()
@@ -585,21 +628,20 @@ fn overlap<'c>(rings: &mut [Ring<'c>], operations: &[IrOp<'c>]) -> Result<(), Fa
             .copied()
             .filter(|dot| super::ancestor_in(*dot, body).is_some())
             .collect();
-        let mut every = true;
+        let (mut in_place, mut in_memory) = (true, true);
         for dot in &inside {
-            every &= is_in_block(*dot, body) && super::consumers::is_accumulated(*dot, body);
+            in_place &= is_in_block(*dot, body) && super::consumers::is_accumulated(*dot, body);
             let mma = mma_of(*dot)?;
-            every &= [Operand::A, Operand::B]
+            in_memory &= [Operand::A, Operand::B]
                 .into_iter()
                 .all(|which| mma.atom.operand(which).place == Place::SharedDescriptor);
         }
         let of_body = |ring: &&Ring<'c>| ring.of_loop == Some(of);
-        for ring in rings.iter().filter(of_body) {
-            every &= ring.stages > 1;
-        }
+        let deep = rings.iter().filter(of_body).all(|ring| ring.stages > 1);
         // What they read and was not loaded in this round is not released in it either.
         for ring in rings.iter_mut().filter(|ring| ring.of_loop == Some(of)) {
-            ring.overlaps = every;
+            ring.in_place = in_place && (deep || !in_memory);
+            ring.overlaps = in_place && in_memory && deep;
         }
     }
     Ok(())

@@ -9,6 +9,7 @@
 //! What a load pins is kept: `copy`, an atom or a tiled copy, and `swizzle`, which goes to the buffer.
 mod copies;
 
+use super::computed_operand::{boxed, boxes_of};
 use super::coordinate::Coordinate;
 use super::gathers::{GATHERED, GatheredTile};
 use super::insert_barriers::written_tensors;
@@ -74,6 +75,9 @@ fn stage<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>>
         match TileOp::of(op) {
             Some(TileOp::Load) => staging.load(op)?,
             _ => {
+                for load in boxes_of(op, function) {
+                    staging.boxed(load)?;
+                }
                 staging.computed(op, 0)?;
                 staging.computed(op, 1)?;
             }
@@ -227,6 +231,26 @@ impl<'c> Staging<'c> {
         let read = self.read(&ir, (allocated, stage), &spread, atom);
         set_operand(dot, index, read);
         erase(convert);
+        Ok(())
+    }
+
+    /// Stages what a factor for registers is computed of, by a tensor map.
+    fn boxed(&self, load: IrOp<'c>) -> Result<(), Failed<'c>> {
+        let loaded = result_of(load, 0);
+        let tile = tile_of(load, loaded)?;
+        let boxed = boxed(load, &tile, self.function);
+        let (_, buffer) = boxed.map_err(|message| (load, message))?;
+        let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
+        ir.location = load.location();
+        let ty = ir.val_type(&Val::View(buffer.clone()));
+        let allocated = ir.value(CuteOp::MemrefAllocSmem, &[], &[], ty);
+        ir.insertion = Insertion::Before(load);
+        let stage = ir.constant(0, "i32");
+        let arrives = self.fill_by_map(&ir, load, &tile, (allocated, &buffer), stage)?;
+        arrives.wait(&ir);
+        let read = self.read(&ir, (allocated, stage), &tile, None);
+        replace_all_uses(loaded, read);
+        erase(load);
         Ok(())
     }
 

@@ -1,0 +1,151 @@
+//! A factor that warpgroups multiply from registers, computed of tiles that tensor maps bring: dequantized weights, an operand with a
+//! function on its way.
+//!
+//! What is loaded for it goes to shared memory as it lies in the tensor, beside the other factor of its product. A thread reads of
+//! it what becomes its own registers, so the factor is spread as the instruction takes it from the load on.
+use super::smem_tile;
+use super::tensor_box::TensorBox;
+use super::types::{mma_of, reads_shared_memory, tile_of, vector_access};
+use super::warpgroup_products::box_of;
+use crate::passes::control_flow::in_loop;
+use crate::passes::ir_utils::{defining_op, same_block, users};
+use cutec_dialects::atoms::{Issuer, Place};
+use cutec_dialects::builder::{IrOp, IrValue, operands_of, operation_key, result_of};
+use cutec_dialects::elem::Space;
+use cutec_dialects::ops::{TileOp, tile};
+use cutec_dialects::target::WIDEST_ACCESS;
+use cutec_dialects::tile::TileType;
+use cutec_dialects::value::View;
+use cutec_layout::smem::{Axis, Tile, verify};
+use cutec_layout::tv::Operand;
+use cutec_layout::{AnyLayout, Layout};
+use std::collections::HashSet;
+
+/// Bytes of which a stage that a tensor map fills is a multiple.
+const STAGE: i64 = 128;
+
+/// Whether the first factor of a product is computed of what tensor maps bring, for registers.
+pub(super) fn is_computed_of_boxes<'c>(dot: IrOp<'c>, function: IrOp<'c>) -> bool {
+    !boxes_of(dot, function).is_empty()
+}
+
+/// The loads of which the first factor of a product is computed and that tensor maps can bring; none where one of those of its size
+/// has to come in another way.
+pub(super) fn boxes_of<'c>(dot: IrOp<'c>, function: IrOp<'c>) -> Vec<IrOp<'c>> {
+    let registers = mma_of(dot).is_ok_and(|mma| {
+        let place = mma.atom.operand(Operand::A).place;
+        mma.atom.issuer() == Issuer::Warpgroup
+            && reads_shared_memory(&mma)
+            && place == Place::Registers
+    });
+    let factor = tile::Dot::of(dot).map(tile::Dot::a);
+    match factor.filter(|_| registers) {
+        Some(factor) => computed_of(factor, dot, function).unwrap_or_default(),
+        None => Vec::new(),
+    }
+}
+
+/// See [`boxes_of`]; `None` where there is none.
+fn computed_of<'c>(
+    factor: IrValue<'c>,
+    dot: IrOp<'c>,
+    function: IrOp<'c>,
+) -> Option<Vec<IrOp<'c>>> {
+    if tile::Load::defining(factor).is_some() || !in_loop(dot) {
+        return None;
+    }
+    let (mut open, mut seen) = (vec![(factor, false)], HashSet::from([operation_key(dot)]));
+    let (mut loads, mut small) = (Vec::new(), Vec::new());
+    while let Some((value, repeated)) = open.pop() {
+        let op = defining_op(value)?;
+        if !seen.insert(operation_key(op)) {
+            continue;
+        }
+        match TileOp::of(op)? {
+            TileOp::Load if repeated => small.push(op),
+            TileOp::Load => loads.push(op),
+            TileOp::Splat | TileOp::Iota => {}
+            kind @ (TileOp::Map
+            | TileOp::Broadcast
+            | TileOp::Reshape
+            | TileOp::Transpose
+            | TileOp::Recast
+            | TileOp::ConvertLayout) => {
+                let repeated = repeated || kind == TileOp::Broadcast;
+                let tiles = operands_of(op).filter(|operand| tile_of(op, *operand).is_ok());
+                open.extend(tiles.map(|operand| (operand, repeated)));
+            }
+            _ => return None,
+        }
+    }
+    let alone = |load: &IrOp<'c>| {
+        let mut users = users(result_of(*load, 0)).into_iter();
+        same_block(*load, dot) && users.all(|user| seen.contains(&operation_key(user)))
+    };
+    let by_map = |load: &IrOp<'c>| {
+        let tile = tile_of(*load, result_of(*load, 0)).ok();
+        alone(load) && tile.is_some_and(|tile| boxed(*load, &tile, function).is_ok())
+    };
+    if loads.is_empty() || !loads.iter().all(by_map) {
+        return None;
+    }
+    small.retain(by_map);
+    loads.extend(small);
+    Some(loads)
+}
+
+/// The box that a load is of, and the buffer of a stage for it.
+///
+/// # Errors
+/// Why no tensor map brings it, as a clause.
+pub(super) fn boxed<'c>(
+    load: IrOp<'c>,
+    tile: &TileType,
+    function: IrOp<'c>,
+) -> Result<(TensorBox<'c>, View), String> {
+    let tensor_box = box_of(load, tile, function)?;
+    let buffer = buffer_of(tile, tensor_box.fast());
+    tensor_box
+        .load(&buffer)
+        .map_err(|error| error.to_string())?;
+    Ok((tensor_box, buffer))
+}
+
+/// Rows one behind the other, or columns where these are in one piece: what a box is without a swizzle. In the pieces of a swizzle
+/// where threads would read that with bank conflicts.
+fn buffer_of(tile: &TileType, fast: usize) -> View {
+    let [rows, columns] = [tile.shape[0], tile.shape[1]];
+    let strides = match fast {
+        0 => [1, rows],
+        _ => [columns, 1],
+    };
+    let lines = Layout::concat([
+        Layout::scalar(rows, strides[0]),
+        Layout::scalar(columns, strides[1]),
+    ]);
+    let stage = (tile.elem.bytes_of(rows * columns) + STAGE - 1) / STAGE * STAGE;
+    let stages = Layout::scalar(1, stage / tile.elem.bytes());
+    let plain = Layout::concat(lines.modes().chain([stages]));
+    let plain = View::new(tile.elem, Space::Smem, STAGE, AnyLayout::Plain(plain));
+    let conflicts = read_of(tile, fast)
+        .is_some_and(|(of, access)| verify(of, &AnyLayout::Plain(lines), &[access]).is_err());
+    match smem_tile::of_descriptor(tile, fast) {
+        Some(swizzled) if conflicts => swizzled,
+        _ => plain,
+    }
+}
+
+/// How threads read the tile, once it is known how they hold it.
+fn read_of(tile: &TileType, fast: usize) -> Option<(Tile, cutec_layout::smem::Access)> {
+    let layout = tile.layout.as_ref()?;
+    let width = layout.neighbours(&tile.shape, fast).ok()?;
+    let bits = (8 * WIDEST_ACCESS).min(width * tile.elem.bits());
+    let access = vector_access("read", layout, &tile.shape, fast, bits).ok()?;
+    let of = Tile {
+        rows: tile.shape[0],
+        columns: tile.shape[1],
+        elem_bits: u32::try_from(tile.elem.bits()).ok()?,
+        fast: if fast == 0 { Axis::Rows } else { Axis::Columns },
+    };
+    Some((of, access))
+}

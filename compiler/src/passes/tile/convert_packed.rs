@@ -1,0 +1,317 @@
+//! `tile-convert-packed`: numbers of the narrow integers that words hold, by arithmetic on the words.
+//!
+//! Before: conversions of vectors of i4 to other numbers, and of those of i8 that `tile.recast` has put in another order to floating
+//! numbers of 16 bits: of a `vector.shuffle` of a `vector.bitcast` of words. After: no i4. Two numbers of 16 bits are made at once: an integer is put into the mantissa
+//! of a power of two that is large enough, and that subtracted, which is exact.
+use super::super::ir_utils::{
+    Kernel, collect_nested, defining_op, erase, for_each_kernel, replace_all_uses, users,
+    vector_elements,
+};
+use crate::passes::Reported;
+use cutec_dialects::builder::{
+    Insertion, IrOp, IrValue, OpBuilder, integer_array, operands_of, result_of,
+};
+use cutec_dialects::memo::type_text;
+use cutec_dialects::ops::{ArithOp, VectorOp};
+use melior::Context;
+use melior::ir::{Type, ValueLike, operation::OperationLike};
+
+/// Elements of what is computed together: of 16 bits, as wide as the widest access.
+const PART: usize = 8;
+
+/// Converts what is packed in the kernels of the module.
+pub fn convert_packed<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
+    for_each_kernel(context, module, |kernel| {
+        let Kernel {
+            context, function, ..
+        } = kernel;
+        let mut inside = Vec::new();
+        collect_nested(function, &mut inside);
+        for op in &inside {
+            let signed = match ArithOp::of(*op) {
+                Some(ArithOp::Sitofp | ArithOp::Extsi) => true,
+                Some(ArithOp::Uitofp | ArithOp::Extui) => false,
+                _ => continue,
+            };
+            convert(context, *op, signed);
+        }
+        Ok::<_, Reported>(())
+    })
+}
+
+/// Where a narrow integer is: a word and its first bit there.
+#[derive(Clone, Copy)]
+struct Place {
+    word: usize,
+    bit: i64,
+}
+
+/// Narrow integers in words of 32 bits.
+struct Packed<'c> {
+    ir: OpBuilder<'c>,
+    words: Vec<IrValue<'c>>,
+    places: Vec<Place>,
+    width: i64,
+    signed: bool,
+}
+
+fn convert<'c>(context: &'c Context, op: IrOp<'c>, signed: bool) {
+    let Some(narrow) = operands_of(op).next() else {
+        return;
+    };
+    let (Some((_, from)), Some((count, to))) = (
+        vector_elements(narrow.r#type()),
+        vector_elements(result_of(op, 0).r#type()),
+    ) else {
+        return;
+    };
+    let width = match &*type_text(from) {
+        "i4" => 4,
+        "i8" => 8,
+        _ => return,
+    };
+    let to_text = type_text(to);
+    // Other conversions of bytes are those of `convert-bytes`.
+    let expands = match width {
+        4 => true,
+        _ => &*to_text == "f16" || signed && &*to_text == "bf16",
+    };
+    let mut ir = OpBuilder::new(context, Insertion::Before(op));
+    ir.location = op.location();
+    let packed = expands.then(|| Packed::of(ir, narrow, width, signed));
+    let Some(packed) = packed.flatten() else {
+        return;
+    };
+    let even = count % 2 == 0;
+    let elements = match &*to_text {
+        "f16" | "bf16" if even => packed.halves(&to_text),
+        _ => packed.one_by_one(to),
+    };
+    let ty = packed.ir.vector_type(count, to);
+    let made = packed.ir.value(VectorOp::FromElements, &elements, &[], ty);
+    replace_all_uses(result_of(op, 0), made);
+    erase(op);
+    erase_unused(narrow);
+}
+
+/// Erases what nothing uses of a shuffle, and what it is of.
+fn erase_unused(value: IrValue) {
+    let Some(op) = defining_op(value).filter(|_| users(value).is_empty()) else {
+        return;
+    };
+    if matches!(
+        VectorOp::of(op),
+        Some(VectorOp::Shuffle | VectorOp::Bitcast)
+    ) {
+        let from = operands_of(op).next();
+        erase(op);
+        from.into_iter().for_each(erase_unused);
+    }
+}
+
+impl<'c> Packed<'c> {
+    /// What a vector is of. One of 4 bits that is of no words, as of what a loop carries, becomes one of words.
+    fn of(ir: OpBuilder<'c>, narrow: IrValue<'c>, width: i64, signed: bool) -> Option<Self> {
+        let (count, _) = vector_elements(narrow.r#type())?;
+        let shuffle = defining_op(narrow).filter(|op| VectorOp::Shuffle.is(*op));
+        let found = shuffle.and_then(|shuffle| {
+            let order = shuffle.attribute("mask").ok().and_then(integer_array)?;
+            let narrow = defining_op(operands_of(shuffle).next()?)?;
+            let of = VectorOp::Bitcast
+                .is(narrow)
+                .then(|| operands_of(narrow).next())??;
+            Some((of, order))
+        });
+        let (of, order, bits) = match found {
+            Some((of, order)) => {
+                let (_, word) = vector_elements(of.r#type())?;
+                let bits = match &*type_text(word) {
+                    "i32" => 32,
+                    "i16" => 16,
+                    "i8" => 8,
+                    _ => return None,
+                };
+                (of, order, bits)
+            }
+            None if width == 4 => {
+                let ty = ir.vector_type(count, ir.ty("i8"));
+                let of = ir.value(ArithOp::Extui, &[narrow], &[], ty);
+                (of, (0..count).map(|at| 2 * at).collect(), 8)
+            }
+            None => return None,
+        };
+        let (words, word) = vector_elements(of.r#type())?;
+        let each = |at: i64| {
+            let position = [("static_position", ir.i64_array(&[at]))];
+            let part = ir.value(VectorOp::Extract, &[of], &position, word);
+            match bits {
+                32 => part,
+                _ => ir.value(ArithOp::Extui, &[part], &[], ir.ty("i32")),
+            }
+        };
+        let words = (0..words).map(each).collect();
+        let place = |at: &i64| {
+            let first = at * width;
+            Some(Place {
+                word: usize::try_from(first / bits).ok()?,
+                bit: first % bits,
+            })
+        };
+        let places: Option<Vec<Place>> = order.iter().map(place).collect();
+        Some(Packed {
+            ir,
+            words,
+            places: places?,
+            width,
+            signed,
+        })
+    }
+
+    fn number(&self, bits: i64) -> IrValue<'c> {
+        // As MLIR takes a constant of 32 bits.
+        self.ir.constant(i64::from(bits as u32 as i32), "i32")
+    }
+
+    fn binary(&self, op: ArithOp, one: IrValue<'c>, bits: i64) -> IrValue<'c> {
+        self.ir
+            .value(op, &[one, self.number(bits)], &[], self.ir.ty("i32"))
+    }
+
+    /// A word with a bit moved to another place.
+    fn moved(&self, place: Place, to: i64) -> IrValue<'c> {
+        let word = self.words[place.word];
+        match place.bit - to {
+            0 => word,
+            right @ 1.. => self.binary(ArithOp::Shrui, word, right),
+            left => self.binary(ArithOp::Shli, word, -left),
+        }
+    }
+
+    fn or(&self, one: IrValue<'c>, other: IrValue<'c>) -> IrValue<'c> {
+        self.ir
+            .value(ArithOp::Ori, &[one, other], &[], self.ir.ty("i32"))
+    }
+
+    /// Numbers of 16 bits, two in a word.
+    fn halves(&self, to: &str) -> Vec<IrValue<'c>> {
+        let (float, text) = match to {
+            "f16" => (self.ir.ty("f16"), "f16"),
+            _ => (self.ir.ty("bf16"), "bf16"),
+        };
+        let mut elements = Vec::new();
+        for part in self.places.chunks(PART) {
+            let mut words: [Vec<IrValue<'c>>; 2] = [Vec::new(), Vec::new()];
+            for pair in part.chunks_exact(2) {
+                let [number, more] = match self.width {
+                    4 => self.pair_of_4([pair[0], pair[1]], text),
+                    _ => self.pair_of_8([pair[0], pair[1]], text),
+                };
+                words[0].push(number);
+                words[1].push(more);
+            }
+            let ty = self.ir.vector_type(part.len() as i64, float);
+            let [number, more] = words.map(|words| {
+                let of = self.ir.vector_type(words.len() as i64, self.ir.ty("i32"));
+                let words = self.ir.value(VectorOp::FromElements, &words, &[], of);
+                self.ir.value(VectorOp::Bitcast, &[words], &[], ty)
+            });
+            let numbers = self.ir.value(ArithOp::Subf, &[number, more], &[], ty);
+            for at in 0..part.len() as i64 {
+                let position = [("static_position", self.ir.i64_array(&[at]))];
+                let element = self
+                    .ir
+                    .value(VectorOp::Extract, &[numbers], &position, float);
+                elements.push(element);
+            }
+        }
+        elements
+    }
+
+    /// Two integers of 4 bits in the lower bits of a power of two, and what they are more than they should be. A sign that is turned
+    /// around is 8 more.
+    fn pair_of_4(&self, [low, high]: [Place; 2], to: &str) -> [IrValue<'c>; 2] {
+        let together = low.word == high.word && high.bit == low.bit + 16;
+        let bits = match together {
+            true => self.binary(ArithOp::Andi, self.moved(low, 0), 0x000f_000f),
+            false => self.or(
+                self.binary(ArithOp::Andi, self.moved(low, 0), 0xf),
+                self.binary(ArithOp::Andi, self.moved(high, 16), 0x000f_0000),
+            ),
+        };
+        let power = if to == "f16" {
+            0x6400_6400
+        } else {
+            0x4300_4300
+        };
+        let more = power | if self.signed { 0x0008_0008 } else { 0 };
+        [self.binary(ArithOp::Xori, bits, more), self.number(more)]
+    }
+
+    /// The same of two bytes. The lower seven bits of one are the mantissa of a bf16 of 128 more; its sign, as the lowest bit of the
+    /// exponent, makes 256 of what is subtracted.
+    fn pair_of_8(&self, [low, high]: [Place; 2], to: &str) -> [IrValue<'c>; 2] {
+        let select = [low.bit / 8, high.bit / 8];
+        let (power, flip) = match to {
+            "f16" => (0x64, self.signed),
+            _ => (0x43, false),
+        };
+        let both = power << 8 | power << 24;
+        let word = |place: Place| match flip {
+            true => self.binary(ArithOp::Xori, self.words[place.word], 0x8080_8080),
+            false => self.words[place.word],
+        };
+        let i32_type = self.ir.ty("i32");
+        let bits = match low.word == high.word {
+            true => {
+                let selector = 0x4040 | select[1] << 8 | select[0];
+                let fill = both | both >> 8;
+                let text = format!("prmt.b32 $0, $1, {fill:#x}, {selector:#x};");
+                self.ir.assembly(&text, "=r,r", &[word(low)], i32_type)
+            }
+            false => {
+                let selector = 0x0400 + (select[1] << 8 | select[0]);
+                let text = format!("prmt.b32 $0, $1, $2, {selector:#x};");
+                let words = [word(low), word(high)];
+                let bytes = self.ir.assembly(&text, "=r,r,r", &words, i32_type);
+                let bytes = self.binary(ArithOp::Andi, bytes, 0x00ff_00ff);
+                self.binary(ArithOp::Ori, bytes, both)
+            }
+        };
+        match to {
+            "f16" => [bits, self.number(both | if flip { 0x0080_0080 } else { 0 })],
+            _ => [
+                self.binary(ArithOp::Andi, bits, 0xff7f_ff7f),
+                self.binary(ArithOp::Andi, bits, 0xff80_ff80),
+            ],
+        }
+    }
+
+    /// Each number by itself.
+    fn one_by_one(&self, to: Type<'c>) -> Vec<IrValue<'c>> {
+        let text = type_text(to);
+        let each = |place: &Place| {
+            if &*text == "f32" && self.width == 4 {
+                let bits = self.binary(ArithOp::Andi, self.moved(*place, 0), 0xf);
+                let more = 0x4b00_0000 | if self.signed { 8 } else { 0 };
+                let bits = self.binary(ArithOp::Xori, bits, more);
+                let [number, more] = [bits, self.number(more)]
+                    .map(|bits| self.ir.value(ArithOp::Bitcast, &[bits], &[], to));
+                return self.ir.value(ArithOp::Subf, &[number, more], &[], to);
+            }
+            let up = self.moved(*place, 32 - self.width);
+            let down = match self.signed {
+                true => ArithOp::Shrsi,
+                false => ArithOp::Shrui,
+            };
+            let number = self.binary(down, up, 32 - self.width);
+            let op = match &*text {
+                "i32" => return number,
+                "i8" | "i16" => ArithOp::Trunci,
+                "i64" => ArithOp::Extsi,
+                _ => ArithOp::Sitofp,
+            };
+            self.ir.value(op, &[number], &[], to)
+        };
+        self.places.iter().map(each).collect()
+    }
+}

@@ -1,0 +1,67 @@
+// Numbers of integers of 4 bits, two at once, and of bytes that are in another order.
+// RUN: %cute-opt --tile-convert-packed %s | FileCheck %s
+
+gpu.module @kernels {
+  // Two of a word that are 16 bits apart: a shift for the second pair, the lower bits of 128 + 8 + w, and that subtracted.
+  // CHECK-LABEL: gpu.func @pairs
+  // CHECK: %[[WORD:.*]] = vector.extract %{{.*}}[0] : i32 from vector<1xi32>
+  // CHECK: %[[FIRST:.*]] = arith.andi %[[WORD]], %{{.*}} : i32
+  // CHECK: arith.constant 1124614920 : i32
+  // CHECK: %[[X:.*]] = arith.xori %[[FIRST]],
+  // CHECK: %[[SHIFTED:.*]] = arith.shrui %[[WORD]],
+  // CHECK: %[[SECOND:.*]] = arith.andi %[[SHIFTED]],
+  // CHECK: %[[Y:.*]] = arith.xori %[[SECOND]],
+  // CHECK: %[[ALL:.*]] = vector.from_elements %[[X]], %[[Y]]
+  // CHECK: %[[NUMBERS:.*]] = vector.bitcast %[[ALL]] : vector<2xi32> to vector<4xbf16>
+  // CHECK: arith.subf %[[NUMBERS]], %{{.*}} : vector<4xbf16>
+  // CHECK-NOT: i4
+  // CHECK: gpu.return
+  gpu.func @pairs(%words: vector<1xi32>) -> vector<4xbf16> {
+    %0 = vector.bitcast %words : vector<1xi32> to vector<8xi4>
+    %1 = vector.shuffle %0, %0 [0, 4, 1, 5] : vector<8xi4>, vector<8xi4>
+    %2 = arith.sitofp %1 : vector<4xi4> to vector<4xbf16>
+    gpu.return %2 : vector<4xbf16>
+  }
+
+  // Neighbours of a byte are brought 16 bits apart first. Without a sign nothing is turned around.
+  // CHECK-LABEL: gpu.func @neighbours
+  // CHECK: arith.ori
+  // CHECK: arith.constant 1677747200 : i32
+  // CHECK: vector.bitcast %{{.*}} : vector<1xi32> to vector<2xf16>
+  // CHECK-NOT: i4
+  // CHECK: gpu.return
+  gpu.func @neighbours(%bytes: vector<1xi8>) -> vector<2xf16> {
+    %0 = vector.bitcast %bytes : vector<1xi8> to vector<2xi4>
+    %1 = vector.shuffle %0, %0 [0, 1] : vector<2xi4>, vector<2xi4>
+    %2 = arith.uitofp %1 : vector<2xi4> to vector<2xf16>
+    gpu.return %2 : vector<2xf16>
+  }
+
+  // Integers: up to the sign, and down again.
+  // CHECK-LABEL: gpu.func @integers
+  // CHECK: arith.shli
+  // CHECK: arith.shrsi
+  // CHECK-NOT: i4
+  // CHECK: gpu.return
+  gpu.func @integers(%words: vector<1xi32>) -> vector<2xi32> {
+    %0 = vector.bitcast %words : vector<1xi32> to vector<8xi4>
+    %1 = vector.shuffle %0, %0 [0, 4] : vector<8xi4>, vector<8xi4>
+    %2 = arith.extsi %1 : vector<2xi4> to vector<2xi32>
+    gpu.return %2 : vector<2xi32>
+  }
+
+  // Bytes: seven bits in the mantissa, and the sign in what is subtracted. In their order they are left to convert-bytes.
+  // CHECK-LABEL: gpu.func @bytes
+  // CHECK: llvm.inline_asm {{.*}}"prmt.b32 $0, $1, 0x43434343, 0x4240;"
+  // CHECK: arith.andi
+  // CHECK: arith.andi
+  // CHECK: arith.subf
+  // CHECK: arith.sitofp %{{.*}} : vector<4xi8> to vector<4xbf16>
+  gpu.func @bytes(%words: vector<1xi32>, %plain: vector<4xi8>) -> (vector<2xbf16>, vector<4xbf16>) {
+    %0 = vector.bitcast %words : vector<1xi32> to vector<4xi8>
+    %1 = vector.shuffle %0, %0 [0, 2] : vector<4xi8>, vector<4xi8>
+    %2 = arith.sitofp %1 : vector<2xi8> to vector<2xbf16>
+    %3 = arith.sitofp %plain : vector<4xi8> to vector<4xbf16>
+    gpu.return %2, %3 : vector<2xbf16>, vector<4xbf16>
+  }
+}
