@@ -1,19 +1,23 @@
 //! The role that multiplies: waits for stages, and releases them.
 use super::super::emits::Emits;
 use super::super::stages::DEPTH;
+use super::super::types::mma_of;
 use super::ancestor_in;
 use super::chain::{Chain, Waits};
 use super::emit::Emit;
 use super::ring::Ring;
 use crate::passes::cmpi::{LESS, NOT_EQUAL};
 use crate::passes::ir_utils::{
-    blocks, next_operation, operations, remove_attribute, set_attribute, set_operand, users,
+    blocks, defining_op, next_operation, operations, remove_attribute, same_block, set_attribute,
+    set_operand, users,
 };
+use cutec_dialects::atoms::Place;
 use cutec_dialects::builder::{
     IrBlock, IrOp, IrValue, argument_of, operands_of, operation_key, result_of,
 };
-use cutec_dialects::ops::{NvvmOp, scf, tile};
+use cutec_dialects::ops::{NvvmOp, TileOp, scf, tile};
 use cutec_dialects::semantics::SemError;
+use cutec_layout::tv::Operand;
 use melior::ir::{BlockLike, operation::OperationLike};
 use std::collections::HashSet;
 
@@ -133,7 +137,15 @@ pub(super) fn role<'c>(
             wait_for_products(emit, 0);
             continue;
         }
-        wait_for_products(emit, inside.len() as i64);
+        match made_for(last).filter(|_| inside.len() == 1) {
+            // Into the registers that the products of the round before read. What it is made of is computed under them.
+            Some(map) => {
+                emit.ir.location = map.location();
+                emit.before(map);
+                wait_for_products(emit, 0);
+            }
+            None => wait_for_products(emit, inside.len() as i64),
+        }
         let later = emit.compare(NOT_EQUAL, argument_of(body, 0), bounds.lower());
         emit.only_if(later, |emit| {
             here.iter()
@@ -185,6 +197,14 @@ pub(super) fn role<'c>(
         chain.apply(emit, waits)?;
     }
     Ok(())
+}
+
+/// The map that makes the first factor of a product, in registers.
+pub(super) fn made_for(dot: IrOp<'_>) -> Option<IrOp<'_>> {
+    let mma = mma_of(dot).ok()?;
+    let factor = tile::Dot::of(dot)?.a();
+    let map = defining_op(factor).filter(|map| TileOp::Map.is(*map) && same_block(*map, dot));
+    map.filter(|_| mma.atom.operand(Operand::A).place == Place::Registers)
 }
 
 pub(super) fn wait_for_products(emit: &Emit, left: i64) {

@@ -610,8 +610,8 @@ fn deepen<'c>(
 }
 
 /// Finds the loops whose sums stay in place: of all products in their body the operands are loaded in the same round, or computed of
-/// what is, and each adds to what the loop carries. Where none is in registers, which the next round overwrites, a round of products
-/// is left under way.
+/// what is, and each adds to what the loop carries. A round of products is left under way where none is in registers, or one that a map
+/// makes: that is computed behind them, as it overwrites the registers that they read.
 fn overlap<'c>(rings: &mut [Ring<'c>], operations: &[IrOp<'c>]) -> Result<(), Failed<'c>> {
     let dots: Vec<IrOp<'c>> = operations
         .iter()
@@ -628,6 +628,10 @@ fn overlap<'c>(rings: &mut [Ring<'c>], operations: &[IrOp<'c>]) -> Result<(), Fa
             .copied()
             .filter(|dot| super::ancestor_in(*dot, body).is_some())
             .collect();
+        let made = match inside[..] {
+            [dot] => super::consumers::made_for(dot).is_some(),
+            _ => false,
+        };
         let (mut in_place, mut in_memory) = (true, true);
         for dot in &inside {
             in_place &= is_in_block(*dot, body) && super::consumers::is_accumulated(*dot, body);
@@ -641,7 +645,7 @@ fn overlap<'c>(rings: &mut [Ring<'c>], operations: &[IrOp<'c>]) -> Result<(), Fa
         // What they read and was not loaded in this round is not released in it either.
         for ring in rings.iter_mut().filter(|ring| ring.of_loop == Some(of)) {
             ring.in_place = in_place && (deep || !in_memory);
-            ring.overlaps = in_place && in_memory && deep;
+            ring.overlaps = in_place && (in_memory || made) && deep;
         }
     }
     Ok(())
