@@ -235,6 +235,46 @@ func.func @reshaped(%a: tensor<16x8xf32>) {
 
 // -----
 
+func.func @recast(%a: tensor<16x8xi8>) {
+  // expected-error@+1 {{expects the shape of the result [16, 16], but got [16, 8]}}
+  %0 = tile.recast %a : tensor<16x8xi8> -> tensor<16x8xi4>
+  return
+}
+
+// -----
+
+func.func @wider(%a: tensor<16x8xi8>) {
+  // expected-error@+1 {{expects elements that make up those of the input, but got i32 of i8}}
+  %0 = tile.recast %a : tensor<16x8xi8> -> tensor<16x2xi32>
+  return
+}
+
+// -----
+
+func.func @ordered(%a: tensor<16x8xi8>) {
+  // expected-error@+1 {{expects an order of each place once, but got (2,2):(1,4)}}
+  %0 = tile.recast %a {order = "(2,2):(1,4)"} : tensor<16x8xi8> -> tensor<16x16xi4>
+  return
+}
+
+// -----
+
+func.func @spread(%a: tensor<16x8xi8, #tile.tv<"((4,8),(2,2)):((32,1),(8,16))">>) {
+  // expected-error@+1 {{expects ((4,8),(2,2,2)):((64,1),(16,8,32)), but got ((4,8),(2,2,2)):((32,1),(8,16,128))}}
+  %0 = tile.recast %a : tensor<16x8xi8, #tile.tv<"((4,8),(2,2)):((32,1),(8,16))">> -> tensor<16x16xi4, #tile.tv<"((4,8),(2,2,2)):((32,1),(8,16,128))">>
+  return
+}
+
+// -----
+
+func.func @halves(%a: !cute.memref<i4, gmem, align<16>, "(64,64):(64,1)">, %i: i32) {
+  // expected-error@+1 {{expects whole bytes, but got tensor<16x32xi4>}}
+  %0 = tile.load %a[%i, %i] : !cute.memref<i4, gmem, align<16>, "(64,64):(64,1)">, i32, i32 -> tensor<16x32xi4>
+  return
+}
+
+// -----
+
 func.func @transposed(%a: tensor<16x8xf32>) {
   // expected-error@+1 {{expects [8, 16] as the shape of the result, but got [16, 8]}}
   %0 = tile.transpose %a : tensor<16x8xf32> -> tensor<16x8xf32>

@@ -48,6 +48,10 @@ gpu.module @kernels {
     %z = tile.transpose %y : tensor<16x32xbf16> -> tensor<32x16xbf16>
     // CHECK: tile.reshape %{{.*}} : tensor<16x1xf32> -> tensor<16xf32>
     %flat = tile.reshape %top : tensor<16x1xf32> -> tensor<16xf32>
+    // CHECK: tile.recast %{{.*}} {order = "(2,4):(4,1)"} : tensor<16x32xbf16> -> tensor<16x64xi8>
+    %bytes = tile.recast %y {order = "(2,4):(4,1)"} : tensor<16x32xbf16> -> tensor<16x64xi8>
+    // CHECK: tile.recast %{{.*}} : tensor<16x64xi8> -> tensor<16x128xi4>
+    %halves = tile.recast %bytes : tensor<16x64xi8> -> tensor<16x128xi4>
     // CHECK: tile.iota 1 : tensor<16x32xi32>
     %at = tile.iota 1 : tensor<16x32xi32>
     // CHECK: tile.fold(%{{.*}}, %{{.*}}) {
