@@ -283,6 +283,7 @@ module attributes {gpu.container_module} {
             swizzle: MapSwizzle::B128,
             l2_promotion: L2Promotion::B256,
             oob_fill: OobFill::Zeros,
+            tf32: false,
         }
     }
 

@@ -33,6 +33,9 @@ pub struct TensorMapAbi {
     /// What a load leaves for elements beyond the tensor.
     #[serde(default)]
     pub oob_fill: OobFill,
+    /// Whether elements of f32 are loaded as tf32, rounded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tf32: bool,
 }
 
 /// Which pixels a map in im2col mode goes through: those of a box in the dimensions between channels and images, fastest
@@ -178,6 +181,14 @@ impl Im2col {
 }
 
 impl TensorMapAbi {
+    /// The type by which the driver is told of elements of a type.
+    pub fn loaded_as(&self, dtype: DType) -> DType {
+        match self.tf32 {
+            true => DType::TF32,
+            false => dtype,
+        }
+    }
+
     /// The map of `tensor`; a mode of extent 1 may have any stride, as may all of a tensor without elements.
     pub(super) fn bind(&self, tensor: &TensorDesc) -> Result<TensorMap, MapProblem> {
         if !tensor.align.is_multiple_of(ALIGN) {
@@ -232,7 +243,7 @@ impl TensorMapAbi {
         }
         Ok(TensorMap {
             arg: self.arg,
-            dtype: tensor.dtype,
+            dtype: self.loaded_as(tensor.dtype),
             extents,
             stride_bytes,
             box_extents: self.box_extents.clone(),

@@ -7,7 +7,7 @@ use std::fmt;
 
 use super::expr::MAX_DEPTH;
 use super::{
-    Abi, AbiError, AbiExpr, ArgAbi, Dim, KernelAbi, ParamAbi, SymbolSource, TensorMapAbi,
+    Abi, AbiError, AbiExpr, ArgAbi, DType, Dim, KernelAbi, ParamAbi, SymbolSource, TensorMapAbi,
     tensor_map,
 };
 
@@ -324,6 +324,8 @@ fn check_tensor_map(kernel: &KernelAbi, map: &TensorMapAbi) -> Result<(), Proble
         "rows of the box that fit the span of the swizzle"
     } else if map.oob_fill == tensor_map::OobFill::Nan && !(dtype.is_float() && size > 1) {
         "floating-point numbers of 16 bits or more, where elements beyond the tensor are to be NaN"
+    } else if map.tf32 && dtype != DType::F32 {
+        "elements of f32, where they are to be loaded as tf32"
     } else {
         return Ok(());
     };

@@ -130,7 +130,7 @@ impl<'a> Launcher<'a> {
         };
         let steps = numbers(&mut steps.into_iter().map(i64::from));
         // The driver's numbers: CUtensorMapDataType, CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill.
-        let data_type = match dtype {
+        let data_type = match map.loaded_as(dtype) {
             DType::I8 | DType::U8 | DType::Bool | DType::F8E4M3 | DType::F8E5M2 => 0,
             DType::I16 | DType::U16 => 1,
             DType::U32 => 2,

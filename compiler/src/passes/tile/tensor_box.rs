@@ -196,6 +196,7 @@ impl<'c> TensorBox<'c> {
             swizzle: MapSwizzle::try_from(atom.span.bytes() as u32).unwrap_or_default(),
             l2_promotion: L2Promotion::B128,
             oob_fill: OobFill::default(),
+            tf32: false,
         }
     }
 

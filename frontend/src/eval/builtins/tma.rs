@@ -295,6 +295,7 @@ fn atom_by<'c, 'a>(
         swizzle: MapSwizzle::try_from(atom.span.bytes() as u32).unwrap_or_default(),
         l2_promotion: promotion(ev, call)?,
         oob_fill: fill(ev, call, &of.tensor)?,
+        tf32: false,
     };
     let parameter = ev.tensor_map(map, call.span)?;
     let val = Val::TmaAtom(Arc::new(atom));

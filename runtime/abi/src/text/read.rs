@@ -278,6 +278,7 @@ impl Reader {
             }
             false => OobFill::Zeros,
         };
+        let tf32 = self.keyword("tf32");
         Ok(TensorMapAbi {
             arg,
             order,
@@ -286,6 +287,7 @@ impl Reader {
             swizzle,
             l2_promotion,
             oob_fill,
+            tf32,
         })
     }
 

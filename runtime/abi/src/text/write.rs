@@ -148,6 +148,9 @@ fn tensor_map(names: &Names, index: usize, map: &TensorMapAbi) -> String {
     if map.oob_fill == OobFill::Nan {
         line += " fill nan";
     }
+    if map.tf32 {
+        line += " tf32";
+    }
     line
 }
 

@@ -498,6 +498,7 @@ pub fn gemm_with_map() -> KernelAbi {
         swizzle: MapSwizzle::B128,
         l2_promotion: L2Promotion::B128,
         oob_fill: OobFill::Nan,
+        tf32: false,
     });
     kernel.params[1] = ParamAbi::TensorMap { index: 0 };
     kernel
