@@ -175,7 +175,11 @@ def Tile_TransposeOp : Tile_Op<"transpose", [Pure]> {
 }
 def Tile_DotOp : Tile_Op<"dot", [Pure]> {
   let summary = "c + a · bᵀ: a of shape (m, k), b of shape (n, k), c of shape (m, n)";
-  let arguments = (ins Tile_Tile:$a, Tile_Tile:$b, Tile_Tile:$c, OptionalAttr<TypeAttr>:$mma);
+  let description = [{
+    `precision` is of factors of f32: "tf32" multiplies them as tf32, "tf32x3" as sums of two tf32 each. What `mma` names is then
+    an instruction on tf32.
+  }];
+  let arguments = (ins Tile_Tile:$a, Tile_Tile:$b, Tile_Tile:$c, OptionalAttr<TypeAttr>:$mma, OptionalAttr<StrAttr>:$precision);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `,` type($c) `->` type($result)";
 }

@@ -32,6 +32,12 @@ for letters, suffix in {"nk": "", "kn": "_kn", "mk": "_mk", "mn": "_mn"}.items()
                                          ("hopper/gemm_sm90.cute", f"gemm_sm90{suffix}", {"t": name}))
 PRODUCTS["tf32 nk"] = ((GEMM, "tile_gemm", {"t": "tf32", "to": "f32", "bk": 32, "align": 4, "stages": 4}),
                        ("hopper/gemm_tf32.cute", "gemm_tf32", {}))
+# Of f32: by multiply-adds, beside the kernel of threads that does so, as tf32 and by three products of tf32.
+OF_F32 = {"sum": "f32", "to": "f32"}
+BY_WORD = {"bk": 32, "align": 4}
+PRODUCTS["f32 ieee nk"] = ((GEMM, "tile_gemm", {"t": "f32", **OF_F32, "bm": 128, "bn": 128, "bk": 16, "align": 4}), ("sgemm.cute", "sgemm", {}))
+PRODUCTS["f32 tf32 nk"] = ((GEMM, "tile_gemm_tf32", {**BY_WORD, "bn": 256, "stages": 4}), ("hopper/gemm_tf32.cute", "gemm_tf32", {}))
+PRODUCTS["f32 tf32x3 nk"] = ((GEMM, "tile_gemm_tf32", {**BY_WORD, "precision": "tf32x3"}), ("hopper/gemm_3xtf32.cute", "gemm_3xtf32", {}))
 PRODUCTS["f8 nk"] = ((GEMM, "tile_gemm", {"t": "f8e4m3", **BYTES}), ("hopper/gemm_f8.cute", "gemm_f8", {}))
 PRODUCTS["i8 nk"] = ((GEMM, "tile_gemm", {"t": "i8", "sum": "i32", "to": "i32", **BYTES}), ("hopper/gemm_i8.cute", "gemm_i8", {}))
 WIDE = {"bm": 128, "bn": 256, "stages": 4}
@@ -93,7 +99,8 @@ def operand(case, rows, k, along_k):
         return (40 * torch.randn(rows, k, device="cuda")).round().clamp(-128, 127).to(torch.int8)
     x = torch.randn((rows, k) if along_k else (k, rows), device="cuda")
     x = x if along_k else x.t()
-    dtype = {"bf16": torch.bfloat16, "f16": torch.float16, "tf32": torch.float32, "f8": torch.float8_e4m3fn}[case.split()[0]]
+    dtype = {"bf16": torch.bfloat16, "f16": torch.float16, "tf32": torch.float32, "f32": torch.float32,
+             "f8": torch.float8_e4m3fn}[case.split()[0]]
     return x.to(dtype)
 
 
@@ -114,9 +121,11 @@ def product(folder, case, size, rounds):
 
     from rounds import compare, ratio, sets
 
-    torch.backends.cuda.matmul.allow_tf32 = True
-    letters = case.split()[1]
-    to = {"bf16": torch.bfloat16, "f16": torch.float16, "tf32": torch.float32, "f8": torch.bfloat16, "i8": torch.int32}[case.split()[0]]
+    # Of f32 cuBLAS multiplies as exactly as is asked for of ours: what is asked for as three products of tf32 it does by multiply-adds.
+    torch.backends.cuda.matmul.allow_tf32 = case.split()[:2] not in (["f32", "ieee"], ["f32", "tf32x3"])
+    letters = case.split()[-1]
+    to = {"bf16": torch.bfloat16, "f16": torch.float16, "tf32": torch.float32, "f32": torch.float32, "f8": torch.bfloat16,
+          "i8": torch.int32}[case.split()[0]]
     ours, by_hand = (launcher(folder, library(role, case), PRODUCTS[case][index][1]) for index, role in enumerate(("tile", "hand")))
     one = torch.ones(1, device="cuda")
     scales = [one, one] if case.startswith("f8") else []
@@ -126,7 +135,7 @@ def product(folder, case, size, rounds):
         c = torch.full((size, size), 0 if to == torch.int32 else float("nan"), dtype=to, device="cuda")
         if not work["tile"]:
             sample = torch.arange(0, size, size // 61, device="cuda")
-            exact = a[sample].double() @ b.double().T
+            exact = a[sample].double() @ b.double().T  # of f64, which no flag rounds
             unit = 1.0 if to == torch.int32 else size**0.5
             ours(a, b, c)
             error = wrongness(c[sample], exact, unit)
@@ -138,7 +147,8 @@ def product(folder, case, size, rounds):
         work["hand"].append(lambda a=a, b=b, c=c: by_hand(a, b, *scales, c))
         work["cuBLAS"].append(of_cublas(case, a, b, c))
     times = compare(work, rounds=rounds)
-    bound = {"bf16": 1e-2, "f16": 2e-3, "tf32": 5e-3, "f8": 3e-2, "i8": 0.0}[case.split()[0]]
+    bound = {"bf16": 1e-2, "f16": 2e-3, "tf32": 5e-3, "f8": 3e-2, "i8": 0.0, "f32 ieee": 2e-5, "f32 tf32": 5e-3, "f32 tf32x3": 1e-5}
+    bound = bound[case.removesuffix(f" {letters}")]
     right = error <= bound and error_by_hand <= bound
     print(f"| {case} | {size}³ | {2e-9 * size**3 / statistics.median(times['tile']):.1f} | {ratio(times, 'hand', 'tile'):.3f} | "
           f"{ratio(times, 'cuBLAS', 'tile'):.3f} | {error:.1e}{'' if right else ' **wrong**'} | {error_by_hand:.1e} |", flush=True)

@@ -194,3 +194,17 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// Factors of f32 by an instruction on tf32, where that is asked for.
+gpu.module @kernels {
+  // CHECK-LABEL: gpu.func @precision
+  // CHECK: mma = !cute.tiled_mma<!cute_nvgpu.sm80.mma<"16x8x8", elem_type = (tf32, tf32, f32)>, {{.*}}precision = "tf32x3"
+  gpu.func @precision(%a: tensor<64x16xf32>, %b: tensor<64x16xf32>) {
+    %zero = arith.constant 0.0 : f32
+    %c = tile.splat %zero : f32 -> tensor<64x64xf32>
+    %d = tile.dot %a, %b, %c {precision = "tf32x3"} : tensor<64x16xf32>, tensor<64x16xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+    gpu.return
+  }
+}

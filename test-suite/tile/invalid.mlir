@@ -344,3 +344,27 @@ func.func @scatter_rank(%a: tensor<4xf32>, %x: !cute.memref<f32, gmem, align<16>
   tile.scatter %a, %x[%i] : tensor<4xf32>, !cute.memref<f32, gmem, align<16>, "(8,8):(8,1)">, tensor<4xi32>
   return
 }
+
+// -----
+
+func.func @precision(%a: tensor<16x8xbf16>, %c: tensor<16x16xf32>) {
+  // expected-error@+1 {{expects factors of f32 with precision tf32, but got bf16}}
+  %0 = tile.dot %a, %a, %c {precision = "tf32"} : tensor<16x8xbf16>, tensor<16x8xbf16>, tensor<16x16xf32> -> tensor<16x16xf32>
+  return
+}
+
+// -----
+
+func.func @unknown_precision(%a: tensor<16x8xf32>, %c: tensor<16x16xf32>) {
+  // expected-error@+1 {{expects one of `ieee`, `tf32`, `tf32x3` as `precision`, but got "bf16x3"}}
+  %0 = tile.dot %a, %a, %c {precision = "bf16x3"} : tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
+  return
+}
+
+// -----
+
+func.func @other_instruction(%a: tensor<16x8xf32>, %c: tensor<16x16xf32>) {
+  // expected-error@+1 {{expects an instruction on tf32 with precision tf32x3, but got}}
+  %0 = tile.dot %a, %a, %c {precision = "tf32x3", mma = !cute_nvgpu.sm80.mma<"16x8x16", elem_type = (f16, f16, f32)>} : tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
+  return
+}

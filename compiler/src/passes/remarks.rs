@@ -7,6 +7,7 @@ use super::convert_cute_to_gpu::{Vectors, common_vectors};
 use super::ir_utils::{collect_nested, kernels, string_attribute};
 use super::tile::REASON;
 use super::tile::legalize_swizzle::ACCESSES;
+use super::tile::partition::MULTIPLIED_IN;
 use crate::codegen::messages::{Message, Severity, place};
 use cutec_dialects::atoms::{BulkCopy, Issuer, TmaAtom, TmaKind};
 use cutec_dialects::builder::{IrOp, result_of};
@@ -19,6 +20,7 @@ use cutec_dialects::semantics::{
     tma_plan,
 };
 use cutec_dialects::target::WIDEST_ACCESS;
+use cutec_dialects::tile::Precision;
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::Int;
@@ -65,7 +67,8 @@ fn remark(op: IrOp) -> Option<String> {
         (CuteOp::Copy, [atom, src, dst, pred @ ..]) => copy(atom, src, dst, pred),
         (CuteOp::AutovecCopy, [Val::View(src), Val::View(dst)]) => autovec_copy(src, dst),
         (CuteOp::Gemm, [mma, d, a, b, c, ..]) => {
-            let chosen = gemm(mma, d, a, b, c)?;
+            let precision = string_attribute(op, MULTIPLIED_IN);
+            let chosen = gemm(mma, d, a, b, c)? + multiplied(mma, precision.as_deref());
             Some(match string_attribute(op, REASON) {
                 Some(reason) => format!("{chosen}; not by `wgmma`: {reason}"),
                 None => chosen,
@@ -254,6 +257,24 @@ fn reason(side: &str, view: &View, offsets: &[Int], bytes: i64) -> Option<String
         ));
     }
     None
+}
+
+/// What was done to factors of f32 that tensor cores multiply.
+fn multiplied(mma: &Val, precision: Option<&str>) -> &'static str {
+    let of_warpgroups = mma
+        .mma_atom()
+        .is_some_and(|atom| atom.issuer() == Issuer::Warpgroup);
+    match precision.and_then(Precision::of_name) {
+        None | Some(Precision::Ieee) => "",
+        Some(Precision::Tf32) if of_warpgroups => {
+            "; f32 rounded to tf32 by tensor maps, cut where it is gathered"
+        }
+        Some(Precision::Tf32) => "; f32 rounded to tf32 in registers",
+        Some(Precision::Tf32x3) if of_warpgroups => "; one of three products of the parts of f32",
+        Some(Precision::Tf32x3) => {
+            "; one of three products of the parts of f32, for a row of instructions"
+        }
+    }
 }
 
 fn gemm(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Option<String> {

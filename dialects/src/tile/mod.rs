@@ -4,12 +4,14 @@
 //! threads of a block, its type carries that as [`TileLayout`], in the encoding.
 mod layout;
 mod place;
+mod precision;
 mod recast;
 mod verify;
 
 pub use crate::ops::TileOp;
 pub use layout::{Mode, TileLayout};
 pub use place::{BY_ELEMENT, by_element};
+pub use precision::{PRECISION, Precision};
 pub use recast::Recast;
 pub use verify::{MOST_AXES, REDUCTIONS, check_op};
 

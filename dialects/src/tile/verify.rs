@@ -1,10 +1,12 @@
 //! When an operation of the `tile` dialect is legal.
-use super::{Recast, TileType, place};
+use super::{Precision, Recast, TileType, place};
 use crate::elem::{Elem, Space};
+use crate::memo::type_value;
 use crate::ops::{Op, TileOp};
 use crate::semantics::AtomicKind;
 use crate::types::{Vars, parse_type};
 use crate::value::{Val, View};
+use melior::ir::attribute::TypeAttribute;
 use melior::ir::operation::OperationLike;
 use melior::ir::{BlockLike, RegionLike, Type, ValueLike};
 
@@ -349,9 +351,36 @@ fn dot<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), String> {
         ));
     }
     same_list("the shape of c", &[m, n], &c.shape)?;
+    precision(op, [a.elem, b.elem])?;
     match c == result {
         true => Ok(()),
         false => Err(format!("expects {c} as result, but got {result}")),
+    }
+}
+
+/// How factors are multiplied: only f32 in more than one way, and by the instruction that is named.
+fn precision<'c: 'a, 'a>(
+    op: &impl OperationLike<'c, 'a>,
+    factors: [Elem; 2],
+) -> Result<(), String> {
+    let precision = Precision::of(op)?;
+    if precision == Precision::Ieee {
+        return Ok(());
+    }
+    let name = precision.name();
+    if let Some(other) = factors.into_iter().find(|elem| *elem != Elem::F32) {
+        return Err(format!(
+            "expects factors of f32 with precision {name}, but got {other}"
+        ));
+    }
+    let mma = op.attribute("mma").ok();
+    let mma = mma.and_then(|mma| TypeAttribute::try_from(mma).ok());
+    let mma = mma.and_then(|mma| type_value(mma.value(), &mut Vars::default()).ok());
+    match mma.and_then(|mma| mma.mma_atom()) {
+        Some(atom) if [atom.a, atom.b] != [Elem::TF32; 2] => Err(format!(
+            "expects an instruction on tf32 with precision {name}, but got {atom}"
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -56,6 +56,7 @@ pub mod value;
 
 pub use body::Body;
 pub use cutec_abi::DType;
+pub use cutec_dialects::tile::Precision;
 pub use elements::Round;
 pub use error::{BuildError, Problem};
 pub use kind::{Kind, Literal};

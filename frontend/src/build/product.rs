@@ -11,6 +11,7 @@ use crate::rules;
 use cutec_abi::DType;
 use cutec_dialects::atoms::{Fma, MmaAtom, MmaOp, MmaSync};
 use cutec_dialects::elem::Elem;
+use cutec_dialects::tile::Precision;
 
 /// The instruction of a product, and perhaps how warps share it.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,7 +92,16 @@ impl Body {
     /// When types differ, there is no product of them, or shapes do not fit.
     #[track_caller]
     pub fn dot(&mut self, a: &Value, b: &Value) -> Result<Value> {
-        let (product, elem, shape) = self.product(a, b, None)?;
+        self.dot_with(a, b, Precision::Ieee)
+    }
+
+    /// [`Body::dot`] of f32 in this precision.
+    ///
+    /// # Errors
+    /// As there, and when tiles of another type are to be multiplied as tf32.
+    #[track_caller]
+    pub fn dot_with(&mut self, a: &Value, b: &Value, precision: Precision) -> Result<Value> {
+        let (product, elem, shape) = self.product(a, b, precision, None)?;
         Ok(self.tile(product, elem, shape))
     }
 
@@ -101,7 +111,22 @@ impl Body {
     /// As [`Body::dot`], and when the sums are of another type or shape.
     #[track_caller]
     pub fn dot_onto(&mut self, sums: &Value, a: &Value, b: &Value) -> Result<Value> {
-        self.product_onto(sums, a, b, None)
+        self.product_onto(sums, a, b, Precision::Ieee, None)
+    }
+
+    /// [`Body::dot_onto`] of f32 in this precision.
+    ///
+    /// # Errors
+    /// As there, and when tiles of another type are to be multiplied as tf32.
+    #[track_caller]
+    pub fn dot_onto_with(
+        &mut self,
+        sums: &Value,
+        a: &Value,
+        b: &Value,
+        precision: Precision,
+    ) -> Result<Value> {
+        self.product_onto(sums, a, b, precision, None)
     }
 
     /// [`Body::dot_onto`] by this instruction.
@@ -110,7 +135,7 @@ impl Body {
     /// As there, and when the instruction is for other types.
     #[track_caller]
     pub fn dot_onto_by(&mut self, sums: &Value, a: &Value, b: &Value, mma: &Mma) -> Result<Value> {
-        self.product_onto(sums, a, b, Some(mma))
+        self.product_onto(sums, a, b, Precision::Ieee, Some(mma))
     }
 
     #[track_caller]
@@ -119,10 +144,11 @@ impl Body {
         sums: &Value,
         a: &Value,
         b: &Value,
+        precision: Precision,
         mma: Option<&Mma>,
     ) -> Result<Value> {
         let operation = "dot_onto";
-        let (product, expected, shape) = self.product(a, b, mma)?;
+        let (product, expected, shape) = self.product(a, b, precision, mma)?;
         let (found, found_shape) = self.shaped(operation, sums)?;
         if found != expected {
             return Err(fail(Problem::types(operation, expected, found)));
@@ -145,6 +171,7 @@ impl Body {
         &self,
         a: &Value,
         b: &Value,
+        precision: Precision,
         mma: Option<&Mma>,
     ) -> std::result::Result<(Expr, Elem, Vec<i64>), BuildError> {
         let operation = "dot";
@@ -166,6 +193,15 @@ impl Body {
             return Err(fail(Problem::undefined(operation, elem)));
         };
         let mut args = vec![tree::arg(a.expr()), tree::arg(b.expr())];
+        match precision {
+            Precision::Ieee => {}
+            Precision::Tf32 | Precision::Tf32x3 if of == Elem::F32 => {
+                args.push(tree::named("precision", tree::name(precision.name())));
+            }
+            Precision::Tf32 | Precision::Tf32x3 => {
+                return Err(fail(Problem::types("precision", Elem::F32, of)));
+            }
+        }
         if let Some(mma) = mma {
             let sides = [(of, mma.atom.a), (found, mma.atom.b), (sums, mma.atom.c)];
             for (expected, found) in sides {

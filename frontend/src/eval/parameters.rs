@@ -64,9 +64,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Ok(default @ (Value::Function(_) | Value::Builtin(_))) => {
                 self.chosen_function(param, text, &default)
             }
-            _ => match known {
-                Some(value) => Ok(value),
-                None => self.no_value(param, text),
+            default => match (known, default, builtins::lookup(text)) {
+                (Some(value), ..) => Ok(value),
+                // A word that a built-in takes, as a type may be.
+                (None, Ok(Value::Str(_) | Value::Type(_)), Some(word @ Value::Str(_))) => Ok(word),
+                (None, ..) => self.no_value(param, text),
             },
         }
     }

@@ -5,7 +5,7 @@
 //! products a block of k. Element-wise operations in between are computed piece by piece and count nothing, nor do
 //! tiles of one number, coordinates and repeated tiles, which cost no registers of their own.
 use super::gathers::GatheredTile;
-use super::roles::Roles;
+use super::roles::{Beside, Roles};
 use super::stage_operands::HELD_REGISTERS;
 use super::types::{Failed, adds_to, is_by_descriptor, mma_of, present, reads_shared_memory};
 use crate::passes::ir_utils::{blocks, collect_nested, parent, users};
@@ -15,7 +15,7 @@ use cutec_dialects::builder::{
 };
 use cutec_dialects::ops::{Op, ScfOp, TileOp, tile};
 use cutec_dialects::target::{Target, registers_of_thread};
-use cutec_dialects::tile::TileType;
+use cutec_dialects::tile::{Precision, TileType};
 use cutec_layout::tv::Operand;
 use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
@@ -28,11 +28,17 @@ pub(super) fn of_thread(function: IrOp, threads: i64, target: &Target) -> i64 {
         |op: &IrOp| TileOp::Dot.is(*op) && mma_of(*op).is_ok_and(|mma| reads_shared_memory(&mma));
     match operations.iter().any(by_descriptor) {
         true => {
-            let gathers = operations.iter().copied().filter_map(tile::Dot::of);
-            let gathers = gathers
+            let dots = || operations.iter().copied().filter_map(tile::Dot::of);
+            let gathers = dots()
                 .flat_map(tile::Dot::factors)
                 .any(|factor| matches!(GatheredTile::of(factor, function), Some(Ok(_))));
-            Roles::of(threads, min_blocks(function), gathers, target).registers
+            let splits = dots().any(|dot| Precision::of(&dot.op()) == Ok(Precision::Tf32x3));
+            let beside = match (gathers, splits) {
+                (true, _) => Beside::Gathers,
+                (false, true) => Beside::Splits,
+                (false, false) => Beside::Nothing,
+            };
+            Roles::of(threads, min_blocks(function), beside, target).registers
         }
         false => registers_of_thread(threads, min_blocks(function)),
     }
@@ -240,8 +246,8 @@ fn is_of_gathers<'c>(value: IrValue<'c>, known: &mut HashMap<usize, bool>) -> bo
     found
 }
 
-/// Bits of the operands of a product in a thread: two blocks of k where one is read while the other is multiplied,
-/// or what is held of one that is computed.
+/// Bits of the operands of a product in a thread: two blocks of k where one is read while the other is multiplied, three where
+/// that one is split, or what is held of one that is computed.
 fn operand_blocks(dot: IrOp) -> Result<i64, Failed> {
     let mut all = 0;
     let depth = match dot.attribute("mma") {
@@ -255,6 +261,14 @@ fn operand_blocks(dot: IrOp) -> Result<i64, Failed> {
         }
         Err(_) => [false; 2],
     };
+    // Of what is split there are both parts, and the block behind; of warpgroups also sums that are still to be added.
+    let held = match Precision::of(&dot).map_err(|message| (dot, message))? {
+        Precision::Ieee | Precision::Tf32 => 2,
+        Precision::Tf32x3 => 3,
+    };
+    if held == 3 && shared.contains(&true) {
+        all += results(dot)?;
+    }
     let factors = present(dot, tile::Dot::of(dot))?.factors();
     for (value, shared) in factors.into_iter().zip(shared) {
         if shared {
@@ -266,7 +280,7 @@ fn operand_blocks(dot: IrOp) -> Result<i64, Failed> {
             _ => 1,
         };
         let blocks = match depth {
-            Some(depth) => whole * (2 * depth).min(extent) / extent.max(1),
+            Some(depth) => whole * (held * depth).min(extent) / extent.max(1),
             None => whole,
         };
         all += blocks.max(whole.min(if is_loaded(value) {

@@ -8,6 +8,20 @@ const LOADING: i64 = 32;
 /// The same of one that gathers: it keeps where the lines of its vectors lie.
 const GATHERING: i64 = 88;
 
+/// The same of one of a warpgroup of which a warp loads and two split: it holds some vectors.
+const SPLITTING: i64 = 88;
+
+/// What those that load do beside beginning copies by tensor maps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beside {
+    /// Nothing.
+    Nothing,
+    /// They gather.
+    Gathers,
+    /// They split operands into parts.
+    Splits,
+}
+
 /// See the module.
 pub(super) struct Roles {
     /// Threads that load: a warp, or the warpgroup that it takes to hand registers over.
@@ -21,11 +35,12 @@ pub(super) struct Roles {
 }
 
 impl Roles {
-    /// Where so many threads multiply, and so many blocks share a multiprocessor. What is gathered takes a warpgroup.
-    pub fn of(multiplying: i64, blocks: i64, gathers: bool, target: &Target) -> Roles {
-        let (loading, of_loading) = match gathers {
-            true => (WARPGROUP, GATHERING),
-            false => (WARP, LOADING),
+    /// Where so many threads multiply, and so many blocks share a multiprocessor. What is gathered or split takes a warpgroup.
+    pub fn of(multiplying: i64, blocks: i64, beside: Beside, target: &Target) -> Roles {
+        let (loading, of_loading) = match beside {
+            Beside::Gathers => (WARPGROUP, GATHERING),
+            Beside::Splits => (WARPGROUP, SPLITTING),
+            Beside::Nothing => (WARP, LOADING),
         };
         let registers = registers_of_thread(multiplying + loading, blocks);
         if registers >= LARGEST_SHARE || !target.has(Feature::Setmaxnreg) {

@@ -18,7 +18,7 @@ use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::type_attribute;
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::{Target, WARP};
-use cutec_dialects::tile::{TileLayout, TileType};
+use cutec_dialects::tile::{Precision, TileLayout, TileType};
 use cutec_dialects::types::tiled_mma;
 use cutec_dialects::value::{TiledMmaVal, Val};
 use cutec_frontend::diagnostics::codes;
@@ -95,7 +95,10 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
 fn product<'c>(dot: IrOp<'c>, target: &Target) -> Result<Product<'c>, String> {
     let dot_of = tile::Dot::of(dot).ok_or("an operand is missing")?;
     let [a, b, c] = [dot_of.a(), dot_of.b(), dot_of.c()].map(tile_type);
-    let [a, b, c] = [a?, b?, c?];
+    // f32 is multiplied by what takes tf32, if that is asked for.
+    let precision = Precision::of(&dot)?;
+    let multiplied = |tile: TileType| tile.with_elem(precision.multiplied_as(tile.elem));
+    let [a, b, c] = [multiplied(a?), multiplied(b?), c?];
     let (atom, pinned) = match type_attribute(dot, "mma") {
         None => (atom_of([&a, &b, &c], target)?, None),
         Some(Ok(Val::TiledMma(tiled))) => (tiled.atom, Some(tiled)),

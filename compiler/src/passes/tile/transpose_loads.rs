@@ -65,8 +65,10 @@ fn load_transposed<'c>(context: &'c Context, transpose: IrOp<'c>) {
 pub(super) fn store_transposed<'c>(context: &'c Context, transpose: IrOp<'c>) {
     let transposed = result_of(transpose, 0);
     let all = users(transposed);
-    let (Some(input), &[store]) = (tile::Reshaping::of(transpose).map(|op| op.input()), &all[..])
-    else {
+    let (Some(input), &[store]) = (
+        tile::Reshaping::of(transpose).map(|op| op.input()),
+        &all[..],
+    ) else {
         return;
     };
     let Some(stored) = tile::Store::of(store).filter(|store| store.atomic().is_none()) else {
@@ -118,7 +120,9 @@ fn offsets_exchanged<'c>(
     ir: &OpBuilder<'c>,
     access: IrOp<'c>,
 ) -> Option<(&'static str, Attribute<'c>)> {
-    let at = Coordinate::of(access).ok().filter(Coordinate::has_offsets)?;
+    let at = Coordinate::of(access)
+        .ok()
+        .filter(Coordinate::has_offsets)?;
     let axes = [0, 1].into_iter().filter(|axis| at.is_offset(1 - axis));
     let axes: Vec<i64> = axes.map(|axis| axis as i64).collect();
     Some((BY_ELEMENT, ir.i64_array(&axes)))

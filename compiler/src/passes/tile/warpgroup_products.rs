@@ -20,7 +20,7 @@ use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{CuteOp, TileOp, tile};
 use cutec_dialects::semantics::{Attrs, evaluate};
 use cutec_dialects::target::{Feature, Target, WARPGROUP};
-use cutec_dialects::tile::TileType;
+use cutec_dialects::tile::{Precision, TileType};
 use cutec_dialects::types::tiled_mma;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::tv::Operand;
@@ -36,6 +36,10 @@ const ROWS: i64 = 64;
 const BESIDE: i64 = 64;
 /// Registers of sums that a thread has at most.
 const SUMS: i64 = 128;
+/// How long rows of k are whose parts are made in shared memory, and the most sums of a tile: a thread has as many again that are
+/// still to be added to them.
+const SPLIT_DEPTH: i64 = 32;
+const MOST_SPLIT: i64 = 128 * 128;
 /// Warpgroups of a block, at most.
 const MOST_WARPGROUPS: i64 = 4;
 
@@ -148,7 +152,12 @@ fn product<'c>(
     }
     let tile = |value: IrValue<'c>| tile_of(dot, value).map_err(|(_, message)| message);
     let [a, b, c] = [tile(of.a())?, tile(of.b())?, tile(of.c())?];
-    let types = [a.elem, b.elem, c.elem];
+    let precision = Precision::of(&dot)?;
+    let types = [
+        precision.multiplied_as(a.elem),
+        precision.multiplied_as(b.elem),
+        c.elem,
+    ];
     let shape = [c.shape[0], c.shape[1], a.shape[1]];
     let some = atom(8, types, false);
     if some.verify().is_err() {
@@ -163,9 +172,22 @@ fn product<'c>(
         ));
     }
     let gathers = [of.a(), of.b()].map(|factor| GatheredTile::of(factor, function));
+    let split = precision == Precision::Tf32x3;
+    if split {
+        if gathers.iter().any(Option::is_some) {
+            return Err("what is gathered is not split into parts for `wgmma`".into());
+        }
+        if k != SPLIT_DEPTH || m * n > MOST_SPLIT {
+            return Err(format!(
+                "parts of f32 are made for `wgmma` of tiles of at most {MOST_SPLIT} sums and of {SPLIT_DEPTH} along k, and this one is {m} × {n} × {k}"
+            ));
+        }
+        // The parts of b, beside it.
+        *bytes += if in_loop(dot) { 2 } else { 1 } * b.elem.bytes_of(b.size());
+    }
     let a_load = tile::Load::defining(of.a());
-    let a_in_registers = a_load.is_none() && gathers[0].is_none();
-    if a_in_registers && a.elem.bits() != 16 {
+    let a_is_computed = a_load.is_none() && gathers[0].is_none();
+    if a_is_computed && a.elem.bits() != 16 {
         return Err("a is computed, and only elements of 16 bits are multiplied from registers as they are computed".into());
     }
     let b_load = tile::Load::defining(of.b());
@@ -188,7 +210,9 @@ fn product<'c>(
     let staged = [a_load.map(|load| load.op()), b_load.map(|load| load.op())];
     for (index, (load, tile)) in staged.into_iter().zip([&a, &b]).enumerate() {
         let Some(load) = load else { continue };
-        buffers[index] = Some(check_load(load, tile, function)?);
+        let buffer = check_load(load, tile, function)?;
+        // A thread reads its part of an a that is split.
+        buffers[index] = Some(buffer).filter(|_| !split || index == 1);
         if !loads.contains(&load) {
             loads.push(load);
         }
@@ -197,7 +221,7 @@ fn product<'c>(
         dot,
         shape,
         types,
-        a_in_registers,
+        a_in_registers: a_is_computed || split,
         buffers,
     })
 }

@@ -5,6 +5,7 @@ use crate::diagnostics::codes;
 use crate::eval::call::{ArgValue, Call};
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result};
+use cutec_dialects::tile::Precision;
 
 const fn of_tiles(name: &'static str, lower: LowerCall, documentation: &'static str) -> Builtin {
     Builtin::new(name, Lowering::Call(lower), documentation).at(Level::Tiles)
@@ -28,7 +29,7 @@ pub(super) const TABLE: &[Builtin] = &[
     of_tiles("gather", |ev, call| ev.gather_tile(call), "The elements of a tile at coordinates, a tile of i32 or a number for each axis; outside of the tile `fill`.")
         .takes(&[X, arg("coordinates", Kind::Coordinate), named("fill", Kind::Number, "0")]),
     of_tiles("scalar", |ev, call| ev.scalar_of(call), "The element of a tile that has one, as a number: a coordinate, a condition, an operand.").takes(&[X]),
-    of_tiles("dot", |ev, call| ev.dot(call, None), "`a · bᵀ` of shapes (m, k) and (n, k), added up in f32, of bytes in i32, of f64 in f64; `mma` pins the instruction.")
+    of_tiles("dot", |ev, call| ev.dot(call, None), "`a · bᵀ` of shapes (m, k) and (n, k), added up in f32, of bytes in i32, of f64 in f64; `precision` is of tiles of f32, `mma` pins the instruction.")
         .takes(DOT),
     of_tiles("tiles", tiles, "The range of tiles that so many elements make, the last one perhaps not whole.")
         .takes(&[arg("elements", Kind::Integer), arg("by", Kind::Integer)]),
@@ -37,6 +38,7 @@ pub(super) const TABLE: &[Builtin] = &[
 const DOT: &[Parameter] = &[
     arg("a", Kind::Tile),
     arg("b", Kind::Tile),
+    named("precision", Kind::Word(&Precision::NAMES), "ieee"),
     named("mma", Kind::Multiplier, "…"),
 ];
 

@@ -10,6 +10,7 @@ use crate::eval::{Evaluator, Result, Stop};
 use crate::rules::{self, sums_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::TileOp;
+use cutec_dialects::tile::{PRECISION, Precision};
 use cutec_dialects::value::Val;
 
 impl<'c, 'a> Evaluator<'c, 'a> {
@@ -98,8 +99,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let message = format!("`dot` is not defined for {}", elem_name(a.elem));
             return self.error(codes::WRONG_TYPE, call.span, message, "here");
         };
+        let precision = match call.named("precision") {
+            Some(arg) => Some(self.precision(arg, a.elem)?),
+            None => None,
+        };
         let pinned = match call.named("mma") {
-            Some(arg) => Some(self.pinned_mma(arg, [a.elem, b.elem, elem])?),
+            Some(arg) => Some(self.pinned_mma(arg, [a.elem, b.elem, elem], precision)?),
             None => None,
         };
         let shape = [a.shape[0], b.shape[0]];
@@ -116,19 +121,54 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             None => self.as_tile(&Value::Int(0), of, call.span)?,
         };
         let operands = [a.ir, b.ir, sum.ir];
-        let attrs = match pinned {
+        let mut attrs = match pinned {
             Some(mma) => {
                 let ty = self.static_type(&mma, call.span)?;
                 vec![("mma", self.ir(call.span)?.type_attr(ty))]
             }
             None => Vec::new(),
         };
+        match precision {
+            None | Some(Precision::Ieee) => {}
+            Some(precision @ (Precision::Tf32 | Precision::Tf32x3)) => {
+                attrs.push((PRECISION, self.ir(call.span)?.string(precision.name())));
+            }
+        }
         let result = self.tile_op(TileOp::Dot, &operands, &attrs, of, call.span)?;
         Ok(Value::Tile(result))
     }
 
+    /// `precision = …`: how factors of a type are multiplied.
+    fn precision(&mut self, arg: &ArgValue<'c, 'a>, factor: Elem) -> Result<Precision> {
+        let precision = match &arg.value {
+            Value::Str(word) => Precision::of_name(word),
+            // A type of elements has the name as well.
+            Value::Type(Elem::TF32) => Some(Precision::Tf32),
+            _ => None,
+        };
+        let Some(precision) = precision else {
+            let names = Precision::NAMES.map(|name| format!("`{name}`"));
+            let what = names.join(", ");
+            return self.expected(&what, &arg.value.clone(), arg.expr.span);
+        };
+        if precision != Precision::Ieee && factor != Elem::F32 {
+            let (name, found) = (precision.name(), elem_name(factor));
+            let message = format!("`precision = {name}` is of products of f32, not of {found}");
+            let label = format!("expected tiles of f32, but these are of {found}");
+            let help = format!("leave it out: {found} is multiplied as it is");
+            let diagnostic = Diagnostic::error(codes::WRONG_TYPE, arg.expr.span, message, label);
+            return Err(self.report(diagnostic.with_help(help)));
+        }
+        Ok(precision)
+    }
+
     /// `mma = …`: the atom, or how warps share the tile too, as a type of the IR.
-    fn pinned_mma(&mut self, arg: &ArgValue<'c, 'a>, [a, b, sums]: [Elem; 3]) -> Result<Val> {
+    fn pinned_mma(
+        &mut self,
+        arg: &ArgValue<'c, 'a>,
+        [a, b, sums]: [Elem; 3],
+        precision: Option<Precision>,
+    ) -> Result<Val> {
         let (atom, pinned) = match &arg.value {
             Value::Static(val @ Val::MmaAtom(atom)) => (*atom, val.clone()),
             Value::Static(val @ Val::TiledMma(mma)) => (mma.atom, val.clone()),
@@ -151,6 +191,20 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             );
             let label = format!("expected one of {a}, {b} and {sums}");
             return self.error(codes::ILLEGAL_ATOM, arg.expr.span, message, label);
+        }
+        if let Some(precision) = precision
+            && precision.multiplied_as(a) != atom.a
+        {
+            let (name, expected) = (precision.name(), elem_name(precision.multiplied_as(a)));
+            let message = format!(
+                "`{}` multiplies {}, but the product is asked for with `precision = {name}`",
+                builtins::mma_atom(&atom),
+                elem_name(atom.a)
+            );
+            let label = format!("expected an instruction on {expected}");
+            let help = "leave out one of `mma` and `precision`";
+            let diagnostic = Diagnostic::error(codes::ILLEGAL_ATOM, arg.expr.span, message, label);
+            return Err(self.report(diagnostic.with_help(help)));
         }
         Ok(pinned)
     }

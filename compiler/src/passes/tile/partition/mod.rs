@@ -15,6 +15,7 @@ mod layout_conversion;
 mod map;
 mod origin;
 mod place;
+mod precision;
 mod product;
 mod recast;
 mod reduce;
@@ -47,6 +48,8 @@ use melior::Context;
 use melior::ir::{BlockLike, OperationRef, Type, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 use warpgroup::Accumulator;
+
+pub(in crate::passes) use precision::MULTIPLIED_IN;
 
 /// Partitions every kernel of the module.
 pub fn partition<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {

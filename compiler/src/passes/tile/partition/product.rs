@@ -1,13 +1,14 @@
 //! Products: fragments of a tiled MMA.
 use super::super::emits::Emits;
-use super::super::warpgroup_products::REASON;
+use super::precision::{attributes_of_gemm, precision_of};
 use super::{Partition, Spread};
-use crate::passes::ir_utils::{attributes, present};
+use crate::passes::ir_utils::present;
 use crate::passes::tile::types::{mma_of, offsets_of, slice_registers};
 use cutec_dialects::atoms::Place;
 use cutec_dialects::builder::{IrOp, IrValue, integer_value};
 use cutec_dialects::ops::{CuteOp, VectorOp, tile};
 use cutec_dialects::semantics::SemError;
+use cutec_dialects::tile::Precision;
 use cutec_dialects::value::{TiledMmaVal, Val};
 use cutec_layout::tv::Operand;
 use cutec_layout::{Layout, Tree};
@@ -66,6 +67,7 @@ impl<'c> Partition<'c> {
 
     pub(super) fn product(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
         let mma = mma_of(op).map_err(|(_, message)| SemError::Illegal(message))?;
+        let precision = precision_of(op)?;
         let mut fragments = Vec::new();
         for (index, which) in [Operand::A, Operand::B, Operand::C].into_iter().enumerate() {
             match mma.atom.operand(which).place {
@@ -79,14 +81,23 @@ impl<'c> Partition<'c> {
                     return Err(SemError::Illegal(message));
                 }
             }
-            let (vector, spread) = self.of(op, index)?;
+            if precision == Precision::Tf32x3 {
+                continue;
+            }
+            let (mut vector, spread) = self.of(op, index)?;
+            if precision == Precision::Tf32 && which != Operand::C {
+                vector = self.rounded_to_tf32(vector, &spread);
+            }
             let fragment = self.operand_registers(&mma, which, &spread)?;
             self.store_vec(vector, fragment)?;
             fragments.push(fragment);
         }
+        if precision == Precision::Tf32x3 {
+            return self.product_of_parts(op, &mma, to);
+        }
         let tiled = self.constant(Val::TiledMma(mma))?;
         let [a, b, c] = [fragments[0], fragments[1], fragments[2]];
-        let attrs = attributes(op, &[REASON]);
+        let attrs = attributes_of_gemm(op);
         self.ir.op(CuteOp::Gemm, &[tiled, c, a, b, c], &attrs, &[]);
         self.load_vec(c, to)
     }
@@ -98,6 +109,18 @@ impl<'c> Partition<'c> {
         which: Operand,
         spread: &Spread,
     ) -> Result<IrValue<'c>, SemError> {
+        let shape = self.operand_extents(mma, which, spread)?;
+        let shape = shape.map(|extent| Tree::Leaf(extent.into()));
+        Ok(self.registers(spread, &Layout::col_major(Tree::Node(shape.to_vec()))))
+    }
+
+    /// The extents of that: values of an instruction, and how many instructions there are along each axis.
+    pub(super) fn operand_extents(
+        &self,
+        mma: &TiledMmaVal,
+        which: Operand,
+        spread: &Spread,
+    ) -> Result<[i64; 3], SemError> {
         let extents = mma.atom.shape();
         // How often the atoms of all warps are repeated along each axis.
         let mut rest = [1; 2];
@@ -116,8 +139,6 @@ impl<'c> Partition<'c> {
             );
             return Err(SemError::Illegal(message));
         }
-        let values = spread.values() / (x * y);
-        let shape = [values, x, y].map(|extent| Tree::Leaf(extent.into()));
-        Ok(self.registers(spread, &Layout::col_major(Tree::Node(shape.to_vec()))))
+        Ok([spread.values() / (x * y), x, y])
     }
 }

@@ -1,7 +1,8 @@
 //! Products of warpgroups: operands in shared memory by descriptors, sums that stay in their registers.
 use super::super::emits::Emits;
 use super::super::specialize_warps::{CONSUMERS, IN_PLACE};
-use super::super::types::{is_by_descriptor, mma_of, reads_shared_memory};
+use super::super::types::{is_by_descriptor, mma_of, reads_shared_memory, view_of};
+use super::precision::{attributes_of_gemm, precision_of};
 use super::shuffle::INDEXED;
 use super::{Partition, Spread};
 use crate::passes::cmpi::{AT_LEAST, NOT_EQUAL};
@@ -18,6 +19,7 @@ use cutec_dialects::builder::{
 use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp, ScfOp, TileOp, VectorOp, scf, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::target::WARPGROUP;
+use cutec_dialects::tile::Precision;
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TiledMmaVal, TupleKind, Val};
 use cutec_layout::tv::Operand;
@@ -28,6 +30,15 @@ use std::sync::Arc;
 
 /// The named barrier of the threads that multiply.
 const BARRIER: i64 = 1;
+
+/// Of the numbers of an operand in shared memory.
+#[derive(Clone, Copy)]
+enum Part {
+    /// What was loaded, of which tensor cores take the big part.
+    Whole,
+    /// What they ignore of it.
+    Small,
+}
 
 /// The sums of a product in a loop, which stay in these registers over all rounds.
 #[derive(Clone, Copy)]
@@ -150,13 +161,19 @@ impl<'c> Partition<'c> {
         to: &Spread,
     ) -> Result<IrValue<'c>, SemError> {
         let mma = mma_of(op).map_err(|(_, message)| SemError::Illegal(message))?;
+        if precision_of(op)? == Precision::Tf32x3 {
+            return self.begin_product_of_parts(op, &mma, to);
+        }
         let dot = present(tile::Dot::of(op))?;
         let tiled = self.constant(Val::TiledMma(mma.clone()))?;
         let accumulator = self.accumulators.get(&operation_key(op)).copied();
         let mut factors = Vec::new();
         for (index, which) in [Operand::A, Operand::B].into_iter().enumerate() {
             factors.push(match is_by_descriptor(&mma, which) {
-                true => self.by_descriptor(&mma, tiled, which, dot.factors()[index])?,
+                true => {
+                    let factor = dot.factors()[index];
+                    self.by_descriptor(&mma, tiled, which, factor, Part::Whole)?
+                }
                 false => {
                     let (vector, spread) = self.of(op, index)?;
                     let fragment = self.operand_registers(&mma, which, &spread)?;
@@ -185,7 +202,8 @@ impl<'c> Partition<'c> {
         self.ir.op(NvvmOp::WgmmaFence, &[], &[], &[]);
         let operands = [tiled, sums, factors[0], factors[1], sums];
         let operands: Vec<IrValue<'c>> = operands.into_iter().chain(adds).collect();
-        self.ir.op(CuteOp::Gemm, &operands, &[], &[]);
+        let attrs = attributes_of_gemm(op);
+        self.ir.op(CuteOp::Gemm, &operands, &attrs, &[]);
         self.ir.op(NvvmOp::WgmmaCommitGroup, &[], &[], &[]);
         match accumulator {
             Some(accumulator) => Ok(accumulator.carried),
@@ -206,6 +224,7 @@ impl<'c> Partition<'c> {
         tiled: IrValue<'c>,
         which: Operand,
         factor: IrValue<'c>,
+        of_numbers: Part,
     ) -> Result<IrValue<'c>, SemError> {
         let read = present(tile::Read::defining(factor))?;
         let several = which.modes().into_iter().any(|mode| {
@@ -218,7 +237,73 @@ impl<'c> Partition<'c> {
         };
         let operands = [tiled, read.buffer(), thread];
         let part = self.cute(CuteOp::TiledMmaPartition, &operands, &Attrs::operand(which))?;
-        self.stage_of(part, 3, read.stage())
+        let stage = match of_numbers {
+            Part::Whole => read.stage(),
+            // Behind the stages that are loaded.
+            Part::Small => {
+                let stages = view_of(read.buffer()).and_then(|view| {
+                    let stages = view.layout.inner().mode(2)?;
+                    stages.size().as_static()
+                });
+                let missing = || SemError::Illegal("expects a buffer of stages".into());
+                let stages = self.ir.constant(stages.ok_or_else(missing)? / 2, "i32");
+                let word = self.ir.ty("i32");
+                self.ir
+                    .value(ArithOp::Addi, &[read.stage(), stages], &[], word)
+            }
+        };
+        self.stage_of(part, 3, stage)
+    }
+
+    /// The three products of a and b in parts (`specialize_warps/split.rs`), from zeros; they are added to the sums in f32.
+    fn begin_product_of_parts(
+        &mut self,
+        op: IrOp<'c>,
+        mma: &Arc<TiledMmaVal>,
+        to: &Spread,
+    ) -> Result<IrValue<'c>, SemError> {
+        let dot = present(tile::Dot::of(op))?;
+        let tiled = self.constant(Val::TiledMma(mma.clone()))?;
+        let ty = self.ir.ty("f32");
+        let (a, of_a) = self.of(op, 0)?;
+        let mut factors_a = Vec::new();
+        for part in self.parts(&self.elements(a, &of_a)) {
+            let registers = self.operand_registers(mma, Operand::A, &of_a)?;
+            self.store_vec(self.gather(&part, ty), registers)?;
+            factors_a.push(registers);
+        }
+        let mut factors_b = Vec::new();
+        for part in [Part::Whole, Part::Small] {
+            factors_b.push(self.by_descriptor(mma, tiled, Operand::B, dot.b(), part)?);
+        }
+        let added = self.operand_registers(mma, Operand::C, to)?;
+        let (before, _) = self.of(op, 2)?;
+        if in_loop(op) {
+            // Else the loop would carry what the iteration before left there.
+            let zero = self.ir.number(self.ir.float(0.0, ty), ty);
+            let zeros = self
+                .ir
+                .value(VectorOp::Broadcast, &[zero], &[], to.vector(&self.ir));
+            self.store_vec(zeros, added)?;
+        }
+        self.ir.op(NvvmOp::WgmmaFence, &[], &[], &[]);
+        let afresh = self.ir.constant(0, "i1");
+        let attrs = attributes_of_gemm(op);
+        // The small ones first.
+        for (number, [i, j]) in [[1, 0], [0, 1], [0, 0]].into_iter().enumerate() {
+            let operands = [tiled, added, factors_a[i], factors_b[j], added];
+            let operands = operands.into_iter().chain((number == 0).then_some(afresh));
+            let operands: Vec<IrValue<'c>> = operands.collect();
+            self.ir.op(CuteOp::Gemm, &operands, &attrs, &[]);
+        }
+        self.ir.op(NvvmOp::WgmmaCommitGroup, &[], &[], &[]);
+        let behind = wait_for(op)
+            .and_then(next_operation)
+            .ok_or_else(|| SemError::Illegal("is under way, and nothing waits for it".into()))?;
+        self.ir.insertion = Insertion::Before(behind);
+        let added = self.load_vec(added, to)?;
+        let vector = to.vector(&self.ir);
+        Ok(self.ir.value(ArithOp::Addf, &[before, added], &[], vector))
     }
 
     /// The first thread of the warpgroup, in a register that is the same in all lanes of a warp.

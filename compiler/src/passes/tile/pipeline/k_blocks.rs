@@ -9,7 +9,7 @@ use crate::passes::ir_utils::{
 };
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value, result_of};
 use cutec_dialects::ops::{TileOp, tile};
-use cutec_dialects::tile::TileType;
+use cutec_dialects::tile::{PRECISION, TileType};
 use cutec_dialects::value::TiledMmaVal;
 use melior::Context;
 use melior::ir::{Attribute, operation::OperationLike};
@@ -234,7 +234,7 @@ impl<'c> Product<'c> {
             });
         }
         operands.push(sums);
-        let attrs = attributes(self.dot, &["mma", REASON]);
+        let attrs = attributes(self.dot, &["mma", PRECISION, REASON]);
         Ok(ir.value(
             TileOp::Dot,
             &operands,

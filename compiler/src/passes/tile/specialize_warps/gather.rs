@@ -108,11 +108,7 @@ impl<'c> Pending<'c> {
         full: IrValue<'c>,
         stages: i64,
     ) -> Result<(), SemError> {
-        let fence = [
-            ("kind", emit.ir.attr("#nvvm.proxy_kind<async.shared>")),
-            ("space", emit.ir.attr("#nvvm.shared_space<cta>")),
-        ];
-        emit.ir.op(NvvmOp::FenceProxy, &[], &fence, &[]);
+        emit.fence_for_async_proxy();
         let oldest = emit.get(self.oldest)?;
         let operands = [full, oldest, emit.number(1)?];
         emit.ir.op(CuteOp::MbarrierArrive, &operands, &[], &[]);

@@ -19,12 +19,13 @@ mod gather;
 mod producer;
 mod results;
 mod ring;
+mod split;
 
 use super::emits::Emits;
 use super::epilogue_load::EpilogueLoad;
 use super::gathers::GATHERED;
 use super::known_ops::checked_ops;
-use super::roles::Roles;
+use super::roles::{Beside, Roles};
 use super::types::Failed;
 use crate::passes::cmpi::AT_LEAST;
 use crate::passes::ir_utils::{
@@ -46,11 +47,13 @@ use cutec_dialects::ir::{has_no_effect, type_attribute};
 use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp, ScfOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{Target, WARP, WARPGROUP};
+use cutec_dialects::tile::Precision;
 use cutec_dialects::value::Val;
 use emit::Emit;
 use epilogue::PiecewiseLoad;
 use melior::Context;
 use melior::ir::operation::OperationLike;
+use producer::Work;
 use results::StoredResult;
 use ring::{By, Ring};
 use std::collections::HashSet;
@@ -140,7 +143,8 @@ fn of_function<'c>(
     for ring in &mut rings {
         for copy in &mut ring.copies {
             let By::Map(by) = &mut copy.by else { continue };
-            let map = by.tensor_box.map(&by.atom);
+            let mut map = by.tensor_box.map(&by.atom);
+            map.tf32 = is_multiplied_as_tf32(&copy.dots);
             let parameter = add_tensor_map(context, function, map)?;
             let ty = emit.ir.val_type(&Val::TmaAtom(by.atom.clone()));
             by.made = Some(emit.ir.value(CuteOp::MakeTmaAtom, &[parameter], &[], ty));
@@ -188,7 +192,13 @@ fn of_function<'c>(
 
     // The roles: a warp behind the others loads.
     let gathers = rings.iter().any(Ring::is_gathered);
-    let roles = Roles::of(threads, min_blocks(function), gathers, target);
+    let splits = rings.iter().any(Ring::is_split);
+    let beside = match (gathers, splits) {
+        (true, _) => Beside::Gathers,
+        (false, true) => Beside::Splits,
+        (false, false) => Beside::Nothing,
+    };
+    let roles = Roles::of(threads, min_blocks(function), beside, target);
     let warp = emit.warp(thread);
     let loader = emit.equal(warp, threads / WARP);
     let loads = match roles.loading > WARP {
@@ -202,8 +212,10 @@ fn of_function<'c>(
     let (loading, loading_block) = region_with_block(&[]);
     let (rest, rest_block) = region_with_block(&[]);
     let around = std::mem::replace(&mut emit.ir.insertion, Insertion::End(loading_block));
-    let load =
-        |emit: &mut Emit<'c>| producer::role(emit, &rings, &epilogue, body, &shared, tiles, thread);
+    let load = |emit: &mut Emit<'c>| {
+        let work = Work::Load(&epilogue);
+        producer::role(emit, work, &rings, body, &shared, tiles, thread)
+    };
     if roles.handed_over {
         emit.set_registers(false, roles.of_loading);
     }
@@ -213,6 +225,14 @@ fn of_function<'c>(
         load(&mut emit)
     }
     .map_err(illegal)?;
+    if splits {
+        let first = emit.ir.constant((threads + split::FIRST) / WARP, "i32");
+        let splitting = emit.compare(AT_LEAST, warp, first);
+        let split = |emit: &mut Emit<'c>| {
+            producer::role(emit, Work::Split, &rings, body, &shared, tiles, thread)
+        };
+        emit.only_if(splitting, split).map_err(illegal)?;
+    }
     emit.ir.op(ScfOp::Yield, &[], &[], &[]);
     emit.ir.insertion = Insertion::End(rest_block);
     if roles.handed_over {
@@ -297,6 +317,12 @@ impl<'c> Rounds<'c> {
         let all = counts.reduce(|all, count| emit.binary(ArithOp::Muli, all, count));
         all.unwrap_or_else(|| emit.ir.constant(1, "i32"))
     }
+}
+
+/// Whether all that is made of an operand of f32 are products of tf32: the map rounds it then.
+fn is_multiplied_as_tf32(dots: &[IrOp]) -> bool {
+    let mut precisions = dots.iter().map(Precision::of);
+    precisions.all(|precision| precision == Ok(Precision::Tf32))
 }
 
 /// Whether both roles may have what an operation computes.

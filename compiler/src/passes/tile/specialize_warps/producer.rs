@@ -17,17 +17,30 @@ use cutec_dialects::semantics::SemError;
 use melior::ir::{Region, ValueLike, operation::OperationLike};
 use std::collections::{HashMap, HashSet};
 
-/// Emits the role: one thread of the warp begins the copies, or all of a warpgroup where something is gathered. Blocks that stay have
-/// the number of a block, which becomes that of a tile, and how many tiles there are.
+/// What is done where a ring is filled.
+#[derive(Clone, Copy)]
+pub(super) enum Work<'a, 'c> {
+    /// Its copies are begun, and those of epilogues.
+    Load(&'a [PiecewiseLoad<'c>]),
+    /// What has come is split into parts.
+    Split,
+}
+
+/// Emits the role, or that of those that split what it loads: one thread of the warp begins the copies, or all of a warpgroup where
+/// something is gathered; all threads that come here split. Blocks that stay have the number of a block, which becomes that of a tile, and how many tiles there are.
 pub(super) fn role<'c>(
     emit: &mut Emit<'c>,
+    work: Work<'_, 'c>,
     rings: &[Ring<'c>],
-    epilogue: &[PiecewiseLoad<'c>],
     body: IrBlock<'c>,
     shared: &HashSet<usize>,
     tiles: Option<(IrOp<'c>, IrValue<'c>)>,
     thread: IrValue<'c>,
 ) -> Result<(), SemError> {
+    let (epilogue, splits) = match work {
+        Work::Load(epilogue) => (epilogue, false),
+        Work::Split => (&[][..], true),
+    };
     let mut around = HashSet::new();
     for ring in rings {
         let op = ring.copies.first().map(|copy| copy.op);
@@ -49,11 +62,15 @@ pub(super) fn role<'c>(
     let reads = reads_of(rings, epilogue, &around);
     let act = |emit: &mut Emit<'c>| {
         for ring in rings {
-            ring.begin_to_load(emit)?;
+            match splits {
+                true => ring.begin_to_split(emit)?,
+                false => ring.begin_to_load(emit)?,
+            }
         }
         let role = |emit: &mut Emit<'c>, known| {
             let mut role = Role {
                 emit,
+                splits,
                 rings,
                 epilogue,
                 around,
@@ -80,7 +97,7 @@ pub(super) fn role<'c>(
         }
         rings.iter().try_for_each(|ring| ring.flush(emit))
     };
-    match gathers {
+    match gathers || splits {
         true => act(emit),
         false => {
             let elected = emit.ir.value(NvvmOp::ElectSync, &[], &[], emit.ir.ty("i1"));
@@ -125,6 +142,8 @@ fn reads_of<'c>(
 
 pub(super) struct Role<'a, 'c> {
     pub emit: &'a mut Emit<'c>,
+    /// Whether it splits what others load.
+    splits: bool,
     rings: &'a [Ring<'c>],
     epilogue: &'a [PiecewiseLoad<'c>],
     /// Operations that have a copy inside.
@@ -150,7 +169,11 @@ impl<'c> Role<'_, 'c> {
         for op in operations(block) {
             let ring = self.rings.iter().find(|ring| ring.copies[0].op == op);
             if let Some(ring) = ring {
-                self.fill(ring)?;
+                self.emit.ir.location = op.location();
+                match self.splits {
+                    true => ring.split(self.emit)?,
+                    false => self.fill(ring)?,
+                }
             } else if let Some(load) = self.epilogue.iter().find(|load| load.load() == op) {
                 self.fill_for_epilogue(load)?;
             } else if let Some(places) = self.places.get(&operation_key(op)).cloned() {

@@ -7,7 +7,7 @@ use super::super::tensor_box::TensorBox;
 use super::super::types::{Failed, mma_of, operand, present, tile_of, view_of};
 use super::emit::{Emit, Slot};
 use super::gather::Pending;
-use super::map_copy;
+use super::{map_copy, split};
 use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::{blocks, defining_op, erase, is_in_block, parent, users};
 use cutec_dialects::atoms::{Place, TmaAtom};
@@ -17,6 +17,7 @@ use cutec_dialects::builder::{
 use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{Target, WARP, WARPGROUP};
+use cutec_dialects::tile::Precision;
 use cutec_layout::algebra::cosize_any;
 use cutec_layout::tv::Operand;
 use melior::ir::operation::OperationLike;
@@ -36,6 +37,8 @@ pub(super) struct Copy<'c> {
     /// Who reads it, and the products that take what these read.
     pub reads: Vec<IrOp<'c>>,
     pub dots: Vec<IrOp<'c>>,
+    /// Whether there are stages for its small parts as well.
+    pub split: bool,
 }
 
 /// How a tile comes to a ring.
@@ -65,10 +68,11 @@ impl<'c> Copy<'c> {
     }
 
     pub fn bytes(&self) -> i64 {
-        match &self.by {
+        let bytes = match &self.by {
             By::Map(map) => map.atom.bytes(),
             By::Gather(gathered) => gathered.bytes(),
-        }
+        };
+        bytes * if self.split { 2 } else { 1 }
     }
 }
 
@@ -105,15 +109,17 @@ impl<'c> Cursor<'c> {
         emit.set(self.phase, emit.ir.constant(phase, "i32"))
     }
 
-    /// Waits at the barrier of the next stage, and gives its number.
-    fn wait(&self, emit: &Emit<'c>, barriers: IrValue<'c>) -> Result<IrValue<'c>, SemError> {
+    /// Waits at the barriers of the next stage, and gives its number.
+    fn wait(&self, emit: &Emit<'c>, barriers: &[IrValue<'c>]) -> Result<IrValue<'c>, SemError> {
         let stage = match self.index {
             Some(index) => emit.get(index)?,
             None => emit.ir.constant(0, "i32"),
         };
         let phase = emit.get(self.phase)?;
-        emit.ir
-            .op(CuteOp::MbarrierWait, &[barriers, stage, phase], &[], &[]);
+        for barriers in barriers {
+            emit.ir
+                .op(CuteOp::MbarrierWait, &[*barriers, stage, phase], &[], &[]);
+        }
         let turns = match self.index {
             Some(index) => {
                 let (next, wraps) = behind(emit, stage, self.stages);
@@ -174,6 +180,8 @@ struct Barriers<'c> {
     oldest: Option<Slot<'c>>,
     /// What is gathered and not known yet to be there.
     pending: Option<Pending<'c>>,
+    /// Those at which the parts of a stage are known to be there.
+    split: Option<IrValue<'c>>,
 }
 
 impl<'c> Ring<'c> {
@@ -231,12 +239,18 @@ impl<'c> Ring<'c> {
                     By::Gather(gathered.map_err(|message| (op, message))?)
                 }
             };
+            let parts = |read: &IrOp<'c>| {
+                let read = result_of(*read, 0);
+                dots.iter().any(|dot| split::is_of_parts(*dot, read))
+            };
+            let split = reads.iter().any(parts);
             let copy = Copy {
                 op,
                 buffer,
                 by,
                 reads,
                 dots,
+                split,
             };
             let together = |(product, ring): &&mut (usize, Ring<'c>)| {
                 *product == first && is_in_block(op, ring.block)
@@ -271,6 +285,8 @@ impl<'c> Ring<'c> {
                 let mut users = users(result_of(*read, 0)).into_iter();
                 users.any(|user| !TileOp::Dot.is(user))
             });
+            // Beside one that two warps split each warp reads the other factor, to split it.
+            ring.by_warps |= ring.is_split();
         }
         deepen(&mut rings, operations, target, reserved + RESERVED)?;
         overlap(&mut rings, operations)?;
@@ -309,6 +325,11 @@ impl<'c> Ring<'c> {
         })
     }
 
+    /// Whether two warps split some of it.
+    pub fn is_split(&self) -> bool {
+        self.copies.iter().any(|copy| copy.split)
+    }
+
     /// Whether a warpgroup gathers some of it.
     pub fn is_gathered(&self) -> bool {
         self.gathers().next().is_some()
@@ -316,14 +337,19 @@ impl<'c> Ring<'c> {
 
     pub fn widen(&self, ir: &OpBuilder<'c>) -> Result<(), String> {
         let mut copies = self.copies.iter();
-        copies.try_for_each(|copy| widen(ir, copy.buffer, self.stages))
+        copies.try_for_each(|copy| {
+            let sides = if copy.split { 2 } else { 1 };
+            widen(ir, copy.buffer, sides * self.stages)
+        })
     }
 
     /// Allocates the barriers, and what the roles count. `alone` says that there is no other ring.
     pub fn allocate(&mut self, emit: &Emit<'c>, alone: bool) {
         let gathered = self.is_gathered();
         let in_loop = self.of_loop.is_some();
+        let split = self.is_split().then(|| emit.barriers(self.stages));
         self.barriers = Some(Barriers {
+            split,
             full: emit.barriers(self.stages),
             empty: emit.barriers(self.stages),
             produced: Cursor::of(emit, self.stages),
@@ -341,7 +367,9 @@ impl<'c> Ring<'c> {
     /// Initialises the barriers: a stage is filled by one thread and its bytes, or by those that gather, and released by each warpgroup,
     /// or by each warp.
     pub fn init(&self, emit: &Emit<'c>, warpgroups: i64) -> Result<(), SemError> {
-        let Barriers { full, empty, .. } = self.barriers()?;
+        let Barriers {
+            full, empty, split, ..
+        } = self.barriers()?;
         let filling = match self.is_gathered() {
             true => WARPGROUP,
             false => 1,
@@ -351,7 +379,9 @@ impl<'c> Ring<'c> {
             false => warpgroups,
         };
         for stage in 0..self.stages {
-            for (barriers, count) in [(full, filling), (empty, releasing)] {
+            let splitting = split.map(|split| (split, split::SPLITTING));
+            let counts = [(full, filling), (empty, releasing)];
+            for (barriers, count) in counts.into_iter().chain(splitting) {
                 let operands = [barriers, emit.number(stage)?, emit.number(count)?];
                 emit.ir.op(CuteOp::MbarrierInit, &operands, &[], &[]);
             }
@@ -389,7 +419,7 @@ impl<'c> Ring<'c> {
             empty, produced, ..
         } = self.barriers()?;
         match self.repeats {
-            true => produced.wait(emit, empty),
+            true => produced.wait(emit, &[empty]),
             false => Ok(emit.ir.constant(0, "i32")),
         }
     }
@@ -456,18 +486,49 @@ impl<'c> Ring<'c> {
         }
     }
 
-    /// Waits until the next stage is filled, and gives its number.
+    /// Waits until the next stage is filled, its parts included, and gives its number.
     pub fn wait(&self, emit: &Emit<'c>) -> Result<IrValue<'c>, SemError> {
-        let Barriers { full, consumed, .. } = self.barriers()?;
-        match self.repeats {
-            true => consumed.wait(emit, full),
-            false => {
-                let first = emit.ir.constant(0, "i32");
-                emit.ir
-                    .op(CuteOp::MbarrierWait, &[full, first, first], &[], &[]);
-                Ok(first)
-            }
+        let Barriers { full, split, .. } = self.barriers()?;
+        let barriers: Vec<_> = [full].into_iter().chain(split).collect();
+        self.wait_at(emit, &barriers)
+    }
+
+    fn wait_at(&self, emit: &Emit<'c>, barriers: &[IrValue<'c>]) -> Result<IrValue<'c>, SemError> {
+        if self.repeats {
+            return self.barriers()?.consumed.wait(emit, barriers);
         }
+        let first = emit.ir.constant(0, "i32");
+        for barriers in barriers {
+            let operands = [*barriers, first, first];
+            emit.ir.op(CuteOp::MbarrierWait, &operands, &[], &[]);
+        }
+        Ok(first)
+    }
+
+    /// What the warps that split begin with.
+    pub fn begin_to_split(&self, emit: &Emit<'c>) -> Result<(), SemError> {
+        match self.is_split() && self.repeats {
+            true => self.barriers()?.consumed.begin(emit, 0),
+            false => Ok(()),
+        }
+    }
+
+    /// Splits what the next stage brings, and says so.
+    pub fn split(&self, emit: &Emit<'c>) -> Result<(), SemError> {
+        let Barriers { full, split, .. } = self.barriers()?;
+        let Some(split) = split else {
+            return Ok(());
+        };
+        let stage = self.wait_at(emit, &[full])?;
+        let stages = emit.ir.constant(self.stages, "i32");
+        let parts = emit.binary(ArithOp::Addi, stage, stages);
+        for copy in self.copies.iter().filter(|copy| copy.split) {
+            split::split(emit, copy.buffer, [stage, parts])?;
+        }
+        emit.fence_for_async_proxy();
+        let operands = [split, stage, emit.number(1)?];
+        emit.ir.op(CuteOp::MbarrierArrive, &operands, &[], &[]);
+        Ok(())
     }
 
     /// Releases a stage: the first thread of each warpgroup says that its products have read it, or that of each warp that its threads
@@ -635,6 +696,8 @@ fn overlap<'c>(rings: &mut [Ring<'c>], operations: &[IrOp<'c>]) -> Result<(), Fa
         let (mut in_place, mut in_memory) = (true, true);
         for dot in &inside {
             in_place &= is_in_block(*dot, body) && super::consumers::is_accumulated(*dot, body);
+            // Products of parts begin with zeros, and are added to the sums behind.
+            in_place &= Precision::of(dot) != Ok(Precision::Tf32x3);
             let mma = mma_of(*dot)?;
             in_memory &= [Operand::A, Operand::B]
                 .into_iter()

@@ -35,7 +35,7 @@ use cutec_dialects::builder::{
 use cutec_dialects::elem::Space;
 use cutec_dialects::hints::Hints;
 use cutec_dialects::ops::{CuteOp, ScfOp, TileOp, tile};
-use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
+use cutec_dialects::tile::{BY_ELEMENT, Precision, TileLayout, TileType};
 use cutec_dialects::value::{Val, View};
 use cutec_frontend::diagnostics::codes;
 use cutec_layout::{AnyLayout, Layout};
@@ -119,8 +119,10 @@ impl<'c> Staging<'c> {
         let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
         ir.location = load.location();
         let [memory, fast] = fast_axes(load, first, index)?;
-        let how = OperandRead::of(&*mma_of(first)?, index).map_err(|message| (first, message))?;
-        let descriptor = how == OperandRead::Descriptor;
+        let mma = mma_of(first)?;
+        let how = OperandRead::of(&mma, index).map_err(|message| (first, message))?;
+        // What warpgroups multiply from registers they read from where a map brings it.
+        let descriptor = how == OperandRead::Descriptor || reads_shared_memory(&mma);
         let (allocated, buffer) = match descriptor {
             true => allocate_for_descriptor(&ir, &tile, fast).map_err(|message| (load, message))?,
             false => allocate(&ir, &tile, fast),
@@ -162,9 +164,15 @@ impl<'c> Staging<'c> {
             let atom = read_atom(&mma, index, &tile, &buffer, fast);
             let atom = atom.map_err(|message| (dot, message))?;
             let spread = tile.with_layout(spread);
+            // LLVM moves such reads over the edge of a loop to what rounds or splits them, and forgets where they stood in the source.
+            ir.location = match Precision::of(&dot).map_err(|message| (dot, message))? {
+                Precision::Ieee => load.location(),
+                Precision::Tf32 | Precision::Tf32x3 => dot.location(),
+            };
             let read = self.read(&ir, (allocated, stage), &spread, atom);
             set_operand(dot, index, read);
         }
+        ir.location = load.location();
         for user in users(loaded) {
             if TileOp::ConvertLayout.is(user) && users(result_of(user, 0)).is_empty() {
                 erase(user);
