@@ -139,7 +139,7 @@ def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
 }
 def Tile_ReshapeOp : Tile_Op<"reshape", [Pure]> {
-  let summary = "Adds or removes axes of extent 1";
+  let summary = "Another shape of as many elements, in their order with the last axis the fastest";
   let arguments = (ins Tile_Tile:$input);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
@@ -160,6 +160,21 @@ def Tile_ArriveOp : Tile_Op<"arrive", [MemoryEffects<[MemRead, MemWrite]>]> {
   let arguments = (ins Tile_View:$view, AnyType:$at, I32:$count);
   let results = (outs I1:$last);
   let assemblyFormat = "$view `[` $at `]` `,` $count attr-dict `:` type($view) `,` type($at)";
+}
+def Tile_GridBarrierOp : Tile_Op<"grid_barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Waits for all blocks of the launch, which it counts at a counter";
+  let description = "What the blocks had written before is there for all behind it. The launch is cooperative.";
+  let arguments = (ins Tile_View:$view, AnyType:$at);
+  let assemblyFormat = "$view `[` $at `]` attr-dict `:` type($view) `,` type($at)";
+}
+def Tile_PrintOp : Tile_Op<"print", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Prints a line for each row of tiles, once a block";
+  let description = [{
+    A conversion of `format` takes a number, or of a tile the elements of a row. The tiles have one shape, and elements of i32,
+    i64, f32 or f64. Of a large one the first rows and columns are printed.
+  }];
+  let arguments = (ins StrAttr:$format, Variadic<AnyType>:$values);
+  let assemblyFormat = "$format `(` $values `)` attr-dict `:` type($values)";
 }
 def Tile_ExtractOp : Tile_Op<"extract", [Pure]> {
   let summary = "The element of a tile that has one, as a number";

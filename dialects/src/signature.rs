@@ -63,7 +63,7 @@ impl TensorSizes {
     /// # Errors
     /// Where they are none.
     pub fn shape(&self) -> Result<Val, String> {
-        read(&format!("!cute.shape<\"{}\">", tuple(&self.extents)))
+        read(&format!("!cute.shape<\"{}\">", tuple(&self.extents, 1)))
     }
 
     /// The strides as one value.
@@ -71,7 +71,7 @@ impl TensorSizes {
     /// # Errors
     /// Where they are none.
     pub fn stride(&self) -> Result<Val, String> {
-        read(&format!("!cute.stride<\"{}\">", tuple(&self.strides)))
+        read(&format!("!cute.stride<\"{}\">", tuple(&self.strides, 0)))
     }
 }
 
@@ -108,7 +108,7 @@ pub fn pointer_of(tensor: &TensorAbi) -> Result<Val, String> {
 pub fn view_of(abi: &KernelAbi, tensor: &TensorAbi) -> Result<Val, String> {
     let (elem, align) = (elem_of(tensor)?, tensor.align);
     let sizes = TensorSizes::of(abi, tensor)?;
-    let layout = format!("{}:{}", tuple(&sizes.extents), tuple(&sizes.strides));
+    let layout = format!("{}:{}", tuple(&sizes.extents, 1), tuple(&sizes.strides, 0));
     check_type(&read(&format!("!cute.layout<\"{layout}\">"))?)?;
     read(&format!(
         "!cute.memref<{elem}, gmem, align<{align}>, \"{layout}\">"
@@ -179,10 +179,11 @@ fn divisor(abi: &KernelAbi, expr: &AbiExpr) -> i64 {
     }
 }
 
-/// Sizes as a tuple; of one mode that alone.
-fn tuple(sizes: &[Size]) -> String {
+/// Sizes as a tuple; of one mode that alone. A tensor of rank 0 is one of a mode with one element, `1:0`.
+fn tuple(sizes: &[Size], of_none: i64) -> String {
     let texts: Vec<String> = sizes.iter().map(Size::to_string).collect();
     match texts.as_slice() {
+        [] => of_none.to_string(),
         [one] => one.clone(),
         _ => format!("({})", texts.join(",")),
     }
@@ -230,6 +231,7 @@ mod tests {
             ("tensor<f16, (ceil_div(m, 4) + n):(1)>", "?:1"),
             ("tensor<f16, (ld):(1)>", "?{i64 div=4}:1"),
             ("tensor<f16, (s - 1):(2 * 3)>", "?:6"),
+            ("tensor<f16, ():()>", "1:0"),
         ] {
             let expected = format!("!cute.memref<f16, gmem, align<16>, \"{layout}\">");
             assert_eq!(view(tensor), Ok(expected), "{tensor}");

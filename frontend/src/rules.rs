@@ -77,13 +77,9 @@ pub(crate) fn repeats_to(from: &[i64], to: &[i64]) -> bool {
         && std::iter::zip(from.iter().rev(), to.iter().rev()).all(|(a, b)| a == b || *a == 1)
 }
 
-/// Whether two shapes are the same but for axes of extent 1.
+/// Whether two shapes have as many elements.
 pub(crate) fn reshapes_to(from: &[i64], to: &[i64]) -> bool {
-    let long = |shape: &[i64]| -> Vec<i64> {
-        let extents = shape.iter().copied();
-        extents.filter(|extent| *extent != 1).collect()
-    };
-    long(from) == long(to)
+    from.iter().product::<i64>() == to.iter().product::<i64>()
 }
 
 /// The shape to which tiles of two shapes are repeated, if there is one.

@@ -150,6 +150,8 @@ pub struct Geometry {
     /// Whether it may begin before the launch ahead of it has ended (programmatic dependent launch). The simulator runs one
     /// launch after the other.
     pub pdl: bool,
+    /// Whether all blocks run at the same time; more than the device holds are refused.
+    pub cooperative: bool,
     /// Threads of a block in x, y, z.
     pub block: [u32; 3],
     /// Dynamic shared memory of a block, in bytes.
@@ -169,6 +171,30 @@ impl Geometry {
         }
         let clusters = (resident()? / self.cluster[0].max(1)).max(1);
         Ok([x.min(clusters.saturating_mul(self.cluster[0])), y, z])
+    }
+
+    /// Refuses a launch whose blocks run at the same time where the device holds fewer than these, `resident`.
+    ///
+    /// # Errors
+    /// That of `resident`, which is asked for such kernels alone, or that there are too many.
+    pub fn check_together(
+        &self,
+        grid: [u32; 3],
+        resident: impl FnOnce() -> Result<u32, DeviceError>,
+    ) -> Result<(), DeviceError> {
+        if !self.cooperative {
+            return Ok(());
+        }
+        let blocks = grid.iter().map(|&extent| u64::from(extent)).product();
+        let resident = resident()?;
+        match blocks <= u64::from(resident) {
+            true => Ok(()),
+            false => Err(DeviceError::Together {
+                entry: self.entry.clone(),
+                blocks,
+                resident,
+            }),
+        }
     }
 }
 

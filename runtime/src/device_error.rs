@@ -100,6 +100,18 @@ pub enum DeviceError {
         /// Name of the device.
         device: String,
     },
+    /// More blocks that wait for each other than run at the same time.
+    #[error(
+        "the blocks of `{entry}` wait for each other (`cooperative()`): {blocks} are launched, but the device holds {resident} at a time"
+    )]
+    Together {
+        /// The kernel.
+        entry: String,
+        /// Blocks of the launch.
+        blocks: u64,
+        /// Blocks that the device holds at a time.
+        resident: u32,
+    },
     /// The device cannot do what the kernel needs.
     #[error("{device} has no {what}, which the kernel needs")]
     Unsupported {
@@ -163,6 +175,7 @@ impl DeviceError {
             DeviceError::SharedMemory { .. } => Status::SharedMemory,
             DeviceError::Target { .. } => Status::Target,
             DeviceError::Cluster { .. }
+            | DeviceError::Together { .. }
             | DeviceError::Unsupported { .. }
             | DeviceError::NoSimulator
             | DeviceError::CubinInSimulator => Status::Unsupported,

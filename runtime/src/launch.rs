@@ -355,6 +355,7 @@ pub fn geometry(launch: &Launch) -> Geometry {
         persistent: launch.persistent,
         cluster: launch.cluster,
         pdl: launch.pdl,
+        cooperative: launch.cooperative,
         block: launch.block,
         smem_bytes: launch.smem_bytes,
     }

@@ -18,6 +18,9 @@ use cutec_abi::{Position, SmemAbi};
 /// small tests.
 const RESIDENT_BLOCKS: u32 = 4;
 
+/// How many blocks of a cooperative launch, all of which run at the same time.
+const TOGETHER: u32 = 32;
+
 /// The PTX simulator with its memory.
 #[derive(Debug)]
 pub struct SimDevice {
@@ -171,7 +174,8 @@ impl Device for SimDevice {
             Some(entry) => entry.pack(&values)?,
             None => Vec::new(),
         };
-        let options = self.options.schedule(self.schedule);
+        let mut options = self.options.schedule(self.schedule);
+        options.together = geometry.cooperative;
         let Geometry {
             entry,
             block: threads,
@@ -179,6 +183,7 @@ impl Device for SimDevice {
             ..
         } = geometry;
         let grid = geometry.blocks(|| Ok::<_, DeviceError>(RESIDENT_BLOCKS))?;
+        geometry.check_together(grid, || Ok(TOGETHER))?;
         let memory = &mut *self.memory.lock();
         let start = Instant::now();
         let stats = match &mut self.profiles {

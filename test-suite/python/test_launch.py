@@ -53,6 +53,32 @@ def test_element_types_of_numpy(mod, dtype):
     np.testing.assert_array_equal(x, y)
 
 
+def test_arrays_of_no_axes_are_tensors_of_rank_0():
+    total = cutec.loads("""
+        kernel total(x: tensor<f32, n>, scale: tensor<f32, ()>, y: mut tensor<f32, ()>) launch tiles(n / 256) {
+            atomic_add(y[], reduce(add, x.tile(256, tile.m)) * scale[]);
+        }
+    """).total
+    x, y = np.arange(300, dtype=np.float32), np.zeros((), np.float32)
+    total(x, np.array(0.5, np.float32), y)
+    assert y[()] == x.sum() / 2
+    total(x, np.full(3, 2, np.float32)[1, ...], y)
+    assert y[()] == x.sum() * 2.5
+    with pytest.raises(cutec.ArgumentError, match="rank 0"):
+        total(x, np.ones(1, np.float32), y)
+
+
+def test_tiles_are_printed_to_stdout(capsys):
+    show = cutec.loads("""
+        kernel show(x: mut tensor<i32, (m, n)>) launch tiles(m / 2) {
+            printf("tile %d: %d\\n", tile.m, x.tile((2, 4), (tile.m, 0)));
+        }
+    """).show
+    show(np.arange(12, dtype=np.int32).reshape(3, 4))
+    lines = ["[0, :] tile 0: 0 1 2 3", "[1, :] tile 0: 4 5 6 7", "[0, :] tile 1: 8 9 10 11", "[1, :] tile 1: 0 0 0 0"]
+    assert sorted(capsys.readouterr().out.splitlines()) == sorted(lines)
+
+
 def test_views_keep_what_is_between_their_elements(mod):
     memory = np.full((64, 256), 7, np.float32)
     x = np.random.default_rng(1).standard_normal((32, 128), dtype=np.float32)

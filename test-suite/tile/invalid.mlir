@@ -228,7 +228,7 @@ func.func @counted() {
 // -----
 
 func.func @reshaped(%a: tensor<16x8xf32>) {
-  // expected-error@+1 {{expects [16, 8] as the extents other than 1, but got [16, 9]}}
+  // expected-error@+1 {{expects a result of 128 elements, but got 144}}
   %0 = tile.reshape %a : tensor<16x8xf32> -> tensor<16x9xf32>
   return
 }

@@ -33,12 +33,16 @@ operations! {
         Scatter = "scatter",
         /// Repeats axes of extent 1.
         Broadcast = "broadcast",
-        /// Adds or removes axes of extent 1.
+        /// Another shape of as many elements.
         Reshape = "reshape",
         /// The bits of a tile as elements of another type.
         Recast = "recast",
         /// Whether the block is the last that comes to a counter.
         Arrive = "arrive",
+        /// Waits for all blocks of the launch.
+        GridBarrier = "grid_barrier",
+        /// Prints the rows of tiles.
+        Print = "print",
         /// The element of a tile that has one, as a number.
         Extract = "extract",
         /// Exchanges two axes.
@@ -106,6 +110,10 @@ accessors! {
     Recast is TileOp::Recast, 1 operand { operand input 0; attribute order; }
     /// A block that comes to a counter.
     Arrive is TileOp::Arrive, 3 operands { operand view 0; operand at 1; operand count 2; }
+    /// A block that waits for all others.
+    GridBarrier is TileOp::GridBarrier, 2 operands { operand view 0; operand at 1; }
+    /// Tiles and numbers that are printed.
+    Print is TileOp::Print, 1 operand { operands values 0 0; attribute format; }
     /// A product.
     Dot is TileOp::Dot, 3 operands {
         operand a 0; operand b 1; operand c 2;

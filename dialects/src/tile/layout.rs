@@ -150,6 +150,35 @@ impl TileLayout {
         Ok(TileLayout::of_modes(&threads, &values, to))
     }
 
+    /// The same elements, in the order of their numbers of which the last axis is the fastest, under another shape of as many;
+    /// `None` where a mode would not go evenly along the new axes.
+    ///
+    /// # Errors
+    /// Where a mode goes beyond an axis.
+    pub fn reshaped(&self, shape: &[i64], to: &[i64]) -> Result<Option<Self>, String> {
+        // The last axis is the fastest: as modes along axes are split, the other way round.
+        let turned: Vec<i64> = to.iter().rev().copied().collect();
+        let split = |modes: Vec<Mode>| -> Option<Vec<Mode>> {
+            let mut found = Vec::new();
+            for mode in modes {
+                let Some((axis, step)) = mode.along else {
+                    found.push(mode);
+                    continue;
+                };
+                let stride = step * shape[axis + 1..].iter().product::<i64>();
+                let parts = along_axes(mode.extent, stride, &turned)?;
+                found.extend(parts.into_iter().map(|part| Mode {
+                    along: part.along.map(|(axis, step)| (to.len() - 1 - axis, step)),
+                    ..part
+                }));
+            }
+            Some(found)
+        };
+        let (threads, values) = (self.thread_modes(shape)?, self.value_modes(shape)?);
+        let sides = split(threads).zip(split(values));
+        Ok(sides.map(|(threads, values)| TileLayout::of_modes(&threads, &values, to)))
+    }
+
     /// `threads` threads side by side along the axis that is fast in memory, each with vectors of `vector`
     /// elements where the shape allows it; what is left of the threads goes along the other axes, or
     /// holds the same.
@@ -279,7 +308,7 @@ fn modes(tv: &Layout, side: usize, shape: &[i64]) -> Result<Vec<Mode>, String> {
     let side = tv.mode(side).unwrap_or_else(Layout::unit);
     let leaves = side.shape().leaves();
     for (extent, stride) in leaves.iter().zip(side.stride().leaves()) {
-        let (Some(mut extent), Some(mut stride)) = (extent.as_static(), stride.as_static()) else {
+        let (Some(extent), Some(stride)) = (extent.as_static(), stride.as_static()) else {
             return Err(format!("{side} is not static"));
         };
         if extent == 1 {
@@ -292,34 +321,41 @@ fn modes(tv: &Layout, side: usize, shape: &[i64]) -> Result<Vec<Mode>, String> {
             });
             continue;
         }
-        let mut before = 1;
-        for (axis, length) in shape.iter().enumerate() {
-            let end = before * length;
-            if extent > 1 && stride < end {
-                let step = stride / before;
-                let fits = (length / step).min(extent);
-                if stride % before != 0
-                    || extent % fits != 0
-                    || (extent > fits && length % step != 0)
-                {
-                    return Err(format!(
-                        "the mode {extent}:{stride} of {side} does not go along an axis of the tile"
-                    ));
-                }
-                found.push(Mode {
-                    extent: fits,
-                    along: Some((axis, step)),
-                });
-                extent /= fits;
-                stride = end;
+        match along_axes(extent, stride, shape) {
+            Some(parts) => found.extend(parts),
+            None => {
+                return Err(format!(
+                    "the mode {extent}:{stride} of {side} does not go along the axes of the tile"
+                ));
             }
-            before = end;
-        }
-        if extent > 1 {
-            return Err(format!("{side} goes beyond the tile"));
         }
     }
     Ok(found)
+}
+
+/// A mode of elements that are numbered with the first axis as the fastest, split where it goes from one axis to the next;
+/// `None` where it does not go evenly along them, or beyond.
+fn along_axes(mut extent: i64, mut stride: i64, shape: &[i64]) -> Option<Vec<Mode>> {
+    let mut found = Vec::new();
+    let mut before = 1;
+    for (axis, length) in shape.iter().enumerate() {
+        let end = before * length;
+        if extent > 1 && stride < end {
+            let step = stride / before;
+            let fits = (length / step).min(extent);
+            if stride % before != 0 || extent % fits != 0 || (extent > fits && length % step != 0) {
+                return None;
+            }
+            found.push(Mode {
+                extent: fits,
+                along: Some((axis, step)),
+            });
+            extent /= fits;
+            stride = end;
+        }
+        before = end;
+    }
+    (extent == 1).then_some(found)
 }
 
 #[cfg(test)]
@@ -414,6 +450,59 @@ mod tests {
         let turned = c.renamed(&[16, 8], &[8, 16], |axis| 1 - axis);
         let turned = turned.expect("a layout");
         assert_eq!(turned.tv().to_string(), "((4,8),(2,2)):((2,8),(1,64))");
+    }
+
+    #[test]
+    fn elements_keep_their_order_under_another_shape() {
+        let number = |layout: &TileLayout, shape: &[i64]| -> Vec<i64> {
+            let (threads, values) = (layout.threads(), layout.values());
+            let modes = [layout.thread_modes(shape), layout.value_modes(shape)];
+            let [thread_modes, value_modes] = modes.map(|modes| modes.expect("modes"));
+            let mut numbers = Vec::new();
+            for index in 0..threads * values {
+                let mut at = vec![0; shape.len()];
+                for (modes, mut rest) in [
+                    (&thread_modes, index % threads),
+                    (&value_modes, index / threads),
+                ] {
+                    for mode in modes {
+                        if let Some((axis, step)) = mode.along {
+                            at[axis] += rest % mode.extent * step;
+                        }
+                        rest /= mode.extent;
+                    }
+                }
+                let number = at
+                    .iter()
+                    .zip(shape)
+                    .fold(0, |sum, (at, extent)| sum * extent + at);
+                numbers.push(number);
+            }
+            numbers
+        };
+        for (layout, from, to) in [
+            ("((4,8),(2,2)):((32,1),(16,8))", [16, 8], vec![4, 4, 2, 4]),
+            ("((4,8),(2,2)):((32,1),(16,8))", [16, 8], vec![128]),
+            ("((4,8),(2,2)):((32,1),(16,8))", [16, 8], vec![2, 64]),
+            ("((8,2,4),3):((3,24,0),1)", [3, 16], vec![48]),
+        ] {
+            let layout = self::layout(layout);
+            assert_eq!(layout.check(&from), Ok(()));
+            let reshaped = layout.reshaped(&from, &to).expect("modes").expect("free");
+            assert_eq!(reshaped.check(&to), Ok(()), "{to:?}");
+            assert_eq!(number(&layout, &from), number(&reshaped, &to), "{to:?}");
+        }
+        let thirds = layout("((16),(3)):((1),(16))");
+        assert_eq!(
+            thirds.reshaped(&[16, 3], &[4, 12]).map(|to| to.is_some()),
+            Ok(true)
+        );
+        assert_eq!(
+            thirds.reshaped(&[16, 3], &[8, 6]).map(|to| to.is_some()),
+            Ok(true)
+        );
+        let rows = layout("((8),(2,3)):((1),(8,16))");
+        assert_eq!(rows.reshaped(&[16, 3], &[6, 8]), Ok(None));
     }
 
     #[test]

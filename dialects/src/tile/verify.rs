@@ -179,11 +179,14 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
         TileOp::Reshape => {
             let (input, result) = (tile(op, 0)?, tile_of(result(op)?)?);
             same("the element type", input.elem, result.elem)?;
-            let long = |tile: &TileType| -> Vec<i64> {
-                let extents = tile.shape.iter().copied();
-                extents.filter(|extent| *extent != 1).collect()
-            };
-            same_list("the extents other than 1", &long(&input), &long(&result))
+            match input.size() == result.size() {
+                true => Ok(()),
+                false => Err(format!(
+                    "expects a result of {} elements, but got {}",
+                    input.size(),
+                    result.size()
+                )),
+            }
         }
         TileOp::Recast => {
             let (input, result) = (tile(op, 0)?, tile_of(result(op)?)?);
@@ -195,10 +198,11 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
                 _ => Ok(()),
             }
         }
-        TileOp::Arrive => {
+        TileOp::Arrive | TileOp::GridBarrier => {
             let counter = view(op, 0, Space::Gmem)?;
             same("the counter's element type", Elem::I32, counter.ptr.elem)
         }
+        TileOp::Print => printed(op),
         TileOp::Extract => {
             let input = tile(op, 0)?;
             if input.shape.iter().any(|extent| *extent != 1) {
@@ -226,6 +230,39 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
         }
         TileOp::Dot => dot(op),
         TileOp::Index | TileOp::Yield => Ok(()),
+    }
+}
+
+/// What a text can print: tiles of one shape among numbers, all of types that `printf` takes.
+fn printed<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), String> {
+    let mut first: Option<TileType> = None;
+    for index in 0..op.operand_count() {
+        let ty = operand_type(op, index)?;
+        match TileType::of(ty) {
+            Some(tile) => {
+                let tile = tile?;
+                if !matches!(tile.elem, Elem::I32 | Elem::I64 | Elem::F32 | Elem::F64) {
+                    return Err(format!(
+                        "prints tiles of i32, i64, f32 and f64, not of {}",
+                        tile.elem
+                    ));
+                }
+                if let Some(first) = &first {
+                    same_list("the shape of each tile", &first.shape, &tile.shape)?;
+                }
+                first.get_or_insert(tile);
+            }
+            None => {
+                let ty = ty.to_string();
+                if !matches!(ty.as_str(), "i32" | "i64" | "f64") {
+                    return Err(format!("prints numbers of i32, i64 and f64, not {ty}"));
+                }
+            }
+        }
+    }
+    match first {
+        Some(_) => Ok(()),
+        None => Err("expects at least one tile; numbers are printed by gpu.printf".into()),
     }
 }
 

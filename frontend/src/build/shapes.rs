@@ -49,17 +49,17 @@ impl Body {
         Ok(self.tile(call, elem, vec![columns, rows]))
     }
 
-    /// Adds and removes axes of extent 1.
+    /// Another shape of as many elements, in their order with the last axis the fastest.
     ///
     /// # Errors
-    /// When other extents differ.
+    /// When it has more elements, or fewer.
     #[track_caller]
     pub fn reshape(
         &mut self,
         x: impl Into<Value>,
         shape: impl IntoIterator<Item = i64>,
     ) -> Result<Value> {
-        let rule = "shapes that differ in axes of extent 1 alone";
+        let rule = "shapes of as many elements";
         self.reshaped("reshape", x.into(), shape, rules::reshapes_to, rule)
     }
 

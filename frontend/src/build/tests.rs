@@ -143,7 +143,7 @@ fn wrong_calls_say_what_was_expected_and_found() {
         said(body.reduce(Reduction::Add, &a, 1)),
         said(body.reduce(Reduction::Add, &at, 0)),
         said(body.transpose(&a)),
-        said(body.reshape(&a, [32, 2])),
+        said(body.reshape(&a, [32, 3])),
         said(body.broadcast(&a, [8, 32])),
         said(body.dot(&a, &a)),
         said(body.dot(&square, &bytes)),

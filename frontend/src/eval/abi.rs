@@ -32,6 +32,8 @@ pub(super) struct Launch<'a> {
     pub cluster: [i64; 3],
     /// Where the source says that it may begin before the launch ahead of it has ended.
     pub pdl: Option<Span>,
+    /// Whether all blocks run at the same time.
+    pub cooperative: bool,
 }
 
 impl<'c, 'a> Evaluator<'c, 'a> {
@@ -188,6 +190,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             min_blocks: None,
             cluster: [1; 3],
             pdl: None,
+            cooperative: false,
         };
         if let Some((tiles, grid)) = self.tile_launch(kernel, signature)? {
             launch.tiles = Some(tiles);
@@ -269,6 +272,22 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                         self.needs(Feature::Pdl, "pdl", clause.span)?;
                         launch.pdl = Some(clause.span);
                     }
+                }
+                "cooperative" => {
+                    if let Some(other) = clause.args.first() {
+                        let message = "`cooperative` takes nothing";
+                        return self.error(codes::BAD_KERNEL, other.span, message, "here");
+                    }
+                    let beside = |name: &&str| {
+                        let mut clauses = kernel.launch.iter();
+                        clauses.any(|clause| &*clause.name.node == *name)
+                    };
+                    if let Some(other) = ["cluster", "pdl"].iter().find(|name| beside(name)) {
+                        let message = format!("`{other}` stands beside `cooperative`");
+                        let label = "expected one of the two";
+                        return self.error(codes::BAD_KERNEL, clause.span, message, label);
+                    }
+                    launch.cooperative = true;
                 }
                 "smem" => {
                     let message = "`smem` in a launch means nothing";
@@ -407,6 +426,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             grid: launch.grid.clone(),
             persistent: launch.persistent,
             pdl: launch.pdl.is_some(),
+            cooperative: launch.cooperative,
             cluster: (launch.cluster != [1; 3]).then(|| launch.cluster.map(|blocks| blocks as u32)),
             block: launch.block.map(|block| block.map(AbiExpr::Const)),
             smem_bytes: 0,

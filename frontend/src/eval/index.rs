@@ -96,6 +96,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             parts.push(index);
         }
         Ok(match parts.len() {
+            // The element of a tensor without modes.
+            0 => Value::Int(0),
             1 => parts.remove(0),
             _ => Value::Tuple(parts),
         })

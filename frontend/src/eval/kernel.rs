@@ -94,6 +94,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         self.block = launch.block;
         self.min_blocks = launch.min_blocks.unwrap_or(1);
         self.cluster = launch.cluster;
+        self.cooperative = launch.cooperative;
         self.tiles = launch.tiles.as_ref().map(|tiles| tiles.counts.len());
         self.function(kernel, &signature, &launch, &abi, into)?;
         if let Some(span) = launch.pdl

@@ -225,6 +225,8 @@ struct Evaluator<'c, 'a> {
     min_blocks: i64,
     /// Blocks of a cluster.
     cluster: [i64; 3],
+    /// Whether all blocks of the kernel's launch run at the same time.
+    cooperative: bool,
     /// Whether the kernel has waited for the launch ahead of it.
     waits_for_launch: bool,
     /// The role whose body is evaluated.
@@ -276,6 +278,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             block: None,
             min_blocks: 1,
             cluster: [1; 3],
+            cooperative: false,
             waits_for_launch: false,
             role: None,
             maps: maps::Maps::default(),

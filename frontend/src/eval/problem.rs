@@ -247,17 +247,26 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         count: usize,
         (base, span): (Span, Span),
     ) -> super::Result<()> {
-        let rank = match value {
-            Value::Static(Val::Layout(layout)) => layout.rank(),
+        let known = match value {
+            Value::Static(Val::Layout(layout)) => Some(layout.inner()),
             Value::Cute(cute) => match &cute.val {
-                Val::Layout(layout) => layout.rank(),
-                Val::View(view) => view.layout.rank(),
-                Val::CoordTensor(tensor) => tensor.layout.rank(),
-                _ => return Ok(()),
+                Val::Layout(layout) => Some(layout.inner()),
+                Val::View(view) => Some(view.layout.inner()),
+                Val::CoordTensor(tensor) => Some(&tensor.layout),
+                _ => None,
             },
-            _ => return Ok(()),
+            _ => None,
         };
-        if count <= 1 || count == rank {
+        let Some(layout) = known else {
+            return match count {
+                0 => self.expected("a tensor without modes", value, base),
+                _ => Ok(()),
+            };
+        };
+        let rank = layout.rank();
+        // A tensor of rank 0 has the layout `1:0`.
+        let is_one = layout.size().as_static() == Some(1);
+        if count == 1 || count == rank || count == 0 && is_one {
             return Ok(());
         }
         let name = self.text(base).to_owned();

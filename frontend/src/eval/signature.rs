@@ -234,7 +234,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             name,
             elem,
             mutable: param.mutable,
-            align: DEFAULT_ALIGN.max(elem.bytes()),
+            // One element is accessed by itself.
+            align: match extents.is_empty() {
+                true => elem.bytes(),
+                false => DEFAULT_ALIGN.max(elem.bytes()),
+            },
             extents,
             strides,
             span: param.span,

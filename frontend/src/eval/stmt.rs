@@ -388,6 +388,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             ExprKind::Field { base, .. } if self.named_record(base)?.is_some() => {
                 self.expr(target).and(Err(Stop::Reported))
             }
+            ExprKind::Index { base, indices } if indices.is_empty() && self.tiles.is_some() => {
+                self.assign_only_element(base, op, (value, target.span), span)
+            }
             ExprKind::Index { base, indices } => {
                 self.refuse_element_write(target.span)?;
                 let view = self.expr(base);

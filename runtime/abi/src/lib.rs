@@ -99,6 +99,10 @@ pub struct KernelAbi {
     /// code itself waits for that where it needs to (`griddepcontrol.wait`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pdl: bool,
+    /// Whether all blocks of a launch run at the same time, since they wait for each other: a launch of more than the device
+    /// holds is refused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cooperative: bool,
     /// Number of threads of a block in x, y, z; `None` until the compiler has chosen it, which it has
     /// in every ABI that was read from an artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -147,6 +147,8 @@ fn describe_kernel(kernel: &KernelAbi, line: &mut impl FnMut(&str)) {
     };
     let persistent = if kernel.persistent {
         ", as many as the GPU holds at a time"
+    } else if kernel.cooperative {
+        ", all of which the GPU holds at a time"
     } else {
         ""
     };

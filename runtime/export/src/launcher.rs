@@ -501,11 +501,12 @@ impl<'a> Launcher<'a> {
         let [x, y, z] = cluster;
         self.line("/* the launch */");
         self.line(format!(
-            "struct launch launch = {{.entry = {}, .cluster = {{{x}, {y}, {z}}}, .shared = {}, .persistent = {}, .overlaps = {}}};",
+            "struct launch launch = {{.entry = {}, .cluster = {{{x}, {y}, {z}}}, .shared = {}, .persistent = {}, .overlaps = {}, .cooperative = {}}};",
             literal(&kernel.entry),
             kernel.smem_bytes,
             kernel.persistent,
-            kernel.pdl
+            kernel.pdl,
+            kernel.cooperative
         ));
         self.axes("grid", &kernel.grid, [0; 3], GRID_LIMITS, temporaries);
         for (axis, blocks) in cluster

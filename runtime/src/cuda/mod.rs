@@ -263,12 +263,15 @@ impl CudaDevice {
     /// What a launch has to say to the driver; of a kernel whose blocks stay, as many as there is room for.
     fn shape(&self, function: &Function, geometry: &Geometry) -> Result<Shape, DeviceError> {
         let block = geometry.block;
-        let grid = geometry.blocks(|| function.resident_blocks(self.multiprocessors, geometry))?;
+        let resident = || function.resident_blocks(self.multiprocessors, geometry);
+        let grid = geometry.blocks(resident)?;
+        geometry.check_together(grid, resident)?;
         Ok(Shape {
             grid,
             block,
             smem_bytes: geometry.smem_bytes,
             pdl: geometry.pdl,
+            cooperative: geometry.cooperative,
         })
     }
 }

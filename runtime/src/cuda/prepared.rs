@@ -39,6 +39,8 @@ pub(super) struct Shape {
     pub smem_bytes: u32,
     /// Whether it may begin before the launch ahead of it has ended.
     pub pdl: bool,
+    /// Whether all blocks run at the same time.
+    pub cooperative: bool,
 }
 
 /// A stream of a GPU, as CUDA's own handle: 0 is the default stream.
@@ -114,9 +116,10 @@ pub(super) unsafe fn launch(
         block,
         smem_bytes,
         pdl,
+        cooperative,
     } = *shape;
     let params = params.as_mut_ptr();
-    if !pdl {
+    if !pdl && !cooperative {
         // SAFETY: of the caller.
         let launched = unsafe {
             sys::cuLaunchKernel(
@@ -135,13 +138,20 @@ pub(super) unsafe fn launch(
         };
         return launched.result();
     }
-    let mut overlap = sys::CUlaunchAttribute {
+    let overlap = sys::CUlaunchAttribute {
         id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
         pad: [0; 4],
         value: sys::CUlaunchAttributeValue {
             programmaticStreamSerializationAllowed: 1,
         },
     };
+    let together = sys::CUlaunchAttribute {
+        id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+        pad: [0; 4],
+        value: sys::CUlaunchAttributeValue { cooperative: 1 },
+    };
+    // One or the other: a kernel is not both.
+    let mut attribute = if pdl { overlap } else { together };
     let config = sys::CUlaunchConfig {
         gridDimX: grid[0],
         gridDimY: grid[1],
@@ -151,7 +161,7 @@ pub(super) unsafe fn launch(
         blockDimZ: block[2],
         sharedMemBytes: smem_bytes,
         hStream: stream,
-        attrs: &mut overlap,
+        attrs: &mut attribute,
         numAttrs: 1,
     };
     // SAFETY: of the caller; the attribute is copied during the call. `cuLaunchKernelEx` came with CUDA 11.8, as did the

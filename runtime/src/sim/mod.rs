@@ -168,6 +168,8 @@ pub struct Options {
     /// Run the cluster with this number only (without clusters, the block), to count what one does: what the launch computes is then not
     /// whole.
     pub only: Option<u64>,
+    /// Run all CTAs of a launch at the same time, in turns, as of one whose blocks wait for each other.
+    pub together: bool,
     /// Shared memory that a CTA may use, static and dynamic together, in bytes.
     pub shared_limit: u32,
 }
@@ -186,6 +188,7 @@ impl Default for Options {
             cancel: None,
             output: Output::STANDARD,
             only: None,
+            together: false,
             // The opt-in maximum of sm_90.
             shared_limit: 227 << 10,
         }

@@ -14,8 +14,11 @@ use super::computed_operand::is_computed_of_boxes;
 use super::coordinate::Coordinate;
 use super::known_ops::checked_ops;
 use super::layout_classes::LayoutClasses;
+use super::reshape_by_gather::reshape_by_gather;
 use super::result_store::ByMap;
-use super::types::{self, Failed, fast_axis, mma_of, operand, present, tile_of, view_of};
+use super::types::{
+    self, Failed, differ_in_units, fast_axis, mma_of, operand, present, tile_of, view_of,
+};
 use crate::passes::ir_utils::{
     Kernel, clone, declared_block_size, defining_op, for_each_kernel, replace_all_uses,
     set_operand, string_attribute, users,
@@ -317,8 +320,9 @@ impl<'c> Assignment<'c> {
             if self.turned_in_memory(op, known, wanted) {
                 continue;
             }
-            let layout = seen_from(op, known, layout, wanted)?;
-            self.assign(wanted, layout);
+            if let Some(layout) = seen_from(op, known, layout, wanted)? {
+                self.assign(wanted, layout);
+            }
         }
         Ok(())
     }
@@ -421,7 +425,9 @@ impl<'c> Assignment<'c> {
                 Some(TileOp::Broadcast) => {
                     let broadcast = present(*op, tile::Reshaping::of(*op))?;
                     let wanted = follows(*op, broadcast.result(), broadcast.input())?;
-                    convert_operand(context, *op, 0, wanted)?;
+                    if let Some(wanted) = wanted {
+                        convert_operand(context, *op, 0, wanted)?;
+                    }
                 }
                 Some(TileOp::Recast) => {
                     let recast = present(*op, tile::Recast::of(*op))?;
@@ -429,16 +435,20 @@ impl<'c> Assignment<'c> {
                     let [from, to] = [tile_of(*op, from)?.layout, tile_of(*op, to)?.layout];
                     if let (Some(from), Some(to)) = (from, to)
                         && recast_of(*op)?.check(&from, &to).is_err()
+                        && let Some(given) = follows(*op, recast.input(), recast.result())?
                     {
-                        let given = follows(*op, recast.input(), recast.result())?;
                         convert_result(context, *op, 0, given)?;
                     }
                 }
                 Some(TileOp::Reduce | TileOp::Fold | TileOp::Transpose | TileOp::Reshape) => {
                     let reshaping = present(*op, tile::Reshaping::of(*op))?;
-                    let given = follows(*op, reshaping.input(), reshaping.result())?;
-                    for index in 0..op.result_count() {
-                        convert_result(context, *op, index, given.clone())?;
+                    match follows(*op, reshaping.input(), reshaping.result())? {
+                        Some(given) => {
+                            for index in 0..op.result_count() {
+                                convert_result(context, *op, index, given.clone())?;
+                            }
+                        }
+                        None => reshape_by_gather(context, *op, reshaping)?,
                     }
                 }
                 _ => {}
@@ -457,18 +467,22 @@ fn recast_of(op: IrOp<'_>) -> Result<Recast, Failed<'_>> {
     Recast::of([&tiles[0], &tiles[1]], order.as_deref()).map_err(|message| (op, message))
 }
 
-/// The layout that one side of a reshaping operation has when the other has its own.
+/// The layout that one side of a reshaping operation has when the other has its own; `None` where what threads hold does not go
+/// evenly along the axes of a reshaped tile.
 fn seen_from<'c>(
     op: IrOp<'c>,
     known: IrValue<'c>,
     layout: &TileLayout,
     wanted: IrValue<'c>,
-) -> Result<TileLayout, Failed<'c>> {
+) -> Result<Option<TileLayout>, Failed<'c>> {
     let (from, to) = (tile_of(op, known)?, tile_of(op, wanted)?);
     let result = match TileOp::of(op) {
-        Some(TileOp::Recast) => recast_of(op)?.forward(layout),
-        Some(TileOp::Transpose) => layout.renamed(&from.shape, &to.shape, |axis| 1 - axis),
-        Some(TileOp::Reshape) => {
+        Some(TileOp::Recast) => recast_of(op)?.forward(layout).map(Some),
+        Some(TileOp::Transpose) => {
+            let turned = layout.renamed(&from.shape, &to.shape, |axis| 1 - axis);
+            turned.map(Some)
+        }
+        Some(TileOp::Reshape) if differ_in_units(&from.shape, &to.shape) => {
             // The axes longer than 1 keep their order.
             let long = |shape: &[i64]| -> Vec<usize> {
                 let axes = 0..shape.len();
@@ -479,9 +493,10 @@ fn seen_from<'c>(
                 let at = before.iter().position(|long| *long == axis);
                 at.and_then(|at| after.get(at).copied()).unwrap_or(axis)
             };
-            layout.renamed(&from.shape, &to.shape, name)
+            layout.renamed(&from.shape, &to.shape, name).map(Some)
         }
-        _ => layout.reduced(&from.shape, &to.shape),
+        Some(TileOp::Reshape) => layout.reshaped(&from.shape, &to.shape),
+        _ => layout.reduced(&from.shape, &to.shape).map(Some),
     };
     result.map_err(|message| (op, message))
 }
@@ -491,7 +506,7 @@ fn follows<'c>(
     op: IrOp<'c>,
     known: IrValue<'c>,
     wanted: IrValue<'c>,
-) -> Result<TileLayout, Failed<'c>> {
+) -> Result<Option<TileLayout>, Failed<'c>> {
     match tile_of(op, known)?.layout {
         Some(layout) => seen_from(op, known, &layout, wanted),
         None => Err((

@@ -1,6 +1,6 @@
 //! The operations of kernels at the tile level. A pass meets no other: what is not known here is an error.
 use crate::passes::control_flow::ControlFlow;
-use crate::passes::ir_utils::{blocks, collect_nested, name_of, operations};
+use crate::passes::ir_utils::{blocks, collect_nested, name_of, operations, parent};
 use crate::passes::tile::gathers::GATHERED;
 use crate::passes::tile::types::{Failed, view_of};
 use cutec_dialects::builder::{IrOp, IrValue, operands_of, results_of};
@@ -135,6 +135,17 @@ pub(super) fn only_computes(op: IrOp) -> bool {
         |op: IrOp| TileOp::Yield.is(op) || matches!(known_op(op), Ok(KnownOp::Computation));
     has_no_effect(op)
         || (TileOp::Map.is(op) && blocks(op, 0).into_iter().flat_map(operations).all(inside))
+}
+
+/// Whether an operation stands in a function of elements.
+pub(super) fn is_of_elements(op: IrOp) -> bool {
+    let mut around = std::iter::successors(parent(op), |op| parent(*op));
+    around.any(|op| {
+        matches!(
+            TileOp::of(op),
+            Some(TileOp::Map | TileOp::Fold | TileOp::Scan)
+        )
+    })
 }
 
 /// The memory that a load reads.

@@ -121,6 +121,8 @@ impl<'c> LayoutClasses<'c> {
                 | TileOp::Recast
                 | TileOp::Extract
                 | TileOp::Arrive
+                | TileOp::GridBarrier
+                | TileOp::Print
                 | TileOp::ConvertLayout
                 | TileOp::Slice
                 | TileOp::Join

@@ -134,10 +134,12 @@ pub(super) fn multiplies(op: IrOp) -> bool {
         && inside(op).into_iter().any(|op| TileOp::Dot.is(op))
 }
 
-/// Whether it writes to global memory, or something inside of it does.
+/// Whether it writes to global memory, or waits for blocks that do, or something inside of it does.
 fn writes(op: IrOp) -> bool {
     let all = inside(op).into_iter().chain([op]);
-    all.into_iter().any(|op| tile::written_view(op).is_some())
+    let waits = |op: IrOp| matches!(TileOp::of(op), Some(TileOp::Arrive | TileOp::GridBarrier));
+    all.into_iter()
+        .any(|op| tile::written_view(op).is_some() || waits(op))
 }
 
 fn inside(op: IrOp) -> Vec<IrOp> {

@@ -22,6 +22,7 @@ pub mod partition;
 pub mod pipeline;
 pub mod raster;
 mod registers;
+mod reshape_by_gather;
 pub mod reshape_loads;
 mod result_store;
 mod rewrite_loads;

@@ -12,7 +12,7 @@ use crate::passes::ir_utils::{Kernel, erase, for_each_kernel, set_attribute};
 use crate::passes::kernel_abi::set_block_size;
 use crate::passes::user_error::user_error;
 use crate::passes::{Reported, report};
-use cutec_dialects::atoms::{Completion, Issuer, Mechanism, MmaAtom, MmaLayouts, Place};
+use cutec_dialects::atoms::{AtomError, Completion, Issuer, Mechanism, MmaAtom, MmaLayouts, Place};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::type_attribute;
@@ -106,7 +106,15 @@ fn product<'c>(dot: IrOp<'c>, target: &Target) -> Result<Product<'c>, String> {
         Some(Ok(other)) => return Err(format!("expects an MMA, but got {}", other.describe())),
         Some(Err(error)) => return Err(error.to_string()),
     };
-    atom.legal_on(target).map_err(|error| error.to_string())?;
+    atom.legal_on(target).map_err(|error| match error {
+        AtomError::Target { needs, target, .. } => {
+            let types = named([a.elem, b.elem, c.elem]);
+            let message = format!("a product of {types} needs {needs}; the target is {target}");
+            let help = "compile for such a target, or convert the operands: `f16(x)`";
+            user_error(codes::ILLEGAL_ATOM, message, help)
+        }
+        other => other.to_string(),
+    })?;
     if !is_arranged(&atom) {
         let message =
             "the pinned `mma` is an instruction for `copy` and `gemm` of threads, not for tiles";

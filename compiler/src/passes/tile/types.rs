@@ -236,3 +236,12 @@ pub(super) fn pinned_warps(function: IrOp) -> Result<Option<Vec<i64>>, String> {
         )),
     }
 }
+
+/// Whether two shapes are the same but for axes of extent 1.
+pub(super) fn differ_in_units(one: &[i64], other: &[i64]) -> bool {
+    let long = |shape: &[i64]| -> Vec<i64> {
+        let extents = shape.iter().copied();
+        extents.filter(|extent| *extent != 1).collect()
+    };
+    long(one) == long(other)
+}

@@ -4,8 +4,10 @@
 use crate::ast::ExprKind;
 use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::arith::number_or_vector;
+use crate::eval::call::Call;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
+use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::{CuteOp, TileOp};
 use cutec_dialects::semantics::{AtomicKind, Attrs};
@@ -70,6 +72,13 @@ pub(super) const TABLE: &[Builtin] = &[
     )
     .at(Level::Tiles)
     .takes(&[PLACE, arg("count", Kind::Integer)]),
+    Builtin::new(
+        "grid_barrier",
+        Lowering::Place(AtPlace::GridBarrier),
+        "Waits for all blocks of a launch that is `cooperative()`: what they wrote before is there behind it. It counts them at an i32 that is 0 before the first launch, and serves no other purpose.",
+    )
+    .at(Level::Tiles)
+    .takes(&[PLACE]),
 ];
 
 /// `is_last(counter[i], count)`
@@ -77,6 +86,43 @@ pub(super) fn arrive<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     call: &CallAtPlace<'a>,
 ) -> Result<Value<'c, 'a>> {
+    let span = call.whole.span;
+    let (counter, rest) = counter(ev, call, ", count")?;
+    let Some(count) = rest.arg(0) else {
+        return Err(Stop::Reported);
+    };
+    let count = ev.number(&count.value, Elem::I32, count.expr.span)?;
+    let ir = ev.ir(span)?;
+    let operands = [counter[0], counter[1], count];
+    let last = ir.value(TileOp::Arrive, &operands, &[], ir.ty("i1"));
+    Ok(number_or_vector(last, Elem::I1, None))
+}
+
+/// `grid_barrier(counter[i])`
+pub(super) fn grid_barrier<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    call: &CallAtPlace<'a>,
+) -> Result<Value<'c, 'a>> {
+    let span = call.whole.span;
+    let (counter, _) = counter(ev, call, "")?;
+    if !ev.cooperative {
+        let message = "`grid_barrier` waits for blocks that may not have begun";
+        let diagnostic = Diagnostic::error(codes::ILLEGAL_OPERATION, span, message, "here");
+        let help =
+            "launch the kernel with `cooperative()`: all its blocks run at the same time then";
+        return Err(ev.report(diagnostic.with_help(help)));
+    }
+    ev.ir(span)?.op(TileOp::GridBarrier, &counter, &[], &[]);
+    Ok(Value::Unit)
+}
+
+/// The view and the coordinate of an element of a tensor of i32 at which blocks are counted, and the other arguments, which are
+/// written `more`.
+fn counter<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    call: &CallAtPlace<'a>,
+    more: &str,
+) -> Result<([IrValue<'c>; 2], Call<'c, 'a>)> {
     let (name, span) = (call.name, call.whole.span);
     let place = match call.args.split_first() {
         Some((first, rest)) if first.name.is_none() => match &*first.value.kind {
@@ -88,16 +134,14 @@ pub(super) fn arrive<'c, 'a>(
     let Some((base, indices, rest)) = place else {
         let message = format!("`{name}` counts at one element of a tensor");
         let diagnostic = Diagnostic::error(codes::WRONG_ARGUMENTS, span, message, "here");
-        return Err(ev.report(diagnostic.with_help(format!("`{name}(counter[i], count)`"))));
+        return Err(ev.report(diagnostic.with_help(format!("`{name}(counter[i]{more})`"))));
     };
+    ev.check_level(Level::Tiles, name, span)?;
     let view = ev.expr(base);
     let coord = ev.coordinate(indices);
     let rest = ev.arguments(name.into(), span, span, &[], rest);
     let (view, coord, rest) = (view?, coord?, rest?);
     super::arguments::chosen(ev, &call.forms, &rest, 1)?;
-    let Some(count) = rest.arg(0) else {
-        return Err(Stop::Reported);
-    };
     match view.as_view() {
         Some((_, of)) if of.ptr.space == Space::Gmem && of.ptr.elem == Elem::I32 => {}
         _ => return ev.expected("a tensor of i32", &view, base.span),
@@ -108,11 +152,8 @@ pub(super) fn arrive<'c, 'a>(
         let message = format!("`{name}` counts at one element, not at a view");
         return ev.error(codes::WRONG_TYPE, span, message, "an index is `_`");
     }
-    let count = ev.number(&count.value, Elem::I32, count.expr.span)?;
-    let (view, coord) = (ev.ir_of(&view, span)?, ev.ir_of(&coord, span)?);
-    let ir = ev.ir(span)?;
-    let last = ir.value(TileOp::Arrive, &[view, coord, count], &[], ir.ty("i1"));
-    Ok(number_or_vector(last, Elem::I1, None))
+    let counter = [ev.ir_of(&view, span)?, ev.ir_of(&coord, span)?];
+    Ok((counter, rest))
 }
 
 /// An update: `name(place, …, x)`.
@@ -139,6 +180,12 @@ pub(super) fn update<'c, 'a>(
                 && &*field.node == "scatter" =>
         {
             ev.update_scattered((name, kind), (base, field, args), rest, (place.span, span))?;
+            return Ok(Value::Unit);
+        }
+        Some((place, ExprKind::Index { base, indices }, rest))
+            if ev.tiles.is_some() && indices.is_empty() =>
+        {
+            ev.update_only_element((name, kind), base, rest, (place.span, span))?;
             return Ok(Value::Unit);
         }
         Some((_, ExprKind::Index { base, indices }, rest)) if ev.tiles.is_none() => {

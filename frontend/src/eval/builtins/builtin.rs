@@ -247,6 +247,7 @@ pub(in crate::eval) enum AtPlace {
     Atomic(AtomicKind),
     /// A block that comes to a counter.
     Arrive,
+    GridBarrier,
     /// An operation on a barrier in shared memory.
     Mbarrier(CuteOp),
     /// A store to another block's shared memory, which a barrier there counts.

@@ -145,6 +145,13 @@ pub(super) const TABLE: &[Builtin] = &[
     )
     .generic(&[arg("first", Kind::Integer), arg("last", Kind::Integer)])
     .takes(OF),
+    Builtin::new(
+        "unflatten",
+        Lowering::Call(super::unflatten::unflatten),
+        "A mode of a layout, a tensor or a tile as several, the last of them the fastest; `_` as the first extent is what is left.",
+    )
+    .generic(&[arg("mode", Kind::Integer)])
+    .takes(&[arg("x", Kind::Any), arg("extents", Kind::Shape)]),
     Builtin::new("select", Lowering::Call(select), "These modes of a layout or a tuple.")
         .generic(&[arg("mode", Kind::Integer), rest("modes", Kind::Integer)])
         .takes(OF),
@@ -264,7 +271,7 @@ fn part<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
 }
 
 /// The layout of a layout or of a tensor.
-fn layout_of<'c, 'a>(
+pub(super) fn layout_of<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     value: &Value<'c, 'a>,
     call: &Call<'c, 'a>,

@@ -8,7 +8,7 @@
 //! - `registers`: which thread, block and tile;
 //! - `math`, with [`elementary`]: functions of elements;
 //! - `assume`: what is promised of run-time integers;
-//! - `layout`: layouts, each one operation of the `cute` dialect;
+//! - `layout`: layouts, each one operation of the `cute` dialect; `unflatten`, several;
 //! - `tensor`, with `partition`: views and fragments;
 //! - `atoms`: instructions that copy and multiply; `tiled`: these spread over threads, and `methods` of the results;
 //! - `memory`: copies, gemm, barriers, with `hints` for caches;
@@ -52,6 +52,7 @@ mod tile;
 mod tiled;
 mod tma;
 mod tma_desc;
+mod unflatten;
 mod warp;
 
 pub(crate) use atoms::{bulk_copy, copy_atom, mma_atom, mma_call};
@@ -152,6 +153,7 @@ pub(super) fn call_at_place<'c, 'a>(
     Some(match what {
         AtPlace::Atomic(kind) => atomic::update(ev, kind, &call),
         AtPlace::Arrive => atomic::arrive(ev, &call),
+        AtPlace::GridBarrier => atomic::grid_barrier(ev, &call),
         AtPlace::Mbarrier(op) => mbarrier::lower(ev, op, &call),
         AtPlace::StoreAsync => cluster::store_async(ev, args, whole),
         AtPlace::ReduceAsync => cluster::reduce_async(ev, args, whole),

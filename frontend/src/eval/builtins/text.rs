@@ -5,18 +5,18 @@ use crate::diagnostics::{Diagnostic, Severity, codes};
 use crate::eval::arith::number_or_vector;
 use crate::eval::call::{ArgValue, Call};
 use crate::eval::show;
-use crate::eval::values::{Value, elem_name};
+use crate::eval::values::{Tile, Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop};
 use cutec_dialects::builder::{IrValue, result_of};
 use cutec_dialects::elem::Elem;
-use cutec_dialects::ops::{GpuOp, LlvmOp};
+use cutec_dialects::ops::{GpuOp, LlvmOp, TileOp};
 use std::sync::Arc;
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::new(
         "printf",
         Lowering::Call(printf),
-        "Prints a line of each thread that comes to it. There are `%d %u %x %o %c`, `%lld` and the like for i64, `%f %e %g`, `%%`.",
+        "Prints a line of each thread that comes to it, at tile level of each block, with a tile among the values one for each row. There are `%d %u %x %o %c`, `%lld` and the like for i64, `%f %e %g`, `%%`.",
     )
     .takes(&[arg("text", Kind::Text), rest("values", Kind::Number)]),
     Builtin::new(
@@ -112,12 +112,12 @@ fn print<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Valu
     let texts: Vec<String> = values.iter().map(show::text).collect();
     let of_run_time = values
         .iter()
-        .any(|value| matches!(value, Value::Scalar(_) | Value::Slot(_)));
+        .any(|value| matches!(value, Value::Scalar(_) | Value::Slot(_) | Value::Tile(_)));
     let mut diagnostic =
         Diagnostic::error(codes::PRINTED, call.span, texts.join(" "), "printed here");
     diagnostic.severity = Severity::Remark;
     if of_run_time {
-        diagnostic = diagnostic.with_help("numbers of run time are printed by `printf`");
+        diagnostic = diagnostic.with_help("numbers and tiles of run time are printed by `printf`");
     }
     let diagnostic = ev.with_calls(diagnostic);
     if ev.printed.len() < MOST_SHOWN && !ev.printed.contains(&diagnostic) {
@@ -164,14 +164,60 @@ fn printf<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Val
             "they must be as many",
         );
     }
+    let tiles: Vec<_> = rest
+        .iter()
+        .filter(|arg| matches!(arg.value, Value::Tile(_)))
+        .map(|arg| (arg.value.clone(), arg.expr.span))
+        .collect();
+    let shape = ev.common_shape(&tiles, call.span)?;
+    // Each line has the coordinates of its row, but for the last one.
+    if !tiles.is_empty() && rest.len() + shape.len() > MOST_PRINTED + 1 {
+        let message = format!(
+            "a line of at most {MOST_PRINTED} numbers, but {} are given beside the coordinates of a row",
+            rest.len()
+        );
+        return ev.error(codes::WRONG_ARGUMENTS, call.span, message, "too many");
+    }
     let mut operands = Vec::with_capacity(rest.len());
     for (arg, wanted) in rest.iter().zip(wanted) {
-        operands.push(printed(ev, arg, wanted)?);
+        operands.push(match &arg.value {
+            Value::Tile(tile) => printed_tile(ev, arg, tile, &shape, wanted)?,
+            _ => printed(ev, arg, wanted)?,
+        });
     }
     let ir = ev.ir(call.span)?;
     let attrs = [("format", ir.string(&format))];
-    ir.op(GpuOp::Printf, &operands, &attrs, &[]);
+    match tiles.is_empty() {
+        true => ir.op(GpuOp::Printf, &operands, &attrs, &[]),
+        false => ir.op(TileOp::Print, &operands, &attrs, &[]),
+    };
     Ok(Value::Unit)
+}
+
+/// A tile as its conversion takes the elements of its rows.
+fn printed_tile<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    arg: &ArgValue<'c, 'a>,
+    tile: &Tile<'c>,
+    shape: &[i64],
+    wanted: Takes,
+) -> Result<IrValue<'c>> {
+    let span = arg.expr.span;
+    check_fits(ev, arg, wanted, Some(tile.elem))?;
+    let to = match wanted {
+        Takes::Float if tile.elem == Elem::F64 => Elem::F64,
+        Takes::Float => Elem::F32,
+        Takes::Long => Elem::I64,
+        Takes::Integer => Elem::I32,
+    };
+    let value = Value::Tile(tile.clone());
+    let value = match tile.elem == to {
+        true => value,
+        false => ev.map_tiles(vec![(value, span)], span, |ev, mut element| {
+            ev.convert(to, &element.remove(0), span)
+        })?,
+    };
+    Ok(ev.as_tile(&value, (to, shape), span)?.ir)
 }
 
 /// A value as its conversion takes it.
@@ -188,6 +234,24 @@ fn printed<'c, 'a>(
         Value::Scalar(scalar) => Some(scalar.elem),
         other => return ev.expected("a number to print", &other.clone(), span),
     };
+    check_fits(ev, arg, wanted, elem)?;
+    let to = match wanted {
+        Takes::Float => Elem::F64,
+        Takes::Long => Elem::I64,
+        Takes::Integer => Elem::I32,
+    };
+    let number = ev.convert(to, &arg.value, span)?;
+    ev.number(&number, to, span)
+}
+
+/// Refuses a number, or elements, of a type that a conversion does not take; `None` is an integer known while compiling.
+fn check_fits<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    arg: &ArgValue<'c, 'a>,
+    wanted: Takes,
+    elem: Option<Elem>,
+) -> Result<()> {
+    let span = arg.expr.span;
     let fits = match (wanted, elem) {
         (_, None) => wanted != Takes::Float,
         (Takes::Float, Some(elem)) => elem.is_float(),
@@ -208,13 +272,7 @@ fn printed<'c, 'a>(
         };
         return ev.expected_with_help(what, &arg.value.clone(), span, help);
     }
-    let to = match wanted {
-        Takes::Float => Elem::F64,
-        Takes::Long => Elem::I64,
-        Takes::Integer => Elem::I32,
-    };
-    let number = ev.convert(to, &arg.value, span)?;
-    ev.number(&number, to, span)
+    Ok(())
 }
 
 /// `ptx("add.s32 $0, $1, $2;", a, b, result = i32)`: inline PTX; `result` is a type, or a tuple of types.

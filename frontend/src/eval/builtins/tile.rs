@@ -24,7 +24,7 @@ pub(super) const TABLE: &[Builtin] = &[
     of_tiles("iota", |ev, call| ev.iota(call), "The coordinate along an axis within the tile, an i32.")
         .takes(&[EXTENT, EXTENTS, named("axis", Kind::Integer, "…")]),
     of_tiles("transpose", |ev, call| ev.transpose(call), "The tile with its two axes exchanged.").takes(&[X]),
-    of_tiles("reshape", |ev, call| ev.reshape(call), "The tile with axes of extent 1 added or removed.").takes(&[X, EXTENT, EXTENTS]),
+    of_tiles("reshape", |ev, call| ev.reshape(call), "The elements of a tile, the last axis the fastest, in another shape of as many.").takes(&[X, EXTENT, EXTENTS]),
     of_tiles("broadcast", |ev, call| ev.broadcast(call), "The tile repeated along axes of extent 1.").takes(&[X, EXTENT, EXTENTS]),
     of_tiles("gather", |ev, call| ev.gather_tile(call), "The elements of a tile at coordinates, a tile of i32 or a number for each axis; outside of the tile `fill`.")
         .takes(&[X, arg("coordinates", Kind::Coordinate), named("fill", Kind::Number, "0")]),

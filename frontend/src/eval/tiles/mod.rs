@@ -3,6 +3,7 @@
 //! - `launch`: how many tiles there are, and which one a block computes.
 //! - `place`: tiles of tensors, read and written.
 //! - `coordinate`: where in a tensor they lie.
+//! - `element`: the element of a tensor of rank 0.
 //! - `shape`: tiles of constants, and tiles brought to other shapes.
 //! - `map`: what is computed element by element.
 //! - `combine`: reductions by functions, and scans.
@@ -13,6 +14,7 @@
 mod combine;
 mod coordinate;
 mod dot;
+mod element;
 mod gather;
 mod launch;
 mod map;

@@ -23,9 +23,9 @@ use cutec_layout::{AnyLayout, Int, Swizzle, Tiler};
 use melior::ir::Attribute;
 
 /// A tile of a tensor, neither read nor written yet.
-struct Place<'c> {
+pub(super) struct Place<'c> {
     view: IrValue<'c>,
-    elem: Elem,
+    pub elem: Elem,
     shape: Vec<i64>,
     at: Coordinate<'c>,
     fill: Option<Literal>,
@@ -49,6 +49,21 @@ impl Pins {
     fn name(&self) -> Option<&'static str> {
         let copy = self.copy.as_ref().map(|_| "copy");
         copy.or(self.swizzle.map(|_| "swizzle"))
+    }
+}
+
+impl<'c> Place<'c> {
+    /// The tile of one element.
+    pub(super) fn of_element(view: IrValue<'c>, elem: Elem, at: Coordinate<'c>) -> Self {
+        Place {
+            view,
+            elem,
+            shape: vec![1],
+            at,
+            fill: None,
+            pins: Pins::default(),
+            hints: Hints::NONE,
+        }
     }
 }
 
@@ -157,7 +172,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         Ok(place)
     }
 
-    fn write_tile(
+    pub(super) fn write_tile(
         &mut self,
         place: &Place<'c>,
         (value, value_span): (&Value<'c, 'a>, Span),

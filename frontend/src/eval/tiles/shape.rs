@@ -67,7 +67,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 
     /// The shape to which all of the tiles are repeated.
-    pub(super) fn common_shape(
+    pub(in crate::eval) fn common_shape(
         &mut self,
         values: &[(Value<'c, 'a>, Span)],
         span: Span,
@@ -253,16 +253,28 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         Ok(axes)
     }
 
-    /// `reshape(x, extents…)`: adds and removes axes of extent 1.
+    /// `reshape(x, extents…)`: another shape of as many elements, in their order with the last axis the fastest.
     pub(in crate::eval) fn reshape(&mut self, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
         let (tile, shape) = self.tile_and_shape(call)?;
         if !rules::reshapes_to(&tile.shape, &shape) {
-            let label = "only axes of extent 1 may come and go";
-            return self.unfit_shape(call, (&tile.shape, &shape), label);
+            let (found, wanted): (i64, i64) = (tile.shape.iter().product(), shape.iter().product());
+            let label = format!("expected a shape of {found} elements, found one of {wanted}");
+            return self.unfit_shape(call, (&tile.shape, &shape), &label);
         }
-        let of = (tile.elem, &shape[..]);
-        let result = self.tile_op(TileOp::Reshape, &[tile.ir], &[], of, call.span)?;
-        Ok(Value::Tile(result))
+        self.reshaped(&tile, &shape, call.span).map(Value::Tile)
+    }
+
+    /// A tile in another shape of as many elements.
+    pub(in crate::eval) fn reshaped(
+        &mut self,
+        tile: &Tile<'c>,
+        shape: &[i64],
+        span: Span,
+    ) -> Result<Tile<'c>> {
+        match tile.shape == shape {
+            true => Ok(tile.clone()),
+            false => self.tile_op(TileOp::Reshape, &[tile.ir], &[], (tile.elem, shape), span),
+        }
     }
 
     /// `recast<i4>(x, order = layout)`: the bits of a tile as narrower elements along its last axis.

@@ -45,6 +45,8 @@ pub struct Launch {
     pub cluster: [u32; 3],
     /// Whether it may begin before the launch ahead of it has ended ([`KernelAbi::pdl`]).
     pub pdl: bool,
+    /// Whether all blocks run at the same time ([`KernelAbi::cooperative`]).
+    pub cooperative: bool,
     /// Number of threads of a block in x, y, z.
     pub block: [u32; 3],
     /// Dynamic shared memory of a block, in bytes.
@@ -123,6 +125,7 @@ impl KernelAbi {
             persistent: self.persistent,
             cluster,
             pdl: self.pdl,
+            cooperative: self.cooperative,
             block,
             smem_bytes: self.smem_bytes,
             params: params.collect::<Result<_, _>>()?,

@@ -95,6 +95,7 @@ impl Reader {
             false => None,
         };
         let pdl = self.keyword("pdl");
+        let cooperative = self.keyword("cooperative");
         let block = match self.keyword("block") {
             true => Some(self.three()?),
             false => None,
@@ -127,6 +128,7 @@ impl Reader {
             persistent,
             cluster,
             pdl,
+            cooperative,
             block,
             smem_bytes,
             smem: None,

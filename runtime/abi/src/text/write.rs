@@ -55,6 +55,9 @@ pub(super) fn kernel(kernel: &KernelAbi) -> String {
     if kernel.pdl {
         lines.push("pdl".to_owned());
     }
+    if kernel.cooperative {
+        lines.push("cooperative".to_owned());
+    }
     if let Some(block) = &kernel.block {
         lines.push(format!("block ({})", extents(block)));
     }

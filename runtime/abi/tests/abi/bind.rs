@@ -98,6 +98,7 @@ pub fn gemm() -> KernelAbi {
         persistent: false,
         cluster: None,
         pdl: false,
+        cooperative: false,
         block: Some([256.into(), 1.into(), 1.into()]),
         smem_bytes: 65536,
         defines: [("bm".to_string(), "128".to_string())].into(),

@@ -483,6 +483,8 @@ struct launch {
     bool persistent;
     /* May begin before the launch ahead of it in the stream has ended. */
     bool overlaps;
+    /* All blocks run at the same time. */
+    bool cooperative;
 };
 
 /* How many clusters the device holds at a time. */
@@ -595,10 +597,19 @@ static int32_t enqueue_here(struct device *device, int number, const struct laun
             x = resident;
     }
     /* Parameters are passed one by one: in one block, a kernel faults at its first use of a tensor map (driver 580). */
-    if (launch->overlaps) {
-        /* CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION */
-        struct launch_attribute overlap = {.id = 6, .value.value = 1};
-        struct launch_config config = {{x, y, z}, {block[0], block[1], block[2]}, launch->shared, stream, &overlap, 1};
+    if (launch->cooperative) {
+        uint32_t resident = 0;
+        int32_t status = count_resident(device, function, launch, &resident);
+        if (status != CUTEC_OK)
+            return status;
+        if ((uint64_t)x * y * z > resident)
+            return fail(CUTEC_UNSUPPORTED, "the blocks wait for each other: %llu are launched, but the device holds %u at a time",
+                        (unsigned long long)x * y * z, (unsigned)resident);
+    }
+    if (launch->overlaps || launch->cooperative) {
+        /* CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, or CU_LAUNCH_ATTRIBUTE_COOPERATIVE */
+        struct launch_attribute attribute = {.id = launch->overlaps ? 6 : 2, .value.value = 1};
+        struct launch_config config = {{x, y, z}, {block[0], block[1], block[2]}, launch->shared, stream, &attribute, 1};
         result = cuda.launch_with(&config, function->handle, params, 0);
     } else {
         result = cuda.launch(function->handle, x, y, z, block[0], block[1], block[2], launch->shared, stream, params, 0);

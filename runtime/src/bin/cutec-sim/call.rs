@@ -142,6 +142,7 @@ impl Call {
                     persistent: false,
                     cluster: [1; 3],
                     pdl: false,
+                    cooperative: false,
                     block: block.0,
                     smem_bytes: options.shared,
                 };

@@ -75,9 +75,12 @@ pub(super) struct Launch<'a> {
 }
 
 impl Launch<'_> {
-    /// CTAs of a cluster in x, y, z.
+    /// CTAs of a cluster in x, y, z; those of a launch that run at the same time go on in turns as those of one do.
     fn cluster(&self) -> [u32; 3] {
-        self.kernel.cluster
+        match self.options.together {
+            true => self.grid,
+            false => self.kernel.cluster,
+        }
     }
 
     /// CTAs of a cluster.

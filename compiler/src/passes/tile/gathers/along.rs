@@ -5,7 +5,7 @@
 use crate::passes::cmpi::{AT_LEAST, BELOW, LESS};
 use crate::passes::integers::range::Ranges;
 use crate::passes::ir_utils::{blocks, constant_of, defining_op, operations};
-use crate::passes::tile::types::tile_of;
+use crate::passes::tile::types::{differ_in_units, tile_of};
 use cutec_dialects::builder::{IrOp, IrValue, argument_of, integer_value, operands_of, value_key};
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::memo::{type_text, type_value};
@@ -120,6 +120,9 @@ impl<'c> Neighbours<'c> {
             Some(TileOp::Broadcast | TileOp::ConvertLayout) => self.tile(input()?, axis, depth - 1),
             Some(TileOp::Reshape) => {
                 let from = tile_of(op, input()?).ok()?;
+                if !differ_in_units(&from.shape, &of.shape) {
+                    return any;
+                }
                 let axis = match axis {
                     None => None,
                     Some(axis) => {

@@ -2,9 +2,9 @@
 use super::Sharing;
 use crate::passes::ir_utils::{blocks, collect_nested, defining_op};
 use crate::passes::tile::issuable::{control_flow, issuable_numbers};
-use crate::passes::tile::types::tile_of;
+use crate::passes::tile::types::{differ_in_units, tile_of};
 use cutec_dialects::builder::{
-    IrOp, IrValue, argument_of, operands_of, operation_key, results_of, value_key,
+    IrOp, IrValue, argument_of, operands_of, operation_key, result_of, results_of, value_key,
 };
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{Op, ScfOp, TileOp, cute, tile};
@@ -59,7 +59,15 @@ pub(in crate::passes::tile) fn before<'c>(
 ) -> Result<Place, String> {
     let from = tile_of(op, input).map_err(|(_, message)| message)?;
     Ok(match TileOp::of(op) {
-        Some(TileOp::Reshape) => reshaped(place, &from.shape),
+        Some(TileOp::Reshape) => {
+            let to = tile_of(op, result_of(op, 0)).map_err(|(_, message)| message)?;
+            if !differ_in_units(&from.shape, &to.shape) {
+                return Err(
+                    "where it lies depends on a tile of which axes are merged or split".into(),
+                );
+            }
+            reshaped(place, &from.shape)
+        }
         _ => within(place, &from.shape),
     })
 }

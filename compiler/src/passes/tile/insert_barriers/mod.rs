@@ -14,12 +14,12 @@
 mod stage;
 mod tensor;
 
-use super::known_ops::{KnownOp, known_op, known_ops};
+use super::known_ops::{KnownOp, is_of_elements, known_op, known_ops};
 use super::lower_tokens::chosen_mechanism;
 use super::types::{Failed, present};
 use crate::passes::Reported;
 use crate::passes::control_flow::{Edge, Forward, Point, Structure, forward};
-use crate::passes::ir_utils::{blocks, collect_nested, for_each_kernel, parent};
+use crate::passes::ir_utils::{blocks, collect_nested, for_each_kernel};
 use cutec_dialects::atoms::Mechanism;
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, operation_key, result_of, value_key,
@@ -285,7 +285,7 @@ impl<'c> Analysis<'c> {
                 self.of_tensor(op, view, effect, state)?;
             }
             // All threads of the block come together.
-            TileOp::Arrive => state.since = Rc::default(),
+            TileOp::Arrive | TileOp::GridBarrier => state.since = Rc::default(),
             TileOp::Index
             | TileOp::Grid
             | TileOp::Splat
@@ -301,6 +301,7 @@ impl<'c> Analysis<'c> {
             | TileOp::Transpose
             | TileOp::Recast
             | TileOp::Extract
+            | TileOp::Print
             | TileOp::Dot
             | TileOp::ConvertLayout
             | TileOp::Slice
@@ -405,17 +406,6 @@ impl<'c> Analysis<'c> {
             state.since = Rc::default();
         }
     }
-}
-
-/// Whether an operation stands in a function of elements.
-fn is_of_elements(op: IrOp) -> bool {
-    let mut around = std::iter::successors(parent(op), |op| parent(*op));
-    around.any(|op| {
-        matches!(
-            TileOp::of(op),
-            Some(TileOp::Map | TileOp::Fold | TileOp::Scan)
-        )
-    })
 }
 
 /// What a token stands for; it is passed on, and stands for nothing from here on.

@@ -1,13 +1,15 @@
-//! A block that comes to a counter in memory: one thread counts it, between fences, and tells the others.
+//! A block that comes to a counter in memory: one thread counts it, between fences, and tells the others, or waits until all
+//! blocks have come.
 use super::super::emits::Emits;
 use super::super::types::Failed;
 use super::Partition;
 use super::exchange::Among;
+use crate::passes::cmpi::{AT_LEAST, EQUAL};
 use crate::passes::ir_utils::{present, replace_all_uses};
 use crate::passes::user_error::of_semantics;
-use cutec_dialects::builder::{IrOp, IrValue, result_of};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, region_with_block, result_of};
 use cutec_dialects::elem::{Elem, Space};
-use cutec_dialects::ops::{ArithOp, CuteOp, LlvmOp, tile};
+use cutec_dialects::ops::{ArithOp, CuteOp, LlvmOp, NvvmOp, ScfOp, tile};
 use cutec_dialects::semantics::{AtomicKind, Attrs, SemError};
 use cutec_dialects::value::Val;
 use cutec_layout::{AnyLayout, Int, Layout};
@@ -75,6 +77,62 @@ impl<'c> Partition<'c> {
         let zero = self.ir.constant(0, "i32");
         let differs = [("predicate", self.ir.i64(1))];
         Ok(self.ir.value(ArithOp::Cmpi, &[number, zero], &differs, bit))
+    }
+
+    /// Blocks count themselves such that the upper bit of the counter changes with the last one, whatever it was: nobody
+    /// sets it back, as the next barrier does (CUDA, cooperative_groups/details/sync.h).
+    pub(super) fn wait_for_grid(&mut self, op: IrOp<'c>) -> Result<(), Failed<'c>> {
+        let waited = self.all_blocks(op);
+        waited.map_err(|error| (op, of_semantics(&error)))
+    }
+
+    fn all_blocks(&mut self, op: IrOp<'c>) -> Result<(), SemError> {
+        self.within_a_block("a block that waits for all others")?;
+        let barrier = present(tile::GridBarrier::of(op))?;
+        let (view, at) = (barrier.view(), barrier.at());
+        let thread = self.thread();
+        let word = self.ir.ty("i32");
+        self.meet(Among::Block);
+        let zero = self.ir.constant(0, "i32");
+        let one_thread = self.compare(EQUAL, thread, zero);
+        self.only_if(one_thread, |this| {
+            this.fence();
+            let block = this.ir.value(NvvmOp::ReadPtxSregCtaidX, &[], &[], word);
+            let blocks = this.ir.value(NvvmOp::ReadPtxSregNctaidX, &[], &[], word);
+            let (zero, one) = (this.ir.constant(0, "i32"), this.ir.constant(1, "i32"));
+            let upper = this.ir.constant(i64::from(i32::MIN), "i32");
+            // One block adds what all others leave open.
+            let others = this.ir.value(ArithOp::Subi, &[blocks, one], &[], word);
+            let open = this.ir.value(ArithOp::Subi, &[upper, others], &[], word);
+            let is_first = this.compare(EQUAL, block, zero);
+            let number = this
+                .ir
+                .value(ArithOp::Select, &[is_first, open, one], &[], word);
+            let attrs = |kind| Attrs {
+                kind: Some(kind),
+                ..Attrs::default()
+            };
+            let add = attrs(AtomicKind::Add);
+            let before = this.cute(CuteOp::MemrefAtomic, &[view, at, number], &add)?;
+            let (looking, look) = region_with_block(&[]);
+            let (rest, rest_block) = region_with_block(&[]);
+            let outside = std::mem::replace(&mut this.ir.insertion, Insertion::End(look));
+            let zero = this.ir.constant(0, "i32");
+            let or = attrs(AtomicKind::Or);
+            let now = this.cute(CuteOp::MemrefAtomic, &[view, at, zero], &or)?;
+            let changed = this.ir.value(ArithOp::Xori, &[before, now], &[], word);
+            let waits = this.compare(AT_LEAST, changed, zero);
+            this.ir.op(ScfOp::Condition, &[waits], &[], &[]);
+            this.ir.insertion = Insertion::End(rest_block);
+            this.ir.op(ScfOp::Yield, &[], &[], &[]);
+            this.ir.insertion = outside;
+            this.ir
+                .op_with_regions(ScfOp::While, &[], &[], &[], vec![looking, rest]);
+            this.fence();
+            Ok(())
+        })?;
+        self.meet(Among::Block);
+        Ok(())
     }
 
     fn fence(&self) {

@@ -62,7 +62,7 @@ impl<'c> Partition<'c> {
     }
 
     /// The type of a coordinate of run-time integers along so many axes.
-    fn coordinate_type(&self, rank: usize) -> Result<Type<'c>, SemError> {
+    pub(super) fn coordinate_type(&self, rank: usize) -> Result<Type<'c>, SemError> {
         let text = match rank {
             1 => "!cute.coord<\"?\">",
             2 => "!cute.coord<\"(?,?)\">",

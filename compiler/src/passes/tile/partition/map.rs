@@ -9,7 +9,7 @@ use crate::passes::ir_utils::{
     set_operand, users,
 };
 use cutec_dialects::builder::{
-    IrOp, IrValue, argument_of, integer_value, operands_of, result_of, value_key,
+    IrOp, IrValue, argument_of, integer_value, operands_of, operation_key, result_of, value_key,
 };
 use cutec_dialects::elem::Elem;
 use cutec_dialects::memo::val_of;
@@ -48,7 +48,9 @@ impl<'c> Partition<'c> {
         };
         for (index, vector) in present(tile::Map::of(op))?.inputs().into_iter().enumerate() {
             let argument = value_key(argument_of(block, index));
-            if let Some(axis) = self.counting.get(&value_key(vector)) {
+            // A tile that was reshaped shares its vector with the one that counts along an axis.
+            let renamed = self.renamed.contains_key(&(operation_key(op), index));
+            if let Some(axis) = self.counting.get(&value_key(vector)).filter(|_| !renamed) {
                 body.counting.insert(argument, *axis);
             }
             body.many.insert(argument, Many::Vector(vector));

@@ -16,6 +16,7 @@ mod map;
 mod origin;
 mod place;
 mod precision;
+mod print;
 mod product;
 mod recast;
 mod reduce;
@@ -24,7 +25,7 @@ mod staged;
 mod warpgroup;
 
 use super::emits::Emits;
-use super::known_ops::checked_ops;
+use super::known_ops::{checked_ops, is_of_elements};
 use super::types::Failed;
 use crate::passes::expand_signature::{Sharing, expand_kernel};
 use crate::passes::ir_utils::{
@@ -39,7 +40,7 @@ use cutec_dialects::builder::{
     results_of, value_key,
 };
 use cutec_dialects::elem::Elem;
-use cutec_dialects::ops::{CuteOp, NvvmOp, TileOp, VectorOp, tile};
+use cutec_dialects::ops::{CuteOp, GpuOp, NvvmOp, TileOp, VectorOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::{TileLayout, TileType};
 use exchange::Among;
@@ -207,6 +208,9 @@ impl<'c> Partition<'c> {
             self.meet(Among::Cluster);
             return Ok(true);
         }
+        if GpuOp::Printf.is(op) && !is_of_elements(op) {
+            return self.print_once(op).map(|()| true);
+        }
         let Some(kind) = TileOp::of(op) else {
             let accumulators = self.accumulators(op);
             accumulators.map_err(|error| (op, of_semantics(&error)))?;
@@ -214,6 +218,10 @@ impl<'c> Partition<'c> {
         };
         if kind == TileOp::Arrive {
             return self.arrived(op).map(|()| true);
+        }
+        if kind == TileOp::GridBarrier {
+            self.wait_for_grid(op)?;
+            return Ok(true);
         }
         if kind == TileOp::Extract {
             return self.extracted(op).map(|()| true);
@@ -246,6 +254,10 @@ impl<'c> Partition<'c> {
             }
             (TileOp::Scatter, None) => {
                 self.scatter(op).map_err(illegal)?;
+                return Ok(true);
+            }
+            (TileOp::Print, None) => {
+                self.print(op).map_err(illegal)?;
                 return Ok(true);
             }
             (TileOp::Gather, Some(to)) => self.gathered(op, to).map_err(illegal)?,

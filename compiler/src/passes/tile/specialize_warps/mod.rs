@@ -38,6 +38,7 @@ use crate::passes::kernel_abi::{
 use crate::passes::user_error::of_semantics;
 use crate::passes::{Reported, report};
 use chain::Chain;
+use cutec_dialects::abi::abi_of;
 use cutec_dialects::atoms::TmaAtom;
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, OpBuilder, operands_of, operation_key, region_with_block,
@@ -110,7 +111,9 @@ fn of_function<'c>(
     };
     let mut results = StoredResult::all(function, &all);
     let reserved = StoredResult::bytes(&results);
-    let rounds = Rounds::of(&all, &top);
+    // Blocks that wait for each other have one tile each, and are no launch that begins early.
+    let cooperative = abi_of(&function).is_some_and(|abi| abi.cooperative);
+    let rounds = Rounds::of(&all, &top).filter(|_| !cooperative);
     let mut rings =
         Ring::all(function, &all, target, reserved, rounds.is_some()).map_err(failed)?;
     let mut epilogue = PiecewiseLoad::all(EpilogueLoad::all(function, target), &rings);
@@ -188,7 +191,9 @@ fn of_function<'c>(
         let kind = [("kind", emit.ir.attr(action))];
         emit.ir.op(NvvmOp::Griddepcontrol, &[], &kind, &[]);
     }
-    set_launched(context, function, Launched::Overlapping)?;
+    if !cooperative {
+        set_launched(context, function, Launched::Overlapping)?;
+    }
 
     // The roles: a warp behind the others loads.
     let gathers = rings.iter().any(Ring::is_gathered);

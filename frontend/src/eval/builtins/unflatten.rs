@@ -1,0 +1,207 @@
+//! `unflatten<mode>(x, extents)`: a mode taken apart into several, the last of them the fastest, as rows and columns are numbered.
+
+use super::layout::layout_of;
+use crate::ast::BinaryOp;
+use crate::diagnostics::{Diagnostic, codes};
+use crate::eval::call::Call;
+use crate::eval::values::{Cute, Value};
+use crate::eval::{Evaluator, Result, Stop};
+use crate::source::Span;
+use cutec_dialects::ops::CuteOp;
+use cutec_dialects::semantics::Attrs;
+use cutec_dialects::value::Val;
+use cutec_layout::AnyLayout;
+
+pub(super) fn unflatten<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    call: &Call<'c, 'a>,
+) -> Result<Value<'c, 'a>> {
+    let (Some(x), Some(extents), Some(mode)) = (call.arg(0), call.arg(1), call.generics.first())
+    else {
+        return Err(Stop::Reported);
+    };
+    let mode = match &mode.value {
+        Value::Int(of) => (*of, mode.expr.span),
+        other => return ev.expected("a mode: an integer", &other.clone(), mode.expr.span),
+    };
+    let parts = match &extents.value {
+        Value::Tuple(parts) => parts.clone(),
+        other => vec![other.clone()],
+    };
+    let parts = (parts, extents.expr.span);
+    match x.value.clone() {
+        Value::Tile(tile) => {
+            let axis = checked_mode(ev, mode, tile.shape.len())?;
+            let size = Value::Int(tile.shape[axis]);
+            let extents = extents_of(ev, parts, (size, call.span))?;
+            let mut shape = tile.shape.clone();
+            let mut known = Vec::new();
+            for extent in extents {
+                match extent {
+                    Value::Int(extent @ 1..) => known.push(extent),
+                    _ => return ev.static_needed("the shape of a tile", call.args[1].expr),
+                }
+            }
+            shape.splice(axis..=axis, known);
+            ev.reshaped(&tile, &shape, call.span).map(Value::Tile)
+        }
+        value => of_layout(ev, (value, x.expr.span), mode, parts, call),
+    }
+}
+
+/// Of a layout, or of a tensor.
+fn of_layout<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    (value, span): (Value<'c, 'a>, Span),
+    mode: (i64, Span),
+    parts: (Vec<Value<'c, 'a>>, Span),
+    call: &Call<'c, 'a>,
+) -> Result<Value<'c, 'a>> {
+    let none = Attrs::default();
+    let layout = layout_of(ev, &value, call)?;
+    let rank = match known(&layout) {
+        Some(layout) => layout.rank(),
+        None => return ev.expected("a layout, a tensor or a tile", &value, span),
+    };
+    let axis = checked_mode(ev, mode, rank)?;
+    let (mut shape, mut stride) = (Vec::new(), Vec::new());
+    for at in 0..rank {
+        let of = match rank {
+            1 => layout.clone(),
+            _ => {
+                let attrs = Attrs::mode([at as i64]);
+                let operands = [layout.clone()];
+                ev.op(CuteOp::Get, "unflatten", &operands, &attrs, call.span)?
+            }
+        };
+        let of = [of];
+        let extent = ev.op(CuteOp::GetShape, "unflatten", &of, &none, call.span)?;
+        let step = ev.op(CuteOp::GetStride, "unflatten", &of, &none, call.span)?;
+        if at != axis {
+            shape.push(extent);
+            stride.push(step);
+            continue;
+        }
+        if known(&of[0]).is_none_or(|of| !of.shape().is_leaf()) {
+            let message = format!("mode {axis} is made of several already");
+            let diagnostic = Diagnostic::error(
+                codes::LAYOUT_ALGEBRA,
+                span,
+                message,
+                "expected a mode of one",
+            );
+            return Err(
+                ev.report(diagnostic.with_help("`flatten(x)` gives each a mode of its own"))
+            );
+        }
+        let extent = ev.numbers(&extent, call.span)?;
+        let step = ev.numbers(&step, call.span)?;
+        let extents = extents_of(ev, parts.clone(), (extent, call.span))?;
+        let mut steps = Vec::new();
+        let mut next = step;
+        for extent in extents.iter().rev() {
+            steps.push(next.clone());
+            next = product(ev, &next, extent, call.span)?;
+        }
+        steps.reverse();
+        shape.extend(extents);
+        stride.extend(steps);
+    }
+    let operands = match (shape.len(), shape.pop(), stride.pop()) {
+        (1, Some(shape), Some(stride)) => [shape, stride],
+        (_, last_shape, last_stride) => {
+            shape.extend(last_shape);
+            stride.extend(last_stride);
+            [Value::Tuple(shape), Value::Tuple(stride)]
+        }
+    };
+    let layout = ev.op(CuteOp::MakeLayout, "unflatten", &operands, &none, call.span)?;
+    if value.as_view().is_none() {
+        return Ok(layout);
+    }
+    let start = ev.op(CuteOp::GetIter, "unflatten", &[value], &none, call.span)?;
+    let operands = [start, layout];
+    ev.op(CuteOp::MakeView, "unflatten", &operands, &none, call.span)
+}
+
+/// The layout that a value is.
+fn known<'v>(value: &'v Value<'_, '_>) -> Option<&'v AnyLayout> {
+    match value {
+        Value::Static(Val::Layout(layout))
+        | Value::Cute(Cute {
+            val: Val::Layout(layout),
+            ..
+        }) => Some(layout),
+        _ => None,
+    }
+}
+
+fn checked_mode(
+    ev: &mut Evaluator<'_, '_>,
+    (mode, span): (i64, Span),
+    rank: usize,
+) -> Result<usize> {
+    match usize::try_from(mode) {
+        Ok(mode) if mode < rank => Ok(mode),
+        _ => {
+            let message = format!("there is no mode {mode} of {rank}");
+            let label = format!("expected 0 to {}", rank.saturating_sub(1));
+            ev.error(codes::MODE_OUT_OF_RANGE, span, message, label)
+        }
+    }
+}
+
+/// The extents into which a mode is taken apart: `_` as the first one is what is left.
+fn extents_of<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    (mut parts, span): (Vec<Value<'c, 'a>>, Span),
+    (size, at): (Value<'c, 'a>, Span),
+) -> Result<Vec<Value<'c, 'a>>> {
+    for part in &mut parts {
+        if !matches!(part, Value::Underscore) {
+            *part = ev.numbers(part, span)?;
+            match part {
+                Value::Int(1..) | Value::Scalar(_) => {}
+                other => return ev.expected("a positive integer", &other.clone(), span),
+            }
+        }
+    }
+    let left = matches!(parts.first(), Some(Value::Underscore));
+    let known = if left { &parts[1..] } else { &parts[..] };
+    if known.iter().any(|part| matches!(part, Value::Underscore)) {
+        let message = "`_` stands for an extent that is not the first one";
+        return ev.error(codes::WRONG_ARGUMENTS, span, message, "here");
+    }
+    let mut all = Value::Int(1);
+    for part in known.to_vec() {
+        all = product(ev, &all, &part, at)?;
+    }
+    if let (Value::Int(size), Value::Int(all)) = (&size, &all) {
+        let fits = if left { size % all == 0 } else { size == all };
+        if !fits {
+            let message = format!("a mode of {size} elements taken apart into {all}");
+            let label = match left {
+                true => format!("expected extents that divide {size}"),
+                false => format!("expected extents that make {size}"),
+            };
+            return ev.error(codes::SHAPE_MISMATCH, span, message, label);
+        }
+    }
+    if left {
+        parts[0] = ev.binary(BinaryOp::Div, (size, at), (all, at), at)?;
+    }
+    Ok(parts)
+}
+
+/// The product of two integers, known or not.
+fn product<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    a: &Value<'c, 'a>,
+    b: &Value<'c, 'a>,
+    span: Span,
+) -> Result<Value<'c, 'a>> {
+    match (a, b) {
+        (Value::Int(1), other) | (other, Value::Int(1)) => Ok(other.clone()),
+        _ => ev.binary(BinaryOp::Mul, (a.clone(), span), (b.clone(), span), span),
+    }
+}
