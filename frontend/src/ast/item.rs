@@ -240,7 +240,7 @@ pub struct Param {
 /// `grid(ceil_div(m, 128))` and the like behind `launch`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clause {
-    /// `grid`, `block`, `smem`, `min_blocks`, `cluster`, `tiles`, `raster`, `warps`.
+    /// `grid`, `block`, `smem`, `min_blocks`, `cluster`, `cooperative`, `tiles`, `raster`, `warps`.
     pub name: Name,
     /// Its arguments.
     pub args: Vec<Arg>,

@@ -15,6 +15,7 @@ pub const LAUNCH_CLAUSES: &[&str] = &[
     "min_blocks",
     "cluster",
     "pdl",
+    "cooperative",
     "tiles",
     "raster",
     "warps",
