@@ -61,9 +61,22 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
   let description = "The coordinate counts tiles, along the axes `by_element` elements, also before the view and behind it.";
   let arguments = (ins Tile_View:$view, Variadic<AnyType>:$at, OptionalAttr<AnyAttr>:$fill,
     OptionalAttr<TypeAttr>:$copy, OptionalAttr<AnyAttr>:$swizzle, OptionalAttr<StrAttr>:$hints,
-    OptionalAttr<DenseI64ArrayAttr>:$by_element);
+    OptionalAttr<DenseI64ArrayAttr>:$by_element, OptionalAttr<DenseI64ArrayAttr>:$windows);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$view `[` $at `]` attr-dict `:` type($view) `,` type($at) `->` type($result)";
+}
+def Tile_WindowsOp : Tile_Op<"windows", [Pure]> {
+  let summary = "A tile that is gathered, of which is known that its rows are pixels as the windows of a convolution meet them";
+  let description = [{
+    The view is images, (n, …, c). The coordinate is that of the first pixel: the image, and where its window begins along each mode
+    of pixels; then for each element of the filter whose channels the tile has, one behind the other, which tile of channels it is
+    and by how much pixels are moved within their windows. For each mode of pixels `windows` has where the first window begins, where the last one does, counted from the last pixel, the step from window to
+    window, and the largest move: all of the first kind, then all of the second, and so on. The result is the operand.
+  }];
+  let arguments = (ins Tile_Tile:$gathered, Tile_View:$view, Variadic<AnyType>:$at, DenseI64ArrayAttr:$windows);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = [{ $gathered `,` $view `[` $at `]` attr-dict `:`
+    type($gathered) `,` type($view) `,` type($at) `->` type($result) }];
 }
 def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let summary = "Writes a tile to a view in global memory, or updates it by `atomic`; nothing outside";
@@ -228,7 +241,8 @@ def Tile_CopyAsyncOp : Tile_Op<"copy_async", [MemoryEffects<[MemRead, MemWrite]>
     mechanism completes the copy follows from `copy`; `tile-lower-tokens` puts its instructions.
   }];
   let arguments = (ins Tile_View:$view, Variadic<AnyType>:$at, Tile_View:$buffer, I32:$stage,
-    OptionalAttr<TypeAttr>:$copy, OptionalAttr<StrAttr>:$hints, OptionalAttr<DenseI64ArrayAttr>:$by_element);
+    OptionalAttr<TypeAttr>:$copy, OptionalAttr<StrAttr>:$hints, OptionalAttr<DenseI64ArrayAttr>:$by_element,
+    OptionalAttr<DenseI64ArrayAttr>:$windows);
   let results = (outs Tile_Token:$token);
   let assemblyFormat = [{ $view `[` $at `]` `,` $buffer `[` $stage `]` attr-dict `:`
     type($view) `,` type($buffer) `,` type($at) }];

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """The convolutions of examples/tile_conv.cute against cuDNN (through PyTorch), of images with channels first, on a GPU; and those of
-examples/tile_conv_last.cute, of images in bf16 with channels last.
+examples/tile_conv_last.cute, of images in bf16 and tf32 with channels last, against the faster of cuDNN's with channels last and first.
 
     pip install target/wheels/cutec-*.whl
-    test-suite/gpu/tile_conv.py [--source examples/tile_conv.cute] [--last examples/tile_conv_last.cute] [--only TEXT]
+    test-suite/gpu/tile_conv.py [--source examples/tile_conv.cute] [--last examples/tile_conv_last.cute] [--only TEXT] [--only-last]
+
+With channels last, images of 3 channels have zeros as others, so that a pixel begins at 16 bytes, and the filters of a transposed
+convolution are turned; both is done before, for cuDNN nothing is. Beside them runs the kernel of threads, examples/hopper/conv.cute, in bf16.
 
 Each time of the former has the packing of the filters in it. f32 is exact on both sides. Operands are normal and exceed twice the L2 cache;
 eager PyTorch, torch.compile and ours take turns (rounds.py), each a CUDA graph, and the ratio is that to the faster of the two, the median of those of 11
@@ -17,7 +20,7 @@ import statistics
 import cutec
 import torch
 import torch.nn.functional as F
-from rounds import compare, normal, ratio, sets
+from rounds import compare, ratio
 
 HERE = pathlib.Path(__file__).resolve().parent
 TF32 = {"product": "plus_tf32", "outputs_last": False}
@@ -35,11 +38,15 @@ LAYERS = [
 ]
 
 
-# The same for channels last: name, n, c, outputs, image, filter, arguments of PyTorch, parameters.
+# The same for channels last: name, n, c, outputs, image, filter, arguments of PyTorch, transposed; then channels with those that are
+# zeros, of bf16 and of tf32, of which the best one counts.
 LAST = [
-    ("64 > 128, 3 × 3, channels last", 8, 64, 128, (512, 1024), (3, 3), {}, {}),
-    ("256 > 256, 3 × 3, channels last", 32, 256, 256, (56, 56), (3, 3), {"padding": 1}, {"pad": (1, 1)}),
-    ("512 > 512, 3 × 3, step 2, channels last", 32, 512, 512, (57, 57), (3, 3), {"stride": 2}, {"step": (2, 2)}),
+    ("3 > 96, 11 × 11, step 4", 256, 3, 96, (224, 224), (11, 11), {"stride": 4, "padding": 2}, False, ((8, 16), (4, 8))),
+    ("64 > 128, 3 × 3", 8, 64, 128, (512, 1024), (3, 3), {}, False, ((64,), (64,))),
+    ("16 > 128, 3 × 3", 14, 16, 128, (1024, 1024), (3, 3), {}, False, ((16,), (16,))),
+    ("transposed 64 > 128, 3 × 5", 64, 64, 128, (128, 256), (3, 5), {}, True, ((64,), (64,))),
+    ("256 > 256, 3 × 3", 32, 256, 256, (56, 56), (3, 3), {"padding": 1}, False, ((256,), (256,))),
+    ("512 > 512, 3 × 3, step 2", 32, 512, 512, (57, 57), (3, 3), {"stride": 2}, False, ((512,), (512,))),
 ]
 
 
@@ -57,30 +64,96 @@ def against_cudnn(launches, conv):
     return middle["ours"], middle[peer], ratio(times, peer, "ours")
 
 
-def channels_last(source, only) -> int:
-    """Those of bf16 whose channels lie side by side, filters too. Returns how many are wrong."""
-    module, wrong = cutec.load(source), 0
-    for name, n, c, o, image, filters, options, parameters in LAST:
+def pair(value) -> tuple[int, int]:
+    """A number for both modes of pixels."""
+    return value if isinstance(value, tuple) else (value, value)
+
+
+def variants_of(kind, c, o, filters, step, pad):
+    """Kernels of examples/tile_conv_last.cute with their parameters, of which the best one counts."""
+    width = 64 if kind == "bf16" else 32
+    common = {"filter": filters, "step": step, "pad": pad, **({} if kind == "bf16" else {"t": "tf32", "u": "f32"})}
+    tiles = [(256, 128, 1), (128, 128, 1), (128, 256, 1), (256, 64, 1), (128, 64, 1), (128, 96, 1), (256, 96, 1), (64, 128, 2), (64, 96, 2), (64, 64, 2), (64, 256, 1)]
+    for bp, bo, blocks in tiles:
+        # Columns that no output has are wasted; half as many again are tolerable.
+        if bo * -(-o // bo) >= 1.5 * o:
+            continue
+        for group in (1, 8) if o > bo else (8,):
+            tile = {"bp": bp, "bo": bo, "group": group, "blocks": blocks, "stages": 8 if blocks == 1 else 3}
+            if c < width:
+                yield "conv2d_few", {**common, **tile, "channels": c, "bk": width}
+            else:
+                yield "conv2d_last", {**common, **tile, "bk": width}
+
+
+def channels_last(source, of_threads, only) -> int:
+    """Those whose channels lie side by side, filters too. Returns how many are wrong."""
+    module, threads, wrong = cutec.load(source), cutec.load(of_threads), 0
+    torch.backends.cudnn.benchmark = True
+    for name, n, c, o, image, filters, options, transposed, padded in LAST:
         if only not in name:
             continue
-        bytes_of_one = 2 * n * (c + o) * image[0] * image[1]
-        operands = []
-        for _ in range(sets(bytes_of_one)):
-            x, f = normal(n, c, *image), (normal(o, c, *filters) / (c * filters[0] * filters[1]) ** 0.5)
-            operands.append(tuple(y.contiguous(memory_format=torch.channels_last) for y in (x, f)))
-        expected = F.conv2d(operands[0][0].float(), operands[0][1].float(), **options)
-        for bo in (128, 256):
-            kernel = module.conv2d_last.specialize(filter=filters, bo=bo, **parameters)
-            launches, results = [], []
-            for x, f in operands:
-                y = torch.full(expected.shape, float("nan"), dtype=torch.bfloat16, device="cuda")
-                results.append(y.contiguous(memory_format=torch.channels_last))
-                views = [view.permute(0, 2, 3, 1) for view in (x, f, results[-1])]
-                launches.append((lambda views=views: kernel(*views), (x, f)))
-            ms, peer, faster = against_cudnn(launches, lambda x, f: F.conv2d(x, f, **options))
-            error = ((results[0].float() - expected).abs().max() / expected.abs().max()).item()
-            wrong += not error < 1.2e-2
-            print(f"| {name}, {bo} outputs a tile | bf16 | {peer:.3f} | {ms:.3f} | {faster:.2f} | {error:.1e} |", flush=True)
+        for kind, widths, bound in zip(("bf16", "tf32"), padded, (1.2e-2, 4e-3)):
+            t = torch.bfloat16 if kind == "bf16" else torch.float32
+            torch.backends.cudnn.allow_tf32 = False
+            conv = F.conv_transpose2d if transposed else F.conv2d
+            step, pad = pair(options.get("stride", 1)), pair(options.get("padding", 0))
+            x32 = torch.randn(n, c, *image, device="cuda")
+            f32 = torch.randn(*((c, o) if transposed else (o, c)), *filters, device="cuda") / (c * filters[0] * filters[1]) ** 0.5
+            x, f = x32.to(t), f32.to(t)
+            expected = conv(x.float(), f.float(), **options)
+            by_output, own_pad = f, pad
+            if transposed:
+                by_output, own_pad = f.transpose(0, 1).flip(2, 3), (filters[0] - 1, filters[1] - 1)
+            padded_to = lambda of, width: F.pad(of, (0, 0, 0, 0, 0, width - c)).permute(0, 2, 3, 1).contiguous()
+            images = {width: padded_to(x, width) for width in widths}
+            all_filters = {width: padded_to(by_output, width) for width in widths}
+            y = torch.full((n, *expected.shape[2:], o), float("nan"), dtype=t, device="cuda")
+            torch.backends.cudnn.allow_tf32 = kind == "tf32"
+            last = [of.contiguous(memory_format=torch.channels_last) for of in (x, f)]
+            alternatives = {
+                "cuDNN, channels last": [lambda: conv(*last, **options)],
+                "cuDNN, channels first": [lambda: conv(x, f, **options)],
+            }
+            choices = [(width, *choice) for width in widths for choice in variants_of(kind, width, o, filters, step, own_pad)]
+            for width, kernel, parameters in choices:
+                pixels, weights = images[width], all_filters[width]
+                special = getattr(module, kernel).specialize(**parameters)
+                matrix = weights.flatten(1) if kernel == "conv2d_few" else weights
+                shown = " ".join([f"c {width}"] + [f"{key} {parameters[key]}" for key in ("bp", "bo", "blocks", "group")])
+                launch = lambda special=special, pixels=pixels, matrix=matrix: special(pixels, matrix, y.view(-1, o))
+                try:
+                    special.compile(pixels, matrix, y.view(-1, o))
+                except Exception as error:  # a tile that does not fit
+                    print(f"<!-- {shown}: {str(error).splitlines()[0]} -->")
+                    continue
+                alternatives[f"tiles {shown}"] = [launch]
+            square = len(set(own_pad)) == len(set(step)) == len(set(filters)) == 1
+            if kind == "bf16" and square:
+                pixels, weights = images[max(widths)], all_filters[max(widths)]
+                for tile in ({}, {"bm": 256}, {"bm": 128, "bn": 256}, {"schedule": "sm90_pingpong"}):
+                    few = {"bc": 32} if max(widths) <= 32 else {}
+                    special = threads.conv2d.specialize(r=filters[0], pad=own_pad[0], step=step[0], **few, **tile)
+                    alternatives[f"threads {tile}"] = [lambda special=special, pixels=pixels, weights=weights: special(pixels, weights, y)]
+            errors = {}
+            for which, launches in alternatives.items():
+                if which.startswith("cuDNN"):
+                    continue
+                y.fill_(float("nan"))
+                launches[0]()
+                errors[which] = ((y.permute(0, 3, 1, 2).float() - expected).abs().max() / expected.abs().max()).item()
+                if not errors[which] < bound:
+                    print(f"<!-- {name}, {kind}, {which}: error {errors[which]:.1e} -->")
+                    wrong += 1
+            times = compare(alternatives, rounds=7)
+            middle = {which: statistics.median(found) for which, found in times.items()}
+            best = lambda prefix: min((which for which in middle if which.startswith(prefix)), key=middle.get, default=None)
+            peer, ours, hand = best("cuDNN"), best("tiles"), best("threads")
+            beside = "" if hand is None else f" {hand}: {middle[hand]:.3f} ms, {ratio(times, peer, hand):.2f}"
+            print(f"| {name}, {peer.removeprefix('cuDNN, ')} | {kind} | {middle[peer]:.3f} | {middle[ours]:.3f} | {ratio(times, peer, ours):.2f} "
+                  f"| {errors[ours]:.1e} | {ours};{beside}", flush=True)
+            del x32, f32, x, f, expected, images, all_filters, pixels, weights, y, last, alternatives
+            torch.cuda.empty_cache()
     return wrong
 
 
@@ -89,14 +162,16 @@ def main() -> int:
     parser.add_argument("--source", default=str(HERE.parent.parent / "examples/tile_conv.cute"))
     parser.add_argument("--last", default=str(HERE.parent.parent / "examples/tile_conv_last.cute"))
     parser.add_argument("--only", default="")
+    parser.add_argument("--only-last", action="store_true")
     arguments = parser.parse_args()
     module = cutec.load(arguments.source)
     print(f"{torch.cuda.get_device_name()}, cuDNN {torch.backends.cudnn.version()}\n")
     print("| layer | type | cuDNN ms | cutec ms | ratio | error |\n|---|---|---|---|---|---|")
     torch.backends.cudnn.allow_tf32 = False
-    wrong = channels_last(arguments.last, arguments.only)
+    wrong = channels_last(arguments.last, str(HERE.parent.parent / "examples/hopper/conv.cute"), arguments.only)
+    torch.backends.cudnn.benchmark = False
     for name, n, c, o, image, filters, options, transposed, common, *each in LAYERS:
-        if arguments.only not in name:
+        if arguments.only_last or arguments.only not in name:
             continue
         conv = F.conv_transpose2d if transposed else F.conv2d
         stepped = transposed and options.get("stride", 1) != 1

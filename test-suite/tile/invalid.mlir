@@ -355,6 +355,15 @@ func.func @precision(%a: tensor<16x8xbf16>, %c: tensor<16x16xf32>) {
 
 // -----
 
+!images = !cute.memref<f16, gmem, align<16>, "(8,16,16,64):(16384,1024,64,1)">
+func.func @window_coordinate(%a: tensor<16x32xf16>, %x: !images, %i: i32) {
+  // expected-error@+1 {{expects an image and a pixel as the coordinate of windows, then 3 numbers for each of the elements that share 32 columns, but got 4}}
+  %0 = tile.windows %a, %x[%i, %i, %i, %i] {windows = array<i64: 0, 0, 0, 0, 1, 1, 2, 2>} : tensor<16x32xf16>, !images, i32, i32, i32, i32 -> tensor<16x32xf16>
+  return
+}
+
+// -----
+
 func.func @unknown_precision(%a: tensor<16x8xf32>, %c: tensor<16x16xf32>) {
   // expected-error@+1 {{expects one of `ieee`, `tf32`, `tf32x3` as `precision`, but got "bf16x3"}}
   %0 = tile.dot %a, %a, %c {precision = "bf16x3"} : tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
@@ -363,8 +372,26 @@ func.func @unknown_precision(%a: tensor<16x8xf32>, %c: tensor<16x16xf32>) {
 
 // -----
 
+!images = !cute.memref<f16, gmem, align<16>, "(8,16,16,64):(16384,1024,64,1)">
+func.func @window_modes(%a: tensor<16x32xf16>, %x: !images, %i: i32) {
+  // expected-error@+1 {{expects a view of 3 modes, images, 1 of pixels and channels, but got 4}}
+  %0 = tile.windows %a, %x[%i, %i, %i, %i] {windows = array<i64: 0, 0, 1, 2>} : tensor<16x32xf16>, !images, i32, i32, i32, i32 -> tensor<16x32xf16>
+  return
+}
+
+// -----
+
 func.func @other_instruction(%a: tensor<16x8xf32>, %c: tensor<16x16xf32>) {
   // expected-error@+1 {{expects an instruction on tf32 with precision tf32x3, but got}}
   %0 = tile.dot %a, %a, %c {precision = "tf32x3", mma = !cute_nvgpu.sm80.mma<"16x8x16", elem_type = (f16, f16, f32)>} : tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
+  return
+}
+
+// -----
+
+!images = !cute.memref<f16, gmem, align<16>, "(8,16,16,64):(16384,1024,64,1)">
+func.func @window_steps(%a: tensor<16x32xf16>, %x: !images, %i: i32) {
+  // expected-error@+1 {{expects positive steps, and moves that are not negative}}
+  %0 = tile.windows %a, %x[%i, %i, %i, %i, %i, %i] {windows = array<i64: 0, 0, 0, 0, 0, 1, 2, 2>} : tensor<16x32xf16>, !images, i32, i32, i32, i32, i32, i32 -> tensor<16x32xf16>
   return
 }

@@ -4,6 +4,7 @@
 
 !view = !cute.memref<bf16, gmem, align<16>, "(?,?{div=8}):(?{i64 div=8},1)">
 !buffer = !cute.memref<bf16, smem, align<128>, "(16,32,2):(32,1,512)">
+!images = !cute.memref<bf16, gmem, align<16>, "(8,16,16,64):(16384,1024,64,1)">
 !c = tensor<16x8xf32, #tile.tv<"((4,8),(2,2)):((32,1),(16,8))">>
 
 gpu.module @kernels {
@@ -84,6 +85,13 @@ gpu.module @kernels {
     // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] {by_element = array<i64: 0, 1>} : tensor<16x32xbf16>, !cute.memref<{{.*}}>, i64, !cute.int_tuple<"?{div=8}">
     %far = arith.extsi %i : i32 to i64
     tile.store %halo, %x[%far, %n] {by_element = array<i64: 0, 1>} : tensor<16x32xbf16>, !view, i64, !cute.int_tuple<"?{div=8}">
+    // Rows that are pixels of images, of two elements of a filter together.
+    %lies = cute.static : !cute.layout<"(8,16,16,64):(16384,1024,64,1)">
+    %images = cute.make_view(%p, %lies) : (!cute.ptr<bf16, gmem, align<16>>, !cute.layout<"(8,16,16,64):(16384,1024,64,1)">) -> !images
+    // CHECK: tile.windows %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] {windows = array<i64: -1, -1, -1, -1, 1, 1, 2, 2>} : tensor<16x32xbf16>, !cute.memref<{{.*}}>, i32, i32, i32, i32, i32, i32 -> tensor<16x32xbf16>
+    %windows = tile.windows %halo, %images[%i, %j, %j, %i, %i, %j] {windows = array<i64: -1, -1, -1, -1, 1, 1, 2, 2>} : tensor<16x32xbf16>, !images, i32, i32, i32, i32, i32, i32 -> tensor<16x32xbf16>
+    // CHECK: tile.load %{{.*}} {windows = array<i64: 0, 0, 0, 0, 2, 1, 2, 2>} : !cute.memref<{{.*}}>, i32, i32, i32, i32, i32, i32, i32, i32, i32 -> tensor<16x32xbf16>
+    %two = tile.load %images[%i, %j, %j, %i, %i, %j, %i, %j, %j] {windows = array<i64: 0, 0, 0, 0, 2, 1, 2, 2>} : !images, i32, i32, i32, i32, i32, i32, i32, i32, i32 -> tensor<16x32xbf16>
     gpu.return
   }
 

@@ -5,9 +5,9 @@
 //! can be said before it is done.
 use super::convert_cute_to_gpu::{Vectors, common_vectors};
 use super::ir_utils::{collect_nested, kernels, string_attribute};
-use super::tile::REASON;
 use super::tile::legalize_swizzle::ACCESSES;
 use super::tile::partition::MULTIPLIED_IN;
+use super::tile::{GATHERED_SINCE, REASON};
 use crate::codegen::messages::{Message, Severity, place};
 use cutec_dialects::atoms::{BulkCopy, Issuer, TmaAtom, TmaKind};
 use cutec_dialects::builder::{IrOp, result_of};
@@ -64,7 +64,13 @@ fn remark(op: IrOp) -> Option<String> {
     match (kind, operands.as_slice()) {
         (CuteOp::Copy, [Val::TmaAtom(atom), rest @ ..]) => tma_copy(atom, rest),
         (CuteOp::Copy, [Val::BulkCopy(atom), rest @ ..]) => bulk_copy(atom, rest),
-        (CuteOp::Copy, [atom, src, dst, pred @ ..]) => copy(atom, src, dst, pred),
+        (CuteOp::Copy, [atom, src, dst, pred @ ..]) => {
+            let chosen = copy(atom, src, dst, pred)?;
+            Some(match string_attribute(op, GATHERED_SINCE) {
+                Some(reason) => format!("{chosen}; gathered, not by a tensor map: {reason}"),
+                None => chosen,
+            })
+        }
         (CuteOp::AutovecCopy, [Val::View(src), Val::View(dst)]) => autovec_copy(src, dst),
         (CuteOp::Gemm, [mma, d, a, b, c, ..]) => {
             let precision = string_attribute(op, MULTIPLIED_IN);

@@ -11,6 +11,8 @@ operations! {
         Grid = "grid",
         /// A tile of a view.
         Load = "load",
+        /// A gathered tile whose rows are pixels as the windows of a convolution meet them.
+        Windows = "windows",
         /// Writes a tile to a view.
         Store = "store",
         /// One number everywhere.
@@ -76,6 +78,8 @@ accessors! {
         operand view 0; operands at 1 0;
         attribute fill; attribute copy; attribute swizzle;
     }
+    /// A gathered tile whose rows are pixels of a view as the windows of a convolution meet them.
+    Windows is TileOp::Windows, 2 operands { operand gathered 0; operand view 1; operands at 2 0; }
     /// A tile that is written to a view in global memory, or updates it.
     Store is TileOp::Store, 2 operands {
         operand value 0; operand view 1; operands at 2 0;

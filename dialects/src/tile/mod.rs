@@ -7,6 +7,7 @@ mod place;
 mod precision;
 mod recast;
 mod verify;
+mod windows;
 
 pub use crate::ops::TileOp;
 pub use layout::{Mode, TileLayout};
@@ -14,6 +15,7 @@ pub use place::{BY_ELEMENT, by_element};
 pub use precision::{PRECISION, Precision};
 pub use recast::Recast;
 pub use verify::{MOST_AXES, REDUCTIONS, check_op};
+pub use windows::{WINDOWS, Windows};
 
 use crate::elem::Elem;
 use melior::Context;

@@ -1,4 +1,5 @@
 //! When an operation of the `tile` dialect is legal.
+use super::windows::{WINDOWS, Windows};
 use super::{Precision, Recast, TileType, place};
 use crate::elem::{Elem, Space};
 use crate::memo::type_value;
@@ -36,6 +37,16 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
             let result = tile_of(result(op)?)?;
             let at = op.operand_count() - 1;
             on_view(op, &view, (1, at), &result)
+        }
+        TileOp::Windows => {
+            let (gathered, view) = (tile(op, 0)?, view(op, 1, Space::Gmem)?);
+            let result = tile_of(result(op)?)?;
+            same_list("the shape of the result", &gathered.shape, &result.shape)?;
+            same("the element type of the result", gathered.elem, result.elem)?;
+            match Windows::of(op)? {
+                Some(_) => on_view(op, &view, (2, op.operand_count() - 2), &result),
+                None => Err(format!("expects `{WINDOWS}`")),
+            }
         }
         TileOp::Store => {
             let value = tile(op, 0)?;
@@ -433,6 +444,24 @@ fn on_view<'c: 'a, 'a>(
         return Err(format!("expects whole bytes, but got {tile}"));
     }
     let rank = view.layout.rank();
+    if let Some(windows) = Windows::of(op)? {
+        let modes = windows.modes();
+        let [_, columns] = pair(tile)?;
+        if rank != modes + 2 {
+            return Err(format!(
+                "expects a view of {} modes, images, {modes} of pixels and channels, but got {rank}",
+                modes + 2
+            ));
+        }
+        let elements = windows.elements(coordinates);
+        if !elements.is_some_and(|elements| columns % elements as i64 == 0) {
+            return Err(format!(
+                "expects an image and a pixel as the coordinate of windows, then {} numbers for each of the elements that share {columns} columns, but got {coordinates}",
+                modes + 1
+            ));
+        }
+        return place::check(op, first, &vec![false; coordinates]);
+    }
     if rank != tile.shape.len() {
         return Err(format!(
             "expects a tile of {rank} axes, as the view has, but got {}",

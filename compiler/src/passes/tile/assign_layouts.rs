@@ -30,7 +30,7 @@ use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, operands_of, 
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::WARP;
-use cutec_dialects::tile::{Recast, TileLayout, TileType};
+use cutec_dialects::tile::{Recast, TileLayout, TileType, WINDOWS};
 use cutec_frontend::diagnostics::codes;
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -521,6 +521,10 @@ fn follows<'c>(
 /// are no multiples of that, or not known to be.
 fn vector_along(access: IrOp, tile: &TileType) -> Option<(usize, i64)> {
     let view = tile::Access::of(access)?.view;
+    // What a tensor map brings.
+    if access.attribute(WINDOWS).is_ok() {
+        return None;
+    }
     let at = Coordinate::of(access).ok()?;
     let (axis, elem) = fast_axis(view)?;
     let view = view_of(view)?;

@@ -104,6 +104,9 @@ pub(super) fn boxed<'c>(
     function: IrOp<'c>,
 ) -> Result<(TensorBox<'c>, View), String> {
     let tensor_box = box_of(load, tile, function)?;
+    if tensor_box.has_windows() {
+        return Err("windows are read by descriptors alone".into());
+    }
     let buffer = buffer_of(tile, tensor_box.fast());
     tensor_box
         .load(&buffer)

@@ -110,6 +110,7 @@ impl<'c> LayoutClasses<'c> {
                 TileOp::Index
                 | TileOp::Grid
                 | TileOp::Load
+                | TileOp::Windows
                 | TileOp::Store
                 | TileOp::Splat
                 | TileOp::Iota

@@ -37,8 +37,10 @@ mod tensor_box;
 pub mod transpose_loads;
 mod types;
 mod warpgroup_products;
+mod windows;
 
 pub(super) use warpgroup_products::REASON;
+pub(super) use windows::GATHERED_SINCE;
 
 use super::PassEntry;
 use super::ir_utils::collect_nested;

@@ -8,6 +8,7 @@ use super::known_ops::checked_ops;
 use super::layout_classes::LayoutClasses;
 use super::types::{fast_axis, operand_layout, pinned_warps};
 use super::warpgroup_products::{Choice, REASON};
+use super::windows::LoadedWindows;
 use crate::passes::ir_utils::{Kernel, erase, for_each_kernel, set_attribute};
 use crate::passes::kernel_abi::set_block_size;
 use crate::passes::user_error::user_error;
@@ -57,13 +58,21 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
         let operations = checked_ops(function);
         let mut operations = operations.map_err(|(op, message)| report(op.location(), message))?;
         let grid = operations.iter().copied().find(|op| TileOp::Grid.is(*op));
+        let mut windows: Vec<IrOp> = operations.clone();
+        windows.retain(|op| TileOp::Windows.is(*op));
         operations.retain(|op| TileOp::Dot.is(*op));
+        let mut windows = LoadedWindows::all(context, function, windows, &target);
         if operations.is_empty() {
             grid.into_iter().for_each(erase);
             return Ok(());
         }
-        match Choice::of(function, &operations, &target) {
+        let mut choice = Choice::of(function, &operations, &target);
+        if choice.is_err() && windows.gather() {
+            choice = Choice::of(function, &operations, &target);
+        }
+        match choice {
             Ok(choice) => {
+                windows.load();
                 choice.apply(context);
                 return set_block_size(context, function, choice.threads);
             }

@@ -10,14 +10,26 @@ const SPANS: [(i64, u32); 3] = [(128, 3), (64, 2), (32, 1)];
 /// A buffer of one stage for a tile of an operand, of which an axis is the fast one: pieces as wide as a swizzle spans, one
 /// behind the other. `None` where no span divides the tile.
 pub(super) fn of_descriptor(tile: &TileType, fast: usize) -> Option<View> {
+    let bytes = tile.elem.bytes();
+    let extent = *tile.shape.get(fast)?;
+    let mut spans = SPANS.into_iter();
+    let (span, bits) = spans.find(|(span, _)| extent * bytes % span == 0)?;
+    of_spans(tile, fast, span, bits)
+}
+
+/// As [`of_descriptor`], of pieces of so many columns, which a swizzle spans, or 16 bytes without one.
+pub(super) fn of_pieces(tile: &TileType, columns: i64) -> Option<View> {
+    let bytes = columns * tile.elem.bytes();
+    let mut spans = SPANS.into_iter().chain([(16, 0)]);
+    let (span, bits) = spans.find(|(span, _)| bytes == *span)?;
+    of_spans(tile, 1, span, bits)
+}
+
+fn of_spans(tile: &TileType, fast: usize, span: i64, bits: u32) -> Option<View> {
     let &[rows, columns] = &tile.shape[..] else {
         return None;
     };
     let bytes = tile.elem.bytes();
-    let extent = tile.shape[fast];
-    let (span, bits) = SPANS
-        .into_iter()
-        .find(|(span, _)| extent * bytes % span == 0)?;
     let (width, base) = (span / bytes, (16 / bytes).ilog2());
     let size = rows * columns;
     let inner = match fast {
@@ -32,6 +44,10 @@ pub(super) fn of_descriptor(tile: &TileType, fast: usize) -> Option<View> {
             rows * width
         ),
     };
-    let layout = parse_any_layout(&format!("S<{bits},{base},3> o 0 o {inner}")).ok()?;
+    let layout = match bits {
+        0 => inner,
+        _ => format!("S<{bits},{base},3> o 0 o {inner}"),
+    };
+    let layout = parse_any_layout(&layout).ok()?;
     Some(View::new(tile.elem, Space::Smem, 8 * span, layout))
 }

@@ -3,7 +3,9 @@
 //! A load reads a view. A tensor map describes a whole tensor that the kernel is passed, so the view is followed back to
 //! its argument: through slices, whose coordinates become coordinates of the box, and through modes that change places.
 use super::coordinate::Coordinate;
+use super::smem_tile;
 use super::types::view_of;
+use super::windows::WindowsBox;
 use crate::passes::ir_utils::{blocks, defining_op, hints_of};
 use cutec_abi::tensor_map::{L2Promotion, MapSwizzle, OobFill};
 use cutec_abi::{ArgAbi, KernelAbi, ParamAbi, TensorAbi, TensorMapAbi};
@@ -15,6 +17,7 @@ use cutec_dialects::ir::build;
 use cutec_dialects::memo::val_of;
 use cutec_dialects::ops::{CuteOp, tile};
 use cutec_dialects::semantics::{Attrs, SemError, tma_boxes_of};
+use cutec_dialects::tile::{TileType, Windows};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::{Int, Tree, Width};
@@ -54,6 +57,8 @@ pub(super) struct TensorBox<'c> {
     contiguous: usize,
     /// What is asked of L2.
     hints: Hints,
+    /// Of a tile of windows, which pixels its rows are: then extents, place and modes are those of the matrix of windows.
+    windows: Option<WindowsBox<'c>>,
 }
 
 /// A mode of a view: one of the tensor, or a place along one.
@@ -80,6 +85,31 @@ impl<'c> TensorBox<'c> {
         let (Some(abi), &[rows, columns]) = (abi_of(&function), shape) else {
             return Err("only tiles of two axes are boxes".into());
         };
+        if let Some(windows) = Windows::of(&access)? {
+            let (arg, tensor) = argument(&abi, followed.tensor, function)?;
+            let contiguous = mappable(&abi, followed.tensor, tensor)?;
+            let rank = windows.modes() + 2;
+            if !followed.sliced.is_empty() || !followed.modes.iter().copied().eq(0..rank) {
+                return Err(format!("windows are of a part of `{}`", tensor.name));
+            }
+            if contiguous + 1 != rank {
+                return Err(format!(
+                    "the channels of `{}` do not lie side by side",
+                    tensor.name
+                ));
+            }
+            let windows = WindowsBox::of(windows, &at.values, [rows, columns])?;
+            return Ok(TensorBox {
+                tensor: followed.tensor,
+                arg,
+                tile: vec![rows, windows.channels],
+                begin: Vec::new(),
+                modes: [0, 1],
+                contiguous: 1,
+                hints: hints_of(access).of_tensor_maps(),
+                windows: Some(windows),
+            });
+        }
         let &[one, other] = &followed.modes[..] else {
             return Err("only tiles of two axes are boxes".into());
         };
@@ -122,6 +152,7 @@ impl<'c> TensorBox<'c> {
             modes: [one, other],
             contiguous,
             hints: hints_of(access).of_tensor_maps(),
+            windows: None,
         })
     }
 
@@ -137,24 +168,53 @@ impl<'c> TensorBox<'c> {
 
     /// The values that the coordinate of the box is made of.
     pub fn begins(&self) -> impl Iterator<Item = IrValue<'c>> {
-        self.begin.iter().filter_map(|begin| match begin {
+        let of_windows = self.windows.iter().flat_map(WindowsBox::numbers);
+        let begin = self.begin.iter().filter_map(|begin| match begin {
             Begin::Tiles(value) | Begin::Elements(value) | Begin::At(value) => Some(*value),
             Begin::Known(_) => None,
-        })
+        });
+        begin.chain(of_windows)
+    }
+
+    /// Whether it is a tile of windows.
+    pub fn has_windows(&self) -> bool {
+        self.windows.is_some()
+    }
+
+    /// How many boxes the tile consists of, each a piece of its buffer: one for each element of a filter.
+    pub fn pieces(&self) -> i64 {
+        self.windows.as_ref().map_or(1, WindowsBox::elements)
+    }
+
+    /// The buffer of one stage that a descriptor describes; `None` where rows are no multiples of 32 bytes in memory.
+    pub fn buffer(&self, tile: &TileType) -> Option<View> {
+        match &self.windows {
+            Some(windows) if windows.elements() > 1 => smem_tile::of_pieces(tile, windows.channels),
+            _ => smem_tile::of_descriptor(tile, self.fast()),
+        }
     }
 
     /// The copy by which the box comes to a buffer whose last mode are its stages.
     pub fn load(&self, buffer: &View) -> Result<TmaAtom, SemError> {
-        self.atom(TmaKind::Load, buffer)
+        match self.pieces() {
+            1 => self.atom(TmaKind::Load, buffer),
+            _ => {
+                let piece = TileType::new(buffer.ptr.elem, &self.tile);
+                let piece = smem_tile::of_pieces(&piece, self.tile[1]);
+                let none = || {
+                    SemError::Illegal(
+                        "the channels of an element are not 16, 32, 64 or 128 bytes".into(),
+                    )
+                };
+                self.atom(TmaKind::Load, &piece.ok_or_else(none)?)
+            }
+        }
     }
 
     /// The copy by which it leaves one.
     pub fn store(&self, buffer: &View) -> Result<TmaAtom, SemError> {
-        let offsets = self.begin.iter();
-        match offsets
-            .into_iter()
-            .any(|begin| matches!(begin, Begin::Elements(_)))
-        {
+        let mut offsets = self.begin.iter();
+        match self.has_windows() || offsets.any(|begin| matches!(begin, Begin::Elements(_))) {
             // What is stored begins inside of the tensor.
             true => Err(SemError::Illegal("an offset may be negative".into())),
             false => self.atom(TmaKind::Store, buffer),
@@ -174,9 +234,13 @@ impl<'c> TensorBox<'c> {
             ..buffer.clone()
         };
         let (span, boxes) = tma_boxes_of(&self.tile, self.contiguous, &stage)?;
+        if self.has_windows() && boxes.extents.get(1) != self.tile.first() {
+            let message = "a tensor map brings at most 256 pixels at once";
+            return Err(SemError::Illegal(message.into()));
+        }
         Ok(TmaAtom {
             kind,
-            pixels: None,
+            pixels: self.windows.as_ref().map(|windows| windows.how.modes()),
             elem: buffer.ptr.elem,
             tile: self.tile.clone(),
             order: boxes.order,
@@ -190,9 +254,12 @@ impl<'c> TensorBox<'c> {
     pub fn map(&self, atom: &TmaAtom) -> TensorMapAbi {
         TensorMapAbi {
             arg: self.arg,
-            order: atom.order.clone(),
+            order: match &self.windows {
+                Some(windows) => (0..windows.how.modes() + 2).rev().collect(),
+                None => atom.order.clone(),
+            },
             box_extents: atom.extents.iter().map(|extent| *extent as u32).collect(),
-            im2col: None,
+            im2col: self.windows.as_ref().map(WindowsBox::corners),
             swizzle: MapSwizzle::try_from(atom.span.bytes() as u32).unwrap_or_default(),
             l2_promotion: L2Promotion::B128,
             oob_fill: OobFill::default(),
@@ -225,6 +292,19 @@ impl<'c> TensorBox<'c> {
         let layout = of(CuteOp::Select, &[layout], &Attrs::mode([1, 0, 2]))?;
         let pointer = of(CuteOp::GetIter, &[buffer], &Attrs::default())?;
         of(CuteOp::MakeView, &[pointer, layout], &Attrs::default())
+    }
+
+    /// The operands that say where each box lies, as [`coordinates`](Self::coordinates), or for a box of windows a coordinate and by how
+    /// much pixels are moved.
+    pub fn places(
+        &self,
+        ir: &OpBuilder<'c>,
+        value: impl Fn(Option<usize>, IrValue<'c>) -> IrValue<'c>,
+    ) -> Result<Vec<Vec<IrValue<'c>>>, SemError> {
+        match &self.windows {
+            Some(windows) => windows.places(ir, |number| value(None, number)),
+            None => Ok(vec![vec![self.coordinates(ir, value)?]]),
+        }
     }
 
     /// The tile of coordinates that the copy takes, with what the box begins at given by `value`, of

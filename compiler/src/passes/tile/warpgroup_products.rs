@@ -227,7 +227,11 @@ fn product<'c>(
 }
 
 /// The buffer that a tensor map can bring what a load gives to, begun by a warp that does nothing else.
-fn check_load<'c>(load: IrOp<'c>, tile: &TileType, function: IrOp<'c>) -> Result<View, String> {
+pub(super) fn check_load<'c>(
+    load: IrOp<'c>,
+    tile: &TileType,
+    function: IrOp<'c>,
+) -> Result<View, String> {
     let tensor_box = box_of(load, tile, function)?;
     let fast = tensor_box.fast();
     if fast == 0 && !Wgmma::transposes(tile.elem) {
@@ -236,7 +240,7 @@ fn check_load<'c>(load: IrOp<'c>, tile: &TileType, function: IrOp<'c>) -> Result
             tile.elem.language_name()
         ));
     }
-    let buffer = smem_tile::of_descriptor(tile, fast).ok_or_else(|| {
+    let buffer = tensor_box.buffer(tile).ok_or_else(|| {
         format!("rows of the tile are no multiples of 32 bytes in memory: {tile}")
     })?;
     tensor_box

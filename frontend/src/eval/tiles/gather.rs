@@ -30,12 +30,28 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let (elem, extents) = self.global_extents(receiver, receiver_span, call)?;
         let at = self.places(call, extents.len())?;
         let span = call.span;
-        let fill = match call.named("fill") {
-            Some(arg) => arg.value.clone(),
+        let fill = call.named("fill").map(|arg| arg.value.clone());
+        self.gathered((receiver, elem, extents), (at, |_, at| Ok(at)), fill, span)
+    }
+
+    /// The elements of a tensor, outside of it `fill` or zeros, at the coordinates that a function makes of elements of tiles.
+    pub(super) fn gathered(
+        &mut self,
+        (receiver, elem, extents): (&Value<'c, 'a>, Elem, Vec<Value<'c, 'a>>),
+        (of, place): (
+            Vec<(Value<'c, 'a>, Span)>,
+            impl FnOnce(&mut Self, Vec<Value<'c, 'a>>) -> Result<Vec<Value<'c, 'a>>>,
+        ),
+        fill: Option<Value<'c, 'a>>,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        let fill = match fill {
+            Some(fill) => fill,
             None if elem == Elem::I1 => Value::Bool(false),
             None => Value::Int(0),
         };
-        self.map_tiles(at, span, |this, at| {
+        self.map_tiles(of, span, |this, of| {
+            let at = place(this, of)?;
             let along: Vec<Along> = at.into_iter().zip(extents).collect();
             let inside = this.inside_of(&along, span)?;
             let load = |this: &mut Self| {
@@ -200,7 +216,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 
     /// The element type and the extents of a tensor in global memory.
-    fn global_extents(
+    pub(super) fn global_extents(
         &mut self,
         receiver: &Value<'c, 'a>,
         receiver_span: Span,

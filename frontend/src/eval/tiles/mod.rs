@@ -8,6 +8,7 @@
 //! - `map`: what is computed element by element.
 //! - `combine`: reductions by functions, and scans.
 //! - `gather`: elements at computed places.
+//! - `windows`: windows of a convolution.
 //! - `dot`: products.
 //! - `variables`: tiles that loops carry from round to round.
 
@@ -21,6 +22,7 @@ mod map;
 mod place;
 mod shape;
 mod variables;
+mod windows;
 
 pub(super) use combine::has_tiles;
 pub(super) use launch::TileLaunch;

@@ -288,6 +288,7 @@ impl<'c> Analysis<'c> {
             TileOp::Arrive | TileOp::GridBarrier => state.since = Rc::default(),
             TileOp::Index
             | TileOp::Grid
+            | TileOp::Windows
             | TileOp::Splat
             | TileOp::Iota
             | TileOp::Map

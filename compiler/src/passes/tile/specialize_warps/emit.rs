@@ -9,8 +9,8 @@ use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp, ScfOp};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::target::{WARP, WARPGROUP};
 use cutec_dialects::types::Vars;
-use cutec_dialects::value::{Val, View};
-use cutec_layout::{AnyLayout, Layout, Width};
+use cutec_dialects::value::{TupleKind, Val, View};
+use cutec_layout::{AnyLayout, Int, Layout, Tree, Width};
 
 /// See the module.
 pub(super) struct Emit<'c> {
@@ -41,6 +41,26 @@ impl<'c> Emit<'c> {
     pub fn stage(&self, buffer: IrValue<'c>, stage: IrValue<'c>) -> Result<IrValue<'c>, SemError> {
         let any = Vars::default().fresh(Width::I32, 1);
         let coord = self.ir.val_type(&Val::coord([None, None, Some(any)]));
+        let coord = self.ir.value(CuteOp::MakeCoord, &[stage], &[], coord);
+        self.cute(CuteOp::Slice, &[buffer, coord], &Attrs::default())
+    }
+
+    /// A piece of the columns of a stage, which has several.
+    pub fn piece(
+        &self,
+        buffer: IrValue<'c>,
+        piece: i64,
+        stage: IrValue<'c>,
+    ) -> Result<IrValue<'c>, SemError> {
+        let any = Vars::default().fresh(Width::I32, 1);
+        let columns = [None, Some(Int::Static(piece))].map(Tree::Leaf);
+        let place = vec![
+            Tree::Leaf(None),
+            Tree::Node(columns.into()),
+            Tree::Leaf(Some(any)),
+        ];
+        let coord = Val::Tuple(TupleKind::Coord, Tree::Node(place));
+        let coord = self.ir.val_type(&coord);
         let coord = self.ir.value(CuteOp::MakeCoord, &[stage], &[], coord);
         self.cute(CuteOp::Slice, &[buffer, coord], &Attrs::default())
     }

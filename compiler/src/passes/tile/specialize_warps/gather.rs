@@ -5,13 +5,14 @@
 //! has begun, so that it does not wait for each.
 use super::super::emits::Emits;
 use super::super::gathers::{Axis, GATHERED, GatheredTile, Index, Place, Sharing, before};
+use super::super::windows::GATHERED_SINCE;
 use super::emit::{Emit, Slot};
 use super::producer::Role;
 use super::ring::{Ring, behind};
 use crate::passes::cmpi::{BELOW, GREATER};
 use crate::passes::convert_cute_to_gpu::GUARD;
 use crate::passes::ir_utils::{
-    blocks, clone, collect_nested, defining_op, operations, set_operand,
+    attributes, blocks, clone, collect_nested, defining_op, operations, set_operand,
 };
 use cutec_dialects::atoms::{CopyAtom, CopyOp, CpAsync};
 use cutec_dialects::builder::{
@@ -416,9 +417,10 @@ impl<'c> Role<'_, 'c> {
             self.emit
                 .ir
                 .op(CuteOp::MemrefStore, &[inside, flag, first], &[], &[]);
+            let since = attributes(tile.map, &[GATHERED_SINCE]);
             self.emit
                 .ir
-                .op(CuteOp::Copy, &[atom, from, to, flag], &[], &[]);
+                .op(CuteOp::Copy, &[atom, from, to, flag], &since, &[]);
         }
         Ok(())
     }

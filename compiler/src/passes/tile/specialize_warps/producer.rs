@@ -12,7 +12,7 @@ use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, argument_of, operands_of, operation_key, region_with_block,
     result_of, results_of, value_key,
 };
-use cutec_dialects::ops::{CuteOp, NvvmOp, ScfOp};
+use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp, ScfOp};
 use cutec_dialects::semantics::SemError;
 use melior::ir::{Region, ValueLike, operation::OperationLike};
 use std::collections::{HashMap, HashSet};
@@ -106,16 +106,23 @@ pub(super) fn role<'c>(
     }
 }
 
-/// The elements of tensors that the role reads: each is read where the kernel does, and not again in loops inside.
+/// What the role computes where the kernel does, and not again in loops inside: the elements of tensors that it reads, and quotients
+/// of which it follows where windows lie.
 fn reads_of<'c>(
     rings: &[Ring<'c>],
     epilogue: &[PiecewiseLoad<'c>],
     around: &HashSet<usize>,
 ) -> HashSet<usize> {
     let mut needed: Vec<IrValue<'c>> = epilogue.iter().flat_map(PiecewiseLoad::begins).collect();
+    let mut of_windows: Vec<IrValue<'c>> = Vec::new();
     for copy in rings.iter().flat_map(|ring| &ring.copies) {
         match &copy.by {
-            By::Map(map) => needed.extend(map.tensor_box.begins()),
+            By::Map(map) => {
+                needed.extend(map.tensor_box.begins());
+                if map.tensor_box.has_windows() {
+                    of_windows.extend(map.tensor_box.begins());
+                }
+            }
             By::Gather(gathered) => needed.extend(gathered.places.numbers.iter().copied()),
         }
         let ancestors = std::iter::successors(parent(copy.op), |op| parent(*op));
@@ -136,6 +143,17 @@ fn reads_of<'c>(
             reads.insert(operation_key(op));
         }
         needed.extend(operands_of(op));
+    }
+    seen.clear();
+    while let Some(value) = of_windows.pop() {
+        let Some(op) = defining_op(value).filter(|op| seen.insert(operation_key(*op))) else {
+            continue;
+        };
+        // LLVM moves none out of a loop.
+        if let Some(ArithOp::Divsi | ArithOp::Remsi) = ArithOp::of(op) {
+            reads.insert(operation_key(op));
+        }
+        of_windows.extend(operands_of(op));
     }
     reads
 }
@@ -158,7 +176,7 @@ pub(super) struct Role<'a, 'c> {
     pub threads: Threads<'c>,
     /// The elements of tiles that are needed for that, by the operation that gives the tile.
     places: HashMap<usize, Vec<Place>>,
-    /// Elements of tensors that the role reads.
+    /// What is computed where the kernel does, see [`reads_of`].
     reads: HashSet<usize>,
     /// Elements of tiles that are computed.
     pub elements: HashMap<(usize, Place), IrValue<'c>>,
@@ -204,7 +222,7 @@ impl<'c> Role<'_, 'c> {
             let value = |_: Option<usize>, value: IrValue<'c>| {
                 here.get(&value_key(value)).copied().unwrap_or(value)
             };
-            coordinates.push(map.tensor_box.coordinates(&self.emit.ir, value)?);
+            coordinates.push(map.tensor_box.places(&self.emit.ir, value)?);
         }
         let stage = ring.next_free(self.emit)?;
         match self.leads {

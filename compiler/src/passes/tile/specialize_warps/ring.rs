@@ -69,7 +69,7 @@ impl<'c> Copy<'c> {
 
     pub fn bytes(&self) -> i64 {
         let bytes = match &self.by {
-            By::Map(map) => map.atom.bytes(),
+            By::Map(map) => map.bytes(),
             By::Gather(gathered) => gathered.bytes(),
         };
         bytes * if self.split { 2 } else { 1 }
@@ -77,6 +77,11 @@ impl<'c> Copy<'c> {
 }
 
 impl<'c> ByMap<'c> {
+    /// Bytes of the tile.
+    pub fn bytes(&self) -> i64 {
+        self.tensor_box.pieces() * self.atom.bytes()
+    }
+
     pub fn made(&self) -> Result<[IrValue<'c>; 1], SemError> {
         let made = self
             .made
@@ -442,28 +447,32 @@ impl<'c> Ring<'c> {
         Ok(full)
     }
 
-    /// Begins the copies by tensor maps to a stage, whose coordinates are `coordinates`; one thread does.
+    /// Begins the copies by tensor maps to a stage, the boxes of each at `coordinates`; one thread does.
     pub fn fill(
         &self,
         emit: &Emit<'c>,
         stage: IrValue<'c>,
-        coordinates: &[IrValue<'c>],
+        coordinates: &[Vec<Vec<IrValue<'c>>>],
     ) -> Result<(), SemError> {
         let maps = || {
             let copies = self.copies.iter();
             copies.filter_map(|copy| copy.map())
         };
-        let bytes = maps().map(|map| map.atom.bytes()).sum();
+        let bytes = maps().map(ByMap::bytes).sum();
         let full = self.expect(emit, stage, bytes)?;
         for (map, coordinates) in maps().zip(coordinates) {
             let [made] = map.made()?;
-            let to = emit.stage(map.ordered, stage)?;
-            emit.ir.op(
-                CuteOp::Copy,
-                &[made, *coordinates, to, full, stage],
-                &[],
-                &[],
-            );
+            for (piece, place) in coordinates.iter().enumerate() {
+                let to = match coordinates.len() {
+                    1 => emit.stage(map.ordered, stage)?,
+                    _ => emit.piece(map.ordered, piece as i64, stage)?,
+                };
+                let Some((coordinate, moved)) = place.split_first() else {
+                    continue;
+                };
+                let operands = [&[made, *coordinate, to, full, stage][..], moved].concat();
+                emit.ir.op(CuteOp::Copy, &operands, &[], &[]);
+            }
         }
         Ok(())
     }

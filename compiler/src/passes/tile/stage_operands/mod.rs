@@ -35,7 +35,7 @@ use cutec_dialects::builder::{
 use cutec_dialects::elem::Space;
 use cutec_dialects::hints::Hints;
 use cutec_dialects::ops::{CuteOp, ScfOp, TileOp, tile};
-use cutec_dialects::tile::{BY_ELEMENT, Precision, TileLayout, TileType};
+use cutec_dialects::tile::{BY_ELEMENT, Precision, TileLayout, TileType, WINDOWS};
 use cutec_dialects::value::{Val, View};
 use cutec_frontend::diagnostics::codes;
 use cutec_layout::{AnyLayout, Layout};
@@ -124,7 +124,12 @@ impl<'c> Staging<'c> {
         // What warpgroups multiply from registers they read from where a map brings it.
         let descriptor = how == OperandRead::Descriptor || reads_shared_memory(&mma);
         let (allocated, buffer) = match descriptor {
-            true => allocate_for_descriptor(&ir, &tile, fast).map_err(|message| (load, message))?,
+            true => {
+                let tensor_box = TensorBox::of(load, self.function, &tile.shape);
+                let tensor_box = tensor_box.map_err(|message| (load, message))?;
+                let buffer = tensor_box.buffer(&tile);
+                allocate_for_descriptor(&ir, &tile, buffer).map_err(|message| (load, message))?
+            }
             false => allocate(&ir, &tile, fast),
         };
         if let (Some(pinned), Some(buffer)) =
@@ -274,7 +279,8 @@ impl<'c> Staging<'c> {
         let (tile, mma) = (tile_of(gathered.map, made)?, mma_of(dot)?);
         let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
         ir.location = gathered.map.location();
-        let allocated = allocate_for_descriptor(&ir, &tile, gathered.fast);
+        let buffer = smem_tile::of_descriptor(&tile, gathered.fast);
+        let allocated = allocate_for_descriptor(&ir, &tile, buffer);
         let (allocated, _) = allocated.map_err(|message| (dot, message))?;
         ir.insertion = match next_operation(gathered.map) {
             Some(next) => Insertion::Before(next),
@@ -310,7 +316,7 @@ impl<'c> Staging<'c> {
         let atom = tensor_box.load(buffer_type);
         let atom = atom.map_err(|error| (load, error.to_string()))?;
         let operands: Vec<_> = operands_of(load).chain([buffer, stage]).collect();
-        let mut attrs = attributes(load, &[BY_ELEMENT]);
+        let mut attrs = attributes(load, &[BY_ELEMENT, WINDOWS]);
         let copy = Val::TmaAtom(Arc::new(atom));
         attrs.push(("copy", ir.type_attr(ir.val_type(&copy))));
         let token = ir.ty("!tile.token");
@@ -505,6 +511,10 @@ fn neighbouring(tile: &TileType) -> usize {
 
 /// The axes that are fast in the memory that a load reads for a product, and in its buffer.
 fn fast_axes<'c>(load: IrOp<'c>, dot: IrOp<'c>, index: usize) -> Result<[usize; 2], Failed<'c>> {
+    // Of windows the channels.
+    if load.attribute(WINDOWS).is_ok() {
+        return Ok([1, 1]);
+    }
     let view = present(load, tile::Load::of(load))?.view();
     let memory = fast_axis(view).map_or(1, |(axis, _)| axis);
     let how = OperandRead::of(&*mma_of(dot)?, index).map_err(|message| (dot, message))?;
@@ -526,9 +536,8 @@ fn allocate<'c>(ir: &OpBuilder<'c>, tile: &TileType, fast: usize) -> (IrValue<'c
 fn allocate_for_descriptor<'c>(
     ir: &OpBuilder<'c>,
     tile: &TileType,
-    fast: usize,
+    buffer: Option<View>,
 ) -> Result<(IrValue<'c>, View), String> {
-    let buffer = smem_tile::of_descriptor(tile, fast);
     let buffer = buffer.ok_or_else(|| format!("no descriptor describes {tile}"))?;
     let ty = ir.val_type(&Val::View(buffer.clone()));
     let allocated = ir.value(CuteOp::MemrefAllocSmem, &[], &[], ty);

@@ -1,0 +1,288 @@
+//! Tiles of windows: brought by tensor maps in im2col mode where that fits, else gathered.
+//!
+//! `tile.windows` is a tile that is gathered, and says which pixels it is. Where `wgmma` reads it and a tensor map can bring it, it
+//! becomes a `tile.load` with [`WINDOWS`]; else the gathered tile takes its place, with the reason as [`GATHERED_SINCE`].
+use super::types::tile_of;
+use super::warpgroup_products::check_load;
+use crate::passes::ir_utils::{
+    attributes, collect_nested, defining_op, erase, first_of_block, move_before, parent,
+    replace_all_uses, set_attribute, users,
+};
+use cutec_abi::tensor_map::Im2col;
+use cutec_dialects::builder::{
+    Insertion, IrOp, IrValue, OpBuilder, operands_of, operation_key, result_of, results_of,
+};
+use cutec_dialects::ir::{build, has_no_effect};
+use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, tile};
+use cutec_dialects::semantics::{Attrs, SemError};
+use cutec_dialects::target::{Feature, Target};
+use cutec_dialects::tile::{WINDOWS, Windows};
+use cutec_dialects::types::Vars;
+use cutec_dialects::value::{TupleKind, Val};
+use cutec_layout::{Tree, Width};
+use melior::Context;
+use melior::ir::{ValueLike, operation::OperationLike};
+use std::collections::HashSet;
+
+/// The attribute of the map of a gathered tile, and of the copies that it becomes, that says why no tensor map brings it.
+pub(in crate::passes) const GATHERED_SINCE: &str = "cute.gathered_since";
+
+/// Bits of a number by which pixels are moved, of 1 to 3 modes of pixels (PTX ISA, "im2colOffsets").
+const MOVES: [u32; 3] = [16, 8, 5];
+
+/// Where the windows of a tile lie, whose first row is a pixel.
+pub(super) struct WindowsBox<'c> {
+    pub how: Windows,
+    /// Channels of each element of the filter.
+    pub channels: i64,
+    /// The image, and where the window of the first pixel begins.
+    pixel: Vec<IrValue<'c>>,
+    /// For each element a tile of channels, and by how much pixels are moved.
+    elements: Vec<(IrValue<'c>, Vec<IrValue<'c>>)>,
+}
+
+impl<'c> WindowsBox<'c> {
+    /// Of a tile with this coordinate.
+    ///
+    /// # Errors
+    /// Why no tensor map brings it, as a clause.
+    pub fn of(how: Windows, at: &[IrValue<'c>], [rows, columns]: [i64; 2]) -> Result<Self, String> {
+        let modes = how.modes();
+        let elements = how.elements(at.len()).ok_or("it has no such coordinate")?;
+        let channels = columns / elements as i64;
+        let (pixel, rest) = at.split_at(modes + 1);
+        let each = rest
+            .chunks(modes + 1)
+            .map(|each| (each[0], each[1..].to_vec()));
+        let of = WindowsBox {
+            channels,
+            pixel: pixel.to_vec(),
+            elements: each.collect(),
+            how,
+        };
+        if !of.corners().is_of_rank(modes + 2) {
+            return Err(format!(
+                "a tensor map of {modes} modes of pixels has borders of {} bits, and steps of 1 to 8",
+                MOVES[modes - 1]
+            ));
+        }
+        if of
+            .how
+            .reach
+            .iter()
+            .any(|reach| *reach >> MOVES[modes - 1] != 0)
+        {
+            return Err(format!(
+                "a tensor map moves pixels by at most {}",
+                (1 << MOVES[modes - 1]) - 1
+            ));
+        }
+        if rows > 256 {
+            return Err("a tensor map brings at most 256 pixels at once".into());
+        }
+        Ok(of)
+    }
+
+    /// How many elements of the filter the tile has channels of.
+    pub fn elements(&self) -> i64 {
+        self.elements.len() as i64
+    }
+
+    /// The values that its place is made of.
+    pub fn numbers(&self) -> impl Iterator<Item = IrValue<'c>> {
+        let elements = self.elements.iter();
+        let elements = elements.flat_map(|(part, moves)| std::iter::once(part).chain(moves));
+        self.pixel.iter().chain(elements).copied()
+    }
+
+    /// The pixels that the map goes through.
+    pub fn corners(&self) -> Im2col {
+        let numbers = |of: &[i64]| -> Vec<i32> {
+            let of = of.iter().rev();
+            of.map(|number| i32::try_from(*number).unwrap_or(i32::MAX))
+                .collect()
+        };
+        let steps = self.how.step.iter().rev();
+        Im2col {
+            lower: numbers(&self.how.lower),
+            upper: numbers(&self.how.upper),
+            steps: steps
+                .map(|step| u32::try_from(*step).unwrap_or(u32::MAX))
+                .collect(),
+        }
+    }
+
+    /// For each element the coordinate of the first pixel's first channel, and by how much pixels are moved; `value` gives the numbers.
+    pub fn places(
+        &self,
+        ir: &OpBuilder<'c>,
+        value: impl Fn(IrValue<'c>) -> IrValue<'c>,
+    ) -> Result<Vec<Vec<IrValue<'c>>>, SemError> {
+        let of = |op: CuteOp, operands: &[IrValue<'c>], attrs: &Attrs| {
+            build(ir, op, operands, attrs)?
+                .ok_or_else(|| SemError::Illegal(format!("{op} gives nothing")))
+        };
+        // Numbers, of which is known what divides the last one.
+        let tuple = |numbers: &[IrValue<'c>], divisor: i64| match numbers {
+            [number] => *number,
+            numbers => {
+                let mut vars = Vars::default();
+                let leaves = (1..=numbers.len()).map(|place| {
+                    let divisor = if place == numbers.len() { divisor } else { 1 };
+                    Tree::Leaf(Some(vars.fresh(Width::I32, divisor)))
+                });
+                let tuple = Val::Tuple(TupleKind::IntTuple, Tree::Node(leaves.collect()));
+                ir.value(CuteOp::MakeIntTuple, numbers, &[], ir.val_type(&tuple))
+            }
+        };
+        let pixel: Vec<IrValue<'c>> = self.pixel.iter().map(|number| value(*number)).collect();
+        let mut places = Vec::new();
+        for (part, moves) in &self.elements {
+            let width = ir.constant(self.channels, "i32");
+            let channel = ir.value(ArithOp::Muli, &[value(*part), width], &[], ir.ty("i32"));
+            let leaf = Vars::default().fresh(Width::I32, self.channels);
+            let leaf = Val::Tuple(TupleKind::IntTuple, Tree::Leaf(Some(leaf)));
+            let channel = of(CuteOp::Assume, &[channel], &Attrs::result(leaf))?;
+            let moves: Vec<IrValue<'c>> = moves.iter().map(|number| value(*number)).collect();
+            let first = tuple(&[&pixel[..], &[channel]].concat(), self.channels);
+            places.push(vec![first, tuple(&moves, 1)]);
+        }
+        Ok(places)
+    }
+}
+
+/// The tiles of windows of a kernel that are loads for now, and what was gathered for each.
+pub(super) struct LoadedWindows<'c> {
+    loads: Vec<(IrOp<'c>, IrValue<'c>)>,
+}
+
+impl<'c> LoadedWindows<'c> {
+    /// Takes these operations away, all `tile.windows` of a kernel.
+    pub fn all(
+        context: &'c Context,
+        function: IrOp<'c>,
+        operations: Vec<IrOp<'c>>,
+        target: &Target,
+    ) -> Self {
+        let mut loads = Vec::new();
+        for of in operations.into_iter().filter_map(tile::Windows::of) {
+            let (op, gathered) = (of.op(), of.gathered());
+            let mut moved = HashSet::new();
+            for operand in operands_of(op).collect::<Vec<_>>() {
+                hoist(operand, &mut moved);
+            }
+            let mut ir = OpBuilder::new(context, Insertion::Before(op));
+            ir.location = op.location();
+            if !target.has(Feature::Tma) || !target.has(Feature::Wgmma) {
+                replace_all_uses(of.result(), gathered);
+                erase(op);
+                continue;
+            }
+            let operands: Vec<IrValue<'c>> = operands_of(op).skip(1).collect();
+            let ty = of.result().r#type();
+            let load = ir.value(TileOp::Load, &operands, &attributes(op, &[WINDOWS]), ty);
+            let Some(load) = defining_op(load) else {
+                continue;
+            };
+            let users = users(of.result());
+            let only_products =
+                !users.is_empty() && users.into_iter().all(|user| TileOp::Dot.is(user));
+            let fits = match only_products {
+                true => fits(load, function),
+                false => Err("something else than a product takes it".into()),
+            };
+            match fits {
+                Ok(()) => {
+                    replace_all_uses(of.result(), result_of(load, 0));
+                    loads.push((load, gathered));
+                }
+                Err(why) => {
+                    replace_all_uses(of.result(), gathered);
+                    erase(load);
+                    if let Some(map) = defining_op(gathered) {
+                        set_attribute(map, GATHERED_SINCE, ir.string(&why));
+                    }
+                }
+            }
+            erase(op);
+        }
+        LoadedWindows { loads }
+    }
+
+    /// Gathers them after all; whether there were any.
+    pub fn gather(&mut self) -> bool {
+        let had = !self.loads.is_empty();
+        for (load, gathered) in self.loads.drain(..) {
+            replace_all_uses(result_of(load, 0), gathered);
+            erase(load);
+        }
+        had
+    }
+
+    /// Loads them: nothing is gathered for those any more.
+    pub fn load(self) {
+        for (_, gathered) in self.loads {
+            erase_unused(gathered);
+        }
+    }
+}
+
+/// Whether a tensor map brings what a load of windows gives.
+fn fits<'c>(load: IrOp<'c>, function: IrOp<'c>) -> Result<(), String> {
+    let tile = tile_of(load, result_of(load, 0)).map_err(|(_, message)| message)?;
+    check_load(load, &tile, function).map(drop)
+}
+
+/// Moves what a value follows from out of the loops that do not change it, if it has no effect.
+fn hoist<'c>(value: IrValue<'c>, moved: &mut HashSet<usize>) {
+    let Some(op) = defining_op(value).filter(|op| moved.insert(operation_key(*op))) else {
+        return;
+    };
+    let used = captured(op);
+    for operand in &used {
+        hoist(*operand, moved);
+    }
+    if !has_no_effect(op) {
+        return;
+    }
+    while let Some(around) = parent(op).filter(|around| ScfOp::For.is(*around)) {
+        if used.iter().any(|value| is_inside(*value, around)) {
+            return;
+        }
+        move_before(op, around);
+    }
+}
+
+/// What an operation and those in it use from outside.
+fn captured<'c>(op: IrOp<'c>) -> Vec<IrValue<'c>> {
+    let mut all = vec![op];
+    collect_nested(op, &mut all);
+    let used = all
+        .into_iter()
+        .flat_map(|op| operands_of(op).collect::<Vec<_>>());
+    used.filter(|value| !is_inside(*value, op)).collect()
+}
+
+/// Whether a value is one of an operation's regions.
+fn is_inside<'c>(value: IrValue<'c>, of: IrOp<'c>) -> bool {
+    let owner = defining_op(value).or_else(|| first_of_block(value));
+    let around = owner.and_then(parent);
+    std::iter::successors(around, |op| parent(*op)).any(|op| op == of)
+}
+
+/// Erases the operation of a tile that nothing uses, and those that it alone used.
+fn erase_unused(value: IrValue) {
+    let mut values = vec![value];
+    while let Some(value) = values.pop() {
+        let Some(op) = defining_op(value) else {
+            continue;
+        };
+        let unused = results_of(op).all(|result| users(result).is_empty());
+        if !unused || TileOp::of(op).is_none() {
+            continue;
+        }
+        values.retain(|other| defining_op(*other) != Some(op));
+        values.extend(captured(op));
+        erase(op);
+    }
+}
