@@ -148,7 +148,7 @@ pub(super) const TABLE: &[Builtin] = &[
     Builtin::new(
         "unflatten",
         Lowering::Call(super::unflatten::unflatten),
-        "A mode of a layout, a tensor or a tile as several, the last of them the fastest; `_` as the first extent is what is left.",
+        "A mode of a layout, a tensor or a tile as several, the last of them the fastest; `_` as one of the extents is what is left.",
     )
     .generic(&[arg("mode", Kind::Integer)])
     .takes(&[arg("x", Kind::Any), arg("extents", Kind::Shape)]),

@@ -94,8 +94,8 @@ fn of_layout<'c, 'a>(
                 ev.report(diagnostic.with_help("`flatten(x)` gives each a mode of its own"))
             );
         }
-        let extent = ev.numbers(&extent, call.span)?;
-        let step = ev.numbers(&step, call.span)?;
+        let extent = integer(ev, &extent, call.span)?;
+        let step = integer(ev, &step, call.span)?;
         let extents = extents_of(ev, parts.clone(), (extent, call.span))?;
         let mut steps = Vec::new();
         let mut next = step;
@@ -151,7 +151,7 @@ fn checked_mode(
     }
 }
 
-/// The extents into which a mode is taken apart: `_` as the first one is what is left.
+/// The extents into which a mode is taken apart: `_` as one of them is what is left.
 fn extents_of<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     (mut parts, span): (Vec<Value<'c, 'a>>, Span),
@@ -159,38 +159,51 @@ fn extents_of<'c, 'a>(
 ) -> Result<Vec<Value<'c, 'a>>> {
     for part in &mut parts {
         if !matches!(part, Value::Underscore) {
-            *part = ev.numbers(part, span)?;
+            *part = integer(ev, part, span)?;
             match part {
                 Value::Int(1..) | Value::Scalar(_) => {}
                 other => return ev.expected("a positive integer", &other.clone(), span),
             }
         }
     }
-    let left = matches!(parts.first(), Some(Value::Underscore));
-    let known = if left { &parts[1..] } else { &parts[..] };
-    if known.iter().any(|part| matches!(part, Value::Underscore)) {
-        let message = "`_` stands for an extent that is not the first one";
-        return ev.error(codes::WRONG_ARGUMENTS, span, message, "here");
+    let open = |part: &&Value<'c, 'a>| matches!(part, Value::Underscore);
+    if parts.iter().filter(open).count() > 1 {
+        let message = "`_` stands for two extents";
+        return ev.error(codes::WRONG_ARGUMENTS, span, message, "expected one at most");
     }
+    let left = parts.iter().position(|part| open(&part));
+    let known: Vec<Value<'c, 'a>> = parts.iter().filter(|part| !open(part)).cloned().collect();
     let mut all = Value::Int(1);
-    for part in known.to_vec() {
+    for part in known {
         all = product(ev, &all, &part, at)?;
     }
     if let (Value::Int(size), Value::Int(all)) = (&size, &all) {
-        let fits = if left { size % all == 0 } else { size == all };
+        let fits = if left.is_some() { size % all == 0 } else { size == all };
         if !fits {
             let message = format!("a mode of {size} elements taken apart into {all}");
             let label = match left {
-                true => format!("expected extents that divide {size}"),
-                false => format!("expected extents that make {size}"),
+                Some(_) => format!("expected extents that divide {size}"),
+                None => format!("expected extents that make {size}"),
             };
             return ev.error(codes::SHAPE_MISMATCH, span, message, label);
         }
     }
-    if left {
-        parts[0] = ev.binary(BinaryOp::Div, (size, at), (all, at), at)?;
+    if let Some(left) = left {
+        parts[left] = ev.binary(BinaryOp::Div, (size, at), (all, at), at)?;
     }
     Ok(parts)
+}
+
+/// An integer: one that is known stays so.
+fn integer<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    value: &Value<'c, 'a>,
+    span: Span,
+) -> Result<Value<'c, 'a>> {
+    match value {
+        Value::Int(_) | Value::Scalar(_) => Ok(value.clone()),
+        other => ev.numbers(other, span),
+    }
 }
 
 /// The product of two integers, known or not.
