@@ -355,6 +355,14 @@ func.func @precision(%a: tensor<16x8xbf16>, %c: tensor<16x16xf32>) {
 
 // -----
 
+func.func @counter_of_floats(%counter: !cute.memref<f32, gmem, align<4>, "1:0">, %i: i32) {
+  // expected-error@+1 {{expects i32 as the counter's element type, but got f32}}
+  %0 = tile.arrive %counter[%i], %i : !cute.memref<f32, gmem, align<4>, "1:0">, i32
+  return
+}
+
+// -----
+
 !images = !cute.memref<f16, gmem, align<16>, "(8,16,16,64):(16384,1024,64,1)">
 func.func @window_coordinate(%a: tensor<16x32xf16>, %x: !images, %i: i32) {
   // expected-error@+1 {{expects an image and a pixel as the coordinate of windows, then 3 numbers for each of the elements that share 32 columns, but got 4}}
@@ -364,9 +372,25 @@ func.func @window_coordinate(%a: tensor<16x32xf16>, %x: !images, %i: i32) {
 
 // -----
 
+func.func @barrier_at_floats(%counter: !cute.memref<f32, gmem, align<4>, "1:0">, %i: i32) {
+  // expected-error@+1 {{expects i32 as the counter's element type, but got f32}}
+  tile.grid_barrier %counter[%i] : !cute.memref<f32, gmem, align<4>, "1:0">, i32
+  return
+}
+
+// -----
+
 func.func @unknown_precision(%a: tensor<16x8xf32>, %c: tensor<16x16xf32>) {
   // expected-error@+1 {{expects one of `ieee`, `tf32`, `tf32x3` as `precision`, but got "bf16x3"}}
   %0 = tile.dot %a, %a, %c {precision = "bf16x3"} : tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
+  return
+}
+
+// -----
+
+func.func @printed_numbers(%i: i32) {
+  // expected-error@+1 {{expects at least one tile; numbers are printed by gpu.printf}}
+  tile.print "%d"(%i) : i32
   return
 }
 
@@ -393,5 +417,13 @@ func.func @other_instruction(%a: tensor<16x8xf32>, %c: tensor<16x16xf32>) {
 func.func @window_steps(%a: tensor<16x32xf16>, %x: !images, %i: i32) {
   // expected-error@+1 {{expects positive steps, and moves that are not negative}}
   %0 = tile.windows %a, %x[%i, %i, %i, %i, %i, %i] {windows = array<i64: 0, 0, 0, 0, 0, 1, 2, 2>} : tensor<16x32xf16>, !images, i32, i32, i32, i32, i32, i32 -> tensor<16x32xf16>
+  return
+}
+
+// -----
+
+func.func @printed_halves(%a: tensor<4xf16>) {
+  // expected-error@+1 {{prints tiles of i32, i64, f32 and f64, not of f16}}
+  tile.print "%f"(%a) : tensor<4xf16>
   return
 }

@@ -124,3 +124,17 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// Blocks that are counted, and what is printed.
+// CHECK-LABEL: func.func @blocks
+func.func @blocks(%counter: !cute.memref<i32, gmem, align<4>, "1:0">, %i: i32, %a: tensor<4x8xf32>, %b: tensor<4x8xi64>) {
+  // CHECK: %{{.*}} = tile.arrive %{{.*}}[%{{.*}}], %{{.*}} : !cute.memref<i32, gmem, align<4>, "1:0">, i32
+  %last = tile.arrive %counter[%i], %i : !cute.memref<i32, gmem, align<4>, "1:0">, i32
+  // CHECK: tile.grid_barrier %{{.*}}[%{{.*}}] : !cute.memref<i32, gmem, align<4>, "1:0">, i32
+  tile.grid_barrier %counter[%i] : !cute.memref<i32, gmem, align<4>, "1:0">, i32
+  // CHECK: tile.print "%d: %f %lld\0A"(%{{.*}}, %{{.*}}, %{{.*}}) : i32, tensor<4x8xf32>, tensor<4x8xi64>
+  tile.print "%d: %f %lld\0A"(%i, %a, %b) : i32, tensor<4x8xf32>, tensor<4x8xi64>
+  // CHECK: tile.reshape %{{.*}} : tensor<4x8xf32> -> tensor<2x16xf32>
+  %merged = tile.reshape %a : tensor<4x8xf32> -> tensor<2x16xf32>
+  return
+}
