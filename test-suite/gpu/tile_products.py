@@ -4,6 +4,7 @@
     tile_products.py make FOLDER [CUTEC]       compiles and exports the kernels, where the compiler is; needs no GPU
     tile_products.py FOLDER [--only TEXT] [--sizes 4096,8192] [--rounds 11]
                                                checks and measures them, where the GPU is; needs PyTorch 2.5 or later
+                                               (`--only multicast`: blocks alone, and in clusters that load together)
 
 FOLDER, this file, grouped.py and rounds.py are all that is to be carried. Operands are normal and rotate through more than twice the L2
 cache; rounds alternate, each a CUDA graph; a ratio is the median of those of the rounds, above 1 where the tile level is faster. Of
@@ -50,6 +51,17 @@ WITH = {
     "two results": (EPILOGUES, "tile_gemm_two_results", WIDE),
     "residual in place": (EPILOGUES, "tile_gemm_residual_in_place", WIDE),
 }
+# Products of bf16 in clusters of so many blocks along m and n, which load together; a ratio is over blocks that are alone.
+MULTICAST = {
+    "alone": (GEMM, "tile_gemm", {"stages": 4}),
+    "2 × 1": (GEMM, "tile_gemm", {"stages": 4, "down": 2}),
+    "1 × 2": (GEMM, "tile_gemm", {"stages": 4, "across": 2}),
+    "2 × 2": (GEMM, "tile_gemm", {"stages": 4, "down": 2, "across": 2}),
+    "4 × 1": (GEMM, "tile_gemm", {"stages": 4, "down": 4}),
+    "128 × 128, alone": (GEMM, "tile_gemm", {"bn": 128, "stages": 5}),
+    "128 × 128, 2 × 1": (GEMM, "tile_gemm", {"bn": 128, "stages": 5, "down": 2}),
+    "by hand, 2 × 1": ("hopper/gemm_sm90.cute", "gemm_sm90", {"cluster": 2}),
+}
 # By hand: bm × bn = 128 × 128, in turns.
 BY_HAND = {"residual": ("hopper/gemm_epilogues.cute", "gemm_residual", {"t": "f16"})}
 
@@ -67,6 +79,8 @@ def jobs():
         yield library("tile", case), kernel
     for case, kernel in BY_HAND.items():
         yield library("hand", case), kernel
+    for case, kernel in MULTICAST.items():
+        yield library("multicast", case), kernel
 
 
 def make(folder, cutec):
@@ -204,6 +218,35 @@ def epilogues(folder, size, rounds):
     return ok
 
 
+def multicast(folder, size, rounds):
+    """The rows of clusters."""
+    import torch
+
+    from rounds import compare, ratio, sets
+
+    found = {case: launcher(folder, library("multicast", case), kernel[1]) for case, kernel in MULTICAST.items()}
+    work, errors = {case: [] for case in [*found, "cuBLAS"]}, {}
+    for _ in range(sets(6 * size * size, most=4)):
+        a, b = operand("bf16", size, size, True), operand("bf16", size, size, True)
+        c = torch.full((size, size), float("nan"), dtype=torch.bfloat16, device="cuda")
+        if not errors:
+            sample = torch.arange(0, size, size // 61, device="cuda")
+            exact = a[sample].double() @ b.double().T
+            for case, launch in found.items():
+                c.fill_(float("nan"))
+                launch(a, b, c)
+                errors[case] = wrongness(c[sample], exact, size**0.5)
+            del exact
+        for case, launch in found.items():
+            work[case].append(lambda launch=launch, a=a, b=b, c=c: launch(a, b, c))
+        work["cuBLAS"].append(of_cublas("bf16", a, b, c))
+    times = compare(work, rounds=rounds)
+    for case, error in errors.items():
+        print(f"| {case} | {size}³ | {2e-9 * size**3 / statistics.median(times[case]):.1f} | {ratio(times, 'alone', case):.3f} | "
+              f"{ratio(times, 'cuBLAS', case):.3f} | {error:.1e}{'' if error <= 1e-2 else ' **wrong**'} |", flush=True)
+    return all(error <= 1e-2 for error in errors.values())
+
+
 def main():
     if len(sys.argv) > 2 and sys.argv[1] == "make":
         cutec = sys.argv[3] if len(sys.argv) > 3 else os.path.join(HERE, "..", "..", "target", "release", "cutec")
@@ -225,6 +268,10 @@ def main():
         if given.only in "epilogues":
             print("| epilogue | size | time | over the product alone | error |\n|---|---|---|---|---|")
             ok &= epilogues(folder, size, given.rounds)
+    if given.only in "multicast":
+        print("\n| clusters | size | TFLOP/s | alone | cuBLAS | error |\n|---|---|---|---|---|---|")
+        for size in sizes:
+            ok &= multicast(folder, size, given.rounds)
     print("\n| product | size | TFLOP/s | by hand | cuBLAS | error | by hand |\n|---|---|---|---|---|---|---|")
     for case in PRODUCTS:
         for size in sizes:

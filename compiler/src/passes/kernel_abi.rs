@@ -8,7 +8,7 @@ use super::ir_utils::{blocks, function_block_size, kernels, lowered_kernels, set
 use super::smem_map::smem_map;
 use super::{Reported, ir_utils, report};
 use crate::codegen::messages::{Place, place};
-use cutec_abi::{KernelAbi, ParamAbi, SmemAbi, SymbolSource, TensorMapAbi};
+use cutec_abi::{AbiExpr, KernelAbi, ParamAbi, SmemAbi, SymbolSource, TensorMapAbi};
 use cutec_dialects::abi::{ATTRIBUTE, abi_of, attribute};
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, argument_of, array_elements, integer_array, integer_value,
@@ -28,11 +28,56 @@ pub(super) fn min_blocks(function: IrOp) -> i64 {
     blocks.unwrap_or(1).max(1)
 }
 
-/// How many blocks a cluster has; one where a block is alone.
-pub(super) fn cluster_size(function: IrOp) -> i64 {
+/// The attribute of a function that says how many blocks along m and n load together what their tiles have in common.
+pub(super) const MULTICAST: &str = "tile.multicast";
+
+/// How many blocks share a tile: those of a cluster, but where each has a tile of its own.
+pub(super) fn blocks_of_tile(function: IrOp) -> i64 {
+    if function.attribute(MULTICAST).is_ok() {
+        return 1;
+    }
     let extents = function.attribute("nvvm.cluster_dim").ok();
     let extents = extents.and_then(integer_array).unwrap_or_default();
     extents.into_iter().fold(1, i64::saturating_mul).max(1)
+}
+
+/// Makes clusters of the blocks of a launch in tiles, whose grid is the product of the tiles along so many axes: so many along each of
+/// the first two. The grid has whole clusters then.
+pub(super) fn set_clusters<'c>(
+    context: &'c Context,
+    function: IrOp<'c>,
+    axes: usize,
+    extents: [i64; 2],
+) -> Result<(), Reported> {
+    let blocks = extents.iter().product::<i64>();
+    let ir = OpBuilder::new(context, Insertion::Before(function));
+    let size = ir.i32_array(&[blocks as i32, 1, 1]);
+    set_attribute(function, "nvvm.cluster_dim", size);
+    let Some(mut abi) = abi_of(&function) else {
+        return Ok(());
+    };
+    let mut left = std::mem::replace(&mut abi.grid[0], AbiExpr::Const(1));
+    let mut counts = Vec::new();
+    for _ in 1..axes {
+        let AbiExpr::Mul(first, last) = left else {
+            let message = format!("expects a grid that is a product of {axes} numbers of tiles");
+            return Err(report(function.location(), message));
+        };
+        counts.push(*last);
+        left = *first;
+    }
+    counts.push(left);
+    counts.reverse();
+    for (count, blocks) in counts.iter_mut().zip(extents) {
+        if blocks > 1 {
+            let tiles = std::mem::replace(count, AbiExpr::Const(1));
+            *count = AbiExpr::mul(AbiExpr::ceil_div(tiles, blocks), blocks);
+        }
+    }
+    let grid = counts.into_iter().reduce(AbiExpr::mul);
+    abi.grid[0] = grid.unwrap_or(AbiExpr::Const(1));
+    abi.cluster = Some([blocks as u32, 1, 1]);
+    set_abi(context, function, &abi)
 }
 
 /// What the functions of a module at the cute level say of their kernels.

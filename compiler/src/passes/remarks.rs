@@ -7,7 +7,7 @@ use super::convert_cute_to_gpu::{Vectors, common_vectors};
 use super::ir_utils::{collect_nested, kernels, string_attribute};
 use super::tile::legalize_swizzle::ACCESSES;
 use super::tile::partition::MULTIPLIED_IN;
-use super::tile::{GATHERED_SINCE, REASON};
+use super::tile::{GATHERED_SINCE, REASON, UNSHARED};
 use crate::codegen::messages::{Message, Severity, place};
 use cutec_dialects::atoms::{BulkCopy, Issuer, TmaAtom, TmaKind};
 use cutec_dialects::builder::{IrOp, result_of};
@@ -75,10 +75,13 @@ fn remark(op: IrOp) -> Option<String> {
         (CuteOp::Gemm, [mma, d, a, b, c, ..]) => {
             let precision = string_attribute(op, MULTIPLIED_IN);
             let chosen = gemm(mma, d, a, b, c)? + multiplied(mma, precision.as_deref());
-            Some(match string_attribute(op, REASON) {
-                Some(reason) => format!("{chosen}; not by `wgmma`: {reason}"),
-                None => chosen,
-            })
+            let because = |what: &str, attribute: &str| {
+                let reason = string_attribute(op, attribute);
+                reason.map_or(String::new(), |reason| format!("; {what}: {reason}"))
+            };
+            let not_by_wgmma = because("not by `wgmma`", REASON);
+            let alone = because("no `multicast`", UNSHARED);
+            Some(format!("{chosen}{not_by_wgmma}{alone}"))
         }
         _ => None,
     }
@@ -133,8 +136,13 @@ fn tma_copy(atom: &Arc<TmaAtom>, operands: &[Val]) -> Option<String> {
         0 => "without a swizzle".to_owned(),
         bytes => format!("swizzled in {bytes} bytes"),
     };
+    // A load has a mask behind the tile, the view and the barrier.
+    let to = match (atom.kind, atom.pixels, operands.len()) {
+        (TmaKind::Load, None, 5) => ", to several blocks of the cluster",
+        _ => "",
+    };
     Some(format!(
-        "copy from {spaces} by a tensor map: {count} × a box of {} of {}, {swizzle}; {} bytes",
+        "copy from {spaces} by a tensor map: {count} × a box of {} of {}, {swizzle}; {} bytes{to}",
         extents.join(", "),
         atom.elem.language_name(),
         atom.bytes()

@@ -12,6 +12,13 @@ use cutec_layout::smem::Kind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stmatrix(pub Matrices);
 
+impl Stmatrix {
+    /// Each number of matrices, the largest first.
+    pub fn widths(transpose: bool) -> [Stmatrix; 3] {
+        [4, 2, 1].map(|count| Stmatrix(Matrices { count, transpose }))
+    }
+}
+
 impl CopyInstruction for Stmatrix {
     fn type_name() -> &'static str {
         "atom.stsm"

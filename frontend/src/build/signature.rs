@@ -11,7 +11,7 @@ use crate::eval::{elem_name, is_built_in};
 use crate::lexer::Token;
 use cutec_abi::DType;
 use cutec_dialects::elem::Elem;
-use cutec_dialects::target::MOST_WARPS;
+use cutec_dialects::target::{LARGEST_CLUSTER, MOST_WARPS};
 use std::sync::Arc;
 
 /// An integer that the host knows: an extent or a stride by its name, a constant, or what is computed of these.
@@ -353,6 +353,23 @@ impl Signature {
             most /= count;
         }
         self.clause("warps", &warps);
+        Ok(())
+    }
+
+    /// Asks that so many blocks along m and n load together what their tiles have in common, as clusters that multicast it.
+    ///
+    /// # Errors
+    /// When there are no or more than two numbers, or not 1 to 16 blocks.
+    #[track_caller]
+    pub fn multicast(&mut self, blocks: impl IntoIterator<Item = i64>) -> Result<()> {
+        let blocks: Vec<i64> = blocks.into_iter().collect();
+        self.range("multicast", "the number of axes", blocks.len() as i64, 1, 2)?;
+        let mut most = LARGEST_CLUSTER;
+        for count in &blocks {
+            self.range("multicast", "the number of blocks", *count, 1, most)?;
+            most /= count;
+        }
+        self.clause("multicast", &blocks);
         Ok(())
     }
 

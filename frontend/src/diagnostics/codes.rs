@@ -123,7 +123,8 @@ codes! {
          launch grid(ceil_div(m, 128), ceil_div(n, 128)), block(256)\n\
      \n\
      with `grid(x, y, z)`, `block(x, y, z)`, and as needed `smem(bytes)`, `min_blocks(n)`,\n\
-     `cluster(x, y, z)`, `pdl()`, `cooperative()`; a tile-level kernel has `tiles(…)`, `raster(n)` and `warps(m, n)`.";
+     `cluster(x, y, z)`, `pdl()`, `cooperative()`; a tile-level kernel has `tiles(…)`, `raster(n)`,\n\
+     `warps(m, n)` and `multicast(m, n)`.";
 
     POSITIONAL_AFTER_NAMED = 18, "positional argument after a named one",
     "Arguments without a name come first: `f(a, b, rtol = 1e-2)`.";

@@ -296,7 +296,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     let help = "`smem<f32>(…)` in the body allocates shared memory, and the compiler adds up how much a block has";
                     return Err(self.report(diagnostic.with_help(help)));
                 }
-                "block" | "tiles" | "raster" | "warps" => {}
+                "block" | "tiles" | "raster" | "warps" | "multicast" => {}
                 other => {
                     let what = format!("the launch clause `{other}`");
                     return self.unsupported(clause.span, &what, "give `grid` and `block`");
@@ -321,6 +321,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if blocks.count_ones() != 1 {
             let message = format!("a tile is shared by 1, 2, 4, 8 or 16 blocks, not {blocks}");
             return self.error(codes::BAD_KERNEL, span, message, "here");
+        }
+        let loads_for_several = launch
+            .tiles
+            .as_ref()
+            .is_some_and(|tiles| tiles.multicast.is_some());
+        if blocks > 1 && loads_for_several {
+            let message = "`cluster` stands beside `multicast`";
+            let label = "the blocks of a cluster have a tile together, or each its own";
+            return self.error(codes::BAD_KERNEL, span, message, label);
         }
         if blocks > 1 {
             let tiles = std::mem::replace(&mut launch.grid[0], AbiExpr::Const(1));

@@ -142,6 +142,7 @@ fn operators_and_clauses_survive_numbers_of_any_size() {
                 format!("<v = {a}, w = v * {b}>(y: mut tensor<f32, n>) launch grid(w), block(1)"),
                 format!("(y: mut tensor<f32, n>) launch tiles(n / {a}), raster({b})"),
                 format!("(y: mut tensor<f32, n>) launch tiles({a}, {b}), warps({a}, {b})"),
+                format!("(y: mut tensor<f32, n>) launch tiles({a}, {b}), multicast({a}, {b})"),
             ] {
                 survives(&context, &format!("kernel k{head} {{ }}"));
             }

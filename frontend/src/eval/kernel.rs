@@ -174,6 +174,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let warps: Vec<i32> = warps.iter().map(|count| saturated(*count)).collect();
                 attrs.push(("tile.warps", ir.i32_array(&warps)));
             }
+            if let Some(blocks) = &tiles.multicast {
+                // Of one block each it says that blocks are alone, whatever the compiler would choose.
+                attrs.push(("tile.multicast", ir.i32_array(&blocks.map(saturated))));
+            }
         }
         if let Some(blocks) = launch.min_blocks {
             attrs.push(("nvvm.minctasm", ir.i32(saturated(blocks))));

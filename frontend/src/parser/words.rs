@@ -19,6 +19,7 @@ pub const LAUNCH_CLAUSES: &[&str] = &[
     "tiles",
     "raster",
     "warps",
+    "multicast",
 ];
 
 /// Words that begin a statement.

@@ -23,7 +23,7 @@ use crate::passes::ir_utils::{
     Kernel, clone, declared_block_size, defining_op, for_each_kernel, replace_all_uses,
     set_operand, string_attribute, users,
 };
-use crate::passes::kernel_abi::{block_is_open, cluster_size, set_block_size};
+use crate::passes::kernel_abi::{block_is_open, blocks_of_tile, set_block_size};
 use crate::passes::user_error::user_error;
 use crate::passes::{Reported, report, warn};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of};
@@ -63,7 +63,7 @@ pub fn assign_layouts<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), 
         }
         let mut assignment = Assignment::of(function, classes).map_err(failed)?;
         assignment.choose().map_err(failed)?;
-        let threads = assignment.threads / cluster_size(function);
+        let threads = assignment.threads / blocks_of_tile(function);
         assignment.write(context).map_err(failed)?;
         set_block_size(context, function, threads)
     })
@@ -126,7 +126,7 @@ fn one_for_each_use<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), 
 impl<'c> Assignment<'c> {
     fn of(function: IrOp<'c>, classes: LayoutClasses<'c>) -> Result<Self, Failed<'c>> {
         let operations = checked_ops(function)?;
-        let blocks = cluster_size(function);
+        let blocks = blocks_of_tile(function);
         if let Some(dot) = operations.iter().find(|op| TileOp::Dot.is(**op))
             && blocks > 1
         {

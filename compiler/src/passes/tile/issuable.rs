@@ -79,7 +79,8 @@ pub(super) fn issuable_numbers<'c>(
         };
         let reads = CuteOp::MemrefLoad.is(op)
             && cute::MemrefLoad::of(op).is_some_and(|load| is_read_only(load.view()));
-        let computed = TileOp::of(op).is_none() && has_no_effect(op) && op.region_count() == 0;
+        let number = TileOp::of(op).is_none_or(|op| op == TileOp::Index);
+        let computed = number && has_no_effect(op) && op.region_count() == 0;
         if !computed && !reads {
             return Err("where it lies depends on what the kernel reads or computes".into());
         }

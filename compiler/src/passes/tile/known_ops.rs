@@ -95,7 +95,7 @@ pub(super) fn known_op(op: IrOp) -> Result<KnownOp, String> {
             kind if kind.is_mbarrier() => Some(KnownOp::Ring),
             _ => has_no_effect(op).then_some(KnownOp::Computation),
         },
-        Some(Op::NvvmOp(NvvmOp::Barrier0)) => Some(KnownOp::Barrier),
+        Some(Op::NvvmOp(NvvmOp::Barrier0 | NvvmOp::ClusterWait)) => Some(KnownOp::Barrier),
         Some(Op::NvvmOp(NvvmOp::BarWarpSync)) => Some(KnownOp::WarpBarrier),
         // Of what a role gathers.
         Some(Op::NvvmOp(NvvmOp::CpAsyncCommitGroup | NvvmOp::CpAsyncWaitGroup))
@@ -111,6 +111,8 @@ pub(super) fn known_op(op: IrOp) -> Result<KnownOp, String> {
         Some(Op::NvvmOp(NvvmOp::WgmmaWaitGroup)) => Some(KnownOp::ProductGroup),
         Some(Op::NvvmOp(
             NvvmOp::ElectSync
+            | NvvmOp::ClusterArrive
+            | NvvmOp::ClusterArriveRelaxed
             | NvvmOp::FenceMbarrierInit
             | NvvmOp::ShflSync
             | NvvmOp::FenceProxy

@@ -104,7 +104,7 @@ fn movable<'c>(load: IrOp<'c>) -> Option<(IrOp<'c>, Vec<IrOp<'c>>)> {
             {
                 continue;
             }
-            let computes = TileOp::of(defining).is_none()
+            let computes = TileOp::of(defining).is_none_or(|op| op == TileOp::Index)
                 && defining.region_count() == 0
                 && has_no_effect(defining)
                 && is_in_block(defining, block);

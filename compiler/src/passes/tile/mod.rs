@@ -16,7 +16,9 @@ mod layout_classes;
 pub mod legalize_swizzle;
 pub mod load_early;
 pub mod lower_tokens;
-pub mod merge;
+pub mod matrix_copies;
+mod merge;
+mod multicast;
 mod outside;
 pub mod partition;
 pub mod pipeline;
@@ -39,6 +41,7 @@ mod types;
 mod warpgroup_products;
 mod windows;
 
+pub(super) use multicast::UNSHARED;
 pub(super) use warpgroup_products::REASON;
 pub(super) use windows::GATHERED_SINCE;
 

@@ -3,17 +3,28 @@
 //! Before: `tile.grid` with the number of tiles along each axis, and `tile.index`. After: arithmetic on the
 //! number of the block. With `tile.raster = w` on the function, tiles go down `w` rows before they go
 //! to the next column: blocks that run at the same time share rows and columns, which L2 then holds.
+//!
+//! A kernel whose blocks may load together (`multicast.rs`) stays as it is: `tile-specialize-warps` knows whether they do, and lowers
+//! it by [`lower`], as `tile-select-atoms` does where nothing is loaded by tensor maps.
+use super::coordinate::Coordinate;
+use super::issuable::read_only;
 use super::known_ops::checked_ops;
-use crate::passes::ir_utils::{erase, for_each_kernel, replace_all_uses};
-use crate::passes::kernel_abi::cluster_size;
+use super::multicast;
+use super::types::tile_of;
+use crate::passes::cmpi::{BELOW, cmpi};
+use crate::passes::ir_utils::{defining_op, erase, for_each_kernel, replace_all_uses, set_operand};
+use crate::passes::kernel_abi::blocks_of_tile;
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, integer_value, operands_of, result_of,
 };
-use cutec_dialects::ops::{ArithOp, NvvmOp, TileOp};
+use cutec_dialects::ops::{ArithOp, NvvmOp, TileOp, tile};
 use cutec_dialects::target::{Feature, Target};
 use melior::Context;
-use melior::ir::operation::OperationLike;
+use melior::ir::{ValueLike, operation::OperationLike};
+
+/// Marks the coordinate of an access that is that of the tile, or behind every tensor where a block has no tile.
+pub(super) const OF_TILE: &str = "tile.of_tile";
 
 /// Gives every block of every kernel its tile.
 pub fn raster<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
@@ -27,6 +38,25 @@ fn function_of<'c>(
     function: IrOp<'c>,
     target: &Target,
 ) -> Result<(), Reported> {
+    if multicast::asked(function, target).is_some() {
+        return Ok(());
+    }
+    let grid = lower(context, function, [1, 1])?;
+    // Blocks of warpgroups may stay, and go through all tiles: `tile-select-atoms` knows.
+    if !target.has(Feature::Wgmma) {
+        grid.into_iter().for_each(erase);
+    }
+    Ok(())
+}
+
+/// Gives every block of a kernel its tile, and every cluster so many neighbouring ones along m and n; gives `tile.grid`, which counts those of
+/// whole clusters then. A block whose tile is outside of the launch computes the last one, reads nothing of what
+/// the kernel writes, and stores nothing.
+pub(super) fn lower<'c>(
+    context: &'c Context,
+    function: IrOp<'c>,
+    cluster: [i64; 2],
+) -> Result<Option<IrOp<'c>>, Reported> {
     let operations = checked_ops(function);
     let operations = operations.map_err(|(op, message)| report(op.location(), message))?;
     let named = |kind: TileOp| -> Vec<IrOp<'c>> {
@@ -35,7 +65,7 @@ fn function_of<'c>(
     };
     let (grids, indices) = (named(TileOp::Grid), named(TileOp::Index));
     let grid = match (grids.as_slice(), indices.first()) {
-        ([], None) => return Ok(()),
+        ([], None) => return Ok(None),
         ([grid], _) => *grid,
         ([], Some(index)) => {
             let message = "needs one tile.grid before it, which says how many tiles there are";
@@ -52,7 +82,25 @@ fn function_of<'c>(
         .attribute("tile.raster")
         .ok()
         .and_then(integer_value);
-    let places = places(&ir, &counts, width, cluster_size(function));
+    let word = ir.ty("i32");
+    let block = ir.value(NvvmOp::ReadPtxSregCtaidX, &[], &[], word);
+    let places = match (cluster, blocks_of_tile(function)) {
+        ([1, 1], 1) => places(&ir, block, &counts, width),
+        ([1, 1], blocks) => {
+            let blocks = ir.constant(blocks, "i32");
+            let cluster = ir.value(ArithOp::Divui, &[block, blocks], &[], word);
+            places(&ir, cluster, &counts, width)
+        }
+        _ => {
+            let (places, inside) = places_in_cluster(&ir, (grid, block), &counts, width, cluster);
+            let is_read_only = read_only(function);
+            for op in operations.iter().copied() {
+                let moved = move_outside(&mut ir, op, inside, &is_read_only);
+                moved.map_err(|message| report(op.location(), message))?;
+            }
+            places
+        }
+    };
     for index in indices {
         let axis = index.attribute("axis").ok().and_then(integer_value);
         let place = axis
@@ -66,28 +114,108 @@ fn function_of<'c>(
         // SAFETY: nothing uses its result any more.
         unsafe { mlir_sys::mlirOperationDestroy(index.to_raw()) };
     }
-    // Blocks of warpgroups may stay, and go through all tiles: `tile-select-atoms` knows.
-    if !target.has(Feature::Wgmma) {
-        erase(grid);
+    Ok(Some(grid))
+}
+
+/// The place along each axis of the tile that a block of a cluster has, the last one where the launch has none there, and whether it has.
+fn places_in_cluster<'c>(
+    ir: &OpBuilder<'c>,
+    (grid, block): (IrOp<'c>, IrValue<'c>),
+    counts: &[IrValue<'c>],
+    width: Option<i64>,
+    cluster: [i64; 2],
+) -> (Vec<IrValue<'c>>, IrValue<'c>) {
+    let (word, bit) = (ir.ty("i32"), ir.ty("i1"));
+    let op = |kind: ArithOp, a: IrValue<'c>, b: IrValue<'c>| ir.value(kind, &[a, b], &[], word);
+    let number = |number: i64| ir.constant(number, "i32");
+    let blocks = number(cluster.iter().product());
+    let rank = op(ArithOp::Remui, block, blocks);
+    let ranks = [
+        op(ArithOp::Remui, rank, number(cluster[0])),
+        op(ArithOp::Divui, rank, number(cluster[0])),
+    ];
+    let mut clusters = counts.to_vec();
+    for (count, along) in clusters
+        .iter_mut()
+        .zip(cluster)
+        .filter(|(_, along)| *along > 1)
+    {
+        let last = op(ArithOp::Addi, *count, number(along - 1));
+        *count = op(ArithOp::Divui, last, number(along));
     }
+    let width = width.map(|width| (width / cluster[0]).max(1));
+    let mut places = places(ir, op(ArithOp::Divui, block, blocks), &clusters, width);
+    let mut inside: Option<IrValue<'c>> = None;
+    for (axis, along) in cluster.into_iter().enumerate().take(counts.len()) {
+        if along == 1 {
+            continue;
+        }
+        let first = op(ArithOp::Muli, places[axis], number(along));
+        let place = op(ArithOp::Addi, first, ranks[axis]);
+        let here = cmpi(ir, BELOW, place, counts[axis]);
+        inside = Some(match inside {
+            None => here,
+            Some(inside) => ir.value(ArithOp::Andi, &[inside, here], &[], bit),
+        });
+        let last = op(ArithOp::Subi, counts[axis], number(1));
+        places[axis] = op(ArithOp::Minui, place, last);
+        set_operand(grid, axis, op(ArithOp::Muli, clusters[axis], number(along)));
+    }
+    let inside = inside.unwrap_or_else(|| ir.constant(1, "i1"));
+    (places, inside)
+}
+
+/// Gives a store, or a load of what the kernel writes, a coordinate behind the end of every tensor where a condition does not hold: nothing
+/// is written or read there.
+fn move_outside<'c>(
+    ir: &mut OpBuilder<'c>,
+    op: IrOp<'c>,
+    inside: IrValue<'c>,
+    is_read_only: &impl Fn(IrValue<'c>) -> bool,
+) -> Result<(), String> {
+    // The coordinate stands behind the view, and that behind what is stored.
+    let (tile, first) = match (tile::Store::of(op), tile::Load::of(op)) {
+        (Some(store), _) => (store.value(), 2),
+        (None, Some(load)) if !is_read_only(load.view()) => (load.result(), 1),
+        (None, _) => return Ok(()),
+    };
+    let at = Coordinate::of(op)?;
+    let shape = tile_of(op, tile).map_err(|(_, message)| message)?.shape;
+    let is_word = |axis: &usize| at.values[*axis].r#type().to_string() == "i32";
+    let axis = (0..shape.len()).find(is_word);
+    let axis = axis.ok_or("has no coordinate of 32 bits")?;
+    let most = i64::from(i32::MAX);
+    let behind = match at.is_offset(axis) {
+        true => most - shape[axis],
+        false => most / shape[axis] - 1,
+    };
+    let around = std::mem::replace(&mut ir.insertion, Insertion::Before(op));
+    let behind = ir.constant(behind, "i32");
+    let operands = [inside, at.values[axis], behind];
+    let marked = [(OF_TILE, ir.unit())];
+    let place = ir.value(ArithOp::Select, &operands, &marked, ir.ty("i32"));
+    ir.insertion = around;
+    set_operand(op, first + axis, place);
     Ok(())
 }
 
-/// The place along each axis of the tile that a block has, or a cluster of so many.
+/// A coordinate of a tile, as it is where a block has that tile.
+pub(super) fn of_tile(coordinate: IrValue) -> IrValue {
+    let marked = defining_op(coordinate).filter(|op| op.attribute(OF_TILE).is_ok());
+    let place = marked.and_then(|op| operands_of(op).nth(1));
+    place.unwrap_or(coordinate)
+}
+
+/// The place along each axis of the tile of a block, or of a cluster, of this number.
 fn places<'c>(
     ir: &OpBuilder<'c>,
+    block: IrValue<'c>,
     counts: &[IrValue<'c>],
     width: Option<i64>,
-    cluster: i64,
 ) -> Vec<IrValue<'c>> {
     let i32_type = ir.ty("i32");
     let op = |kind: ArithOp, a: IrValue<'c>, b: IrValue<'c>| ir.value(kind, &[a, b], &[], i32_type);
     let (div, rem) = (ArithOp::Divui, ArithOp::Remui);
-    let block = ir.value(NvvmOp::ReadPtxSregCtaidX, &[], &[], i32_type);
-    let block = match cluster {
-        1 => block,
-        _ => op(div, block, ir.constant(cluster, "i32")),
-    };
     let [rows, columns, rest @ ..] = counts else {
         return vec![block];
     };

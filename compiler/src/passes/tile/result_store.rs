@@ -1,5 +1,7 @@
 //! Which results leave by a tensor map: through buffers in shared memory, while the next ones are computed. And what of the
 //! same shape can come by one.
+use super::matrix_copies::{load_of_sums, store_of_sums};
+use super::raster::of_tile;
 use super::smem_tile;
 use super::tensor_box::TensorBox;
 use super::types::{mma_of, operand_layout, reads_shared_memory, tensor_of, tile_of};
@@ -14,6 +16,7 @@ use cutec_dialects::types::tiled_mma;
 use cutec_dialects::value::{TiledMmaVal, Val, View};
 use cutec_layout::{Layout, Tiler};
 use melior::ir::{ValueLike, operation::OperationLike};
+use std::sync::Arc;
 
 /// Bytes of a row that are stored at once: what the widest swizzle spans.
 const ROW_BYTES: i64 = 128;
@@ -28,6 +31,8 @@ pub(super) struct ByMap<'c> {
     /// A piece as the threads hold it, and how many there are.
     pub piece: TileType,
     pub pieces: i64,
+    /// The product of which a piece would be the sums.
+    mma: Arc<TiledMmaVal>,
 }
 
 impl<'c> ByMap<'c> {
@@ -71,14 +76,16 @@ impl<'c> ByMap<'c> {
         if !groups.size().is(1) {
             return None;
         }
-        let piece = match part(&mma, &tile, width) {
-            Some(piece) if columns % width == 0 => piece,
-            _ => tile.clone(),
+        let (mma, piece) = match part(&mma, &tile, width) {
+            Some(part) if columns % width == 0 => part,
+            _ => (mma, tile.clone()),
         };
         let shape = [rows, piece.shape[1]];
         let tensor_box = TensorBox::of(access, function, &shape).ok()?;
-        let buffer = smem_tile::of_descriptor(&piece, tensor_box.fast())?;
+        let fast = tensor_box.fast();
+        let buffer = smem_tile::of_descriptor(&piece, fast)?;
         Some(ByMap {
+            mma,
             tensor_box,
             buffer,
             pieces: columns / piece.shape[1],
@@ -88,6 +95,16 @@ impl<'c> ByMap<'c> {
 }
 
 impl<'c> ByMap<'c> {
+    /// How threads write a piece to a buffer, where that is not by vectors of neighbours.
+    pub fn store_copy(&self) -> Option<Val> {
+        store_of_sums(&self.mma, &self.buffer, self.tensor_box.fast())
+    }
+
+    /// How they read one.
+    pub fn load_copy(&self) -> Option<Val> {
+        load_of_sums(&self.mma, &self.buffer, self.tensor_box.fast())
+    }
+
     /// The coordinates of a piece, with what the tile begins at given by `value`.
     pub fn piece_coordinates(
         &self,
@@ -112,8 +129,8 @@ impl<'c> ByMap<'c> {
     }
 }
 
-/// So many columns of a tile of sums that warpgroups below each other share.
-fn part(mma: &TiledMmaVal, tile: &TileType, columns: i64) -> Option<TileType> {
+/// So many columns of a tile of sums that warpgroups below each other share, and of which product they would be.
+fn part(mma: &TiledMmaVal, tile: &TileType, columns: i64) -> Option<(Arc<TiledMmaVal>, TileType)> {
     let MmaOp::Wgmma(wgmma) = mma.atom.op else {
         return None;
     };
@@ -129,7 +146,7 @@ fn part(mma: &TiledMmaVal, tile: &TileType, columns: i64) -> Option<TileType> {
     };
     let shape = [tile.shape[0], columns];
     let layout = operand_layout(&part, 2, &shape).ok()?;
-    Some(TileType::new(tile.elem, &shape).with_layout(layout))
+    Some((part, TileType::new(tile.elem, &shape).with_layout(layout)))
 }
 
 /// Whether a load reads the tile that a store writes, before it, once a tile of the launch.
@@ -146,7 +163,11 @@ pub(super) fn is_of_tile<'c>(load: IrOp<'c>, store: IrOp<'c>) -> bool {
     one.is_some()
         && one == other
         && from.view() == to.view()
-        && from.at() == to.at()
+        && from
+            .at()
+            .into_iter()
+            .map(of_tile)
+            .eq(to.at().into_iter().map(of_tile))
         && !by_element(load)
         && !by_element(store)
         && to.atomic().is_none()

@@ -6,6 +6,8 @@
 use super::block_size::{self, warps_of_product};
 use super::known_ops::checked_ops;
 use super::layout_classes::LayoutClasses;
+use super::multicast::asked;
+use super::raster::lower;
 use super::types::{fast_axis, operand_layout, pinned_warps};
 use super::warpgroup_products::{Choice, REASON};
 use super::windows::LoadedWindows;
@@ -63,8 +65,7 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
         operations.retain(|op| TileOp::Dot.is(*op));
         let mut windows = LoadedWindows::all(context, function, windows, &target);
         if operations.is_empty() {
-            grid.into_iter().for_each(erase);
-            return Ok(());
+            return of_one_tile(context, function, grid, &target);
         }
         let mut choice = Choice::of(function, &operations, &target);
         if choice.is_err() && windows.gather() {
@@ -85,8 +86,7 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
                 }
             }
         }
-        // Blocks of one tile each need not know how many there are.
-        grid.into_iter().for_each(erase);
+        of_one_tile(context, function, grid, &target)?;
         let products = operations
             .into_iter()
             .map(|dot| product(dot, &target).map_err(|message| report(dot.location(), message)))
@@ -98,6 +98,20 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
         }
         Ok::<_, Reported>(())
     })
+}
+
+/// Makes blocks of one tile each, which need not know how many there are.
+fn of_one_tile<'c>(
+    context: &'c Context,
+    function: IrOp<'c>,
+    grid: Option<IrOp<'c>>,
+    target: &Target,
+) -> Result<(), Reported> {
+    if asked(function, target).is_some() {
+        lower(context, function, [1, 1])?;
+    }
+    grid.into_iter().for_each(erase);
+    Ok(())
 }
 
 /// The atom of a product, pinned or chosen.

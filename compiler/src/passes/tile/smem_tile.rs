@@ -2,10 +2,13 @@
 use cutec_dialects::elem::Space;
 use cutec_dialects::tile::TileType;
 use cutec_dialects::value::View;
+use cutec_layout::Layout;
 use cutec_layout::text::parse_any_layout;
 
 /// The spans of swizzles, in bytes, the widest first, with the bits that they permute.
 const SPANS: [(i64, u32); 3] = [(128, 3), (64, 2), (32, 1)];
+/// Rows after which the widest swizzle repeats.
+const PERIOD: i64 = 8;
 
 /// A buffer of one stage for a tile of an operand, of which an axis is the fast one: pieces as wide as a swizzle spans, one
 /// behind the other. `None` where no span divides the tile.
@@ -50,4 +53,27 @@ fn of_spans(tile: &TileType, fast: usize, span: i64, bits: u32) -> Option<View> 
     };
     let layout = parse_any_layout(&layout).ok()?;
     Some(View::new(tile.elem, Space::Smem, 8 * span, layout))
+}
+
+/// The first of so many parts of a stage of such a buffer along an axis that is not the fast one: of whole rows of the swizzle's period.
+/// `None` where the axis has no such parts.
+pub(super) fn part_of(buffer: &View, axis: usize, parts: i64) -> Option<View> {
+    let layout = buffer.layout.map_inner(|inner| {
+        let mut modes: Vec<Layout> = inner.modes().collect();
+        let extent = modes.get(axis).and_then(|mode| mode.size().as_static());
+        let stride = modes
+            .get(axis)
+            .and_then(|mode| mode.stride().as_leaf()?.as_static());
+        if let (Some(extent), Some(stride)) = (extent, stride)
+            && extent % (parts * PERIOD) == 0
+        {
+            modes[axis] = Layout::scalar(extent / parts, stride);
+        }
+        Ok::<_, cutec_layout::LayoutError>(Layout::concat(modes))
+    });
+    let layout = layout.ok()?;
+    (layout != buffer.layout).then(|| View {
+        layout,
+        ..buffer.clone()
+    })
 }

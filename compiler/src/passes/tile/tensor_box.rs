@@ -15,7 +15,7 @@ use cutec_dialects::builder::{IrBlock, IrOp, IrValue, OpBuilder, argument_of, op
 use cutec_dialects::hints::Hints;
 use cutec_dialects::ir::build;
 use cutec_dialects::memo::val_of;
-use cutec_dialects::ops::{CuteOp, tile};
+use cutec_dialects::ops::{ArithOp, CuteOp, tile};
 use cutec_dialects::semantics::{Attrs, SemError, tma_boxes_of};
 use cutec_dialects::tile::{TileType, Windows};
 use cutec_dialects::types::Vars;
@@ -305,6 +305,25 @@ impl<'c> TensorBox<'c> {
             Some(windows) => windows.places(ir, |number| value(None, number)),
             None => Ok(vec![vec![self.coordinates(ir, value)?]]),
         }
+    }
+
+    /// [`TensorBox::coordinates`] of a box that is one of several parts of what an access reads, along an axis whose coordinate counts
+    /// tiles: how many there are, and which one it is.
+    pub fn coordinates_of_part(
+        &self,
+        ir: &OpBuilder<'c>,
+        part: Option<(usize, i64, IrValue<'c>)>,
+        value: impl Fn(IrValue<'c>) -> IrValue<'c>,
+    ) -> Result<IrValue<'c>, SemError> {
+        let word = ir.ty("i32");
+        let op = |kind, a, b| ir.value(kind, &[a, b], &[], word);
+        self.coordinates(ir, |axis, at| match part {
+            Some((along, parts, part)) if axis == Some(along) => {
+                let parts = ir.constant(parts, "i32");
+                op(ArithOp::Addi, op(ArithOp::Muli, value(at), parts), part)
+            }
+            _ => value(at),
+        })
     }
 
     /// The tile of coordinates that the copy takes, with what the box begins at given by `value`, of

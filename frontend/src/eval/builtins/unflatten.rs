@@ -169,7 +169,12 @@ fn extents_of<'c, 'a>(
     let open = |part: &&Value<'c, 'a>| matches!(part, Value::Underscore);
     if parts.iter().filter(open).count() > 1 {
         let message = "`_` stands for two extents";
-        return ev.error(codes::WRONG_ARGUMENTS, span, message, "expected one at most");
+        return ev.error(
+            codes::WRONG_ARGUMENTS,
+            span,
+            message,
+            "expected one at most",
+        );
     }
     let left = parts.iter().position(|part| open(&part));
     let known: Vec<Value<'c, 'a>> = parts.iter().filter(|part| !open(part)).cloned().collect();
@@ -178,7 +183,11 @@ fn extents_of<'c, 'a>(
         all = product(ev, &all, &part, at)?;
     }
     if let (Value::Int(size), Value::Int(all)) = (&size, &all) {
-        let fits = if left.is_some() { size % all == 0 } else { size == all };
+        let fits = if left.is_some() {
+            size % all == 0
+        } else {
+            size == all
+        };
         if !fits {
             let message = format!("a mode of {size} elements taken apart into {all}");
             let label = match left {

@@ -11,7 +11,7 @@ use cutec_abi::AbiExpr;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::TileOp;
 use cutec_dialects::printing::name_value;
-use cutec_dialects::target::MOST_WARPS;
+use cutec_dialects::target::{LARGEST_CLUSTER, MOST_WARPS};
 use cutec_dialects::tile::MOST_AXES;
 
 /// Names of the axes of a launch in tiles: those of the product, and one of batches.
@@ -19,7 +19,7 @@ const AXES: [&str; MOST_AXES] = ["m", "n", "l", "b"];
 /// The widest raster, and the most warps of a block.
 const MAX_RASTER: i64 = 1 << 16;
 
-/// `launch tiles(…), raster(…), warps(…)`.
+/// `launch tiles(…), raster(…), warps(…), multicast(…)`.
 #[derive(Clone)]
 pub(in crate::eval) struct TileLaunch<'a> {
     /// Tiles along each axis; `/` in them rounds up.
@@ -27,6 +27,8 @@ pub(in crate::eval) struct TileLaunch<'a> {
     pub raster: Option<i64>,
     /// Warps of a block, or how many along m and n of a product.
     pub warps: Option<Vec<i64>>,
+    /// How many blocks, along m and n, load together what their tiles have in common.
+    pub multicast: Option<[i64; 2]>,
 }
 
 impl<'c, 'a> Evaluator<'c, 'a> {
@@ -45,6 +47,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             for (name, what) in [
                 ("raster", "orders the tiles of"),
                 ("warps", "says how many warps compute a tile of"),
+                (
+                    "multicast",
+                    "says how many tiles are loaded for together of",
+                ),
             ] {
                 if let Some(other) = clause(name) {
                     let message = format!("`{name}` {what} a launch in tiles");
@@ -77,6 +83,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Some(warps) => Some(self.warps(warps)?),
             None => None,
         };
+        let multicast = match clause("multicast") {
+            Some(multicast) => Some(self.multicast(multicast, tiles.args.len())?),
+            None => None,
+        };
         let counts: Vec<&'a Expr> = tiles.args.iter().map(|arg| &arg.value).collect();
         let mut grid = None;
         for expr in &counts {
@@ -91,6 +101,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             counts,
             raster,
             warps,
+            multicast,
         };
         Ok(Some((launch, grid)))
     }
@@ -129,6 +140,36 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             1..=MOST_WARPS => Ok(warps),
             count => {
                 let message = format!("a block has at most {MOST_WARPS} warps, not {count}");
+                self.error(codes::BAD_KERNEL, clause.span, message, "here")
+            }
+        }
+    }
+
+    /// `multicast(m, n)`: the blocks along both axes, of which a launch has so many.
+    fn multicast(&mut self, clause: &'a Clause, axes: usize) -> Result<[i64; 2]> {
+        if !(1..=axes.min(2)).contains(&clause.args.len()) {
+            let message = "`multicast` takes how many blocks along m, and along n, load together";
+            let label = match axes {
+                1 => "expected 1 number: the launch has one axis",
+                _ => "expected 1 or 2 numbers",
+            };
+            return self.error(codes::BAD_KERNEL, clause.span, message, label);
+        }
+        let mut blocks = [1; 2];
+        for (at, arg) in clause.args.iter().enumerate() {
+            let count = self.at_compile_time(|this| this.static_int("`multicast`", &arg.value))?;
+            if !(1..=LARGEST_CLUSTER).contains(&count) {
+                let message =
+                    format!("`multicast` takes 1 to {LARGEST_CLUSTER} blocks, not {count}");
+                return self.error(codes::BAD_KERNEL, arg.value.span, message, "here");
+            }
+            blocks[at] = count;
+        }
+        match blocks.iter().product::<i64>() {
+            1..=LARGEST_CLUSTER => Ok(blocks),
+            count => {
+                let message =
+                    format!("a cluster has at most {LARGEST_CLUSTER} blocks, not {count}");
                 self.error(codes::BAD_KERNEL, clause.span, message, "here")
             }
         }

@@ -32,7 +32,7 @@ use crate::passes::ir_utils::{
     Kernel, blocks, for_each_kernel, function_block_size, operand, present, replace_all_uses,
     string_attribute, users,
 };
-use crate::passes::kernel_abi::cluster_size;
+use crate::passes::kernel_abi::blocks_of_tile;
 use crate::passes::user_error::of_semantics;
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{
@@ -125,7 +125,7 @@ fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
         counting: HashMap::new(),
         renamed: HashMap::new(),
         thread: None,
-        blocks: cluster_size(function),
+        blocks: blocks_of_tile(function),
         threads: function_block_size(function).unwrap_or(1),
         warpgroup: None,
         accumulators: HashMap::new(),

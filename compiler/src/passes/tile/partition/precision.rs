@@ -8,7 +8,7 @@
 use super::super::emits::Emits;
 use super::{Partition, Spread};
 use crate::passes::ir_utils::attributes;
-use crate::passes::tile::REASON;
+use crate::passes::tile::{REASON, UNSHARED};
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::{ArithOp, CuteOp};
@@ -34,7 +34,7 @@ pub(super) fn precision_of(product: IrOp) -> Result<Precision, SemError> {
 
 /// What the gemms of a product keep of what is said of it.
 pub(super) fn attributes_of_gemm<'c>(product: IrOp<'c>) -> Vec<(&'static str, Attribute<'c>)> {
-    let kept = attributes(product, &[REASON]);
+    let kept = attributes(product, &[REASON, UNSHARED]);
     let precision = attributes(product, &[PRECISION]).into_iter();
     let precision = precision.map(|(_, precision)| (MULTIPLIED_IN, precision));
     kept.into_iter().chain(precision).collect()

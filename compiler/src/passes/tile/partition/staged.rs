@@ -3,7 +3,7 @@ use super::super::emits::Emits;
 use super::{Partition, Spread};
 use crate::passes::ir_utils::present;
 use crate::passes::tile::types::{fast_axis, offsets_of, tiled_copy_of, view_of};
-use cutec_dialects::atoms::Issuer;
+use cutec_dialects::atoms::{Issuer, Place};
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::ops::{CuteOp, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
@@ -61,10 +61,7 @@ impl<'c> Partition<'c> {
                 let tiled = self.constant(Val::TiledCopy(copy.clone()))?;
                 let from = self.of_thread(CuteOp::TiledCopyPartitionS, tiled, buffer)?;
                 let from = self.block_of(from, &copy, &offsets, to, stage)?;
-                let into = registers_of(&copy, to)?;
-                let into = self.constant(Val::layout(&into))?;
-                let plain = Attrs::default();
-                let into = self.cute(CuteOp::Composition, &[fragment, into], &plain)?;
+                let into = self.held_by(fragment, registers_of(&copy, to)?)?;
                 self.ir.op(CuteOp::Copy, &[tiled, from, into], &[], &[]);
             }
             None => {
@@ -84,11 +81,35 @@ impl<'c> Partition<'c> {
         let (buffer, stage) = (write.buffer(), write.stage());
         let fragment = self.fragment(&from)?;
         self.store_vec(vector, fragment)?;
+        if let Some(copy) = tiled_copy_of(op).map_err(SemError::Illegal)? {
+            let tiled = self.constant(Val::TiledCopy(copy.clone()))?;
+            let to = self.of_thread(CuteOp::TiledCopyPartitionD, tiled, buffer)?;
+            let to = self.stage_of(to, 3, stage)?;
+            let held = self.held_by(fragment, registers_of(&copy, &from)?)?;
+            return self.once(&from, |this| {
+                this.ir.op(CuteOp::Copy, &[tiled, held, to], &[], &[]);
+                Ok(())
+            });
+        }
         let fast = fast_axis(buffer).map_or(0, |(axis, _)| axis);
         let offsets = vec![0; from.tile.shape.len()];
         let part = self.part_of_stage(buffer, stage, &offsets, &from)?;
         let part = self.partition(part, None, fast, &from)?;
         self.once(&from, |this| this.copy(&part, fragment, &from, false))
+    }
+
+    /// A fragment as instructions take it, which fill or empty these registers of it.
+    fn held_by(
+        &mut self,
+        fragment: IrValue<'c>,
+        registers: Layout,
+    ) -> Result<IrValue<'c>, SemError> {
+        let registers = self.constant(Val::layout(&registers))?;
+        self.cute(
+            CuteOp::Composition,
+            &[fragment, registers],
+            &Attrs::default(),
+        )
     }
 
     /// What one thread of a tiled copy has of a view.
@@ -175,7 +196,7 @@ impl<'c> Partition<'c> {
     }
 }
 
-/// The registers that the instructions of a tiled copy fill, in the order of a tile's values.
+/// The registers that the instructions of a tiled copy fill or empty, in the order of a tile's values.
 fn registers_of(copy: &TiledCopyVal, to: &Spread) -> Result<Layout, SemError> {
     let shape = to
         .tile
@@ -183,7 +204,11 @@ fn registers_of(copy: &TiledCopyVal, to: &Spread) -> Result<Layout, SemError> {
         .iter()
         .map(|extent| Tree::Leaf(Int::from(*extent)));
     let whole = Layout::col_major(Tree::Node(shape.collect()));
-    let parts = copy.tiled.tidfrg_d(&AnyLayout::Plain(whole))?;
+    let whole = AnyLayout::Plain(whole);
+    let parts = match copy.atom.places()[0] == Place::Registers {
+        true => copy.tiled.tidfrg_s(&whole)?,
+        false => copy.tiled.tidfrg_d(&whole)?,
+    };
     let parts = parts.inner();
     let values = to.layout.tv().mode(1).unwrap_or_else(Layout::unit);
     let back = left_inverse(&values)?;

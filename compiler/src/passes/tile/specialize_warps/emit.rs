@@ -1,5 +1,6 @@
 //! Operations of the cute level that roles are made of.
 use super::super::emits::Emits;
+use super::super::types::view_of;
 use crate::passes::cmpi::EQUAL;
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, argument_of, region_with_block,
@@ -11,6 +12,7 @@ use cutec_dialects::target::{WARP, WARPGROUP};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TupleKind, Val, View};
 use cutec_layout::{AnyLayout, Int, Layout, Tree, Width};
+use melior::ir::Attribute;
 
 /// See the module.
 pub(super) struct Emit<'c> {
@@ -63,6 +65,31 @@ impl<'c> Emit<'c> {
         let coord = self.ir.val_type(&coord);
         let coord = self.ir.value(CuteOp::MakeCoord, &[stage], &[], coord);
         self.cute(CuteOp::Slice, &[buffer, coord], &Attrs::default())
+    }
+
+    /// One of so many parts of all stages of a buffer along an axis.
+    pub fn part(
+        &self,
+        buffer: IrValue<'c>,
+        axis: usize,
+        parts: i64,
+        part: IrValue<'c>,
+    ) -> Result<IrValue<'c>, SemError> {
+        let missing = || SemError::Illegal("the buffer has no parts".into());
+        let view = view_of(buffer).ok_or_else(missing)?;
+        let extents = view.layout.inner().modes();
+        let extents: Option<Vec<i64>> = extents.map(|mode| mode.size().as_static()).collect();
+        let mut extents = extents.ok_or_else(missing)?;
+        extents[axis] /= parts;
+        let any = Vars::default().fresh(Width::I32, 1);
+        let leaves = (0..extents.len()).map(|mode| match mode == axis {
+            true => Some(any.clone()),
+            false => Some(Int::ZERO),
+        });
+        let coord = self.ir.val_type(&Val::coord(leaves));
+        let coord = self.ir.value(CuteOp::MakeCoord, &[part], &[], coord);
+        let tile = self.constant(Val::int_tuple(extents))?;
+        self.cute(CuteOp::LocalTile, &[buffer, tile, coord], &Attrs::default())
     }
 
     /// Barriers in shared memory.
@@ -166,6 +193,12 @@ impl<'c> Emit<'c> {
         self.ir
             .op_with_regions(ScfOp::For, &bounds, &[], &[], vec![region]);
         done
+    }
+
+    /// The attribute of an access to a buffer by a tiled copy; by vectors without one.
+    pub fn by_copy(&self, copy: Option<&Val>) -> Vec<(&'static str, Attribute<'c>)> {
+        let copy = copy.map(|copy| self.ir.type_attr(self.ir.val_type(copy)));
+        copy.map(|copy| ("copy", copy)).into_iter().collect()
     }
 
     /// Goes on before an operation.

@@ -23,6 +23,8 @@ use std::sync::Arc;
 pub(super) struct PiecewiseLoad<'c> {
     of: EpilogueLoad<'c>,
     pub atom: Arc<TmaAtom>,
+    /// How threads read a piece, where that is not by vectors.
+    copy: Option<Val>,
     /// The number of its ring.
     ring: usize,
     /// For each stage that it takes, one after the other, the buffer of each piece and which one it is there.
@@ -52,6 +54,7 @@ impl<'c> PiecewiseLoad<'c> {
                 (usable && steps.len() as i64 <= ring.stages()).then_some((number, steps))
             })?;
             Some(PiecewiseLoad {
+                copy: of.by.load_copy(),
                 of,
                 atom,
                 ring,
@@ -211,9 +214,10 @@ impl<'c> PiecewiseLoad<'c> {
         let place = step.get(at).ok_or_else(missing)?;
         let index = self.index(emit, ring, lies, *place);
         let [view, _] = self.view(place.0)?;
-        let offsets = [("offsets", emit.ir.i64_array(&[0, 0]))];
+        let mut attrs = emit.by_copy(self.copy.as_ref());
+        attrs.push(("offsets", emit.ir.i64_array(&[0, 0])));
         let ty = self.of.by.piece.ir(emit.ir.context());
-        let piece = emit.ir.value(TileOp::Read, &[view, index], &offsets, ty);
+        let piece = emit.ir.value(TileOp::Read, &[view, index], &attrs, ty);
         Ok((piece, at + 1 == step.len()))
     }
 

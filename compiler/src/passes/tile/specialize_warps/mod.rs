@@ -8,10 +8,14 @@
 //! which have read it. So the loads of a kernel are as far ahead of its products as its rings are deep, over all its
 //! loops.
 //!
+//! Blocks of a cluster may load together what their tiles have in common (`multicast.rs`): then a stage is filled by all of them, and
+//! released in all of them.
+//!
 //! A product is under way when the next operation runs. Where a loop adds up products of what is loaded, one round of
 //! them is left under way, and the stages of the round before are released. Where the last product of a loop takes what is computed
 //! of the others, as in an attention, these are begun a round ahead, beside it (`chain/`). Each other product is waited for at once.
 mod chain;
+mod cluster;
 mod consumers;
 mod emit;
 mod epilogue;
@@ -25,19 +29,22 @@ use super::emits::Emits;
 use super::epilogue_load::EpilogueLoad;
 use super::gathers::GATHERED;
 use super::known_ops::checked_ops;
+use super::multicast::{Multicast, UNSHARED, asked};
+use super::raster::lower;
 use super::roles::{Beside, Roles};
 use super::types::Failed;
 use crate::passes::cmpi::AT_LEAST;
 use crate::passes::ir_utils::{
     blocks, defining_op, erase, for_each_kernel, function_block_size, is_in_block, move_before,
-    operations, parent, replace_all_uses,
+    operations, parent, replace_all_uses, set_attribute,
 };
 use crate::passes::kernel_abi::{
-    Launched, add_tensor_map, min_blocks, set_block_size, set_launched,
+    Launched, MULTICAST, add_tensor_map, min_blocks, set_block_size, set_clusters, set_launched,
 };
 use crate::passes::user_error::of_semantics;
 use crate::passes::{Reported, report};
 use chain::Chain;
+use cluster::Cluster;
 use cutec_dialects::abi::abi_of;
 use cutec_dialects::atoms::TmaAtom;
 use cutec_dialects::builder::{
@@ -93,6 +100,7 @@ fn of_function<'c>(
     target: &Target,
 ) -> Result<(), Reported> {
     let failed = |(op, message): Failed| report(op.location(), message);
+    let multicast = clusters(context, function, target)?;
     let all = checked_ops(function).map_err(failed)?;
     let loads = |op: &IrOp| map_copy(*op).is_some() || op.attribute(GATHERED).is_ok();
     if !all.iter().any(loads) {
@@ -114,8 +122,15 @@ fn of_function<'c>(
     // Blocks that wait for each other have one tile each, and are no launch that begins early.
     let cooperative = abi_of(&function).is_some_and(|abi| abi.cooperative);
     let rounds = Rounds::of(&all, &top).filter(|_| !cooperative);
-    let mut rings =
-        Ring::all(function, &all, target, reserved, rounds.is_some()).map_err(failed)?;
+    let mut rings = Ring::all(
+        function,
+        &all,
+        target,
+        reserved,
+        rounds.is_some(),
+        &multicast,
+    )
+    .map_err(failed)?;
     let mut epilogue = PiecewiseLoad::all(EpilogueLoad::all(function, target), &rings);
     let warpgroups = threads / WARPGROUP;
     let mut ir = OpBuilder::new(context, Insertion::Before(end));
@@ -143,6 +158,9 @@ fn of_function<'c>(
     let begin = emit.ir.constant(0, "i32");
     let begin = defining_op(begin);
     let alone = rings.len() == 1;
+    let word = emit.ir.ty("i32");
+    let thread = emit.ir.value(NvvmOp::ReadPtxSregTidX, &[], &[], word);
+    let cluster = (multicast.blocks() > 1).then(|| Cluster::of(&emit, thread, multicast.extents));
     for ring in &mut rings {
         for copy in &mut ring.copies {
             let By::Map(by) = &mut copy.by else { continue };
@@ -151,12 +169,10 @@ fn of_function<'c>(
             let parameter = add_tensor_map(context, function, map)?;
             let ty = emit.ir.val_type(&Val::TmaAtom(by.atom.clone()));
             by.made = Some(emit.ir.value(CuteOp::MakeTmaAtom, &[parameter], &[], ty));
-            by.ordered = by
-                .tensor_box
-                .in_order(&emit.ir, copy.buffer)
+            by.allocate(&emit, copy.buffer, cluster.as_ref())
                 .map_err(illegal)?;
         }
-        ring.allocate(&emit, alone);
+        ring.allocate(&emit, alone, cluster.as_ref());
     }
     for load in &mut epilogue {
         let parameter = add_tensor_map(context, function, load.map())?;
@@ -169,8 +185,6 @@ fn of_function<'c>(
         let parameter = add_tensor_map(context, function, map)?;
         result.allocate(&emit, parameter, before).map_err(illegal)?;
     }
-    let word = emit.ir.ty("i32");
-    let thread = emit.ir.value(NvvmOp::ReadPtxSregTidX, &[], &[], word);
     let first = emit.equal(thread, 0);
     emit.only_if(first, |emit| {
         for ring in &rings {
@@ -185,7 +199,12 @@ fn of_function<'c>(
         Ok(())
     })
     .map_err(illegal)?;
-    emit.ir.op(NvvmOp::Barrier0, &[], &[], &[]);
+    match cluster.is_some() {
+        false => {
+            emit.ir.op(NvvmOp::Barrier0, &[], &[], &[]);
+        }
+        true => cluster::begin(&emit),
+    }
     // What came before runs beside the end of the launch ahead.
     for action in [WAIT, LAUNCH] {
         let kind = [("kind", emit.ir.attr(action))];
@@ -290,7 +309,42 @@ fn of_function<'c>(
     let regions = vec![loading, rest];
     emit.ir
         .op_with_regions(ScfOp::If, &[loads], &attrs, &[], regions);
+    if cluster.is_some() {
+        cluster::end(&emit);
+    }
     set_block_size(context, function, threads + roles.loading)
+}
+
+/// Gives every block of a kernel its tile, in clusters where some load together.
+fn clusters<'c>(
+    context: &'c Context,
+    function: IrOp<'c>,
+    target: &Target,
+) -> Result<Multicast, Reported> {
+    if asked(function, target).is_none() {
+        return Ok(Multicast::alone());
+    }
+    let all = checked_ops(function);
+    let all = all.map_err(|(op, message)| report(op.location(), message))?;
+    let copies = all.iter().copied().filter(|op| map_copy(*op).is_some());
+    let ir = OpBuilder::new(context, Insertion::Before(function));
+    let multicast = match Multicast::of(function, &all, &copies.collect::<Vec<_>>(), target) {
+        Ok(multicast) => multicast,
+        Err(reason) => {
+            for dot in all.iter().filter(|op| TileOp::Dot.is(**op)) {
+                set_attribute(*dot, UNSHARED, ir.string(&reason));
+            }
+            Multicast::alone()
+        }
+    };
+    let grid = lower(context, function, multicast.extents)?;
+    if multicast.blocks() > 1 {
+        let axes = grid.map_or(1, |grid| operands_of(grid).count());
+        let extents = multicast.extents.map(|blocks| blocks as i32);
+        set_attribute(function, MULTICAST, ir.i32_array(&extents));
+        set_clusters(context, function, axes, multicast.extents)?;
+    }
+    Ok(multicast)
 }
 
 /// The tiles that the blocks of a launch go through, one after the other.

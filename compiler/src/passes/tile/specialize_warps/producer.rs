@@ -219,10 +219,8 @@ impl<'c> Role<'_, 'c> {
             for begin in begins {
                 here.insert(value_key(begin), self.value(begin));
             }
-            let value = |_: Option<usize>, value: IrValue<'c>| {
-                here.get(&value_key(value)).copied().unwrap_or(value)
-            };
-            coordinates.push(map.tensor_box.places(&self.emit.ir, value)?);
+            let value = |value: IrValue<'c>| here.get(&value_key(value)).copied().unwrap_or(value);
+            coordinates.push(map.places(&self.emit.ir, value)?);
         }
         let stage = ring.next_free(self.emit)?;
         match self.leads {

@@ -29,6 +29,8 @@ pub(super) struct StoredResult<'c> {
     store: IrOp<'c>,
     pub by: ByMap<'c>,
     pub atom: Arc<TmaAtom>,
+    /// How threads write a piece, where that is not by vectors.
+    copy: Option<Val>,
     /// The atom with its map, the buffers, and these with the modes of the tensor in their order.
     made: Option<[IrValue<'c>; 3]>,
 }
@@ -45,6 +47,7 @@ impl<'c> StoredResult<'c> {
             let atom = Arc::new(by.tensor_box.store(&by.buffer).ok()?);
             Some(StoredResult {
                 store,
+                copy: by.store_copy(),
                 by,
                 atom,
                 made: None,
@@ -108,8 +111,12 @@ impl<'c> StoredResult<'c> {
         let missing = || SemError::Illegal("is no store by a map".into());
         let [made, buffers, ordered] = self.made.ok_or_else(missing)?;
         let stage = emit.ir.constant(stage, "i32");
-        emit.ir
-            .op(TileOp::Write, &[value, buffers, stage], &[], &[]);
+        emit.ir.op(
+            TileOp::Write,
+            &[value, buffers, stage],
+            &emit.by_copy(self.copy.as_ref()),
+            &[],
+        );
         let fence = [
             ("kind", emit.ir.attr("#nvvm.proxy_kind<async.shared>")),
             ("space", emit.ir.attr("#nvvm.shared_space<cta>")),

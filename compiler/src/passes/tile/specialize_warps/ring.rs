@@ -1,10 +1,12 @@
 //! Rings of stages, each with the barriers of its stages.
 use super::super::emits::Emits;
 use super::super::gathers::{GATHERED, GatheredTile};
+use super::super::multicast::{Multicast, Share};
 use super::super::partition::is_within_warps;
 use super::super::stages::{depth_of, widen};
 use super::super::tensor_box::TensorBox;
 use super::super::types::{Failed, mma_of, operand, present, tile_of, view_of};
+use super::cluster::{Cluster, Peers};
 use super::emit::{Emit, Slot};
 use super::gather::Pending;
 use super::{map_copy, split};
@@ -53,9 +55,18 @@ pub(super) enum By<'c> {
 pub(super) struct ByMap<'c> {
     pub tensor_box: TensorBox<'c>,
     pub atom: Arc<TmaAtom>,
-    /// The atom with its map, and the buffer with the modes of the tensor in their order.
+    /// The atom with its map, and the buffer, or this block's part of it, with the modes of the tensor in their order.
     pub made: Option<IrValue<'c>>,
     pub ordered: IrValue<'c>,
+    /// Where each block of a cluster loads a part.
+    pub share: Option<ShareOfBlock<'c>>,
+}
+
+/// The part of what several blocks load together that one begins.
+pub(super) struct ShareOfBlock<'c> {
+    share: Share,
+    /// Which part it is, and the blocks that it is sent to.
+    part: Option<[IrValue<'c>; 2]>,
 }
 
 impl<'c> Copy<'c> {
@@ -77,9 +88,42 @@ impl<'c> Copy<'c> {
 }
 
 impl<'c> ByMap<'c> {
-    /// Bytes of the tile.
+    /// Bytes of a stage, of all parts and pieces.
     pub fn bytes(&self) -> i64 {
-        self.tensor_box.pieces() * self.atom.bytes()
+        let parts = self.share.as_ref().map_or(1, |own| own.share.parts);
+        parts * self.tensor_box.pieces() * self.atom.bytes()
+    }
+
+    /// Finds what the copies write of a buffer.
+    pub fn allocate(
+        &mut self,
+        emit: &Emit<'c>,
+        buffer: IrValue<'c>,
+        cluster: Option<&Cluster<'c>>,
+    ) -> Result<(), SemError> {
+        let mut written = buffer;
+        if let (Some(own), Some(cluster)) = (&mut self.share, cluster) {
+            let part = cluster.part(&own.share);
+            own.part = Some([part, cluster.mask(emit, &own.share)?]);
+            written = emit.part(buffer, own.share.axis, own.share.parts, part)?;
+        }
+        self.ordered = self.tensor_box.in_order(&emit.ir, written)?;
+        Ok(())
+    }
+
+    /// The operands that say where each box of the copies that this block begins lies, with what they begin at given by `value`.
+    pub fn places(
+        &self,
+        ir: &OpBuilder<'c>,
+        value: impl Fn(IrValue<'c>) -> IrValue<'c>,
+    ) -> Result<Vec<Vec<IrValue<'c>>>, SemError> {
+        if self.tensor_box.has_windows() {
+            return self.tensor_box.places(ir, |_, number| value(number));
+        }
+        let part = self.share.as_ref().and_then(|own| Some((own, own.part?)));
+        let part = part.map(|(own, [part, _])| (own.share.axis, own.share.parts, part));
+        let coordinates = self.tensor_box.coordinates_of_part(ir, part, value)?;
+        Ok(vec![vec![coordinates]])
     }
 
     pub fn made(&self) -> Result<[IrValue<'c>; 1], SemError> {
@@ -171,6 +215,8 @@ pub(super) struct Ring<'c> {
     pub in_place: bool,
     /// Whether one round of products is under way when the stages of the round before are released.
     pub overlaps: bool,
+    /// The blocks of a cluster that fill its stages, and are told when they are free.
+    peers: Option<Peers<'c>>,
     stages: i64,
     barriers: Option<Barriers<'c>>,
 }
@@ -197,6 +243,7 @@ impl<'c> Ring<'c> {
         target: &Target,
         reserved: i64,
         stays: bool,
+        multicast: &Multicast,
     ) -> Result<Vec<Self>, Failed<'c>> {
         let numbered = operations.iter().enumerate();
         let numbers: HashMap<usize, usize> = numbered
@@ -230,12 +277,22 @@ impl<'c> Ring<'c> {
             };
             let by = match atom {
                 Some(atom) => {
+                    let share = multicast.share(op).cloned();
+                    let mut shape = shape;
+                    let atom = match &share {
+                        None => atom,
+                        Some(share) => {
+                            shape[share.axis] /= share.parts;
+                            share.atom.clone()
+                        }
+                    };
                     let tensor_box = TensorBox::of(op, function, &shape);
                     By::Map(ByMap {
                         tensor_box: tensor_box.map_err(|message| (op, message))?,
                         atom,
                         made: None,
                         ordered: buffer,
+                        share: share.map(|share| ShareOfBlock { share, part: None }),
                     })
                 }
                 None => {
@@ -275,6 +332,7 @@ impl<'c> Ring<'c> {
                         by_warps: false,
                         in_place: false,
                         overlaps: false,
+                        peers: None,
                         stages: 1,
                         barriers: None,
                     };
@@ -349,7 +407,12 @@ impl<'c> Ring<'c> {
     }
 
     /// Allocates the barriers, and what the roles count. `alone` says that there is no other ring.
-    pub fn allocate(&mut self, emit: &Emit<'c>, alone: bool) {
+    pub fn allocate(&mut self, emit: &Emit<'c>, alone: bool, cluster: Option<&Cluster<'c>>) {
+        let shared = |axis: usize| {
+            let mut maps = self.copies.iter().filter_map(Copy::map);
+            maps.any(|map| map.share.as_ref().is_some_and(|own| own.share.axes[axis]))
+        };
+        self.peers = cluster.and_then(|cluster| cluster.peers(emit, [shared(0), shared(1)]));
         let gathered = self.is_gathered();
         let in_loop = self.of_loop.is_some();
         let split = self.is_split().then(|| emit.barriers(self.stages));
@@ -369,8 +432,8 @@ impl<'c> Ring<'c> {
             .ok_or_else(|| SemError::Illegal("has no barriers".into()))
     }
 
-    /// Initialises the barriers: a stage is filled by one thread and its bytes, or by those that gather, and released by each warpgroup,
-    /// or by each warp.
+    /// Initialises the barriers: a stage is filled by one thread and its bytes, or by those that gather, and released by each warpgroup, of
+    /// all blocks that it is sent to, or by each warp.
     pub fn init(&self, emit: &Emit<'c>, warpgroups: i64) -> Result<(), SemError> {
         let Barriers {
             full, empty, split, ..
@@ -383,9 +446,10 @@ impl<'c> Ring<'c> {
             true => warpgroups * WARPGROUP / WARP,
             false => warpgroups,
         };
+        let told = self.peers.map_or(1, |peers| peers.count);
         for stage in 0..self.stages {
             let splitting = split.map(|split| (split, split::SPLITTING));
-            let counts = [(full, filling), (empty, releasing)];
+            let counts = [(full, filling), (empty, releasing * told)];
             for (barriers, count) in counts.into_iter().chain(splitting) {
                 let operands = [barriers, emit.number(stage)?, emit.number(count)?];
                 emit.ir.op(CuteOp::MbarrierInit, &operands, &[], &[]);
@@ -462,6 +526,7 @@ impl<'c> Ring<'c> {
         let full = self.expect(emit, stage, bytes)?;
         for (map, coordinates) in maps().zip(coordinates) {
             let [made] = map.made()?;
+            let part = map.share.as_ref().and_then(|own| own.part);
             for (piece, place) in coordinates.iter().enumerate() {
                 let to = match coordinates.len() {
                     1 => emit.stage(map.ordered, stage)?,
@@ -470,7 +535,8 @@ impl<'c> Ring<'c> {
                 let Some((coordinate, moved)) = place.split_first() else {
                     continue;
                 };
-                let operands = [&[made, *coordinate, to, full, stage][..], moved].concat();
+                let mut operands = [&[made, *coordinate, to, full, stage][..], moved].concat();
+                operands.extend(part.map(|[_, mask]| mask));
                 emit.ir.op(CuteOp::Copy, &operands, &[], &[]);
             }
         }
@@ -541,7 +607,7 @@ impl<'c> Ring<'c> {
     }
 
     /// Releases a stage: the first thread of each warpgroup says that its products have read it, or that of each warp that its threads
-    /// have, too.
+    /// have, too; or as many as there are blocks that fill it, each to one of these.
     pub fn release(
         &self,
         emit: &mut Emit<'c>,
@@ -549,13 +615,22 @@ impl<'c> Ring<'c> {
         leads: IrValue<'c>,
     ) -> Result<(), SemError> {
         let Barriers { empty, .. } = self.barriers()?;
-        let leads = match self.by_warps {
-            true => emit.leads_of_warp(),
-            false => leads,
+        // What each warp reads for itself no other block fills.
+        let leads = match (self.peers, self.by_warps) {
+            (Some(peers), _) => peers.tells,
+            (None, true) => emit.leads_of_warp(),
+            (None, false) => leads,
         };
         emit.only_if(leads, |emit| {
-            let operands = [empty, stage, emit.number(1)?];
-            emit.ir.op(CuteOp::MbarrierArrive, &operands, &[], &[]);
+            let mut operands = vec![empty, stage, emit.number(1)?];
+            let arrive = match self.peers {
+                None => CuteOp::MbarrierArrive,
+                Some(peers) => {
+                    operands.push(peers.told);
+                    CuteOp::MbarrierArriveWithinCta
+                }
+            };
+            emit.ir.op(arrive, &operands, &[], &[]);
             Ok(())
         })
     }

@@ -1,6 +1,7 @@
 //! Which tiled copies bring an operand to shared memory, and read it.
 use super::Failed;
 use crate::passes::tile::coordinate::Coordinate;
+use crate::passes::tile::matrix_copies::{first_stage, matrix_copy};
 use crate::passes::user_error::user_error;
 use cutec_dialects::atoms::{
     Completion, CopyAtom, CopyOp, CpAsync, Issuer, Ldmatrix, Mechanism, Place,
@@ -12,11 +13,11 @@ use cutec_dialects::memo::type_value;
 use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::{Attrs, SemError, check, evaluate};
 use cutec_dialects::tile::{TileLayout, TileType};
-use cutec_dialects::types::{TypeError, Vars, copy_layouts, tiled_copy, tiled_copy_of};
+use cutec_dialects::types::{Vars, tiled_copy};
 use cutec_dialects::value::{TiledMmaVal, Val, View};
 use cutec_frontend::diagnostics::codes;
 use cutec_layout::tv::Operand;
-use cutec_layout::{Int, Layout, Tiler, Width, tv};
+use cutec_layout::{Int, Layout, Tiler, Width};
 use melior::ir::ValueLike;
 use std::sync::Arc;
 
@@ -145,11 +146,6 @@ pub(super) fn reaches(
     check(CuteOp::Copy, &operands, &Attrs::default())
 }
 
-/// The coordinate of the first stage of a buffer, all of it.
-fn first_stage() -> Val {
-    Val::coord([None, None, Some(Int::ZERO)])
-}
-
 /// How a thread gets an operand of a product from shared memory to its registers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum OperandRead {
@@ -185,7 +181,7 @@ pub(super) fn read_atom(
     buffer: &View,
     fast: usize,
 ) -> Result<Option<Val>, String> {
-    let transpose = fast == 0;
+    let (transpose, which) = (fast == 0, [Operand::A, Operand::B][index]);
     match OperandRead::of(mma, index)? {
         OperandRead::Vectors | OperandRead::Descriptor => return Ok(None),
         OperandRead::Ldmatrix if transpose && !Ldmatrix::transposes(tile.elem) => return Ok(None),
@@ -193,31 +189,5 @@ pub(super) fn read_atom(
     }
     let atoms = Ldmatrix::widths(transpose).into_iter();
     let mut atoms = atoms.map(|op| CopyAtom::new(CopyOp::Ldmatrix(op), tile.elem));
-    Ok(atoms.find_map(|atom| reads(atom, mma, index, buffer).ok()))
-}
-
-/// The tiled copy of an atom for an operand of a product, if it reads what a thread multiplies.
-fn reads(
-    atom: CopyAtom,
-    mma: &Arc<TiledMmaVal>,
-    index: usize,
-    buffer: &View,
-) -> Result<Val, SemError> {
-    atom.verify().map_err(TypeError::from)?;
-    let make = [tv::make_tiled_copy_a, tv::make_tiled_copy_b][index];
-    let copy = tiled_copy_of(atom, make(copy_layouts(&atom), &mma.tiled)?)?;
-    let which = Attrs::operand([Operand::A, Operand::B][index]);
-    let of = |op: CuteOp, operands: &[Val]| evaluate(op, operands, &which);
-    let thread = Val::integer(Width::I32);
-    let stage = of(CuteOp::Slice, &[Val::View(buffer.clone()), first_stage()])?;
-    let mma = Val::TiledMma(mma.clone());
-    let held = of(
-        CuteOp::TiledMmaPartition,
-        &[mma.clone(), stage.clone(), thread.clone()],
-    )?;
-    let fragment = of(CuteOp::MmaMakeFragment, &[mma, held])?;
-    let from = of(CuteOp::TiledCopyPartitionS, &[copy.clone(), stage, thread])?;
-    let to = of(CuteOp::TiledCopyRetile, &[copy.clone(), fragment])?;
-    check(CuteOp::Copy, &[copy.clone(), from, to], &Attrs::default())?;
-    Ok(copy)
+    Ok(atoms.find_map(|atom| matrix_copy(atom, mma, which, buffer).ok()))
 }
