@@ -3,6 +3,7 @@
 
     pip install target/wheels/cutec-*.whl
     test-suite/gpu/tile_operators.py [--source examples] [--only TEXT] [--quick] [--no-compiled] [--json FILE]
+    test-suite/gpu/tile_operators.py --only "every way" --json FILE      the ways to say an elementwise kernel (tile_maps.cute)
 
 Each result is checked against f64. Operands are normal, larger than the L2 cache or rotating through more than twice of it; rounds
 alternate, each a CUDA graph; ratios are medians of the rounds', above 1 where ours is faster than the faster of the two. Of several
@@ -34,8 +35,25 @@ def empty(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     return torch.empty(shape, dtype=dtype, device="cuda")
 
 
+# Kernels of tile_maps.cute, and what to try of each.
+WAYS = {
+    "plain": dict(bn=(512, 1024, 2048, 4096), together=(1, 8)),
+    "warps": dict(bn=(1024, 2048, 4096), number=(2, 4, 8, 16)),
+    "streaming": dict(bn=(1024, 2048, 4096)),
+    "streaming_out": dict(bn=(1024, 2048, 4096)),
+    "past_l1": dict(bn=(1024, 2048, 4096)),
+    "prefetched": dict(bn=(1024, 2048, 4096)),
+    "evicted": dict(bn=(1024, 2048, 4096)),
+    "evicted_in": dict(bn=(1024, 2048)),
+    "evicted_out": dict(bn=(1024, 2048)),
+    "across": dict(bn=(1024, 2048, 4096)),
+    "rounds": dict(bn=(1024, 2048), count=(2, 4, 16), stages=(1, 2, 3)),
+    "staying": dict(bn=(1024, 2048, 4096), places=(4, 24), stages=(2, 3)),
+}
+
+
 class Case:
-    """An operator: the kernel with the configurations to try, how operands are made, the formula, and what it moves or computes.
+    """An operator: the kernel, or several by a name of its own that a configuration has as `way`, with the configurations to try, how operands are made, the formula, and what it moves or computes.
 
     `exact` gives the rows `some` of the result in f64. Errors are relative to the larger of it and `least`: what a sum of many has as
     its standard deviation. Where there is a second result, `places`, the first one has to be what of the rows lies there."""
@@ -64,6 +82,11 @@ def cases(source: pathlib.Path):
         yield Case(f"{name}, {m} × {n}", operators.tile_map, [dict(f=name, bn=bn) for bn in (1024, 2048, 4096)],
                    lambda: (normal(m, n), empty(m, n)), lambda x, f=f: f(x), lambda x, some, f=f: f(x[some].double()),
                    8 * m * n, "GB/s", 1.0)
+    maps = cutec.load(HERE / "tile_maps.cute", arch="sm_90a")
+    ways = {way: maps[f"map_{way}"] for way in WAYS}
+    every = [dict(way=way) | choice for way, choices in WAYS.items() for choice in grid(**choices)]
+    yield Case(f"relu, {m} × {n}, every way", ways, every, lambda: (normal(m, n), empty(m, n)), F.relu, lambda x, some: F.relu(x[some].double()),
+               8 * m * n, "GB/s", 1.0)
     yield Case("sum over the middle of (120, 4096, 4095)", operators.tile_middle_sums,
                grid(bm=(8, 16, 32), bn=(128, 256, 512)), lambda: (normal(120, 4096, 4095), empty(120, 4095)),
                lambda x: x.sum(1), lambda x, some: x[some].double().sum(1), 4 * 120 * 4096 * 4095, "GB/s", 64.0)
@@ -114,7 +137,10 @@ def measure(case: Case, compiled: bool, rounds: int) -> dict:
     every = [operands] + [case.operands() for _ in range(sets(moved) - 1)]
 
     def compiled_for(configuration):
-        kernel = case.kernel.specialize(**configuration) if configuration else case.kernel
+        kernel, parameters = case.kernel, dict(configuration)
+        if isinstance(kernel, dict):
+            kernel = kernel[parameters.pop("way")]
+        kernel = kernel.specialize(**parameters) if parameters else kernel
         kernel.compile(*operands)
         return kernel
 
@@ -138,6 +164,9 @@ def measure(case: Case, compiled: bool, rounds: int) -> dict:
     against = {name: ratio(times, name, best) for name in peers}
     row = dict(case=case.name, best=best.removeprefix("ours "), speed=speed, unit=case.unit, error=worst, wrong=not worst <= case.bound, **against)
     row["milliseconds"] = {name: statistics.median(each) for name, each in times.items()}
+    if isinstance(case.kernel, dict):
+        for name, middle in sorted(row["milliseconds"].items(), key=lambda found: found[1])[:12]:
+            print(f"  {name}: {middle:.4f} ms, {ratio(times, 'eager', name):.4f} of eager", file=sys.stderr)
     shown = " | ".join(f"{against[name]:.2f}" if name in against else "–" for name in ("eager", "compiled"))
     print(f"| {case.name} | {row['best']} | {speed:.{0 if case.unit == 'GB/s' else 1}f} {case.unit} | {shown} | "
           f"{min(against.values()):.2f} | {'**wrong** ' if row['wrong'] else ''}{worst:.1e} |", flush=True)
@@ -158,7 +187,8 @@ def main() -> int:
     print("| operator | configuration | ours | eager | compiled | the faster | error |\n|---|---|---|---|---|---|---|")
     found = []
     for case in cases(arguments.source):
-        if any(text in case.name for text in arguments.only.split(",")):
+        # The many ways of one kernel are for who asks for them.
+        if any(text in case.name for text in arguments.only.split(",")) and (arguments.only or not isinstance(case.kernel, dict)):
             found.append(measure(case, not arguments.no_compiled, 5 if arguments.quick else 11))
             torch.cuda.empty_cache()
     save(found, arguments.json)
