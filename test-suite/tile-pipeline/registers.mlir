@@ -1,4 +1,5 @@
-// A loop without products whose depth somebody asked for loads tiles into registers so many rounds ahead.
+// A loop without products whose depth somebody asked for loads tiles into registers so many rounds ahead; as far as registers go one that
+// leaves the depth to the cost model, or says nothing and only reads.
 // RUN: %cute-opt --tile-assign-layouts --tile-stage-operands --tile-pipeline %s -o %t.mlir
 // RUN: FileCheck %s < %t.mlir
 // RUN: %cute-opt %t.mlir -o /dev/null
@@ -55,6 +56,63 @@ gpu.module @kernels {
       %a = tile.load %x[%first, %t] : !view, i32, i32 -> !t
       tile.store %a, %x[%one, %t] : !t, !view, i32, i32
     }
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @chosen
+  // CHECK: %[[A:.*]] = tile.load
+  // CHECK: scf.for %{{.*}} iter_args(%{{.*}} = %{{.*}}, %[[NOW:.*]] = %[[A]])
+  // CHECK: tile.load
+  // CHECK: nvvm.bar.warp.sync
+  // CHECK: tile.map(%{{.*}}, %[[NOW]])
+  // CHECK: %[[B:.*]] = tile.load
+  // CHECK: scf.for %{{.*}} iter_args(%[[NOW:.*]] = %[[B]])
+  // CHECK: tile.load
+  // CHECK: tile.store %[[NOW]]
+  gpu.func @chosen(%x: !view, %y: !view, %n: i32) {
+    %zero = arith.constant 0.0 : f32
+    %first = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %none = tile.splat %zero : f32 -> !t
+    %sum = scf.for %t = %first to %n step %one iter_args(%s = %none) -> (!t) : i32 {
+      %a = tile.load %x[%first, %t] : !view, i32, i32 -> !t
+      %r = tile.map(%s, %a) {
+      ^bb0(%p: f32, %q: f32):
+        %add = arith.addf %p, %q : f32
+        tile.yield %add : f32
+      } : (!t, !t) -> !t
+      scf.yield %r : !t
+    }
+    tile.store %sum, %y[%first, %first] : !t, !view, i32, i32
+    scf.for %t = %first to %n step %one : i32 {
+      %a = tile.load %x[%first, %t] : !view, i32, i32 -> !t
+      tile.store %a, %y[%first, %t] : !t, !view, i32, i32
+    } {tile.stages = 0 : i32}
+    gpu.return
+  }
+
+  // Two rounds are not worth it: both would be under way.
+  // CHECK-LABEL: gpu.func @short
+  // CHECK: scf.for
+  // CHECK: tile.load
+  // CHECK-NOT: tile.load
+  // CHECK: gpu.return
+  gpu.func @short(%x: !view, %y: !view) {
+    %zero = arith.constant 0.0 : f32
+    %first = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %two = arith.constant 2 : i32
+    %none = tile.splat %zero : f32 -> !t
+    %sum = scf.for %t = %first to %two step %one iter_args(%s = %none) -> (!t) : i32 {
+      %a = tile.load %x[%first, %t] : !view, i32, i32 -> !t
+      %r = tile.map(%s, %a) {
+      ^bb0(%p: f32, %q: f32):
+        %add = arith.addf %p, %q : f32
+        tile.yield %add : f32
+      } : (!t, !t) -> !t
+      scf.yield %r : !t
+    }
+    tile.store %sum, %y[%first, %first] : !t, !view, i32, i32
     gpu.return
   }
 }

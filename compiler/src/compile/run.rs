@@ -177,8 +177,15 @@ impl<'c, 'a> Run<'c, 'a> {
         let timings = &mut self.outcome.timings;
         let (result, messages) =
             messages::collect(context, || passes(context, module, options, timings));
+        let said = crate::passes::remarks::taken();
         if result.is_err() {
             return self.outcome.fail_with(step, messages, self.sources);
+        }
+        if options.remarks {
+            let placed = said
+                .iter()
+                .filter_map(|remark| report::diagnostic(remark, self.sources));
+            self.outcome.remarks.extend(placed);
         }
         let warnings = messages
             .iter()

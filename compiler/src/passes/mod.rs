@@ -76,6 +76,11 @@ pub fn warn(location: Location, message: impl ToString) {
     cutec_dialects::ir::emit_warning(location, &message.to_string());
 }
 
+/// Says what a pass chose at a location, and why: `--remarks`.
+pub fn remark(location: Location, message: impl ToString) {
+    remarks::say(location, message.to_string());
+}
+
 /// The root operation of a module, as passes take it.
 pub fn root<'c>(module: &Module<'c>) -> IrOp<'c> {
     // SAFETY: the operation lives as long as the module, which the caller keeps.

@@ -1,7 +1,9 @@
 //! The `tile` dialect: types of tiles, and what makes an operation legal.
 //!
 //! A tile is a ranked tensor of static shape. Once a pass has chosen how it is spread over the
-//! threads of a block, its type carries that as [`TileLayout`], in the encoding.
+//! threads of a block, its type carries that as [`TileLayout`], in the encoding. What is chosen where a program does not say it
+//! follows from the [`cost_model`].
+pub mod cost_model;
 mod layout;
 mod place;
 mod precision;
@@ -138,6 +140,9 @@ pub const MOST_ELEMENTS: i64 = 1 << 20;
 
 /// Iterations of a loop that may be under way at a time.
 pub const STAGES: RangeInclusive<i64> = 1..=16;
+
+/// What a loop says in place of that where the cost model is to choose: `pipeline for`.
+pub const CHOSEN_STAGES: i64 = 0;
 
 impl fmt::Display for TileType {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {

@@ -70,8 +70,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             _ => (callee, &[]),
         };
         match &*target.kind {
-            ExprKind::Field { base, name } if &*name.node == "has" && self.is_target(base) => {
-                self.target_has(args, span)
+            ExprKind::Field { base, name }
+                if Self::is_target_method(&name.node) && self.is_target(base) =>
+            {
+                self.target_method(&name.node, args, span)
             }
             ExprKind::Field { base, name } => {
                 if let Some(value) = self.record_function(base, name, (generics, args), span)? {

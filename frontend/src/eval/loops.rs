@@ -5,13 +5,13 @@ use super::stmt::{BREAKS, CONTINUES, Flow, Place, RETURNS};
 use super::tiles::Carried;
 use super::values::{Scalar, Value};
 use super::{Evaluator, LoopFrame, Result};
-use crate::ast::{BinaryOp, Block, Expr, ExprKind, For};
+use crate::ast::{Arg, BinaryOp, Block, Expr, ExprKind, For};
 use crate::diagnostics::codes;
 use crate::source::Span;
 use cutec_dialects::builder::{IrValue, argument_of, region_with_block, result_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, ScfOp};
-use cutec_dialects::tile::STAGES;
+use cutec_dialects::tile::{CHOSEN_STAGES, STAGES};
 use cutec_layout::gcd;
 use melior::ir::{Region, ValueLike};
 
@@ -265,9 +265,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         Ok(ir.value(ArithOp::Select, &[is_last, end, next], &[], ty))
     }
 
-    /// `pipeline(n)` before a `for`: how many iterations are under way at a time.
+    /// `pipeline(n)` before a `for`: how many iterations are under way at a time; `pipeline` leaves that to the cost model.
     fn stages(&mut self, clause: &'a Expr, body: &'a Block) -> Result<i64> {
-        let args = match &*clause.kind {
+        let args: &'a [Arg] = match &*clause.kind {
+            ExprKind::Name(name) if &**name == "pipeline" => &[],
             ExprKind::Call { callee, args }
                 if callee.as_name().is_some_and(|name| &**name == "pipeline") =>
             {
@@ -275,7 +276,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
             _ => {
                 let message = format!("no loop clause `{}`", self.text(clause.span));
-                let label = "expected `pipeline(n)`";
+                let label = "expected `pipeline` or `pipeline(n)`";
                 return self.error(codes::UNKNOWN_NAME, clause.span, message, label);
             }
         };
@@ -283,16 +284,24 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let help = "it is for kernels at tile level";
             return self.unsupported(clause.span, "a clause before `for`", help);
         }
-        let [arg] = args else {
-            let message = "`pipeline` takes the number of stages";
-            return self.error(codes::WRONG_ARGUMENTS, clause.span, message, "here");
+        let stages = match args {
+            [] => CHOSEN_STAGES,
+            [arg] => {
+                let stages = self.static_int("the number of stages", &arg.value)?;
+                if stages != CHOSEN_STAGES && !STAGES.contains(&stages) {
+                    let (least, most) = STAGES.into_inner();
+                    let message = format!(
+                        "a pipeline has {least} to {most} stages, or {CHOSEN_STAGES} that the compiler chooses, not {stages}"
+                    );
+                    return self.error(codes::ILLEGAL_OPERATION, arg.value.span, message, "here");
+                }
+                stages
+            }
+            _ => {
+                let message = "`pipeline` takes the number of stages";
+                return self.error(codes::WRONG_ARGUMENTS, clause.span, message, "here");
+            }
         };
-        let stages = self.static_int("the number of stages", &arg.value)?;
-        if !STAGES.contains(&stages) {
-            let (least, most) = STAGES.into_inner();
-            let message = format!("a pipeline has {least} to {most} stages, not {stages}");
-            return self.error(codes::ILLEGAL_OPERATION, arg.value.span, message, "here");
-        }
         if exits_of(body) != 0 {
             let what = "leaving a pipelined loop early";
             return self.unsupported(clause.span, what, "use a `for` without `pipeline`");

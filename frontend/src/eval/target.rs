@@ -1,8 +1,8 @@
 //! `target`: what is compiled for, as compile-time values.
 //!
 //! `target.name`, `target.sm` and `target.smem` are constants; `target.has(name)` asks for a feature of
-//! [`Feature::ALL`] or for an atom by its name, which is not evaluated. A variable, constant or function named
-//! `target` hides it.
+//! [`Feature::ALL`] or for an atom by its name, which is not evaluated; `target.tiles(t)` and `target.blocks(t)` ask the cost model for
+//! the tile of a product. A variable, constant or function named `target` hides it.
 use super::values::Value;
 use super::{Evaluator, Result};
 use crate::ast::{Arg, Expr, ExprKind};
@@ -11,10 +11,12 @@ use crate::parser::words::closest;
 use crate::source::Span;
 use cutec_dialects::atoms;
 use cutec_dialects::target::Feature;
+use cutec_dialects::tile::cost_model::ProductTile;
 
 /// What it is called.
 const NAME: &str = "target";
 const FIELDS: [&str; 3] = ["name", "sm", "smem"];
+const METHODS: [&str; 3] = ["has", "tiles", "blocks"];
 
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// Whether an expression is the built-in `target`.
@@ -38,15 +40,62 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let diagnostic = Diagnostic::error(codes::UNKNOWN_NAME, span, message, label);
                 let help = match field {
                     "has" => "it is called with a name: `target.has(cp_async)`".into(),
-                    _ => format!("there are `{}`, and `has(…)`", FIELDS.join("`, `")),
+                    "tiles" | "blocks" => {
+                        format!("it is called with an element type: `target.{field}(bf16)`")
+                    }
+                    _ => format!(
+                        "there are `{}`, `has(…)`, `tiles(…)` and `blocks(…)`",
+                        FIELDS.join("`, `")
+                    ),
                 };
                 Err(self.report(diagnostic.with_help(help)))
             }
         }
     }
 
+    /// `target.has(name)`, `target.tiles(type)`, `target.blocks(type)`.
+    pub(super) fn target_method(
+        &mut self,
+        name: &str,
+        args: &'a [Arg],
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        match name {
+            "has" => self.target_has(args, span),
+            _ => self.target_tile(name, args, span),
+        }
+    }
+
+    /// Whether there is such a method.
+    pub(super) fn is_target_method(name: &str) -> bool {
+        METHODS.contains(&name)
+    }
+
+    /// What the cost model says of a product of elements of a type: the extents of its tile, or how many blocks share a multiprocessor.
+    fn target_tile(&mut self, name: &str, args: &'a [Arg], span: Span) -> Result<Value<'c, 'a>> {
+        let [
+            Arg {
+                name: None, value, ..
+            },
+        ] = args
+        else {
+            let message = format!("`{NAME}.{name}` takes the element type of a product");
+            let label = format!("expected one type, as in `{NAME}.{name}(bf16)`");
+            return self.error(codes::WRONG_ARGUMENTS, span, message, label);
+        };
+        let elem = match self.expr(value)? {
+            Value::Type(elem) => elem,
+            other => return self.expected("an element type", &other, value.span),
+        };
+        let tile = ProductTile::of(elem, &self.options.target);
+        Ok(match name {
+            "blocks" => Value::Int(tile.blocks),
+            _ => Value::Tuple(tile.extents.map(Value::Int).into_iter().collect()),
+        })
+    }
+
     /// `target.has(name)`.
-    pub(super) fn target_has(&mut self, args: &'a [Arg], span: Span) -> Result<Value<'c, 'a>> {
+    fn target_has(&mut self, args: &'a [Arg], span: Span) -> Result<Value<'c, 'a>> {
         let named = match args {
             [arg] if arg.name.is_none() => match &*arg.value.kind {
                 ExprKind::Name(name) => Some((&**name, arg.value.span)),

@@ -340,7 +340,10 @@ impl ParseContext {
     ) -> StmtKind {
         self.no_duplicates("variable", pattern.names());
         if let Some(clause) = &clause
-            && !matches!(*clause.kind, ExprKind::Call { .. } | ExprKind::Error)
+            && !matches!(
+                *clause.kind,
+                ExprKind::Call { .. } | ExprKind::Name(_) | ExprKind::Error
+            )
         {
             self.report(
                 clause.span,

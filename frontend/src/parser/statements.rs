@@ -71,8 +71,8 @@ fn begins_statement(lexemes: &[Lexeme<'_>], start: usize, at: usize) -> bool {
     let previous = lexemes[at - 1].token;
     match token {
         Token::For => {
-            let clause =
-                matches!(lexemes[start].token, Token::Ident(_)) && previous == Token::RParen;
+            let named = matches!(lexemes[start].token, Token::Ident(_));
+            let clause = named && (previous == Token::RParen || at == start + 1);
             previous != Token::Static && !clause
         }
         Token::IfStatement => previous != Token::Static,

@@ -9,7 +9,6 @@
 //! repeated to. Where nothing says it, threads stand side by side along memory, 16 bytes each. What lies
 //! in other directions before and after a transposition, or would be stored in narrow pieces, is spread
 //! anew in between.
-use super::block_size::{self, TileAccess};
 use super::computed_operand::is_computed_of_boxes;
 use super::coordinate::Coordinate;
 use super::known_ops::checked_ops;
@@ -25,11 +24,12 @@ use crate::passes::ir_utils::{
 };
 use crate::passes::kernel_abi::{block_is_open, blocks_of_tile, set_block_size};
 use crate::passes::user_error::user_error;
-use crate::passes::{Reported, report, warn};
+use crate::passes::{Reported, remark, report, warn};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of};
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::WARP;
+use cutec_dialects::tile::cost_model::{TileAccess, checked_threads, threads_of_memory};
 use cutec_dialects::tile::{Recast, TileLayout, TileType, WINDOWS};
 use cutec_frontend::diagnostics::codes;
 use melior::Context;
@@ -145,9 +145,21 @@ impl<'c> Assignment<'c> {
                     Some(TileOp::Reduce | TileOp::Fold | TileOp::Scan)
                 )
             });
-            block_size::of_memory(size, &accesses_of(&operations, size), reduces)
+            let accesses = accesses_of(&operations, size);
+            let threads = threads_of_memory(size, &accesses, reduces);
+            let vectors = accesses.iter().map(|access| access.vector).min();
+            let vectors = match vectors {
+                Some(vector) => format!(", accessed {vector} at once"),
+                None => String::new(),
+            };
+            let message = format!(
+                "{threads} threads a block, chosen: {} of {size} elements for each of the largest tiles{vectors}; `warps(n)` pins them",
+                size / threads.max(1)
+            );
+            remark(function.location(), message);
+            threads
         });
-        let threads = block_size::checked(threads).map_err(|message| (function, message))?;
+        let threads = checked_threads(threads).map_err(|message| (function, message))?;
         let threads = threads * blocks;
         let mut reshaping: HashMap<usize, Vec<usize>> = HashMap::new();
         let mut accesses: HashMap<usize, Vec<IrOp<'c>>> = HashMap::new();

@@ -2,7 +2,7 @@
 //!
 //! After `tile-assign-layouts`. Nothing is changed. The assembler says the same afterwards, of a cubin alone and without a reason.
 use super::known_ops::checked_ops;
-use super::registers::{for_bits, of_thread, peak};
+use super::registers::{for_bits, largest_load, of_thread, peak};
 use super::types::Failed;
 use crate::passes::ir_utils::{Kernel, for_each_kernel, function_block_size};
 use crate::passes::kernel_abi::min_blocks;
@@ -32,7 +32,8 @@ fn check<'c>(function: IrOp<'c>, target: &Target) -> Result<(), Failed<'c>> {
         return Ok(());
     };
     let there = of_thread(function, threads, target);
-    let Some(peak) = peak(function)? else {
+    let peaks = [largest_load(function)?, peak(function)?];
+    let Some(peak) = peaks.into_iter().flatten().max_by_key(|peak| peak.all) else {
         return Ok(());
     };
     let taken = for_bits(peak.all);
@@ -42,6 +43,7 @@ fn check<'c>(function: IrOp<'c>, target: &Target) -> Result<(), Failed<'c>> {
     let own = for_bits(peak.own);
     let held = match TileOp::of(peak.op) {
         Some(TileOp::Dot) => "the sums of this product and a block of its operands",
+        Some(TileOp::Load) => "the elements of this tile",
         Some(TileOp::Reduce | TileOp::Fold | TileOp::Scan) => {
             "the tiles that are held across this reduction"
         }

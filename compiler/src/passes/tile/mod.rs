@@ -1,6 +1,5 @@
 //! Passes of the tile level, in their order; `docs/tile.md` says what each decides.
 pub mod assign_layouts;
-mod block_size;
 pub mod bound_coordinates;
 pub mod check_registers;
 mod computed_operand;

@@ -81,6 +81,28 @@ pub(super) fn peak<'c>(function: IrOp<'c>) -> Result<Option<Peak<'c>>, Failed<'c
     Ok(peak)
 }
 
+/// Where the most registers are held at a load, in a kernel without products, whose operands wait elsewhere: a tile is loaded as a whole.
+pub(super) fn largest_load<'c>(function: IrOp<'c>) -> Result<Option<Peak<'c>>, Failed<'c>> {
+    let mut operations = Vec::new();
+    collect_nested(function, &mut operations);
+    if operations.iter().any(|op| TileOp::Dot.is(*op)) {
+        return Ok(None);
+    }
+    let live = live(function, &operations)?;
+    let mut largest: Option<Peak> = None;
+    for (at, op) in operations.iter().enumerate() {
+        if !TileOp::Load.is(*op) {
+            continue;
+        }
+        let own = results(*op)?;
+        let all = own + live.across[at];
+        if largest.as_ref().is_none_or(|largest| largest.all < all) {
+            largest = Some(Peak { op: *op, own, all });
+        }
+    }
+    Ok(largest)
+}
+
 /// Bits of the tiles that are live in a thread, for each operation in program order.
 struct Live {
     /// Before it and behind it.

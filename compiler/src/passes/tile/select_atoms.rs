@@ -3,7 +3,6 @@
 //! Before: `tile.dot` without `mma`, or with the atom or the tiled MMA that the program pins. After:
 //! `mma` is a tiled MMA, and the function has its `known_block_size`. `tile.warps` on the function pins
 //! how many warps there are, or how many along m and n.
-use super::block_size::{self, warps_of_product};
 use super::known_ops::checked_ops;
 use super::layout_classes::LayoutClasses;
 use super::multicast::asked;
@@ -14,13 +13,14 @@ use super::windows::LoadedWindows;
 use crate::passes::ir_utils::{Kernel, erase, for_each_kernel, set_attribute};
 use crate::passes::kernel_abi::set_block_size;
 use crate::passes::user_error::user_error;
-use crate::passes::{Reported, report};
+use crate::passes::{Reported, remark, report};
 use cutec_dialects::atoms::{AtomError, Completion, Issuer, Mechanism, MmaAtom, MmaLayouts, Place};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::type_attribute;
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::{Target, WARP};
+use cutec_dialects::tile::cost_model::{checked_threads, traffic, warps_of_product};
 use cutec_dialects::tile::{Precision, TileLayout, TileType};
 use cutec_dialects::types::tiled_mma;
 use cutec_dialects::value::{TiledMmaVal, Val};
@@ -212,7 +212,7 @@ fn select<'c>(
         None => wanted.max().unwrap_or(1),
     };
     let fixed = products.iter().find_map(|product| product.pinned);
-    let threads = block_size::checked(fixed.unwrap_or(most * WARP));
+    let threads = checked_threads(fixed.unwrap_or(most * WARP));
     let mut threads = threads.map_err(|message| (function, message))?;
     let splits = loop {
         let split = |product: &Product| match (product.pinned, pinned.as_deref()) {
@@ -257,6 +257,14 @@ fn select<'c>(
         let (Some([rows, columns]), None) = (split, product.pinned) else {
             continue;
         };
+        if pinned.is_none() && product.atom.issuer() == Issuer::Warp {
+            let message = format!(
+                "{} warps share this product, {rows} × {columns}, chosen: a warp reads {} rows and columns for each k; `warps(rows, columns)` pins them",
+                rows * columns,
+                traffic(product.extents, [rows, columns])
+            );
+            remark(product.dot.location(), message);
+        }
         let sums = classes.class(result_of(product.dot, 0));
         let is_factor = sums.is_some() && factors.contains(&sums);
         let of_warps = || {
@@ -284,14 +292,13 @@ fn fits(product: &Product, split: [i64; 2]) -> bool {
 
 /// How many atoms stand side by side along m and n: of all ways, the one that reads the least.
 fn split(product: &Product, atoms: i64) -> Option<[i64; 2]> {
-    let read = |split: &[i64; 2]| product.extents[0] / split[0] + product.extents[1] / split[1];
     // Of two that read the same, the one with more warps along m.
     (1..=atoms)
         .rev()
         .filter(|rows| atoms % rows == 0)
         .map(|rows| [rows, atoms / rows])
         .filter(|split| fits(product, *split))
-        .min_by_key(read)
+        .min_by_key(|split| traffic(product.extents, *split))
 }
 
 /// How single threads share a product, so that each has groups of [`GROUP`] neighbouring rows and columns,

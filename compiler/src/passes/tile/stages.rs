@@ -1,20 +1,26 @@
 //! Stages of buffers: how many a loop asks for, and buffers that have them.
 use super::types::{Failed, view_of};
 use cutec_dialects::builder::{IrOp, IrValue, OpBuilder, integer_value};
-use cutec_dialects::tile;
+use cutec_dialects::tile::{self, CHOSEN_STAGES as CHOSEN};
 use cutec_dialects::value::{Val, View};
 use cutec_layout::{AnyLayout, Int, Layout};
 use melior::ir::{ValueLike, operation::OperationLike};
 
-/// What a loop says of its depth.
+/// What a loop says of its depth: iterations under way, or that the cost model is to choose.
 pub(super) const DEPTH: &str = "tile.stages";
 
-/// The depth that a loop asks for.
+/// Whether a loop asks to be pipelined, to a depth that it says or as the cost model has it.
+pub(super) fn is_pipelined(of: IrOp<'_>) -> bool {
+    of.attribute(DEPTH).is_ok()
+}
+
+/// The depth that a loop asks for; `None` where it leaves that to the cost model.
 pub(super) fn depth_of(of: IrOp<'_>) -> Result<Option<i64>, Failed<'_>> {
     let Ok(depth) = of.attribute(DEPTH) else {
         return Ok(None);
     };
-    match integer_value(depth).filter(|depth| tile::STAGES.contains(depth)) {
+    match integer_value(depth).filter(|depth| *depth == CHOSEN || tile::STAGES.contains(depth)) {
+        Some(CHOSEN) => Ok(None),
         Some(depth) => Ok(Some(depth)),
         None => {
             let (least, most) = tile::STAGES.into_inner();

@@ -20,6 +20,7 @@ use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{CuteOp, TileOp, tile};
 use cutec_dialects::semantics::{Attrs, evaluate};
 use cutec_dialects::target::{Feature, Target, WARPGROUP};
+use cutec_dialects::tile::cost_model::warpgroups_of_product;
 use cutec_dialects::tile::{Precision, TileType};
 use cutec_dialects::types::tiled_mma;
 use cutec_dialects::value::{Val, View};
@@ -34,14 +35,10 @@ pub(in crate::passes) const REASON: &str = "cute.reason";
 const ROWS: i64 = 64;
 /// Of so many columns are multiples what warpgroups beside each other have.
 const BESIDE: i64 = 64;
-/// Registers of sums that a thread has at most.
-const SUMS: i64 = 128;
 /// How long rows of k are whose parts are made in shared memory, and the most sums of a tile: a thread has as many again that are
 /// still to be added to them.
 const SPLIT_DEPTH: i64 = 32;
 const MOST_SPLIT: i64 = 128 * 128;
-/// Warpgroups of a block, at most.
-const MOST_WARPGROUPS: i64 = 4;
 
 /// How the products of a kernel are multiplied.
 pub(super) struct Choice<'c> {
@@ -303,19 +300,11 @@ fn candidates(function: IrOp, products: &[Product]) -> Result<Vec<i64>, String> 
             _ => Err("the pinned warps are no warpgroups, four along m".into()),
         };
     }
-    // Rows that two warpgroups do not share evenly.
-    if products.iter().all(|product| product.shape[0] == 3 * ROWS) {
-        return Ok(vec![3, 1]);
-    }
-    let wanted = products.iter().map(|product| {
+    let extents = products.iter().map(|product| {
         let [m, n, _] = product.shape;
-        let held = m * n / (SUMS * WARPGROUP);
-        let least = if m >= 2 * ROWS { 2 } else { 1 };
-        held.max(least).min(MOST_WARPGROUPS)
+        [m, n]
     });
-    let wanted = wanted.max().unwrap_or(1);
-    let wanted = i64::try_from(wanted.unsigned_abs().next_power_of_two()).unwrap_or(1);
-    Ok((0..=wanted.ilog2()).rev().map(|power| 1 << power).collect())
+    Ok(warpgroups_of_product(extents))
 }
 
 /// The tiled MMA of each product, shared by so many warpgroups.

@@ -1,7 +1,7 @@
 //! `tile-pipeline`: loads of later iterations of a loop are under way while one is computed.
 //!
 //! Before: a loop whose products read buffers that the same iteration fills. After: the buffers have as many
-//! stages as `tile.stages` on the loop says, or as many of [`STAGES`] as fit; before the loop the first
+//! stages as `tile.stages` on the loop says, or as many as the cost model chooses; before the loop the first
 //! iterations are under way; an iteration begins those of the last stage ahead, multiplies, and waits for its
 //! successor before its last block of k, of which the registers are read while that is multiplied. Iterations
 //! beyond the last are begun like others: outside of the view there are zeros, and nobody uses them. With
@@ -9,8 +9,8 @@
 //!
 //! What is gathered for a product is begun ahead as well (`gathered.rs`).
 //!
-//! A loop without such products whose depth somebody asked for loads its tiles into registers so many iterations
-//! ahead (`registers.rs`).
+//! A loop without such products loads its tiles into registers so many iterations ahead, where somebody asked for a depth, or where
+//! the cost model finds registers for it (`registers.rs`).
 //!
 //! Every product, in a loop or not, is taken apart into the blocks of k of its tiled MMA, each read while
 //! the one before is multiplied.
@@ -34,9 +34,6 @@ use melior::Context;
 use plan::Plan;
 use registers::Loads;
 
-/// Stages of a loop of which nothing says the depth, if they fit the shared memory.
-const STAGES: i64 = 3;
-
 /// Pipelines the loops of the module, and takes its products apart.
 pub fn pipeline<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
     for_each_kernel(context, module, |kernel| {
@@ -54,7 +51,7 @@ fn of_function<'c>(
     for of in named(function, ScfOp::For) {
         if let Some(plan) = Plan::of(of, function, target)? {
             plan.apply(context)?;
-        } else if let Some(loads) = Loads::of(of)? {
+        } else if let Some(loads) = Loads::of(of, function)? {
             loads.apply(context)?;
         }
     }

@@ -1,18 +1,21 @@
 //! Whether and how a loop is pipelined.
-use super::STAGES;
 use super::gathered::Gathered;
 use super::k_blocks::{Factor, Product, Source, buffer_of};
 use super::rematerialize::Rematerialization;
 use crate::passes::ir_utils::{
-    blocks, collect_nested, defining_op, is_in_block, operations, users,
+    blocks, collect_nested, defining_op, function_block_size, is_in_block, operations, users,
 };
+use crate::passes::kernel_abi::min_blocks;
+use crate::passes::remark;
 use crate::passes::tile::coordinate::Coordinate;
+use crate::passes::tile::registers::{for_bits, peak};
 use crate::passes::tile::stages::depth_of;
 use crate::passes::tile::types::{Failed, present, tensor_of, view_of};
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue, argument_of, operands_of, result_of};
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{CuteOp, TileOp, tile};
 use cutec_dialects::target::Target;
+use cutec_dialects::tile::cost_model::Stages;
 use cutec_layout::algebra::cosize_any;
 use melior::ir::{BlockLike, operation::OperationLike};
 
@@ -135,8 +138,11 @@ impl<'c> Plan<'c> {
             .iter()
             .flat_map(|product| &product.factors)
             .any(|factor| matches!(factor, Factor::Read(_, Source::Ring)));
+        if buffers.is_empty() || !from_ring || !alone || !again {
+            return Ok(None);
+        }
         let stages = depth(of, function, &buffers, target)?;
-        if buffers.is_empty() || !from_ring || !alone || !again || stages < 2 {
+        if stages < 2 {
             return Ok(None);
         }
         let of_product = |op: &IrOp<'c>| {
@@ -216,16 +222,14 @@ fn is_same_in_every_round<'c>(op: IrOp<'c>, body: IrBlock<'c>) -> bool {
     TileOp::Map.is(op) && op.operand_count() == 1 && has_no_effect(op) && !used.any(of_iteration)
 }
 
-/// Stages of the buffers of a loop: what it says, or as many as fit.
+/// Stages of the buffers of a loop: what it says, or what the cost model chooses.
 fn depth<'c>(
     of: IrOp<'c>,
     function: IrOp<'c>,
     buffers: &[IrValue<'c>],
     target: &Target,
 ) -> Result<i64, Failed<'c>> {
-    if let Some(stages) = depth_of(of)? {
-        return Ok(stages);
-    }
+    let said = depth_of(of)?;
     let mut operations = Vec::new();
     collect_nested(function, &mut operations);
     let (mut own, mut others) = (0, 0);
@@ -238,8 +242,19 @@ fn depth<'c>(
             }
         }
     }
-    let room = i64::from(target.max_smem) - others;
-    Ok(STAGES.min(room / own.max(1)).max(1))
+    if let Some(stages) = said {
+        remark(
+            of.location(),
+            format!("{stages} stages of {own} bytes, as the loop says"),
+        );
+        return Ok(stages);
+    }
+    let threads = function_block_size(function).unwrap_or(1);
+    let held = peak(function)?.map_or(0, |peak| for_bits(peak.all));
+    let blocks = min_blocks(function);
+    let stages = Stages::of_copies(own, others, (threads, held, blocks), target);
+    remark(of.location(), stages.reason(own, others, target));
+    Ok(stages.count)
 }
 
 fn bytes(buffer: IrValue) -> i64 {

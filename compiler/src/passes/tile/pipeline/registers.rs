@@ -1,18 +1,27 @@
-//! A loop without products that says how deep it is: its tiles are loaded iterations ahead, into registers.
+//! A loop without products that says how deep it is, or that the cost model makes two iterations deep: its tiles are loaded iterations
+//! ahead, into registers.
+//!
+//! Where the loop says nothing, only one that writes no tensor loads ahead: of two tensors that share memory, what another iteration
+//! wrote is read as it stands in the program.
 use super::plan::may_write;
 use super::rematerialize::{Bounds, Rematerialization};
 use crate::passes::additional_yields::with_additional_yields;
 use crate::passes::ir_utils::{
-    blocks, clone, defining_op, erase, is_in_block, operations, replace_all_uses, set_operand,
+    blocks, clone, collect_nested, constant_of, defining_op, erase, is_in_block, operations,
+    replace_all_uses, set_operand,
 };
+use crate::passes::remark;
 use crate::passes::tile::coordinate::Coordinate;
-use crate::passes::tile::stages::depth_of;
+use crate::passes::tile::registers::{for_bits, peak};
+use crate::passes::tile::stages::{depth_of, is_pipelined};
 use crate::passes::tile::types::{Failed, present};
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, operands_of, result_of,
 };
+use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{NvvmOp, ScfOp, TileOp, tile};
 use cutec_dialects::tile::TileType;
+use cutec_dialects::tile::cost_model::Ahead;
 use melior::Context;
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
@@ -28,12 +37,15 @@ pub(super) struct Loads<'c> {
 }
 
 impl<'c> Loads<'c> {
-    /// The loads of a loop that can be made ahead; `None` where it does not ask for it, or there are none.
-    pub fn of(of: IrOp<'c>) -> Result<Option<Self>, Failed<'c>> {
-        let stages = depth_of(of)?;
-        let (Some(stages), Some(body)) = (stages, blocks(of, 0).into_iter().next()) else {
+    /// The loads of a loop that can be made ahead; `None` where there are none, or it is not to be.
+    pub fn of(of: IrOp<'c>, function: IrOp<'c>) -> Result<Option<Self>, Failed<'c>> {
+        let said = depth_of(of)?;
+        let Some(body) = blocks(of, 0).into_iter().next() else {
             return Ok(None);
         };
+        if !is_pipelined(of) && !streams(of, function) {
+            return Ok(None);
+        }
         let mut loads = Vec::new();
         for load in operations(body) {
             if !TileOp::Load.is(load) {
@@ -48,13 +60,20 @@ impl<'c> Loads<'c> {
                 loads.push(load);
             }
         }
+        if loads.is_empty() {
+            return Ok(None);
+        }
+        let stages = match said {
+            Some(stages) => stages,
+            None => chosen(of, function, &loads)?,
+        };
         let plan = Loads {
             of,
             body,
             loads,
             stages,
         };
-        Ok((stages > 1 && !plan.loads.is_empty()).then_some(plan))
+        Ok((stages > 1).then_some(plan))
     }
 
     /// Rewrites the loop: it carries the tiles of this iteration and of those under way.
@@ -123,4 +142,39 @@ impl<'c> Loads<'c> {
         ir.location = around;
         Ok(fetched)
     }
+}
+
+/// Whether a loop of which nothing is said may load ahead: it goes through tiles one behind the other, more than the two that would be under
+/// way, and writes nothing; no product is in its kernel, whose registers are for sums and operands.
+fn streams<'c>(of: IrOp<'c>, function: IrOp<'c>) -> bool {
+    let (mut inside, mut all) = (Vec::new(), Vec::new());
+    collect_nested(of, &mut inside);
+    collect_nested(function, &mut all);
+    let has_loop = |op: &IrOp| matches!(ScfOp::of(*op), Some(ScfOp::For | ScfOp::While));
+    let writes = |op: &IrOp| !(TileOp::Load.is(*op) || ScfOp::Yield.is(*op) || has_no_effect(*op));
+    let is_short = Bounds::of(of).is_ok_and(|bounds| {
+        let [lower, upper, step] = bounds.all().map(constant_of);
+        matches!((lower, upper, step), (Some(lower), Some(upper), Some(step)) if (upper - lower) <= 2 * step)
+    });
+    !is_short
+        && !inside.iter().any(|op| has_loop(op) || writes(op))
+        && !all.iter().any(|op| TileOp::Dot.is(*op))
+}
+
+/// Rounds under way by the cost model.
+fn chosen<'c>(of: IrOp<'c>, function: IrOp<'c>, loads: &[IrOp<'c>]) -> Result<i64, Failed<'c>> {
+    let mut bits = 0;
+    for load in loads {
+        bits += match TileType::of(result_of(*load, 0).r#type()) {
+            Some(Ok(tile)) => tile.layout.map_or(0, |layout| layout.values()) * tile.elem.bits(),
+            Some(Err(message)) => return Err((*load, message)),
+            None => 0,
+        };
+    }
+    let ahead = Ahead {
+        loaded: for_bits(bits),
+        held: peak(function)?.map_or(0, |peak| for_bits(peak.all)),
+    };
+    remark(of.location(), ahead.reason());
+    Ok(ahead.rounds())
 }

@@ -33,6 +33,11 @@ impl<'c> Bounds<'c> {
         })
     }
 
+    /// First index, end and step.
+    pub fn all(self) -> [IrValue<'c>; 3] {
+        [self.lower, self.upper, self.step]
+    }
+
     /// The index of the next iteration.
     pub fn next(self, ir: &OpBuilder<'c>, index: IrValue<'c>) -> IrValue<'c> {
         ir.value(ArithOp::Addi, &[index, self.step], &[], index.r#type())

@@ -11,7 +11,11 @@ use super::emit::{Emit, Slot};
 use super::gather::Pending;
 use super::{map_copy, split};
 use crate::passes::control_flow::in_loop;
-use crate::passes::ir_utils::{blocks, defining_op, erase, is_in_block, parent, users};
+use crate::passes::ir_utils::{
+    blocks, defining_op, erase, function_block_size, is_in_block, parent, users,
+};
+use crate::passes::kernel_abi::min_blocks;
+use crate::passes::remark;
 use cutec_dialects::atoms::{Place, TmaAtom};
 use cutec_dialects::builder::{
     IrBlock, IrOp, IrValue, OpBuilder, operands_of, operation_key, result_of, results_of,
@@ -20,14 +24,13 @@ use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{Target, WARP, WARPGROUP};
 use cutec_dialects::tile::Precision;
+use cutec_dialects::tile::cost_model::Stages;
 use cutec_layout::algebra::cosize_any;
 use cutec_layout::tv::Operand;
 use melior::ir::operation::OperationLike;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Stages of a ring of which nothing says the depth, if they fit.
-const STAGES: i64 = 4;
 /// Bytes of shared memory that are left for barriers and reductions.
 const RESERVED: i64 = 2048;
 
@@ -351,7 +354,14 @@ impl<'c> Ring<'c> {
             // Beside one that two warps split each warp reads the other factor, to split it.
             ring.by_warps |= ring.is_split();
         }
-        deepen(&mut rings, operations, target, reserved + RESERVED)?;
+        let warpgroups = function_block_size(function).unwrap_or(0) / WARPGROUP;
+        let sharing = (warpgroups, min_blocks(function));
+        deepen(
+            &mut rings,
+            operations,
+            (sharing, target),
+            reserved + RESERVED,
+        )?;
         overlap(&mut rings, operations)?;
         Ok(rings)
     }
@@ -700,11 +710,12 @@ fn erase_unused(op: IrOp) {
     }
 }
 
-/// Gives rings in loops as many stages as the loop says, or as fit; then those of what is loaded for each tile two, if they fit.
+/// Gives rings in loops as many stages as the loop says, or as the cost model chooses of what fits, where so many warpgroups multiply and
+/// so many blocks share a multiprocessor; then those of what is loaded for each tile two, if they fit.
 fn deepen<'c>(
     rings: &mut [Ring<'c>],
     operations: &[IrOp<'c>],
-    target: &Target,
+    (sharing, target): ((i64, i64), &Target),
     mut others: i64,
 ) -> Result<(), Failed<'c>> {
     for op in operations.iter().copied() {
@@ -723,13 +734,26 @@ fn deepen<'c>(
             }
         }
     }
-    let mut wanted = Vec::new();
+    let mut said = Vec::new();
     for ring in rings.iter() {
-        wanted.push(match ring.of_loop {
-            Some(of) => depth_of(of)?.unwrap_or(STAGES),
-            None => 1,
+        said.push(match ring.of_loop {
+            Some(of) => depth_of(of)?,
+            None => Some(1),
         });
     }
+    // Those that are chosen share what the others leave.
+    let (mut open, mut rest) = (0, others);
+    for (ring, said) in rings.iter().zip(&said) {
+        match said {
+            Some(depth) => rest += depth * ring.bytes(),
+            None => open += ring.bytes(),
+        }
+    }
+    let chosen = Stages::of_ring(open, rest, sharing, target);
+    let wanted: Vec<i64> = said
+        .iter()
+        .map(|said| said.unwrap_or(chosen.count))
+        .collect();
     let room = i64::from(target.max_smem) - others;
     let taken = |depth: i64| -> i64 {
         let rings = rings.iter().zip(&wanted);
@@ -743,8 +767,21 @@ fn deepen<'c>(
         .find(|depth| taken(*depth) <= room)
         .unwrap_or(1);
     let mut left = room - taken(depth);
-    for (ring, wanted) in rings.iter_mut().zip(wanted) {
+    for ((ring, wanted), said) in rings.iter_mut().zip(wanted).zip(said) {
         ring.stages = wanted.min(depth);
+        if let Some(of) = ring.of_loop {
+            let (bytes, stages) = (ring.bytes(), ring.stages);
+            let why = match said {
+                Some(said) if said == stages => {
+                    format!("{stages} stages of {bytes} bytes, as the loop says")
+                }
+                Some(said) => format!(
+                    "{stages} stages of {bytes} bytes: the {said} that the loop says do not fit beside {others} bytes for other things"
+                ),
+                None => chosen.reason(bytes, rest, target),
+            };
+            remark(of.location(), why);
+        }
         let of_tile = ring.of_loop.is_none() && ring.repeats;
         if of_tile && ring.bytes() <= left {
             ring.stages = 2;

@@ -1,0 +1,451 @@
+//! The cost model of the tile level: what is chosen where a program does not say it. Nowhere else does such a number appear.
+//!
+//! | choice | pinned by | rule |
+//! |---|---|---|
+//! | threads of a block without products, vectors of a thread | `warps(n)` | [`threads_of_memory`] |
+//! | warps of a product by `mma.sync` or by single threads | `warps(rows, columns)` | [`warps_of_product`], [`traffic`] |
+//! | warpgroups of a product by `wgmma` | `warps(4 * n)` | [`warpgroups_of_product`], [`traffic`] |
+//! | stages of what is copied for products | `pipeline(n)` | [`Stages`] |
+//! | rounds that are loaded ahead into registers | `pipeline(n)` | [`Ahead`] |
+//! | tile of a product, and blocks of it a multiprocessor | compile-time parameters | [`ProductTile`] |
+//!
+//! What a target has is in [`target`](crate::target). The measurements are in docs/performance.md, under the headings that the rules
+//! name; `test-suite/gpu/tile_defaults.py` measures every example of the tile level beside pinned alternatives.
+use crate::elem::Elem;
+use crate::target::{BLOCK_SIZES, Target, WARP, WARPGROUP, WIDEST_ACCESS, registers_of_thread};
+
+// Memory
+
+/// Elements of a thread where tiles are reduced ("The tile level", rows of 4096 elements).
+const REDUCED: i64 = 32;
+/// Accesses of a thread to each of the largest tiles: so many bytes are under way that few warps keep memory busy
+/// ("Operators of f32 that move memory").
+const VECTORS: i64 = 4;
+/// Bytes that an access counts at least: narrower ones of neighbouring threads share a sector.
+const NARROWEST: i64 = 8;
+/// Threads of a block without products, at most, so that several blocks share a multiprocessor.
+const MOST_THREADS: i64 = 512;
+
+/// How the largest tiles of a kernel are accessed.
+#[derive(Clone, Copy, Debug)]
+pub struct TileAccess {
+    /// Bytes of an element.
+    pub elem: i64,
+    /// Neighbouring elements of one access of a thread.
+    pub vector: i64,
+}
+
+/// Threads of a block without products, of which the largest tiles have so many elements; `reduces` where it combines
+/// elements of several threads.
+///
+/// A block that moves memory wants many bytes under way and few registers a thread: a thread gets [`VECTORS`] of the
+/// accesses that its tiles allow, so that blocks stay small enough for several to share a multiprocessor and hide each
+/// other's latency. A block that reduces pays for every warp, and keeps [`REDUCED`] elements a thread: 128 threads of
+/// 4 vectors take rows of 4096 elements at 4060 GB/s, 256 of 2 at 3647.
+pub fn threads_of_memory(size: i64, accesses: &[TileAccess], reduces: bool) -> i64 {
+    let elements = |access: &TileAccess| {
+        let bytes = (access.elem * access.vector).clamp(NARROWEST, WIDEST_ACCESS);
+        VECTORS * bytes / access.elem
+    };
+    // What is computed and never accessed is held in registers of 32 bits.
+    let held = TileAccess { elem: 4, vector: 4 };
+    let of_a_thread = accesses.iter().map(elements).min();
+    let of_a_thread = match reduces {
+        true => REDUCED,
+        false => of_a_thread.unwrap_or_else(|| elements(&held)).max(1),
+    };
+    1 << (size / of_a_thread).clamp(WARP, MOST_THREADS).ilog2()
+}
+
+/// So many threads, where a block can have them.
+///
+/// # Errors
+/// Says how many it can have.
+pub fn checked_threads(threads: i64) -> Result<i64, String> {
+    if BLOCK_SIZES.contains(&threads) {
+        return Ok(threads);
+    }
+    let (least, most) = BLOCK_SIZES.into_inner();
+    Err(format!(
+        "expects {least} to {most} threads a block, but got {threads}"
+    ))
+}
+
+// Warps of products
+
+/// Elements of a product that one warp computes.
+const OF_A_WARP: i64 = 32 * 32;
+/// Elements up to which a product is small, and the most warps of a small and of a larger one.
+const MOST_WARPS: (i64, i64, i64) = (64 * 128, 4, 8);
+/// Rows of a `wgmma`.
+const ROWS: i64 = 64;
+/// Registers of sums that a thread has at most where warpgroups multiply.
+const SUMS: i64 = 128;
+/// Warpgroups of a block that multiply, at most.
+const MOST_WARPGROUPS: i64 = 4;
+
+/// Warps that share a product of so many elements: a power of two.
+///
+/// A block reads each operand from shared memory once for every warp along the other axis: it gets few warps, each with a large piece of
+/// the product ("Convolutions at the tile level" and "f64" have the same figures for four warps of 64 × 32 beside eight of 32 × 32).
+pub fn warps_of_product(size: i64) -> i64 {
+    let (small, few, most) = MOST_WARPS;
+    let most = if size <= small { few } else { most };
+    1 << (size / OF_A_WARP).clamp(1, most).ilog2()
+}
+
+/// How many warpgroups may share products of these rows and columns, the best first.
+///
+/// Two from 128 rows on: one multiplies while the other begins its next products. More only where the sums do not fit the registers of two.
+pub fn warpgroups_of_product(products: impl Iterator<Item = [i64; 2]> + Clone) -> Vec<i64> {
+    // Rows that two warpgroups do not share evenly.
+    if products.clone().all(|[m, _]| m == 3 * ROWS) {
+        return vec![3, 1];
+    }
+    let wanted = products.map(|[m, n]| {
+        let held = m * n / (SUMS * WARPGROUP);
+        let least = if m >= 2 * ROWS { 2 } else { 1 };
+        held.max(least).min(MOST_WARPGROUPS)
+    });
+    let wanted = wanted.max().unwrap_or(1);
+    let wanted = i64::try_from(wanted.unsigned_abs().next_power_of_two()).unwrap_or(1);
+    (0..=wanted.ilog2()).rev().map(|power| 1 << power).collect()
+}
+
+/// What a warp reads for each k where so many stand side by side along the axes of a product: of all arrangements the one with the least is
+/// chosen, of two alike the one with more along m.
+pub fn traffic(extents: [i64; 2], arrangement: [i64; 2]) -> i64 {
+    extents[0] / arrangement[0] + extents[1] / arrangement[1]
+}
+
+// Stages
+
+/// Stages of a loop of products by `mma.sync` or single threads, in a block that shares a multiprocessor with others, which hide its latency
+/// as well, and in one that is alone ("Tuned": 3 or 4 in all that was chosen for more than a few rows).
+const COPIES: (i64, i64) = (3, 4);
+/// The same of a ring that a warp of its own fills, which costs no instruction of those that multiply ("By `wgmma`": 4;
+/// `std/product_sm90.cute` has up to 8).
+const RING: (i64, i64) = (4, 8);
+/// Registers of a thread beside its sums and operands: addresses, counters.
+const WORKING: i64 = 40;
+
+/// How many stages what is loaded for products gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stages {
+    /// Stages; 1 where not even two fit.
+    pub count: i64,
+    /// Blocks that are to share the memory of a multiprocessor.
+    pub blocks: i64,
+}
+
+impl Stages {
+    /// Of copies by the threads that multiply: `stage` bytes each, `others` beside them in a block of so many threads, which hold so many
+    /// registers each. `blocks` is what the program says of blocks a multiprocessor.
+    ///
+    /// Of blocks that registers leave room for several share a multiprocessor.
+    pub fn of_copies(
+        stage: i64,
+        others: i64,
+        (threads, held, blocks): (i64, i64, i64),
+        target: &Target,
+    ) -> Stages {
+        let (shared, alone) = COPIES;
+        let needed = held + WORKING;
+        let mut possible = blocks.max(1);
+        while blocks <= 1 && registers_of_thread(threads, possible + 1) >= needed {
+            possible += 1;
+        }
+        let most = if possible > 1 { shared } else { alone };
+        Stages::of((shared, most), stage, others, possible, target)
+    }
+
+    /// Of a ring that one warp or a warpgroup fills, where so many warpgroups multiply: one alone leaves a multiprocessor to a second block.
+    pub fn of_ring(
+        stage: i64,
+        others: i64,
+        (warpgroups, blocks): (i64, i64),
+        target: &Target,
+    ) -> Stages {
+        let blocks = match (blocks, warpgroups) {
+            (..=1, 1) => 2,
+            (blocks, _) => blocks.max(1),
+        };
+        Stages::of(RING, stage, others, blocks, target)
+    }
+
+    /// Why so many of so many bytes each, beside others, in words.
+    pub fn reason(self, stage: i64, others: i64, target: &Target) -> String {
+        let Stages { count, blocks } = self;
+        let beside = match others {
+            0 => String::new(),
+            others => format!(" beside {others} bytes for other things"),
+        };
+        let shared = match blocks {
+            1 => String::new(),
+            blocks => format!(", which {blocks} blocks are to share"),
+        };
+        let room = target.max_smem;
+        format!(
+            "{count} stages of {stage} bytes, chosen{beside}: {} has {room} bytes of shared memory{shared}; `pipeline(n)` pins them",
+            target.name
+        )
+    }
+
+    fn of(
+        (least, most): (i64, i64),
+        stage: i64,
+        others: i64,
+        blocks: i64,
+        target: &Target,
+    ) -> Stages {
+        let room = i64::from(target.max_smem);
+        let fitting = |room: i64| (room - others) / stage.max(1);
+        let count = fitting(room / blocks).clamp(least, most);
+        Stages {
+            count: count.min(fitting(room)).max(1),
+            blocks,
+        }
+    }
+}
+
+// Loads ahead
+
+/// Rounds that are under way in registers, the round computed included: three were no better than two ("The tile level", rows that are longer
+/// than a tile).
+const ROUNDS: i64 = 2;
+/// Threads of a multiprocessor that are to have room for what is loaded ahead.
+const AHEAD_THREADS: i64 = 512;
+
+/// Whether a loop without products loads its tiles a round ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ahead {
+    /// Registers of a thread that the tiles of a round take, and of all else that it holds.
+    pub loaded: i64,
+    /// The latter.
+    pub held: i64,
+}
+
+impl Ahead {
+    /// Rounds under way: one where what is loaded ahead would leave registers for too few threads.
+    pub fn rounds(self) -> i64 {
+        match self.held + ROUNDS * self.loaded <= self.most() {
+            true => ROUNDS,
+            false => 1,
+        }
+    }
+
+    /// Why, in words.
+    pub fn reason(self) -> String {
+        let Ahead { loaded, held } = self;
+        let most = self.most();
+        match self.rounds() {
+            1 => format!(
+                "nothing is loaded ahead: the tiles of two rounds take {} registers of a thread, and it holds {held} besides; {most} leave room for {AHEAD_THREADS} threads a multiprocessor. `pipeline(n)` pins it",
+                ROUNDS * loaded
+            ),
+            rounds => format!(
+                "{rounds} rounds of loads under way in registers, {loaded} of a thread for each, beside {held}; `pipeline(n)` pins them"
+            ),
+        }
+    }
+
+    /// Registers that a thread may hold for it.
+    pub fn most(self) -> i64 {
+        registers_of_thread(AHEAD_THREADS, 1)
+    }
+}
+
+// Tiles of products
+
+/// Extents of a tile on tensor cores, and bytes of a row of k: a stage of 16 bits has 48 KiB ("By `wgmma`"; "The tile level").
+const TENSOR: (i64, i64, i64) = (128, 256, 128);
+/// Of single threads: two blocks of 128 × 128 × 16 make 50.5 TFLOP/s, one of 128 × 256 × 16 49.5 ("The tile level", "Operators of f32").
+const SINGLE: (i64, i64, i64) = (128, 128, 64);
+/// Of f64: four warps of 64 × 32, the shortest k that an instruction and a line of memory have ("f64" in "Other types").
+const DOUBLE: (i64, i64, i64) = (128, 64, 64);
+/// Stages that a tile has room for on its target.
+const LEAST_STAGES: i64 = 3;
+
+/// The tile of a product that a program asks the model for: `target.tiles(t)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProductTile {
+    /// Extents along m, n and k.
+    pub extents: [i64; 3],
+    /// Blocks a multiprocessor: `target.blocks(t)`.
+    pub blocks: i64,
+}
+
+impl ProductTile {
+    /// For operands of a type, where the tensor fills the multiprocessors.
+    ///
+    /// On tensor cores the tile is as large as registers allow, so that each operand is read as seldom as can be; its rows of k are whole lines
+    /// of 128 bytes, or half of one where three stages would not fit the memory of the target.
+    pub fn of(elem: Elem, target: &Target) -> ProductTile {
+        use Elem::{
+            BF16, F8E4M3, F8E5M2, F16, F32, F64, I1, I4, I8, I16, I32, I64, TF32, U4, U8, U32, U64,
+        };
+        let ((bm, bn, bytes), blocks) = match elem {
+            F16 | BF16 | TF32 | F8E4M3 | F8E5M2 | I8 | U8 | I4 | U4 => (TENSOR, 1),
+            F64 => (DOUBLE, 1),
+            F32 | I1 | I16 | I32 | U32 | I64 | U64 => (SINGLE, 2),
+        };
+        let room = i64::from(target.max_smem) / blocks;
+        let fits = |bytes: i64| LEAST_STAGES * (bm + bn) * bytes <= room;
+        let bytes = if fits(bytes) { bytes } else { bytes / 2 };
+        ProductTile {
+            extents: [bm, bn, (8 * bytes / elem.bits()).max(1)],
+            blocks,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::TARGETS;
+
+    fn threads(size: i64, elem: i64, vector: i64) -> i64 {
+        threads_of_memory(size, &[TileAccess { elem, vector }], false)
+    }
+
+    fn target(name: &str) -> Target {
+        Target::parse(name).expect("a target")
+    }
+
+    #[test]
+    fn a_thread_has_a_few_vectors_whatever_the_type_and_the_tile() {
+        // 16 bytes at once: 64 bytes a thread.
+        assert_eq!(threads(64 * 64, 2, 8), 128);
+        assert_eq!(threads(32 * 32, 4, 4), 64);
+        assert_eq!(threads(64 * 64, 1, 16), 64);
+        // A window at any offset, an element at once: 32 bytes a thread.
+        assert_eq!(threads(32 * 32, 4, 1), 128);
+        assert_eq!(threads(64 * 64, 2, 1), 256);
+        // At least a warp, at most so many that several blocks share a multiprocessor.
+        assert_eq!(threads(16, 4, 4), WARP);
+        assert_eq!(threads(1 << 20, 4, 4), MOST_THREADS);
+    }
+
+    #[test]
+    fn tiles_of_elementwise_kernels_get_threads_in_proportion() {
+        let of = |bn| threads(bn, 4, 4);
+        let found = [256, 512, 1024, 2048, 4096, 8192].map(of);
+        assert_eq!(found, [32, 32, 64, 128, 256, 512]);
+    }
+
+    #[test]
+    fn the_access_of_the_fewest_elements_decides() {
+        let (wide, narrow) = (
+            TileAccess { elem: 2, vector: 8 },
+            TileAccess { elem: 4, vector: 1 },
+        );
+        assert_eq!(
+            threads_of_memory(4096, &[wide, narrow], false),
+            threads(4096, 4, 1)
+        );
+        assert_eq!(threads_of_memory(4096, &[], false), threads(4096, 4, 4));
+    }
+
+    #[test]
+    fn rows_are_reduced_by_few_threads() {
+        let access = TileAccess { elem: 4, vector: 1 };
+        assert_eq!(threads_of_memory(4096, &[access], true), 128);
+    }
+
+    #[test]
+    fn products_of_a_tile_have_few_warps() {
+        assert_eq!(warps_of_product(16 * 8), 1);
+        assert_eq!(warps_of_product(64 * 64), 4);
+        assert_eq!(warps_of_product(64 * 128), 4);
+        assert_eq!(warps_of_product(128 * 256), 8);
+    }
+
+    #[test]
+    fn products_of_a_tile_have_few_warpgroups() {
+        let of = |extents: [i64; 2]| warpgroups_of_product([extents].into_iter());
+        assert_eq!(of([64, 256]), [1]);
+        assert_eq!(of([128, 64]), [2, 1]);
+        assert_eq!(of([128, 256]), [2, 1]);
+        assert_eq!(of([192, 128]), [3, 1]);
+        assert_eq!(of([256, 256]), [4, 2, 1]);
+    }
+
+    #[test]
+    fn copies_of_a_block_alone_take_the_memory_there_is() {
+        // 128 × 256 × 64 of bf16 by 256 threads.
+        let of = |name| Stages::of_copies(48 << 10, 0, (256, 160, 1), &target(name)).count;
+        assert_eq!(of("sm_80"), 3);
+        assert_eq!(of("sm_89"), 2);
+        assert_eq!(of("sm_90"), 4);
+    }
+
+    #[test]
+    fn copies_of_several_blocks_hide_each_others_latency() {
+        // 64 × 64 × 32 of bf16 by 128 threads: five blocks by their registers.
+        let (target, three) = (target("sm_80"), |blocks| Stages { count: 3, blocks });
+        let of = |stage, sharing| Stages::of_copies(stage << 10, 0, sharing, &target);
+        assert_eq!(of(8i64, (128, 48, 1)), three(5));
+        // What the program says of blocks counts.
+        assert_eq!(of(16, (256, 80, 2)), three(2));
+        // Two do not hide a copy, whatever the others get.
+        assert_eq!(of(32, (256, 80, 2)), three(2));
+        // What does not fit twice is not pipelined.
+        assert_eq!(of(100, (256, 80, 1)).count, 1);
+    }
+
+    #[test]
+    fn rings_take_what_results_leave() {
+        let of = |stage: i64, others: i64, warpgroups| {
+            Stages::of_ring(
+                stage << 10,
+                others << 10,
+                (warpgroups, 1),
+                &target("sm_90a"),
+            )
+            .count
+        };
+        assert_eq!(of(48, 34, 2), 4);
+        assert_eq!(of(32, 34, 2), 6);
+        assert_eq!(of(48, 40, 2), 3);
+        // A warpgroup alone leaves memory to another block, but for four stages.
+        assert_eq!(of(16, 18, 1), 5);
+        assert_eq!(of(40, 18, 1), 4);
+        assert_eq!(of(4, 18, 1), 8);
+    }
+
+    #[test]
+    fn loads_run_ahead_where_registers_are_left() {
+        // Softmax of long rows of bf16: largest elements and sums of 32 places.
+        let softmax = Ahead {
+            loaded: 16,
+            held: 64,
+        };
+        assert_eq!(softmax.rounds(), 2);
+        let large = Ahead {
+            loaded: 64,
+            held: 64,
+        };
+        assert_eq!(large.rounds(), 1);
+    }
+
+    #[test]
+    fn tiles_of_products_leave_room_for_stages() {
+        let of = |elem, name| ProductTile::of(elem, &target(name)).extents;
+        assert_eq!(of(Elem::BF16, "sm_90a"), [128, 256, 64]);
+        assert_eq!(of(Elem::BF16, "sm_80"), [128, 256, 64]);
+        assert_eq!(of(Elem::BF16, "sm_89"), [128, 256, 32]);
+        assert_eq!(of(Elem::F8E4M3, "sm_90a"), [128, 256, 128]);
+        assert_eq!(of(Elem::F8E4M3, "sm_89"), [128, 256, 64]);
+        assert_eq!(of(Elem::TF32, "sm_80"), [128, 256, 32]);
+        assert_eq!(of(Elem::F32, "sm_80"), [128, 128, 16]);
+        assert_eq!(of(Elem::F64, "sm_90"), [128, 64, 8]);
+        for target in TARGETS {
+            for (elem, _) in Elem::ALL {
+                let tile = ProductTile::of(elem, &target);
+                let [bm, bn, bk] = tile.extents;
+                let bytes = tile.blocks * LEAST_STAGES * elem.bytes_of((bm + bn) * bk);
+                assert!(bytes <= i64::from(target.max_smem), "{elem:?}: {tile:?}");
+            }
+        }
+    }
+}
