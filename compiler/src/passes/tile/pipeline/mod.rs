@@ -23,6 +23,7 @@ mod rematerialize;
 mod rewrite;
 
 use super::known_ops::checked_ops;
+use super::registers::{for_bits, peak};
 use super::types::Failed;
 use crate::passes::Reported;
 use crate::passes::ir_utils::{collect_nested, for_each_kernel};
@@ -47,11 +48,13 @@ fn of_function<'c>(
     target: &Target,
 ) -> Result<(), Failed<'c>> {
     checked_ops(function)?;
+    // What a thread holds before anything is loaded ahead.
+    let held = peak(function)?.map_or(0, |peak| for_bits(peak.all));
     // A loop that is rewritten keeps those inside of it, a product that is taken apart the others.
     for of in named(function, ScfOp::For) {
         if let Some(plan) = Plan::of(of, function, target)? {
             plan.apply(context)?;
-        } else if let Some(loads) = Loads::of(of, function)? {
+        } else if let Some(loads) = Loads::of(of, function, held)? {
             loads.apply(context)?;
         }
     }

@@ -12,7 +12,7 @@ use crate::passes::ir_utils::{
 };
 use crate::passes::remark;
 use crate::passes::tile::coordinate::Coordinate;
-use crate::passes::tile::registers::{for_bits, peak};
+use crate::passes::tile::registers::for_bits;
 use crate::passes::tile::stages::{depth_of, is_pipelined};
 use crate::passes::tile::types::{Failed, present};
 use cutec_dialects::builder::{
@@ -37,8 +37,8 @@ pub(super) struct Loads<'c> {
 }
 
 impl<'c> Loads<'c> {
-    /// The loads of a loop that can be made ahead; `None` where there are none, or it is not to be.
-    pub fn of(of: IrOp<'c>, function: IrOp<'c>) -> Result<Option<Self>, Failed<'c>> {
+    /// The loads of a loop that can be made ahead; `None` where there are none, or it is not to be. A thread holds so many registers besides.
+    pub fn of(of: IrOp<'c>, function: IrOp<'c>, held: i64) -> Result<Option<Self>, Failed<'c>> {
         let said = depth_of(of)?;
         let Some(body) = blocks(of, 0).into_iter().next() else {
             return Ok(None);
@@ -65,7 +65,7 @@ impl<'c> Loads<'c> {
         }
         let stages = match said {
             Some(stages) => stages,
-            None => chosen(of, function, &loads)?,
+            None => chosen(of, &loads, held)?,
         };
         let plan = Loads {
             of,
@@ -162,7 +162,7 @@ fn streams<'c>(of: IrOp<'c>, function: IrOp<'c>) -> bool {
 }
 
 /// Rounds under way by the cost model.
-fn chosen<'c>(of: IrOp<'c>, function: IrOp<'c>, loads: &[IrOp<'c>]) -> Result<i64, Failed<'c>> {
+fn chosen<'c>(of: IrOp<'c>, loads: &[IrOp<'c>], held: i64) -> Result<i64, Failed<'c>> {
     let mut bits = 0;
     for load in loads {
         bits += match TileType::of(result_of(*load, 0).r#type()) {
@@ -173,7 +173,7 @@ fn chosen<'c>(of: IrOp<'c>, function: IrOp<'c>, loads: &[IrOp<'c>]) -> Result<i6
     }
     let ahead = Ahead {
         loaded: for_bits(bits),
-        held: peak(function)?.map_or(0, |peak| for_bits(peak.all)),
+        held,
     };
     remark(of.location(), ahead.reason());
     Ok(ahead.rounds())
