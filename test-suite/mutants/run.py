@@ -102,6 +102,11 @@ def attention(kernel, m, n, d, more=None, batch=1, file="attention_sm90", **para
         "o": f"poison:{batch}x{m}x2x{d}", "lse": f"poison:{batch}x2x{m}", "scale": "0.125", **(more or {"counter": "zeros:2"})})
 
 
+def variant(kind, more, **parameters):
+    return attention(f"attention_{kind}", 700, 300, 64, {"counter": "zeros:2", **more}, file="attention_variants_sm90", warpgroups=2,
+                     q_stages=2, stages=2, pingpong="false", **parameters)
+
+
 def few_weights(m, n, k, **parameters):
     return Program("gemm_weights", "gemm_weights_few", parameters, {
         "x": f"normal:{m}x{k}", "w": f"uniform:{n}x{k // 2}", "scales": f"normal:{n}x{-(-k // 128)}", "c": f"poison:{m}x{n}"})
@@ -197,6 +202,22 @@ PROGRAMS = [
         "q": "normal:700x2x64", "k": "normal:20x16x1x64", "v": "normal:20x16x1x64", "o": "poison:700x2x64", "lse": "poison:2x700",
         "scale": "0.125", "counter": "zeros:2", "query_starts": Integers("i4", (3,), [0, 330, 700]), "lengths": Integers("i4", (2,), [150, 160]),
         "table": Integers("i4", (2, 10), [19 - i for i in range(20)])}),
+    attention("attention_append", 4, 600, 64, {
+        "new_k": "normal:2x4x1x64", "new_v": "normal:2x4x1x64", "lengths": Integers("i4", (2,), [590, 260]), "sums": "zeros:4x64x64",
+        "rows": "zeros:4x64x2", "counters": "zeros:2"}, batch=2, file="attention_decode_sm90", pack=2, stages=2),
+    Program("../attention/attention_decode_sm90", "attention_decode_pages", {"d": 64, "bn": 64, "page": 64, "pack": 2, "stages": 2}, {
+        "q": "normal:2x4x2x64", "k": "normal:20x64x1x64", "v": "normal:20x64x1x64", "o": "poison:2x4x2x64", "lse": "poison:2x2x4",
+        "scale": "0.125", "lengths": Integers("i4", (2,), [590, 260]), "table": Integers("i4", (2, 10), [19 - i for i in range(20)]),
+        "sums": "zeros:4x64x64", "rows": "zeros:4x64x2", "counters": "zeros:2"}),
+    Program("../attention/attention_sm80", "attention_sm80", {"d": 64, "bn": 32, "mask": "causal"}, {
+        "q": "normal:1x150x2x64", "k": "normal:1x200x1x64", "v": "normal:1x200x1x64", "o": "poison:1x150x2x64", "lse": "poison:1x2x150",
+        "scale": "0.125"}),
+    variant("prefix", {"prefix": "70"}),
+    variant("window", {"before": "100", "behind": "20"}),
+    variant("softcap", {"cap": "3"}, mask="causal"),
+    variant("alibi", {"slopes": "normal:2"}, mask="causal"),
+    variant("sinks", {"sinks": "normal:2", "before": "100"}),
+    variant("blocks_listed", {"counts": Integers("i4", (2, 6), 12 * [3]), "list": Integers("i4", (2, 6, 3), 12 * [0, 1, 2])}),
     moved("copy_tma", "copy_tma", 70, 1028, bm=8, stages=3),
     moved("copy_tma", "transpose_tma", 520, 264, stages=2),
     rows("softmax_cluster", 9, 1020),
@@ -245,6 +266,43 @@ PROGRAMS = [
     Program("../sequence/linear_attention", "linear_attention", {"stages": 2, "n": 64, "p": 64}, {
         "q": "normal:1x300x1x64", "k": "normal:1x300x1x64", "v": "normal:1x300x1x64", "gates": "zeros:1x300x1",
         "states": "normal:1x1x1x64x64", "o": "poison:1x300x1x64", "ends": "poison:1x1x1x64x64", "scale": "0.125"}),
+    Program("../sequence/norm_gradients", "rms_norm_gradient", {"threads": 128, "group": 64, "vecs": 1, "stages": 3}, {
+        "x": "normal:13x504", "dy": "normal:13x504", "weight": "normal:504", "rstd": "normal:13", "dx": "poison:13x504",
+        "weights": "poison:2x504"}),
+    Program("../sequence/norm_gradients", "layer_norm_weights", {}, {
+        "weights": "normal:70x136", "biases": "normal:70x136", "dweight": "poison:136", "dbias": "poison:136"}),
+    Program("../sequence/dropout_norm", "dropout_rms_norm", {"vecs": 1}, {
+        "x": "normal:5x1000", "residual": "normal:5x1000", "weight": "normal:1000", "h": "poison:5x1000", "y": "poison:5x1000",
+        "rstd": "poison:5", "eps": "0.5", "keep": "0.5", "seed": "3"}),
+    Program("../sequence/dropout_norm", "dropout_layer_norm", {"vecs": 1}, {
+        "x": "normal:5x1000", "residual": "normal:5x1000", "weight": "normal:1000", "bias": "normal:1000", "h": "poison:5x1000",
+        "y": "poison:5x1000", "mean": "poison:5", "rstd": "poison:5", "eps": "0.5", "keep": "0.5", "seed": "3"}),
+    Program("../sequence/dropout_norm", "dropout_layer_norm_gradient", {"threads": 128, "group": 64, "vecs": 1}, {
+        "h": "normal:13x504", "dy": "normal:13x504", "dh": "normal:13x504", "weight": "normal:504", "mean": "normal:13", "rstd": "normal:13",
+        "dx": "poison:13x504", "dresidual": "poison:13x504", "weights": "poison:2x504", "biases": "poison:2x504", "keep": "0.5", "seed": "3"}),
+    Program("../sequence/hstu", "hstu_attention_unbiased", {"d": 64, "bn": 64}, {
+        "q": "normal:430x1x64", "k": "normal:430x1x64", "v": "normal:430x1x64", "starts": Integers("i4", (3,), [0, 20, 430]),
+        "targets": Integers("i4", (2,), [0, 3]), "o": "poison:430x1x64", "alpha": "0.2", "scale": "0.1", "longest": "410"}),
+    Program("../sequence/attention_gradient", "attention_gradient_lengths", {"d": 64, "causal": 1, "ordered": 1}, {
+        "q": "normal:1x300x1x64", "k": "normal:1x200x1x64", "v": "normal:1x200x1x64", "gradient": "normal:1x300x1x64",
+        "starts": Integers("i4", (3,), [0, 30, 300]), "key_starts": Integers("i4", (3,), [0, 50, 200]), "lse": "normal:1x1x448",
+        "products": "normal:1x1x448", "dq": "zeros:1x300x1x64", "dk": "poison:1x200x1x64", "dv": "poison:1x200x1x64",
+        "turns": "zeros:1x1x7", "scale": "0.1", "longest": "150"}),
+    Program("../sequence/hstu_gradient", "hstu_gradient_unbiased", {"d": 64, "stages": 1, "ordered": 1}, {
+        "q": "normal:300x1x64", "k": "normal:300x1x64", "v": "normal:300x1x64", "gradient": "normal:300x1x64",
+        "starts": Integers("i4", (2,), [0, 300]), "targets": Integers("i4", (1,), [3]), "dq": "zeros:300x1x64", "dk": "poison:300x1x64",
+        "dv": "poison:300x1x64", "turns": "zeros:1x5", "alpha": "0.2", "scale": "0.1", "longest": "300"}),
+    Program("../sequence/linear_attention", "linear_attention_states", {"stages": 2, "n": 64, "p": 64}, {
+        "k": "normal:1x300x1x64", "v": "normal:1x300x1x64", "gates": "zeros:1x300x1", "ends": "poison:1x1x1x64x64",
+        "totals": "poison:1x1x1"}),
+    Program("../sequence/linear_attention", "retention", {"stages": 2, "n": 64, "p": 64}, {
+        "q": "normal:1x300x1x64", "k": "normal:1x300x1x64", "v": "normal:1x300x1x64", "gates": "zeros:1",
+        "states": "normal:1x1x1x64x64", "o": "poison:1x300x1x64", "ends": "poison:1x1x1x64x64", "scale": "0.125"}),
+    Program("../sequence/cross_entropy", "cross_entropy_logits", {"bn": 64, "bm": 64, "stages": 3, "schedule": "sm90_pingpong"}, {
+        "x": "normal:130x264", "w": "normal:840x264", "targets": "zeros:130", "logits": "poison:130x840", "tops": "poison:14x130",
+        "sums": "poison:14x130", "picked": "poison:130"}),
+    Program("../sequence/cross_entropy", "cross_entropy_dw", {"bn": 64, "bm": 64, "stages": 3}, {
+        "dlogits": "normal:136x264", "x": "normal:840x264", "dw": "zeros:136x840"}),
     Program("../sequence/cross_entropy", "cross_entropy_dx", {"bn": 64, "bm": 64, "stages": 3}, {
         "dlogits": "normal:130x264", "w": "normal:840x264", "dx": "zeros:130x840", "accumulate": "true"}),
 ]
@@ -260,7 +318,7 @@ RESULT = re.compile(r"\s*(%\w+)\s*,")
 # What is not noticed: the program's name, the opcode and the line of the source, each as a regular expression; why; and of
 # how many instructions, if not of one.
 KEPT = [
-    (r"^(?!.*cluster=2|gemm_alpha_beta|attention|cross_entropy_dx|hstu|linear_attention)", r"^fence\.mbarrier_init", "mbarrier_init_fence",
+    (r"^(?!.*cluster=2|gemm_alpha_beta|attention|cross_entropy_dx|hstu|linear_attention|retention)", r"^fence\.mbarrier_init", "mbarrier_init_fence",
      "In a block without a cluster the barrier after it orders the making of the objects for all who use them. CUTLASS has "
      "the fence there as well; Triton has none."),
     (r"^(gemm_alpha_beta|cross_entropy_dx)", r"^fence\.mbarrier_init", "mbarrier_init_fence", "The same of both its rings.", 2),
@@ -276,8 +334,11 @@ KEPT = [
     (r"^attention(?!_gradient)", r"^bar\.warp\.sync", "^warp_barrier", "The lanes of a warp read a number together.", 2),
     (r"^attention_(lengths|pages)", r"^bar\.sync", r"^barrier\(\);",
      "Barriers behind this one do what it is for; and one warp has the lengths of a few sequences.", 2),
-    (r"^attention_decode", r"^bar\.sync", r"^barrier\(\);", "The same, ahead of the wait for the launch before and behind it.", 3),
-    (r"^(gemm_(2_tma|skinny|split_k)|linear_attention)", r"^mbarrier\.try_wait", "self.empty",
+    (r"^attention_(decode|append)", r"^bar\.sync", r"^barrier\(\);",
+     "The same, ahead of the wait for the launch before and behind it; and behind the last rows that a block adds up.", 4),
+    (r"^attention_sm80", r"^cp\.async\.wait_group", r"^cp_async_wait\(0\)",
+     "Of a tile that sees no key, whose copies are complete before the block ends; behind blocks of keys no copy is under way."),
+    (r"^(gemm_(2_tma|skinny|split_k)|linear_attention|retention)", r"^mbarrier\.try_wait", "self.empty",
      "The first waits of a producer, where LLVM has peeled them: for a new barrier, whose phase before the first is over.", 3),
     (r"^gemm_(skinny|split_k)", r"^wgmma\.fence", r"^wgmma_fence",
      "Of all blocks along k but the first, which LLVM has peeled: products of one shape may follow each other on the same sums."),
@@ -288,31 +349,31 @@ KEPT = [
     (r"^copy_tma", r"^cp\.async\.bulk\.wait_group\.read", r"^bulk_wait_read\(stages",
      "Of the first tile of a block, which LLVM has peeled: nothing has been stored."),
     (r"^gemm_weights_few", r"^griddepcontrol\.", "griddepcontrol_", "As below, of lanes that fetch ahead and of the others.", 4),
-    (r"^(gem[mv]|gram|syrk|trmm|conv|attention|rms_norm_weights|cross_entropy|mamba2|linear_attention|hstu)", r"^griddepcontrol\.wait", "griddepcontrol_wait",
+    (r"^(gem[mv]|gram|syrk|trmm|conv|attention|(rms|layer)_norm_weights|retention|cross_entropy|mamba2|linear_attention|hstu)", r"^griddepcontrol\.wait", "griddepcontrol_wait",
      "The simulator runs one launch after the other."),
-    (r"^(gem[mv]|gram|syrk|trmm|conv|attention|cross_entropy|mamba2|linear_attention|hstu)", r"^griddepcontrol\.launch", "griddepcontrol_launch", "The same."),
+    (r"^(gem[mv]|gram|syrk|trmm|conv|attention|retention|cross_entropy|mamba2|linear_attention|hstu)", r"^griddepcontrol\.launch", "griddepcontrol_launch", "The same."),
     (r"^gemm_grouped_maps", r"^bar\.warp\.sync", "^warp_barrier",
      "Of the map of c: the thread that edits it is the one by which the simulator has the warp copy it."),
     (r"^(hstu|attention_gradient)", r"^mbarrier\.try_wait", "self.empty",
      "Of the ring of queries or keys, which is filled once: for a new barrier, whose phase before the first is over; and the first waits of "
      "other rings, where LLVM has peeled them.", 3),
-    (r"^attention_gradient", r"^(fence\.acq_rel|cp\.async\.bulk\.wait_group)", r"fence\.acq_rel|^bulk_wait\(0\)",
+    (r"^(attention|hstu)_gradient", r"^(fence\.acq_rel|cp\.async\.bulk\.wait_group)", r"fence\.acq_rel|^bulk_wait\(0\)",
      "Of the order in which blocks add to dq: an addition takes place as a whole, and in the simulator where the block comes to it.", 4),
     (r"^(mamba2|linear_attention)", r"^bar\.warp\.sync", "^warp_barrier",
      "Before the first chunk nobody has read, and between two chunks the warps of a warpgroup meet at a barrier.", 2),
-    (r"^(layer_norm|dropout_rms_norm)_gradient", r"^bar\.warp\.sync", "^warp_barrier",
+    (r"^(dropout_)?(layer|rms)_norm_gradient", r"^bar\.warp\.sync", "^warp_barrier",
      "Between two reads of a row, which the compiler is not to take for one."),
     (r"^hstu", r"^bar\.sync", r"^fn wait\(self\)",
      "Of the first block: turns are for the tensor cores, what one warpgroup computes depends on no other one."),
     (r"^hstu", r"^bar\.sync", r"^barrier\(1 \+ i, 128\)",
      "Before the result is written where the queries were: the simulator executes a product when the last of its four warps has come, "
      "so that none reads its rows of A after another one has waited."),
-    (r"^(mamba2_ssd|linear_attention)", r"^fence\.mbarrier_init", "mbarrier_init_fence", "Of the ring of states, which is the block's own, and of both rings "
+    (r"^(mamba2_ssd|linear_attention|retention)", r"^fence\.mbarrier_init", "mbarrier_init_fence", "Of the ring of states, which is the block's own, and of both rings "
      "of a block without a cluster.", 2),
     (r"^mamba2_ssd", r"^mbarrier\.try_wait", "self.empty", "Of the state before the first chunk: for a new barrier."),
     (r"^(attention|hstu)_gradient", r"^bar\.warp\.sync", "^warp_barrier",
      "All lanes come to an aligned barrier, which is what the ISA wants; the warp barrier only brings them there together."),
-    (r"^hstu_gradient", r"^bar\.sync", r"barrier\(1 \+ i, 128\); }$",
+    (r"^(hstu_gradient|attention_gradient_lengths)", r"^bar\.sync", r"barrier\(1 \+ i, 128\); }$",
      "Before dk and dv are written where keys and values were: as of the result of the forward pass."),
     (r"^tile_gemm(?!.*down=2)", r"^fence\.mbarrier_init", "^kernel", "What the compiler makes of tiles: as of mbarrier_init_fence in a block without a cluster."),
     (r"^tile_gemm", r"^griddepcontrol\.", "^kernel", "The simulator runs one launch after the other.", 2),
@@ -455,8 +516,6 @@ def main():
     examples = {os.path.splitext(os.path.relpath(path, os.path.join(ROOT, EXAMPLES)))[0]
                 for folder in (EXAMPLES, os.path.join("examples", "attention"), os.path.join("examples", "sequence"))
                 for path in glob.glob(os.path.join(glob.escape(os.path.join(ROOT, folder)), "*.cute"))}
-    # Of one kernel with another record in it, or with no barriers but the block's.
-    examples -= {f"../attention/attention_{kind}" for kind in ("variants_sm90", "sm80")}
     wrong += [f"{EXAMPLES}/{example}.cute has no line in PROGRAMS"
               for example in sorted(examples - {program.example for program in PROGRAMS})]
     programs = [program for program in PROGRAMS if re.search(options.only, program.name)]
