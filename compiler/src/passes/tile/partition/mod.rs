@@ -22,6 +22,7 @@ mod recast;
 mod reduce;
 mod shuffle;
 mod staged;
+mod update;
 mod warpgroup;
 
 use super::emits::Emits;
@@ -286,7 +287,10 @@ impl<'c> Partition<'c> {
                 self.counting.insert(value_key(places), axis);
                 places
             }
-            (TileOp::Map, Some(to)) => self.map(op, to).map_err(illegal)?,
+            (TileOp::Map, Some(to)) => match self.update_of_rows(op, to) {
+                Some(updated) => updated,
+                None => self.map(op, to).map_err(illegal)?,
+            },
             (TileOp::Reduce, Some(to)) => self.reduce(op, to).map_err(illegal)?,
             (TileOp::Broadcast, Some(to)) => self.repeated(op, to).map_err(illegal)?,
             // The threads hold what they held; only the axes are named anew.
