@@ -518,16 +518,21 @@ def hstu_gradient(folder: pathlib.Path, lengths: list, heads: int, d: int, biase
         exact_dbias += sums
     ours, error = {}, 0.0
     clear, rounds_dq = module.hstu_gradient_begin.specialize(d=d), module.hstu_gradient_queries.specialize(d=d)
+    # In order each warpgroup of a block has sums of its own.
+    parts = empty(2 * len(lengths) * -(-longest // 128) * heads, longest) if biased else dbias
     variants = [{}, dict(ordered=1)]
     for variant in variants:
         kernel = (module.hstu_gradient if biased else module.hstu_gradient_unbiased).specialize(d=d, **variant)
 
         def launch(kernel=kernel, ordered=variant.get("ordered", 0)):
-            clear(dq32, dbias)
+            sums = parts if ordered else dbias
+            clear(dq32, sums)
             if ordered:
                 turns.zero_()
             if biased:
-                kernel(q, k, v, g, starts, targets, bias, dq32, dk, dv, dbias, turns, alpha, scale, 0, longest)
+                kernel(q, k, v, g, starts, targets, bias, dq32, dk, dv, sums, turns, alpha, scale, 0, longest)
+                if ordered:
+                    module.hstu_gradient_bias(sums, dbias)
             else:
                 kernel(q, k, v, g, starts, targets, dq32, dk, dv, turns, alpha, scale, longest)
             rounds_dq(dq32, dq, alpha * scale)
