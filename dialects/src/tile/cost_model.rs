@@ -213,8 +213,9 @@ impl Stages {
 /// Rounds that are under way in registers, the round computed included: three were no better than two ("The tile level", rows that are longer
 /// than a tile).
 const ROUNDS: i64 = 2;
-/// Threads of a multiprocessor that are to have room for what is loaded ahead.
-const AHEAD_THREADS: i64 = 512;
+/// Threads of a multiprocessor that are to have room for what is loaded ahead: three blocks of 128, as softmax of long rows of f32 has
+/// ("Operators of f32 that move memory", tiles, read twice).
+const AHEAD_THREADS: i64 = 384;
 
 /// Whether a loop without products loads its tiles a round ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -421,6 +422,12 @@ mod tests {
             held: 64,
         };
         assert_eq!(softmax.rounds(), 2);
+        // The same of f32.
+        let wide = Ahead {
+            loaded: 32,
+            held: 65,
+        };
+        assert_eq!(wide.rounds(), 2);
         let large = Ahead {
             loaded: 64,
             held: 64,

@@ -24,6 +24,7 @@ mod rewrite;
 
 use super::known_ops::checked_ops;
 use super::registers::{for_bits, peak};
+use super::stages::depth_of;
 use super::types::Failed;
 use crate::passes::Reported;
 use crate::passes::ir_utils::{collect_nested, for_each_kernel};
@@ -48,10 +49,18 @@ fn of_function<'c>(
     target: &Target,
 ) -> Result<(), Failed<'c>> {
     checked_ops(function)?;
+    let loops = named(function, ScfOp::For);
+    let mut open = false;
+    for of in &loops {
+        open |= depth_of(*of)?.is_none();
+    }
     // What a thread holds before anything is loaded ahead.
-    let held = peak(function)?.map_or(0, |peak| for_bits(peak.all));
+    let held = match open {
+        true => peak(function)?.map_or(0, |peak| for_bits(peak.all)),
+        false => 0,
+    };
     // A loop that is rewritten keeps those inside of it, a product that is taken apart the others.
-    for of in named(function, ScfOp::For) {
+    for of in loops {
         if let Some(plan) = Plan::of(of, function, target)? {
             plan.apply(context)?;
         } else if let Some(loads) = Loads::of(of, function, held)? {
