@@ -10,7 +10,7 @@ use crate::source::Span;
 use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::Attrs;
 use cutec_dialects::value::Val;
-use cutec_layout::AnyLayout;
+use cutec_layout::{AnyLayout, Tree};
 
 pub(super) fn unflatten<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
@@ -209,9 +209,15 @@ fn integer<'c, 'a>(
     value: &Value<'c, 'a>,
     span: Span,
 ) -> Result<Value<'c, 'a>> {
-    match value {
-        Value::Int(_) | Value::Scalar(_) => Ok(value.clone()),
-        other => ev.numbers(other, span),
+    let known = match value.as_static() {
+        Some(Val::Scalar(int)) => int.as_static(),
+        Some(Val::Tuple(_, Tree::Leaf(Some(int)))) => int.value().as_static(),
+        _ => None,
+    };
+    match (known, value) {
+        (Some(number), _) => Ok(Value::Int(number)),
+        (None, Value::Scalar(_)) => Ok(value.clone()),
+        (None, other) => ev.numbers(other, span),
     }
 }
 
