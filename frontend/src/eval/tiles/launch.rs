@@ -49,7 +49,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 ("warps", "says how many warps compute a tile of"),
                 (
                     "multicast",
-                    "says how many tiles are loaded for together of",
+                    "says how many blocks load together in",
                 ),
             ] {
                 if let Some(other) = clause(name) {
