@@ -72,7 +72,8 @@ impl Multicast {
         }
     }
 
-    /// Of a kernel with these operations, `copies` those that begin copies by tensor maps, whose tiles are not lowered yet; blocks are alone where it asks for no clusters.
+    /// Of a kernel with these operations, `copies` those that begin copies by tensor maps, whose tiles are not lowered yet; blocks are alone
+    /// where it asks for no clusters.
     ///
     /// # Errors
     /// Why there is none of the clusters that it asks for, as a clause.

@@ -47,10 +47,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             for (name, what) in [
                 ("raster", "orders the tiles of"),
                 ("warps", "says how many warps compute a tile of"),
-                (
-                    "multicast",
-                    "says how many blocks load together in",
-                ),
+                ("multicast", "says how many blocks load together in"),
             ] {
                 if let Some(other) = clause(name) {
                     let message = format!("`{name}` {what} a launch in tiles");
