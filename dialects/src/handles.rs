@@ -73,6 +73,14 @@ pub fn argument_of(block: IrBlock<'_>, index: usize) -> IrValue<'_> {
     unsafe { Value::from_raw(argument.to_raw()) }
 }
 
+/// The number of an argument of a block; `None` of what an operation gives.
+pub fn argument_number(value: IrValue) -> Option<i32> {
+    // SAFETY: the value is alive, and an argument where its number is asked for.
+    value
+        .is_block_argument()
+        .then(|| unsafe { mlir_sys::mlirBlockArgumentGetArgNumber(value.to_raw()) as i32 })
+}
+
 /// A key for maps: types, values and operations are unique pointers of their context.
 pub fn value_key(value: IrValue) -> usize {
     value.to_raw().ptr as usize

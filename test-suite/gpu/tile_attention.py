@@ -41,7 +41,7 @@ def measure(kernels, d, s, causal, rounds):
     rows = torch.cat([torch.arange(0, s, max(1, s // 61), device="cuda"), torch.tensor([s - 1], device="cuda")])
     exact = {at: reference(q, k, v, scale, causal, *at, rows) for at in {(0, 0), (b - 1, h - 1)}}
     tile, own = kernels["tile", d, causal], kernels["cute", d, causal]
-    work = {"tile": [lambda: tile(q, k, v, o, lse, scale)], "cute": [lambda: own(q, k, v, o, lse, scale, counter)]}
+    work = {"tile": [lambda: tile(q, k, v, o, lse, scale, counter)], "cute": [lambda: own(q, k, v, o, lse, scale, counter)]}
     errors = {}
     for who, (launch,) in work.items():
         o.fill_(float("nan"))

@@ -66,6 +66,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         (self.tiles, self.role, self.regions) = (None, None, 0);
         self.block = None;
         self.tile_indices.clear();
+        self.tile_queue = None;
         self.fragments = Default::default();
         self.calls.clear();
         self.waits_for_launch = false;
@@ -169,6 +170,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if let Some(tiles) = &launch.tiles {
             if let Some(width) = tiles.raster {
                 attrs.push(("tile.raster", ir.i32(saturated(width))));
+            }
+            if let Some(parameter) = self.tile_queue {
+                attrs.push(("tile.queue", ir.i32(parameter)));
             }
             if let Some(warps) = &tiles.warps {
                 let warps: Vec<i32> = warps.iter().map(|count| saturated(*count)).collect();

@@ -237,6 +237,8 @@ struct Evaluator<'c, 'a> {
     tiles: Option<usize>,
     /// Which tile a block computes, along each axis of that launch.
     tile_indices: Vec<cutec_dialects::builder::IrValue<'c>>,
+    /// The parameter with the counter that blocks take their tiles from, by its number.
+    tile_queue: Option<i32>,
     /// Regions of the IR around the insertion point, within the kernel.
     regions: usize,
     /// Loops of the IR around the insertion point.
@@ -284,6 +286,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             maps: maps::Maps::default(),
             tiles: None,
             tile_indices: Vec::new(),
+            tile_queue: None,
             regions: 0,
             runtime_loops: 0,
             steps: 0,

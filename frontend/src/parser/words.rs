@@ -20,6 +20,7 @@ pub const LAUNCH_CLAUSES: &[&str] = &[
     "raster",
     "warps",
     "multicast",
+    "queue",
 ];
 
 /// Words that begin a statement.

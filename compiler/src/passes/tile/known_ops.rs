@@ -2,6 +2,7 @@
 use crate::passes::control_flow::ControlFlow;
 use crate::passes::ir_utils::{blocks, collect_nested, name_of, operations, parent};
 use crate::passes::tile::gathers::GATHERED;
+use crate::passes::tile::specialize_warps::COUNTED;
 use crate::passes::tile::types::{Failed, view_of};
 use cutec_dialects::builder::{IrOp, IrValue, operands_of, results_of};
 use cutec_dialects::elem::Space;
@@ -35,7 +36,7 @@ pub(super) enum KnownOp {
     CopyGroup,
     /// Waits for groups of `wgmma`.
     ProductGroup,
-    /// Of the rings between warps: barriers that count, copies by tensor maps, which thread does what.
+    /// Of the rings between warps: barriers that count, copies by tensor maps, which thread does what, which tile comes next.
     Ring,
 }
 
@@ -81,15 +82,21 @@ pub(super) fn known_op(op: IrOp) -> Result<KnownOp, String> {
             CuteOp::MemrefLoad | CuteOp::MemrefLoadVec => match read_space(op) {
                 Some(Space::Rmem) => Some(KnownOp::Register),
                 Some(Space::Gmem) => Some(KnownOp::ReadGlobal),
-                Some(Space::Smem | Space::Dsmem) | None => None,
+                // The number of a tile, which a role tells another one.
+                Some(Space::Smem) => Some(KnownOp::Ring),
+                Some(Space::Dsmem) | None => None,
             },
             CuteOp::MemrefStore | CuteOp::MemrefStoreVec => {
-                let to = operands_of(op);
-                let mut spaces = to.filter_map(space);
-                spaces
-                    .all(|space| space == Space::Rmem)
-                    .then_some(KnownOp::Register)
+                let to: Vec<Space> = operands_of(op).filter_map(space).collect();
+                match &to[..] {
+                    [Space::Smem] => Some(KnownOp::Ring),
+                    to => to
+                        .iter()
+                        .all(|space| *space == Space::Rmem)
+                        .then_some(KnownOp::Register),
+                }
             }
+            CuteOp::MemrefAtomic => Some(KnownOp::Ring),
             CuteOp::Print => Some(KnownOp::Report),
             CuteOp::Copy | CuteOp::PrefetchTmaDesc | CuteOp::MakeTmaAtom => Some(KnownOp::Ring),
             kind if kind.is_mbarrier() => Some(KnownOp::Ring),
@@ -122,6 +129,7 @@ pub(super) fn known_op(op: IrOp) -> Result<KnownOp, String> {
             | NvvmOp::CpAsyncBulkWaitGroup,
         )) => Some(KnownOp::Ring),
         Some(Op::GpuOp(GpuOp::Printf) | Op::CfOp(CfOp::Assert)) => Some(KnownOp::Report),
+        Some(Op::LlvmOp(LlvmOp::InlineAsm)) if op.attribute(COUNTED).is_ok() => Some(KnownOp::Ring),
         // What MLIR knows no effects of, but computes numbers of numbers.
         Some(Op::LlvmOp(LlvmOp::InlineAsm | LlvmOp::CallIntrinsic)) => {
             computes_numbers(op).then_some(KnownOp::Computation)

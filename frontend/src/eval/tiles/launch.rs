@@ -8,7 +8,8 @@ use crate::eval::values::{Scalar, Value};
 use crate::eval::{Evaluator, Result};
 use crate::source::Span;
 use cutec_abi::AbiExpr;
-use cutec_dialects::elem::Elem;
+use cutec_dialects::builder::argument_number;
+use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::TileOp;
 use cutec_dialects::printing::name_value;
 use cutec_dialects::target::{LARGEST_CLUSTER, MOST_WARPS};
@@ -19,7 +20,7 @@ const AXES: [&str; MOST_AXES] = ["m", "n", "l", "b"];
 /// The widest raster, and the most warps of a block.
 const MAX_RASTER: i64 = 1 << 16;
 
-/// `launch tiles(…), raster(…), warps(…), multicast(…)`.
+/// `launch tiles(…), raster(…), warps(…), multicast(…), queue(…)`.
 #[derive(Clone)]
 pub(in crate::eval) struct TileLaunch<'a> {
     /// Tiles along each axis; `/` in them rounds up.
@@ -29,6 +30,8 @@ pub(in crate::eval) struct TileLaunch<'a> {
     pub warps: Option<Vec<i64>>,
     /// How many blocks, along m and n, load together what their tiles have in common.
     pub multicast: Option<[i64; 2]>,
+    /// The counter that blocks take their tiles from.
+    pub queue: Option<&'a Expr>,
 }
 
 impl<'c, 'a> Evaluator<'c, 'a> {
@@ -48,6 +51,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 ("raster", "orders the tiles of"),
                 ("warps", "says how many warps compute a tile of"),
                 ("multicast", "says how many blocks load together in"),
+                ("queue", "has the counter of"),
             ] {
                 if let Some(other) = clause(name) {
                     let message = format!("`{name}` {what} a launch in tiles");
@@ -62,6 +66,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let label = "the compiler chooses it for a kernel at tile level";
                 return self.error(codes::BAD_KERNEL, other.span, message, label);
             }
+        }
+        if let (Some(multicast), Some(_)) = (clause("multicast"), clause("queue")) {
+            let message = "`multicast` stands beside `queue`";
+            let label = "blocks that load together have neighbouring tiles, and of a queue each takes the next one";
+            return self.error(codes::BAD_KERNEL, multicast.span, message, label);
         }
         if tiles.args.is_empty() {
             let message = "`tiles` says how many tiles there are along each axis";
@@ -84,6 +93,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Some(multicast) => Some(self.multicast(multicast, tiles.args.len())?),
             None => None,
         };
+        let queue = match clause("queue") {
+            Some(queue) => Some(self.queue(queue)?),
+            None => None,
+        };
         let counts: Vec<&'a Expr> = tiles.args.iter().map(|arg| &arg.value).collect();
         let mut grid = None;
         for expr in &counts {
@@ -99,6 +112,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             raster,
             warps,
             multicast,
+            queue,
         };
         Ok(Some((launch, grid)))
     }
@@ -114,6 +128,17 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             _ => {
                 let message = format!("`raster` takes 1 to {MAX_RASTER} tiles, not {width}");
                 self.error(codes::BAD_KERNEL, arg.value.span, message, "here")
+            }
+        }
+    }
+
+    fn queue(&mut self, clause: &'a Clause) -> Result<&'a Expr> {
+        match clause.args.as_slice() {
+            [counter] => Ok(&counter.value),
+            _ => {
+                let message = "`queue` takes the counter of the tiles";
+                let label = "expected one parameter, a `mut tensor<i32, 2>`";
+                self.error(codes::BAD_KERNEL, clause.span, message, label)
             }
         }
     }
@@ -192,6 +217,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let ir = self.ir(span)?;
         ir.op(TileOp::Grid, &counts, &[], &[]);
         let ty = ir.ty("i32");
+        if let Some(counter) = launch.queue {
+            self.tile_queue = Some(self.queue_parameter(counter)?);
+        }
+        let ir = self.ir(span)?;
         let axes = AXES.iter().zip(&counts).enumerate();
         let indices = axes.map(|(at, (axis, _))| {
             let number = ir.integer(at as i64, ty);
@@ -201,6 +230,34 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         });
         self.tile_indices = indices.collect();
         Ok(())
+    }
+
+    /// The number of the parameter with the counter of a queue: two i32 that the kernel may write.
+    fn queue_parameter(&mut self, counter: &'a Expr) -> Result<i32> {
+        let value = self.expr(counter)?;
+        let fits = value.as_view().is_some_and(|(_, view)| {
+            let extents = view.layout.shape().leaves();
+            view.ptr.space == Space::Gmem
+                && view.ptr.elem == Elem::I32
+                && extents.len() == 1
+                && extents[0].as_static() == Some(2)
+        });
+        if !fits {
+            return self.expected("a parameter `mut tensor<i32, 2>`", &value, counter.span);
+        }
+        self.check_writable(&value, counter.span)?;
+        match argument_number(self.ir_of(&value, counter.span)?) {
+            Some(number) => Ok(number),
+            None => {
+                let message = "`queue` takes a parameter of the kernel";
+                self.error(
+                    codes::BAD_KERNEL,
+                    counter.span,
+                    message,
+                    "this is a part of one",
+                )
+            }
+        }
     }
 
     /// `tile.m` and the like: which tile the block computes.

@@ -132,10 +132,15 @@ impl<'c> Emit<'c> {
     /// The number of the warp of a thread, the same register in all its lanes.
     pub fn warp(&self, thread: IrValue<'c>) -> IrValue<'c> {
         let warp = self.binary(ArithOp::Divui, thread, self.ir.constant(WARP, "i32"));
+        self.first_lane(warp)
+    }
+
+    /// What the first lane of a warp has, for all of them: the same register in all.
+    pub fn first_lane(&self, value: IrValue<'c>) -> IrValue<'c> {
         let (members, first) = (self.ir.constant(-1, "i32"), self.ir.constant(0, "i32"));
         let segment = self.ir.constant(WARP - 1, "i32");
         let kind = [("kind", self.ir.attr("#nvvm<shfl_kind idx>"))];
-        let operands = [members, warp, first, segment];
+        let operands = [members, value, first, segment];
         self.ir
             .value(NvvmOp::ShflSync, &operands, &kind, self.ir.ty("i32"))
     }

@@ -21,6 +21,7 @@ mod emit;
 mod epilogue;
 mod gather;
 mod producer;
+mod queue;
 mod results;
 mod ring;
 mod split;
@@ -62,12 +63,14 @@ use epilogue::PiecewiseLoad;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use producer::Work;
+use queue::TileQueue;
 use results::StoredResult;
 use ring::{By, Ring};
 use std::collections::HashSet;
 use std::sync::Arc;
 
 pub(super) use consumers::{IN_PLACE, is_accumulated};
+pub(super) use queue::COUNTED;
 
 /// The attribute of the branch between the roles: how many threads the second one has.
 pub(super) const CONSUMERS: &str = "tile.consumers";
@@ -185,6 +188,13 @@ fn of_function<'c>(
         let parameter = add_tensor_map(context, function, map)?;
         result.allocate(&emit, parameter, before).map_err(illegal)?;
     }
+    let gathers = rings.iter().any(Ring::is_gathered);
+    let splits = rings.iter().any(Ring::is_split);
+    // More threads than the one that begins copies would need the number of what is gathered or split, and all blocks of a cluster: these
+    // take every so manyth tile.
+    let by_one_thread = !gathers && !splits && cluster.is_none();
+    let counter = queue::counter(function).filter(|_| rounds.is_some() && by_one_thread);
+    let queue = counter.map(|counter| TileQueue::allocate(&emit, counter));
     let first = emit.equal(thread, 0);
     emit.only_if(first, |emit| {
         for ring in &rings {
@@ -195,6 +205,7 @@ fn of_function<'c>(
         rings
             .iter()
             .try_for_each(|ring| ring.init(emit, warpgroups))?;
+        (queue.iter()).try_for_each(|queue| queue.init(emit, threads / WARP))?;
         emit.ir.op(NvvmOp::FenceMbarrierInit, &[], &[], &[]);
         Ok(())
     })
@@ -215,8 +226,6 @@ fn of_function<'c>(
     }
 
     // The roles: a warp behind the others loads.
-    let gathers = rings.iter().any(Ring::is_gathered);
-    let splits = rings.iter().any(Ring::is_split);
     let beside = match (gathers, splits) {
         (true, _) => Beside::Gathers,
         (false, true) => Beside::Splits,
@@ -236,9 +245,16 @@ fn of_function<'c>(
     let (loading, loading_block) = region_with_block(&[]);
     let (rest, rest_block) = region_with_block(&[]);
     let around = std::mem::replace(&mut emit.ir.insertion, Insertion::End(loading_block));
+    let tiles_of = || {
+        tiles.map(|(block, count)| producer::Tiles {
+            block,
+            count,
+            queue: queue.as_ref(),
+        })
+    };
     let load = |emit: &mut Emit<'c>| {
         let work = Work::Load(&epilogue);
-        producer::role(emit, work, &rings, body, &shared, tiles, thread)
+        producer::role(emit, work, &rings, body, &shared, tiles_of(), thread)
     };
     if roles.handed_over {
         emit.set_registers(false, roles.of_loading);
@@ -253,7 +269,7 @@ fn of_function<'c>(
         let first = emit.ir.constant((threads + split::FIRST) / WARP, "i32");
         let splitting = emit.compare(AT_LEAST, warp, first);
         let split = |emit: &mut Emit<'c>| {
-            producer::role(emit, Work::Split, &rings, body, &shared, tiles, thread)
+            producer::role(emit, Work::Split, &rings, body, &shared, tiles_of(), thread)
         };
         emit.only_if(splitting, split).map_err(illegal)?;
     }
@@ -265,7 +281,11 @@ fn of_function<'c>(
     consumers::begin(&emit, &rings).map_err(illegal)?;
     let mut rest_end = None;
     let mut index = None;
-    if let Some((_, count)) = tiles {
+    if let (Some((_, count)), Some(queue)) = (tiles, &queue) {
+        let (tile, body) = queue.multiply(&mut emit, count, thread).map_err(illegal)?;
+        index = Some(tile);
+        rest_end = operations(body).into_iter().next();
+    } else if let Some((_, count)) = tiles {
         let body = emit.rounds(count, |emit, tile| {
             index = Some(tile);
             rest_end = Some(emit.ir.op(ScfOp::Yield, &[], &[], &[]));

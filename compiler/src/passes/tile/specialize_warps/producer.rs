@@ -4,6 +4,7 @@ use super::super::gathers::Place;
 use super::emit::Emit;
 use super::epilogue::PiecewiseLoad;
 use super::gather::Threads;
+use super::queue::TileQueue;
 use super::ring::{By, Ring};
 use crate::passes::ir_utils::{
     attributes, blocks, clone, defining_op, operations, parent, set_operand,
@@ -26,15 +27,23 @@ pub(super) enum Work<'a, 'c> {
     Split,
 }
 
+/// The tiles of blocks that stay: the operation that gives the number of the block, how many tiles there are, and what they are taken from.
+pub(super) struct Tiles<'a, 'c> {
+    pub block: IrOp<'c>,
+    pub count: IrValue<'c>,
+    pub queue: Option<&'a TileQueue<'c>>,
+}
+
 /// Emits the role, or that of those that split what it loads: one thread of the warp begins the copies, or all of a warpgroup where
-/// something is gathered; all threads that come here split. Blocks that stay have the number of a block, which becomes that of a tile, and how many tiles there are.
+/// something is gathered; all threads that come here split. Blocks that stay have the number of a block, which becomes that of a tile, and
+/// how many tiles there are, which they may take from a queue.
 pub(super) fn role<'c>(
     emit: &mut Emit<'c>,
     work: Work<'_, 'c>,
     rings: &[Ring<'c>],
     body: IrBlock<'c>,
     shared: &HashSet<usize>,
-    tiles: Option<(IrOp<'c>, IrValue<'c>)>,
+    tiles: Option<Tiles<'_, 'c>>,
     thread: IrValue<'c>,
 ) -> Result<(), SemError> {
     let (epilogue, splits) = match work {
@@ -86,14 +95,24 @@ pub(super) fn role<'c>(
         };
         match tiles {
             None => role(emit, HashMap::new())?,
-            Some((block, count)) => emit.rounds(count, |emit, tile| {
-                role(
-                    emit,
-                    HashMap::from([(value_key(result_of(block, 0)), tile)]),
-                )?;
-                emit.ir.op(ScfOp::Yield, &[], &[], &[]);
-                Ok(())
-            })?,
+            Some(Tiles {
+                block,
+                count,
+                queue,
+            }) => {
+                let of_tile = |emit: &mut Emit<'c>, tile| {
+                    let known = HashMap::from([(value_key(result_of(block, 0)), tile)]);
+                    role(emit, known)
+                };
+                match queue {
+                    Some(queue) => queue.load(emit, count, of_tile)?,
+                    None => emit.rounds(count, |emit, tile| {
+                        of_tile(emit, tile)?;
+                        emit.ir.op(ScfOp::Yield, &[], &[], &[]);
+                        Ok(())
+                    })?,
+                }
+            }
         }
         rings.iter().try_for_each(|ring| ring.flush(emit))
     };

@@ -146,7 +146,7 @@ pub(super) struct Cursor<'c> {
 }
 
 impl<'c> Cursor<'c> {
-    fn of(emit: &Emit<'c>, stages: i64) -> Self {
+    pub fn of(emit: &Emit<'c>, stages: i64) -> Self {
         Cursor {
             stages,
             index: (stages > 1).then(|| emit.slot()),
@@ -162,7 +162,7 @@ impl<'c> Cursor<'c> {
     }
 
     /// Waits at the barriers of the next stage, and gives its number.
-    fn wait(&self, emit: &Emit<'c>, barriers: &[IrValue<'c>]) -> Result<IrValue<'c>, SemError> {
+    pub fn wait(&self, emit: &Emit<'c>, barriers: &[IrValue<'c>]) -> Result<IrValue<'c>, SemError> {
         let stage = match self.index {
             Some(index) => emit.get(index)?,
             None => emit.ir.constant(0, "i32"),
