@@ -32,6 +32,13 @@
 
 // -----
 
+// expected-error@+1 {{tensor map of `x`: expected elements of f32, where they are to be loaded as tf32}}
+#abi = #cute.abi<"f" arg x: tensor<f16, (64, 64):(64, 1)> align 16
+  tensor_map 0 of x order [1, 0] box [64, 64] tf32
+  params (tensor_map 0) grid (1, 1, 1)>
+
+// -----
+
 // expected-error@+1 {{expected `abi<` and a kernel ABI}}
 #abi = #cute.abi
 
