@@ -218,6 +218,9 @@ PROGRAMS = [
     variant("alibi", {"slopes": "normal:2"}, mask="causal"),
     variant("sinks", {"sinks": "normal:2", "before": "100"}),
     variant("blocks_listed", {"counts": Integers("i4", (2, 6), 12 * [3]), "list": Integers("i4", (2, 6, 3), 12 * [0, 1, 2])}),
+    Program("../tile_attention", "tile_attention", {"d": 64, "bm": 128, "bn": 64, "stages": 2, "mask": "causal"}, {
+        "q": "normal:1x700x2x64", "k": "normal:1x300x1x64", "v": "normal:1x300x1x64", "o": "poison:1x700x2x64", "lse": "poison:1x2x700",
+        "scale": "0.125", "counter": "zeros:2"}),
     moved("copy_tma", "copy_tma", 70, 1028, bm=8, stages=3),
     moved("copy_tma", "transpose_tma", 520, 264, stages=2),
     rows("softmax_cluster", 9, 1020),
@@ -318,7 +321,7 @@ RESULT = re.compile(r"\s*(%\w+)\s*,")
 # What is not noticed: the program's name, the opcode and the line of the source, each as a regular expression; why; and of
 # how many instructions, if not of one.
 KEPT = [
-    (r"^(?!.*cluster=2|gemm_alpha_beta|attention|cross_entropy_dx|hstu|linear_attention|retention)", r"^fence\.mbarrier_init", "mbarrier_init_fence",
+    (r"^(?!.*cluster=2|gemm_alpha_beta|attention|cross_entropy_dx|hstu|linear_attention|retention)", r"^fence\.mbarrier_init", "mbarrier_init_fence|^kernel tile_attention",
      "In a block without a cluster the barrier after it orders the making of the objects for all who use them. CUTLASS has "
      "the fence there as well; Triton has none."),
     (r"^(gemm_alpha_beta|cross_entropy_dx)", r"^fence\.mbarrier_init", "mbarrier_init_fence", "The same of both its rings.", 2),
@@ -336,6 +339,10 @@ KEPT = [
      "Barriers behind this one do what it is for; and one warp has the lengths of a few sequences.", 2),
     (r"^attention_(decode|append)", r"^bar\.sync", r"^barrier\(\);",
      "The same, ahead of the wait for the launch before and behind it; and behind the last rows that a block adds up.", 4),
+    (r"^tile_attention", r"^griddepcontrol\.wait", r"^kernel", "The simulator runs one launch after the other."),
+    (r"^tile_attention", r"^griddepcontrol\.launch", r"^kernel", "The same."),
+    (r"^tile_attention", r"^wgmma\.fence", "sums \\+= dot", "Between the products of scores and those of weights with values, for ptxas, as at the cute level."),
+    (r"^tile_attention", r"^fence\.acq_rel", "", "The simulator's atomics are seen in their order."),
     (r"^attention_sm80", r"^cp\.async\.wait_group", r"^cp_async_wait\(0\)",
      "Of a tile that sees no key, whose copies are complete before the block ends; behind blocks of keys no copy is under way."),
     (r"^(gemm_(2_tma|skinny|split_k)|linear_attention|retention)", r"^mbarrier\.try_wait", "self.empty",
