@@ -33,7 +33,7 @@ const PRODUCTS: [(&str, &[&str]); 2] = [
     ("raked_product", &["(2,2):(1,2)", "(3,2):(1,3)"]),
 ];
 /// Those whose modes are generic arguments in a kernel, and arguments in `cutec layout`.
-const BY_GENERICS: [&str; 3] = ["get", "select", "group_modes"];
+const BY_GENERICS: [&str; 4] = ["get", "select", "group_modes", "unflatten"];
 
 #[test]
 fn operations_of_both_agree() {
