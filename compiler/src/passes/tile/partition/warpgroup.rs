@@ -1,6 +1,5 @@
 //! Products of warpgroups: operands in shared memory by descriptors, sums that stay in their registers.
 use super::super::emits::Emits;
-use super::super::multicast::UNSHARED;
 use super::super::specialize_warps::{CONSUMERS, IN_PLACE};
 use super::super::types::{is_by_descriptor, mma_of, reads_shared_memory, view_of};
 use super::precision::{attributes_of_gemm, precision_of};
@@ -9,7 +8,7 @@ use super::{Partition, Spread};
 use crate::passes::cmpi::{AT_LEAST, NOT_EQUAL};
 use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::{
-    attributes, blocks, collect_nested, defining_op, erase, next_operation, operations, present,
+    blocks, collect_nested, defining_op, erase, next_operation, operations, present,
     remove_attribute, replace_all_uses, set_operand, users,
 };
 use cutec_dialects::atoms::Issuer;
