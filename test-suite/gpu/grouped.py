@@ -70,9 +70,9 @@ def launcher(folder, library, kernel):
     def launch(*arguments):
         import torch
 
-        given = [tensor(x) for x in arguments]
+        given = [ctypes.c_float(x) if isinstance(x, float) else ctypes.byref(tensor(x)) for x in arguments]
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-        if function(*[ctypes.byref(x) for x in given], stream) != 0:
+        if function(*given, stream) != 0:
             raise RuntimeError(f"{library}: {error().decode()}")
 
     return launch

@@ -114,7 +114,7 @@ def products(n):
     yield Case("16 products of 2048³", gemm, "tile_gemm_batched",
                lambda: (normal(16, 2048, 2048), normal(16, 2048, 2048), empty(16, 2048, 2048, dtype=BF16)), SMALL)
     yield Case("512 × 512 × 16384 in 8 parts", gemm, "tile_gemm_split_k",
-               lambda: (normal(512, 16384), normal(512, 16384), empty(8, 512, 512)), SMALL)
+               lambda: (normal(512, 16384), normal(512, 16384), empty(8, 512, 512)), [one for one in SMALL if one["bk"] == 64])
     yield Case("sums of 8 parts", gemm, "tile_add_parts", lambda: (normal(8, 4096, 4096, dtype=F32), empty(4096, 4096, dtype=BF16)),
                grid(bm=(16, 32, 64), bn=(64, 128, 256)) + warps(2, 4, 8, 16))
     yield Case("(product of bf16, 1024³)", gemm, "tile_gemm",
@@ -209,13 +209,13 @@ def windows():
                lambda: (normal(65536, 256, dtype=F16), normal(256, 768, dtype=F16), empty(65536, 256, dtype=F16), 3, 1), SMALL, written=(2,))
     yield Case("a product into a part", source, "add_product",
                lambda: (normal(4096, 4096, dtype=F16), normal(4096, 4096, dtype=F16), normal(8192, 8192, dtype=F32), 256, 256), SMALL, written=(2,))
-    yield Case("a band", source, "banded", lambda: (normal(16384, 16384), normal(16384, 1024), empty(16384, 1024), 1024), SMALL, written=(2,))
+    yield Case("a band", source, "banded", lambda: (normal(16384, 16384).tril().triu(-1024), normal(16384, 1024), empty(16384, 1024), 1024), SMALL, written=(2,))
 
 
 def attention():
     def operands(d, h):
         q, k, v = (normal(2, 4096, h, d) for _ in range(3))
-        return (q, k, v, empty(2, 4096, h, d, dtype=BF16), empty(2, h, 4096), d**-0.5)
+        return (q, k, v, empty(2, 4096, h, d, dtype=BF16), empty(2, h, 4096), d**-0.5, zeros(2, dtype=I32))
 
     for d, h in ((128, 16), (64, 32)):
         for mask in ("unmasked", "causal"):
@@ -226,7 +226,8 @@ def attention():
 
 def convolutions():
     source = "tile_conv.cute"
-    forward = grid(bp=(64, 128, 256), bo=(64, 128), bk=(16, 32)) + [dict(stages=1), dict(stages=3)]
+    # How filters are packed depends on bk.
+    forward = grid(bp=(64, 128, 256), bo=(64, 128)) + [dict(stages=1), dict(stages=3)]
     backward = grid(bo=(64, 128), be=(64, 128), bk=(16, 32))
     filters = lambda c, o, elements, dtype: normal(c * elements, o, dtype=dtype) / (c * elements) ** 0.5
     yield Case("filters packed", source, "pack", lambda: (normal(512, 512, 9, dtype=F32), empty(4608, 512)), grid(b=(16, 32, 64)) + warps(2, 4, 8), bound=0)
@@ -241,14 +242,14 @@ def convolutions():
         large = tuple(2 * (extent - 1) + 3 for extent in shape)
         yield Case(f"transposed convolution, rank {rank}", source, f"conv{rank}d_transposed",
                    lambda shape=shape, large=large, rank=rank: (normal(8, 64, *shape, dtype=F32), filters(64, 64, 3**rank, F32), empty(8, 64, *large)),
-                   grid(bp=(64, 128), bo=(64, 128), bk=(16, 32)) + [dict(stages=1), dict(stages=3)], bound=1e-3)
+                   grid(bp=(64, 128), bo=(64, 128)) + [dict(stages=1), dict(stages=3)], bound=1e-3)
         small = tuple(extent - 2 for extent in shape)
         yield Case(f"gradient of filters, rank {rank}", source, f"conv{rank}d_filters",
                    lambda shape=shape, small=small, rank=rank: (normal(8, 64, *shape, dtype=F32), normal(8, 128, *small, dtype=F32),
                                                                zeros(128, 64 * 3**rank), 32),
                    backward + [dict(stages=1), dict(stages=3)], written=(2,), bound=1e-2)
     yield Case("convolution, channels last", "tile_conv_last.cute", "conv2d_last",
-               lambda: (normal(32, 58, 58, 256), normal(256, 3, 3, 256) / 48, empty(32, 56, 56, 256, dtype=BF16)),
+               lambda: (normal(32, 58, 58, 256), normal(256, 3, 3, 256) / 48, empty(32 * 56 * 56, 256, dtype=BF16)),
                [dict(zip(("bp", "bo", "bk", "stages"), one)) for one in
                 ((128, 128, 64, 4), (128, 256, 64, 4), (128, 256, 64, 3), (128, 128, 64, 6), (64, 256, 64, 4), (128, 128, 32, 4))])
 

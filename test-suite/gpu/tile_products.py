@@ -143,6 +143,7 @@ def product(folder, case, size, rounds):
     ours, by_hand = (launcher(folder, library(role, case), PRODUCTS[case][index][1]) for index, role in enumerate(("tile", "hand")))
     one = torch.ones(1, device="cuda")
     scales = [one, one] if case.startswith("f8") else []
+    scalars = [1.0, 0.0] if PRODUCTS[case][1][1] == "sgemm" else []
     work = {"tile": [], "hand": [], "cuBLAS": []}
     for _ in range(sets(3 * size * size * to.itemsize, most=4)):
         a, b = operand(case, size, size, letters in ("nk", "kn")), operand(case, size, size, letters in ("nk", "mk"))
@@ -154,11 +155,11 @@ def product(folder, case, size, rounds):
             ours(a, b, c)
             error = wrongness(c[sample], exact, unit)
             c.zero_()
-            by_hand(a, b, *scales, c)
+            by_hand(a, b, *scales, c, *scalars)
             error_by_hand = wrongness(c[sample], exact, unit)
             del exact
         work["tile"].append(lambda a=a, b=b, c=c: ours(a, b, c))
-        work["hand"].append(lambda a=a, b=b, c=c: by_hand(a, b, *scales, c))
+        work["hand"].append(lambda a=a, b=b, c=c: by_hand(a, b, *scales, c, *scalars))
         work["cuBLAS"].append(of_cublas(case, a, b, c))
     times = compare(work, rounds=rounds)
     bound = {"bf16": 1e-2, "f16": 2e-3, "tf32": 5e-3, "f8": 3e-2, "i8": 0.0, "f32 ieee": 2e-5, "f32 tf32": 5e-3, "f32 tf32x3": 1e-5}
