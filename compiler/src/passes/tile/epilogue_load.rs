@@ -60,9 +60,6 @@ impl<'c> EpilogueLoad<'c> {
         let of = tile::Load::of(load).filter(|of| of.fill().is_none())?;
         let products = nearest_products(load)?;
         let by = ByMap::at(load, of.result(), function, all)?;
-        if by.tensor_box.fast() != 1 {
-            return None;
-        }
         by.tensor_box.load(&by.buffer).ok()?;
         issuable(load, &by.tensor_box, function).ok()?;
         let tensor = tensor_of(of.view())?;
