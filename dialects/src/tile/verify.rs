@@ -454,7 +454,7 @@ fn on_view<'c: 'a, 'a>(
             ));
         }
         let elements = windows.elements(coordinates);
-        if !elements.is_some_and(|elements| columns % elements as i64 == 0) {
+        if elements.is_none_or(|elements| columns % elements as i64 != 0) {
             return Err(format!(
                 "expects an image and a pixel as the coordinate of windows, then {} numbers for each of the elements that share {columns} columns, but got {coordinates}",
                 modes + 1
