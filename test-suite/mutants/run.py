@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Removes every operation that synchronizes from the PTX of the Hopper examples, one at a time, and wants each noticed.
 
-    run.py CUTEC [--only REGEX] [--jobs N] [--verbose]
+    run.py CUTEC [--only REGEX] [--most N] [--jobs N] [--verbose]
 
 A mutant is the PTX without one `mbarrier`, `fence`, `wgmma.fence`, `commit`, `wait`, barrier or `griddepcontrol`
 instruction; of one that answers whether a wait is over, the answer is yes. It runs with `cutec-sim --check
@@ -511,10 +511,17 @@ def is_unreached(mutant):
     return any(re.search(program, mutant.program.name) and re.search(opcode, mutant.opcode) for program, opcode, _ in UNREACHED)
 
 
+def sample(everything, most):
+    """At most so many of a list, from all over it."""
+    count = min(most, len(everything))
+    return [everything[i * len(everything) // count] for i in range(count)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cutec")
     parser.add_argument("--only", default="", help="programs whose names hold this")
+    parser.add_argument("--most", type=int, metavar="N", help="of each program so many mutants")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--verbose", action="store_true", help="each mutant, with what is reported of it")
     options = parser.parse_args()
@@ -538,10 +545,12 @@ def main():
             lines = simulator.executed(program, ptx)
             everything = list(mutants(program, ptx))
             all_mutants = [mutant for mutant in everything if mutant.line in lines]
-            count += len(all_mutants)
             reached = {(mutant.opcode, mutant.place) for mutant in all_mutants}
             wrong += sorted({f"{program.name}: {mutant.opcode} at {mutant.place} is never executed"
                              for mutant in everything if (mutant.opcode, mutant.place) not in reached and not is_unreached(mutant)})
+            if options.most:
+                all_mutants = sample([mutant for mutant in all_mutants if is_kept(mutant) is None], options.most)
+            count += len(all_mutants)
             runs = pool.map(lambda job: simulator.run(program, job[1].ptx, job[0]), enumerate(all_mutants))
             for mutant, (report, found) in zip(all_mutants, runs):
                 if not report and found != expected:
@@ -555,7 +564,7 @@ def main():
                     met[program.name, kept] += 1
                 elif not report:
                     wrong.append(f"{text} is not noticed")
-    if not options.only:
+    if not options.only and not options.most:
         wrong += [f"KEPT has what is noticed, or is in no program: {entry[:3]}" for i, entry in enumerate(KEPT)
                   if all(i != kept for _, kept in met)]
     for text in wrong:

@@ -231,7 +231,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             // What the body asks for, and passes, add these.
             ParamAbi::TensorMap { .. } => return Ok(None),
         };
-        Ok(Some((ir.ty(elem.name()), span)))
+        Ok(Some((ir.ty(elem.value_type()), span)))
     }
 
     fn body(
