@@ -154,16 +154,18 @@ extern "C" LLVMModuleRef cutec_translate_to_llvm_ir(MlirOperation module, LLVMCo
 }
 
 namespace {
-// Leaves out what finds nothing in a kernel: n-ary reassociation, and the elimination of common subexpressions
-// around it, which the backend does once more at the end.
+// Leaves out what finds nothing in a kernel: straight-line strength reduction, which compares each integer with those
+// before it, n-ary reassociation, and the elimination of common subexpressions around them, which the backend does once
+// more at the end.
 struct NoRepetitions : llvm::OptPassGate {
   bool isEnabled() const override { return true; }
   bool shouldRunPass(StringRef pass, StringRef) const override {
     // All passes of a function run one after the other, on one thread.
     static thread_local StringRef before;
+    bool repeats = pass == "slsr" || pass == "nary-reassociate";
     bool around = pass == "early-cse" && (before == "slsr" || before == "nary-reassociate");
     before = pass;
-    return !around && pass != "nary-reassociate";
+    return !around && !repeats;
   }
 };
 } // namespace

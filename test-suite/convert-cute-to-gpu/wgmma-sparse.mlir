@@ -16,8 +16,12 @@ gpu.module @products attributes {cute.target = #cute.target<"sm_90a">} {
   // CHECK-LABEL: gpu.func @from_shared_memory
   // Two parts of A along m, two along k: four words, in this order.
   // CHECK: %[[W0:.*]] = llvm.load {{.*}} : !llvm.ptr -> i32
-  // CHECK: "{ wgmma.mma_async.sp.sync.aligned.m64n16k32.f32.bf16.bf16 {$0, $1, $2, $3, $4, $5, $6, $7}, $16, $17, $18, 1, $19, 1, 1, 0, 0; }", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,l,l,r,b,~{memory}"
-  // CHECK-COUNT-3: wgmma.mma_async.sp.sync.aligned.m64n16k32
+  // Two accumulators in one piece, the second product of each adds.
+  // CHECK: "{ wgmma.mma_async.sp.sync.aligned.m64n16k32.f32.bf16.bf16 {$0, $1, $2, $3, $4, $5, $6, $7}, $33, $34, $35, 1, $32, 1, 1, 0, 0; }
+  // CHECK-SAME: {$8, $9, $10, $11, $12, $13, $14, $15}, $37, $38, $39, 1, $36, 1, 1, 0, 0; }
+  // CHECK-SAME: {$0, $1, $2, $3, $4, $5, $6, $7}, $40, $41, $42, 1, p
+  // CHECK-SAME: {$8, $9, $10, $11, $12, $13, $14, $15}, $43, $44, $45, 1, p
+  // CHECK-SAME: 8,9,10,11,12,13,14,15,b,l,l,r,b,l,l,r,l,l,r,l,l,r,~{memory}"
   // CHECK-NOT: wgmma.mma_async
   // CHECK: nvvm.wgmma.commit.group.sync.aligned
   gpu.func @from_shared_memory(%on: i1) kernel {

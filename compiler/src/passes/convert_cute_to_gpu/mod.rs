@@ -23,6 +23,7 @@ mod mbarrier;
 mod memory;
 mod predicated;
 mod predicates;
+mod products;
 mod promote_fragments;
 mod register_banks;
 mod store_forwarding;
@@ -116,6 +117,8 @@ struct Lowering<'c> {
     holding: HashSet<usize>,
     /// The bases of those fragments.
     sums: HashSet<usize>,
+    /// The products that the next one may be one piece of assembly with.
+    products: Option<products::Products<'c>>,
     dead: Vec<IrOp<'c>>,
 }
 
@@ -186,6 +189,7 @@ fn lower_kernel(kernel: Kernel) -> Result<bool, Reported> {
         local_slots: HashSet::new(),
         available: store_forwarding::AvailableValues::default(),
         sums: HashSet::new(),
+        products: None,
         dead: Vec::new(),
     };
     lowering.check_blocks(function)?;

@@ -1,6 +1,6 @@
 //! `wgmma`: products of a warpgroup on tensor cores, which complete later.
 //!
-//! An instruction is one inline assembly: the accumulator's registers go in and come out by tied operands, so that each
+//! Instructions are inline assembly (`products.rs`): the accumulator's registers go in and come out by tied operands, so that each
 //! stays one virtual register from the first product to the last. It may not be touched while a product is under way:
 //! whatever fences or waits takes all accumulators that there are as operands as well, without naming them in its text,
 //! and hands them out again. What reads an accumulator after a wait therefore stands after it, whoever moves code, and
@@ -10,6 +10,7 @@
 //! taken apart once a kernel; to it are added what is uniform in a view, outermost first, and then what tells the
 //! instructions of a product apart, which is a constant.
 use super::Lowering;
+use super::products::{Operand, Piece, Product};
 use super::promote_fragments::{Register, registers};
 use cutec_dialects::atoms::Wgmma;
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value};
@@ -108,63 +109,74 @@ impl<'c> Lowering<'c> {
         metadata: Option<IrValue<'c>>,
         accumulate: Accumulate<'c>,
     ) -> Vec<IrValue<'c>> {
-        let count = c.len();
-        let mut next = 2 * count;
-        let mut operands: Vec<IrValue<'c>> = c.to_vec();
-        let mut constraints = Vec::new();
-        let mut take = |values: &[IrValue<'c>], constraint: &'static str| {
-            let names: Vec<String> = (next..next + values.len())
-                .map(|at| format!("${at}"))
-                .collect();
-            next += values.len();
-            operands.extend(values);
-            constraints.extend(values.iter().map(|_| constraint));
-            names.join(", ")
+        let mut operands: Vec<Operand<'c>> = Vec::new();
+        let mut take = |values: &[IrValue<'c>], letter: &'static str| {
+            let mut pieces = Vec::new();
+            for (number, value) in values.iter().enumerate() {
+                if number > 0 {
+                    pieces.push(Piece::Text(", ".to_owned()));
+                }
+                pieces.push(Piece::Operand(operands.len()));
+                operands.push(Operand {
+                    value: *value,
+                    letter,
+                    beside: letter == "r",
+                });
+            }
+            pieces
         };
-        let a = match mma.a_in_registers {
-            true => format!("{{{}}}", take(a, "r")),
-            false => take(a, "l"),
-        };
-        let b = take(b, "l");
-        let metadata = metadata.map(|word| take(&[word], "r"));
+        let text = |text: &str| Piece::Text(text.to_owned());
         let (before, scale) = match accumulate {
             Accumulate::Known(known) => {
                 let known = i32::from(known);
-                (
-                    format!(".reg .pred p; setp.ne.b32 p, {known}, 0; "),
-                    "p".to_owned(),
-                )
+                let before = format!("{{ .reg .pred p; setp.ne.b32 p, {known}, 0; ");
+                (before, vec![text("p")])
             }
-            Accumulate::If(value) => (String::new(), take(&[value], "b")),
+            Accumulate::If(value) => ("{ ".to_owned(), take(&[value], "b")),
         };
+        let mut pieces = vec![Piece::Text(format!("{before}{} {{", plan.atom.ptx()))];
+        pieces.push(Piece::Sums);
+        pieces.push(text("}, "));
+        match mma.a_in_registers {
+            true => {
+                pieces.push(text("{"));
+                pieces.extend(take(a, "r"));
+                pieces.push(text("}"));
+            }
+            false => pieces.extend(take(a, "l")),
+        }
+        pieces.push(text(", "));
+        pieces.extend(take(b, "l"));
+        if let Some(word) = metadata {
+            pieces.push(text(", "));
+            pieces.extend(take(&[word], "r"));
+        }
+        if let Some(pair) = mma.sparse {
+            pieces.push(Piece::Text(format!(", {pair}")));
+        }
+        pieces.push(text(", "));
+        pieces.extend(scale);
+        if plan.atom.c != Elem::I32 {
+            let signs = mma.negate.map(|negate| if negate { "-1" } else { "1" });
+            pieces.push(Piece::Text(format!(", {}", signs.join(", "))));
+        }
         let transposed = |which: usize| {
             let major = plan.descriptors[which].map(|descriptor| descriptor.major);
-            i32::from(major == Some(Major::Mn))
+            Piece::Text(format!(", {}", i32::from(major == Some(Major::Mn))))
         };
-        let mut tail: Vec<String> = metadata.into_iter().collect();
-        tail.extend(mma.sparse.map(|pair| pair.to_string()));
-        tail.push(scale);
-        if plan.atom.c != Elem::I32 {
-            tail.extend(
-                mma.negate
-                    .map(|negate| if negate { "-1" } else { "1" }.to_owned()),
-            );
-        }
         if Wgmma::transposes(plan.atom.b) {
             if !mma.a_in_registers {
-                tail.push(transposed(1).to_string());
+                pieces.push(transposed(1));
             }
-            tail.push(transposed(2).to_string());
+            pieces.push(transposed(2));
         }
-        let sums: Vec<String> = (0..count).map(|at| format!("${at}")).collect();
-        let (name, sums, tail) = (plan.atom.ptx(), sums.join(", "), tail.join(", "));
-        let text = format!("{{ {before}{name} {{{sums}}}, {a}, {b}, {tail}; }}");
-        let letter = constraint_of(plan.atom.c);
-        let tied = tied_constraints(letter, count, &constraints);
-        let ty = c[0].r#type();
-        let result = self.emitter.ir.struct_type(&vec![ty; count]);
-        let out = self.assembly(&text, &tied, &operands, Some(result));
-        out.map_or_else(Vec::new, |out| self.fields(out, ty, count))
+        pieces.push(text("; }"));
+        self.product(Product {
+            text: pieces,
+            elem: plan.atom.c,
+            sums: c.to_vec(),
+            operands,
+        })
     }
 
     /// `wgmma.fence` or `wgmma.wait_group`, which takes the accumulators that there are and hands them out again.
@@ -221,21 +233,12 @@ impl<'c> Lowering<'c> {
 }
 
 /// What assembly that accesses memory says of it.
-const MEMORY: &str = "~{memory}";
+pub(super) const MEMORY: &str = "~{memory}";
 
 /// The letter of a register of an accumulator in inline assembly.
-fn constraint_of(elem: Elem) -> &'static str {
+pub(super) fn constraint_of(elem: Elem) -> &'static str {
     match elem {
         Elem::F32 => "f",
         _ => "r",
     }
-}
-
-/// The constraints of assembly that takes `count` registers, hands them out again, and reads others.
-fn tied_constraints(letter: &str, count: usize, others: &[&str]) -> String {
-    let outputs = (0..count).map(|_| format!("={letter}"));
-    let inputs = (0..count).map(|at| at.to_string());
-    let others = others.iter().map(|letter| (*letter).to_owned());
-    let all = outputs.chain(inputs).chain(others);
-    all.chain([MEMORY.to_owned()]).collect::<Vec<_>>().join(",")
 }
