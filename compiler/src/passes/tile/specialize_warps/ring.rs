@@ -423,7 +423,9 @@ impl<'c> Ring<'c> {
             let mut maps = self.copies.iter().filter_map(Copy::map);
             maps.any(|map| map.share.as_ref().is_some_and(|own| own.share.axes[axis]))
         };
-        self.peers = cluster.and_then(|cluster| cluster.peers(emit, [shared(0), shared(1)]));
+        let axes = [shared(0), shared(1)];
+        let by_warps = self.by_warps;
+        self.peers = cluster.and_then(|cluster| cluster.peers(emit, axes, by_warps));
         let gathered = self.is_gathered();
         let in_loop = self.of_loop.is_some();
         let split = self.is_split().then(|| emit.barriers(self.stages));
@@ -661,20 +663,23 @@ impl<'c> Ring<'c> {
         leads: IrValue<'c>,
     ) -> Result<(), SemError> {
         let Barriers { empty, .. } = self.barriers()?;
-        // What each warp reads for itself no other block fills.
         let leads = match (self.peers, self.by_warps) {
-            (Some(peers), _) => peers.tells,
+            (Some(peers), true) => {
+                emit.meet_in_warp();
+                peers.tells
+            }
+            (Some(peers), false) => peers.tells,
             (None, true) => emit.leads_of_warp(),
             (None, false) => leads,
         };
         emit.only_if(leads, |emit| {
             let mut operands = vec![empty, stage, emit.number(1)?];
-            let arrive = match self.peers {
-                None => CuteOp::MbarrierArrive,
-                Some(peers) => {
-                    operands.push(peers.told);
-                    CuteOp::MbarrierArriveWithinCta
-                }
+            operands.extend(self.peers.map(|peers| peers.told));
+            let arrive = match (self.peers, self.by_warps) {
+                (None, _) => CuteOp::MbarrierArrive,
+                // What threads have read another block overwrites.
+                (Some(_), true) => CuteOp::MbarrierArrive,
+                (Some(_), false) => CuteOp::MbarrierArriveWithinCta,
             };
             emit.ir.op(arrive, &operands, &[], &[]);
             Ok(())
