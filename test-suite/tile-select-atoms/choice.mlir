@@ -223,3 +223,17 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// The instruction is as long as a slice.
+gpu.module @kernels {
+  // CHECK-LABEL: gpu.func @short_slices
+  // CHECK: sm80.mma<"16x8x8", elem_type = (f16, f16, f32)>, atom_layout_MNK = <"(1,1,2):(1,1,1)">
+  gpu.func @short_slices(%a: tensor<16x16xf16>, %b: tensor<16x16xf16>) {
+    %zero = arith.constant 0.0 : f32
+    %c = tile.splat %zero : f32 -> tensor<2x16x16xf32>
+    %d = tile.dot %a, %b, %c : tensor<16x16xf16>, tensor<16x16xf16>, tensor<2x16x16xf32> -> tensor<2x16x16xf32>
+    gpu.return
+  }
+}

@@ -126,8 +126,10 @@ fn product<'c>(dot: IrOp<'c>, target: &Target) -> Result<Product<'c>, String> {
     let precision = Precision::of(&dot)?;
     let multiplied = |tile: TileType| tile.with_elem(precision.multiplied_as(tile.elem));
     let [a, b, c] = [multiplied(a?), multiplied(b?), c?];
+    let ([rows, columns, whole_depth], slices) = slices::extents_of_product(&a, &c);
+    let (extents, depth) = ([rows, columns], whole_depth / slices);
     let (atom, pinned) = match type_attribute(dot, "mma") {
-        None => (atom_of([&a, &b, &c], target)?, None),
+        None => (atom_of([a.elem, b.elem, c.elem], depth, target)?, None),
         Some(Ok(Val::TiledMma(tiled))) => (tiled.atom, Some(tiled)),
         Some(Ok(Val::MmaAtom(atom))) => (atom, None),
         Some(Ok(other)) => return Err(format!("expects an MMA, but got {}", other.describe())),
@@ -155,8 +157,6 @@ fn product<'c>(dot: IrOp<'c>, target: &Target) -> Result<Product<'c>, String> {
         Some(whole) => (whole, "tiled MMA"),
         None => (layouts.shape, "instruction"),
     };
-    let ([rows, columns, whole_depth], slices) = slices::extents_of_product(&a, &c);
-    let (extents, depth) = ([rows, columns], whole_depth / slices);
     if slices > 1 && pinned.is_some() {
         let message = "a tiled MMA says how warps share a product, and this one is of slices of k";
         let help = "pin the atom alone, or leave out `slices`";
@@ -430,11 +430,11 @@ fn neighbouring_columns(layouts: &MmaLayouts) -> Result<i64, String> {
     accumulator.neighbours(&[m, n], 1)
 }
 
-/// The instruction for the types of a product: of the best ones the longest in k that divides it.
-fn atom_of([a, b, c]: [&TileType; 3], target: &Target) -> Result<MmaAtom, String> {
-    let (k, types) = (a.shape[1], [a.elem, b.elem, c.elem]);
+/// The instruction for the types of a product of so many along k, or of each slice: of the best ones the longest in k that divides it.
+fn atom_of(types: [Elem; 3], k: i64, target: &Target) -> Result<MmaAtom, String> {
+    let [a, ..] = types;
     // Elements of four bits are moved and multiplied by atoms alone; there are no tiles of them.
-    let mut candidates = match a.elem.is_packed() {
+    let mut candidates = match a.is_packed() {
         true => Vec::new(),
         false => MmaAtom::of_types(types),
     };
@@ -456,7 +456,7 @@ fn atom_of([a, b, c]: [&TileType; 3], target: &Target) -> Result<MmaAtom, String
     fitting.copied().ok_or_else(|| {
         let message = format!(
             "a product of {} expects an extent along k that is a multiple of {}, but got {k}",
-            a.elem.language_name(),
+            a.language_name(),
             length(shortest)
         );
         let help = "make the tiles longer along k: what lies outside of the tensor is 0";
